@@ -1,0 +1,50 @@
+# The short names of what one does here; `make help` lists them. The build itself is CMake's.
+# INGOT_JOBS=N limits how much runs at once (default: one a core).
+
+JOBS := $(or $(INGOT_JOBS),$(shell nproc))
+PRESET ?= release
+
+.DEFAULT_GOAL := build
+.PHONY: setup build demo test test-asan test-tsan bench format lint help
+
+setup: ## install what is needed (Debian 12, Ubuntu 24.04)
+	@scripts/setup.sh
+
+# Configures when needed, builds quietly: one build of the preset $(1).
+define build_preset
+@test -f build/$(1)/build.ninja || cmake --preset $(1)
+@cmake --build --preset $(1) -j $(JOBS)
+endef
+
+build: setup ## build everything (PRESET=release, debug, asan or tsan)
+	$(call build_preset,$(PRESET))
+
+demo: build ## train and run a small network
+	@build/$(PRESET)/ingot_demo
+
+test: setup ## build and run every test
+	$(call build_preset,release)
+	@ctest --preset release -j $(JOBS)
+
+test-asan: setup ## the tests with the address and undefined behaviour sanitizers
+	$(call build_preset,asan)
+	@ctest --preset asan -j $(JOBS)
+
+test-tsan: setup ## the tests with the thread sanitizer
+	$(call build_preset,tsan)
+	@ctest --preset tsan -j $(JOBS)
+
+bench: build ## run the micro benchmarks
+	@build/$(PRESET)/ingot_bench
+
+format: ## format the files that differ from the last commit (ALL=1: every file)
+	@scripts/setup.sh lint
+	@scripts/format.sh $(if $(ALL),all,changed)
+
+lint: ## clang-tidy over the files that differ from the last commit (ALL=1: every file)
+	@scripts/setup.sh lint
+	$(call build_preset,release)
+	@scripts/lint.sh $(if $(ALL),all,changed) build/release
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20

@@ -1,0 +1,64 @@
+# The kinds of target this project has: libraries, tests, benchmarks.
+
+# ingot_library(NAME [USES lib...] [HIDES lib...])
+# The static library ingot_NAME of src/NAME/*.cpp. USES is seen by whoever uses it, HIDES only by its own sources.
+# A folder with headers alone, or not there yet, becomes an interface library.
+function(ingot_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;HIDES")
+  set(target ingot_${name})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_link_libraries(${target} PUBLIC ${arg_USES} PRIVATE ${arg_HIDES})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ${arg_USES})
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  endif()
+endfunction()
+
+# ingot_optimize(NAME flag...): flags for the sources of ingot_NAME in a release build.
+function(ingot_optimize name)
+  get_target_property(type ingot_${name} TYPE)
+  if(NOT type STREQUAL INTERFACE_LIBRARY)
+    target_compile_options(ingot_${name} PRIVATE $<$<CONFIG:Release>:${ARGN}>)
+  endif()
+endfunction()
+
+# ingot_tests(FOLDER [USES lib...] [NEEDS target...])
+# The executable ingot_FOLDER_tests of tests/FOLDER/*_test.cpp. ctest asks it for its suites when it starts and runs each
+# one as a test of its own, so all cores are used and nothing has to be registered. NEEDS is built first.
+function(ingot_tests folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;NEEDS")
+  set(target ingot_${folder}_tests)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE ${arg_USES} GTest::gtest_main)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  if(arg_NEEDS)
+    add_dependencies(${target} ${arg_NEEDS})
+  endif()
+
+  set(script ${PROJECT_BINARY_DIR}/${folder}_suites.cmake)
+  file(WRITE ${script}.in "set(folder ${folder})\nset(program \"$<TARGET_FILE:${target}>\")\n"
+                          "set(work_dir \"${PROJECT_SOURCE_DIR}\")\ninclude(\"${PROJECT_SOURCE_DIR}/cmake/suites.cmake\")\n")
+  file(GENERATE OUTPUT ${script} INPUT ${script}.in)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
+endfunction()
+
+# ingot_benchmarks([USES lib...]): the executable ingot_bench of bench/*.cpp.
+function(ingot_benchmarks)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "USES")
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  find_package(benchmark REQUIRED)
+  add_executable(ingot_bench ${sources})
+  target_link_libraries(ingot_bench PRIVATE ${arg_USES} benchmark::benchmark_main)
+endfunction()

@@ -1,0 +1,91 @@
+# What is linked into the models that Ingot makes, for every target it can compile for: the kernels of src/kernels as an
+# archive from which lld takes what a model uses, and stand-ins for the target's libc and libm to link against.
+# The foreign target needs Debian's cross compiler (`make setup`).
+
+set(INGOT_KERNEL_DIR ${PROJECT_BINARY_DIR}/lib)
+
+# No exceptions, no run-time types, no guards: a model needs nothing but libc. Hidden: a model exports its C interface only.
+set(kernel_flags
+  -std=c++20 -O3 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables
+  -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
+set(kernel_flags_x86_64 "")
+set(kernel_flags_aarch64 -mno-outline-atomics)  # the outlined ones are in libgcc
+
+# Sets compiler_ARCH and ar_ARCH: this build's own for its own architecture, Debian's cross tools for the other.
+macro(ingot_find_compiler arch)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL ${arch})
+    set(compiler_${arch} ${CMAKE_CXX_COMPILER})
+    set(ar_${arch} ${CMAKE_AR})
+  else()
+    find_program(INGOT_CXX_${arch} ${arch}-linux-gnu-g++)
+    find_program(INGOT_AR_${arch} ${arch}-linux-gnu-ar)
+    if(NOT INGOT_CXX_${arch} OR NOT INGOT_AR_${arch})
+      string(REPLACE _ - package ${arch})
+      message(FATAL_ERROR "no compiler for ${arch}: run `make setup`, or install g++-${package}-linux-gnu")
+    endif()
+    set(compiler_${arch} ${INGOT_CXX_${arch}})
+    set(ar_${arch} ${INGOT_AR_${arch}})
+  endif()
+endmacro()
+
+# Makes lib/libingot_kernels_ARCH.a.
+function(ingot_kernel_archive arch)
+  set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
+  set(folder ${PROJECT_BINARY_DIR}/kernels/${arch})
+  file(MAKE_DIRECTORY ${folder})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.cpp)
+  set(objects "")
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    set(object ${folder}/${name}.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${kernel_flags} ${kernel_flags_${arch}}
+              -MD -MF ${object}.d -c ${source} -o ${object}
+      DEPENDS ${source}
+      DEPFILE ${object}.d
+      COMMENT "Compiling kernels/${name}.cpp for ${arch}"
+      VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  add_custom_command(
+    OUTPUT ${archive}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}  # `ar` would keep the members of files that are gone
+    COMMAND ${ar_${arch}} rcsD ${archive} ${objects}
+    DEPENDS ${objects}
+    COMMENT "Archiving the kernels for ${arch}"
+    VERBATIM)
+endfunction()
+
+# Makes lib/libc_ARCH.so and lib/libm_ARCH.so.
+function(ingot_libc_stubs arch)
+  foreach(library IN ITEMS libc libm)
+    add_custom_command(
+      OUTPUT ${INGOT_KERNEL_DIR}/${library}_${arch}.so
+      COMMAND ${PROJECT_SOURCE_DIR}/cmake/libc_stub.sh ${compiler_${arch}} ${CMAKE_READELF} ${library}.so.6
+              ${INGOT_KERNEL_DIR}/${library}_${arch}.so
+      DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libc_stub.sh
+      COMMENT "Making the stand-in for ${library} of ${arch}"
+      VERBATIM)
+  endforeach()
+endfunction()
+
+# The target ingot_kernel_archives: all of it, for both targets; and a test that no kernel needs more than libc.
+function(ingot_kernel_archives)
+  file(MAKE_DIRECTORY ${INGOT_KERNEL_DIR})
+  set(files "")
+  foreach(arch IN ITEMS x86_64 aarch64)
+    ingot_find_compiler(${arch})
+    ingot_kernel_archive(${arch})
+    ingot_libc_stubs(${arch})
+    set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
+    set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)
+    list(APPEND files ${archive} ${stubs})
+    add_test(NAME kernels/need_libc_only_${arch}
+      COMMAND ${compiler_${arch}} -shared -nostdlib -Wl,-z,defs -Wl,--whole-archive ${archive} -Wl,--no-whole-archive
+              ${stubs} -o ${PROJECT_BINARY_DIR}/kernels/${arch}/all.so)
+  endforeach()
+  add_custom_target(ingot_kernel_archives ALL DEPENDS ${files})
+  install(FILES ${files} DESTINATION lib/ingot)
+endfunction()

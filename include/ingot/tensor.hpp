@@ -1,0 +1,177 @@
+// Tensor: a reference-counted handle to a strided view of shared storage. Copying a Tensor copies the handle. The member
+// functions below are the ones a reader of PyTorch expects, with PyTorch's names, defaults and results; what is not a
+// member is a free function in `ingot/ingot.hpp`.
+#pragma once
+#include <complex>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ingot/dtype.hpp"
+#include "ingot/ref.hpp"
+#include "ingot/shape.hpp"
+
+namespace ingot {
+
+struct TensorImpl;
+
+// A number that has not chosen a dtype yet: integer (possibly symbolic), real, bool or complex.
+class Scalar {
+ public:
+  Scalar() : v_(Int(0)) {}
+  Scalar(Int v) : v_(v) {}
+  Scalar(bool v) : v_(v) {}
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Scalar(T v) : v_(Int(v)) {}
+  template <std::floating_point T>
+  Scalar(T v) : v_(static_cast<double>(v)) {}
+  Scalar(std::complex<double> v) : v_(v) {}
+
+  bool is_int() const { return std::holds_alternative<Int>(v_); }
+  bool is_float() const { return std::holds_alternative<double>(v_); }
+  bool is_bool() const { return std::holds_alternative<bool>(v_); }
+  bool is_complex() const { return std::holds_alternative<std::complex<double>>(v_); }
+  Int to_int() const;                     // truncates a real; a complex with an imaginary part is a user error
+  double to_double() const;               // a complex with an imaginary part is a user error
+  bool to_bool() const;                   // non-zero
+  std::complex<double> to_complex() const;
+  // The dtype a tensor made of it alone would have: int64, the default float type, bool or its complex type.
+  DType dtype() const;
+
+ private:
+  std::variant<Int, double, bool, std::complex<double>> v_;
+};
+
+std::string to_text(const Scalar& s);
+
+struct TensorOptions {
+  DType dtype = DType::f32;
+  Device device = {};
+  bool requires_grad = false;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+  bool defined() const { return static_cast<bool>(impl_); }
+  explicit operator bool() const = delete;  // say defined() or item()
+  bool is_same(const Tensor& o) const { return impl_ == o.impl_; }
+
+  // ---- geometry. A negative `dim` counts from the end.
+  int64_t dim() const;
+  const Shape& sizes() const;
+  const Shape& strides() const;
+  Int size(int64_t dim) const;
+  Int stride(int64_t dim) const;
+  Int storage_offset() const;
+  Int numel() const;
+  DType dtype() const;
+  Device device() const;
+  int64_t itemsize() const;
+  bool is_contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
+  bool is_floating_point() const;
+  bool is_complex() const;
+
+  // ---- data. `data_ptr` is the address of the first element; a user error for a tensor without bytes (a fake one).
+  void* data_ptr() const;
+  template <class T> T* data() const { return static_cast<T*>(data_ptr()); }
+  Scalar item() const;                         // the one element of a one-element tensor
+  double item_double() const { return item().to_double(); }
+  int64_t item_int() const { return item().to_int().value(); }
+  template <class T> std::vector<T> to_vector() const;  // row-major elements, converted; float, double, int64_t, bool
+
+  // ---- autograd
+  bool requires_grad() const;
+  Tensor& requires_grad_(bool on = true);
+  bool is_leaf() const;
+  bool is_view() const;                        // a differentiable view of another tensor
+  Tensor grad() const;                         // undefined when there is none
+  void set_grad(const Tensor& g) const;
+  std::string grad_fn_name() const;            // "MulBackward0"; empty for a leaf
+  uint32_t version() const;                    // how often the storage was written
+  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
+  Tensor detach() const;
+  Tensor& detach_();
+
+  // ---- views
+  Tensor view(const Shape& size) const;
+  Tensor view(DType dtype) const;
+  Tensor reshape(const Shape& shape) const;
+  Tensor expand(const Shape& size) const;
+  Tensor t() const;
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor permute(const Shape& dims) const;
+  Tensor select(int64_t dim, Int index) const;
+  Tensor slice(int64_t dim, std::optional<Int> start = {}, std::optional<Int> end = {}, Int step = 1) const;
+  Tensor narrow(int64_t dim, Int start, Int length) const;
+  Tensor squeeze() const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor unsqueeze(int64_t dim) const;
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
+  Tensor as_strided(const Shape& size, const Shape& stride, std::optional<Int> offset = {}) const;
+  std::vector<Tensor> unbind(int64_t dim = 0) const;
+  std::vector<Tensor> split(Int split_size, int64_t dim = 0) const;
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
+  Tensor operator[](Int index) const { return select(0, index); }
+
+  // ---- copies and conversions
+  Tensor clone() const;
+  Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
+  Tensor to(DType dtype) const;
+  Tensor to(Device device) const;
+
+  // ---- arithmetic (more in ingot.hpp)
+  Tensor add(const Tensor& o, const Scalar& alpha = 1) const;
+  Tensor sub(const Tensor& o, const Scalar& alpha = 1) const;
+  Tensor mul(const Tensor& o) const;
+  Tensor div(const Tensor& o) const;
+  Tensor matmul(const Tensor& o) const;
+  Tensor mm(const Tensor& o) const;
+  Tensor neg() const;
+  Tensor abs() const;
+  Tensor exp() const;
+  Tensor log() const;
+  Tensor sqrt() const;
+  Tensor sin() const;
+  Tensor cos() const;
+  Tensor tanh() const;
+  Tensor sigmoid() const;
+  Tensor relu() const;
+  Tensor pow(const Scalar& exponent) const;
+  Tensor softmax(int64_t dim) const;
+  Tensor sum() const;
+  Tensor sum(const Shape& dims, bool keepdim = false) const;
+  Tensor mean() const;
+  Tensor mean(const Shape& dims, bool keepdim = false) const;
+  Tensor max() const;
+  Tensor argmax(std::optional<int64_t> dim = {}, bool keepdim = false) const;
+
+  // ---- in place: they write this tensor's storage and return it
+  Tensor& add_(const Tensor& o, const Scalar& alpha = 1);
+  Tensor& add_(const Scalar& o);
+  Tensor& sub_(const Tensor& o, const Scalar& alpha = 1);
+  Tensor& mul_(const Tensor& o);
+  Tensor& mul_(const Scalar& o);
+  Tensor& div_(const Tensor& o);
+  Tensor& copy_(const Tensor& src);
+  Tensor& fill_(const Scalar& value);
+  Tensor& zero_();
+
+  std::string to_string() const;  // as PyTorch prints it: "tensor([1., 2.], grad_fn=<MulBackward0>)"
+
+  // For Ingot's own folders.
+  explicit Tensor(Ref<TensorImpl> impl);
+  TensorImpl* impl() const;
+  TensorImpl* operator->() const { return impl(); }
+
+ private:
+  Ref<Counted> impl_;  // always a TensorImpl; its definition stays out of users' sight
+};
+
+using TensorList = std::vector<Tensor>;
+
+}  // namespace ingot

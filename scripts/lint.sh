@@ -1,0 +1,22 @@
+#!/bin/bash
+# clang-tidy over the C++ files that differ from the last commit, or over all with `scripts/lint.sh all`.
+# Needs the compile commands of a configured build: scripts/lint.sh [all] [BUILD_DIR].
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scope=${1:-changed}
+build=${2:-build/release}
+changed_files() {
+  git diff --name-only --diff-filter=d HEAD
+  git ls-files --others --exclude-standard
+}
+if [[ "$scope" == all ]] || ! git rev-parse -q --verify HEAD >/dev/null; then
+  mapfile -t files < <(find src tests examples bench -name '*.cpp' 2>/dev/null | sort)
+else
+  mapfile -t files < <(changed_files | grep -E '^(src|tests|examples|bench)/.*\.cpp$' | sort -u)
+fi
+if ((${#files[@]} == 0)); then
+  echo "lint: no C++ file has changed (make lint ALL=1 checks every file)"
+  exit 0
+fi
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "${INGOT_JOBS:-$(nproc)}" clang-tidy-19 --quiet -p "$build"

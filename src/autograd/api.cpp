@@ -1,0 +1,143 @@
+// The user-facing side of autograd: include/ingot/autograd.hpp and the autograd members of Tensor.
+#include "autograd/accumulate.hpp"
+#include "autograd/engine.hpp"
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/autograd.hpp"
+
+namespace ingot {
+namespace {
+
+// Seeds for roots: what was given, checked, or ones for a one-element root.
+TensorList make_seeds(const TensorList& roots, const TensorList& given) {
+  INGOT_REQUIRE(given.empty() || given.size() == roots.size(), "got ", roots.size(), " tensors and ", given.size(), " gradients");
+  TensorList seeds;
+  for (std::size_t i = 0; i < roots.size(); i++) {
+    const Tensor& r = roots[i];
+    INGOT_REQUIRE(r.defined() && requires_grad(r), "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    if (i < given.size() && given[i].defined()) {
+      INGOT_REQUIRE(given[i].sizes() == r.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", given[i].sizes(),
+                    " and output[", i, "] has a shape of ", r.sizes(), ".");
+      INGOT_REQUIRE(given[i].is_complex() == r.is_complex(), "For complex Tensors, both grad_output and output are required to have the "
+                    "same dtype. Mismatch in dtype: grad_output[", i, "] has a dtype of ", given[i].dtype(), " and output[", i,
+                    "] has a dtype of ", r.dtype(), ".");
+      seeds.push_back(given[i]);
+    } else {
+      INGOT_REQUIRE(r.numel() == 1, "grad can be implicitly created only for scalar outputs");
+      INGOT_REQUIRE(!r.is_complex(), "grad can be implicitly created only for real scalar outputs but got ", r.dtype());
+      Scoped<bool> no_grad(thread_state().grad_mode, false);
+      seeds.push_back(aten<"ones_like">(r));
+    }
+  }
+  return seeds;
+}
+
+std::vector<Edge> edges_of(const TensorList& tensors) {
+  std::vector<Edge> e;
+  for (const Tensor& t : tensors) e.push_back(edge_of(t));
+  return e;
+}
+
+}  // namespace
+
+void backward(const TensorList& roots, const TensorList& gradients, bool retain_graph, bool create_graph) {
+  const TensorList seeds = make_seeds(roots, gradients);
+  run_backward(edges_of(roots), seeds, {}, {retain_graph || create_graph, create_graph});
+}
+
+TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs, GradOptions o) {
+  INGOT_REQUIRE(!inputs.empty(), "grad requires non-empty inputs.");
+  const TensorList seeds = make_seeds(outputs, grad_outputs);
+  for (std::size_t i = 0; i < inputs.size(); i++)
+    INGOT_REQUIRE(inputs[i].defined() && requires_grad(inputs[i]), "One of the differentiated Tensors does not require grad (input ", i, ")");
+  const TensorList got = run_backward(edges_of(outputs), seeds, edges_of(inputs), {o.retain_graph || o.create_graph, o.create_graph});
+  for (const Tensor& g : got)
+    INGOT_REQUIRE(o.allow_unused || g.defined(), "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                  "allow_unused=True if this is the desired behavior.");
+  return got;
+}
+
+bool is_grad_enabled() { return thread_state().grad_mode; }
+GradModeGuard::GradModeGuard(bool on) : old_(thread_state().grad_mode) { thread_state().grad_mode = on; }
+GradModeGuard::~GradModeGuard() { thread_state().grad_mode = old_; }
+
+InferenceMode::InferenceMode() : old_inference_(thread_state().inference_mode), old_grad_(thread_state().grad_mode) {
+  thread_state().inference_mode = true;
+  thread_state().grad_mode = false;
+}
+InferenceMode::~InferenceMode() {
+  thread_state().inference_mode = old_inference_;
+  thread_state().grad_mode = old_grad_;
+}
+
+AutocastGuard::AutocastGuard(DType dtype, bool enabled)
+    : old_active_(thread_state().active), old_dtype_(thread_state().autocast_dtype) {
+  INGOT_REQUIRE(dtype == DType::bf16 || dtype == DType::f16, "autocast takes bfloat16 or float16, found ", dtype);
+  ThreadState& ts = thread_state();
+  const auto bit = layer_bit(Layer::autocast);
+  ts.active = static_cast<uint8_t>(enabled ? ts.active | bit : ts.active & ~bit);
+  ts.autocast_dtype = dtype;
+}
+AutocastGuard::~AutocastGuard() {
+  thread_state().active = old_active_;
+  thread_state().autocast_dtype = old_dtype_;
+}
+
+void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
+  INGOT_REQUIRE(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
+  if (Ref<Node> n = grad_fn(t)) n->hooks.emplace_back(autograd_meta(t)->result_nr, std::move(hook));
+  else ensure_autograd_meta(t).leaf_hooks.push_back(std::move(hook));
+}
+
+void register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(Tensor&)> hook) {
+  INGOT_REQUIRE(requires_grad(leaf) && is_leaf(leaf), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  ensure_autograd_meta(leaf).post_accumulate_hooks.push_back(std::move(hook));
+}
+
+void retain_grad(const Tensor& t) {
+  INGOT_REQUIRE(requires_grad(t), "can't retain_grad on Tensor that has requires_grad=False");
+  Ref<Node> n = grad_fn(t);
+  AutogradMeta& m = *autograd_meta(t);
+  if (!n || m.retains_grad) return;  // a leaf keeps its gradient anyway
+  m.retains_grad = true;
+  n->retained.emplace_back(m.result_nr, &m);
+}
+
+// ---- members of Tensor
+bool Tensor::requires_grad() const { return defined() && ingot::requires_grad(*this); }
+
+Tensor& Tensor::requires_grad_(bool on) {
+  INGOT_REQUIRE(!on || is_differentiable(dtype()), "only Tensors of floating point and complex dtype can require gradients, found ", dtype());
+  INGOT_REQUIRE(ingot::is_leaf(*this) || on, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  INGOT_REQUIRE(!on || !impl()->inference, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  if (ingot::is_leaf(*this)) ensure_autograd_meta(*this).requires_grad = on;
+  return *this;
+}
+bool Tensor::is_leaf() const { return ingot::is_leaf(*this); }
+bool Tensor::is_view() const { return autograd_meta(*this) && autograd_meta(*this)->view; }
+Tensor Tensor::grad() const {
+  const AutogradMeta* m = autograd_meta(*this);
+  return m ? m->grad : Tensor();
+}
+void Tensor::set_grad(const Tensor& g) const {
+  if (g.defined()) {
+    INGOT_REQUIRE(g.sizes() == sizes(), "assigned grad has data of a different size: expected ", sizes(), ", found ", g.sizes());
+    INGOT_REQUIRE(g.dtype() == dtype(), "assigned grad has data of a different type: expected ", dtype(), ", found ", g.dtype());
+  }
+  ensure_autograd_meta(*this).grad = g;
+}
+std::string Tensor::grad_fn_name() const {
+  Ref<Node> n = grad_fn(*this);
+  return n ? n->name() : "";
+}
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
+  ingot::backward({*this}, gradient.defined() ? TensorList{gradient} : TensorList{}, retain_graph, create_graph);
+}
+Tensor Tensor::detach() const { return aten<"detach">(*this); }
+Tensor& Tensor::detach_() {
+  aten_value<"detach_">(*this);
+  return *this;
+}
+
+}  // namespace ingot

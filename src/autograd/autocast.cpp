@@ -1,0 +1,51 @@
+#include "autograd/autocast.hpp"
+
+#include "base/dtype.hpp"
+
+namespace ingot {
+namespace {
+
+// Autocast leaves float64 and everything that is not floating alone.
+bool eligible(const Tensor& t) { return is_floating(t.dtype()) && t.dtype() != DType::f64 && !is_float8(t.dtype()); }
+
+Tensor cast(const Tensor& t, DType to) {
+  return eligible(t) && t.dtype() != to ? aten<"_to_copy">(t, to) : t;
+}
+
+Value cast(const Value& v, DType to) {
+  if (v.is_tensor()) return Value(cast(v.tensor(), to));
+  if (!v.is_tensors()) return v;
+  TensorList l;
+  for (const Tensor& t : v.tensors()) l.push_back(t.defined() ? cast(t, to) : t);
+  return Value(std::move(l));
+}
+
+// The widest eligible type among the arguments.
+DType widest(Args args, DType start) {
+  DType w = start;
+  auto see = [&](const Tensor& t) {
+    if (t.defined() && eligible(t)) w = promote(w, t.dtype());
+  };
+  for (const Value& v : args) {
+    if (v.is_tensor()) see(v.tensor());
+    else if (v.is_tensors())
+      for (const Tensor& t : v.tensors()) see(t);
+  }
+  return w;
+}
+
+}  // namespace
+
+Value autocast_handler(const Op& op, Args args) {
+  const ThreadState& ts = thread_state();
+  Scoped<Layer> below(thread_state().layer, Layer::autograd);
+  if (op.def->autocast == Autocast::none || op.mutates()) return call(op, args);
+  const DType to = op.def->autocast == Autocast::lower_precision ? ts.autocast_dtype
+                   : op.def->autocast == Autocast::float32       ? DType::f32
+                                                                 : widest(args, ts.autocast_dtype);
+  Values v;
+  for (const Value& a : args) v.push_back(cast(a, to));
+  return call(op, v);
+}
+
+}  // namespace ingot

@@ -1,0 +1,146 @@
+#include "autograd/engine.hpp"
+
+#include <queue>
+#include <unordered_map>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+
+namespace ingot {
+
+Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string& who, int index) {
+  Tensor g = grad;
+  if (!g.sizes().same(want.sizes) && !(g.sizes() == want.sizes)) {
+    const int lead = static_cast<int>(g.dim()) - want.sizes.dim();
+    Shape dims;
+    bool fits = lead >= 0;
+    for (int i = 0; fits && i < g.dim(); i++) {
+      if (i < lead) dims.push_back(i);
+      else if (!(g.sizes()[i] == want.sizes[i - lead])) {
+        if (want.sizes[i - lead] == 1) dims.push_back(i);
+        else fits = false;
+      }
+    }
+    INGOT_REQUIRE(fits, "Function ", who, " returned an invalid gradient at index ", index, " - got ", g.sizes(),
+                  " but expected shape compatible with ", want.sizes);
+    if (!dims.empty()) g = aten<"sum.dim_IntList">(g, dims, true);
+    if (lead > 0) g = aten<"view">(g, want.sizes);
+  }
+  if (g.dtype() != want.dtype) {
+    if (g.is_complex() && !is_complex(want.dtype)) g = aten<"real">(g);
+    if (g.dtype() != want.dtype) g = aten<"_to_copy">(g, want.dtype);
+  }
+  return g;
+}
+
+namespace {
+
+struct Run {
+  const std::vector<Edge>& captures;
+  BackwardOptions options;
+  TensorList captured;
+  std::unordered_map<Node*, int> dependencies;  // edges into the node that have not delivered yet
+  std::unordered_map<Node*, bool> leads_to_capture;
+  std::unordered_map<Node*, TensorList> buffers;
+  struct Later {
+    bool operator()(const Ref<Node>& a, const Ref<Node>& b) const { return a->sequence < b->sequence; }
+  };
+  std::priority_queue<Ref<Node>, std::vector<Ref<Node>>, Later> ready;
+
+  // Counts incoming edges and marks what leads to a capture. Iterative: graphs are as deep as programs are long.
+  void explore(const std::vector<Edge>& roots) {
+    std::vector<std::pair<Node*, std::size_t>> stack;
+    auto enter = [&](Node* n) {
+      if (leads_to_capture.contains(n)) return;
+      bool hit = captures.empty();
+      for (const Edge& c : captures) hit |= c.node.get() == n;
+      leads_to_capture[n] = hit;
+      stack.emplace_back(n, 0);
+    };
+    for (const Edge& r : roots) {
+      if (!r.node) continue;
+      enter(r.node.get());
+      while (!stack.empty()) {
+        auto& [n, next] = stack.back();
+        if (next < n->edges.size()) {
+          Node* child = n->edges[next++].node.get();
+          if (!child) continue;
+          dependencies[child]++;
+          enter(child);
+        } else {
+          Node* done = n;
+          stack.pop_back();
+          for (const Edge& e : done->edges)
+            if (e.node && leads_to_capture[e.node.get()]) leads_to_capture[done] = true;
+        }
+      }
+    }
+  }
+
+  void deliver(const Edge& e, const Tensor& grad, const std::string& who, int index) {
+    TensorList& b = buffers[e.node.get()];
+    b.resize(e.node->results.size());
+    if (!grad.defined()) return;
+    Tensor g = fit_gradient(grad, e.node->results[e.input], who, index);
+    Tensor& slot = b[e.input];
+    slot = slot.defined() ? aten<"add.Tensor">(slot, g) : g;
+  }
+
+  void step(const Ref<Node>& n) {
+    TensorList grads = std::move(buffers[n.get()]);
+    buffers.erase(n.get());
+    grads.resize(n->results.size());
+    for (const auto& [nr, hook] : n->hooks)
+      if (grads[nr].defined())
+        if (Tensor replaced = hook(grads[nr]); replaced.defined()) grads[nr] = replaced;
+    for (const auto& [nr, meta] : n->retained) meta->grad = grads[nr];
+    for (std::size_t c = 0; c < captures.size(); c++)
+      if (captures[c].node == n) captured[c] = grads[captures[c].input];
+
+    std::vector<bool> need(n->edges.size());
+    bool below = false, have = false;
+    for (std::size_t i = 0; i < need.size(); i++) below |= need[i] = n->edges[i].node && leads_to_capture[n->edges[i].node.get()];
+    for (const Tensor& g : grads) have |= g.defined();
+    const bool is_end = n->edges.empty() && captures.empty();
+    TensorList out;
+    if ((below || is_end) && have) {
+      out = n->apply(grads, need);
+      if (!options.retain_graph) n->release_saved();
+    }
+    out.resize(n->edges.size());
+    grads.clear();
+    for (std::size_t i = 0; i < n->edges.size(); i++) {
+      const Edge& e = n->edges[i];
+      if (!e.node) continue;
+      if (need[i]) deliver(e, out[i], n->name(), static_cast<int>(i));
+      out[i] = Tensor();
+      if (--dependencies[e.node.get()] == 0) ready.push(e.node);
+    }
+  }
+};
+
+}  // namespace
+
+TensorList run_backward(const std::vector<Edge>& roots, const TensorList& seeds, const std::vector<Edge>& captures,
+                        BackwardOptions options) {
+  Run run{captures, options, TensorList(captures.size()), {}, {}, {}, {}};
+  Scoped<bool> grad(thread_state().grad_mode, options.create_graph);
+  run.explore(roots);
+  std::vector<Node*> queued;
+  for (std::size_t i = 0; i < roots.size(); i++)
+    if (roots[i].node) run.deliver(roots[i], seeds[i], "backward", static_cast<int>(i));
+  for (const Edge& r : roots) {
+    if (!r.node || run.dependencies[r.node.get()] != 0) continue;
+    if (std::find(queued.begin(), queued.end(), r.node.get()) != queued.end()) continue;
+    queued.push_back(r.node.get());
+    run.ready.push(r.node);
+  }
+  while (!run.ready.empty()) {
+    Ref<Node> n = run.ready.top();
+    run.ready.pop();
+    run.step(n);
+  }
+  return run.captured;
+}
+
+}  // namespace ingot

@@ -1,0 +1,263 @@
+#include "autograd/meta.hpp"
+
+#include <atomic>
+
+#include "autograd/accumulate.hpp"
+#include "autograd/op_node.hpp"
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+
+namespace ingot {
+
+namespace {
+std::atomic<uint64_t> next_sequence{1};
+}
+Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+
+AutogradMeta::~AutogradMeta() {
+  if (node && retains_grad)
+    std::erase_if(node->retained, [this](const auto& r) { return r.second == this; });
+}
+
+AutogradMeta& ensure_autograd_meta(const Tensor& t) {
+  if (!t->autograd) t->autograd = std::make_unique<AutogradMeta>();
+  return *autograd_meta(t);
+}
+
+Tensor detached(const Tensor& t) {
+  Tensor r = make_alias(t, t->geom);
+  r->layers = t->layers;
+  r->inference = t->inference;
+  return r;
+}
+
+Tensor ViewStep::apply(const Tensor& base) const {
+  Values a = args;
+  a[0] = base;
+  const Value r = call(*op, a);
+  return r.is_tensor() ? r.tensor() : r.tensors().at(static_cast<std::size_t>(out));
+}
+
+bool requires_grad(const Tensor& t) {
+  const AutogradMeta* m = autograd_meta(t);
+  if (!m) return false;
+  return m->requires_grad || m->node || (m->view && grad_fn(t));
+}
+
+bool is_leaf(const Tensor& t) { return !autograd_meta(t) || !grad_fn(t); }
+
+void set_history(const Tensor& t, const Ref<Node>& node, int result_nr) {
+  AutogradMeta& m = ensure_autograd_meta(t);
+  m.node = node;
+  m.result_nr = result_nr;
+  if (m.view) m.view->attr_version = t->storage->version();
+}
+
+Edge edge_of(const Tensor& t) {
+  if (!requires_grad(t)) return {};
+  if (Ref<Node> n = grad_fn(t)) return {n, autograd_meta(t)->result_nr};
+  return {accumulate_node(t), 0};
+}
+
+namespace {
+
+void refuse_inplace_view(const ViewInfo& v, const Tensor& t, bool indirect) {
+  if (v.creation == Creation::normal) return;
+  const AutogradMeta& m = *autograd_meta(t);
+  const std::string_view happened = indirect ? "its base or another view of its base has been" : "is being";
+  if (v.creation == Creation::no_grad)
+    throw_user_error(text("A view was created in no_grad mode and ", happened, " modified inplace with grad mode enabled. This view "
+                          "was created inside a no_grad block: you may not modify it inplace with grad mode enabled."));
+  if (v.creation == Creation::inference)
+    throw_user_error(text("A view was created in inference mode and ", happened, " modified inplace in normal mode."));
+  const std::string who = text("Output ", m.result_nr, " of ", m.node ? m.node->name() : "a view function", " is a view and ", happened,
+                               " modified inplace. ");
+  if (v.creation == Creation::custom_function)
+    throw_user_error(who + "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+                           "logic to handle view+inplace would override the custom backward associated with the custom Function, "
+                           "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of "
+                           "the custom Function.");
+  throw_user_error(who + "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+                         "views to be modified inplace. You should replace the inplace operation by an out-of-place one.");
+}
+
+// A chain is relative to the base as it was when the view was taken: in-place view ops the base got since are undone.
+Tensor undo_root_steps(Tensor x, const std::vector<RootStep>& steps, std::size_t from) {
+  for (std::size_t k = steps.size(); k-- > from;) {
+    const RootStep& s = steps[k];
+    const Op& f = s.step.op->functional ? *s.step.op->functional : *s.step.op;
+    x = f.def->inverse({f, s.step.args}, make_tensor(s.before, x.device(), true), x, 0);
+  }
+  return x;
+}
+
+// History of a base one of whose views was written: the view's part of the gradient goes through the writer, the rest
+// past it.
+class CopySlices final : public Node {
+ public:
+  Geometry base, view;
+  std::vector<ViewStep> chain;
+  bool replay = false;
+  std::vector<RootStep> root_steps;
+  std::size_t from = 0;
+  Ref<Node> writer;
+
+  std::string name() const override { return "CopySlices"; }
+  void release_saved() override { writer->release_saved(); }
+
+  TensorList apply(const TensorList& g, const std::vector<bool>& need) override {
+    TensorList r(edges.size());
+    if (!g[0].defined()) return r;
+    Tensor result = aten<"new_empty_strided">(g[0], base.sizes, base.strides);
+    aten_value<"copy_">(result, g[0]);
+    Tensor slice = result;
+    if (replay) {
+      slice = undo_root_steps(slice, root_steps, from);
+      for (const ViewStep& s : chain) slice = s.apply(slice);
+    } else {
+      slice = aten<"as_strided">(result, view.sizes, view.strides, view.offset - base.offset);
+    }
+    TensorList inner = writer->apply({aten<"clone">(slice)}, need);
+    for (std::size_t i = 0; i < inner.size() && i < r.size(); i++) {
+      if (!need[i]) continue;
+      if (i != 0) {
+        r[i] = inner[i];
+      } else {
+        if (inner[0].defined()) aten_value<"copy_">(slice, fit_gradient(inner[0], slice->geom, writer->name(), 0));
+        else aten_value<"zero_">(slice);
+        r[0] = result;
+      }
+    }
+    return r;
+  }
+};
+
+}  // namespace
+
+Ref<Node> grad_fn(const Tensor& t) {
+  AutogradMeta* m = autograd_meta(t);
+  if (!m) return nullptr;
+  if (!m->view) return m->node;
+  ViewInfo& v = *m->view;
+  if (!m->node && !requires_grad(v.base)) return nullptr;
+  const uint32_t version = t->storage->version();
+  if (v.attr_version == version) return m->node;
+  if ((v.creation == Creation::no_grad || v.creation == Creation::inference) && !m->node) {
+    v.attr_version = version;
+    return nullptr;
+  }
+  refuse_inplace_view(v, t, true);
+  Scoped<bool> grad(thread_state().grad_mode, true);
+  Scoped<Layer> layer(thread_state().layer, Layer::transform);
+  if (v.replay) {
+    Tensor x = undo_root_steps(v.base, ensure_autograd_meta(v.base).root_steps, v.root_steps);
+    for (const ViewStep& s : v.chain) x = s.apply(x);
+    m->node = autograd_meta(x)->node;
+    m->result_nr = autograd_meta(x)->result_nr;
+  } else {
+    const Value args[] = {v.base, t.sizes(), t.strides(), t.storage_offset()};
+    auto n = make_ref<OpNode>(op_ref<"as_strided">(), Args(args), false);
+    n->set_results({t});
+    m->node = n;
+    m->result_nr = 0;
+  }
+  v.attr_version = version;
+  return m->node;
+}
+
+void rebase_history(const Tensor& self, const Ref<Node>& node) {
+  AutogradMeta& m = ensure_autograd_meta(self);
+  if (!m.view) return set_history(self, node, 0);
+  ViewInfo& v = *m.view;
+  auto c = make_ref<CopySlices>();
+  c->base = v.base->geom;
+  c->view = self->geom;
+  c->chain = v.chain;
+  c->replay = v.replay;
+  c->root_steps = ensure_autograd_meta(v.base).root_steps;
+  c->from = v.root_steps;
+  c->writer = node;
+  c->results = {v.base->geom};
+  c->edges = node->edges;
+  if (c->edges.empty()) c->edges.resize(1);
+  c->edges[0] = edge_of(v.base);
+  set_history(v.base, c, 0);
+  v.attr_version = self->storage->version() - 1;  // stale: rebuilt from the base's new history
+  grad_fn(self);
+}
+
+void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool multi_output) {
+  const ThreadState& ts = thread_state();
+  auto v = std::make_unique<ViewInfo>();
+  AutogradMeta* sm = autograd_meta(self);
+  const ViewInfo* parent = sm && sm->view ? sm->view.get() : nullptr;
+  v->base = parent ? parent->base : self;
+  v->root_steps = parent ? parent->root_steps : sm ? sm->root_steps.size() : 0;
+  v->replay = (ts.view_replay || self->special) && (!parent || parent->replay);
+  if (v->replay) {
+    if (parent) v->chain = parent->chain;
+    step.args[0] = Value();
+    v->chain.push_back(std::move(step));
+  }
+  v->creation = ts.inference_mode ? Creation::inference
+                : multi_output    ? Creation::multi_output
+                : !ts.grad_mode   ? Creation::no_grad
+                                  : Creation::normal;
+  if (parent && parent->creation != Creation::normal && v->creation == Creation::normal) v->creation = parent->creation;
+  v->attr_version = out->storage->version();
+  ensure_autograd_meta(out).view = std::move(v);
+}
+
+void check_inplace(const Op& op, const Tensor& self) {
+  AutogradMeta* m = autograd_meta(self);
+  if (m && m->view && !op.is_inplace_view()) {
+    refuse_inplace_view(*m->view, self, false);
+    const Tensor& base = m->view->base;
+    INGOT_REQUIRE(!(requires_grad(base) && is_leaf(base)), op.schema.name,
+                  ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+  INGOT_REQUIRE(!(requires_grad(self) && is_leaf(self)), op.schema.name,
+                ": a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+// ---- saved tensors
+SavedTensor::SavedTensor(const Tensor& t, bool is_result) : version_(t->storage->version()), is_result_(is_result) {
+  INGOT_REQUIRE(!t->inference, "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
+                "tensor and use it in autograd.");
+  requires_grad_ = !is_result && requires_grad(t);
+  is_leaf_ = requires_grad_ && is_leaf(t);
+  if (AutogradMeta* m = autograd_meta(t)) result_nr_ = m->result_nr;
+  if (is_leaf_) {
+    tensor_ = t;
+  } else {
+    tensor_ = detached(t);
+    if (requires_grad_) edge_ = edge_of(t);
+  }
+}
+
+Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
+  INGOT_ENSURE(tensor_.defined());
+  const uint32_t now = tensor_->storage->version();
+  if (now != version_) {
+    std::string of;
+    if (is_result_) of = text(", which is output ", result_nr_, " of ", owner->name(), ",");
+    else if (edge_.node) of = text(", which is output ", edge_.input, " of ", edge_.node->name(), ",");
+    throw_user_error(text("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+                          scalar_type_name(tensor_.dtype()), "Tensor ", tensor_.sizes(), "]", of, " is at version ", now,
+                          "; expected version ", version_, " instead. Hint: clone() the tensor before the inplace operation, or use "
+                          "its out-of-place form."));
+  }
+  if (is_leaf_) return tensor_;
+  Tensor r = detached(tensor_);
+  if (is_result_) set_history(r, owner, result_nr_);
+  else if (edge_.node) set_history(r, edge_.node, edge_.input);
+  return r;
+}
+
+void SavedTensor::release() {
+  released_ = tensor_.defined() || released_;
+  tensor_ = Tensor();
+  edge_ = Edge();
+}
+
+}  // namespace ingot

@@ -1,0 +1,72 @@
+// Autograd's state on a tensor: leaf, history, view record.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include "autograd/node.hpp"
+#include "op/call.hpp"
+
+namespace ingot {
+
+// One step of a view, so that it can be taken again. args[0] is the slot of the tensor viewed.
+struct ViewStep {
+  const Op* op = nullptr;
+  Values args;
+  int out = 0;
+  Tensor apply(const Tensor& base) const;
+};
+// An in-place view op applied to a tensor that is not itself a view.
+struct RootStep {
+  ViewStep step;
+  Geometry before;
+};
+
+// What happened when a view was made decides which later in-place writes are allowed.
+enum class Creation : uint8_t { normal, multi_output, no_grad, custom_function, inference };
+
+struct ViewInfo {
+  Tensor base;                   // never a view itself
+  std::vector<ViewStep> chain;   // from base to here; kept only if `replay`
+  bool replay = false;
+  Creation creation = Creation::normal;
+  uint32_t attr_version = 0;     // version of the storage when `node` was right
+  std::size_t root_steps = 0;    // how many root steps the base had when the view was taken
+};
+
+struct AutogradMeta final : LayerState {
+  bool requires_grad = false;    // of a leaf
+  Tensor grad;
+  Ref<Node> node;                // history; null for a leaf
+  int result_nr = 0;
+  Node* accumulate = nullptr;    // weak: the node owns the leaf
+  std::unique_ptr<ViewInfo> view;
+  std::vector<RootStep> root_steps;
+  std::vector<GradHook> leaf_hooks;
+  std::vector<std::function<void(Tensor&)>> post_accumulate_hooks;
+  bool retains_grad = false;
+  std::mutex mutex;              // guards `accumulate` and `grad` against concurrent backwards
+  ~AutogradMeta() override;
+};
+
+inline AutogradMeta* autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t->autograd.get()); }
+AutogradMeta& ensure_autograd_meta(const Tensor& t);
+
+bool requires_grad(const Tensor& t);
+bool is_leaf(const Tensor& t);
+// History of t; rebuilds a view's node when its base or a sibling was written since.
+Ref<Node> grad_fn(const Tensor& t);
+// Where the gradient of t goes; empty if it needs none.
+Edge edge_of(const Tensor& t);
+void set_history(const Tensor& t, const Ref<Node>& node, int result_nr);
+// After an in-place write of `self` by `node`: the base of a view gets a CopySlices node.
+void rebase_history(const Tensor& self, const Ref<Node>& node);
+// Records that `out` is result `step.out` of a view op on `self`.
+void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool multi_output);
+// PyTorch's refusals of an in-place write.
+void check_inplace(const Op& op, const Tensor& self);
+// An AsStrided-like node for a rebuilt view is an ordinary op node; see op_node.hpp.
+
+// Another handle to the value of t, without history.
+Tensor detached(const Tensor& t);
+
+}  // namespace ingot

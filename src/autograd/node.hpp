@@ -1,0 +1,62 @@
+// The tape. A node turns gradients of its results into gradients of its inputs; edges lead to the nodes of the inputs.
+// Edges were made before the node, so `sequence` falls along edges: the engine runs the largest first.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ingot/ref.hpp"
+#include "op/op.hpp"
+
+namespace ingot {
+
+struct AutogradMeta;
+class Node;
+
+struct Edge {
+  Ref<Node> node;
+  int input = 0;  // which result of that node the gradient is for
+};
+
+using GradHook = std::function<Tensor(const Tensor&)>;  // returns the replacement, or undefined to keep the gradient
+
+class Node : public Counted {
+ public:
+  Node();
+  virtual std::string name() const = 0;
+  // Gradients of the results (undefined where none arrived) to gradients of the inputs, one per edge. `need[i]`: whether
+  // edge i wants its gradient; others may stay undefined.
+  virtual TensorList apply(const TensorList& grads, const std::vector<bool>& need) = 0;
+  // Frees saved tensors after a backward that does not retain the graph.
+  virtual void release_saved() {}
+
+  uint64_t sequence;
+  std::vector<Edge> edges;
+  std::vector<Geometry> results;  // what the gradients must look like
+  std::vector<std::pair<int, GradHook>> hooks;           // on the gradient of a result, before apply
+  std::vector<std::pair<int, AutogradMeta*>> retained;   // tensors that keep their gradient (retain_grad); weak
+};
+
+// A tensor kept for the backward without keeping its history alive in a cycle.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  SavedTensor(const Tensor& t, bool is_result);
+  // The tensor with its history. `owner` is the node it was saved by. User error if the bytes changed since, or if the
+  // graph was freed.
+  Tensor unpack(const Ref<Node>& owner) const;
+  void release();
+  bool empty() const { return !tensor_.defined() && !released_; }
+
+ private:
+  Tensor tensor_;       // the leaf itself, or a handle without history
+  Edge edge_;           // of a non-leaf
+  uint32_t version_ = 0;
+  int result_nr_ = 0;
+  bool is_result_ = false, is_leaf_ = false, requires_grad_ = false, released_ = false;
+};
+
+// Sums a broadcast gradient back to `want` and gives it the dtype. User error naming `who` if the shapes do not fit.
+Tensor fit_gradient(const Tensor& g, const Geometry& want, const std::string& who, int index);
+
+}  // namespace ingot

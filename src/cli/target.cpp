@@ -1,0 +1,38 @@
+// ingot target: what a target's name stands for.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/verb.hpp"
+#include "codegen/link.hpp"
+#include "codegen/target.hpp"
+
+namespace ingot {
+namespace {
+
+struct Options {
+  std::string name = "native";
+  std::string cpu;
+};
+
+void show(const Options& options) {
+  const Target target = parse_target(options.name, options.cpu);
+  std::cout << "triple    " << target.triple << '\n'
+            << "cpu       " << target.cpu << '\n'
+            << "features  " << target.features << '\n'
+            << "vectors   " << vector_bits(target) << " bits\n"
+            << "kernels   " << kernel_archive(target) << '\n';
+}
+
+}  // namespace
+
+void add_target_verb(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("target", "show what a target stands for");
+  verb->add_option("name", options->name, "native, x86_64-linux-gnu or aarch64-linux-gnu")->capture_default_str();
+  verb->add_option("--cpu", options->cpu, "the processor, as LLVM names it; native for this machine's");
+  verb->footer("example:\n  ingot target x86_64-linux-gnu --cpu x86-64-v3");
+  verb->callback([options] { show(*options); });
+}
+
+}  // namespace ingot

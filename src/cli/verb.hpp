@@ -1,0 +1,15 @@
+// A verb of the command line: `ingot NAME ...`. One file a verb; main.cpp lists them.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace ingot {
+
+// Adds the verb to the command line. Its callback does the work and throws UserError when the user has to act.
+using Verb = void (*)(CLI::App& app);
+
+void add_target_verb(CLI::App& app);
+
+}  // namespace ingot

@@ -1,0 +1,153 @@
+#include "codegen/emit.hpp"
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/IRReader/IRReader.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+
+#include <memory>
+
+#include "base/error.hpp"
+#include "codegen/llvm_state.hpp"
+
+namespace ingot {
+namespace {
+
+constexpr const char* kPasses =
+    "function(sroa,early-cse,instcombine,simplifycfg,loop-mssa(licm),gvn,instcombine,simplifycfg)";
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target) {
+  std::string error;
+  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(target.triple, error);
+  INGOT_ENSURE(t, "LLVM: ", error);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // fuse where the instructions say `contract`, nowhere else
+  options.FunctionSections = true;
+  options.DataSections = true;
+  return std::unique_ptr<llvm::TargetMachine>(t->createTargetMachine(target.triple, target.cpu, target.features,
+                                                                     options, llvm::Reloc::PIC_, std::nullopt,
+                                                                     llvm::CodeGenOptLevel::Aggressive));
+}
+
+void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
+  module.setTargetTriple(machine.getTargetTriple().str());
+  module.setDataLayout(machine.createDataLayout());
+  module.setPICLevel(llvm::PICLevel::BigPIC);
+}
+
+void set_function_attributes(llvm::Module& module, const Target& target) {
+  const std::string width = std::to_string(vector_bits(target));
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("target-cpu", target.cpu);
+    f.addFnAttr("target-features", target.features);
+    f.addFnAttr(llvm::Attribute::NoUnwind);
+    if (arch_of(target) == Arch::x86_64) {  // without these LLVM splits 512-bit vectors in two
+      f.addFnAttr("prefer-vector-width", width);
+      f.addFnAttr("min-legal-vector-width", width);
+    }
+  }
+}
+
+void verify(const llvm::Module& module) {
+  std::string errors;
+  llvm::raw_string_ostream out(errors);
+  INGOT_ENSURE(!llvm::verifyModule(module, &out), "malformed LLVM module '", module.getName().str(), "': ", errors);
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses)) {
+    throw_internal_error(__FILE__, __LINE__, llvm::toString(std::move(error)));
+  }
+  passes.run(module, modules);
+}
+
+std::string generate(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;
+  const bool failed = machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile);
+  INGOT_ENSURE(!failed, "LLVM cannot write object files for ", machine.getTargetTriple().str());
+  passes.run(module);
+  return {bytes.data(), bytes.size()};
+}
+
+// Collects the errors that code generation reports through the context, for as long as it lives.
+class Diagnostics {
+ public:
+  explicit Diagnostics(llvm::LLVMContext& context) : context_(context) {
+    context_.setDiagnosticHandlerCallBack(
+        [](const llvm::DiagnosticInfo* info, void* text) {
+          if (info->getSeverity() != llvm::DS_Error) return;
+          llvm::raw_string_ostream out(*static_cast<std::string*>(text));
+          llvm::DiagnosticPrinterRawOStream printer(out);
+          info->print(printer);
+          out << '\n';
+        },
+        &errors_);
+  }
+  ~Diagnostics() { context_.setDiagnosticHandlerCallBack(nullptr); }
+  Diagnostics(const Diagnostics&) = delete;
+  Diagnostics& operator=(const Diagnostics&) = delete;
+
+  const std::string& errors() const { return errors_; }
+
+ private:
+  llvm::LLVMContext& context_;
+  std::string errors_;
+};
+
+}  // namespace
+
+void set_target(llvm::Module& module, const Target& target) {
+  const LlvmUse use;
+  set_target(module, *make_target_machine(target));
+}
+
+Object emit(llvm::Module& module, const Target& target) {
+  set_function_attributes(module, target);
+  const LlvmUse use;
+  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
+  set_target(module, *machine);
+  verify(module);
+  const Diagnostics diagnostics(module.getContext());
+  optimize(module, *machine);
+  Object object{module.getName().str(), generate(module, *machine)};
+  INGOT_ENSURE(diagnostics.errors().empty(), "no code for LLVM module '", object.name, "': ", diagnostics.errors());
+  return object;
+}
+
+Object emit_text(std::string name, std::string_view llvm_ir, const Target& target) {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic error;
+  const std::string text(llvm_ir);  // the parser wants a terminating zero
+  const std::unique_ptr<llvm::Module> module = llvm::parseIR(llvm::MemoryBufferRef(text, name), error, context);
+  INGOT_REQUIRE(module, name, ":", error.getLineNo(), ":", error.getColumnNo() + 1, ": ", error.getMessage().str());
+  module->setModuleIdentifier(name);
+  return emit(*module, target);
+}
+
+}  // namespace ingot

@@ -1,0 +1,33 @@
+// LLVM IR to object code. The folder's own code builds modules; others see no more of LLVM than the two names below.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "codegen/target.hpp"
+
+namespace llvm {
+class Module;
+}
+
+namespace ingot {
+
+// A relocatable ELF file, in memory.
+struct Object {
+  std::string name;  // for messages
+  std::string bytes;
+};
+
+// Gives the module the triple, data layout and relocation model of the target. The code that builds a module needs the
+// layout, so this comes first; `emit` does it again for modules that come from elsewhere.
+void set_target(llvm::Module& module, const Target& target);
+
+// Optimises the module in place and generates its code. Every function is compiled for `target`, whatever attributes it
+// came with. The passes clean up (promotion to registers, common subexpressions, hoisting) and neither vectorise, unroll
+// nor inline: what is built is what runs. Modules of different LLVMContexts may be emitted at the same time.
+// Internal error, with LLVM's text, if the module is malformed.
+Object emit(llvm::Module& module, const Target& target);
+
+// The same for LLVM IR in its text form. User error, with line and column, if it does not parse.
+Object emit_text(std::string name, std::string_view llvm_ir, const Target& target);
+
+}  // namespace ingot

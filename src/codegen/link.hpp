@@ -1,0 +1,20 @@
+// Object code to a shared library, by lld in this process.
+#pragma once
+#include <span>
+#include <string>
+
+#include "codegen/emit.hpp"
+#include "codegen/target.hpp"
+
+namespace ingot {
+
+// Links the objects and what they use of the target's kernels into the shared library `output`, which is complete or not
+// there: it is written beside and renamed. The library needs libc and libm at most; symbols of default visibility are its
+// exports. One link runs at a time in a process. User error, with the linker's text, if a symbol is missing or the file
+// cannot be written.
+void link_library(std::span<const Object> objects, const Target& target, const std::string& output);
+
+// The static archive with the target's src/kernels. User error if this installation has none.
+std::string kernel_archive(const Target& target);
+
+}  // namespace ingot

@@ -1,0 +1,140 @@
+#include "codegen/target.hpp"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/error.hpp"
+#include "codegen/llvm_state.hpp"
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace ingot {
+namespace {
+
+#if defined(__aarch64__)
+
+// LLVM derives the features of an Arm processor from its name, but a hypervisor may hide some of them (SVE, as a rule). So
+// every one that changes the code is set or cleared by what the kernel says.
+std::vector<std::string> native_features() {
+  struct Hwcap {
+    unsigned long word, bit;
+    const char* feature;
+  };
+  static constexpr Hwcap kHwcaps[] = {
+      {AT_HWCAP, HWCAP_ATOMICS, "lse"},      {AT_HWCAP, HWCAP_CRC32, "crc"},        {AT_HWCAP, HWCAP_AES, "aes"},
+      {AT_HWCAP, HWCAP_SHA2, "sha2"},        {AT_HWCAP, HWCAP_SHA3, "sha3"},        {AT_HWCAP, HWCAP_SM4, "sm4"},
+      {AT_HWCAP, HWCAP_ASIMDHP, "fullfp16"}, {AT_HWCAP, HWCAP_ASIMDFHM, "fp16fml"}, {AT_HWCAP, HWCAP_ASIMDRDM, "rdm"},
+      {AT_HWCAP, HWCAP_ASIMDDP, "dotprod"},  {AT_HWCAP, HWCAP_FCMA, "complxnum"},   {AT_HWCAP, HWCAP_JSCVT, "jsconv"},
+      {AT_HWCAP, HWCAP_LRCPC, "rcpc"},       {AT_HWCAP, HWCAP_ILRCPC, "rcpc-immo"}, {AT_HWCAP, HWCAP_SVE, "sve"},
+      {AT_HWCAP2, HWCAP2_SVE2, "sve2"},      {AT_HWCAP2, HWCAP2_BF16, "bf16"},      {AT_HWCAP2, HWCAP2_I8MM, "i8mm"},
+      {AT_HWCAP2, HWCAP2_FRINT, "fptoint"},  {AT_HWCAP2, HWCAP2_FLAGM2, "altnzcv"},
+  };
+  std::vector<std::string> features;
+  for (const Hwcap& h : kHwcaps) features.push_back(((getauxval(h.word) & h.bit) ? "+" : "-") + std::string(h.feature));
+  return features;
+}
+
+#else
+
+std::vector<std::string> native_features() {
+  std::vector<std::string> features;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  }
+  return features;
+}
+
+#endif
+
+Arch arch_of(const llvm::Triple& triple) {
+  return triple.getArch() == llvm::Triple::x86_64 ? Arch::x86_64 : Arch::aarch64;
+}
+
+const char* triple_of(Arch arch) {
+  return arch == Arch::x86_64 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu";
+}
+
+Arch native_arch() { return arch_of(llvm::Triple(llvm::sys::getProcessTriple())); }
+
+// Processors with 512-bit registers are told to LLVM as preferring 256: our loops choose their width themselves.
+std::vector<std::string> fixed_features(Arch arch) {
+  return arch == Arch::x86_64 ? std::vector<std::string>{"-prefer-256-bit"} : std::vector<std::string>{};
+}
+
+std::string join_sorted(std::vector<std::string> features) {
+  auto name = [](const std::string& f) { return std::string_view(f).substr(1); };
+  std::sort(features.begin(), features.end(), [&](auto& a, auto& b) { return name(a) < name(b); });
+  std::string joined;
+  for (const std::string& f : features) joined += (joined.empty() ? "" : ",") + f;
+  return joined;
+}
+
+std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Target& target) {
+  std::string error;
+  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(target.triple, error);
+  INGOT_ENSURE(t, "LLVM: ", error);
+  return std::unique_ptr<llvm::MCSubtargetInfo>(t->createMCSubtargetInfo(target.triple, target.cpu, target.features));
+}
+
+Arch parse_arch(std::string_view name) {
+  if (name == "x86_64" || name == "amd64") return Arch::x86_64;
+  if (name == "aarch64" || name == "arm64") return Arch::aarch64;
+  const llvm::Triple triple(llvm::Triple::normalize(llvm::StringRef(name.data(), name.size())));
+  const bool known = (triple.getArch() == llvm::Triple::x86_64 || triple.getArch() == llvm::Triple::aarch64) &&
+                     triple.isOSLinux() && triple.getEnvironment() == llvm::Triple::GNU;
+  INGOT_REQUIRE(known, "unknown target '", name, "': expected native, x86_64-linux-gnu or aarch64-linux-gnu");
+  return arch_of(triple);
+}
+
+}  // namespace
+
+std::string_view to_text(Arch arch) { return arch == Arch::x86_64 ? "x86_64" : "aarch64"; }
+
+Target native_target() {
+  const Arch arch = native_arch();
+  std::vector<std::string> features = native_features();
+  for (std::string& f : fixed_features(arch)) features.push_back(std::move(f));
+  return {triple_of(arch), llvm::sys::getHostCPUName().str(), join_sorted(std::move(features))};
+}
+
+Target parse_target(std::string_view name, std::string_view cpu) {
+  const LlvmUse use;
+  const Arch arch = name == "native" ? native_arch() : parse_arch(name);
+  if (cpu == "native" || (name == "native" && cpu.empty())) {
+    INGOT_REQUIRE(arch == native_arch(), "cpu 'native' is the processor of this machine, which is ",
+                  to_text(native_arch()), "; for the target '", name, "' name a processor");
+    return native_target();
+  }
+
+  Target target{triple_of(arch), std::string(cpu), join_sorted(fixed_features(arch))};
+  if (cpu.empty()) target.cpu = arch == Arch::x86_64 ? "x86-64" : "generic";
+  const Target any{target.triple, "", ""};
+  INGOT_REQUIRE(subtarget(any)->isCPUStringValid(target.cpu), "unknown processor '", cpu, "' for ", to_text(arch),
+                arch == Arch::x86_64 ? ": for example x86-64, x86-64-v3, x86-64-v4, znver4 or native"
+                                     : ": for example generic, neoverse-n1, neoverse-v1, apple-m1 or native");
+  return target;
+}
+
+Arch arch_of(const Target& target) { return arch_of(llvm::Triple(target.triple)); }
+
+bool has_feature(const Target& target, std::string_view feature) {
+  const LlvmUse use;
+  return subtarget(target)->checkFeatures("+" + std::string(feature));
+}
+
+int vector_bits(const Target& target) {
+  if (arch_of(target) == Arch::aarch64) return 128;
+  return has_feature(target, "avx512f") ? 512 : has_feature(target, "avx2") ? 256 : 128;
+}
+
+}  // namespace ingot

@@ -1,0 +1,18 @@
+// The value of an integer or bool expression for given sizes.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "expr/expr.hpp"
+
+namespace ingot {
+
+// Bool results are 0 and 1. `leaf` gives the value of a Sym, Idx, Tmp or Load. User error on overflow and division by
+// zero; internal error where a float is met.
+int64_t evaluate(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf);
+// Symbols by name; a symbol that is not there, or another leaf, is a user error.
+int64_t evaluate(const Expr& e, const std::map<std::string, int64_t, std::less<>>& symbols);
+
+}  // namespace ingot

@@ -1,0 +1,131 @@
+#include "ingot/int.hpp"
+
+#include "base/error.hpp"
+#include "expr/expr.hpp"
+#include "expr/guards.hpp"
+#include "expr/scalar.hpp"
+
+namespace ingot {
+namespace {
+
+const ExprNode* node_at(int64_t bits) { return reinterpret_cast<const ExprNode*>(bits - 1); }
+
+[[noreturn]] void overflow(Int a, const char* op, Int b) {
+  throw_user_error(text("integer overflow in ", a, op, b));
+}
+
+bool decide(const Expr& condition) {
+  if (condition.is_const()) return condition->i != 0;
+  GuardEnv* env = current_guard_env();
+  INGOT_REQUIRE(env, "cannot decide whether ", condition, " holds: it depends on symbolic sizes and no shape ",
+                "environment is active; make the sizes static, tighten their ranges, or trace under a GuardScope");
+  return env->decide(condition);
+}
+
+void require_divisor(Int b) { INGOT_REQUIRE(!b.same(0), "integer division by zero"); }
+
+}  // namespace
+
+Int::Int(const Expr& e) {
+  INGOT_ENSURE(e.valid() && e.dtype() == DType::i64, "a size is an i64 expression");
+  if (e.is_const()) *this = Int(e->i);
+  else bits_ = reinterpret_cast<int64_t>(e.node()) + 1;
+}
+
+bool Int::is_big() const { return node_at(bits_)->op == ExprOp::Const; }
+
+Int Int::big(int64_t v) {
+  Int r;
+  r.bits_ = reinterpret_cast<int64_t>(Expr(v).node()) + 1;
+  return r;
+}
+
+int64_t Int::slow_number() const {
+  INGOT_ENSURE(is_big(), "a plain number was expected, not ", *this);
+  return node_at(bits_)->i;
+}
+
+int64_t Int::slow_value() const {
+  if (is_big()) return node_at(bits_)->i;
+  GuardEnv* env = current_guard_env();
+  INGOT_REQUIRE(env, "the value of the symbolic size ", *this, " is needed and no shape environment is active; make ",
+                "the size static, or trace under a GuardScope");
+  return env->specialise(expr());
+}
+
+Expr Int::expr() const { return (bits_ & 1) == 0 ? Expr(bits_ / 2) : Expr(node_at(bits_)); }
+
+Int Int::slow_add(Int a, Int b) {
+  if (!a.is_number() || !b.is_number()) return Int(a.expr() + b.expr());
+  int64_t r;
+  if (__builtin_add_overflow(a.number(), b.number(), &r)) overflow(a, " + ", b);
+  return r;
+}
+
+Int Int::slow_sub(Int a, Int b) {
+  if (!a.is_number() || !b.is_number()) return Int(a.expr() - b.expr());
+  int64_t r;
+  if (__builtin_sub_overflow(a.number(), b.number(), &r)) overflow(a, " - ", b);
+  return r;
+}
+
+Int operator*(Int a, Int b) {
+  if (!a.is_number() || !b.is_number()) return Int(a.expr() * b.expr());
+  int64_t r;
+  if (__builtin_mul_overflow(a.number(), b.number(), &r)) overflow(a, " * ", b);
+  return r;
+}
+
+bool Int::slow_eq(Int a, Int b) {
+  if (a.is_number() && b.is_number()) return a.same(b);
+  return decide(eq(a.expr(), b.expr()));
+}
+
+bool Int::slow_lt(Int a, Int b) {
+  if (a.is_number() && b.is_number()) return a.number() < b.number();
+  return decide(lt(a.expr(), b.expr()));
+}
+
+Int floor_div(Int a, Int b) {
+  require_divisor(b);
+  if (!a.is_number() || !b.is_number()) return Int(floor_div(a.expr(), b.expr()));
+  if (b.same(-1)) return -a;
+  return floor_quotient(a.number(), b.number());
+}
+
+Int ceil_div(Int a, Int b) {
+  require_divisor(b);
+  if (a.is_number() && b.is_number()) {
+    const Int q = floor_div(a, b);
+    return mod(a, b).same(0) ? q : q + 1;
+  }
+  // The first form simplifies better: it stays a quotient of sums.
+  if (b.expr()->lo >= 0) return floor_div(a + b - 1, b);
+  return -floor_div(-a, b);
+}
+
+Int mod(Int a, Int b) {
+  require_divisor(b);
+  if (!a.is_number() || !b.is_number()) return Int(mod(a.expr(), b.expr()));
+  return b.same(-1) ? 0 : floor_remainder(a.number(), b.number());
+}
+
+Int min(Int a, Int b) {
+  if (a.is_number() && b.is_number()) return b < a ? b : a;
+  return Int(min(a.expr(), b.expr()));
+}
+
+Int max(Int a, Int b) {
+  if (a.is_number() && b.is_number()) return a < b ? b : a;
+  return Int(max(a.expr(), b.expr()));
+}
+
+std::string to_text(Int v) { return v.is_number() ? std::to_string(v.number()) : to_text(v.expr()); }
+
+bool statically_equal(Int a, Int b) {
+  if (a.same(b)) return true;
+  if (a.is_number() && b.is_number()) return false;
+  return eq(a.expr(), b.expr()).is_const(1);
+}
+
+}  // namespace ingot

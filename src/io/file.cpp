@@ -1,0 +1,98 @@
+#include "io/file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace ingot {
+
+namespace {
+
+std::string reason() { return std::generic_category().message(errno); }
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() { if (fd >= 0) ::close(fd); }
+};
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+Ref<MappedFile> MappedFile::open(const std::string& path) {
+  // Not blocking, so that a named pipe without a writer gets its error and not a hanging process.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  INGOT_REQUIRE(file.fd >= 0, "cannot open ", path, ": ", reason());
+  struct stat info;
+  INGOT_REQUIRE(::fstat(file.fd, &info) == 0, "cannot read ", path, ": ", reason());
+  INGOT_REQUIRE(S_ISREG(info.st_mode), "cannot read ", path, ": expected a regular file, found ",
+                S_ISDIR(info.st_mode) ? "a directory" : "a device or a pipe");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (size == 0) return Ref<MappedFile>(new MappedFile(path, nullptr, 0));
+  // Without reservation: private pages cost memory only once they are written, and weights may be larger than memory.
+  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
+  INGOT_REQUIRE(data != MAP_FAILED, "cannot map ", path, " (", size, " bytes): ", reason());
+  return Ref<MappedFile>(new MappedFile(path, static_cast<char*>(data), size));
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+PendingFile::PendingFile(std::string target) : folder_(folder_of(target)), target_(std::move(target)) {
+  static std::atomic<uint64_t> counter{0};
+  // A name is taken where a process that had our number died; then the next one is tried.
+  do temporary_ = text(folder_, "/.ingot-", ::getpid(), "-", counter.fetch_add(1), ".tmp");
+  while (::access(temporary_.c_str(), F_OK) == 0);
+}
+
+PendingFile::~PendingFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!done_) ::unlink(temporary_.c_str());
+}
+
+void PendingFile::fail(const char* doing) const {
+  throw_user_error(text("cannot write ", target_, ": ", reason(), " while ", doing));
+}
+
+void PendingFile::write(const void* data, std::size_t size) {
+  if (fd_ < 0) fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail(text("making ", temporary_).c_str());
+  const char* p = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = ::write(fd_, p, std::min<std::size_t>(size, std::size_t{1} << 30));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail("writing");
+    p += n;
+    size -= static_cast<std::size_t>(n);
+  }
+}
+
+void PendingFile::commit() {
+  if (fd_ < 0) fd_ = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) fail(text("opening ", temporary_).c_str());
+  if (::fsync(fd_) != 0) fail("flushing");
+  // A network file system may report a full disk only here.
+  if (::close(std::exchange(fd_, -1)) != 0) fail("closing");
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("renaming");
+  done_ = true;
+  // The name itself is durable once its folder is flushed. The content is already whole, so a folder that cannot be
+  // flushed is no error.
+  const Descriptor folder{::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.fd >= 0) (void)::fsync(folder.fd);
+}
+
+}  // namespace ingot

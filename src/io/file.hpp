@@ -1,0 +1,56 @@
+// Whole files: read through a private mapping, written beside the target and renamed over it.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "ingot/ref.hpp"
+
+namespace ingot {
+
+// The bytes of a regular file. Private: what is written to them is seen by this process alone and never reaches the
+// file. Replacing the file (as PendingFile does) leaves a mapping intact; cutting it short under one ends in SIGBUS, as
+// for every mapping.
+class MappedFile final : public Counted {
+ public:
+  // User error if the file cannot be opened or is no regular file.
+  static Ref<MappedFile> open(const std::string& path);
+  ~MappedFile() override;
+
+  const std::string& path() const { return path_; }
+  char* data() const { return data_; }  // null for an empty file
+  std::size_t size() const { return size_; }
+  std::string_view bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile(std::string path, char* data, std::size_t size) : path_(std::move(path)), data_(data), size_(size) {}
+  std::string path_;
+  char* data_;
+  std::size_t size_;
+};
+
+// A file that appears under its name whole or not at all: bytes go to a temporary file in the same folder, which
+// commit() flushes to the disk and renames. Without a commit it is removed. Every failure is a user error naming the
+// target.
+class PendingFile {
+ public:
+  explicit PendingFile(std::string target);
+  ~PendingFile();
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+
+  void write(const void* data, std::size_t size);
+  void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
+  void commit();
+
+  // For a library that opens files by name itself: it writes this one, instead of write().
+  const std::string& temporary() const { return temporary_; }
+
+ private:
+  [[noreturn]] void fail(const char* doing) const;
+  std::string folder_, target_, temporary_;
+  int fd_ = -1;
+  bool done_ = false;
+};
+
+}  // namespace ingot

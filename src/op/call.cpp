@@ -1,0 +1,117 @@
+#include "op/call.hpp"
+
+#include <bit>
+
+#include "base/error.hpp"
+#include "op/kernel.hpp"
+#include "op/setup.hpp"
+
+namespace ingot {
+namespace {
+
+Handler handlers[kLayers] = {};
+
+// Whether a value may stand where the schema says `t`. Numbers may stand for tensors, ints for floats and scalars.
+bool fits(const SchemaType& t, const Value& v) {
+  if (v.is_none()) return t.optional || t.kind == Kind::other || t.kind == Kind::any;
+  if (t.is_list()) {
+    switch (t.kind) {
+      case Kind::tensor: return v.is_tensors() || (v.is_ints() && v.ints().empty());
+      case Kind::integer: case Kind::sym_int: return v.is_ints() || (v.is_tensors() && v.tensors().empty());
+      case Kind::real: return v.is_floats() || v.is_ints();
+      case Kind::boolean: return v.is_bools();
+      default: return v.is_values() || v.is_floats() || v.is_ints() || v.is_bools();
+    }
+  }
+  switch (t.kind) {
+    case Kind::tensor: return v.is_tensor() || v.is_number();
+    case Kind::integer: case Kind::sym_int: return v.is_int() || v.is_bool();
+    case Kind::real: return v.is_float() || v.is_int() || v.is_bool();
+    case Kind::boolean: case Kind::sym_bool: return v.is_bool() || v.is_int();
+    case Kind::scalar: case Kind::complex: return v.is_number();
+    case Kind::dtype: return v.is_dtype();
+    case Kind::layout: return v.is_layout();
+    case Kind::device: return v.is_device();
+    case Kind::memory_format: return v.is_memory_format();
+    case Kind::string: return v.is_string();
+    case Kind::generator: return v.is_generator();
+    default: return true;
+  }
+}
+
+std::string type_text(const SchemaArg& a) {
+  std::string s = to_text(Schema{.ns = "", .name = "", .overload = "", .args = {a}});
+  // "::(int[2] x) -> …" -> "int[2]"
+  const auto open = s.find('('), end = s.rfind(" " + a.name);
+  return open == std::string::npos || end == std::string::npos ? a.type.name : s.substr(open + 1, end - open - 1);
+}
+
+[[noreturn]] void bad_argument(const Op& op, std::size_t i, const Value& v) {
+  const SchemaArg& a = op.schema.args[i];
+  throw_user_error(text(op.schema.name, "(): argument '", a.name, "' (position ", i + 1, ") must be ", type_text(a), ", not ",
+                        v.kind_name(), "; the schema is ", to_text(op.schema)));
+}
+
+// Checks every argument and fills defaults. Complete calls are passed through without a copy.
+Args complete(const Op& op, Args given, Values& storage) {
+  const auto& params = op.schema.args;
+  INGOT_REQUIRE(given.size() <= params.size(), op.schema.name, "() takes at most ", params.size(), " arguments, found ",
+                given.size(), "; the schema is ", to_text(op.schema));
+  bool as_given = given.size() == params.size();
+  for (std::size_t i = 0; i < given.size(); i++) {
+    const SchemaType& t = params[i].type;
+    if (fits(t, given[i])) continue;
+    const bool widen = t.lists == 1 && (given[i].is_number());  // int[2] given 3
+    if (!widen) bad_argument(op, i, given[i]);
+    as_given = false;
+  }
+  if (as_given) return given;
+  storage.assign(given.begin(), given.end());
+  for (std::size_t i = 0; i < params.size(); i++) {
+    if (i >= storage.size()) {
+      INGOT_REQUIRE(params[i].has_default, op.schema.name, "(): missing argument '", params[i].name, "' (position ", i + 1,
+                    "); the schema is ", to_text(op.schema));
+      storage.push_back(params[i].default_value);
+    } else if (params[i].type.lists == 1 && storage[i].is_number()) {
+      const auto n = static_cast<std::size_t>(std::max(params[i].type.fixed_size, 1));
+      if (params[i].type.kind == Kind::real) storage[i] = Value(std::vector<double>(n, storage[i].to_double()));
+      else if (!storage[i].is_int()) bad_argument(op, i, storage[i]);
+      else storage[i] = Value(Shape::filled(n, storage[i].to_int()));
+    }
+  }
+  return storage;
+}
+
+}  // namespace
+
+ThreadState& thread_state() {
+  thread_local ThreadState s;
+  return s;
+}
+
+void install_handler(Layer layer, Handler handler) { handlers[static_cast<int>(layer)] = handler; }
+
+Value call(const Op& op, Args given) {
+  Values storage;
+  const Args args = complete(op, given, storage);
+  if (op.is_composite()) return run_composite(op, args);
+  ThreadState& ts = thread_state();
+  unsigned mask = ts.active;
+  for (const Value& v : args) {
+    if (v.is_tensor()) mask |= v.tensor()->layers;
+    else if (v.is_tensors())
+      for (const Tensor& t : v.tensors())
+        if (t.defined()) mask |= t->layers;
+  }
+  mask &= ~(unsigned{layer_bit(ts.layer)} - 1u);
+  for (; mask; mask &= mask - 1)
+    if (Handler h = handlers[std::countr_zero(mask)]) return h(op, args);
+  return run_kernel(op, args);
+}
+
+Value call_below(Layer layer, const Op& op, Args args) {
+  Scoped<Layer> s(thread_state().layer, static_cast<Layer>(static_cast<int>(layer) + 1));
+  return call(op, args);
+}
+
+}  // namespace ingot

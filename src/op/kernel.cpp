@@ -1,0 +1,194 @@
+#include "op/kernel.hpp"
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "op/promotion.hpp"
+#include "tensor/geometry.hpp"
+#include "tensor/rows.hpp"
+
+namespace ingot {
+namespace {
+
+template <class F>
+void each_tensor(Args args, const F& f) {
+  for (const Value& v : args) {
+    if (v.is_tensor()) f(v.tensor());
+    else if (v.is_tensors())
+      for (const Tensor& t : v.tensors())
+        if (t.defined()) f(t);
+  }
+}
+
+// Tensors of one call live on one device; a 0-dim CPU tensor may go along with another device as a number does.
+Device common_device(const Op& op, Args args) {
+  Device d;
+  bool any = false;
+  each_tensor(args, [&](const Tensor& t) {
+    if (!any || (d.type == DeviceType::cpu && t->device().type != DeviceType::cpu)) d = t->device();
+    any = true;
+  });
+  each_tensor(args, [&](const Tensor& t) {
+    INGOT_REQUIRE(t->device() == d || (t.dim() == 0 && t->device().type == DeviceType::cpu), op.schema.name,
+                  ": Expected all tensors to be on the same device, but found at least two devices, ", d, " and ", t->device(),
+                  "! Move them with to(device)");
+  });
+  return d;
+}
+
+Value pack(const Op& op, TensorList outs) {
+  if (op.returns_list() || op.schema.results.size() > 1) return Value(std::move(outs));
+  INGOT_ENSURE(outs.size() == 1, op.name, ": the rule gave ", outs.size(), " results");
+  return Value(outs[0]);
+}
+
+Value run_view(const Op& op, Args args) {
+  Outputs out;
+  op.def->geometry({op, args}, out);
+  TensorList outs;
+  for (Geometry& g : out.geoms) outs.push_back(make_alias(args[0].tensor(), std::move(g)));
+  return pack(op, std::move(outs));
+}
+
+// A functional op with rules of its own.
+Value run_functional(const Op& op, Args args) {
+  const OpDef& d = *op.def;
+  if (d.geometry) return run_view(op, args);
+  if (d.body) {
+    Scoped<Layer> s(thread_state().layer, Layer::kernel);
+    return d.body({op, args});
+  }
+  INGOT_ENSURE(d.meta && d.kernel, op.name, " has neither meta and kernel nor a body");
+  Outputs out;
+  out.device = common_device(op, args);
+  d.meta({op, args}, out);
+  const bool fake = is_fake_call(args);
+  TensorList outs;
+  for (Geometry& g : out.geoms) outs.push_back(make_tensor(std::move(g), out.device, fake));
+  if (!fake) d.kernel({op, args}, outs);
+  return pack(op, std::move(outs));
+}
+
+void check_writable(const Op& op, const Tensor& t) {
+  INGOT_REQUIRE(!t->storage->is_read_only(), op.schema.name, ": the tensor is read-only (its bytes are mapped from a file); clone() it "
+                "before writing");
+  if (t->geom.sizes.is_symbolic() || t->geom.strides.is_symbolic()) return;
+  INGOT_REQUIRE(!may_overlap(t->geom), op.schema.name, ": unsupported operation: more than one element of the written-to tensor refers "
+                "to a single memory location. Please clone() the tensor before performing the operation.");
+}
+
+// Whether a pointwise kernel may write straight into self: whoever shares its storage has the very same elements.
+bool may_write_directly(const Op& f, Args args, const Tensor& self, const Geometry& result) {
+  if (f.form() != Form::pointwise || !f.def->kernel || !result.sizes.same(self.sizes())) return false;
+  bool ok = true;
+  each_tensor(args, [&](const Tensor& t) {
+    if (t->storage == self->storage && !t->geom.same(self->geom)) ok = false;
+  });
+  return ok;
+}
+
+void check_result_type(const Op& op, DType from, DType to) {
+  // copy_ and friends convert anything; arithmetic must not lose a category.
+  INGOT_REQUIRE(can_cast(from, to), op.schema.name, ": result type ", scalar_type_name(from), " can't be cast to the desired output type ",
+                scalar_type_name(to));
+}
+
+Value run_inplace(const Op& op, Args args) {
+  const Op& f = *op.functional;
+  const Tensor& self = args[0].tensor();
+  if (op.is_view()) {  // metadata only
+    Outputs out;
+    f.def->geometry({f, args}, out);
+    self->geom = std::move(out.geoms.at(0));
+    return Value(self);
+  }
+  if (!self->is_fake()) check_writable(op, self);
+  auto check_shape = [&](const Shape& sizes) {
+    INGOT_REQUIRE(sizes == self.sizes(), op.schema.name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+  };
+  if (f.def->kernel) {
+    Outputs out;
+    out.device = common_device(op, args);
+    f.def->meta({f, args}, out);
+    check_shape(out.geoms.at(0).sizes);
+    check_result_type(op, out.geoms[0].dtype, self.dtype());
+    if (is_fake_call(args)) return Value(self);
+    if (may_write_directly(f, args, self, out.geoms[0])) {
+      const Tensor outs[] = {self};
+      f.def->kernel({f, args}, std::span<const Tensor>(outs));
+      return Value(self);
+    }
+  }
+  const Tensor r = run_kernel(f, args).tensor();
+  check_shape(r.sizes());
+  check_result_type(op, r.dtype(), self.dtype());
+  if (!self->is_fake()) copy_elements(self, r);
+  return Value(self);
+}
+
+// Gives an out= tensor the result's sizes, growing its storage if need be.
+void resize_out(const Tensor& out, const Shape& sizes) {
+  if (out.sizes() == sizes) return;
+  Geometry g = Geometry::contiguous(sizes, out.dtype());
+  g.offset = out->geom.offset;
+  const Int need = required_bytes(g);
+  if (out->storage->nbytes() < need) out->storage->resize(need);
+  out->geom = std::move(g);
+}
+
+Value run_out(const Op& op, Args args) {
+  Values inputs;
+  TensorList outs;
+  for (std::size_t i = 0; i < args.size(); i++) {
+    if (!op.schema.args[i].type.writes()) inputs.push_back(args[i]);
+    else if (args[i].is_tensors()) outs.insert(outs.end(), args[i].tensors().begin(), args[i].tensors().end());
+    else outs.push_back(args[i].tensor());
+  }
+  const Value r = call(*op.functional, inputs);
+  static const Op& copy = ingot::op("copy_");
+  for (std::size_t k = 0; k < outs.size(); k++) {
+    const Tensor& result = r.is_tensor() ? r.tensor() : r.tensors().at(k);
+    check_result_type(op, result.dtype(), outs[k].dtype());
+    resize_out(outs[k], result.sizes());
+    call(copy, {outs[k], result});
+  }
+  return outs.size() == 1 ? Value(outs[0]) : Value(std::move(outs));
+}
+
+}  // namespace
+
+bool is_fake_call(Args args) {
+  bool any = false, fake = false;
+  each_tensor(args, [&](const Tensor& t) {
+    any = true;
+    fake |= t->is_fake();
+  });
+  return fake || (!any && thread_state().fake_factories);
+}
+
+Value run_kernel(const Op& op, Args args) {
+  switch (op.variant) {
+    case Variant::functional: return run_functional(op, args);
+    case Variant::inplace: return run_inplace(op, args);
+    case Variant::out: {
+      Scoped<Layer> s(thread_state().layer, Layer::kernel);
+      return run_out(op, args);
+    }
+  }
+  return {};
+}
+
+Value run_composite(const Op& op, Args args) {
+  switch (op.variant) {
+    case Variant::functional: return op.def->body({op, args});
+    case Variant::inplace: {
+      // f_(x) is x.copy_(f(x)): the program of f stays visible to every layer.
+      const Value r = call(*op.functional, args);
+      static const Op& copy = ingot::op("copy_");
+      return call(copy, {args[0], r});
+    }
+    case Variant::out: return run_out(op, args);
+  }
+  return {};
+}
+
+}  // namespace ingot

@@ -1,0 +1,136 @@
+// An op is one value with its rules beside it. A family file under src/ops lists OpDef constants; the registry turns each
+// into an Op with a parsed schema and derives the in-place and out= variants that the ATen table has for it.
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "op/schema.hpp"
+#include "op/value.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+
+class Expr;
+class Vjp;
+struct Op;
+struct Formula;
+struct Lowering;
+
+// What an op is. Passes and engines ask this, never a name.
+enum class Form : uint8_t {
+  pointwise,    // result element = formula of the operands' elements (broadcast)
+  reduction,    // result element = fold over some dims
+  view,         // another geometry of the same storage
+  factory,      // makes a tensor from numbers
+  random,       // reads the random stream
+  external,     // a kernel that is not a loop nest we can write as a formula (sort, gemm, fft …)
+  composite,    // a program of other ops: comes apart before any layer sees it
+  higher_order, // takes subgraphs
+};
+
+enum class Variant : uint8_t { functional, inplace, out };
+
+// What autocast does with the op's floating arguments.
+enum class Autocast : uint8_t { none, lower_precision, float32, promote };
+
+// One call, as every rule sees it: all arguments of the schema are there, defaults filled in, in schema order.
+struct Call {
+  const Op& op;
+  Args args;
+  const Value& operator[](int i) const { return args[static_cast<std::size_t>(i)]; }
+  const Tensor& tensor(int i) const { return args[static_cast<std::size_t>(i)].tensor(); }
+};
+
+// The results a meta rule promises. `device` starts as that of the first tensor argument.
+struct Outputs {
+  std::vector<Geometry> geoms;
+  Device device;
+  void add(Geometry g) { geoms.push_back(std::move(g)); }
+  void add(Shape sizes, DType dtype) { geoms.push_back(Geometry::contiguous(std::move(sizes), dtype)); }
+};
+
+// A tensor the backward needs. `what`: index of an argument, or kResult - k for result k. It is saved only if the
+// gradient of argument `needed_for` (kAny: of any) is asked for.
+inline constexpr int8_t kResult = -1, kAny = -1;
+struct Save {
+  int8_t what = 0;
+  int8_t needed_for = kAny;
+};
+struct Saves {
+  std::array<Save, 8> list{};
+  uint8_t count = 0;
+  constexpr Saves() = default;
+  constexpr Saves(std::initializer_list<Save> l) { for (Save s : l) list[count++] = s; }
+  const Save* begin() const { return list.data(); }
+  const Save* end() const { return list.data() + count; }
+};
+
+struct OpDef {
+  std::string_view schema;
+  Form form = Form::external;
+
+  // How results are made: one of
+  //   meta + kernel   the shape rule, then a function that fills the allocated results (never called on fakes)
+  //   body            a program of other ops. Form::composite: comes apart before any layer. Any other form: the op is a
+  //                   node of its own (own vjp, own listing) and the body runs at the kernel layer, on fakes too
+  //   geometry        views: the results' geometry over the storage of argument 0
+  void (*meta)(const Call&, Outputs&) = nullptr;
+  void (*kernel)(const Call&, std::span<const Tensor> results) = nullptr;
+  Value (*body)(const Call&) = nullptr;
+  void (*geometry)(const Call&, Outputs&) = nullptr;
+
+  // Views: `base` with the elements seen through result `out` replaced by `updated`. If !inverse_reads_base the view is a
+  // bijection and only base's geometry is used (base may be any tensor of that geometry).
+  Tensor (*inverse)(const Call&, const Tensor& base, const Tensor& updated, int out) = nullptr;
+  bool inverse_reads_base = false;
+
+  // Pointwise ops: the formula for this call (op/formula.hpp), written once for eager and compiled code.
+  const Formula* (*formula)(const Call&) = nullptr;
+
+  // Gradients. Without a vjp, a floating result of arguments that require grad gets a node that refuses to run;
+  // `no_grad_result`: the result never requires grad (argmax, …).
+  void (*vjp)(Vjp&) = nullptr;
+  Saves saves{};
+  bool no_grad_result = false;
+  bool detaches = false;       // detach and detach_: the result starts without history
+  uint8_t backward_index = 0;  // the number at the end of PyTorch's node name: MeanBackward1
+
+  Autocast autocast = Autocast::none;
+  // Compiled form of what is neither a formula nor a view (op/lowering.hpp).
+  void (*lower)(Lowering&) = nullptr;
+};
+
+struct Op {
+  const OpDef* def = nullptr;    // of a derived variant: the functional op's
+  Schema schema;
+  Variant variant = Variant::functional;
+  const Op* functional = nullptr;  // of a derived variant
+  std::string name;                // "add.Tensor"
+  std::string node_name;           // "AddBackward0"
+  std::vector<int8_t> written;     // arguments whose alias annotation says `!`
+
+  Form form() const { return def->form; }
+  bool is_view() const { return def->form == Form::view; }
+  bool is_composite() const { return def->form == Form::composite; }
+  bool mutates() const { return !written.empty(); }
+  bool is_inplace_view() const { return variant == Variant::inplace && is_view(); }
+  bool returns_list() const { return schema.results.size() == 1 && schema.results[0].type.is_list(); }
+  // "aten::add.Tensor"
+  std::string qualified() const { return schema.ns + "::" + name; }
+};
+
+inline std::string to_text(const Op& op) { return op.schema.name; }
+
+// The op "add.Tensor" or "aten::add.Tensor"; derived variants ("add_.Tensor", "add.out") are made on first use.
+// User error naming the nearest known overloads if there is none.
+const Op& op(std::string_view name);
+const Op* find_op(std::string_view name);
+// Every op with rules of its own, sorted by name.
+std::vector<const Op*> all_ops();
+// Adds definitions, which must outlive the process: called once per family by ops/families.cpp, and for user-registered custom ops.
+void register_ops(std::span<const OpDef> defs);
+
+}  // namespace ingot

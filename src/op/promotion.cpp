@@ -1,0 +1,54 @@
+#include "op/promotion.hpp"
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "op/call.hpp"
+
+namespace ingot {
+namespace {
+
+int category(DType t) { return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0; }
+
+void merge(std::optional<DType>& into, DType t) { into = into ? promote(*into, t) : t; }
+
+// `low` joins `high` only if its category is higher.
+std::optional<DType> combine(std::optional<DType> high, std::optional<DType> low) {
+  if (!high) return low;
+  if (!low) return high;
+  return category(*low) > category(*high) ? promote(*low, *high) : *high;
+}
+
+DType number_dtype(const Value& v) {
+  if (v.is_bool()) return DType::b8;
+  if (v.is_int()) return DType::i64;
+  const DType f = thread_state().default_dtype;
+  return v.is_complex() ? complex_of(f) : f;
+}
+
+}  // namespace
+
+void TypePromotion::add(const Value& v) {
+  if (v.is_tensor()) merge(v.tensor().dim() == 0 ? zero_dim_ : dim_, v.tensor().dtype());
+  else if (v.is_number()) merge(number_, number_dtype(v));
+}
+
+DType TypePromotion::result() const {
+  auto r = combine(combine(dim_, zero_dim_), number_);
+  INGOT_ENSURE(r.has_value());
+  return *r;
+}
+
+DType result_type(Args operands) {
+  TypePromotion p;
+  for (const Value& v : operands) p.add(v);
+  return p.result();
+}
+
+bool can_cast(DType from, DType to) {
+  if (is_complex(from) && !is_complex(to)) return false;
+  if (is_floating(from) && !is_floating(to) && !is_complex(to)) return false;
+  if (from != DType::b8 && to == DType::b8) return false;
+  return true;
+}
+
+}  // namespace ingot

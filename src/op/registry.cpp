@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/error.hpp"
+#include "op/op.hpp"
+#include "op/setup.hpp"
+
+namespace ingot {
+namespace {
+
+struct Registry {
+  std::shared_mutex mutex;
+  std::map<std::string, std::unique_ptr<Op>, std::less<>> ops;
+};
+Registry& registry() {
+  static Registry r;
+  return r;
+}
+
+// "layer_norm" -> "LayerNorm", "_softmax" -> "Softmax"
+std::string camel_case(std::string_view name) {
+  std::string s;
+  bool up = true;
+  for (char c : name) {
+    if (c == '_') up = true;
+    else if (up && c >= 'a' && c <= 'z') s += static_cast<char>(c - 'a' + 'A'), up = false;
+    else s += c, up = false;
+  }
+  return s;
+}
+
+// "aten::add.Tensor" and "add.Tensor" are one key; other namespaces keep their prefix. ".default" is no overload.
+std::string_view key_of(std::string_view name) {
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  if (name.ends_with(".default")) name.remove_suffix(8);
+  return name;
+}
+
+std::unique_ptr<Op> make_op(const OpDef& def, Schema schema) {
+  auto o = std::make_unique<Op>();
+  o->def = &def;
+  o->name = schema.ns == "aten" ? schema.qualified() : schema.ns + "::" + schema.qualified();
+  for (std::size_t i = 0; i < schema.args.size(); i++)
+    if (schema.args[i].type.writes()) o->written.push_back(static_cast<int8_t>(i));
+  o->node_name = camel_case(schema.name) + "Backward" + std::to_string(def.backward_index);
+  o->schema = std::move(schema);
+  return o;
+}
+
+bool same_arg(const SchemaArg& a, const SchemaArg& b) {
+  return a.name == b.name && a.type.kind == b.type.kind && a.type.lists == b.type.lists && a.type.optional == b.type.optional;
+}
+// Whether `variant` without the arguments it writes by keyword has the functional op's arguments.
+bool is_out_of(const Schema& variant, const Schema& functional) {
+  std::size_t k = 0;
+  for (const SchemaArg& a : variant.args) {
+    if (a.type.writes()) continue;
+    if (k >= functional.args.size() || !same_arg(a, functional.args[k])) return false;
+    k++;
+  }
+  return k == functional.args.size();
+}
+
+// The in-place or out= variant `key` names, if the ATen table has it and its functional op has rules.
+std::unique_ptr<Op> derive(std::string_view key) {
+  const std::string_view base = key.substr(0, key.find('.'));
+  for (std::string_view text : find_aten_schemas(base)) {
+    Schema s = parse_schema(text);
+    if (s.qualified() != key) continue;
+    const bool inplace = base.ends_with('_') && !base.ends_with("__") && !s.args.empty() && s.args[0].type.writes();
+    const bool out = !inplace && !s.args.empty() && s.args.back().type.writes() && s.args.back().keyword_only;
+    if (!inplace && !out) return nullptr;
+    const std::string_view functional_base = inplace ? base.substr(0, base.size() - 1) : base;
+    for (std::string_view candidate : find_aten_schemas(functional_base)) {
+      Schema f = parse_schema(candidate);
+      if (inplace ? f.overload != s.overload : !is_out_of(s, f)) continue;
+      const Op* functional = find_op(f.qualified());
+      if (!functional || functional->variant != Variant::functional || functional->mutates()) continue;
+      auto o = make_op(*functional->def, std::move(s));
+      o->variant = inplace ? Variant::inplace : Variant::out;
+      o->functional = functional;
+      o->node_name = functional->node_name;
+      return o;
+    }
+    return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void register_ops(std::span<const OpDef> defs) {
+  Registry& r = registry();
+  for (const OpDef& d : defs) {
+    auto o = make_op(d, parse_schema(d.schema));
+    std::unique_lock lock(r.mutex);
+    std::string name = o->name;
+    INGOT_REQUIRE(!r.ops.contains(name), "op ", name, " is defined twice");
+    r.ops.emplace(std::move(name), std::move(o));
+  }
+}
+
+const Op* find_op(std::string_view name) {
+  setup_once();
+  Registry& r = registry();
+  const std::string_view key = key_of(name);
+  {
+    std::shared_lock lock(r.mutex);
+    if (auto it = r.ops.find(key); it != r.ops.end()) return it->second.get();
+  }
+  auto derived = derive(key);
+  if (!derived) return nullptr;
+  std::unique_lock lock(r.mutex);
+  auto [it, fresh] = r.ops.emplace(std::string(key), std::move(derived));
+  return it->second.get();
+}
+
+const Op& op(std::string_view name) {
+  if (const Op* o = find_op(name)) return *o;
+  const std::string_view key = key_of(name), base = key.substr(0, key.find('.'));
+  std::string known;
+  for (const Op* o : all_ops())
+    if (o->schema.name == base) known += (known.empty() ? "" : ", ") + o->name;
+  throw_user_error(text("unknown op '", name, "'; ",
+                        known.empty() ? "`ingot ops` lists what is supported" : "known overloads: " + known));
+}
+
+std::vector<const Op*> all_ops() {
+  setup_once();
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  std::vector<const Op*> v;
+  for (auto& [name, o] : r.ops)
+    if (o->variant == Variant::functional) v.push_back(o.get());
+  return v;
+}
+
+void setup_once() {
+  static std::once_flag once;
+  std::call_once(once, setup_ops);
+}
+
+}  // namespace ingot

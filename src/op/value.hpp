@@ -1,0 +1,120 @@
+// Value: one argument or result of an op. Small (24 bytes): lists and strings are shared and immutable.
+#pragma once
+#include <complex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ingot/tensor.hpp"
+
+namespace ingot {
+
+class Value;
+using Values = std::vector<Value>;
+using Args = std::span<const Value>;
+
+enum class Layout : uint8_t { strided, sparse };
+
+class Generator;  // a random stream (tensor/random.hpp)
+
+class Value {
+ public:
+  Value() = default;
+  Value(std::nullopt_t) {}
+  Value(Int v) : v_(v) {}
+  Value(bool v) : v_(v) {}
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Value(T v) : v_(Int(v)) {}
+  template <std::floating_point T>
+  Value(T v) : v_(static_cast<double>(v)) {}
+  Value(std::complex<double> v) : v_(v) {}
+  Value(const Scalar& s);
+  Value(const Tensor& t) { if (t.defined()) v_ = t; }  // an undefined tensor is None
+  Value(DType t) : v_(t) {}
+  Value(Device d) : v_(d) {}
+  Value(Layout l) : v_(l) {}
+  Value(MemoryFormat f) : v_(f) {}
+  Value(Shape s);
+  Value(TensorList l);  // undefined members are None
+  Value(std::vector<double> l);
+  Value(std::vector<bool> l);
+  Value(Values l);
+  Value(std::string s);
+  Value(std::string_view s) : Value(std::string(s)) {}
+  Value(const char* s) : Value(std::string(s)) {}
+  // Templates only so that Generator need not be complete here. No generator is None.
+  template <std::same_as<Generator> G>
+  Value(const Ref<G>& g) { if (g) v_ = Ref<Counted>(g); }
+  template <class T>
+  Value(const std::optional<T>& v) { if (v) *this = Value(*v); }
+
+  bool is_none() const { return v_.index() == 0; }
+  bool is_int() const { return std::holds_alternative<Int>(v_); }
+  bool is_float() const { return std::holds_alternative<double>(v_); }
+  bool is_bool() const { return std::holds_alternative<bool>(v_); }
+  bool is_complex() const { return std::holds_alternative<std::complex<double>>(v_); }
+  bool is_number() const { return is_int() || is_float() || is_bool() || is_complex(); }
+  bool is_tensor() const { return std::holds_alternative<Tensor>(v_); }
+  bool is_ints() const { return std::holds_alternative<Ref<Box<Shape>>>(v_); }
+  bool is_tensors() const { return std::holds_alternative<Ref<Box<TensorList>>>(v_); }
+  bool is_floats() const { return std::holds_alternative<Ref<Box<std::vector<double>>>>(v_); }
+  bool is_bools() const { return std::holds_alternative<Ref<Box<std::vector<bool>>>>(v_); }
+  bool is_values() const { return std::holds_alternative<Ref<Box<Values>>>(v_); }
+  bool is_string() const { return std::holds_alternative<Ref<Box<std::string>>>(v_); }
+  bool is_dtype() const { return std::holds_alternative<DType>(v_); }
+  bool is_device() const { return std::holds_alternative<Device>(v_); }
+  bool is_layout() const { return std::holds_alternative<Layout>(v_); }
+  bool is_memory_format() const { return std::holds_alternative<MemoryFormat>(v_); }
+  bool is_generator() const { return std::holds_alternative<Ref<Counted>>(v_); }
+
+  // Each accessor requires its kind (an internal error otherwise), except where said.
+  const Tensor& tensor() const;
+  Tensor tensor_or_none() const { return is_none() ? Tensor() : tensor(); }
+  Int to_int() const;                       // an int; a bool counts as 0 or 1
+  int64_t to_int64() const { return to_int().value(); }
+  double to_double() const;                 // any real number
+  bool to_bool() const;                     // a bool; an int counts as non-zero
+  Scalar to_scalar() const;                 // any number
+  const Shape& ints() const;
+  const TensorList& tensors() const;
+  const std::vector<double>& floats() const;
+  const std::vector<bool>& bools() const;
+  const Values& values() const;
+  const std::string& string() const;
+  DType dtype() const;
+  Device device() const;
+  MemoryFormat memory_format() const;
+  Layout layout() const;
+  template <std::same_as<Generator> G = Generator>
+  Ref<G> generator() const { return Ref<G>(static_cast<G*>(counted())); }
+
+  // The value, or the default when None.
+  Int int_or(Int d) const { return is_none() ? d : to_int(); }
+  bool bool_or(bool d) const { return is_none() ? d : to_bool(); }
+  double double_or(double d) const { return is_none() ? d : to_double(); }
+  DType dtype_or(DType d) const { return is_none() ? d : dtype(); }
+  std::optional<Int> optional_int() const { return is_none() ? std::nullopt : std::optional<Int>(to_int()); }
+
+  // Structural equality: tensors by identity, integers without guards, NaN equals itself.
+  bool same(const Value& o) const;
+  std::string_view kind_name() const;       // "int", "Tensor", "int[]", … for messages
+
+ private:
+  template <class T>
+  struct Box : Counted {
+    T value;
+    explicit Box(T v) : value(std::move(v)) {}
+  };
+  std::variant<std::monostate, Int, double, bool, std::complex<double>, Tensor, DType, Device, Layout, MemoryFormat,
+               Ref<Box<Shape>>, Ref<Box<TensorList>>, Ref<Box<std::vector<double>>>, Ref<Box<std::vector<bool>>>,
+               Ref<Box<Values>>, Ref<Box<std::string>>, Ref<Counted>> v_;
+
+  Counted* counted() const;  // of a generator
+};
+
+std::string to_text(const Value& v);  // as a listing shows it: 2, 0.5, True, None, [1, 2], 'tanh'; a tensor as its geometry
+
+}  // namespace ingot

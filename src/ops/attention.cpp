@@ -1,0 +1,7 @@
+#include "ops/families.hpp"
+
+namespace ingot {
+
+Family attention_family() { return {}; }
+
+}  // namespace ingot

@@ -1,0 +1,128 @@
+// Tensors from numbers.
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "ops/families.hpp"
+#include "tensor/geometry.hpp"
+#include "tensor/rows.hpp"
+
+namespace ingot {
+namespace {
+
+DType default_dtype() { return thread_state().default_dtype; }
+// The dtype a number makes when none is named: integers int64, bool bool, else the default float.
+DType dtype_of_number(const Value& v) {
+  if (v.is_bool()) return DType::b8;
+  if (v.is_int()) return DType::i64;
+  return v.is_complex() ? complex_of(default_dtype()) : default_dtype();
+}
+// Index of a named argument of the call's schema.
+const Value& named(const Call& c, std::string_view name) {
+  const int i = c.op.schema.index_of(name);
+  INGOT_ENSURE(i >= 0, c.op.name, " has no argument ", name);
+  return c[i];
+}
+void take_device(const Call& c, Outputs& o) {
+  if (const Value& d = named(c, "device"); d.is_device()) o.device = d.device();
+}
+
+void sized_meta(const Call& c, Outputs& o) {  // f(size, …)
+  take_device(c, o);
+  o.add(c[0].ints(), named(c, "dtype").dtype_or(default_dtype()));
+}
+void like_meta(const Call& c, Outputs& o) {  // f_like(self, …)
+  take_device(c, o);
+  const Tensor& self = c.tensor(0);
+  const Value& f = named(c, "memory_format");
+  Geometry g;
+  g.sizes = self.sizes();
+  g.dtype = named(c, "dtype").dtype_or(self.dtype());
+  g.strides = f.is_none() || f.memory_format() == MemoryFormat::preserve ? dense_strides_like(self.sizes(), self.strides())
+                                                                         : strides_for(self.sizes(), f.memory_format());
+  o.add(std::move(g));
+}
+void new_meta(const Call& c, Outputs& o) {  // new_f(self, size, …)
+  take_device(c, o);
+  o.add(c[1].ints(), named(c, "dtype").dtype_or(c.tensor(0).dtype()));
+}
+void leave_empty(const Call&, std::span<const Tensor> r) {
+  // Uninitialised memory would make programs depend on what ran before: empty tensors are zero.
+  fill_elements(r[0], 0);
+}
+template <int V>
+void fill_with(const Call&, std::span<const Tensor> r) { fill_elements(r[0], V); }
+void fill_named(const Call& c, std::span<const Tensor> r) { fill_elements(r[0], named(c, "fill_value").to_scalar()); }
+
+using MetaRule = void (*)(const Call&, Outputs&);
+using KernelRule = void (*)(const Call&, std::span<const Tensor>);
+constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kernel) {
+  OpDef d{.schema = schema, .form = Form::factory, .meta = meta, .kernel = kernel};
+  d.no_grad_result = true;
+  return d;
+}
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+constinit const OpDef kOps[] = {
+    factory("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+            [](const Call& c, Outputs& o) {
+              take_device(c, o);
+              Geometry g;
+              g.sizes = c[0].ints();
+              g.dtype = c[1].dtype_or(default_dtype());
+              g.strides = strides_for(g.sizes, c[5].is_none() ? MemoryFormat::contiguous : c[5].memory_format());
+              o.add(std::move(g));
+            },
+            leave_empty),
+    factory("aten::empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
+            [](const Call& c, Outputs& o) {
+              take_device(c, o);
+              INGOT_REQUIRE(c[0].ints().size() == c[1].ints().size(), "empty_strided: size ", c[0].ints(), " and stride ", c[1].ints(),
+                            " must have the same length");
+              Geometry g;
+              g.sizes = c[0].ints();
+              g.strides = c[1].ints();
+              g.dtype = c[2].dtype_or(default_dtype());
+              o.add(std::move(g));
+            },
+            leave_empty),
+    factory("aten::zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>),
+    factory("aten::ones(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<1>),
+    factory("aten::full(SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor",
+            [](const Call& c, Outputs& o) {
+              take_device(c, o);
+              o.add(c[0].ints(), c[2].dtype_or(dtype_of_number(c[1])));
+            },
+            fill_named),
+    factory("aten::empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, leave_empty),
+    factory("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>),
+    factory("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>),
+    factory("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_named),
+    factory("aten::new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, leave_empty),
+    factory("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>),
+    factory("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>),
+    factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named),
+    factory("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
+            [](const Call& c, Outputs& o) {
+              take_device(c, o);
+              Geometry g;
+              g.sizes = c[1].ints();
+              g.strides = c[2].ints();
+              g.dtype = c[3].dtype_or(c.tensor(0).dtype());
+              o.add(std::move(g));
+            },
+            leave_empty),
+    factory("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
+            [](const Call& c, Outputs& o) {
+              take_device(c, o);
+              o.add(Shape{}, c[1].dtype_or(default_dtype()));
+            },
+            [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[0].to_scalar()); }),
+};
+
+}  // namespace
+
+Family factory_family() { return kOps; }
+
+}  // namespace ingot

@@ -1,0 +1,37 @@
+#include "ops/families.hpp"
+
+namespace ingot {
+
+std::vector<Family> op_families() {
+  return {
+      arithmetic_family(),
+      activation_family(),
+      math_family(),
+      comparison_family(),
+      copy_family(),
+      view_family(),
+      view_composite_family(),
+      factory_family(),
+      random_family(),
+      reduce_family(),
+      scan_family(),
+      softmax_family(),
+      matmul_family(),
+      conv_family(),
+      pool_family(),
+      norm_family(),
+      index_family(),
+      shape_family(),
+      resample_family(),
+      sort_family(),
+      loss_family(),
+      attention_family(),
+      rnn_family(),
+      linalg_family(),
+      fft_family(),
+      complex_family(),
+      symbolic_family(),
+  };
+}
+
+}  // namespace ingot

@@ -1,0 +1,7 @@
+#include "ops/families.hpp"
+
+namespace ingot {
+
+Family index_family() { return {}; }
+
+}  // namespace ingot

@@ -1,0 +1,7 @@
+#include "ops/families.hpp"
+
+namespace ingot {
+
+Family scan_family() { return {}; }
+
+}  // namespace ingot

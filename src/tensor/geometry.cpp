@@ -1,0 +1,326 @@
+#include "tensor/geometry.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+
+namespace ingot {
+
+int wrap_dim(int64_t dim, int rank) {
+  const int64_t n = std::max(rank, 1);
+  INGOT_REQUIRE_INDEX(dim >= -n && dim < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
+                      "], but got ", dim, ")");
+  return static_cast<int>(dim < 0 ? dim + n : dim);
+}
+
+Shape contiguous_strides(const Shape& sizes) {
+  Shape r = Shape::filled(sizes.size(), 1);
+  // ATen counts an empty dim as one element, so strides stay positive. max() of a number or an open size needs no guard.
+  for (int i = sizes.dim() - 2; i >= 0; i--) {
+    Int below = sizes[i + 1];
+    if (below.is_number() && below.number() == 0) below = 1;
+    r[i] = r[i + 1] * below;
+  }
+  return r;
+}
+
+namespace {
+// The order dims are laid out in memory for a channels-last format, innermost first.
+Shape channels_last_order(int rank) {
+  return rank == 4 ? Shape{1, 3, 2, 0} : Shape{1, 4, 3, 2, 0};
+}
+int rank_of(MemoryFormat f) { return f == MemoryFormat::channels_last ? 4 : 5; }
+bool is_channels_last(MemoryFormat f) { return f == MemoryFormat::channels_last || f == MemoryFormat::channels_last_3d; }
+}  // namespace
+
+Shape strides_for(const Shape& sizes, MemoryFormat format) {
+  if (!is_channels_last(format)) return contiguous_strides(sizes);
+  INGOT_REQUIRE(sizes.dim() == rank_of(format), "required rank ", rank_of(format), " tensor to use ", format, " format, found rank ",
+                sizes.dim());
+  Shape r = Shape::filled(sizes.size(), 1);
+  Int next = 1;
+  for (Int d : channels_last_order(sizes.dim())) {
+    r[d.number()] = next;
+    const Int s = sizes[d.number()];
+    next = next * (s.is_number() && s.number() == 0 ? Int(1) : s);
+  }
+  return r;
+}
+
+bool is_contiguous(const Shape& sizes, const Shape& strides) {
+  for (Int s : sizes)
+    if (s.is_number() && s.number() == 0) return true;
+  Int expected = 1;
+  for (int i = sizes.dim() - 1; i >= 0; i--) {
+    if (sizes[i] == 1) continue;
+    if (!statically_equal(strides[i], expected) && !(strides[i] == expected)) return false;
+    expected = expected * sizes[i];
+  }
+  return true;
+}
+
+bool is_contiguous(const Shape& sizes, const Shape& strides, MemoryFormat format) {
+  if (!is_channels_last(format)) return is_contiguous(sizes, strides);
+  if (sizes.dim() != rank_of(format)) return false;
+  Int expected = 1;
+  for (Int d : channels_last_order(sizes.dim())) {
+    const auto i = static_cast<std::size_t>(d.number());
+    if (sizes[i] == 1) continue;
+    if (!(strides[i] == expected)) return false;
+    expected = expected * sizes[i];
+  }
+  return true;
+}
+
+bool is_non_overlapping_and_dense(const Shape& sizes, const Shape& strides) {
+  if (is_contiguous(sizes, strides)) return true;
+  // Dims by stride, size-1 dims last: dense if each stride is the product of the sizes below it.
+  std::vector<int> perm(sizes.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  std::stable_sort(perm.begin(), perm.end(), [&](int a, int b) {
+    if (sizes[a] < 2) return false;
+    if (sizes[b] < 2) return true;
+    return strides[a] < strides[b];
+  });
+  Int expected = 1;
+  for (int i : perm) {
+    if (sizes[i] < 2) return true;
+    if (!(strides[i] == expected)) return false;
+    expected = expected * sizes[i];
+  }
+  return true;
+}
+
+MemoryFormat suggest_memory_format(const Shape& sizes, const Shape& strides) {
+  const int rank = sizes.dim();
+  if (rank != 4 && rank != 5) return MemoryFormat::contiguous;
+  // ATen's rule: strides grow along C < W < H < N, ties allowed only where a size is 1 tells nothing.
+  Int min = 0;
+  if (strides[1] == 0) return MemoryFormat::contiguous;
+  for (Int d : channels_last_order(rank)) {
+    const auto i = static_cast<std::size_t>(d.number());
+    if (sizes[i] == 0) return MemoryFormat::contiguous;
+    if (strides[i] < min) return MemoryFormat::contiguous;
+    // An N111 tensor is ambiguous: it stays contiguous.
+    if (i == 0 && min == strides[1]) return MemoryFormat::contiguous;
+    min = strides[i];
+    if (sizes[i] > 1) min = min * sizes[i];
+  }
+  return rank == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
+}
+
+Int required_bytes(const Geometry& g) {
+  Int last = g.offset + 1;
+  for (std::size_t i = 0; i < g.sizes.size(); i++) {
+    if (g.sizes[i].is_number() && g.sizes[i].number() == 0) return 0;
+    last = last + (g.sizes[i] - 1) * g.strides[i];
+  }
+  return last * size_of(g.dtype);
+}
+
+bool may_overlap(const Geometry& g) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // (stride, size)
+  for (std::size_t i = 0; i < g.sizes.size(); i++) {
+    const int64_t n = g.sizes[i].value();
+    if (n == 0) return false;
+    if (n > 1) dims.emplace_back(std::abs(g.strides[i].value()), n);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;  // furthest element the smaller strides reach
+  for (auto [stride, n] : dims) {
+    if (stride <= reach) return true;
+    reach += stride * (n - 1);
+  }
+  return false;
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view op) {
+  const std::size_t n = std::max(a.size(), b.size());
+  Shape r = Shape::filled(n, 1);
+  for (std::size_t k = 0; k < n; k++) {  // k counts from the last dim
+    const Int x = k < a.size() ? a[a.size() - 1 - k] : Int(1), y = k < b.size() ? b[b.size() - 1 - k] : Int(1);
+    Int& out = r[n - 1 - k];
+    if (x.same(y)) out = x;
+    else if (x.is_number() && x.number() == 1) out = y;
+    else if (y.is_number() && y.number() == 1) out = x;
+    else if (x == y) out = x.is_number() ? x : y;
+    else if (x == 1) out = y;
+    else if (y == 1) out = x;
+    else
+      throw_user_error(text(op, ": The size of tensor a (", x, ") must match the size of tensor b (", y,
+                            ") at non-singleton dimension ", static_cast<int64_t>(n - 1 - k), "; found shapes ", a, " and ", b));
+  }
+  return r;
+}
+
+Shape infer_size(const Shape& size, Int numel) {
+  Shape r = size;
+  int hole = -1;
+  Int known = 1;
+  for (int i = 0; i < size.dim(); i++) {
+    if (size[i].is_number() && size[i].number() == -1) {
+      INGOT_REQUIRE(hole < 0, "only one dimension can be inferred, found ", size);
+      hole = i;
+    } else {
+      INGOT_REQUIRE(!size[i].is_number() || size[i].number() >= 0, "invalid shape dimension ", size[i], " in ", size);
+      known = known * size[i];
+    }
+  }
+  if (hole >= 0) {
+    INGOT_REQUIRE(!(known.is_number() && known.number() == 0), "cannot reshape tensor of ", numel, " elements into shape ", size,
+                  " because the unspecified dimension size -1 can be any value and is ambiguous");
+    r[hole] = floor_div(numel, known);
+    INGOT_REQUIRE(statically_equal(r[hole] * known, numel) || r[hole] * known == numel, "shape '", size,
+                  "' is invalid for input of size ", numel);
+  } else {
+    INGOT_REQUIRE(statically_equal(known, numel) || known == numel, "shape '", size, "' is invalid for input of size ", numel);
+  }
+  return r;
+}
+
+std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, const Shape& new_sizes) {
+  // Elements are the same number (infer_size checked it). Walk old dims from the last, gathering runs that are contiguous
+  // in memory; each run must be covered exactly by new dims.
+  if (sizes.product().same(0) || new_sizes.product().same(0)) {
+    if (sizes.same(new_sizes)) return strides;
+    return contiguous_strides(new_sizes);
+  }
+  Shape r = Shape::filled(new_sizes.size(), 1);
+  if (sizes.empty()) return r;
+  int view_d = new_sizes.dim() - 1;
+  Int chunk_base = strides.back(), run = 1, view_run = 1;
+  for (int d = sizes.dim() - 1; d >= 0; d--) {
+    run = run * sizes[d];
+    const bool ends = d == 0 || (!(sizes[d - 1] == 1) && !(strides[d - 1] == run * chunk_base));
+    if (!ends) continue;
+    while (view_d >= 0 && (!statically_equal(view_run, run) || new_sizes[view_d].same(1)) &&
+           (view_run < run || new_sizes[view_d] == 1)) {
+      r[view_d] = view_run * chunk_base;
+      view_run = view_run * new_sizes[view_d];
+      view_d--;
+    }
+    if (!statically_equal(view_run, run) && !(view_run == run)) return std::nullopt;
+    if (d > 0) {
+      chunk_base = strides[d - 1];
+      run = 1;
+      view_run = 1;
+    }
+  }
+  if (view_d != -1) return std::nullopt;
+  return r;
+}
+
+Shape dense_strides_like(const Shape& sizes, const Shape& strides) {
+  if (is_non_overlapping_and_dense(sizes, strides)) return strides;
+  // Insertion sort of dims by stride as TensorIterator does: ambiguous pairs (stride 0, or equal) keep their order.
+  const int rank = sizes.dim();
+  std::vector<int> perm(static_cast<std::size_t>(rank));
+  std::iota(perm.rbegin(), perm.rend(), 0);
+  auto should_swap = [&](int a, int b) {  // 1: a belongs after b, -1: before, 0: cannot tell
+    if (strides[a] == 0 || strides[b] == 0) return 0;
+    if (strides[a] < strides[b]) return -1;
+    if (strides[a] > strides[b]) return 1;
+    return sizes[a] > sizes[b] ? 1 : 0;
+  };
+  for (int i = 1; i < rank; i++) {
+    int dim1 = i;
+    for (int dim0 = i - 1; dim0 >= 0; dim0--) {
+      const int c = should_swap(perm[dim0], perm[dim1]);
+      if (c > 0) {
+        std::swap(perm[dim0], perm[dim1]);
+        dim1 = dim0;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  Shape r = Shape::filled(sizes.size(), 1);
+  Int next = 1;
+  for (int d : perm) {
+    r[d] = next;
+    next = next * sizes[d];
+  }
+  return r;
+}
+
+Geometry expand_geometry(const Geometry& g, const Shape& sizes) {
+  INGOT_REQUIRE(sizes.size() >= g.sizes.size(), "expand: the number of sizes provided (", sizes.dim(),
+                ") must be greater or equal to the number of dimensions in the tensor (", g.dim(), ")");
+  Geometry r = g;
+  r.sizes = sizes;
+  r.strides = Shape::filled(sizes.size(), 0);
+  const int lead = sizes.dim() - g.dim();
+  for (int i = 0; i < sizes.dim(); i++) {
+    const Int want = sizes[i];
+    if (i < lead) {
+      INGOT_REQUIRE(!(want.is_number() && want.number() < 0), "expand: the expanded size of the tensor (", want,
+                    ") isn't allowed in a leading, non-existing dimension ", i);
+      continue;
+    }
+    const Int have = g.sizes[i - lead];
+    if (want.is_number() && want.number() == -1) {
+      r.sizes[i] = have;
+      r.strides[i] = g.strides[i - lead];
+    } else if (have.same(want) || (!(have.is_number() && have.number() == 1) && have == want)) {
+      r.strides[i] = g.strides[i - lead];
+    } else {
+      INGOT_REQUIRE(have == 1, "expand: The expanded size of the tensor (", want, ") must match the existing size (", have,
+                    ") at non-singleton dimension ", i, ".  Target sizes: ", sizes, ".  Tensor sizes: ", g.sizes);
+    }
+  }
+  return r;
+}
+
+Geometry permute_geometry(const Geometry& g, const Shape& dims) {
+  INGOT_REQUIRE(dims.dim() == g.dim(), "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
+                "the desired ordering of dimensions i.e. input.dim() = ", g.dim(), " is not equal to len(dims) = ", dims.dim());
+  Geometry r = g;
+  std::vector<bool> seen(dims.size());
+  for (std::size_t i = 0; i < dims.size(); i++) {
+    const auto d = static_cast<std::size_t>(wrap_dim(dims[i].value(), g.dim()));
+    INGOT_REQUIRE(!seen[d], "permute(): duplicate dims are not allowed.");
+    seen[d] = true;
+    r.sizes[i] = g.sizes[d];
+    r.strides[i] = g.strides[d];
+  }
+  return r;
+}
+
+Geometry select_geometry(const Geometry& g, int64_t dim, Int index) {
+  INGOT_REQUIRE_INDEX(g.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
+  const auto d = static_cast<std::size_t>(wrap_dim(dim, g.dim()));
+  const Int size = g.sizes[d];
+  INGOT_REQUIRE_INDEX(!(index < -size) && index < size, "select(): index ", index, " out of range for tensor of size ", g.sizes,
+                      " at dimension ", static_cast<int64_t>(d));
+  Geometry r = g;
+  const Int i = index < 0 ? index + size : index;
+  r.offset = g.offset + i * g.strides[d];
+  r.sizes.erase(d);
+  r.strides.erase(d);
+  return r;
+}
+
+Geometry slice_geometry(const Geometry& g, int64_t dim, std::optional<Int> start, std::optional<Int> end, Int step) {
+  INGOT_REQUIRE(g.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  const auto d = static_cast<std::size_t>(wrap_dim(dim, g.dim()));
+  INGOT_REQUIRE(step > 0, "slice step must be positive, found ", step);
+  const Int size = g.sizes[d];
+  auto clamp = [&](Int v) {
+    if (v < 0) v = v + size;
+    if (v < 0) return Int(0);
+    return v < size ? v : size;
+  };
+  constexpr int64_t kEnd = INT64_MAX;  // PyTorch's "to the end": must not be compared with an open size
+  const Int b = start ? clamp(*start) : Int(0);
+  Int e = !end || (end->is_number() && end->number() == kEnd) ? size : clamp(*end);
+  if (e < b) e = b;
+  Geometry r = g;
+  r.offset = g.offset + b * g.strides[d];
+  r.sizes[d] = step.same(1) ? e - b : ceil_div(e - b, step);
+  r.strides[d] = g.strides[d] * step;
+  return r;
+}
+
+}  // namespace ingot

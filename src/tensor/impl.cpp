@@ -1,0 +1,72 @@
+#include "tensor/impl.hpp"
+
+#include <atomic>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "tensor/geometry.hpp"
+
+namespace ingot {
+namespace {
+std::atomic<int64_t> live_tensors{0};
+}
+
+TensorImpl::TensorImpl(Ref<Storage> s, Geometry g) : storage(std::move(s)), geom(std::move(g)) {
+  live_tensors.fetch_add(1, std::memory_order_relaxed);
+}
+TensorImpl::~TensorImpl() { live_tensors.fetch_sub(1, std::memory_order_relaxed); }
+int64_t TensorImpl::live() { return live_tensors.load(std::memory_order_relaxed); }
+int64_t TensorImpl::element_size() const { return size_of(geom.dtype); }
+
+Geometry Geometry::contiguous(Shape sizes, DType dtype) {
+  Geometry g;
+  g.strides = contiguous_strides(sizes);
+  g.sizes = std::move(sizes);
+  g.dtype = dtype;
+  return g;
+}
+
+Tensor make_tensor(Geometry g, Device device, bool fake) {
+  for (Int s : g.sizes)
+    INGOT_REQUIRE(s.is_symbolic() || s.number() >= 0, "a tensor cannot have the negative size ", s, " in ", g.sizes);
+  const Int bytes = required_bytes(g);
+  auto storage = fake ? Storage::fake(bytes, device) : Storage::allocate(bytes.value(), device);
+  return Tensor(Ref<TensorImpl>(new TensorImpl(std::move(storage), std::move(g))));
+}
+
+Tensor make_alias(const Tensor& t, Geometry g) {
+  return Tensor(Ref<TensorImpl>(new TensorImpl(t->storage, std::move(g))));
+}
+
+// ---- the parts of Tensor that need no op
+Tensor::Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+namespace {
+const TensorImpl& checked(const Tensor& t) {
+  INGOT_REQUIRE(t.defined(), "the tensor is undefined: nothing was assigned to it");
+  return *t.impl();
+}
+}  // namespace
+
+int64_t Tensor::dim() const { return checked(*this).geom.dim(); }
+const Shape& Tensor::sizes() const { return checked(*this).geom.sizes; }
+const Shape& Tensor::strides() const { return checked(*this).geom.strides; }
+Int Tensor::size(int64_t d) const { return sizes()[static_cast<std::size_t>(wrap_dim(d, static_cast<int>(dim())))]; }
+Int Tensor::stride(int64_t d) const { return strides()[static_cast<std::size_t>(wrap_dim(d, static_cast<int>(dim())))]; }
+Int Tensor::storage_offset() const { return checked(*this).geom.offset; }
+Int Tensor::numel() const { return checked(*this).geom.numel(); }
+DType Tensor::dtype() const { return checked(*this).geom.dtype; }
+Device Tensor::device() const { return checked(*this).device(); }
+int64_t Tensor::itemsize() const { return size_of(dtype()); }
+bool Tensor::is_contiguous(MemoryFormat f) const { return ingot::is_contiguous(sizes(), strides(), f); }
+bool Tensor::is_floating_point() const { return is_floating(dtype()); }
+bool Tensor::is_complex() const { return ingot::is_complex(dtype()); }
+uint32_t Tensor::version() const { return checked(*this).storage->version(); }
+
+void* Tensor::data_ptr() const {
+  INGOT_REQUIRE(!checked(*this).is_fake(), "this tensor of size ", sizes(), " has no data: it is a fake tensor, made to "
+                "compute shapes only");
+  return impl()->bytes();
+}
+
+}  // namespace ingot

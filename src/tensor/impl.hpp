@@ -1,0 +1,58 @@
+// What a Tensor points to. Geometry is in elements; strides and offset are those of the storage.
+#pragma once
+#include <memory>
+
+#include "ingot/tensor.hpp"
+#include "tensor/storage.hpp"
+
+namespace ingot {
+
+struct Geometry {
+  Shape sizes, strides;
+  Int offset = 0;
+  DType dtype = DType::f32;
+
+  static Geometry contiguous(Shape sizes, DType dtype);
+  Int numel() const { return sizes.product(); }
+  int dim() const { return sizes.dim(); }
+  bool same(const Geometry& o) const {
+    return dtype == o.dtype && sizes.same(o.sizes) && strides.same(o.strides) && offset.same(o.offset);
+  }
+};
+
+// State a layer above the kernel keeps on a tensor. The layer's folder defines the class; the tensor only owns it.
+struct LayerState {
+  virtual ~LayerState() = default;
+};
+
+struct TensorImpl final : Counted {
+  Ref<Storage> storage;
+  Geometry geom;
+  bool inference = false;                // made in inference mode: no version counting, never saved for backward
+  uint8_t layers = 0;                    // bit k: a call with this tensor must visit layer k (op/call.hpp)
+  std::unique_ptr<LayerState> autograd;  // src/autograd: leaf, node, view record
+  std::unique_ptr<LayerState> special;   // functional or wrapper state, never both
+
+  TensorImpl(Ref<Storage> s, Geometry g);
+  ~TensorImpl() override;
+
+  const Shape& sizes() const { return geom.sizes; }
+  const Shape& strides() const { return geom.strides; }
+  DType dtype() const { return geom.dtype; }
+  Device device() const { return storage->device(); }
+  bool is_fake() const { return storage->is_fake(); }
+  // Address of the first element. Requires real bytes.
+  char* bytes() const { return static_cast<char*>(storage->data()) + geom.offset.number() * element_size(); }
+  int64_t element_size() const;
+
+  static int64_t live();  // tensors alive in the process
+};
+
+inline TensorImpl* Tensor::impl() const { return static_cast<TensorImpl*>(impl_.get()); }
+
+// A fresh tensor with uninitialised bytes (or none, if `fake`), big enough for its geometry.
+Tensor make_tensor(Geometry g, Device device = {}, bool fake = false);
+// Another view of t's storage, without any layer's state.
+Tensor make_alias(const Tensor& t, Geometry g);
+
+}  // namespace ingot

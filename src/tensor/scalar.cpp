@@ -1,0 +1,104 @@
+// Scalar: conversions between the kinds of numbers, and Python's text for them.
+#include <charconv>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "ingot/tensor.hpp"
+
+namespace ingot {
+
+namespace {
+
+double real_part(std::complex<double> c, const char* target) {
+  INGOT_REQUIRE(c.imag() == 0, "a complex number with an imaginary part (", to_text(Scalar(c)),
+                ") cannot be converted to ", target);
+  return c.real();
+}
+
+Int truncated(double v) {
+  // Both bounds are exact doubles; a NaN fails the comparison too.
+  INGOT_REQUIRE(v >= -0x1p63 && v < 0x1p63, "value ", to_text(Scalar(v)),
+                " cannot be converted to type int64_t without overflow");
+  return Int(static_cast<int64_t>(v));
+}
+
+// Python's repr of a float: the shortest digits that read back, fixed for exponents in [-4, 16). `point_zero` tells
+// a float from an integer ("1.0"); the parts of a complex number go without.
+std::string float_repr(double v, bool point_zero) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::scientific).ptr;
+  std::string_view all(buffer, static_cast<std::size_t>(end - buffer));
+  std::string out;
+  if (all.front() == '-') {
+    out = "-";
+    all.remove_prefix(1);
+  }
+  const std::size_t e = all.find('e');
+  int exponent = 0;
+  const std::size_t exponent_at = e + (all[e + 1] == '+' ? 2 : 1);  // from_chars takes no plus sign
+  std::from_chars(all.data() + exponent_at, all.data() + all.size(), exponent);
+  std::string digits(1, all[0]);
+  if (e > 2) digits.append(all.substr(2, e - 2));
+
+  if (exponent < -4 || exponent >= 16) {
+    out += digits[0];
+    if (digits.size() > 1) out.append(".").append(digits, 1);
+    const std::string magnitude = std::to_string(std::abs(exponent));
+    return out.append(exponent < 0 ? "e-" : "e+").append(magnitude.size() < 2 ? "0" : "").append(magnitude);
+  }
+  if (exponent < 0) return out.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
+  const auto whole = static_cast<std::size_t>(exponent) + 1;
+  if (digits.size() <= whole) {
+    out.append(digits).append(whole - digits.size(), '0');
+    return point_zero ? out + ".0" : out;
+  }
+  return out.append(digits, 0, whole).append(".").append(digits, whole);
+}
+
+}  // namespace
+
+Int Scalar::to_int() const {
+  if (is_int()) return std::get<Int>(v_);
+  if (is_bool()) return Int(std::get<bool>(v_) ? 1 : 0);
+  if (is_float()) return truncated(std::get<double>(v_));
+  return truncated(real_part(std::get<std::complex<double>>(v_), "an integer"));
+}
+
+double Scalar::to_double() const {
+  if (is_float()) return std::get<double>(v_);
+  if (is_int()) return static_cast<double>(std::get<Int>(v_).value());
+  if (is_bool()) return std::get<bool>(v_) ? 1 : 0;
+  return real_part(std::get<std::complex<double>>(v_), "a real number");
+}
+
+bool Scalar::to_bool() const {
+  if (is_bool()) return std::get<bool>(v_);
+  if (is_int()) return !(std::get<Int>(v_) == Int(0));
+  if (is_float()) return std::get<double>(v_) != 0;
+  return std::get<std::complex<double>>(v_) != std::complex<double>(0);
+}
+
+std::complex<double> Scalar::to_complex() const {
+  return is_complex() ? std::get<std::complex<double>>(v_) : std::complex<double>(to_double());
+}
+
+DType Scalar::dtype() const {
+  if (is_int()) return DType::i64;
+  if (is_float()) return DType::f32;
+  return is_bool() ? DType::b8 : DType::c64;
+}
+
+std::string to_text(const Scalar& s) {
+  if (s.is_int()) return to_text(s.to_int());
+  if (s.is_bool()) return to_text(s.to_bool());
+  if (s.is_float()) return float_repr(s.to_double(), true);
+  const std::complex<double> c = s.to_complex();
+  const std::string imaginary = float_repr(c.imag(), false);
+  if (c.real() == 0 && !std::signbit(c.real())) return imaginary + "j";
+  const bool signed_already = imaginary[0] == '-';
+  return "(" + float_repr(c.real(), false) + (signed_already ? "" : "+") + imaginary + "j)";
+}
+
+}  // namespace ingot
