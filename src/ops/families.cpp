@@ -5,9 +5,15 @@ namespace ingot {
 std::vector<Family> op_families() {
   return {
       arithmetic_family(),
+      division_family(),
+      power_family(),
       activation_family(),
+      activation_backward_family(),
       math_family(),
+      special_math_family(),
       comparison_family(),
+      bitwise_family(),
+      choice_family(),
       copy_family(),
       view_family(),
       view_composite_family(),

@@ -12,9 +12,15 @@ using Family = std::span<const OpDef>;
 std::vector<Family> op_families();
 
 Family arithmetic_family();   // + - * / and their kin
-Family activation_family();   // relu, gelu, sigmoid … and their backward ops
-Family math_family();         // exp, log, sin … special functions
-Family comparison_family();   // eq, lt, logical, bitwise, where, isnan
+Family division_family();     // division that rounds, remainders
+Family power_family();        // pow, xlogy
+Family activation_family();   // relu, gelu, sigmoid …
+Family activation_backward_family();  // … and their backward ops
+Family math_family();         // exp, log, sin, floor …
+Family special_math_family(); // erf, gamma and Bessel functions, polynomials
+Family comparison_family();   // eq, lt, logical, isnan
+Family bitwise_family();      // and, or, xor, shifts
+Family choice_family();       // where, masked_fill, clamp
 Family copy_family();         // clone, copy, _to_copy, fill, contiguous, to
 Family view_family();         // geometry
 Family view_composite_family();  // reshape, flatten, chunk … views made of views
