@@ -23,7 +23,10 @@ Family random_family();       // rand, randn, dropout, bernoulli
 Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family softmax_family();
-Family matmul_family();
+Family matmul_family();       // mm, bmm, addmm, dot: kernels
+Family matmul_composite_family();  // matmul, linear, tensordot, kron: products of products
+Family einsum_family();
+Family distance_family();     // cdist, pdist
 Family conv_family();
 Family pool_family();
 Family norm_family();         // batch, layer, group, instance, rms norm
