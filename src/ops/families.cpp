@@ -13,6 +13,8 @@ std::vector<Family> op_families() {
       view_composite_family(),
       factory_family(),
       random_family(),
+      sampling_family(),
+      dropout_family(),
       reduce_family(),
       scan_family(),
       softmax_family(),

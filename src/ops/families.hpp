@@ -19,7 +19,9 @@ Family copy_family();         // clone, copy, _to_copy, fill, contiguous, to
 Family view_family();         // geometry
 Family view_composite_family();  // reshape, flatten, chunk … views made of views
 Family factory_family();      // zeros, arange, full, …_like
-Family random_family();       // rand, randn, dropout, bernoulli
+Family random_family();       // rand, randn, randint, bernoulli and other distributions
+Family sampling_family();     // poisson, binomial, multinomial
+Family dropout_family();      // dropout and its kin, rrelu
 Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family softmax_family();
