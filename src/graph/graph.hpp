@@ -48,6 +48,7 @@ enum class NodeKind : uint8_t {
   item,         // element `index` of the list that args[0] makes (FX's getitem)
   scalar,       // arithmetic on numbers: _operator.add, torch.sym_max …
   grad_mode,    // torch._C._set_grad_enabled(args[0])
+  unsupported,  // a call of `target`, which Ingot does not know: the program can be read and listed, not run
 };
 
 struct Node {
@@ -56,7 +57,7 @@ struct Node {
   std::string name;                   // unique in its graph, an identifier
   const Op* op = nullptr;             // call
   ScalarFunction function{};          // scalar
-  std::string target;                 // attribute: the key in Graph::attributes
+  std::string target;                 // attribute: the key in Graph::attributes; unsupported: what it would call
   int index = 0;                      // item
   std::vector<Argument> args;         // call: one for each argument of the schema, defaults filled in
 
@@ -88,6 +89,7 @@ class Graph {
   Node* item(Node* list, int index, std::string_view name = {});
   Node* scalar(ScalarFunction f, std::vector<Argument> args, std::string_view name = {});
   Node* grad_mode(bool on);
+  Node* unsupported(std::string_view target, std::vector<Argument> args, std::string_view name = {});
 
   // What the graph returns, and how: a tuple `(a, b,)`, a list `[a, b]`, or the one bare value.
   enum class Returns : uint8_t { tuple, list, bare };
