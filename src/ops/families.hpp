@@ -25,7 +25,6 @@ Family random_family();       // rand, randn, randint, bernoulli and other distr
 Family sampling_family();     // poisson, binomial, multinomial
 Family dropout_family();      // dropout and its kin, rrelu
 Family window_family();       // hann_window and the like
-Family random_family();       // rand, randn, dropout, bernoulli
 Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family softmax_family();
