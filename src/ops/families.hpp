@@ -20,8 +20,8 @@ Family view_family();         // geometry
 Family view_composite_family();  // reshape, flatten, chunk … views made of views
 Family view_copy_family();    // the _copy twins of views
 Family scatter_view_family(); // select_scatter, slice_backward … writing through a view
-Family factory_family();      // zeros, arange, full, …_like
-Family window_family();       // hann_window and the like
+Family factory_family();      // zeros, full, …_like
+Family sequence_family();     // arange, linspace, eye, tril_indices, windows
 Family random_family();       // rand, randn, dropout, bernoulli
 Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
@@ -31,7 +31,8 @@ Family conv_family();
 Family pool_family();
 Family norm_family();         // batch, layer, group, instance, rms norm
 Family index_family();        // index, gather, scatter, embedding, masked_*
-Family shape_family();        // cat, stack, repeat, flip, roll
+Family join_family();         // cat, stack, block_diag, meshgrid
+Family shape_family();        // repeat, flip, roll, tril, resize_
 Family pad_family();          // constant, reflection, replication, circular
 Family patch_family();        // im2col, pixel_shuffle, channel_shuffle
 Family resample_family();     // upsample, interpolate, grid_sampler
