@@ -27,7 +27,7 @@ std::vector<Family> op_families() {
       join_family(),
       shape_family(),
       pad_family(),
-      patch_family(),
+      shuffle_family(),
       resample_family(),
       sort_family(),
       loss_family(),

@@ -34,7 +34,7 @@ Family index_family();        // index, gather, scatter, embedding, masked_*
 Family join_family();         // cat, stack, block_diag, meshgrid
 Family shape_family();        // repeat, flip, roll, tril, resize_
 Family pad_family();          // constant, reflection, replication, circular
-Family patch_family();        // im2col, pixel_shuffle, channel_shuffle
+Family shuffle_family();      // pixel_shuffle, channel_shuffle
 Family resample_family();     // upsample, interpolate, grid_sampler
 Family sort_family();         // sort, topk, unique, searchsorted
 Family loss_family();
