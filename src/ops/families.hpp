@@ -22,11 +22,16 @@ Family view_copy_family();    // the _copy twins of views
 Family scatter_view_family(); // select_scatter, slice_backward … writing through a view
 Family factory_family();      // zeros, full, …_like
 Family sequence_family();     // arange, linspace, eye, tril_indices, windows
-Family random_family();       // rand, randn, dropout, bernoulli
+Family random_family();       // rand, randn, randint, bernoulli and other distributions
+Family sampling_family();     // poisson, binomial, multinomial
+Family dropout_family();      // dropout and its kin, rrelu
 Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family softmax_family();
-Family matmul_family();
+Family matmul_family();       // mm, bmm, addmm, dot: kernels
+Family matmul_composite_family();  // matmul, linear, tensordot, kron: products of products
+Family einsum_family();
+Family distance_family();     // cdist, pdist
 Family conv_family();
 Family pool_family();
 Family norm_family();         // batch, layer, group, instance, rms norm

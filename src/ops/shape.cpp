@@ -1,6 +1,7 @@
 // Rearrangements of one tensor that are no views: repeat, flip, roll, triangles, and the ops that resize in place.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/guards.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
@@ -77,8 +78,11 @@ void repeat_interleave_meta(const Call& c, Outputs& o) {
   INGOT_REQUIRE(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   INGOT_REQUIRE(repeats.dtype() == DType::i64 || repeats.dtype() == DType::i32, "repeats has to be Long or Int tensor");
   Int size = c[1].int_or(-1);
-  if (c[1].is_none()) {
-    INGOT_REQUIRE(!repeats->is_fake(), "repeat_interleave: the size of the result depends on the data of repeats; give output_size");
+  if (c[1].is_none() && repeats->is_fake()) {
+    GuardEnv* env = current_guard_env();
+    INGOT_REQUIRE(env, "repeat_interleave: the size of the result depends on the data of repeats; give output_size");
+    size = env->fresh_symbol();
+  } else if (c[1].is_none()) {
     int64_t sum = 0;
     for (int64_t k : repeat_counts(repeats)) sum += k;
     size = sum;

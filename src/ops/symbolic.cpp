@@ -2,6 +2,7 @@
 // is an Int, which stays symbolic where sizes are open.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/guards.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/promotion.hpp"
@@ -32,12 +33,15 @@ Value contiguous_in_format(const Call& c) {
 Value never(const Call&) { return false; }
 Value promoted(const Call& c) { return result_type(c.args); }
 
-// Only real bytes can be read; what a fake element becomes is for the layer that traces to say.
+// Only real bytes can be read. An integer of a fake becomes a symbol, as a size that data decides does.
 Value read_element(const Call& c) {
   const Tensor& t = c.tensor(0);
   INGOT_REQUIRE(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-  INGOT_REQUIRE(!t->is_fake(), "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the computation in tensors");
-  return Value(t.item());
+  if (!t->is_fake()) return Value(t.item());
+  GuardEnv* env = current_guard_env();
+  INGOT_REQUIRE(env && is_integral(t.dtype()), "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
+                "computation in tensors");
+  return env->fresh_symbol(-kUnbounded, kUnbounded);
 }
 
 void check_assertion(const Tensor& t, const std::string& message) {
