@@ -26,11 +26,11 @@ Family view_family();         // geometry
 Family view_composite_family();  // reshape, flatten, chunk … views made of views
 Family view_copy_family();    // the _copy twins of views
 Family scatter_view_family(); // select_scatter, slice_backward … writing through a view
-Family factory_family();      // zeros, arange, full, …_like
+Family factory_family();      // zeros, full, …_like
+Family sequence_family();     // arange, linspace, eye, tril_indices, windows
 Family random_family();       // rand, randn, randint, bernoulli and other distributions
 Family sampling_family();     // poisson, binomial, multinomial
 Family dropout_family();      // dropout and its kin, rrelu
-Family window_family();       // hann_window and the like
 Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family softmax_family();
@@ -42,9 +42,10 @@ Family conv_family();
 Family pool_family();
 Family norm_family();         // batch, layer, group, instance, rms norm
 Family index_family();        // index, gather, scatter, embedding, masked_*
-Family shape_family();        // cat, stack, repeat, flip, roll
+Family join_family();         // cat, stack, block_diag, meshgrid
+Family shape_family();        // repeat, flip, roll, tril, resize_
 Family pad_family();          // constant, reflection, replication, circular
-Family patch_family();        // im2col, pixel_shuffle, channel_shuffle
+Family shuffle_family();      // pixel_shuffle, channel_shuffle
 Family resample_family();     // upsample, interpolate, grid_sampler
 Family sort_family();         // sort, topk, unique, searchsorted
 Family loss_family();
