@@ -1,5 +1,7 @@
 #include "autograd/op_node.hpp"
 
+#include <algorithm>
+
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/vjp.hpp"
@@ -50,7 +52,8 @@ OpNode::OpNode(const Op& op, Args args, bool inplace)
         Scoped<bool> no_grad(thread_state().grad_mode, false);
         t = aten<"clone">(t);
       }
-      saved_args_.push_back({s.what, -1, SavedTensor(t, false)});
+      const bool written = !inplace && std::find(op.written.begin(), op.written.end(), s.what) != op.written.end();
+      saved_args_.push_back({s.what, -1, SavedTensor(t, false, written)});
     } else if (v.is_tensors()) {
       const TensorList& l = v.tensors();
       for (std::size_t m = 0; m < l.size(); m++)
