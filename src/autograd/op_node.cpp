@@ -71,7 +71,8 @@ void OpNode::set_results(const TensorList& outs) {
     bool need = s.needed_for == kAny;
     if (!need)
       for (std::size_t m = 0; m < geoms_[s.needed_for].size(); m++) need |= bool(edges[first_edge_[s.needed_for] + m].node);
-    if (need) saved_results_.emplace_back(k, SavedTensor(outs.at(static_cast<std::size_t>(k)), true));
+    const auto at = static_cast<std::size_t>(k);
+    if (need) saved_results_.emplace_back(k, SavedTensor(outs.at(at), has_gradient(*op_, at)));
   }
 }
 
