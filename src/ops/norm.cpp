@@ -109,14 +109,14 @@ Groups groups_of(const Call& c, int at, const Tensor& input, const Tensor& weigh
   return g;
 }
 Tensor shaped(const Tensor& t, const Shape& s, DType dtype) { return t.defined() ? as_type(aten<"reshape">(t, s), dtype) : t; }
-const Shape kGroupDims{2, 3};
+Shape group_dims() { return {2, 3}; }
 
 Value native_group_norm(const Call& c) {
   const Tensor &input = c.tensor(0), weight = c[1].tensor_or_none(), bias = c[2].tensor_or_none();
   const Groups g = groups_of(c, 3, input, weight);
   const DType compute = statistics_type(input.dtype());
   const Tensor x = shaped(input, g.split(), compute);
-  const Statistics s = statistics(x, kGroupDims, c[7].to_double());
+  const Statistics s = statistics(x, group_dims(), c[7].to_double());
   Tensor y = normalized(x, s.mean, s.rstd, shaped(weight, g.parameter(), compute), shaped(bias, g.parameter(), compute));
   y = aten<"contiguous">(as_type(aten<"reshape">(y, input.sizes()), input.dtype()), suggest_memory_format(input.sizes(), input.strides()));
   const DType kept = weight.defined() && weight.dtype() != input.dtype() ? compute : input.dtype();
@@ -136,7 +136,7 @@ Value native_group_norm_backward(const Call& c) {
     return as_type(aten<"reshape">(aten<"sum.dim_IntList">(t, Shape{0, 3}), Shape{g.channels}), weight.defined() ? weight.dtype() : input.dtype());
   };
   return TensorList{gradient_or_none(mask[0], [&] {
-                      const Tensor dx = normalization_gradient(w.defined() ? dy * w : dy, xhat, rstd, kGroupDims);
+                      const Tensor dx = normalization_gradient(w.defined() ? dy * w : dy, xhat, rstd, group_dims());
                       return aten<"contiguous">(as_type(aten<"reshape">(dx, input.sizes()), input.dtype()),
                                                 suggest_memory_format(input.sizes(), input.strides()));
                     }),
@@ -157,7 +157,7 @@ void group_norm_backward_vjp(Vjp& v) {
   const Tensor dy = shaped(v.saved(0), g.split(), t), w = shaped(v.saved(4), g.parameter(), t), rstd = shaped(v.saved(3), g.statistic(), t);
   const Tensor xhat = (shaped(v.saved(1), g.split(), t) - shaped(v.saved(2), g.statistic(), t)) * rstd;
   const SecondOrder s = normalization_second_order(dy, xhat, rstd, w, shaped(v.grad(0), g.split(), t), shaped(v.grad(1), g.parameter(), t),
-                                                   shaped(v.grad(2), g.parameter(), t), kGroupDims, false);
+                                                   shaped(v.grad(2), g.parameter(), t), group_dims(), false);
   if (v.need(0) && s.grad_out.defined()) v.set(0, aten<"reshape">(s.grad_out, v.sizes(0)));
   if (v.need(1) && s.x.defined()) v.set(1, aten<"reshape">(s.x, v.sizes(1)));
   if (v.need(4) && s.weight.defined()) v.set(4, aten<"reshape">(aten<"sum.dim_IntList">(s.weight, Shape{0, 3}), v.sizes(4)));
@@ -214,7 +214,8 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm,
      .vjp = layer_norm_vjp,
-     .saves = {{0}, {2}, {3}, {kResult - 1}, {kResult - 2}}},
+     .saves = {{0}, {2}, {3}, {kResult - 1}, {kResult - 2}},
+     .grad_results = 1},
     {.schema = "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
                "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm_backward,
@@ -228,7 +229,8 @@ constinit const OpDef kOps[] = {
                "Tensor, Tensor)",
      .body = native_group_norm,
      .vjp = group_norm_vjp,
-     .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}}},
+     .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}},
+     .grad_results = 1},
     {.schema = "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt "
                "HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = native_group_norm_backward,
