@@ -32,6 +32,11 @@ Family random_family();       // rand, randn, randint, bernoulli and other distr
 Family sampling_family();     // poisson, binomial, multinomial
 Family dropout_family();      // dropout and its kin, rrelu
 Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
+Family window_family();       // hann_window and the like
+Family reduce_family();       // sum, mean, prod, max, argmax, any, all
+Family variance_family();     // var, std
+Family vector_norm_family();  // norms of tensors, dist, renorm
+Family order_statistic_family();  // median, mode, quantile, histograms
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family softmax_family();
 Family matmul_family();       // mm, bmm, addmm, dot: kernels
@@ -40,7 +45,8 @@ Family einsum_family();
 Family distance_family();     // cdist, pdist
 Family conv_family();
 Family pool_family();
-Family norm_family();         // batch, layer, group, instance, rms norm
+Family norm_family();         // layer, group, rms, weight norm
+Family batch_norm_family();   // batch and instance norm
 Family index_family();        // index, gather, scatter, embedding, masked_*
 Family join_family();         // cat, stack, block_diag, meshgrid
 Family shape_family();        // repeat, flip, roll, tril, resize_
@@ -48,7 +54,9 @@ Family pad_family();          // constant, reflection, replication, circular
 Family shuffle_family();      // pixel_shuffle, channel_shuffle
 Family resample_family();     // upsample, interpolate, grid_sampler
 Family sort_family();         // sort, topk, unique, searchsorted
-Family loss_family();
+Family loss_family();         // elementwise losses and composites
+Family class_loss_family();   // nll, cross entropy, margin losses
+Family ctc_loss_family();
 Family attention_family();
 Family rnn_family();
 Family linalg_family();
