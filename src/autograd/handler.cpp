@@ -28,10 +28,10 @@ class NotImplementedNode final : public Node {
   const Op& op_;
 };
 
+// Every result in its place: one that an output_mask left out is undefined.
 TensorList results_of(const Value& r) {
-  TensorList l;
-  each_tensor(r, [&](const Tensor& t) { l.push_back(t); });
-  return l;
+  if (r.is_tensors()) return r.tensors();
+  return r.is_tensor() ? TensorList{r.tensor()} : TensorList{};
 }
 
 bool any_requires_grad(Args args) {
@@ -42,7 +42,7 @@ bool any_requires_grad(Args args) {
 
 void attach_history(const Ref<Node>& node, const TensorList& outs) {
   for (std::size_t k = 0; k < outs.size(); k++)
-    if (is_differentiable(outs[k].dtype())) set_history(outs[k], node, static_cast<int>(k));
+    if (outs[k].defined() && is_differentiable(outs[k].dtype())) set_history(outs[k], node, static_cast<int>(k));
 }
 
 // What an in-place or out= op writes under autograd.
@@ -67,7 +67,7 @@ Value record_functional(const Op& op, Args args, bool any) {
   } else if (any) {
     auto refuse = make_ref<NotImplementedNode>(op);
     for (const Value& v : args) each_tensor(v, [&](const Tensor& t) { refuse->edges.push_back(edge_of(t)); });
-    for (const Tensor& t : outs) refuse->results.push_back(t->geom);
+    for (const Tensor& t : outs) refuse->results.push_back(t.defined() ? t->geom : Geometry{});
     attach_history(refuse, outs);
   }
   // A written argument (batch norm's running statistics) counts as changed.
