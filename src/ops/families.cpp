@@ -21,6 +21,7 @@ std::vector<Family> op_families() {
       einsum_family(),
       distance_family(),
       conv_family(),
+      conv_composite_family(),
       pool_family(),
       norm_family(),
       index_family(),

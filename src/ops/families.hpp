@@ -27,7 +27,8 @@ Family matmul_family();       // mm, bmm, addmm, dot: kernels
 Family matmul_composite_family();  // matmul, linear, tensordot, kron: products of products
 Family einsum_family();
 Family distance_family();     // cdist, pdist
-Family conv_family();
+Family conv_family();         // convolution and its gradients
+Family conv_composite_family();  // conv1d … conv_transpose3d, im2col, col2im
 Family pool_family();
 Family norm_family();         // batch, layer, group, instance, rms norm
 Family index_family();        // index, gather, scatter, embedding, masked_*
