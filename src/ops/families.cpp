@@ -28,6 +28,7 @@ std::vector<Family> op_families() {
       conv_family(),
       conv_composite_family(),
       pool_family(),
+      pool_adaptive_family(),
       norm_family(),
       index_family(),
       shape_family(),

@@ -34,7 +34,8 @@ Family einsum_family();
 Family distance_family();     // cdist, pdist
 Family conv_family();         // convolution and its gradients
 Family conv_composite_family();  // conv1d … conv_transpose3d, im2col, col2im
-Family pool_family();
+Family pool_family();         // windows of fixed size
+Family pool_adaptive_family();  // adaptive, fractional, unpooling
 Family norm_family();         // batch, layer, group, instance, rms norm
 Family index_family();        // index, gather, scatter, embedding, masked_*
 Family shape_family();        // cat, stack, repeat, flip, roll
