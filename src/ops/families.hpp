@@ -31,9 +31,8 @@ Family sequence_family();     // arange, linspace, eye, tril_indices, windows
 Family random_family();       // rand, randn, randint, bernoulli and other distributions
 Family sampling_family();     // poisson, binomial, multinomial
 Family dropout_family();      // dropout and its kin, rrelu
-Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
-Family window_family();       // hann_window and the like
 Family reduce_family();       // sum, mean, prod, max, argmax, any, all
+Family window_family();       // hann_window and the like
 Family variance_family();     // var, std
 Family vector_norm_family();  // norms of tensors, dist, renorm
 Family order_statistic_family();  // median, mode, quantile, histograms
@@ -43,10 +42,12 @@ Family matmul_family();       // mm, bmm, addmm, dot: kernels
 Family matmul_composite_family();  // matmul, linear, tensordot, kron: products of products
 Family einsum_family();
 Family distance_family();     // cdist, pdist
-Family conv_family();
-Family pool_family();
-Family norm_family();         // layer, group, rms, weight norm
+Family conv_family();         // convolution and its gradients
+Family pool_family();         // windows of fixed size
+Family norm_family();         // batch, layer, group, instance, rms norm
 Family batch_norm_family();   // batch and instance norm
+Family conv_composite_family();  // conv1d … conv_transpose3d, im2col, col2im
+Family pool_adaptive_family();  // adaptive, fractional, unpooling
 Family index_family();        // index, gather, scatter, embedding, masked_*
 Family join_family();         // cat, stack, block_diag, meshgrid
 Family shape_family();        // repeat, flip, roll, tril, resize_
