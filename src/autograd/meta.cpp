@@ -16,13 +16,13 @@ GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_rel
 
 // A node owns the nodes before it, through edges, saved tensors and whatever a custom function keeps: a graph is as deep as
 // its program is long, the stack is not. Nodes that die while one is being destroyed wait for it to end.
-void Node::dispose() const {
-  thread_local std::vector<const Node*>* waiting = nullptr;
+void GradNode::dispose() const {
+  thread_local std::vector<const GradNode*>* waiting = nullptr;
   if (waiting) return waiting->push_back(this);
-  std::vector<const Node*> list{this};
+  std::vector<const GradNode*> list{this};
   waiting = &list;
   while (!list.empty()) {
-    const Node* n = list.back();
+    const GradNode* n = list.back();
     list.pop_back();
     delete n;
   }
