@@ -25,7 +25,6 @@ std::vector<Family> op_families() {
       sampling_family(),
       dropout_family(),
       reduce_family(),
-      window_family(),
       variance_family(),
       vector_norm_family(),
       order_statistic_family(),

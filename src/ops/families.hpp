@@ -32,7 +32,6 @@ Family random_family();       // rand, randn, randint, bernoulli and other distr
 Family sampling_family();     // poisson, binomial, multinomial
 Family dropout_family();      // dropout and its kin, rrelu
 Family reduce_family();       // sum, mean, prod, max, argmax, any, all
-Family window_family();       // hann_window and the like
 Family variance_family();     // var, std
 Family vector_norm_family();  // norms of tensors, dist, renorm
 Family order_statistic_family();  // median, mode, quantile, histograms
