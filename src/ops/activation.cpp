@@ -42,7 +42,8 @@ constexpr OpDef log_sigmoid_forward_op() {
       return TensorList{aten<"clamp_max">(x, 0) - log1p(buffer), buffer};
     });
   };
-  d.vjp = [](Vjp& v) { v.set(0, aten<"log_sigmoid_backward">(v.grad_or_zeros(0), v.saved(0), v.result(1))); };
+  d.vjp = [](Vjp& v) { v.set(0, aten<"log_sigmoid_backward">(v.grad(), v.saved(0), v.result(1))); };
+  d.grad_results = 0b01;
   d.saves = {{0}, {kResult - 1}};
   return d;
 }

@@ -227,8 +227,6 @@ constinit const OpDef kOps[] = {
     binary("aten::logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp_formula, logaddexp_vjp<"exp">, {{0}, {1}}),
     binary("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", logaddexp2_formula, logaddexp_vjp<"exp2">, {{0}, {1}}),
 
-    composite("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
-              [](const Call& c) -> Value { return aten<"linalg_vector_norm">(c.tensor(0) - c.tensor(1), c[2]); }),
     composite("aten::positive(Tensor(a) self) -> Tensor(a)",
               [](const Call& c) -> Value {
                 INGOT_REQUIRE(c.tensor(0).dtype() != DType::b8, "The `+` operator, on a bool tensor is not supported.");
