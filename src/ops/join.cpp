@@ -178,6 +178,7 @@ void block_diag_vjp(Vjp& v) {
 
 // ---- grids
 
+// `xy`: rows of the grid are the second vector, columns the first, as in a picture.
 TensorList meshgrid(TensorList l, bool xy) {
   xy = xy && l.size() >= 2;
   if (xy) std::swap(l[0], l[1]);
@@ -191,8 +192,7 @@ TensorList meshgrid(TensorList l, bool xy) {
   for (std::size_t i = 0; i < l.size(); i++) {
     Shape view = Shape::filled(l.size(), 1);
     view[i] = -1;
-    Tensor g = l[i].view(view).expand(shape);
-    grids.push_back(xy ? aten<"transpose.int">(g, 0, 1) : g);
+    grids.push_back(l[i].view(view).expand(shape));
   }
   if (xy) std::swap(grids[0], grids[1]);
   return grids;
