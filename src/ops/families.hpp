@@ -35,7 +35,13 @@ Family distance_family();     // cdist, pdist
 Family conv_family();
 Family pool_family();
 Family norm_family();         // batch, layer, group, instance, rms norm
-Family index_family();        // index, gather, scatter, embedding, masked_*
+Family index_family();        // t[i, :, mask]: index, index_put
+Family index_dim_family();    // index_select, index_add …, take, put
+Family scatter_family();      // gather, scatter, scatter_add
+Family scatter_reduce_family();  // scatter_reduce, index_reduce
+Family masked_family();       // nonzero, masked_select, masked_scatter
+Family embedding_family();
+Family embedding_bag_family();
 Family shape_family();        // cat, stack, repeat, flip, roll
 Family pad_family();          // constant, reflection, replication, circular
 Family patch_family();        // im2col, pixel_shuffle, channel_shuffle
