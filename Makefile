@@ -10,17 +10,20 @@ PRESET ?= release
 setup: ## install what is needed (Debian 12, Ubuntu 24.04)
 	@scripts/setup.sh
 
-# Configures when needed, builds quietly: one build of the preset $(1).
+# Configures the preset $(1) when that has not been done, and builds it.
 define build_preset
 @test -f build/$(1)/build.ninja || cmake --preset $(1)
 @cmake --build --preset $(1) -j $(JOBS)
 endef
 
+# Runs the program $(1), which is made of the files $(2).
+run_program = test -x build/$(PRESET)/$(1) || { echo "there is no $(2) to make $(1) of"; exit 1; }; build/$(PRESET)/$(1)
+
 build: setup ## build everything (PRESET=release, debug, asan or tsan)
 	$(call build_preset,$(PRESET))
 
 demo: build ## train and run a small network
-	@build/$(PRESET)/ingot_demo
+	@$(call run_program,ingot_demo,examples/demo.cpp)
 
 test: setup ## build and run every test
 	$(call build_preset,release)
@@ -35,7 +38,7 @@ test-tsan: setup ## the tests with the thread sanitizer
 	@ctest --preset tsan -j $(JOBS)
 
 bench: build ## run the micro benchmarks
-	@build/$(PRESET)/ingot_bench
+	@$(call run_program,ingot_bench,bench/*.cpp)
 
 format: ## format the files that differ from the last commit (ALL=1: every file)
 	@scripts/setup.sh lint

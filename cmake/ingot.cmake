@@ -26,6 +26,19 @@ function(ingot_optimize name)
   endif()
 endfunction()
 
+# ingot_test_support([USES lib...]): the library ingot_test_support of tests/support/*.cpp, what tests share.
+function(ingot_test_support)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "USES")
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
+  if(sources)
+    add_library(ingot_test_support STATIC ${sources})
+    target_include_directories(ingot_test_support PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(ingot_test_support PUBLIC ${arg_USES})
+  else()
+    add_library(ingot_test_support INTERFACE)
+  endif()
+endfunction()
+
 # ingot_tests(FOLDER [USES lib...] [NEEDS target...])
 # The executable ingot_FOLDER_tests of tests/FOLDER/*_test.cpp. ctest asks it for its suites when it starts and runs each
 # one as a test of its own, so all cores are used and nothing has to be registered. NEEDS is built first.
@@ -37,7 +50,7 @@ function(ingot_tests folder)
     return()
   endif()
   add_executable(${target} ${sources})
-  target_link_libraries(${target} PRIVATE ${arg_USES} GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE ingot_test_support ${arg_USES} GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   if(arg_NEEDS)

@@ -17,10 +17,10 @@ AccumulateGrad::~AccumulateGrad() {
   if (m.accumulate == this) m.accumulate = nullptr;
 }
 
-Ref<Node> accumulate_node(const Tensor& leaf) {
+Ref<GradNode> accumulate_node(const Tensor& leaf) {
   AutogradMeta& m = ensure_autograd_meta(leaf);
   std::lock_guard lock(m.mutex);
-  if (m.accumulate && m.accumulate->try_retain()) return Ref<Node>::adopt(m.accumulate);
+  if (m.accumulate && m.accumulate->try_retain()) return Ref<GradNode>::adopt(m.accumulate);
   auto n = make_ref<AccumulateGrad>(leaf);
   m.accumulate = n.get();
   return n;

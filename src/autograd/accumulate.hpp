@@ -4,7 +4,7 @@
 
 namespace ingot {
 
-class AccumulateGrad final : public Node {
+class AccumulateGrad final : public GradNode {
  public:
   explicit AccumulateGrad(const Tensor& leaf);
   ~AccumulateGrad() override;
@@ -17,6 +17,6 @@ class AccumulateGrad final : public Node {
 };
 
 // The one AccumulateGrad of a leaf; made on first use, alive while a graph points to it.
-Ref<Node> accumulate_node(const Tensor& leaf);
+Ref<GradNode> accumulate_node(const Tensor& leaf);
 
 }  // namespace ingot

@@ -85,7 +85,7 @@ AutocastGuard::~AutocastGuard() {
 
 void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
   INGOT_REQUIRE(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
-  if (Ref<Node> n = grad_fn(t)) n->hooks.emplace_back(autograd_meta(t)->result_nr, std::move(hook));
+  if (Ref<GradNode> n = grad_fn(t)) n->hooks.emplace_back(autograd_meta(t)->result_nr, std::move(hook));
   else ensure_autograd_meta(t).leaf_hooks.push_back(std::move(hook));
 }
 
@@ -96,7 +96,7 @@ void register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(T
 
 void retain_grad(const Tensor& t) {
   INGOT_REQUIRE(requires_grad(t), "can't retain_grad on Tensor that has requires_grad=False");
-  Ref<Node> n = grad_fn(t);
+  Ref<GradNode> n = grad_fn(t);
   AutogradMeta& m = *autograd_meta(t);
   if (!n || m.retains_grad) return;  // a leaf keeps its gradient anyway
   m.retains_grad = true;
@@ -128,7 +128,7 @@ void Tensor::set_grad(const Tensor& g) const {
   ensure_autograd_meta(*this).grad = g;
 }
 std::string Tensor::grad_fn_name() const {
-  Ref<Node> n = grad_fn(*this);
+  Ref<GradNode> n = grad_fn(*this);
   return n ? n->name() : "";
 }
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {

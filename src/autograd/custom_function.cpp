@@ -6,7 +6,7 @@
 namespace ingot {
 namespace {
 
-class FunctionNode final : public Node {
+class FunctionNode final : public GradNode {
  public:
   FunctionNode(std::string name, BackwardFunction backward) : name_(std::move(name)), backward_(std::move(backward)) {}
 
@@ -50,7 +50,7 @@ TensorList FunctionContext::saved() const {
   auto* n = const_cast<FunctionNode*>(static_cast<const FunctionNode*>(node));
   INGOT_REQUIRE(n, "saved tensors can be read in the backward only");
   TensorList l;
-  for (const SavedTensor& s : n->saved) l.push_back(s.empty() ? Tensor() : s.unpack(Ref<Node>(n)));
+  for (const SavedTensor& s : n->saved) l.push_back(s.empty() ? Tensor() : s.unpack(Ref<GradNode>(n)));
   return l;
 }
 

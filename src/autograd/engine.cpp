@@ -39,18 +39,18 @@ struct Run {
   const std::vector<Edge>& captures;
   BackwardOptions options;
   TensorList captured;
-  std::unordered_map<Node*, int> dependencies;  // edges into the node that have not delivered yet
-  std::unordered_map<Node*, bool> leads_to_capture;
-  std::unordered_map<Node*, TensorList> buffers;
+  std::unordered_map<GradNode*, int> dependencies;  // edges into the node that have not delivered yet
+  std::unordered_map<GradNode*, bool> leads_to_capture;
+  std::unordered_map<GradNode*, TensorList> buffers;
   struct Later {
-    bool operator()(const Ref<Node>& a, const Ref<Node>& b) const { return a->sequence < b->sequence; }
+    bool operator()(const Ref<GradNode>& a, const Ref<GradNode>& b) const { return a->sequence < b->sequence; }
   };
-  std::priority_queue<Ref<Node>, std::vector<Ref<Node>>, Later> ready;
+  std::priority_queue<Ref<GradNode>, std::vector<Ref<GradNode>>, Later> ready;
 
   // Counts incoming edges and marks what leads to a capture. Iterative: graphs are as deep as programs are long.
   void explore(const std::vector<Edge>& roots) {
-    std::vector<std::pair<Node*, std::size_t>> stack;
-    auto enter = [&](Node* n) {
+    std::vector<std::pair<GradNode*, std::size_t>> stack;
+    auto enter = [&](GradNode* n) {
       if (leads_to_capture.contains(n)) return;
       bool hit = captures.empty();
       for (const Edge& c : captures) hit |= c.node.get() == n;
@@ -63,12 +63,12 @@ struct Run {
       while (!stack.empty()) {
         auto& [n, next] = stack.back();
         if (next < n->edges.size()) {
-          Node* child = n->edges[next++].node.get();
+          GradNode* child = n->edges[next++].node.get();
           if (!child) continue;
           dependencies[child]++;
           enter(child);
         } else {
-          Node* done = n;
+          GradNode* done = n;
           stack.pop_back();
           for (const Edge& e : done->edges)
             if (e.node && leads_to_capture[e.node.get()]) leads_to_capture[done] = true;
@@ -86,7 +86,7 @@ struct Run {
     slot = slot.defined() ? aten<"add.Tensor">(slot, g) : g;
   }
 
-  void step(const Ref<Node>& n) {
+  void step(const Ref<GradNode>& n) {
     TensorList grads = std::move(buffers[n.get()]);
     buffers.erase(n.get());
     grads.resize(n->results.size());
@@ -126,7 +126,7 @@ TensorList run_backward(const std::vector<Edge>& roots, const TensorList& seeds,
   Run run{captures, options, TensorList(captures.size()), {}, {}, {}, {}};
   Scoped<bool> grad(thread_state().grad_mode, options.create_graph);
   run.explore(roots);
-  std::vector<Node*> queued;
+  std::vector<GradNode*> queued;
   for (std::size_t i = 0; i < roots.size(); i++)
     if (roots[i].node) run.deliver(roots[i], seeds[i], "backward", static_cast<int>(i));
   for (const Edge& r : roots) {
@@ -136,7 +136,7 @@ TensorList run_backward(const std::vector<Edge>& roots, const TensorList& seeds,
     run.ready.push(r.node);
   }
   while (!run.ready.empty()) {
-    Ref<Node> n = run.ready.top();
+    Ref<GradNode> n = run.ready.top();
     run.ready.pop();
     run.step(n);
   }

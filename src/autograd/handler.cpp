@@ -16,7 +16,7 @@ void each_tensor(const Value& v, const F& f) {
 }
 
 // The node of an op that has no gradient rule: refuses when the gradient arrives.
-class NotImplementedNode final : public Node {
+class NotImplementedNode final : public GradNode {
  public:
   explicit NotImplementedNode(const Op& op) : op_(op) {}
   std::string name() const override { return "NotImplemented"; }
@@ -40,7 +40,7 @@ bool any_requires_grad(Args args) {
   return any;
 }
 
-void attach_history(const Ref<Node>& node, const TensorList& outs) {
+void attach_history(const Ref<GradNode>& node, const TensorList& outs) {
   for (std::size_t k = 0; k < outs.size(); k++)
     if (is_differentiable(outs[k].dtype())) set_history(outs[k], node, static_cast<int>(k));
 }
@@ -111,7 +111,7 @@ Value record_mutation(const Op& op, Args args, bool any) {
   const Tensor self = args[0].tensor();
   if (any) check_inplace(op, self);
   if (op.is_inplace_view()) return record_inplace_view(op, args, any);
-  Ref<Node> node;
+  Ref<GradNode> node;
   Ref<OpNode> op_node;
   if (any && is_differentiable(self.dtype()) && !f.def->no_grad_result) {
     if (has_vjp(f)) node = op_node = make_ref<OpNode>(f, args, true);

@@ -12,7 +12,7 @@ namespace ingot {
 namespace {
 std::atomic<uint64_t> next_sequence{1};
 }
-Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
 
 AutogradMeta::~AutogradMeta() {
   if (node && retains_grad)
@@ -46,7 +46,7 @@ bool requires_grad(const Tensor& t) {
 
 bool is_leaf(const Tensor& t) { return !autograd_meta(t) || !grad_fn(t); }
 
-void set_history(const Tensor& t, const Ref<Node>& node, int result_nr) {
+void set_history(const Tensor& t, const Ref<GradNode>& node, int result_nr) {
   AutogradMeta& m = ensure_autograd_meta(t);
   m.node = node;
   m.result_nr = result_nr;
@@ -55,7 +55,7 @@ void set_history(const Tensor& t, const Ref<Node>& node, int result_nr) {
 
 Edge edge_of(const Tensor& t) {
   if (!requires_grad(t)) return {};
-  if (Ref<Node> n = grad_fn(t)) return {n, autograd_meta(t)->result_nr};
+  if (Ref<GradNode> n = grad_fn(t)) return {n, autograd_meta(t)->result_nr};
   return {accumulate_node(t), 0};
 }
 
@@ -93,14 +93,14 @@ Tensor undo_root_steps(Tensor x, const std::vector<RootStep>& steps, std::size_t
 
 // History of a base one of whose views was written: the view's part of the gradient goes through the writer, the rest
 // past it.
-class CopySlices final : public Node {
+class CopySlices final : public GradNode {
  public:
   Geometry base, view;
   std::vector<ViewStep> chain;
   bool replay = false;
   std::vector<RootStep> root_steps;
   std::size_t from = 0;
-  Ref<Node> writer;
+  Ref<GradNode> writer;
 
   std::string name() const override { return "CopySlices"; }
   void release_saved() override { writer->release_saved(); }
@@ -134,7 +134,7 @@ class CopySlices final : public Node {
 
 }  // namespace
 
-Ref<Node> grad_fn(const Tensor& t) {
+Ref<GradNode> grad_fn(const Tensor& t) {
   AutogradMeta* m = autograd_meta(t);
   if (!m) return nullptr;
   if (!m->view) return m->node;
@@ -165,7 +165,7 @@ Ref<Node> grad_fn(const Tensor& t) {
   return m->node;
 }
 
-void rebase_history(const Tensor& self, const Ref<Node>& node) {
+void rebase_history(const Tensor& self, const Ref<GradNode>& node) {
   AutogradMeta& m = ensure_autograd_meta(self);
   if (!m.view) return set_history(self, node, 0);
   ViewInfo& v = *m.view;
@@ -235,7 +235,7 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result) : version_(t->storage-
   }
 }
 
-Tensor SavedTensor::unpack(const Ref<Node>& owner) const {
+Tensor SavedTensor::unpack(const Ref<GradNode>& owner) const {
   INGOT_ENSURE(tensor_.defined());
   const uint32_t now = tensor_->storage->version();
   if (now != version_) {

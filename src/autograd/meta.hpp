@@ -36,9 +36,9 @@ struct ViewInfo {
 struct AutogradMeta final : LayerState {
   bool requires_grad = false;    // of a leaf
   Tensor grad;
-  Ref<Node> node;                // history; null for a leaf
+  Ref<GradNode> node;                // history; null for a leaf
   int result_nr = 0;
-  Node* accumulate = nullptr;    // weak: the node owns the leaf
+  GradNode* accumulate = nullptr;    // weak: the node owns the leaf
   std::unique_ptr<ViewInfo> view;
   std::vector<RootStep> root_steps;
   std::vector<GradHook> leaf_hooks;
@@ -54,12 +54,12 @@ AutogradMeta& ensure_autograd_meta(const Tensor& t);
 bool requires_grad(const Tensor& t);
 bool is_leaf(const Tensor& t);
 // History of t; rebuilds a view's node when its base or a sibling was written since.
-Ref<Node> grad_fn(const Tensor& t);
+Ref<GradNode> grad_fn(const Tensor& t);
 // Where the gradient of t goes; empty if it needs none.
 Edge edge_of(const Tensor& t);
-void set_history(const Tensor& t, const Ref<Node>& node, int result_nr);
+void set_history(const Tensor& t, const Ref<GradNode>& node, int result_nr);
 // After an in-place write of `self` by `node`: the base of a view gets a CopySlices node.
-void rebase_history(const Tensor& self, const Ref<Node>& node);
+void rebase_history(const Tensor& self, const Ref<GradNode>& node);
 // Records that `out` is result `step.out` of a view op on `self`.
 void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool multi_output);
 // PyTorch's refusals of an in-place write.

@@ -11,18 +11,18 @@
 namespace ingot {
 
 struct AutogradMeta;
-class Node;
+class GradNode;
 
 struct Edge {
-  Ref<Node> node;
+  Ref<GradNode> node;
   int input = 0;  // which result of that node the gradient is for
 };
 
 using GradHook = std::function<Tensor(const Tensor&)>;  // returns the replacement, or undefined to keep the gradient
 
-class Node : public Counted {
+class GradNode : public Counted {
  public:
-  Node();
+  GradNode();
   virtual std::string name() const = 0;
   // Gradients of the results (undefined where none arrived) to gradients of the inputs, one per edge. `need[i]`: whether
   // edge i wants its gradient; others may stay undefined.
@@ -44,7 +44,7 @@ class SavedTensor {
   SavedTensor(const Tensor& t, bool is_result);
   // The tensor with its history. `owner` is the node it was saved by. User error if the bytes changed since, or if the
   // graph was freed.
-  Tensor unpack(const Ref<Node>& owner) const;
+  Tensor unpack(const Ref<GradNode>& owner) const;
   void release();
   bool empty() const { return !tensor_.defined() && !released_; }
 

@@ -102,7 +102,7 @@ TensorList OpNode::apply(const TensorList& grads, const std::vector<bool>& need)
       if (n) v.needs[i] = true;
     }
   }
-  const Ref<Node> self(this);
+  const Ref<GradNode> self(this);
   std::vector<TensorList> lists(args_.size());
   for (const Slot& s : saved_args_) {
     Tensor t = s.saved.empty() ? Tensor() : s.saved.unpack(self);

@@ -5,7 +5,7 @@
 
 namespace ingot {
 
-class OpNode final : public Node {
+class OpNode final : public GradNode {
  public:
   // Takes edges and saves of `args` (complete). For an in-place call the saved self is a clone of its old value.
   OpNode(const Op& functional, Args args, bool inplace);

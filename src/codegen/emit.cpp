@@ -140,7 +140,7 @@ Object emit(llvm::Module& module, const Target& target) {
   return object;
 }
 
-Object emit_text(std::string name, std::string_view llvm_ir, const Target& target) {
+Object emit_text(const std::string& name, std::string_view llvm_ir, const Target& target) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic error;
   const std::string text(llvm_ir);  // the parser wants a terminating zero

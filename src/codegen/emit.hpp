@@ -28,6 +28,6 @@ void set_target(llvm::Module& module, const Target& target);
 Object emit(llvm::Module& module, const Target& target);
 
 // The same for LLVM IR in its text form. User error, with line and column, if it does not parse.
-Object emit_text(std::string name, std::string_view llvm_ir, const Target& target);
+Object emit_text(const std::string& name, std::string_view llvm_ir, const Target& target);
 
 }  // namespace ingot

@@ -36,6 +36,6 @@ INGOT_STUB_TARGET(XCore)
 INGOT_STUB(AArch64AsmParser)
 INGOT_STUB(X86AsmParser)
 
-llvm::PassPluginLibraryInfo getPollyPluginInfo() {
+llvm::PassPluginLibraryInfo getPollyPluginInfo() {  // NOLINT(readability-identifier-naming): the name is LLVM's
   return {LLVM_PLUGIN_API_VERSION, "none", "0", [](llvm::PassBuilder&) {}};
 }

@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/nn.hpp"
+#include "io/safetensors.hpp"
+#include "op/call.hpp"
+
+namespace ingot::nn {
+
+// f(prefix, module) for this module and all below, parents first.
+template <class F>
+void Module::visit(const std::string& prefix, const F& f) const {
+  f(prefix, *this);
+  for (const auto& [name, child] : children_) child->visit(prefix + name + ".", f);
+}
+
+void Module::add_parameter(std::string name, Tensor& member, Tensor value) {
+  member = std::move(value);
+  if (!member.defined()) return;
+  member.requires_grad_();
+  parameters_.emplace_back(std::move(name), &member);
+}
+void Module::add_buffer(std::string name, Tensor& member, Tensor value) {
+  member = std::move(value);
+  if (member.defined()) buffers_.emplace_back(std::move(name), &member);
+}
+
+NamedTensors Module::named_parameters() const {
+  NamedTensors r;
+  std::set<TensorImpl*> seen;
+  visit("", [&](const std::string& prefix, const Module& m) {
+    for (const auto& [name, t] : m.parameters_)
+      if (seen.insert(t->impl()).second) r.emplace_back(prefix + name, *t);
+  });
+  return r;
+}
+TensorList Module::parameters() const {
+  TensorList r;
+  for (auto& [name, t] : named_parameters()) r.push_back(t);
+  return r;
+}
+NamedTensors Module::named_buffers() const {
+  NamedTensors r;
+  visit("", [&](const std::string& prefix, const Module& m) {
+    for (const auto& [name, t] : m.buffers_) r.emplace_back(prefix + name, *t);
+  });
+  return r;
+}
+NamedTensors Module::state() const {
+  NamedTensors r = named_parameters();
+  for (auto& b : named_buffers()) r.push_back(std::move(b));
+  return r;
+}
+
+void Module::train(bool on) {
+  visit("", [&](const std::string&, const Module& m) { const_cast<Module&>(m).training_ = on; });
+}
+void Module::zero_grad() {
+  for (const Tensor& p : parameters()) p.set_grad({});
+}
+void Module::to(DType dtype) {
+  NoGrad no_grad;
+  std::map<TensorImpl*, Tensor> converted;  // shared parameters stay shared
+  visit("", [&](const std::string&, const Module& m) {
+    auto convert = [&](Tensor& t, bool parameter) {
+      if (!t.is_floating_point()) return;
+      Tensor& c = converted[t.impl()];
+      if (!c.defined()) {
+        c = t.detach().to(dtype);
+        if (parameter) c.requires_grad_();
+      }
+      t = c;
+    };
+    for (const auto& [name, t] : m.parameters_) convert(*t, true);
+    for (const auto& [name, t] : m.buffers_) convert(*t, false);
+  });
+}
+
+void Module::load_state(const NamedTensors& values) {
+  std::map<std::string, Tensor> given(values.begin(), values.end());
+  std::string problems;
+  NamedTensors mine = state();
+  for (const auto& [name, t] : mine) {
+    auto it = given.find(name);
+    if (it == given.end()) problems += text("\n  missing: ", name, " of size ", t.sizes());
+    else if (!(it->second.sizes() == t.sizes()))
+      problems += text("\n  size mismatch for ", name, ": expected ", t.sizes(), ", found ", it->second.sizes());
+  }
+  std::set<std::string> known;
+  for (const auto& [name, t] : mine) known.insert(name);
+  for (const auto& [name, t] : given)
+    if (!known.contains(name)) problems += text("\n  unexpected: ", name, " of size ", t.sizes());
+  INGOT_REQUIRE(problems.empty(), "load_state: the values do not fit the module:", problems);
+  NoGrad no_grad;
+  for (auto& [name, t] : mine) t.copy_(given.at(name));
+}
+
+void Module::save(const std::string& path) const { save_safetensors(path, state()); }
+void Module::load(const std::string& path) {
+  const SafeTensors file = SafeTensors::open(path);
+  NamedTensors values;
+  for (const auto& name : file.names()) values.emplace_back(name, file.get(name));
+  load_state(values);
+}
+
+Sequential::Sequential(std::initializer_list<std::shared_ptr<Layer>> layers) : layers_(layers) {
+  for (std::size_t i = 0; i < layers_.size(); i++) add(std::to_string(i), *layers_[i]);
+}
+Tensor Sequential::forward(const Tensor& x) {
+  Tensor y = x;
+  for (auto& l : layers_) y = l->forward(y);
+  return y;
+}
+
+}  // namespace ingot::nn
