@@ -14,6 +14,21 @@ std::atomic<uint64_t> next_sequence{1};
 }
 GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
 
+// A node owns the nodes before it, through edges, saved tensors and whatever a custom function keeps: a graph is as deep as
+// its program is long, the stack is not. Nodes that die while one is being destroyed wait for it to end.
+void GradNode::dispose() const {
+  thread_local std::vector<const GradNode*>* waiting = nullptr;
+  if (waiting) return waiting->push_back(this);
+  std::vector<const GradNode*> list{this};
+  waiting = &list;
+  while (!list.empty()) {
+    const GradNode* n = list.back();
+    list.pop_back();
+    delete n;
+  }
+  waiting = nullptr;
+}
+
 AutogradMeta::~AutogradMeta() {
   if (node && retains_grad)
     std::erase_if(node->retained, [this](const auto& r) { return r.second == this; });

@@ -35,6 +35,9 @@ class GradNode : public Counted {
   std::vector<Geometry> results;  // what the gradients must look like
   std::vector<std::pair<int, GradHook>> hooks;           // on the gradient of a result, before apply
   std::vector<std::pair<int, AutogradMeta*>> retained;   // tensors that keep their gradient (retain_grad); weak
+
+ protected:
+  void dispose() const override;
 };
 
 // A tensor kept for the backward without keeping its history alive in a cycle.
