@@ -34,8 +34,11 @@ Family dropout_family();      // dropout and its kin, rrelu
 Family reduce_family();       // sum, mean, prod, max, argmax, any, all
 Family variance_family();     // var, std
 Family vector_norm_family();  // norms of tensors, dist, renorm
-Family order_statistic_family();  // median, mode, quantile, histograms
+Family order_statistic_family();  // median, mode, quantile
+Family histogram_family();    // histc, bincount, histogram
+Family segment_reduce_family();
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
+Family difference_family();   // diff, gradient, trapezoid
 Family softmax_family();
 Family matmul_family();       // mm, bmm, addmm, dot: kernels
 Family matmul_composite_family();  // matmul, linear, tensordot, kron: products of products
