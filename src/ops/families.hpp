@@ -41,13 +41,15 @@ Family index_family();        // index, gather, scatter, embedding, masked_*
 Family shape_family();        // cat, stack, repeat, flip, roll
 Family pad_family();          // constant, reflection, replication, circular
 Family patch_family();        // im2col, pixel_shuffle, channel_shuffle
-Family resample_family();     // upsample, interpolate, grid_sampler
+Family resample_family();     // interpolation to a new size
+Family grid_sampler_family(); // sampling at points, affine grids
 Family sort_family();         // sort, topk, unique, searchsorted
 Family loss_family();
 Family attention_family();
 Family rnn_family();
 Family linalg_family();
-Family fft_family();
+Family fft_family();          // the three core transforms
+Family fft_composite_family();  // torch.fft, stft
 Family complex_family();      // real, imag, conj, polar
 Family symbolic_family();     // sym_size and the like
 
