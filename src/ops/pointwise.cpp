@@ -14,11 +14,11 @@ namespace ingot {
 namespace {
 
 // The call's operands: tensors and numbers, in schema order, at most the formula's arity.
+bool is_operand(Kind k) { return k == Kind::tensor || k == Kind::scalar || k == Kind::real || k == Kind::integer; }
 std::vector<const Value*> operands(const Call& c, const Formula& f) {
   std::vector<const Value*> v;
   for (std::size_t i = 0; i < c.args.size() && v.size() < f.arity; i++) {
-    const Kind k = c.op.schema.args[i].type.kind;
-    if ((k == Kind::tensor || k == Kind::scalar) && !c.args[i].is_none()) v.push_back(&c.args[i]);
+    if (is_operand(c.op.schema.args[i].type.kind) && !c.args[i].is_none()) v.push_back(&c.args[i]);
   }
   INGOT_ENSURE(v.size() == f.arity, c.op.name, ": the formula takes ", int{f.arity}, " operands, the call has ", v.size());
   return v;
