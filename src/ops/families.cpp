@@ -55,6 +55,7 @@ std::vector<Family> op_families() {
       pad_family(),
       shuffle_family(),
       resample_family(),
+      grid_sampler_family(),
       sort_family(),
       unique_family(),
       loss_family(),
@@ -64,6 +65,7 @@ std::vector<Family> op_families() {
       rnn_family(),
       linalg_family(),
       fft_family(),
+      fft_composite_family(),
       complex_family(),
       symbolic_family(),
   };
