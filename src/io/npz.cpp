@@ -1,34 +1,29 @@
 // NumPy's zips of arrays, through libzip.
 #include <zip.h>
 
-#include <algorithm>
 #include <memory>
-#include <set>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "io/dense.hpp"
 #include "io/npy.hpp"
 #include "io/npy_header.hpp"
+#include "io/zip.hpp"
 
 namespace ingot {
 
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
-// A byte of deflated data stands for at most 1032; a larger claim is a lie and must not make us allocate.
-constexpr uint64_t kBestDeflate = 1032;
 
-struct CloseReader {
+struct CloseArchive {
   void operator()(zip_t* z) const { zip_discard(z); }
-  void operator()(zip_file_t* f) const { zip_fclose(f); }
 };
-using Archive = std::unique_ptr<zip_t, CloseReader>;
-using ArchiveEntry = std::unique_ptr<zip_file_t, CloseReader>;
+using Archive = std::unique_ptr<zip_t, CloseArchive>;
 
-Archive open_archive(const std::string& path, int flags, std::string_view what) {
+Archive create_archive(const std::string& path, std::string_view what) {
   int code = 0;
-  Archive archive(zip_open(path.c_str(), flags, &code));
+  Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
   if (archive) return archive;
   zip_error_t error;
   zip_error_init_with_code(&error, code);
@@ -37,57 +32,7 @@ Archive open_archive(const std::string& path, int flags, std::string_view what) 
   throw_user_error(text(what, ": ", reason));
 }
 
-// Reads one entry of the zip in order. The zip's checksum is verified when the last byte has been read.
-class EntryReader {
- public:
-  EntryReader(zip_t* archive, uint64_t index, std::string what) : what_(std::move(what)) {
-    zip_stat_t stat;
-    INGOT_REQUIRE(zip_stat_index(archive, index, 0, &stat) == 0, what_, ": ", zip_strerror(archive));
-    constexpr uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-    INGOT_REQUIRE((stat.valid & kNeeded) == kNeeded, what_, ": the zip does not say its size");
-    const bool encrypted = (stat.valid & ZIP_STAT_ENCRYPTION_METHOD) && stat.encryption_method != ZIP_EM_NONE;
-    INGOT_REQUIRE(!encrypted, what_, ": it is encrypted");
-    const bool stored = stat.comp_method == ZIP_CM_STORE;
-    INGOT_REQUIRE(stored || stat.comp_method == ZIP_CM_DEFLATE, what_, ": its compression method ", stat.comp_method,
-                  " is neither stored (0) nor deflated (8)");
-    const bool possible = stored ? stat.size == stat.comp_size : stat.size / kBestDeflate <= stat.comp_size;
-    INGOT_REQUIRE(possible, what_, ": ", stat.comp_size, stored ? " stored" : " deflated", " bytes cannot hold the ",
-                  stat.size, " it should have");
-    size_ = stat.size;
-    file_.reset(zip_fopen_index(archive, index, 0));
-    INGOT_REQUIRE(file_ != nullptr, what_, ": ", zip_strerror(archive));
-  }
-
-  const std::string& what() const { return what_; }
-  uint64_t size() const { return size_; }
-
-  // Reads up to n bytes; fewer only at the end.
-  std::size_t read_some(void* to, std::size_t n) {
-    std::size_t done = 0;
-    while (done < n) {
-      const zip_int64_t got = zip_fread(file_.get(), static_cast<char*>(to) + done, n - done);
-      INGOT_REQUIRE(got >= 0, what_, ": ", zip_file_strerror(file_.get()));
-      if (got == 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    return done;
-  }
-  void read(void* to, std::size_t n) {
-    const std::size_t got = read_some(to, n);
-    INGOT_REQUIRE(got == n, what_, ": it ends ", n - got, " bytes early");
-  }
-  void require_end() {
-    char beyond;
-    INGOT_REQUIRE(read_some(&beyond, 1) == 0, what_, ": it goes on behind the array");
-  }
-
- private:
-  std::string what_;
-  ArchiveEntry file_;
-  uint64_t size_ = 0;
-};
-
-Tensor read_array(EntryReader entry) {
+Tensor read_array(ZipEntryReader entry) {
   std::string header(kNpyPrefix, '\0');
   header.resize(entry.read_some(header.data(), kNpyPrefix));
   const std::size_t begin = npy_header_size(header, entry.what());
@@ -112,23 +57,12 @@ constexpr std::string_view kEmptyZip("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0
 }  // namespace
 
 std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& path) {
-  const std::string what = text("bad npz file ", path);
-  // Says what is wrong with a path better than libzip does; an empty file would be an empty archive to it.
-  INGOT_REQUIRE(MappedFile::open(path)->size() > 0, what, ": it is empty");
-  const Archive archive = open_archive(path, ZIP_RDONLY, what);
+  const ZipReader zip = ZipReader::open(path, text("bad npz file ", path));
   std::vector<std::pair<std::string, Tensor>> arrays;
-  std::set<std::string> seen;
-  const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
-  for (zip_int64_t i = 0; i < count; i++) {
-    const auto index = static_cast<uint64_t>(i);
-    const char* const raw = zip_get_name(archive.get(), index, 0);
-    INGOT_REQUIRE(raw != nullptr, what, ": entry ", i, ": ", zip_strerror(archive.get()));
-    std::string name = raw;
-    const std::string where = text(what, ": entry ", shown_name(name));
-    INGOT_REQUIRE(name.ends_with(kSuffix), where, " should be an array, with a name that ends in .npy");
-    name.resize(name.size() - kSuffix.size());
-    INGOT_REQUIRE(seen.insert(name).second, where, " is there twice");
-    arrays.emplace_back(std::move(name), read_array(EntryReader(archive.get(), index, where)));
+  for (const std::string& name : zip.names()) {
+    INGOT_REQUIRE(name.ends_with(kSuffix), zip.what(), ": entry ", shown_name(name),
+                  " should be an array, with a name that ends in .npy");
+    arrays.emplace_back(name.substr(0, name.size() - kSuffix.size()), read_array(zip.entry(name)));
   }
   return arrays;
 }
@@ -152,7 +86,7 @@ void save_npz(const std::string& path, const std::vector<std::pair<std::string, 
     return;
   }
 
-  Archive archive = open_archive(file.temporary(), ZIP_CREATE | ZIP_TRUNCATE, what);
+  Archive archive = create_archive(file.temporary(), what);
   const auto require = [&](bool ok) { INGOT_REQUIRE(ok, what, ": ", zip_strerror(archive.get())); };
   for (std::size_t i = 0; i < items.size(); i++) {
     Item& item = items[i];

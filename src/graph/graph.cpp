@@ -1,0 +1,109 @@
+#include "graph/graph.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace ingot {
+
+Argument Argument::list(std::vector<Argument> elements) {
+  const bool constant = std::all_of(elements.begin(), elements.end(), [](const Argument& a) { return a.is_value(); });
+  if (!constant) {
+    Argument a;
+    a.v_ = std::move(elements);
+    return a;
+  }
+  Values values;
+  for (Argument& e : elements) values.push_back(e.value());
+  return list_value(std::move(values));
+}
+
+Value list_value(Values elements) {
+  const auto all = [&](auto is) { return std::all_of(elements.begin(), elements.end(), is); };
+  if (all([](const Value& v) { return v.is_int(); })) {
+    Shape ints;
+    for (const Value& v : elements) ints.push_back(v.to_int());
+    return ints;
+  }
+  if (all([](const Value& v) { return v.is_bool(); })) {
+    std::vector<bool> bools;
+    for (const Value& v : elements) bools.push_back(v.to_bool());
+    return bools;
+  }
+  if (all([](const Value& v) { return v.is_tensor() || v.is_none(); })) {
+    TensorList tensors;
+    for (const Value& v : elements) tensors.push_back(v.tensor_or_none());
+    return tensors;
+  }
+  if (all([](const Value& v) { return v.is_float() || v.is_int(); })) {
+    std::vector<double> floats;
+    for (const Value& v : elements) floats.push_back(v.to_double());
+    return floats;
+  }
+  return elements;
+}
+
+Node* Graph::add(NodeKind kind, std::string_view name, std::vector<Argument> args) {
+  auto n = std::make_unique<Node>();
+  n->kind = kind;
+  n->id = static_cast<int>(nodes_.size());
+  n->name = names_.unique(name);
+  n->args = std::move(args);
+  nodes_.push_back(std::move(n));
+  return nodes_.back().get();
+}
+
+Node* Graph::placeholder(std::string_view name) {
+  INGOT_ENSURE(inputs_.size() == nodes_.size(), "placeholder ", name, " comes after a node that is none");
+  inputs_.push_back(add(NodeKind::placeholder, name, {}));
+  return inputs_.back();
+}
+
+Node* Graph::attribute(std::string_view key, std::string_view name) {
+  INGOT_ENSURE(find_attribute(key) != nullptr, "the graph has no attribute ", key);
+  Node* n = add(NodeKind::attribute, name.empty() ? key : name, {});
+  n->target = key;
+  return n;
+}
+
+Node* Graph::call(const Op& op, std::vector<Argument> args, std::string_view name) {
+  const auto& params = op.schema.args;
+  INGOT_REQUIRE(args.size() <= params.size(), op.name, " takes at most ", params.size(), " arguments, found ", args.size());
+  for (std::size_t i = args.size(); i < params.size(); i++) {
+    INGOT_REQUIRE(params[i].has_default, op.name, ": argument ", params[i].name, " is missing");
+    args.push_back(params[i].default_value);
+  }
+  Node* n = add(NodeKind::call, name.empty() ? std::string_view(op.schema.name) : name, std::move(args));
+  n->op = &op;
+  return n;
+}
+
+Node* Graph::item(Node* list, int index, std::string_view name) {
+  Node* n = add(NodeKind::item, name.empty() ? "getitem" : name, {Argument(list)});
+  n->index = index;
+  return n;
+}
+
+Node* Graph::scalar(ScalarFunction f, std::vector<Argument> args, std::string_view name) {
+  INGOT_REQUIRE(static_cast<int>(args.size()) == arity_of(f), target_of(f), " takes ", arity_of(f), " arguments, found ",
+                args.size());
+  Node* n = add(NodeKind::scalar, name.empty() ? name_of(f) : name, std::move(args));
+  n->function = f;
+  return n;
+}
+
+Node* Graph::grad_mode(bool on) { return add(NodeKind::grad_mode, "_set_grad_enabled", {Value(on)}); }
+
+Node* Graph::unsupported(std::string_view target, std::vector<Argument> args, std::string_view name) {
+  Node* n = add(NodeKind::unsupported, name.empty() ? target : name, std::move(args));
+  n->target = target;
+  return n;
+}
+
+const Attribute* Graph::find_attribute(std::string_view key) const {
+  for (const auto& [k, a] : attributes)
+    if (k == key) return &a;
+  return nullptr;
+}
+
+}  // namespace ingot

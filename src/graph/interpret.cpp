@@ -1,0 +1,139 @@
+#include "graph/interpret.hpp"
+
+#include "base/error.hpp"
+#include "op/call.hpp"
+
+namespace ingot {
+
+namespace {
+
+class Run {
+ public:
+  Run(const Graph& graph) : graph_(graph), values_(graph.nodes().size()) {}
+
+  Value resolve(const Argument& a) const {
+    if (a.is_value()) return a.value();
+    if (a.is_node()) return values_[static_cast<std::size_t>(a.node()->id)];
+    Values elements;
+    for (const Argument& e : a.elements()) elements.push_back(resolve(e));
+    return list_value(std::move(elements));
+  }
+
+  void execute(const Node& n) {
+    if (n.kind == NodeKind::placeholder) return;
+    Values args;
+    args.reserve(n.args.size());
+    for (const Argument& a : n.args) args.push_back(resolve(a));
+    value_of(n) = result(n, args);
+  }
+
+  Value& value_of(const Node& n) { return values_[static_cast<std::size_t>(n.id)]; }
+  void forget(int id) { values_[static_cast<std::size_t>(id)] = Value(); }
+
+ private:
+  const Graph& graph_;
+  Values values_;
+
+  Value result(const Node& n, const Values& args) const {
+    switch (n.kind) {
+      case NodeKind::call: return called(n, args);
+      case NodeKind::item: return element(args[0], n);
+      case NodeKind::scalar: return evaluate(n.function, args);
+      case NodeKind::attribute: {
+        const auto* tensor = std::get_if<Tensor>(graph_.find_attribute(n.target));
+        INGOT_REQUIRE(tensor != nullptr, "attribute ", n.target, " is a graph; only higher-order ops take those");
+        return *tensor;
+      }
+      case NodeKind::grad_mode: thread_state().grad_mode = args[0].to_bool(); return {};
+      default: throw_internal_error(__FILE__, __LINE__, text("node ", n.name, " cannot be run"));
+    }
+  }
+
+  // Adds where the program has the call to what went wrong. The text of an assertion is the program's own.
+  static Value called(const Node& n, const Values& args) {
+    const bool is_assertion = n.op->schema.results.empty();
+    try {
+      return call(*n.op, args);
+    } catch (const IndexError& e) {
+      throw_index_error(text(e.what(), provenance(n)));
+    } catch (const UserError& e) {
+      if (is_assertion) throw;
+      throw_user_error(text(e.what(), provenance(n)));
+    } catch (const InternalError& e) {
+      throw InternalError(text(e.what(), provenance(n)));
+    }
+  }
+
+  static Value element(const Value& list, const Node& n) {
+    const auto i = static_cast<std::size_t>(n.index);
+    const auto require = [&](std::size_t size) {
+      INGOT_REQUIRE(n.index >= 0 && i < size, "element ", n.index, " of a list of ", size, provenance(n));
+    };
+    if (list.is_tensors()) { require(list.tensors().size()); return list.tensors()[i]; }
+    if (list.is_values()) { require(list.values().size()); return list.values()[i]; }
+    if (list.is_ints()) { require(list.ints().size()); return list.ints()[i]; }
+    throw_user_error(text("a list was expected, found ", list.kind_name(), provenance(n)));
+  }
+};
+
+}  // namespace
+
+Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.nodes().size()) {
+  const auto& nodes = graph.nodes();
+  std::vector<int> last_use(nodes.size());
+  for (const auto& n : nodes) {
+    last_use[static_cast<std::size_t>(n->id)] = n->id;  // a value nobody reads goes as soon as it is made
+    for_each_node(n->args, [&](const Node* used) { last_use[static_cast<std::size_t>(used->id)] = n->id; });
+  }
+  for_each_node(graph.outputs, [&](const Node* used) { last_use[static_cast<std::size_t>(used->id)] = -1; });
+  for (const auto& n : nodes)
+    if (const int last = last_use[static_cast<std::size_t>(n->id)]; last >= 0)
+      dead_after_[static_cast<std::size_t>(last)].push_back(n->id);
+}
+
+Values Interpreter::run(Args inputs) const {
+  INGOT_REQUIRE(inputs.size() == graph_.inputs().size(), "the graph takes ", graph_.inputs().size(), " inputs, found ",
+                inputs.size());
+  std::string unsupported;
+  for (const auto& n : graph_.nodes())
+    if (n->kind == NodeKind::unsupported)
+      unsupported += text(unsupported.empty() ? "" : "\n", "unsupported operator ", n->target, provenance(*n));
+  INGOT_REQUIRE(unsupported.empty(), unsupported);
+
+  Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode);
+  Run run(graph_);
+  for (std::size_t i = 0; i < inputs.size(); i++) run.value_of(*graph_.inputs()[i]) = inputs[i];
+  for (const auto& n : graph_.nodes()) {
+    run.execute(*n);
+    for (const int id : dead_after_[static_cast<std::size_t>(n->id)]) run.forget(id);
+  }
+  Values outputs;
+  for (const Argument& a : graph_.outputs) outputs.push_back(run.resolve(a));
+  return outputs;
+}
+
+std::string source_line(std::string_view trace) {
+  std::string found;
+  bool in_package = true;
+  for (std::size_t at = 0; (at = trace.find("File \"", at)) != trace.npos;) {
+    at += 6;
+    const std::size_t quote = trace.find('"', at);
+    constexpr std::string_view kLine = "\", line ";
+    if (quote == trace.npos || trace.substr(quote, kLine.size()) != kLine) continue;
+    const std::string_view file = trace.substr(at, quote - at);
+    const std::size_t begin = quote + kLine.size(), end = trace.find_first_not_of("0123456789", begin);
+    const bool packaged = file.find("site-packages") != file.npos || file.find("dist-packages") != file.npos;
+    if (packaged && !in_package) continue;
+    in_package = packaged;
+    found = text(file, ":", trace.substr(begin, end == trace.npos ? end : end - begin));
+  }
+  return found;
+}
+
+std::string provenance(const Node& n) {
+  std::string where = source_line(n.stack_trace);
+  if (!where.empty()) where = (n.module_path.empty() ? ", at " : text(", from ", n.module_path, " at ")) + where;
+  return text(" (node ", n.name, where, ")");
+}
+
+}  // namespace ingot

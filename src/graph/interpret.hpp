@@ -1,0 +1,28 @@
+// Runs a graph on values, one node after the other.
+#pragma once
+#include "graph/graph.hpp"
+
+namespace ingot {
+
+class Interpreter {
+ public:
+  // The graph must outlive the interpreter and stay as it is.
+  explicit Interpreter(const Graph& graph);
+
+  // One value for each of graph.inputs(); the result has one for each of graph.outputs. A value is let go after its
+  // last use. Calls go through `call`, so gradients are recorded, and writes to inputs happen, as in any eager program.
+  // An op's error gets a line that names the node and where the program has it; a graph with an unsupported node is a
+  // user error naming all of them.
+  Values run(Args inputs) const;
+
+ private:
+  const Graph& graph_;
+  std::vector<std::vector<int>> dead_after_;  // by node id: the values nobody reads after it
+};
+
+// The last line of a stack trace that is not inside an installed package, as file:line; empty if there is none.
+std::string source_line(std::string_view stack_trace);
+// " (node add_1, at model.py:12)", for messages.
+std::string provenance(const Node& n);
+
+}  // namespace ingot

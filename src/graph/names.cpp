@@ -1,0 +1,81 @@
+#include "graph/names.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+namespace ingot {
+
+namespace {
+
+// Python's keywords and the names of its module `builtins`, sorted by byte.
+constexpr std::string_view kTaken[] = {
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BlockingIOError",
+    "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError", "ConnectionAbortedError", "ConnectionError",
+    "ConnectionRefusedError", "ConnectionResetError", "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning",
+    "EnvironmentError", "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError",
+    "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError", "ImportError", "ImportWarning",
+    "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError", "KeyError", "KeyboardInterrupt",
+    "LookupError", "MemoryError", "ModuleNotFoundError", "NameError", "None", "NotADirectoryError", "NotImplemented",
+    "NotImplementedError", "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError",
+    "ProcessLookupError", "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning",
+    "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError", "SystemExit", "TabError",
+    "TimeoutError", "True", "TypeError", "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError",
+    "UnicodeError", "UnicodeTranslateError", "UnicodeWarning", "UserWarning", "ValueError", "Warning",
+    "ZeroDivisionError", "__build_class__", "__debug__", "__doc__", "__import__", "__loader__", "__name__",
+    "__package__", "__spec__", "abs", "aiter", "all", "and", "anext", "any", "as", "ascii", "assert", "async", "await",
+    "bin", "bool", "break", "breakpoint", "bytearray", "bytes", "callable", "chr", "class", "classmethod", "compile",
+    "complex", "continue", "copyright", "credits", "def", "del", "delattr", "dict", "dir", "divmod", "elif", "else",
+    "enumerate", "eval", "except", "exec", "exit", "filter", "finally", "float", "for", "format", "from", "frozenset",
+    "getattr", "global", "globals", "hasattr", "hash", "help", "hex", "id", "if", "import", "in", "input", "int", "is",
+    "isinstance", "issubclass", "iter", "lambda", "len", "license", "list", "locals", "map", "max", "memoryview", "min",
+    "next", "nonlocal", "not", "object", "oct", "open", "or", "ord", "pass", "pow", "print", "property", "quit",
+    "raise", "range", "repr", "return", "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod", "str",
+    "sum", "super", "try", "tuple", "type", "vars", "while", "with", "yield", "zip"};
+static_assert(std::is_sorted(std::begin(kTaken), std::end(kTaken)));
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool may_stand_in_name(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+std::string legal(std::string_view wish) {
+  std::string s(wish);
+  std::replace_if(s.begin(), s.end(), [](char c) { return !may_stand_in_name(c); }, '_');
+  if (s.empty()) return "_unnamed";
+  return is_digit(s[0]) ? "_" + s : s;
+}
+
+// "add_12" is add and 12; "add" and "add_" have no number.
+struct Split {
+  std::string_view base;
+  int64_t number = -1;
+};
+Split split(std::string_view name) {
+  std::size_t digits = name.size();
+  while (digits > 0 && is_digit(name[digits - 1])) digits--;
+  if (digits == name.size() || digits < 2 || name[digits - 1] != '_') return {name};
+  Split s{name.substr(0, digits - 1)};
+  const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), s.number);
+  if (error != std::errc()) return {name};  // a number beyond 64 bits is part of the name
+  return s;
+}
+
+}  // namespace
+
+// FX's _Namespace.create_name, step for step: its quirks (which counter a taken name continues) show in listings.
+std::string Names::unique(std::string_view wish) {
+  std::string name = legal(wish);
+  const Split parts = split(name);
+  const std::string base(parts.base);
+  int64_t number = parts.number;
+  if (number < 0 || used_.contains(name)) {
+    const auto count = counts_.find(name);
+    number = count == counts_.end() ? 0 : count->second;
+    if (std::binary_search(std::begin(kTaken), std::end(kTaken), name)) name = base + "_" + std::to_string(++number);
+  }
+  while (used_.contains(name)) name = base + "_" + std::to_string(++number);
+  used_.insert(name);
+  counts_[base] = number;
+  return name;
+}
+
+}  // namespace ingot

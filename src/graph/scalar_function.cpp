@@ -1,0 +1,141 @@
+#include "graph/scalar_function.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace ingot {
+
+namespace {
+
+struct Info {
+  std::string_view target;
+  int arity;
+};
+// In the order of the enumerators.
+constexpr Info kInfo[] = {
+    {"_operator.add", 2}, {"_operator.sub", 2}, {"_operator.mul", 2}, {"_operator.neg", 1}, {"_operator.pos", 1},
+    {"_operator.floordiv", 2}, {"_operator.mod", 2}, {"_operator.truediv", 2}, {"_operator.pow", 2},
+    {"_operator.lshift", 2}, {"_operator.rshift", 2}, {"_operator.and_", 2}, {"_operator.or_", 2},
+    {"_operator.eq", 2}, {"_operator.ne", 2}, {"_operator.lt", 2}, {"_operator.le", 2}, {"_operator.gt", 2},
+    {"_operator.ge", 2}, {"math.trunc", 1}, {"torch.sym_int", 1}, {"torch.sym_float", 1}, {"torch.sym_not", 1},
+    {"torch.sym_max", 2}, {"torch.sym_min", 2}, {"torch.sym_ite", 3}, {"torch.sym_sqrt", 1}};
+static_assert(std::size(kInfo) == static_cast<std::size_t>(ScalarFunction::sym_sqrt) + 1);
+
+const Info& info(ScalarFunction f) { return kInfo[static_cast<std::size_t>(f)]; }
+
+bool is_real(const Value& v) { return v.is_float(); }
+
+Int power(Int base, int64_t exponent) {
+  Int result = 1;
+  for (; exponent > 0; exponent--) result = result * base;
+  return result;
+}
+
+Int truncated(ScalarFunction f, const Value& v) {
+  if (!is_real(v)) return v.to_int();
+  const double d = v.to_double();
+  INGOT_REQUIRE(d >= -0x1p63 && d < 0x1p63, target_of(f), ": ", d, " is no 64-bit integer");
+  return Int(static_cast<int64_t>(d));
+}
+
+// a*2^b, or a / 2^b rounded down.
+Int shifted(ScalarFunction f, Int a, Int b) {
+  const int64_t n = b.value();
+  INGOT_REQUIRE(n >= 0, target_of(f), ": negative shift count ", n);
+  INGOT_REQUIRE(n < 62, target_of(f), ": the shift count ", n, " does not fit 64-bit integers");
+  const Int factor = int64_t{1} << n;
+  return f == ScalarFunction::lshift ? a * factor : floor_div(a, factor);
+}
+
+Value real_result(ScalarFunction f, double a, double b) {
+  const auto require_divisor = [&] { INGOT_REQUIRE(b != 0, target_of(f), ": division by zero"); };
+  switch (f) {
+    case ScalarFunction::add: return a + b;
+    case ScalarFunction::sub: return a - b;
+    case ScalarFunction::mul: return a * b;
+    case ScalarFunction::truediv: require_divisor(); return a / b;
+    case ScalarFunction::floordiv: require_divisor(); return std::floor(a / b);
+    case ScalarFunction::mod: {
+      require_divisor();
+      const double r = std::fmod(a, b);
+      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    }
+    case ScalarFunction::pow: return std::pow(a, b);
+    case ScalarFunction::eq: return a == b;
+    case ScalarFunction::ne: return a != b;
+    case ScalarFunction::lt: return a < b;
+    case ScalarFunction::le: return a <= b;
+    case ScalarFunction::gt: return a > b;
+    case ScalarFunction::ge: return a >= b;
+    case ScalarFunction::sym_max: return b > a ? b : a;
+    case ScalarFunction::sym_min: return b < a ? b : a;
+    default: throw_user_error(text(target_of(f), " takes integers, not a float"));
+  }
+}
+
+Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
+  const Int a = left.to_int(), b = right.to_int();
+  const auto require_divisor = [&] { INGOT_REQUIRE(!(b == Int(0)), target_of(f), ": division by zero"); };
+  switch (f) {
+    case ScalarFunction::add: return a + b;
+    case ScalarFunction::sub: return a - b;
+    case ScalarFunction::mul: return a * b;
+    case ScalarFunction::floordiv: require_divisor(); return floor_div(a, b);
+    case ScalarFunction::mod: require_divisor(); return mod(a, b);
+    case ScalarFunction::pow:
+      if (b < Int(0)) return std::pow(left.to_double(), right.to_double());
+      return power(a, b.value());
+    case ScalarFunction::lshift: case ScalarFunction::rshift: return shifted(f, a, b);
+    case ScalarFunction::and_: case ScalarFunction::or_: {
+      const int64_t x = a.value(), y = b.value(), bits = f == ScalarFunction::and_ ? x & y : x | y;
+      return left.is_bool() && right.is_bool() ? Value(bits != 0) : Value(bits);
+    }
+    case ScalarFunction::eq: return a == b;
+    case ScalarFunction::ne: return !(a == b);
+    case ScalarFunction::lt: return a < b;
+    case ScalarFunction::le: return a <= b;
+    case ScalarFunction::gt: return a > b;
+    case ScalarFunction::ge: return a >= b;
+    case ScalarFunction::sym_max: return max(a, b);
+    case ScalarFunction::sym_min: return min(a, b);
+    default: return real_result(f, left.to_double(), right.to_double());
+  }
+}
+
+}  // namespace
+
+std::string_view target_of(ScalarFunction f) { return info(f).target; }
+std::string_view name_of(ScalarFunction f) {
+  const std::string_view target = target_of(f);
+  return target.substr(target.find('.') + 1);
+}
+int arity_of(ScalarFunction f) { return info(f).arity; }
+
+std::optional<ScalarFunction> find_scalar_function(std::string_view target) {
+  if (target == "torch._sym_sqrt") return ScalarFunction::sym_sqrt;
+  for (std::size_t i = 0; i < std::size(kInfo); i++)
+    if (kInfo[i].target == target) return static_cast<ScalarFunction>(i);
+  return std::nullopt;
+}
+
+Value evaluate(ScalarFunction f, Args args) {
+  for (const Value& v : args)
+    INGOT_REQUIRE(v.is_int() || v.is_float() || v.is_bool(), target_of(f), " takes numbers, not ", v.kind_name());
+  const Value& a = args[0];
+  switch (f) {
+    case ScalarFunction::neg: return is_real(a) ? Value(-a.to_double()) : Value(-a.to_int());
+    case ScalarFunction::pos: return is_real(a) ? a : Value(a.to_int());
+    case ScalarFunction::trunc: case ScalarFunction::sym_int: return truncated(f, a);
+    case ScalarFunction::sym_float: return a.to_double();
+    case ScalarFunction::sym_not: return is_real(a) ? a.to_double() == 0 : !a.to_bool();
+    case ScalarFunction::sym_ite: return (is_real(a) ? a.to_double() != 0 : a.to_bool()) ? args[1] : args[2];
+    case ScalarFunction::sym_sqrt:
+      INGOT_REQUIRE(!(a.to_double() < 0), target_of(f), ": math domain error: square root of ", a.to_double());
+      return std::sqrt(a.to_double());
+    default: return is_real(a) || is_real(args[1]) ? real_result(f, a.to_double(), args[1].to_double())
+                                                  : integer_result(f, a, args[1]);
+  }
+}
+
+}  // namespace ingot

@@ -1,0 +1,27 @@
+// Arithmetic on numbers between tensor ops: what exported programs write as _operator.add, math.trunc, torch.sym_max.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "op/value.hpp"
+
+namespace ingot {
+
+enum class ScalarFunction : uint8_t {
+  add, sub, mul, neg, pos, floordiv, mod, truediv, pow, lshift, rshift, and_, or_, eq, ne, lt, le, gt, ge,
+  trunc, sym_int, sym_float, sym_not, sym_max, sym_min, sym_ite, sym_sqrt,
+};
+
+// "_operator.add", "math.trunc", "torch.sym_max"
+std::string_view target_of(ScalarFunction f);
+// The last part, which names the node: "add", "trunc", "sym_max"
+std::string_view name_of(ScalarFunction f);
+// By target; torch._sym_sqrt is torch.sym_sqrt.
+std::optional<ScalarFunction> find_scalar_function(std::string_view target);
+int arity_of(ScalarFunction f);
+
+// Python's result. Integers stay integers (symbolic ones too) where Python's do; division by zero, a negative shift and
+// an argument that is no number are user errors.
+Value evaluate(ScalarFunction f, Args args);
+
+}  // namespace ingot

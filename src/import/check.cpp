@@ -1,0 +1,194 @@
+#include "import/check.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "import/compare.hpp"
+#include "import/json.hpp"
+#include "import/pt2.hpp"
+#include "ingot/autograd.hpp"
+#include "io/file.hpp"
+#include "io/safetensors.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+
+namespace {
+
+using Outcome = CheckResult::Outcome;
+
+CheckResult failure(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  return {Outcome::failed, std::move(message), {}, 0};
+}
+
+// The elements of `t` in a tensor of other strides, copied one by one: strides may be those of an expanded tensor.
+Tensor with_strides(const Tensor& t, const std::vector<int64_t>& strides) {
+  Geometry g;
+  g.sizes = t.sizes();
+  g.strides = Shape(strides);
+  g.dtype = t.dtype();
+  const Tensor out = make_tensor(std::move(g));
+  const int64_t n = t.numel().value(), item = t.itemsize();
+  const std::vector<int64_t> sizes = t.sizes().values();
+  const char* from = static_cast<const char*>(t.data_ptr());
+  char* to = static_cast<char*>(out.data_ptr());
+  std::vector<int64_t> index(sizes.size());
+  for (int64_t i = 0; i < n; i++, from += item) {
+    int64_t at = 0;
+    for (std::size_t d = 0; d < sizes.size(); d++) at += index[d] * strides[d];
+    std::memcpy(to + at * item, from, static_cast<std::size_t>(item));
+    for (std::size_t d = sizes.size(); d-- > 0 && ++index[d] == sizes[d];) index[d] = 0;
+  }
+  return out;
+}
+
+// The tensors among the results, nested lists flattened.
+void collect_tensors(const Value& v, TensorList& out) {
+  if (v.is_tensor()) out.push_back(v.tensor());
+  else if (v.is_tensors()) out.insert(out.end(), v.tensors().begin(), v.tensors().end());
+  else if (v.is_values())
+    for (const Value& e : v.values()) collect_tensors(e, out);
+}
+
+class CaseRun {
+ public:
+  CaseRun(const GoldenCase& c, const CheckOptions& options)
+      : case_(c), options_(options), data_(SafeTensors::open(c.path + ".safetensors")) {}
+
+  CheckResult run() {
+    ExportedProgram program = load_pt2(case_.path + ".pt2");
+    CheckResult result;
+    for (const auto& n : program.graph.nodes())
+      if (n->kind == NodeKind::unsupported) result.missing_ops.push_back(n->target);
+    if (!result.missing_ops.empty()) {
+      result.outcome = Outcome::missing_op;
+      result.message = "unsupported operators";
+      return result;
+    }
+    const bool gradients = options_.gradients && case_.has_gradients;
+    const TensorList inputs = make_inputs(gradients);
+    TensorList outputs;
+    {
+      GradModeGuard mode(gradients);
+      for (const Value& v : program.run(Values(inputs.begin(), inputs.end()))) collect_tensors(v, outputs);
+    }
+    check_outputs(outputs, result);
+    if (gradients && result.message.empty()) check_gradients(inputs, outputs, result);
+    if (!result.message.empty()) result.outcome = Outcome::failed;
+    return result;
+  }
+
+ private:
+  const GoldenCase& case_;
+  const CheckOptions& options_;
+  SafeTensors data_;
+
+  Tensor stored(const std::string& key) const { return data_.contains(key) ? data_.get(key) : Tensor(); }
+
+  TensorList make_inputs(bool gradients) const {
+    TensorList inputs;
+    for (std::size_t i = 0;; i++) {
+      const std::string key = text("in.", i);
+      const Tensor t = stored(key);
+      if (!t.defined()) return inputs;
+      const auto strides = case_.strides.find(key);
+      INGOT_REQUIRE(strides != case_.strides.end() && strides->second.size() == static_cast<std::size_t>(t.dim()),
+                    case_.name, ": the index has no strides for ", key);
+      inputs.push_back(with_strides(t, strides->second));
+      if (gradients && data_.contains(text("grad.", i))) inputs.back().requires_grad_();
+    }
+  }
+
+  Difference difference(const Tensor& got, const Tensor& want) const {
+    return case_.is_random ? compare_kind(got, want) : compare(got, want, tolerance_for(want.dtype(), case_.targets));
+  }
+
+  void note(CheckResult& result, const std::string& what, const Difference& d) const {
+    result.worst = std::max(result.worst, d.worst);
+    if (result.message.empty() && !d.message.empty()) result.message = text(what, ": ", d.message);
+  }
+
+  void check_outputs(const TensorList& outputs, CheckResult& result) const {
+    std::size_t i = 0;
+    for (; data_.contains(text("out.", i)); i++) {
+      const std::string key = text("out.", i);
+      if (i >= outputs.size()) return note(result, key, {text("there are only ", outputs.size(), " outputs"), 0});
+      note(result, key, difference(outputs[i], stored(key)));
+      if (!options_.strides || !result.message.empty()) continue;
+      const auto strides = case_.strides.find(key);
+      if (strides != case_.strides.end() && outputs[i].strides().values() != strides->second)
+        note(result, key, {text("got strides ", outputs[i].strides(), ", want ", Shape(strides->second), " for size ",
+                                outputs[i].sizes()), 0});
+    }
+    if (i < outputs.size()) note(result, "outputs", {text("got ", outputs.size(), ", want ", i), 0});
+  }
+
+  void check_gradients(const TensorList& inputs, const TensorList& outputs, CheckResult& result) const {
+    TensorList roots, tangents, leaves;
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < outputs.size(); i++) {
+      const Tensor tangent = stored(text("tangent.", i));
+      if (!tangent.defined()) continue;
+      if (!outputs[i].requires_grad()) return note(result, text("out.", i), {"it does not require grad", 0});
+      roots.push_back(outputs[i]);
+      tangents.push_back(tangent);
+    }
+    for (std::size_t i = 0; i < inputs.size(); i++) {
+      if (!inputs[i].requires_grad()) continue;
+      leaves.push_back(inputs[i]);
+      numbers.push_back(i);
+    }
+    if (leaves.empty()) return;
+    const TensorList grads = grad(roots, leaves, tangents, {.allow_unused = true});
+    for (std::size_t k = 0; k < grads.size(); k++) {
+      const std::string key = text("grad.", numbers[k]);
+      note(result, key, difference(grads[k], stored(key)));
+    }
+  }
+};
+
+// Composites and gradients call further ops; these are found missing only when they run.
+bool note_unknown_op(std::string_view message, CheckResult& result) {
+  constexpr std::string_view kStart = "unknown op '";
+  const std::size_t at = message.find(kStart);
+  if (at == message.npos) return false;
+  const std::string_view name = message.substr(at + kStart.size());
+  result.missing_ops.emplace_back(name.substr(0, name.find('\'')));
+  result.outcome = Outcome::missing_op;
+  return true;
+}
+
+}  // namespace
+
+std::vector<GoldenCase> read_golden_index(const std::string& folder) {
+  const std::string path = folder + "/index.json";
+  const Ref<MappedFile> file = MappedFile::open(path);
+  const JsonDocument document(file->bytes(), path);
+  std::vector<GoldenCase> cases;
+  for (const auto& [name, entry] : document.root().fields()) {
+    GoldenCase& c = cases.emplace_back();
+    c.name = name;
+    c.path = text(folder, "/", name);
+    c.has_gradients = entry.field("grad").boolean();
+    c.is_random = entry.field("random").boolean();
+    c.targets = entry.field("targets").map([](const Json& t) { return t.string(); });
+    for (const auto& [key, strides] : entry.field("strides").fields())
+      c.strides[std::string(key)] = strides.map([](const Json& s) { return s.integer(); });
+  }
+  std::sort(cases.begin(), cases.end(), [](const GoldenCase& a, const GoldenCase& b) { return a.name < b.name; });
+  return cases;
+}
+
+CheckResult check_case(const GoldenCase& c, const CheckOptions& options) {
+  try {
+    return CaseRun(c, options).run();
+  } catch (const std::exception& e) {
+    CheckResult result = failure(e.what());
+    note_unknown_op(e.what(), result);
+    return result;
+  }
+}
+
+}  // namespace ingot

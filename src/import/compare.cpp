@@ -1,0 +1,115 @@
+#include "import/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "io/dense.hpp"
+#include "tensor/rows.hpp"
+
+namespace ingot {
+
+namespace {
+
+struct Exception {
+  std::string_view op;  // the operator, without overload
+  Tolerance bound;
+  std::string_view reason;
+};
+// float32 results only; sorted by name.
+constexpr Exception kExceptions[] = {
+    {"aten.cumprod", {1e-5, 1e-4}, "the product of a row rounds once an element, in the order of a scan"},
+    {"aten.polygamma", {1e-5, 1e-4}, "a series; PyTorch sums it in float32"},
+    {"aten.special_zeta", {1e-5, 1e-4}, "a series; PyTorch sums it in float32"},
+};
+
+constexpr int64_t kStoredElements = 60000;
+
+Tolerance general_tolerance(DType t) {
+  switch (real_of(t)) {
+    case DType::f64: return {1e-7, 1e-7};
+    case DType::f32: return {1e-5, 1.3e-6};
+    case DType::f16: return {1e-5, 1e-3};
+    case DType::bf16: return {1e-5, 1.6e-2};
+    case DType::f8e4m3fn: case DType::f8e5m2: return {1e-5, 1.3e-1};
+    default: return {};
+  }
+}
+
+// Row-major elements of the first n, as the type elements are computed in.
+template <class T>
+std::vector<T> first_elements(const Tensor& t, int64_t n, Compute type) {
+  const Tensor dense = row_major(t);
+  std::vector<T> out(static_cast<std::size_t>(n));
+  if (n > 0) load_row(t.dtype(), dense.data_ptr(), 1, n, type, out.data());
+  return out;
+}
+
+bool is_nan(double x) { return std::isnan(x); }
+bool is_nan(std::complex<double> x) { return std::isnan(x.real()) || std::isnan(x.imag()); }
+
+// |got - want| / bound, where equal elements, and NaN against NaN, are 0.
+template <class T>
+double excess(T got, T want, Tolerance tolerance) {
+  if (got == want || (is_nan(got) && is_nan(want))) return 0;
+  const double bound = tolerance.absolute + tolerance.relative * std::abs(want), difference = std::abs(got - want);
+  if (!(difference < HUGE_VAL) || !std::isfinite(bound)) return HUGE_VAL;
+  return bound > 0 ? difference / bound : HUGE_VAL;
+}
+double excess(int64_t got, int64_t want, Tolerance) { return got == want ? 0 : HUGE_VAL; }
+
+std::string shown(std::complex<double> x) { return text("(", x.real(), ", ", x.imag(), ")"); }
+template <class T>
+std::string shown(T x) { return text(x); }
+
+template <class T>
+Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute type, Tolerance tolerance) {
+  const auto a = first_elements<T>(got, n, type), b = first_elements<T>(want, n, type);
+  Difference d;
+  std::size_t at = 0, wrong = 0;
+  for (std::size_t i = 0; i < a.size(); i++) {
+    const double e = excess(a[i], b[i], tolerance);
+    if (e > 1) wrong++;
+    if (e > d.worst) d.worst = e, at = i;
+  }
+  if (wrong > 0)
+    d.message = text(wrong, " of ", n, " elements differ; the worst is element ", at, ": got ", shown(a[at]), ", want ",
+                     shown(b[at]));
+  return d;
+}
+
+}  // namespace
+
+Tolerance tolerance_for(DType dtype, const std::vector<std::string>& targets) {
+  Tolerance bound = general_tolerance(dtype);
+  if (real_of(dtype) != DType::f32) return bound;
+  for (const std::string& target : targets)
+    for (const Exception& e : kExceptions)
+      if (std::string_view(target).substr(0, target.rfind('.')) == e.op)
+        bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};
+  return bound;
+}
+
+Difference compare_kind(const Tensor& got, const Tensor& want) {
+  const auto refuse = [](std::string message) { return Difference{std::move(message), HUGE_VAL}; };
+  if (!got.defined()) return refuse("there is no tensor");
+  if (got.dtype() != want.dtype()) return refuse(text("got ", got.dtype(), ", want ", want.dtype()));
+  const bool cut = want.numel().value() == kStoredElements && want.dim() == 1 && got.numel().value() > kStoredElements;
+  if (!cut && !(got.sizes() == want.sizes())) return refuse(text("got size ", got.sizes(), ", want ", want.sizes()));
+  return {};
+}
+
+Difference compare(const Tensor& got, const Tensor& want, Tolerance tolerance) {
+  Difference d = compare_kind(got, want);
+  if (!d.message.empty()) return d;
+  const int64_t n = want.numel().value();
+  switch (compute_type(want.dtype())) {
+    case Compute::f32: case Compute::f64: return compare_as<double>(got, want, n, Compute::f64, tolerance);
+    case Compute::c128: return compare_as<std::complex<double>>(got, want, n, Compute::c128, tolerance);
+    default: return compare_as<int64_t>(got, want, n, Compute::i64, tolerance);
+  }
+}
+
+}  // namespace ingot

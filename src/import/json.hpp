@@ -1,0 +1,76 @@
+// A JSON value that knows where it stands in its document, so that every complaint can say so. Made for the structs and
+// unions of exported programs (sections 4 to 8 of the format's description).
+#pragma once
+#include <simdjson.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ingot {
+
+class Json {
+ public:
+  // The key and value of a union: {"as_int": 3}.
+  using Tagged = std::pair<std::string_view, Json>;
+
+  // ---- an object. `field`: user error if it is not there; `optional`: absent and null are the same.
+  Json field(std::string_view name) const;
+  std::optional<Json> optional(std::string_view name) const;
+  std::vector<Tagged> fields() const;
+  Tagged tagged() const;  // its one field; user error for none or several
+
+  // ---- anything else. User error naming the place for a value of another kind.
+  std::vector<Json> list() const;
+  int64_t integer() const;
+  double real() const;  // a number, or the strings "Infinity", "-Infinity", "NaN"
+  bool boolean() const;
+  std::string string() const;
+  bool is_null() const { return element_.is_null(); }
+  bool is_string() const { return element_.is_string(); }
+
+  // Each element through f.
+  template <class F>
+  auto map(F&& f) const {
+    std::vector<decltype(f(std::declval<const Json&>()))> out;
+    for (const Json& e : list()) out.push_back(f(e));
+    return out;
+  }
+
+  // User error: the parts, and where this value stands.
+  [[noreturn]] void fail(const std::string& message) const;
+  std::string path() const;  // "model.json: graph_module.graph.nodes[3]"
+
+ private:
+  friend class JsonDocument;
+  struct Step {
+    std::shared_ptr<const Step> up;
+    std::string key;  // of an object's field; the root: the document's name
+    int64_t index = -1;
+  };
+  Json(simdjson::dom::element e, std::shared_ptr<const Step> at) : element_(e), at_(std::move(at)) {}
+  Json child(simdjson::dom::element e, std::string_view key, int64_t index = -1) const;
+  simdjson::dom::object object() const;
+  [[noreturn]] void expected(std::string_view kind) const;
+  simdjson::dom::element element_;
+  std::shared_ptr<const Step> at_;
+};
+
+// A parsed document: owns what its Json values refer to.
+class JsonDocument {
+ public:
+  // `what` starts every message. User error for text that is no JSON, nests deeper than 1000, or has an object with two
+  // fields of one name.
+  JsonDocument(std::string_view text, std::string what);
+  Json root() const;
+
+ private:
+  simdjson::dom::parser parser_;
+  simdjson::dom::element root_;
+  std::string what_;
+};
+
+}  // namespace ingot

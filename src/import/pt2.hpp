@@ -1,0 +1,14 @@
+// PyTorch's exported programs (.pt2, written by torch.export.save).
+#pragma once
+#include <string>
+
+#include "import/exported_program.hpp"
+
+namespace ingot {
+
+// Reads the program called `model` (without a name: "model", else the only one). User error naming file and place for
+// everything that is not such a program: see shared/spec/pt2_format.md (P-numbers). Operators Ingot does not know become
+// unsupported nodes; running the program then fails and names all of them.
+ExportedProgram load_pt2(const std::string& path, const std::string& model = {});
+
+}  // namespace ingot
