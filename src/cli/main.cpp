@@ -9,6 +9,7 @@ namespace ingot {
 namespace {
 
 constexpr Verb kVerbs[] = {
+    add_ops_verb,
     add_target_verb,
 };
 
@@ -16,6 +17,7 @@ constexpr const char* kSummary =
     "ingot casts a tensor program into one self-contained shared library: machine code, weights and a C interface.";
 constexpr const char* kExample =
     "example:\n"
+    "  ingot ops sum                    the supported ops with sum in their name\n"
     "  ingot target native              what this machine's processor offers\n"
     "  ingot target aarch64-linux-gnu   what a model for that target may use\n"
     "\n"

@@ -12,6 +12,8 @@ thread_local GuardEnv* current = nullptr;
 
 GuardEnv* current_guard_env() { return current; }
 
+Int GuardEnv::fresh_symbol(int64_t lo, int64_t hi) { return Int(Expr::symbol("u" + std::to_string(fresh_++), lo, hi)); }
+
 GuardScope::GuardScope(GuardEnv& env) : previous_(current) { current = &env; }
 GuardScope::~GuardScope() { current = previous_; }
 

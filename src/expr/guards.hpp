@@ -18,6 +18,11 @@ class GuardEnv {
   virtual bool decide(const Expr& condition) = 0;
   // One value for an i64 expression that did not fold.
   virtual int64_t specialise(const Expr& e) = 0;
+  // A size that only the data decides (nonzero, masked_select …), known to lie in [lo, hi]: u0, u1, … in the order asked.
+  virtual Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded);
+
+ private:
+  int64_t fresh_ = 0;
 };
 
 // The current environment of this thread, or null.

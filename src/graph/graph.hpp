@@ -104,7 +104,7 @@ class Graph {
   Node* add(NodeKind kind, std::string_view name, std::vector<Argument> args);
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<Node*> inputs_;
-  Names names_;
+  NodeNames names_;
 };
 
 // Calls f(node) for every node the argument refers to, in order, at any depth.

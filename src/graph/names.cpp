@@ -62,7 +62,7 @@ Split split(std::string_view name) {
 }  // namespace
 
 // FX's _Namespace.create_name, step for step: its quirks (which counter a taken name continues) show in listings.
-std::string Names::unique(std::string_view wish) {
+std::string NodeNames::unique(std::string_view wish) {
   std::string name = legal(wish);
   const Split parts = split(name);
   const std::string base(parts.base);

@@ -1,4 +1,4 @@
-// Names of graph values, chosen as FX chooses them (G05 of the spec), so that listings match the reference's.
+// NodeNames of graph values, chosen as FX chooses them (G05 of the spec), so that listings match the reference's.
 #pragma once
 #include <map>
 #include <set>
@@ -7,7 +7,7 @@
 
 namespace ingot {
 
-class Names {
+class NodeNames {
  public:
   // `wish` if it is a free identifier and no keyword or builtin of Python, else with the next free suffix: sum_1,
   // add_2, copy__1. Characters that no identifier has become '_'.

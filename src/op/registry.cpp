@@ -53,6 +53,9 @@ std::unique_ptr<Op> make_op(const OpDef& def, Schema schema) {
 bool same_arg(const SchemaArg& a, const SchemaArg& b) {
   return a.name == b.name && a.type.kind == b.type.kind && a.type.lists == b.type.lists && a.type.optional == b.type.optional;
 }
+bool same_args(const Schema& a, const Schema& b) {
+  return std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(), same_arg);
+}
 // Whether `variant` without the arguments it writes by keyword has the functional op's arguments.
 bool is_out_of(const Schema& variant, const Schema& functional) {
   std::size_t k = 0;
@@ -73,19 +76,26 @@ std::unique_ptr<Op> derive(std::string_view key) {
     const bool inplace = base.ends_with('_') && !base.ends_with("__") && !s.args.empty() && s.args[0].type.writes();
     const bool out = !inplace && !s.args.empty() && s.args.back().type.writes() && s.args.back().keyword_only;
     if (!inplace && !out) return nullptr;
-    const std::string_view functional_base = inplace ? base.substr(0, base.size() - 1) : base;
-    for (std::string_view candidate : find_aten_schemas(functional_base)) {
-      Schema f = parse_schema(candidate);
-      if (inplace ? f.overload != s.overload : !is_out_of(s, f)) continue;
-      const Op* functional = find_op(f.qualified());
-      if (!functional || functional->variant != Variant::functional || functional->mutates()) continue;
-      auto o = make_op(*functional->def, std::move(s));
-      o->variant = inplace ? Variant::inplace : Variant::out;
-      o->functional = functional;
-      o->node_name = functional->node_name;
-      return o;
-    }
-    return nullptr;
+    const std::string_view stem = inplace ? base.substr(0, base.size() - 1) : base;
+    auto from = [&](std::string_view functional_base, auto matches) -> std::unique_ptr<Op> {
+      for (std::string_view candidate : find_aten_schemas(functional_base)) {
+        const Schema f = parse_schema(candidate);
+        if (!matches(f)) continue;
+        const Op* functional = find_op(f.qualified());
+        if (!functional || functional->variant != Variant::functional || functional->mutates()) continue;
+        auto o = make_op(*functional->def, std::move(s));
+        o->variant = inplace ? Variant::inplace : Variant::out;
+        o->functional = functional;
+        o->node_name = functional->node_name;
+        return o;
+      }
+      return nullptr;
+    };
+    if (!inplace) return from(stem, [&](const Schema& f) { return is_out_of(s, f); });
+    if (auto o = from(stem, [&](const Schema& f) { return f.overload == s.overload; })) return o;
+    // bernoulli_.float is the in-place form of bernoulli.p, normal_ that of normal_functional.
+    if (auto o = from(stem, [&](const Schema& f) { return same_args(s, f); })) return o;
+    return from(std::string(stem) + "_functional", [&](const Schema& f) { return same_args(s, f); });
   }
   return nullptr;
 }

@@ -164,6 +164,24 @@ void fold(const FoldSpace& s, const F& f, const Finish& finish) {
   }
 }
 
+// Calls f(T{}) with the C++ type of a compute type.
+template <class F>
+void with_compute(Compute c, const F& f) {
+  switch (c) {
+    case Compute::f32: return f(float{});
+    case Compute::f64: return f(double{});
+    case Compute::i64: return f(int64_t{});
+    case Compute::b8: return f(bool{});
+    case Compute::c128: return f(std::complex<double>{});
+  }
+}
+// The same for real floating types only: the caller has refused others.
+template <class F>
+void with_floating(DType t, const F& f) {
+  if (t == DType::f64) f(double{});
+  else f(float{});
+}
+
 // ---- accumulators
 
 // Where sums of a compute type are carried: float in double, integers modulo 2^64.

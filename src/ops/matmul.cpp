@@ -1,7 +1,296 @@
+// Matrix products that are kernels of their own: mm, bmm, the add… family, vectors. What is made of them is in
+// matmul_composite.cpp and einsum.cpp.
+#include "base/error.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "op/vjp.hpp"
 #include "ops/families.hpp"
+#include "ops/gradient_terms.hpp"
+#include "ops/product.hpp"
+#include "tensor/geometry.hpp"
+#include "tensor/rows.hpp"
 
 namespace ingot {
+namespace {
 
-Family matmul_family() { return {}; }
+std::string extent(const Tensor& t) {
+  std::string s;
+  for (Int n : t.sizes()) s += (s.empty() ? "" : "x") + to_text(n);
+  return s;
+}
+
+// A product of these dtypes exists; all operands must agree.
+void check_dtypes(const Call& c, const Tensor& a, const Tensor& b) {
+  INGOT_REQUIRE(a.dtype() == b.dtype(), c.op.schema.name, ": expected both operands to have the same dtype, but got: ", name_of(a.dtype()),
+                " != ", name_of(b.dtype()));
+  INGOT_REQUIRE(a.dtype() != DType::b8 && !is_float8(a.dtype()), "\"", c.op.schema.name, "\" not implemented for '",
+                scalar_type_name(a.dtype()), "'");
+}
+// Factors of an integer product are integers.
+void check_factors(const Call& c, DType t, int beta, int alpha) {
+  for (int i : {beta, alpha}) {
+    const std::string& name = c.op.schema.args[static_cast<std::size_t>(i)].name;
+    INGOT_REQUIRE(!is_integral(t) || c[i].is_int() || c[i].is_bool(), "For integral input tensors, argument ", name,
+                  " must not be a floating point number.");
+    INGOT_REQUIRE(is_complex(t) || !c[i].is_complex(), "For non-complex input tensors, argument ", name, " must not be a complex number.");
+  }
+}
+void check_addend(const Call& c, const Tensor& self, const Shape& sizes, DType dtype) {
+  INGOT_REQUIRE(self.dtype() == dtype, c.op.schema.name, ": self and the product must have the same dtype, but got ",
+                scalar_type_name(self.dtype()), " and ", scalar_type_name(dtype));
+  INGOT_REQUIRE(self.dim() <= sizes.dim(), c.op.schema.name, ": The expanded size of self must have at most ", sizes.dim(), " dims, found ",
+                self.sizes());
+  expand_geometry(self->geom, sizes);  // says what does not fit
+}
+
+Shape product_sizes(const Call& c, const Tensor& a, const Tensor& b) {
+  INGOT_REQUIRE(a.dim() == 2, c.op.schema.name, ": mat1 must be a matrix, got ", a.dim(), "-D tensor");
+  INGOT_REQUIRE(b.dim() == 2, c.op.schema.name, ": mat2 must be a matrix, got ", b.dim(), "-D tensor");
+  INGOT_REQUIRE(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", extent(a), " and ", extent(b), ")");
+  check_dtypes(c, a, b);
+  return {a.size(0), b.size(1)};
+}
+Shape batched_sizes(const Call& c, const Tensor& a, const Tensor& b) {
+  INGOT_REQUIRE(a.dim() == 3, c.op.schema.name, ": batch1 must be a 3D tensor, found ", a.sizes());
+  INGOT_REQUIRE(b.dim() == 3, c.op.schema.name, ": batch2 must be a 3D tensor, found ", b.sizes());
+  INGOT_REQUIRE(a.size(0) == b.size(0) && a.size(2) == b.size(1), c.op.schema.name,
+                ": Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2), "] but got: [", b.size(0), ", ",
+                b.size(1), "].");
+  check_dtypes(c, a, b);
+  return {a.size(0), a.size(1), b.size(2)};
+}
+Shape matrix_vector_sizes(const Call& c, const Tensor& m, const Tensor& x) {
+  INGOT_REQUIRE(m.dim() == 2 && x.dim() == 1, c.op.schema.name, ": matrix @ vector expected, got ", m.dim(), "D and ", x.dim(), "D");
+  INGOT_REQUIRE(m.size(1) == x.size(0), c.op.schema.name, ": size mismatch, got mat (", extent(m), "), vec (", extent(x), ")");
+  check_dtypes(c, m, x);
+  return {m.size(0)};
+}
+void vector_vector_meta(const Call& c, Outputs& o) {
+  const Tensor &a = c.tensor(0), &b = c.tensor(1);
+  INGOT_REQUIRE(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
+  INGOT_REQUIRE(a.dtype() == b.dtype(), c.op.schema.name, " : expected both vectors to have same dtype, but found ", scalar_type_name(a.dtype()),
+                " and ", scalar_type_name(b.dtype()));
+  INGOT_REQUIRE(a.size(0) == b.size(0), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
+                " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+  check_dtypes(c, a, b);
+  o.add(Shape{}, a.dtype());
+}
+
+// The same elements seen as [batch, rows, cols].
+Tensor batch_of_one(const Tensor& t) {
+  Geometry g = t->geom;
+  g.sizes.insert(0, 1);
+  g.strides.insert(0, 0);
+  return make_alias(t, std::move(g));
+}
+Tensor column(const Tensor& t) {  // [n] as [n, 1]
+  Geometry g = t->geom;
+  g.sizes.push_back(1);
+  g.strides.push_back(1);
+  return make_alias(t, std::move(g));
+}
+Tensor row(const Tensor& t) {  // [n] as [1, n]
+  return batch_of_one(t);
+}
+// The addend of a matrix with columns: [n] stands for [n, 1].
+Tensor column_addend(const Tensor& t) { return t.dim() == 0 ? t : column(t); }
+// None when beta is zero: then self is not read, so that its NaN do not spread.
+Tensor addend(const Tensor& self, const Value& beta) { return beta.to_scalar().to_bool() ? self : Tensor(); }
+
+bool column_major(const Geometry& g) { return statically_equal(g.strides[0], 1) && statically_equal(g.strides[1], g.sizes[0]); }
+
+// The gradients of alpha * a @ b for matrices; the layout of the gradient follows that of its matrix.
+Tensor left_gradient(const Tensor& grad, const Tensor& b, const Geometry& a, const Value& alpha) {
+  if (column_major(a)) return times_conjugate(conjugate(b).mm(grad.t()).t(), alpha);
+  return times_conjugate(grad.mm(conjugate(b.t())), alpha);
+}
+Tensor right_gradient(const Tensor& grad, const Tensor& a, const Geometry& b, const Value& alpha) {
+  if (column_major(b)) return times_conjugate(grad.t().mm(conjugate(a)).t(), alpha);
+  return times_conjugate(conjugate(a.t()).mm(grad), alpha);
+}
+void mm_vjp(Vjp& v) {
+  if (v.need(1)) v.set(1, right_gradient(v.grad(), v.saved(0), v.geom(1), 1));
+  if (v.need(0)) v.set(0, left_gradient(v.grad(), v.saved(1), v.geom(0), 1));
+}
+void addmm_vjp(Vjp& v) {
+  if (v.need(1)) v.set(1, left_gradient(v.grad(), v.saved(2), v.geom(1), v.arg(4)));
+  if (v.need(2)) v.set(2, right_gradient(v.grad(), v.saved(1), v.geom(2), v.arg(4)));
+  if (v.need(0)) v.set(0, times_conjugate(v.grad(), v.arg(3)));
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) { return aten<"bmm">(a, b); }
+void bmm_vjp(Vjp& v) {
+  if (v.need(1)) v.set(1, bmm(conjugate(v.saved(0).transpose(1, 2)), v.grad()));
+  if (v.need(0)) v.set(0, bmm(v.grad(), conjugate(v.saved(1).transpose(1, 2))));
+}
+void baddbmm_vjp(Vjp& v) {
+  if (v.need(1)) v.set(1, times_conjugate(bmm(v.grad(), conjugate(v.saved(2).transpose(1, 2))), v.arg(4)));
+  if (v.need(2)) v.set(2, times_conjugate(bmm(conjugate(v.saved(1).transpose(1, 2)), v.grad()), v.arg(4)));
+  if (v.need(0)) v.set(0, times_conjugate(v.grad(), v.arg(3)));
+}
+void addbmm_vjp(Vjp& v) {
+  // Every batch member sees the same gradient.
+  auto expanded = [&] { return v.grad().unsqueeze(0).expand({v.sizes(1)[0], v.sizes(1)[1], v.sizes(2)[2]}); };
+  if (v.need(1)) v.set(1, times_conjugate(bmm(expanded(), conjugate(v.saved(2).transpose(1, 2))), v.arg(4)));
+  if (v.need(2)) v.set(2, times_conjugate(bmm(conjugate(v.saved(1).transpose(1, 2)), expanded()), v.arg(4)));
+  if (v.need(0)) v.set(0, times_conjugate(v.grad(), v.arg(3)));
+}
+void mv_vjp(Vjp& v) {
+  if (v.need(0)) v.set(0, aten<"ger">(v.grad(), conjugate(v.saved(1))));
+  if (v.need(1)) v.set(1, aten<"mv">(conjugate(v.saved(0)).t(), v.grad()));
+}
+void addmv_vjp(Vjp& v) {
+  if (v.need(1)) v.set(1, times_conjugate(aten<"ger">(v.grad(), conjugate(v.saved(2))), v.arg(4)));
+  if (v.need(0)) v.set(0, times_conjugate(v.grad(), v.arg(3)));
+  if (v.need(2)) v.set(2, times_conjugate(aten<"mv">(conjugate(v.saved(1).t()), v.grad()), v.arg(4)));
+}
+void addr_vjp(Vjp& v) {
+  if (v.need(0)) v.set(0, times_conjugate(v.grad(), v.arg(3)));
+  if (v.need(1)) v.set(1, times_conjugate(aten<"mv">(v.grad(), conjugate(v.saved(2))), v.arg(4)));
+  if (v.need(2)) v.set(2, times_conjugate(aten<"mv">(v.grad().t(), conjugate(v.saved(1))), v.arg(4)));
+}
+
+void vector_product(const Tensor& result, const Tensor& a, const Tensor& b) {
+  Geometry g = result->geom;
+  g.sizes = g.strides = {1, 1, 1};
+  batched_product(make_alias(result, std::move(g)), batch_of_one(row(a)), batch_of_one(column(b)));
+}
+
+constinit const OpDef kOps[] = {
+    {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
+     .meta = [](const Call& c, Outputs& o) { o.add(product_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
+     .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1))); },
+     .vjp = mm_vjp,
+     .saves = {{0, 1}, {1, 0}},
+     .autocast = Autocast::lower_precision},
+    {.schema = "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
+     .meta =
+         [](const Call& c, Outputs& o) {
+           Shape sizes = product_sizes(c, c.tensor(0), c.tensor(1));
+           INGOT_REQUIRE(c.tensor(0).dtype() == DType::i8, "_int_mm: Expected self dtype to be of type int8 but got ", c.tensor(0).dtype());
+           o.add(std::move(sizes), DType::i32);
+         },
+     .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1))); },
+     .no_grad_result = true},
+    {.schema = "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .meta =
+         [](const Call& c, Outputs& o) {
+           Shape sizes = product_sizes(c, c.tensor(1), c.tensor(2));
+           check_addend(c, c.tensor(0), sizes, c.tensor(1).dtype());
+           check_factors(c, c.tensor(1).dtype(), 3, 4);
+           o.add(std::move(sizes), c.tensor(1).dtype());
+         },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(1)), batch_of_one(c.tensor(2)), c[4].to_scalar(), addend(c.tensor(0), c[3]),
+                           c[3].to_scalar());
+         },
+     .vjp = addmm_vjp,
+     .saves = {{1, 2}, {2, 1}},
+     .autocast = Autocast::lower_precision},
+    {.schema = "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
+     .meta = [](const Call& c, Outputs& o) { o.add(batched_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
+     .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(r[0], c.tensor(0), c.tensor(1)); },
+     .vjp = bmm_vjp,
+     .saves = {{0, 1}, {1, 0}},
+     .autocast = Autocast::lower_precision},
+    {.schema = "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .meta =
+         [](const Call& c, Outputs& o) {
+           Shape sizes = batched_sizes(c, c.tensor(1), c.tensor(2));
+           check_addend(c, c.tensor(0), sizes, c.tensor(1).dtype());
+           check_factors(c, c.tensor(1).dtype(), 3, 4);
+           o.add(std::move(sizes), c.tensor(1).dtype());
+         },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           batched_product(r[0], c.tensor(1), c.tensor(2), c[4].to_scalar(), addend(c.tensor(0), c[3]), c[3].to_scalar());
+         },
+     .vjp = baddbmm_vjp,
+     .saves = {{1, 2}, {2, 1}},
+     .autocast = Autocast::lower_precision},
+    {.schema = "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .meta =
+         [](const Call& c, Outputs& o) {
+           const Shape sizes = batched_sizes(c, c.tensor(1), c.tensor(2)).sub(1, 3);
+           check_addend(c, c.tensor(0), sizes, c.tensor(1).dtype());
+           check_factors(c, c.tensor(1).dtype(), 3, 4);
+           o.add(sizes, c.tensor(1).dtype());
+         },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           // The sum over the batch is one product over (batch, k).
+           const Tensor &a = c.tensor(1), &b = c.tensor(2);
+           const Int n = a.size(0), m = a.size(1), k = a.size(2), p = b.size(2);
+           const Tensor left = make_tensor(Geometry::contiguous({m, n, k}, a.dtype())), right = make_tensor(Geometry::contiguous({n, k, p}, b.dtype()));
+           copy_elements(left, make_alias(a, permute_geometry(a->geom, {1, 0, 2})));
+           copy_elements(right, b);
+           batched_product(batch_of_one(r[0]), make_alias(left, Geometry::contiguous({1, m, n * k}, a.dtype())),
+                           make_alias(right, Geometry::contiguous({1, n * k, p}, b.dtype())), c[4].to_scalar(), addend(c.tensor(0), c[3]),
+                           c[3].to_scalar());
+         },
+     .vjp = addbmm_vjp,
+     .saves = {{1, 2}, {2, 1}},
+     .autocast = Autocast::lower_precision},
+    {.schema = "aten::mv(Tensor self, Tensor vec) -> Tensor",
+     .meta = [](const Call& c, Outputs& o) { o.add(matrix_vector_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           batched_product(batch_of_one(column(r[0])), batch_of_one(c.tensor(0)), batch_of_one(column(c.tensor(1))));
+         },
+     .vjp = mv_vjp,
+     .saves = {{0, 1}, {1, 0}}},
+    {.schema = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .meta =
+         [](const Call& c, Outputs& o) {
+           Shape sizes = matrix_vector_sizes(c, c.tensor(1), c.tensor(2));
+           check_addend(c, c.tensor(0), sizes, c.tensor(1).dtype());
+           check_factors(c, c.tensor(1).dtype(), 3, 4);
+           o.add(std::move(sizes), c.tensor(1).dtype());
+         },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           const Tensor self = addend(c.tensor(0), c[3]);
+           batched_product(batch_of_one(column(r[0])), batch_of_one(c.tensor(1)), batch_of_one(column(c.tensor(2))), c[4].to_scalar(),
+                           self.defined() ? column_addend(self) : self, c[3].to_scalar());
+         },
+     .vjp = addmv_vjp,
+     .saves = {{1, 2}, {2, 1}}},
+    {.schema = "aten::dot(Tensor self, Tensor tensor) -> Tensor",
+     .meta = vector_vector_meta,
+     .kernel = [](const Call& c, std::span<const Tensor> r) { vector_product(r[0], c.tensor(0), c.tensor(1)); },
+     .vjp =
+         [](Vjp& v) {
+           if (v.need(0)) v.set(0, v.grad() * conjugate(v.saved(1)));
+           if (v.need(1)) v.set(1, v.grad() * conjugate(v.saved(0)));
+         },
+     .saves = {{0, 1}, {1, 0}}},
+    {.schema = "aten::vdot(Tensor self, Tensor other) -> Tensor",
+     .body = [](const Call& c) -> Value { return aten<"dot">(conjugate(c.tensor(0)), c.tensor(1)); },
+     .vjp =
+         [](Vjp& v) {
+           if (v.need(1)) v.set(1, v.grad() * v.saved(0));
+           if (v.need(0)) v.set(0, conjugate(v.grad()) * v.saved(1));
+         },
+     .saves = {{0, 1}, {1, 0}}},
+    {.schema = "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .body =
+         [](const Call& c) -> Value {
+           const Tensor &self = c.tensor(0), &a = c.tensor(1), &b = c.tensor(2);
+           INGOT_REQUIRE(a.dim() == 1 && b.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(), "-D and ", b.dim(), "-D");
+           expand_geometry(self->geom, {a.size(0), b.size(0)});
+           Tensor outer = a.unsqueeze(1) * b;
+           if (!(c[4].is_int() && c[4].to_int().same(1))) outer = aten<"mul.Tensor">(outer, c[4]);
+           if (!c[3].to_scalar().to_bool()) return outer;
+           const bool one = c[3].is_int() && c[3].to_int().same(1);
+           return (one ? self : aten<"mul.Tensor">(self, c[3])) + outer;
+         },
+     .vjp = addr_vjp,
+     .saves = {{1, 2}, {2, 1}}},
+};
+
+}  // namespace
+
+Family matmul_family() { return kOps; }
 
 }  // namespace ingot

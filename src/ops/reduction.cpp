@@ -59,10 +59,16 @@ Shape dim_list(const Value& dim, int rank) {
 }
 
 Tensor restore_dims(const Tensor& t, const Value& dim, int rank, bool keepdim) {
-  if (keepdim) return t;
+  if (keepdim || dim.is_none() || (dim.is_ints() && dim.ints().empty())) return t;  // 0-dim: broadcasts as it is
   Tensor r = t;
   for (Int d : dim_list(dim, rank)) r = aten<"unsqueeze">(r, d);
   return r;
+}
+
+Tensor evenly_distributed(const Tensor& grad, const Tensor& self, const Tensor& value) {
+  const Tensor both_nan = aten<"logical_and">(aten<"isnan">(self), aten<"isnan">(value));
+  const Tensor mask = aten<"logical_or">(aten<"eq.Tensor">(self, value), both_nan);
+  return aten<"mul.Tensor">(mask, aten<"div.Tensor">(grad, aten<"sum">(mask)));
 }
 
 FoldSpace fold_space(const Tensor& in, const std::vector<bool>& reduced, std::span<const Tensor> outs) {
@@ -131,16 +137,6 @@ DType result_dtype(const Reduction& r, const Call& c) {
   return in;
 }
 
-template <class F>
-void with_compute(Compute c, const F& f) {
-  switch (c) {
-    case Compute::f32: return f(float{});
-    case Compute::f64: return f(double{});
-    case Compute::i64: return f(int64_t{});
-    case Compute::b8: return f(bool{});
-    case Compute::c128: return f(std::complex<double>{});
-  }
-}
 // How an accumulator is stored: unsigned sums are int64 again.
 template <class Acc>
 using Kept = std::conditional_t<std::same_as<Acc, uint64_t>, int64_t, Acc>;

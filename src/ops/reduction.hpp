@@ -37,10 +37,14 @@ void require_nonempty(const Call& c, const Tensor& self, const std::vector<bool>
 
 // ---- gradients of reductions
 
-// `t`, a result of reducing a rank-`rank` tensor, with the dims that went put back as size 1.
+// The conjugate where the type has one: gradients flow through it.
+inline Tensor conjugate(const Tensor& t) { return t.is_complex() ? aten<"_conj_physical">(t) : t; }
+// `t`, a result of reducing a rank-`rank` tensor, with the dims that went put back as size 1. A full reduction stays 0-dim.
 Tensor restore_dims(const Tensor& t, const Value& dim, int rank, bool keepdim);
 // The list form of a `dim` argument (None: all dims).
 Shape dim_list(const Value& dim, int rank);
+// The gradient of an extreme element, shared evenly by all elements that equal it; NaN equals NaN.
+Tensor evenly_distributed(const Tensor& grad, const Tensor& self, const Tensor& value);
 
 // ---- the generic rules
 void reduction_meta(const Reduction& r, const Call& c, Outputs& out);

@@ -4,6 +4,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/families.hpp"
+#include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -11,18 +12,22 @@ namespace {
 
 using MetaRule = void (*)(const Call&, Outputs&);
 using InverseRule = Tensor (*)(const Call&, const Tensor& base, const Tensor& updated, int out);
+using VjpRule = void (*)(Vjp&);
 
-// A bijection: the inverse needs the base's sizes only.
-constexpr OpDef bijection(std::string_view schema, MetaRule geometry, InverseRule inverse) {
-  return {.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse};
+// A bijection: the inverse needs the base's geometry only.
+constexpr OpDef bijection(std::string_view schema, MetaRule geometry, InverseRule inverse, VjpRule vjp, uint8_t backward_index = 0) {
+  return {.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse, .vjp = vjp, .backward_index = backward_index};
 }
 // A view of part of the base: the inverse puts `updated` into it.
-constexpr OpDef part(std::string_view schema, MetaRule geometry, InverseRule inverse) {
-  return {.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse, .inverse_reads_base = true};
+constexpr OpDef part(std::string_view schema, MetaRule geometry, InverseRule inverse, VjpRule vjp) {
+  return {.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse, .inverse_reads_base = true, .vjp = vjp};
 }
 
 Tensor reshape_to_base(const Call&, const Tensor& base, const Tensor& updated, int) { return aten<"reshape">(updated, base.sizes()); }
 Tensor unchanged(const Call&, const Tensor&, const Tensor& updated, int) { return updated; }
+void same_geometry(const Call& c, Outputs& o) { o.add(c.tensor(0)->geom); }
+void reshape_vjp(Vjp& v) { v.set(0, aten<"reshape">(v.grad(), v.sizes(0))); }
+void pass_vjp(Vjp& v) { v.set(0, v.grad()); }
 
 void view_geometry(const Call& c, Outputs& o) {
   const Geometry& g = c.tensor(0)->geom;
@@ -58,13 +63,17 @@ void as_strided_vjp(Vjp& v) {
     return last;
   };
   const Int first = min(base.offset, view.offset), n = max(span(base), span(view)) - first;
-  Tensor flat = aten<"zeros">(Shape{n}, v.grad().dtype(), Value(), v.grad().device());
-  if (may_overlap(view)) {
-    Tensor at = aten<"as_strided">(aten<"arange">(n, DType::i64, Value(), v.grad().device()), view.sizes, view.strides, view.offset - first);
-    flat = aten<"index_add">(flat, 0, aten<"reshape">(at, Shape{-1}), aten<"reshape">(v.grad(), Shape{-1}));
-  } else {
-    flat = aten<"as_strided_scatter">(flat, v.grad(), view.sizes, view.strides, view.offset - first);
-  }
+  auto overlaps = [](const Geometry& g) { return g.sizes.is_symbolic() || g.strides.is_symbolic() || may_overlap(g); };
+  // Sums `g`, which lies as `shape` says, into the span: elements that share an address add up.
+  auto gathered = [&](const Tensor& g, const Geometry& shape) {
+    Tensor zero = aten<"zeros">(Shape{n}, g.dtype(), Value(), g.device());
+    if (!overlaps(shape)) return aten<"as_strided_scatter">(zero, g, shape.sizes, shape.strides, shape.offset - first);
+    Tensor at = aten<"as_strided">(aten<"arange">(n, DType::i64, Value(), g.device()), shape.sizes, shape.strides, shape.offset - first);
+    return aten<"index_add">(zero, 0, aten<"reshape">(at, Shape{-1}), aten<"reshape">(g, Shape{-1}));
+  };
+  Tensor flat = gathered(v.grad(), view);
+  // Elements of the base that share an address share its gradient.
+  if (overlaps(base)) flat = aten<"div.Tensor">(flat, aten<"clamp_min">(gathered(aten<"ones">(base.sizes, flat.dtype(), Value(), flat.device()), base), 1));
   v.set(0, aten<"as_strided">(flat, base.sizes, base.strides, base.offset - first));
 }
 
@@ -84,11 +93,10 @@ void t_geometry(const Call& c, Outputs& o) {
   INGOT_REQUIRE(g.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", g.dim(), "D");
   o.add(g.dim() < 2 ? g : permute_geometry(g, {1, 0}));
 }
-Tensor unpermute(const Call& c, const Tensor&, const Tensor& updated, int) {
-  const Shape& dims = c[1].ints();
+Tensor unpermuted(const Tensor& x, const Shape& dims) {
   Shape back = Shape::filled(dims.size(), 0);
   for (int i = 0; i < dims.dim(); i++) back[wrap_dim(dims[i].value(), dims.dim())] = i;
-  return aten<"permute">(updated, back);
+  return aten<"permute">(x, back);
 }
 
 Geometry unsqueezed(Geometry g, int64_t dim) {
@@ -107,34 +115,45 @@ Geometry squeezed(const Geometry& g, const std::vector<bool>& take) {
     }
   return r;
 }
-void squeeze_dims_geometry(const Geometry& g, std::span<const Int> dims, Outputs& o) {
-  std::vector<bool> take(g.sizes.size());
-  for (Int d : dims) {
-    const int w = wrap_dim(d.value(), g.dim());
-    if (g.dim() == 0) continue;
+// Which dims squeeze looks at: all without a dim, else those named. `dims` is None, an int or a list.
+std::vector<bool> squeeze_candidates(int rank, const Value& dims) {
+  if (dims.is_none()) return std::vector<bool>(static_cast<std::size_t>(rank), true);
+  std::vector<bool> take(static_cast<std::size_t>(rank));
+  for (Int d : dims.is_ints() ? dims.ints() : Shape{dims.to_int()}) {
+    const int w = wrap_dim(d.value(), rank);
+    if (rank == 0) continue;
     INGOT_REQUIRE(!take[w], "dim ", w, " appears multiple times in the list of dims");
     take[w] = true;
   }
-  o.add(squeezed(g, take));
+  return take;
 }
+Value squeeze_dims(Args args) { return args.size() > 1 ? args[1] : Value(); }
+void squeeze_geometry(const Call& c, Outputs& o) {
+  const Geometry& g = c.tensor(0)->geom;
+  o.add(squeezed(g, squeeze_candidates(g.dim(), squeeze_dims(c.args))));
+}
+// Puts back the dims of size 1 that squeeze took from `sizes`.
+Tensor unsqueeze_to(Tensor x, const Shape& sizes, const Value& dims) {
+  const std::vector<bool> take = squeeze_candidates(sizes.dim(), dims);
+  for (int i = 0; i < sizes.dim(); i++)
+    if (take[i] && sizes[i] == 1) x = aten<"unsqueeze">(x, i);
+  return x;
+}
+Tensor squeeze_inverse(const Call& c, const Tensor& base, const Tensor& updated, int) {
+  return unsqueeze_to(updated, base.sizes(), squeeze_dims(c.args));
+}
+void squeeze_vjp(Vjp& v) { v.set(0, unsqueeze_to(v.grad(), v.sizes(0), squeeze_dims(v.args))); }
 
-Geometry diagonal_of(const Geometry& g, int64_t offset, int64_t dim1, int64_t dim2) {
-  const int a = wrap_dim(dim1, g.dim()), b = wrap_dim(dim2, g.dim());
-  INGOT_REQUIRE(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  Geometry r = g;
-  const Int rows = g.sizes[a], cols = g.sizes[b];
-  Int n = offset >= 0 ? min(rows, cols - offset) : min(rows + offset, cols);
-  if (n < 0) n = 0;
-  if (!(n == 0)) r.offset = g.offset + (offset >= 0 ? g.strides[b] * offset : g.strides[a] * -offset);
-  const Int stride = g.strides[a] + g.strides[b];
-  for (int d : {std::max(a, b), std::min(a, b)}) {
-    r.sizes.erase(d);
-    r.strides.erase(d);
-  }
-  r.sizes.push_back(n);
-  r.strides.push_back(stride);
-  return r;
+void slice_vjp(Vjp& v) {
+  v.set(0, aten<"slice_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2).int_or(0), v.arg(3).int_or(INT64_MAX), v.arg(4)));
 }
+// Gradients of several results, zeros for those not used.
+TensorList all_grads(const Vjp& v) {
+  TensorList l;
+  for (int k = 0; k < static_cast<int>(v.grads.size()); k++) l.push_back(v.grad_or_zeros(k));
+  return l;
+}
+void split_vjp(Vjp& v) { v.set(0, aten<"cat">(all_grads(v), v.arg(2))); }
 
 void unbind_geometry(const Call& c, Outputs& o) {
   const Geometry& g = c.tensor(0)->geom;
@@ -183,98 +202,117 @@ Tensor split_inverse(const Call& c, const Tensor& base, const Tensor& updated, i
   return aten<"slice_scatter">(base, updated, c[2], at, at + sizes[out], 1);
 }
 
-void unfold_geometry(const Call& c, Outputs& o) {
-  const Geometry& g = c.tensor(0)->geom;
-  const int d = wrap_dim(c[1].to_int64(), g.dim());
-  const Int size = c[2].to_int(), step = c[3].to_int(), extent = g.dim() ? g.sizes[d] : Int(1);
-  INGOT_REQUIRE(size <= extent, "maximum size for tensor at dimension ", d, " is ", extent, " but size is ", size);
-  INGOT_REQUIRE(step > 0, "step is ", step, " but must be > 0");
-  Geometry r = g;
-  if (g.dim()) {
-    r.sizes[d] = floor_div(extent - size, step) + 1;
-    r.strides[d] = g.strides[d] * step;
+// Overlapping windows that were written hold the same value wherever they meet: writing them one after the other is enough.
+Tensor unfold_inverse(const Call& c, const Tensor& base, const Tensor& updated, int) {
+  const int64_t dim = wrap_dim(c[1].to_int64(), static_cast<int>(base.dim()));
+  const Int size = c[2].to_int(), step = c[3].to_int();
+  if (base.dim() == 0) return aten<"reshape">(updated, base.sizes());
+  Tensor r = base;
+  const Int count = updated.sizes()[dim];
+  for (int64_t j = 0; j < size.value(); j++) {
+    const Int end = j + (count - 1) * step + 1;
+    r = aten<"slice_scatter">(r, aten<"select.int">(updated, -1, j), dim, j, end, step);
   }
-  r.sizes.push_back(size);
-  r.strides.push_back(g.dim() ? g.strides[d] : Int(1));
-  o.add(std::move(r));
+  return r;
 }
 
 constexpr OpDef expand_op() {
-  OpDef d = part("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-                 [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); },
-                 [](const Call&, const Tensor& base, const Tensor& updated, int) {
-                   // Every copy of an element got the same value: the first one is it.
-                   Tensor x = updated;
-                   const int lead = static_cast<int>(updated.dim() - base.dim());
-                   for (int i = 0; i < lead; i++) x = x.select(0, 0);
-                   for (int i = 0; i < base.dim(); i++)
-                     if (base.sizes()[i] == 1 && !(x.sizes()[i] == 1)) x = x.narrow(i, 0, 1);
-                   return x;
-                 });
-  d.vjp = [](Vjp& v) { v.set(0, v.grad()); };  // the engine sums it back
-  return d;
-}
-constexpr OpDef as_strided_op() {
-  OpDef d = part("aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", as_strided_geometry,
-                 [](const Call& c, const Tensor& base, const Tensor& updated, int) {
-                   return aten<"as_strided_scatter">(base, updated, c[1], c[2], c[3]);
-                 });
-  d.vjp = as_strided_vjp;
-  return d;
+  return part("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+              [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); },
+              [](const Call&, const Tensor& base, const Tensor& updated, int) {
+                // Every copy of an element got the same value: the first one is it.
+                Tensor x = updated;
+                const int lead = static_cast<int>(updated.dim() - base.dim());
+                for (int i = 0; i < lead; i++) x = x.select(0, 0);
+                for (int i = 0; i < base.dim(); i++)
+                  if (base.sizes()[i] == 1 && !(x.sizes()[i] == 1)) x = x.narrow(i, 0, 1);
+                return x;
+              },
+              pass_vjp);  // the engine sums it back
 }
 constexpr OpDef detach_op(std::string_view schema) {
-  OpDef d{.schema = schema, .form = Form::view, .geometry = [](const Call& c, Outputs& o) { o.add(c.tensor(0)->geom); }, .inverse = unchanged};
+  OpDef d{.schema = schema, .form = Form::view, .geometry = same_geometry, .inverse = unchanged};
   d.detaches = true;
+  return d;
+}
+constexpr OpDef view_dtype_op() {
+  OpDef d = bijection("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+                      [](const Call& c, Outputs& o) { o.add(view_dtype_geometry(c.tensor(0)->geom, c[1].dtype())); },
+                      [](const Call&, const Tensor& base, const Tensor& updated, int) {
+                        return aten<"view.dtype">(updated.contiguous(), base.dtype());
+                      },
+                      nullptr);
+  d.no_grad_result = true;  // bits of a float are no function of it that has a derivative
   return d;
 }
 
 constinit const OpDef kOps[] = {
-    bijection("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view_geometry, reshape_to_base),
-    as_strided_op(),
+    bijection("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view_geometry, reshape_to_base, reshape_vjp),
+    view_dtype_op(),
+    bijection("aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+              [](const Call& c, Outputs& o) {
+                Geometry g = c.tensor(0)->geom;
+                INGOT_REQUIRE(c[1].ints().product() == g.numel() && c[1].ints().size() == c[2].ints().size(), "_reshape_alias: size ", c[1].ints(),
+                              " and stride ", c[2].ints(), " are no view of a tensor of size ", g.sizes);
+                g.sizes = c[1].ints();
+                g.strides = c[2].ints();
+                o.add(std::move(g));
+              },
+              reshape_to_base, reshape_vjp),
+    part("aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", as_strided_geometry,
+         [](const Call& c, const Tensor& base, const Tensor& updated, int) {
+           return aten<"as_strided_scatter">(base, updated, c[1], c[2], c[3]);
+         },
+         as_strided_vjp),
     bijection("aten::t(Tensor(a) self) -> Tensor(a)", t_geometry,
-              [](const Call&, const Tensor&, const Tensor& updated, int) { return updated.t(); }),
+              [](const Call&, const Tensor&, const Tensor& updated, int) { return updated.t(); },
+              [](Vjp& v) { v.set(0, v.grad().t()); }),
     bijection("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", transpose_geometry,
-              [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.transpose(c[1].to_int64(), c[2].to_int64()); }),
+              [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.transpose(c[1].to_int64(), c[2].to_int64()); },
+              [](Vjp& v) { v.set(0, aten<"transpose.int">(v.grad(), v.arg(1), v.arg(2))); }),
     bijection("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
-              [](const Call& c, Outputs& o) { o.add(permute_geometry(c.tensor(0)->geom, c[1].ints())); }, unpermute),
+              [](const Call& c, Outputs& o) { o.add(permute_geometry(c.tensor(0)->geom, c[1].ints())); },
+              [](const Call& c, const Tensor&, const Tensor& updated, int) { return unpermuted(updated, c[1].ints()); },
+              [](Vjp& v) { v.set(0, unpermuted(v.grad(), v.arg(1).ints())); }),
     part("aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
          [](const Call& c, Outputs& o) { o.add(select_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int())); },
-         [](const Call& c, const Tensor& base, const Tensor& updated, int) { return aten<"select_scatter">(base, updated, c[1], c[2]); }),
+         [](const Call& c, const Tensor& base, const Tensor& updated, int) { return aten<"select_scatter">(base, updated, c[1], c[2]); },
+         [](Vjp& v) { v.set(0, aten<"select_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2))); }),
     part("aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
          [](const Call& c, Outputs& o) {
            o.add(slice_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].optional_int(), c[3].optional_int(), c[4].to_int()));
          },
          [](const Call& c, const Tensor& base, const Tensor& updated, int) {
            return aten<"slice_scatter">(base, updated, c[1], c[2], c[3], c[4]);
-         }),
+         },
+         slice_vjp),
     bijection("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
               [](const Call& c, Outputs& o) { o.add(unsqueezed(c.tensor(0)->geom, c[1].to_int64())); },
-              [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.squeeze(c[1].to_int64()); }),
-    bijection("aten::squeeze(Tensor(a) self) -> Tensor(a)",
-              [](const Call& c, Outputs& o) { o.add(squeezed(c.tensor(0)->geom, std::vector<bool>(c.tensor(0).sizes().size(), true))); },
-              reshape_to_base),
-    bijection("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
-              [](const Call& c, Outputs& o) {
-                const Int dim[] = {c[1].to_int()};
-                squeeze_dims_geometry(c.tensor(0)->geom, dim, o);
-              },
-              reshape_to_base),
-    bijection("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
-              [](const Call& c, Outputs& o) { squeeze_dims_geometry(c.tensor(0)->geom, c[1].ints(), o); }, reshape_to_base),
+              [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.squeeze(c[1].to_int64()); },
+              [](Vjp& v) { v.set(0, aten<"squeeze.dim">(v.grad(), v.arg(1))); }),
+    bijection("aten::squeeze(Tensor(a) self) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp),
+    bijection("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp, 1),
+    bijection("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp, 2),
     expand_op(),
     part("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-         [](const Call& c, Outputs& o) { o.add(diagonal_of(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int64(), c[3].to_int64())); },
+         [](const Call& c, Outputs& o) { o.add(diagonal_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int64(), c[3].to_int64())); },
          [](const Call& c, const Tensor& base, const Tensor& updated, int) {
            return aten<"diagonal_scatter">(base, updated, c[1], c[2], c[3]);
-         }),
+         },
+         [](Vjp& v) { v.set(0, aten<"diagonal_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(3))); }),
+    part("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+         [](const Call& c, Outputs& o) { o.add(unfold_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int(), c[3].to_int())); },
+         unfold_inverse,
+         [](Vjp& v) { v.set(0, aten<"unfold_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(3))); }),
     part("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind_geometry,
-         [](const Call& c, const Tensor& base, const Tensor& updated, int out) { return aten<"select_scatter">(base, updated, c[1], out); }),
-    part("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split_geometry, split_inverse),
-    part("aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_geometry, split_inverse),
-    bijection("aten::alias(Tensor(a) self) -> Tensor(a)", [](const Call& c, Outputs& o) { o.add(c.tensor(0)->geom); }, unchanged),
+         [](const Call& c, const Tensor& base, const Tensor& updated, int out) { return aten<"select_scatter">(base, updated, c[1], out); },
+         [](Vjp& v) { v.set(0, aten<"stack">(all_grads(v), v.arg(1))); }),
+    part("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split_geometry, split_inverse, split_vjp),
+    part("aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_geometry, split_inverse, split_vjp),
+    bijection("aten::alias(Tensor(a) self) -> Tensor(a)", same_geometry, unchanged, pass_vjp),
     detach_op("aten::detach(Tensor(a) self) -> Tensor(a)"),
     detach_op("aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
-    bijection("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", [](const Call& c, Outputs& o) { o.add(c.tensor(0)->geom); }, unchanged),
+    bijection("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", same_geometry, unchanged, pass_vjp),
 };
 
 }  // namespace

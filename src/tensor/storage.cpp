@@ -41,7 +41,7 @@ Ref<Storage> Storage::fake(Int nbytes, Device device) {
 
 Ref<Storage> Storage::wrap(void* data, int64_t nbytes, std::function<void()> release, Device device) {
   auto* s = new (Inline{0}) Storage(data, nbytes, device, false);
-  s->release_ = std::move(release);
+  s->release_ = release ? std::move(release) : [] {};  // set even if nothing is to be done: the bytes are not ours to count
   return Ref<Storage>(s);
 }
 
