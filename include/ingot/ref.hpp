@@ -16,7 +16,7 @@ class Counted {
   virtual ~Counted() = default;
   void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
   void release() const {
-    if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose();
   }
   uint32_t use_count() const { return count_.load(std::memory_order_relaxed); }
   // Takes a reference unless the last one is already gone: how a weak pointer becomes a strong one under its owner's lock.
@@ -26,6 +26,10 @@ class Counted {
       if (count_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
     return false;
   }
+
+ protected:
+  // The last reference is gone. A class whose objects form long chains overrides this to destroy them one by one.
+  virtual void dispose() const { delete this; }
 
  private:
   mutable std::atomic<uint32_t> count_{0};

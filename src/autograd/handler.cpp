@@ -28,10 +28,10 @@ class NotImplementedNode final : public GradNode {
   const Op& op_;
 };
 
+// By position: a result that was not asked for (a backward op's mask) is undefined.
 TensorList results_of(const Value& r) {
-  TensorList l;
-  each_tensor(r, [&](const Tensor& t) { l.push_back(t); });
-  return l;
+  if (r.is_tensors()) return r.tensors();
+  return r.is_tensor() ? TensorList{r.tensor()} : TensorList{};
 }
 
 bool any_requires_grad(Args args) {
@@ -40,9 +40,9 @@ bool any_requires_grad(Args args) {
   return any;
 }
 
-void attach_history(const Ref<GradNode>& node, const TensorList& outs) {
+void attach_history(const Op& op, const Ref<GradNode>& node, const TensorList& outs) {
   for (std::size_t k = 0; k < outs.size(); k++)
-    if (is_differentiable(outs[k].dtype())) set_history(outs[k], node, static_cast<int>(k));
+    if (outs[k].defined() && is_differentiable(outs[k].dtype()) && has_gradient(op, k)) set_history(outs[k], node, static_cast<int>(k));
 }
 
 // What an in-place or out= op writes under autograd.
@@ -62,13 +62,13 @@ Value record_functional(const Op& op, Args args, bool any) {
     for (std::size_t k = 0; k < outs.size(); k++)
       record_view(args[0].tensor(), outs[k], {&op, Values(args.begin(), args.end()), static_cast<int>(k)}, op.returns_list());
   if (node) {
-    attach_history(node, outs);
+    attach_history(op, node, outs);
     node->set_results(outs);
   } else if (any) {
     auto refuse = make_ref<NotImplementedNode>(op);
     for (const Value& v : args) each_tensor(v, [&](const Tensor& t) { refuse->edges.push_back(edge_of(t)); });
-    for (const Tensor& t : outs) refuse->results.push_back(t->geom);
-    attach_history(refuse, outs);
+    for (const Tensor& t : outs) refuse->results.push_back(t.defined() ? t->geom : Geometry{});
+    attach_history(op, refuse, outs);
   }
   // A written argument (batch norm's running statistics) counts as changed.
   for (int w : op.written)

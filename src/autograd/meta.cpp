@@ -14,6 +14,21 @@ std::atomic<uint64_t> next_sequence{1};
 }
 GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
 
+// A node owns the nodes before it, through edges, saved tensors and whatever a custom function keeps: a graph is as deep as
+// its program is long, the stack is not. Nodes that die while one is being destroyed wait for it to end.
+void GradNode::dispose() const {
+  thread_local std::vector<const GradNode*>* waiting = nullptr;
+  if (waiting) return waiting->push_back(this);
+  std::vector<const GradNode*> list{this};
+  waiting = &list;
+  while (!list.empty()) {
+    const GradNode* n = list.back();
+    list.pop_back();
+    delete n;
+  }
+  waiting = nullptr;
+}
+
 AutogradMeta::~AutogradMeta() {
   if (node && retains_grad)
     std::erase_if(node->retained, [this](const auto& r) { return r.second == this; });
@@ -221,7 +236,8 @@ void check_inplace(const Op& op, const Tensor& self) {
 }
 
 // ---- saved tensors
-SavedTensor::SavedTensor(const Tensor& t, bool is_result) : version_(t->storage->version()), is_result_(is_result) {
+SavedTensor::SavedTensor(const Tensor& t, bool is_result, bool may_change)
+    : version_(t->storage->version()), is_result_(is_result), may_change_(may_change) {
   INGOT_REQUIRE(!t->inference, "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
                 "tensor and use it in autograd.");
   requires_grad_ = !is_result && requires_grad(t);
@@ -238,7 +254,7 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result) : version_(t->storage-
 Tensor SavedTensor::unpack(const Ref<GradNode>& owner) const {
   INGOT_ENSURE(tensor_.defined());
   const uint32_t now = tensor_->storage->version();
-  if (now != version_) {
+  if (now != version_ && !may_change_) {
     std::string of;
     if (is_result_) of = text(", which is output ", result_nr_, " of ", owner->name(), ",");
     else if (edge_.node) of = text(", which is output ", edge_.input, " of ", edge_.node->name(), ",");

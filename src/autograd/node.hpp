@@ -35,13 +35,17 @@ class GradNode : public Counted {
   std::vector<Geometry> results;  // what the gradients must look like
   std::vector<std::pair<int, GradHook>> hooks;           // on the gradient of a result, before apply
   std::vector<std::pair<int, AutogradMeta*>> retained;   // tensors that keep their gradient (retain_grad); weak
+
+ protected:
+  void dispose() const override;
 };
 
 // A tensor kept for the backward without keeping its history alive in a cycle.
 class SavedTensor {
  public:
   SavedTensor() = default;
-  SavedTensor(const Tensor& t, bool is_result);
+  // `may_change`: the op writes the tensor itself (batch norm's running statistics): whatever it holds later will do.
+  SavedTensor(const Tensor& t, bool is_result, bool may_change = false);
   // The tensor with its history. `owner` is the node it was saved by. User error if the bytes changed since, or if the
   // graph was freed.
   Tensor unpack(const Ref<GradNode>& owner) const;
@@ -53,7 +57,7 @@ class SavedTensor {
   Edge edge_;           // of a non-leaf
   uint32_t version_ = 0;
   int result_nr_ = 0;
-  bool is_result_ = false, is_leaf_ = false, requires_grad_ = false, released_ = false;
+  bool is_result_ = false, may_change_ = false, is_leaf_ = false, requires_grad_ = false, released_ = false;
 };
 
 // Sums a broadcast gradient back to `want` and gives it the dtype. User error naming `who` if the shapes do not fit.

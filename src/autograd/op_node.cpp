@@ -1,5 +1,7 @@
 #include "autograd/op_node.hpp"
 
+#include <algorithm>
+
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/vjp.hpp"
@@ -50,7 +52,8 @@ OpNode::OpNode(const Op& op, Args args, bool inplace)
         Scoped<bool> no_grad(thread_state().grad_mode, false);
         t = aten<"clone">(t);
       }
-      saved_args_.push_back({s.what, -1, SavedTensor(t, false)});
+      const bool written = !inplace && std::find(op.written.begin(), op.written.end(), s.what) != op.written.end();
+      saved_args_.push_back({s.what, -1, SavedTensor(t, false, written)});
     } else if (v.is_tensors()) {
       const TensorList& l = v.tensors();
       for (std::size_t m = 0; m < l.size(); m++)
@@ -68,7 +71,8 @@ void OpNode::set_results(const TensorList& outs) {
     bool need = s.needed_for == kAny;
     if (!need)
       for (std::size_t m = 0; m < geoms_[s.needed_for].size(); m++) need |= bool(edges[first_edge_[s.needed_for] + m].node);
-    if (need) saved_results_.emplace_back(k, SavedTensor(outs.at(static_cast<std::size_t>(k)), true));
+    const auto at = static_cast<std::size_t>(k);
+    if (need) saved_results_.emplace_back(k, SavedTensor(outs.at(at), has_gradient(*op_, at)));
   }
 }
 

@@ -35,5 +35,7 @@ class OpNode final : public GradNode {
 
 // Whether the op has a gradient rule, its own or derived.
 inline bool has_vjp(const Op& op) { return op.def->vjp || (op.is_view() && op.def->inverse); }
+// Whether gradients flow into result k, if its dtype has any.
+inline bool has_gradient(const Op& op, std::size_t k) { return op.returns_list() || k >= 8 || ((op.def->grad_results >> k) & 1); }
 
 }  // namespace ingot

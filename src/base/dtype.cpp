@@ -87,22 +87,26 @@ int rank(DType t) {
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
+  INGOT_REQUIRE(!is_float8(a) && !is_float8(b), "Promotion for Float8 Types is not supported, attempted to promote ", scalar_type_name(a),
+                " and ", scalar_type_name(b));
+  auto unsigned_wide = [](DType t) { return t == DType::u16 || t == DType::u32 || t == DType::u64; };
+  if (unsigned_wide(a) || unsigned_wide(b)) {
+    if (is_floating(a)) return a;
+    if (is_floating(b)) return b;
+    throw_user_error(text("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ", scalar_type_name(a), " and ",
+                          scalar_type_name(b)));
+  }
   if (is_complex(a) || is_complex(b)) {
-    bool wide = a == DType::c128 || b == DType::c128 || a == DType::f64 || b == DType::f64;
+    const bool wide = a == DType::c128 || b == DType::c128 || a == DType::f64 || b == DType::f64;
     return wide ? DType::c128 : DType::c64;
   }
   if (is_floating(a) || is_floating(b)) {
     if (!is_floating(a)) return b;
     if (!is_floating(b)) return a;
-    INGOT_REQUIRE(!is_float8(a) && !is_float8(b), "promotion for float8 types is not supported: found ", a, " and ", b);
-    if (a == DType::f64 || b == DType::f64) return DType::f64;
-    return DType::f32;  // f32 with anything, and f16 with bf16
+    return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32;  // f32 with anything, and f16 with bf16
   }
   if (a == DType::b8) return b;
   if (b == DType::b8) return a;
-  auto unsigned_wide = [](DType t) { return t == DType::u16 || t == DType::u32 || t == DType::u64; };
-  INGOT_REQUIRE(!unsigned_wide(a) && !unsigned_wide(b), "promotion for uint16, uint32, uint64 types is not supported: found ",
-                a, " and ", b);
   // Two signed: the wider. u8 with a signed type: the signed type, but i8 is widened to hold both.
   if (a == DType::u8 || b == DType::u8) {
     DType other = a == DType::u8 ? b : a;

@@ -119,7 +119,7 @@ class Tracer {
     if (e.op() == ExprOp::Sym) {
       const auto source = symbols_.find(e);
       INGOT_ENSURE(source != symbols_.end(), "symbol ", e, " is no size of an input");
-      return graph_.call(op("sym_size.int"), {source->second.placeholder, Value(source->second.dim)});
+      return graph_.call(op("sym_size.int"), {source->second.placeholder, Value(source->second.dim)}, "sym_size_int");
     }
     Argument result = operand(e.arg(0));
     for (std::size_t k = 1; k < e.args().size(); k++) result = graph_.scalar(function_of(e), {result, operand(e.arg(k))});

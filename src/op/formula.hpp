@@ -1,8 +1,9 @@
 // A pointwise formula, written once as a generic lambda (ops/pointwise.hpp builds these). Called with numbers it is the
 // eager kernel, called with expressions it is the compiled one.
 //
-// Operands are the call's Tensor and Scalar arguments in schema order, None left out. They are converted to one compute
-// type: float for f32 and everything smaller, double, int64 for all integers, bool, complex<double> for both complex types.
+// Operands are the call's Tensor, Scalar, float and int arguments in schema order, None left out: the first `arity` of
+// them. They are converted to one compute type: float for f32 and everything smaller, double, int64 for all integers,
+// bool, complex<double> for both complex types.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -95,6 +95,7 @@ struct OpDef {
   void (*vjp)(Vjp&) = nullptr;
   Saves saves{};
   bool no_grad_result = false;
+  uint8_t grad_results = 0xff; // bit k: result k may require grad (not layer norm's mean and rstd)
   bool detaches = false;       // detach and detach_: the result starts without history
   uint8_t backward_index = 0;  // the number at the end of PyTorch's node name: MeanBackward1
 

@@ -7,15 +7,16 @@
 namespace ingot {
 namespace {
 
-int category(DType t) { return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0; }
-
 void merge(std::optional<DType>& into, DType t) { into = into ? promote(*into, t) : t; }
 
-// `low` joins `high` only if its category is higher.
+// `low` joins `high` only if its category is higher, and then it brings the category alone: a float32 tensor with a
+// complex128 number is complex64.
 std::optional<DType> combine(std::optional<DType> high, std::optional<DType> low) {
   if (!high) return low;
-  if (!low) return high;
-  return category(*low) > category(*high) ? promote(*low, *high) : *high;
+  if (!low || is_complex(*high)) return high;
+  if (is_floating(*high)) return is_complex(*low) ? complex_of(*high) : *high;
+  if (*high == DType::b8 || is_floating(*low) || is_complex(*low)) return promote(*high, *low);
+  return high;
 }
 
 DType number_dtype(const Value& v) {

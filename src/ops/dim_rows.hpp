@@ -2,6 +2,7 @@
 // parallel.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -53,10 +54,11 @@ void for_each_row(std::span<const Tensor> tensors, int dim, int64_t length, cons
 // A row as dense compute-type values, loaded into memory that lives on between rows of one thread.
 template <class T>
 T* row_buffer(int64_t n, int which = 0) {
-  thread_local std::vector<T> buffers[4];
+  thread_local std::vector<std::max_align_t> buffers[4];
   auto& b = buffers[which];
-  if (static_cast<int64_t>(b.size()) < n) b.resize(static_cast<std::size_t>(n));
-  return b.data();
+  const auto need = static_cast<std::size_t>(n) * sizeof(T) / sizeof(std::max_align_t) + 1;
+  if (b.size() < need) b.resize(need);
+  return reinterpret_cast<T*>(b.data());
 }
 
 }  // namespace ingot

@@ -3,11 +3,22 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/factory.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
 namespace ingot {
+
+const Value& named(const Call& c, std::string_view name) {
+  const int i = c.op.schema.index_of(name);
+  INGOT_ENSURE(i >= 0, c.op.name, " has no argument ", name);
+  return c[i];
+}
+void take_device(const Call& c, Outputs& o) {
+  if (const Value& d = named(c, "device"); d.is_device()) o.device = d.device();
+}
+
 namespace {
 
 DType default_dtype() { return thread_state().default_dtype; }
@@ -16,15 +27,6 @@ DType dtype_of_number(const Value& v) {
   if (v.is_bool()) return DType::b8;
   if (v.is_int()) return DType::i64;
   return v.is_complex() ? complex_of(default_dtype()) : default_dtype();
-}
-// Index of a named argument of the call's schema.
-const Value& named(const Call& c, std::string_view name) {
-  const int i = c.op.schema.index_of(name);
-  INGOT_ENSURE(i >= 0, c.op.name, " has no argument ", name);
-  return c[i];
-}
-void take_device(const Call& c, Outputs& o) {
-  if (const Value& d = named(c, "device"); d.is_device()) o.device = d.device();
 }
 
 void sized_meta(const Call& c, Outputs& o) {  // f(size, …)
@@ -53,16 +55,6 @@ void leave_empty(const Call&, std::span<const Tensor> r) {
 template <int V>
 void fill_with(const Call&, std::span<const Tensor> r) { fill_elements(r[0], V); }
 void fill_named(const Call& c, std::span<const Tensor> r) { fill_elements(r[0], named(c, "fill_value").to_scalar()); }
-
-using MetaRule = void (*)(const Call&, Outputs&);
-using KernelRule = void (*)(const Call&, std::span<const Tensor>);
-constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kernel) {
-  OpDef d{.schema = schema, .form = Form::factory, .meta = meta, .kernel = kernel};
-  d.no_grad_result = true;
-  return d;
-}
-
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
 constinit const OpDef kOps[] = {
     factory("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
@@ -119,6 +111,36 @@ constinit const OpDef kOps[] = {
               o.add(Shape{}, c[1].dtype_or(default_dtype()));
             },
             [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[0].to_scalar()); }),
+    factory("aten::empty_permuted(SymInt[] size, int[] physical_layout, *, " OPTIONS ") -> Tensor",
+            [](const Call& c, Outputs& o) {
+              take_device(c, o);
+              const Shape &sizes = c[0].ints(), &order = c[1].ints();
+              INGOT_REQUIRE(sizes.size() == order.size(), "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+                            "len(size) = ", sizes.dim(), " is not equal to len(physical_layout) = ", order.dim());
+              Geometry g = Geometry::contiguous(sizes, c[2].dtype_or(default_dtype()));
+              Shape dense;
+              std::vector<bool> seen(order.size());
+              for (Int d : order) {
+                const int64_t w = d.value();
+                INGOT_REQUIRE(w >= 0 && w < order.dim() && !seen[w], "Dimension out of range or duplicate dim not allowed, found physical_layout ", order);
+                seen[w] = true;
+                dense.push_back(sizes[w]);
+              }
+              const Shape strides = contiguous_strides(dense);
+              for (int i = 0; i < order.dim(); i++) g.strides[order[i].value()] = strides[i];
+              o.add(std::move(g));
+            },
+            leave_empty),
+    factory("aten::_efficientzerotensor(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>),
+    {.schema = "aten::lift(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) { return c[0]; }},
+    {.schema = "aten::_shape_as_tensor(Tensor self) -> Tensor",
+     .form = Form::composite,
+     .body =
+         [](const Call& c) -> Value {
+           TensorList l;
+           for (Int s : c.tensor(0).sizes()) l.push_back(aten<"scalar_tensor">(s, DType::i64));
+           return l.empty() ? aten<"zeros">(Shape{0}, DType::i64) : aten<"stack">(l, 0);
+         }},
 };
 
 }  // namespace

@@ -12,36 +12,51 @@ using Family = std::span<const OpDef>;
 std::vector<Family> op_families();
 
 Family arithmetic_family();   // + - * / and their kin
-Family activation_family();   // relu, gelu, sigmoid … and their backward ops
-Family math_family();         // exp, log, sin … special functions
-Family comparison_family();   // eq, lt, logical, bitwise, where, isnan
+Family division_family();     // division that rounds, remainders
+Family power_family();        // pow, xlogy
+Family activation_family();   // relu, gelu, sigmoid …
+Family activation_backward_family();  // … and their backward ops
+Family math_family();         // exp, log, sin, floor …
+Family special_math_family(); // erf, gamma and Bessel functions, polynomials
+Family comparison_family();   // eq, lt, logical, isnan
+Family bitwise_family();      // and, or, xor, shifts
+Family choice_family();       // where, masked_fill, clamp
 Family copy_family();         // clone, copy, _to_copy, fill, contiguous, to
 Family view_family();         // geometry
 Family view_composite_family();  // reshape, flatten, chunk … views made of views
 Family view_copy_family();    // the _copy twins of views
 Family scatter_view_family(); // select_scatter, slice_backward … writing through a view
-Family factory_family();      // zeros, arange, full, …_like
+Family factory_family();      // zeros, full, …_like
+Family sequence_family();     // arange, linspace, eye, tril_indices, windows
 Family random_family();       // rand, randn, randint, bernoulli and other distributions
 Family sampling_family();     // poisson, binomial, multinomial
 Family dropout_family();      // dropout and its kin, rrelu
-Family window_family();       // hann_window and the like
-Family reduce_family();       // sum, mean, var, max, argmax, norms of tensors
+Family reduce_family();       // sum, mean, prod, max, argmax, any, all
+Family variance_family();     // var, std
+Family vector_norm_family();  // norms of tensors, dist, renorm
+Family order_statistic_family();  // median, mode, quantile, histograms
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family softmax_family();
 Family matmul_family();       // mm, bmm, addmm, dot: kernels
 Family matmul_composite_family();  // matmul, linear, tensordot, kron: products of products
 Family einsum_family();
 Family distance_family();     // cdist, pdist
-Family conv_family();
-Family pool_family();
+Family conv_family();         // convolution and its gradients
+Family pool_family();         // windows of fixed size
 Family norm_family();         // batch, layer, group, instance, rms norm
+Family batch_norm_family();   // batch and instance norm
+Family conv_composite_family();  // conv1d … conv_transpose3d, im2col, col2im
+Family pool_adaptive_family();  // adaptive, fractional, unpooling
 Family index_family();        // index, gather, scatter, embedding, masked_*
-Family shape_family();        // cat, stack, repeat, flip, roll
+Family join_family();         // cat, stack, block_diag, meshgrid
+Family shape_family();        // repeat, flip, roll, tril, resize_
 Family pad_family();          // constant, reflection, replication, circular
-Family patch_family();        // im2col, pixel_shuffle, channel_shuffle
+Family shuffle_family();      // pixel_shuffle, channel_shuffle
 Family resample_family();     // upsample, interpolate, grid_sampler
 Family sort_family();         // sort, topk, unique, searchsorted
-Family loss_family();
+Family loss_family();         // elementwise losses and composites
+Family class_loss_family();   // nll, cross entropy, margin losses
+Family ctc_loss_family();
 Family attention_family();
 Family rnn_family();
 Family linalg_family();

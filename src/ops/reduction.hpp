@@ -4,6 +4,7 @@
 #include "op/call.hpp"
 #include "op/op.hpp"
 #include "op/vjp.hpp"
+#include "ops/gradient_terms.hpp"
 
 namespace ingot {
 
@@ -37,8 +38,6 @@ void require_nonempty(const Call& c, const Tensor& self, const std::vector<bool>
 
 // ---- gradients of reductions
 
-// The conjugate where the type has one: gradients flow through it.
-inline Tensor conjugate(const Tensor& t) { return t.is_complex() ? aten<"_conj_physical">(t) : t; }
 // `t`, a result of reducing a rank-`rank` tensor, with the dims that went put back as size 1. A full reduction stays 0-dim.
 Tensor restore_dims(const Tensor& t, const Value& dim, int rank, bool keepdim);
 // The list form of a `dim` argument (None: all dims).

@@ -1,7 +1,201 @@
+// Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are composites: the answer
+// is an Int, which stays symbolic where sizes are open.
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "expr/guards.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "op/promotion.hpp"
 #include "ops/families.hpp"
+#include "tensor/geometry.hpp"
 
 namespace ingot {
+namespace {
 
-Family symbolic_family() { return {}; }
+using Body = Value (*)(const Call&);
+constexpr OpDef query(std::string_view schema, Body body) { return {.schema = schema, .form = Form::composite, .body = body}; }
+// A node of its own: it reads data or has an effect, so it must stay in a listing.
+constexpr OpDef effect(std::string_view schema, Body body) {
+  OpDef d{.schema = schema, .form = Form::external, .body = body};
+  d.no_grad_result = true;
+  return d;
+}
+
+Value size_of_dim(const Call& c) { return c.tensor(0).size(c[1].to_int64()); }
+Value stride_of_dim(const Call& c) { return c.tensor(0).stride(c[1].to_int64()); }
+Value all_sizes(const Call& c) { return c.tensor(0).sizes(); }
+Value all_strides(const Call& c) { return c.tensor(0).strides(); }
+Value number_of_elements(const Call& c) { return c.tensor(0).numel(); }
+Value offset(const Call& c) { return c.tensor(0).storage_offset(); }
+Value contiguous_in_format(const Call& c) {
+  return c.tensor(0).is_contiguous(c[1].is_memory_format() ? c[1].memory_format() : MemoryFormat::contiguous);
+}
+Value never(const Call&) { return false; }
+Value promoted(const Call& c) { return result_type(c.args); }
+
+// Only real bytes can be read. An integer of a fake becomes a symbol, as a size that data decides does.
+Value read_element(const Call& c) {
+  const Tensor& t = c.tensor(0);
+  INGOT_REQUIRE(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  if (!t->is_fake()) return Value(t.item());
+  GuardEnv* env = current_guard_env();
+  INGOT_REQUIRE(env && is_integral(t.dtype()), "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
+                "computation in tensors");
+  return env->fresh_symbol(-kUnbounded, kUnbounded);
+}
+
+void check_assertion(const Tensor& t, const std::string& message) {
+  INGOT_REQUIRE(t.numel() == 1, "Boolean value of Tensor with ", t.numel(), t.numel() == 0 ? " values is ambiguous" : " values is ambiguous: it must be one");
+  if (!t->is_fake()) INGOT_REQUIRE(t.item().to_bool(), message);
+}
+constexpr const char* kAssertion = "Expected Tensor with single nonzero value, but got zero";
+
+void check_range(const Value& size, const Value& min, const Value& max) {
+  INGOT_REQUIRE(size.is_int() || size.is_bool(), "sym_constrain_range: expected an integer, found ", size.kind_name());
+  const Int v = size.to_int();
+  INGOT_REQUIRE((min.is_none() || v >= min.to_int()) && (max.is_none() || v <= max.to_int()), "Invalid value range for ", v, " between [",
+                min.is_none() ? Value("-inf") : min, ", ", max.is_none() ? Value("inf") : max, "].");
+}
+Value constrain(const Call& c) {
+  check_range(c[0], c[1], c[2]);
+  return {};
+}
+Value constrain_with_token(const Call& c) {
+  check_range(c[0], c[1], c[2]);
+  return aten<"clone">(c[3]);
+}
+
+Value check_metadata(const Call& c) {
+  const Tensor& t = c.tensor(0);
+  auto check = [&](bool ok, std::string_view what, const auto& expected, const auto& found) {
+    INGOT_REQUIRE(ok, "Tensor ", what, " mismatch!\nExpected: ", expected, "\nGot: ", found);
+  };
+  if (c[1].is_ints()) check(t.sizes() == c[1].ints(), "sizes", c[1].ints(), t.sizes());
+  if (c[2].is_ints()) check(t.strides() == c[2].ints(), "strides", c[2].ints(), t.strides());
+  if (c[3].is_dtype()) check(t.dtype() == c[3].dtype(), "dtype", c[3].dtype(), t.dtype());
+  if (c[4].is_device()) check(t.device() == c[4].device(), "device", c[4].device(), t.device());
+  return {};
+}
+
+bool same_geometry(const Tensor& a, const Tensor& b) { return a->storage == b->storage && a->geom.same(b->geom); }
+
+constinit const OpDef kOps[] = {
+    query("aten::sym_size.int(Tensor self, int dim) -> SymInt", size_of_dim),
+    query("aten::sym_size(Tensor self) -> SymInt[]", all_sizes),
+    query("aten::size.int(Tensor self, int dim) -> int", size_of_dim),
+    query("aten::size(Tensor self) -> int[]", all_sizes),
+    query("aten::sym_stride.int(Tensor self, int dim) -> SymInt", stride_of_dim),
+    query("aten::sym_stride(Tensor self) -> SymInt[]", all_strides),
+    query("aten::stride.int(Tensor self, int dim) -> int", stride_of_dim),
+    query("aten::stride(Tensor self) -> int[]", all_strides),
+    query("aten::sym_numel(Tensor self) -> SymInt", number_of_elements),
+    query("aten::numel(Tensor self) -> int", number_of_elements),
+    query("aten::sym_storage_offset(Tensor self) -> SymInt", offset),
+    query("aten::storage_offset(Tensor self) -> int", offset),
+    query("aten::sym_is_contiguous(Tensor self, MemoryFormat memory_format=0) -> SymBool", contiguous_in_format),
+    query("aten::is_contiguous(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_contiguous(); }),
+    query("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool", contiguous_in_format),
+    query("aten::dim(Tensor self) -> int", [](const Call& c) -> Value { return c.tensor(0).dim(); }),
+    query("aten::dense_dim(Tensor self) -> int", [](const Call& c) -> Value { return c.tensor(0).dim(); }),
+    query("aten::sparse_dim(Tensor self) -> int", [](const Call&) -> Value { return 0; }),
+    query("aten::len.Tensor(Tensor t) -> int",
+          [](const Call& c) -> Value {
+            INGOT_REQUIRE(c.tensor(0).dim() > 0, "len() of a 0-d tensor");
+            return c.tensor(0).size(0);
+          }),
+    query("aten::element_size(Tensor self) -> int", [](const Call& c) -> Value { return c.tensor(0).itemsize(); }),
+    query("aten::is_same_size(Tensor self, Tensor other) -> bool", [](const Call& c) -> Value { return c.tensor(0).sizes() == c.tensor(1).sizes(); }),
+    query("aten::is_set_to(Tensor self, Tensor tensor) -> bool", [](const Call& c) -> Value { return same_geometry(c.tensor(0), c.tensor(1)); }),
+    query("aten::_has_same_storage_numel(Tensor self, Tensor other) -> bool",
+          [](const Call& c) -> Value {
+            auto elements = [&](int i) { return floor_div(c.tensor(i)->storage->nbytes(), c.tensor(i).itemsize()); };
+            return elements(0) == elements(1);
+          }),
+    // 0: no two elements share an address, 1: they do, 2: it would take long to say
+    query("aten::_debug_has_internal_overlap(Tensor self) -> int",
+          [](const Call& c) -> Value {
+            const Tensor& t = c.tensor(0);
+            if (is_non_overlapping_and_dense(t.sizes(), t.strides())) return 0;
+            for (int i = 0; i < t.dim(); i++)
+              if (t.strides()[i] == 0 && t.sizes()[i] > 1) return 1;
+            return 2;
+          }),
+    query("aten::is_floating_point(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_floating_point(); }),
+    query("aten::is_complex(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_complex(); }),
+    query("aten::is_signed(Tensor self) -> bool",
+          [](const Call& c) -> Value { return is_differentiable(c.tensor(0).dtype()) || is_signed_integral(c.tensor(0).dtype()); }),
+    query("aten::is_inference(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0)->inference; }),
+    query("aten::is_leaf(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_leaf(); }),
+    query("aten::_version(Tensor self) -> int", [](const Call& c) -> Value { return c.tensor(0).version(); }),
+    query("aten::is_neg(Tensor self) -> bool", never),
+    query("aten::is_pinned(Tensor self, Device? device=None) -> bool", never),
+    query("aten::is_distributed(Tensor self) -> bool", never),
+    query("aten::_is_zerotensor(Tensor self) -> bool", never),
+    query("aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", promoted),
+    query("aten::result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", promoted),
+    query("aten::result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType", promoted),
+    query("aten::result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType", promoted),
+    query("aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType",
+          [](const Call& c) -> Value { return promote(c[0].dtype(), c[1].dtype()); }),
+    query("aten::can_cast(ScalarType from_, ScalarType to) -> bool", [](const Call& c) -> Value { return can_cast(c[0].dtype(), c[1].dtype()); }),
+
+    effect("aten::_local_scalar_dense(Tensor self) -> Scalar", read_element),
+    query("aten::item(Tensor self) -> Scalar",
+          [](const Call& c) -> Value {
+            INGOT_REQUIRE(c.tensor(0).numel() == 1, "a Tensor with ", c.tensor(0).numel(), " elements cannot be converted to Scalar");
+            return aten_value<"_local_scalar_dense">(c[0]);
+          }),
+    query("aten::is_nonzero(Tensor self) -> bool",
+          [](const Call& c) -> Value {
+            const Int n = c.tensor(0).numel();
+            INGOT_REQUIRE(!(n == 0), "Boolean value of Tensor with no values is ambiguous");
+            INGOT_REQUIRE(n == 1, "Boolean value of Tensor with more than one value is ambiguous");
+            return aten_value<"item">(c[0]).to_scalar().to_bool();
+          }),
+
+    effect("aten::_assert_async(Tensor self) -> ()",
+           [](const Call& c) -> Value {
+             check_assertion(c.tensor(0), kAssertion);
+             return {};
+           }),
+    effect("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()",
+           [](const Call& c) -> Value {
+             check_assertion(c.tensor(0), c[1].string());
+             return {};
+           }),
+    effect("aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
+           [](const Call& c) -> Value {
+             INGOT_REQUIRE(c[0].to_scalar().to_bool(), c[1].string());
+             return {};
+           }),
+    effect("aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
+           "Layout? layout=None) -> ()",
+           check_metadata),
+    effect("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
+    effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
+    // The functional twins order effects by a token they hand on.
+    {.schema = "aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+               "memory_format=None) -> Tensor",
+     .form = Form::factory,
+     .meta = [](const Call& c, Outputs& o) { o.add(Shape{}, c[0].dtype_or(thread_state().default_dtype)); },
+     .kernel = [](const Call&, std::span<const Tensor>) {},
+     .no_grad_result = true},
+    effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
+           [](const Call& c) -> Value {
+             check_assertion(c.tensor(0), c[1].string());
+             return aten<"clone">(c[2]);
+           }),
+    effect("aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor",
+           [](const Call& c) -> Value {
+             INGOT_REQUIRE(c[0].to_scalar().to_bool(), c[1].string());
+             return aten<"clone">(c[2]);
+           }),
+    effect("aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_with_token),
+    effect("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_with_token),
+};
+
+}  // namespace
+
+Family symbolic_family() { return kOps; }
 
 }  // namespace ingot

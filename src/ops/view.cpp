@@ -56,7 +56,11 @@ void as_strided_geometry(const Call& c, Outputs& o) {
 }
 // The base may be any view of the storage: put the gradient into the whole span, then look at it as the base does.
 void as_strided_vjp(Vjp& v) {
-  const Geometry &base = v.geom(0), &view = v.result_geom();
+  const Geometry& base = v.geom(0);
+  Geometry view = base;  // from the arguments, not from the result: as_strided_copy has the same gradient
+  view.sizes = v.arg(1).ints();
+  view.strides = v.arg(2).ints();
+  view.offset = v.arg(3).int_or(base.offset);
   auto span = [](const Geometry& g) {
     Int last = g.offset + 1;
     for (std::size_t i = 0; i < g.sizes.size(); i++) last = last + (g.sizes[i] - 1) * g.strides[i];

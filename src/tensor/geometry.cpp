@@ -252,11 +252,13 @@ Geometry expand_geometry(const Geometry& g, const Shape& sizes) {
   r.sizes = sizes;
   r.strides = Shape::filled(sizes.size(), 0);
   const int lead = sizes.dim() - g.dim();
-  for (int i = 0; i < sizes.dim(); i++) {
+  for (int i = sizes.dim() - 1; i >= 0; i--) {
     const Int want = sizes[i];
     if (i < lead) {
       INGOT_REQUIRE(!(want.is_number() && want.number() < 0), "expand: the expanded size of the tensor (", want,
                     ") isn't allowed in a leading, non-existing dimension ", i);
+      // A new dim of size 1 is no broadcast: it gets the stride unsqueeze would give it.
+      if (want.same(1)) r.strides[i] = i + 1 < sizes.dim() ? r.sizes[i + 1] * r.strides[i + 1] : Int(1);
       continue;
     }
     const Int have = g.sizes[i - lead];

@@ -334,6 +334,7 @@ class Parser {
       else if (is_integral(t.dtype())) v[i] = static_cast<double>(stream_.integer(is_signed_integral(t.dtype()) ? lo : 0, hi));
       else if (mods.contains("pos")) v[i] = 0.5 + stream_.uniform();
       else if (mods.contains("unit")) v[i] = (stream_.uniform() - 0.5) * 1.8;
+      else if (mods.contains("prob")) v[i] = 0.1 + 0.8 * stream_.uniform();
       else {
         // Normal, kept away from 0 where many functions have a kink.
         const double r = std::sqrt(-2 * std::log(stream_.uniform() + 1e-12)) * std::cos(6.283185307179586 * stream_.uniform());

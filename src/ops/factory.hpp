@@ -1,0 +1,22 @@
+// What the families that make tensors from numbers share.
+#pragma once
+#include "op/op.hpp"
+
+namespace ingot {
+
+// The argument of this name, which the op's schema must have.
+const Value& named(const Call& c, std::string_view name);
+// The device a factory names, if it names one.
+void take_device(const Call& c, Outputs& o);
+
+using MetaRule = void (*)(const Call&, Outputs&);
+using KernelRule = void (*)(const Call&, std::span<const Tensor>);
+constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kernel) {
+  OpDef d{.schema = schema, .form = Form::factory, .meta = meta, .kernel = kernel};
+  d.no_grad_result = true;
+  return d;
+}
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+}  // namespace ingot
