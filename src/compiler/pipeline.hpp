@@ -13,7 +13,7 @@ namespace ingot {
 struct CompileOptions {
   Target target = native_target();
   // Called after each stage with its name, how long it took, and its result as text (empty where it has no text form yet).
-  std::function<void(std::string_view stage, double seconds, const std::string& text)> after;
+  std::function<void(std::string_view stage, double seconds, const std::string& text)> after = {};
 };
 
 // Compiles the function, traced on the examples, into the shared library `output` (codegen/generate.hpp has its interface).

@@ -58,7 +58,7 @@ std::vector<Elements> view_elements(const Call& call, const Elements& base) {
   const Geometry dense = Geometry::contiguous(base.sizes, base.dtype);
   const std::vector<Geometry> views = geometries(call, dense);
   const Geometry& actual = call.tensor(0)->geom;
-  const bool base_is_dense = actual.offset.same(0) && is_contiguous(actual.sizes, actual.strides);
+  const bool base_is_dense = actual.offset.same(0) && actual.strides.same(dense.strides);
   INGOT_REQUIRE(base_is_dense || follows_base(call, dense, views), call.op.qualified(), " of a tensor that is not contiguous ",
                 "looks at its storage, which has no compiled form yet; call contiguous() first");
   std::vector<Elements> results;

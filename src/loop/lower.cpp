@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
 #include "loop/element.hpp"
-#include "tensor/geometry.hpp"
 
 namespace ingot::loop {
 namespace {
@@ -20,10 +19,24 @@ std::vector<Expr> exprs(const Shape& s) {
   return v;
 }
 
+// Whether the elements fill memory without gaps or overlap, as far as that is known without a guard.
+bool is_dense(const Geometry& g) {
+  std::vector<bool> seen(g.sizes.size());
+  Int stride = 1;
+  for (std::size_t k = 0; k < seen.size(); k++) {
+    std::size_t d = 0;
+    while (d < seen.size() && (seen[d] || !(g.sizes[d].same(1) || g.strides[d].same(stride)))) d++;
+    if (d == seen.size()) return false;
+    seen[d] = true;
+    stride = stride * g.sizes[d];
+  }
+  return true;
+}
+
 // How a stored value lies in memory: as its meta says where that leaves no gaps, else row-major.
 Geometry dense_geometry(const Geometry& g) {
   Geometry r = Geometry::contiguous(g.sizes, g.dtype);
-  if (is_non_overlapping_and_dense(g.sizes, g.strides)) r.strides = g.strides;
+  if (is_dense(g)) r.strides = g.strides;
   return r;
 }
 
@@ -133,7 +146,11 @@ class Lowerer {
   }
 
   void lower_node(const Node& n) {
-    if (n.meta.is_number()) return;  // an expression of the sizes: it stands in the metas of whatever uses it
+    if (n.meta.is_number()) {  // an expression of the sizes: it stands in the metas of whatever uses it
+      INGOT_REQUIRE(n.kind != NodeKind::call || n.op->is_composite(), n.op->qualified(), ": a number read from a tensor has no compiled form yet",
+                    provenance(n));
+      return;
+    }
     if (n.kind == NodeKind::item) {
       values_[at(n.id)] = {values_[at(n.args[0].node()->id)][at(n.index)]};
       return;

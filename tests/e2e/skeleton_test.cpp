@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -16,6 +17,7 @@
 #include "compiler/pipeline.hpp"
 #include "graph/interpret.hpp"
 #include "ingot/ingot.hpp"
+#include "loop/lower.hpp"
 #include "op/call.hpp"
 #include "tensor/impl.hpp"
 
@@ -44,6 +46,14 @@ TensorList inputs(int64_t n, DType dtype) {
   const Tensor x = randn({n, 4}), w = randn({4, 3});
   if (is_floating(dtype)) return {x.to(dtype), w.to(dtype)};
   return {(x * 100).to(dtype), (w * 100).to(dtype)};
+}
+
+// Index maps of every kind: a symbolic argument, an offset, a transposed pointwise result, a broadcast, a storage view.
+TensorList views(const TensorList& in) {
+  const Tensor& x = in[0];
+  const Int n = x.size(0);
+  return {x.view({n * 2, 2}).t(), x.slice(0, 1, n).select(1, 2), x.t() + 1, x.unsqueeze(1).expand({n, 3, 4}).sum({0}),
+          x.as_strided({n, 2}, {4, 2}, 1), x.slice(0, 0, {}, 2)};
 }
 
 Bytes bytes_of(const Tensor& t) {
@@ -103,21 +113,24 @@ class Loaded {
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
-  int status(int64_t n) const {
-    int64_t arena, bytes[3], sizes[8];
-    return query_(&n, &arena, bytes, sizes);
+  int status(int64_t n) {
+    sizes_ = {n};
+    return query_(sizes_.data(), &arena_bytes_, output_bytes_, output_sizes_);
   }
-  std::vector<Bytes> run(int64_t n, const TensorList& in) const {
-    int64_t arena_bytes, bytes[3], sizes[4];
-    EXPECT_EQ(query_(&n, &arena_bytes, bytes, sizes), 0);
-    EXPECT_EQ((std::vector<int64_t>(sizes, sizes + 4)), (std::vector<int64_t>{n, n, 3, n}));
+  // The results, after a check that the library knows how large they are.
+  std::vector<Bytes> run(int64_t n, const TensorList& in, const TensorList& expected) {
+    EXPECT_EQ(status(n), 0);
     std::vector<Bytes> outputs;
     std::vector<void*> buffers;
     for (const Tensor& t : in) buffers.push_back(t.data_ptr());
-    for (int64_t b : bytes) outputs.emplace_back(static_cast<std::size_t>(b));
+    const int64_t* size = output_sizes_;
+    for (std::size_t k = 0; k < expected.size(); k++) {
+      for (Int s : expected[k].sizes()) EXPECT_EQ(*size++, s.value()) << "output " << k;
+      outputs.emplace_back(static_cast<std::size_t>(output_bytes_[k]));
+    }
     for (Bytes& b : outputs) buffers.push_back(b.data());
-    const std::unique_ptr<void, decltype(&std::free)> arena(std::aligned_alloc(64, static_cast<std::size_t>(arena_bytes)), &std::free);
-    EXPECT_EQ(run_(buffers.data(), &n, arena.get()), 0);
+    const std::unique_ptr<void, decltype(&std::free)> arena(std::aligned_alloc(64, static_cast<std::size_t>(arena_bytes_) + 64), &std::free);
+    EXPECT_EQ(run_(buffers.data(), sizes_.data(), arena.get()), 0);
     return outputs;
   }
 
@@ -125,6 +138,8 @@ class Loaded {
   void* handle_;
   Query query_;
   Run run_;
+  std::vector<int64_t> sizes_;
+  int64_t arena_bytes_ = 0, output_bytes_[8] = {}, output_sizes_[32] = {};
 };
 
 TEST_F(Skeleton, TraceRecordsOneNodeForEachCall) {
@@ -178,17 +193,33 @@ TEST_F(Skeleton, EveryStageSaysWhatItMade) {
 TEST_F(Skeleton, RunsHereAtEverySize) {
   for (DType dtype : {float32, float64, int64}) {
     const std::string name = std::string(name_of(dtype)) + ".so";
-    const Loaded loaded(library(name.c_str(), native_target(), dtype));
+    Loaded loaded(library(name.c_str(), native_target(), dtype));
     for (int64_t n : kSizes) {
-      const TensorList in = inputs(n, dtype);
-      std::vector<Bytes> found = loaded.run(n, in);
-      expect_close(all_forms(in), found);
+      const TensorList in = inputs(n, dtype), expected = all_forms(in);
+      std::vector<Bytes> found = loaded.run(n, in, expected);
+      expect_close(expected, found);
     }
   }
 }
 
+TEST_F(Skeleton, ViewsAreIndexMaps) {
+  Traced traced = trace(views, inputs(kTracedSize, float32), kOpen);
+  const std::string program = to_text(loop::lower(traced.graph, traced.sizes));
+  EXPECT_EQ(program.substr(program.find("  output.0[")), "") << program;
+  compile(traced.graph, traced.sizes, path("views.so"));
+  Loaded loaded(path("views.so"));
+  for (int64_t n : kSizes) {
+    const TensorList in = inputs(n, float32);
+    TensorList expected = views(in);
+    for (Tensor& t : expected)
+      if (t.numel().value() != t->storage->nbytes().value() / t.itemsize()) t = t.contiguous();  // gaps are not kept
+    std::vector<Bytes> found = loaded.run(n, in, expected);
+    expect_close(expected, found);
+  }
+}
+
 TEST_F(Skeleton, SizesOutsideTheRangeAreRefused) {
-  const Loaded loaded(library("f.so", native_target()));
+  Loaded loaded(library("f.so", native_target()));
   EXPECT_EQ(loaded.status(2), 0);
   EXPECT_EQ(loaded.status(1), 1);
   EXPECT_EQ(loaded.status(-3), 1);
