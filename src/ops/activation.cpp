@@ -42,7 +42,8 @@ constexpr OpDef log_sigmoid_forward_op() {
       return TensorList{aten<"clamp_max">(x, 0) - log1p(buffer), buffer};
     });
   };
-  d.vjp = [](Vjp& v) { v.set(0, aten<"log_sigmoid_backward">(v.grad_or_zeros(0), v.saved(0), v.result(1))); };
+  d.vjp = [](Vjp& v) { v.set(0, aten<"log_sigmoid_backward">(v.grad(), v.saved(0), v.result(1))); };
+  d.grad_results = 0b01;
   d.saves = {{0}, {kResult - 1}};
   return d;
 }
@@ -74,15 +75,6 @@ Value prelu(const Call& c) {
   Shape shape = Shape::filled(static_cast<std::size_t>(x.dim()), 1);
   shape[x.dim() > 1 ? 1 : 0] = w.numel();
   return aten<"_prelu_kernel">(x, aten<"reshape">(w, shape));
-}
-
-// In training a random slope for each negative element, else their mean.
-Value rrelu(const Call& c) {
-  const double lower = c[1].to_double(), upper = c[2].to_double();
-  INGOT_REQUIRE(lower <= upper, "Lower bound should be less than or equal to the upper bound");
-  if (!c[3].to_bool()) return aten<"leaky_relu">(c[0], (lower + upper) / 2);
-  const Tensor slope = aten<"rand_like">(c[0]) * (upper - lower) + lower;
-  return c.tensor(0) * aten<"where.ScalarOther">(c.tensor(0) <= 0, slope, 1);
 }
 
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
@@ -144,8 +136,6 @@ constinit const OpDef kOps[] = {
 
     composite("aten::log_sigmoid(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"log_sigmoid_forward">(c[0])[0]; }),
     composite("aten::prelu(Tensor self, Tensor weight) -> Tensor", prelu),
-    composite("aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> "
-              "Tensor", rrelu),
     composite("aten::relu6(Tensor self) -> Tensor", [](const Call& c) -> Value { return aten<"hardtanh">(c[0], 0, 6); }),
     composite("aten::selu(Tensor self) -> Tensor", [](const Call& c) -> Value { return aten<"elu">(c[0], kSeluAlpha, kSeluScale); }),
     composite("aten::celu(Tensor self, Scalar alpha=1.) -> Tensor",

@@ -54,20 +54,16 @@ void lerp_meta(const Call& c, Outputs& out) {
   pointwise_meta(c, out);
 }
 
-Tensor scaled(const Tensor& g, const Value& alpha) {
-  return alpha.is_int() && alpha.to_int().same(1) ? g : aten<"mul.Tensor">(g, conjugate(alpha));
-}
-
 void add_vjp(Vjp& v) {
   if (v.need(0)) v.set(0, v.grad());
-  if (v.need(1)) v.set(1, scaled(v.grad(), v.arg(2)));
+  if (v.need(1)) v.set(1, times_conjugate(v.grad(), v.arg(2)));
 }
 void sub_vjp(Vjp& v) {
   if (v.need(0)) v.set(0, v.grad());
-  if (v.need(1)) v.set(1, scaled(-v.grad(), v.arg(2)));
+  if (v.need(1)) v.set(1, times_conjugate(-v.grad(), v.arg(2)));
 }
 void rsub_vjp(Vjp& v) {
-  if (v.need(0)) v.set(0, scaled(-v.grad(), v.arg(2)));
+  if (v.need(0)) v.set(0, times_conjugate(-v.grad(), v.arg(2)));
   if (v.need(1)) v.set(1, v.grad());
 }
 void mul_vjp(Vjp& v) {
@@ -231,8 +227,6 @@ constinit const OpDef kOps[] = {
     binary("aten::logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp_formula, logaddexp_vjp<"exp">, {{0}, {1}}),
     binary("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", logaddexp2_formula, logaddexp_vjp<"exp2">, {{0}, {1}}),
 
-    composite("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
-              [](const Call& c) -> Value { return aten<"linalg_vector_norm">(c.tensor(0) - c.tensor(1), c[2]); }),
     composite("aten::positive(Tensor(a) self) -> Tensor(a)",
               [](const Call& c) -> Value {
                 INGOT_REQUIRE(c.tensor(0).dtype() != DType::b8, "The `+` operator, on a bool tensor is not supported.");
@@ -244,8 +238,6 @@ constinit const OpDef kOps[] = {
     alias_of<"sub.Scalar">("aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"),
     alias_of<"mul.Tensor">("aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor"),
     alias_of<"mul.Scalar">("aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor"),
-    alias_of<"maximum">("aten::max.other(Tensor self, Tensor other) -> Tensor"),
-    alias_of<"minimum">("aten::min.other(Tensor self, Tensor other) -> Tensor"),
 };
 
 }  // namespace

@@ -151,14 +151,6 @@ constinit const OpDef kOps[] = {
                  require_data(c);
                  return all_set(aten<"isclose">(c[0], c[1], c[2], c[3], c[4]));
                }),
-    reads_data("aten::is_nonzero(Tensor self) -> bool",
-               [](const Call& c) -> Value {
-                 require_data(c);
-                 const Int n = c.tensor(0).numel();
-                 INGOT_REQUIRE(!(n == 0), "Boolean value of Tensor with no values is ambiguous");
-                 INGOT_REQUIRE(n == 1, "Boolean value of Tensor with more than one value is ambiguous");
-                 return c.tensor(0).item().to_bool();
-               }),
 };
 
 }  // namespace

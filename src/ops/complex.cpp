@@ -1,6 +1,5 @@
-// Complex numbers: parts, conjugates, the pair view, and questions about a tensor's type.
+// Complex numbers: parts, conjugates, the view as pairs of reals.
 #include "base/error.hpp"
-#include "op/promotion.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
@@ -137,24 +136,7 @@ constinit const OpDef kOps[] = {
                         },
                         angle_vjp, {{0}}),
 
-    composite("aten::is_complex(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_complex(); }),
-    composite("aten::is_floating_point(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_floating_point(); }),
-    composite("aten::is_signed(Tensor self) -> bool",
-              [](const Call& c) -> Value { return is_differentiable(c.tensor(0).dtype()) || is_signed_integral(c.tensor(0).dtype()); }),
     composite("aten::is_conj(Tensor self) -> bool", [](const Call&) -> Value { return false; }),
-    composite("aten::is_neg(Tensor self) -> bool", [](const Call&) -> Value { return false; }),
-    composite("aten::is_inference(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0)->inference; }),
-    composite("aten::is_same_size(Tensor self, Tensor other) -> bool",
-              [](const Call& c) -> Value { return c.tensor(0).sizes() == c.tensor(1).sizes(); }),
-    composite("aten::can_cast(ScalarType from_, ScalarType to) -> bool", [](const Call& c) -> Value { return can_cast(c[0].dtype(), c[1].dtype()); }),
-    composite("aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType",
-              [](const Call& c) -> Value { return promote(c[0].dtype(), c[1].dtype()); }),
-    composite("aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", [](const Call& c) -> Value { return result_type(c.args); }),
-    composite("aten::result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", [](const Call& c) -> Value { return result_type(c.args); }),
-    composite("aten::result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
-              [](const Call& c) -> Value { return result_type(c.args); }),
-    composite("aten::result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
-              [](const Call& c) -> Value { return result_type(c.args); }),
 };
 
 }  // namespace

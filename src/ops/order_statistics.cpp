@@ -10,6 +10,7 @@
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/reduction.hpp"
+#include "ops/sort_rows.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -17,25 +18,6 @@ namespace {
 
 // ---- median and mode
 
-// Rows of self along dim as the sort kernels take them.
-struct SortRows {
-  Tensor data;  // contiguous
-  int64_t n = 1, rows = 1;
-  kernels::Rows layout{};
-};
-SortRows sort_rows_of(const Tensor& self, int dim) {
-  SortRows s;
-  s.data = dense(self, self.dtype());
-  int64_t inner = 1;
-  for (int d = 0; d < self.dim(); d++) {
-    const int64_t size = self.sizes()[d].number();
-    if (d == dim) s.n = size;
-    else s.rows *= size;
-    if (d > dim) inner *= size;
-  }
-  s.layout = kernels::Rows::along(s.n, std::max<int64_t>(1, inner));
-  return s;
-}
 void require_real(const Call& c) {
   INGOT_REQUIRE(!c.tensor(0).is_complex(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(c.tensor(0).dtype()), "'");
 }

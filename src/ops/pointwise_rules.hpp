@@ -3,11 +3,10 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/gradient_terms.hpp"
 
 namespace ingot {
 
-// The conjugate where the type has one: gradients flow through it.
-inline Tensor conjugate(const Tensor& t) { return t.is_complex() ? aten<"_conj_physical">(t) : t; }
 // A saved tensor operand, conjugated, or the number that stood in its place.
 inline Value conjugate(const Value& v) {
   if (v.is_tensor()) return Value(conjugate(v.tensor()));
