@@ -32,6 +32,11 @@ TensorList make_seeds(const TensorList& roots, const TensorList& given) {
   return seeds;
 }
 
+const Tensor& checked(const Tensor& t) {
+  INGOT_REQUIRE(t.defined(), "the tensor is undefined: nothing was assigned to it");
+  return t;
+}
+
 std::vector<Edge> edges_of(const TensorList& tensors) {
   std::vector<Edge> e;
   for (const Tensor& t : tensors) e.push_back(edge_of(t));
@@ -84,18 +89,18 @@ AutocastGuard::~AutocastGuard() {
 }
 
 void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
-  INGOT_REQUIRE(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
+  INGOT_REQUIRE(requires_grad(checked(t)), "cannot register a hook on a tensor that doesn't require gradient");
   if (Ref<GradNode> n = grad_fn(t)) n->hooks.emplace_back(autograd_meta(t)->result_nr, std::move(hook));
   else ensure_autograd_meta(t).leaf_hooks.push_back(std::move(hook));
 }
 
 void register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(Tensor&)> hook) {
-  INGOT_REQUIRE(requires_grad(leaf) && is_leaf(leaf), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  INGOT_REQUIRE(requires_grad(checked(leaf)) && is_leaf(leaf), "post accumulate grad hooks cannot be registered on non-leaf tensors");
   ensure_autograd_meta(leaf).post_accumulate_hooks.push_back(std::move(hook));
 }
 
 void retain_grad(const Tensor& t) {
-  INGOT_REQUIRE(requires_grad(t), "can't retain_grad on Tensor that has requires_grad=False");
+  INGOT_REQUIRE(requires_grad(checked(t)), "can't retain_grad on Tensor that has requires_grad=False");
   Ref<GradNode> n = grad_fn(t);
   AutogradMeta& m = *autograd_meta(t);
   if (!n || m.retains_grad) return;  // a leaf keeps its gradient anyway
@@ -107,28 +112,31 @@ void retain_grad(const Tensor& t) {
 bool Tensor::requires_grad() const { return defined() && ingot::requires_grad(*this); }
 
 Tensor& Tensor::requires_grad_(bool on) {
+  checked(*this);
   INGOT_REQUIRE(!on || is_differentiable(dtype()), "only Tensors of floating point and complex dtype can require gradients, found ", dtype());
   INGOT_REQUIRE(ingot::is_leaf(*this) || on, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                 "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-  INGOT_REQUIRE(!on || !impl()->inference, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  INGOT_REQUIRE(!on || !impl()->inference || thread_state().inference_mode, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (ingot::is_leaf(*this)) ensure_autograd_meta(*this).requires_grad = on;
   return *this;
 }
-bool Tensor::is_leaf() const { return ingot::is_leaf(*this); }
-bool Tensor::is_view() const { return autograd_meta(*this) && autograd_meta(*this)->view; }
+bool Tensor::is_leaf() const { return ingot::is_leaf(checked(*this)); }
+bool Tensor::is_view() const { return autograd_meta(checked(*this)) && autograd_meta(*this)->view; }
 Tensor Tensor::grad() const {
-  const AutogradMeta* m = autograd_meta(*this);
+  const AutogradMeta* m = autograd_meta(checked(*this));
   return m ? m->grad : Tensor();
 }
 void Tensor::set_grad(const Tensor& g) const {
+  checked(*this);
   if (g.defined()) {
+    INGOT_REQUIRE(!g.is_same(*this), "can't assign Variable as its own grad");
     INGOT_REQUIRE(g.sizes() == sizes(), "assigned grad has data of a different size: expected ", sizes(), ", found ", g.sizes());
     INGOT_REQUIRE(g.dtype() == dtype(), "assigned grad has data of a different type: expected ", dtype(), ", found ", g.dtype());
   }
   ensure_autograd_meta(*this).grad = g;
 }
 std::string Tensor::grad_fn_name() const {
-  Ref<GradNode> n = grad_fn(*this);
+  Ref<GradNode> n = grad_fn(checked(*this));
   return n ? n->name() : "";
 }
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {

@@ -65,12 +65,12 @@ class GraphReader {
     const std::string name = defined_name(j);
     out_.input_names.push_back(name);
     if (name.empty()) {
-      out_.inputs.push_back(read_argument(j, nullptr, lookup_));
+      out_.inputs.emplace_back(read_argument(j, nullptr, lookup_));
       return;
     }
     Node* n = graph().placeholder(name);
     define(name, n, j);
-    out_.inputs.push_back(n);
+    out_.inputs.emplace_back(n);
   }
 
   void read_node(const Json& j, int64_t index) {

@@ -26,6 +26,14 @@ inline Tensor dense(const Tensor& t, DType dtype) {
   return r;
 }
 
+// The same with t broadcast to `sizes`.
+inline Tensor dense(const Tensor& t, DType dtype, const Shape& sizes) {
+  if (t.sizes().same(sizes)) return dense(t, dtype);
+  Tensor r = make_tensor(Geometry::contiguous(sizes, dtype), t.device());
+  copy_elements(r, t);
+  return r;
+}
+
 // Where a kernel writes a result: the result itself if it is contiguous and of `dtype`, else a buffer that `finish`
 // converts into it.
 class DenseResult {

@@ -54,20 +54,20 @@ void cat_meta(const Call& c, Outputs& o) {
   INGOT_REQUIRE(c[0].is_tensors() && !c[0].tensors().empty(), "torch.cat(): expected a non-empty list of Tensors");
   const TensorList& l = c[0].tensors();
   for (std::size_t i = 0; i < l.size(); i++)
-    INGOT_REQUIRE(l[i].dim() > 0, "zero-dimensional tensor (at position ", i, ") cannot be concatenated");
+    INGOT_REQUIRE(l[i].dim() > 0, "cat(): zero-dimensional tensor (at position ", i, ") cannot be concatenated");
   const int n = cat_rank(geometries(l)), dim = wrap_dim(c[1].to_int64(), n);
   Shape sizes;
   for (std::size_t i = 0; i < l.size(); i++) {
     if (is_skipped(l[i]->geom, n)) continue;
     const Shape& s = l[i].sizes();
-    INGOT_REQUIRE(s.dim() == n, "Tensors must have same number of dimensions: got ", n, " and ", s.dim());
+    INGOT_REQUIRE(s.dim() == n, "cat(): Tensors must have same number of dimensions: got ", n, " and ", s.dim());
     if (sizes.empty()) {
       sizes = s;
       continue;
     }
     for (int d = 0; d < n; d++) {
       if (d == dim) continue;
-      INGOT_REQUIRE(sizes[d] == s[d], "Sizes of tensors must match except in dimension ", dim, ". Expected size ", sizes[d], " but got size ", s[d],
+      INGOT_REQUIRE(sizes[d] == s[d], "cat(): Sizes of tensors must match except in dimension ", dim, ". Expected size ", sizes[d], " but got size ", s[d],
                     " for tensor number ", i, " in the list.");
       if (!s[d].is_symbolic()) sizes[d] = s[d];  // a number says more than a symbol equal to it
     }
@@ -178,6 +178,7 @@ void block_diag_vjp(Vjp& v) {
 
 // ---- grids
 
+// `xy`: rows of the grid are the second vector, columns the first, as in a picture.
 TensorList meshgrid(TensorList l, bool xy) {
   xy = xy && l.size() >= 2;
   if (xy) std::swap(l[0], l[1]);
@@ -191,15 +192,14 @@ TensorList meshgrid(TensorList l, bool xy) {
   for (std::size_t i = 0; i < l.size(); i++) {
     Shape view = Shape::filled(l.size(), 1);
     view[i] = -1;
-    Tensor g = l[i].view(view).expand(shape);
-    grids.push_back(xy ? aten<"transpose.int">(g, 0, 1) : g);
+    grids.push_back(l[i].view(view).expand(shape));
   }
   if (xy) std::swap(grids[0], grids[1]);
   return grids;
 }
 Value cartesian_prod_body(const Call& c) {
   const TensorList& l = tensors_of(c, "cartesian_prod");
-  for (const Tensor& t : l) INGOT_REQUIRE(t.dim() == 1, "Expect a 1D vector, but got shape ", t.sizes());
+  for (const Tensor& t : l) INGOT_REQUIRE(t.dim() == 1, "cartesian_prod: Expect a 1D vector, but got shape ", t.sizes());
   if (l.size() == 1) return l[0];
   TensorList columns;
   for (const Tensor& g : meshgrid(l, false)) columns.push_back(g.flatten());
@@ -208,8 +208,8 @@ Value cartesian_prod_body(const Call& c) {
 Value combinations_body(const Call& c) {
   const Tensor& self = c.tensor(0);
   const int64_t r = c[1].to_int64();
-  INGOT_REQUIRE(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
-  INGOT_REQUIRE(r >= 0, "Expect a non-negative number, but got ", r);
+  INGOT_REQUIRE(self.dim() == 1, "combinations: Expect a 1D vector, but got shape ", self.sizes());
+  INGOT_REQUIRE(r >= 0, "combinations: Expect a non-negative number, but got ", r);
   if (r == 0) return aten<"new_empty">(self, Shape{0});
   const TensorList values = meshgrid(TensorList(static_cast<std::size_t>(r), self), false);
   const Tensor at = aten<"arange">(self.numel(), DType::i64, Value(), self.device());

@@ -33,15 +33,15 @@ Geometry cropped(Geometry g, const Shape& pad) {
 void constant_pad_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const Shape& pad = c[1].ints();
-  INGOT_REQUIRE(pad.dim() % 2 == 0, "Length of pad must be even but instead it equals ", pad.dim());
-  INGOT_REQUIRE(pad.dim() <= 2 * rank(self), "Length of pad should be no more than twice the number of dimensions of the input. Pad length is ",
+  INGOT_REQUIRE(pad.dim() % 2 == 0, "constant_pad_nd: Length of pad must be even but instead it equals ", pad.dim());
+  INGOT_REQUIRE(pad.dim() <= 2 * rank(self), "constant_pad_nd: Length of pad should be no more than twice the number of dimensions of the input. Pad length is ",
                 pad.dim(), " while the input has ", rank(self), " dimensions.");
   Geometry g;
   g.dtype = self.dtype();
   bool grows = false;
   for (int i = 0; i < rank(self); i++) {
     const Int before = pad_before(pad, rank(self), i), after = pad_after(pad, rank(self), i), size = self.sizes()[i] + before + after;
-    INGOT_REQUIRE(size >= 0, "The input size ", self.sizes()[i], ", plus negative padding ", before, " and ", after,
+    INGOT_REQUIRE(size >= 0, "constant_pad_nd: The input size ", self.sizes()[i], ", plus negative padding ", before, " and ", after,
                   " resulted in a negative output size, which is invalid. Check dimension ", i, " of your input.");
     grows = grows || before > 0 || after > 0;
     g.sizes.push_back(size);
@@ -90,7 +90,7 @@ Shape padded_sizes(const Tensor& self, const Shape& pad, std::string_view name) 
   for (int i = rank(self) - N; i < rank(self); i++) {
     const Int before = pad_before(pad, rank(self), i), after = pad_after(pad, rank(self), i), size = self.sizes()[i];
     if (E == Edge::reflect)
-      INGOT_REQUIRE(before < size && after < size, "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (",
+      INGOT_REQUIRE(before < size && after < size, name, ": Padding size should be less than the corresponding input dimension, but got: padding (",
                     before, ", ", after, ") at dimension ", i, " of input ", self.sizes());
     sizes[i] = size + before + after;
     INGOT_REQUIRE(sizes[i] >= 1, name, ": input of size ", self.sizes(), " is too small. Calculated output size of dimension ", i, ": ", sizes[i]);
@@ -234,12 +234,12 @@ Value pad_circular_body(const Call& c) {
   Tensor r = c.tensor(0).contiguous();
   const Shape& pad = c[1].ints();
   const int n = rank(r), padded = pad.dim() / 2;
-  INGOT_REQUIRE(pad.dim() % 2 == 0 && (n == padded + 1 || n == padded + 2), "Invalid padding size, expected 2D to 5D input with padding of the last "
+  INGOT_REQUIRE(pad.dim() % 2 == 0 && (n == padded + 1 || n == padded + 2), "_pad_circular: Invalid padding size, expected 2D to 5D input with padding of the last "
                 "dims, got pad ", pad, " for input ", r.sizes());
   for (int d = n - padded; d < n; d++) {
     const Int before = pad_before(pad, n, d), after = pad_after(pad, n, d), size = r.sizes()[d];
-    INGOT_REQUIRE(before <= size && after <= size, "Padding value causes wrapping around more than once.");
-    INGOT_REQUIRE(size + before + after >= 0, "Negative padding value is resulting in an empty dimension");
+    INGOT_REQUIRE(before <= size && after <= size, "_pad_circular: Padding value causes wrapping around more than once.");
+    INGOT_REQUIRE(size + before + after >= 0, "_pad_circular: Negative padding value is resulting in an empty dimension");
     TensorList pieces;
     if (before > 0) pieces.push_back(r.narrow(d, size - before, before));
     const Int start = max(-before, 0);
@@ -252,11 +252,11 @@ Value pad_circular_body(const Call& c) {
 
 Value pad_with(const Tensor& self, const Shape& pad, std::string_view mode, const Value& value) {
   if (mode == "constant") return aten<"constant_pad_nd">(self, pad, value.is_none() ? Value(0.0) : value);
-  INGOT_REQUIRE(value.is_none() || value.to_double() == 0, "Padding mode \"", mode, "\" doesn't take in value argument");
-  INGOT_REQUIRE(mode == "reflect" || mode == "replicate" || mode == "circular", "Unrecognised padding mode ", mode);
+  INGOT_REQUIRE(value.is_none() || value.to_double() == 0, "pad: Padding mode \"", mode, "\" doesn't take in value argument");
+  INGOT_REQUIRE(mode == "reflect" || mode == "replicate" || mode == "circular", "pad: Unrecognised padding mode ", mode);
   const int n = rank(self), padded = pad.dim() / 2;
   INGOT_REQUIRE(pad.dim() % 2 == 0 && padded >= 1 && padded <= 3 && (n == padded + 1 || n == padded + 2),
-                "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, found padding ", pad, " for input ", self.sizes());
+                "pad: Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, found padding ", pad, " for input ", self.sizes());
   if (mode == "circular") return aten<"_pad_circular">(self, pad);
   if (mode == "reflect")
     return padded == 1 ? aten<"reflection_pad1d">(self, pad) : padded == 2 ? aten<"reflection_pad2d">(self, pad) : aten<"reflection_pad3d">(self, pad);
@@ -278,7 +278,7 @@ constinit const OpDef kOps[] = {
          [](const Call& c) {
            constexpr std::string_view kModes[] = {"reflect", "replicate", "circular", "constant"};
            const int64_t mode = c[2].to_int64();
-           INGOT_REQUIRE(mode >= 0 && mode < 4, "Unrecognised padding mode ", mode);
+           INGOT_REQUIRE(mode >= 0 && mode < 4, "pad: Unrecognised padding mode ", mode);
            return pad_with(c.tensor(0), c[1].ints(), kModes[mode], c[3]);
          }},
     {.schema = "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor", .form = Form::composite, .body = pad_circular_body},

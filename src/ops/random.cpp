@@ -9,6 +9,7 @@
 #include "kernels/philox.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/random_rows.hpp"
 #include "tensor/geometry.hpp"
@@ -243,14 +244,14 @@ void bernoulli_kernel(const Call& c, std::span<const Tensor> r) {
   };
   if (given.is_number()) return decide(float{}, Compute::f32, [p = static_cast<float>(given.to_double())](int64_t) { return p; });
   const Tensor& p = given.is_tensor() ? given.tensor() : c.tensor(0);
-  const Tensor dense = dense_as(p, p.dtype() == DType::f64 ? DType::f64 : DType::f32, r[0].sizes());
+  const Tensor probabilities = dense(p, p.dtype() == DType::f64 ? DType::f64 : DType::f32, r[0].sizes());
   auto check = [&]<class T>(const T* x) {
-    for (int64_t i = 0, n = dense.numel().number(); i < n; i++)
+    for (int64_t i = 0, n = probabilities.numel().number(); i < n; i++)
       INGOT_REQUIRE(x[i] >= 0 && x[i] <= 1, "bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but found ", static_cast<double>(x[i]));
     decide(T{}, std::is_same_v<T, float> ? Compute::f32 : Compute::f64, [x](int64_t i) { return x[i]; });
   };
-  if (dense.dtype() == DType::f64) check(dense.data<double>());
-  else check(dense.data<float>());
+  if (probabilities.dtype() == DType::f64) check(probabilities.data<double>());
+  else check(probabilities.data<float>());
 }
 void bernoulli_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);

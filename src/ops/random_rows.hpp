@@ -15,14 +15,6 @@ inline Draw next_draw(const Value& generator) {
   return g->next();
 }
 
-// t's elements in row-major order as `dtype`, broadcast to `sizes`; t itself where it is that already.
-inline Tensor dense_as(const Tensor& t, DType dtype, const Shape& sizes) {
-  if (t.dtype() == dtype && t.sizes().same(sizes) && t.is_contiguous()) return t;
-  Tensor dense = make_tensor(Geometry::contiguous(sizes, dtype), t.device());
-  copy_elements(dense, t);
-  return dense;
-}
-
 // Calls rows(T* numbers, begin, end) for pieces of [0, numel) on any number of threads and stores what it wrote, rounded to
 // out's dtype. A complex element counts as two numbers, real part first.
 template <class T, class F>

@@ -8,6 +8,7 @@
 #include "kernels/philox.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/random_rows.hpp"
 #include "tensor/geometry.hpp"
@@ -72,7 +73,7 @@ double binomial_sample(double count, double p, ElementStream s) {
 }
 
 void poisson_kernel(const Call& c, std::span<const Tensor> r) {
-  const Tensor rate = dense_as(c.tensor(0), DType::f64, r[0].sizes());
+  const Tensor rate = dense(c.tensor(0), DType::f64, r[0].sizes());
   const double* x = rate.data<double>();
   for (int64_t i = 0, n = rate.numel().number(); i < n; i++)
     INGOT_REQUIRE(x[i] >= 0, "invalid Poisson rate, expected rate to be non-negative, found ", x[i]);
@@ -83,7 +84,7 @@ void poisson_kernel(const Call& c, std::span<const Tensor> r) {
 }
 
 void binomial_kernel(const Call& c, std::span<const Tensor> r) {
-  const Tensor counts = dense_as(c.tensor(0), DType::f64, r[0].sizes()), probabilities = dense_as(c.tensor(1), DType::f64, r[0].sizes());
+  const Tensor counts = dense(c.tensor(0), DType::f64, r[0].sizes()), probabilities = dense(c.tensor(1), DType::f64, r[0].sizes());
   const double *n = counts.data<double>(), *p = probabilities.data<double>();
   const Draw d = next_draw(c[2]);
   fill_numbers<double>(r[0], Compute::f64, [&](double* out, int64_t begin, int64_t end) {
@@ -112,7 +113,7 @@ void multinomial_meta(const Call& c, Outputs& o) {
 // With replacement each sample inverts the row's cumulative sum. Without, categories race: the k smallest exponential
 // arrival times, with the probabilities as rates, are a sample in order of choice.
 void multinomial_kernel(const Call& c, std::span<const Tensor> r) {
-  const Tensor weights = dense_as(c.tensor(0), DType::f64, c.tensor(0).sizes());
+  const Tensor weights = dense(c.tensor(0), DType::f64, c.tensor(0).sizes());
   const int64_t categories = weights.size(-1).number(), samples = c[1].to_int64(), rows = weights.dim() == 1 ? 1 : weights.size(0).number();
   const bool replacement = c[2].to_bool();
   const Draw d = next_draw(c[3]);

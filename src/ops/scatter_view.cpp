@@ -177,7 +177,7 @@ constinit const OpDef kOps[] = {
            const int rank = static_cast<int>(self.dim()) + 1;
            INGOT_REQUIRE(self.dim() > 0, "diag_embed: expected a tensor with at least one dimension");
            int a = wrap_dim(c[2].to_int64(), rank), b = wrap_dim(c[3].to_int64(), rank);
-           INGOT_REQUIRE(a != b, "diagonal dimensions cannot be identical ", c[2], ", ", c[3]);
+           INGOT_REQUIRE(a != b, "diag_embed: diagonal dimensions cannot be identical ", c[2], ", ", c[3]);
            if (a > b) std::swap(a, b);
            const Int n = self.sizes().back() + std::abs(c[1].to_int64());
            Shape sizes = self.sizes();

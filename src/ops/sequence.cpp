@@ -47,8 +47,8 @@ struct Span {
 };
 template <class T>
 void check_span(T start, T end, T step) {
-  INGOT_REQUIRE(!(step == T(0)), "step must be nonzero");
-  INGOT_REQUIRE(step > T(0) ? end >= start : end <= start, "upper bound and lower bound inconsistent with step sign, found start ", start, ", end ",
+  INGOT_REQUIRE(!(step == T(0)), "arange: step must be nonzero");
+  INGOT_REQUIRE(step > T(0) ? end >= start : end <= start, "arange: upper bound and lower bound inconsistent with step sign, found start ", start, ", end ",
                 end, ", step ", step);
 }
 void arange_meta(const Call& c, Outputs& o) {
@@ -63,10 +63,10 @@ void arange_meta(const Call& c, Outputs& o) {
     return;
   }
   const double start = s.start.to_double(), end = s.end.to_double(), step = s.step.to_double();
-  INGOT_REQUIRE(std::isfinite(start) && std::isfinite(end), "unsupported range: ", start, " -> ", end);
+  INGOT_REQUIRE(std::isfinite(start) && std::isfinite(end), "arange: unsupported range: ", start, " -> ", end);
   check_span(start, end, step);
   const double size = std::ceil((end - start) / step);
-  INGOT_REQUIRE(size >= 0 && size < 9e18, "invalid size, possible overflow?");
+  INGOT_REQUIRE(size >= 0 && size < 9e18, "arange: invalid size, possible overflow?");
   o.add({static_cast<int64_t>(size)}, dtype);
 }
 void range_meta(const Call& c, Outputs& o) {
@@ -74,7 +74,7 @@ void range_meta(const Call& c, Outputs& o) {
   const Span s(c);
   const DType dtype = named(c, "dtype").dtype_or(default_dtype());
   const double start = s.start.to_double(), end = s.end.to_double(), step = s.step.to_double();
-  INGOT_REQUIRE(std::isfinite(start) && std::isfinite(end), "unsupported range: ", start, " -> ", end);
+  INGOT_REQUIRE(std::isfinite(start) && std::isfinite(end), "arange: unsupported range: ", start, " -> ", end);
   check_span(start, end, step);
   o.add({static_cast<int64_t>((end - start) / step) + 1}, dtype);
 }
@@ -100,7 +100,7 @@ void linspace_meta(const Call& c, Outputs& o) {
     INGOT_REQUIRE(!c[i].is_tensor() || c.tensor(i).dim() == 0, c.op.schema.name, " only supports 0-dimensional start and end tensors, but got ",
                   i ? "end" : "start", " with ", c.tensor(i).dim(), " dimension(s).");
   const Int steps = c[2].to_int();
-  INGOT_REQUIRE(steps >= 0, "number of steps must be non-negative");
+  INGOT_REQUIRE(steps >= 0, c.op.schema.name, ": number of steps must be non-negative, found ", steps);
   const bool complex = is_complex_end(c[0]) || is_complex_end(c[1]);
   const DType dtype = named(c, "dtype").dtype_or(complex ? complex_of(default_dtype()) : default_dtype());
   INGOT_REQUIRE(!complex || is_complex(dtype), c.op.schema.name, "(): inferred dtype ", complex_of(default_dtype()),
@@ -132,8 +132,8 @@ void linspace_kernel(const Call& c, std::span<const Tensor> r) {
 void eye_meta(const Call& c, Outputs& o) {
   take_device(c, o);
   const Int n = c[0].to_int(), m = c.op.schema.index_of("m") >= 0 ? named(c, "m").to_int() : n;
-  INGOT_REQUIRE(n >= 0, "n must be greater or equal to 0, got ", n);
-  INGOT_REQUIRE(m >= 0, "m must be greater or equal to 0, got ", m);
+  INGOT_REQUIRE(n >= 0, "eye: n must be greater or equal to 0, got ", n);
+  INGOT_REQUIRE(m >= 0, "eye: m must be greater or equal to 0, got ", m);
   o.add({n, m}, named(c, "dtype").dtype_or(default_dtype()));
 }
 void eye_kernel(const Call&, std::span<const Tensor> r) {
@@ -154,8 +154,8 @@ std::pair<int64_t, int64_t> triangle_columns(const Call& c, int64_t i) {
 template <bool Upper>
 void triangle_indices_meta(const Call& c, Outputs& o) {
   take_device(c, o);
-  INGOT_REQUIRE(c[0].to_int64() >= 0, "row must be non-negative, got", c[0]);
-  INGOT_REQUIRE(c[1].to_int64() >= 0, "col must be non-negative, got", c[1]);
+  INGOT_REQUIRE(c[0].to_int64() >= 0, c.op.schema.name, ": row must be non-negative, got ", c[0]);
+  INGOT_REQUIRE(c[1].to_int64() >= 0, c.op.schema.name, ": col must be non-negative, got ", c[1]);
   int64_t n = 0;
   for (int64_t i = 0; i < c[0].to_int64(); i++) n += triangle_columns<Upper>(c, i).second - triangle_columns<Upper>(c, i).first;
   const Value& dtype = named(c, "dtype");
@@ -260,9 +260,9 @@ constinit const OpDef kOps[] = {
      .body =
          [](const Call& c) -> Value {
            Tensor x = c.tensor(0);
-           INGOT_REQUIRE(x.dim() == 1, "x must be a one-dimensional tensor.");
+           INGOT_REQUIRE(x.dim() == 1, "vander: x must be a one-dimensional tensor.");
            const Int rows = x.numel(), cols = c[1].int_or(rows);
-           INGOT_REQUIRE(cols >= 0, "N must be non-negative.");
+           INGOT_REQUIRE(cols >= 0, "vander: N must be non-negative, found ", cols);
            if (!is_floating(x.dtype()) && !is_complex(x.dtype())) x = x.to(DType::i64);
            if (cols == 0) return aten<"new_empty">(x, Shape{rows, 0});
            Tensor r = aten<"new_ones">(x, Shape{rows, 1});

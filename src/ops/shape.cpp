@@ -70,13 +70,13 @@ void repeat_vjp(Vjp& v) {
 
 std::vector<int64_t> repeat_counts(const Tensor& repeats) {
   std::vector<int64_t> n = repeats.to_vector<int64_t>();
-  for (int64_t k : n) INGOT_REQUIRE(k >= 0, "repeats can not be negative");
+  for (int64_t k : n) INGOT_REQUIRE(k >= 0, "repeat_interleave: repeats can not be negative");
   return n;
 }
 void repeat_interleave_meta(const Call& c, Outputs& o) {
   const Tensor& repeats = c.tensor(0);
   INGOT_REQUIRE(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  INGOT_REQUIRE(repeats.dtype() == DType::i64 || repeats.dtype() == DType::i32, "repeats has to be Long or Int tensor");
+  INGOT_REQUIRE(repeats.dtype() == DType::i64 || repeats.dtype() == DType::i32, "repeat_interleave: repeats has to be Long or Int tensor");
   Int size = c[1].int_or(-1);
   if (c[1].is_none() && repeats->is_fake()) {
     GuardEnv* env = current_guard_env();
@@ -94,7 +94,7 @@ void repeat_interleave_kernel(const Call& c, std::span<const Tensor> r) {
   const int64_t size = r[0].numel().number();
   std::vector<int64_t> at;
   for (std::size_t i = 0; i < counts.size(); i++) at.insert(at.end(), static_cast<std::size_t>(counts[i]), static_cast<int64_t>(i));
-  INGOT_REQUIRE(static_cast<int64_t>(at.size()) == size, "allocated size does not match required size: repeats sum to ", at.size(),
+  INGOT_REQUIRE(static_cast<int64_t>(at.size()) == size, "repeat_interleave: allocated size does not match required size: repeats sum to ", at.size(),
                 ", output_size is ", size);
   store_row(Compute::i64, at.data(), size, r[0].dtype(), r[0].data_ptr(), 1);
 }
@@ -102,7 +102,7 @@ Value repeat_interleave_int(const Call& c) {
   const Tensor input = c[2].is_none() || rank(c.tensor(0)) == 0 ? c.tensor(0).flatten() : c.tensor(0);
   const int dim = wrap_dim(c[2].is_none() ? 0 : c[2].to_int64(), rank(input));
   const Int repeats = c[1].to_int();
-  INGOT_REQUIRE(repeats >= 0, "Repeats must be non-negative");
+  INGOT_REQUIRE(repeats >= 0, "repeat_interleave: Repeats must be non-negative");
   const Tensor wide = input.unsqueeze(dim + 1);
   Shape sizes = wide.sizes();
   sizes[dim + 1] = repeats;
@@ -113,10 +113,10 @@ Value repeat_interleave_tensor(const Call& c) {
   const int dim = wrap_dim(c[2].is_none() ? 0 : c[2].to_int64(), rank(input));
   Tensor repeats = c.tensor(1);
   const Int size = input.sizes()[dim];
-  INGOT_REQUIRE(repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
+  INGOT_REQUIRE(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor");
   if (repeats.dim() == 0 || repeats.sizes()[0] == 1) repeats = repeats.reshape({1}).expand({size});
   else
-    INGOT_REQUIRE(repeats.sizes()[0] == size, "repeats must have the same size as input along dim, but got repeats.size(0) = ",
+    INGOT_REQUIRE(repeats.sizes()[0] == size, "repeat_interleave: repeats must have the same size as input along dim, but got repeats.size(0) = ",
                   repeats.sizes()[0], " and input.size(", dim, ") = ", size);
   return aten<"index_select">(input, dim, aten<"repeat_interleave.Tensor">(repeats, c[3]));
 }
@@ -128,7 +128,7 @@ void flip_meta(const Call& c, Outputs& o) {
   std::vector<bool> seen(static_cast<std::size_t>(std::max(rank(self), 1)));
   for (Int d : c[1].ints()) {
     const int w = wrap_dim(d.value(), rank(self));
-    INGOT_REQUIRE(!seen[w], "dim ", w, " appears multiple times in the list of dims");
+    INGOT_REQUIRE(!seen[w], "flip: dim ", w, " appears multiple times in the list of dims");
     seen[w] = true;
   }
   Geometry g;
@@ -160,9 +160,9 @@ Tensor roll(const Tensor& self, Int shift, int64_t dim) {
 Value roll_body(const Call& c) {
   const Tensor& self = c.tensor(0);
   const Shape &shifts = c[1].ints(), &dims = c[2].ints();
-  INGOT_REQUIRE(!shifts.empty(), "`shifts` required");
+  INGOT_REQUIRE(!shifts.empty(), "roll: `shifts` required");
   if (dims.empty() && shifts.size() == 1) return roll(self.contiguous().view({-1}), shifts[0], 0).view(self.sizes());
-  INGOT_REQUIRE(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.dim(), ", dims:", dims.dim());
+  INGOT_REQUIRE(shifts.size() == dims.size(), "roll: shifts and dimensions must align. shifts: ", shifts.dim(), ", dims:", dims.dim());
   Tensor r = self;
   for (std::size_t i = 0; i < dims.size(); i++) r = roll(r, shifts[i], dims[i].value());
   return r;
@@ -176,10 +176,10 @@ Shape negated(const Shape& s) {
 Value rot90_body(const Call& c) {
   const Tensor& self = c.tensor(0);
   const Shape& dims = c[2].ints();
-  INGOT_REQUIRE(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", dims.dim());
-  INGOT_REQUIRE(rank(self) >= 2, "expected total dims >= 2, but got total dims = ", rank(self));
+  INGOT_REQUIRE(dims.size() == 2, "rot90: expected total rotation dims == 2, but got dims = ", dims.dim());
+  INGOT_REQUIRE(rank(self) >= 2, "rot90: expected total dims >= 2, but got total dims = ", rank(self));
   const int a = wrap_dim(dims[0].value(), rank(self)), b = wrap_dim(dims[1].value(), rank(self));
-  INGOT_REQUIRE(a != b, "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
+  INGOT_REQUIRE(a != b, "rot90: expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
   switch (((c[1].to_int64() % 4) + 4) % 4) {
     case 1: return aten<"flip">(self, Shape{b}).transpose(a, b);
     case 2: return aten<"flip">(self, Shape{a, b});
@@ -226,14 +226,14 @@ Value one_hot_body(const Call& c) {
   INGOT_REQUIRE(self.dtype() == DType::i64, "one_hot is only applicable to index tensor of type LongTensor.");
   if (!self->is_fake()) {
     const std::vector<int64_t> v = self.to_vector<int64_t>();
-    INGOT_REQUIRE(!v.empty() || classes > 0, "Can not infer total number of classes from empty tensor.");
+    INGOT_REQUIRE(!v.empty() || classes > 0, "one_hot: Can not infer total number of classes from empty tensor.");
     int64_t top = -1;
     for (int64_t x : v) {
-      INGOT_REQUIRE(x >= 0, "Class values must be non-negative.");
+      INGOT_REQUIRE(x >= 0, "one_hot: Class values must be non-negative.");
       top = std::max(top, x);
     }
     if (classes == -1) classes = top + 1;
-    INGOT_REQUIRE(classes > top, "Class values must be smaller than num_classes.");
+    INGOT_REQUIRE(classes > top, "one_hot: Class values must be smaller than num_classes.");
   }
   INGOT_REQUIRE(classes > 0, "one_hot: the number of classes depends on the data; give num_classes, found ", classes);
   return aten<"eq.Tensor">(self.unsqueeze(-1), aten<"arange">(classes, DType::i64, Value(), self.device())).to(DType::i64);
@@ -297,12 +297,12 @@ constinit const OpDef kOps[] = {
      .vjp = [](Vjp& v) { v.set(0, aten<"flip">(v.grad(), v.arg(1))); }},
     composite("aten::fliplr(Tensor self) -> Tensor",
               [](const Call& c) -> Value {
-                INGOT_REQUIRE(rank(c.tensor(0)) >= 2, "Input must be >= 2-d.");
+                INGOT_REQUIRE(rank(c.tensor(0)) >= 2, "fliplr: Input must be >= 2-d, found ", rank(c.tensor(0)));
                 return aten<"flip">(c[0], Shape{1});
               }),
     composite("aten::flipud(Tensor self) -> Tensor",
               [](const Call& c) -> Value {
-                INGOT_REQUIRE(rank(c.tensor(0)) >= 1, "Input must be >= 1-d.");
+                INGOT_REQUIRE(rank(c.tensor(0)) >= 1, "flipud: Input must be >= 1-d, found ", rank(c.tensor(0)));
                 return aten<"flip">(c[0], Shape{0});
               }),
     {.schema = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
@@ -326,7 +326,7 @@ constinit const OpDef kOps[] = {
     composite("aten::trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
               [](const Call& c) -> Value {
                 const Shape& s = c[1].ints();
-                INGOT_REQUIRE(s.size() == 2, "expected matrix input");
+                INGOT_REQUIRE(s.size() == 2, "trace_backward: expected matrix input, found sizes ", s);
                 return aten<"diagonal_backward">(c.tensor(0).expand({min(s[0], s[1])}), s, 0, 0, 1);
               }),
     composite("aten::diag(Tensor self, int diagonal=0) -> Tensor",

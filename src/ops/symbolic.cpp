@@ -1,5 +1,7 @@
 // Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are composites: the answer
 // is an Int, which stays symbolic where sizes are open.
+#include <limits>
+
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "expr/guards.hpp"
@@ -41,7 +43,7 @@ Value read_element(const Call& c) {
   GuardEnv* env = current_guard_env();
   INGOT_REQUIRE(env && is_integral(t.dtype()), "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
                 "computation in tensors");
-  return env->fresh_symbol(-kUnbounded, kUnbounded);
+  return env->fresh_symbol(std::numeric_limits<int64_t>::min());
 }
 
 void check_assertion(const Tensor& t, const std::string& message) {

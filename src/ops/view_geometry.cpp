@@ -8,7 +8,7 @@ namespace ingot {
 
 Geometry diagonal_geometry(const Geometry& g, int64_t offset, int64_t dim1, int64_t dim2) {
   const int a = wrap_dim(dim1, g.dim()), b = wrap_dim(dim2, g.dim());
-  INGOT_REQUIRE(a != b && g.dim() > 1, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  INGOT_REQUIRE(a != b && g.dim() > 1, "diagonal: diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   Geometry r = g;
   const Int rows = g.sizes[a], cols = g.sizes[b];
   const Int n = max(offset >= 0 ? min(rows, cols - offset) : min(rows + offset, cols), 0);
@@ -26,9 +26,9 @@ Geometry diagonal_geometry(const Geometry& g, int64_t offset, int64_t dim1, int6
 Geometry unfold_geometry(const Geometry& g, int64_t dim, Int size, Int step) {
   const int d = wrap_dim(dim, g.dim());
   const Int extent = g.dim() ? g.sizes[d] : Int(1);
-  INGOT_REQUIRE(size >= 0, "size is ", size, " but must be >= 0");
-  INGOT_REQUIRE(size <= extent, "maximum size for tensor at dimension ", d, " is ", extent, " but size is ", size);
-  INGOT_REQUIRE(step > 0, "step is ", step, " but must be > 0");
+  INGOT_REQUIRE(size >= 0, "unfold: size is ", size, " but must be >= 0");
+  INGOT_REQUIRE(size <= extent, "unfold: maximum size for tensor at dimension ", d, " is ", extent, " but size is ", size);
+  INGOT_REQUIRE(step > 0, "unfold: step is ", step, " but must be > 0");
   Geometry r = g;
   if (g.dim()) {
     r.sizes[d] = floor_div(extent - size, step) + 1;

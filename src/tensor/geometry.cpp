@@ -257,8 +257,8 @@ Geometry expand_geometry(const Geometry& g, const Shape& sizes) {
     if (i < lead) {
       INGOT_REQUIRE(!(want.is_number() && want.number() < 0), "expand: the expanded size of the tensor (", want,
                     ") isn't allowed in a leading, non-existing dimension ", i);
-      // A new dim of size 1 is no broadcast: it gets the stride unsqueeze would give it.
-      if (want.same(1)) r.strides[i] = i + 1 < sizes.dim() ? r.sizes[i + 1] * r.strides[i + 1] : Int(1);
+      // A new dim of size 1 is no broadcast: it gets the stride unsqueeze would give it, but not on a 0-dim tensor (ATen's rule).
+      if (want.same(1) && g.dim() > 0) r.strides[i] = r.sizes[i + 1] * r.strides[i + 1];
       continue;
     }
     const Int have = g.sizes[i - lead];

@@ -1,0 +1,217 @@
+// Slices along one dim chosen by a vector of indices (index_select, index_add …), and elements by their flat place (take, put).
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "op/vjp.hpp"
+#include "ops/dense.hpp"
+#include "ops/families.hpp"
+#include "ops/gradient_terms.hpp"
+#include "ops/indexed.hpp"
+#include "tensor/geometry.hpp"
+
+namespace ingot {
+namespace {
+
+void check_index_vector(std::string_view op, const Tensor& index) {
+  INGOT_REQUIRE_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim());
+  require_index_dtype(op, index);
+}
+// self and source agree but along dim, where source has one slice an index.
+void check_source(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_index_vector(op, index);
+  INGOT_REQUIRE(self.dtype() == source.dtype(), op, "(): self (", scalar_type_name(self.dtype()), ") and source (", scalar_type_name(source.dtype()),
+                ") must have the same scalar type");
+  const int d = wrap_dim(dim, static_cast<int>(self.dim()));
+  const Shape a = at_least_1d(self.sizes()), b = at_least_1d(source.sizes());
+  bool match = a.size() == b.size();
+  for (int i = 0; match && i < a.dim(); i++) match = i == d || a[static_cast<std::size_t>(i)] == b[static_cast<std::size_t>(i)];
+  INGOT_REQUIRE(match, op, "(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ", self.sizes(),
+                ", source.shape = ", source.sizes());
+  INGOT_REQUIRE_INDEX(index.numel() == b[static_cast<std::size_t>(d)], op, "(): Number of indices (", index.numel(),
+                      ") should be equal to source.size(dim): (", b[static_cast<std::size_t>(d)], "), for dim: ", d);
+}
+
+void index_select_meta(const Call& c, Outputs& o) {
+  const Tensor &self = c.tensor(0), &index = c.tensor(2);
+  check_index_vector("index_select", index);
+  const int d = wrap_dim(c[1].to_int64(), static_cast<int>(self.dim()));
+  Shape sizes = self.sizes();
+  if (self.dim() == 0) INGOT_REQUIRE(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
+  else sizes[static_cast<std::size_t>(d)] = index.numel();
+  o.add(std::move(sizes), self.dtype());
+}
+void index_select_kernel(const Call& c, std::span<const Tensor> r) {
+  read_indexed(index_slices(c.tensor(0), c[1].to_int64(), c.tensor(2)), c.tensor(0), r[0]);
+}
+
+// (self, dim, index, source, …)
+template <bool kPreserve>
+void like_self_meta(const Call& c, Outputs& o) {
+  const Tensor& self = c.tensor(0);
+  Geometry g = Geometry::contiguous(self.sizes(), self.dtype());
+  if (kPreserve) g.strides = dense_strides_like(self.sizes(), self.strides());
+  o.add(std::move(g));
+}
+auto slices(const Call& c) {
+  return [&c](const Tensor& base) { return index_slices(base, c[1].to_int64(), c.tensor(2)); };
+}
+
+void index_add_meta(const Call& c, Outputs& o) {
+  const Tensor& self = c.tensor(0);
+  check_source("index_add", self, c[1].to_int64(), c.tensor(2), c.tensor(3));
+  INGOT_REQUIRE(is_floating(self.dtype()) || is_complex(self.dtype()) || !c[4].is_float(),
+                "For integral input tensors, argument alpha must not be a floating point number.");
+  like_self_meta<false>(c, o);
+}
+void index_add_kernel(const Call& c, std::span<const Tensor> r) {
+  const DType compute = compute_dtype(r[0].dtype());
+  Tensor source = dense(c.tensor(3), compute);
+  const Scalar alpha = c[4].to_scalar();
+  if (!(alpha.is_int() && alpha.to_int().same(1))) {
+    const Tensor scaled = make_tensor(Geometry::contiguous(source.sizes(), compute), source.device());
+    on_compute_dtype(compute, [&]<class T>(T) {
+      T factor;
+      if constexpr (std::is_same_v<T, std::complex<double>>) factor = alpha.to_complex();
+      else if constexpr (std::is_floating_point_v<T>) factor = static_cast<T>(alpha.to_double());
+      else factor = static_cast<T>(alpha.to_int().value());
+      for (int64_t i = 0, n = source.numel().number(); i < n; i++) scaled.data<T>()[i] = static_cast<T>(source.data<T>()[i] * factor);
+    });
+    source = scaled;
+  }
+  combine_indexed(r[0], c.tensor(0), source, Combine::add, slices(c));
+}
+
+// The gradient's slices for the source of index_add and index_copy. A 0-dim source gets its one element.
+Tensor source_gradient(const Vjp& v) { return aten<"index_select">(v.grad(), v.arg(1), v.saved(2)); }
+
+void index_fill_meta(const Call& c, Outputs& o) {
+  check_index_vector("index_fill", c.tensor(2));
+  wrap_dim(c[1].to_int64(), static_cast<int>(c.tensor(0).dim()));
+  if (c[3].is_tensor())
+    INGOT_REQUIRE(c.tensor(3).dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", c.tensor(3).dim(),
+                  " dimension(s).");
+  INGOT_REQUIRE(is_complex(c.tensor(0).dtype()) || !(c[3].is_complex() || (c[3].is_tensor() && c.tensor(3).is_complex())),
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+  like_self_meta<true>(c, o);
+}
+void index_fill_kernel(const Call& c, std::span<const Tensor> r) { combine_indexed(r[0], c.tensor(0), c[3], Combine::assign, slices(c)); }
+
+// Along dim, the places that `index` names.
+Tensor index_fill_gradient(const Vjp& v) { return aten<"index_fill.int_Scalar">(v.grad(), v.arg(1), v.saved(2), 0); }
+
+// ---- flat places
+
+void take_meta(const Call& c, Outputs& o) {
+  INGOT_REQUIRE(c.tensor(1).dtype() == DType::i64, "take(): Expected a long tensor for index, but got ", scalar_type_name(c.tensor(1).dtype()));
+  INGOT_REQUIRE_INDEX(!statically_equal(c.tensor(0).numel(), 0) || statically_equal(c.tensor(1).numel(), 0),
+                      "take(): tried to take from an empty tensor");
+  o.add(c.tensor(1).sizes(), c.tensor(0).dtype());
+}
+void take_kernel(const Call& c, std::span<const Tensor> r) {
+  const Tensor base = dense(c.tensor(0), c.tensor(0).dtype());
+  read_indexed(index_flat(base, c.tensor(1)), base, make_alias(r[0], Geometry::contiguous({r[0].numel()}, r[0].dtype())));
+}
+
+// (self, index, source, accumulate)
+void put_meta(const Call& c, Outputs& o) {
+  const Tensor &self = c.tensor(0), &index = c.tensor(1), &source = c.tensor(2);
+  INGOT_REQUIRE(index.dtype() == DType::i64, "put_(): Expected a long tensor for index, but got ", scalar_type_name(index.dtype()));
+  INGOT_REQUIRE(self.dtype() == source.dtype(), "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.dtype(),
+                " and source.dtype = ", source.dtype());
+  INGOT_REQUIRE(index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+                source.numel(), ", index.numel() = ", index.numel());
+  like_self_meta<true>(c, o);
+}
+void put_kernel(const Call& c, std::span<const Tensor> r) {
+  const Tensor source = dense(c.tensor(2), c.tensor(2).dtype());
+  combine_indexed(r[0], c.tensor(0), make_alias(source, Geometry::contiguous({source.numel()}, source.dtype())),
+                  c[3].to_bool() ? Combine::add : Combine::assign, [&](const Tensor& base) { return index_flat(base, c.tensor(1)); });
+}
+
+Value take_along_dim(const Call& c) {
+  const Tensor &self = c.tensor(0), &indices = c.tensor(1);
+  INGOT_REQUIRE(indices.dtype() == DType::i64, "torch.take_along_dim(): dtype of indices should be Long but got ", scalar_type_name(indices.dtype()));
+  if (c[2].is_none()) return aten<"gather">(aten<"reshape">(self, Shape{-1}), 0, aten<"reshape">(indices, Shape{-1}));
+  INGOT_REQUIRE(self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
+                self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
+  const auto d = static_cast<std::size_t>(wrap_dim(c[2].to_int64(), static_cast<int>(self.dim())));
+  if (self.dim() == 0) return aten<"gather">(self, 0, indices);
+  Shape a = self.sizes(), b = indices.sizes();
+  a[d] = b[d];
+  const Shape index_sizes = broadcast_shapes(a, b, "take_along_dim");
+  a = self.sizes();
+  b[d] = a[d];
+  const Shape self_sizes = broadcast_shapes(a, b, "take_along_dim");
+  return aten<"gather">(self.expand(self_sizes), c[2], indices.expand(index_sizes));
+}
+
+constinit const OpDef kOps[] = {
+    {.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
+     .meta = index_select_meta,
+     .kernel = index_select_kernel,
+     .vjp = [](Vjp& v) { v.set(0, aten<"index_add">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.arg(1), v.saved(2), v.grad())); },
+     .saves = {{2}}},
+    {.schema = "aten::index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) -> Tensor",
+     .form = Form::composite,
+     .body = [](const Call& c) -> Value { return aten<"index_add">(aten<"new_zeros">(c[0], c[1]), c[2], c[3], c[0]); }},
+    {.schema = "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+     .meta = index_add_meta,
+     .kernel = index_add_kernel,
+     .vjp =
+         [](Vjp& v) {
+           if (v.need(0)) v.set(0, v.grad());
+           if (v.need(3)) v.set(3, times_conjugate(source_gradient(v), v.arg(4)));
+         },
+     .saves = {{2, 3}}},
+    {.schema = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+     .meta =
+         [](const Call& c, Outputs& o) {
+           check_source("index_copy", c.tensor(0), c[1].to_int64(), c.tensor(2), c.tensor(3));
+           like_self_meta<false>(c, o);
+         },
+     .kernel = [](const Call& c, std::span<const Tensor> r) { combine_indexed(r[0], c.tensor(0), c[3], Combine::assign, slices(c)); },
+     .vjp =
+         [](Vjp& v) {
+           if (v.need(0)) v.set(0, index_fill_gradient(v));
+           if (v.need(3)) v.set(3, source_gradient(v));
+         },
+     .saves = {{2}}},
+    {.schema = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+     .meta = index_fill_meta,
+     .kernel = index_fill_kernel,
+     .vjp = [](Vjp& v) { v.set(0, index_fill_gradient(v)); },
+     .saves = {{2}}},
+    {.schema = "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+     .meta = index_fill_meta,
+     .kernel = index_fill_kernel,
+     .vjp =
+         [](Vjp& v) {
+           if (v.need(0)) v.set(0, index_fill_gradient(v));
+           // Places named twice count once: what is left of the gradient is what was filled.
+           if (v.need(3)) v.set(3, aten<"sum">(v.grad() - index_fill_gradient(v)));
+         },
+     .saves = {{2}},
+     .backward_index = 1},
+    {.schema = "aten::take(Tensor self, Tensor index) -> Tensor",
+     .meta = take_meta,
+     .kernel = take_kernel,
+     .vjp = [](Vjp& v) { v.set(0, aten<"put">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.saved(1), v.grad(), true)); },
+     .saves = {{1}}},
+    {.schema = "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+     .meta = put_meta,
+     .kernel = put_kernel,
+     .vjp =
+         [](Vjp& v) {
+           if (v.need(0)) v.set(0, v.arg(3).to_bool() ? v.grad() : aten<"put">(v.grad(), v.saved(1), aten<"new_zeros">(v.grad(), v.sizes(2)), false));
+           if (v.need(2)) v.set(2, aten<"reshape">(aten<"take">(v.grad(), v.saved(1)), v.sizes(2)));
+         },
+     .saves = {{1}}},
+    {.schema = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", .form = Form::composite, .body = take_along_dim},
+};
+
+}  // namespace
+
+Family index_dim_family() { return kOps; }
+
+}  // namespace ingot
