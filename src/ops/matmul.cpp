@@ -16,7 +16,10 @@ namespace {
 
 std::string extent(const Tensor& t) {
   std::string s;
-  for (Int n : t.sizes()) s += (s.empty() ? "" : "x") + to_text(n);
+  for (Int n : t.sizes()) {
+    if (!s.empty()) s += 'x';
+    s += to_text(n);
+  }
   return s;
 }
 
