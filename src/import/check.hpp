@@ -27,9 +27,9 @@ struct CheckOptions {
 };
 
 struct CheckResult {
-  enum class Outcome : uint8_t { passed, failed, missing_op };
+  enum class Outcome : uint8_t { passed, failed, missing_op, excused };
   Outcome outcome = Outcome::passed;
-  std::string message;                   // what failed, on one line
+  std::string message;                   // what failed, or why the case says nothing about Ingot; on one line
   std::vector<std::string> missing_ops;  // "aten::foo.Tensor"
   double worst = 0;                      // greatest |difference| / bound; past 1 is a failure
 };

@@ -14,15 +14,26 @@ namespace ingot {
 namespace {
 
 struct Exception {
-  std::string_view op;  // the operator, without overload
+  std::string_view what;  // an operator without overload, or the folder of a case
+  DType dtype;            // of the result (c64 counts as f32)
   Tolerance bound;
   std::string_view reason;
 };
-// float32 results only; sorted by name.
+// "exact" is the same program run in float64. Sorted by name.
 constexpr Exception kExceptions[] = {
-    {"aten.cumprod", {1e-5, 1e-4}, "the product of a row rounds once an element, in the order of a scan"},
-    {"aten.polygamma", {1e-5, 1e-4}, "a series; PyTorch sums it in float32"},
-    {"aten.special_zeta", {1e-5, 1e-4}, "a series; PyTorch sums it in float32"},
+    {"aten._native_batch_norm_legit", DType::bf16, {3e-2, 1.6e-2}, "PyTorch rounds scale and shift to bfloat16 before it applies them"},
+    {"aten.addbmm", DType::bf16, {2e-1, 1.6e-2}, "PyTorch rounds the sum to bfloat16 after each batch: 5 times further from exact than we are"},
+    {"aten.conv3d", DType::f32, {1e-5, 1e-4}, "sums of hundreds of products in another order; both are as far from exact"},
+    {"aten.conv_transpose3d", DType::f32, {1e-5, 1e-4}, "sums of hundreds of products in another order; both are as far from exact"},
+    {"aten.digamma", DType::f32, {1e-5, 1e-4}, "the gradient is trigamma, which PyTorch computes in float32: 14 times the usual bound from exact"},
+    {"aten.logit", DType::bf16, {1e-2, 1.6e-2}, "log(x / (1 - x)) near x = 1/2: the result is small against the rounding of 1 - x"},
+    {"aten.native_batch_norm", DType::bf16, {3e-2, 1.6e-2}, "PyTorch rounds scale and shift to bfloat16 before it applies them"},
+    {"aten.polygamma", DType::f32, {1e-5, 1e-4}, "a series, which PyTorch sums in float32: 15 times the usual bound from exact"},
+    {"aten.sinc", DType::f32, {1e-5, 1e-5}, "complex: sinh of a large imaginary part multiplies the rounding of pi * x"},
+    {"aten.special_log_ndtr", DType::f32, {1e-5, 1e-5}, "the gradient divides two small numbers; PyTorch's is 1.8 times the usual bound from exact"},
+    {"aten.special_polygamma", DType::f32, {1e-5, 1e-4}, "a series, which PyTorch sums in float32: 15 times the usual bound from exact"},
+    {"nn.functional.multi_head_attention_forward", DType::f32, {2e-3, 1e-2},
+     "logits in the hundreds: PyTorch's gradients are up to 400 times the usual bound from exact, ours 10 times"},
 };
 
 constexpr int64_t kStoredElements = 60000;
@@ -82,13 +93,14 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
 
 }  // namespace
 
-Tolerance tolerance_for(DType dtype, const std::vector<std::string>& targets) {
+Tolerance tolerance_for(DType dtype, std::string_view case_name, const std::vector<std::string>& targets) {
   Tolerance bound = general_tolerance(dtype);
-  if (real_of(dtype) != DType::f32) return bound;
-  for (const std::string& target : targets)
-    for (const Exception& e : kExceptions)
-      if (std::string_view(target).substr(0, target.rfind('.')) == e.op)
-        bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};
+  for (const Exception& e : kExceptions) {
+    const bool named = case_name.substr(0, case_name.find('/')) == e.what ||
+                       std::any_of(targets.begin(), targets.end(), [&](std::string_view t) { return t.substr(0, t.rfind('.')) == e.what; });
+    if (named && real_of(dtype) == e.dtype)
+      bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};
+  }
   return bound;
 }
 
