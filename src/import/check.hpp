@@ -32,6 +32,7 @@ struct CheckResult {
   std::string message;                   // what failed, or why the case says nothing about Ingot; on one line
   std::vector<std::string> missing_ops;  // "aten::foo.Tensor"
   double worst = 0;                      // greatest |difference| / bound; past 1 is a failure
+  bool in_part = false;                  // only sizes and dtypes could be compared, or gradients were left out
 };
 
 // Loads the case, runs it eagerly on inputs of PyTorch's strides, compares. Never throws for what the case does.
