@@ -11,6 +11,7 @@ namespace ingot {
 
 struct Error : std::runtime_error {
   using runtime_error::runtime_error;
+  bool names_op = false;  // set once the message says which op refused (op/call.cpp)
 };
 struct UserError : Error {
   using Error::Error;

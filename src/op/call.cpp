@@ -39,11 +39,34 @@ bool fits(const SchemaType& t, const Value& v) {
   }
 }
 
-std::string type_text(const SchemaArg& a) {
-  std::string s = to_text(Schema{.ns = "", .name = "", .overload = "", .args = {a}});
-  // "::(int[2] x) -> …" -> "int[2]"
-  const auto open = s.find('('), end = s.rfind(" " + a.name);
-  return open == std::string::npos || end == std::string::npos ? a.type.name : s.substr(open + 1, end - open - 1);
+std::string type_text(SchemaArg a) {
+  a.keyword_only = a.has_default = false;
+  Schema s;
+  s.args = {std::move(a)};
+  // "::(int[2] x) -> ()" -> "int[2]"
+  const std::string text = to_text(s);
+  const auto open = text.find('('), end = text.rfind(" " + s.args[0].name);
+  return text.substr(open + 1, end - open - 1);
+}
+
+// Runs an op's rule. A refusal that does not say which op refused gets the op's name in front.
+template <class E>
+[[noreturn]] void rethrow_named(const Op& op, const E& e) {
+  if (e.names_op) throw;
+  const std::string message = e.what();
+  E named(message.find(op.schema.name) == std::string::npos ? op.schema.name + ": " + message : message);
+  named.names_op = true;
+  throw named;
+}
+template <class F>
+Value named_refusals(const Op& op, const F& run) {
+  try {
+    return run();
+  } catch (const IndexError& e) {
+    rethrow_named(op, e);
+  } catch (const UserError& e) {
+    rethrow_named(op, e);
+  }
 }
 
 [[noreturn]] void bad_argument(const Op& op, std::size_t i, const Value& v) {
@@ -94,7 +117,7 @@ void install_handler(Layer layer, Handler handler) { handlers[static_cast<int>(l
 Value call(const Op& op, Args given) {
   Values storage;
   const Args args = complete(op, given, storage);
-  if (op.is_composite()) return run_composite(op, args);
+  if (op.is_composite()) return named_refusals(op, [&] { return run_composite(op, args); });
   ThreadState& ts = thread_state();
   unsigned mask = ts.active;
   for (const Value& v : args) {
@@ -106,7 +129,7 @@ Value call(const Op& op, Args given) {
   mask &= ~(unsigned{layer_bit(ts.layer)} - 1u);
   for (; mask; mask &= mask - 1)
     if (Handler h = handlers[std::countr_zero(mask)]) return h(op, args);
-  return run_kernel(op, args);
+  return named_refusals(op, [&] { return run_kernel(op, args); });
 }
 
 Value call_below(Layer layer, const Op& op, Args args) {

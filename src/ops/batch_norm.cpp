@@ -157,6 +157,38 @@ void legit_vjp(Vjp& v) { set_gradients(v, v.saved(3), v.saved(4), v.arg(5), v.ar
 void no_stats_vjp(Vjp& v) { set_gradients(v, {}, {}, v.arg(3), v.arg(5), true); }
 void no_training_vjp(Vjp& v) { set_gradients(v, v.saved(3), v.saved(4), false, v.arg(6), false); }
 
+// ---- the forms that name what happens to the running statistics: results as above, and an empty reserve
+Value with_reserve(TensorList r) {
+  r.insert(r.begin() + 3, aten<"new_zeros">(r[0], Shape{0}, DType::u8));
+  return r;
+}
+Value with_update(const Call& c) {  // input, weight, bias, running_mean, running_var, momentum, eps
+  const Normed r = batch_normed(c, c.tensor(0), c[1].tensor_or_none(), c[2].tensor_or_none(), c.tensor(3), c.tensor(4), true, c[5].to_double(), c[6].to_double());
+  aten_value<"copy_">(c.tensor(3), r.new_mean);
+  aten_value<"copy_">(c.tensor(4), r.new_var);
+  return with_reserve({r.y, r.mean, r.rstd});
+}
+Value with_update_functional(const Call& c) {
+  const Normed r = batch_normed(c, c.tensor(0), c[1].tensor_or_none(), c[2].tensor_or_none(), c.tensor(3), c.tensor(4), true, c[5].to_double(), c[6].to_double());
+  return with_reserve({r.y, r.mean, r.rstd, r.new_mean, r.new_var});
+}
+Value no_update(const Call& c) {
+  const bool given = !c[3].is_none() && !c[4].is_none();
+  const Normed r = batch_normed(c, c.tensor(0), c[1].tensor_or_none(), c[2].tensor_or_none(), c[3].tensor_or_none(), c[4].tensor_or_none(), !given,
+                                c[5].to_double(), c[6].to_double());
+  return with_reserve({r.y, r.mean, r.rstd});
+}
+// grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps, output_mask, reserve
+template <bool Update>
+void update_vjp(Vjp& v) {
+  if (!v.grad(0).defined()) return;
+  if (!v.is_tensor(1)) return set_gradients(v, v.saved(3), v.saved(4), Update, v.arg(6), true);  // batch_norm_backward wants a weight
+  const TensorList g = atens<"batch_norm_backward">(v.grad(0), v.saved(0), v.saved(1), v.saved(3), v.saved(4), v.result(1), v.result(2), Update, v.arg(6),
+                                                   std::vector<bool>{v.need(0), v.need(1), v.need(2)}, v.result(3));
+  for (int i : {0, 1, 2})
+    if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
+}
+
 // ---- composites
 
 // input, weight, bias, running_mean, running_var, training, momentum, eps: the core form that fits.
@@ -220,6 +252,29 @@ constinit const OpDef kOps[] = {
      .grad_results = 1},
     {.schema = "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? "
                "save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+     .body = batch_norm_backward,
+     .vjp = batch_norm_backward_vjp,
+     .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}}},
+    {.schema = "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, "
+               "float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+     .body = with_update,
+     .vjp = update_vjp<true>,
+     .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
+     .grad_results = 1},
+    {.schema = "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float "
+               "momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
+     .body = with_update_functional,
+     .vjp = update_vjp<true>,
+     .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
+     .grad_results = 1},
+    {.schema = "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float "
+               "eps) -> (Tensor, Tensor, Tensor, Tensor)",
+     .body = no_update,
+     .vjp = update_vjp<false>,
+     .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
+     .grad_results = 1},
+    {.schema = "aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, "
+               "Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)",
      .body = batch_norm_backward,
      .vjp = batch_norm_backward_vjp,
      .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}}},

@@ -67,7 +67,7 @@ constinit const OpDef kOps[] = {
          },
      .kernel = copy_argument_0,
      .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
-    {.schema = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+    {.schema = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
      .form = Form::composite,
      .body =
          [](const Call& c) -> Value {

@@ -34,8 +34,11 @@ Family dropout_family();      // dropout and its kin, rrelu
 Family reduce_family();       // sum, mean, prod, max, argmax, any, all
 Family variance_family();     // var, std
 Family vector_norm_family();  // norms of tensors, dist, renorm
-Family order_statistic_family();  // median, mode, quantile, histograms
+Family order_statistic_family();  // median, mode, quantile
+Family histogram_family();    // histc, bincount, histogram
+Family segment_reduce_family();
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
+Family difference_family();   // diff, gradient, trapezoid
 Family softmax_family();
 Family matmul_family();       // mm, bmm, addmm, dot: kernels
 Family matmul_composite_family();  // matmul, linear, tensordot, kron: products of products
@@ -58,7 +61,8 @@ Family join_family();         // cat, stack, block_diag, meshgrid
 Family shape_family();        // repeat, flip, roll, tril, resize_
 Family pad_family();          // constant, reflection, replication, circular
 Family shuffle_family();      // pixel_shuffle, channel_shuffle
-Family resample_family();     // upsample, interpolate, grid_sampler
+Family resample_family();     // interpolation to a new size
+Family grid_sampler_family(); // sampling at points, affine grids
 Family sort_family();         // sort, topk, kthvalue, searchsorted, isin
 Family unique_family();       // unique values and rows
 Family loss_family();         // elementwise losses and composites
@@ -67,7 +71,8 @@ Family ctc_loss_family();
 Family attention_family();
 Family rnn_family();
 Family linalg_family();
-Family fft_family();
+Family fft_family();          // the three core transforms
+Family fft_composite_family();  // torch.fft, stft
 Family complex_family();      // real, imag, conj, polar
 Family symbolic_family();     // sym_size and the like
 

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "op/lowering.hpp"
 #include "op/vjp.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
@@ -15,7 +16,10 @@ namespace {
 
 std::string extent(const Tensor& t) {
   std::string s;
-  for (Int n : t.sizes()) s += (s.empty() ? "" : "x") + to_text(n);
+  for (Int n : t.sizes()) {
+    if (!s.empty()) s += 'x';
+    s += to_text(n);
+  }
   return s;
 }
 
@@ -156,13 +160,21 @@ void vector_product(const Tensor& result, const Tensor& a, const Tensor& b) {
   batched_product(make_alias(result, std::move(g)), batch_of_one(row(a)), batch_of_one(column(b)));
 }
 
+// Summed in the compute type, so that small floats round once.
+void mm_lower(Lowering& l) {
+  const DType type = dtype_of(compute_type(l.result(0).dtype));
+  const Expr i = l.variable(l.size(0, 0)), j = l.variable(l.size(1, 1)), k = l.variable(l.size(0, 1));
+  l.define(0, {i, j}, l.fold(Accumulate::sum, {k}, cast(type, l.load(0, {i, k})) * cast(type, l.load(1, {k, j}))));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(product_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
      .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1))); },
      .vjp = mm_vjp,
      .saves = {{0, 1}, {1, 0}},
-     .autocast = Autocast::lower_precision},
+     .autocast = Autocast::lower_precision,
+     .lower = mm_lower},
     {.schema = "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {

@@ -1,4 +1,4 @@
-// Median, mode, quantiles, and counts of values.
+// Median, mode and quantiles.
 #include <cmath>
 #include <limits>
 
@@ -148,96 +148,6 @@ Value quantile_scalar(const Call& c) {
   return quantile_of(c, c.tensor(0), aten<"full">(Shape{}, q, c.tensor(0).dtype(), Value(), c.tensor(0).device()), IgnoreNan);
 }
 
-// ---- counts
-void require_floating(const Call& c) {
-  INGOT_REQUIRE(c.tensor(0).is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(c.tensor(0).dtype()), "'");
-}
-// The range of a histogram: as given, or that of the data where both ends are equal (widened if it is one value).
-std::pair<double, double> value_range(const Call& c, const std::vector<double>& values, double lo, double hi) {
-  if (lo == hi && !values.empty()) {
-    const auto [a, b] = std::minmax_element(values.begin(), values.end());
-    lo = *a, hi = *b;
-  }
-  if (lo == hi) lo -= 1, hi += 1;
-  INGOT_REQUIRE(std::isfinite(lo) && std::isfinite(hi), c.op.schema.name, ": range of [", lo, ", ", hi, "] is not finite");
-  INGOT_REQUIRE(lo < hi, c.op.schema.name, ": max must be larger than min, found [", lo, ", ", hi, "]");
-  return {lo, hi};
-}
-void histc_kernel(const Call& c, std::span<const Tensor> r) {
-  const std::vector<double> x = c.tensor(0).to_vector<double>();
-  const int64_t bins = c[1].to_int64();
-  const auto [lo, hi] = value_range(c, x, c[2].to_double(), c[3].to_double());
-  std::vector<double> counts(static_cast<std::size_t>(bins));
-  for (double v : x)
-    if (v >= lo && v <= hi) counts[static_cast<std::size_t>(std::min<int64_t>(bins - 1, static_cast<int64_t>((v - lo) / (hi - lo) * static_cast<double>(bins))))]++;
-  store_row(Compute::f64, counts.data(), bins, r[0].dtype(), r[0].data_ptr(), 1);
-}
-
-Value bincount(const Call& c) {
-  const Tensor& self = c.tensor(0);
-  INGOT_REQUIRE(!self->is_fake(), "bincount: the size of the result depends on data; it cannot be traced");
-  INGOT_REQUIRE(self.dim() == 1 && (is_integral(self.dtype())), "bincount only supports 1-d non-negative integral inputs.");
-  const std::vector<int64_t> x = self.to_vector<int64_t>();
-  int64_t size = c[2].to_int64();
-  INGOT_REQUIRE(size >= 0, "minlength should be >= 0");
-  for (int64_t v : x) {
-    INGOT_REQUIRE(v >= 0, "bincount only supports 1-d non-negative integral inputs.");
-    size = std::max(size, v + 1);
-  }
-  const Tensor weights = c[1].tensor_or_none();
-  INGOT_REQUIRE(!weights.defined() || weights.sizes() == self.sizes(), "weights should be 1-d and have the same length as input");
-  if (!weights.defined()) {
-    const Tensor r = aten<"zeros">(Shape{size}, DType::i64);
-    for (int64_t v : x) r.data<int64_t>()[v]++;
-    return r;
-  }
-  const Tensor r = aten<"zeros">(Shape{size}, weights.dtype() == DType::f32 ? DType::f32 : DType::f64);
-  const std::vector<double> w = weights.to_vector<double>();
-  std::vector<double> sums(static_cast<std::size_t>(size));
-  for (std::size_t i = 0; i < x.size(); i++) sums[static_cast<std::size_t>(x[i])] += w[i];
-  store_row(Compute::f64, sums.data(), size, r.dtype(), r.data_ptr(), 1);
-  return r;
-}
-
-// hist and bin_edges; the last bin holds its right edge too.
-void fill_histogram(const std::vector<double>& x, const Tensor& weight, bool density, const std::vector<double>& edges, std::span<const Tensor> r) {
-  const std::vector<double> w = weight.defined() ? weight.to_vector<double>() : std::vector<double>(x.size(), 1.0);
-  const auto bins = static_cast<int64_t>(edges.size()) - 1;
-  std::vector<double> counts(static_cast<std::size_t>(bins));
-  double total = 0;
-  for (std::size_t i = 0; i < x.size(); i++) {
-    if (!(x[i] >= edges.front() && x[i] <= edges.back())) continue;
-    const int64_t at = std::upper_bound(edges.begin(), edges.end(), x[i]) - edges.begin() - 1;
-    counts[static_cast<std::size_t>(std::min(at, bins - 1))] += w[i];
-    total += w[i];
-  }
-  if (density)
-    for (std::size_t i = 0; i < counts.size(); i++) counts[i] /= total * (edges[i + 1] - edges[i]);
-  store_row(Compute::f64, counts.data(), bins, r[0].dtype(), r[0].data_ptr(), 1);
-  store_row(Compute::f64, edges.data(), bins + 1, r[1].dtype(), r[1].data_ptr(), 1);
-}
-void histogram_count_kernel(const Call& c, std::span<const Tensor> r) {
-  const std::vector<double> x = c.tensor(0).to_vector<double>();
-  const int64_t bins = c[1].to_int64();
-  double lo = 0, hi = 0;
-  if (!c[2].is_none()) {
-    const std::vector<double> range = c[2].is_floats() ? c[2].floats() : [&] {
-      std::vector<double> d;
-      for (Int i : c[2].ints()) d.push_back(static_cast<double>(i.value()));
-      return d;
-    }();
-    INGOT_REQUIRE(range.size() == 2, "histogram: range should have 2 elements, but got ", range.size());
-    lo = range[0], hi = range[1];
-  }
-  std::tie(lo, hi) = value_range(c, x, lo, hi);
-  std::vector<double> edges;
-  for (int64_t i = 0; i <= bins; i++) edges.push_back(i == bins ? hi : lo + (hi - lo) * static_cast<double>(i) / static_cast<double>(bins));
-  fill_histogram(x, c[3].tensor_or_none(), c[4].to_bool(), edges, r);
-}
-void histogram_edges_kernel(const Call& c, std::span<const Tensor> r) {
-  fill_histogram(c.tensor(0).to_vector<double>(), c[2].tensor_or_none(), c[3].to_bool(), c.tensor(1).to_vector<double>(), r);
-}
-
 #define QUANTILE_ARGS ", int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"
 constexpr OpDef composite_float32(std::string_view schema, Value (*body)(const Call&)) {
   return {.schema = schema, .form = Form::composite, .body = body, .autocast = Autocast::float32};
@@ -267,38 +177,6 @@ constinit const OpDef kOps[] = {
     composite_float32("aten::quantile.scalar(Tensor self, float q" QUANTILE_ARGS, quantile_scalar<false>),
     composite_float32("aten::nanquantile(Tensor self, Tensor q" QUANTILE_ARGS, quantile<true>),
     composite_float32("aten::nanquantile.scalar(Tensor self, float q" QUANTILE_ARGS, quantile_scalar<true>),
-    {.schema = "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-     .meta =
-         [](const Call& c, Outputs& o) {
-           require_floating(c);
-           INGOT_REQUIRE(c[1].to_int64() > 0, "histc(): bins must be > 0, found ", c[1].to_int64());
-           o.add(Shape{c[1].to_int()}, c.tensor(0).dtype());
-         },
-     .kernel = histc_kernel,
-     .vjp = [](Vjp&) { derivative_not_implemented("self"); }},
-    {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", .body = bincount, .no_grad_result = true},
-    {.schema = "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-               "Tensor bin_edges)",
-     .meta =
-         [](const Call& c, Outputs& o) {
-           require_floating(c);
-           INGOT_REQUIRE(c[1].to_int64() > 0, "histogram(): bins must be > 0, found ", c[1].to_int64());
-           o.add(Shape{c[1].to_int()}, c.tensor(0).dtype());
-           o.add(Shape{c[1].to_int() + 1}, c.tensor(0).dtype());
-         },
-     .kernel = histogram_count_kernel,
-     .no_grad_result = true},
-    {.schema = "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-     .meta =
-         [](const Call& c, Outputs& o) {
-           require_floating(c);
-           INGOT_REQUIRE(c.tensor(1).dim() == 1 && c.tensor(1).numel() > 1, "histogram(): bins tensor should have one dimension and at least 2 elements, "
-                         "but got ", c.tensor(1).sizes());
-           o.add(Shape{c.tensor(1).numel() - 1}, c.tensor(0).dtype());
-           o.add(Shape{c.tensor(1).numel()}, c.tensor(0).dtype());
-         },
-     .kernel = histogram_edges_kernel,
-     .no_grad_result = true},
 };
 
 }  // namespace

@@ -4,43 +4,13 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "op/call.hpp"
-#include "op/promotion.hpp"
+#include "op/operands.hpp"
 #include "ops/elementwise.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
 namespace ingot {
 namespace {
-
-// The call's operands: tensors and numbers, in schema order, at most the formula's arity.
-bool is_operand(Kind k) { return k == Kind::tensor || k == Kind::scalar || k == Kind::real || k == Kind::integer; }
-std::vector<const Value*> operands(const Call& c, const Formula& f) {
-  std::vector<const Value*> v;
-  for (std::size_t i = 0; i < c.args.size() && v.size() < f.arity; i++) {
-    if (is_operand(c.op.schema.args[i].type.kind) && !c.args[i].is_none()) v.push_back(&c.args[i]);
-  }
-  INGOT_ENSURE(v.size() == f.arity, c.op.name, ": the formula takes ", int{f.arity}, " operands, the call has ", v.size());
-  return v;
-}
-
-DType common_dtype(const Formula& f, const std::vector<const Value*>& ops) {
-  TypePromotion p;
-  for (std::size_t k = 0; k < ops.size(); k++)
-    if (((f.promoting & ~f.bool_operands) >> k) & 1) p.add(*ops[k]);
-  const DType t = p.result();
-  const bool to_float = f.promotion == Promotion::int_to_float && !is_floating(t) && !is_complex(t);
-  return to_float ? thread_state().default_dtype : t;
-}
-
-DType result_dtype(const Formula& f, DType common) {
-  const Compute in = compute_type(common), out = f.result[static_cast<std::size_t>(in)];
-  if (out == in) return common;
-  if (out == Compute::b8) return DType::b8;
-  if (out == Compute::i64) return DType::i64;
-  if (out == Compute::c128) return complex_of(common);
-  return in == Compute::c128 ? real_of(common) : out == Compute::f64 ? DType::f64 : DType::f32;
-}
 
 void check_domain(const Call& c, const Formula& f, DType common) {
   INGOT_REQUIRE(f.rows[static_cast<std::size_t>(compute_type(common))], "\"", c.op.schema.name, "\" not implemented for '",
@@ -103,7 +73,7 @@ Shape elementwise_strides(const Shape& sizes, const std::vector<Tensor>& tensors
 
 void pointwise_meta(const Call& c, Outputs& out) {
   const Formula& f = *c.op.def->formula(c);
-  const auto ops = operands(c, f);
+  const auto ops = formula_operands(c, f);
   std::vector<Tensor> tensors;
   Shape sizes;
   for (const Value* v : ops) {
@@ -124,7 +94,7 @@ void pointwise_kernel(const Call& c, std::span<const Tensor> results) {
   constexpr int64_t kChunk = 512;
   constexpr std::size_t kMaxArity = 8;
   const Formula& f = *c.op.def->formula(c);
-  const auto ops = operands(c, f);
+  const auto ops = formula_operands(c, f);
   const DType common = common_dtype(f, ops);
   check_domain(c, f, common);
   const Compute compute = compute_type(common);

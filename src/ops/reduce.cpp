@@ -37,6 +37,24 @@ Value nanmean(const Call& c) {
   return aten<"div.Tensor">(aten<"nansum">(self, c[1], c[2], c[3]), aten<"sum.dim_IntList">(counted, c[1], c[2]));
 }
 
+// Sums leading dims and dims that `size` has as 1 away: the reverse of broadcasting.
+Value sum_to_size(const Call& c) {
+  const Tensor& self = c.tensor(0);
+  const Shape& size = c[1].ints();
+  const int lead = static_cast<int>(self.dim()) - size.dim();
+  Shape dims;
+  bool fits = lead >= 0;
+  for (int i = 0; fits && i < self.dim(); i++) {
+    const Int want = i < lead ? Int(0) : size[static_cast<std::size_t>(i - lead)], have = self.sizes()[static_cast<std::size_t>(i)];
+    if (i < lead || (want == 1 && !(have == 1))) dims.push_back(i);
+    else fits = want == have;
+  }
+  INGOT_REQUIRE(fits, "size {", size, "} is not expandable to size {", self.sizes(), "}.");
+  if (dims.empty()) return self;
+  const Tensor sum = aten<"sum.dim_IntList">(self, dims, true);
+  return lead > 0 ? aten<"view">(sum, size) : sum;
+}
+
 // ---- products
 
 // d prod / d x_i is the product of the others: of those before times those after, which is right where elements are zero.
@@ -203,6 +221,7 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .form = Form::composite,
      .body = nanmean},
+    {.schema = "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor", .form = Form::composite, .body = sum_to_size},
     float32_under_autocast(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}})),
     float32_under_autocast(reduction<prod_dim>("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                                                prod_dim_vjp, {{0}}, 1)),

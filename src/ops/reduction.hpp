@@ -1,5 +1,5 @@
 // What a reduction op is, said once: which fold, over which of its arguments' dims, to which dtype. Eager rules come from
-// this descriptor; so will the compiled form.
+// this descriptor, and so does the compiled form.
 #pragma once
 #include "op/call.hpp"
 #include "op/op.hpp"
@@ -48,6 +48,7 @@ Tensor evenly_distributed(const Tensor& grad, const Tensor& self, const Tensor& 
 // ---- the generic rules
 void reduction_meta(const Reduction& r, const Call& c, Outputs& out);
 void reduction_kernel(const Reduction& r, const Call& c, const Tensor& result);
+void reduction_lower(const Reduction& r, Lowering& l);
 
 template <Reduction R>
 inline constexpr Reduction reduction_of = R;
@@ -59,6 +60,7 @@ constexpr OpDef reduction(std::string_view schema, void (*vjp)(Vjp&) = nullptr, 
   d.form = Form::reduction;
   d.meta = [](const Call& c, Outputs& o) { reduction_meta(reduction_of<R>, c, o); };
   d.kernel = [](const Call& c, std::span<const Tensor> r) { reduction_kernel(reduction_of<R>, c, r[0]); };
+  d.lower = [](Lowering& l) { reduction_lower(reduction_of<R>, l); };
   d.vjp = vjp;
   d.saves = saves;
   d.backward_index = backward_index;

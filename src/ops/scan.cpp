@@ -1,4 +1,4 @@
-// Running sums, products, extremes and log-sum-exps along a dim; differences and integrals.
+// Running sums, products, extremes and log-sum-exps along a dim.
 #include <cmath>
 #include <limits>
 
@@ -174,79 +174,6 @@ void logcumsumexp_vjp(Vjp& v) {
   v.set(0, part(aten<"gt.Scalar">(grad, 0)) - part(aten<"lt.Scalar">(grad, 0)));
 }
 
-// ---- differences and integrals
-Value diff(const Call& c) {
-  const Tensor& self = c.tensor(0);
-  const int64_t n = c[1].to_int64(), dim = c[2].to_int64();
-  INGOT_REQUIRE(self.dim() >= 1, "diff expects input to be at least one-dimensional");
-  INGOT_REQUIRE(n >= 0, "order must be non-negative but got ", n);
-  wrap_dim(dim, static_cast<int>(self.dim()));
-  TensorList pieces;
-  for (int i : {3, 0, 4})
-    if (!c[i].is_none()) {
-      INGOT_REQUIRE(c.tensor(i).dim() == self.dim(), "diff expects prepend or append to be the same dimension as input");
-      pieces.push_back(c.tensor(i));
-    }
-  Tensor r = pieces.size() == 1 ? self : aten<"cat">(pieces, dim);
-  if (n == 0 && pieces.size() == 1) return aten<"clone">(self);
-  for (int64_t k = 0; k < n; k++) {
-    const Int size = r.size(dim);
-    if (size == 0) break;
-    const Tensor next = aten<"narrow">(r, dim, 1, size - 1), before = aten<"narrow">(r, dim, 0, size - 1);
-    r = r.dtype() == DType::b8 ? aten<"logical_xor">(next, before) : next - before;
-  }
-  return r;
-}
-
-Tensor all_but_last(const Tensor& y, int64_t dim) { return aten<"slice.Tensor">(y, dim, 0, -1); }
-Tensor all_but_first(const Tensor& y, int64_t dim) { return aten<"slice.Tensor">(y, dim, 1); }
-// Sample distances along `dim`, broadcastable to y.
-Tensor distances(const Tensor& y, const Tensor& x, int64_t dim) {
-  if (x.dim() == 1 && y.dim() != 1) {
-    INGOT_REQUIRE(x.size(0) == y.size(dim), "trapezoid: There must be one `x` value for each sample point");
-    Shape shape = Shape::filled(y.sizes().size(), 1);
-    const Tensor dx = all_but_first(x, 0) - all_but_last(x, 0);
-    shape[static_cast<std::size_t>(wrap_dim(dim, static_cast<int>(y.dim())))] = dx.size(0);
-    return aten<"view">(dx, shape);
-  }
-  Tensor full = x;  // missing leading dims are 1
-  while (full.dim() < y.dim()) full = aten<"unsqueeze">(full, 0);
-  return all_but_first(full, dim) - all_but_last(full, dim);
-}
-bool is_empty_along(const Tensor& y, int64_t dim) { return y.size(dim) == 0; }
-Tensor zeros_without(const Tensor& y, int64_t dim) {
-  Shape s = y.sizes();
-  s.erase(static_cast<std::size_t>(wrap_dim(dim, static_cast<int>(y.dim()))));
-  return aten<"new_zeros">(y, s);
-}
-// Twice the area of every trapezoid.
-Tensor doubled_areas(const Tensor& y, const Value& dx, int64_t dim) { return aten<"mul.Tensor">(all_but_first(y, dim) + all_but_last(y, dim), dx); }
-Tensor doubled_areas(const Tensor& y, const Tensor& dx, int64_t dim) { return dx * (all_but_first(y, dim) + all_but_last(y, dim)); }
-
-Value trapezoid_x(const Call& c) {
-  const Tensor &y = c.tensor(0), &x = c.tensor(1);
-  const int64_t dim = c[2].to_int64();
-  if (is_empty_along(y, dim)) return zeros_without(y, dim);
-  INGOT_REQUIRE(y.dtype() != DType::b8 && x.dtype() != DType::b8, "trapezoid: received a bool input for `x` or `y`, but bool is not supported");
-  return aten<"sum.dim_IntList">(doubled_areas(y, distances(y, x, dim), dim), Shape{dim}) / 2.0;
-}
-Value trapezoid_dx(const Call& c) {
-  const Tensor& y = c.tensor(0);
-  const int64_t dim = c[2].to_int64();
-  if (is_empty_along(y, dim)) return zeros_without(y, dim);
-  INGOT_REQUIRE(y.dtype() != DType::b8 && !c[1].is_complex(), "trapezoid: received a bool input for `y` or a complex `dx`, which is not supported");
-  const Tensor sum = aten<"sum.dim_IntList">(all_but_first(y, dim) + all_but_last(y, dim), Shape{dim});
-  return aten<"mul.Tensor">(sum, Scalar(c[1].to_double() / 2.0));
-}
-Value cumulative_trapezoid_x(const Call& c) {
-  const int64_t dim = c[2].to_int64();
-  return aten<"cumsum">(doubled_areas(c.tensor(0), distances(c.tensor(0), c.tensor(1), dim), dim), dim) / 2.0;
-}
-Value cumulative_trapezoid_dx(const Call& c) {
-  const int64_t dim = c[2].to_int64();
-  return aten<"cumsum">(doubled_areas(c.tensor(0), Value(c[1].to_double() / 2.0), dim), dim);
-}
-
 constinit const OpDef kOps[] = {
     {.schema = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .meta = widened_meta,
@@ -280,15 +207,6 @@ constinit const OpDef kOps[] = {
      .kernel = logcumsumexp_kernel,
      .vjp = logcumsumexp_vjp,
      .saves = {{0}, {kResult}}},
-    {.schema = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", .form = Form::composite, .body = diff},
-    {.schema = "aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_x},
-    {.schema = "aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_dx},
-    {.schema = "aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_x},
-    {.schema = "aten::trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_dx},
-    {.schema = "aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", .form = Form::composite, .body = cumulative_trapezoid_x},
-    {.schema = "aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-     .form = Form::composite,
-     .body = cumulative_trapezoid_dx},
 };
 
 }  // namespace

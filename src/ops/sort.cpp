@@ -7,6 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "kernels/sort.hpp"
 #include "op/call.hpp"
+#include "op/lowering.hpp"
 #include "op/promotion.hpp"
 #include "op/vjp.hpp"
 #include "ops/dense.hpp"
@@ -54,6 +55,23 @@ void sort_kernel(const Call& c, std::span<const Tensor> r) {
   });
   values.finish();
   indices.finish();
+}
+
+// One thread sorts all rows, in the order of the kernel's row numbering.
+void sort_lower(Lowering& l) {
+  using Arg = KernelArgument;
+  const SortArgs a = sort_args(l.call);
+  const Tensor& self = l.call.tensor(0);
+  Expr n = 1, rows = 1, inner = 1;
+  for (int d = 0; d < self.dim(); d++) {
+    if (d == a.dim) n = l.size(0, d);
+    else rows = rows * l.size(0, d);
+    if (d > a.dim) inner = inner * l.size(0, d);
+  }
+  const Arg layout = Arg::array({inner, n * inner, 1, inner});  // Rows::along(n, inner)
+  l.kernel("ingot_k_sort_rows",
+           {Arg::int32(static_cast<int32_t>(self.dtype())), Arg::input(0), layout, Arg::int64(n), Arg::int32(a.descending), Arg::result(0), layout,
+            Arg::result(1), layout, Arg::int64(0), Arg::int64(rows), Arg::scratch(n * kernels::select_scratch_bytes(1))});
 }
 
 void topk_meta(const Call& c, Outputs& o) {
@@ -226,13 +244,15 @@ constinit const OpDef kOps[] = {
      .meta = sort_meta,
      .kernel = sort_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(1)); },
-     .saves = {{kResult - 1}}},
+     .saves = {{kResult - 1}},
+     .lower = sort_lower},
     {.schema = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .meta = sort_meta,
      .kernel = sort_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(2)); },
      .saves = {{kResult - 1}},
-     .backward_index = 1},
+     .backward_index = 1,
+     .lower = sort_lower},
     {.schema = "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return atens<"sort">(c[0], c[1], c[2])[1]; }},

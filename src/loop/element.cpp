@@ -1,0 +1,105 @@
+#include "loop/element.hpp"
+
+#include "base/error.hpp"
+#include "op/lowering.hpp"
+#include "op/operands.hpp"
+#include "tensor/geometry.hpp"
+
+namespace ingot::loop {
+namespace {
+
+std::vector<Geometry> geometries(const Call& call, Geometry base) {
+  Values args(call.args.begin(), call.args.end());
+  args[0] = make_tensor(std::move(base), call.tensor(0).device(), true);
+  Outputs out;
+  call.op.def->geometry({call.op, args}, out);
+  return std::move(out.geoms);
+}
+
+// Whether the view moves with the base's strides: over a base with every stride doubled, its strides are doubled too.
+bool follows_base(const Call& call, const Geometry& base, const std::vector<Geometry>& views) {
+  Geometry doubled = base;
+  for (Int& s : doubled.strides) s = s * 2;
+  const std::vector<Geometry> other = geometries(call, std::move(doubled));
+  for (std::size_t k = 0; k < views.size(); k++) {
+    if (!other[k].offset.same(views[k].offset * 2)) return false;
+    for (std::size_t d = 0; d < views[k].sizes.size(); d++)
+      if (!views[k].sizes[d].same(1) && !other[k].strides[d].same(views[k].strides[d] * 2)) return false;
+  }
+  return true;
+}
+
+// The row-major index of element number `flat`.
+std::vector<Expr> unflatten(Expr flat, const Shape& sizes) {
+  std::vector<Expr> index(sizes.size());
+  for (std::size_t d = sizes.size(); d-- > 1; flat = floor_div(flat, sizes[d].expr())) index[d] = mod(flat, sizes[d].expr());
+  if (!index.empty()) index[0] = flat;
+  return index;
+}
+
+// The index into an operand of `sizes` that is broadcast to a result indexed by `index`.
+std::vector<Expr> broadcast(Index index, const Shape& sizes) {
+  std::vector<Expr> own(index.end() - static_cast<std::ptrdiff_t>(sizes.size()), index.end());
+  for (std::size_t d = 0; d < sizes.size(); d++)
+    if (sizes[d].same(1)) own[d] = 0;
+  return own;
+}
+
+}  // namespace
+
+Expr number(DType t, const Value& v) {
+  const Scalar s = v.to_scalar();
+  if (s.is_int()) return cast(t, s.to_int().expr());
+  if (s.is_bool()) return cast(t, Expr::boolean(s.to_bool()));
+  return cast(t, Expr::constant(DType::f64, s.to_double()));
+}
+
+std::vector<Elements> view_elements(const Call& call, const Elements& base) {
+  const Geometry dense = Geometry::contiguous(base.sizes, base.dtype);
+  const std::vector<Geometry> views = geometries(call, dense);
+  const Geometry& actual = call.tensor(0)->geom;
+  const bool base_is_dense = actual.offset.same(0) && actual.strides.same(dense.strides);
+  INGOT_REQUIRE(base_is_dense || follows_base(call, dense, views), call.op.qualified(), " of a tensor that is not contiguous ",
+                "looks at its storage, which has no compiled form yet; call contiguous() first");
+  std::vector<Elements> results;
+  for (const Geometry& g : views) {
+    INGOT_REQUIRE(g.dtype == base.dtype, call.op.qualified(), ": a view as another dtype has no compiled form yet");
+    auto at = [g, base](Index index) {
+      Expr flat = g.offset.expr();
+      for (std::size_t d = 0; d < index.size(); d++) flat = flat + index[d] * g.strides[d].expr();
+      return base.at(unflatten(flat, base.sizes));
+    };
+    results.push_back({g.sizes, g.dtype, at});
+  }
+  return results;
+}
+
+Elements formula_elements(const Call& call, const Geometry& result, const std::vector<Elements>& arguments) {
+  const Formula& f = *call.op.def->formula(call);
+  INGOT_REQUIRE(f.lower, call.op.qualified(), " has no compiled form yet");
+  const std::vector<const Value*> operands = formula_operands(call, f);
+  const DType common = common_dtype(f, operands);
+  INGOT_REQUIRE(!is_complex(common), "complex numbers have no compiled form yet");
+
+  struct Operand {
+    Elements elements;
+    Expr number;  // where there are no elements
+    DType type;
+  };
+  std::vector<Operand> in;
+  for (std::size_t k = 0; k < operands.size(); k++) {
+    const DType type = (f.bool_operands >> k) & 1 ? DType::b8 : dtype_of(compute_type(common));
+    const Value& v = *operands[k];
+    if (v.is_tensor()) in.push_back({arguments[static_cast<std::size_t>(&v - call.args.data())], {}, type});
+    else in.push_back({{}, number(type, v), type});
+  }
+  auto at = [in, lower = f.lower, dtype = result.dtype](Index index) {
+    std::vector<Expr> values;
+    for (const Operand& o : in)
+      values.push_back(o.elements.at ? cast(o.type, o.elements.at(broadcast(index, o.elements.sizes))) : o.number);
+    return cast(dtype, lower(values));
+  };
+  return {result.sizes, result.dtype, at};
+}
+
+}  // namespace ingot::loop
