@@ -69,10 +69,13 @@ Value rrelu_functional(const Call& c) {
   return TensorList{aten<"mul.Tensor">(self, slope), slope};
 }
 
-// (grad_output, self, noise, lower, upper, training, self_is_result)
+// (grad_output, self, noise, lower, upper, training, self_is_result): the noise is the slope while training.
+bool noise_is_slope(const Value& lower, const Value& upper, const Value& training) {
+  return training.to_bool() && upper.to_double() - lower.to_double() > 1e-6;
+}
 Value rrelu_backward(const Call& c) {
   const double lower = c[3].to_double(), upper = c[4].to_double();
-  if (c[5].to_bool() && upper - lower > 1e-6) return aten<"mul.Tensor">(c[0], c[2]);
+  if (noise_is_slope(c[3], c[4], c[5])) return aten<"mul.Tensor">(c[0], c[2]);
   return aten<"leaky_relu_backward">(c[0], c[1], (lower + upper) / 2, c[6]);
 }
 
@@ -103,7 +106,7 @@ constinit const OpDef kOps[] = {
      .body = rrelu_functional,
      .vjp =
          [](Vjp& v) {
-           if (v.need(1)) v.set(1, aten<"zeros_like">(v.grad_or_zeros(0)));
+           if (v.need(1)) v.set(1, v.arg(4).to_bool() ? aten<"zeros_like">(v.grad_or_zeros(1)) : v.grad_or_zeros(1));
            if (v.need(0))
              v.set(0, aten<"rrelu_with_noise_backward">(v.grad_or_zeros(0), v.saved(0), v.result(1), v.arg(2), v.arg(3), v.arg(4), false));
          },
@@ -134,8 +137,9 @@ constinit const OpDef kOps[] = {
            if (v.need(0))
              v.set(0, aten<"rrelu_with_noise_backward">(v.grad(), v.saved(1), v.saved(2), v.arg(3), v.arg(4), v.arg(5), false));
            if (v.need(1)) v.set(1, aten<"zeros_like">(v.grad()));
+           if (v.need(2)) v.set(2, noise_is_slope(v.arg(3), v.arg(4), v.arg(5)) ? v.grad() * v.saved(0) : aten<"zeros_like">(v.grad()));
          },
-     .saves = {{1, 0}, {2, 0}}},
+     .saves = {{0, 2}, {1, 0}, {2, 0}}},
 };
 
 }  // namespace

@@ -150,7 +150,7 @@ void dense_backward_kernel(const Call& c, std::span<const Tensor> r) {
       if (!counts.empty()) counts[static_cast<std::size_t>(at[i])]++;
     }
     for (int64_t i = 0; i < n; i++) {
-      if (at[i] == padding) continue;
+      if (at[i] == padding || bag_of[i] == -1) continue;  // an index after the last offset is in no bag
       INGOT_REQUIRE_INDEX(bag_of[i] >= 0 && bag_of[i] < bags, "_embedding_bag_dense_backward: bag ", bag_of[i], " of ", bags);
       T scale = T(1);
       if (sample_weights.defined()) scale *= sample_weights.data<T>()[i];
