@@ -149,8 +149,11 @@ void lu_factor_ex_kernel(const Call& c, std::span<const Tensor> r) {
   if (c[2].to_bool()) refuse_failure(r[2], "torch.linalg.lu_factor_ex", "U has a zero on the diagonal");
 }
 // The gradient of A = P L U from those of L and U (either may be undefined).
-Tensor lu_gradient(const Tensor& gl, const Tensor& gu, const Tensor& p, const Tensor& l, const Tensor& u, bool pivot) {
+Tensor lu_gradient(Tensor gl, Tensor gu, const Tensor& p, const Tensor& l, const Tensor& u, bool pivot) {
   const Int m = l.size(-2), n = u.size(-1);
+  // Only the triangles are free.
+  if (gl.defined()) gl = lower(gl, -1);
+  if (gu.defined()) gu = upper(gu);
   Tensor g;
   const Tensor lh = adjoint(l), uh = adjoint(u);
   if (m == n) {
@@ -164,7 +167,7 @@ Tensor lu_gradient(const Tensor& gl, const Tensor& gu, const Tensor& p, const Te
     if (gl.defined()) g = lh.matmul(gl);
     if (gu.defined()) g = g.defined() ? g - gu.matmul(uh) : -gu.matmul(uh);
     g = solve_triangular_of(adjoint(first(u)), lower(g, -1), false, false);
-    if (gu.defined()) g = cat({g + upper(first(gu)), rest(gu)}, -1);
+    if (gu.defined()) g = cat({g + first(gu), rest(gu)}, -1);
     g = solve_triangular_of(lh, g, true, true, true);
     if (!gu.defined()) g = cat({g, aten<"zeros_like">(rest(u))}, -1);
   } else {
@@ -173,7 +176,7 @@ Tensor lu_gradient(const Tensor& gl, const Tensor& gu, const Tensor& p, const Te
     if (gu.defined()) g = gu.matmul(uh);
     if (gl.defined()) g = g.defined() ? g - lh.matmul(gl) : -lh.matmul(gl);
     g = solve_triangular_of(adjoint(first(l)), upper(g), true, true, true);
-    if (gl.defined()) g = cat({g + lower(first(gl), -1), rest(gl)}, -2);
+    if (gl.defined()) g = cat({g + first(gl), rest(gl)}, -2);
     g = solve_triangular_of(uh, g, false, false);
     if (!gl.defined()) g = cat({g, aten<"zeros_like">(rest(l))}, -2);
   }
