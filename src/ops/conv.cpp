@@ -112,15 +112,6 @@ void run_part(Part part, const kernels::Convolution& c, const T* a, const T* b, 
   }
 }
 
-// The real (0) or imaginary (1) parts of a complex tensor, as a view.
-Tensor component(const Tensor& t, int k) {
-  Geometry g = t->geom;
-  g.dtype = real_of(g.dtype);
-  for (Int& s : g.strides) s = s * 2;
-  g.offset = g.offset * 2 + k;
-  return make_alias(t, std::move(g));
-}
-
 void convolve(Part part, const kernels::Convolution& c, const Tensor& out, const Tensor& a, const Tensor& b, const Tensor& bias) {
   if (is_complex(out.dtype())) {
     for (int k : {0, 1}) {  // (a0 + a1 i) (b0 + b1 i), its real, then its imaginary part

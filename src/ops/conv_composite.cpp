@@ -136,12 +136,17 @@ void im2col_meta(const Call& c, Outputs& o) {
   sizes.push_back(window_counts({x.size(-2), x.size(-1)}, a.kernel, a.dilation, a.padding, a.stride, "im2col").product());
   o.add(std::move(sizes), x.dtype());
 }
-void im2col_kernel(const Call& c, std::span<const Tensor> r) {
-  const DType t = is_floating(r[0].dtype()) ? kernel_dtype(r[0].dtype()) : DType::f64;
-  INGOT_REQUIRE(!is_complex(r[0].dtype()), "\"im2col\" not implemented for '", scalar_type_name(r[0].dtype()), "'");
+// f(result, source) for real tensors; a complex one is its two parts. Integers go through double.
+template <class F>
+void on_parts(const Tensor& result, const Tensor& source, const F& f) {
+  if (!is_complex(result.dtype())) return f(result, source);
+  for (int k : {0, 1}) f(component(result, k), component(source, k));
+}
+void gather_windows(const Call& c, const Tensor& result, const Tensor& source) {
+  const DType t = is_floating(result.dtype()) ? kernel_dtype(result.dtype()) : DType::f64;
   on_floating(t, "im2col", [&]<class T>(T) {
-    const DenseResult out(r[0], t);
-    const Tensor x = dense(c.tensor(0), t);
+    const DenseResult out(result, t);
+    const Tensor x = dense(source, t);
     const Windows w = windows_of(WindowArgs(c, 1), {x.size(-2), x.size(-1)}, "im2col");
     const int64_t planes = x.numel().value() / std::max<int64_t>(1, w.c.in[0] * w.c.in[1]), taps = w.c.kernel[0] * w.c.kernel[1];
     parallel_for(0, planes, 1, [&](int64_t begin, int64_t end) {
@@ -167,13 +172,12 @@ void col2im_meta(const Call& c, Outputs& o) {  // self, output_size, kernel_size
   sizes.push_back(space[1]);
   o.add(std::move(sizes), x.dtype());
 }
-void col2im_kernel(const Call& c, std::span<const Tensor> r) {
-  const DType t = is_floating(r[0].dtype()) ? kernel_dtype(r[0].dtype()) : DType::f64;
-  INGOT_REQUIRE(!is_complex(r[0].dtype()), "\"col2im\" not implemented for '", scalar_type_name(r[0].dtype()), "'");
+void scatter_windows(const Call& c, const Tensor& result, const Tensor& source) {
+  const DType t = is_floating(result.dtype()) ? kernel_dtype(result.dtype()) : DType::f64;
   on_floating(t, "col2im", [&]<class T>(T) {
-    const DenseResult out(r[0], t);
-    const Tensor x = dense(c.tensor(0), t);
-    const Windows w = windows_of(WindowArgs(c, 2), {r[0].size(-2), r[0].size(-1)}, "col2im");
+    const DenseResult out(result, t);
+    const Tensor x = dense(source, t);
+    const Windows w = windows_of(WindowArgs(c, 2), {result.size(-2), result.size(-1)}, "col2im");
     const int64_t plane = w.c.in[0] * w.c.in[1], planes = out.buffer().numel().value() / std::max<int64_t>(1, plane);
     const int64_t taps = w.c.kernel[0] * w.c.kernel[1];
     fill_elements(out.buffer(), 0);
@@ -227,7 +231,7 @@ constinit const OpDef kOps[] = {
               conv_tbc_backward_body),
     {.schema = "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
      .meta = im2col_meta,
-     .kernel = im2col_kernel,
+     .kernel = [](const Call& c, std::span<const Tensor> r) { on_parts(r[0], c.tensor(0), [&](const Tensor& to, const Tensor& x) { gather_windows(c, to, x); }); },
      .vjp =
          [](Vjp& v) {
            const Shape& s = v.sizes(0);
@@ -235,7 +239,7 @@ constinit const OpDef kOps[] = {
          }},
     {.schema = "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
      .meta = col2im_meta,
-     .kernel = col2im_kernel,
+     .kernel = [](const Call& c, std::span<const Tensor> r) { on_parts(r[0], c.tensor(0), [&](const Tensor& to, const Tensor& x) { scatter_windows(c, to, x); }); },
      .vjp = [](Vjp& v) { v.set(0, aten<"im2col">(v.grad(), v.arg(2), v.arg(3), v.arg(4), v.arg(5))); }},
 };
 

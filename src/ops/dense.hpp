@@ -34,6 +34,15 @@ inline Tensor dense(const Tensor& t, DType dtype, const Shape& sizes) {
   return r;
 }
 
+// The real (0) or imaginary (1) parts of a complex tensor, as a view.
+inline Tensor component(const Tensor& t, int k) {
+  Geometry g = t->geom;
+  g.dtype = real_of(g.dtype);
+  for (Int& s : g.strides) s = s * 2;
+  g.offset = g.offset * 2 + k;
+  return make_alias(t, std::move(g));
+}
+
 // Where a kernel writes a result: the result itself if it is contiguous and of `dtype`, else a buffer that `finish`
 // converts into it.
 class DenseResult {

@@ -63,6 +63,8 @@ std::vector<Family> op_families() {
       ctc_loss_family(),
       attention_family(),
       rnn_family(),
+      linalg_factor_family(),
+      linalg_spectral_family(),
       linalg_family(),
       fft_family(),
       fft_composite_family(),

@@ -231,15 +231,21 @@ constinit const OpDef kOps[] = {
          },
      .kernel =
          [](const Call& c, std::span<const Tensor> r) {
-           // The sum over the batch is one product over (batch, k).
-           const Tensor &a = c.tensor(1), &b = c.tensor(2);
-           const Int n = a.size(0), m = a.size(1), k = a.size(2), p = b.size(2);
-           const Tensor left = make_tensor(Geometry::contiguous({m, n, k}, a.dtype())), right = make_tensor(Geometry::contiguous({n, k, p}, b.dtype()));
-           copy_elements(left, make_alias(a, permute_geometry(a->geom, {1, 0, 2})));
-           copy_elements(right, b);
-           batched_product(batch_of_one(r[0]), make_alias(left, Geometry::contiguous({1, m, n * k}, a.dtype())),
-                           make_alias(right, Geometry::contiguous({1, n * k, p}, b.dtype())), c[4].to_scalar(), addend(c.tensor(0), c[3]),
-                           c[3].to_scalar());
+           // One product after the other, each rounded to the result's type, as in PyTorch.
+           const Tensor &a = c.tensor(1), &b = c.tensor(2), out = batch_of_one(r[0]);
+           const int64_t n = a.size(0).value();
+           Tensor sum = addend(c.tensor(0), c[3]);
+           Scalar beta = c[3].to_scalar();
+           if (n == 0) {  // beta * self alone
+             const Tensor none = make_tensor(Geometry::contiguous({1, a.size(1), 0}, a.dtype()));
+             batched_product(out, none, make_tensor(Geometry::contiguous({1, 0, b.size(2)}, b.dtype())), 1, sum, beta);
+           }
+           for (int64_t i = 0; i < n; i++) {
+             batched_product(out, make_alias(a, slice_geometry(a->geom, 0, i, i + 1, 1)), make_alias(b, slice_geometry(b->geom, 0, i, i + 1, 1)),
+                             c[4].to_scalar(), sum, beta);
+             sum = r[0];
+             beta = 1;
+           }
          },
      .vjp = addbmm_vjp,
      .saves = {{1, 2}, {2, 1}},

@@ -1,0 +1,22 @@
+// Spectral decompositions, done by Eigen. Its headers are in linalg_eigen.cpp alone: they compile slowly.
+// Matrices are column-major and dense. False: the iteration did not converge (a NaN or infinity in the input).
+#pragma once
+#include <complex>
+#include <cstdint>
+
+namespace ingot {
+
+// Eigenvalues of the Hermitian a (n x n, its lower or upper triangle), ascending, and orthonormal eigenvectors (or null).
+template <class S>
+bool hermitian_eigen(int64_t n, const S* a, bool upper, double* values, S* vectors);
+
+// Eigenvalues of a (n x n) and eigenvectors of norm 1 whose largest component is real (or null).
+template <class S>
+bool general_eigen(int64_t n, const S* a, std::complex<double>* values, std::complex<double>* vectors);
+
+// a (m x n) = u diag(s) vh with k = min(m, n) singular values, descending. `full`: u is m x m and vh n x n, else m x k and
+// k x n. u and vh may both be null.
+template <class S>
+bool singular_values(int64_t m, int64_t n, const S* a, bool full, S* u, double* s, S* vh);
+
+}  // namespace ingot
