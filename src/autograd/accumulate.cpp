@@ -29,34 +29,40 @@ Ref<GradNode> accumulate_node(const Tensor& leaf) {
 namespace {
 // A gradient nobody else holds may become the leaf's grad as it is; a shared one is copied, in the leaf's layout.
 Tensor owned_gradient(const Tensor& g, const Tensor& leaf) {
+  if (thread_state().grad_mode) return aten<"clone">(g);  // create_graph: with its history
   const bool dense_leaf = is_non_overlapping_and_dense(leaf.sizes(), leaf.strides());
   const bool layout_fits = dense_leaf ? g.strides().same(leaf.strides()) : g.is_contiguous();
-  if (thread_state().grad_mode) return g;  // create_graph: keep the history
   if (layout_fits && g.impl()->use_count() <= 2 && g->storage->use_count() == 1) return detached(g);
-  Tensor copy = dense_leaf ? aten<"new_empty_strided">(g, leaf.sizes(), leaf.strides()) : Tensor();
   if (!dense_leaf) return aten<"clone">(g, MemoryFormat::contiguous);
+  Tensor copy = aten<"new_empty_strided">(g, leaf.sizes(), leaf.strides());
   aten_value<"copy_">(copy, g);
   return copy;
 }
 }  // namespace
 
-TensorList AccumulateGrad::apply(const TensorList& grads, const std::vector<bool>&) {
-  Tensor g = grads[0];
-  if (!g.defined()) return {};
-  AutogradMeta& m = *autograd_meta(leaf_);
-  for (const GradHook& h : m.leaf_hooks)
-    if (Tensor replaced = h(g); replaced.defined()) g = replaced;
-  {
-    std::unique_lock lock(m.mutex);
-    if (!m.grad.defined()) {
-      m.grad = owned_gradient(g, leaf_);
-    } else if (!thread_state().grad_mode) {
-      aten_value<"add_.Tensor">(m.grad, g);
-    } else {
-      m.grad = aten<"add.Tensor">(m.grad, g);
-    }
+void AccumulateGrad::run_hooks(TensorList& grads) {
+  const auto& hooks = autograd_meta(leaf_)->leaf_hooks;
+  for (std::size_t i = 0; i < hooks.size(); i++) {  // by index: a hook may register another one
+    const GradHook hook = hooks[i];
+    if (grads[0].defined()) grads[0] = hooked(hook, grads[0]);
   }
-  for (const auto& h : m.post_accumulate_hooks) h(leaf_);
+}
+
+TensorList AccumulateGrad::apply(const TensorList& grads, const std::vector<bool>&) {
+  const Tensor g = grads[0];
+  AutogradMeta& m = *autograd_meta(leaf_);
+  if (!g.defined() || !m.requires_grad) return {};
+  Tensor old;  // dies after the lock is gone: it may own nodes of other leaves
+  {
+    std::lock_guard lock(m.mutex);
+    if (!m.grad.defined()) m.grad = owned_gradient(g, leaf_);
+    else if (!thread_state().grad_mode) aten_value<"add_.Tensor">(m.grad, g);
+    else old = std::exchange(m.grad, aten<"add.Tensor">(m.grad, g));
+  }
+  for (std::size_t i = 0; i < m.post_accumulate_hooks.size(); i++) {
+    const auto hook = m.post_accumulate_hooks[i];
+    hook(leaf_);
+  }
   return {};
 }
 

@@ -10,6 +10,7 @@ class AccumulateGrad final : public GradNode {
   ~AccumulateGrad() override;
   std::string name() const override { return "AccumulateGrad"; }
   TensorList apply(const TensorList& grads, const std::vector<bool>& need) override;
+  void run_hooks(TensorList& grads) override;  // those of the leaf: the node itself comes and goes
   const Tensor& leaf() const { return leaf_; }
 
  private:

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "autograd/engine.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -16,13 +19,13 @@ class FunctionNode final : public GradNode {
   std::string name() const override { return name_ + "Backward"; }
 
   TensorList apply(const TensorList& grads, const std::vector<bool>& need) override {
-    INGOT_REQUIRE(!released_, "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                  "already been freed). Specify retain_graph=True if you need to backward through the graph a second time.");
+    if (released_) throw_graph_freed();
     context.needs = need;
     TensorList g;  // a result that was not used gets zeros, as PyTorch materialises them
     for (std::size_t k = 0; k < results.size(); k++)
       g.push_back(k < grads.size() && grads[k].defined() ? grads[k] : aten<"zeros">(results[k].sizes, results[k].dtype));
     TensorList r = backward_(context, g);
+    while (r.size() > edges.size() && !r.back().defined()) r.pop_back();
     INGOT_REQUIRE(r.size() == edges.size(), "function ", name(), " returned an incorrect number of gradients (expected ", edges.size(),
                   ", got ", r.size(), ")");
     return r;
@@ -42,6 +45,27 @@ bool contains(const TensorList& l, const Tensor& t) {
   for (const Tensor& x : l)
     if (x.is_same(t)) return true;
   return false;
+}
+
+// Makes the node the history of the results that have a gradient.
+void attach(const Ref<FunctionNode>& node, const TensorList& inputs, const TensorList& outs, const std::vector<bool>& differentiable,
+            const TensorList& dirty) {
+  for (const Tensor& o : outs) node->results.push_back(o.defined() ? o->geom : Geometry{});
+  const auto several = std::count(differentiable.begin(), differentiable.end(), true) > 1;
+  for (std::size_t k = 0; k < outs.size(); k++) {
+    const Tensor& o = outs[k];
+    if (!differentiable[k]) continue;
+    if (contains(dirty, o)) {
+      check_inplace(node->name(), o);
+      const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.is_same(o); });
+      INGOT_REQUIRE(input != inputs.end(), node->name(), ": a tensor marked as dirty is not an input of the function");
+      rebase_history(o, node, static_cast<int>(k), static_cast<int>(input - inputs.begin()));
+      continue;
+    }
+    AutogradMeta& m = ensure_autograd_meta(o);
+    if (m.view) m.view->creation = several ? Creation::multi_output : Creation::custom_function;
+    set_history(o, node, static_cast<int>(k));
+  }
 }
 
 }  // namespace
@@ -68,30 +92,23 @@ TensorList custom_function(std::string name, const TensorList& inputs, const For
     Scoped<bool> no_grad(thread_state().grad_mode, false);
     outs = forward(c, inputs);
   }
-  for (Tensor& o : outs)
-    if (o.defined() && contains(inputs, o) && !contains(c.dirty, o)) o = detached(o);  // returned as it came
-  if (!any) return outs;
-  int differentiable = 0;
-  for (const Tensor& o : outs) differentiable += o.defined() && !contains(c.non_differentiable, o);
-  for (const Tensor& o : outs) node->results.push_back(o.defined() ? o->geom : Geometry{});
-  for (std::size_t k = 0; k < outs.size(); k++) {
-    const Tensor& o = outs[k];
-    if (!o.defined() || contains(c.non_differentiable, o) || !is_differentiable(o.dtype())) continue;
-    if (contains(c.dirty, o)) {
-      INGOT_REQUIRE(!(requires_grad(o) && is_leaf(o)), "a leaf Variable that requires grad is being used in an in-place operation.");
-      rebase_history(o, node);
-      continue;
-    }
-    AutogradMeta& m = ensure_autograd_meta(o);
-    if (m.view) m.view->creation = differentiable > 1 ? Creation::multi_output : Creation::custom_function;
-    set_history(o, node, static_cast<int>(k));
+  // Out of the context, which the node owns: they may own the node from now on.
+  const TensorList dirty = std::exchange(c.dirty, {}), plain = std::exchange(c.non_differentiable, {}), to_save = std::exchange(c.to_save, {});
+  for (const Tensor& t : dirty)
+    INGOT_REQUIRE(contains(outs, t), "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                  "modified inplace must all be outputs of the Function.");
+  std::vector<bool> differentiable;
+  for (Tensor& o : outs) {
+    differentiable.push_back(o.defined() && !contains(plain, o) && is_differentiable(o.dtype()));
+    if (o.defined() && contains(inputs, o) && !contains(dirty, o)) o = detached(o);  // returned as it came
   }
-  for (const Tensor& t : c.to_save) {
+  if (!any) return outs;
+  attach(node, inputs, outs, differentiable, dirty);
+  for (const Tensor& t : to_save) {
     bool result = false;
-    for (const Tensor& o : outs) result |= t.defined() && o.is_same(t);
+    for (std::size_t k = 0; k < outs.size(); k++) result |= t.defined() && differentiable[k] && outs[k].is_same(t);
     node->saved.push_back(t.defined() ? SavedTensor(t, result) : SavedTensor());
   }
-  c.to_save.clear();
   return outs;
 }
 

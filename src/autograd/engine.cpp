@@ -33,6 +33,25 @@ Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string&
   return g;
 }
 
+Tensor hooked(const GradHook& hook, const Tensor& grad) {
+  Tensor r = hook(grad);
+  if (!r.defined()) return grad;
+  INGOT_REQUIRE(r.sizes() == grad.sizes(), "a hook has changed the size of value: expected ", grad.sizes(), ", found ", r.sizes());
+  return r;
+}
+
+void GradNode::run_hooks(TensorList& grads) {
+  for (std::size_t i = 0; i < hooks.size(); i++) {  // by index: a hook may register another one
+    const auto [nr, hook] = hooks[i];
+    Tensor& g = grads[static_cast<std::size_t>(nr)];
+    if (g.defined()) g = hooked(hook, g);
+  }
+  for (const auto& [nr, meta] : retained) {
+    const Tensor& g = grads[static_cast<std::size_t>(nr)];
+    if (g.defined()) meta->grad = meta->grad.defined() ? aten<"add.Tensor">(meta->grad, g) : aten<"clone">(g, MemoryFormat::contiguous);
+  }
+}
+
 namespace {
 
 struct Run {
@@ -90,10 +109,7 @@ struct Run {
     TensorList grads = std::move(buffers[n.get()]);
     buffers.erase(n.get());
     grads.resize(n->results.size());
-    for (const auto& [nr, hook] : n->hooks)
-      if (grads[nr].defined())
-        if (Tensor replaced = hook(grads[nr]); replaced.defined()) grads[nr] = replaced;
-    for (const auto& [nr, meta] : n->retained) meta->grad = grads[nr];
+    n->run_hooks(grads);
     for (std::size_t c = 0; c < captures.size(); c++)
       if (captures[c].node == n) captured[c] = grads[captures[c].input];
 

@@ -18,7 +18,9 @@ void each_tensor(const Value& v, const F& f) {
 // The node of an op that has no gradient rule: refuses when the gradient arrives.
 class NotImplementedNode final : public GradNode {
  public:
-  explicit NotImplementedNode(const Op& op) : op_(op) {}
+  NotImplementedNode(const Op& op, Args args) : op_(op) {
+    for (const Value& v : args) each_tensor(v, [&](const Tensor& t) { edges.push_back(edge_of(t)); });
+  }
   std::string name() const override { return "NotImplemented"; }
   TensorList apply(const TensorList&, const std::vector<bool>&) override {
     throw_user_error(text("derivative for ", op_.schema.ns, "::", op_.schema.name, " is not implemented"));
@@ -45,12 +47,32 @@ void attach_history(const Op& op, const Ref<GradNode>& node, const TensorList& o
     if (outs[k].defined() && is_differentiable(outs[k].dtype()) && has_gradient(op, k)) set_history(outs[k], node, static_cast<int>(k));
 }
 
-// What an in-place or out= op writes under autograd.
-void bump_version(const Op& op, const Tensor& t) {
-  INGOT_REQUIRE(!t->inference || thread_state().inference_mode, op.schema.name,
-                ": Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-                "tensor before doing inplace update.");
-  if (!t->inference) t->storage->bump_version();
+// Calls f for every tensor the op writes.
+template <class F>
+void each_written(const Op& op, Args args, const F& f) {
+  for (int w : op.written) each_tensor(args[static_cast<std::size_t>(w)], f);
+}
+void check_written(const Op& op, Args args) {
+  each_written(op, args, [&](const Tensor& t) {
+    INGOT_REQUIRE(!t->inference || thread_state().inference_mode, op.schema.name,
+                  ": Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+                  "tensor before doing inplace update.");
+  });
+}
+void bump_versions(const Op& op, Args args) {
+  each_written(op, args, [](const Tensor& t) {
+    if (!t->inference) t->storage->bump_version();
+  });
+}
+
+// A fresh tensor made in inference mode is an inference tensor; a view is what its base is.
+void mark_inference(const Op& op, Args args, const Value& r) {
+  if (op.is_view() ? !args[0].tensor()->inference : !thread_state().inference_mode) return;
+  each_tensor(r, [&](const Tensor& t) {
+    for (const Value& v : args)
+      if (v.is_tensor() && v.tensor().is_same(t)) return;  // handed through: it is what it was
+    t->inference = true;
+  });
 }
 
 Value record_functional(const Op& op, Args args, bool any) {
@@ -58,21 +80,17 @@ Value record_functional(const Op& op, Args args, bool any) {
   if (any && has_vjp(op)) node = make_ref<OpNode>(op, args, false);
   Value r = call_below(Layer::autograd, op, args);
   const TensorList outs = results_of(r);
-  if (op.is_view())
+  if (op.is_view() && !args[0].tensor()->inference)
     for (std::size_t k = 0; k < outs.size(); k++)
       record_view(args[0].tensor(), outs[k], {&op, Values(args.begin(), args.end()), static_cast<int>(k)}, op.returns_list());
   if (node) {
     attach_history(op, node, outs);
     node->set_results(outs);
   } else if (any) {
-    auto refuse = make_ref<NotImplementedNode>(op);
-    for (const Value& v : args) each_tensor(v, [&](const Tensor& t) { refuse->edges.push_back(edge_of(t)); });
+    auto refuse = make_ref<NotImplementedNode>(op, args);
     for (const Tensor& t : outs) refuse->results.push_back(t.defined() ? t->geom : Geometry{});
     attach_history(op, refuse, outs);
   }
-  // A written argument (batch norm's running statistics) counts as changed.
-  for (int w : op.written)
-    if (args[w].is_tensor()) bump_version(op, args[w].tensor());
   return r;
 }
 
@@ -85,7 +103,7 @@ Value record_inplace_view(const Op& op, Args args, bool any) {
   const AutogradMeta* m = autograd_meta(self);
   const bool current = m && m->view && m->view->attr_version == self->storage->version();
   Value r = call_below(Layer::autograd, op, args);
-  self->storage->bump_version();
+  bump_versions(op, args);
   ViewInfo* view = m ? m->view.get() : nullptr;
   if (view && current) view->attr_version = self->storage->version();  // no data changed: its history stays right
   ViewStep step{&f, Values(args.begin(), args.end()), 0};
@@ -105,20 +123,20 @@ Value record_mutation(const Op& op, Args args, bool any) {
     INGOT_REQUIRE(!any, op.schema.name, "(): functions with out=... arguments don't support automatic differentiation, but one of the "
                   "arguments requires grad.");
     Value r = call_below(Layer::autograd, op, args);
-    each_tensor(r, [&](const Tensor& t) { bump_version(op, t); });
+    bump_versions(op, args);
     return r;
   }
   const Tensor self = args[0].tensor();
-  if (any) check_inplace(op, self);
+  if (any) check_inplace(op.schema.name, self, op.is_inplace_view());
   if (op.is_inplace_view()) return record_inplace_view(op, args, any);
   Ref<GradNode> node;
   Ref<OpNode> op_node;
   if (any && is_differentiable(self.dtype()) && !f.def->no_grad_result) {
     if (has_vjp(f)) node = op_node = make_ref<OpNode>(f, args, true);
-    else node = make_ref<NotImplementedNode>(f);
+    else node = make_ref<NotImplementedNode>(f, args);
   }
   Value r = call_below(Layer::autograd, op, args);
-  bump_version(op, self);
+  bump_versions(op, args);
   if (!node) return r;
   if (!op_node) node->results = {self->geom};
   rebase_history(self, node);
@@ -135,22 +153,21 @@ Value autograd_handler(const Op& op, Args args) {
     if (op.mutates()) {
       AutogradMeta& m = ensure_autograd_meta(args[0].tensor());
       INGOT_REQUIRE(!m.view, "Can't detach views in-place. Use detach() instead.");
-      m.node = nullptr;
+      m.set_node(nullptr, 0);
       m.requires_grad = false;
+    } else {
+      mark_inference(op, args, r);
     }
     return r;
   }
   const bool derived = op.functional != nullptr;
   const Op& f = derived ? *op.functional : op;
   const bool any = ts.grad_mode && !f.def->no_grad_result && any_requires_grad(args);
+  if (op.mutates()) check_written(op, args);
   if (derived) return record_mutation(op, args, any);
-  if (any || op.is_view() || op.mutates()) {
-    Value r = record_functional(op, args, any);
-    if (ts.inference_mode) each_tensor(r, [](const Tensor& t) { t->inference = true; });
-    return r;
-  }
-  Value r = call_below(Layer::autograd, op, args);
-  if (ts.inference_mode) each_tensor(r, [](const Tensor& t) { t->inference = true; });
+  Value r = any || op.is_view() ? record_functional(op, args, any) : call_below(Layer::autograd, op, args);
+  if (op.mutates()) bump_versions(op, args);  // batch norm's running statistics
+  mark_inference(op, args, r);
   return r;
 }
 

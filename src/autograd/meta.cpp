@@ -29,9 +29,22 @@ void GradNode::dispose() const {
   waiting = nullptr;
 }
 
-AutogradMeta::~AutogradMeta() {
-  if (node && retains_grad)
-    std::erase_if(node->retained, [this](const auto& r) { return r.second == this; });
+AutogradMeta::~AutogradMeta() { set_node(nullptr, 0); }
+
+void AutogradMeta::set_node(const Ref<GradNode>& n, int nr) {
+  if (retains_grad) {
+    if (node) std::erase_if(node->retained, [this](const auto& r) { return r.second == this; });
+    if (n) n->retained.emplace_back(nr, this);
+  }
+  node = n;
+  result_nr = nr;
+}
+
+void throw_graph_freed() {
+  throw_user_error(
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
+      "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+      "backward through the graph a second time or if you need to access saved tensors after calling backward.");
 }
 
 AutogradMeta& ensure_autograd_meta(const Tensor& t) {
@@ -63,8 +76,7 @@ bool is_leaf(const Tensor& t) { return !autograd_meta(t) || !grad_fn(t); }
 
 void set_history(const Tensor& t, const Ref<GradNode>& node, int result_nr) {
   AutogradMeta& m = ensure_autograd_meta(t);
-  m.node = node;
-  m.result_nr = result_nr;
+  m.set_node(node, result_nr);
   if (m.view) m.view->attr_version = t->storage->version();
 }
 
@@ -80,11 +92,15 @@ void refuse_inplace_view(const ViewInfo& v, const Tensor& t, bool indirect) {
   if (v.creation == Creation::normal) return;
   const AutogradMeta& m = *autograd_meta(t);
   const std::string_view happened = indirect ? "its base or another view of its base has been" : "is being";
+  constexpr std::string_view ambiguous = " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+                                         "moving both the view and the inplace either both inside the ",
+                             outside = " (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).";
   if (v.creation == Creation::no_grad)
-    throw_user_error(text("A view was created in no_grad mode and ", happened, " modified inplace with grad mode enabled. This view "
-                          "was created inside a no_grad block: you may not modify it inplace with grad mode enabled."));
+    throw_user_error(text("A view was created in no_grad mode and ", happened, " modified inplace with grad mode enabled.", ambiguous,
+                          "no_grad block", outside));
   if (v.creation == Creation::inference)
-    throw_user_error(text("A view was created in inference mode and ", happened, " modified inplace in normal mode."));
+    throw_user_error(text("A view was created in inference mode and ", happened, " modified inplace in normal mode.", ambiguous,
+                          "inference_mode block", outside));
   const std::string who = text("Output ", m.result_nr, " of ", m.node ? m.node->name() : "a view function", " is a view and ", happened,
                                " modified inplace. ");
   if (v.creation == Creation::custom_function)
@@ -116,6 +132,7 @@ class CopySlices final : public GradNode {
   std::vector<RootStep> root_steps;
   std::size_t from = 0;
   Ref<GradNode> writer;
+  int writer_result = 0, self_input = 0;
 
   std::string name() const override { return "CopySlices"; }
   void release_saved() override { writer->release_saved(); }
@@ -132,15 +149,17 @@ class CopySlices final : public GradNode {
     } else {
       slice = aten<"as_strided">(result, view.sizes, view.strides, view.offset - base.offset);
     }
-    TensorList inner = writer->apply({aten<"clone">(slice)}, need);
-    for (std::size_t i = 0; i < inner.size() && i < r.size(); i++) {
+    TensorList written(writer->results.size());
+    written[static_cast<std::size_t>(writer_result)] = aten<"clone">(slice);
+    TensorList inner = writer->apply(written, need);
+    for (int i = 0; i < static_cast<int>(std::min(inner.size(), r.size())); i++) {
       if (!need[i]) continue;
-      if (i != 0) {
+      if (i != self_input) {
         r[i] = inner[i];
       } else {
-        if (inner[0].defined()) aten_value<"copy_">(slice, fit_gradient(inner[0], slice->geom, writer->name(), 0));
+        if (inner[i].defined()) aten_value<"copy_">(slice, fit_gradient(inner[i], slice->geom, writer->name(), i));
         else aten_value<"zero_">(slice);
-        r[0] = result;
+        r[i] = result;
       }
     }
     return r;
@@ -167,22 +186,20 @@ Ref<GradNode> grad_fn(const Tensor& t) {
   if (v.replay) {
     Tensor x = undo_root_steps(v.base, ensure_autograd_meta(v.base).root_steps, v.root_steps);
     for (const ViewStep& s : v.chain) x = s.apply(x);
-    m->node = autograd_meta(x)->node;
-    m->result_nr = autograd_meta(x)->result_nr;
+    m->set_node(autograd_meta(x)->node, autograd_meta(x)->result_nr);
   } else {
     const Value args[] = {v.base, t.sizes(), t.strides(), t.storage_offset()};
     auto n = make_ref<OpNode>(op_ref<"as_strided">(), Args(args), false);
     n->set_results({t});
-    m->node = n;
-    m->result_nr = 0;
+    m->set_node(n, 0);
   }
   v.attr_version = version;
   return m->node;
 }
 
-void rebase_history(const Tensor& self, const Ref<GradNode>& node) {
+void rebase_history(const Tensor& self, const Ref<GradNode>& node, int result_nr, int input) {
   AutogradMeta& m = ensure_autograd_meta(self);
-  if (!m.view) return set_history(self, node, 0);
+  if (!m.view) return set_history(self, node, result_nr);
   ViewInfo& v = *m.view;
   auto c = make_ref<CopySlices>();
   c->base = v.base->geom;
@@ -192,10 +209,11 @@ void rebase_history(const Tensor& self, const Ref<GradNode>& node) {
   c->root_steps = ensure_autograd_meta(v.base).root_steps;
   c->from = v.root_steps;
   c->writer = node;
+  c->writer_result = result_nr;
+  c->self_input = input;
   c->results = {v.base->geom};
   c->edges = node->edges;
-  if (c->edges.empty()) c->edges.resize(1);
-  c->edges[0] = edge_of(v.base);
+  c->edges.at(static_cast<std::size_t>(input)) = edge_of(v.base);
   set_history(v.base, c, 0);
   v.attr_version = self->storage->version() - 1;  // stale: rebuilt from the base's new history
   grad_fn(self);
@@ -215,23 +233,23 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
     v->chain.push_back(std::move(step));
   }
   v->creation = ts.inference_mode ? Creation::inference
-                : multi_output    ? Creation::multi_output
                 : !ts.grad_mode   ? Creation::no_grad
+                : multi_output    ? Creation::multi_output
                                   : Creation::normal;
   if (parent && parent->creation != Creation::normal && v->creation == Creation::normal) v->creation = parent->creation;
   v->attr_version = out->storage->version();
   ensure_autograd_meta(out).view = std::move(v);
 }
 
-void check_inplace(const Op& op, const Tensor& self) {
+void check_inplace(std::string_view who, const Tensor& self, bool metadata_only) {
   AutogradMeta* m = autograd_meta(self);
-  if (m && m->view && !op.is_inplace_view()) {
+  if (m && m->view && !metadata_only) {
     refuse_inplace_view(*m->view, self, false);
     const Tensor& base = m->view->base;
-    INGOT_REQUIRE(!(requires_grad(base) && is_leaf(base)), op.schema.name,
+    INGOT_REQUIRE(!(requires_grad(base) && is_leaf(base)), who,
                   ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
   }
-  INGOT_REQUIRE(!(requires_grad(self) && is_leaf(self)), op.schema.name,
+  INGOT_REQUIRE(!(requires_grad(self) && is_leaf(self)), who,
                 ": a leaf Variable that requires grad is being used in an in-place operation.");
 }
 

@@ -46,6 +46,8 @@ struct AutogradMeta final : LayerState {
   bool retains_grad = false;
   std::mutex mutex;              // guards `accumulate` and `grad` against concurrent backwards
   ~AutogradMeta() override;
+  // Gives the tensor another history. A tensor that retains its gradient keeps doing so at the new node.
+  void set_node(const Ref<GradNode>& n, int nr);
 };
 
 inline AutogradMeta* autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t->autograd.get()); }
@@ -58,12 +60,13 @@ Ref<GradNode> grad_fn(const Tensor& t);
 // Where the gradient of t goes; empty if it needs none.
 Edge edge_of(const Tensor& t);
 void set_history(const Tensor& t, const Ref<GradNode>& node, int result_nr);
-// After an in-place write of `self` by `node`: the base of a view gets a CopySlices node.
-void rebase_history(const Tensor& self, const Ref<GradNode>& node);
+// After an in-place write of `self`, result `result_nr` of `node`: the base of a view gets a CopySlices node. `input`: which
+// edge of the node led to self before the write.
+void rebase_history(const Tensor& self, const Ref<GradNode>& node, int result_nr = 0, int input = 0);
 // Records that `out` is result `step.out` of a view op on `self`.
 void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool multi_output);
-// PyTorch's refusals of an in-place write.
-void check_inplace(const Op& op, const Tensor& self);
+// PyTorch's refusals of an in-place write by `who`; `metadata_only`: it writes no element (t_ and the like).
+void check_inplace(std::string_view who, const Tensor& self, bool metadata_only = false);
 // An AsStrided-like node for a rebuilt view is an ordinary op node; see op_node.hpp.
 
 // Another handle to the value of t, without history.

@@ -27,6 +27,8 @@ class GradNode : public Counted {
   // Gradients of the results (undefined where none arrived) to gradients of the inputs, one per edge. `need[i]`: whether
   // edge i wants its gradient; others may stay undefined.
   virtual TensorList apply(const TensorList& grads, const std::vector<bool>& need) = 0;
+  // Before apply, also where a run ends: calls the hooks on the gradients, which may replace them.
+  virtual void run_hooks(TensorList& grads);
   // Frees saved tensors after a backward that does not retain the graph.
   virtual void release_saved() {}
 
@@ -59,6 +61,12 @@ class SavedTensor {
   int result_nr_ = 0;
   bool is_result_ = false, may_change_ = false, is_leaf_ = false, requires_grad_ = false, released_ = false;
 };
+
+// PyTorch's text for a backward that finds its saved tensors freed.
+[[noreturn]] void throw_graph_freed();
+
+// The gradient after a hook saw it. User error if the hook changed its size.
+Tensor hooked(const GradHook& hook, const Tensor& grad);
 
 // Sums a broadcast gradient back to `want` and gives it the dtype. User error naming `who` if the shapes do not fit.
 Tensor fit_gradient(const Tensor& g, const Geometry& want, const std::string& who, int index);

@@ -48,10 +48,7 @@ OpNode::OpNode(const Op& op, Args args, bool inplace)
     const Value& v = args[s.what];
     if (v.is_tensor()) {
       Tensor t = v.tensor();
-      if (inplace && s.what == 0) {  // its bytes are about to change
-        Scoped<bool> no_grad(thread_state().grad_mode, false);
-        t = aten<"clone">(t);
-      }
+      if (inplace && s.what == 0) t = aten<"clone">(t);  // its bytes are about to change; the copy has its history
       const bool written = !inplace && std::find(op.written.begin(), op.written.end(), s.what) != op.written.end();
       saved_args_.push_back({s.what, -1, SavedTensor(t, false, written)});
     } else if (v.is_tensors()) {
@@ -77,11 +74,7 @@ void OpNode::set_results(const TensorList& outs) {
 }
 
 TensorList OpNode::apply(const TensorList& grads, const std::vector<bool>& need) {
-  INGOT_REQUIRE(!released_ || (saved_args_.empty() && saved_results_.empty()),
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-                "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-                "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-                "saved tensors after calling backward.");
+  if (released_ && !(saved_args_.empty() && saved_results_.empty())) throw_graph_freed();
   bool any = false;
   for (const Tensor& g : grads) any |= g.defined();
   TensorList out(edges.size());

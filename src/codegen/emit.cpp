@@ -43,7 +43,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target) {
 void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
   module.setTargetTriple(machine.getTargetTriple().str());
   module.setDataLayout(machine.createDataLayout());
-  module.setPICLevel(llvm::PICLevel::BigPIC);
+  if (module.getPICLevel() != llvm::PICLevel::BigPIC) module.setPICLevel(llvm::PICLevel::BigPIC);  // a flag is added, not set
 }
 
 void set_function_attributes(llvm::Module& module, const Target& target) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.hpp"
 #include "import/compare.hpp"
@@ -10,7 +11,9 @@
 #include "ingot/autograd.hpp"
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
+#include "op/call.hpp"
 #include "tensor/impl.hpp"
+#include "tensor/random.hpp"
 
 namespace ingot {
 
@@ -20,7 +23,7 @@ using Outcome = CheckResult::Outcome;
 
 CheckResult failure(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  return {Outcome::failed, std::move(message), {}, 0};
+  return {Outcome::failed, std::move(message), {}, 0, false};
 }
 
 // The elements of `t` in a tensor of other strides, copied one by one: strides may be those of an expanded tensor.
@@ -52,11 +55,57 @@ void collect_tensors(const Value& v, TensorList& out) {
     for (const Value& e : v.values()) collect_tensors(e, out);
 }
 
+// What PyTorch's numbers cannot decide.
+struct Excuse {
+  std::string_view what;  // a case, or an operator without overload
+  bool gradients_only;
+  std::string_view reason;
+};
+constexpr Excuse kExcuses[] = {
+    {"aten.as_strided_scatter", true,
+     "PyTorch's gradient of self is that of the part which src overwrites, where the result does not depend on self"},
+    {"masked_select/f32_2", false,
+     "the exported program asserts that at most 10 elements are selected, and its input selects 49"},
+};
+const Excuse* find_excuse(const GoldenCase& c) {
+  for (const Excuse& e : kExcuses)
+    if (e.what == c.name || std::any_of(c.targets.begin(), c.targets.end(), [&](std::string_view t) {
+          return t.substr(0, t.rfind('.')) == e.what;
+        }))
+      return &e;
+  return nullptr;
+}
+
 // Whether a program's results may be memory that nobody wrote.
 bool is_uninitialised(const std::vector<std::string>& targets) {
   return std::any_of(targets.begin(), targets.end(), [](const std::string& t) {
     return t.starts_with("aten.empty") || t.starts_with("aten.new_empty");
   });
+}
+
+// The dim along which the program orders its first input, if it picks among equal elements in an order that PyTorch
+// leaves open: its indices then need not be ours.
+std::optional<int64_t> ordered_dim(const Graph& graph) {
+  constexpr std::string_view kOrdering[] = {"argsort", "kthvalue", "sort", "topk"};
+  for (const auto& n : graph.nodes()) {
+    if (n->kind != NodeKind::call || std::find(std::begin(kOrdering), std::end(kOrdering), n->op->schema.name) == std::end(kOrdering)) continue;
+    const auto constant = [&](std::string_view arg) {
+      const int i = n->op->schema.index_of(arg);
+      return i >= 0 && n->args[static_cast<std::size_t>(i)].is_value() ? n->args[static_cast<std::size_t>(i)].value() : Value();
+    };
+    const bool is_stable = constant("stable").bool_or(false);
+    if (!is_stable && constant("dim").is_int()) return constant("dim").to_int64();
+  }
+  return std::nullopt;
+}
+
+// Whether two index tensors pick equal elements of `input`.
+bool same_picks(const Tensor& input, int64_t dim, const Tensor& got, const Tensor& want) {
+  const auto picked = [&](const Tensor& index) {
+    const bool full = index.dim() == input.dim();
+    return aten<"gather">(input, dim, full ? index : index.unsqueeze(dim));
+  };
+  return compare(picked(got), picked(want), {}).message.empty();
 }
 
 class CaseRun {
@@ -65,8 +114,10 @@ class CaseRun {
       : case_(c), options_(options), data_(SafeTensors::open(c.path + ".safetensors")) {}
 
   CheckResult run() {
-    ExportedProgram program = load_pt2(case_.path + ".pt2");
     CheckResult result;
+    const Excuse* excuse = find_excuse(case_);
+    if (excuse && !excuse->gradients_only) return {Outcome::excused, std::string(excuse->reason), {}, 0, false};
+    ExportedProgram program = load_pt2(case_.path + ".pt2");
     for (const auto& n : program.graph.nodes())
       if (n->kind == NodeKind::unsupported) result.missing_ops.push_back(n->target);
     if (!result.missing_ops.empty()) {
@@ -74,14 +125,18 @@ class CaseRun {
       result.message = "unsupported operators";
       return result;
     }
-    const bool gradients = options_.gradients && case_.has_gradients;
+    ordered_dim_ = ordered_dim(program.graph);
+    const bool gradients = options_.gradients && case_.has_gradients && !excuse;
+    const Draw before = default_generator()->state();
     const TensorList inputs = make_inputs(gradients);
     TensorList outputs;
     {
       GradModeGuard mode(gradients);
       for (const Value& v : program.run(Values(inputs.begin(), inputs.end()))) collect_tensors(v, outputs);
     }
-    check_outputs(outputs, result);
+    only_kind_ = case_.is_random || is_uninitialised(case_.targets) || default_generator()->state() != before;
+    result.in_part = only_kind_ || (options_.gradients && case_.has_gradients && excuse);
+    check_outputs(inputs, outputs, result);
     if (gradients && result.message.empty()) check_gradients(inputs, outputs, result);
     if (!result.message.empty()) result.outcome = Outcome::failed;
     return result;
@@ -91,6 +146,8 @@ class CaseRun {
   const GoldenCase& case_;
   const CheckOptions& options_;
   SafeTensors data_;
+  bool only_kind_ = false;  // the program drew random numbers, or returns memory nobody wrote
+  std::optional<int64_t> ordered_dim_;
 
   Tensor stored(const std::string& key) const { return data_.contains(key) ? data_.get(key) : Tensor(); }
 
@@ -109,8 +166,7 @@ class CaseRun {
   }
 
   Difference difference(const Tensor& got, const Tensor& want) const {
-    const bool only_kind = case_.is_random || is_uninitialised(case_.targets);
-    return only_kind ? compare_kind(got, want) : compare(got, want, tolerance_for(want.dtype(), case_.targets));
+    return only_kind_ ? compare_kind(got, want) : compare(got, want, tolerance_for(want.dtype(), case_.name, case_.targets));
   }
 
   void note(CheckResult& result, const std::string& what, const Difference& d) const {
@@ -118,12 +174,16 @@ class CaseRun {
     if (result.message.empty() && !d.message.empty()) result.message = text(what, ": ", d.message);
   }
 
-  void check_outputs(const TensorList& outputs, CheckResult& result) const {
+  void check_outputs(const TensorList& inputs, const TensorList& outputs, CheckResult& result) const {
     std::size_t i = 0;
     for (; data_.contains(text("out.", i)); i++) {
       const std::string key = text("out.", i);
       if (i >= outputs.size()) return note(result, key, {text("there are only ", outputs.size(), " outputs"), 0});
-      note(result, key, difference(outputs[i], stored(key)));
+      const Tensor want = stored(key);
+      const Difference d = difference(outputs[i], want);
+      const bool tie = !d.message.empty() && ordered_dim_ && compare_kind(outputs[i], want).message.empty() &&
+                       want.dtype() == DType::i64 && same_picks(inputs[0], *ordered_dim_, outputs[i], want);
+      if (!tie) note(result, key, d);
       if (!options_.strides || !result.message.empty()) continue;
       const auto strides = case_.strides.find(key);
       if (strides != case_.strides.end() && outputs[i].strides().values() != strides->second)

@@ -27,11 +27,12 @@ struct CheckOptions {
 };
 
 struct CheckResult {
-  enum class Outcome : uint8_t { passed, failed, missing_op };
+  enum class Outcome : uint8_t { passed, failed, missing_op, excused };
   Outcome outcome = Outcome::passed;
-  std::string message;                   // what failed, on one line
+  std::string message;                   // what failed, or why the case says nothing about Ingot; on one line
   std::vector<std::string> missing_ops;  // "aten::foo.Tensor"
   double worst = 0;                      // greatest |difference| / bound; past 1 is a failure
+  bool in_part = false;                  // only sizes and dtypes could be compared, or gradients were left out
 };
 
 // Loads the case, runs it eagerly on inputs of PyTorch's strides, compares. Never throws for what the case does.

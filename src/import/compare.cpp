@@ -14,15 +14,43 @@ namespace ingot {
 namespace {
 
 struct Exception {
-  std::string_view op;  // the operator, without overload
+  std::string_view what;  // an operator without overload, or the folder of a case
+  DType dtype;            // of the result (c64 counts as f32)
   Tolerance bound;
   std::string_view reason;
 };
-// float32 results only; sorted by name.
+// Each line says how far PyTorch's stored result, and ours, are from the same program run by Ingot in float64. A bound is
+// the usual one of the dtype unless said otherwise. That reference shares our formulas: it tells rounding from a wrong
+// bound, not a right formula from a wrong one. Sorted by name.
 constexpr Exception kExceptions[] = {
-    {"aten.cumprod", {1e-5, 1e-4}, "the product of a row rounds once an element, in the order of a scan"},
-    {"aten.polygamma", {1e-5, 1e-4}, "a series; PyTorch sums it in float32"},
-    {"aten.special_zeta", {1e-5, 1e-4}, "a series; PyTorch sums it in float32"},
+    {"aten._batch_norm_with_update", DType::bf16, {3e-2, 1.6e-2},
+     "cancels near zero; 0.024 from float64, ours 0.013; perhaps scale and shift are rounded to bfloat16"},
+    {"aten._native_batch_norm_legit", DType::bf16, {3e-2, 1.6e-2},
+     "as _batch_norm_with_update"},
+    {"aten.addbmm", DType::bf16, {2e-1, 1.6e-2},
+     "5 times as far from float64 as ours; perhaps the sum is rounded after each batch"},
+    {"aten.conv3d", DType::f32, {1e-5, 1e-4},
+     "hundreds of products in another order: 1.4 bounds from float64, ours 1.7"},
+    {"aten.conv_transpose3d", DType::f32, {1e-5, 1e-4},
+     "hundreds of products in another order: gradients 0.6 bounds from float64, ours 0.8"},
+    {"aten.digamma", DType::f32, {1e-5, 1e-4},
+     "gradient, trigamma near a pole: 14 bounds from float64, ours 0.04"},
+    {"aten.grid_sampler", DType::bf16, {3e-2, 1.6e-2},
+     "8 times as far from float64 as ours; perhaps the weights are rounded to bfloat16"},
+    {"aten.logit", DType::bf16, {1e-2, 1.6e-2},
+     "small near x = 1/2, against the rounding of the result's parts; as far from float64 as ours"},
+    {"aten.native_batch_norm", DType::bf16, {3e-2, 1.6e-2},
+     "as _batch_norm_with_update"},
+    {"aten.polygamma", DType::f32, {1e-5, 1e-4},
+     "near a pole: 15 bounds from float64, ours 0.03"},
+    {"aten.sinc", DType::f32, {1e-5, 1e-5},
+     "complex, |result| 1500: 1.6e-6 relative; not measured against complex128"},
+    {"aten.special_log_ndtr", DType::f32, {1e-5, 1e-5},
+     "gradient: 1.8 bounds from float64, ours 0.05"},
+    {"aten.special_polygamma", DType::f32, {1e-5, 1e-4},
+     "near a pole: 15 bounds from float64, ours 0.03"},
+    {"nn.functional.multi_head_attention_forward", DType::f32, {2e-3, 1e-2},
+     "logits in the hundreds: gradients up to 400 bounds from float64, ours 10"},
 };
 
 constexpr int64_t kStoredElements = 60000;
@@ -82,13 +110,14 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
 
 }  // namespace
 
-Tolerance tolerance_for(DType dtype, const std::vector<std::string>& targets) {
+Tolerance tolerance_for(DType dtype, std::string_view case_name, const std::vector<std::string>& targets) {
   Tolerance bound = general_tolerance(dtype);
-  if (real_of(dtype) != DType::f32) return bound;
-  for (const std::string& target : targets)
-    for (const Exception& e : kExceptions)
-      if (std::string_view(target).substr(0, target.rfind('.')) == e.op)
-        bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};
+  for (const Exception& e : kExceptions) {
+    const bool named = case_name.substr(0, case_name.find('/')) == e.what ||
+                       std::any_of(targets.begin(), targets.end(), [&](std::string_view t) { return t.substr(0, t.rfind('.')) == e.what; });
+    if (named && real_of(dtype) == e.dtype)
+      bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};
+  }
   return bound;
 }
 

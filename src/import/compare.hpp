@@ -1,6 +1,7 @@
 // How close a result must be to PyTorch's.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ingot/tensor.hpp"
@@ -12,9 +13,9 @@ struct Tolerance {
   double absolute = 0, relative = 0;
 };
 
-// For a program of these operators ("aten.add.Tensor") with results of this dtype: the bound of single operators, or a
-// wider one that a table grants to some operators, with the reason.
-Tolerance tolerance_for(DType dtype, const std::vector<std::string>& targets);
+// For a case ("add/f32_0") of these operators ("aten.add.Tensor") and a result of this dtype: the bound of single
+// operators, or a wider one that a table grants to some, with the reason.
+Tolerance tolerance_for(DType dtype, std::string_view case_name, const std::vector<std::string>& targets);
 
 struct Difference {
   std::string message;  // empty: within bounds

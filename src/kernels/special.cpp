@@ -99,8 +99,8 @@ double bessel_k_scaled(double v, double x) {
 // p_0 = 1, p_1 = first, p_{k+1} = step(k, p_k, p_{k-1})
 template <class Step>
 double recurrence(double degree, double first, const Step& step) {
-  if (!(degree >= 0)) return 0;
-  const auto n = static_cast<int64_t>(std::fmin(degree, 1e9));
+  if (!(degree > -1)) return 0;
+  const auto n = static_cast<int64_t>(std::fmin(degree, 1e9));  // truncates
   double before = 1, p = first;
   if (n == 0) return 1;
   for (int64_t k = 1; k < n; k++) {

@@ -5,7 +5,7 @@
 //
 //   program main(s0 >= 2)
 //     input arg0_1: f32[s0, 4]
-//     arena sum_1: f32[s0] at 12*s0
+//     arena sum_1: f32[s0] at 64*((3*s0 + 15) // 16)
 //     output t: f32[3, s0] strides [1, 3]
 //     mm[i0 < s0, i1 < 3] = %0 where %0 = sum(i2 < 4) arg0_1[i0, i2]*arg1_1[i2, i1]
 //     call ingot_k_sort_rows(6, sum_1, {1, s0, 1, 1}, s0, …)

@@ -13,10 +13,19 @@ namespace {
 inline constexpr Traits no_alpha{.promoting = 0b011};
 inline constexpr Traits no_value{.promoting = 0b0111};
 
-constexpr auto add_formula = []<Number T>(T a, T b, T alpha) { return T(a + alpha * b); };
+// Sums and products of bools are `or` and `and`.
+constexpr auto mul_formula = []<Number T>(T a, T b) {
+  if constexpr (std::same_as<T, Expr>)
+    if (a.dtype() == DType::b8) return a & b;
+  return T(a * b);
+};
+constexpr auto add_formula = []<Number T>(T a, T b, T alpha) {
+  if constexpr (std::same_as<T, Expr>)
+    if (a.dtype() == DType::b8) return a | (alpha & b);
+  return T(a + alpha * b);
+};
 constexpr auto sub_formula = []<Number T>(T a, T b, T alpha) { return T(a - alpha * b); };
 constexpr auto rsub_formula = []<Number T>(T a, T b, T alpha) { return T(b - alpha * a); };
-constexpr auto mul_formula = []<Number T>(T a, T b) { return T(a * b); };
 constexpr auto div_formula = []<Inexact T>(T a, T b) { return a / b; };
 
 DType promoted(const Call& c, std::size_t operands) { return result_type(c.args.first(operands)); }
@@ -104,16 +113,8 @@ void lerp_tensor_vjp(Vjp& v) {
   if (v.need(2)) v.set(2, v.grad() * conjugate(v.saved(1) - v.saved(0)));
 }
 
-constexpr auto max_formula = []<Real T>(T a, T b) {
-  if constexpr (std::same_as<T, Expr>)
-    if (a.dtype() == DType::b8) return a | b;
-  return max(a, b);
-};
-constexpr auto min_formula = []<Real T>(T a, T b) {
-  if constexpr (std::same_as<T, Expr>)
-    if (a.dtype() == DType::b8) return a & b;
-  return min(a, b);
-};
+constexpr auto max_formula = []<Real T>(T a, T b) { return larger(a, b); };
+constexpr auto min_formula = []<Real T>(T a, T b) { return smaller(a, b); };
 // Equal operands share the gradient.
 template <OpName Below, OpName Above>
 void extremum_vjp(Vjp& v) {
@@ -176,7 +177,8 @@ constinit const OpDef kOps[] = {
                       sub_meta), 1),
     indexed(with_meta(pointwise<3, no_alpha>("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", rsub_formula, rsub_vjp),
                       sub_meta), 1),
-    with_meta(pointwise<3, no_alpha>("aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub_formula, rsub_vjp), sub_meta),
+    with_meta(pointwise<3, no_alpha>("aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub_formula, rsub_vjp),
+              sub_meta),
     binary("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", mul_formula, mul_vjp, {{0, 1}, {1, 0}}),
     indexed(binary("aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", mul_formula, mul_vjp), 1),
     binary<int_to_float>("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", div_formula, div_vjp, {{0, 1}, {1}}),

@@ -101,7 +101,7 @@ Value attention_math(const Call& c) {
   return TensorList{matmul(weights, v).to(dtype), weights.to(dtype)};
 }
 
-// ---- the fused node: output and logsumexp of the scores, so that backward need not keep the weights
+// ---- the fused node: output and logsumexp of the scores; backward keeps no weights
 
 // [B, H, L, …] stored as [B, L, H, …]: what a transformer reshapes next.
 Tensor heads_inside(const Tensor& t) { return t.transpose(1, 2).contiguous().transpose(1, 2); }
@@ -113,17 +113,14 @@ struct Fused {
     Tensor s = matmul(q, k.transpose(-2, -1)) * scale;
     return mask.defined() ? s + mask : s;
   }
-  // exp(scores - lse); rows in which nothing takes part are zero.
-  Tensor weights(const Tensor& lse) const {
-    const Tensor finite = aten<"masked_fill.Scalar">(lse, lse == -kInfinity, 0);
-    return exp(scores() - finite.unsqueeze(-1));
-  }
+  Tensor weights() const { return aten<"_safe_softmax">(scores(), -1); }  // rows in which nothing takes part are zero
 };
-// Inputs in the type that is accumulated in.
+// Inputs in double. Where gradients cancel (a bias of the keys has none) float would leave noise that an optimizer which
+// divides by the gradient's size makes visible.
 Fused fused_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Value& is_causal, const Value& mask, const Value& scale) {
   INGOT_REQUIRE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}");
   INGOT_REQUIRE(!is_causal.to_bool() || mask.is_none(), "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
-  const DType high = q.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  constexpr DType high = DType::f64;
   Fused f{q.to(high), k.to(high), v.to(high), {}, scale_of(q, scale)};
   if (is_causal.to_bool()) f.mask = causal_mask(q.size(2), k.size(2), high, q.device());
   else if (mask.is_tensor()) f.mask = mask.tensor().to(high);
@@ -133,16 +130,18 @@ Fused fused_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Valu
 Value fused(const Call& c) {
   INGOT_REQUIRE(c[3].to_double() == 0, "_scaled_dot_product_flash_attention_for_cpu: Currently do not support dropout > 0");
   const Fused f = fused_inputs(c.tensor(0), c.tensor(1), c.tensor(2), c[4], c[5], c[6]);
-  const Tensor lse = aten<"logsumexp">(f.scores(), Shape{-1});
-  return TensorList{heads_inside(matmul(f.weights(lse), f.v).to(c.tensor(0).dtype())), heads_inside(lse)};
+  const DType dtype = c.tensor(0).dtype(), sums = dtype == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor lse = aten<"logsumexp">(f.scores(), Shape{-1}).to(sums);
+  return TensorList{heads_inside(matmul(f.weights(), f.v).to(dtype)), heads_inside(lse)};
 }
-// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale) -> gradients of query, key, value
+// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale) -> gradients of query, key, value.
+// Output and logsumexp are rounded: the weights are computed anew from the inputs instead.
 Value fused_backward(const Call& c) {
   const Fused f = fused_inputs(c.tensor(1), c.tensor(2), c.tensor(3), c[7], c[8], c[9]);
-  const DType high = f.q.dtype(), dtype = c.tensor(1).dtype();
-  const Tensor grad = c.tensor(0).to(high), out = c.tensor(4).to(high), p = f.weights(c.tensor(5));
-  const Tensor through = (matmul(grad, f.v.transpose(-2, -1)) - aten<"sum.dim_IntList">(grad * out, Shape{-1}, true)) * p * f.scale;
-  return TensorList{heads_inside(matmul(through, f.k).to(dtype)), heads_inside(matmul(through.transpose(-2, -1), f.q).to(dtype)),
+  const DType dtype = c.tensor(1).dtype();
+  const Tensor grad = c.tensor(0).to(f.q.dtype()), p = f.weights(), through = matmul(grad, f.v.transpose(-2, -1));
+  const Tensor scores = (through - aten<"sum.dim_IntList">(through * p, Shape{-1}, true)) * p * f.scale;
+  return TensorList{heads_inside(matmul(scores, f.k).to(dtype)), heads_inside(matmul(scores.transpose(-2, -1), f.q).to(dtype)),
                     heads_inside(matmul(p.transpose(-2, -1), grad).to(dtype))};
 }
 void fused_vjp(Vjp& v) {

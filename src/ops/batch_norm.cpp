@@ -28,7 +28,7 @@ Tensor as_vector(const Tensor& t, DType dtype) { return as_type(aten<"view">(t, 
 void check_channels(const Call& c, const Tensor& input, std::initializer_list<std::pair<const char*, Tensor>> vectors) {
   INGOT_REQUIRE(input.dim() >= 2, c.op.schema.name, ": expected an input with at least 2 dimensions (N, C, …), found ", input.sizes());
   for (const auto& [name, t] : vectors)
-    INGOT_REQUIRE(!t.defined() || t.numel() == input.size(1), name, " should contain ", input.size(1), " elements not ", t.numel());
+    INGOT_REQUIRE(!t.defined() || t.numel() == input.size(1), c.op.schema.name, ": ", name, " should contain ", input.size(1), " elements not ", t.numel());
 }
 
 struct Normed {
@@ -57,9 +57,10 @@ Normed batch_normed(const Call& c, const Tensor& input, const Tensor& weight, co
   }
   const Shape dims = all_but_channels(static_cast<int>(input.dim()));
   const Statistics s = statistics(x, dims, eps);
-  r.y = as_type(normalized(x, s.mean, s.rstd, w, b), input.dtype());
   r.mean = as_vector(s.mean, kept);
   r.rstd = as_vector(s.rstd, kept);
+  // Normalised by what the backward will see, rounded to half where the parameters are half.
+  r.y = as_type(normalized(x, per_channel(r.mean, input, compute), per_channel(r.rstd, input, compute), w, b), input.dtype());
   if (running_mean.defined()) {
     const Tensor mean = as_vector(s.mean, compute), old = as_type(running_mean, compute);
     r.new_mean = as_type(mean * momentum + old * (1 - momentum), running_mean.dtype());
@@ -202,6 +203,15 @@ TensorList native_batch_norm(const Call& c) {
   return atens<"_native_batch_norm_legit_no_training">(c[0], c[1], c[2], c[3], c[4], c[6], c[7]);
 }
 
+Value batch_norm(const Call& c) {
+  if (!(c.tensor(0).numel() == 0)) return native_batch_norm(c)[0];
+  // Nothing to normalise, any rank: only the gradient's way to the parameters remains.
+  Tensor out = aten<"clone">(c.tensor(0));
+  if (!c[1].is_none()) out = out * aten<"select.int">(c.tensor(1), 0, 0);
+  if (!c[2].is_none()) out = out + aten<"select.int">(c.tensor(2), 0, 0);
+  return out;
+}
+
 Value instance_norm(const Call& c) {
   const Tensor& input = c.tensor(0);
   const bool use_input = c[5].to_bool();
@@ -285,7 +295,7 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
                "float eps, bool cudnn_enabled) -> Tensor",
      .form = Form::composite,
-     .body = [](const Call& c) -> Value { return native_batch_norm(c)[0]; }},
+     .body = batch_norm},
     {.schema = "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float "
                "momentum, float eps, bool cudnn_enabled) -> Tensor",
      .form = Form::composite,

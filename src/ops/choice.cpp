@@ -54,10 +54,10 @@ inline constexpr Traits fills_self{.promoting = 0b001, .bool_operands = 0b010};
 
 // ---- clamp
 struct AtLeast {
-  template <Real T> requires(NotBool<T>) T operator()(T x, T lo) const { return max(x, lo); }
+  template <Real T> T operator()(T x, T lo) const { return larger(x, lo); }
 };
 struct AtMost {
-  template <Real T> requires(NotBool<T>) T operator()(T x, T hi) const { return min(x, hi); }
+  template <Real T> T operator()(T x, T hi) const { return smaller(x, hi); }
 };
 struct Between {
   template <Real T> requires(NotBool<T>) T operator()(T x, T lo, T hi) const { return min(max(x, lo), hi); }

@@ -127,11 +127,11 @@ constinit const OpDef kOps[] = {
     unary("aten::signbit(Tensor self) -> Tensor", signbit_formula, zero_gradients),
     composite("aten::isfinite(Tensor self) -> Tensor", isfinite),
     composite("aten::isreal(Tensor self) -> Tensor", isreal),
-    composite("aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor", isclose),
+    composite("aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+              isclose),
     with_meta(binary("aten::heaviside(Tensor self, Tensor values) -> Tensor",
                      []<Real T>(T x, T at_zero) {
-                       if constexpr (std::same_as<T, bool>) return x || at_zero;
-                       else return where(x == T(0), at_zero, where(x > T(0), T(1), T(0)));
+                       return where(x == T(0), at_zero, where(x > T(0), constant_like(x, 1), T(0)));
                      }),
               [](const Call& c, Outputs& out) {
                 INGOT_REQUIRE(!c[1].is_tensor() || c.tensor(0).dtype() == c.tensor(1).dtype(),
@@ -142,8 +142,8 @@ constinit const OpDef kOps[] = {
     reads_data("aten::equal(Tensor self, Tensor other) -> bool",
                [](const Call& c) -> Value {
                  require_data(c);
-                 INGOT_REQUIRE(c.tensor(0).dtype() == c.tensor(1).dtype(), "Expected object of data type ", c.tensor(0).dtype(), " but got data type ",
-                               c.tensor(1).dtype(), " for argument 'other' in call to equal");
+                 INGOT_REQUIRE(c.tensor(0).dtype() == c.tensor(1).dtype(), "Expected object of data type ", c.tensor(0).dtype(),
+                               " but got data type ", c.tensor(1).dtype(), " for argument 'other' in call to equal");
                  return c.tensor(0).sizes() == c.tensor(1).sizes() && all_set(c.tensor(0) == c.tensor(1));
                }),
     reads_data("aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> bool",

@@ -21,8 +21,8 @@ void view_as_real_geometry(const Call& c, Outputs& out) {
 }
 void view_as_complex_geometry(const Call& c, Outputs& out) {
   Geometry g = c.tensor(0)->geom;
-  INGOT_REQUIRE(g.dtype == DType::f32 || g.dtype == DType::f64, "view_as_complex is only supported for half, float and double tensors, but got a tensor "
-                "of scalar type: ", scalar_type_name(g.dtype));
+  INGOT_REQUIRE(g.dtype == DType::f32 || g.dtype == DType::f64, "view_as_complex is only supported for half, float and double tensors, but got a "
+                "tensor of scalar type: ", scalar_type_name(g.dtype));
   INGOT_REQUIRE(g.dim() > 0, "Input tensor must have one or more dimensions");
   INGOT_REQUIRE(g.sizes.back() == 2, "Tensor must have a last dimension of size 2");
   INGOT_REQUIRE(g.strides.back() == 1, "Tensor must have a last dimension with stride 1");
@@ -67,9 +67,10 @@ void neg_vjp(Vjp& v) { v.set(0, -v.grad()); }
 // ---- from and to parts
 void same_floats_meta(const Call& c, Outputs& out) {
   const DType a = c.tensor(0).dtype(), b = c.tensor(1).dtype();
-  INGOT_REQUIRE((a == DType::f32 || a == DType::f64 || a == DType::f16) && is_floating(b), "Expected both inputs to be Half, Float or Double tensors but got ",
-                scalar_type_name(a), " and ", scalar_type_name(b));
-  INGOT_REQUIRE(a == b, "Expected object of scalar type ", scalar_type_name(a), " but got scalar type ", scalar_type_name(b), " for second argument");
+  INGOT_REQUIRE((a == DType::f32 || a == DType::f64 || a == DType::f16) && is_floating(b),
+                "Expected both inputs to be Half, Float or Double tensors but got ", scalar_type_name(a), " and ", scalar_type_name(b));
+  INGOT_REQUIRE(a == b, "Expected object of scalar type ", scalar_type_name(a), " but got scalar type ", scalar_type_name(b),
+                " for second argument");
   pointwise_meta(c, out);
 }
 constexpr OpDef polar_op() {
@@ -132,7 +133,7 @@ constinit const OpDef kOps[] = {
     unary<int_to_float>("aten::angle(Tensor self) -> Tensor",
                         []<Inexact T>(T x) {
                           if constexpr (Complex<T>) return std::arg(x);
-                          else return where(x != x, x, where(x < T(0), T(M_PI), T(0)));
+                          else return where(x != x, x, where(x < T(0), constant_like(x, M_PI), T(0)));
                         },
                         angle_vjp, {{0}}),
 

@@ -17,6 +17,27 @@ bool is_integer_value(const T& x) {
   else return std::integral<T>;
 }
 
+// The constant v of x's type. A literal takes the type of what it meets; two that meet each other first need this.
+template <class T>
+T constant_like(const T& x, double v) {
+  if constexpr (std::same_as<T, Expr>) return Expr::constant(x.dtype(), v);
+  else return static_cast<T>(v);
+}
+
+// NaN wins; of two bools `or` and `and`.
+template <Real T>
+T larger(T a, T b) {
+  if constexpr (std::same_as<T, Expr>)
+    if (a.dtype() == DType::b8) return a | b;
+  return max(a, b);
+}
+template <Real T>
+T smaller(T a, T b) {
+  if constexpr (std::same_as<T, Expr>)
+    if (a.dtype() == DType::b8) return a & b;
+  return min(a, b);
+}
+
 // a / b rounded down. Integers: b is not 0.
 template <Real T>
 T floored_quotient(T a, T b) {

@@ -20,13 +20,13 @@ void require_bins(const Call& c, int64_t bins) { INGOT_REQUIRE(bins > 0, c.op.sc
 struct Range {
   double lo = 0, hi = 0;
 };
-// As given, or that of the data where both ends are equal; widened if it is one value.
-Range value_range(const Call& c, const std::vector<double>& values, Range r) {
+// As given, or that of the data where both ends are equal; widened on both sides if it is one value.
+Range value_range(const Call& c, const std::vector<double>& values, Range r, double widen) {
   if (r.lo == r.hi && !values.empty()) {
     const auto [a, b] = std::minmax_element(values.begin(), values.end());
     r = {*a, *b};
   }
-  if (r.lo == r.hi) r.lo -= 1, r.hi += 1;
+  if (r.lo == r.hi) r.lo -= widen, r.hi += widen;
   INGOT_REQUIRE(std::isfinite(r.lo) && std::isfinite(r.hi), c.op.schema.name, ": range of [", r.lo, ", ", r.hi, "] is not finite");
   INGOT_REQUIRE(r.lo < r.hi, c.op.schema.name, ": max must be larger than min, found [", r.lo, ", ", r.hi, "]");
   return r;
@@ -36,7 +36,7 @@ Range value_range(const Call& c, const std::vector<double>& values, Range r) {
 void histc_kernel(const Call& c, std::span<const Tensor> r) {
   const std::vector<double> x = c.tensor(0).to_vector<double>();
   const int64_t bins = c[1].to_int64();
-  const Range range = value_range(c, x, {c[2].to_double(), c[3].to_double()});
+  const Range range = value_range(c, x, {c[2].to_double(), c[3].to_double()}, 1);
   std::vector<double> counts(static_cast<std::size_t>(bins));
   for (double v : x) {
     if (!(v >= range.lo && v <= range.hi)) continue;
@@ -82,7 +82,7 @@ Edges even_edges(const Call& c, const std::vector<double>& x, const Shape& bins,
   for (std::size_t d = 0; d < dims; d++) {
     std::vector<double> column;
     for (std::size_t i = d; i < x.size(); i += dims) column.push_back(x[i]);
-    const Range r = value_range(c, column, ends.empty() ? Range{} : Range{ends[2 * d], ends[2 * d + 1]});
+    const Range r = value_range(c, column, ends.empty() ? Range{} : Range{ends[2 * d], ends[2 * d + 1]}, 0.5);
     const auto n = static_cast<double>(bins[d].value());
     for (int64_t i = 0; i <= bins[d].value(); i++) edges[d].push_back(i == bins[d].value() ? r.hi : r.lo + (r.hi - r.lo) * static_cast<double>(i) / n);
   }

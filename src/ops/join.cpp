@@ -223,6 +223,41 @@ Value combinations_body(const Call& c) {
   return aten<"stack">(columns, 1);
 }
 
+// ---- sequences of different lengths, lists of tensors as one vector
+
+Value pad_sequence_body(const Call& c) {
+  const TensorList& l = tensors_of(c, "pad_sequence");
+  const bool batch_first = c[1].to_bool(), left = c[3].string() == "left";
+  INGOT_REQUIRE(left || c[3].string() == "right", "pad_sequence: Expected padding_side to be one of left or right, but got ", c[3].string(), ".");
+  Int longest = 0;
+  for (const Tensor& t : l) {
+    INGOT_REQUIRE(t.dim() > 0, "pad_sequence: expected sequences with at least one dimension, found a 0-dim tensor");
+    longest = max(longest, t.sizes()[0]);
+  }
+  TensorList padded;
+  for (const Tensor& t : l) {
+    Shape pad = Shape::filled(static_cast<std::size_t>(2 * t.dim()), 0);
+    pad[pad.size() - (left ? 2 : 1)] = longest - t.sizes()[0];
+    padded.push_back(aten<"constant_pad_nd">(t, pad, c[2]));
+  }
+  return aten<"stack">(padded, batch_first ? 0 : 1);
+}
+Value flatten_dense_body(const Call& c) {
+  TensorList flat;
+  for (const Tensor& t : tensors_of(c, "flatten_dense_tensors")) flat.push_back(t.contiguous().view({-1}));
+  return aten<"cat">(flat, 0);
+}
+Value unflatten_dense_body(const Call& c) {
+  TensorList r;
+  Int at = 0;
+  if (!c[1].is_tensors()) return Value(std::move(r));
+  for (const Tensor& t : c[1].tensors()) {
+    r.push_back(c.tensor(0).narrow(0, at, t.numel()).view(t.sizes()));
+    at = at + t.numel();
+  }
+  return Value(std::move(r));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
      .form = Form::external,
@@ -281,6 +316,10 @@ constinit const OpDef kOps[] = {
                 INGOT_REQUIRE(indexing == "ij" || indexing == "xy", "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
                 return meshgrid(tensors_of(c, "meshgrid"), indexing == "xy");
               }),
+    composite("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor",
+              pad_sequence_body),
+    composite("aten::flatten_dense_tensors(Tensor[] tensors) -> Tensor", flatten_dense_body),
+    composite("aten::unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]", unflatten_dense_body),
     composite("aten::cartesian_prod(Tensor[] tensors) -> Tensor", cartesian_prod_body),
     composite("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", combinations_body),
 };

@@ -36,6 +36,8 @@ struct RoundDecimals {
     if constexpr (std::same_as<T, int64_t>) {
       return x;
     } else {
+      if constexpr (std::same_as<T, Expr>)
+        if (is_integer_value(x)) return x;
       const T scale = pow(T(10), abs(decimals));
       return where(decimals < T(0), round(x / scale) * scale, round(x * scale) / scale);
     }

@@ -100,7 +100,7 @@ struct Groups {
 Groups groups_of(const Call& c, int at, const Tensor& input, const Tensor& weight) {
   const Groups g{c[at].to_int(), c[at + 1].to_int(), c[at + 2].to_int(), c[at + 3].to_int64()};
   INGOT_REQUIRE(g.count > 0, c.op.schema.name, ": Expected num groups to be greater than 0, got ", g.count);
-  INGOT_REQUIRE(mod(g.channels, g.count) == 0, "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+  INGOT_REQUIRE(mod(g.channels, g.count) == 0, c.op.schema.name, ": Expected number of channels in input to be divisible by num_groups, but got input of shape ",
                 input.sizes(), " and num_groups=", g.count);
   INGOT_REQUIRE(input.numel() == g.n * g.channels * g.area, c.op.schema.name, ": input of shape ", input.sizes(), " does not have N * C * HxW = ",
                 g.n * g.channels * g.area, " elements");
@@ -169,7 +169,7 @@ Value group_norm(const Call& c) {
   INGOT_REQUIRE(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ", input.dim());
   const Int n = input.size(0), channels = input.size(1), area = input.sizes().sub(2, input.sizes().size()).product();
   INGOT_REQUIRE(groups > 0, "Expected num groups to be greater than 0, got ", groups);
-  INGOT_REQUIRE(mod(channels, groups) == 0, "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+  INGOT_REQUIRE(mod(channels, groups) == 0, "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
                 input.sizes(), " and num_groups=", groups);
   const Tensor x = aten<"contiguous">(input, suggest_memory_format(input.sizes(), input.strides()));
   return atens<"native_group_norm">(x, contiguous(c[2].tensor_or_none()), contiguous(c[3].tensor_or_none()), n, channels, area, groups, c[4])[0];

@@ -41,6 +41,7 @@ Value nanmean(const Call& c) {
 Value sum_to_size(const Call& c) {
   const Tensor& self = c.tensor(0);
   const Shape& size = c[1].ints();
+  if (size.empty()) return aten<"sum">(self);
   const int lead = static_cast<int>(self.dim()) - size.dim();
   Shape dims;
   bool fits = lead >= 0;
@@ -57,8 +58,10 @@ Value sum_to_size(const Call& c) {
 
 // ---- products
 
-// d prod / d x_i is the product of the others: of those before times those after, which is right where elements are zero.
-Tensor prod_gradient(const Tensor& grad, const Tensor& x, int64_t dim) {
+// d prod / d x_i is the product of the others: result / x_i, or, where elements may be zero, of those before times those after.
+Tensor prod_gradient(const Tensor& grad, const Tensor& x, const Tensor& result, int64_t dim) {
+  if (may_look_at(x) && !aten<"any">(aten<"eq.Scalar">(aten<"detach">(x), 0)).item().to_bool())
+    return aten<"mul.Tensor">(grad, conjugate(aten<"div.Tensor">(result, x)));
   const Int n = x.size(dim);
   if (n == 0) return aten<"expand">(grad, x.sizes());
   if (n == 1) return grad;
@@ -74,12 +77,13 @@ Tensor as_gradient_type(const Tensor& t, const Tensor& grad) { return t.dtype() 
 void prod_vjp(Vjp& v) {
   if (rank_of(v) == 0) return v.set(0, v.grad());
   const Tensor flat = aten<"reshape">(as_gradient_type(v.saved(0), v.grad()), Shape{-1});
-  v.set(0, aten<"reshape">(prod_gradient(v.grad(), flat, 0), v.sizes(0)));
+  v.set(0, aten<"reshape">(prod_gradient(v.grad(), flat, v.result(), 0), v.sizes(0)));
 }
 void prod_dim_vjp(Vjp& v) {
   if (rank_of(v) == 0) return v.set(0, v.grad());
   const int dim = wrap_dim(v.arg(1).to_int64(), rank_of(v));
-  v.set(0, prod_gradient(restore_dims(v.grad(), v.arg(1), rank_of(v), v.arg(2).to_bool()), as_gradient_type(v.saved(0), v.grad()), dim));
+  auto restored = [&](const Tensor& t) { return restore_dims(t, v.arg(1), rank_of(v), v.arg(2).to_bool()); };
+  v.set(0, prod_gradient(restored(v.grad()), as_gradient_type(v.saved(0), v.grad()), restored(v.result()), dim));
 }
 
 // ---- extremes
@@ -222,9 +226,9 @@ constinit const OpDef kOps[] = {
      .form = Form::composite,
      .body = nanmean},
     {.schema = "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor", .form = Form::composite, .body = sum_to_size},
-    float32_under_autocast(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}})),
+    float32_under_autocast(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}, {kResult}})),
     float32_under_autocast(reduction<prod_dim>("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                                               prod_dim_vjp, {{0}}, 1)),
+                                               prod_dim_vjp, {{0}, {kResult}}, 1)),
 
     reduction<max_all>("aten::max(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1),
     reduction<min_all>("aten::min(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1),

@@ -42,6 +42,11 @@ void require_nonempty(const Call& c, const Tensor& self, const std::vector<bool>
 Tensor restore_dims(const Tensor& t, const Value& dim, int rank, bool keepdim);
 // The list form of a `dim` argument (None: all dims).
 Shape dim_list(const Value& dim, int rank);
+// Whether a rule may choose a cheaper form by t's elements: plain eager, nobody records.
+inline bool may_look_at(const Tensor& t) {
+  constexpr unsigned eager = layer_bit(Layer::autograd) | layer_bit(Layer::autocast) | layer_bit(Layer::kernel);
+  return !t->is_fake() && !((t->layers | thread_state().active) & ~eager);
+}
 // The gradient of an extreme element, shared evenly by all elements that equal it; NaN equals NaN.
 Tensor evenly_distributed(const Tensor& grad, const Tensor& self, const Tensor& value);
 

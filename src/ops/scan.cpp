@@ -8,7 +8,7 @@
 #include "ops/dim_rows.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
-#include "ops/gradient_terms.hpp"
+#include "ops/reduction.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -71,14 +71,11 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& input, int64_t dim) {
   }
   return aten<"stack">(parts, dim);
 }
-// Whether a rule may look at the elements: plain eager, nobody records.
-bool is_plain(const Tensor& t) { return !t->is_fake() && !(t->layers & ~layer_bit(Layer::autograd)); }
-
 Value cumprod_backward(const Call& c) {
   const Tensor &grad = c.tensor(0), &input = c.tensor(1), &output = c.tensor(3);
   const int64_t dim = wrap_dim(c[2].to_int64(), static_cast<int>(input.dim()));
   if (input.numel() <= 1 || input.dim() == 0 || input.size(dim) == 1) return grad;
-  if (is_plain(input) && !aten<"any">(aten<"eq.Scalar">(aten<"detach">(input), 0)).item().to_bool()) {
+  if (may_look_at(input) && !aten<"any">(aten<"eq.Scalar">(aten<"detach">(input), 0)).item().to_bool()) {
     const Tensor weighted = conjugate(output) * grad;
     return flipped(aten<"cumsum">(flipped(weighted, dim), dim), dim) / conjugate(input);
   }

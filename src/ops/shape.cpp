@@ -263,6 +263,24 @@ Value set_in_place(const Tensor& self, const Tensor& source, Geometry g) {
   self->geom = std::move(g);
   return Value(self);
 }
+// The diagonal from the first element on; `wrap`: of a tall matrix, it starts again after each full block.
+Value fill_diagonal_body(const Call& c) {
+  const Tensor& self = c.tensor(0);
+  INGOT_REQUIRE(rank(self) >= 2, "fill_diagonal_: dimensions must larger than 1, found ", rank(self));
+  Int size = self.sizes()[0], stride = 0;
+  for (int i = 0; i < rank(self); i++) {
+    INGOT_REQUIRE(rank(self) == 2 || self.sizes()[i] == self.sizes()[0], "fill_diagonal_: all dimensions of input must be of equal length, found ",
+                  self.sizes());
+    size = min(size, self.sizes()[i]);
+    stride = stride + self.strides()[i];
+  }
+  aten_value<"fill_.Scalar">(self.as_strided({size}, {stride}, self.storage_offset()), c[1]);
+  const Int height = self.sizes()[0], width = self.sizes()[1];
+  if (c[2].to_bool() && rank(self) == 2)
+    for (Int row = width + 1; row < height; row = row + width + 1)
+      aten_value<"fill_.Scalar">(self.slice(0, row, min(row + width, height)).diagonal(), c[1]);
+  return c[0];
+}
 constexpr OpDef metadata_op(std::string_view schema, Body body) {
   OpDef d{.schema = schema, .form = Form::external, .body = body};
   d.no_grad_result = true;
@@ -337,6 +355,7 @@ constinit const OpDef kOps[] = {
               }),
     composite("aten::diagflat(Tensor self, int offset=0) -> Tensor",
               [](const Call& c) -> Value { return aten<"diag">(c.tensor(0).contiguous().view({-1}), c[1]); }),
+    composite("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", fill_diagonal_body),
     composite("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", one_hot_body),
     metadata_op("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
                 [](const Call& c) { return resize_in_place(c.tensor(0), c[1].ints(), c[2]); }),

@@ -94,7 +94,8 @@ struct Polygamma {
   T operator()(T n, T x) const { return static_cast<T>(kernels::polygamma(static_cast<int64_t>(n), x)); }
 };
 constexpr OpDef polygamma_op() {
-  OpDef d = pointwise<2, Traits{.promotion = Promotion::int_to_float, .promoting = 0b10}>("aten::polygamma(int n, Tensor self) -> Tensor", Polygamma{});
+  constexpr Traits self_decides{.promotion = Promotion::int_to_float, .promoting = 0b10};
+  OpDef d = pointwise<2, self_decides>("aten::polygamma(int n, Tensor self) -> Tensor", Polygamma{});
   d.meta = [](const Call& c, Outputs& out) {
     INGOT_REQUIRE(c[0].to_int64() >= 0, "polygamma(n, x) does not support negative n.");
     pointwise_meta(c, out);
@@ -128,7 +129,7 @@ constinit const OpDef kOps[] = {
                                {{0}}),
     unary<int_to_float>("aten::special_entr(Tensor self) -> Tensor",
                         []<Floating T>(T x) {
-                          return where(x != x, x, where(x > T(0), -x * log(x), where(x == T(0), T(0), T(-INFINITY))));
+                          return where(x != x, x, where(x > T(0), -x * log(x), where(x == T(0), constant_like(x, 0), T(-INFINITY))));
                         },
                         [](Vjp& v) { v.set(0, v.grad() * (-1 - log(v.saved(0)))); }, {{0}}),
 

@@ -61,7 +61,10 @@ int64_t Tensor::itemsize() const { return size_of(dtype()); }
 bool Tensor::is_contiguous(MemoryFormat f) const { return ingot::is_contiguous(sizes(), strides(), f); }
 bool Tensor::is_floating_point() const { return is_floating(dtype()); }
 bool Tensor::is_complex() const { return ingot::is_complex(dtype()); }
-uint32_t Tensor::version() const { return checked(*this).storage->version(); }
+uint32_t Tensor::version() const {
+  INGOT_REQUIRE(!checked(*this).inference, "Inference tensors do not track version counter.");
+  return impl()->storage->version();
+}
 
 void* Tensor::data_ptr() const {
   INGOT_REQUIRE(!checked(*this).is_fake(), "this tensor of size ", sizes(), " has no data: it is a fake tensor, made to "

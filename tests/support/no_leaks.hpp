@@ -6,7 +6,7 @@
 
 namespace ingot {
 
-class NoLeaks : public testing::Test {
+class NoLeaks : public ::testing::Test {
  protected:
   void SetUp() override {
     tensors_ = TensorImpl::live();

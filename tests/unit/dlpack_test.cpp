@@ -6,6 +6,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 
 namespace ingot {
@@ -21,15 +22,6 @@ static_assert(offsetof(DLTensor, data) == 0 && offsetof(DLTensor, device) == 8 &
 static_assert(offsetof(DLManagedTensor, manager_ctx) == 48 && offsetof(DLManagedTensor, deleter) == 56);
 static_assert(offsetof(DLManagedTensorVersioned, manager_ctx) == 8 && offsetof(DLManagedTensorVersioned, deleter) == 16 &&
               offsetof(DLManagedTensorVersioned, flags) == 24 && offsetof(DLManagedTensorVersioned, dl_tensor) == 32);
-
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 // A foreign tensor that counts how often it was released.
 template <class M>

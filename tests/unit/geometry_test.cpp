@@ -9,18 +9,10 @@
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
 #include "expr/guards.hpp"
+#include "support/error_text.hpp"
 
 namespace ingot {
 namespace {
-
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 Geometry geometry(Shape sizes, Shape strides, Int offset = 0) {
   Geometry g;

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 
 namespace ingot {
@@ -32,15 +33,6 @@ constexpr std::array<std::array<DType, 12>, 12> kTable = {{
     /*b1*/ {u1, i1, i2, i4, i8, f2, f4, f8, c4, c8, b1, bf},
     /*bf*/ {bf, bf, bf, bf, bf, f4, f4, f8, c4, c8, bf, bf},
 }};
-
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST_F(Promotion, PairsFollowTheTable) {
   for (std::size_t a = 0; a < kAxis.size(); a++)

@@ -9,6 +9,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -20,14 +21,6 @@ using StorageTest = NoLeaks;
 using TensorBasics = NoLeaks;
 using Elements = NoLeaks;
 
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 std::vector<DType> all_dtypes() {
   std::vector<DType> v;
   for (int i = 0; i < kDTypes; i++) v.push_back(static_cast<DType>(i));
