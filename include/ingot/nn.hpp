@@ -321,6 +321,7 @@ struct TransformerOptions {
 class TransformerEncoderLayer : public Layer {
  public:
   TransformerEncoderLayer(int64_t d_model, int64_t nhead, TransformerOptions o = {});
+  using Layer::operator();
   Tensor forward(const Tensor& x) override { return (*this)(x, {}, false); }
   Tensor operator()(const Tensor& x, const Tensor& mask, bool is_causal = false);
 

@@ -7,7 +7,7 @@
 namespace ingot {
 
 // Reads the program called `model` (without a name: "model", else the only one). User error naming file and place for
-// everything that is not such a program: see shared/spec/pt2_format.md (P-numbers). Operators Ingot does not know become
+// everything that is not such a program (P-numbers: docs/spec/pt2_format.md). Operators Ingot does not know become
 // unsupported nodes; running the program then fails and names all of them.
 ExportedProgram load_pt2(const std::string& path, const std::string& model = {});
 

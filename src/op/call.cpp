@@ -117,8 +117,10 @@ void install_handler(Layer layer, Handler handler) { handlers[static_cast<int>(l
 Value call(const Op& op, Args given) {
   Values storage;
   const Args args = complete(op, given, storage);
-  if (op.is_composite()) return named_refusals(op, [&] { return run_composite(op, args); });
   ThreadState& ts = thread_state();
+  // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the op comes apart.
+  const bool autocast = op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
+  if (op.is_composite() && !autocast) return named_refusals(op, [&] { return run_composite(op, args); });
   unsigned mask = ts.active;
   for (const Value& v : args) {
     if (v.is_tensor()) mask |= v.tensor()->layers;

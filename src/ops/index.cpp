@@ -117,14 +117,10 @@ void index_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const Selection s = select_by(self, c[1].tensors());
   // The result is laid out as an elementwise one of self seen through the indices.
-  Geometry seen;
-  seen.sizes = s.sizes;
-  seen.strides = s.strides;
-  seen.dtype = self.dtype();
   Geometry g;
   g.sizes = s.sizes;
   g.dtype = self.dtype();
-  g.strides = elementwise_strides(s.sizes, {make_tensor(std::move(seen), self.device(), true)});
+  g.strides = strides_in_order_of(s.sizes, {s.strides});
   o.add(std::move(g));
 }
 void index_kernel(const Call& c, std::span<const Tensor> r) {

@@ -132,18 +132,19 @@ void put_kernel(const Call& c, std::span<const Tensor> r) {
 Value take_along_dim(const Call& c) {
   const Tensor &self = c.tensor(0), &indices = c.tensor(1);
   INGOT_REQUIRE(indices.dtype() == DType::i64, "torch.take_along_dim(): dtype of indices should be Long but got ", scalar_type_name(indices.dtype()));
-  if (c[2].is_none()) return aten<"gather">(aten<"reshape">(self, Shape{-1}), 0, aten<"reshape">(indices, Shape{-1}));
+  if (c[2].is_none()) return aten<"take_along_dim">(aten<"reshape">(self, Shape{-1}), aten<"reshape">(indices, Shape{-1}), 0);
   INGOT_REQUIRE(self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
                 self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
   const auto d = static_cast<std::size_t>(wrap_dim(c[2].to_int64(), static_cast<int>(self.dim())));
   if (self.dim() == 0) return aten<"gather">(self, 0, indices);
+  const Tensor wrapped = aten<"where.self">(indices < 0, aten<"add.Tensor">(indices, self.sizes()[d]), indices);
   Shape a = self.sizes(), b = indices.sizes();
   a[d] = b[d];
   const Shape index_sizes = broadcast_shapes(a, b, "take_along_dim");
   a = self.sizes();
   b[d] = a[d];
   const Shape self_sizes = broadcast_shapes(a, b, "take_along_dim");
-  return aten<"gather">(self.expand(self_sizes), c[2], indices.expand(index_sizes));
+  return aten<"gather">(self.expand(self_sizes), c[2], wrapped.expand(index_sizes));
 }
 
 constinit const OpDef kOps[] = {

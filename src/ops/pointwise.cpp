@@ -28,7 +28,6 @@ Shape elementwise_strides(const Shape& sizes, const std::vector<Tensor>& tensors
   }
   if (tensors.empty() || all_contiguous) return contiguous_strides(sizes);
   if (all_equal && is_non_overlapping_and_dense(sizes, tensors[0].strides())) return tensors[0].strides();
-  // TensorIterator: order dims by the first operand that tells two of them apart, then lay the result out in that order.
   const int rank = sizes.dim();
   std::vector<Shape> strides;
   for (const Tensor& t : tensors) {
@@ -38,6 +37,11 @@ Shape elementwise_strides(const Shape& sizes, const std::vector<Tensor>& tensors
       if (t.sizes()[i].same(sizes[lead + i]) || !(t.sizes()[i] == 1)) s[lead + i] = t.strides()[i];
     strides.push_back(std::move(s));
   }
+  return strides_in_order_of(sizes, strides);
+}
+
+Shape strides_in_order_of(const Shape& sizes, const std::vector<Shape>& strides) {
+  const int rank = sizes.dim();
   std::vector<int> perm(static_cast<std::size_t>(rank));
   std::iota(perm.rbegin(), perm.rend(), 0);
   auto should_swap = [&](int a, int b) {
