@@ -53,6 +53,10 @@ class Matrices {
   }
 };
 
+// LAPACK chooses complex pivots by |re| + |im|.
+inline double pivot_size(double x) { return std::abs(x); }
+inline double pivot_size(std::complex<double> x) { return std::abs(x.real()) + std::abs(x.imag()); }
+
 // a (m x n) = P L U in place; pivots[i]: row i was exchanged with row pivots[i] - 1. Without pivoting they are i + 1.
 template <class S>
 int32_t lu_factor(int64_t m, int64_t n, S* a, int32_t* pivots, bool pivot) {
@@ -61,7 +65,7 @@ int32_t lu_factor(int64_t m, int64_t n, S* a, int32_t* pivots, bool pivot) {
     int64_t best = k;
     if (pivot)
       for (int64_t i = k + 1; i < m; i++)
-        if (std::abs(a[i + k * m]) > std::abs(a[best + k * m])) best = i;
+        if (pivot_size(a[i + k * m]) > pivot_size(a[best + k * m])) best = i;
     pivots[k] = static_cast<int32_t>(best + 1);
     if (best != k)
       for (int64_t j = 0; j < n; j++) std::swap(a[k + j * m], a[best + j * m]);
