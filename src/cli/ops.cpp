@@ -43,7 +43,7 @@ void list(const Options& options) {
   for (const Op* o : all_ops()) {
     if (o->name.find(options.filter) == std::string::npos) continue;
     const OpDef& d = *o->def;
-    const bool core = aten_schema_tags(o->name).find("core") == 0 || aten_schema_tags(o->name).find(" core") != std::string_view::npos;
+    const bool core = (' ' + std::string(aten_schema_tags(o->name)) + ' ').find(" core ") != std::string::npos;
     if (options.json) {
       std::cout << (first ? "\n" : ",\n") << R"(  {"name": ")" << o->name << R"(", "form": ")" << form_name(d.form) << R"(", "eager": ")"
                 << eager_rule(d) << R"(", "gradient": ")" << gradient_rule(d) << R"(", "core": )" << (core ? "true" : "false") << "}";

@@ -528,6 +528,7 @@ constinit const OpDef kOps[] = {
      .kernel = solve_ex_kernel,
      .vjp = solve_ex_vjp,
      .saves = {{0}, {kResult}},
+     .grad_results = 0b1,  // the factors are for the backward
      .autocast = Autocast::float32},
     {.schema = "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
      .meta = inv_ex_meta,
@@ -544,12 +545,14 @@ constinit const OpDef kOps[] = {
      .meta = det_meta,
      .kernel = det_kernel,
      .vjp = det_vjp,
-     .saves = {{0}, {kResult}, {kResult - 1}, {kResult - 2}}},
+     .saves = {{0}, {kResult}, {kResult - 1}, {kResult - 2}},
+     .grad_results = 0b1},
     {.schema = "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
      .meta = slogdet_meta,
      .kernel = slogdet_kernel,
      .vjp = slogdet_vjp,
-     .saves = {{0}, {kResult}}},
+     .saves = {{0}, {kResult}},
+     .grad_results = 0b11},
 };
 
 }  // namespace
