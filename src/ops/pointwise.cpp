@@ -40,41 +40,6 @@ Shape elementwise_strides(const Shape& sizes, const std::vector<Tensor>& tensors
   return strides_in_order_of(sizes, strides);
 }
 
-Shape strides_in_order_of(const Shape& sizes, const std::vector<Shape>& strides) {
-  const int rank = sizes.dim();
-  std::vector<int> perm(static_cast<std::size_t>(rank));
-  std::iota(perm.rbegin(), perm.rend(), 0);
-  auto should_swap = [&](int a, int b) {
-    for (const Shape& s : strides) {
-      if (s[a] == 0 || s[b] == 0) continue;
-      if (s[a] < s[b]) return -1;
-      if (s[b] < s[a]) return 1;
-      if (sizes[a] > sizes[b]) return 1;
-    }
-    return 0;
-  };
-  for (int i = 1; i < rank; i++) {
-    int dim1 = i;
-    for (int dim0 = i - 1; dim0 >= 0; dim0--) {
-      const int c = should_swap(perm[dim0], perm[dim1]);
-      if (c > 0) {
-        std::swap(perm[dim0], perm[dim1]);
-        dim1 = dim0;
-      } else if (c < 0) {
-        break;
-      }
-    }
-  }
-  if (std::is_sorted(perm.rbegin(), perm.rend())) return contiguous_strides(sizes);
-  Shape r = Shape::filled(sizes.size(), 1);
-  Int next = 1;
-  for (int d : perm) {
-    r[d] = next;
-    next = next * sizes[d];
-  }
-  return r;
-}
-
 void pointwise_meta(const Call& c, Outputs& out) {
   const Formula& f = *c.op.def->formula(c);
   const auto ops = formula_operands(c, f);

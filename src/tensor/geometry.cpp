@@ -212,17 +212,18 @@ std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, cons
   return r;
 }
 
-Shape dense_strides_like(const Shape& sizes, const Shape& strides) {
-  if (is_non_overlapping_and_dense(sizes, strides)) return strides;
-  // Insertion sort of dims by stride as TensorIterator does: ambiguous pairs (stride 0, or equal) keep their order.
+Shape strides_in_order_of(const Shape& sizes, const std::vector<Shape>& strides) {
   const int rank = sizes.dim();
   std::vector<int> perm(static_cast<std::size_t>(rank));
   std::iota(perm.rbegin(), perm.rend(), 0);
-  auto should_swap = [&](int a, int b) {  // 1: a belongs after b, -1: before, 0: cannot tell
-    if (strides[a] == 0 || strides[b] == 0) return 0;
-    if (strides[a] < strides[b]) return -1;
-    if (strides[a] > strides[b]) return 1;
-    return sizes[a] > sizes[b] ? 1 : 0;
+  auto should_swap = [&](int a, int b) {
+    for (const Shape& s : strides) {
+      if (s[a] == 0 || s[b] == 0) continue;
+      if (s[a] < s[b]) return -1;
+      if (s[b] < s[a]) return 1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
   };
   for (int i = 1; i < rank; i++) {
     int dim1 = i;
@@ -236,6 +237,7 @@ Shape dense_strides_like(const Shape& sizes, const Shape& strides) {
       }
     }
   }
+  if (std::is_sorted(perm.rbegin(), perm.rend())) return contiguous_strides(sizes);
   Shape r = Shape::filled(sizes.size(), 1);
   Int next = 1;
   for (int d : perm) {
@@ -243,6 +245,10 @@ Shape dense_strides_like(const Shape& sizes, const Shape& strides) {
     next = next * sizes[d];
   }
   return r;
+}
+
+Shape dense_strides_like(const Shape& sizes, const Shape& strides) {
+  return is_non_overlapping_and_dense(sizes, strides) ? strides : strides_in_order_of(sizes, {strides});
 }
 
 Geometry expand_geometry(const Geometry& g, const Shape& sizes) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "tensor/impl.hpp"
 
@@ -28,6 +29,9 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view op);
 Shape infer_size(const Shape& size, Int numel);
 // Strides that view (sizes, strides) as `new_sizes` without a copy, or nothing.
 std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, const Shape& new_sizes);
+// The general case: dims in the order of the first operand that tells two of them apart. Each operand's strides are those
+// over `sizes`, 0 where it repeats. Asks nothing about a size unless strides are equal.
+Shape strides_in_order_of(const Shape& sizes, const std::vector<Shape>& strides);
 // The strides a dense result gets when it should look like this input (ATen's infer_dense_strides, "preserve").
 Shape dense_strides_like(const Shape& sizes, const Shape& strides);
 
