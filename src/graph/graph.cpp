@@ -18,31 +18,6 @@ Argument Argument::list(std::vector<Argument> elements) {
   return list_value(std::move(values));
 }
 
-Value list_value(Values elements) {
-  const auto all = [&](auto is) { return std::all_of(elements.begin(), elements.end(), is); };
-  if (all([](const Value& v) { return v.is_int(); })) {
-    Shape ints;
-    for (const Value& v : elements) ints.push_back(v.to_int());
-    return ints;
-  }
-  if (all([](const Value& v) { return v.is_bool(); })) {
-    std::vector<bool> bools;
-    for (const Value& v : elements) bools.push_back(v.to_bool());
-    return bools;
-  }
-  if (all([](const Value& v) { return v.is_tensor() || v.is_none(); })) {
-    TensorList tensors;
-    for (const Value& v : elements) tensors.push_back(v.tensor_or_none());
-    return tensors;
-  }
-  if (all([](const Value& v) { return v.is_float() || v.is_int(); })) {
-    std::vector<double> floats;
-    for (const Value& v : elements) floats.push_back(v.to_double());
-    return floats;
-  }
-  return elements;
-}
-
 Node* Graph::add(NodeKind kind, std::string_view name, std::vector<Argument> args) {
   auto n = std::make_unique<Node>();
   n->kind = kind;
@@ -68,7 +43,7 @@ Node* Graph::attribute(std::string_view key, std::string_view name) {
 
 Node* Graph::call(const Op& op, std::vector<Argument> args, std::string_view name) {
   const auto& params = op.schema.args;
-  INGOT_REQUIRE(args.size() <= params.size(), op.name, " takes at most ", params.size(), " arguments, found ", args.size());
+  INGOT_REQUIRE(args.size() <= params.size() || op.schema.variadic_args, op.name, " takes at most ", params.size(), " arguments, found ", args.size());
   for (std::size_t i = args.size(); i < params.size(); i++) {
     INGOT_REQUIRE(params[i].has_default, op.name, ": argument ", params[i].name, " is missing");
     args.push_back(params[i].default_value);

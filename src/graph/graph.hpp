@@ -119,8 +119,4 @@ void for_each_node(const std::vector<Argument>& args, F&& f) {
   for (const Argument& a : args) for_each_node(a, f);
 }
 
-// The list of these values as an op takes it: int[], float[], bool[], Tensor[] (None becomes an undefined tensor) where
-// the elements are all of that kind, else a list of values.
-Value list_value(Values elements);
-
 }  // namespace ingot

@@ -7,6 +7,16 @@ namespace ingot {
 
 namespace {
 
+class GraphFunction : public Callable {
+ public:
+  explicit GraphFunction(std::shared_ptr<const Graph> graph) : graph_(std::move(graph)), interpreter_(*graph_) {}
+  Values operator()(Args args) const override { return interpreter_.run(args); }
+
+ private:
+  std::shared_ptr<const Graph> graph_;
+  Interpreter interpreter_;
+};
+
 class Run {
  public:
   Run(const Graph& graph) : graph_(graph), values_(graph.nodes().size()) {}
@@ -40,9 +50,9 @@ class Run {
       case NodeKind::item: return element(args[0], n);
       case NodeKind::scalar: return evaluate(n.function, args);
       case NodeKind::attribute: {
-        const auto* tensor = std::get_if<Tensor>(graph_.find_attribute(n.target));
-        INGOT_REQUIRE(tensor != nullptr, "attribute ", n.target, " is a graph; only higher-order ops take those");
-        return *tensor;
+        const Attribute& a = *graph_.find_attribute(n.target);
+        if (const auto* tensor = std::get_if<Tensor>(&a)) return *tensor;
+        return Ref<Callable>(make_ref<GraphFunction>(std::get<std::shared_ptr<const Graph>>(a)));
       }
       case NodeKind::grad_mode: thread_state().grad_mode = args[0].to_bool(); return {};
       default: throw_internal_error(__FILE__, __LINE__, text("node ", n.name, " cannot be run"));

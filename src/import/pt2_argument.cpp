@@ -27,7 +27,7 @@ Value as_list_type_wants(Value v, const SchemaType* type) {
 
 class ArgumentReader {
  public:
-  ArgumentReader(const SchemaType* type, const NameLookup& lookup) : type_(type), lookup_(lookup) {}
+  ArgumentReader(const SchemaType* type, ArgumentScope& scope) : type_(type), scope_(scope) {}
 
   Argument read(const Json& j) const {
     const auto [tag, v] = j.tagged();
@@ -56,21 +56,22 @@ class ArgumentReader {
       return list(v, [&](const Json& e) { return list(e, [&](const Json& n) { return name(n); }); });
     if (tag == "as_int_lists")
       return list(v, [&](const Json& e) { return list(e, [](const Json& n) { return Argument(Value(n.integer())); }); });
-    if (tag == "as_graph" || tag == "as_string_to_argument") return {};  // see is_opaque
+    if (tag == "as_graph") return scope_.subgraph(v);
+    if (tag == "as_string_to_argument") return {};  // see is_opaque
     j.fail(text("unknown kind of argument ", tag, "; the file may be of a newer format"));
   }
 
  private:
   const SchemaType* type_;
-  const NameLookup& lookup_;
+  ArgumentScope& scope_;
 
   Argument name(const Json& j) const {
     const Json n = j.field("name");
-    return lookup_(n.string(), n);
+    return scope_.value(n.string(), n);
   }
   Argument symbolic(const Json& j) const {
     const auto [tag, v] = j.tagged();
-    if (tag == "as_name") return lookup_(v.string(), v);
+    if (tag == "as_name") return scope_.value(v.string(), v);
     if (tag == "as_int") return Value(v.integer());
     if (tag == "as_float") return Value(v.real());
     if (tag == "as_bool") return Value(v.boolean());
@@ -87,8 +88,8 @@ class ArgumentReader {
 
 }  // namespace
 
-Argument read_argument(const Json& j, const SchemaType* type, const NameLookup& lookup) {
-  return ArgumentReader(type, lookup).read(j);
+Argument read_argument(const Json& j, const SchemaType* type, ArgumentScope& scope) {
+  return ArgumentReader(type, scope).read(j);
 }
 
 std::string defined_name(const Json& j) {
@@ -103,7 +104,7 @@ std::string defined_name(const Json& j) {
 
 bool is_opaque(const Json& j) {
   const std::string_view tag = j.tagged().first;
-  return tag == "as_graph" || tag == "as_operator" || tag == "as_custom_obj" || tag == "as_string_to_argument";
+  return tag == "as_operator" || tag == "as_custom_obj" || tag == "as_string_to_argument";
 }
 
 }  // namespace ingot

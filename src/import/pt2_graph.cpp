@@ -11,12 +11,15 @@ namespace {
 
 constexpr std::string_view kOps = "torch.ops.";
 
-// "torch.ops.aten.add.Tensor" is "aten::add.Tensor"; empty for anything else than an operator.
+// "torch.ops.aten.add.Tensor" is "aten::add.Tensor", "torch.ops.higher_order.cond", which has no overloads, is
+// "higher_order::cond"; empty for anything else than an operator.
 std::string qualified_op(std::string_view target) {
   if (!target.starts_with(kOps)) return {};
   target.remove_prefix(kOps.size());
   const std::size_t dot = target.find('.');
-  if (dot == target.npos || target.find('.', dot + 1) == target.npos) return {};
+  if (dot == target.npos) return {};
+  const bool has_overload = target.find('.', dot + 1) != target.npos;
+  if (!has_overload && target.substr(0, dot) != "higher_order") return {};
   return text(target.substr(0, dot), "::", target.substr(dot + 1));
 }
 
@@ -28,7 +31,7 @@ std::string innermost_module(std::string_view stack) {
   return std::string(last.substr(begin + 1, end - begin - 1));
 }
 
-class GraphReader {
+class GraphReader final : ArgumentScope {
  public:
   ReadGraph read(const Json& j) {
     for (const Json& input : j.field("inputs").list()) read_input(input);
@@ -36,7 +39,7 @@ class GraphReader {
     for (const Json& node : j.field("nodes").list()) read_node(node, index++);
     for (const Json& output : j.field("outputs").list()) {
       out_.output_names.push_back(defined_name(output));
-      graph().outputs.push_back(read_argument(output, nullptr, lookup_));
+      graph().outputs.push_back(read_argument(output, nullptr, *this));
     }
     const auto bare = j.optional("is_single_tensor_return");
     if (bare && bare->boolean()) {
@@ -49,11 +52,19 @@ class GraphReader {
  private:
   ReadGraph out_;
   std::map<std::string, Node*> values_;
-  const NameLookup lookup_ = [this](const std::string& name, const Json& where) {
+  Node* value(const std::string& name, const Json& where) override {
     const auto it = values_.find(name);
     if (it == values_.end()) where.fail(text("value ", shown_name(name), " is used before it is defined"));
     return it->second;
-  };
+  }
+
+  Node* subgraph(const Json& j) override {
+    const Json name = j.field("name");
+    const std::string key = name.string();
+    if (graph().find_attribute(key)) name.fail(text("subgraph ", shown_name(key), " is defined twice"));
+    graph().attributes.emplace_back(key, std::make_shared<const Graph>(GraphReader().read(j.field("graph")).graph));
+    return graph().attribute(key);
+  }
 
   Graph& graph() { return out_.graph; }
 
@@ -65,7 +76,7 @@ class GraphReader {
     const std::string name = defined_name(j);
     out_.input_names.push_back(name);
     if (name.empty()) {
-      out_.inputs.emplace_back(read_argument(j, nullptr, lookup_));
+      out_.inputs.emplace_back(read_argument(j, nullptr, *this));
       return;
     }
     Node* n = graph().placeholder(name);
@@ -99,11 +110,26 @@ class GraphReader {
     const std::string qualified = qualified_op(target);
     const Op* op = qualified.empty() ? nullptr : find_op(qualified);
     if (op == nullptr) return graph().unsupported(target, positional_args(j), name);
-    return graph().call(*op, named_args(j, *op, target, name), name);
+    std::vector<Argument> args = op->form() == Form::higher_order ? ordered_args(j, *op, target, name) : named_args(j, *op, target, name);
+    return graph().call(*op, std::move(args), name);
   }
 
   std::vector<Argument> positional_args(const Json& j) {
-    return j.field("inputs").map([&](const Json& a) { return read_argument(a.field("arg"), nullptr, lookup_); });
+    return j.field("inputs").map([&](const Json& a) { return read_argument(a.field("arg"), nullptr, *this); });
+  }
+
+  // Of a higher-order op: first those without a name, then keywords.
+  std::vector<Argument> ordered_args(const Json& j, const Op& op, const std::string& target, const std::string& name) {
+    const auto& params = op.schema.args;
+    std::vector<Argument> args;
+    for (const Json& a : j.field("inputs").list()) {
+      const std::string key = a.field("name").string();
+      const Json arg = a.field("arg");
+      const bool fits = args.size() < params.size() || op.schema.variadic_args;
+      if (!key.empty() || !fits) a.fail(text(name, ": ", target, ": the operator has no argument ", shown_name(key)));
+      args.push_back(read_argument(arg, args.size() < params.size() ? &params[args.size()].type : nullptr, *this));
+    }
+    return args;
   }
 
   std::vector<Argument> named_args(const Json& j, const Op& op, const std::string& target, const std::string& name) {
@@ -119,7 +145,7 @@ class GraphReader {
       if (given[at]) a.fail(text(name, ": ", target, ": argument ", key, " is given twice"));
       if (is_opaque(arg)) a.fail(text(name, ": ", target, ": argument ", key, " has kind ", arg.tagged().first));
       given[at] = true;
-      args[at] = read_argument(arg, &params[at].type, lookup_);
+      args[at] = read_argument(arg, &params[at].type, *this);
     }
     for (std::size_t i = 0; i < params.size(); i++) {
       if (given[i]) continue;
@@ -131,7 +157,8 @@ class GraphReader {
 
   // One output is the node's value itself, several are its elements; an output that is a list has elements again.
   void bind_outputs(Node* n, const std::vector<Json>& outputs) {
-    if (outputs.size() == 1) return bind(n, outputs[0]);
+    const bool flat_list = n->op != nullptr && n->op->form() == Form::higher_order;
+    if (outputs.size() == 1 && !flat_list) return bind(n, outputs[0]);
     for (std::size_t i = 0; i < outputs.size(); i++) {
       const bool none = outputs[i].tagged().first == "as_none";
       if (!none) bind(element(n, i, defined_name(outputs[i])), outputs[i]);

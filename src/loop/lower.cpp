@@ -147,7 +147,7 @@ class Lowerer {
 
   void lower_node(const Node& n) {
     if (n.meta.is_number()) {  // an expression of the sizes: it stands in the metas of whatever uses it
-      INGOT_REQUIRE(n.kind != NodeKind::call || n.op->is_composite(), n.op->qualified(), ": a number read from a tensor has no compiled form yet",
+      INGOT_REQUIRE(n.kind != NodeKind::call || n.op->comes_apart(), n.op->qualified(), ": a number read from a tensor has no compiled form yet",
                     provenance(n));
       return;
     }

@@ -35,6 +35,7 @@ bool fits(const SchemaType& t, const Value& v) {
     case Kind::memory_format: return v.is_memory_format();
     case Kind::string: return v.is_string();
     case Kind::generator: return v.is_generator();
+    case Kind::function: return v.is_function();
     default: return true;
   }
 }
@@ -78,10 +79,10 @@ Value named_refusals(const Op& op, const F& run) {
 // Checks every argument and fills defaults. Complete calls are passed through without a copy.
 Args complete(const Op& op, Args given, Values& storage) {
   const auto& params = op.schema.args;
-  INGOT_REQUIRE(given.size() <= params.size(), op.schema.name, "() takes at most ", params.size(), " arguments, found ",
+  INGOT_REQUIRE(given.size() <= params.size() || op.schema.variadic_args, op.schema.name, "() takes at most ", params.size(), " arguments, found ",
                 given.size(), "; the schema is ", to_text(op.schema));
-  bool as_given = given.size() == params.size();
-  for (std::size_t i = 0; i < given.size(); i++) {
+  bool as_given = given.size() >= params.size();
+  for (std::size_t i = 0; i < std::min(given.size(), params.size()); i++) {
     const SchemaType& t = params[i].type;
     if (fits(t, given[i])) continue;
     const bool widen = t.lists == 1 && (given[i].is_number());  // int[2] given 3
@@ -120,7 +121,7 @@ Value call(const Op& op, Args given) {
   ThreadState& ts = thread_state();
   // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the op comes apart.
   const bool autocast = op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
-  if (op.is_composite() && !autocast) return named_refusals(op, [&] { return run_composite(op, args); });
+  if (op.comes_apart() && !autocast) return named_refusals(op, [&] { return run_composite(op, args); });
   unsigned mask = ts.active;
   for (const Value& v : args) {
     if (v.is_tensor()) mask |= v.tensor()->layers;

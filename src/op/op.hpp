@@ -28,7 +28,7 @@ enum class Form : uint8_t {
   random,       // reads the random stream
   external,     // a kernel that is not a loop nest we can write as a formula (sort, gemm, fft …)
   composite,    // a program of other ops: comes apart before any layer sees it
-  higher_order, // takes subgraphs
+  higher_order, // a program that calls the functions it is given: comes apart as a composite does
 };
 
 enum class Variant : uint8_t { functional, inplace, out };
@@ -36,7 +36,8 @@ enum class Variant : uint8_t { functional, inplace, out };
 // What autocast does with the op's floating arguments.
 enum class Autocast : uint8_t { none, lower_precision, float32, promote };
 
-// One call, as every rule sees it: all arguments of the schema are there, defaults filled in, in schema order.
+// One call, as every rule sees it: all arguments of the schema are there, defaults filled in, in schema order. Where the
+// schema ends in "..." more may follow.
 struct Call {
   const Op& op;
   Args args;
@@ -115,7 +116,7 @@ struct Op {
 
   Form form() const { return def->form; }
   bool is_view() const { return def->form == Form::view; }
-  bool is_composite() const { return def->form == Form::composite; }
+  bool comes_apart() const { return def->form == Form::composite || def->form == Form::higher_order; }
   bool mutates() const { return !written.empty(); }
   bool is_inplace_view() const { return variant == Variant::inplace && is_view(); }
   bool returns_list() const { return schema.results.size() == 1 && schema.results[0].type.is_list(); }

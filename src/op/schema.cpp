@@ -16,6 +16,7 @@ constexpr NamedKind kKinds[] = {
     {"Layout", Kind::layout},   {"Device", Kind::device},     {"MemoryFormat", Kind::memory_format},
     {"str", Kind::string},      {"Generator", Kind::generator}, {"Storage", Kind::storage},
     {"Stream", Kind::stream},   {"Dimname", Kind::dimname},   {"Any", Kind::any},
+    {"Function", Kind::function},
 };
 // Types of torch and none of ours. A capitalised name that is neither here nor above is a spelling error.
 constexpr std::string_view kForeignTypes[] = {"QScheme", "AnyEnumType", "AnyListType", "AnyTupleType", "AnyClassType",

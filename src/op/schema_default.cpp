@@ -122,7 +122,8 @@ class DefaultParser {
       case Kind::device: return device();
       case Kind::memory_format: return memory_format();
       case Kind::string: return string();
-      case Kind::tensor: case Kind::generator: case Kind::storage: case Kind::stream: case Kind::dimname: break;
+      case Kind::tensor: case Kind::generator: case Kind::storage: case Kind::stream: case Kind::dimname:
+      case Kind::function: break;
     }
     in_.fail(text("None: a value of type ", type_.name, " cannot be written in a schema"));
   }

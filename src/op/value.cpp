@@ -1,5 +1,6 @@
 #include "op/value.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -86,6 +87,7 @@ DType Value::dtype() const { INGOT_VALUE_OF(DType, "ScalarType"); return *p; }
 Device Value::device() const { INGOT_VALUE_OF(Device, "Device"); return *p; }
 MemoryFormat Value::memory_format() const { INGOT_VALUE_OF(MemoryFormat, "MemoryFormat"); return *p; }
 Layout Value::layout() const { INGOT_VALUE_OF(Layout, "Layout"); return *p; }
+const Callable& Value::function() const { INGOT_VALUE_OF(Ref<Callable>, "Function"); return **p; }
 Counted* Value::counted() const { INGOT_VALUE_OF(Ref<Counted>, "Generator"); return p->get(); }
 
 #undef INGOT_VALUE_OF
@@ -144,6 +146,7 @@ bool Value::same(const Value& o) const {
   if (is_bools()) return bools() == o.bools();
   if (is_values()) return pairwise(values(), o.values(), [](const Value& a, const Value& b) { return a.same(b); });
   if (is_string()) return string() == o.string();
+  if (is_function()) return std::get<Ref<Callable>>(v_) == std::get<Ref<Callable>>(o.v_);
   return std::get<Ref<Counted>>(v_) == std::get<Ref<Counted>>(o.v_);
 }
 
@@ -151,9 +154,45 @@ std::string_view Value::kind_name() const {
   // In the order of the alternatives of v_.
   static constexpr std::string_view kNames[] = {"None",   "int",    "float",        "bool",  "complex",  "Tensor",
                                                 "ScalarType", "Device", "Layout",   "MemoryFormat", "int[]", "Tensor[]",
-                                                "float[]", "bool[]", "Any[]", "str", "Generator"};
+                                                "float[]", "bool[]", "Any[]", "str", "Generator", "Function"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(v_)>);
   return kNames[v_.index()];
+}
+
+Value list_value(Values elements) {
+  const auto all = [&](auto is) { return std::all_of(elements.begin(), elements.end(), is); };
+  if (all([](const Value& v) { return v.is_int(); })) {
+    Shape ints;
+    for (const Value& v : elements) ints.push_back(v.to_int());
+    return ints;
+  }
+  if (all([](const Value& v) { return v.is_bool(); })) {
+    std::vector<bool> bools;
+    for (const Value& v : elements) bools.push_back(v.to_bool());
+    return bools;
+  }
+  if (all([](const Value& v) { return v.is_tensor() || v.is_none(); })) {
+    TensorList tensors;
+    for (const Value& v : elements) tensors.push_back(v.tensor_or_none());
+    return tensors;
+  }
+  if (all([](const Value& v) { return v.is_float() || v.is_int(); })) {
+    std::vector<double> floats;
+    for (const Value& v : elements) floats.push_back(v.to_double());
+    return floats;
+  }
+  return elements;
+}
+
+Values list_elements(const Value& v) {
+  if (v.is_values()) return v.values();
+  if (v.is_tensors()) return Values(v.tensors().begin(), v.tensors().end());
+  if (v.is_ints()) return Values(v.ints().begin(), v.ints().end());
+  if (v.is_floats()) return Values(v.floats().begin(), v.floats().end());
+  INGOT_REQUIRE(v.is_bools(), "a list was expected, found ", v.kind_name());
+  Values out;
+  for (const bool b : v.bools()) out.emplace_back(b);
+  return out;
 }
 
 std::string to_text(const Value& v) {
@@ -170,6 +209,7 @@ std::string to_text(const Value& v) {
   if (v.is_layout()) return v.layout() == Layout::strided ? "torch.strided" : "torch.sparse_coo";
   if (v.is_memory_format()) return to_text(v.memory_format());
   if (v.is_generator()) return "<generator>";
+  if (v.is_function()) return "<function>";
   const Device d = v.device();
   const std::string_view type = d.type == DeviceType::cpu ? "cpu" : "cuda";
   return text("device(type='", type, d.index < 0 ? "'" : text("', index=", int{d.index}), ")");

@@ -19,6 +19,12 @@ enum class Layout : uint8_t { strided, sparse };
 
 class Generator;  // a random stream (tensor/random.hpp)
 
+// A function of values, as higher-order ops take them: a graph (graph/interpret.hpp) or a C++ function.
+class Callable : public Counted {
+ public:
+  virtual Values operator()(Args args) const = 0;
+};
+
 class Value {
  public:
   Value() = default;
@@ -45,6 +51,7 @@ class Value {
   Value(std::string s);
   Value(std::string_view s) : Value(std::string(s)) {}
   Value(const char* s) : Value(std::string(s)) {}
+  Value(Ref<Callable> f) { if (f) v_ = std::move(f); }
   // Templates only so that Generator need not be complete here. No generator is None.
   template <std::same_as<Generator> G>
   Value(const Ref<G>& g) { if (g) v_ = Ref<Counted>(g); }
@@ -69,6 +76,7 @@ class Value {
   bool is_layout() const { return std::holds_alternative<Layout>(v_); }
   bool is_memory_format() const { return std::holds_alternative<MemoryFormat>(v_); }
   bool is_generator() const { return std::holds_alternative<Ref<Counted>>(v_); }
+  bool is_function() const { return std::holds_alternative<Ref<Callable>>(v_); }
 
   // Each accessor requires its kind (an internal error otherwise), except where said.
   const Tensor& tensor() const;
@@ -88,6 +96,7 @@ class Value {
   Device device() const;
   MemoryFormat memory_format() const;
   Layout layout() const;
+  const Callable& function() const;
   template <std::same_as<Generator> G = Generator>
   Ref<G> generator() const { return Ref<G>(static_cast<G*>(counted())); }
 
@@ -98,7 +107,7 @@ class Value {
   DType dtype_or(DType d) const { return is_none() ? d : dtype(); }
   std::optional<Int> optional_int() const { return is_none() ? std::nullopt : std::optional<Int>(to_int()); }
 
-  // Structural equality: tensors by identity, integers without guards, NaN equals itself.
+  // Structural equality: tensors and functions by identity, integers without guards, NaN equals itself.
   bool same(const Value& o) const;
   std::string_view kind_name() const;       // "int", "Tensor", "int[]", … for messages
 
@@ -110,10 +119,16 @@ class Value {
   };
   std::variant<std::monostate, Int, double, bool, std::complex<double>, Tensor, DType, Device, Layout, MemoryFormat,
                Ref<Box<Shape>>, Ref<Box<TensorList>>, Ref<Box<std::vector<double>>>, Ref<Box<std::vector<bool>>>,
-               Ref<Box<Values>>, Ref<Box<std::string>>, Ref<Counted>> v_;
+               Ref<Box<Values>>, Ref<Box<std::string>>, Ref<Counted>, Ref<Callable>> v_;
 
   Counted* counted() const;  // of a generator
 };
+
+// The list of these values as an op takes it: int[], float[], bool[], Tensor[] (None becomes an undefined tensor) where
+// the elements are all of that kind, else a list of values.
+Value list_value(Values elements);
+// The members of a list of any kind; user error for anything else.
+Values list_elements(const Value& list);
 
 std::string to_text(const Value& v);  // as a listing shows it: 2, 0.5, True, None, [1, 2], 'tanh'; a tensor as its geometry
 

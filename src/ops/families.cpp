@@ -70,6 +70,7 @@ std::vector<Family> op_families() {
       fft_composite_family(),
       complex_family(),
       symbolic_family(),
+      higher_order_family(),
   };
 }
 

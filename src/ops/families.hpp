@@ -77,5 +77,6 @@ Family fft_family();          // the three core transforms
 Family fft_composite_family();  // torch.fft, stft
 Family complex_family();      // real, imag, conj, polar
 Family symbolic_family();     // sym_size and the like
+Family higher_order_family(); // cond, while_loop, scan, map; regions under other settings
 
 }  // namespace ingot

@@ -1,0 +1,205 @@
+// Ops that call functions: control flow, and regions that run under other settings. Eagerly each is the program it
+// stands for, so gradients flow through whatever ran. Their schemas are ours: PyTorch has none for them.
+#include "base/error.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "ops/families.hpp"
+
+namespace ingot {
+namespace {
+
+Values concatenated(std::initializer_list<Values> lists) {
+  Values all;
+  for (const Values& l : lists) all.insert(all.end(), l.begin(), l.end());
+  return all;
+}
+
+bool holds(const Value& v) {
+  if (!v.is_tensor()) return v.to_bool();
+  INGOT_REQUIRE(v.tensor().numel() == 1, "a condition should have one element, found size ", v.tensor().sizes());
+  return aten_value<"_local_scalar_dense">(v.tensor()).to_scalar().to_double() != 0;
+}
+
+// ---- control flow
+
+Value cond(const Call& c) { return list_value((holds(c[0]) ? c[1] : c[2]).function()(list_elements(c[3]))); }
+
+// Calls visit(carried) before each step, and returns what the last step left.
+template <class F>
+Values loop_while(const Call& c, F&& visit) {
+  const Callable &condition = c[0].function(), &body = c[1].function();
+  Values carried = list_elements(c[2]);
+  const Values others = list_elements(c[3]);
+  for (bool first = true;; first = false) {
+    const Values args = concatenated({carried, others});
+    const Values go_on = condition(args);
+    INGOT_REQUIRE(go_on.size() == 1, "the condition should have one result, found ", go_on.size());
+    if (!holds(go_on[0])) {
+      // The results are the caller's own, also when nothing ran.
+      if (first)
+        for (Value& v : carried)
+          if (v.is_tensor()) v = aten<"clone">(v.tensor());
+      return carried;
+    }
+    const std::size_t expected = carried.size();
+    carried = body(args);
+    INGOT_REQUIRE(carried.size() == expected, "the body should have ", expected, " results, found ", carried.size());
+    visit(carried);
+  }
+}
+
+Value while_loop(const Call& c) { return list_value(loop_while(c, [](const Values&) {})); }
+
+Value stacked(const std::vector<Values>& steps, std::size_t from) {
+  Values out;
+  for (std::size_t k = from; !steps.empty() && k < steps[0].size(); k++) {
+    TensorList column;
+    for (const Values& step : steps) column.push_back(step[k].tensor());
+    out.push_back(aten<"stack">(column, 0));
+  }
+  return list_value(std::move(out));
+}
+
+Value while_loop_stack_output(const Call& c) {
+  std::vector<Values> steps;
+  const Values last = loop_while(c, [&](const Values& carried) { steps.push_back(carried); });
+  if (!steps.empty()) return stacked(steps, 0);
+  Values none;
+  for (const Value& v : last) none.push_back(aten<"slice.Tensor">(v.tensor().unsqueeze(0), 0, 0, 0));
+  return list_value(std::move(none));
+}
+
+// The rows of some tensors along dim 0, one after the other. Without rows the functions still have to be asked what
+// they would return: they see a row of zeros, and the results are cut to no rows.
+class Rows {
+ public:
+  Rows(const Op& op, const Value& list) : tensors_(list_elements(list)) {
+    INGOT_REQUIRE(!tensors_.empty(), "it needs at least one tensor to go along");
+    for (const Value& v : tensors_) {
+      const Tensor& t = v.tensor();
+      INGOT_REQUIRE(t.dim() > 0, "a tensor without dims cannot be gone along");
+      INGOT_REQUIRE(t.size(0) == tensors_[0].tensor().size(0), op.schema.name, ": the first dims should be equal, found ",
+                    tensors_[0].tensor().size(0), " and ", t.size(0));
+    }
+    count_ = tensors_[0].tensor().size(0).value();
+  }
+  bool empty() const { return count_ == 0; }
+  int64_t steps() const { return std::max<int64_t>(count_, 1); }
+  Values row(int64_t i) const {
+    Values out;
+    for (const Value& v : tensors_) {
+      const Tensor& t = v.tensor();
+      Shape sizes = t.sizes();
+      sizes[0] = 1;
+      out.push_back(aten<"select.int">(empty() ? aten<"new_zeros">(t, sizes) : t, 0, i));
+    }
+    return out;
+  }
+  Value cut(Value results) const {
+    if (!empty()) return results;
+    Values out;
+    for (const Value& v : list_elements(results)) out.push_back(aten<"slice.Tensor">(v.tensor(), 0, 0, 0));
+    return list_value(std::move(out));
+  }
+
+ private:
+  Values tensors_;
+  int64_t count_ = 0;
+};
+
+Value scan(const Call& c) {
+  const Callable& combine = c[0].function();
+  const Values init = list_elements(c[1]), others = list_elements(c[3]);
+  const Rows rows(c.op, c[2]);
+  Values carry = init;
+  std::vector<Values> steps;
+  for (int64_t i = 0; i < rows.steps(); i++) {
+    steps.push_back(combine(concatenated({carry, rows.row(i), others})));
+    const Values& results = steps.back();
+    INGOT_REQUIRE(results.size() >= init.size(), "the function should return the ", init.size(), " carried values first, found ",
+                  results.size(), " results");
+    carry.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(init.size()));
+  }
+  const Values outputs = list_elements(rows.cut(stacked(steps, init.size())));
+  return list_value(concatenated({rows.empty() ? init : carry, outputs}));
+}
+
+Value associative_scan(const Call& c) {
+  const Callable& combine = c[0].function();
+  const Values others = list_elements(c[2]);
+  const Rows rows(c.op, c[1]);
+  std::vector<Values> steps = {rows.row(0)};
+  for (int64_t i = 1; i < rows.steps(); i++) steps.push_back(combine(concatenated({steps.back(), rows.row(i), others})));
+  return rows.cut(stacked(steps, 0));
+}
+
+Value map_impl(const Call& c) {
+  const Callable& body = c[0].function();
+  const Values others = list_elements(c[2]);
+  const Rows rows(c.op, c[1]);
+  std::vector<Values> steps;
+  for (int64_t i = 0; i < rows.steps(); i++) steps.push_back(body(concatenated({rows.row(i), others})));
+  return rows.cut(stacked(steps, 0));
+}
+
+// ---- regions
+
+// Calls argument `function` on the arguments that follow it.
+Value call_region(const Call& c, std::size_t function) {
+  return list_value(c.args[function].function()(c.args.subspan(function + 1)));
+}
+
+Value wrap_with_set_grad_enabled(const Call& c) {
+  ThreadState& state = thread_state();
+  const Scoped<bool> mode(state.grad_mode, c[0].to_bool());
+  return call_region(c, 1);
+}
+
+Value wrap_with_autocast(const Call& c) {
+  ThreadState& state = thread_state();
+  const unsigned bit = layer_bit(Layer::autocast);
+  const Scoped<uint8_t> active(state.active, static_cast<uint8_t>(c[2].to_bool() ? state.active | bit : state.active & ~bit));
+  const Scoped<DType> dtype(state.autocast_dtype, c[1].dtype_or(state.autocast_dtype));
+  return call_region(c, 4);
+}
+
+Value run_with_operands(const Call& c) { return call_region(c, 0); }
+Value run_with_list(const Call& c) { return list_value(c[0].function()(list_elements(c[1]))); }
+Value run_named(const Call& c) { return list_value(c[0].function()(c.args.subspan(2))); }
+
+constexpr OpDef kOps[] = {
+    {.schema = "higher_order::cond(Any pred, Function true_graph, Function false_graph, Any operands) -> Any[]",
+     .form = Form::higher_order, .body = cond},
+    {.schema = "higher_order::while_loop(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
+     .form = Form::higher_order, .body = while_loop},
+    {.schema = "higher_order::while_loop_stack_output(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
+     .form = Form::higher_order, .body = while_loop_stack_output},
+    {.schema = "higher_order::scan(Function combine_graph, Any init, Any xs, Any additional) -> Any[]",
+     .form = Form::higher_order, .body = scan},
+    {.schema = "higher_order::associative_scan(Function combine_graph, Any xs, Any additional) -> Any[]",
+     .form = Form::higher_order, .body = associative_scan},
+    {.schema = "higher_order::map_impl(Function body_graph, Any mapped, Any others) -> Any[]",
+     .form = Form::higher_order, .body = map_impl},
+    {.schema = "higher_order::wrap_with_set_grad_enabled(bool enabled, Function region, ...) -> Any[]",
+     .form = Form::higher_order, .body = wrap_with_set_grad_enabled},
+    {.schema = "higher_order::wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, bool? cache_enabled, "
+               "Function region, ...) -> Any[]",
+     .form = Form::higher_order, .body = wrap_with_autocast},
+    {.schema = "higher_order::hints_wrapper(Function region, Any operands, Any kwargs=None, Any hints=None) -> Any[]",
+     .form = Form::higher_order, .body = run_with_list},
+    {.schema = "higher_order::strict_mode(Function region, Any operands) -> Any[]", .form = Form::higher_order, .body = run_with_list},
+    {.schema = "higher_order::run_const_graph(Function region, Any operands) -> Any[]", .form = Form::higher_order, .body = run_with_list},
+    {.schema = "higher_order::invoke_subgraph(Function region, str? identifier, ...) -> Any[]",
+     .form = Form::higher_order, .body = run_named},
+    {.schema = "higher_order::tag_activation_checkpoint(Function region, ...) -> Any[]",
+     .form = Form::higher_order, .body = run_with_operands},
+    {.schema = "higher_order::wrap(Function region, ...) -> Any[]", .form = Form::higher_order, .body = run_with_operands},
+    {.schema = "higher_order::wrap_activation_checkpoint(Function region, ...) -> Any[]",
+     .form = Form::higher_order, .body = run_with_operands},
+};
+
+}  // namespace
+
+Family higher_order_family() { return kOps; }
+
+}  // namespace ingot
