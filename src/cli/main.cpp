@@ -9,6 +9,7 @@ namespace ingot {
 namespace {
 
 constexpr Verb kVerbs[] = {
+    add_check_verb,
     add_ops_verb,
     add_target_verb,
 };
@@ -32,6 +33,8 @@ int run(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& e) {
+    return e.get_exit_code();  // a verb has said what there is to say
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }

@@ -1,16 +1,20 @@
 // ingot ops: what is supported, and by which rules.
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "cli/verb.hpp"
+#include "graph/interpret.hpp"
+#include "import/pt2.hpp"
+#include "io/json_writer.hpp"
 #include "op/op.hpp"
 
 namespace ingot {
 namespace {
 
 struct Options {
-  std::string filter;
+  std::string filter, missing;
   bool json = false;
 };
 
@@ -31,29 +35,59 @@ std::string_view form_name(Form f) {
 // How results are made, and how gradients flow.
 std::string_view eager_rule(const OpDef& d) { return d.kernel ? "kernel" : d.geometry ? "geometry" : "body"; }
 std::string_view gradient_rule(const OpDef& d) {
-  if (d.form == Form::composite) return "through its parts";
+  if (d.form == Form::composite || d.form == Form::higher_order) return "through its parts";
   if (d.vjp) return "vjp";
   if (d.form == Form::view && d.inverse) return "inverse";
   return d.no_grad_result ? "none" : "-";
 }
 
 void list(const Options& options) {
-  bool first = true;
-  if (options.json) std::cout << "[";
+  JsonWriter w(true);
+  w.begin_array();
   for (const Op* o : all_ops()) {
     if (o->name.find(options.filter) == std::string::npos) continue;
     const OpDef& d = *o->def;
     const bool core = (' ' + std::string(aten_schema_tags(o->name)) + ' ').find(" core ") != std::string::npos;
     if (options.json) {
-      std::cout << (first ? "\n" : ",\n") << R"(  {"name": ")" << o->name << R"(", "form": ")" << form_name(d.form) << R"(", "eager": ")"
-                << eager_rule(d) << R"(", "gradient": ")" << gradient_rule(d) << R"(", "core": )" << (core ? "true" : "false") << "}";
+      w.begin_object().field("name", o->name).field("form", form_name(d.form)).field("eager", eager_rule(d));
+      w.field("gradient", gradient_rule(d)).field("core", core).end();
     } else {
       std::printf("%-52s %-12s %-9s %s\n", o->name.c_str(), std::string(form_name(d.form)).c_str(), std::string(eager_rule(d)).c_str(),
                   std::string(gradient_rule(d)).c_str());
     }
-    first = false;
   }
-  if (options.json) std::cout << "\n]\n";
+  if (options.json) std::cout << w.end().text() << '\n';
+}
+
+// The targets of `graph`, and of the graphs in it, that Ingot does not have, with the nodes that call them.
+void collect_missing(const Graph& graph, std::map<std::string, std::vector<std::string>>& missing) {
+  for (const auto& n : graph.nodes())
+    if (n->kind == NodeKind::unsupported) missing[n->target].push_back(n->name + provenance(*n));
+  for (const auto& [name, a] : graph.attributes)
+    if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&a)) collect_missing(**inner, missing);
+}
+
+void list_missing(const Options& options) {
+  const ExportedProgram program = load_pt2(options.missing);
+  std::map<std::string, std::vector<std::string>> missing;
+  collect_missing(program.graph, missing);
+  if (options.json) {
+    JsonWriter w(true);
+    w.begin_array();
+    for (const auto& [target, nodes] : missing) {
+      w.begin_object().field("target", target).key("nodes").begin_array();
+      for (const std::string& n : nodes) w.value(n);
+      w.end().end();
+    }
+    std::cout << w.end().text() << '\n';
+  } else {
+    for (const auto& [target, nodes] : missing) {
+      std::cout << target << '\n';
+      for (const std::string& n : nodes) std::cout << "    " << n << '\n';
+    }
+    if (missing.empty()) std::cout << "every operator of " << options.missing << " is supported\n";
+  }
+  if (!missing.empty()) throw CLI::RuntimeError(1);
 }
 
 }  // namespace
@@ -62,9 +96,10 @@ void add_ops_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("ops", "list the supported ops: name, form, how results are made, how gradients flow");
   verb->add_option("filter", options->filter, "only names that contain this");
+  verb->add_option("--missing", options->missing, "list what this .pt2 file uses and Ingot does not have; exit status 1 if anything");
   verb->add_flag("--json", options->json, "print a JSON array");
-  verb->footer("in-place (`add_`) and out= variants are derived and not listed\n\nexamples:\n  ingot ops\n  ingot ops layer_norm --json");
-  verb->callback([options] { list(*options); });
+  verb->footer("in-place (`add_`) and out= variants are derived and not listed\n\nexamples:\n  ingot ops\n  ingot ops layer_norm --json\n  ingot ops --missing model.pt2");
+  verb->callback([options] { options->missing.empty() ? list(*options) : list_missing(*options); });
 }
 
 }  // namespace ingot

@@ -10,6 +10,7 @@ namespace ingot {
 // Adds the verb to the command line. Its callback does the work and throws UserError when the user has to act.
 using Verb = void (*)(CLI::App& app);
 
+void add_check_verb(CLI::App& app);
 void add_ops_verb(CLI::App& app);
 void add_target_verb(CLI::App& app);
 

@@ -1,7 +1,7 @@
 // Exported programs: read, run, and refused with a reason.
 #include <filesystem>
 
-#include "import/check.hpp"
+#include "check/run_case.hpp"
 #include "import/pt2.hpp"
 #include "ingot/ingot.hpp"
 #include "unit/io_fixture.hpp"
@@ -73,7 +73,7 @@ class Import : public IoTest {
 };
 
 TEST_F(Import, RunsAFileOfTorch) {
-  const auto cases = read_golden_index(std::string(INGOT_TEST_DATA) + "/golden");
+  const auto cases = find_cases(std::string(INGOT_TEST_DATA) + "/golden");
   ASSERT_EQ(cases.size(), 1u);
   const CheckResult r = check_case(cases[0], {.gradients = true, .strides = true});
   EXPECT_EQ(r.outcome, CheckResult::Outcome::passed) << r.message;

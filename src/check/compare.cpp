@@ -1,4 +1,4 @@
-#include "import/compare.hpp"
+#include "check/compare.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -101,6 +101,7 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
     const double e = excess(a[i], b[i], tolerance);
     if (e > 1) wrong++;
     if (e > d.worst) d.worst = e, at = i;
+    if (e > 0) d.largest = std::max(d.largest, static_cast<double>(std::abs(a[i] - b[i])));
   }
   if (wrong > 0)
     d.message = text(wrong, " of ", n, " elements differ; the worst is element ", at, ": got ", shown(a[at]), ", want ",
@@ -121,8 +122,23 @@ Tolerance tolerance_for(DType dtype, std::string_view case_name, const std::vect
   return bound;
 }
 
+Tolerance model_tolerance(const Tensor& want) {
+  const int64_t n = std::min(want.numel().value(), kStoredElements);
+  if (n == 0 || !is_differentiable(want.dtype())) return {};
+  std::complex<double> sum = 0;
+  double squares = 0;
+  for (const std::complex<double> x : first_elements<std::complex<double>>(want, n, Compute::c128)) {
+    sum += x;
+    squares += std::norm(x);
+  }
+  // A single value has no spread: its own size stands in.
+  const auto count = static_cast<double>(n);
+  const double variance = squares / count - (n > 1 ? std::norm(sum / count) : 0), spread = std::sqrt(std::max(variance, 0.0));
+  return is_reduced_floating(want.dtype()) ? Tolerance{1e-5 + 1.6e-2 * spread, 1.6e-2} : Tolerance{1e-5 + 1e-4 * spread, 0};
+}
+
 Difference compare_kind(const Tensor& got, const Tensor& want) {
-  const auto refuse = [](std::string message) { return Difference{std::move(message), HUGE_VAL}; };
+  const auto refuse = [](std::string message) { return Difference{std::move(message), HUGE_VAL, HUGE_VAL}; };
   if (!got.defined()) return refuse("there is no tensor");
   if (got.dtype() != want.dtype()) return refuse(text("got ", got.dtype(), ", want ", want.dtype()));
   const bool cut = want.numel().value() == kStoredElements && want.dim() == 1 && got.numel().value() > kStoredElements;

@@ -17,9 +17,13 @@ struct Tolerance {
 // operators, or a wider one that a table grants to some, with the reason.
 Tolerance tolerance_for(DType dtype, std::string_view case_name, const std::vector<std::string>& targets);
 
+// For a result of a whole model: differences are measured against the spread of PyTorch's values.
+Tolerance model_tolerance(const Tensor& want);
+
 struct Difference {
   std::string message;  // empty: within bounds
   double worst = 0;     // greatest |difference| / bound
+  double largest = 0;   // greatest |difference|
 };
 // Elements, size and dtype. Integers and bools exactly; NaN equals NaN, infinities only themselves. `want` is contiguous;
 // a large one may be flattened and cut to its first elements (60000): then only these are compared.

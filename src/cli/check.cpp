@@ -1,0 +1,153 @@
+// ingot check: does a program compute what PyTorch computed?
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "check/workers.hpp"
+#include "cli/progress.hpp"
+#include "cli/verb.hpp"
+#include "io/file.hpp"
+#include "io/json_writer.hpp"
+
+namespace ingot {
+namespace {
+
+struct Options {
+  std::string model, data, suite;
+  std::vector<std::string> filters;
+  CheckOptions check;
+  std::optional<double> rtol, atol;
+  bool eager = false, compiled = false, verbose = false;
+  std::optional<std::string> json;  // a file; empty: standard output
+  int workers = 1;
+};
+
+using Outcome = CheckResult::Outcome;
+
+const char* name_of(Outcome o) { return o == Outcome::passed ? "passed" : o == Outcome::failed ? "failed" : "skipped"; }
+
+void write(JsonWriter& w, const std::string& name, const CheckResult& r) {
+  w.begin_object().field("name", name).field("outcome", name_of(r.outcome));
+  w.field("largest_difference", r.largest).field("fraction_of_bound", r.worst).field("where", r.where);
+  w.field("in_part", r.in_part).field("seconds", r.seconds).field("message", r.message);
+  w.key("missing_ops").begin_array();
+  for (const std::string& op : r.missing_ops) w.value(op);
+  w.end().end();
+}
+
+void put_json(const std::string& path, const JsonWriter& w) {
+  if (path.empty()) {
+    std::cout << w.text() << '\n';
+    return;
+  }
+  PendingFile file(path);
+  file.write(w.text() + "\n");
+  file.commit();
+}
+
+std::string shown(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.3g", x);
+  return buffer;
+}
+
+// What the comparison found, in words.
+std::string finding(const CheckResult& r) {
+  if (r.outcome != Outcome::passed) return r.message;
+  std::string s = r.where.empty() ? "nothing was compared"
+                                  : text("largest difference ", shown(r.largest), " in ", r.where, ", ", shown(r.worst), " of the bound");
+  return r.in_part ? s + "; only sizes and dtypes could be compared in part" : s;
+}
+
+[[noreturn]] void fail_quietly() { throw CLI::RuntimeError(1); }
+
+void check_one(const Options& o) {
+  Case c;
+  c.name = o.model;
+  c.program = o.model;
+  c.data = {o.data};
+  const CheckResult r = check_case(c, o.check);
+  if (o.json) {
+    JsonWriter w(true);
+    write(w, c.name, r);
+    put_json(*o.json, w);
+  }
+  if (!o.json || !o.json->empty()) std::cout << c.name << ": " << name_of(r.outcome) << ": " << finding(r) << '\n';
+  if (r.outcome != Outcome::passed) fail_quietly();
+}
+
+void check_suite(const Options& o) {
+  std::vector<Case> cases = find_cases(o.suite);
+  if (!o.filters.empty())
+    std::erase_if(cases, [&](const Case& c) {
+      return std::none_of(o.filters.begin(), o.filters.end(), [&](const std::string& glob) { return matches(c, glob); });
+    });
+  INGOT_REQUIRE(!cases.empty(), "no case of ", o.suite, " fits the filter");
+  std::vector<CheckResult> results;
+  {
+    ProgressBar bar("checking", cases.size());
+    results = check_cases(cases, o.check, o.workers, [&](std::size_t done) { bar.show(done); });
+  }
+  const bool quiet = o.json && o.json->empty();  // standard output is the JSON's
+  std::size_t counts[3] = {};
+  for (std::size_t i = 0; i < cases.size(); i++) {
+    const CheckResult& r = results[i];
+    counts[static_cast<int>(r.outcome)]++;
+    if (quiet) continue;
+    if (r.outcome == Outcome::failed) std::cout << "FAILED  " << cases[i].name << ": " << finding(r) << '\n';
+    else if (o.verbose) std::cout << name_of(r.outcome) << "  " << cases[i].name << ": " << finding(r) << " (" << shown(r.seconds) << " s)\n";
+  }
+  if (o.json) {
+    JsonWriter w(true);
+    w.begin_object().field("passed", counts[0]).field("failed", counts[1]).field("skipped", counts[2]).key("cases").begin_array();
+    for (std::size_t i = 0; i < cases.size(); i++) write(w, cases[i].name, results[i]);
+    w.end().end();
+    put_json(*o.json, w);
+  }
+  if (!quiet) std::cout << counts[0] << " passed, " << counts[1] << " failed, " << counts[2] << " skipped\n";
+  if (counts[1] > 0) fail_quietly();
+}
+
+void check(Options& o) {
+  INGOT_REQUIRE(!o.compiled, "--compiled: this version has no compiler for whole programs yet; check with --eager");
+  INGOT_REQUIRE(o.suite.empty() != o.model.empty() && o.model.empty() == o.data.empty(),
+                "check takes MODEL.pt2 and CASE.safetensors, or --suite DIR");
+  if (o.rtol || o.atol) o.check.tolerance = Tolerance{o.atol.value_or(0), o.rtol.value_or(0)};
+  if (o.suite.empty()) check_one(o);
+  else check_suite(o);
+}
+
+}  // namespace
+
+void add_check_verb(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("check", "compare what a program computes with what PyTorch computed");
+  verb->add_option("model", o->model, "a .pt2 file");
+  verb->add_option("case", o->data, "a .safetensors file: in.N, out.N, buffer.NAME, tangent.N, grad.N");
+  verb->add_option("--suite", o->suite, "check every case in and under this folder");
+  verb->add_option("--filter", o->filters, "of the suite, only cases whose name, folder or operator fits this glob");
+  verb->add_flag("--grad", o->check.gradients, "compare gradients too");
+  verb->add_flag("--strides", o->check.strides, "the outputs' strides must be PyTorch's, too (op cases)");
+  auto* eager = verb->add_flag("--eager", o->eager, "run op by op (the default)");
+  verb->add_flag("--compiled", o->compiled, "compile the program and run that")->excludes(eager);
+  verb->add_option("--rtol", o->rtol, "|difference| <= atol + rtol * |expected|, instead of the usual bounds");
+  verb->add_option("--atol", o->atol, "see --rtol");
+  verb->add_option("-j", o->workers, "cases to check side by side")->check(CLI::PositiveNumber)->capture_default_str();
+  verb->add_option("--json", o->json, "write the results as JSON to this file; without a file to standard output")->expected(0, 1);
+  verb->add_flag("-v,--verbose", o->verbose, "a line for every case, not only for failures");
+  verb->footer(
+      "The usual bounds: single operators 1e-5 + 1.3e-6 * |expected| in float32 (a table grants some more, with reasons), models\n"
+      "1e-5 + 1e-4 * standard deviation of the expected values; bfloat16 1.6e-2; integers exactly.\n"
+      "Exit status: 0 all agree, 1 something differs.\n\n"
+      "examples:\n"
+      "  ingot check model.pt2 case0.safetensors --grad\n"
+      "  ingot check --suite golden/ops --grad --filter 'linalg*' -j 2\n"
+      "  ingot check --suite golden --json results.json");
+  verb->callback([o] { check(*o); });
+}
+
+}  // namespace ingot

@@ -1,0 +1,25 @@
+// A progress bar on standard error: only where that is a terminal, gone when the work is done.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace ingot {
+
+class ProgressBar {
+ public:
+  ProgressBar(std::string what, std::size_t total);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void show(std::size_t done);
+
+ private:
+  std::string what_;
+  std::size_t total_;
+  bool on_terminal_;
+  std::chrono::steady_clock::time_point shown_{};
+};
+
+}  // namespace ingot

@@ -1,0 +1,61 @@
+// Every golden case against PyTorch's numbers: op cases with gradients and strides, models at every size, losses and
+// gradients of training programs, published architectures. known_failures.txt lists what does not agree yet; a case that
+// starts to agree must leave the list.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "check/workers.hpp"
+
+namespace ingot {
+namespace {
+
+std::string folder(const std::string& set) { return std::string(INGOT_GOLDEN_DIR) + "/" + set; }
+
+std::set<std::string> known_failures(const std::string& set) {
+  std::set<std::string> names;
+  std::ifstream in(INGOT_GOLDEN_SOURCE "/known_failures.txt");
+  EXPECT_TRUE(in.is_open());
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(set + "/")) names.insert(line.substr(0, line.find(' ')));
+  return names;
+}
+
+void check_set(const std::string& set, std::size_t expected, const CheckOptions& options) {
+  const std::vector<Case> cases = find_cases(folder(set));
+  EXPECT_EQ(cases.size(), expected);
+  const auto results = check_cases(cases, options, num_threads(), [](std::size_t) {});
+  const std::set<std::string> known = known_failures(set);
+  for (std::size_t i = 0; i < cases.size(); i++) {
+    const std::string name = set + "/" + cases[i].name;
+    const bool failed = results[i].outcome == CheckResult::Outcome::failed;
+    if (known.contains(name)) EXPECT_TRUE(failed) << name << " agrees now: take it off known_failures.txt";
+    else EXPECT_FALSE(failed) << name << ": " << results[i].message;
+  }
+}
+
+TEST(GoldenOps, AgreeWithPyTorch) { check_set("ops", 2978, {.gradients = true, .strides = true}); }
+TEST(GoldenModels, AgreeWithPyTorch) { check_set("models", 21, {.gradients = true}); }
+TEST(GoldenTrain, AgreeWithPyTorch) { check_set("train", 5, {.gradients = true}); }
+
+class GoldenZoo : public ::testing::TestWithParam<std::string> {};
+TEST_P(GoldenZoo, AgreesWithPyTorch) {
+  const std::vector<Case> cases = find_cases(folder("zoo/" + GetParam()));
+  ASSERT_EQ(cases.size(), 1u);
+  const CheckResult r = check_case(cases[0], {});
+  EXPECT_EQ(r.outcome, CheckResult::Outcome::passed) << r.message;
+  EXPECT_LT(r.seconds, 60);
+}
+INSTANTIATE_TEST_SUITE_P(All, GoldenZoo,
+                         ::testing::Values("bert_base", "clip_vision_tiny", "convnext_tiny", "densenet121", "distilbert_tiny",
+                                           "efficientnet_b0", "gpt2", "llama_160m", "mistral_tiny", "mobilenet_v3_large", "resnet18",
+                                           "resnet50", "segformer_tiny", "squeezenet1_1", "t5_encoder_tiny", "vit_b_16",
+                                           "whisper_encoder_tiny"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace ingot
