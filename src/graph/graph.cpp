@@ -35,7 +35,6 @@ Node* Graph::placeholder(std::string_view name) {
 }
 
 Node* Graph::attribute(std::string_view key, std::string_view name) {
-  INGOT_ENSURE(find_attribute(key) != nullptr, "the graph has no attribute ", key);
   Node* n = add(NodeKind::attribute, name.empty() ? key : name, {});
   n->target = key;
   return n;
@@ -67,18 +66,31 @@ Node* Graph::scalar(ScalarFunction f, std::vector<Argument> args, std::string_vi
   return n;
 }
 
-Node* Graph::grad_mode(bool on) { return add(NodeKind::grad_mode, "_set_grad_enabled", {Value(on)}); }
+Node* Graph::grad_mode(bool on, std::string_view name) {
+  return add(NodeKind::grad_mode, name.empty() ? "_set_grad_enabled" : name, {Value(on)});
+}
 
 Node* Graph::unsupported(std::string_view target, std::vector<Argument> args, std::string_view name) {
+  const std::string_view head = target.substr(0, target.find('.'));
+  INGOT_REQUIRE(is_identifier(head) && head != "self" && head != "getattr", "'", target, "' names no operator: a dotted name was expected");
   Node* n = add(NodeKind::unsupported, name.empty() ? target : name, std::move(args));
   n->target = target;
   return n;
 }
 
-const Attribute* Graph::find_attribute(std::string_view key) const {
-  for (const auto& [k, a] : attributes)
-    if (k == key) return &a;
-  return nullptr;
+void Attributes::emplace_back(std::string key, Attribute a) {
+  INGOT_REQUIRE(index_.emplace(key, entries_.size()).second, "attribute ", key, " is defined twice");
+  entries_.emplace_back(std::move(key), std::move(a));
+}
+
+void Attributes::set(std::string key, Attribute a) {
+  if (const auto it = index_.find(key); it != index_.end()) entries_[it->second].second = std::move(a);
+  else emplace_back(std::move(key), std::move(a));
+}
+
+const Attribute* Attributes::find(std::string_view key) const {
+  const auto it = index_.find(key);
+  return it == index_.end() ? nullptr : &entries_[it->second].second;
 }
 
 }  // namespace ingot

@@ -3,6 +3,7 @@
 // comes before its users.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,6 +71,25 @@ struct Node {
 // What an attribute node fetches.
 using Attribute = std::variant<Tensor, std::shared_ptr<const Graph>>;
 
+// Tensors and subgraphs by the key an attribute node names, in order of definition.
+class Attributes {
+ public:
+  using Entry = std::pair<std::string, Attribute>;
+
+  void emplace_back(std::string key, Attribute a);  // user error for a key that is taken
+  void set(std::string key, Attribute a);           // replaces what the key had, or adds it
+  const Attribute* find(std::string_view key) const;
+
+  std::size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  std::vector<Entry>::const_iterator begin() const { return entries_.begin(); }
+  std::vector<Entry>::const_iterator end() const { return entries_.end(); }
+
+ private:
+  std::vector<Entry> entries_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+};
+
 class Graph {
  public:
   Graph() = default;
@@ -83,12 +103,14 @@ class Graph {
   // Each adds a node at the end. `name` is a wish: the node gets it, or it with a suffix (names.hpp). Without a wish the
   // name is the one FX would choose.
   Node* placeholder(std::string_view name);
+  // What the key stands for may be added to `attributes` later.
   Node* attribute(std::string_view key, std::string_view name = {});
   // `args` may stop early: the schema's defaults are filled in. User error for more than the schema has.
   Node* call(const Op& op, std::vector<Argument> args, std::string_view name = {});
   Node* item(Node* list, int index, std::string_view name = {});
   Node* scalar(ScalarFunction f, std::vector<Argument> args, std::string_view name = {});
-  Node* grad_mode(bool on);
+  Node* grad_mode(bool on, std::string_view name = {});
+  // `target` is a dotted name that is no known operator's; user error if its first part could not stand in a text.
   Node* unsupported(std::string_view target, std::vector<Argument> args, std::string_view name = {});
 
   // What the graph returns, and how: a tuple `(a, b,)`, a list `[a, b]`, or the one bare value.
@@ -96,9 +118,8 @@ class Graph {
   std::vector<Argument> outputs;
   Returns returns = Returns::tuple;
 
-  // Tensors and subgraphs by the key an attribute node names, in order of definition.
-  std::vector<std::pair<std::string, Attribute>> attributes;
-  const Attribute* find_attribute(std::string_view key) const;
+  Attributes attributes;
+  const Attribute* find_attribute(std::string_view key) const { return attributes.find(key); }
 
  private:
   Node* add(NodeKind kind, std::string_view name, std::vector<Argument> args);

@@ -1,5 +1,7 @@
 #include "graph/interpret.hpp"
 
+#include <set>
+
 #include "base/error.hpp"
 #include "op/call.hpp"
 
@@ -16,6 +18,15 @@ class GraphFunction : public Callable {
   std::shared_ptr<const Graph> graph_;
   Interpreter interpreter_;
 };
+
+// A line for each node that cannot run, of the graph and its subgraphs. A subgraph may be shared: it is listed once.
+void list_unsupported(const Graph& g, std::set<const Graph*>& seen, std::string& out) {
+  if (!seen.insert(&g).second) return;
+  for (const auto& n : g.nodes())
+    if (n->kind == NodeKind::unsupported) out += text("unsupported operator ", n->target, provenance(*n), "\n");
+  for (const auto& [key, attribute] : g.attributes)
+    if (const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute)) list_unsupported(**subgraph, seen, out);
+}
 
 class Run {
  public:
@@ -82,6 +93,8 @@ class Run {
     if (list.is_tensors()) { require(list.tensors().size()); return list.tensors()[i]; }
     if (list.is_values()) { require(list.values().size()); return list.values()[i]; }
     if (list.is_ints()) { require(list.ints().size()); return list.ints()[i]; }
+    if (list.is_floats()) { require(list.floats().size()); return list.floats()[i]; }
+    if (list.is_bools()) { require(list.bools().size()); return bool{list.bools()[i]}; }
     throw_user_error(text("a list was expected, found ", list.kind_name(), provenance(n)));
   }
 };
@@ -89,6 +102,8 @@ class Run {
 }  // namespace
 
 Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.nodes().size()) {
+  std::set<const Graph*> seen;
+  list_unsupported(graph, seen, unsupported_);
   const auto& nodes = graph.nodes();
   std::vector<int> last_use(nodes.size());
   for (const auto& n : nodes) {
@@ -104,11 +119,7 @@ Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.
 Values Interpreter::run(Args inputs) const {
   INGOT_REQUIRE(inputs.size() == graph_.inputs().size(), "the graph takes ", graph_.inputs().size(), " inputs, found ",
                 inputs.size());
-  std::string unsupported;
-  for (const auto& n : graph_.nodes())
-    if (n->kind == NodeKind::unsupported)
-      unsupported += text(unsupported.empty() ? "" : "\n", "unsupported operator ", n->target, provenance(*n));
-  INGOT_REQUIRE(unsupported.empty(), unsupported);
+  INGOT_REQUIRE(unsupported_.empty(), unsupported_, "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
 
   Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode);
   Run run(graph_);
@@ -120,30 +131,6 @@ Values Interpreter::run(Args inputs) const {
   Values outputs;
   for (const Argument& a : graph_.outputs) outputs.push_back(run.resolve(a));
   return outputs;
-}
-
-std::string source_line(std::string_view trace) {
-  std::string found;
-  bool in_package = true;
-  for (std::size_t at = 0; (at = trace.find("File \"", at)) != trace.npos;) {
-    at += 6;
-    const std::size_t quote = trace.find('"', at);
-    constexpr std::string_view kLine = "\", line ";
-    if (quote == trace.npos || trace.substr(quote, kLine.size()) != kLine) continue;
-    const std::string_view file = trace.substr(at, quote - at);
-    const std::size_t begin = quote + kLine.size(), end = trace.find_first_not_of("0123456789", begin);
-    const bool packaged = file.find("site-packages") != file.npos || file.find("dist-packages") != file.npos;
-    if (packaged && !in_package) continue;
-    in_package = packaged;
-    found = text(file, ":", trace.substr(begin, end == trace.npos ? end : end - begin));
-  }
-  return found;
-}
-
-std::string provenance(const Node& n) {
-  std::string where = source_line(n.stack_trace);
-  if (!where.empty()) where = (n.module_path.empty() ? ", at " : text(", from ", n.module_path, " at ")) + where;
-  return text(" (node ", n.name, where, ")");
 }
 
 }  // namespace ingot

@@ -1,6 +1,7 @@
 // Runs a graph on values, one node after the other.
 #pragma once
 #include "graph/graph.hpp"
+#include "graph/source.hpp"
 
 namespace ingot {
 
@@ -11,18 +12,14 @@ class Interpreter {
 
   // One value for each of graph.inputs(); the result has one for each of graph.outputs. A value is let go after its
   // last use. Calls go through `call`, so gradients are recorded, and writes to inputs happen, as in any eager program.
-  // An op's error gets a line that names the node and where the program has it; a graph with an unsupported node is a
-  // user error naming all of them.
+  // An op's error gets a line that names the node and where the program has it; a graph with an unsupported node, in it
+  // or in a subgraph, is a user error naming all of them before anything runs.
   Values run(Args inputs) const;
 
  private:
   const Graph& graph_;
   std::vector<std::vector<int>> dead_after_;  // by node id: the values nobody reads after it
+  std::string unsupported_;                   // what cannot run, a line each
 };
-
-// The last line of a stack trace that is not inside an installed package, as file:line; empty if there is none.
-std::string source_line(std::string_view stack_trace);
-// " (node add_1, at model.py:12)", for messages.
-std::string provenance(const Node& n);
 
 }  // namespace ingot

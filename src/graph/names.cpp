@@ -8,7 +8,8 @@ namespace ingot {
 
 namespace {
 
-// Python's keywords and the names of its module `builtins`, sorted by byte.
+// Python's keywords, the names of its module `builtins`, and what FX brings into the scope of every graph (`self` too: the
+// text of a graph fetches attributes from it). Sorted by byte.
 constexpr std::string_view kTaken[] = {
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BlockingIOError",
     "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError", "ConnectionAbortedError", "ConnectionError",
@@ -16,8 +17,8 @@ constexpr std::string_view kTaken[] = {
     "EnvironmentError", "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError",
     "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError", "ImportError", "ImportWarning",
     "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError", "KeyError", "KeyboardInterrupt",
-    "LookupError", "MemoryError", "ModuleNotFoundError", "NameError", "None", "NotADirectoryError", "NotImplemented",
-    "NotImplementedError", "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError",
+    "LookupError", "MemoryError", "ModuleNotFoundError", "NameError", "None", "NoneType", "NotADirectoryError",
+    "NotImplemented", "NotImplementedError", "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError",
     "ProcessLookupError", "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning",
     "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError", "SystemExit", "TabError",
     "TimeoutError", "True", "TypeError", "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError",
@@ -25,13 +26,14 @@ constexpr std::string_view kTaken[] = {
     "ZeroDivisionError", "__build_class__", "__debug__", "__doc__", "__import__", "__loader__", "__name__",
     "__package__", "__spec__", "abs", "aiter", "all", "and", "anext", "any", "as", "ascii", "assert", "async", "await",
     "bin", "bool", "break", "breakpoint", "bytearray", "bytes", "callable", "chr", "class", "classmethod", "compile",
-    "complex", "continue", "copyright", "credits", "def", "del", "delattr", "dict", "dir", "divmod", "elif", "else",
-    "enumerate", "eval", "except", "exec", "exit", "filter", "finally", "float", "for", "format", "from", "frozenset",
-    "getattr", "global", "globals", "hasattr", "hash", "help", "hex", "id", "if", "import", "in", "input", "int", "is",
-    "isinstance", "issubclass", "iter", "lambda", "len", "license", "list", "locals", "map", "max", "memoryview", "min",
-    "next", "nonlocal", "not", "object", "oct", "open", "or", "ord", "pass", "pow", "print", "property", "quit",
-    "raise", "range", "repr", "return", "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod", "str",
-    "sum", "super", "try", "tuple", "type", "vars", "while", "with", "yield", "zip"};
+    "complex", "continue", "copyright", "credits", "def", "del", "delattr", "device", "dict", "dir", "divmod", "elif",
+    "else", "enumerate", "eval", "except", "exec", "exit", "filter", "finally", "float", "for", "format", "from",
+    "frozenset", "fx_pytree", "getattr", "global", "globals", "hasattr", "hash", "help", "hex", "id", "if", "import",
+    "in", "inf", "input", "int", "is", "isinstance", "issubclass", "iter", "lambda", "len", "license", "list", "locals",
+    "map", "max", "memoryview", "min", "nan", "next", "nonlocal", "not", "object", "oct", "open", "or", "ord", "pass",
+    "pow", "print", "property", "pytree", "quit", "raise", "range", "repr", "return", "reversed", "round", "self",
+    "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "torch", "try", "tuple", "type", "vars",
+    "while", "with", "yield", "zip"};
 static_assert(std::is_sorted(std::begin(kTaken), std::end(kTaken)));
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -61,6 +63,11 @@ Split split(std::string_view name) {
 
 }  // namespace
 
+bool is_identifier(std::string_view s) {
+  return !s.empty() && !is_digit(s[0]) && std::all_of(s.begin(), s.end(), may_stand_in_name);
+}
+bool is_reserved(std::string_view name) { return std::binary_search(std::begin(kTaken), std::end(kTaken), name); }
+
 // FX's _Namespace.create_name, step for step: its quirks (which counter a taken name continues) show in listings.
 std::string NodeNames::unique(std::string_view wish) {
   std::string name = legal(wish);
@@ -70,7 +77,7 @@ std::string NodeNames::unique(std::string_view wish) {
   if (number < 0 || used_.contains(name)) {
     const auto count = counts_.find(name);
     number = count == counts_.end() ? 0 : count->second;
-    if (std::binary_search(std::begin(kTaken), std::end(kTaken), name)) name = base + "_" + std::to_string(++number);
+    if (is_reserved(name)) name = base + "_" + std::to_string(++number);
   }
   while (used_.contains(name)) name = base + "_" + std::to_string(++number);
   used_.insert(name);

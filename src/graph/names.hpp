@@ -7,9 +7,13 @@
 
 namespace ingot {
 
+bool is_identifier(std::string_view s);
+// A keyword or builtin of Python, or a word that has a meaning in every graph's text: inf, nan, torch, device, self …
+bool is_reserved(std::string_view name);
+
 class NodeNames {
  public:
-  // `wish` if it is a free identifier and no keyword or builtin of Python, else with the next free suffix: sum_1,
+  // `wish` if it is a free identifier and not reserved, else with the next free suffix: sum_1,
   // add_2, copy__1. Characters that no identifier has become '_'.
   std::string unique(std::string_view wish);
 

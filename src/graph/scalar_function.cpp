@@ -11,15 +11,17 @@ namespace {
 struct Info {
   std::string_view target;
   int arity;
+  std::string_view spelling = {};  // where FX's text differs from the target
 };
 // In the order of the enumerators.
 constexpr Info kInfo[] = {
-    {"_operator.add", 2}, {"_operator.sub", 2}, {"_operator.mul", 2}, {"_operator.neg", 1}, {"_operator.pos", 1},
-    {"_operator.floordiv", 2}, {"_operator.mod", 2}, {"_operator.truediv", 2}, {"_operator.pow", 2},
-    {"_operator.lshift", 2}, {"_operator.rshift", 2}, {"_operator.and_", 2}, {"_operator.or_", 2},
-    {"_operator.eq", 2}, {"_operator.ne", 2}, {"_operator.lt", 2}, {"_operator.le", 2}, {"_operator.gt", 2},
-    {"_operator.ge", 2}, {"math.trunc", 1}, {"torch.sym_int", 1}, {"torch.sym_float", 1}, {"torch.sym_not", 1},
-    {"torch.sym_max", 2}, {"torch.sym_min", 2}, {"torch.sym_ite", 3}, {"torch.sym_sqrt", 1}};
+    {"_operator.add", 2, "+"}, {"_operator.sub", 2, "-"}, {"_operator.mul", 2, "*"}, {"_operator.neg", 1, "-"},
+    {"_operator.pos", 1, "+"}, {"_operator.floordiv", 2, "//"}, {"_operator.mod", 2, "%"}, {"_operator.truediv", 2, "/"},
+    {"_operator.pow", 2, "**"}, {"_operator.lshift", 2, "<<"}, {"_operator.rshift", 2, ">>"}, {"_operator.and_", 2, "&"},
+    {"_operator.or_", 2, "|"}, {"_operator.eq", 2, "=="}, {"_operator.ne", 2, "!="}, {"_operator.lt", 2, "<"},
+    {"_operator.le", 2, "<="}, {"_operator.gt", 2, ">"}, {"_operator.ge", 2, ">="}, {"math.trunc", 1, "math_trunc"},
+    {"torch.sym_int", 1}, {"torch.sym_float", 1}, {"torch.sym_not", 1}, {"torch.sym_max", 2}, {"torch.sym_min", 2},
+    {"torch.sym_ite", 3}, {"torch.sym_sqrt", 1}};
 static_assert(std::size(kInfo) == static_cast<std::size_t>(ScalarFunction::sym_sqrt) + 1);
 
 const Info& info(ScalarFunction f) { return kInfo[static_cast<std::size_t>(f)]; }
@@ -110,12 +112,19 @@ std::string_view name_of(ScalarFunction f) {
   const std::string_view target = target_of(f);
   return target.substr(target.find('.') + 1);
 }
+std::string_view spelling_of(ScalarFunction f) { return info(f).spelling.empty() ? info(f).target : info(f).spelling; }
 int arity_of(ScalarFunction f) { return info(f).arity; }
 
 std::optional<ScalarFunction> find_scalar_function(std::string_view target) {
   if (target == "torch._sym_sqrt") return ScalarFunction::sym_sqrt;
   for (std::size_t i = 0; i < std::size(kInfo); i++)
     if (kInfo[i].target == target) return static_cast<ScalarFunction>(i);
+  return std::nullopt;
+}
+
+std::optional<ScalarFunction> find_spelling(std::string_view spelling, int arity) {
+  for (std::size_t i = 0; i < std::size(kInfo); i++)
+    if (const auto f = static_cast<ScalarFunction>(i); kInfo[i].arity == arity && spelling_of(f) == spelling) return f;
   return std::nullopt;
 }
 

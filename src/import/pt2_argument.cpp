@@ -2,20 +2,11 @@
 
 #include "base/error.hpp"
 #include "import/pt2_enums.hpp"
+#include "op/fits.hpp"
 
 namespace ingot {
 
 namespace {
-
-Value empty_list(const SchemaType* type) {
-  switch (type ? type->kind : Kind::integer) {
-    case Kind::tensor: return TensorList();
-    case Kind::real: return std::vector<double>();
-    case Kind::boolean: case Kind::sym_bool: return std::vector<bool>();
-    case Kind::integer: case Kind::sym_int: return Shape();
-    default: return Values();
-  }
-}
 
 // A list of ints where the schema wants floats, and of bools where it wants ints.
 Value as_list_type_wants(Value v, const SchemaType* type) {

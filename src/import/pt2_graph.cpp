@@ -1,6 +1,7 @@
 #include "import/pt2_graph.hpp"
 
 #include "base/error.hpp"
+#include "graph/target.hpp"
 #include "import/pt2_argument.hpp"
 #include "io/dense.hpp"
 #include "op/op.hpp"
@@ -8,20 +9,6 @@
 namespace ingot {
 
 namespace {
-
-constexpr std::string_view kOps = "torch.ops.";
-
-// "torch.ops.aten.add.Tensor" is "aten::add.Tensor", "torch.ops.higher_order.cond", which has no overloads, is
-// "higher_order::cond"; empty for anything else than an operator.
-std::string qualified_op(std::string_view target) {
-  if (!target.starts_with(kOps)) return {};
-  target.remove_prefix(kOps.size());
-  const std::size_t dot = target.find('.');
-  if (dot == target.npos) return {};
-  const bool has_overload = target.find('.', dot + 1) != target.npos;
-  if (!has_overload && target.substr(0, dot) != "higher_order") return {};
-  return text(target.substr(0, dot), "::", target.substr(dot + 1));
-}
 
 // The path of the innermost module: entries "key,path,class" joined by ';', outermost first.
 std::string innermost_module(std::string_view stack) {
@@ -107,11 +94,18 @@ class GraphReader final : ArgumentScope {
         j.fail(text(name, ": ", target, " takes ", arity_of(*function), " arguments, found ", args.size()));
       return graph().scalar(*function, std::move(args), name);
     }
-    const std::string qualified = qualified_op(target);
-    const Op* op = qualified.empty() ? nullptr : find_op(qualified);
+    if (target == kGradModeTarget) return make_grad_mode(j, name);
+    const Op* op = find_target(target);
     if (op == nullptr) return graph().unsupported(target, positional_args(j), name);
     std::vector<Argument> args = op->form() == Form::higher_order ? ordered_args(j, *op, target, name) : named_args(j, *op, target, name);
     return graph().call(*op, std::move(args), name);
+  }
+
+  Node* make_grad_mode(const Json& j, const std::string& name) {
+    const std::vector<Argument> args = positional_args(j);
+    const bool one_flag = args.size() == 1 && args[0].is_value() && args[0].value().is_bool();
+    if (!one_flag) j.fail(text(name, ": ", kGradModeTarget, " takes one bool"));
+    return graph().grad_mode(args[0].value().to_bool(), name);
   }
 
   std::vector<Argument> positional_args(const Json& j) {

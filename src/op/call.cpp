@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/error.hpp"
+#include "op/fits.hpp"
 #include "op/kernel.hpp"
 #include "op/setup.hpp"
 
@@ -10,45 +11,6 @@ namespace ingot {
 namespace {
 
 Handler handlers[kLayers] = {};
-
-// Whether a value may stand where the schema says `t`. Numbers may stand for tensors, ints for floats and scalars.
-bool fits(const SchemaType& t, const Value& v) {
-  if (v.is_none()) return t.optional || t.kind == Kind::other || t.kind == Kind::any;
-  if (t.is_list()) {
-    switch (t.kind) {
-      case Kind::tensor: return v.is_tensors() || (v.is_ints() && v.ints().empty());
-      case Kind::integer: case Kind::sym_int: return v.is_ints() || (v.is_tensors() && v.tensors().empty());
-      case Kind::real: return v.is_floats() || v.is_ints();
-      case Kind::boolean: return v.is_bools();
-      default: return v.is_values() || v.is_floats() || v.is_ints() || v.is_bools();
-    }
-  }
-  switch (t.kind) {
-    case Kind::tensor: return v.is_tensor() || v.is_number();
-    case Kind::integer: case Kind::sym_int: return v.is_int() || v.is_bool();
-    case Kind::real: return v.is_float() || v.is_int() || v.is_bool();
-    case Kind::boolean: case Kind::sym_bool: return v.is_bool() || v.is_int();
-    case Kind::scalar: case Kind::complex: return v.is_number();
-    case Kind::dtype: return v.is_dtype();
-    case Kind::layout: return v.is_layout();
-    case Kind::device: return v.is_device();
-    case Kind::memory_format: return v.is_memory_format();
-    case Kind::string: return v.is_string();
-    case Kind::generator: return v.is_generator();
-    case Kind::function: return v.is_function();
-    default: return true;
-  }
-}
-
-std::string type_text(SchemaArg a) {
-  a.keyword_only = a.has_default = false;
-  Schema s;
-  s.args = {std::move(a)};
-  // "::(int[2] x) -> ()" -> "int[2]"
-  const std::string text = to_text(s);
-  const auto open = text.find('('), end = text.rfind(" " + s.args[0].name);
-  return text.substr(open + 1, end - open - 1);
-}
 
 // Runs an op's rule. A refusal that does not say which op refused gets the op's name in front.
 template <class E>
@@ -85,8 +47,7 @@ Args complete(const Op& op, Args given, Values& storage) {
   for (std::size_t i = 0; i < std::min(given.size(), params.size()); i++) {
     const SchemaType& t = params[i].type;
     if (fits(t, given[i])) continue;
-    const bool widen = t.lists == 1 && (given[i].is_number());  // int[2] given 3
-    if (!widen) bad_argument(op, i, given[i]);
+    if (!widens(t, given[i])) bad_argument(op, i, given[i]);
     as_given = false;
   }
   if (as_given) return given;
@@ -96,7 +57,7 @@ Args complete(const Op& op, Args given, Values& storage) {
       INGOT_REQUIRE(params[i].has_default, op.schema.name, "(): missing argument '", params[i].name, "' (position ", i + 1,
                     "); the schema is ", to_text(op.schema));
       storage.push_back(params[i].default_value);
-    } else if (params[i].type.lists == 1 && storage[i].is_number()) {
+    } else if (widens(params[i].type, storage[i])) {
       const auto n = static_cast<std::size_t>(std::max(params[i].type.fixed_size, 1));
       if (params[i].type.kind == Kind::real) storage[i] = Value(std::vector<double>(n, storage[i].to_double()));
       else if (!storage[i].is_int()) bad_argument(op, i, storage[i]);

@@ -1,0 +1,113 @@
+#include "graph/annotation.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+
+namespace {
+
+constexpr int kMaxDims = 64;
+// Sizes are polynomials, and strides their products: what few characters say can be an expression of any size. This
+// bounds the terms of the product of all sizes.
+constexpr double kMaxTerms = 4096;
+constexpr std::size_t kMaxCharacters = 1024;
+
+bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool continues_name(char c) { return starts_name(c) || (c >= '0' && c <= '9') || c == '.'; }
+
+class AnnotationParser {
+ public:
+  AnnotationParser(std::string_view text, Names& symbols) : text_(text), symbols_(symbols) {}
+
+  Value parse() {
+    INGOT_REQUIRE(text_.size() <= kMaxCharacters, "the annotation is longer than ", kMaxCharacters, " characters");
+    if (text_.starts_with("Sym(") && text_.ends_with(')')) return integer(text_.substr(4, text_.size() - 5));
+    const std::size_t open = text_.find('[');
+    INGOT_REQUIRE(open != text_.npos, "expected a type such as f32[2, 3] or Sym(s0), found '", text_, "'");
+    Geometry g;
+    g.dtype = dtype_from_name(text_.substr(0, open));
+    text_.remove_prefix(open);
+    g.sizes = integers();
+    for (const Int s : g.sizes) INGOT_REQUIRE(s.is_symbolic() || s.number() >= 0, "the size ", s, " is negative");
+    if (text_.starts_with('[')) {
+      g.strides = integers();
+      INGOT_REQUIRE(g.strides.size() == g.sizes.size(), g.sizes.size(), " sizes, and ", g.strides.size(), " strides");
+    } else {
+      g.strides = Geometry::contiguous(g.sizes, g.dtype).strides;
+    }
+    return make_tensor(std::move(g), text_.empty() ? Device() : device_from_text(text_), true);
+  }
+
+ private:
+  std::string_view text_;
+  Names& symbols_;
+  double terms_ = 1;
+
+  // "[2, s0]"; takes it off the text.
+  Shape integers() {
+    const std::size_t close = text_.find(']');
+    INGOT_REQUIRE(close != text_.npos, "expected ']' in '", text_, "'");
+    std::string_view list = text_.substr(1, close - 1);
+    text_.remove_prefix(close + 1);
+    Shape out;
+    if (list.find_first_not_of(' ') == list.npos) return out;
+    int depth = 0;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= list.size(); i++) {
+      const char c = i < list.size() ? list[i] : ',';
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (c != ',' || (depth != 0 && i < list.size())) continue;
+      out.push_back(integer(list.substr(begin, i - begin)));
+      INGOT_REQUIRE(out.dim() <= kMaxDims, "more than ", kMaxDims, " dims");
+      begin = i + 1;
+    }
+    return out;
+  }
+
+  Int integer(std::string_view s) {
+    s.remove_prefix(std::min(s.find_first_not_of(' '), s.size()));
+    int64_t v = 0;
+    if (const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v); error == std::errc() && end == s.data() + s.size()) return v;
+    bound_terms(s);
+    add_symbols(s);
+    const Expr e = ingot::parse(s, symbols_);
+    INGOT_REQUIRE(e.dtype() == DType::i64, "the size ", e, " is no integer");
+    return Int(e);
+  }
+
+  // Every product may spread every sum under it.
+  void bound_terms(std::string_view s) {
+    const double sums = 1 + static_cast<double>(std::count_if(s.begin(), s.end(), [](char c) { return c == '+' || c == '-'; }));
+    for (auto products = std::count(s.begin(), s.end(), '*'); products >= 0 && terms_ <= kMaxTerms; products--) terms_ *= sums;
+    INGOT_REQUIRE(terms_ <= kMaxTerms, "the sizes are too long an expression");
+  }
+
+  void add_symbols(std::string_view s) {
+    for (std::size_t i = 0; i < s.size();) {
+      if (!starts_name(s[i])) {
+        i++;
+        continue;
+      }
+      std::size_t end = i;
+      while (end < s.size() && continues_name(s[end])) end++;
+      const std::string_view name = s.substr(i, end - i);
+      i = end;
+      constexpr std::string_view kWords[] = {"and", "or", "not", "true", "false", "inf", "nan"};
+      const bool word = std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords);
+      if (word || (i < s.size() && s[i] == '(') || symbols_.find(name)) continue;
+      const bool of_data = name.size() > 1 && name[0] == 'u' && name.find_first_not_of("0123456789", 1) == name.npos;
+      symbols_.add(Expr::symbol(name, of_data ? 0 : 2));
+    }
+  }
+};
+
+}  // namespace
+
+Value parse_annotation(std::string_view text, Names& symbols) { return AnnotationParser(text, symbols).parse(); }
+
+}  // namespace ingot

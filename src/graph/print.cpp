@@ -1,0 +1,214 @@
+#include <cmath>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "graph/same.hpp"
+#include "graph/source.hpp"
+#include "graph/target.hpp"
+#include "graph/text.hpp"
+
+namespace ingot {
+
+namespace {
+
+constexpr std::string_view kIndent = "    ";
+
+std::string double_quoted(std::string_view s) {
+  std::string out = "\"";
+  for (const char c : s) {
+    constexpr char kHex[] = "0123456789abcdef";
+    const auto u = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') (out += '\\') += c;
+    else if (u < 0x20 || u == 0x7f) ((out += "\\x") += kHex[u >> 4]) += kHex[u & 15];
+    else out += c;
+  }
+  return out += '"';
+}
+
+// "a.b" as it is; a part that is no identifier is fetched by getattr, as FX does: getattr(self.layers, "0").weight.
+std::string path_text(std::string_view path) {
+  std::vector<std::string_view> parts;
+  for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1)) parts.push_back(path.substr(0, dot));
+  parts.push_back(path);
+  std::string prefix, out(parts[0]);
+  for (std::size_t i = 1; i < parts.size(); i++) {
+    if (is_identifier(parts[i])) {
+      (out += '.') += parts[i];
+    } else {
+      prefix += "getattr(";
+      out += text(", ", double_quoted(parts[i]), ")");
+    }
+  }
+  return prefix + out;
+}
+
+template <class List, class F>
+std::string joined(const List& elements, const F& text_of) {
+  std::string out;
+  for (std::size_t i = 0; i < elements.size(); i++) {
+    if (i > 0) out += ", ";
+    out += text_of(elements[i]);
+  }
+  return out;
+}
+
+std::string value_text(const Value& v) {
+  if (v.is_complex()) {
+    // Python's repr of these (infj, nan+nanj) is no Python.
+    const std::complex<double> c = v.to_scalar().to_complex();
+    if (!std::isfinite(c.real()) || !std::isfinite(c.imag()))
+      return text("complex(", to_text(Scalar(c.real())), ", ", to_text(Scalar(c.imag())), ")");
+  }
+  if (v.is_values()) return "[" + joined(v.values(), value_text) + "]";
+  return to_text(v);
+}
+
+class Printer {
+ public:
+  explicit Printer(GraphForm form) : form_(form) {}
+
+  void module(const Graph& g, std::string_view name, const std::string& indent) {
+    out_ += text(indent, "class ", name, "(torch.nn.Module):\n");
+    const std::string inner = text(indent, kIndent);
+    function(g, inner);
+    for (const auto& [key, attribute] : g.attributes) {
+      const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute);
+      if (subgraph == nullptr || *subgraph == nullptr) continue;
+      out_ += '\n';
+      module(**subgraph, is_identifier(key) ? key : double_quoted(key), inner);
+    }
+  }
+
+  void function(const Graph& g, const std::string& indent) {
+    out_ += indent + "def forward(self";
+    for (const auto& n : g.nodes())
+      if (n->kind == NodeKind::placeholder) out_ += text(", ", n->name, annotation(g, *n));
+    out_ += "):\n";
+    Releases releases(g);
+    const std::string inner = text(indent, kIndent);
+    std::string source;
+    for (const auto& n : g.nodes()) {
+      if (n->kind == NodeKind::placeholder) continue;
+      if (form_ != GraphForm::plain) source_comment(*n, inner, source);
+      out_ += text(inner, n->name, annotation(g, *n), " = ", call_text(*n), releases.after(*n), "\n");
+    }
+    out_ += text(inner, "return ", result_text(g), "\n");
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  const GraphForm form_;
+  std::string out_;
+
+  // Which values nobody uses after a node (G04).
+  class Releases {
+   public:
+    explicit Releases(const Graph& g) : graph_(g), last_user_(g.nodes().size()) {
+      for (const auto& n : g.nodes())
+        for_each_node(n->args, [&](const Node* used) { if (owned(used)) last_user_[at(used)] = n.get(); });
+      for_each_node(g.outputs, [&](const Node* used) { if (owned(used)) last_user_[at(used)] = nullptr; });
+    }
+    std::string after(const Node& n) {
+      std::string out;
+      for_each_node(n.args, [&](const Node* used) {
+        if (!owned(used) || last_user_[at(used)] != &n) return;
+        last_user_[at(used)] = nullptr;  // once, where it occurs twice
+        out += used->name + " = ";
+      });
+      return out.empty() ? out : ";  " + out + "None";
+    }
+
+   private:
+    const Graph& graph_;
+    std::vector<const Node*> last_user_;
+    static std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
+    bool owned(const Node* n) const { return n->id >= 0 && at(n) < last_user_.size() && graph_.nodes()[at(n)].get() == n; }
+  };
+
+  // Before the first node, and where the source changes.
+  void source_comment(const Node& n, const std::string& indent, std::string& last) {
+    std::string source = "No stacktrace found for following nodes";
+    if (const auto f = innermost_frame(n.stack_trace)) source = text("File: ", f->file, ":", f->line, " in ", f->function, ", code: ", f->code);
+    if (source == last) return;
+    out_ += text(last.empty() ? "" : "\n", indent, "# ", source, "\n");
+    last = std::move(source);
+  }
+
+  std::string annotation(const Graph& g, const Node& n) const {
+    if (form_ == GraphForm::plain) return {};
+    const Attribute* a = n.kind == NodeKind::attribute ? g.find_attribute(n.target) : nullptr;
+    if (const auto* t = a ? std::get_if<Tensor>(a) : nullptr; t != nullptr && t->defined()) return tensor_annotation(*t);
+    if (n.meta.is_tensor()) return tensor_annotation(n.meta.tensor());
+    if (n.meta.is_int() && n.meta.to_int().is_symbolic()) return text(": \"Sym(", n.meta.to_int(), ")\"");
+    return {};
+  }
+  std::string tensor_annotation(const Tensor& t) const {
+    const std::string rest = form_ == GraphForm::full ? text(t.strides(), t.device()) : "";
+    return text(": \"", short_name_of(t.dtype()), t.sizes(), rest, "\"");
+  }
+
+  static std::string arguments_text(const std::vector<Argument>& args) {
+    return joined(args, [](const Argument& a) { return print(a); });
+  }
+
+  static std::string call_text(const Node& n) {
+    switch (n.kind) {
+      case NodeKind::attribute: return path_text("self." + n.target);
+      case NodeKind::item: return text(arguments_text(n.args), "[", n.index, "]");
+      case NodeKind::call: return text(n.op ? target_of(*n.op) : "None", "(", n.op ? op_arguments(*n.op, n.args) : "", ")");
+      case NodeKind::grad_mode: return text(kGradModeTarget, "(", arguments_text(n.args), ")");
+      case NodeKind::unsupported: return text(path_text(n.target), "(", arguments_text(n.args), ")");
+      default: break;
+    }
+    const std::string_view spelling = spelling_of(n.function);
+    if (is_sign(spelling) && n.args.size() == 1) return text(spelling, print(n.args[0]));
+    if (is_sign(spelling) && n.args.size() == 2) return text(print(n.args[0]), " ", spelling, " ", print(n.args[1]));
+    return text(spelling, "(", arguments_text(n.args), ")");
+  }
+
+  // Positional arguments up to the last that is not its default, then the keyword-only ones that are not.
+  static std::string op_arguments(const Op& op, const std::vector<Argument>& args) {
+    const auto& params = op.schema.args;
+    const auto is_default = [&](std::size_t i) {
+      return i < params.size() && params[i].has_default && args[i].is_value() && same(args[i].value(), params[i].default_value);
+    };
+    const auto keyword = [&](std::size_t i) { return i < params.size() && params[i].keyword_only; };
+    std::size_t positional = 0;
+    for (std::size_t i = 0; i < args.size(); i++)
+      if (!keyword(i) && !is_default(i)) positional = i + 1;
+    std::string out;
+    for (std::size_t i = 0; i < args.size(); i++) {
+      if (keyword(i) ? is_default(i) : i >= positional) continue;
+      out += text(out.empty() ? "" : ", ", keyword(i) ? params[i].name + " = " : "", print(args[i]));
+    }
+    return out;
+  }
+
+  static std::string result_text(const Graph& g) {
+    const std::string list = arguments_text(g.outputs);
+    switch (g.returns) {
+      case Graph::Returns::list: return "[" + list + "]";
+      case Graph::Returns::bare: return list;
+      default: return text("(", list, g.outputs.size() == 1 ? ",)" : ")");
+    }
+  }
+};
+
+}  // namespace
+
+std::string print(const Argument& a) {
+  if (a.is_node()) return a.node()->name;
+  if (a.is_value()) return value_text(a.value());
+  return "[" + joined(a.elements(), [](const Argument& e) { return print(e); }) + "]";
+}
+
+std::string print(const Graph& g, GraphForm form) {
+  Printer p(form);
+  if (form == GraphForm::plain) p.function(g, "");
+  else p.module(g, "<lambda>", "");
+  return p.take();
+}
+
+}  // namespace ingot

@@ -1,0 +1,33 @@
+#include "graph/target.hpp"
+
+#include "base/error.hpp"
+#include "graph/scalar_function.hpp"
+
+namespace ingot {
+
+std::string target_of(const Op& op) {
+  const Schema& s = op.schema;
+  const std::string name = text("torch.ops.", s.ns, ".", s.name);
+  return op.form() == Form::higher_order ? name : text(name, ".", s.overload.empty() ? "default" : s.overload);
+}
+
+const Op* find_target(std::string_view target) {
+  constexpr std::string_view kOps = "torch.ops.";
+  if (!target.starts_with(kOps)) return nullptr;
+  target.remove_prefix(kOps.size());
+  const std::size_t dot = target.find('.');
+  if (dot == target.npos) return nullptr;
+  const std::string_view ns = target.substr(0, dot);
+  const bool has_overload = target.find('.', dot + 1) != target.npos;
+  const Op* op = find_op(text(ns, "::", target.substr(dot + 1)));
+  return op != nullptr && has_overload == (op->form() != Form::higher_order) ? op : nullptr;
+}
+
+bool is_known_target(std::string_view target) {
+  if (target == kGradModeTarget || find_scalar_function(target) || find_target(target)) return true;
+  for (int arity = 1; arity <= 3; arity++)
+    if (find_spelling(target, arity)) return true;
+  return false;
+}
+
+}  // namespace ingot

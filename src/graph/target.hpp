@@ -1,0 +1,20 @@
+// What a node calls, as exported programs and listings name it.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "op/op.hpp"
+
+namespace ingot {
+
+// "torch.ops.aten.add.Tensor"; "torch.ops.higher_order.cond", which has no overloads.
+std::string target_of(const Op& op);
+// The op of such a target; null where there is none.
+const Op* find_target(std::string_view target);
+
+inline constexpr std::string_view kGradModeTarget = "torch._C._set_grad_enabled";
+
+// Whether a node of some kind other than NodeKind::unsupported calls this.
+bool is_known_target(std::string_view target);
+
+}  // namespace ingot
