@@ -61,15 +61,24 @@ Json Json::child(dom::element e, std::string_view key, int64_t index) const {
   return Json(e, std::make_shared<const Step>(Step{at_, std::string(key), index}));
 }
 
-std::string Json::path() const {
+std::string Json::position() const {
   std::vector<const Step*> steps;
-  for (const Step* s = at_.get(); s != nullptr; s = s->up.get()) steps.push_back(s);
-  std::string out = steps.back()->key;
-  for (std::size_t i = steps.size() - 1; i-- > 0;) {
+  for (const Step* s = at_.get(); s->up != nullptr; s = s->up.get()) steps.push_back(s);
+  std::string out;
+  for (std::size_t i = steps.size(); i-- > 0;) {
     if (steps[i]->index >= 0) out += text("[", steps[i]->index, "]");
-    else out += (i + 2 == steps.size() ? ": " : ".") + steps[i]->key;
+    else out += (out.empty() ? "" : ".") + steps[i]->key;
   }
   return out;
+}
+std::string Json::path() const {
+  const std::string where = position();
+  return where.empty() ? document() : text(document(), ": ", where);
+}
+const std::string& Json::document() const {
+  const Step* s = at_.get();
+  while (s->up != nullptr) s = s->up.get();
+  return s->key;
 }
 
 void Json::fail(const std::string& message) const { throw_user_error(text(path(), ": ", message)); }
@@ -83,7 +92,10 @@ dom::object Json::object() const {
 
 Json Json::field(std::string_view name) const {
   dom::element e;
-  if (object().at_key(name).get(e) != simdjson::SUCCESS) fail(text("field ", name, " is missing"));
+  if (object().at_key(name).get(e) != simdjson::SUCCESS) {
+    const std::string where = position();
+    throw_user_error(text(document(), ": ", struct_, ": field ", name, " is missing (at ", where.empty() ? "the top level" : where, ")"));
+  }
   return child(e, name);
 }
 
@@ -137,6 +149,19 @@ bool Json::boolean() const {
   if (element_.get(v) != simdjson::SUCCESS) expected("a bool");
   return v;
 }
+
+Value Json::constant() const {
+  switch (element_.type()) {
+    case dom::element_type::INT64: case dom::element_type::UINT64: return integer();
+    case dom::element_type::DOUBLE: return real();
+    case dom::element_type::STRING: return string();
+    case dom::element_type::BOOL: return boolean();
+    case dom::element_type::NULL_VALUE: return {};
+    default: expected("a number, a bool, a string or null");
+  }
+}
+
+std::string Json::dump() const { return simdjson::minify(element_); }
 
 std::string Json::string() const {
   std::string_view v;

@@ -10,12 +10,21 @@
 #include <utility>
 #include <vector>
 
+#include "op/value.hpp"
+
 namespace ingot {
 
 class Json {
  public:
   // The key and value of a union: {"as_int": 3}.
   using Tagged = std::pair<std::string_view, Json>;
+
+  // The same value, known to be a struct of the format: messages about its fields say so.
+  Json of(std::string_view struct_name) const {
+    Json j = *this;
+    j.struct_ = struct_name;
+    return j;
+  }
 
   // ---- an object. `field`: user error if it is not there; `optional`: absent and null are the same.
   Json field(std::string_view name) const;
@@ -31,6 +40,12 @@ class Json {
   std::string string() const;
   bool is_null() const { return element_.is_null(); }
   bool is_string() const { return element_.is_string(); }
+  bool is_object() const { return element_.is_object(); }
+  bool is_list() const { return element_.is_array(); }
+  // A number, bool, string or null as a value.
+  Value constant() const;
+  // The value as JSON text.
+  std::string dump() const;
 
   // Each element through f.
   template <class F>
@@ -42,7 +57,8 @@ class Json {
 
   // User error: the parts, and where this value stands.
   [[noreturn]] void fail(const std::string& message) const;
-  std::string path() const;  // "model.json: graph_module.graph.nodes[3]"
+  std::string path() const;      // "model.json: graph_module.graph.nodes[3]"
+  std::string position() const;  // the same without the document: "graph_module.graph.nodes[3]"
 
  private:
   friend class JsonDocument;
@@ -54,9 +70,11 @@ class Json {
   Json(simdjson::dom::element e, std::shared_ptr<const Step> at) : element_(e), at_(std::move(at)) {}
   Json child(simdjson::dom::element e, std::string_view key, int64_t index = -1) const;
   simdjson::dom::object object() const;
+  const std::string& document() const;
   [[noreturn]] void expected(std::string_view kind) const;
   simdjson::dom::element element_;
   std::shared_ptr<const Step> at_;
+  std::string_view struct_ = "object";  // of static storage
 };
 
 // A parsed document: owns what its Json values refer to.

@@ -1,6 +1,7 @@
 // PyTorch's exported programs (.pt2, written by torch.export.save).
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "import/exported_program.hpp"
 
@@ -10,5 +11,9 @@ namespace ingot {
 // everything that is not such a program (P-numbers: docs/spec/pt2_format.md). Operators Ingot does not know become
 // unsupported nodes; running the program then fails and names all of them.
 ExportedProgram load_pt2(const std::string& path, const std::string& model = {});
+
+// Reads the JSON of a program (an archive's models/NAME.json) into `p`, whose state is there already. `what` starts every
+// message.
+void read_program(std::string_view json, const std::string& what, ExportedProgram& p);
 
 }  // namespace ingot

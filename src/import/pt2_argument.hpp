@@ -2,6 +2,7 @@
 #pragma once
 #include "graph/graph.hpp"
 #include "import/json.hpp"
+#include "import/pt2_spelling.hpp"
 
 namespace ingot {
 
@@ -17,13 +18,21 @@ class ArgumentScope {
 };
 
 // The argument, in the form the parameter's type wants: ints for a float list become floats, an empty list is a list of
-// the right kind. Without a type it stays as written. User error for a tag the format does not have.
-Argument read_argument(const Json& j, const SchemaType* type, ArgumentScope& scope);
+// the right kind. Without a type it stays as written. An operator is its name ("aten::add.Tensor"), a map the list of
+// what its keys stand for. User error for a tag the format does not have.
+Argument read_argument(const Json& j, const SchemaType* type, ArgumentScope& scope, SpelledArgument& spelled);
+
+// Whether a parameter of this type may be written as this tag. The tag comes from the exporter's value and not from the
+// schema, so numbers stand for tensors, ints for floats, and an empty list for any list.
+bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const SchemaType& type);
 
 // The name a value-defining argument (graph input or node output) defines; empty for a constant or None.
 std::string defined_name(const Json& j);
 
-// Operators, maps and custom objects are no values: only operators that Ingot does not have take them.
-bool is_opaque(const Json& j);
+// "torch.ops.aten.add.Tensor" is "aten::add.Tensor", "torch.ops.higher_order.cond", which has no overloads, is
+// "higher_order::cond"; empty for anything else than an operator.
+std::string qualified_op(std::string_view target);
+// And back.
+std::string target_of_qualified(std::string_view qualified);
 
 }  // namespace ingot

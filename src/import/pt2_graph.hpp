@@ -1,9 +1,8 @@
 // The graph of an exported program.
 #pragma once
-#include <map>
-
 #include "graph/graph.hpp"
 #include "import/json.hpp"
+#include "import/pt2_spelling.hpp"
 
 namespace ingot {
 
@@ -12,10 +11,12 @@ struct ReadGraph {
   Graph graph;
   std::vector<Argument> inputs;
   std::vector<std::string> input_names, output_names;  // as the file has them; empty for constants
+  SpelledGraph spelled;
 };
 
+// Every value gets its meta from the graph's value maps: a fake tensor, over `symbols` where sizes are open, or a number.
 // User error naming the node and value for a use of an undefined name, a second definition, an argument the operator
-// does not have, or one it lacks.
-ReadGraph read_graph(const Json& graph);
+// does not have, lacks, or cannot take.
+ReadGraph read_graph(const Json& graph, Pt2Symbols& symbols);
 
 }  // namespace ingot

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "import/pt2_argument.hpp"
 #include "io/dense.hpp"
 
 namespace ingot {
@@ -16,51 +17,64 @@ Value constant_value(const Json& j) {
   if (tag == "as_float") return v.real();
   if (tag == "as_bool") return v.boolean();
   if (tag == "as_string") return v.string();
-  j.fail(text("unknown kind of constant ", tag));
+  j.fail(text("ConstantValue: unknown tag ", shown_name(tag)));
 }
 
-InputSpec read_input_spec(const Json& j, const Argument& input, const std::string& graph_name) {
+// The value a spec names, against the one the graph has at its position.
+void require_name(const Json& where, const std::string& name, const std::string& graph_name, std::string_view what, std::size_t position) {
+  if (name != graph_name)
+    where.fail(text("the signature names ", shown_name(name), " where the graph has ", shown_name(graph_name), " (", what, " ", position, ")"));
+}
+
+InputSpec read_input_spec(const Json& j, const Argument& input, const std::string& graph_name, std::size_t position) {
   const auto [tag, v] = j.tagged();
   InputSpec s;
   s.name = graph_name;
   if (input.is_node()) s.node = input.node();
   else s.fixed = input.value();
-  const auto require_name = [&](const Json& where, const std::string& name) {
-    if (name != graph_name)
-      where.fail(text("the signature names ", shown_name(name), " where the graph has ", shown_name(graph_name)));
-  };
-  if (tag == "user_input") return s;
+  if (tag == "user_input") {
+    const Json arg = v.of("UserInputSpec").field("arg");
+    require_name(arg, defined_name(arg), graph_name, "input", position);
+    return s;
+  }
   if (tag == "constant_input") {
+    const Json spec = v.of("InputToConstantInputSpec");
     s.node = nullptr;
-    s.name = v.field("name").string();
-    s.fixed = constant_value(v.field("value"));
+    s.is_constant_spec = true;
+    s.name = spec.field("name").string();
+    s.fixed = constant_value(spec.field("value"));
     return s;
   }
   const Json name = v.field("arg").field("name");
-  require_name(name, name.string());
+  require_name(name, name.string(), graph_name, "input", position);
   if (tag == "parameter") {
     s.kind = InputSpec::Kind::parameter;
-    s.name = v.field("parameter_name").string();
+    s.name = v.of("InputToParameterSpec").field("parameter_name").string();
   } else if (tag == "buffer") {
     s.kind = InputSpec::Kind::buffer;
-    s.name = v.field("buffer_name").string();
-    s.persistent = v.field("persistent").boolean();
+    s.name = v.of("InputToBufferSpec").field("buffer_name").string();
+    s.persistent = v.of("InputToBufferSpec").field("persistent").boolean();
   } else if (tag == "tensor_constant") {
     s.kind = InputSpec::Kind::constant;
-    s.name = v.field("tensor_constant_name").string();
+    s.name = v.of("InputToTensorConstantSpec").field("tensor_constant_name").string();
   } else if (tag == "token") {
     s.kind = InputSpec::Kind::token;
   } else if (tag == "custom_obj") {
-    v.fail(text("constant ", v.field("custom_obj_name").string(), " is a custom class object and cannot be used"));
+    s.kind = InputSpec::Kind::custom_object;
+    s.name = v.of("InputToCustomObjSpec").field("custom_obj_name").string();
+    s.class_name = v.field("arg").of("CustomObjArgument").field("class_fqn").string();
   } else {
-    j.fail(text("unknown kind of input ", tag));
+    j.fail(text("InputSpec: unknown tag ", shown_name(tag)));
   }
   return s;
 }
 
-OutputSpec read_output_spec(const Json& j) {
+OutputSpec read_output_spec(const Json& j, const std::string& graph_name, std::size_t position) {
   using Kind = OutputSpec::Kind;
-  const auto [tag, v] = j.tagged();
+  const auto [tag, content] = j.tagged();
+  const Json v = content.of("OutputSpec"), arg = v.field("arg");
+  const bool any_argument = tag == "user_output";
+  require_name(arg, any_argument ? defined_name(arg) : arg.field("name").string(), graph_name, "output", position);
   if (tag == "user_output") return {Kind::user, {}};
   if (tag == "loss_output") return {Kind::loss, {}};
   if (tag == "token") return {Kind::token, {}};
@@ -69,35 +83,60 @@ OutputSpec read_output_spec(const Json& j) {
   if (tag == "user_input_mutation") return {Kind::user_input_mutation, v.field("user_input_name").string()};
   if (tag == "gradient_to_parameter") return {Kind::parameter_gradient, v.field("parameter_name").string()};
   if (tag == "gradient_to_user_input") return {Kind::user_input_gradient, v.field("user_input_name").string()};
-  j.fail(text("unknown kind of output ", tag));
+  j.fail(text("OutputSpec: unknown tag ", shown_name(tag)));
+}
+
+// What an output may be written to: parameters, buffers and user inputs of the signature.
+const InputSpec* find_target(const ExportedProgram& p, const OutputSpec& o) {
+  using Kind = OutputSpec::Kind;
+  const bool of_user = o.kind == Kind::user_input_mutation || o.kind == Kind::user_input_gradient;
+  const bool of_buffer = o.kind == Kind::buffer_mutation;
+  const auto it = std::find_if(p.inputs.begin(), p.inputs.end(), [&](const InputSpec& s) {
+    const InputSpec::Kind wanted = of_user ? InputSpec::Kind::user : of_buffer ? InputSpec::Kind::buffer : InputSpec::Kind::parameter;
+    return s.kind == wanted && s.node != nullptr && s.name == o.target;
+  });
+  return it == p.inputs.end() ? nullptr : &*it;
+}
+
+bool same_kind(const Value& a, const Value& b) {
+  if (!a.is_tensor() || !b.is_tensor()) return true;  // the file does not say
+  if (a.tensor().dtype() != b.tensor().dtype() || a.tensor().dim() != b.tensor().dim()) return false;
+  for (int d = 0; d < a.tensor().dim(); d++)
+    if (!a.tensor().size(d).same(b.tensor().size(d))) return false;
+  return true;
+}
+
+void check_targets(const std::vector<Json>& specs, const ExportedProgram& p) {
+  using Kind = OutputSpec::Kind;
+  for (std::size_t i = 0; i < specs.size(); i++) {
+    const OutputSpec& o = p.outputs[i];
+    if (o.kind == Kind::user || o.kind == Kind::loss || o.kind == Kind::token) continue;
+    const std::string tag(specs[i].tagged().first);
+    const InputSpec* target = find_target(p, o);
+    if (target == nullptr) specs[i].fail(text(tag, ": unknown target ", o.target));
+    const Argument& source = p.graph.outputs[i];
+    if (source.is_node() && !same_kind(source.node()->meta, target->node->meta))
+      specs[i].fail(text(tag, ": ", o.target, " is ", to_text(target->node->meta), ", and the value ", to_text(source.node()->meta)));
+  }
 }
 
 }  // namespace
 
-void read_signature(const Json& signature, const ReadGraph& g, ExportedProgram& p) {
-  const Json inputs = signature.field("input_specs"), outputs = signature.field("output_specs");
+void read_signature(const Json& where, const ReadGraph& g, ExportedProgram& p) {
+  const Json signature = where.of("GraphSignature"), inputs = signature.field("input_specs"), outputs = signature.field("output_specs");
   const auto in = inputs.list(), out = outputs.list();
   if (in.size() != g.inputs.size()) inputs.fail(text(in.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
   if (out.size() != p.graph.outputs.size())
     outputs.fail(text(out.size(), " specs for ", p.graph.outputs.size(), " outputs of the graph"));
-  for (std::size_t i = 0; i < in.size(); i++) p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i]));
-  for (const Json& o : out) p.outputs.push_back(read_output_spec(o));
+  for (std::size_t i = 0; i < in.size(); i++) p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
+  for (std::size_t i = 0; i < out.size(); i++) p.outputs.push_back(read_output_spec(out[i], g.output_names[i], i));
 
-  const auto is_state = [](InputSpec::Kind k) { return k != InputSpec::Kind::user && k != InputSpec::Kind::token; };
-  for (std::size_t i = 0; i < in.size(); i++)
-    if (is_state(p.inputs[i].kind) && !p.state.contains(p.inputs[i].name))
-      in[i].fail(text(shown_name(p.inputs[i].name), " is neither among the weights nor among the constants"));
-  for (std::size_t i = 0; i < out.size(); i++) {
-    const OutputSpec& s = p.outputs[i];
-    bool known = true;
-    if (s.kind == OutputSpec::Kind::buffer_mutation || s.kind == OutputSpec::Kind::parameter_mutation)
-      known = p.state.contains(s.target);
-    else if (s.kind == OutputSpec::Kind::user_input_mutation)
-      known = std::any_of(p.inputs.begin(), p.inputs.end(), [&](const InputSpec& x) {
-        return x.kind == InputSpec::Kind::user && x.node != nullptr && x.name == s.target;
-      });
-    if (!known) out[i].fail(text("unknown target ", shown_name(s.target)));
+  for (std::size_t i = 0; i < in.size(); i++) {
+    const InputSpec& s = p.inputs[i];
+    const bool is_state = s.kind == InputSpec::Kind::parameter || s.kind == InputSpec::Kind::buffer || s.kind == InputSpec::Kind::constant;
+    if (is_state && !p.state.contains(s.name)) in[i].fail(text(shown_name(s.name), " is neither among the weights nor among the constants"));
   }
+  check_targets(out, p);
 }
 
 }  // namespace ingot

@@ -84,7 +84,7 @@ TEST_F(Import, RunsAGraph) {
   ExportedProgram p = load({});
   EXPECT_EQ(p.torch_version, "2.11");
   ASSERT_EQ(p.graph.nodes().size(), 2u);
-  EXPECT_EQ(p.graph.nodes()[1]->module_path, "net.l");
+  EXPECT_EQ(p.graph.nodes()[1]->module_path, "net.l (Linear)");
   const Values out = p.run(Values{tensor({1, 2})});
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].tensor().to_vector<float>(), (std::vector<float>{2, 4}));
@@ -151,15 +151,15 @@ TEST_F(Import, NamesUnknownOperators) {
             node("torch.ops.higher_order.flex", named("", tensor_arg("m")), tensor_arg("y"), "y");
   ExportedProgram program = load(p);
   EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1})}); }),
-            "unsupported operator torch.ops.mine.magic.default (node m, from net.l at net.py:7)\n"
-            "unsupported operator torch.ops.higher_order.flex (node y, from net.l at net.py:7)");
+            "unsupported operator torch.ops.mine.magic.default (node m, from net.l (Linear) at net.py:7)\n"
+            "unsupported operator torch.ops.higher_order.flex (node y, from net.l (Linear) at net.py:7)");
 }
 
 TEST_F(Import, SaysWhereAnOpFailed) {
   ExportedProgram program = load({.inputs = tensor_arg("x") + "," + tensor_arg("z"), .nodes = add_node("x", "z", "y"),
                                   .input_specs = user("x") + "," + user("z")});
   const std::string message = user_error([&] { (void)program.run(Values{tensor({1, 2}), tensor({1, 2, 3})}); });
-  EXPECT_NE(message.find("(node y, from net.l at net.py:7)"), message.npos) << message;
+  EXPECT_NE(message.find("(node y, from net.l (Linear) at net.py:7)"), message.npos) << message;
   EXPECT_NE(user_error([&] { (void)program.run({}); }).find("takes 2 inputs, found 0"), std::string::npos);
 }
 
@@ -193,7 +193,7 @@ std::vector<Refused> refused() {
       {"not_json", {.nodes = "{,}"}, "models/model.json"},
       {"two_keys", {.nodes = R"({"target": "a", "target": "b"})"}, "two fields 'target'"},
       {"deep", {.nodes = std::string(2000, '[') + std::string(2000, ']')}, "models/model.json"},
-      {"no_target", {.nodes = "{}"}, "graph_module.graph.nodes[0]: field target is missing"},
+      {"no_target", {.nodes = "{}"}, "Node: field target is missing (at graph_module.graph.nodes[0])"},
       {"undefined", {.outputs = tensor_arg("z"), .output_specs = result("z")}, "value 'z' is used before it is defined"},
       {"twice", {.nodes = add_node("x", "x", "x")}, "value 'x' is defined twice"},
       {"no_such_argument", add(self + "," + named("other", tensor_arg("x")) + "," + named("beta", tensor_arg("x"))),
@@ -207,7 +207,7 @@ std::vector<Refused> refused() {
       {"spec_name", {.input_specs = R"({"parameter": {"arg": {"name": "q"}, "parameter_name": "q"}})"},
        "the signature names 'q' where the graph has 'x'"},
       {"no_weight", {.input_specs = R"({"parameter": {"arg": {"name": "x"}, "parameter_name": "q"}})"}, "'q' is neither among"},
-      {"mutation", {.output_specs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "q"}})"}, "unknown target 'q'"},
+      {"mutation", {.output_specs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "q"}})"}, "buffer_mutation: unknown target q"},
       {"short_payload", with_weights(payload("w", "weight_0", "3", "1")), "of w has 8 bytes, 12 needed"},
       {"strides", with_weights(payload("w", "weight_0", "22", "1")), "2 sizes and 1 strides"},
       {"overflow", with_weights(payload("w", "weight_0", "99999999999999999999", "99999999999999999999", 11)), "bytes"},

@@ -1,0 +1,101 @@
+#include "import/pt2_symbols.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.hpp"
+#include "io/dense.hpp"
+
+namespace ingot {
+
+namespace {
+
+bool is_digits(std::string_view s) {
+  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+// Whether the name is one of these letters followed by a number.
+bool is_symbol(std::string_view name, std::string_view letters) {
+  return name.starts_with(letters) && is_digits(name.substr(letters.size()));
+}
+
+constexpr int64_t kLargestUnbounded = std::numeric_limits<int64_t>::max() - 1;  // from here on a bound says nothing
+
+Value read_hint(const Json& expression) {
+  const auto hint = expression.optional("hint");
+  if (!hint) return {};
+  const auto [tag, v] = hint->tagged();
+  if (tag == "as_int") return v.integer();
+  if (tag == "as_bool") return v.boolean();
+  if (tag == "as_float") return v.real();
+  hint->fail(text("SymExprHint: unknown tag ", shown_name(tag)));
+}
+
+}  // namespace
+
+bool is_backed_symbol(std::string_view name) { return is_symbol(name, "s"); }
+
+void Pt2Symbols::read_ranges(const Json& constraints) {
+  for (const auto& [key, range] : constraints.fields()) {
+    if (!is_backed_symbol(key) && !is_symbol(key, "u")) continue;
+    const Json r = range.of("RangeConstraint");
+    SymbolRange& declared = ranges[std::string(key)];
+    if (const auto min = r.optional("min_val")) declared.min = min->integer();
+    if (const auto max = r.optional("max_val")) declared.max = max->integer();
+    if (declared.max && *declared.max >= kLargestUnbounded) declared.max.reset();
+    if (declared.min && declared.max && *declared.min > *declared.max)
+      r.fail(text("the range of ", key, " is empty: [", *declared.min, ", ", *declared.max, "]"));
+  }
+}
+
+Expr Pt2Symbols::symbol(std::string_view name) {
+  if (is_symbol(name, "zf") || is_symbol(name, "zuf")) return Expr::tmp(0, DType::f64, name);
+  const bool backed = is_backed_symbol(name);
+  INGOT_REQUIRE(backed || is_symbol(name, "u"), "expression: ", shown_name(name), " is no symbol (s77, u0, zf1, zuf0)");
+  const auto it = ranges.find(std::string(name));
+  const SymbolRange range = it == ranges.end() ? SymbolRange() : it->second;
+  const int64_t unknown = backed ? 0 : std::numeric_limits<int64_t>::min();
+  int64_t lo = range.min.value_or(unknown);
+  if (backed && lo <= 2) lo = std::min<int64_t>(lo, 0);
+  return Expr::symbol(name, lo, range.max.value_or(kUnbounded));
+}
+
+std::optional<Int> Pt2Symbols::read_int(const Json& sym_int, std::string_view name, bool only_descriptive, SpelledNumber& spelled) {
+  const auto [tag, v] = sym_int.tagged();
+  if (tag == "as_int") return Int(v.integer());
+  if (tag != "as_expr") sym_int.fail(text("SymInt: unknown tag ", shown_name(tag)));
+  const Json expression = v.of("SymExpr"), written = expression.field("expr_str");
+  spelled = {written.string(), read_hint(expression)};
+  if (const auto it = known_.find(spelled.expression); it != known_.end()) return it->second;
+  std::string problem;
+  try {
+    const Int number(parse_sym_int(spelled.expression, *this));
+    known_.emplace(spelled.expression, number);
+    return number;
+  } catch (const UnknownSymFunction& f) {
+    problem = text("value ", name, ": expression uses unknown function ", f.name);
+  } catch (const UserError& e) {
+    problem = text("value ", name, ": ", e.what());
+  }
+  if (!only_descriptive) written.fail(problem);
+  warnings.push_back(problem);
+  return std::nullopt;
+}
+
+Value Pt2Symbols::read_scalar(const Json& scalar, std::string_view name, SpelledNumber& spelled) {
+  const auto [tag, v] = scalar.tagged();
+  if (tag == "as_float") return v.real();
+  if (tag == "as_bool") return v.boolean();
+  if (tag != "as_expr") scalar.fail(text("unknown tag ", shown_name(tag)));
+  const Json expression = v.of("SymExpr");
+  spelled = {expression.field("expr_str").string(), read_hint(expression)};
+  try {
+    parse_sym_expression(spelled.expression, *this);
+  } catch (const UnknownSymFunction& f) {
+    warnings.push_back(text("value ", name, ": expression uses unknown function ", f.name));
+  } catch (const UserError& e) {
+    warnings.push_back(text("value ", name, ": ", e.what()));
+  }
+  return {};
+}
+
+}  // namespace ingot
