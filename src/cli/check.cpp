@@ -34,18 +34,18 @@ void write(JsonWriter& w, const std::string& name, const CheckResult& r) {
   w.begin_object().field("name", name).field("outcome", name_of(r.outcome));
   w.field("largest_difference", r.largest).field("fraction_of_bound", r.worst).field("where", r.where);
   w.field("in_part", r.in_part).field("seconds", r.seconds).field("message", r.message);
-  w.key("missing_ops").begin_array();
+  w.key("missing_ops").begin_list();
   for (const std::string& op : r.missing_ops) w.value(op);
   w.end().end();
 }
 
-void put_json(const std::string& path, const JsonWriter& w) {
+void put_json(const std::string& path, JsonWriter& w) {
   if (path.empty()) {
-    std::cout << w.text() << '\n';
+    std::cout << w.take() << '\n';
     return;
   }
   PendingFile file(path);
-  file.write(w.text() + "\n");
+  file.write(w.take() + "\n");
   file.commit();
 }
 
@@ -103,7 +103,7 @@ void check_suite(const Options& o) {
   }
   if (o.json) {
     JsonWriter w(true);
-    w.begin_object().field("passed", counts[0]).field("failed", counts[1]).field("skipped", counts[2]).key("cases").begin_array();
+    w.begin_object().field("passed", counts[0]).field("failed", counts[1]).field("skipped", counts[2]).key("cases").begin_list();
     for (std::size_t i = 0; i < cases.size(); i++) write(w, cases[i].name, results[i]);
     w.end().end();
     put_json(*o.json, w);

@@ -10,6 +10,8 @@ namespace {
 
 constexpr Verb kVerbs[] = {
     add_check_verb,
+    add_graph_verb,
+    add_inspect_verb,
     add_ops_verb,
     add_target_verb,
 };
@@ -18,6 +20,9 @@ constexpr const char* kSummary =
     "ingot casts a tensor program into one self-contained shared library: machine code, weights and a C interface.";
 constexpr const char* kExample =
     "example:\n"
+    "  ingot inspect model.pt2          what a program takes, returns and holds\n"
+    "  ingot graph model.pt2            its graph, as PyTorch FX prints it\n"
+    "  ingot check model.pt2 case.safetensors   does it compute what PyTorch computed?\n"
     "  ingot ops sum                    the supported ops with sum in their name\n"
     "  ingot target native              what this machine's processor offers\n"
     "  ingot target aarch64-linux-gnu   what a model for that target may use\n"

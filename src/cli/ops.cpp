@@ -43,7 +43,7 @@ std::string_view gradient_rule(const OpDef& d) {
 
 void list(const Options& options) {
   JsonWriter w(true);
-  w.begin_array();
+  w.begin_list();
   for (const Op* o : all_ops()) {
     if (o->name.find(options.filter) == std::string::npos) continue;
     const OpDef& d = *o->def;
@@ -56,7 +56,7 @@ void list(const Options& options) {
                   std::string(gradient_rule(d)).c_str());
     }
   }
-  if (options.json) std::cout << w.end().text() << '\n';
+  if (options.json) std::cout << w.end().take() << '\n';
 }
 
 // The targets of `graph`, and of the graphs in it, that Ingot does not have, with the nodes that call them.
@@ -73,13 +73,13 @@ void list_missing(const Options& options) {
   collect_missing(program.graph, missing);
   if (options.json) {
     JsonWriter w(true);
-    w.begin_array();
+    w.begin_list();
     for (const auto& [target, nodes] : missing) {
-      w.begin_object().field("target", target).key("nodes").begin_array();
+      w.begin_object().field("target", target).key("nodes").begin_list();
       for (const std::string& n : nodes) w.value(n);
       w.end().end();
     }
-    std::cout << w.end().text() << '\n';
+    std::cout << w.end().take() << '\n';
   } else {
     for (const auto& [target, nodes] : missing) {
       std::cout << target << '\n';

@@ -11,6 +11,8 @@ namespace ingot {
 using Verb = void (*)(CLI::App& app);
 
 void add_check_verb(CLI::App& app);
+void add_graph_verb(CLI::App& app);
+void add_inspect_verb(CLI::App& app);
 void add_ops_verb(CLI::App& app);
 void add_target_verb(CLI::App& app);
 

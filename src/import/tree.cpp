@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "import/json_write.hpp"
+#include "io/json_writer.hpp"
 #include "io/dense.hpp"
 
 namespace ingot {
@@ -164,13 +164,13 @@ void write(const TreeSpec& spec, JsonWriter& w) {
     w.key("type").null();
     w.key("context").null();
   } else {
-    w.key("type").string(spec.type);
+    w.key("type").value(spec.type);
     w.key("context").raw(spec.context);
   }
   w.key("children_spec").begin_list();
   for (const TreeSpec& child : spec.children) write(child, w);
-  w.end_list();
-  w.end_object();
+  w.end();
+  w.end();
 }
 
 }  // namespace
@@ -225,9 +225,9 @@ TreeSpec read_tree_spec(const Json& where, const NamedTupleFields& fields) {
 
 std::string tree_spec_text(const TreeSpec& spec) {
   JsonWriter w;
-  w.begin_list().integer(1);
+  w.begin_list().value(1);
   write(spec, w);
-  w.end_list();
+  w.end();
   return w.take();
 }
 

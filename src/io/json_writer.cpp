@@ -108,6 +108,11 @@ JsonWriter& JsonWriter::value(double d) {
   return raw(number);
 }
 
+std::string JsonWriter::take() {
+  INGOT_ENSURE(levels_.empty() && !after_key_, levels_.size(), " objects or lists are still open");
+  return std::move(text_);
+}
+
 JsonWriter& JsonWriter::raw(std::string_view json) {
   separate(false);
   text_ += json;

@@ -1,4 +1,4 @@
-// JSON text, written in order: w.begin_object(); w.key("n").value(3); w.end();
+// JSON text, written in order: w.begin_object().key("n").value(3).end();
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -16,7 +16,7 @@ class JsonWriter {
   explicit JsonWriter(bool indent = false) : indent_(indent) {}
 
   JsonWriter& begin_object() { return open('{', '}'); }
-  JsonWriter& begin_array() { return open('[', ']'); }
+  JsonWriter& begin_list() { return open('[', ']'); }
   JsonWriter& end();
   JsonWriter& key(std::string_view name);
   JsonWriter& value(std::string_view s);
@@ -31,7 +31,8 @@ class JsonWriter {
   template <class T>
   JsonWriter& field(std::string_view name, const T& v) { return key(name).value(v); }
 
-  const std::string& text() const { return text_; }
+  // What has been written. Everything that was opened must be closed.
+  std::string take();
 
  private:
   struct Level {

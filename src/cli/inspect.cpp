@@ -1,0 +1,194 @@
+// ingot inspect: what a program takes, returns, holds and calls.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "cli/verb.hpp"
+#include "import/pt2.hpp"
+#include "io/json_writer.hpp"
+
+namespace ingot {
+namespace {
+
+struct Options {
+  std::string file, model;
+  bool json = false;
+};
+
+// Parameters, buffers or constants: how many, and how large.
+struct Holding {
+  std::size_t count = 0, missing = 0;  // missing: bytes are not in the file
+  int64_t elements = 0, bytes = 0;
+  std::set<std::string> entries;  // tied weights count once
+};
+
+struct Summary {
+  Holding parameters, buffers, constants;
+  std::map<std::string, std::size_t> ops;  // by target: calls
+  std::size_t nodes = 0, subgraphs = 0;
+};
+
+void count_nodes(const Graph& g, Summary& s) {
+  s.nodes += g.nodes().size() - g.inputs().size();
+  for (const auto& n : g.nodes())
+    if (n->kind == NodeKind::call) s.ops[n->op->qualified()]++;
+    else if (n->kind == NodeKind::unsupported) s.ops[n->target + " (unsupported)"]++;
+  for (const auto& [name, a] : g.attributes)
+    if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&a)) {
+      s.subgraphs++;
+      count_nodes(**inner, s);
+    }
+}
+
+Summary summarise(const ExportedProgram& p) {
+  Summary s;
+  count_nodes(p.graph, s);
+  std::set<std::string> constants;
+  for (const InputSpec& i : p.inputs)
+    if (i.kind == InputSpec::Kind::constant) constants.insert(i.name);
+  for (const auto& [name, e] : p.state) {
+    Holding& h = e.is_parameter ? s.parameters : constants.contains(name) ? s.constants : s.buffers;
+    h.count++;
+    if (!h.entries.insert(e.entry).second) continue;
+    int64_t n = 1;
+    for (const Int size : e.sizes) n *= size.value();
+    h.elements += n;
+    h.bytes += n * size_of(e.dtype);
+    h.missing += !e.tensor.defined();
+  }
+  return s;
+}
+
+// "f32[s0, 64]", "int", or the value of a constant.
+std::string type_text(const Leaf& leaf) {
+  if (leaf.is_constant) return text("= ", to_text(leaf.meta));
+  if (leaf.meta.is_tensor()) return text(short_name_of(leaf.meta.tensor().dtype()), to_text(leaf.meta.tensor().sizes()));
+  if (leaf.meta.is_none()) return "?";
+  return leaf.meta.is_int() && leaf.meta.to_int().is_symbolic() ? text("int ", leaf.meta.to_int()) : std::string(leaf.meta.kind_name());
+}
+
+// Adds the symbols of an expression that are not there yet.
+void add_symbols(const Expr& e, std::vector<std::string>& names) {
+  if (e.op() == ExprOp::Sym && std::find(names.begin(), names.end(), e->name) == names.end()) names.push_back(e->name);
+  for (const Expr& a : e.args()) add_symbols(a, names);
+}
+
+// The symbols of input sizes, in order of appearance.
+std::vector<std::string> dynamic_symbols(const ExportedProgram& p) {
+  std::vector<std::string> names;
+  const auto add = [&](const Int i) { if (i.is_symbolic()) add_symbols(i.expr(), names); };
+  for (const Leaf& l : p.input_leaves()) {
+    if (l.meta.is_tensor())
+      for (const Int i : l.meta.tensor().sizes()) add(i);
+    else if (l.meta.is_int()) add(l.meta.to_int());
+  }
+  return names;
+}
+
+std::string megabytes(int64_t bytes) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return buffer;
+}
+
+std::string range_text(const SymbolRange& r) {
+  return text("from ", r.min ? std::to_string(*r.min) : "-", " to ", r.max ? std::to_string(*r.max) : "any");
+}
+
+void write_leaves(JsonWriter& w, std::string_view key, const std::vector<Leaf>& leaves) {
+  w.key(key).begin_list();
+  for (const Leaf& l : leaves) w.begin_object().field("name", l.name).field("type", type_text(l)).end();
+  w.end();
+}
+
+void write_holding(JsonWriter& w, std::string_view key, const Holding& h) {
+  w.key(key).begin_object().field("count", h.count).field("elements", h.elements).field("bytes", h.bytes).field("missing", h.missing).end();
+}
+
+void print_json(const ExportedProgram& p, const Summary& s) {
+  JsonWriter w(true);
+  w.begin_object().field("file", p.name).field("file_bytes", std::filesystem::file_size(p.name)).field("torch_version", p.torch_version);
+  write_leaves(w, "inputs", p.input_leaves());
+  write_leaves(w, "outputs", p.result_leaves());
+  w.key("dynamic").begin_list();
+  for (const std::string& name : dynamic_symbols(p)) {
+    w.begin_object().field("name", name);
+    const auto it = p.symbol_ranges.find(name);
+    const SymbolRange r = it == p.symbol_ranges.end() ? SymbolRange{} : it->second;
+    r.min ? w.field("min", *r.min) : w.key("min").null();
+    r.max ? w.field("max", *r.max) : w.key("max").null();
+    w.end();
+  }
+  w.end();
+  write_holding(w, "parameters", s.parameters);
+  write_holding(w, "buffers", s.buffers);
+  write_holding(w, "constants", s.constants);
+  w.field("nodes", s.nodes).field("subgraphs", s.subgraphs).key("ops").begin_object();
+  for (const auto& [op, n] : s.ops) w.field(op, n);
+  w.end().key("warnings").begin_list();
+  for (const std::string& warning : p.warnings) w.value(warning);
+  std::cout << w.end().end().take() << '\n';
+}
+
+void print_leaves(std::string_view title, const std::vector<Leaf>& leaves) {
+  std::cout << title << '\n';
+  std::size_t width = 0;
+  for (const Leaf& l : leaves) width = std::max(width, l.name.size());
+  for (const Leaf& l : leaves) std::cout << "  " << l.name << std::string(width - l.name.size() + 2, ' ') << type_text(l) << '\n';
+}
+
+void print_holding(std::string_view title, const Holding& h) {
+  if (h.count == 0) return;
+  std::cout << title << h.count << " (" << h.elements << " elements, " << megabytes(h.bytes) << ")";
+  if (h.missing > 0) std::cout << "; the file leaves " << h.missing << " of them out";
+  std::cout << '\n';
+}
+
+void print_text(const ExportedProgram& p, const Summary& s) {
+  std::cout << p.name << ": exported program of torch " << p.torch_version << ", "
+            << megabytes(static_cast<int64_t>(std::filesystem::file_size(p.name))) << '\n';
+  print_leaves("inputs", p.input_leaves());
+  print_leaves("outputs", p.result_leaves());
+  const std::vector<std::string> dynamic = dynamic_symbols(p);
+  if (!dynamic.empty()) std::cout << "dynamic sizes\n";
+  for (const std::string& name : dynamic) {
+    const auto it = p.symbol_ranges.find(name);
+    std::cout << "  " << name << "  " << (it == p.symbol_ranges.end() ? "any" : range_text(it->second)) << '\n';
+  }
+  print_holding("parameters  ", s.parameters);
+  print_holding("buffers     ", s.buffers);
+  print_holding("constants   ", s.constants);
+  std::cout << "graph       " << s.nodes << " nodes, " << s.ops.size() << " operators";
+  if (s.subgraphs > 0) std::cout << ", " << s.subgraphs << " subgraphs";
+  std::cout << '\n';
+  std::vector<std::pair<std::size_t, std::string>> ops;
+  for (const auto& [op, n] : s.ops) ops.emplace_back(n, op);
+  std::stable_sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [n, op] : ops) std::printf("%6zu  %s\n", n, op.c_str());
+  for (const std::string& warning : p.warnings) std::cerr << "ingot: warning: " << warning << '\n';
+}
+
+}  // namespace
+
+void add_inspect_verb(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("inspect", "show what a program takes, returns, holds and calls");
+  verb->add_option("file", options->file, "a .pt2 file")->required();
+  verb->add_option("--model", options->model, "the program's name, where the file has several");
+  verb->add_flag("--json", options->json, "print a JSON object");
+  verb->footer("examples:\n  ingot inspect model.pt2\n  ingot inspect model.pt2 --json");
+  verb->callback([options] {
+    const ExportedProgram p = load_pt2(options->file, options->model);
+    const Summary s = summarise(p);
+    options->json ? print_json(p, s) : print_text(p, s);
+  });
+}
+
+}  // namespace ingot
