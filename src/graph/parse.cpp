@@ -263,11 +263,10 @@ class GraphParser {
   bool is_complex_number() {
     const std::size_t begin = in_.position();
     in_.expect("(");
-    in_.accept("-");
     const char c = in_.peek();
-    bool found = c >= '0' && c <= '9';
+    bool found = c == '-' || (c >= '0' && c <= '9');
     if (found) {
-      in_.number();
+      in_.number(true);
       found = in_.peek() == '+' || in_.peek() == '-';
     }
     in_.go_to(begin);
@@ -305,12 +304,11 @@ class GraphParser {
     const std::size_t begin = in_.position();
     if (c == '-' || c == '+') {
       // A sign and an operand, unless the sign belongs to the first number of an operation: -1 * x.
+      if (c == '-' && begins_signed_operation()) return operation(argument(nullptr), name);
       in_.go_to(begin + 1);
-      Argument operand = argument(nullptr);
-      if (const char next = in_.peek(); next == ';' || next == '#' || next == '\0')
-        return graph_.scalar(*find_spelling(std::string_view(&c, 1), 1), {std::move(operand)}, name);
-      in_.go_to(begin);
-    } else if (const std::string path = accept_path(); !path.empty()) {
+      return graph_.scalar(*find_spelling(std::string_view(&c, 1), 1), {argument(nullptr)}, name);
+    }
+    if (const std::string path = accept_path(); !path.empty()) {
       if (path.starts_with("self.")) return fetch(path.substr(5), begin, name);
       if (path == "self") in_.fail(begin, "expected the name of an attribute: self.name");
       if (in_.accept("(")) return call(path, begin, name);
@@ -318,6 +316,24 @@ class GraphParser {
     }
     Argument left = argument(nullptr);
     if (in_.accept("[")) return item(left, begin, name);
+    return operation(std::move(left), name);
+  }
+
+  bool begins_signed_operation() {
+    const std::size_t begin = in_.position();
+    in_.go_to(begin + 1);
+    const char c = in_.peek();
+    bool found = (c >= '0' && c <= '9') || at_word("inf") || at_word("nan");
+    in_.go_to(begin);
+    if (found) {
+      in_.number();
+      found = in_.peek() != ';' && in_.peek() != '#' && !in_.is_blank();
+      in_.go_to(begin);
+    }
+    return found;
+  }
+
+  Node* operation(Argument left, const std::string& name) {
     for (const std::string_view sign : kSigns)
       if (in_.accept(sign)) return graph_.scalar(*find_spelling(sign, 2), {std::move(left), argument(nullptr)}, name);
     in_.expected("a call, an operator or '['");

@@ -87,7 +87,7 @@ TEST(GraphParse, RefusesStatements) {
       {"torch = -y", "g.txt:2:5: 'torch' has a meaning in Python, and cannot name a value"},
       {"z = ", "g.txt:2:9: expected an argument, found the end of the line"},
       {"z = x", "g.txt:2:10: expected a call, an operator or '[', found the end of the line"},
-      {"z = -x y", "g.txt:2:9: expected a number"},
+      {"z = -x y", "g.txt:2:12: expected the end of the line, found 'y'"},
       {"z = x ? y", "g.txt:2:11: expected a call, an operator or '[', found '? y'"},
       {"z = x[y]", "g.txt:2:11: expected a number"},
       {"z = x[-1]", "g.txt:2:11: expected the number of an element"},

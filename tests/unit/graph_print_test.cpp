@@ -12,6 +12,7 @@
 #include "graph/same.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
+#include "support/detach_chains.hpp"
 #include "support/graph_fixture.hpp"
 
 namespace ingot {
@@ -392,7 +393,29 @@ std::vector<Listing> listings() {
   return out;
 }
 
-// Every listing of the spec is a graph of ours, and prints as it stands there. (G02, G07, G10: the chains of detach stay.)
+// A071, with its chain of three, and a branch that is none.
+TEST(GraphPrint, G10_ChainsOfDetach) {
+  const Graph g = parse_graph(R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1])
+    select = torch.ops.aten.select.int(mul, 0, 0)
+    detach = torch.ops.aten.detach.default(select);  select = None
+    detach_1 = torch.ops.aten.detach.default(detach);  detach = None
+    detach_2 = torch.ops.aten.detach.default(detach_1);  detach_1 = None
+    detach_3 = torch.ops.aten.detach.default(detach_2)
+    return [view, mul, detach_2, detach_3]
+)");
+  EXPECT_EQ(print(with_short_detach_chains(g)), R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1])
+    select = torch.ops.aten.select.int(mul, 0, 0)
+    detach = torch.ops.aten.detach.default(select);  select = None
+    detach_1 = torch.ops.aten.detach.default(detach)
+    return [view, mul, detach, detach_1]
+)");
+}
+
+// Every listing of the spec is a graph of ours, and prints as it stands there: G01 to G08, with the chains of detach.
 TEST(GraphPrint, EveryListingOfTheSpec) {
   int count = 0;
   for (const Listing& l : listings()) {

@@ -152,7 +152,8 @@ TEST_F(Import, NamesUnknownOperators) {
   ExportedProgram program = load(p);
   EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1})}); }),
             "unsupported operator torch.ops.mine.magic.default (node m, from net.l (Linear) at net.py:7)\n"
-            "unsupported operator torch.ops.higher_order.flex (node y, from net.l (Linear) at net.py:7)");
+            "unsupported operator torch.ops.higher_order.flex (node y, from net.l (Linear) at net.py:7)\n"
+            "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
 }
 
 TEST_F(Import, SaysWhereAnOpFailed) {

@@ -1,0 +1,82 @@
+// Running graphs: what they compute is tested with exported programs; here is what they refuse.
+#include <gtest/gtest.h>
+
+#include "graph/interpret.hpp"
+#include "graph/text.hpp"
+#include "ingot/ingot.hpp"
+#include "support/error_text.hpp"
+
+namespace ingot {
+namespace {
+
+// All of them, with their places, before anything runs: the branch that is not taken too.
+TEST(GraphInterpret, NamesAllUnsupportedNodesAtOnce) {
+  const Graph g = parse_graph(R"(class M(torch.nn.Module):
+    def forward(self, x):
+        # File: model.py:3 in forward, code: y = magic(x)
+        f = torch.ops.mine.magic.default(x)
+        add_ = torch.ops.aten.add_.Tensor(x, 1)
+        a = self.a
+        b = self.b
+        cond = torch.ops.higher_order.cond(True, a, b, [x])
+        return (cond,)
+    class a(torch.nn.Module):
+        def forward(self, x):
+            return (x,)
+    class b(torch.nn.Module):
+        def forward(self, x):
+            # File: branch.py:5 in g, code: torch.other(x)
+            other = torch.other(x)
+            return (other,)
+)");
+  const Tensor x = ones({2});
+  EXPECT_EQ(error_of([&] { (void)Interpreter(g).run(Values{x}); }),
+            "unsupported operator torch.ops.mine.magic.default (node f, at model.py:3)\n"
+            "unsupported operator torch.other (node other, at branch.py:5)\n"
+            "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 1}));
+}
+
+TEST(GraphInterpret, RunsWhatTheTextSays) {
+  const Graph g = parse_graph(R"(class M(torch.nn.Module):
+    def forward(self, x, n):
+        double = n * 2
+        a = self.a
+        b = self.b
+        positive = double > 0
+        cond = torch.ops.higher_order.cond(positive, a, b, [x])
+        getitem = cond[0]
+        max_1 = torch.ops.aten.max.dim(getitem, 0)
+        index = max_1[1]
+        return (getitem, index, double)
+    class a(torch.nn.Module):
+        def forward(self, x):
+            sub = torch.ops.aten.sub.Tensor(x, 1)
+            return (sub,)
+    class b(torch.nn.Module):
+        def forward(self, x):
+            neg = torch.ops.aten.neg.default(x)
+            return (neg,)
+)");
+  const Tensor x = tensor({1, 5, 2});
+  const Values yes = Interpreter(g).run(Values{x, Value(1)}), no = Interpreter(g).run(Values{x, Value(-1)});
+  EXPECT_EQ(yes[0].tensor().to_vector<float>(), (std::vector<float>{0, 4, 1}));
+  EXPECT_EQ(yes[1].tensor().item_int(), 1);
+  EXPECT_EQ(yes[2].to_int64(), 2);
+  EXPECT_EQ(no[0].tensor().to_vector<float>(), (std::vector<float>{-1, -5, -2}));
+  EXPECT_EQ(no[1].tensor().item_int(), 0);
+}
+
+TEST(GraphInterpret, TakesElementsOfAnyList) {
+  const Graph g = parse_graph("def forward(self, l):\n    a = l[0]\n    b = l[1]\n    return (b, a)\n");
+  const auto swapped = [&](Value list) { return list_value(Interpreter(g).run(Values{list})); };
+  EXPECT_TRUE(swapped(Shape{1, 2}).same(Shape{2, 1}));
+  EXPECT_TRUE(swapped(std::vector<double>{0.5, 2}).same(std::vector<double>{2, 0.5}));
+  EXPECT_TRUE(swapped(std::vector<bool>{true, false}).same(std::vector<bool>{false, true}));
+  EXPECT_TRUE(swapped(Values{Value("a"), Value("b")}).same(Values{Value("b"), Value("a")}));
+  EXPECT_EQ(error_of([&] { (void)swapped(Shape{1}); }), "element 1 of a list of 1 (node b)");
+  EXPECT_EQ(error_of([&] { (void)swapped(Value(1)); }), "a list was expected, found int (node a)");
+}
+
+}  // namespace
+}  // namespace ingot

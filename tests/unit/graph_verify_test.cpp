@@ -1,0 +1,216 @@
+// The verifier's rules, broken one by one.
+#include <gtest/gtest.h>
+
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "op/call.hpp"
+#include "support/error_text.hpp"
+#include "support/graph_fixture.hpp"
+#include "tensor/random.hpp"
+
+namespace ingot {
+namespace {
+
+// x -> sin -> add, and what a test spoils.
+struct Spoiled {
+  Graph g;
+  Node *x, *sin, *add;
+  Spoiled() {
+    x = g.placeholder("x");
+    sin = g.call(op("sin"), {x});
+    add = g.call(op("add.Tensor"), {sin, Value(1)});
+    g.outputs = {add};
+  }
+  // The first line of the fault.
+  std::string fault() const {
+    const std::string f = find_fault(g);
+    return f.substr(0, f.find('\n'));
+  }
+};
+
+TEST(GraphVerify, ShowsTheLinesAroundAFault) {
+  Spoiled s;
+  s.add->args[1] = Value("one");
+  s.add->stack_trace = "File \"model.py\", line 3, in f\n  x + 1";
+  EXPECT_EQ(error_of([&] { verify(s.g); }),
+            "the graph is malformed: node add: argument 'other' (position 2) must be Tensor, not str; the schema is "
+            "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor (at model.py:3)\n"
+            "  2 |     sin = torch.ops.aten.sin.default(x);  x = None\n"
+            "> 3 |     add = torch.ops.aten.add.Tensor(sin, 'one');  sin = None\n"
+            "  4 |     return (add,)");
+  EXPECT_EQ(find_fault(Spoiled().g), "");
+  verify(Spoiled().g);
+}
+
+TEST(GraphVerify, OrderOfNodes) {
+  Spoiled late, own, foreign, id;
+  late.sin->args[0] = late.add;
+  EXPECT_EQ(late.fault(), "node sin: uses add before its definition");
+  own.sin->args[0] = Argument::list({own.sin});
+  EXPECT_EQ(own.fault(), "node sin: uses sin before its definition");
+  foreign.sin->args[0] = late.x;
+  EXPECT_EQ(foreign.fault(), "node sin: uses x, which is a node of another graph");
+  foreign.sin->args[0] = foreign.x;
+  foreign.g.outputs = {late.add};
+  EXPECT_EQ(foreign.fault(), "the results: uses add, which is a node of another graph");
+  id.sin->id = 2;
+  EXPECT_EQ(id.fault(), "node sin: its id is 2, and its place 1");
+}
+
+TEST(GraphVerify, Names) {
+  Spoiled twice, odd, taken;
+  twice.add->name = "sin";
+  EXPECT_EQ(twice.fault(), "node sin: the name is defined twice");
+  odd.add->name = "a b";
+  EXPECT_EQ(odd.fault(), "node a b: the name is no identifier");
+  taken.add->name = "sum";
+  EXPECT_EQ(taken.fault(), "node sum: the name has a meaning in Python");
+}
+
+TEST(GraphVerify, Placeholders) {
+  Spoiled s;
+  s.add->kind = NodeKind::placeholder;
+  EXPECT_EQ(s.fault(), "node add: a placeholder comes after a node that is none");
+  Graph g;
+  g.unsupported("torch.f", {})->kind = NodeKind::placeholder;
+  EXPECT_TRUE(find_fault(g).starts_with("node torch_f: the placeholder is not among the graph's inputs\n> 1 | def forward(self, torch_f):")) << find_fault(g);
+}
+
+TEST(GraphVerify, ArgumentsFitTheSchema) {
+  Spoiled count, none, number, list, node, optional;
+  count.add->args.pop_back();
+  EXPECT_EQ(count.fault(), "node add: add.Tensor takes 3 arguments, found 2");
+  none.add->args[0] = Value();
+  EXPECT_TRUE(none.fault().starts_with("node add: argument 'self' (position 1) must be Tensor, not None; the schema is"));
+  list.add->args[0] = Argument::list({list.sin});
+  EXPECT_TRUE(list.fault().starts_with("node add: argument 'self' (position 1) must be Tensor, not a list; the schema is"));
+  node.sin->meta = Value(fake({2}));
+  node.add->args[2] = node.sin;
+  EXPECT_TRUE(node.fault().starts_with("node add: argument 'alpha' (position 3) must be Scalar, not Tensor; the schema is"));
+  number.x->meta = Value(3);  // numbers stand for tensors
+  EXPECT_EQ(number.fault(), "");
+  Node* view = optional.g.call(op("view"), {optional.x, Value(2)});  // one number stands for a list
+  EXPECT_EQ(optional.fault(), "");
+  optional.x->meta = Value(fake({}));
+  view->args[1] = Argument::list({Value(2), optional.x});
+  EXPECT_TRUE(optional.fault().starts_with("node view: argument 'size' (position 2) must be SymInt[], not a list with Tensor"));
+  count.add->op = nullptr;
+  EXPECT_EQ(count.fault(), "node add: the call has no operator");
+}
+
+TEST(GraphVerify, ConstantsHaveAText) {
+  const Int s(Expr::symbol("s0"));
+  const std::pair<Value, const char*> cases[] = {
+      {fake({}), "node sin: uses a tensor, which must be an attribute of the graph"},
+      {TensorList{Tensor(), fake({})}, "node sin: uses a list with a tensor, which must be an attribute of the graph"},
+      {s, "node sin: uses a symbolic number, which must be a node"},
+      {Shape{1, s}, "node sin: uses a list with a symbolic number, which must be a node"},
+      {Values{Value("a"), Value(Values{Value("b"), Value(s)})}, "node sin: uses a symbolic number, which must be a node"},
+      {make_ref<Generator>(), "node sin: uses a generator, which cannot stand in a graph"}};
+  for (const auto& [value, expected] : cases) {
+    Spoiled s;
+    s.sin->args[0] = value;
+    EXPECT_EQ(s.fault(), expected);
+  }
+}
+
+TEST(GraphVerify, Attributes) {
+  Graph g;
+  Node* w = g.attribute("w");
+  EXPECT_TRUE(find_fault(g).starts_with("node w: the graph has no attribute w\n"));
+  g.attributes.emplace_back("w", fake({}));
+  EXPECT_EQ(find_fault(g), "");
+  // A tensor is no subgraph, and a subgraph no tensor.
+  Graph h;
+  h.attributes.emplace_back("w", shared(Graph()));
+  w = h.attribute("w");
+  h.call(op("sin"), {w});
+  EXPECT_NE(find_fault(h).find("argument 'self' (position 1) must be Tensor, not a subgraph"), std::string::npos) << find_fault(h);
+  Graph c;
+  c.attributes.emplace_back("w", fake({}));
+  w = c.attribute("w");
+  c.call(op("higher_order::cond"), {Value(true), w, w, Value(Shape())});
+  EXPECT_NE(find_fault(c).find("argument 'true_graph' (position 2) must be Function, not Tensor"), std::string::npos) << find_fault(c);
+  EXPECT_EQ(error_of([&] { c.attributes.emplace_back("w", fake({})); }), "attribute w is defined twice");
+}
+
+TEST(GraphVerify, Items) {
+  Graph g;
+  Node *x = g.placeholder("x"), *y = g.placeholder("y");
+  Node* max = g.call(op("max.dim"), {y, Value(0)});
+  Node* item = g.item(max, 1);
+  EXPECT_EQ(find_fault(g), "");
+  item->index = 2;
+  EXPECT_TRUE(find_fault(g).starts_with("node getitem: element 2 of 2 that max_1 has\n")) << find_fault(g);
+  item->index = -1;
+  EXPECT_TRUE(find_fault(g).starts_with("node getitem: element -1 does not exist\n"));
+  item->index = 1;
+  item->args = {Argument(x)};  // nothing is known of x
+  EXPECT_EQ(find_fault(g), "");
+  x->meta = TensorList{fake({})};
+  EXPECT_TRUE(find_fault(g).starts_with("node getitem: element 1 of 1 that x has\n"));
+  x->meta = fake({});
+  EXPECT_TRUE(find_fault(g).starts_with("node getitem: x is no list\n"));
+  item->args = {Value(Shape{1, 2})};
+  EXPECT_TRUE(find_fault(g).starts_with("node getitem: an element is taken of the result of one node\n"));
+
+  Graph h;
+  h.item(h.call(op("sin"), {h.placeholder("x")}), 0);
+  EXPECT_TRUE(find_fault(h).starts_with("node getitem: sin is no list\n"));
+}
+
+TEST(GraphVerify, ScalarsGradModeAndUnsupported) {
+  Graph g;
+  Node* a = g.placeholder("a");
+  Node* add = g.scalar(ScalarFunction::add, {a, Value(1)});
+  EXPECT_EQ(find_fault(g), "");
+  add->args[1] = Value("1");
+  EXPECT_TRUE(find_fault(g).starts_with("node add: _operator.add takes numbers, not '1'\n"));
+  add->args.pop_back();
+  EXPECT_TRUE(find_fault(g).starts_with("node add: _operator.add takes 2 arguments, found 1\n"));
+  add->args = {a, a};
+  a->meta = fake({});
+  EXPECT_TRUE(find_fault(g).starts_with("node add: _operator.add takes numbers, not a\n"));
+
+  Graph m;
+  m.grad_mode(true)->args[0] = Value(1);
+  EXPECT_TRUE(find_fault(m).starts_with("node _set_grad_enabled: the grad mode must be True or False\n"));
+
+  for (const char* known : {"torch.ops.aten.sin.default", "_operator.add", "math_trunc", "torch._C._set_grad_enabled"}) {
+    Graph u;
+    u.unsupported(known, {}, "n");
+    EXPECT_TRUE(find_fault(u).starts_with(text("node n: ", known, " is supported, and the node says it is not\n"))) << find_fault(u);
+  }
+  Graph u;
+  for (const char* bad : {"", "1.x", "self.f", "a b"}) EXPECT_NE(error_of([&] { u.unsupported(bad, {}); }).find("a dotted name was expected"), std::string::npos);
+}
+
+TEST(GraphVerify, Results) {
+  Spoiled s;
+  s.g.returns = Graph::Returns::bare;
+  EXPECT_EQ(s.fault(), "");
+  s.g.outputs = {s.add, s.x};
+  EXPECT_EQ(s.fault(), "the results: a bare result is one value, found 2");
+  s.g.outputs = {Value(Shape{1})};
+  EXPECT_EQ(s.fault(), "the results: a bare result cannot be a list");
+  s.g.outputs = {Argument::list({s.x})};
+  EXPECT_EQ(find_fault(s.g),
+            "the results: a bare result cannot be a list\n"
+            "  3 |     add = torch.ops.aten.add.Tensor(sin, 1);  sin = None\n"
+            "> 4 |     return [x]");
+}
+
+TEST(GraphVerify, Subgraphs) {
+  Spoiled s;
+  s.add->args[1] = Value("one");
+  Graph middle, top;
+  middle.attributes.emplace_back("inner", shared(std::move(s.g)));
+  top.attributes.emplace_back("middle", shared(std::move(middle)));
+  EXPECT_TRUE(find_fault(top).starts_with("subgraph middle: subgraph inner: node add: argument 'other' (position 2) must be Tensor, not str"));
+  Graph missing;
+  missing.attributes.emplace_back("gone", std::shared_ptr<const Graph>());
+  EXPECT_EQ(find_fault(missing), "subgraph gone is missing");
+}
+
+}  // namespace
+}  // namespace ingot
