@@ -135,7 +135,7 @@ class CaseRun {
     CheckResult result;
     for (const auto& n : program_.graph.nodes())
       if (n->kind == NodeKind::unsupported) result.missing_ops.push_back(n->target);
-    if (!case_.weights.empty()) supply_zoo_weights(program_, case_.weights);
+    if (!case_.weights.empty()) supply_zoo_weights(program_, read_zoo_weights(case_.weights));
     ordered_dim_ = ordered_dim(program_.graph);
     try {
       if (case_.kind == Case::Kind::train) train(result);
