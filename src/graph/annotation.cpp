@@ -72,7 +72,8 @@ class AnnotationParser {
   Int integer(std::string_view s) {
     s.remove_prefix(std::min(s.find_first_not_of(' '), s.size()));
     int64_t v = 0;
-    if (const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v); error == std::errc() && end == s.data() + s.size()) return v;
+    const char* const s_end = s.data() + s.size();
+    if (const auto [end, error] = std::from_chars(s.data(), s_end, v); error == std::errc() && end == s_end) return v;
     bound_terms(s);
     add_symbols(s);
     const Expr e = ingot::parse(s, symbols_);
@@ -82,8 +83,9 @@ class AnnotationParser {
 
   // Every product may spread every sum under it.
   void bound_terms(std::string_view s) {
-    const double sums = 1 + static_cast<double>(std::count_if(s.begin(), s.end(), [](char c) { return c == '+' || c == '-'; }));
-    for (auto products = std::count(s.begin(), s.end(), '*'); products >= 0 && terms_ <= kMaxTerms; products--) terms_ *= sums;
+    const auto count = [&](char c) { return std::count(s.begin(), s.end(), c); };
+    const auto sums = static_cast<double>(1 + count('+') + count('-'));
+    for (auto products = count('*'); products >= 0 && terms_ <= kMaxTerms; products--) terms_ *= sums;
     INGOT_REQUIRE(terms_ <= kMaxTerms, "the sizes are too long an expression");
   }
 

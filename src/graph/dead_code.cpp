@@ -14,7 +14,8 @@ bool calls_side_effect(const Graph& g, const Node& n) {
   const auto& params = n.op->schema.args;
   for (std::size_t i = 0; i < std::min(params.size(), n.args.size()); i++) {
     if (params[i].type.kind != Kind::function) continue;
-    const Attribute* a = n.args[i].is_node() && n.args[i].node()->kind == NodeKind::attribute ? g.find_attribute(n.args[i].node()->target) : nullptr;
+    const bool fetched = n.args[i].is_node() && n.args[i].node()->kind == NodeKind::attribute;
+    const Attribute* a = fetched ? g.find_attribute(n.args[i].node()->target) : nullptr;
     const auto* subgraph = a ? std::get_if<std::shared_ptr<const Graph>>(a) : nullptr;
     if (subgraph == nullptr) return true;
     for (const auto& inner : (*subgraph)->nodes()) found |= has_side_effect(**subgraph, *inner);

@@ -40,7 +40,8 @@ std::string excerpt(std::string_view text_, TextPlace at) {
       const std::string number = std::to_string(line);
       out += text("\n", line == at.line ? "> " : "  ", std::string(width - number.size(), ' '), number, " | ",
                   shown(text_.substr(begin, end - begin), from));
-      if (line == at.line && at.column > 0) out += text("\n  ", std::string(width, ' '), " | ", std::string(at.column - 1 - from, ' '), "^");
+      if (line == at.line && at.column > 0)
+        out += text("\n  ", std::string(width, ' '), " | ", std::string(at.column - 1 - from, ' '), "^");
     }
     begin = end + 1;
   }

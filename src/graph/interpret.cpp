@@ -25,7 +25,8 @@ void list_unsupported(const Graph& g, std::set<const Graph*>& seen, std::string&
   for (const auto& n : g.nodes())
     if (n->kind == NodeKind::unsupported) out += text("unsupported operator ", n->target, provenance(*n), "\n");
   for (const auto& [key, attribute] : g.attributes)
-    if (const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute)) list_unsupported(**subgraph, seen, out);
+    if (const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute))
+      list_unsupported(**subgraph, seen, out);
 }
 
 class Run {
@@ -119,7 +120,8 @@ Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.
 Values Interpreter::run(Args inputs) const {
   INGOT_REQUIRE(inputs.size() == graph_.inputs().size(), "the graph takes ", graph_.inputs().size(), " inputs, found ",
                 inputs.size());
-  INGOT_REQUIRE(unsupported_.empty(), unsupported_, "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
+  INGOT_REQUIRE(unsupported_.empty(), unsupported_,
+                "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
 
   Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode);
   Run run(graph_);

@@ -1,46 +1,24 @@
 #include <limits>
 #include <unordered_map>
 
-#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "graph/annotation.hpp"
-#include "graph/same.hpp"
 #include "graph/source.hpp"
 #include "graph/target.hpp"
 #include "graph/text.hpp"
-#include "graph/text_cursor.hpp"
+#include "graph/text_argument.hpp"
 #include "graph/verify.hpp"
-#include "op/fits.hpp"
 
 namespace ingot {
 
 namespace {
 
 // Longer signs before their prefixes.
-constexpr std::string_view kSigns[] = {"**", "//", "<<", ">>", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "<", ">", "&", "|"};
+constexpr std::string_view kSigns[] = {"**", "//", "<<", ">>", "==", "!=", "<=", ">=", "+",
+                                       "-",  "*",  "/",  "%",  "<",  ">",  "&",  "|"};
 
 // Every node below a comment keeps it: longer ones are not source lines, and would make a big graph of a small text.
 constexpr std::size_t kMaxComment = 4096;
-
-// torch.float32, torch.strided, torch.channels_last.
-std::optional<Value> torch_constant(std::string_view path) {
-  constexpr std::string_view kTorch = "torch.";
-  if (!path.starts_with(kTorch)) return std::nullopt;
-  for (int i = 0; i < kDTypes; i++)
-    if (const auto t = static_cast<DType>(i); name_of(t) == path.substr(kTorch.size())) return t;
-  for (const Layout l : {Layout::strided, Layout::sparse})
-    if (to_text(Value(l)) == path) return l;
-  for (const MemoryFormat f : {MemoryFormat::contiguous, MemoryFormat::preserve, MemoryFormat::channels_last, MemoryFormat::channels_last_3d})
-    if (to_text(f) == path) return f;
-  return std::nullopt;
-}
-
-// The function a call by this name makes, if numbers have one.
-std::optional<ScalarFunction> scalar_function(std::string_view target) {
-  auto f = find_scalar_function(target);
-  for (int arity = 1; !f && arity <= 3; arity++) f = find_spelling(target, arity);
-  return f;
-}
 
 // What one text shares over all its graphs.
 struct Shared {
@@ -55,7 +33,7 @@ struct Shared {
   }
 };
 
-class GraphParser {
+class GraphParser final : TextScope {
  public:
   GraphParser(Shared& shared, const Attributes* attributes, int depth) : shared_(shared), in_(shared.in), depth_(depth) {
     if (attributes) graph_.attributes = *attributes;
@@ -181,7 +159,8 @@ class GraphParser {
     const std::string& key = f.node->target;
     if (graph_.find_attribute(key)) return;
     if (!f.node->meta.is_tensor())
-      in_.fail(f.at, text("the text does not say what self.", key, " is: it has no class and no annotation for it, and no attribute was given"));
+      in_.fail(f.at, text("the text does not say what self.", key, " is: it has no class and no annotation for it, and no ",
+                          "attribute was given"));
     graph_.attributes.emplace_back(key, f.node->meta.tensor());
   }
 
@@ -244,12 +223,12 @@ class GraphParser {
     graph_.returns = open == '[' ? Graph::Returns::list : Graph::Returns::bare;
     if (open == '(' && !is_complex_number()) graph_.returns = Graph::Returns::tuple;
     if (graph_.returns == Graph::Returns::bare) {
-      graph_.outputs.push_back(argument(nullptr));
+      graph_.outputs.push_back(argument());
     } else {
       in_.go_to(at + 1);
       const char* const close = open == '[' ? "]" : ")";
       while (!in_.accept(close)) {
-        graph_.outputs.push_back(argument(nullptr));
+        graph_.outputs.push_back(argument());
         if (in_.accept(",")) continue;
         if (open == '(' && graph_.outputs.size() == 1) in_.expected("',' of a tuple");
         in_.expect(close);
@@ -304,17 +283,17 @@ class GraphParser {
     const std::size_t begin = in_.position();
     if (c == '-' || c == '+') {
       // A sign and an operand, unless the sign belongs to the first number of an operation: -1 * x.
-      if (c == '-' && begins_signed_operation()) return operation(argument(nullptr), name);
+      if (c == '-' && begins_signed_operation()) return operation(argument(), name);
       in_.go_to(begin + 1);
-      return graph_.scalar(*find_spelling(std::string_view(&c, 1), 1), {argument(nullptr)}, name);
+      return graph_.scalar(*find_sign(std::string_view(&c, 1), 1), {argument()}, name);
     }
-    if (const std::string path = accept_path(); !path.empty()) {
+    if (const std::string path = in_.accept_path(); !path.empty()) {
       if (path.starts_with("self.")) return fetch(path.substr(5), begin, name);
       if (path == "self") in_.fail(begin, "expected the name of an attribute: self.name");
       if (in_.accept("(")) return call(path, begin, name);
       in_.go_to(begin);
     }
-    Argument left = argument(nullptr);
+    Argument left = argument();
     if (in_.accept("[")) return item(left, begin, name);
     return operation(std::move(left), name);
   }
@@ -335,33 +314,8 @@ class GraphParser {
 
   Node* operation(Argument left, const std::string& name) {
     for (const std::string_view sign : kSigns)
-      if (in_.accept(sign)) return graph_.scalar(*find_spelling(sign, 2), {std::move(left), argument(nullptr)}, name);
+      if (in_.accept(sign)) return graph_.scalar(*find_sign(sign, 2), {std::move(left), argument()}, name);
     in_.expected("a call, an operator or '['");
-  }
-
-  // "torch.ops.aten.add.Tensor", "self.weight", `getattr(self.layers, "0").weight`; empty if none begins here. Parts are
-  // joined by dots.
-  std::string accept_path() {
-    std::size_t open = 0;
-    std::string_view head = in_.accept_identifier();
-    while (head == "getattr" && in_.accept("(")) {
-      open++;
-      head = in_.expect_identifier("'self' or a name");
-    }
-    std::string path(head);
-    while (!path.empty()) {
-      if (in_.accept(".")) {
-        (path += '.') += in_.expect_identifier("a name after '.'");
-      } else if (open > 0) {
-        in_.expect(",");
-        (path += '.') += in_.string();
-        in_.expect(")");
-        open--;
-      } else {
-        break;
-      }
-    }
-    return path;
   }
 
   Node* fetch(const std::string& key, std::size_t at, const std::string& name) {
@@ -385,16 +339,19 @@ class GraphParser {
     if (const Op* op = shared_.op(target)) return graph_.call(*op, op_arguments(*op), name);
     std::vector<Argument> args;
     while (!in_.accept(")")) {
-      if (in_.at_keyword_argument()) in_.expected(text("an argument without a name: ", target, " is no operator Ingot knows"));
-      args.push_back(argument(nullptr));
+      if (in_.at_keyword_argument())
+        in_.expected(text("an argument without a name: ", target, " is no operator Ingot knows"));
+      args.push_back(argument());
       if (!in_.accept(",") && in_.peek() != ')') in_.expected("',' or ')'");
     }
     if (target == kGradModeTarget) {
-      if (args.size() != 1 || !args[0].is_value() || !args[0].value().is_bool()) in_.fail(at, text(target, " takes True or False"));
+      const bool one_flag = args.size() == 1 && args[0].is_value() && args[0].value().is_bool();
+      if (!one_flag) in_.fail(at, text(target, " takes True or False"));
       return graph_.grad_mode(args[0].value().to_bool(), name);
     }
-    if (const auto f = scalar_function(target)) {
-      if (static_cast<int>(args.size()) != arity_of(*f)) in_.fail(at, text(target, " takes ", arity_of(*f), " arguments, found ", args.size()));
+    if (const auto f = find_scalar_function(target)) {
+      if (static_cast<int>(args.size()) != arity_of(*f))
+        in_.fail(at, text(target, " takes ", arity_of(*f), " arguments, found ", args.size()));
       return graph_.scalar(*f, std::move(args), name);
     }
     return graph_.unsupported(target, std::move(args), name);
@@ -412,7 +369,7 @@ class GraphParser {
       const std::size_t i = by_keyword ? keyword(op) : positional++;
       if (!by_keyword) require_place(op, i, at);
       if (i >= params.size()) {
-        args.push_back(argument(nullptr));
+        args.push_back(argument());
       } else {
         if (given[i]) in_.fail(at, text("argument '", params[i].name, "' is given twice"));
         given[i] = true;
@@ -448,55 +405,13 @@ class GraphParser {
       in_.fail(at, text("argument '", params[i].name, "' of ", op.name, " goes by name: ", params[i].name, " = …"));
   }
 
-  // ---- arguments. `type`: what the schema says, where there is one; an empty list takes its kind from there.
+  // ---- values
 
-  Argument argument(const SchemaType* type, int depth = 0) {
-    const char c = in_.peek();
-    if (c == '[') return list(type, depth);
-    if (c == '(') return complex_number();
-    if (c == '"' || c == '\'') return Value(in_.string());
-    if (c == '-' || (c >= '0' && c <= '9')) return in_.number();
-    const std::size_t at = in_.position();
-    const std::string path = accept_path();
-    if (path.empty()) in_.expected("an argument");
-    return word(path, at);
-  }
+  Argument argument(const SchemaType* type = nullptr) { return parse_argument(in_, type, *this); }
 
-  Argument list(const SchemaType* type, int depth) {
-    if (depth >= kMaxGraphTextDepth) in_.fail(in_.position(), text("lists nest deeper than ", kMaxGraphTextDepth));
-    in_.expect("[");
-    const bool typed = type != nullptr && type->is_list();
-    const SchemaType element = typed ? element_type(*type) : SchemaType();
-    std::vector<Argument> elements;
-    while (!in_.accept("]")) {
-      elements.push_back(argument(typed ? &element : nullptr, depth + 1));
-      if (!in_.accept(",") && in_.peek() != ']') in_.expected("',' or ']'");
-    }
-    return elements.empty() ? Argument(empty_list(type)) : Argument::list(std::move(elements));
-  }
-
-  // "(1-2.5j)"
-  Value complex_number() {
-    const std::size_t at = in_.position();
-    in_.expect("(");
-    const Value real = in_.number(true);
-    if (in_.peek() != '-') in_.expect("+");
-    const Value imaginary = in_.number();
-    if (real.is_complex() || !imaginary.is_complex()) in_.fail(at, "expected a complex number such as (1+2j)");
-    in_.expect(")");
-    return std::complex<double>(real.to_double(), imaginary.to_scalar().to_complex().imag());
-  }
-
-  Argument word(const std::string& path, std::size_t at) {
-    if (path == "None") return {};
-    if (path == "True" || path == "False") return Value(path == "True");
-    if (path == "inf") return Value(std::numeric_limits<double>::infinity());
-    if (path == "nan") return Value(std::numeric_limits<double>::quiet_NaN());
-    if (path == "device") return device();
-    if (path == "complex") return complex_call();
-    if (const auto v = torch_constant(path)) return *v;
-    Definition& d = definition(path, at);
-    if (d.released_at != 0) in_.fail(at, text("'", path, "' was released on line ", in_.line_of(d.released_at)));
+  Node* value(const std::string& name, std::size_t at) override {
+    const Definition& d = definition(name, at);
+    if (d.released_at != 0) in_.fail(at, text("'", name, "' was released on line ", in_.line_of(d.released_at)));
     return d.node;
   }
 
@@ -504,42 +419,6 @@ class GraphParser {
     const auto it = values_.find(std::string(name));
     if (it == values_.end()) in_.fail(at, text("'", name, "' is not defined above"));
     return it->second;
-  }
-
-  // device(type='cpu', index=0)
-  Value device() {
-    in_.expect("(");
-    in_.expect("type");
-    in_.expect("=");
-    const std::size_t at = (in_.peek(), in_.position());
-    std::string name = in_.string();
-    if (in_.accept(",")) {
-      in_.expect("index");
-      in_.expect("=");
-      name += text(":", in_.number());
-    }
-    in_.expect(")");
-    try {
-      return device_from_text(name);
-    } catch (const UserError& e) {
-      in_.fail(at, e.what());
-    }
-  }
-
-  // complex(inf, 0.0)
-  Value complex_call() {
-    in_.expect("(");
-    const auto part = [&] {
-      const std::size_t at = (in_.peek(), in_.position());
-      const Value v = in_.number(true);
-      if (v.is_complex()) in_.fail(at, "expected a real number");
-      return v.to_double();
-    };
-    const double real = part();
-    in_.expect(",");
-    const double imaginary = part();
-    in_.expect(")");
-    return std::complex<double>(real, imaginary);
   }
 };
 

@@ -29,7 +29,8 @@ std::string double_quoted(std::string_view s) {
 // "a.b" as it is; a part that is no identifier is fetched by getattr, as FX does: getattr(self.layers, "0").weight.
 std::string path_text(std::string_view path) {
   std::vector<std::string_view> parts;
-  for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1)) parts.push_back(path.substr(0, dot));
+  for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1))
+    parts.push_back(path.substr(0, dot));
   parts.push_back(path);
   std::string prefix, out(parts[0]);
   for (std::size_t i = 1; i < parts.size(); i++) {
@@ -130,7 +131,8 @@ class Printer {
   // Before the first node, and where the source changes.
   void source_comment(const Node& n, const std::string& indent, std::string& last) {
     std::string source = "No stacktrace found for following nodes";
-    if (const auto f = innermost_frame(n.stack_trace)) source = text("File: ", f->file, ":", f->line, " in ", f->function, ", code: ", f->code);
+    if (const auto f = innermost_frame(n.stack_trace))
+      source = text("File: ", f->file, ":", f->line, " in ", f->function, ", code: ", f->code);
     if (source == last) return;
     out_ += text(last.empty() ? "" : "\n", indent, "# ", source, "\n");
     last = std::move(source);
@@ -172,7 +174,8 @@ class Printer {
   static std::string op_arguments(const Op& op, const std::vector<Argument>& args) {
     const auto& params = op.schema.args;
     const auto is_default = [&](std::size_t i) {
-      return i < params.size() && params[i].has_default && args[i].is_value() && same(args[i].value(), params[i].default_value);
+      const bool may_be = i < params.size() && params[i].has_default && args[i].is_value();
+      return may_be && same(args[i].value(), params[i].default_value);
     };
     const auto keyword = [&](std::size_t i) { return i < params.size() && params[i].keyword_only; };
     std::size_t positional = 0;

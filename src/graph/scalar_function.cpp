@@ -118,13 +118,16 @@ int arity_of(ScalarFunction f) { return info(f).arity; }
 std::optional<ScalarFunction> find_scalar_function(std::string_view target) {
   if (target == "torch._sym_sqrt") return ScalarFunction::sym_sqrt;
   for (std::size_t i = 0; i < std::size(kInfo); i++)
-    if (kInfo[i].target == target) return static_cast<ScalarFunction>(i);
+    if (kInfo[i].target == target || (kInfo[i].spelling == target && !is_sign(target)))
+      return static_cast<ScalarFunction>(i);
   return std::nullopt;
 }
 
-std::optional<ScalarFunction> find_spelling(std::string_view spelling, int arity) {
+bool is_sign(std::string_view spelling) { return spelling.find_first_of("+-*/%<>&|=!") == 0; }
+
+std::optional<ScalarFunction> find_sign(std::string_view sign, int arity) {
   for (std::size_t i = 0; i < std::size(kInfo); i++)
-    if (const auto f = static_cast<ScalarFunction>(i); kInfo[i].arity == arity && spelling_of(f) == spelling) return f;
+    if (kInfo[i].arity == arity && kInfo[i].spelling == sign) return static_cast<ScalarFunction>(i);
   return std::nullopt;
 }
 

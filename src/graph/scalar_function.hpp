@@ -16,12 +16,12 @@ enum class ScalarFunction : uint8_t {
 std::string_view target_of(ScalarFunction f);
 // The last part, which names the node: "add", "trunc", "sym_max"
 std::string_view name_of(ScalarFunction f);
-// How FX writes it: an operator's sign ("+", "//", unary "-"), or the function that is called ("math_trunc", "torch.sym_max").
+// How FX writes it: an operator's sign ("+", "//", unary "-"), or the function it calls ("math_trunc", "torch.sym_max").
 std::string_view spelling_of(ScalarFunction f);
-inline bool is_sign(std::string_view spelling) { return !spelling.empty() && spelling.find_first_of("+-*/%<>&|=!") == 0; }
-// By spelling and number of arguments.
-std::optional<ScalarFunction> find_spelling(std::string_view spelling, int arity);
-// By target; torch._sym_sqrt is torch.sym_sqrt.
+bool is_sign(std::string_view spelling);
+// By sign and number of arguments.
+std::optional<ScalarFunction> find_sign(std::string_view sign, int arity);
+// By target, or as FX writes the call; torch._sym_sqrt is torch.sym_sqrt.
 std::optional<ScalarFunction> find_scalar_function(std::string_view target);
 int arity_of(ScalarFunction f);
 

@@ -24,10 +24,7 @@ const Op* find_target(std::string_view target) {
 }
 
 bool is_known_target(std::string_view target) {
-  if (target == kGradModeTarget || find_scalar_function(target) || find_target(target)) return true;
-  for (int arity = 1; arity <= 3; arity++)
-    if (find_spelling(target, arity)) return true;
-  return false;
+  return target == kGradModeTarget || find_scalar_function(target) || find_target(target) != nullptr;
 }
 
 }  // namespace ingot

@@ -26,8 +26,8 @@ void TextCursor::fail(std::size_t at, std::string_view what) const {
 void TextCursor::expected(std::string_view what) const {
   constexpr std::size_t kShown = 24;
   const std::string_view rest = rest_of_line();
-  fail(at_, text("expected ", what, ", found ",
-                 rest.empty() ? std::string(at_end() ? "the end of the text" : "the end of the line") : text("'", rest.substr(0, kShown), "'")));
+  const std::string_view end = at_end() ? "the end of the text" : "the end of the line";
+  fail(at_, text("expected ", what, ", found ", rest.empty() ? std::string(end) : text("'", rest.substr(0, kShown), "'")));
 }
 
 std::size_t TextCursor::line_of(std::size_t at) const { return place_of(text_, at).line; }
@@ -85,6 +85,29 @@ std::string_view TextCursor::expect_identifier(std::string_view what) {
   return name;
 }
 
+std::string TextCursor::accept_path() {
+  std::size_t open = 0;
+  std::string_view head = accept_identifier();
+  while (head == "getattr" && accept("(")) {
+    open++;
+    head = expect_identifier("'self' or a name");
+  }
+  std::string path(head);
+  while (!path.empty()) {
+    if (accept(".")) {
+      (path += '.') += expect_identifier("a name after '.'");
+    } else if (open > 0) {
+      expect(",");
+      (path += '.') += string();
+      expect(")");
+      open--;
+    } else {
+      break;
+    }
+  }
+  return path;
+}
+
 bool TextCursor::at_keyword_argument() {
   const std::size_t begin = at_;
   const bool found = !accept_identifier().empty() && accept("=") && here() != '=';
@@ -116,7 +139,8 @@ char TextCursor::escape() {
   unsigned char code = 0;
   const std::string_view hex = text_.substr(at_, c == 'x' ? 2 : 0);
   const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), code, 16);
-  if (hex.size() != 2 || error != std::errc() || end != hex.data() + 2) fail(begin, "expected an escape: one of \\n \\t \\r \\\\ \\' \\\" \\x7f");
+  if (hex.size() != 2 || error != std::errc() || end != hex.data() + 2)
+    fail(begin, "expected an escape: one of \\n \\t \\r \\\\ \\' \\\" \\x7f");
   at_ += 2;
   return static_cast<char>(code);
 }

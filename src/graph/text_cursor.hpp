@@ -36,6 +36,9 @@ class TextCursor {
   void expect(std::string_view token);
   std::string_view accept_identifier();  // empty if there is none
   std::string_view expect_identifier(std::string_view what);
+  // "torch.ops.aten.add.Tensor", "self.weight", `getattr(self.layers, "0").weight`; empty if none begins here. Parts are
+  // joined by dots.
+  std::string accept_path();
   bool at_keyword_argument();  // `name =`, and not `name ==`
   std::string string();        // with either quote
   // An int, float or imaginary number, with a sign; `real`: what looks like an int is a float too.

@@ -129,7 +129,8 @@ class Verifier {
       case NodeKind::item: return item_fault(n);
       case NodeKind::scalar: return scalar_fault(n);
       case NodeKind::grad_mode:
-        return n.args.size() == 1 && n.args[0].is_value() && n.args[0].value().is_bool() ? "" : "the grad mode must be True or False";
+        if (n.args.size() == 1 && n.args[0].is_value() && n.args[0].value().is_bool()) return {};
+        return "the grad mode must be True or False";
       case NodeKind::unsupported:
         return is_known_target(n.target) ? text(n.target, " is supported, and the node says it is not") : "";
       default: return {};
@@ -159,7 +160,8 @@ class Verifier {
     const Node& list = *n.args[0].node();
     if (n.index < 0) return text("element ", n.index, " does not exist");
     const auto limit = [&](std::size_t size) {
-      return static_cast<std::size_t>(n.index) < size ? "" : text("element ", n.index, " of ", size, " that ", list.name, " has");
+      if (static_cast<std::size_t>(n.index) < size) return std::string();
+      return text("element ", n.index, " of ", size, " that ", list.name, " has");
     };
     if (list.meta.is_tensor() || list.meta.is_number()) return text(list.name, " is no list");
     if (!list.meta.is_none()) return limit(list_elements(list.meta).size());
@@ -167,8 +169,8 @@ class Verifier {
     const Schema& s = list.op->schema;
     if (s.variadic_results || list.op->returns_list()) return {};
     if (s.results.size() > 1) return limit(s.results.size());
-    const bool unknown = s.results.size() == 1 && (s.results[0].type.kind == Kind::any || s.results[0].type.kind == Kind::other);
-    return unknown ? "" : text(list.name, " is no list");
+    const Kind kind = s.results.empty() ? Kind::tensor : s.results[0].type.kind;
+    return kind == Kind::any || kind == Kind::other ? "" : text(list.name, " is no list");
   }
 
   static std::string scalar_fault(const Node& n) {
@@ -177,7 +179,8 @@ class Verifier {
     for (const Argument& a : n.args) {
       const bool open = a.is_node() && a.node()->meta.is_none();
       const Value v = a.is_node() ? a.node()->meta : a.is_value() ? a.value() : Value();
-      if (!open && !(v.is_int() || v.is_float() || v.is_bool())) return text(target_of(n.function), " takes numbers, not ", print(a));
+      if (!open && !(v.is_int() || v.is_float() || v.is_bool()))
+        return text(target_of(n.function), " takes numbers, not ", print(a));
     }
     return {};
   }

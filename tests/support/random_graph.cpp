@@ -128,9 +128,9 @@ class RandomGraph {
   bool arguments(const Op& o, std::vector<Argument>& args) {
     for (const SchemaArg& a : o.schema.args) {
       if (a.has_default && pick(2)) args.push_back(a.default_value);
-      else if (a.type.optional && !pick(3)) args.push_back({});
+      else if (a.type.optional && !pick(3)) args.emplace_back();
       else if (auto v = of_type(a.type)) args.push_back(*v);
-      else if (a.type.optional) args.push_back({});
+      else if (a.type.optional) args.emplace_back();
       else return false;
     }
     return true;
@@ -143,7 +143,7 @@ class RandomGraph {
       const SchemaType element = element_type(t);
       std::vector<Argument> elements;
       for (int i = pick(4); i > 0; i--) {
-        if (element.optional && !pick(3)) elements.push_back({});
+        if (element.optional && !pick(3)) elements.emplace_back();
         else if (auto v = of_type(element)) elements.push_back(*v);
         else return std::nullopt;
       }
