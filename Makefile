@@ -5,7 +5,7 @@ JOBS := $(or $(INGOT_JOBS),$(shell nproc))
 PRESET ?= release
 
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test test-asan test-tsan bench format lint help
+.PHONY: setup build demo test test-asan test-tsan fuzz bench format lint help
 
 setup: ## install what is needed (Debian 12, Ubuntu 24.04)
 	@scripts/setup.sh
@@ -28,6 +28,11 @@ demo: build ## train and run a small network
 test: setup ## build and run every test
 	$(call build_preset,release)
 	@ctest --preset release -j $(JOBS)
+	@scripts/fuzz.sh 30
+
+fuzz: setup ## fuzz every reader of files for ten minutes
+	$(call build_preset,release)
+	@scripts/fuzz.sh 600
 
 test-asan: setup ## the tests with the address and undefined behaviour sanitizers
 	$(call build_preset,asan)

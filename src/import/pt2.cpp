@@ -5,6 +5,7 @@
 #include "import/pt2_archive.hpp"
 #include "import/pt2_graph.hpp"
 #include "import/pt2_signature.hpp"
+#include "import/pt2_state.hpp"
 
 namespace ingot {
 
@@ -27,7 +28,7 @@ ExportedProgram load_pt2(const std::string& path, const std::string& wanted) {
   p.name = path;
   p.state = read_all_state(a, model);
 
-  const std::string entry = text(a.top, "models/", model, ".json");
+  const std::string entry = a.program_entry(model);
   const JsonDocument document(a.zip.read_text(entry), text(a.zip.what(), ": ", entry));
   const Json program = document.root();
   const auto torch_version = program.optional("torch_version");

@@ -1,14 +1,16 @@
-// The weights and constants of an exported program.
+// The weights and constants of an exported program (section 2 of the format's description).
 #pragma once
+#include <map>
+#include <string>
+
 #include "import/exported_program.hpp"
-#include "import/json.hpp"
-#include "io/zip.hpp"
+#include "import/pt2_archive.hpp"
 
 namespace ingot {
 
-// Reads the config entry `config` (a map from name to payload), whose payloads lie in `folder`, into `state`. Names that
-// share a payload share its storage. A payload that is absent or empty leaves the tensor undefined.
-void read_state(const ZipReader& zip, const std::string& config, const std::string& folder,
-                std::map<std::string, StateEntry>& state);
+// Every weight and constant of the program. Names that share a payload share its storage, which is the file's own bytes
+// where they are aligned; writing to it is private to the process. A payload that is absent or empty, and a custom object,
+// leave the tensor undefined. User error naming entry and place for payloads that do not fit what is said about them.
+std::map<std::string, StateEntry> read_all_state(const Pt2Archive& a, const std::string& model);
 
 }  // namespace ingot

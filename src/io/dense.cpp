@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "tensor/rows.hpp"
 
@@ -37,11 +36,26 @@ Tensor row_major(const Tensor& t) {
   return dense;
 }
 
-Ref<Storage> mapped_storage(const Ref<MappedFile>& file, std::size_t begin, int64_t nbytes, DType dtype) {
-  char* const data = file->data() + begin;
-  const auto alignment = static_cast<std::uintptr_t>(size_of(real_of(dtype)));
+std::optional<int64_t> strided_bytes(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset,
+                                     DType dtype) {
+  const auto dense = dense_bytes(sizes, dtype);
+  if (!dense || offset < 0) return std::nullopt;
+  int64_t elements = 0;
+  if (__builtin_add_overflow(offset, int64_t{1}, &elements)) return std::nullopt;
+  for (std::size_t d = 0; d < sizes.size(); d++) {
+    int64_t step = 0;
+    if (strides[d] < 0 || __builtin_mul_overflow(std::max<int64_t>(sizes[d] - 1, 0), strides[d], &step) ||
+        __builtin_add_overflow(elements, step, &elements))
+      return std::nullopt;
+  }
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, int64_t{size_of(dtype)}, &bytes) || bytes >= int64_t{1} << 62) return std::nullopt;
+  return *dense == 0 ? 0 : bytes;
+}
+
+Ref<Storage> storage_over(const Ref<Counted>& owner, void* data, int64_t nbytes, std::size_t alignment) {
   if (reinterpret_cast<std::uintptr_t>(data) % alignment == 0)
-    return Storage::wrap(data, nbytes, [file] { (void)file; });
+    return Storage::wrap(data, nbytes, [owner] { (void)owner; });
   Ref<Storage> copy = Storage::allocate(nbytes);
   if (nbytes > 0) std::memcpy(copy->data(), data, static_cast<std::size_t>(nbytes));
   return copy;
@@ -52,6 +66,12 @@ void require_bools(const void* data, int64_t n, std::string_view what) {
   const auto* bad = std::find_if(bytes, bytes + n, [](unsigned char b) { return b > 1; });
   INGOT_REQUIRE(bad == bytes + n, what, ": element ", bad - bytes, " of a bool tensor is the byte ", int{*bad},
                 " when it should be 0 or 1");
+}
+
+void normalize_bools(const Storage& s) {
+  auto* bytes = static_cast<unsigned char*>(s.data());
+  for (int64_t i = 0; i < s.nbytes().value(); i++)
+    if (bytes[i] > 1) bytes[i] = 1;
 }
 
 std::string shown_name(std::string_view name) {

@@ -68,9 +68,13 @@ void PendingFile::fail(const char* doing) const {
   throw_user_error(text("cannot write ", target_, ": ", reason(), " while ", doing));
 }
 
-void PendingFile::write(const void* data, std::size_t size) {
+void PendingFile::make() {
   if (fd_ < 0) fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ < 0) fail(text("making ", temporary_).c_str());
+}
+
+void PendingFile::write(const void* data, std::size_t size) {
+  make();
   const char* p = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t n = ::write(fd_, p, std::min<std::size_t>(size, std::size_t{1} << 30));
@@ -82,8 +86,7 @@ void PendingFile::write(const void* data, std::size_t size) {
 }
 
 void PendingFile::commit() {
-  if (fd_ < 0) fd_ = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) fail(text("opening ", temporary_).c_str());
+  make();
   if (::fsync(fd_) != 0) fail("flushing");
   // A network file system may report a full disk only here.
   if (::close(std::exchange(fd_, -1)) != 0) fail("closing");

@@ -43,11 +43,9 @@ class PendingFile {
   void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
   void commit();
 
-  // For a library that opens files by name itself: it writes this one, instead of write().
-  const std::string& temporary() const { return temporary_; }
-
  private:
   [[noreturn]] void fail(const char* doing) const;
+  void make();
   std::string folder_, target_, temporary_;
   int fd_ = -1;
   bool done_ = false;

@@ -7,6 +7,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "io/dense.hpp"
+#include "io/file.hpp"
 #include "io/npy_header.hpp"
 
 namespace ingot {
@@ -214,7 +215,7 @@ Tensor load_npy(const std::string& path) {
   const std::size_t rest = file->size() - begin;
   INGOT_REQUIRE(rest == static_cast<std::size_t>(h.nbytes), what, ": the shape ", Shape(h.sizes), " of ", h.dtype,
                 " needs ", h.nbytes, " bytes, and ", rest, " follow the header");
-  return npy_tensor(h, mapped_storage(file, begin, h.nbytes, h.dtype), what);
+  return npy_tensor(h, storage_over(file, file->data() + begin, h.nbytes, alignment_of(h.dtype)), what);
 }
 
 void save_npy(const std::string& path, const Tensor& t) {

@@ -11,6 +11,8 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "io/dense.hpp"
+#include "io/file.hpp"
+#include "io/json_text.hpp"
 
 namespace ingot {
 
@@ -216,19 +218,6 @@ std::string_view dtype_name(DType t) {
   return {};
 }
 
-void append_json_string(std::string& out, std::string_view s, std::string_view what) {
-  INGOT_REQUIRE(simdjson::validate_utf8(s), what, ": ", shown_name(s), " is not UTF-8");
-  constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : s) {
-    const auto u = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') (out += '\\') += c;
-    else if (u < 0x20) ((out += "\\u00") += kHex[u >> 4]) += kHex[u & 15];
-    else out += c;
-  }
-  out += '"';
-}
-
 }  // namespace
 
 struct SafeTensors::State {
@@ -274,7 +263,8 @@ Tensor SafeTensors::get(std::string_view name) const {
   const std::lock_guard lock(state_->mutex);
   if (!e->storage) {
     const auto nbytes = static_cast<int64_t>(e->end - e->begin);
-    Ref<Storage> storage = mapped_storage(state_->file, state_->data_begin + e->begin, nbytes, e->dtype);
+    char* const data = state_->file->data() + state_->data_begin + e->begin;
+    Ref<Storage> storage = storage_over(state_->file, data, nbytes, alignment_of(e->dtype));
     if (e->dtype == DType::b8)
       require_bools(storage->data(), nbytes, text("bad safetensors file ", path, ": tensor ", shown_name(name)));
     e->storage = std::move(storage);

@@ -1,4 +1,4 @@
-// Zip archives, read through libzip with the suspicion a file's claims deserve.
+// Zip archives: read in place, over a mapped file.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -6,61 +6,51 @@
 #include <string_view>
 #include <vector>
 
+#include "io/zip_directory.hpp"
 #include "tensor/storage.hpp"
-
-struct zip;
-struct zip_file;
 
 namespace ingot {
 
-// One entry, read from its first byte to its last. The zip's checksum is verified when the last byte has been read.
-class ZipEntryReader {
- public:
-  const std::string& what() const { return what_; }  // how messages name the entry
-  uint64_t size() const { return size_; }
-
-  // Reads up to n bytes; fewer only at the end.
-  std::size_t read_some(void* to, std::size_t n);
-  // User error if the entry ends early.
-  void read(void* to, std::size_t n);
-  // User error if there is more.
-  void require_end();
-
- private:
-  friend class ZipReader;
-  struct Close { void operator()(zip_file* f) const; };
-  ZipEntryReader(zip* archive, uint64_t index, std::string what);
-  std::string what_;
-  std::unique_ptr<zip_file, Close> file_;
-  uint64_t size_ = 0;
+// Bytes that `owner` keeps alive. Writing to them is private to the process.
+struct OwnedBytes {
+  char* data = nullptr;
+  std::size_t size = 0;
+  Ref<Counted> owner;
+  std::string_view view() const { return {data, size}; }
 };
 
 class ZipReader {
  public:
-  // `what` starts every message: "bad npz file x.npz". User error for a file that is no zip, and for two entries of
-  // one name. Folders (names that end in '/') are left out.
+  // `what` starts every message: "bad npz file x.npz". User error for a file that is no zip, and for every claim of its
+  // directory that cannot be true (read_zip_directory).
   static ZipReader open(const std::string& path, std::string what);
+  // The same for an archive that lies inside something else.
+  static ZipReader over(OwnedBytes archive, std::string what);
 
   const std::string& what() const { return what_; }
-  const std::vector<std::string>& names() const { return names_; }  // in the archive's order
-  // User error for a name that is no plain relative path: empty, absolute, with a backslash, a drive letter or a
-  // component that is empty, "." or "..".
-  void require_plain_names() const;
-  bool contains(std::string_view name) const { return find(name) >= 0; }
+  const std::vector<std::string>& names() const { return names_; }  // in the archive's order, without folders
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  // How messages name the entry: "bad npz file x.npz: entry 'a'".
+  std::string what(std::string_view name) const;
 
-  // User error if there is no such entry, if it is encrypted or compressed in another way than deflate, or if its size
-  // is a lie. The reader must not outlive the archive.
-  ZipEntryReader entry(std::string_view name) const;
-  std::string read_text(std::string_view name) const;
-  Ref<Storage> read_bytes(std::string_view name) const;
+  // ---- an entry. User error if there is no such one, if its checksum is wrong or it does not inflate to its size.
+  uint64_t size(std::string_view name) const;
+  // A stored one's own bytes in the file, not copied; a deflated one's in memory of their own.
+  OwnedBytes read(std::string_view name) const;
+  // A copy. User error above the limit, and for a deflated one beyond what text can be deflated to, before memory is
+  // reserved.
+  std::string read_text(std::string_view name, uint64_t limit = uint64_t{4} << 30) const;
+  // As `read`, but copied where not aligned for every dtype.
+  Ref<Storage> read_storage(std::string_view name) const;
 
  private:
-  struct Discard { void operator()(zip* z) const; };
-  int64_t find(std::string_view name) const;
+  const ZipMember* find(std::string_view name) const;
+  const ZipMember& member(std::string_view name) const;
+  void check_crc(const ZipMember& m, std::string_view content) const;
   std::string what_;
-  std::unique_ptr<zip, Discard> archive_;
+  OwnedBytes archive_;
   std::vector<std::string> names_;
-  std::vector<std::pair<std::string_view, uint64_t>> by_name_;  // sorted; the views are of names_
+  std::vector<ZipMember> by_name_;  // sorted by name
 };
 
 }  // namespace ingot

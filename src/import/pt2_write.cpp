@@ -1,0 +1,133 @@
+#include "import/pt2_write.hpp"
+
+#include <set>
+#include <tuple>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "io/dense.hpp"
+#include "io/json_text.hpp"
+#include "io/zip_writer.hpp"
+#include "tensor/geometry.hpp"
+
+namespace ingot {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::string_view kTop = "archive/";
+
+// The number of a dtype in the format's ScalarType.
+int scalar_type_number(DType t, const std::string& what) {
+  switch (t) {
+    case DType::u8: return 1;
+    case DType::i8: return 2;
+    case DType::i16: return 3;
+    case DType::i32: return 4;
+    case DType::i64: return 5;
+    case DType::f16: return 6;
+    case DType::f32: return 7;
+    case DType::f64: return 8;
+    case DType::c64: return 10;
+    case DType::c128: return 11;
+    case DType::b8: return 12;
+    case DType::bf16: return 13;
+    case DType::u16: return 28;
+    case DType::f8e4m3fn: return 29;
+    case DType::f8e5m2: return 30;
+    case DType::u32: case DType::u64: break;
+  }
+  throw_user_error(text(what, ": the format has no dtype ", t));
+}
+
+std::string numbers(const Shape& shape) {
+  std::string out;
+  for (const Int n : shape) out += text(out.empty() ? "" : ", ", "{\"as_int\": ", n.value(), "}");
+  return out;
+}
+
+// Weights are parameters and the buffers a state dict has; lifted constants and other buffers are constants. What no input
+// stands for goes where it came from.
+std::set<std::string> constants_of(const ExportedProgram& p) {
+  std::set<std::string> out, inputs;
+  using Kind = InputSpec::Kind;
+  for (const InputSpec& s : p.inputs) {
+    inputs.insert(s.name);
+    if (s.kind == Kind::constant || (s.kind == Kind::buffer && !s.persistent)) out.insert(s.name);
+  }
+  for (const auto& [name, e] : p.state)
+    if (!inputs.contains(name) && e.entry.find("data/constants/") != e.entry.npos) out.insert(name);
+  return out;
+}
+
+// The payloads and the config of one folder.
+class FolderWriter {
+ public:
+  FolderWriter(ZipWriter& zip, std::string folder, std::string prefix, const std::string& what)
+      : zip_(zip), folder_(text(kTop, "data/", folder, "/")), prefix_(std::move(prefix)), what_(what) {}
+
+  void add(const std::string& name, const StateEntry& e) {
+    const std::string where = text(what_, ": ", shown_name(name));
+    const Tensor& t = e.tensor;
+    Geometry g = Geometry::contiguous(e.sizes, e.dtype);
+    if (t.defined()) {
+      require_bytes(t, where);
+      g = t->geom;
+    }
+    config_ += config_.empty() ? "" : ", ";
+    append_json_string(config_, name, what_);
+    const auto boolean = [](bool b) { return b ? "true" : "false"; };
+    config_ += text(R"(: {"path_name": ")", payload(t), R"(", "is_param": )", boolean(e.is_parameter),
+                    R"(, "use_pickle": false, "tensor_meta": {"dtype": )", scalar_type_number(g.dtype, where), R"(, "sizes": [)",
+                    numbers(g.sizes), R"(], "requires_grad": )", boolean(e.requires_grad),
+                    R"(, "device": {"type": "cpu", "index": null}, "strides": [)", numbers(g.strides),
+                    R"(], "storage_offset": {"as_int": )", g.offset.value(), R"(}, "layout": 7}})");
+  }
+
+  void finish(std::string_view kind) { zip_.add(text(folder_, "model_", kind, "_config.json"), text(R"({"config": {)", config_, "}}")); }
+
+ private:
+  ZipWriter& zip_;
+  std::string folder_, prefix_;
+  const std::string& what_;
+  std::string config_;
+  int64_t next_ = 0;
+  // By storage and dtype: a payload has one dtype. The tensors of the program keep the storages alive.
+  std::map<std::tuple<const Storage*, DType>, std::string> written_;
+
+  // The name of the payload that has the tensor's whole storage.
+  std::string payload(const Tensor& t) {
+    if (!t.defined()) return text(prefix_, next_++);
+    std::string& name = written_[{t->storage.get(), t.dtype()}];
+    if (!name.empty()) return name;
+    name = text(prefix_, next_++);
+    const Storage& s = *t->storage;
+    zip_.add(folder_ + name, {static_cast<const char*>(s.data()), static_cast<std::size_t>(s.nbytes().value())});
+    return name;
+  }
+};
+
+}  // namespace
+
+void save_pt2(const std::string& path, const ExportedProgram& program, std::string_view program_json) {
+  const std::string what = text("cannot write pt2 file ", path);
+  const std::set<std::string> constants = constants_of(program);
+  ZipWriter zip(path, kAlignment);
+  const auto add = [&](std::string_view name, std::string_view content) { zip.add(text(kTop, name), content); };
+  for (const bool constant : {false, true}) {
+    const std::string_view kind = constant ? "constants" : "weights";
+    FolderWriter folder(zip, std::string(kind), constant ? "tensor_" : "weight_", what);
+    for (const auto& [name, e] : program.state)
+      if (constants.contains(name) == constant) folder.add(name, e);
+    folder.finish(kind);
+  }
+  add("models/model.json", program_json);
+  add("data/sample_inputs/model.pt", "");  // PyTorch wants the entry; without bytes it counts as none
+  add("archive_format", "pt2");
+  add("archive_version", "0");
+  add(".data/version", "6\n");
+  add("byteorder", "little");
+  zip.finish();
+}
+
+}  // namespace ingot
