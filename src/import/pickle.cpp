@@ -39,7 +39,8 @@ constexpr StorageClass kStorageClasses[] = {
 // their place in such a table, so that one that is on the stack and in the memo stays one.
 struct Object {
   enum class Kind : uint8_t {
-    none, boolean, integer, real, string, tuple, list, dict, tensor, dtype, function, storage_class, untyped_storage_class, storage
+    none, boolean, integer, real, string, tuple, list, dict, tensor, dtype, function, storage_class, untyped_storage_class,
+    storage
   };
   Kind kind = Kind::none;
   int64_t value = 0;  // a number, the bits of a real, an enumerator, or a place in a table
@@ -319,7 +320,8 @@ class Machine {
   // (storage, offset, sizes, strides, requires_grad, hooks[, dtype][, metadata])
   Object rebuild_tensor(const Objects& args, bool v3) {
     const std::size_t least = v3 ? 7 : 6;
-    if (args.size() < least || args.size() > least + 1) code_.fail(text("a tensor should be made of ", least, " parts, found ", args.size()));
+    if (args.size() < least || args.size() > least + 1)
+      code_.fail(text("a tensor should be made of ", least, " parts, found ", args.size()));
     if (args[0].kind != Kind::storage) code_.fail("a tensor should be made of a storage");
     if (args[4].kind != Kind::boolean) code_.fail("requires_grad of a tensor should be a bool");
     const StorageRecord& r = storages_[static_cast<std::size_t>(args[0].value)];

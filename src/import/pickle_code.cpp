@@ -46,7 +46,8 @@ PickleStep PickleCode::next() {
     case PickleOp::LONG1: {
       const std::string_view bytes = take(number<uint8_t>());
       if (bytes.size() > 8) fail(text("an integer of ", bytes.size(), " bytes; at most 8 are read"));
-      uint64_t v = bytes.empty() || static_cast<signed char>(bytes.back()) >= 0 ? 0 : ~uint64_t{0};  // its sign fills the rest
+      const bool negative = !bytes.empty() && static_cast<signed char>(bytes.back()) < 0;
+      uint64_t v = negative ? ~uint64_t{0} : 0;  // the sign fills what the bytes leave
       for (std::size_t i = bytes.size(); i-- > 0;) v = v << 8 | static_cast<unsigned char>(bytes[i]);
       s.integer = static_cast<int64_t>(v);
       break;

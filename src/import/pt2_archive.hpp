@@ -25,7 +25,9 @@ struct Pt2Archive {
   // The entry with the program's JSON.
   std::string program_entry(const std::string& model) const;
   template <class... T>
-  [[noreturn]] void fail(const T&... parts) const { throw_user_error(text(zip.what(), ": ", parts...)); }
+  [[noreturn]] void fail(const T&... parts) const {
+    throw_user_error(text(zip.what(), ": ", parts...));
+  }
 };
 
 // User error for a file that holds neither exported programs nor compiled models, naming what it is where that is known.

@@ -14,7 +14,8 @@ SampleInputsResult read_sample_inputs(const std::string& path, const std::string
   try {
     PythonValue pair = read_torch_save(ZipReader::over(a.zip.read(entry), a.zip.what(entry)));
     using Kind = PythonValue::Kind;
-    const bool known = pair.is(Kind::tuple) && pair.items.size() == 2 && pair.items[0].is(Kind::tuple) && pair.items[1].is(Kind::dict);
+    const bool known =
+        pair.is(Kind::tuple) && pair.items.size() == 2 && pair.items[0].is(Kind::tuple) && pair.items[1].is(Kind::dict);
     INGOT_REQUIRE(known, a.zip.what(entry), ": expected a pair of arguments and keyword arguments");
     return {SampleInputs{std::move(pair.items[0]), std::move(pair.items[1])}, {}};
   } catch (const UserError& e) {

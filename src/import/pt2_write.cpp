@@ -35,7 +35,8 @@ int scalar_type_number(DType t, const std::string& what) {
     case DType::u16: return 28;
     case DType::f8e4m3fn: return 29;
     case DType::f8e5m2: return 30;
-    case DType::u32: case DType::u64: break;
+    case DType::u32:
+    case DType::u64: break;
   }
   throw_user_error(text(what, ": the format has no dtype ", t));
 }
@@ -69,6 +70,8 @@ class FolderWriter {
   void add(const std::string& name, const StateEntry& e) {
     const std::string where = text(what_, ": ", shown_name(name));
     const Tensor& t = e.tensor;
+    const bool is_object = e.entry.find("/custom_obj_") != e.entry.npos;
+    INGOT_REQUIRE(!is_object, where, " is a custom class object and cannot be written");
     Geometry g = Geometry::contiguous(e.sizes, e.dtype);
     if (t.defined()) {
       require_bytes(t, where);
@@ -78,13 +81,15 @@ class FolderWriter {
     append_json_string(config_, name, what_);
     const auto boolean = [](bool b) { return b ? "true" : "false"; };
     config_ += text(R"(: {"path_name": ")", payload(t), R"(", "is_param": )", boolean(e.is_parameter),
-                    R"(, "use_pickle": false, "tensor_meta": {"dtype": )", scalar_type_number(g.dtype, where), R"(, "sizes": [)",
-                    numbers(g.sizes), R"(], "requires_grad": )", boolean(e.requires_grad),
+                    R"(, "use_pickle": false, "tensor_meta": {"dtype": )", scalar_type_number(g.dtype, where),
+                    R"(, "sizes": [)", numbers(g.sizes), R"(], "requires_grad": )", boolean(e.requires_grad),
                     R"(, "device": {"type": "cpu", "index": null}, "strides": [)", numbers(g.strides),
                     R"(], "storage_offset": {"as_int": )", g.offset.value(), R"(}, "layout": 7}})");
   }
 
-  void finish(std::string_view kind) { zip_.add(text(folder_, "model_", kind, "_config.json"), text(R"({"config": {)", config_, "}}")); }
+  void finish(std::string_view kind) {
+    zip_.add(text(folder_, "model_", kind, "_config.json"), text(R"({"config": {)", config_, "}}"));
+  }
 
  private:
   ZipWriter& zip_;

@@ -37,8 +37,8 @@ void inflate_to(char* to, uint64_t size, std::string_view packed, const std::str
     status = ::inflate(&s, Z_NO_FLUSH);
     const std::size_t taken = feed - s.avail_in;
     const uint64_t made = piece - s.avail_out;
-    INGOT_REQUIRE(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR, what, ": it does not inflate: ",
-                  s.msg ? s.msg : "zlib failed");
+    INGOT_REQUIRE(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR, what,
+                  ": it does not inflate: ", s.msg ? s.msg : "zlib failed");
     INGOT_REQUIRE(room > 0 || made == 0, what, ": it inflates to more than the ", size, " bytes it should have");
     INGOT_REQUIRE(status == Z_STREAM_END || taken > 0 || made > 0, what, ": its deflated data is cut short");
     fed += taken;
@@ -61,7 +61,8 @@ ZipReader ZipReader::over(OwnedBytes archive, std::string what) {
   r.archive_ = std::move(archive);
   r.by_name_ = read_zip_directory(r.archive_.view(), r.what_);
   for (const ZipMember& m : r.by_name_) r.names_.emplace_back(m.name);
-  std::sort(r.by_name_.begin(), r.by_name_.end(), [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
+  std::sort(r.by_name_.begin(), r.by_name_.end(),
+            [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
   return r;
 }
 

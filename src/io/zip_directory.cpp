@@ -51,7 +51,8 @@ class Reader {
       names.push_back(m.name);
       if (!m.name.ends_with('/')) members.push_back(m);
     }
-    if (!rest.empty()) fail("its directory should have ", d.count, " entries in ", d.size, " bytes, and ", rest.size(), " are left");
+    if (!rest.empty())
+      fail("its directory should have ", d.count, " entries in ", d.size, " bytes, and ", rest.size(), " are left");
     require_different(names);
     require_apart(members);
     return members;
@@ -62,9 +63,13 @@ class Reader {
   const std::string& what_;
 
   template <class... T>
-  [[noreturn]] void fail(const T&... parts) const { throw_user_error(text(what_, ": ", parts...)); }
+  [[noreturn]] void fail(const T&... parts) const {
+    throw_user_error(text(what_, ": ", parts...));
+  }
   template <class... T>
-  [[noreturn]] void fail_in(std::string_view name, const T&... parts) const { fail("entry ", shown_name(name), ": ", parts...); }
+  [[noreturn]] void fail_in(std::string_view name, const T&... parts) const {
+    fail("entry ", shown_name(name), ": ", parts...);
+  }
 
   bool has(std::string_view signature, uint64_t at) const { return bytes_.substr(at).starts_with(signature); }
 
@@ -81,7 +86,8 @@ class Reader {
 
   Directory find_directory() const {
     const uint64_t end = find_end();
-    Directory d{number<uint16_t>(bytes_, end + 10), number<uint32_t>(bytes_, end + 16), number<uint32_t>(bytes_, end + 12)};
+    Directory d{number<uint16_t>(bytes_, end + 10), number<uint32_t>(bytes_, end + 16),
+                number<uint32_t>(bytes_, end + 12)};
     uint64_t first_disk = number<uint16_t>(bytes_, end + 4), directory_disk = number<uint16_t>(bytes_, end + 6);
     uint64_t count_here = number<uint16_t>(bytes_, end + 8), limit = end;
     if (end >= kLocator64Size && has(kLocator64, end - kLocator64Size)) {
@@ -105,11 +111,14 @@ class Reader {
       widen(d.size, kFull32, number<uint64_t>(bytes_, at + 40), "the size of the directory");
       widen(d.begin, kFull32, number<uint64_t>(bytes_, at + 48), "the place of the directory");
     }
-    if (first_disk != 0 || directory_disk != 0 || count_here != d.count) fail("it is one part of an archive of several files");
+    if (first_disk != 0 || directory_disk != 0 || count_here != d.count)
+      fail("it is one part of an archive of several files");
     if (d.count > kMostEntries) fail("it has ", d.count, " entries, and at most ", kMostEntries, " are allowed");
     if (!lies_inside(d.begin, d.size, limit))
-      fail("its directory of ", d.size, " bytes at byte ", d.begin, " reaches behind byte ", limit, ", where it should end");
-    if (d.count > d.size / kCentralSize) fail("its directory should have ", d.count, " entries, too many for its ", d.size, " bytes");
+      fail("its directory of ", d.size, " bytes at byte ", d.begin, " reaches behind byte ", limit,
+           ", where it should end");
+    if (d.count > d.size / kCentralSize)
+      fail("its directory should have ", d.count, " entries, too many for its ", d.size, " bytes");
     return d;
   }
 
@@ -150,7 +159,10 @@ class Reader {
       if (id == kExtra64) wide = extra.substr(4, size);
       extra.remove_prefix(4 + size);
     }
-    struct Field { uint64_t& value; const char* name; };
+    struct Field {
+      uint64_t& value;
+      const char* name;
+    };
     const std::array<Field, 3> numbers{{{m.size, "its size"}, {m.packed, "its packed size"}, {m.header, "its place"}}};
     if (wide) {
       const auto full = [](const Field& f) { return f.value == kFull32; };
@@ -164,7 +176,8 @@ class Reader {
         }
         const uint64_t v = number<uint64_t>(*wide, 0);
         wide->remove_prefix(8);
-        if (!full(f) && f.value != v) fail_in(m.name, "two numbers disagree about ", f.name, ": ", f.value, " and, in ZIP64, ", v);
+        if (!full(f) && f.value != v)
+          fail_in(m.name, "two numbers disagree about ", f.name, ": ", f.value, " and, in ZIP64, ", v);
         f.value = v;
       }
       if (disk == kFull16 && wide->size() >= 4) disk = number<uint32_t>(*wide, 0);
@@ -179,7 +192,8 @@ class Reader {
     m.deflated = method == kDeflated;
     const uint64_t least = m.size <= kDeflateSlack ? 0 : (m.size - kDeflateSlack - 1) / kBestDeflate + 1;
     if (m.deflated ? m.packed < least : m.packed != m.size)
-      fail_in(m.name, m.packed, m.deflated ? " deflated" : " stored", " bytes cannot hold the ", m.size, " it should have");
+      fail_in(m.name, m.packed, m.deflated ? " deflated" : " stored", " bytes cannot hold the ", m.size,
+              " it should have");
   }
 
   // The local header's own name and extra field come before the data, and need not be those of the directory.
@@ -189,7 +203,8 @@ class Reader {
     const uint64_t names = uint64_t{number<uint16_t>(bytes_, m.header + 26)} + number<uint16_t>(bytes_, m.header + 28);
     m.begin = m.header + kLocalSize + names;
     if (!lies_inside(m.begin, m.packed, d.begin))
-      fail_in(m.name, "its ", m.packed, " bytes at byte ", m.begin, " reach into the directory at byte ", d.begin, " or behind it");
+      fail_in(m.name, "its ", m.packed, " bytes at byte ", m.begin, " reach into the directory at byte ", d.begin,
+              " or behind it");
     if (m.name.ends_with('/') && m.size != 0) fail_in(m.name, "it is a folder with ", m.size, " bytes");
   }
 
@@ -206,7 +221,8 @@ class Reader {
     std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->header < b->header; });
     for (std::size_t i = 1; i < order.size(); i++)
       if (order[i]->header < order[i - 1]->begin + order[i - 1]->packed)
-        fail_in(order[i]->name, "it starts at byte ", order[i]->header, ", inside entry ", shown_name(order[i - 1]->name));
+        fail_in(order[i]->name, "it starts at byte ", order[i]->header, ", inside entry ",
+                shown_name(order[i - 1]->name));
   }
 };
 
@@ -227,6 +243,8 @@ std::string zip_name_fault(std::string_view name) {
   }
 }
 
-std::vector<ZipMember> read_zip_directory(std::string_view bytes, const std::string& what) { return Reader(bytes, what).read(); }
+std::vector<ZipMember> read_zip_directory(std::string_view bytes, const std::string& what) {
+  return Reader(bytes, what).read();
+}
 
 }  // namespace ingot

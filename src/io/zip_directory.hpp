@@ -9,7 +9,7 @@ namespace ingot {
 
 // One entry that is no folder. All numbers are those of the central directory, whose word is taken over the local header's.
 struct ZipMember {
-  std::string_view name;  // in the archive's bytes
+  std::string_view name;           // in the archive's bytes
   uint64_t header = 0, begin = 0;  // where its local header and its data start
   uint64_t packed = 0, size = 0;   // bytes in the archive, and inflated
   uint32_t crc = 0;

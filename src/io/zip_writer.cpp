@@ -88,7 +88,12 @@ void ZipWriter::add(std::string_view name, std::span<const std::string_view> par
   const bool wide = size >= kFull32 || packed >= kFull32;
 
   const auto common = [&](Record& r, std::size_t extra_size) {
-    r.u16(wide ? kVersion64 : kVersion).u16(kUtf8Flag).u16(compress ? kDeflated : kStored).u16(kMidnight).u16(kNewYear1980).u32(crc);
+    r.u16(wide ? kVersion64 : kVersion)
+        .u16(kUtf8Flag)
+        .u16(compress ? kDeflated : kStored)
+        .u16(kMidnight)
+        .u16(kNewYear1980)
+        .u32(crc);
     r.u32(wide ? kFull32 : packed).u32(wide ? kFull32 : size).u16(name.size()).u16(extra_size);
   };
   Record extra;
@@ -107,7 +112,8 @@ void ZipWriter::add(std::string_view name, std::span<const std::string_view> par
   write(name);
   write(local_extra.bytes);
   if (compress) write(squeezed);
-  else for (const std::string_view part : parts) write(part);
+  else
+    for (const std::string_view part : parts) write(part);
 
   if (header >= kFull32) {
     if (!wide) extra.u16(kExtra64).u16(8).u64(header);
@@ -128,7 +134,15 @@ void ZipWriter::finish() {
     const uint64_t at = position_;
     constexpr uint64_t kBeforeSize = 12;
     Record end64(kEnd64);
-    end64.u64(kEnd64Size - kBeforeSize).u16(kVersion64).u16(kVersion64).u32(0).u32(0).u64(count_).u64(count_).u64(size).u64(begin);
+    end64.u64(kEnd64Size - kBeforeSize)
+        .u16(kVersion64)
+        .u16(kVersion64)
+        .u32(0)
+        .u32(0)
+        .u64(count_)
+        .u64(count_)
+        .u64(size)
+        .u64(begin);
     Record locator(kLocator64);
     locator.u32(0).u64(at).u32(1);
     write(end64.bytes);

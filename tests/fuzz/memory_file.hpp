@@ -18,7 +18,8 @@ class MemoryFile {
 
   const std::string& path() const { return path_; }
   void set(std::string_view bytes) const {
-    const bool ok = ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+    const bool ok =
+        ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
     if (!ok) std::abort();
   }
 

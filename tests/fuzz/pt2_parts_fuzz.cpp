@@ -15,21 +15,24 @@ class Zip {
     const uint64_t crc = ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
     const auto header = static_cast<uint64_t>(bytes_.size());
     const auto fields = [&](std::string& to) {
-      put(to, 20, 2), put(to, 0, 2), put(to, 0, 2), put(to, 0, 4), put(to, crc, 4), put(to, content.size(), 4), put(to, content.size(), 4);
+      put(to, 20, 2), put(to, 0, 2), put(to, 0, 2), put(to, 0, 4), put(to, crc, 4), put(to, content.size(), 4),
+          put(to, content.size(), 4);
       put(to, name.size(), 2), put(to, 0, 2);
     };
     bytes_ += "PK\3\4";
     fields(bytes_);
     bytes_.append(name).append(content);
     directory_ += "PK\1\2";
-    put(directory_, 20, 2), fields(directory_), put(directory_, 0, 2), put(directory_, 0, 8), put(directory_, header, 4);
+    put(directory_, 20, 2), fields(directory_), put(directory_, 0, 2), put(directory_, 0, 8),
+        put(directory_, header, 4);
     directory_ += name;
     count_++;
   }
   std::string finish() {
     const uint64_t begin = bytes_.size();
     bytes_ += directory_ + "PK\5\6";
-    put(bytes_, 0, 4), put(bytes_, count_, 2), put(bytes_, count_, 2), put(bytes_, directory_.size(), 4), put(bytes_, begin, 4), put(bytes_, 0, 2);
+    put(bytes_, 0, 4), put(bytes_, count_, 2), put(bytes_, count_, 2), put(bytes_, directory_.size(), 4),
+        put(bytes_, begin, 4), put(bytes_, 0, 2);
     return std::move(bytes_);
   }
 

@@ -28,9 +28,10 @@ struct Meta {
   int layout = 7;
   std::string device = "cpu";
   std::string json() const {
-    return text(R"({"dtype": )", dtype, R"(, "sizes": )", int_list(sizes), R"(, "requires_grad": )", requires_grad ? "true" : "false",
-                R"(, "device": {"type": ")", device, R"(", "index": null}, "strides": )", int_list(strides),
-                R"(, "storage_offset": {"as_int": )", offset, R"(}, "layout": )", layout, "}");
+    return text(R"({"dtype": )", dtype, R"(, "sizes": )", int_list(sizes), R"(, "requires_grad": )",
+                requires_grad ? "true" : "false", R"(, "device": {"type": ")", device,
+                R"(", "index": null}, "strides": )", int_list(strides), R"(, "storage_offset": {"as_int": )", offset,
+                R"(}, "layout": )", layout, "}");
   }
 };
 
@@ -40,8 +41,9 @@ struct Payload {
   bool is_param = true, use_pickle = false;
   bool is_custom = false;
   std::string json() const {
-    return text("\"", name, R"(": {"path_name": ")", file, R"(", "is_param": )", is_param ? "true" : "false", R"(, "use_pickle": )",
-                use_pickle ? "true" : "false", R"(, "tensor_meta": )", is_custom ? std::string("null") : meta.json(), "}");
+    return text("\"", name, R"(": {"path_name": ")", file, R"(", "is_param": )", is_param ? "true" : "false",
+                R"(, "use_pickle": )", use_pickle ? "true" : "false", R"(, "tensor_meta": )",
+                is_custom ? std::string("null") : meta.json(), "}");
   }
 };
 inline std::string config(const std::vector<Payload>& payloads) {
@@ -56,12 +58,14 @@ inline std::string parameter(std::string_view name) {
   return text(R"({"parameter": {"arg": {"name": "ARG"}, "parameter_name": ")", name, R"("}})");
 }
 inline std::string buffer(std::string_view name, bool persistent = true) {
-  return text(R"({"buffer": {"arg": {"name": "ARG"}, "buffer_name": ")", name, R"(", "persistent": )", persistent ? "true" : "false", "}}");
+  return text(R"({"buffer": {"arg": {"name": "ARG"}, "buffer_name": ")", name, R"(", "persistent": )",
+              persistent ? "true" : "false", "}}");
 }
 inline std::string constant(std::string_view name) {
   return text(R"({"tensor_constant": {"arg": {"name": "ARG"}, "tensor_constant_name": ")", name, R"("}})");
 }
-inline std::string program_text(std::vector<std::string> specs = {}, std::string_view target = "torch.ops.aten.add.Tensor") {
+inline std::string program_text(std::vector<std::string> specs = {},
+                                std::string_view target = "torch.ops.aten.add.Tensor") {
   std::string inputs, input_specs, values;
   for (std::size_t i = 0; i < specs.size(); i++) {
     const std::string name = text("p_", i);
@@ -73,21 +77,22 @@ inline std::string program_text(std::vector<std::string> specs = {}, std::string
   }
   const std::string argument = tensor_name("x"), result = tensor_name("y");
   const std::string leaf = R"({\"type\": null, \"context\": null, \"children_spec\": []})";
-  return text(R"({"graph_module": {"graph": {"inputs": [)", inputs, argument, R"(], "outputs": [)", result,
-              R"(], "nodes": [{"target": ")", target, R"(", "inputs": [{"name": "self", "arg": )", argument,
-              R"(, "kind": 1}, {"name": "other", "arg": )", argument, R"(, "kind": 1}], "outputs": [)", result,
-              R"(], "metadata": {}, "is_hop_single_tensor_return": null, "name": "y"}], "tensor_values": {)", values, R"("x": )",
-              Meta{.requires_grad = false}.json(), R"(, "y": )", Meta{.requires_grad = false}.json(),
-              R"(}, "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": false, "custom_obj_values": {}, "sym_float_values": {}}, )",
-              R"("signature": {"input_specs": [)", input_specs, R"({"user_input": {"arg": )", argument,
-              R"(}}], "output_specs": [{"user_output": {"arg": )", result,
-              R"(}}]}, "module_call_graph": [{"fqn": "", "signature": {"inputs": [], "outputs": [], )",
-              R"("in_spec": "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{\"type\": \"builtins.tuple\", )",
-              R"(\"context\": \"null\", \"children_spec\": [)", leaf,
-              R"(]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]", "out_spec": "[1, )", leaf,
-              R"(]", "forward_arg_names": ["x"]}}], "metadata": {}, "treespec_namedtuple_fields": {}}, "opset_version": {"aten": 10}, )",
-              R"("range_constraints": {}, "schema_version": {"major": 8, "minor": 17}, "verifiers": ["TRAINING"], )",
-              R"("torch_version": "2.11.0", "guards_code": []})");
+  return text(
+      R"({"graph_module": {"graph": {"inputs": [)", inputs, argument, R"(], "outputs": [)", result,
+      R"(], "nodes": [{"target": ")", target, R"(", "inputs": [{"name": "self", "arg": )", argument,
+      R"(, "kind": 1}, {"name": "other", "arg": )", argument, R"(, "kind": 1}], "outputs": [)", result,
+      R"(], "metadata": {}, "is_hop_single_tensor_return": null, "name": "y"}], "tensor_values": {)", values,
+      R"("x": )", Meta{.requires_grad = false}.json(), R"(, "y": )", Meta{.requires_grad = false}.json(),
+      R"(}, "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": false, "custom_obj_values": {}, "sym_float_values": {}}, )",
+      R"("signature": {"input_specs": [)", input_specs, R"({"user_input": {"arg": )", argument,
+      R"(}}], "output_specs": [{"user_output": {"arg": )", result,
+      R"(}}]}, "module_call_graph": [{"fqn": "", "signature": {"inputs": [], "outputs": [], )",
+      R"("in_spec": "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{\"type\": \"builtins.tuple\", )",
+      R"(\"context\": \"null\", \"children_spec\": [)", leaf,
+      R"(]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]", "out_spec": "[1, )", leaf,
+      R"(]", "forward_arg_names": ["x"]}}], "metadata": {}, "treespec_namedtuple_fields": {}}, "opset_version": {"aten": 10}, )",
+      R"("range_constraints": {}, "schema_version": {"major": 8, "minor": 17}, "verifiers": ["TRAINING"], )",
+      R"("torch_version": "2.11.0", "guards_code": []})");
 }
 
 // The entries of an archive with one program and no state; a test changes some of them.
@@ -98,8 +103,12 @@ struct Pt2Entries {
   static Pt2Entries plain(std::vector<std::string> specs = {}, const std::vector<Payload>& weights = {},
                           const std::vector<Payload>& constants = {}) {
     Pt2Entries e;
-    e.set("archive_format", "pt2").set("archive_version", "0").set("byteorder", "little").set("models/model.json", program_text(std::move(specs)));
-    e.set("data/weights/model_weights_config.json", config(weights)).set("data/constants/model_constants_config.json", config(constants));
+    e.set("archive_format", "pt2")
+        .set("archive_version", "0")
+        .set("byteorder", "little")
+        .set("models/model.json", program_text(std::move(specs)));
+    e.set("data/weights/model_weights_config.json", config(weights))
+        .set("data/constants/model_constants_config.json", config(constants));
     return e;
   }
   Pt2Entries& set(const std::string& name, const std::string& content) {
@@ -124,9 +133,13 @@ std::string raw(std::initializer_list<T> values) {
 // ---- pickles
 
 namespace pickled {
-inline std::string global(std::string_view module, std::string_view name) { return text("c", module, "\n", name, "\n"); }
+inline std::string global(std::string_view module, std::string_view name) {
+  return text("c", module, "\n", name, "\n");
+}
 inline std::string string(std::string_view s) { return "X" + le<uint32_t>(s.size()) + std::string(s); }
-inline std::string integer(int64_t n) { return n >= 0 && n < 256 ? "K" + le<uint8_t>(n) : "\x8a" + le<uint8_t>(8) + le(n); }
+inline std::string integer(int64_t n) {
+  return n >= 0 && n < 256 ? "K" + le<uint8_t>(n) : "\x8a" + le<uint8_t>(8) + le(n);
+}
 inline std::string tuple(const std::vector<std::string>& items) {
   std::string out = "(";
   for (const std::string& i : items) out += i;
@@ -154,10 +167,13 @@ inline const std::string kTrue = "\x88", kFalse = "\x89", kNone = "N";
 inline std::string ordered_dict() { return global("collections", "OrderedDict") + ")R"; }
 inline std::string storage(std::string_view type, std::string_view key, int64_t count) {
   const bool untyped = type == "UntypedStorage";
-  return tuple({string("storage"), global(untyped ? "torch.storage" : "torch", type), string(key), string("cpu"), integer(count)}) + "Q";
+  return tuple({string("storage"), global(untyped ? "torch.storage" : "torch", type), string(key), string("cpu"),
+                integer(count)}) +
+         "Q";
 }
-inline std::string tensor(std::string_view key, int64_t count, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
-                          int64_t offset = 0, std::string_view type = "FloatStorage") {
+inline std::string tensor(std::string_view key, int64_t count, const std::vector<int64_t>& sizes,
+                          const std::vector<int64_t>& strides, int64_t offset = 0,
+                          std::string_view type = "FloatStorage") {
   return call("torch._utils", "_rebuild_tensor_v2",
               {storage(type, key, count), integer(offset), integers(sizes), integers(strides), kFalse, ordered_dict()});
 }
@@ -169,7 +185,8 @@ inline std::string program(const std::string& value) { return "\x80\x02" + value
 
 // A file of torch.save whose object the pickle makes, with its storages by key.
 inline std::string torch_save(const std::string& value, const std::map<std::string, std::string>& storages = {}) {
-  std::vector<ZipEntry> entries = {{"archive/data.pkl", pickled::program(value)}, {"archive/byteorder", "little"}, {"archive/version", "3\n"}};
+  std::vector<ZipEntry> entries = {
+      {"archive/data.pkl", pickled::program(value)}, {"archive/byteorder", "little"}, {"archive/version", "3\n"}};
   for (const auto& [key, bytes] : storages) entries.emplace_back("archive/data/" + key, bytes);
   return zip(entries);
 }

@@ -31,18 +31,24 @@ struct Mutant {
   Fate fate = Fate::refused;
   std::string says = {};  // part of the message
 };
-void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
 // A small archive with a bit of everything.
-const std::vector<Payload> kWeights = {{.name = "w", .meta = {.sizes = {2, 2}, .strides = {2, 1}}}, {.name = "tied"},
-                                       {.name = "m", .file = "weight_1", .meta = {.dtype = 12, .requires_grad = false}, .is_param = false}};
-const std::vector<Payload> kConstants = {{.name = "c", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false}};
+const std::vector<Payload> kWeights = {
+    {.name = "w", .meta = {.sizes = {2, 2}, .strides = {2, 1}}},
+    {.name = "tied"},
+    {.name = "m", .file = "weight_1", .meta = {.dtype = 12, .requires_grad = false}, .is_param = false}};
+const std::vector<Payload> kConstants = {
+    {.name = "c", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false}};
 const std::vector<std::string> kSpecs = {parameter("w"), parameter("tied"), buffer("m"), constant("c")};
 
 Pt2Entries base() {
   Pt2Entries e = Pt2Entries::plain(kSpecs, kWeights, kConstants);
-  e.set("data/weights/weight_0", raw<float>({1, 2, 3, 4})).set("data/weights/weight_1", "\0\1"s).set("data/constants/tensor_0", raw<float>({5, 6}));
-  e.set("data/sample_inputs/model.pt", torch_save(pickled::tuple({pickled::tuple({pickled::tensor("0", 2, {2}, {1})}), "}"}), {{"0", raw<float>({1, 2})}}));
+  e.set("data/weights/weight_0", raw<float>({1, 2, 3, 4}))
+      .set("data/weights/weight_1", "\0\1"s)
+      .set("data/constants/tensor_0", raw<float>({5, 6}));
+  e.set("data/sample_inputs/model.pt",
+        torch_save(pickled::tuple({pickled::tuple({pickled::tensor("0", 2, {2}, {1})}), "}"}),
+                   {{"0", raw<float>({1, 2})}}));
   return e;
 }
 
@@ -65,15 +71,22 @@ void add_truncations(std::vector<Mutant>& out) {
     const std::size_t n = whole.size() * static_cast<std::size_t>(i) / 40;
     out.push_back({text("cut_", n), whole.substr(0, n)});
   }
-  for (const std::size_t n : {1, 2, 21, 22, 23}) out.push_back({text("cut_last_", n), whole.substr(0, whole.size() - n)});
-  for (const std::size_t n : {1, 22, 70'000}) out.push_back({text("tail_", n), whole + std::string(n, '\0'), Fate::refused, "no zip archive"});
+  for (const std::size_t n : {1, 2, 21, 22, 23})
+    out.push_back({text("cut_last_", n), whole.substr(0, whole.size() - n)});
+  for (const std::size_t n : {1, 22, 70'000})
+    out.push_back({text("tail_", n), whole + std::string(n, '\0'), Fate::refused, "no zip archive"});
   out.push_back({"cut_first", whole.substr(1)});
 }
 
 // Bits of what is read: the checksum tells.
 void add_flips(std::vector<Mutant>& out) {
-  const char* const read[] = {"archive_format", "models/model.json", "data/weights/model_weights_config.json",
-                              "data/constants/model_constants_config.json", "data/weights/weight_0", "data/weights/weight_1", "data/constants/tensor_0"};
+  const char* const read[] = {"archive_format",
+                              "models/model.json",
+                              "data/weights/model_weights_config.json",
+                              "data/constants/model_constants_config.json",
+                              "data/weights/weight_0",
+                              "data/weights/weight_1",
+                              "data/constants/tensor_0"};
   for (uint64_t i = 0; i < 42; i++) {
     Pt2Entries e = base();
     ZipEntry& x = find(e, read[i % 7]);
@@ -98,22 +111,39 @@ void add_flips(std::vector<Mutant>& out) {
 void add_counts(std::vector<Mutant>& out) {
   constexpr int64_t kHuge = int64_t{1} << 62;
   const std::pair<const char*, ZipEnd> ends[] = {
-      {"count_more", {.count = 1}}, {"count_less", {.count = -1}}, {"count_many", {.count = 60'000}}, {"size_more", {.size = 1}},
-      {"size_less", {.size = -1}}, {"size_huge", {.size = 0x7FFFFFFF}}, {"place_more", {.offset = 1}}, {"place_less", {.offset = -1}},
-      {"place_huge", {.offset = 0x7FFFFFFF}}, {"full_alone", {.full = true}}, {"count64", {.zip64 = true, .full = true, .count64 = 1}},
-      {"count64_million", {.zip64 = true, .full = true, .count64 = 1'000'000}}, {"count64_huge", {.zip64 = true, .full = true, .count64 = kHuge}},
-      {"count64_negative", {.zip64 = true, .full = true, .count64 = -100}}, {"size64_huge", {.zip64 = true, .full = true, .size64 = kHuge}},
-      {"size64_negative", {.zip64 = true, .full = true, .size64 = -kHuge}}, {"place64_huge", {.zip64 = true, .full = true, .offset64 = kHuge}},
-      {"place64_negative", {.zip64 = true, .full = true, .offset64 = -kHuge}}, {"record64_huge", {.zip64 = true, .record64 = kHuge}},
-      {"record64_negative", {.zip64 = true, .record64 = -kHuge}}, {"record64_off", {.zip64 = true, .record64 = 3}},
-      {"disagree_count", {.zip64 = true, .count64 = 1}}, {"disagree_size", {.zip64 = true, .size64 = 1}}, {"disagree_place", {.zip64 = true, .offset64 = 1}}};
+      {"count_more", {.count = 1}},
+      {"count_less", {.count = -1}},
+      {"count_many", {.count = 60'000}},
+      {"size_more", {.size = 1}},
+      {"size_less", {.size = -1}},
+      {"size_huge", {.size = 0x7FFFFFFF}},
+      {"place_more", {.offset = 1}},
+      {"place_less", {.offset = -1}},
+      {"place_huge", {.offset = 0x7FFFFFFF}},
+      {"full_alone", {.full = true}},
+      {"count64", {.zip64 = true, .full = true, .count64 = 1}},
+      {"count64_million", {.zip64 = true, .full = true, .count64 = 1'000'000}},
+      {"count64_huge", {.zip64 = true, .full = true, .count64 = kHuge}},
+      {"count64_negative", {.zip64 = true, .full = true, .count64 = -100}},
+      {"size64_huge", {.zip64 = true, .full = true, .size64 = kHuge}},
+      {"size64_negative", {.zip64 = true, .full = true, .size64 = -kHuge}},
+      {"place64_huge", {.zip64 = true, .full = true, .offset64 = kHuge}},
+      {"place64_negative", {.zip64 = true, .full = true, .offset64 = -kHuge}},
+      {"record64_huge", {.zip64 = true, .record64 = kHuge}},
+      {"record64_negative", {.zip64 = true, .record64 = -kHuge}},
+      {"record64_off", {.zip64 = true, .record64 = 3}},
+      {"disagree_count", {.zip64 = true, .count64 = 1}},
+      {"disagree_size", {.zip64 = true, .size64 = 1}},
+      {"disagree_place", {.zip64 = true, .offset64 = 1}}};
   for (const auto& [name, end] : ends) out.push_back({name, base().bytes(end)});
 }
 
 void add_names(std::vector<Mutant>& out) {
   int i = 0;
-  for (const std::string& name : {"../../etc/passwd"s, "archive/../x"s, "/etc/passwd"s, "archive//x"s, "archive/./x"s, "archive\\x"s, "C:/x"s, "archive/x\0y"s, ""s,
-                                  "/"s, "archive/.."s, "archive/../"s, "elsewhere/x"s, "x"s, std::string(5000, 'n'), "archive/"s + std::string(60'000, 'n'), "archive/"s}) {
+  for (const std::string& name :
+       {"../../etc/passwd"s, "archive/../x"s, "/etc/passwd"s, "archive//x"s, "archive/./x"s, "archive\\x"s, "C:/x"s,
+        "archive/x\0y"s, ""s, "/"s, "archive/.."s, "archive/../"s, "elsewhere/x"s, "x"s, std::string(5000, 'n'),
+        "archive/"s + std::string(60'000, 'n'), "archive/"s}) {
     Pt2Entries e = base();
     e.all.emplace_back(name, name == "archive/" ? "x" : "");
     out.push_back({text("name_", i++), e.bytes()});
@@ -127,7 +157,8 @@ void add_names(std::vector<Mutant>& out) {
   for (const std::string path : {"../weight_0", "/etc/hostname", "../../../../etc/hostname", "a/b", ""}) {
     std::vector<Payload> weights = kWeights;
     weights[0].file = path;
-    out.push_back({text("path_", i++), base().set("data/weights/model_weights_config.json", config(weights)).bytes(), Fate::refused, "without '/'"});
+    out.push_back({text("path_", i++), base().set("data/weights/model_weights_config.json", config(weights)).bytes(),
+                   Fate::refused, "without '/'"});
   }
 }
 
@@ -143,11 +174,16 @@ void add_entries_that_lie(std::vector<Mutant>& out) {
       {"offset_huge", [](ZipEntry& x) { x.offset = 0x7FFFFFFF; }},
       {"method", [](ZipEntry& x) { x.method = 99; }},
       {"deflated", [](ZipEntry& x) { x.method = 8; }},
-      {"deflated_bomb", [](ZipEntry& x) { x.method = 8; x.size = 0xFFFFFFF0; }},
+      {"deflated_bomb",
+       [](ZipEntry& x) {
+         x.method = 8;
+         x.size = 0xFFFFFFF0;
+       }},
       {"encrypted", [](ZipEntry& x) { x.flags = 1; }},
       {"disk", [](ZipEntry& x) { x.disk = 1; }},
       {"extra_cut", [](ZipEntry& x) { x.central_extra = le<uint16_t>(1) + le<uint16_t>(100); }},
-      {"extra64_huge", [](ZipEntry& x) {
+      {"extra64_huge",
+       [](ZipEntry& x) {
          x.central_extra = le<uint16_t>(1) + le<uint16_t>(16) + le(~uint64_t{0}) + le(~uint64_t{0});
          x.packed = x.size = 0xFFFFFFFF;
        }},
@@ -168,38 +204,80 @@ void add_bombs(std::vector<Mutant>& out) {
     e.all.push_back(x);
     return e.bytes();
   };
-  for (const char* const name : {"archive/models/model.json", "archive/data/weights/model_weights_config.json", "archive/archive_format", "archive/byteorder"})
-    out.push_back({text("bomb_", name), with(deflated_entry(name, std::string(200 << 20, ' '))), Fate::refused, "bytes"});
-  ZipEntry small = deflated_entry("archive/models/model.json", std::string(100 << 20, ' '));
+  for (const char* const name : {"archive/models/model.json", "archive/data/weights/model_weights_config.json",
+                                 "archive/archive_format", "archive/byteorder"})
+    out.push_back(
+        {text("bomb_", name), with(deflated_entry(name, std::string(64 << 20, ' '))), Fate::refused, "bytes"});
+  ZipEntry small = deflated_entry("archive/models/model.json", std::string(64 << 20, ' '));
   small.size = 1000;
   out.push_back({"bomb_says_little", with(small), Fate::refused, "more than the 1000 bytes"});
-  out.push_back({"bomb_sample_inputs", with(deflated_entry("archive/data/sample_inputs/model.pt", std::string(200 << 20, ' '))), Fate::harmless});
-  out.push_back({"deflated_program", with(deflated_entry("archive/models/model.json", program_text(kSpecs))), Fate::harmless});
+  out.push_back({"bomb_sample_inputs",
+                 with(deflated_entry("archive/data/sample_inputs/model.pt", std::string(64 << 20, ' '))),
+                 Fate::harmless});
+  out.push_back(
+      {"deflated_program", with(deflated_entry("archive/models/model.json", program_text(kSpecs))), Fate::harmless});
 }
 
 void add_shapes(std::vector<Mutant>& out) {
-  constexpr int64_t kHuge = int64_t{1} << 62, kLast = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
-  const std::vector<Meta> lies = {
-      {.sizes = {5, 1}, .strides = {1, 1}}, {.sizes = {2, 2}, .strides = {3, 1}}, {.sizes = {2, 2}, .strides = {2, 2}}, {.sizes = {4, 1}, .strides = {1, 1}, .offset = 1},
-      {.offset = 100}, {.offset = kLast}, {.offset = -1}, {.offset = kLeast}, {.sizes = {kHuge}}, {.sizes = {kLast}}, {.sizes = {-1}}, {.sizes = {kLeast}},
-      {.sizes = {kLast, kLast}, .strides = {1, 1}}, {.sizes = {kLast, 0, kLast}, .strides = {1, 1, 1}}, {.sizes = {1 << 30, 1 << 30}, .strides = {0, 0}},
-      {.strides = {kLast}}, {.strides = {-1}}, {.strides = {kLeast}}, {.sizes = {2, 2}}, {.sizes = {}, .strides = {1}}, {.sizes = std::vector<int64_t>(70, 1), .strides = std::vector<int64_t>(70, 1)},
-      {.dtype = 0}, {.dtype = 9}, {.dtype = 14}, {.dtype = 31}, {.dtype = -1}, {.dtype = 1 << 30}, {.dtype = 8, .offset = 1}, {.dtype = 11, .offset = 1}, {.layout = 0}, {.layout = 1}, {.layout = 8}, {.layout = -7}};
+  constexpr int64_t kHuge = int64_t{1} << 62, kLast = std::numeric_limits<int64_t>::max(),
+                    kLeast = std::numeric_limits<int64_t>::min();
+  const std::vector<Meta> lies = {{.sizes = {5, 1}, .strides = {1, 1}},
+                                  {.sizes = {2, 2}, .strides = {3, 1}},
+                                  {.sizes = {2, 2}, .strides = {2, 2}},
+                                  {.sizes = {4, 1}, .strides = {1, 1}, .offset = 1},
+                                  {.offset = 100},
+                                  {.offset = kLast},
+                                  {.offset = -1},
+                                  {.offset = kLeast},
+                                  {.sizes = {kHuge}},
+                                  {.sizes = {kLast}},
+                                  {.sizes = {-1}},
+                                  {.sizes = {kLeast}},
+                                  {.sizes = {kLast, kLast}, .strides = {1, 1}},
+                                  {.sizes = {kLast, 0, kLast}, .strides = {1, 1, 1}},
+                                  {.sizes = {1 << 20, 1 << 20}, .strides = {0, 0}},
+                                  {.strides = {kLast}},
+                                  {.strides = {-1}},
+                                  {.strides = {kLeast}},
+                                  {.sizes = {2, 2}},
+                                  {.sizes = {}, .strides = {1}},
+                                  {.sizes = std::vector<int64_t>(70, 1), .strides = std::vector<int64_t>(70, 1)},
+                                  {.dtype = 0},
+                                  {.dtype = 9},
+                                  {.dtype = 14},
+                                  {.dtype = 31},
+                                  {.dtype = -1},
+                                  {.dtype = 1 << 30},
+                                  {.dtype = 8, .offset = 1},
+                                  {.dtype = 11, .offset = 1},
+                                  {.layout = 0},
+                                  {.layout = 1},
+                                  {.layout = 8},
+                                  {.layout = -7}};
   for (std::size_t i = 0; i < lies.size(); i++) {
     std::vector<Payload> weights = kWeights;
     weights[0].meta = lies[i];
-    // A stride without a meaning on a huge expanded tensor is the one shape that may be true.
-    const bool true_one = lies[i].sizes == std::vector<int64_t>{1 << 30, 1 << 30} && lies[i].strides == std::vector<int64_t>{0, 0};
-    out.push_back({text("shape_", i), base().set("data/weights/model_weights_config.json", config(weights)).bytes(), true_one ? Fate::harmless : Fate::refused});
+    // An expanded tensor of any size needs one element: the one shape here that may be true.
+    const bool true_one = lies[i].strides == std::vector<int64_t>{0, 0};
+    out.push_back({text("shape_", i), base().set("data/weights/model_weights_config.json", config(weights)).bytes(),
+                   true_one ? Fate::harmless : Fate::refused});
   }
 }
 
 // Every field of the config with every other kind of value.
 void add_config_values(std::vector<Mutant>& out) {
-  const std::pair<std::string, std::string> fields[] = {{"path_name", R"("weight_0")"}, {"is_param", "true"}, {"use_pickle", "false"}, {"dtype", "7"},
-      {"sizes", int_list({2, 2})}, {"requires_grad", "true"}, {"device", R"({"type": "cpu", "index": null})"}, {"strides", int_list({2, 1})},
-      {"storage_offset", R"({"as_int": 0})"}, {"layout", "7"}};
-  const char* const values[] = {"null", "true", R"("x")", "-1", "1e300", "[]", "{}", "18446744073709551615", "[[[]]]", R"({"as_int": {}})"};
+  const std::pair<std::string, std::string> fields[] = {{"path_name", R"("weight_0")"},
+                                                        {"is_param", "true"},
+                                                        {"use_pickle", "false"},
+                                                        {"dtype", "7"},
+                                                        {"sizes", int_list({2, 2})},
+                                                        {"requires_grad", "true"},
+                                                        {"device", R"({"type": "cpu", "index": null})"},
+                                                        {"strides", int_list({2, 1})},
+                                                        {"storage_offset", R"({"as_int": 0})"},
+                                                        {"layout", "7"}};
+  const char* const values[] = {
+      "null", "true", R"("x")", "-1", "1e300", "[]", "{}", "18446744073709551615", "[[[]]]", R"({"as_int": {}})"};
   const std::string whole = config(kWeights);
   for (const auto& [field, value] : fields) {
     const std::string key = text("\"", field, "\": ");
@@ -208,14 +286,18 @@ void add_config_values(std::vector<Mutant>& out) {
       std::string changed = whole;
       changed.replace(changed.find(key) + key.size(), value.size(), values[i]);
       // Devices are not looked at; a name that is not in the archive is a weight that was left out; null is no pickle.
-      const bool other_name = field == "path_name" && values[i] == R"("x")"s, no_pickle = field == "use_pickle" && values[i] == "null"s;
+      const bool other_name = field == "path_name" && values[i] == R"("x")"s,
+                 no_pickle = field == "use_pickle" && values[i] == "null"s;
       const bool harmless = field == "device" || other_name || no_pickle;
-      out.push_back({text("value_", field, "_", i), base().set("data/weights/model_weights_config.json", changed).bytes(), harmless ? Fate::harmless : Fate::refused});
+      out.push_back({text("value_", field, "_", i),
+                     base().set("data/weights/model_weights_config.json", changed).bytes(),
+                     harmless ? Fate::harmless : Fate::refused});
     }
     if (field == "device" || field == "use_pickle") continue;
     std::string gone = whole;
     gone.replace(gone.find(key), key.size(), "\"other\": ");
-    out.push_back({"without_" + field, base().set("data/weights/model_weights_config.json", gone).bytes(), Fate::refused, text("field ", field, " is missing")});
+    out.push_back({"without_" + field, base().set("data/weights/model_weights_config.json", gone).bytes(),
+                   Fate::refused, text("field ", field, " is missing")});
   }
 }
 
@@ -228,16 +310,33 @@ void add_json(std::vector<Mutant>& out) {
     return s;
   };
   const std::pair<const char*, std::string> texts[] = {
-      {"empty", ""}, {"null", "null"}, {"list", "[]"}, {"number", "1"}, {"open", "{"}, {"word", "nonsense"}, {"zeros", std::string(1000, '\0')}, {"not_utf8", "{\"\xff\xfe\": 1}"},
-      {"two_keys", R"({"config": {}, "config": {}, "schema_version": 1, "schema_version": 1})"}, {"empty_object", "{}"}, {"deep_lists", nested(2000, "[", "]")},
-      {"deep_objects", nested(2000, R"({"config": )", "}")}, {"deeper", nested(300'000, "[", "]")}, {"unclosed", std::string(1'000'000, '[')},
-      {"trailing", "{} {}"}, {"huge_number", R"({"config": 1e999999})"}, {"long_string", "\"" + std::string(3'000'000, 'x') + "\""}};
+      {"empty", ""},
+      {"null", "null"},
+      {"list", "[]"},
+      {"number", "1"},
+      {"open", "{"},
+      {"word", "nonsense"},
+      {"zeros", std::string(1000, '\0')},
+      {"not_utf8", "{\"\xff\xfe\": 1}"},
+      {"two_keys", R"({"config": {}, "config": {}, "schema_version": 1, "schema_version": 1})"},
+      {"empty_object", "{}"},
+      {"deep_lists", nested(2000, "[", "]")},
+      {"deep_objects", nested(2000, R"({"config": )", "}")},
+      {"deeper", nested(300'000, "[", "]")},
+      {"unclosed", std::string(1'000'000, '[')},
+      {"trailing", "{} {}"},
+      {"huge_number", R"({"config": 1e999999})"},
+      {"long_string", "\"" + std::string(3'000'000, 'x') + "\""}};
   int i = 0;
-  for (const char* const entry : {"models/model.json", "data/weights/model_weights_config.json", "data/constants/model_constants_config.json"})
-    for (const auto& [name, content] : texts) out.push_back({text("json_", name, "_", i++), base().set(entry, content).bytes(), Fate::refused, entry});
+  for (const char* const entry :
+       {"models/model.json", "data/weights/model_weights_config.json", "data/constants/model_constants_config.json"})
+    for (const auto& [name, content] : texts)
+      out.push_back({text("json_", name, "_", i++), base().set(entry, content).bytes(), Fate::refused, entry});
   // Unknown operators are known when the program runs, all of them.
-  for (const std::string target : {"torch.ops.mine.magic.default", "torch.ops.aten.add.Nothing", "os.system", "", "torch.ops.", "torch.ops.aten", "torch.ops.higher_order.flex"})
-    out.push_back({text("op_", i++), base().set("models/model.json", program_text(kSpecs, target)).bytes(), Fate::fails});
+  for (const std::string target : {"torch.ops.mine.magic.default", "torch.ops.aten.add.Nothing", "os.system", "",
+                                   "torch.ops.", "torch.ops.aten", "torch.ops.higher_order.flex"})
+    out.push_back(
+        {text("op_", i++), base().set("models/model.json", program_text(kSpecs, target)).bytes(), Fate::fails});
 }
 
 void add_pickles(std::vector<Mutant>& out) {
@@ -246,44 +345,45 @@ void add_pickles(std::vector<Mutant>& out) {
   std::string laughs = "(]q\0"s;
   for (int i = 1; i < 200; i++) laughs += "](h" + le<uint8_t>(i - 1) + "h" + le<uint8_t>(i - 1) + "eq" + le<uint8_t>(i);
   const std::pair<const char*, std::string> values[] = {
-      {"system", call("os", "system", {string("touch /tmp/harm")})}, {"eval", call("builtins", "eval", {string("1")})}, {"inst", "(ios\nsystem\n"}, {"obj", "(o"}, {"newobj", ")\x81"},
-      {"ext", "\x82\x01"}, {"frame", "\x95"s + le<uint64_t>(8)}, {"persid", "P1\n"}, {"global_long", global(std::string(100'000, 'm'), "n")}, {"laughs", laughs + "t"},
-      {"deep", std::string(100'000, ']') + std::string(99'999, 'a')}, {"cycle", "]q\0h\0a"s}, {"marks", std::string(1'000'000, '(')}, {"nones", "(" + std::string(3'000'000, 'N') + "t"},
-      {"lists", std::string(3'000'000, ']')}, {"string_beyond", "X\xff\xff\xff\xff"}, {"no_stop", ""}, {"integer", integer(1)}, {"not_tensor", dict({{"w", integer(1)}})},
-      {"no_storage", dict({{"w", pickled::tensor("9", 2, {2}, {1})}})}, {"far", dict({{"w", pickled::tensor("../../data.pkl", 2, {2}, {1})}})},
-      {"short_storage", dict({{"w", pickled::tensor("0", 100, {100}, {1})}})}, {"huge", dict({{"w", pickled::tensor("0", int64_t{1} << 62, {int64_t{1} << 60}, {1})}})},
-      {"negative", dict({{"w", pickled::tensor("0", 2, {-2}, {1})}})}, {"twice", dict({{"w", t}, {"w", t}})}, {"key", "}(K\1" + t + "u"}};
+      {"system", call("os", "system", {string("touch /tmp/harm")})},
+      {"eval", call("builtins", "eval", {string("1")})},
+      {"inst", "(ios\nsystem\n"},
+      {"obj", "(o"},
+      {"newobj", ")\x81"},
+      {"ext", "\x82\x01"},
+      {"frame", "\x95"s + le<uint64_t>(8)},
+      {"persid", "P1\n"},
+      {"global_long", global(std::string(100'000, 'm'), "n")},
+      {"laughs", laughs + "t"},
+      {"deep", std::string(100'000, ']') + std::string(99'999, 'a')},
+      {"cycle", "]q\0h\0a"s},
+      {"marks", std::string(1'000'000, '(')},
+      {"nones", "(" + std::string(3'000'000, 'N') + "t"},
+      {"lists", std::string(3'000'000, ']')},
+      {"string_beyond", "X\xff\xff\xff\xff"},
+      {"no_stop", ""},
+      {"integer", integer(1)},
+      {"not_tensor", dict({{"w", integer(1)}})},
+      {"no_storage", dict({{"w", pickled::tensor("9", 2, {2}, {1})}})},
+      {"far", dict({{"w", pickled::tensor("../../data.pkl", 2, {2}, {1})}})},
+      {"short_storage", dict({{"w", pickled::tensor("0", 100, {100}, {1})}})},
+      {"huge", dict({{"w", pickled::tensor("0", int64_t{1} << 62, {int64_t{1} << 60}, {1})}})},
+      {"negative", dict({{"w", pickled::tensor("0", 2, {-2}, {1})}})},
+      {"twice", dict({{"w", t}, {"w", t}})},
+      {"key", "}(K\1" + t + "u"}};
   for (const auto& [name, value] : values) {
     Pt2Entries e = base();
     e.set("data/weights/model.pt", torch_save(value, {{"0", raw<float>({1, 2})}}));
     out.push_back({text("pickle_", name), e.bytes(), Fate::refused, "data/weights/model.pt"});
   }
-  out.push_back({"pickle_no_zip", base().set("data/weights/model.pt", "junk").bytes(), Fate::refused, "data/weights/model.pt"});
+  out.push_back(
+      {"pickle_no_zip", base().set("data/weights/model.pt", "junk").bytes(), Fate::refused, "data/weights/model.pt"});
   out.push_back({"pickle_samples", base().set("data/sample_inputs/model.pt", "junk").bytes(), Fate::harmless});
 }
 
-std::vector<Mutant> mutants() {
-  std::vector<Mutant> out;
-  out.push_back({"base", base().bytes(), Fate::harmless});
-  add_truncations(out);
-  add_flips(out);
-  add_counts(out);
-  add_names(out);
-  add_entries_that_lie(out);
-  add_bombs(out);
-  add_shapes(out);
-  add_config_values(out);
-  add_json(out);
-  add_pickles(out);
-  for (Mutant& m : out)
-    for (char& c : m.name)
-      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return out;
-}
-const std::vector<Mutant>& all_mutants() {
-  static const std::vector<Mutant> all = mutants();
-  return all;
-}
+using Family = void (*)(std::vector<Mutant>&);
+constexpr Family kFamilies[] = {add_truncations, add_flips,  add_counts,        add_names, add_entries_that_lie,
+                                add_bombs,       add_shapes, add_config_values, add_json,  add_pickles};
 
 // What loading and running came to, told by a child process whose time and memory are watched.
 struct Verdict {
@@ -322,10 +422,11 @@ Verdict judge(const std::string& file) {
   ::close(ends[1]);
   std::string told;
   char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) told.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    told.append(buffer, static_cast<std::size_t>(n));
   ::close(ends[0]);
   int status = 0;
-  struct rusage usage {};
+  struct rusage usage{};
   ::wait4(child, &status, 0, &usage);
   Verdict v;
   v.megabytes = usage.ru_maxrss / 1024;
@@ -338,33 +439,52 @@ Verdict judge(const std::string& file) {
   return v;
 }
 
-class Pt2Mutants : public IoTest, public testing::WithParamInterface<Mutant> {};
-INSTANTIATE_TEST_SUITE_P(Table, Pt2Mutants, testing::ValuesIn(all_mutants()), [](const auto& i) { return text(i.index, "_", i.param.name); });
-TEST_P(Pt2Mutants, P202_EndsInAClearError) {
-  const Mutant& m = GetParam();
-  const std::string file = put("m.pt2", m.bytes);
-  const Verdict v = judge(file);
-  ASSERT_EQ(v.died, "");
-  EXPECT_EQ(v.fate, m.fate) << v.message;
-  EXPECT_LE(v.megabytes, 1024);
-  if (m.fate == Fate::refused) {
-    EXPECT_NE(v.message.find(file), std::string::npos) << v.message;
+class Pt2Mutants : public IoTest {
+ protected:
+  void expect_fates(Family family) {
+    std::vector<Mutant> all;
+    family(all);
+    for (const Mutant& m : all) {
+      SCOPED_TRACE(m.name);
+      const std::string file = put("m.pt2", m.bytes);
+      const Verdict v = judge(file);
+      EXPECT_EQ(v.died, "");
+      EXPECT_TRUE(v.fate == m.fate) << v.message;
+      EXPECT_LE(v.megabytes, 1024);
+      if (m.fate == Fate::refused) {
+        EXPECT_NE(v.message.find(file), std::string::npos) << v.message;
+      }
+      EXPECT_NE(v.message.find(m.says), std::string::npos) << v.message;
+      EXPECT_LT(v.message.size(), 2000u) << "a message is for people";
+    }
   }
-  EXPECT_NE(v.message.find(m.says), std::string::npos) << v.message;
-  EXPECT_LT(v.message.size(), 2000u) << "a message is for people";
+};
+TEST_F(Pt2Mutants, P202_Truncations) { expect_fates(add_truncations); }
+TEST_F(Pt2Mutants, P202_BitFlips) { expect_fates(add_flips); }
+TEST_F(Pt2Mutants, P202_HugeCounts) { expect_fates(add_counts); }
+TEST_F(Pt2Mutants, P202_NamesAndPaths) { expect_fates(add_names); }
+TEST_F(Pt2Mutants, P202_EntriesThatLie) { expect_fates(add_entries_that_lie); }
+TEST_F(Pt2Mutants, P202_Bombs) { expect_fates(add_bombs); }
+TEST_F(Pt2Mutants, P202_ShapesAndEnums) { expect_fates(add_shapes); }
+TEST_F(Pt2Mutants, P202_WrongTypes) { expect_fates(add_config_values); }
+TEST_F(Pt2Mutants, P202_JsonAndOperators) { expect_fates(add_json); }
+TEST_F(Pt2Mutants, P202_Pickles) { expect_fates(add_pickles); }
+TEST_F(Pt2Mutants, P202_ThereAreThreeHundred) {
+  std::size_t hostile = 0;
+  for (const Family family : kFamilies) {
+    std::vector<Mutant> all;
+    family(all);
+    for (const Mutant& m : all) hostile += m.fate != Fate::harmless;
+  }
+  EXPECT_GE(hostile, 300u);
 }
 
 using Pt2Hostile = IoTest;
-TEST_F(Pt2Hostile, P202_ThereAreThreeHundredMutants) {
-  std::size_t hostile = 0;
-  for (const Mutant& m : all_mutants()) hostile += m.fate != Fate::harmless;
-  EXPECT_GE(hostile, 300u);
-}
 
 TEST_F(Pt2Hostile, P202_TruncatedAtEveryByte) {
   const std::string whole = base().bytes();
   const std::string file = put("m.pt2", whole);
-  ASSERT_NO_THROW((void)load_pt2(file));
+  ASSERT_EQ(judge(file).fate, Fate::harmless);
   for (std::size_t n = whole.size(); n-- > 0;) {
     std::filesystem::resize_file(file, n);
     EXPECT_NE(user_error([&] { (void)load_pt2(file); }).find(file), std::string::npos) << n;
@@ -378,15 +498,17 @@ TEST_F(Pt2Hostile, P202_ABitFlippedInEveryByte) {
   const std::string whole = entries.bytes();
   enum class May { refuse, load, either };
   std::vector<May> oracle(whole.size(), May::either);
-  const auto mark = [&](std::size_t at, std::size_t n, May m) { std::fill_n(oracle.begin() + static_cast<std::ptrdiff_t>(at), n, m); };
+  const auto mark = [&](std::size_t at, std::size_t n, May m) {
+    std::fill_n(oracle.begin() + static_cast<std::ptrdiff_t>(at), n, m);
+  };
   std::size_t at = 0;
   std::vector<bool> is_read;
   for (const ZipEntry& x : entries.all) {
     const May data = x.name.ends_with("model.pt") ? May::load : May::refuse;
     is_read.push_back(data == May::refuse);
-    mark(at, 4, May::refuse);            // signature
-    mark(at + 4, 22, May::load);         // what the directory says too
-    mark(at + 26, 4, May::either);       // lengths: they move the data, of which every byte may be alike
+    mark(at, 4, May::refuse);       // signature
+    mark(at + 4, 22, May::load);    // what the directory says too
+    mark(at + 26, 4, May::either);  // lengths: they move the data, of which every byte may be alike
     mark(at + 30, x.name.size(), May::load);
     at += 30 + x.name.size();
     mark(at, x.content.size(), data);
@@ -394,13 +516,13 @@ TEST_F(Pt2Hostile, P202_ABitFlippedInEveryByte) {
   }
   for (std::size_t i = 0; i < entries.all.size(); i++) {
     mark(at, 4, May::refuse);
-    mark(at + 4, 4, May::load);                                       // versions
-    mark(at + 12, 4, May::load);                                      // time, date
-    mark(at + 16, 4, is_read[i] ? May::refuse : May::load);           // checksum
-    mark(at + 20, 14, May::refuse);                                   // sizes, lengths
-    mark(at + 34, 2, May::refuse);                                    // disk
-    mark(at + 36, 6, May::load);                                      // attributes
-    mark(at + 42, 4, May::refuse);                                    // place
+    mark(at + 4, 4, May::load);                              // versions
+    mark(at + 12, 4, May::load);                             // time, date
+    mark(at + 16, 4, is_read[i] ? May::refuse : May::load);  // checksum
+    mark(at + 20, 14, May::refuse);                          // sizes, lengths
+    mark(at + 34, 2, May::refuse);                           // disk
+    mark(at + 36, 6, May::load);                             // attributes
+    mark(at + 42, 4, May::refuse);                           // place
     at += 46 + entries.all[i].name.size();
   }
   mark(at, 22, May::refuse);
@@ -428,24 +550,24 @@ TEST_F(Pt2Hostile, P202_ABitFlippedInEveryByte) {
   }
 }
 
-// Every byte of the program's JSON replaced, with checksums that fit: whatever it means, nothing worse than an error.
-TEST_F(Pt2Hostile, P202_EveryByteOfTheJsonReplaced) {
+// Bytes of the program's JSON replaced, with checksums that fit: whatever it means, nothing worse than an error.
+TEST_F(Pt2Hostile, P202_BytesOfTheJsonReplaced) {
   for (const std::string entry : {"models/model.json", "data/weights/model_weights_config.json"}) {
     Pt2Entries e = base();
     const std::string content = find(e, entry).content;
     std::size_t refused = 0;
     constexpr std::string_view kReplacements = "\"{}[],:0-9x\\ \xff";
-    for (std::size_t i = 0; i < content.size(); i++) {
+    for (std::size_t i = 0; i < content.size(); i += 3) {
       std::string changed = content;
       changed[i] = kReplacements[scramble(i) % kReplacements.size()];
       try {
         (void)load_pt2(put("m.pt2", e.set(entry, changed).bytes()));
       } catch (const UserError& error) {
         refused++;
-        EXPECT_NE(std::string(error.what()).find(entry), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find(path("m.pt2")), std::string::npos) << error.what();
       }
     }
-    EXPECT_GT(refused, content.size() / 4);
+    EXPECT_GT(refused, content.size() / 12);
   }
 }
 
@@ -456,9 +578,10 @@ TEST_F(Pt2Hostile, P200_OpensNoPathNamedInTheFile) {
     std::vector<Payload> weights = kWeights;
     weights[0].file = named;
     try {
-      EXPECT_FALSE(load_pt2(put("m.pt2", base().set("data/weights/model_weights_config.json", config(weights)).bytes())).state.at("w").tensor.defined());
-    } catch (const UserError&) {
-    }
+      EXPECT_FALSE(load_pt2(put("m.pt2", base().set("data/weights/model_weights_config.json", config(weights)).bytes()))
+                       .state.at("w")
+                       .tensor.defined());
+    } catch (const UserError&) {}
   }
 }
 

@@ -32,9 +32,12 @@ class Container : public IoTest {
     EXPECT_NE(message.find(p), message.npos) << message;
     return message;
   }
-  static void expect_says(const std::string& message, std::string_view part) { EXPECT_NE(message.find(part), message.npos) << message; }
+  static void expect_says(const std::string& message, std::string_view part) {
+    EXPECT_NE(message.find(part), message.npos) << message;
+  }
   // The state of an archive with these weights and payloads.
-  std::map<std::string, StateEntry> state(const std::vector<Payload>& weights, const std::map<std::string, std::string>& payloads,
+  std::map<std::string, StateEntry> state(const std::vector<Payload>& weights,
+                                          const std::map<std::string, std::string>& payloads,
                                           const std::vector<Payload>& constants = {}) {
     return load(with(weights, payloads, constants)).state;
   }
@@ -84,10 +87,12 @@ TEST_F(Container, P011_ProgramsHaveALimitBeforeMemoryIsReserved) {
 
 TEST_F(Container, P013_ArchiveFormat) {
   EXPECT_NO_THROW(load(Pt2Entries::plain().set("archive_format", "pt2\n")));
-  expect_says(error(Pt2Entries::plain().set("archive_format", "pt3")), "not a PT2 archive: archive_format should be pt2, found 'pt3'");
+  expect_says(error(Pt2Entries::plain().set("archive_format", "pt3")),
+              "not a PT2 archive: archive_format should be pt2, found 'pt3'");
   expect_says(error(Pt2Entries::plain().set("archive_format", "")), "not a PT2 archive: ");
   expect_says(error(Pt2Entries::plain().remove("archive_format")), "not a PT2 archive: it has no entry archive_format");
-  expect_says(error(Pt2Entries::plain().set("archive_format", std::string(100'000, ' ') + "pt2")), "at most 4096 are allowed");
+  expect_says(error(Pt2Entries::plain().set("archive_format", std::string(100'000, ' ') + "pt2")),
+              "at most 4096 are allowed");
 }
 
 TEST_F(Container, P014_ArchiveVersion) {
@@ -110,8 +115,10 @@ Pt2Entries two_programs() {
   for (const std::string name : {"one", "two"}) {
     const Payload w{.name = "w", .file = text("weight_", i)}, c{.name = "c", .file = text("tensor_", i)};
     e.set("models/" + name + ".json", program_text({parameter("w"), constant("c")}));
-    e.set("data/weights/" + name + "_weights_config.json", config({w})).set("data/constants/" + name + "_constants_config.json", config({c}));
-    e.set(text("data/weights/weight_", i), raw<float>({float(i), 1})).set(text("data/constants/tensor_", i), raw<float>({float(i), 2}));
+    e.set("data/weights/" + name + "_weights_config.json", config({w}))
+        .set("data/constants/" + name + "_constants_config.json", config({c}));
+    e.set(text("data/weights/weight_", i), raw<float>({float(i), 1}))
+        .set(text("data/constants/tensor_", i), raw<float>({float(i), 2}));
     i++;
   }
   return e;
@@ -142,7 +149,11 @@ TEST_F(Container, P017_EachProgramHasItsOwnPayloads) {
 
 TEST_F(Container, P018_UnknownEntriesAreIgnoredAndTheUsersOwnAreListed) {
   Pt2Entries e = Pt2Entries::plain();
-  e.set("data/executorch/x", "?").set("xl_model_weights/y", "").set("extra/notes.txt", "hello").set("extra/a/b", "").set(".data/version", "99");
+  e.set("data/executorch/x", "?")
+      .set("xl_model_weights/y", "")
+      .set("extra/notes.txt", "hello")
+      .set("extra/a/b", "")
+      .set(".data/version", "99");
   EXPECT_NO_THROW(load(e));
   const Pt2Archive a = open_pt2_archive(path("p.pt2"));
   EXPECT_EQ(a.extra_files, (std::vector<std::string>{"notes.txt", "a/b"}));
@@ -152,15 +163,20 @@ TEST_F(Container, P018_UnknownEntriesAreIgnoredAndTheUsersOwnAreListed) {
 TEST_F(Container, P019_KindsOfFiles) {
   expect_says(error_of("hello"), "no zip archive");
   expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/constants.pkl", ""}})), "it is a TorchScript file");
-  expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/version", "3"}, {"a/code/__torch__/m.py", ""}})), "it is a TorchScript file");
+  expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/version", "3"}, {"a/code/__torch__/m.py", ""}})),
+              "it is a TorchScript file");
   expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/version", "3"}})), "it is a file of torch.save");
-  expect_says(error_of(zip({{"a/x", ""}, {"a/y", ""}, {"a/z", ""}, {"a/w", ""}})), "not a PT2 archive: it has no entry archive_format; its entries are 'a/x', 'a/y', 'a/z', …");
+  expect_says(error_of(zip({{"a/x", ""}, {"a/y", ""}, {"a/z", ""}, {"a/w", ""}})),
+              "not a PT2 archive: it has no entry archive_format; its entries are 'a/x', 'a/y', 'a/z', …");
   expect_says(error_of(zip({{"x", ""}, {"y/z", ""}})), "not a PT2 archive");
   expect_says(error_of(zip({})), "not a PT2 archive: it has no entries");
-  expect_says(error_of(zip({{"a/archive_format", "pt2"}})), "it has neither a program (models/NAME.json) nor a compiled model");
+  expect_says(error_of(zip({{"a/archive_format", "pt2"}})),
+              "it has neither a program (models/NAME.json) nor a compiled model");
   // Programs and compiled models beside each other are listed separately.
   Pt2Entries both = Pt2Entries::plain();
-  both.set("data/aotinductor/fast/x.wrapper.so", "").set("data/aotinductor/fast/x.cpp", "").set("data/aotinductor/slow/y.so", "");
+  both.set("data/aotinductor/fast/x.wrapper.so", "")
+      .set("data/aotinductor/fast/x.cpp", "")
+      .set("data/aotinductor/slow/y.so", "");
   EXPECT_NO_THROW(load(both));
   const Pt2Archive a = open_pt2_archive(path("p.pt2"));
   EXPECT_EQ(a.programs, std::vector<std::string>{"model"});
@@ -183,45 +199,66 @@ TEST_F(Container, P020_PackagesAreNamedAndTheirWeightsLeftAlone) {
 
 TEST_F(Container, P022_ConfigsMapNamesToPayloads) {
   EXPECT_TRUE(state({}, {}).empty());
-  const auto s = state({{.name = "l.w"}}, {{w0, raw<float>({1, 2})}}, {{.name = "c", .file = "tensor_0", .is_param = false}});
+  const auto s =
+      state({{.name = "l.w"}}, {{w0, raw<float>({1, 2})}}, {{.name = "c", .file = "tensor_0", .is_param = false}});
   EXPECT_EQ(s.at("l.w").entry, "archive/data/weights/weight_0");
   EXPECT_EQ(s.at("c").entry, "archive/data/constants/tensor_0");
   for (const std::string bad : {"../x", "", "/etc/passwd", "a/b"})
     expect_says(error(with({{.name = "w", .file = bad}}, {})), "path_name should be the name of a file, without '/'");
-  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", "{}")), "field config is missing");
-  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": []})")), "expected an object");
-  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": {"w": {"is_param": true}}})")),
+  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", "{}")),
+              "field config is missing");
+  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": []})")),
+              "expected an object");
+  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json",
+                                            R"({"config": {"w": {"is_param": true}}})")),
               "config.w: field path_name is missing");
-  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": {"w": 1}})")), "model_weights_config.json: config.w: expected an object");
+  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": {"w": 1}})")),
+              "model_weights_config.json: config.w: expected an object");
 }
 
 TEST_F(Container, P023_PayloadsAreRawStorages) {
-  const auto s = state({{.name = "t", .meta = {.sizes = {2, 2}, .strides = {1, 2}, .offset = 1}}}, {{w0, raw<float>({9, 1, 2, 3, 4})}});
+  const auto s = state({{.name = "t", .meta = {.sizes = {2, 2}, .strides = {1, 2}, .offset = 1}}},
+                       {{w0, raw<float>({9, 1, 2, 3, 4})}});
   EXPECT_EQ(floats(s.at("t").tensor), (V{1, 3, 2, 4}));
   EXPECT_EQ(s.at("t").tensor->geom.offset.value(), 1);
   std::string symbolic = config({{.name = "w"}});
   symbolic.replace(symbolic.find(R"({"as_int": 2})"), 13, R"({"as_expr": {}})");
-  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", symbolic)), "expected a plain integer (as_int)");
+  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", symbolic)),
+              "expected a plain integer (as_int)");
 }
 
 TEST_F(Container, P024_PayloadsMayBeLongerAndNotShorter) {
   const std::string six = raw<float>({1, 2, 3, 4, 5, 6});
   EXPECT_EQ(floats(state({{.name = "w"}}, {{w0, six}}).at("w").tensor), (V{1, 2}));
-  EXPECT_EQ(floats(state({{.name = "w", .meta = {.sizes = {1, 2, 1, 3}, .strides = {6, 1, 6, 2}}}}, {{w0, six}}).at("w").tensor), (V{1, 3, 5, 2, 4, 6}));
-  EXPECT_EQ(floats(state({{.name = "w", .meta = {.sizes = {3, 2}, .strides = {0, 1}}}}, {{w0, six}}).at("w").tensor), (V{1, 2, 1, 2, 1, 2}));
-  expect_says(error(with({{.name = "w", .meta = {.sizes = {7}}}}, {{w0, six}})), "payload archive/data/weights/weight_0 of w has 24 bytes, 28 needed");
-  expect_says(error(with({{.name = "w", .meta = {.sizes = {2, 2}, .strides = {5, 2}}}}, {{w0, six}})), "has 24 bytes, 32 needed");
+  EXPECT_EQ(
+      floats(
+          state({{.name = "w", .meta = {.sizes = {1, 2, 1, 3}, .strides = {6, 1, 6, 2}}}}, {{w0, six}}).at("w").tensor),
+      (V{1, 3, 5, 2, 4, 6}));
+  EXPECT_EQ(floats(state({{.name = "w", .meta = {.sizes = {3, 2}, .strides = {0, 1}}}}, {{w0, six}}).at("w").tensor),
+            (V{1, 2, 1, 2, 1, 2}));
+  expect_says(error(with({{.name = "w", .meta = {.sizes = {7}}}}, {{w0, six}})),
+              "payload archive/data/weights/weight_0 of w has 24 bytes, 28 needed");
+  expect_says(error(with({{.name = "w", .meta = {.sizes = {2, 2}, .strides = {5, 2}}}}, {{w0, six}})),
+              "has 24 bytes, 32 needed");
   expect_says(error(with({{.name = "w", .meta = {.offset = 5}}}, {{w0, six}})), "has 24 bytes, 28 needed");
   // Nothing is needed of a tensor without elements, whatever its strides.
-  EXPECT_EQ(state({{.name = "w", .meta = {.sizes = {0, 5}, .strides = {100, 100}, .offset = 100}}}, {{w0, six}}).at("w").tensor.numel().value(), 0);
+  EXPECT_EQ(state({{.name = "w", .meta = {.sizes = {0, 5}, .strides = {100, 100}, .offset = 100}}}, {{w0, six}})
+                .at("w")
+                .tensor.numel()
+                .value(),
+            0);
   for (const Meta& negative : {Meta{.sizes = {-2}}, Meta{.strides = {-1}}, Meta{.offset = -1}})
     expect_says(error(with({{.name = "w", .meta = negative}}, {{w0, six}})), "expected a number that is not negative");
   expect_says(error(with({{.name = "w", .meta = {.sizes = {2, 3}}}}, {{w0, six}})), "2 sizes and 1 strides");
   constexpr int64_t kHuge = int64_t{1} << 62;
-  for (const Meta& huge : {Meta{.sizes = {kHuge}}, Meta{.sizes = {1 << 30, 1 << 30, 1 << 30}, .strides = {1, 1, 1}}, Meta{.strides = {kHuge}},
-                           Meta{.offset = kHuge}, Meta{.sizes = {kHuge, kHuge}, .strides = {0, 0}}})
-    expect_says(error(with({{.name = "w", .meta = huge}}, {{w0, six}})), "the tensor has more bytes than a file can have");
-  expect_says(error(with({{.name = "w", .meta = {.sizes = std::vector<int64_t>(65, 1), .strides = std::vector<int64_t>(65, 1)}}}, {{w0, six}})),
+  for (const Meta& huge :
+       {Meta{.sizes = {kHuge}}, Meta{.sizes = {1 << 30, 1 << 30, 1 << 30}, .strides = {1, 1, 1}},
+        Meta{.strides = {kHuge}}, Meta{.offset = kHuge}, Meta{.sizes = {kHuge, kHuge}, .strides = {0, 0}}})
+    expect_says(error(with({{.name = "w", .meta = huge}}, {{w0, six}})),
+                "the tensor has more bytes than a file can have");
+  expect_says(error(with({{.name = "w",
+                           .meta = {.sizes = std::vector<int64_t>(65, 1), .strides = std::vector<int64_t>(65, 1)}}},
+                         {{w0, six}})),
               "65 dims, at most 64 are allowed");
 }
 
@@ -244,7 +281,8 @@ TEST_F(Container, P027_AbsentPayloadsAreGivenByTheUser) {
   ExportedProgram p = load(Pt2Entries::plain({parameter("w")}, {{.name = "w"}}));
   EXPECT_FALSE(p.state.at("w").tensor.defined());
   const Values input{tensor({1, 2})};
-  expect_says(user_error([&] { (void)p.run(input); }), "weight w (archive/data/weights/weight_0) is not in the archive and was not supplied");
+  expect_says(user_error([&] { (void)p.run(input); }),
+              "weight w (archive/data/weights/weight_0) is not in the archive and was not supplied");
   user_error([&] { p.supply("w", tensor({1, 2, 3})); });
   user_error([&] { p.supply("w", tensor({1, 2}).to(float64)); });
   p.supply("w", tensor({1, 2}));
@@ -252,14 +290,18 @@ TEST_F(Container, P027_AbsentPayloadsAreGivenByTheUser) {
 }
 
 TEST_F(Container, P028_ParametersAndFrozenOnes) {
-  const auto s = state({{.name = "w"}, {.name = "frozen", .meta = {.requires_grad = false}}, {.name = "b", .meta = {.requires_grad = false}, .is_param = false}}, {});
+  const auto s = state({{.name = "w"},
+                        {.name = "frozen", .meta = {.requires_grad = false}},
+                        {.name = "b", .meta = {.requires_grad = false}, .is_param = false}},
+                       {});
   EXPECT_TRUE(s.at("w").is_parameter && s.at("w").requires_grad);
   EXPECT_TRUE(s.at("frozen").is_parameter && !s.at("frozen").requires_grad);
   EXPECT_FALSE(s.at("b").is_parameter || s.at("b").requires_grad);
 }
 
 TEST_F(Container, P029_NamesAreFoundInEitherConfig) {
-  const auto load_with = [&](const std::string& spec, const std::vector<Payload>& weights, const std::vector<Payload>& constants) {
+  const auto load_with = [&](const std::string& spec, const std::vector<Payload>& weights,
+                             const std::vector<Payload>& constants) {
     return load(Pt2Entries::plain({spec}, weights, constants)).inputs.at(0).name;
   };
   const Payload w{.name = "v"}, c{.name = "v", .file = "tensor_0"};
@@ -282,19 +324,25 @@ TEST_F(Container, P031_PickledTensors) {
   const std::string plain = pickled::tensor("0", 2, {2}, {1});
   for (const std::string& value : {plain, pickled::parameter(plain)})
     EXPECT_EQ(floats(state({w}, {{w0, torch_save(value, {{"0", raw<float>({1, 2})}})}}).at("w").tensor), (V{1, 2}));
-  const std::string subclass = pickled::call("torch._tensor", "_rebuild_from_type_v2",
-                                             {pickled::global("torch._utils", "_rebuild_tensor_v2"), pickled::global("my.lib", "Scaled"), ")", "}"});
-  expect_says(error(with({w}, {{w0, torch_save(subclass)}})), "weight w is stored as a pickled 'my.lib.Scaled'; only plain tensors are supported");
+  const std::string subclass = pickled::call(
+      "torch._tensor", "_rebuild_from_type_v2",
+      {pickled::global("torch._utils", "_rebuild_tensor_v2"), pickled::global("my.lib", "Scaled"), ")", "}"});
+  expect_says(error(with({w}, {{w0, torch_save(subclass)}})),
+              "weight w is stored as a pickled 'my.lib.Scaled'; only plain tensors are supported");
   expect_says(error(with({w}, {{w0, torch_save(pickled::integer(3))}})), "a pickled object that is no tensor");
-  expect_says(error(with({w}, {{w0, torch_save(pickled::tensor("0", 3, {3}, {1}), {{"0", raw<float>({1, 2, 3})}})}})), "weight w should be torch.float32 of size [2]");
+  expect_says(error(with({w}, {{w0, torch_save(pickled::tensor("0", 3, {3}, {1}), {{"0", raw<float>({1, 2, 3})}})}})),
+              "weight w should be torch.float32 of size [2]");
   expect_says(error(with({w}, {{w0, "junk"}})), "entry 'archive/data/weights/weight_0'");
   EXPECT_FALSE(state({w}, {}).at("w").tensor.defined());
 }
 
 TEST_F(Container, P032_CustomObjectsLoad) {
-  const auto s = state({}, {{"constants/custom_obj_0", "anything"}}, {{.name = "o", .file = "custom_obj_0", .use_pickle = true, .is_custom = true}});
+  const auto s = state({}, {{"constants/custom_obj_0", "anything"}},
+                       {{.name = "o", .file = "custom_obj_0", .use_pickle = true, .is_custom = true}});
   EXPECT_FALSE(s.at("o").tensor.defined());
   EXPECT_EQ(s.at("o").entry, "archive/data/constants/custom_obj_0");
+  expect_says(user_error([&] { save_pt2(path("out"), load_pt2(path("p.pt2")), "{}"); }),
+              "'o' is a custom class object and cannot be written");
 }
 
 TEST_F(Container, P033_ElementEncodings) {
@@ -323,14 +371,17 @@ TEST_F(Container, P033_BoolsAreNormalizedOnce) {
 
 TEST_F(Container, P034_LayoutIsStridedAndDevicesAreFree) {
   for (const std::string device : {"cuda", "mps", "privateuse1"})
-    EXPECT_EQ(floats(state({{.name = "w", .meta = {.device = device}}}, {{w0, raw<float>({1, 2})}}).at("w").tensor), (V{1, 2}));
+    EXPECT_EQ(floats(state({{.name = "w", .meta = {.device = device}}}, {{w0, raw<float>({1, 2})}}).at("w").tensor),
+              (V{1, 2}));
   expect_says(error(with({{.name = "w", .meta = {.layout = 2}}}, {})), "layout 2 is not supported");
 }
 
 // ---- mapping
 
 TEST_F(Container, PayloadsAreMappedInPlaceAndWritesStayPrivate) {
-  Pt2Entries e = with({{.name = "w", .meta = {.sizes = {1024}}}, {.name = "b", .meta = {.sizes = {8}, .dtype = 12}}, {.name = "odd", .file = "weight_1", .meta = {.sizes = {1024}}}},
+  Pt2Entries e = with({{.name = "w", .meta = {.sizes = {1024}}},
+                       {.name = "b", .meta = {.sizes = {8}, .dtype = 12}},
+                       {.name = "odd", .file = "weight_1", .meta = {.sizes = {1024}}}},
                       {{w0, std::string(4096, '\2')}, {"weights/weight_1", std::string(4096, '\0')}});
   // weight_0 at a multiple of 64, weight_1 at an odd place.
   std::string before;
@@ -367,9 +418,11 @@ TEST_F(Container, P035_SampleInputsOfAFileOfTorch) {
 
 TEST_F(Container, P035_SampleInputsAreOptional) {
   EXPECT_FALSE(read_sample_inputs(file(Pt2Entries::plain().bytes())).inputs.has_value());
-  EXPECT_FALSE(read_sample_inputs(file(Pt2Entries::plain().set("data/sample_inputs/model.pt", "").bytes())).inputs.has_value());
+  EXPECT_FALSE(
+      read_sample_inputs(file(Pt2Entries::plain().set("data/sample_inputs/model.pt", "").bytes())).inputs.has_value());
   // What cannot be read is a warning, and the program loads.
-  for (const std::string& junk : {"junk"s, torch_save(pickled::global("os", "system")), torch_save(pickled::integer(1)), torch_save("")}) {
+  for (const std::string& junk :
+       {"junk"s, torch_save(pickled::global("os", "system")), torch_save(pickled::integer(1)), torch_save("")}) {
     const Pt2Entries e = Pt2Entries::plain().set("data/sample_inputs/model.pt", junk);
     EXPECT_NO_THROW(load(e));
     const SampleInputsResult r = read_sample_inputs(path("p.pt2"));
@@ -385,10 +438,14 @@ std::vector<ZipEntry> old_program(const std::string& suffix = ".pt") {
   using namespace pickled;
   const std::string w = pickled::tensor("0", 4, {2}, {1}), tied = pickled::tensor("0", 4, {2}, {1}, 2);
   // A state dict: an ordered dict with attributes.
-  const std::string dict = ordered_dict() + "(" + string("w") + pickled::parameter(w) + string("tied") + tied + "u" + pickled::dict({{"_metadata", ordered_dict()}}) + "b";
+  const std::string dict = ordered_dict() + "(" + string("w") + pickled::parameter(w) + string("tied") + tied + "u" +
+                           pickled::dict({{"_metadata", ordered_dict()}}) + "b";
   const std::string state = torch_save(dict, {{"0", raw<float>({1, 2, 3, 4})}});
-  const std::string constants = torch_save(pickled::dict({{"c", pickled::tensor("0", 1, {}, {}, 0, "LongStorage")}}), {{"0", raw<int64_t>({7})}});
-  const std::string samples = torch_save(tuple({tuple({pickled::tensor("5", 2, {2}, {1})}), pickled::dict({{"k", integer(3)}})}), {{"5", raw<float>({8, 9})}});
+  const std::string constants =
+      torch_save(pickled::dict({{"c", pickled::tensor("0", 1, {}, {}, 0, "LongStorage")}}), {{"0", raw<int64_t>({7})}});
+  const std::string samples =
+      torch_save(tuple({tuple({pickled::tensor("5", 2, {2}, {1})}), pickled::dict({{"k", integer(3)}})}),
+                 {{"5", raw<float>({8, 9})}});
   return {{"serialized_exported_program.json", program_text({ingot::parameter("w"), buffer("tied"), constant("c")})},
           {"serialized_state_dict" + suffix, state},
           {"serialized_constants" + suffix, constants},
@@ -417,7 +474,10 @@ TEST_F(Container, P190_OldExportedPrograms) {
   entries[4] = {"version", "9.1"};
   expect_says(error_of(zip(entries)), "schema version '9.1' is not supported (this reader knows 8.x)");
   // An empty entry is an empty dict.
-  entries = {{"serialized_exported_program.json", program_text()}, {"serialized_state_dict.pt", ""}, {"serialized_constants.pt", ""}, {"version", "8.5"}};
+  entries = {{"serialized_exported_program.json", program_text()},
+             {"serialized_state_dict.pt", ""},
+             {"serialized_constants.pt", ""},
+             {"version", "8.5"}};
   EXPECT_TRUE(load_pt2(file(zip(entries))).state.empty());
 }
 
@@ -425,36 +485,48 @@ TEST_F(Container, P191_OldStateIsReadByTheRestrictedUnpickler) {
   const ExportedProgram p = load_pt2(file(zip(old_program())));
   EXPECT_EQ(p.state.at("w").tensor->storage, p.state.at("tied").tensor->storage) << "storages are shared by their keys";
   const auto with_state = [&](const std::string& state) {
-    return error_of(zip({{"serialized_exported_program.json", program_text()}, {"serialized_state_dict.pt", state}, {"serialized_constants.pt", ""}}));
+    return error_of(zip({{"serialized_exported_program.json", program_text()},
+                         {"serialized_state_dict.pt", state},
+                         {"serialized_constants.pt", ""}}));
   };
   expect_says(with_state(torch_save(pickled::dict({{"w", pickled::call("os", "system", {pickled::string("true")})}}))),
               "the class or function 'os.system' is not allowed");
-  expect_says(with_state(torch_save(pickled::integer(1))), "entry 'serialized_state_dict.pt': expected a dict of tensors");
+  expect_says(with_state(torch_save(pickled::integer(1))),
+              "entry 'serialized_state_dict.pt': expected a dict of tensors");
   expect_says(with_state(torch_save(pickled::dict({{"w", pickled::integer(1)}}))), "'w' is no tensor");
   const std::string t = pickled::tensor("0", 1, {1}, {1});
-  expect_says(with_state(torch_save(pickled::dict({{"w", t}, {"w", t}}), {{"0", raw<float>({1})}})), "'w' is there twice");
+  expect_says(with_state(torch_save(pickled::dict({{"w", t}, {"w", t}}), {{"0", raw<float>({1})}})),
+              "'w' is there twice");
 }
 
 TEST_F(Container, P192_OldPackages) {
-  const auto package = [&](const std::string& so) { return zip({{"version", "0"}, {"archive_format", "pt2"}, {so, ""}}); };
+  const auto package = [&](const std::string& so) {
+    return zip({{"version", "0"}, {"archive_format", "pt2"}, {so, ""}});
+  };
   expect_says(error_of(package("data/aotinductor/net/x.so")), "package of compiled models (AOTInductor: 'net')");
   expect_says(error_of(package("data/aotinductor/x.so")), "package of compiled models (AOTInductor: 'model')");
   EXPECT_EQ(open_pt2_archive(path("p.pt2")).compiled, std::vector<std::string>{"model"});
 }
 
 TEST_F(Container, P193_FirstArchivesOfThePresentLayout) {
-  const std::string w = torch_save(pickled::dict({{"w", pickled::tensor("0", 2, {2}, {1})}}), {{"0", raw<float>({5, 6})}});
+  const std::string w =
+      torch_save(pickled::dict({{"w", pickled::tensor("0", 2, {2}, {1})}}), {{"0", raw<float>({5, 6})}});
   Pt2Entries e = Pt2Entries::plain({parameter("w")}, {{.name = "w"}});
   e.set("data/weights/weight_0", raw<float>({1, 2}));
   EXPECT_EQ(floats(load(e).state.at("w").tensor), (V{1, 2}));
-  EXPECT_EQ(floats(load(e.set("data/weights/model.pt", w)).state.at("w").tensor), (V{5, 6})) << "the pickle takes precedence";
-  e.remove("data/weights/model_weights_config.json").remove("data/constants/model_constants_config.json").set("data/constants/model.pt", "");
+  EXPECT_EQ(floats(load(e.set("data/weights/model.pt", w)).state.at("w").tensor), (V{5, 6}))
+      << "the pickle takes precedence";
+  e.remove("data/weights/model_weights_config.json")
+      .remove("data/constants/model_constants_config.json")
+      .set("data/constants/model.pt", "");
   EXPECT_EQ(floats(load(e).state.at("w").tensor), (V{5, 6}));
 }
 
 TEST_F(Container, P194_NeitherConfigNorPickle) {
-  expect_says(error(Pt2Entries::plain().remove("data/weights/model_weights_config.json")), "archive/data/weights/model_weights_config.json not found in PT2 archive");
-  expect_says(error(Pt2Entries::plain().remove("data/constants/model_constants_config.json")), "archive/data/constants/model_constants_config.json not found in PT2 archive");
+  expect_says(error(Pt2Entries::plain().remove("data/weights/model_weights_config.json")),
+              "archive/data/weights/model_weights_config.json not found in PT2 archive");
+  expect_says(error(Pt2Entries::plain().remove("data/constants/model_constants_config.json")),
+              "archive/data/constants/model_constants_config.json not found in PT2 archive");
   std::vector<ZipEntry> old = old_program();
   old.erase(old.begin() + 1);
   expect_says(error_of(zip(old)), "serialized_state_dict.pt not found in PT2 archive");
@@ -464,20 +536,30 @@ TEST_F(Container, P194_NeitherConfigNorPickle) {
 
 TEST_F(Container, P201_ErrorsNameFileEntryAndPlace) {
   const std::string message = error(with({{.name = "l.w", .meta = {.dtype = 99}}}, {}));
-  expect_says(message, text("bad pt2 file ", path("p.pt2"), ": archive/data/weights/model_weights_config.json: config.l.w.tensor_meta.dtype: "));
+  expect_says(message, text("bad pt2 file ", path("p.pt2"),
+                            ": archive/data/weights/model_weights_config.json: config.l.w.tensor_meta.dtype: "));
   expect_says(message, "99");
 }
 
 // ---- writing
 
 TEST_F(Container, P203_WhatIsWrittenReadsBack) {
-  const std::vector<std::string> specs = {parameter("w"), parameter("tied"), buffer("b"), buffer("n", false), constant("c")};
+  const std::vector<std::string> specs = {parameter("w"), parameter("tied"), buffer("b"), buffer("n", false),
+                                          constant("c")};
   const std::string json = program_text(specs);
-  Pt2Entries e = Pt2Entries::plain(specs,
-      {{.name = "w", .meta = {.sizes = {2, 2}, .strides = {1, 2}}}, {.name = "tied", .meta = {.offset = 2, .requires_grad = false}},
-       {.name = "b", .file = "weight_1", .meta = {.dtype = 13, .requires_grad = false}, .is_param = false}, {.name = "absent", .file = "weight_2"}},
-      {{.name = "n", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false}, {.name = "c", .file = "tensor_1", .meta = {.sizes = {}, .strides = {}, .dtype = 5, .requires_grad = false}, .is_param = false}});
-  e.set("data/weights/weight_0", raw<float>({1, 2, 3, 4})).set("data/weights/weight_1", raw<uint16_t>({0x3FC0, 0x4000}));
+  Pt2Entries e = Pt2Entries::plain(
+      specs,
+      {{.name = "w", .meta = {.sizes = {2, 2}, .strides = {1, 2}}},
+       {.name = "tied", .meta = {.offset = 2, .requires_grad = false}},
+       {.name = "b", .file = "weight_1", .meta = {.dtype = 13, .requires_grad = false}, .is_param = false},
+       {.name = "absent", .file = "weight_2"}},
+      {{.name = "n", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false},
+       {.name = "c",
+        .file = "tensor_1",
+        .meta = {.sizes = {}, .strides = {}, .dtype = 5, .requires_grad = false},
+        .is_param = false}});
+  e.set("data/weights/weight_0", raw<float>({1, 2, 3, 4}))
+      .set("data/weights/weight_1", raw<uint16_t>({0x3FC0, 0x4000}));
   e.set("data/constants/tensor_0", raw<float>({5, 6})).set("data/constants/tensor_1", raw<int64_t>({9}));
   const ExportedProgram p = load(e);
   save_pt2(path("out.pt2"), p, json);
@@ -500,11 +582,13 @@ TEST_F(Container, P203_WhatIsWrittenReadsBack) {
 
   const Pt2Archive a = open_pt2_archive(path("out.pt2"));
   for (const std::string name : {"archive_format", "archive_version", "byteorder", ".data/version", "models/model.json",
-                                 "data/weights/model_weights_config.json", "data/constants/model_constants_config.json", "data/sample_inputs/model.pt"})
+                                 "data/weights/model_weights_config.json", "data/constants/model_constants_config.json",
+                                 "data/sample_inputs/model.pt"})
     EXPECT_TRUE(a.contains(name)) << name;
   EXPECT_EQ(a.read_text("models/model.json"), json);
   EXPECT_EQ(a.zip.size("archive/data/sample_inputs/model.pt"), 0u);
-  for (const std::string& name : a.zip.names()) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.zip.read(name).data) % 64, 0u) << name;
+  for (const std::string& name : a.zip.names())
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.zip.read(name).data) % 64, 0u) << name;
 
   save_pt2(path("again.pt2"), q, json);
   EXPECT_EQ(bytes_of(path("again.pt2")), bytes_of(path("out.pt2"))) << "the same program gives the same bytes";
@@ -531,8 +615,11 @@ TEST_F(Container, ZooWeightsAreTheSameEverywhere) {
 }
 
 TEST_F(Container, ZooWeightsFillWhatIsAbsent) {
-  ExportedProgram p = load(with({{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}, {.name = "d", .file = "weight_2"}}, {{"weights/weight_1", raw<float>({1, 2})}}));
-  const auto weights = read_zoo_weights(put("w.json", R"({"b": {"offset": 1.0, "scale": 0.5, "shape": [2]}, "c": {"offset": 0, "scale": 1, "shape": [2]}})"));
+  ExportedProgram p =
+      load(with({{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}, {.name = "d", .file = "weight_2"}},
+                {{"weights/weight_1", raw<float>({1, 2})}}));
+  const auto weights = read_zoo_weights(put(
+      "w.json", R"({"b": {"offset": 1.0, "scale": 0.5, "shape": [2]}, "c": {"offset": 0, "scale": 1, "shape": [2]}})"));
   supply_zoo_weights(p, weights);
   EXPECT_EQ(p.state.at("a").tensor->storage, p.state.at("b").tensor->storage) << "they share a payload";
   expect_same(p.state.at("b").tensor, zoo_weight("b", 1.0f, 0.5f, {2}));

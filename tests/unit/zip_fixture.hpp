@@ -11,15 +11,6 @@
 
 namespace ingot {
 
-inline uint32_t slow_crc32(std::string_view bytes) {
-  uint32_t crc = ~0u;
-  for (const char c : bytes) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int k = 0; k < 8; k++) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
-  }
-  return ~crc;
-}
-
 // One entry of a zip, whose fields a test may make lie.
 struct ZipEntry {
   std::string name, content;
@@ -29,11 +20,14 @@ struct ZipEntry {
   std::string central_extra = {}, local_extra = {}, comment = {};
   bool hides_sizes = false;  // the local header has no checksum and sizes, they follow the data
   ZipEntry(std::string n, std::string c)
-      : name(std::move(n)), content(std::move(c)), crc(slow_crc32(content)),
-        packed(static_cast<uint32_t>(content.size())), size(packed) {}
+      : name(std::move(n)),
+        content(std::move(c)),
+        crc(static_cast<uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()))),
+        packed(static_cast<uint32_t>(content.size())),
+        size(packed) {}
   std::string fields(const std::string& extra, bool hidden) const {
-    return le<uint16_t>(20) + le(flags) + le(method) + le<uint16_t>(0) + le(date) + le(hidden ? 0 : crc) + le(hidden ? 0 : packed) +
-           le(hidden ? 0 : size) + le<uint16_t>(name.size()) + le<uint16_t>(extra.size());
+    return le<uint16_t>(20) + le(flags) + le(method) + le<uint16_t>(0) + le(date) + le(hidden ? 0 : crc) +
+           le(hidden ? 0 : packed) + le(hidden ? 0 : size) + le<uint16_t>(name.size()) + le<uint16_t>(extra.size());
   }
 };
 
@@ -41,7 +35,7 @@ struct ZipEntry {
 inline ZipEntry deflated_entry(std::string name, const std::string& content) {
   ZipEntry e(std::move(name), content);
   z_stream s{};
-  EXPECT_EQ(deflateInit2(&s, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&s, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
   e.content.assign(deflateBound(&s, content.size()), '\0');
   s.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
   s.avail_in = static_cast<uInt>(content.size());
@@ -58,10 +52,10 @@ inline ZipEntry deflated_entry(std::string name, const std::string& content) {
 // The end of an archive, and what a test may make of it.
 struct ZipEnd {
   std::string comment = {};
-  bool zip64 = false, full = false;  // with a ZIP64 end record; with the short fields full
-  int64_t count = 0, size = 0, offset = 0;           // added to the true numbers of the end record
-  int64_t count64 = 0, size64 = 0, offset64 = 0;     // added to those of the ZIP64 record
-  int64_t record64 = 0;                              // added to the true place of that record
+  bool zip64 = false, full = false;               // with a ZIP64 end record; with the short fields full
+  int64_t count = 0, size = 0, offset = 0;        // added to the true numbers of the end record
+  int64_t count64 = 0, size64 = 0, offset64 = 0;  // added to those of the ZIP64 record
+  int64_t record64 = 0;                           // added to the true place of that record
 };
 
 inline std::string zip(std::vector<ZipEntry> entries, const ZipEnd& end = {}) {
@@ -70,8 +64,8 @@ inline std::string zip(std::vector<ZipEntry> entries, const ZipEnd& end = {}) {
     e.offset += static_cast<uint32_t>(out.size());
     out += "PK\3\4" + e.fields(e.local_extra, e.hides_sizes) + e.name + e.local_extra + e.content;
     if (e.hides_sizes) out += "PK\7\10" + le(e.crc) + le(e.packed) + le(e.size);
-    directory += "PK\1\2" + le<uint16_t>(20) + e.fields(e.central_extra, false) + le<uint16_t>(e.comment.size()) + le(e.disk) +
-                 std::string(6, '\0') + le(e.offset) + e.name + e.central_extra + e.comment;
+    directory += "PK\1\2" + le<uint16_t>(20) + e.fields(e.central_extra, false) + le<uint16_t>(e.comment.size()) +
+                 le(e.disk) + std::string(6, '\0') + le(e.offset) + e.name + e.central_extra + e.comment;
   }
   const auto count = static_cast<int64_t>(entries.size()), size = static_cast<int64_t>(directory.size()),
              offset = static_cast<int64_t>(out.size());
@@ -86,7 +80,8 @@ inline std::string zip(std::vector<ZipEntry> entries, const ZipEnd& end = {}) {
   const auto count16 = static_cast<uint16_t>(end.full ? 0xFFFF : count + end.count);
   return out + "PK\5\6" + le<uint32_t>(0) + le(count16) + le(count16) +
          le(static_cast<uint32_t>(end.full ? 0xFFFFFFFF : size + end.size)) +
-         le(static_cast<uint32_t>(end.full ? 0xFFFFFFFF : offset + end.offset)) + le<uint16_t>(end.comment.size()) + end.comment;
+         le(static_cast<uint32_t>(end.full ? 0xFFFFFFFF : offset + end.offset)) + le<uint16_t>(end.comment.size()) +
+         end.comment;
 }
 
 }  // namespace ingot
