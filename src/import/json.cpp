@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "io/dense.hpp"
+#include "io/json_writer.hpp"
 
 namespace ingot {
 
@@ -41,6 +42,28 @@ void require_unique_keys(dom::element e, const std::string& what) {
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
   INGOT_REQUIRE(twice == keys.end(), what, ": an object has two fields ", shown_name(*twice));
+}
+
+// NaN and its like are strings here too, so every number is finite.
+void write(dom::element e, JsonWriter& out) {
+  switch (e.type()) {
+    case dom::element_type::ARRAY:
+      out.begin_list();
+      for (const dom::element child : dom::array(e)) write(child, out);
+      out.end();
+      break;
+    case dom::element_type::OBJECT:
+      out.begin_object();
+      for (const auto& [key, value] : dom::object(e)) write(value, out.key(key));
+      out.end();
+      break;
+    case dom::element_type::INT64: out.value(int64_t(e)); break;
+    case dom::element_type::UINT64: out.raw(std::to_string(uint64_t(e))); break;
+    case dom::element_type::DOUBLE: out.value(double(e)); break;
+    case dom::element_type::STRING: out.value(std::string_view(e)); break;
+    case dom::element_type::BOOL: out.value(bool(e)); break;
+    case dom::element_type::NULL_VALUE: out.null(); break;
+  }
 }
 
 }  // namespace
@@ -161,7 +184,11 @@ Value Json::constant() const {
   }
 }
 
-std::string Json::dump() const { return simdjson::minify(element_); }
+std::string Json::dump() const {
+  JsonWriter out;
+  write(element_, out);
+  return out.take();
+}
 
 std::string Json::string() const {
   std::string_view v;

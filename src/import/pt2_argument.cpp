@@ -131,7 +131,7 @@ Argument read_argument(const Json& j, const SchemaType* type, ArgumentScope& sco
 bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const SchemaType& type) {
   const std::string_view tag = spelled.tag;
   const auto is = [&](std::initializer_list<std::string_view> tags) { return std::find(tags.begin(), tags.end(), tag) != tags.end(); };
-  if (type.kind == Kind::any || type.kind == Kind::other) return tag != "as_custom_obj" && tag != "as_string_to_argument";
+  if (type.kind == Kind::any || type.kind == Kind::other) return tag != "as_custom_obj";
   if (tag == "as_none") return type.optional;
   if (type.is_list()) {
     const bool is_list = tag.ends_with('s');

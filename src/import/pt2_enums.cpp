@@ -65,7 +65,7 @@ std::string device_text(const Json& j) {
 int schema_number(DType t) {
   for (const auto& [number, dtype] : kScalarTypes)
     if (dtype == t) return number;
-  throw_user_error(text("exported programs have no number for ", t));
+  throw_user_error(text("the format has no dtype ", t));
 }
 int schema_number(MemoryFormat f) {
   for (const auto& [number, format] : kMemoryFormats)

@@ -252,7 +252,9 @@ class GraphReader final : ArgumentScope {
     return args;
   }
 
-  static bool takes_operator(const Op& op) { return op.schema.index_of("operator") >= 0; }
+  // Whether an argument of a higher-order op is an operator. Its name is the value, so its schema says str.
+  static constexpr std::string_view kOperator = "operator";
+  static bool takes_operator(const Op& op) { return op.schema.index_of(kOperator) >= 0; }
   // The operator that a higher-order one applies; null if Ingot does not know it.
   static const Op* operator_of(const Json& j) {
     for (const Json& a : inputs_of(j)) {
@@ -280,7 +282,9 @@ class GraphReader final : ArgumentScope {
         at = own.size() + static_cast<std::size_t>(i);
       }
       if (at >= args.size() || given[at]) a.fail(text(name, ": ", target, ": more arguments than ", inner.qualified(), " takes"));
-      args[at] = checked(a, at < own.size() ? own[at] : params[at - own.size()], target, name, input);
+      args[at] = at < own.size() && own[at].name == kOperator
+                     ? read_argument(a.field("arg"), nullptr, *this, input.argument)
+                     : checked(a, at < own.size() ? own[at] : params[at - own.size()], target, name, input);
       input.at = static_cast<int>(at);
       given[at] = true;
       if (input.name.empty()) next++;

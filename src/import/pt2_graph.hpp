@@ -15,6 +15,8 @@ struct ReadGraph {
 };
 
 // Every value gets its meta from the graph's value maps: a fake tensor, over `symbols` where sizes are open, or a number.
+// It is what the exporter's shape rules said, and they are wrong for a few operators (the states of lstm, inverse indices
+// of unique_consecutive), so whoever relies on sizes infers them again.
 // User error naming the node and value for a use of an undefined name, a second definition, an argument the operator
 // does not have, lacks, or cannot take.
 ReadGraph read_graph(const Json& graph, Pt2Symbols& symbols);

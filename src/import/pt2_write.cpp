@@ -5,6 +5,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "import/pt2_enums.hpp"
 #include "io/dense.hpp"
 #include "io/json_text.hpp"
 #include "io/zip_writer.hpp"
@@ -16,30 +17,6 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::string_view kTop = "archive/";
-
-// The number of a dtype in the format's ScalarType.
-int scalar_type_number(DType t, const std::string& what) {
-  switch (t) {
-    case DType::u8: return 1;
-    case DType::i8: return 2;
-    case DType::i16: return 3;
-    case DType::i32: return 4;
-    case DType::i64: return 5;
-    case DType::f16: return 6;
-    case DType::f32: return 7;
-    case DType::f64: return 8;
-    case DType::c64: return 10;
-    case DType::c128: return 11;
-    case DType::b8: return 12;
-    case DType::bf16: return 13;
-    case DType::u16: return 28;
-    case DType::f8e4m3fn: return 29;
-    case DType::f8e5m2: return 30;
-    case DType::u32:
-    case DType::u64: break;
-  }
-  throw_user_error(text(what, ": the format has no dtype ", t));
-}
 
 std::string numbers(const Shape& shape) {
   std::string out;
@@ -81,7 +58,7 @@ class FolderWriter {
     append_json_string(config_, name, what_);
     const auto boolean = [](bool b) { return b ? "true" : "false"; };
     config_ += text(R"(: {"path_name": ")", payload(t), R"(", "is_param": )", boolean(e.is_parameter),
-                    R"(, "use_pickle": false, "tensor_meta": {"dtype": )", scalar_type_number(g.dtype, where),
+                    R"(, "use_pickle": false, "tensor_meta": {"dtype": )", schema_number(g.dtype),
                     R"(, "sizes": [)", numbers(g.sizes), R"(], "requires_grad": )", boolean(e.requires_grad),
                     R"(, "device": {"type": "cpu", "index": null}, "strides": [)", numbers(g.strides),
                     R"(], "storage_offset": {"as_int": )", g.offset.value(), R"(}, "layout": 7}})");
@@ -114,7 +91,7 @@ class FolderWriter {
 
 }  // namespace
 
-void save_pt2(const std::string& path, const ExportedProgram& program, std::string_view program_json) {
+void save_pt2(const std::string& path, const ExportedProgram& program, std::string_view json) {
   const std::string what = text("cannot write pt2 file ", path);
   const std::set<std::string> constants = constants_of(program);
   ZipWriter zip(path, kAlignment);
@@ -126,7 +103,7 @@ void save_pt2(const std::string& path, const ExportedProgram& program, std::stri
       if (constants.contains(name) == constant) folder.add(name, e);
     folder.finish(kind);
   }
-  add("models/model.json", program_json);
+  add("models/model.json", json);
   add("data/sample_inputs/model.pt", "");  // PyTorch wants the entry; without bytes it counts as none
   add("archive_format", "pt2");
   add("archive_version", "0");
@@ -134,5 +111,7 @@ void save_pt2(const std::string& path, const ExportedProgram& program, std::stri
   add("byteorder", "little");
   zip.finish();
 }
+
+void save_pt2(const std::string& path, const ExportedProgram& program) { save_pt2(path, program, program_json(program)); }
 
 }  // namespace ingot

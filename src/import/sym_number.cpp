@@ -300,6 +300,9 @@ SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNu
   } else if (either_real(a, b)) {
     x = sym_real(a);
     y = sym_real(b);
+  } else if (prove_ge(a.bottom, 1) && prove_ge(b.bottom, 1)) {
+    x = times(whole(a), b.bottom);
+    y = times(whole(b), a.bottom);
   } else {
     // Multiplied by the squares of the divisors, which leaves the relation as it is whatever their signs.
     x = times(whole(a), times(a.bottom, times(b.bottom, b.bottom)));

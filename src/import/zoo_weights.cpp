@@ -35,8 +35,8 @@ Tensor zoo_weight(std::string_view name, float offset, float scale, const Shape&
     for (int64_t i = begin; i < end; i++) {
       const uint64_t z = mixed(seed + static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15u);
       const float unit = static_cast<float>(z >> 40) * 0x1p-24f;
-      // Each step is rounded: the product must not be fused into the sum.
-      const float product = scale * (unit * 2 - 1);
+      // Each step is rounded: volatile keeps the compiler from fusing the product into the sum.
+      volatile float product = scale * (unit * 2 - 1);
       out[i] = offset + product;
     }
   });

@@ -15,20 +15,18 @@ void append_unit(std::string& out, uint32_t unit) {
   for (int shift = 12; shift >= 0; shift -= 4) out += kHex[(unit >> shift) & 15];
 }
 
-// Reads one code point of UTF-8 at `at`, moving past it. A byte that is no part of valid UTF-8 is U+FFFD.
+// Reads one code point of UTF-8 at `at`, moving past it. What is no UTF-8 is U+FFFD.
 uint32_t next_code_point(std::string_view s, std::size_t& at) {
   constexpr uint32_t kBad = 0xFFFD;
   const auto first = static_cast<unsigned char>(s[at++]);
   if (first < 0x80) return first;
   const int more = first >= 0xF0 && first < 0xF8 ? 3 : first >= 0xE0 && first < 0xF0 ? 2 : first >= 0xC2 && first < 0xE0 ? 1 : 0;
-  if (more == 0 || at + static_cast<std::size_t>(more) > s.size()) return kBad;
+  if (more == 0) return kBad;
   uint32_t code = first & (0x3Fu >> more);
-  for (int i = 0; i < more; i++) {
-    const auto byte = static_cast<unsigned char>(s[at + static_cast<std::size_t>(i)]);
-    if ((byte & 0xC0) != 0x80) return kBad;
-    code = code << 6 | (byte & 0x3Fu);
+  for (int i = 0; i < more; i++, at++) {
+    if (at == s.size() || (static_cast<unsigned char>(s[at]) & 0xC0) != 0x80) return kBad;
+    code = code << 6 | (static_cast<unsigned char>(s[at]) & 0x3Fu);
   }
-  at += static_cast<std::size_t>(more);
   const bool overlong = (more == 2 && code < 0x800) || (more == 3 && code < 0x10000);
   return overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? kBad : code;
 }

@@ -167,7 +167,55 @@ Value run_with_operands(const Call& c) { return call_region(c, 0); }
 Value run_with_list(const Call& c) { return list_value(c[0].function()(list_elements(c[1]))); }
 Value run_named(const Call& c) { return list_value(c[0].function()(c.args.subspan(2))); }
 
+// ---- operators as arguments
+
+Values results_of(const Op& applied, const Value& r) {
+  if (applied.schema.results.empty()) return {};
+  const bool is_list = applied.schema.results.size() > 1;  // one result that is a list stays one
+  return is_list ? list_elements(r) : Values{r};
+}
+
+Value copied(const Value& v) {
+  if (v.is_tensor()) return aten<"clone">(v.tensor());
+  if (!v.is_tensors()) return v;
+  TensorList copies;
+  for (const Tensor& t : v.tensors()) copies.push_back(t.defined() ? aten<"clone">(t) : t);
+  return copies;
+}
+
+// The results, or None where there are none, then what the op wrote: it writes to copies.
+Value auto_functionalized(const Call& c) {
+  const Op& applied = op(c[0].string());
+  Values args(c.args.begin() + 1, c.args.end());
+  for (const int8_t w : applied.written) args[static_cast<std::size_t>(w)] = copied(args[static_cast<std::size_t>(w)]);
+  Values results = results_of(applied, call(applied, args));
+  if (results.empty()) results.emplace_back();
+  for (const int8_t w : applied.written) results.push_back(args[static_cast<std::size_t>(w)]);
+  return results;
+}
+
+// A graph runs in order, so the token has nothing to do but go on.
+Value with_effects(const Call& c) {
+  const Op& applied = op(c[1].string());
+  return concatenated({{c[0]}, results_of(applied, call(applied, c.args.subspan(2)))});
+}
+
+Value out_dtype(const Call& c) {
+  const Op& applied = op(c[0].string());
+  const DType wanted = c[1].dtype();
+  Values args(c.args.begin() + 2, c.args.end());
+  for (Value& v : args)
+    if (v.is_tensor()) v = v.tensor().to(wanted);
+  return Values{call(applied, args).tensor().to(wanted)};
+}
+
 constexpr OpDef kOps[] = {
+    {.schema = "higher_order::auto_functionalized(str operator, ...) -> Any[]", .form = Form::higher_order, .body = auto_functionalized},
+    {.schema = "higher_order::with_effects(Any token, str operator, ...) -> Any[]", .form = Form::higher_order, .body = with_effects},
+    {.schema = "higher_order::out_dtype(str operator, ScalarType dtype, ...) -> Any[]", .form = Form::higher_order, .body = out_dtype},
+    // What it would print has no place in a library's output.
+    {.schema = "higher_order::print(str format, ...) -> ()", .form = Form::higher_order,
+     .body = [](const Call&) -> Value { return Values(); }},
     {.schema = "higher_order::cond(Any pred, Function true_graph, Function false_graph, Any operands) -> Any[]",
      .form = Form::higher_order, .body = cond},
     {.schema = "higher_order::while_loop(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",

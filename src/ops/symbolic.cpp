@@ -1,5 +1,6 @@
 // Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are composites: the answer
 // is an Int, which stays symbolic where sizes are open.
+#include <cstdio>
 #include <limits>
 
 #include "base/dtype.hpp"
@@ -46,9 +47,19 @@ Value read_element(const Call& c) {
   return env->fresh_symbol(std::numeric_limits<int64_t>::min());
 }
 
+// The text of a program's own assertion is all it says.
+[[noreturn]] void fail_assertion(const std::string& message) {
+  UserError e(message);
+  e.names_op = true;
+  throw e;
+}
+void check_scalar(const Value& condition, const std::string& message) {
+  if (!condition.to_scalar().to_bool()) fail_assertion(message);
+}
+
 void check_assertion(const Tensor& t, const std::string& message) {
   INGOT_REQUIRE(t.numel() == 1, "Boolean value of Tensor with ", t.numel(), t.numel() == 0 ? " values is ambiguous" : " values is ambiguous: it must be one");
-  if (!t->is_fake()) INGOT_REQUIRE(t.item().to_bool(), message);
+  if (!t->is_fake() && !t.item().to_bool()) fail_assertion(message);
 }
 constexpr const char* kAssertion = "Expected Tensor with single nonzero value, but got zero";
 
@@ -66,6 +77,16 @@ Value constrain_with_token(const Call& c) {
   check_range(c[0], c[1], c[2]);
   return aten<"clone">(c[3]);
 }
+// A size is never negative.
+Value size_at_least(const Value& min) { return max(min.int_or(0), Int(0)); }
+Value constrain_size(const Call& c) {
+  check_range(c[0], size_at_least(c[1]), c[2]);
+  return {};
+}
+Value constrain_size_with_token(const Call& c) {
+  check_range(c[0], size_at_least(c[1]), c[2]);
+  return aten<"clone">(c[3]);
+}
 
 Value check_metadata(const Call& c) {
   const Tensor& t = c.tensor(0);
@@ -75,8 +96,7 @@ Value check_metadata(const Call& c) {
   if (c[1].is_ints()) check(t.sizes() == c[1].ints(), "sizes", c[1].ints(), t.sizes());
   if (c[2].is_ints()) check(t.strides() == c[2].ints(), "strides", c[2].ints(), t.strides());
   if (c[3].is_dtype()) check(t.dtype() == c[3].dtype(), "dtype", c[3].dtype(), t.dtype());
-  if (c[4].is_device()) check(t.device() == c[4].device(), "device", c[4].device(), t.device());
-  return {};
+  return {};  // device and layout are where the exporter ran, not where the program does
 }
 
 bool same_geometry(const Tensor& a, const Tensor& b) { return a->storage == b->storage && a->geom.same(b->geom); }
@@ -167,14 +187,19 @@ constinit const OpDef kOps[] = {
            }),
     effect("aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
            [](const Call& c) -> Value {
-             INGOT_REQUIRE(c[0].to_scalar().to_bool(), c[1].string());
+             check_scalar(c[0], c[1].string());
+             return {};
+           }),
+    effect("aten::_print(str s) -> ()",
+           [](const Call& c) -> Value {
+             std::fprintf(stderr, "%s\n", c[0].string().c_str());
              return {};
            }),
     effect("aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
            "Layout? layout=None) -> ()",
            check_metadata),
     effect("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
-    effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
+    effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain_size),
     // The functional twins order effects by a token they hand on.
     {.schema = "aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
                "memory_format=None) -> Tensor",
@@ -189,11 +214,11 @@ constinit const OpDef kOps[] = {
            }),
     effect("aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor",
            [](const Call& c) -> Value {
-             INGOT_REQUIRE(c[0].to_scalar().to_bool(), c[1].string());
+             check_scalar(c[0], c[1].string());
              return aten<"clone">(c[2]);
            }),
     effect("aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_with_token),
-    effect("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_with_token),
+    effect("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_size_with_token),
 };
 
 }  // namespace
