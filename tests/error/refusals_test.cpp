@@ -158,7 +158,7 @@ void check_refused_backward(const Refusal& r, const SampleCall& c, Place p) {
   const std::string argument = argument_name(c, p);
   EXPECT_EQ(o.forward, "no error") << "argument " << argument;
   EXPECT_EQ(o.backward, Texts{r.words_for(argument)}) << "argument " << argument;
-  if (r.named.empty()) EXPECT_EQ(o.nodes, Texts{"NotImplemented"}) << "argument " << argument;
+  if (r.named.empty()) { EXPECT_EQ(o.nodes, Texts{"NotImplemented"}) << "argument " << argument; }
 }
 
 TEST(Refusals, Words) {
@@ -174,9 +174,10 @@ TEST(Refusals, Words) {
         continue;
       }
       EXPECT_FALSE(places.empty()) << "no argument can require grad";
-      if (!r.says(kNoGradient))
+      if (!r.says(kNoGradient)) {
         for (const auto& [name, words] : r.named)
           EXPECT_TRUE(std::ranges::any_of(places, [&](Place p) { return argument_name(c, p) == name; })) << "no floating argument '" << name << "'";
+      }
       for (Place p : places) {
         if (r.says(kNoGradient)) check_no_gradient(r, c, p);
         else if (r.says(kMayNot)) check_refused_call(r, c, p);

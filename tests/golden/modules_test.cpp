@@ -9,6 +9,7 @@
 #include "import/pt2.hpp"
 #include "ingot/nn.hpp"
 #include "io/safetensors.hpp"
+#include "op/call.hpp"
 
 namespace ingot {
 namespace {
