@@ -24,7 +24,7 @@ constexpr const char* kMayNot = "may not require grad";
 // One line of the table: a call, and the words for some of its arguments (or results), or for every argument.
 struct Refusal {
   Sample call;
-  std::string words;                         // of every argument; empty: only those named
+  std::string words;  // of every argument; empty: only those named
   std::map<std::string, std::string> named;
   // What is said of an argument; of one that is not named, nothing.
   std::string words_for(const std::string& argument) const {
@@ -85,8 +85,8 @@ TensorList tensors_of(const Value& r) {
 struct Outcome {
   std::string forward = "no error";  // the error of the call
   TensorList results;
-  std::set<std::string> nodes;       // the nodes of the results that require grad
-  std::set<std::string> backward;    // what their backward says: an error, or "no error"
+  std::set<std::string> nodes;     // the nodes of the results that require grad
+  std::set<std::string> backward;  // what their backward says: an error, or "no error"
 };
 
 Outcome differentiate(const SampleCall& c, Place place) {
@@ -109,7 +109,8 @@ Outcome differentiate(const SampleCall& c, Place place) {
   for (const Tensor& r : o.results) {
     if (!r.defined() || !r.requires_grad()) continue;
     o.nodes.insert(r.grad_fn_name());
-    o.backward.insert(error_of([&] { grad({r}, {leaf}, {aten<"ones_like">(r)}, {.retain_graph = true, .allow_unused = true}); }));
+    o.backward.insert(
+        error_of([&] { grad({r}, {leaf}, {aten<"ones_like">(r)}, {.retain_graph = true, .allow_unused = true}); }));
   }
   return o;
 }
@@ -148,9 +149,11 @@ void check_no_gradient(const Refusal& r, const SampleCall& c, Place p) {
 
 void check_refused_call(const Refusal& r, const SampleCall& c, Place p) {
   const std::string argument = argument_name(c, p);
-  const std::string words = "The function '" + c.op->schema.name + "' is not differentiable with respect to argument '" + argument +
+  const std::string words = "The function '" + c.op->schema.name +
+                            "' is not differentiable with respect to argument '" + argument +
                             "'. This input cannot have requires_grad True.";
-  EXPECT_EQ(differentiate(c, p).forward, r.words_for(argument) == kMayNot ? words : "no error") << "argument " << argument;
+  EXPECT_EQ(differentiate(c, p).forward, r.words_for(argument) == kMayNot ? words : "no error")
+      << "argument " << argument;
 }
 
 void check_refused_backward(const Refusal& r, const SampleCall& c, Place p) {
@@ -158,7 +161,9 @@ void check_refused_backward(const Refusal& r, const SampleCall& c, Place p) {
   const std::string argument = argument_name(c, p);
   EXPECT_EQ(o.forward, "no error") << "argument " << argument;
   EXPECT_EQ(o.backward, Texts{r.words_for(argument)}) << "argument " << argument;
-  if (r.named.empty()) { EXPECT_EQ(o.nodes, Texts{"NotImplemented"}) << "argument " << argument; }
+  if (r.named.empty()) {
+    EXPECT_EQ(o.nodes, Texts{"NotImplemented"}) << "argument " << argument;
+  }
 }
 
 TEST(Refusals, Words) {
@@ -176,7 +181,8 @@ TEST(Refusals, Words) {
       EXPECT_FALSE(places.empty()) << "no argument can require grad";
       if (!r.says(kNoGradient)) {
         for (const auto& [name, words] : r.named)
-          EXPECT_TRUE(std::ranges::any_of(places, [&](Place p) { return argument_name(c, p) == name; })) << "no floating argument '" << name << "'";
+          EXPECT_TRUE(std::ranges::any_of(places, [&](Place p) { return argument_name(c, p) == name; }))
+              << "no floating argument '" << name << "'";
       }
       for (Place p : places) {
         if (r.says(kNoGradient)) check_no_gradient(r, c, p);
@@ -188,6 +194,21 @@ TEST(Refusals, Words) {
   }
 }
 
+// The functional forms of these are in the table; in place PyTorch differentiates them, or does not look at the history.
+TEST(Refusals, InPlaceFormsDiffer) {
+  const Tensor x = ones({3}).requires_grad_();
+  Tensor copied = zeros({3});
+  aten_value<"copy_">(copied, x);
+  EXPECT_EQ(grad({copied.sum()}, {x})[0].to_vector<double>(), (std::vector<double>{1, 1, 1}));
+  Tensor random = x.clone(), normal = x.clone(), logic = x.clone();
+  aten_value<"bernoulli_.float">(random, 0.5);
+  EXPECT_EQ(grad({random.sum()}, {x})[0].to_vector<double>(), (std::vector<double>{0, 0, 0}));
+  aten_value<"normal_">(normal);
+  EXPECT_EQ(grad({normal.sum()}, {x})[0].to_vector<double>(), (std::vector<double>{0, 0, 0}));
+  aten_value<"logical_not_">(logic);
+  EXPECT_EQ(logic.grad_fn_name(), "CloneBackward0");
+}
+
 bool has_tensor(const std::vector<SchemaArg>& l) {
   return std::ranges::any_of(l, [](const SchemaArg& a) { return a.type.kind == Kind::tensor; });
 }
@@ -197,7 +218,9 @@ TEST(Refusals, TableIsComplete) {
   std::set<std::string> listed;
   for (const Refusal& r : read_table()) listed.insert(r.call.op_name);
   for (const Op* o : all_ops()) {
-    if (o->comes_apart() || o->mutates() || has_vjp(*o, false) || !has_tensor(o->schema.args) || !has_tensor(o->schema.results)) continue;
+    if (o->comes_apart() || o->mutates() || has_vjp(*o, false) || !has_tensor(o->schema.args) ||
+        !has_tensor(o->schema.results))
+      continue;
     EXPECT_TRUE(listed.contains(o->name)) << o->name << " has neither a vjp nor a line in tests/error/refusals.txt";
   }
 }

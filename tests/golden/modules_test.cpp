@@ -14,7 +14,9 @@
 namespace ingot {
 namespace {
 
-std::filesystem::path folder(const std::string& model) { return std::filesystem::path(INGOT_GOLDEN_DIR) / "models" / model; }
+std::filesystem::path folder(const std::string& model) {
+  return std::filesystem::path(INGOT_GOLDEN_DIR) / "models" / model;
+}
 
 // Where our module names a weight otherwise than the exported one, in this order: {ours, exported}.
 using Renames = std::vector<std::pair<std::string, std::string>>;
@@ -44,7 +46,8 @@ void expect_agrees(const Tensor& got, const Tensor& want, const std::string& wha
 using Forward = std::function<TensorList(const Tensor&)>;
 
 // Runs every case of the model; `buffers`: compares what the call left in the module's buffers too.
-void check_model(const std::string& model, nn::Module& module, const Forward& forward, bool buffers = false, const Renames& renames = {}) {
+void check_model(const std::string& model, nn::Module& module, const Forward& forward, bool buffers = false,
+                 const Renames& renames = {}) {
   ASSERT_NO_FATAL_FAILURE(load_weights(module, model, renames));
   NoGrad no_grad;
   int cases = 0;
@@ -52,10 +55,12 @@ void check_model(const std::string& model, nn::Module& module, const Forward& fo
     const std::string where = text(model, " case ", cases);
     const SafeTensors golden = SafeTensors::open((folder(model) / text("case", cases, ".safetensors")).string());
     const TensorList got = forward(golden.get("in.0"));
-    for (std::size_t k = 0; k < got.size(); k++) expect_agrees(got[k], golden.get(text("out.", k)), text(where, " out.", k));
+    for (std::size_t k = 0; k < got.size(); k++)
+      expect_agrees(got[k], golden.get(text("out.", k)), text(where, " out.", k));
     EXPECT_FALSE(golden.contains(text("out.", got.size()))) << where << ": PyTorch has more results";
     if (!buffers) continue;
-    for (const auto& [name, t] : module.named_buffers()) expect_agrees(t, golden.get("buffer." + name), where + " " + name);
+    for (const auto& [name, t] : module.named_buffers())
+      expect_agrees(t, golden.get("buffer." + name), where + " " + name);
   }
   EXPECT_GT(cases, 0) << model;
 }
@@ -96,11 +101,13 @@ struct Residual : nn::Layer {
   nn::Conv2d c1, c2;
   nn::BatchNorm2d b1, b2;
   std::unique_ptr<nn::Sequential> d;
-  Residual(int64_t in, int64_t out, int64_t stride) : c1(in, out, {3}, conv3x3(stride)), c2(out, out, {3}, conv3x3(1)), b1(out), b2(out) {
+  Residual(int64_t in, int64_t out, int64_t stride)
+      : c1(in, out, {3}, conv3x3(stride)), c2(out, out, {3}, conv3x3(1)), b1(out), b2(out) {
     add("c1", c1), add("b1", b1), add("c2", c2), add("b2", b2);
     if (in == out && stride == 1) return;
-    d.reset(new nn::Sequential{nn::make<nn::Conv2d>(in, out, Shape{1}, nn::ConvOptions{.stride = {stride}, .bias = false}),
-                               nn::make<nn::BatchNorm2d>(out)});
+    d.reset(
+        new nn::Sequential{nn::make<nn::Conv2d>(in, out, Shape{1}, nn::ConvOptions{.stride = {stride}, .bias = false}),
+                           nn::make<nn::BatchNorm2d>(out)});
     add("d", *d);
   }
   Tensor forward(const Tensor& x) override {
@@ -110,9 +117,15 @@ struct Residual : nn::Layer {
 };
 struct ResNet : nn::Sequential {
   ResNet()
-      : Sequential{nn::make<nn::Conv2d>(3, 8, Shape{3}, conv3x3(1)), nn::make<nn::BatchNorm2d>(8),      nn::make<nn::ReLU>(),
-                   nn::make<Residual>(8, 8, 1),                      nn::make<Residual>(8, 16, 2),      nn::make<Residual>(16, 32, 2),
-                   nn::make<nn::AdaptiveAvgPool2d>(Shape{1}),        nn::make<nn::Flatten>(),           nn::make<nn::Linear>(32, 10)} {}
+      : Sequential{nn::make<nn::Conv2d>(3, 8, Shape{3}, conv3x3(1)),
+                   nn::make<nn::BatchNorm2d>(8),
+                   nn::make<nn::ReLU>(),
+                   nn::make<Residual>(8, 8, 1),
+                   nn::make<Residual>(8, 16, 2),
+                   nn::make<Residual>(16, 32, 2),
+                   nn::make<nn::AdaptiveAvgPool2d>(Shape{1}),
+                   nn::make<nn::Flatten>(),
+                   nn::make<nn::Linear>(32, 10)} {}
 };
 TEST(Modules, ResNet) {
   ResNet net;
@@ -130,20 +143,21 @@ struct Excitation : nn::Layer {
   Tensor forward(const Tensor& x) override { return x * nn::Hardsigmoid()(g(relu(f(x.mean({2, 3}, true))))); }
 };
 TEST(Modules, DepthwiseWithExcitation) {
-  nn::Sequential net{nn::make<nn::Conv2d>(3, 16, Shape{3}, nn::ConvOptions{.stride = {2}, .padding = {1}}),
-                     nn::make<nn::Hardswish>(),
-                     nn::make<nn::Conv2d>(16, 16, Shape{3}, nn::ConvOptions{.padding = {1}, .groups = 16}),
-                     nn::make<nn::BatchNorm2d>(16),
-                     nn::make<nn::Hardswish>(),
-                     nn::make<Excitation>(),
-                     nn::make<nn::Conv2d>(16, 24, Shape{1}),
-                     nn::make<nn::Conv2d>(24, 24, Shape{5}, nn::ConvOptions{.stride = {2}, .padding = {2}, .groups = 24}),
-                     nn::make<nn::SiLU>(),
-                     nn::make<nn::Conv2d>(24, 24, Shape{3}, nn::ConvOptions{.padding = {2}, .dilation = {2}, .groups = 2}),
-                     nn::make<nn::GELU>(),
-                     nn::make<nn::AdaptiveAvgPool2d>(Shape{2, 3}),
-                     nn::make<nn::Flatten>(),
-                     nn::make<nn::Linear>(144, 7)};
+  nn::Sequential net{
+      nn::make<nn::Conv2d>(3, 16, Shape{3}, nn::ConvOptions{.stride = {2}, .padding = {1}}),
+      nn::make<nn::Hardswish>(),
+      nn::make<nn::Conv2d>(16, 16, Shape{3}, nn::ConvOptions{.padding = {1}, .groups = 16}),
+      nn::make<nn::BatchNorm2d>(16),
+      nn::make<nn::Hardswish>(),
+      nn::make<Excitation>(),
+      nn::make<nn::Conv2d>(16, 24, Shape{1}),
+      nn::make<nn::Conv2d>(24, 24, Shape{5}, nn::ConvOptions{.stride = {2}, .padding = {2}, .groups = 24}),
+      nn::make<nn::SiLU>(),
+      nn::make<nn::Conv2d>(24, 24, Shape{3}, nn::ConvOptions{.padding = {2}, .dilation = {2}, .groups = 2}),
+      nn::make<nn::GELU>(),
+      nn::make<nn::AdaptiveAvgPool2d>(Shape{2, 3}),
+      nn::make<nn::Flatten>(),
+      nn::make<nn::Linear>(144, 7)};
   check_layer("depthwise_se", net);
 }
 
@@ -151,7 +165,13 @@ struct UNet : nn::Module {
   nn::Conv2d d1, d2, m, o;
   nn::ConvTranspose2d u;
   nn::GroupNorm gn;
-  UNet() : d1(1, 8, {3}, {.padding = {1}}), d2(8, 16, {3}, {.padding = {1}}), m(16, 8, {3}, {.padding = {1}}), o(8, 2, {1}), u(16, 8, {2}, {.stride = {2}}), gn(4, 8) {
+  UNet()
+      : d1(1, 8, {3}, {.padding = {1}}),
+        d2(8, 16, {3}, {.padding = {1}}),
+        m(16, 8, {3}, {.padding = {1}}),
+        o(8, 2, {1}),
+        u(16, 8, {2}, {.stride = {2}}),
+        gn(4, 8) {
     add("d1", d1), add("d2", d2), add("u", u), add("m", m), add("gn", gn), add("o", o);
   }
   TensorList operator()(const Tensor& x) {
@@ -187,15 +207,21 @@ TEST(Modules, LstmAndGru) {
 }
 
 // The attention blocks of both transformers have PyTorch's weights under names of their own.
-const Renames kBlockNames = {{".self_attn.in_proj_", ".a.qkv."}, {".self_attn.out_proj.", ".a.o."}, {".linear1.", ".f.0."},
-                             {".linear2.", ".f.2."},             {".norm1.", ".n1."},               {".norm2.", ".n2."}};
+const Renames kBlockNames = {{".self_attn.in_proj_", ".a.qkv."},
+                             {".self_attn.out_proj.", ".a.o."},
+                             {".linear1.", ".f.0."},
+                             {".linear2.", ".f.2."},
+                             {".norm1.", ".n1."},
+                             {".norm2.", ".n2."}};
 struct Blocks : nn::Module {
   static nn::TransformerOptions options() {
     return {.dim_feedforward = 128, .dropout = 0, .gelu = true, .batch_first = true, .norm_first = true};
   }
   nn::TransformerEncoderLayer first{32, 4, options()}, second{32, 4, options()};
   Blocks() { add("0", first), add("1", second); }
-  Tensor operator()(const Tensor& x, const Tensor& mask = {}, bool is_causal = false) { return second(first(x, mask, is_causal), mask, is_causal); }
+  Tensor operator()(const Tensor& x, const Tensor& mask = {}, bool is_causal = false) {
+    return second(first(x, mask, is_causal), mask, is_causal);
+  }
 };
 
 struct Vit : nn::Module {
