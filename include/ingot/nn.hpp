@@ -232,6 +232,8 @@ struct ReLU : Layer { Tensor forward(const Tensor& x) override { return relu(x);
 struct Sigmoid : Layer { Tensor forward(const Tensor& x) override { return sigmoid(x); } };
 struct Tanh : Layer { Tensor forward(const Tensor& x) override { return tanh(x); } };
 struct SiLU : Layer { Tensor forward(const Tensor& x) override { return silu(x); } };
+struct Hardsigmoid : Layer { Tensor forward(const Tensor& x) override; };
+struct Hardswish : Layer { Tensor forward(const Tensor& x) override; };
 class GELU : public Layer {
  public:
   explicit GELU(std::string approximate = "none") : approximate_(std::move(approximate)) {}
@@ -303,7 +305,8 @@ class GRU : public Recurrent {
 class MultiheadAttention : public Module {
  public:
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, double dropout = 0, bool bias = true, bool batch_first = false);
-  // `mask`: true (or -inf) where attention is not allowed, [target, source] or [batch*heads, target, source].
+  // `mask`: true (or -inf) where attention is not allowed, [target, source] or [batch*heads, target, source]. `is_causal`
+  // says that no position looks ahead; a mask beside it is taken to say the same.
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask = {}, bool is_causal = false);
   Tensor in_proj_weight, in_proj_bias;
   Linear out_proj;

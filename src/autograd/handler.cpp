@@ -3,6 +3,7 @@
 #include "autograd/op_node.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "op/vjp.hpp"
 
 namespace ingot {
 namespace {
@@ -15,7 +16,7 @@ void each_tensor(const Value& v, const F& f) {
       if (t.defined()) f(t);
 }
 
-// The node of an op that has no gradient rule: refuses when the gradient arrives.
+// The node of an op that has no gradient rule, or none for the form that was called: refuses when the gradient arrives.
 class NotImplementedNode final : public GradNode {
  public:
   NotImplementedNode(const Op& op, Args args) : op_(op) {
@@ -23,6 +24,7 @@ class NotImplementedNode final : public GradNode {
   }
   std::string name() const override { return "NotImplemented"; }
   TensorList apply(const TensorList&, const std::vector<bool>&) override {
+    if (op_.variant == Variant::inplace && op_.def->vjp) derivative_not_implemented("inplace version of " + op_.functional->schema.name);
     throw_user_error(text("derivative for ", op_.schema.ns, "::", op_.schema.name, " is not implemented"));
   }
 
@@ -40,6 +42,16 @@ bool any_requires_grad(Args args) {
   bool any = false;
   for (const Value& v : args) each_tensor(v, [&](const Tensor& t) { any |= is_differentiable(t.dtype()) && requires_grad(t); });
   return any;
+}
+
+// Some arguments may not require grad at all: their gradient would be lost without a word.
+void check_refused(const Op& op, Args args) {
+  for (std::size_t i = 0; i < args.size(); i++)
+    if (op.def->refuses_grad >> i & 1)
+      each_tensor(args[i], [&](const Tensor& t) {
+        INGOT_REQUIRE(!requires_grad(t), "The function '", op.schema.name, "' is not differentiable with respect to argument '",
+                      op.schema.args[i].name, "'. This input cannot have requires_grad True.");
+      });
 }
 
 void attach_history(const Op& op, const Ref<GradNode>& node, const TensorList& outs) {
@@ -77,7 +89,7 @@ void mark_inference(const Op& op, Args args, const Value& r) {
 
 Value record_functional(const Op& op, Args args, bool any) {
   Ref<OpNode> node;
-  if (any && has_vjp(op)) node = make_ref<OpNode>(op, args, false);
+  if (any && has_vjp(op, false)) node = make_ref<OpNode>(op, args, false);
   Value r = call_below(Layer::autograd, op, args);
   const TensorList outs = results_of(r);
   if (op.is_view() && !args[0].tensor()->inference)
@@ -132,8 +144,8 @@ Value record_mutation(const Op& op, Args args, bool any) {
   Ref<GradNode> node;
   Ref<OpNode> op_node;
   if (any && is_differentiable(self.dtype()) && !f.def->no_grad_result) {
-    if (has_vjp(f)) node = op_node = make_ref<OpNode>(f, args, true);
-    else node = make_ref<NotImplementedNode>(f, args);
+    if (has_vjp(f, true)) node = op_node = make_ref<OpNode>(f, args, true);
+    else node = make_ref<NotImplementedNode>(op, args);
   }
   Value r = call_below(Layer::autograd, op, args);
   bump_versions(op, args);
@@ -162,6 +174,7 @@ Value autograd_handler(const Op& op, Args args) {
   }
   const bool derived = op.functional != nullptr;
   const Op& f = derived ? *op.functional : op;
+  if (ts.grad_mode && f.def->refuses_grad && op.variant != Variant::out) check_refused(op, args);
   const bool any = ts.grad_mode && !f.def->no_grad_result && any_requires_grad(args);
   if (op.mutates()) check_written(op, args);
   if (derived) return record_mutation(op, args, any);

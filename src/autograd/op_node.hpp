@@ -33,8 +33,11 @@ class OpNode final : public GradNode {
   void view_vjp(Vjp& v) const;
 };
 
-// Whether the op has a gradient rule, its own or derived.
-inline bool has_vjp(const Op& op) { return op.def->vjp || (op.is_view() && op.def->inverse); }
+// Whether the functional form of an op (inplace: its in-place form) has a gradient rule, the op's own or a view's derived one.
+inline bool has_vjp(const Op& functional, bool inplace) {
+  const OpDef& d = *functional.def;
+  return (d.vjp && d.vjp_for != (inplace ? VjpFor::functional : VjpFor::inplace)) || (functional.is_view() && d.inverse);
+}
 // Whether gradients flow into result k, if its dtype has any.
 inline bool has_gradient(const Op& op, std::size_t k) { return op.returns_list() || k >= 8 || ((op.def->grad_results >> k) & 1); }
 

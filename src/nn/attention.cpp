@@ -30,7 +30,7 @@ Tensor MultiheadAttention::operator()(const Tensor& query, const Tensor& key, co
     const Tensor b = in_proj_bias.defined() ? in_proj_bias.narrow(0, i * embed_, embed_) : Tensor();
     qkv[i] = linear(inputs[i], w, b).view({batch, inputs[i].size(1), heads_, head}).transpose(1, 2);
   }
-  Tensor m = mask;
+  Tensor m = is_causal ? Tensor() : mask;
   if (m.defined()) {
     if (m.dtype() == boolean) m = aten<"logical_not">(m);  // PyTorch's modules mark what is hidden, the op what is seen
     if (m.dim() == 3) m = m.view({batch, heads_, m.size(1), m.size(2)});

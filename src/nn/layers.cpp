@@ -129,5 +129,7 @@ POOL(AvgPool3d, "avg_pool3d")
 Tensor AdaptiveAvgPool2d::forward(const Tensor& x) { return aten<"adaptive_avg_pool2d">(x, per_dim(output_, 2)); }
 Tensor AdaptiveMaxPool2d::forward(const Tensor& x) { return atens<"adaptive_max_pool2d">(x, per_dim(output_, 2))[0]; }
 Tensor Dropout::forward(const Tensor& x) { return dropout(x, p_, is_training()); }
+Tensor Hardsigmoid::forward(const Tensor& x) { return aten<"hardsigmoid">(x); }
+Tensor Hardswish::forward(const Tensor& x) { return aten<"hardswish">(x); }
 
 }  // namespace ingot::nn

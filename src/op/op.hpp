@@ -33,6 +33,10 @@ enum class Form : uint8_t {
 
 enum class Variant : uint8_t { functional, inplace, out };
 
+// Which forms of an op its gradient rule is for. PyTorch gives some rules to one form alone: the other refuses to run
+// backward, in PyTorch's words.
+enum class VjpFor : uint8_t { both, functional, inplace };
+
 // What autocast does with the op's floating arguments.
 enum class Autocast : uint8_t { none, lower_precision, float32, promote };
 
@@ -91,11 +95,14 @@ struct OpDef {
   // Pointwise ops: the formula for this call (op/formula.hpp), written once for eager and compiled code.
   const Formula* (*formula)(const Call&) = nullptr;
 
-  // Gradients. Without a vjp, a floating result of arguments that require grad gets a node that refuses to run;
-  // `no_grad_result`: the result never requires grad (argmax, …).
+  // Gradients. Without a vjp, a floating result of arguments that require grad gets a node that refuses to run; a rule that
+  // has no gradient for one argument says so itself (derivative_not_implemented). `no_grad_result`: the result never
+  // requires grad (argmax, …). tests/error/refusals.txt has every op of these kinds.
   void (*vjp)(Vjp&) = nullptr;
   Saves saves{};
+  VjpFor vjp_for = VjpFor::both;
   bool no_grad_result = false;
+  uint16_t refuses_grad = 0;   // bit i: a call whose argument i requires grad is an error (the weight of nll_loss_forward)
   uint8_t grad_results = 0xff; // bit k: result k may require grad (not layer norm's mean and rstd)
   bool detaches = false;       // detach and detach_: the result starts without history
   uint8_t backward_index = 0;  // the number at the end of PyTorch's node name: MeanBackward1

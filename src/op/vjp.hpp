@@ -45,7 +45,13 @@ class Vjp {
   std::vector<TensorList> out;
 };
 
-// Throws PyTorch's text for a gradient that does not exist: "the derivative for 'other' is not implemented".
+// Throws PyTorch's text for a gradient that does not exist: "the derivative for 'zeta' is not implemented."
 [[noreturn]] void derivative_not_implemented(std::string_view what);
+// The same, if the gradient of argument i is asked for.
+inline void not_implemented_for(const Vjp& v, int i, std::string_view what) {
+  if (v.need(i)) derivative_not_implemented(what);
+}
+// The rule of an op none of whose arguments has a gradient: it refuses under the op's own name ('nextafter').
+void refuse_vjp(Vjp& v);
 
 }  // namespace ingot

@@ -79,6 +79,15 @@ Value prelu(const Call& c) {
 
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
 
+// logit_backward has no derivative of its own: where one may be asked for, the same as a program that has.
+void logit_vjp(Vjp& v) {
+  const Tensor x = v.saved(0);
+  if (!thread_state().grad_mode) return v.set(0, aten<"logit_backward">(v.grad(), x, v.arg(1)));
+  const double eps = v.arg(1).is_none() ? 0 : v.arg(1).to_double();
+  const Tensor inside = aten<"logical_and">(x >= eps, x <= 1 - eps);
+  v.set(0, aten<"where.ScalarOther">(inside, v.grad() / (x * (1 - x)), v.arg(1).is_none() ? NAN : 0.0));
+}
+
 constinit const OpDef kOps[] = {
     unary("aten::relu(Tensor self) -> Tensor", []<Real T>(T x) requires(NotBool<T>) { return max(x, T(0)); },
           [](Vjp& v) { v.set(0, aten<"threshold_backward">(v.grad(), v.result(), 0)); }, {{kResult}}),
@@ -130,7 +139,7 @@ constinit const OpDef kOps[] = {
                      [](const Call& c) {
                        return c[1].is_none() ? &formula_of<Logit, 1, int_to_float> : &formula_of<ClampedLogit, 2, float_self_decides>;
                      },
-                     [](Vjp& v) { v.set(0, aten<"logit_backward">(v.grad(), v.saved(0), v.arg(1))); }, {{0}}),
+                     logit_vjp, {{0}}),
     log_sigmoid_forward_op(),
     glu_op(),
 

@@ -89,6 +89,17 @@ void log_sigmoid_backward_vjp(Vjp& v) {
   v.set(1, v.grad() * v.saved(0) * (s - 1) * s);
 }
 
+constexpr OpDef log_sigmoid_backward_op() {
+  OpDef d = pointwise<3>("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+                         []<Floating T>(T g, T x, T buffer) {
+                           const T r = buffer / (T(1) + buffer);
+                           return g * where(x < T(0), T(1) - r, r);
+                         },
+                         log_sigmoid_backward_vjp, {{0, 1}, {1}, {2, 0}});
+  d.refuses_grad = 0b100;
+  return d;
+}
+
 struct LogitBackward {
   template <Floating T>
   T operator()(T g, T x) const {
@@ -101,15 +112,6 @@ struct ClampedLogitBackward {
     return where(x < eps || x > T(1) - eps, T(0), g / (x * (T(1) - x)));
   }
 };
-void logit_backward_vjp(Vjp& v) {
-  const Tensor x = v.saved(1);
-  if (v.need(0)) v.set(0, aten<"logit_backward">(v.grad(), x, v.arg(2)));
-  if (!v.need(1)) return;
-  const Tensor d = x * (1 - x), g = v.grad() * v.saved(0) * (x * 2 - 1) / (d * d);
-  if (v.arg(2).is_none()) return v.set(1, g);
-  const double eps = v.arg(2).to_double();
-  v.set(1, keep(aten<"logical_and">(x >= eps, x <= 1 - eps), g));
-}
 
 struct LeakyBackward {
   template <Floating T> T operator()(T g, T x, T slope) const { return where(x > T(0), g, g * slope); }
@@ -220,7 +222,7 @@ constinit const OpDef kOps[] = {
                                  []<Floating T>(T g, T x, T lo, T hi) { return where(x <= lo || x >= hi, T(0), g); },
                                  piecewise_linear_vjp, {{1}}),
     binary("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
-           []<Floating T>(T g, T x) { return where(x > T(-3) && x < T(3), g / T(6), T(0)); }, piecewise_linear_vjp, {{1}}),
+           []<Floating T>(T g, T x) { return where(x > T(-3) && x < T(3), g / T(6), T(0)); }),
     binary("aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
            []<Floating T>(T g, T x) { return where(x <= T(-3), T(0), where(x < T(3), g * (x / T(3) + T(0.5)), g)); },
            hardswish_backward_vjp, {{0, 1}, {1}}),
@@ -233,17 +235,11 @@ constinit const OpDef kOps[] = {
                                    return where(x * beta > threshold, g, g * logistic(x * beta));
                                  },
                                  softplus_backward_vjp, {{0, 1}, {1}}),
-    pointwise<3>("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
-                 []<Floating T>(T g, T x, T buffer) {
-                   const T r = buffer / (T(1) + buffer);
-                   return g * where(x < T(0), T(1) - r, r);
-                 },
-                 log_sigmoid_backward_vjp, {{0, 1}, {1}, {2, 0}}),
+    log_sigmoid_backward_op(),
     pointwise_choice("aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
                      [](const Call& c) {
                        return c[2].is_none() ? &formula_of<LogitBackward, 2, common> : &formula_of<ClampedLogitBackward, 3, tensors_decide>;
-                     },
-                     logit_backward_vjp, {{0, 1}, {1}}),
+                     }),
     glu_backward_op(),
     prelu_backward_op(),
 };

@@ -223,7 +223,7 @@ constinit const OpDef kOps[] = {
     binary<int_to_float>("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign_formula, copysign_vjp, {{0, 0}, {kResult, 0}}),
     indexed(binary<int_to_float>("aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor", copysign_formula, copysign_vjp, {{0}, {kResult}}), 1),
     binary("aten::nextafter(Tensor self, Tensor other) -> Tensor",
-           []<std::floating_point T>(T a, T b) { return std::nextafter(a, b); }),
+           []<std::floating_point T>(T a, T b) { return std::nextafter(a, b); }, refuse_vjp),
     binary("aten::gcd(Tensor self, Tensor other) -> Tensor", []<std::same_as<int64_t> T>(T a, T b) { return std::gcd(a, b); }),
     binary("aten::lcm(Tensor self, Tensor other) -> Tensor", []<std::same_as<int64_t> T>(T a, T b) { return std::lcm(a, b); }),
     binary("aten::logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp_formula, logaddexp_vjp<"exp">, {{0}, {1}}),

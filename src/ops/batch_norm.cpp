@@ -145,6 +145,18 @@ void batch_norm_backward_vjp(Vjp& v) {
   if (v.need(2) && s.weight.defined()) v.set(2, aten<"sum.dim_IntList">(s.weight, dims));
 }
 
+void native_backward_vjp(Vjp& v) {
+  not_implemented_for(v, 5, "native_batch_norm_backward save_mean");
+  not_implemented_for(v, 6, "native_batch_norm_backward save_invstd");
+  batch_norm_backward_vjp(v);
+}
+void reserving_backward_vjp(Vjp& v) {
+  not_implemented_for(v, 5, "batch_norm_backward save_mean");
+  not_implemented_for(v, 6, "batch_norm_backward save_var");
+  not_implemented_for(v, 10, "batch_norm_backward reserve");
+  batch_norm_backward_vjp(v);
+}
+
 // Arguments of the forward: input, weight, bias, then running statistics at 3 and 4 (or none), then training, momentum, eps.
 void set_gradients(Vjp& v, const Tensor& mean, const Tensor& var, const Value& train, const Value& eps, bool saved) {
   if (!v.grad(0).defined()) return;
@@ -234,12 +246,16 @@ Value instance_norm(const Call& c) {
   return aten<"view">(out, input.sizes());
 }
 
+// The running statistics are arguments 3 and 4 of every form; none may require grad.
+constexpr uint16_t kRunning = 0b11000;
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool "
                "training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .body = legit,
      .vjp = legit_vjp,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}},
+     .refuses_grad = kRunning,
      .grad_results = 1},
     {.schema = "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> "
                "(Tensor, Tensor, Tensor)",
@@ -253,41 +269,48 @@ constinit const OpDef kOps[] = {
      .body = legit_functional,
      .vjp = legit_vjp,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}},
+     .refuses_grad = kRunning,
      .grad_results = 1},
     {.schema = "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float "
                "momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .body = legit_no_training,
      .vjp = no_training_vjp,
      .saves = {{0}, {1}, {3}, {4}},
+     .refuses_grad = kRunning,
      .grad_results = 1},
     {.schema = "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? "
                "save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = batch_norm_backward,
-     .vjp = batch_norm_backward_vjp,
-     .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}}},
+     .vjp = native_backward_vjp,
+     .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}},
+     .refuses_grad = kRunning},
     {.schema = "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, "
                "float eps) -> (Tensor, Tensor, Tensor, Tensor)",
      .body = with_update,
      .vjp = update_vjp<true>,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
+     .refuses_grad = kRunning,
      .grad_results = 1},
     {.schema = "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float "
                "momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
      .body = with_update_functional,
      .vjp = update_vjp<true>,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
+     .refuses_grad = kRunning,
      .grad_results = 1},
     {.schema = "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float "
                "eps) -> (Tensor, Tensor, Tensor, Tensor)",
      .body = no_update,
      .vjp = update_vjp<false>,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
+     .refuses_grad = kRunning,
      .grad_results = 1},
     {.schema = "aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, "
                "Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)",
      .body = batch_norm_backward,
-     .vjp = batch_norm_backward_vjp,
-     .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}}},
+     .vjp = reserving_backward_vjp,
+     .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}},
+     .refuses_grad = kRunning},
     {.schema = "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float "
                "momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .form = Form::composite,

@@ -335,10 +335,10 @@ void multilabel_backward_kernel(const Call& c, std::span<const Tensor> r) {  // 
   "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
 
 constexpr OpDef nll_forward(std::string_view schema, void (*vjp)(Vjp&)) {
-  return {.schema = schema, .meta = nll_meta, .kernel = nll_kernel, .vjp = vjp, .saves = {{0}, {1}, {2}, {kResult - 1}}, .grad_results = 1};
+  return {.schema = schema, .meta = nll_meta, .kernel = nll_kernel, .vjp = vjp, .saves = {{0}, {1}, {2}, {kResult - 1}}, .refuses_grad = 0b100, .grad_results = 1};
 }
 constexpr OpDef nll_backward(std::string_view schema, void (*vjp)(Vjp&)) {
-  return {.schema = schema, .meta = nll_backward_meta, .kernel = nll_backward_kernel, .vjp = vjp, .saves = {{2}, {3}}};
+  return {.schema = schema, .meta = nll_backward_meta, .kernel = nll_backward_kernel, .vjp = vjp, .saves = {{2}, {3}}, .refuses_grad = 0b1001000};
 }
 
 constinit const OpDef kOps[] = {
@@ -359,6 +359,7 @@ constinit const OpDef kOps[] = {
            v.set(0, aten<"multi_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2), v.arg(3), v.saved(4), v.arg(5)));
          },
      .saves = {{0}, {1}, {4}},
+     .refuses_grad = 0b10000,
      .autocast = Autocast::float32},
     {.schema = "aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int "
                "reduction=1) -> Tensor",

@@ -1,5 +1,5 @@
-// Comparisons, logic and tests of values. Results are bool, so they carry no gradient; the in-place forms of a float tensor
-// get zeros.
+// Comparisons, logic and tests of values. Results are bool, so they carry no gradient; the in-place comparisons of a float
+// tensor get zeros. In-place logic leaves the history of its tensor alone, as PyTorch does.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -90,6 +90,10 @@ bool all_set(const Tensor& mask) {
   const std::vector<bool> v = mask.to_vector<bool>();
   return std::ranges::find(v, false) == v.end();
 }
+constexpr OpDef no_gradient(OpDef d) {
+  d.no_grad_result = true;
+  return d;
+}
 // Ops whose result is a number read from the data.
 constexpr OpDef reads_data(std::string_view schema, Value (*body)(const Call&)) {
   OpDef d{.schema = schema, .form = Form::external};
@@ -115,16 +119,16 @@ constinit const OpDef kOps[] = {
     COMPARISON_ALIAS("greater", "gt"),
     COMPARISON_ALIAS("greater_equal", "ge"),
 
-    binary("aten::logical_and(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return a != T(0) && b != T(0); }, zero_gradients),
-    binary("aten::logical_or(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return a != T(0) || b != T(0); }, zero_gradients),
-    binary("aten::logical_xor(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return (a != T(0)) != (b != T(0)); }, zero_gradients),
-    unary("aten::logical_not(Tensor self) -> Tensor", []<Number T>(T x) { return x == T(0); }, zero_gradients),
+    no_gradient(binary("aten::logical_and(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return a != T(0) && b != T(0); })),
+    no_gradient(binary("aten::logical_or(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return a != T(0) || b != T(0); })),
+    no_gradient(binary("aten::logical_xor(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return (a != T(0)) != (b != T(0)); })),
+    no_gradient(unary("aten::logical_not(Tensor self) -> Tensor", []<Number T>(T x) { return x == T(0); })),
 
-    unary("aten::isnan(Tensor self) -> Tensor", FloatTest<IsNan>{}, zero_gradients),
-    unary("aten::isinf(Tensor self) -> Tensor", FloatTest<IsInf>{}, zero_gradients),
-    unary("aten::isposinf(Tensor self) -> Tensor", IsSignedInf<1>{}, zero_gradients),
-    unary("aten::isneginf(Tensor self) -> Tensor", IsSignedInf<-1>{}, zero_gradients),
-    unary("aten::signbit(Tensor self) -> Tensor", signbit_formula, zero_gradients),
+    no_gradient(unary("aten::isnan(Tensor self) -> Tensor", FloatTest<IsNan>{})),
+    no_gradient(unary("aten::isinf(Tensor self) -> Tensor", FloatTest<IsInf>{})),
+    no_gradient(unary("aten::isposinf(Tensor self) -> Tensor", IsSignedInf<1>{})),
+    no_gradient(unary("aten::isneginf(Tensor self) -> Tensor", IsSignedInf<-1>{})),
+    no_gradient(unary("aten::signbit(Tensor self) -> Tensor", signbit_formula)),
     composite("aten::isfinite(Tensor self) -> Tensor", isfinite),
     composite("aten::isreal(Tensor self) -> Tensor", isreal),
     composite("aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",

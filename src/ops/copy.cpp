@@ -56,7 +56,8 @@ constinit const OpDef kOps[] = {
          [](Vjp& v) {
            if (v.need(0)) v.set(0, aten<"zeros">(v.sizes(0), v.geom(0).dtype));
            if (v.need(1)) v.set(1, v.grad());
-         }},
+         },
+     .vjp_for = VjpFor::inplace},  // PyTorch differentiates copy_ alone
     {.schema = "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool "
                "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      .form = Form::pointwise,

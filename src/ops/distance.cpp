@@ -199,7 +199,8 @@ constinit const OpDef kOps[] = {
            s.push_back(c.tensor(1).size(-1));
            o.add(std::move(s), c.tensor(1).dtype());
          },
-     .kernel = cdist_backward_kernel},
+     .kernel = cdist_backward_kernel,
+     .vjp = refuse_vjp},
     {.schema = "aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
      .body = euclidean_body,
      .vjp = euclidean_vjp,
@@ -233,7 +234,8 @@ constinit const OpDef kOps[] = {
                          ", found ", c.tensor(0).sizes(), " and ", c.tensor(3).sizes());
            o.add(x.sizes(), x.dtype());
          },
-     .kernel = pdist_backward_kernel},
+     .kernel = pdist_backward_kernel,
+     .vjp = refuse_vjp},
 };
 
 }  // namespace

@@ -61,7 +61,7 @@ constinit const OpDef kOps[] = {
     with_kernel(binary("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorQuotient{}), divide_kernel),
     division(binary("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", remainder_formula, floor_remainder_vjp, {{0, 1}, {1, 1}}), 1),
     division(binary("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor", remainder_formula, same_gradient), 0),
-    division(binary("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", remainder_formula, floor_remainder_vjp, {{1}}), 2),
+    with_kernel(binary("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", remainder_formula), divide_kernel),
     division(binary("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", fmod_formula, trunc_remainder_vjp, {{0, 1}, {1, 1}}), 1),
     division(binary("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", fmod_formula, same_gradient), 0),
 

@@ -92,7 +92,11 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
      .form = Form::pointwise,
      .body = [](const Call& c) -> Value { return aten<"mul.Tensor">(aten<"mul.Tensor">(c[0], c[1]), c[2]); },
-     .vjp = [](Vjp& v) { v.set(0, aten<"native_dropout_backward">(v.grad(), v.saved(1), v.arg(2))); },
+     .vjp =
+         [](Vjp& v) {
+           not_implemented_for(v, 1, "native_dropout_backward: mask");
+           v.set(0, aten<"native_dropout_backward">(v.grad(), v.saved(1), v.arg(2)));
+         },
      .saves = {{1}}},
     {.schema = "aten::dropout(Tensor input, float p, bool train) -> Tensor", .form = Form::composite, .body = dropout},
     {.schema = "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor", .form = Form::composite, .body = dropout_by_noise<true, false>},
@@ -106,11 +110,10 @@ constinit const OpDef kOps[] = {
      .body = rrelu_functional,
      .vjp =
          [](Vjp& v) {
-           if (v.need(1)) v.set(1, v.arg(4).to_bool() ? aten<"zeros_like">(v.grad_or_zeros(1)) : v.grad_or_zeros(1));
-           if (v.need(0))
-             v.set(0, aten<"rrelu_with_noise_backward">(v.grad_or_zeros(0), v.saved(0), v.result(1), v.arg(2), v.arg(3), v.arg(4), false));
+           if (v.need(0)) v.set(0, aten<"rrelu_with_noise_backward">(v.grad(), v.saved(0), v.result(1), v.arg(2), v.arg(3), v.arg(4), false));
          },
-     .saves = {{0, 0}, {kResult - 1, 0}}},
+     .saves = {{0, 0}, {kResult - 1, 0}},
+     .grad_results = 1},
     // The noise is written by copy_, so that every layer sees both steps.
     {.schema = "aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
                "Generator? generator=None) -> Tensor",
@@ -137,9 +140,9 @@ constinit const OpDef kOps[] = {
            if (v.need(0))
              v.set(0, aten<"rrelu_with_noise_backward">(v.grad(), v.saved(1), v.saved(2), v.arg(3), v.arg(4), v.arg(5), false));
            if (v.need(1)) v.set(1, aten<"zeros_like">(v.grad()));
-           if (v.need(2)) v.set(2, noise_is_slope(v.arg(3), v.arg(4), v.arg(5)) ? v.grad() * v.saved(0) : aten<"zeros_like">(v.grad()));
          },
-     .saves = {{0, 2}, {1, 0}, {2, 0}}},
+     .saves = {{1, 0}, {2, 0}},
+     .refuses_grad = 0b100},
 };
 
 }  // namespace

@@ -152,7 +152,8 @@ constinit const OpDef kOps[] = {
            g.strides = dense_strides_like(self.sizes(), self.strides());
            o.add(std::move(g));
          },
-     .kernel = renorm_kernel},
+     .kernel = renorm_kernel,
+     .vjp = refuse_vjp},
 };
 
 }  // namespace

@@ -226,11 +226,13 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::_embedding_bag_forward_only" BAG_ARGS, .meta = bag_meta, .kernel = bag_kernel},
     {.schema = "aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, "
                "SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
-     .body = bag_backward},
+     .body = bag_backward,
+     .vjp = refuse_vjp},
     {.schema = "aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt "
                "num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(Shape{c[5].to_int(), c.tensor(0).size(1)}, c.tensor(0).dtype()); },
-     .kernel = dense_backward_kernel},
+     .kernel = dense_backward_kernel,
+     .vjp = refuse_vjp},
     {.schema = "aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, int "
                "mode, int padding_idx=-1) -> Tensor",
      .body = sample_weights_backward},

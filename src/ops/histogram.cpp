@@ -162,7 +162,7 @@ Value histogramdd(const Call& c) {  // self, bins, range, weight, density
 using MetaRule = void (*)(const Call&, Outputs&);
 using KernelRule = void (*)(const Call&, std::span<const Tensor>);
 constexpr OpDef counting(std::string_view schema, MetaRule meta, KernelRule kernel) {
-  return {.schema = schema, .meta = meta, .kernel = kernel, .no_grad_result = true};
+  return {.schema = schema, .meta = meta, .kernel = kernel};
 }
 
 constinit const OpDef kOps[] = {
@@ -174,8 +174,8 @@ constinit const OpDef kOps[] = {
            o.add(Shape{c[1].to_int()}, c.tensor(0).dtype());
          },
      .kernel = histc_kernel,
-     .vjp = [](Vjp&) { derivative_not_implemented("self"); }},
-    {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", .body = bincount, .no_grad_result = true},
+     .no_grad_result = true},
+    {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", .body = bincount},
     counting("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor "
              "bin_edges)",
              [](const Call& c, Outputs& o) {

@@ -128,9 +128,6 @@ void stack_vjp(Vjp& v) {
   for (int k = 0; k < v.list_size(0); k++)
     if (v.need(0, k)) v.set(0, k, g[static_cast<std::size_t>(k)]);
 }
-constexpr OpDef stack_op(std::string_view schema) {
-  return {.schema = schema, .form = Form::external, .body = stack_body, .vjp = stack_vjp, .autocast = Autocast::promote};
-}
 
 Value vstack_body(const Call& c) { return aten<"cat">(Value(atens<"atleast_2d.Sequence">(tensors_of(c, "vstack"))), 0); }
 Value cat_body(const Call& c) { return aten<"cat">(c[0], c[1]); }
@@ -267,8 +264,12 @@ constinit const OpDef kOps[] = {
      .autocast = Autocast::promote},
     composite("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", cat_body),
     composite("aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", cat_body),
-    stack_op("aten::stack(Tensor[] tensors, int dim=0) -> Tensor"),
-    stack_op("aten::_stack(Tensor[] tensors, int dim=0) -> Tensor"),
+    {.schema = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
+     .form = Form::external,
+     .body = stack_body,
+     .vjp = stack_vjp,
+     .autocast = Autocast::promote},
+    {.schema = "aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", .form = Form::external, .body = stack_body, .autocast = Autocast::promote},
     composite("aten::hstack(Tensor[] tensors) -> Tensor", [](const Call& c) { return hstack(tensors_of(c, "hstack")); }),
     composite("aten::vstack(Tensor[] tensors) -> Tensor", vstack_body),
     composite("aten::row_stack(Tensor[] tensors) -> Tensor", vstack_body),

@@ -221,7 +221,7 @@ Value matrix_power_body(const Call& c) {
   Tensor a = c.tensor(0);
   int64_t n = c[1].to_int64();
   INGOT_REQUIRE(a.dim() >= 2 && a.size(-1) == a.size(-2), "linalg.matrix_power: A must be batches of square matrices, found ", a.sizes());
-  if (n == 0) return aten<"copy">(a, identity(a.size(-1), a));
+  if (n == 0) return aten_value<"copy_">(a.clone(), identity(a.size(-1), a));
   if (n == 1) return a.clone();
   if (n < 0) {
     a = aten<"linalg_inv">(a);

@@ -352,6 +352,7 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)",
      .meta = geqrf_meta,
      .kernel = geqrf_kernel,
+     .vjp = refuse_vjp,
      .autocast = Autocast::float32},
     {.schema = "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
      .meta = eigh_meta,
@@ -374,7 +375,8 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
      .body = pinv_body,
      .vjp = pinv_vjp,
-     .saves = {{0}, {kResult}}},
+     .saves = {{0}, {kResult}},
+     .refuses_grad = 0b110},  // the tolerances
     {.schema = "aten::linalg_matrix_exp(Tensor self) -> Tensor",
      .meta = exp_meta,
      .kernel = exp_kernel,

@@ -219,11 +219,11 @@ Value triplet_margin_loss(const Call& c) {  // anchor, positive, negative, margi
   return reduce_loss(aten<"clamp_min">(c[3].to_double() + distance(a, p) - far, 0), c[7]);
 }
 
-constexpr OpDef loss(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves) {
-  return {.schema = schema, .form = Form::reduction, .body = body, .vjp = vjp, .saves = saves, .autocast = Autocast::float32};
+constexpr OpDef loss(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves, uint16_t refuses_grad = 0) {
+  return {.schema = schema, .form = Form::reduction, .body = body, .vjp = vjp, .saves = saves, .refuses_grad = refuses_grad, .autocast = Autocast::float32};
 }
-constexpr OpDef backward(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves) {
-  return {.schema = schema, .form = Form::external, .body = body, .vjp = vjp, .saves = saves};
+constexpr OpDef backward(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves, uint16_t refuses_grad = 0) {
+  return {.schema = schema, .form = Form::external, .body = body, .vjp = vjp, .saves = saves, .refuses_grad = refuses_grad};
 }
 
 constinit const OpDef kOps[] = {
@@ -241,15 +241,15 @@ constinit const OpDef kOps[] = {
     backward("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor", huber_loss_backward,
              quadratic_part_vjp<false>, {{0}, {1}, {2}}),
     loss("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", binary_cross_entropy,
-         binary_cross_entropy_vjp, {{0}, {1}, {2}}),
+         binary_cross_entropy_vjp, {{0}, {1}, {2}}, 0b100),
     backward("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-             binary_cross_entropy_backward, binary_cross_entropy_backward_vjp, {{0}, {1}, {2}, {3}}),
+             binary_cross_entropy_backward, binary_cross_entropy_backward_vjp, {{0}, {1}, {2}, {3}}, 0b1000),
     loss("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-         bce_with_logits, bce_with_logits_vjp, {{0}, {1}, {2}, {3}}),
+         bce_with_logits, bce_with_logits_vjp, {{0}, {1}, {2}, {3}}, 0b1100),
     loss("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", soft_margin_loss,
-         [](Vjp& v) { v.set(0, aten<"soft_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2))); }, {{0}, {1}}),
+         [](Vjp& v) { v.set(0, aten<"soft_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2))); }, {{0}, {1}}, 0b10),
     backward("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", soft_margin_loss_backward,
-             soft_margin_loss_backward_vjp, {{0}, {1}, {2}}),
+             soft_margin_loss_backward_vjp, {{0}, {1}, {2}}, 0b100),
     composite_loss("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", kl_div),
     composite_loss("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", poisson_nll_loss),
     composite_loss("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor", hinge_embedding_loss),

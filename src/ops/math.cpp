@@ -83,6 +83,12 @@ constexpr OpDef frexp_op() {
   return d;
 }
 
+// PyTorch refuses the gradient of asinh_, acosh_ and atanh_.
+constexpr OpDef not_in_place(OpDef d) {
+  d.vjp_for = VjpFor::functional;
+  return d;
+}
+
 constinit const OpDef kOps[] = {
     function("aten::exp(Tensor self) -> Tensor", []<Inexact T>(T x) { return exp(x); },
              [](Vjp& v) { v.set(0, v.grad() * conjugate(v.result())); }, {{kResult}}),
@@ -150,17 +156,17 @@ constinit const OpDef kOps[] = {
              [](Vjp& v) { v.set(0, v.grad() * conjugate(aten<"sinh">(v.saved(0)))); }, {{0}}),
     function("aten::tanh(Tensor self) -> Tensor", []<Inexact T>(T x) { return tanh(x); },
              [](Vjp& v) { v.set(0, aten<"tanh_backward">(v.grad(), v.result())); }, {{kResult}}),
-    function("aten::asinh(Tensor self) -> Tensor", []<Inexact T>(T x) { return asinh(x); },
-             [](Vjp& v) { v.set(0, v.grad() * conjugate(rsqrt(square(v.saved(0)) + 1))); }, {{0}}),
-    function("aten::acosh(Tensor self) -> Tensor", []<Inexact T>(T x) { return acosh(x); },
-             [](Vjp& v) {
-               const Tensor x = v.saved(0);
-               // sqrt(x² - 1) is on the wrong branch for complex x in the left half plane.
-               v.set(0, v.grad() * conjugate(x.is_complex() ? rsqrt(x - 1) * rsqrt(x + 1) : rsqrt(square(x) - 1)));
-             },
-             {{0}}),
-    function("aten::atanh(Tensor self) -> Tensor", []<Inexact T>(T x) { return atanh(x); },
-             [](Vjp& v) { v.set(0, v.grad() / conjugate(1 - square(v.saved(0)))); }, {{0}}),
+    not_in_place(function("aten::asinh(Tensor self) -> Tensor", []<Inexact T>(T x) { return asinh(x); },
+                          [](Vjp& v) { v.set(0, v.grad() * conjugate(rsqrt(square(v.saved(0)) + 1))); }, {{0}})),
+    not_in_place(function("aten::acosh(Tensor self) -> Tensor", []<Inexact T>(T x) { return acosh(x); },
+                          [](Vjp& v) {
+                            const Tensor x = v.saved(0);
+                            // sqrt(x² - 1) is on the wrong branch for complex x in the left half plane.
+                            v.set(0, v.grad() * conjugate(x.is_complex() ? rsqrt(x - 1) * rsqrt(x + 1) : rsqrt(square(x) - 1)));
+                          },
+                          {{0}})),
+    not_in_place(function("aten::atanh(Tensor self) -> Tensor", []<Inexact T>(T x) { return atanh(x); },
+                          [](Vjp& v) { v.set(0, v.grad() / conjugate(1 - square(v.saved(0)))); }, {{0}})),
     function("aten::sinc(Tensor self) -> Tensor",
              []<Inexact T>(T x) {
                const T p = x * T(M_PI);

@@ -79,6 +79,8 @@ void layer_norm_vjp(Vjp& v) {
 }
 
 void layer_norm_backward_vjp(Vjp& v) {
+  not_implemented_for(v, 3, "native_layer_norm_backward mean");
+  not_implemented_for(v, 4, "native_layer_norm_backward rstd");
   const Tensor g = v.saved(0), input = v.saved(1), rstd = v.saved(4), weight = v.saved(5);
   const int rank = static_cast<int>(input.dim()), axis = rank - v.arg(2).ints().dim();
   const Tensor xhat = (input - v.saved(3)) * rstd;
@@ -123,44 +125,60 @@ Value native_group_norm(const Call& c) {
   return TensorList{y, shaped(s.mean, {g.n, g.count}, kept), shaped(s.rstd, {g.n, g.count}, kept)};
 }
 
-// grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
-Value native_group_norm_backward(const Call& c) {
-  const Tensor &input = c.tensor(1), weight = c[4].tensor_or_none();
-  const Groups g = groups_of(c, 5, input, weight);
-  const std::vector<bool>& mask = c[9].bools();
+// Gradients of input, weight and bias, those that the mask wants.
+TensorList group_norm_gradients(const Groups& g, const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& saved_rstd,
+                                const Tensor& weight, const std::vector<bool>& mask) {
   const DType compute = statistics_type(input.dtype());
-  const Tensor dy = shaped(c.tensor(0), g.split(), compute), w = shaped(weight, g.parameter(), compute);
-  const Tensor rstd = shaped(c.tensor(3), g.statistic(), compute);
-  const Tensor xhat = (shaped(input, g.split(), compute) - shaped(c.tensor(2), g.statistic(), compute)) * rstd;
+  const Tensor dy = shaped(grad_out, g.split(), compute), w = shaped(weight, g.parameter(), compute);
+  const Tensor rstd = shaped(saved_rstd, g.statistic(), compute);
+  const Tensor xhat = (shaped(input, g.split(), compute) - shaped(mean, g.statistic(), compute)) * rstd;
   auto per_channel = [&](const Tensor& t) {
     return as_type(aten<"reshape">(aten<"sum.dim_IntList">(t, Shape{0, 3}), Shape{g.channels}), weight.defined() ? weight.dtype() : input.dtype());
   };
-  return TensorList{gradient_or_none(mask[0], [&] {
-                      const Tensor dx = normalization_gradient(w.defined() ? dy * w : dy, xhat, rstd, group_dims());
-                      return aten<"contiguous">(as_type(aten<"reshape">(dx, input.sizes()), input.dtype()),
-                                                suggest_memory_format(input.sizes(), input.strides()));
-                    }),
-                    gradient_or_none(mask[1], [&] { return per_channel(dy * xhat); }), gradient_or_none(mask[2], [&] { return per_channel(dy); })};
+  return {gradient_or_none(mask[0], [&] {
+            const Tensor dx = normalization_gradient(w.defined() ? dy * w : dy, xhat, rstd, group_dims());
+            return aten<"contiguous">(as_type(aten<"reshape">(dx, input.sizes()), input.dtype()), suggest_memory_format(input.sizes(), input.strides()));
+          }),
+          gradient_or_none(mask[1], [&] { return per_channel(dy * xhat); }), gradient_or_none(mask[2], [&] { return per_channel(dy); })};
+}
+// grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
+Value native_group_norm_backward(const Call& c) {
+  const Tensor &input = c.tensor(1), weight = c[4].tensor_or_none();
+  return group_norm_gradients(groups_of(c, 5, input, weight), c.tensor(0), input, c.tensor(2), c.tensor(3), weight, c[9].bools());
+}
+// What the gradients of mean and rstd give the input, which they are functions of.
+Tensor gradient_through_statistics(const Groups& g, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& grad_mean,
+                                   const Tensor& grad_rstd) {
+  const DType compute = statistics_type(input.dtype());
+  const Tensor r = shaped(rstd, g.statistic(), compute);
+  auto per_element = [&](const Tensor& t) { return aten<"div.Tensor">(t, floor_div(g.channels, g.count) * g.area); };
+  Tensor total;
+  if (grad_mean.defined()) total = per_element(shaped(grad_mean, g.statistic(), compute)).expand(g.split());
+  if (grad_rstd.defined()) {
+    const Tensor xhat = (shaped(input, g.split(), compute) - shaped(mean, g.statistic(), compute)) * r;
+    const Tensor part = per_element(shaped(grad_rstd, g.statistic(), compute) * -(r * r)) * xhat;
+    total = total.defined() ? total + part : part;
+  }
+  return as_type(aten<"reshape">(total, input.sizes()), input.dtype());
 }
 
+// native_group_norm_backward has no derivative of its own: where one may be asked for, its program is recorded instead, over
+// the mean and rstd that the forward returned with their own history.
 void group_norm_vjp(Vjp& v) {
-  if (!v.grad(0).defined()) return;
-  const TensorList g = atens<"native_group_norm_backward">(v.grad(0), v.saved(0), v.result(1), v.result(2), v.saved(1), v.arg(3), v.arg(4), v.arg(5),
-                                                          v.arg(6), wanted(v, {0, 1, 2}));
+  const Tensor input = v.saved(0), weight = v.saved(1);
+  const std::vector<bool> mask = wanted(v, {0, 1, 2});
+  const Groups g{v.arg(3).to_int(), v.arg(4).to_int(), v.arg(5).to_int(), v.arg(6).to_int64()};
+  TensorList r(3);
+  if (v.grad(0).defined())
+    r = thread_state().grad_mode ? group_norm_gradients(g, v.grad(0), input, v.result(1), v.result(2), weight, mask)
+                                 : atens<"native_group_norm_backward">(v.grad(0), input, v.result(1), v.result(2), weight, v.arg(3), v.arg(4), v.arg(5),
+                                                                       v.arg(6), mask);
+  if (mask[0] && (v.grad(1).defined() || v.grad(2).defined())) {
+    const Tensor through = gradient_through_statistics(g, input, v.result(1), v.result(2), v.grad(1), v.grad(2));
+    r[0] = r[0].defined() ? r[0] + through : through;
+  }
   for (int i : {0, 1, 2})
-    if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
-}
-
-void group_norm_backward_vjp(Vjp& v) {
-  const Groups g{v.arg(5).to_int(), v.arg(6).to_int(), v.arg(7).to_int(), v.arg(8).to_int64()};
-  const DType t = v.geom(1).dtype;
-  const Tensor dy = shaped(v.saved(0), g.split(), t), w = shaped(v.saved(4), g.parameter(), t), rstd = shaped(v.saved(3), g.statistic(), t);
-  const Tensor xhat = (shaped(v.saved(1), g.split(), t) - shaped(v.saved(2), g.statistic(), t)) * rstd;
-  const SecondOrder s = normalization_second_order(dy, xhat, rstd, w, shaped(v.grad(0), g.split(), t), shaped(v.grad(1), g.parameter(), t),
-                                                   shaped(v.grad(2), g.parameter(), t), group_dims(), false);
-  if (v.need(0) && s.grad_out.defined()) v.set(0, aten<"reshape">(s.grad_out, v.sizes(0)));
-  if (v.need(1) && s.x.defined()) v.set(1, aten<"reshape">(s.x, v.sizes(1)));
-  if (v.need(4) && s.weight.defined()) v.set(4, aten<"reshape">(aten<"sum.dim_IntList">(s.weight, Shape{0, 3}), v.sizes(4)));
+    if (v.need(i)) v.set(i, r[static_cast<std::size_t>(i)]);
 }
 
 Value group_norm(const Call& c) {
@@ -229,13 +247,10 @@ constinit const OpDef kOps[] = {
                "Tensor, Tensor)",
      .body = native_group_norm,
      .vjp = group_norm_vjp,
-     .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}},
-     .grad_results = 1},
+     .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}}},
     {.schema = "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt "
                "HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-     .body = native_group_norm_backward,
-     .vjp = group_norm_backward_vjp,
-     .saves = {{0}, {1}, {2}, {3}, {4}}},
+     .body = native_group_norm_backward},
     {.schema = "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool "
                "cudnn_enabled=True) -> Tensor",
      .form = Form::composite,

@@ -283,6 +283,16 @@ constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kerne
 constexpr OpDef replaces(std::string_view schema, MetaRule meta, KernelRule kernel, uint8_t backward_index = 0) {
   return {.schema = schema, .form = Form::random, .meta = meta, .kernel = kernel, .vjp = zero_vjp, .backward_index = backward_index};
 }
+// PyTorch gives these in-place forms a gradient (zeros) and the functional ones none.
+constexpr OpDef replaces_in_place(std::string_view schema, MetaRule meta, KernelRule kernel, uint8_t backward_index = 0) {
+  OpDef d = replaces(schema, meta, kernel, backward_index);
+  d.vjp_for = VjpFor::inplace;
+  return d;
+}
+// Unlike its sisters, randint_like counts as a function of its argument, one without a derivative.
+constexpr OpDef randint_like(std::string_view schema) {
+  return {.schema = schema, .form = Form::random, .meta = shaped_meta, .kernel = randint_kernel};
+}
 constexpr OpDef of_tensors(std::string_view schema, uint8_t backward_index) {
   return {.schema = schema, .form = Form::random, .body = normal_of_tensors, .vjp = zero_vjp, .backward_index = backward_index};
 }
@@ -304,7 +314,8 @@ constinit const OpDef kOps[] = {
     factory("aten::randn_like.generator(Tensor self, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor", inexact_meta, normal_kernel),
     factory("aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, " OPTIONS ") -> Tensor", normal_meta,
             normal_kernel),
-    replaces("aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor", normal_meta, normal_kernel),
+    replaces_in_place("aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor", normal_meta,
+                      normal_kernel),
     of_tensors("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor", 0),
     of_tensors("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", 1),
     of_tensors("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", 2),
@@ -314,12 +325,11 @@ constinit const OpDef kOps[] = {
     factory("aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " INT_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
     factory("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, " INT_OPTIONS ") -> Tensor", shaped_meta,
             randint_kernel),
-    factory("aten::randint_like(Tensor self, SymInt high, *, " LIKE_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
-    factory("aten::randint_like.generator(Tensor self, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
-    factory("aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
-    factory("aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
-    factory("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor",
-            shaped_meta, randint_kernel),
+    randint_like("aten::randint_like(Tensor self, SymInt high, *, " LIKE_OPTIONS ") -> Tensor"),
+    randint_like("aten::randint_like.generator(Tensor self, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor"),
+    randint_like("aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE_OPTIONS ") -> Tensor"),
+    randint_like("aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE_OPTIONS ") -> Tensor"),
+    randint_like("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor"),
     replaces("aten::random(Tensor self, *, Generator? generator=None) -> Tensor", shaped_meta, random_kernel),
     replaces("aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor", shaped_meta, random_kernel),
     replaces("aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor", shaped_meta, random_kernel),
@@ -354,7 +364,7 @@ constinit const OpDef kOps[] = {
              log_normal_kernel),
     replaces("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel),
     replaces("aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 1),
-    replaces("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 2),
+    replaces_in_place("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 2),
 };
 
 }  // namespace

@@ -179,8 +179,7 @@ constinit const OpDef kOps[] = {
                          c.tensor(0).sizes());
            o.add(b, c.tensor(0).dtype());
          },
-     .kernel = binomial_kernel,
-     .vjp = zero_vjp},
+     .kernel = binomial_kernel},
     {.schema = "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
      .form = Form::random,
      .meta = multinomial_meta,

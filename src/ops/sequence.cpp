@@ -216,6 +216,13 @@ void kaiser_kernel(const Call& c, std::span<const Tensor> r) {
 #define LENGTH "int window_length"
 #define TRIANGLE_OPTIONS "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
+// The ends are tensors: the result is a function of them, one without a derivative in PyTorch.
+constexpr OpDef spaced(std::string_view schema, MetaRule meta, KernelRule kernel) {
+  OpDef d = factory(schema, meta, kernel);
+  d.no_grad_result = false;
+  return d;
+}
+
 constinit const OpDef kOps[] = {
     factory("aten::arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel),
     factory("aten::arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel),
@@ -223,15 +230,15 @@ constinit const OpDef kOps[] = {
     factory("aten::range(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", range_meta, span_kernel),
     factory("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", range_meta, span_kernel),
     factory("aten::linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
-    factory("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
-    factory("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
-    factory("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
+    spaced("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
+    spaced("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
+    spaced("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
     factory("aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<true>),
-    factory("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
+    spaced("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
             linspace_kernel<true>),
-    factory("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
+    spaced("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
             linspace_kernel<true>),
-    factory("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
+    spaced("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
             linspace_kernel<true>),
     factory("aten::eye(SymInt n, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel),
     factory("aten::eye.m(SymInt n, SymInt m, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel),

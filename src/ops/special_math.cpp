@@ -20,12 +20,16 @@ struct Of2 {
 };
 template <double (*F)(double)>
 constexpr OpDef special(std::string_view schema, VjpRule vjp = nullptr, Saves saves = {}) {
-  return unary<int_to_float>(schema, Of<F>{}, vjp, saves);
+  OpDef d = unary<int_to_float>(schema, Of<F>{}, vjp, saves);
+  d.no_grad_result = !vjp;  // Bessel and Airy functions: PyTorch's results do not require grad
+  return d;
 }
-// Polynomials take numbers on either side; their gradients do not exist in PyTorch.
+// Polynomials take numbers on either side; PyTorch does not differentiate them either.
 template <double (*F)(double, double)>
 constexpr OpDef special2(std::string_view schema, VjpRule vjp = nullptr, Saves saves = {}, uint8_t backward_index = 0) {
-  return indexed(binary<int_to_float>(schema, Of2<F>{}, vjp, saves), backward_index);
+  OpDef d = indexed(binary<int_to_float>(schema, Of2<F>{}, vjp, saves), backward_index);
+  d.no_grad_result = !vjp;
+  return d;
 }
 
 struct LogGamma {
@@ -52,15 +56,15 @@ Tensor gamma_density(const Vjp& v) {
   return v.grad() * exp((a - 1) * log(x) - x - aten<"lgamma">(a));
 }
 void igamma_vjp(Vjp& v) {
-  if (v.need(0)) derivative_not_implemented("igamma: input");
+  not_implemented_for(v, 0, "igamma: input");
   v.set(1, gamma_density(v));
 }
 void igammac_vjp(Vjp& v) {
-  if (v.need(0)) derivative_not_implemented("igammac: input");
+  not_implemented_for(v, 0, "igammac: input");
   v.set(1, -gamma_density(v));
 }
 void zeta_vjp(Vjp& v) {
-  if (v.need(0)) derivative_not_implemented("zeta");
+  not_implemented_for(v, 0, "zeta");
   const Value &s = v.arg(0), &q = v.arg(1);
   v.set(1, v.grad() * -aten<"mul.Tensor">(aten<"special_zeta">(aten<"add.Tensor">(s.is_tensor() ? s : scalar_tensor(s.to_scalar()), 1), q), s));
 }

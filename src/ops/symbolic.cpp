@@ -18,11 +18,7 @@ namespace {
 using Body = Value (*)(const Call&);
 constexpr OpDef query(std::string_view schema, Body body) { return {.schema = schema, .form = Form::composite, .body = body}; }
 // A node of its own: it reads data or has an effect, so it must stay in a listing.
-constexpr OpDef effect(std::string_view schema, Body body) {
-  OpDef d{.schema = schema, .form = Form::external, .body = body};
-  d.no_grad_result = true;
-  return d;
-}
+constexpr OpDef effect(std::string_view schema, Body body) { return {.schema = schema, .form = Form::external, .body = body}; }
 
 Value size_of_dim(const Call& c) { return c.tensor(0).size(c[1].to_int64()); }
 Value stride_of_dim(const Call& c) { return c.tensor(0).stride(c[1].to_int64()); }

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "op/vjp.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/indexed.hpp"
@@ -134,7 +135,8 @@ template <Ask kAsk>
 constexpr OpDef unique_op(std::string_view schema) {
   return {.schema = schema,
           .meta = [](const Call& c, Outputs& o) { meta(c, kAsk(c), o); },
-          .kernel = [](const Call& c, std::span<const Tensor> r) { kernel(c, kAsk(c), r); }};
+          .kernel = [](const Call& c, std::span<const Tensor> r) { kernel(c, kAsk(c), r); },
+          .vjp = refuse_vjp};
 }
 
 Request all_elements(const Call& c) { return {.dim = {}, .inverse = c[2].to_bool(), .counts = c[3].to_bool()}; }

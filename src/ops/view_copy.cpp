@@ -22,9 +22,14 @@ constexpr OpDef copy_of(std::string_view schema, uint8_t backward_index = 0) {
           .vjp = [](Vjp& v) { op_ref<View>().def->vjp(v); },
           .backward_index = backward_index};
 }
-template <OpName View>
-constexpr OpDef detached_copy_of(std::string_view schema) {
-  OpDef d = copy_of<View>(schema);
+// PyTorch has no derivative for detach_copy, and the bits of a float are no function of it that has one.
+constexpr OpDef detach_copy() {
+  OpDef d = copy_of<"detach">("aten::detach_copy(Tensor self) -> Tensor");
+  d.vjp = nullptr;
+  return d;
+}
+constexpr OpDef view_copy_dtype() {
+  OpDef d = copy_of<"view.dtype">("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor");
   d.vjp = nullptr;
   d.no_grad_result = true;
   return d;
@@ -33,7 +38,7 @@ constexpr OpDef detached_copy_of(std::string_view schema) {
 constinit const OpDef kOps[] = {
     copy_of<"alias">("aten::alias_copy(Tensor self) -> Tensor"),
     copy_of<"as_strided">("aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
-    detached_copy_of<"detach">("aten::detach_copy(Tensor self) -> Tensor"),
+    detach_copy(),
     copy_of<"diagonal">("aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
     copy_of<"expand">("aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor"),
     copy_of<"permute">("aten::permute_copy(Tensor self, int[] dims) -> Tensor"),
@@ -51,11 +56,11 @@ constinit const OpDef kOps[] = {
     copy_of<"unfold">("aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"),
     copy_of<"unsqueeze">("aten::unsqueeze_copy(Tensor self, int dim) -> Tensor"),
     copy_of<"view">("aten::view_copy(Tensor self, SymInt[] size) -> Tensor"),
-    detached_copy_of<"view.dtype">("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor"),
-    // PyTorch has no gradient for this one.
+    view_copy_dtype(),
     {.schema = "aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
      .form = Form::external,
-     .body = [](const Call& c) -> Value { return fresh(aten<"narrow">(c[0], c[1], c[2], c[3])); }},
+     .body = [](const Call& c) -> Value { return fresh(aten<"narrow">(c[0], c[1], c[2], c[3])); },
+     .vjp = [](Vjp& v) { v.set(0, aten<"slice_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(2).to_int() + v.arg(3).to_int(), 1)); }},
     {.schema = "aten::_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
      .form = Form::external,
      .body = [](const Call& c) -> Value { return aten<"view">(fresh(c.tensor(0)), c[1]); },

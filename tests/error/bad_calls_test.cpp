@@ -10,6 +10,7 @@
 #include "ingot/optim.hpp"
 #include "op/call.hpp"
 #include "support/sample.hpp"
+#include "support/split.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -26,19 +27,6 @@ std::string message_of(const std::function<void()>& f) {
 void expect_parts(const std::string& where, const std::string& message, const std::vector<std::string>& parts) {
   EXPECT_FALSE(message.empty()) << where << ": was accepted";
   for (const std::string& p : parts) EXPECT_NE(message.find(p), std::string::npos) << where << ": the message lacks '" << p << "':\n  " << message;
-}
-
-std::vector<std::string> split(const std::string& s, const std::string& by) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= s.size();) {
-    const std::size_t next = std::min(s.find(by, at), s.size());
-    std::string p = s.substr(at, next - at);
-    while (!p.empty() && p.front() == ' ') p.erase(0, 1);
-    while (!p.empty() && p.back() == ' ') p.pop_back();
-    parts.push_back(p);
-    at = next + by.size();
-  }
-  return parts;
 }
 
 TEST(BadCalls, Ops) {
