@@ -411,7 +411,6 @@ constinit const OpDef kOps[] = {
     composite("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor", cond_body),
     composite("aten::linalg_matrix_power(Tensor self, int n) -> Tensor", matrix_power_body),
     composite("aten::matrix_power(Tensor self, int n) -> Tensor", matrix_power_body),
-    composite("aten::matrix_exp(Tensor self) -> Tensor", [](const Call& c) -> Value { return aten<"linalg_matrix_exp">(c[0]); }),
     composite("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor", householder_product_body),
     composite("aten::orgqr(Tensor self, Tensor input2) -> Tensor", householder_product_body),
     composite("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", ormqr_body),
