@@ -96,24 +96,6 @@ double bessel_k_scaled(double v, double x) {
   return sum * h;
 }
 
-// p_0 = 1, p_1 = first, p_{k+1} = step(k, p_k, p_{k-1})
-template <class Step>
-double recurrence(double degree, double first, const Step& step) {
-  if (!(degree > -1)) return 0;
-  const auto n = static_cast<int64_t>(std::fmin(degree, 1e9));  // truncates
-  double before = 1, p = first;
-  if (n == 0) return 1;
-  for (int64_t k = 1; k < n; k++) {
-    const double next = step(static_cast<double>(k), p, before);
-    before = p;
-    p = next;
-  }
-  return p;
-}
-double chebyshev(double x, double n, double first) {
-  return recurrence(n, first, [x](double, double p, double before) { return 2 * x * p - before; });
-}
-
 }  // namespace
 
 double log_gamma(double x) {
@@ -173,6 +155,35 @@ double polygamma(int64_t n, double x) {
   if (n == 0) return digamma(x);
   const auto order = static_cast<double>(n);
   return (n % 2 ? 1.0 : -1.0) * std::exp(log_gamma(order + 1)) * zeta(order + 1, x);
+}
+
+namespace {
+
+// The reflection at 1/2, six steps up, the asymptotic series.
+float trigamma(float x) {
+  float sum = 0, sign = 1;
+  if (x < 0.5f) {
+    constexpr float pi = std::numbers::pi_v<float>;
+    const float s = std::sin(pi * x);
+    sum = -(pi * pi) / (s * s);
+    sign = -1;
+    x = 1 - x;
+  }
+  for (int i = 0; i < 6; i++, x += 1) sum += 1 / (x * x);
+  const float y = 1 / (x * x), tail = std::fma(-y, std::fma(-y, 1.f / 42, 1.f / 30), 1.f / 6);
+  return sign * (sum + std::fma(y, tail, 1 + 1 / (2 * x)) / x);
+}
+
+}  // namespace
+
+float polygamma(int64_t n, float x) {
+  if (n == 0) return static_cast<float>(digamma(static_cast<double>(x)));
+  if (n == 1) return trigamma(x);
+  // The first term of the zeta function is a float power, the others are double.
+  const float order = static_cast<float>(n) + 1;
+  const double first = std::pow(static_cast<double>(x), -static_cast<double>(order)), zeta_sum = zeta(order, x);
+  const float z = std::isfinite(zeta_sum) ? static_cast<float>(zeta_sum - first + static_cast<double>(std::pow(x, -order))) : static_cast<float>(zeta_sum);
+  return (n % 2 ? 1.f : -1.f) * std::exp(static_cast<float>(log_gamma(order))) * z;
 }
 
 double igamma(double a, double x) { return incomplete_gamma(a, x, true); }
@@ -242,23 +253,6 @@ double airy_ai(double x) {
   }
   const double phase = zeta - kPi / 4;
   return (std::cos(phase) * even + std::sin(phase) * odd) * kInvSqrtPi / std::sqrt(std::sqrt(z));
-}
-
-double chebyshev_t(double x, double n) { return chebyshev(x, n, x); }
-double chebyshev_u(double x, double n) { return chebyshev(x, n, 2 * x); }
-double chebyshev_v(double x, double n) { return chebyshev(x, n, 2 * x - 1); }
-double chebyshev_w(double x, double n) { return chebyshev(x, n, 2 * x + 1); }
-double hermite_h(double x, double n) {
-  return recurrence(n, 2 * x, [x](double k, double p, double before) { return 2 * (x * p - k * before); });
-}
-double hermite_he(double x, double n) {
-  return recurrence(n, x, [x](double k, double p, double before) { return x * p - k * before; });
-}
-double laguerre_l(double x, double n) {
-  return recurrence(n, 1 - x, [x](double k, double p, double before) { return ((2 * k + 1 - x) * p - k * before) / (k + 1); });
-}
-double legendre_p(double x, double n) {
-  return recurrence(n, x, [x](double k, double p, double before) { return ((2 * k + 1) * x * p - k * before) / (k + 1); });
 }
 
 }  // namespace ingot::kernels

@@ -9,6 +9,7 @@ namespace ingot::kernels {
 double log_gamma(double x);                // log |Γ(x)|; unlike std::lgamma writes no global
 double digamma(double x);                  // Γ'/Γ
 double polygamma(int64_t n, double x);     // n-th derivative of digamma, n >= 0
+float polygamma(int64_t n, float x);       // with the roundings PyTorch's float kernel makes: near a pole they are what one sees
 double zeta(double s, double q);           // Hurwitz: Σ (q + k)^-s
 double igamma(double a, double x);         // regularised lower incomplete gamma
 double igammac(double a, double x);        // 1 - igamma
@@ -28,15 +29,5 @@ double bessel_k0e(double x);               // exp(x) k0(x)
 double bessel_k1e(double x);
 double spherical_bessel_j0(double x);      // sin(x)/x
 double airy_ai(double x);
-
-// Orthogonal polynomials of degree n (truncated to an integer; negative gives 0).
-double chebyshev_t(double x, double n);
-double chebyshev_u(double x, double n);
-double chebyshev_v(double x, double n);
-double chebyshev_w(double x, double n);
-double hermite_h(double x, double n);
-double hermite_he(double x, double n);
-double laguerre_l(double x, double n);
-double legendre_p(double x, double n);
 
 }  // namespace ingot::kernels

@@ -56,7 +56,15 @@ Normed batch_normed(const Call& c, const Tensor& input, const Tensor& weight, co
     return r;
   }
   const Shape dims = all_but_channels(static_cast<int>(input.dim()));
-  const Statistics s = statistics(x, dims, eps);
+  const Int n = floor_div(input.numel(), input.size(1));
+  Statistics s = statistics(x, dims, eps);
+  if (kept != compute) {
+    // Where the parameters are half, PyTorch keeps the mean and the sum of squares in half before it goes on.
+    const auto rounded = [&](const Tensor& t) { return as_type(as_type(t, kept), compute); };
+    s.mean = rounded(s.mean);
+    s.var = aten<"div.Scalar">(rounded(aten<"mul.Scalar">(s.var, n)), n);
+    s.rstd = aten<"rsqrt">(aten<"add.Scalar">(s.var, eps));
+  }
   r.mean = as_vector(s.mean, kept);
   r.rstd = as_vector(s.rstd, kept);
   // Normalised by what the backward will see, rounded to half where the parameters are half.
@@ -66,7 +74,6 @@ Normed batch_normed(const Call& c, const Tensor& input, const Tensor& weight, co
     r.new_mean = as_type(mean * momentum + old * (1 - momentum), running_mean.dtype());
   }
   if (running_var.defined()) {
-    const Int n = floor_div(input.numel(), input.size(1));
     const Tensor unbiased = aten<"div.Scalar">(aten<"mul.Scalar">(as_vector(s.var, compute), n), n - 1), old = as_type(running_var, compute);
     r.new_var = as_type(unbiased * momentum + old * (1 - momentum), running_var.dtype());
   }

@@ -71,7 +71,9 @@ Family ctc_loss_family();
 Family attention_family();
 Family rnn_family();
 Family linalg_factor_family();    // Cholesky, LU, triangular systems, inverse, determinant
+Family linalg_ldl_family();       // symmetric indefinite systems
 Family linalg_spectral_family();  // QR, eigenvalues, singular values
+Family matrix_exp_family();
 Family linalg_family();       // what is made of them: norms, ranks, powers, checks
 Family fft_family();          // the three core transforms
 Family fft_composite_family();  // torch.fft, stft

@@ -74,24 +74,28 @@ struct Lines {
     for (int64_t i = dim + 1; i < t.dim(); i++) inner *= t.size(i).value();
   }
 };
+// Eager transforms run in double whatever the dtype: the results of float tensors are then rounded once.
+constexpr DType kReal = DType::f64, kComplex = DType::c128;
+using Real = double;
+using Complex = std::complex<double>;
+
 // f(plan, begin, end, scratch) over all lines, with a plan for length n.
-template <class T, class F>
+template <class F>
 void for_lines(int64_t n, int64_t count, const F& f) {
-  const Scratch plan(kernels::fft_plan_bytes<T>(n));
-  kernels::fft_make_plan<T>(n, plan.get());
+  const Scratch plan(kernels::fft_plan_bytes<Real>(n));
+  kernels::fft_make_plan<Real>(n, plan.get());
   parallel_for(0, count, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
-    const Scratch scratch(kernels::fft_scratch_bytes<T>(n));
+    const Scratch scratch(kernels::fft_scratch_bytes<Real>(n));
     f(plan.get(), begin, end, scratch.get());
   });
 }
 // In place along one dim of contiguous complex t.
-template <class T>
 void transform(const Tensor& t, int dim, bool inverse, const Value& normalization) {
   const Lines l(t, dim);
-  auto* p = t.data<std::complex<T>>();
+  auto* p = t.data<Complex>();
   const kernels::Rows rows = kernels::Rows::along(l.n, l.inner);
-  for_lines<T>(l.n, l.count, [&](const void* plan, int64_t begin, int64_t end, void* scratch) {
-    kernels::fft_rows<T>(plan, l.n, inverse, static_cast<T>(scale_for(normalization, l.n)), p, rows, p, rows, begin, end, scratch);
+  for_lines(l.n, l.count, [&](const void* plan, int64_t begin, int64_t end, void* scratch) {
+    kernels::fft_rows<Real>(plan, l.n, inverse, scale_for(normalization, l.n), p, rows, p, rows, begin, end, scratch);
   });
 }
 // A contiguous copy that may be written.
@@ -100,12 +104,6 @@ Tensor writable(const Tensor& t, DType dtype) {
   copy_elements(r, t);
   return r;
 }
-template <class F>
-void on_real(DType t, const F& f) {
-  if (real_of(t) == DType::f64) f(double{});
-  else f(float{});
-}
-
 // ---- complex to complex: self, dim, normalization, forward
 void c2c_meta(const Call& c, Outputs& o) {
   check_dtype(c, true);
@@ -121,11 +119,9 @@ void c2c_meta(const Call& c, Outputs& o) {
   }
 }
 void c2c_kernel(const Call& c, std::span<const Tensor> r) {
-  const Tensor x = writable(c.tensor(0), r[0].dtype());
+  const Tensor x = writable(c.tensor(0), kComplex);
   if (x.numel() == 0) return;
-  on_real(x.dtype(), [&]<class T>(T) {
-    for (int d : dims_of(c)) transform<T>(x, d, !c[3].to_bool(), c[2]);
-  });
+  for (int d : dims_of(c)) transform(x, d, !c[3].to_bool(), c[2]);
   copy_elements(r[0], x);
 }
 
@@ -141,24 +137,22 @@ void r2c_meta(const Call& c, Outputs& o) {
 }
 void r2c_kernel(const Call& c, std::span<const Tensor> r) {
   if (r[0].numel() == 0) return;
-  on_real(r[0].dtype(), [&]<class T>(T) {
-    const std::vector<int> dims = dims_of(c);
-    Tensor y;
-    if (c[3].to_bool()) {
-      const Tensor x = dense(c.tensor(0), real_of(r[0].dtype()));
-      y = make_tensor(Geometry::contiguous(r[0].sizes(), r[0].dtype()));
-      const Lines in(x, dims.back()), out(y, dims.back());
-      for_lines<T>(in.n, in.count, [&](const void* plan, int64_t begin, int64_t end, void* scratch) {
-        kernels::fft_real_rows<T>(plan, in.n, static_cast<T>(scale_for(c[2], in.n)), x.data<T>(), kernels::Rows::along(in.n, in.inner),
-                                  y.data<std::complex<T>>(), kernels::Rows::along(out.n, out.inner), begin, end, scratch);
-      });
-    } else {
-      y = writable(c.tensor(0), r[0].dtype());
-      transform<T>(y, dims.back(), false, c[2]);
-    }
-    for (std::size_t k = 0; k + 1 < dims.size(); k++) transform<T>(y, dims[k], false, c[2]);
-    copy_elements(r[0], y);
-  });
+  const std::vector<int> dims = dims_of(c);
+  Tensor y;
+  if (c[3].to_bool()) {
+    const Tensor x = dense(c.tensor(0), kReal);
+    y = make_tensor(Geometry::contiguous(r[0].sizes(), kComplex));
+    const Lines in(x, dims.back()), out(y, dims.back());
+    for_lines(in.n, in.count, [&](const void* plan, int64_t begin, int64_t end, void* scratch) {
+      kernels::fft_real_rows<Real>(plan, in.n, scale_for(c[2], in.n), x.data<Real>(), kernels::Rows::along(in.n, in.inner),
+                                   y.data<Complex>(), kernels::Rows::along(out.n, out.inner), begin, end, scratch);
+    });
+  } else {
+    y = writable(c.tensor(0), kComplex);
+    transform(y, dims.back(), false, c[2]);
+  }
+  for (std::size_t k = 0; k + 1 < dims.size(); k++) transform(y, dims[k], false, c[2]);
+  copy_elements(r[0], y);
 }
 void r2c_vjp(Vjp& v) {
   // The half that was dropped had no gradient: put zeros there, transform back, the imaginary part is not the input's.
@@ -195,18 +189,15 @@ void c2r_meta(const Call& c, Outputs& o) {
 }
 void c2r_kernel(const Call& c, std::span<const Tensor> r) {
   if (r[0].numel() == 0) return;
-  on_real(r[0].dtype(), [&]<class T>(T) {
-    const std::vector<int> dims = dims_of(c);
-    const Tensor x = writable(c.tensor(0), c.tensor(0).dtype());
-    for (std::size_t k = 0; k + 1 < dims.size(); k++) transform<T>(x, dims[k], true, c[2]);
-    const DenseResult out(r[0], r[0].dtype());
-    const Lines in(x, dims.back()), to(out.buffer(), dims.back());
-    for_lines<T>(to.n, to.count, [&](const void* plan, int64_t begin, int64_t end, void* scratch) {
-      kernels::fft_hermitian_rows<T>(plan, to.n, static_cast<T>(scale_for(c[2], to.n)), x.data<std::complex<T>>(), kernels::Rows::along(in.n, in.inner),
-                                     out.data<T>(), kernels::Rows::along(to.n, to.inner), begin, end, scratch);
-    });
-    out.finish();
+  const std::vector<int> dims = dims_of(c);
+  const Tensor x = writable(c.tensor(0), kComplex), y = make_tensor(Geometry::contiguous(r[0].sizes(), kReal));
+  for (std::size_t k = 0; k + 1 < dims.size(); k++) transform(x, dims[k], true, c[2]);
+  const Lines in(x, dims.back()), to(y, dims.back());
+  for_lines(to.n, to.count, [&](const void* plan, int64_t begin, int64_t end, void* scratch) {
+    kernels::fft_hermitian_rows<Real>(plan, to.n, scale_for(c[2], to.n), x.data<Complex>(), kernels::Rows::along(in.n, in.inner), y.data<Real>(),
+                                      kernels::Rows::along(to.n, to.inner), begin, end, scratch);
   });
+  copy_elements(r[0], y);
 }
 void c2r_vjp(Vjp& v) {
   // Elements that stand for their mirror image too count twice.

@@ -123,6 +123,34 @@ Value matrix_rank_of(const Tensor& a, const Value& atol, const Value& rtol, bool
   return aten<"sum.dim_IntList">(s > bound.unsqueeze(-1), Shape{-1});
 }
 
+// ---- least squares: A, B, rcond, driver -> (solution, residuals, rank, singular values)
+
+Value lstsq_body(const Call& c) {
+  const Tensor &a = c.tensor(0), &b = c.tensor(1);
+  const std::string_view op = "torch.linalg.lstsq";
+  check_matrix(a, op, "input");
+  INGOT_REQUIRE(b.dim() >= 1, op, ": other must have at least 1 dimension.");
+  check_same_dtype(a, b, op);
+  const std::string driver = c[3].is_none() ? "gelsy" : c[3].string();
+  INGOT_REQUIRE(driver == "gels" || driver == "gelsy" || driver == "gelsd" || driver == "gelss", op,
+                ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss), found '", driver, "'");
+  const bool vector = b.dim() == 1 || (a.dim() - 1 == b.dim() && b.sizes() == a.sizes().sub(0, a.sizes().size() - 1));
+  const Tensor rhs = vector ? b.unsqueeze(-1) : b;
+  INGOT_REQUIRE(a.size(-2) == rhs.size(-2), op, ": input.size(-2) should match other.size(", vector ? -1 : -2, "), found ", a.sizes(), " and ", b.sizes());
+  // gels takes the matrix to be of full rank; the others count what is small as zero.
+  const bool ranked = driver != "gels", valued = driver == "gelsd" || driver == "gelss";
+  const Value rcond = ranked ? number_or_none(c[2], a) : Value();
+  const Tensor x = pinv(a, Value(), rcond, false).matmul(rhs);
+  const auto none = [&](DType t) { return aten<"empty.memory_format">(Shape{0}, t, Value(), a.device()); };
+  Tensor residuals = none(real_of(a.dtype())), rank = none(DType::i64), values = none(real_of(a.dtype()));
+  if (ranked) rank = matrix_rank_of(a, Value(), rcond, false).tensor();
+  if (valued) values = atens<"_linalg_svd">(a.detach(), false, false)[1];
+  const bool overdetermined = a.size(-2) > a.size(-1);
+  if (overdetermined && driver != "gelsy" && (!valued || aten<"all">(rank == a.size(-1)).item().to_bool()))
+    residuals = (a.matmul(x) - rhs).abs().pow(2).sum({-2});
+  return TensorList{vector ? x.squeeze(-1) : x, residuals, rank, values};
+}
+
 // ---- norms
 
 // The permutation that moves dims a and b last, and its inverse.
@@ -372,6 +400,7 @@ constinit const OpDef kOps[] = {
     composite("aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
               [](const Call& c) -> Value { return atens<"_linalg_eigh">(c[0], c[1]); }),
     composite("aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", eigvalsh_body),
+    composite("aten::_linalg_eigvals(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; }),
     composite("aten::linalg_eigvals(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; }),
     composite("aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
               [](const Call& c) -> Value { return atens<"_linalg_svd">(c[0], c[1], true, c[2]); }),
@@ -387,6 +416,9 @@ constinit const OpDef kOps[] = {
               [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), c[1], c[2]); }),
     composite("aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor",
               [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)), false); }),
+    composite("aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, "
+              "Tensor singular_values)",
+              lstsq_body),
     composite("aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
               [](const Call& c) { return matrix_rank_of(c.tensor(0), number_like(c[1].to_double(), c.tensor(0)), number_like(0, c.tensor(0)), c[2].to_bool()); }),
     composite("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
@@ -411,7 +443,6 @@ constinit const OpDef kOps[] = {
     composite("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor", cond_body),
     composite("aten::linalg_matrix_power(Tensor self, int n) -> Tensor", matrix_power_body),
     composite("aten::matrix_power(Tensor self, int n) -> Tensor", matrix_power_body),
-    composite("aten::matrix_exp(Tensor self) -> Tensor", [](const Call& c) -> Value { return aten<"linalg_matrix_exp">(c[0]); }),
     composite("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor", householder_product_body),
     composite("aten::orgqr(Tensor self, Tensor input2) -> Tensor", householder_product_body),
     composite("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", ormqr_body),

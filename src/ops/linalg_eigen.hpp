@@ -1,4 +1,6 @@
-// Spectral decompositions, done by Eigen. Its headers are in linalg_eigen.cpp alone: they compile slowly.
+// Spectral decompositions. Hermitian ones are done by Eigen, whose headers are in linalg_eigen.cpp alone: they compile slowly.
+// General ones (general_eigen.cpp) and singular values (singular_values.cpp) follow LAPACK step by step, because the order of
+// eigenvalues and the signs of singular vectors are nothing but the choices of the algorithm.
 // Matrices are column-major and dense. False: the iteration did not converge (a NaN or infinity in the input).
 #pragma once
 #include <complex>

@@ -1,4 +1,4 @@
-// QR, eigenvalues, singular values, and the pseudo-inverse and exponential that have gradients of their own.
+// QR, eigenvalues, singular values, and the pseudo-inverse that has a gradient of its own.
 #include "ops/families.hpp"
 #include "ops/linalg_eigen.hpp"
 #include "ops/linear_algebra.hpp"
@@ -284,64 +284,6 @@ void pinv_vjp(Vjp& v) {
   }
 }
 
-// ---- exponential: Taylor's series of A / 2^s, squared s times
-
-template <class S>
-void matrix_product(int64_t n, const S* a, const S* b, S* c) {
-  std::fill(c, c + n * n, S(0));
-  for (int64_t j = 0; j < n; j++)
-    for (int64_t k = 0; k < n; k++) {
-      const S t = b[k + j * n];
-      for (int64_t i = 0; i < n; i++) c[i + j * n] += a[i + k * n] * t;
-    }
-}
-template <class S>
-void exponential(int64_t n, S* a) {
-  double norm = 0;
-  for (int64_t j = 0; j < n; j++) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += std::abs(a[i + j * n]);
-    norm = sum != sum || sum > norm ? sum : norm;
-  }
-  const int squarings = norm > 0.5 && std::isfinite(norm) ? static_cast<int>(std::ceil(std::log2(norm / 0.5))) : 0;
-  const double scale = std::ldexp(1.0, -squarings);
-  const auto size = static_cast<std::size_t>(n * n);
-  std::vector<S> sum(size), term(size), next(size);
-  for (std::size_t k = 0; k < size; k++) {
-    a[k] *= scale;
-    sum[k] = term[k] = S(k % static_cast<std::size_t>(n + 1) == 0 ? 1.0 : 0.0);
-  }
-  for (int order = 1; order <= 18; order++) {  // 0.5^18 / 18! is far below double's last place
-    matrix_product(n, a, term.data(), next.data());
-    for (std::size_t k = 0; k < size; k++) sum[k] += term[k] = next[k] / static_cast<double>(order);
-  }
-  for (int s = 0; s < squarings; s++) {
-    matrix_product(n, sum.data(), sum.data(), next.data());
-    std::swap(sum, next);
-  }
-  std::copy(sum.begin(), sum.end(), a);
-}
-void exp_meta(const Call& c, Outputs& o) {
-  const Tensor& a = c.tensor(0);
-  INGOT_REQUIRE(a.dim() >= 2 && a.size(-1) == a.size(-2), "linalg.matrix_exp: A must be batches of square matrices, found ", a.sizes());
-  INGOT_REQUIRE(is_floating(a.dtype()) || is_complex(a.dtype()), "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got ",
-                scalar_type_name(a.dtype()));
-  o.add(a.sizes(), a.dtype());
-}
-void exp_kernel(const Call& c, std::span<const Tensor> r) {
-  on_scalar(r[0].dtype(), [&]<class S>(S) {
-    const Matrices<S> a(c.tensor(0));
-    for_batch(a.batch, 20 * a.rows * a.rows * a.rows, [&](int64_t i) { exponential(a.rows, a[i]); });
-    a.store(r[0]);
-  });
-}
-// The derivative at A in direction G is the upper right block of exp [[A, G], [0, A]].
-Tensor exp_differential(const Tensor& a, const Tensor& g) {
-  const Int n = a.size(-1);
-  const Tensor top = cat({a, g}, -1), bottom = cat({aten<"zeros_like">(a), a}, -1);
-  return aten<"linalg_matrix_exp">(cat({top, bottom}, -2)).narrow(-2, 0, n).narrow(-1, n, n);
-}
-
 constinit const OpDef kOps[] = {
     {.schema = "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
      .meta = qr_meta,
@@ -377,11 +319,6 @@ constinit const OpDef kOps[] = {
      .vjp = pinv_vjp,
      .saves = {{0}, {kResult}},
      .refuses_grad = 0b110},  // the tolerances
-    {.schema = "aten::linalg_matrix_exp(Tensor self) -> Tensor",
-     .meta = exp_meta,
-     .kernel = exp_kernel,
-     .vjp = [](Vjp& v) { v.set(0, exp_differential(adjoint(v.saved(0)), v.grad())); },
-     .saves = {{0}}},
 };
 
 }  // namespace

@@ -202,7 +202,7 @@ constinit const OpDef kOps[] = {
      .autocast = Autocast::lower_precision},
     {.schema = "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(batched_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
-     .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(r[0], c.tensor(0), c.tensor(1)); },
+     .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(r[0], c.tensor(0), c.tensor(1), 1, {}, 0, true); },
      .vjp = bmm_vjp,
      .saves = {{0, 1}, {1, 0}},
      .autocast = Autocast::lower_precision},
@@ -216,7 +216,7 @@ constinit const OpDef kOps[] = {
          },
      .kernel =
          [](const Call& c, std::span<const Tensor> r) {
-           batched_product(r[0], c.tensor(1), c.tensor(2), c[4].to_scalar(), addend(c.tensor(0), c[3]), c[3].to_scalar());
+           batched_product(r[0], c.tensor(1), c.tensor(2), c[4].to_scalar(), addend(c.tensor(0), c[3]), c[3].to_scalar(), true);
          },
      .vjp = baddbmm_vjp,
      .saves = {{1, 2}, {2, 1}},

@@ -14,6 +14,7 @@
 
 namespace ingot {
 
+inline float conj_of(float x) { return x; }
 inline double conj_of(double x) { return x; }
 inline std::complex<double> conj_of(std::complex<double> x) { return std::conj(x); }
 
@@ -52,6 +53,14 @@ class Matrices {
     return make_alias(memory_, std::move(g));
   }
 };
+
+// a b + c, rounded once in each component's sum: what numerical libraries make of a product that is added.
+template <class T>
+T multiply_add(T a, T b, T c) { return std::fma(a, b, c); }
+template <class T>
+std::complex<T> multiply_add(std::complex<T> a, std::complex<T> b, std::complex<T> c) {
+  return {std::fma(a.real(), b.real(), std::fma(-a.imag(), b.imag(), c.real())), std::fma(a.real(), b.imag(), std::fma(a.imag(), b.real(), c.imag()))};
+}
 
 // LAPACK chooses complex pivots by |re| + |im|.
 inline double pivot_size(double x) { return std::abs(x); }

@@ -263,6 +263,8 @@ constinit const OpDef kOps[] = {
     reduction<any_dims>("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
     reduction<any_dims>("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
     reduction<all_all>("aten::all(Tensor self) -> Tensor"),
+    {.schema = "aten::_is_any_true(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) -> Value { return aten<"any">(c[0]); }},
+    {.schema = "aten::_is_all_true(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) -> Value { return aten<"all">(c[0]); }},
     reduction<all_dims>("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
     reduction<all_dims>("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
     reduction<count_dims>("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"),

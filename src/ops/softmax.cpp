@@ -63,6 +63,8 @@ void backward_meta(const Call& c, Outputs& o) {
   o.add(grad.sizes(), c[3].dtype());
 }
 
+constexpr int64_t kShortRow = 8;  // elements that PyTorch adds one after the other on every CPU
+
 template <bool Log>
 void backward_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor &grad = c.tensor(0), &output = c.tensor(1), &out = r[0];
@@ -75,9 +77,15 @@ void backward_kernel(const Call& c, std::span<const Tensor> r) {
       T *g = row_buffer<T>(n, 0), *y = row_buffer<T>(n, 1);
       load_row(grad.dtype(), row.data[0], row.strides[0], n, detail::compute_of<T>(), g);
       load_row(output.dtype(), row.data[1], row.strides[1], n, detail::compute_of<T>(), y);
+      // A short row is summed as PyTorch does, in T and in order: near a one-hot row the gradient is what this rounding leaves.
+      T sum = 0;
       double total = 0;
-      for (int64_t i = 0; i < n; i++) total += Log ? g[i] : g[i] * y[i];
-      const T sum = static_cast<T>(total);
+      for (int64_t i = 0; i < n; i++) {
+        const T term = Log ? g[i] : g[i] * y[i];
+        sum += term;
+        total += term;
+      }
+      if (n >= kShortRow) sum = static_cast<T>(total);
       for (int64_t i = 0; i < n; i++) g[i] = Log ? g[i] - std::exp(y[i]) * sum : (g[i] - sum) * y[i];
       store_row(detail::compute_of<T>(), g, n, out.dtype(), row.data[2], row.strides[2]);
     });

@@ -1,6 +1,7 @@
 // Special functions: error functions, gamma functions, Bessel functions, orthogonal polynomials. What an expression has no
 // operation for is computed by src/kernels/special.hpp and has no compiled formula.
 #include "base/error.hpp"
+#include "kernels/polynomials.hpp"
 #include "kernels/special.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
@@ -24,7 +25,6 @@ constexpr OpDef special(std::string_view schema, VjpRule vjp = nullptr, Saves sa
   d.no_grad_result = !vjp;  // Bessel and Airy functions: PyTorch's results do not require grad
   return d;
 }
-// Polynomials take numbers on either side; PyTorch does not differentiate them either.
 template <double (*F)(double, double)>
 constexpr OpDef special2(std::string_view schema, VjpRule vjp = nullptr, Saves saves = {}, uint8_t backward_index = 0) {
   OpDef d = indexed(binary<int_to_float>(schema, Of2<F>{}, vjp, saves), backward_index);
@@ -95,7 +95,7 @@ constexpr OpDef mvlgamma_op() {
 }
 struct Polygamma {
   template <std::floating_point T>
-  T operator()(T n, T x) const { return static_cast<T>(kernels::polygamma(static_cast<int64_t>(n), x)); }
+  T operator()(T n, T x) const { return kernels::polygamma(static_cast<int64_t>(n), x); }
 };
 constexpr OpDef polygamma_op() {
   constexpr Traits self_decides{.promotion = Promotion::int_to_float, .promoting = 0b10};
@@ -109,13 +109,20 @@ constexpr OpDef polygamma_op() {
   return d;
 }
 
-#define POLYNOMIAL(name, f)                                                       \
-  special2<f>("aten::special_" name "(Tensor x, Tensor n) -> Tensor"),            \
-      special2<f>("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor"), \
-      special2<f>("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor")
+// PyTorch's results of these do not require grad.
+constexpr OpDef without_gradient(OpDef d) {
+  d.no_grad_result = true;
+  return d;
+}
 
-template <double (*F)(double, double)>
-double shifted(double x, double n) { return F(2 * x - 1, n); }
+// A function template of kernels/polynomials.hpp, with numbers on either side.
+#define POLYNOMIAL(name, f)                                                                                               \
+  without_gradient(binary<int_to_float>("aten::special_" name "(Tensor x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f))),   \
+      without_gradient(                                                                                                   \
+          binary<int_to_float>("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor", POLYNOMIAL_FORMULA(f))),  \
+      without_gradient(                                                                                                   \
+          binary<int_to_float>("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f)))
+#define POLYNOMIAL_FORMULA(f) []<std::floating_point T>(T x, T n) { return kernels::f(x, n); }
 
 constinit const OpDef kOps[] = {
     unary<int_to_float>("aten::erf(Tensor self) -> Tensor", []<Floating T>(T x) { return erf(x); }, erf_vjp, {{0}}),
@@ -182,18 +189,18 @@ constinit const OpDef kOps[] = {
     special<kernels::spherical_bessel_j0>("aten::special_spherical_bessel_j0(Tensor x) -> Tensor"),
     special<kernels::airy_ai>("aten::special_airy_ai(Tensor x) -> Tensor"),
 
-    POLYNOMIAL("chebyshev_polynomial_t", kernels::chebyshev_t),
-    POLYNOMIAL("chebyshev_polynomial_u", kernels::chebyshev_u),
-    POLYNOMIAL("chebyshev_polynomial_v", kernels::chebyshev_v),
-    POLYNOMIAL("chebyshev_polynomial_w", kernels::chebyshev_w),
-    POLYNOMIAL("shifted_chebyshev_polynomial_t", shifted<kernels::chebyshev_t>),
-    POLYNOMIAL("shifted_chebyshev_polynomial_u", shifted<kernels::chebyshev_u>),
-    POLYNOMIAL("shifted_chebyshev_polynomial_v", shifted<kernels::chebyshev_v>),
-    POLYNOMIAL("shifted_chebyshev_polynomial_w", shifted<kernels::chebyshev_w>),
-    POLYNOMIAL("hermite_polynomial_h", kernels::hermite_h),
-    POLYNOMIAL("hermite_polynomial_he", kernels::hermite_he),
-    POLYNOMIAL("laguerre_polynomial_l", kernels::laguerre_l),
-    POLYNOMIAL("legendre_polynomial_p", kernels::legendre_p),
+    POLYNOMIAL("chebyshev_polynomial_t", chebyshev_t),
+    POLYNOMIAL("chebyshev_polynomial_u", chebyshev_u),
+    POLYNOMIAL("chebyshev_polynomial_v", chebyshev_v),
+    POLYNOMIAL("chebyshev_polynomial_w", chebyshev_w),
+    POLYNOMIAL("shifted_chebyshev_polynomial_t", shifted_chebyshev_t),
+    POLYNOMIAL("shifted_chebyshev_polynomial_u", shifted_chebyshev_u),
+    POLYNOMIAL("shifted_chebyshev_polynomial_v", shifted_chebyshev_v),
+    POLYNOMIAL("shifted_chebyshev_polynomial_w", shifted_chebyshev_w),
+    POLYNOMIAL("hermite_polynomial_h", hermite_h),
+    POLYNOMIAL("hermite_polynomial_he", hermite_he),
+    POLYNOMIAL("laguerre_polynomial_l", laguerre_l),
+    POLYNOMIAL("legendre_polynomial_p", legendre_p),
 
     composite("aten::special_ndtr(Tensor self) -> Tensor",
               [](const Call& c) -> Value { return (erf(c.tensor(0) * M_SQRT1_2) + 1) * 0.5; }),

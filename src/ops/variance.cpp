@@ -140,6 +140,45 @@ Value unbiased_all(const Call& c) { return aten_value<Name>(c[0], Value(), c[1].
 template <OpName Name>
 Value unbiased_dims(const Call& c) { return aten_value<Name>(c[0], c[1], c[2].to_bool() ? 1 : 0, c[3]); }
 
+// ---- covariance of the rows of a matrix (a vector is one row): self, correction, fweights, aweights
+
+Tensor covariance(const Tensor& self, int64_t correction, const Tensor& frequencies, const Tensor& importances) {
+  INGOT_REQUIRE(self.dim() <= 2, "cov(): expected input to have two or fewer dimensions but got an input with ", self.dim(), " dimensions");
+  INGOT_REQUIRE(self.dtype() != DType::b8, "cov(): bool dtype is not supported for input");
+  const Tensor in = self.dim() < 2 ? self.reshape({1, -1}) : self;
+  const auto check = [&](const Tensor& w, std::string_view name, bool integral) {
+    if (!w.defined()) return;
+    INGOT_REQUIRE(w.dim() <= 1, "cov(): expected ", name, " to have one or fewer dimensions but got ", name, " with ", w.dim(), " dimensions");
+    INGOT_REQUIRE(integral ? is_integral(w.dtype()) : is_floating(w.dtype()), "cov(): expected ", name, " to have ",
+                  integral ? "integral" : "floating point", " dtype but got ", name, " with ", scalar_type_name(w.dtype()), " dtype");
+    INGOT_REQUIRE(w.numel() == in.size(1), "cov(): expected ", name, " to have the same numel as there are observations in the input but got ",
+                  w.numel(), " != ", in.size(1));
+    INGOT_REQUIRE(w->is_fake() || w.numel() == 0 || aten<"min">(w).item_double() >= 0, "cov(): ", name, " cannot be negative");
+  };
+  check(frequencies, "fweights", true);
+  check(importances, "aweights", false);
+  Tensor w = frequencies;
+  if (importances.defined()) w = w.defined() ? w * importances : importances;
+  const auto weighted = [&](const Tensor& t) { return w.defined() ? t * w : t; };
+  const Tensor total = w.defined() ? w.sum() : scalar_tensor(in.size(1), {.dtype = DType::i64});
+  Tensor count = total - correction;
+  if (importances.defined() && correction != 0) count = total - (w * importances).sum() / total * correction;
+  const Tensor centred = in - (weighted(in).sum({1}) / total).unsqueeze(1);
+  const Tensor products = centred.mm(aten<"conj_physical">(weighted(centred).t()));
+  return aten<"true_divide.Tensor">(products, aten<"clamp_min">(count, 0)).squeeze();
+}
+Value cov_body(const Call& c) { return covariance(c.tensor(0), c[1].to_int64(), c[2].tensor_or_none(), c[3].tensor_or_none()); }
+Value corrcoef_body(const Call& c) {
+  INGOT_REQUIRE(c.tensor(0).dim() <= 2, "corrcoef(): expected input to have two or fewer dimensions but got an input with ", c.tensor(0).dim(),
+                " dimensions");
+  const Tensor v = covariance(c.tensor(0), 1, {}, {});
+  if (v.dim() == 0) return v / v;
+  const Tensor variances = v.diagonal(), deviations = (v.is_complex() ? aten<"real">(variances) : variances).sqrt();
+  const Tensor r = v / deviations.unsqueeze(1) / deviations.unsqueeze(0);
+  const auto clipped = [](const Tensor& t) { return aten<"clamp">(t, -1, 1); };
+  return v.is_complex() ? aten<"complex">(clipped(aten<"real">(r)), clipped(aten<"imag">(r))) : clipped(r);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
      .form = Form::reduction,
@@ -185,6 +224,10 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
      .form = Form::composite,
      .body = unbiased_dims<"std_mean.correction">},
+    {.schema = "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
+     .form = Form::composite,
+     .body = cov_body},
+    {.schema = "aten::corrcoef(Tensor self) -> Tensor", .form = Form::composite, .body = corrcoef_body},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/polynomials.hpp"
 #include "kernels/special.hpp"
 
 namespace ingot::kernels {
@@ -16,7 +17,7 @@ void expect_close(double got, double want, const char* what) { EXPECT_NEAR(got, 
 TEST(Special, GammaFunctions) {
   expect_close(digamma(1), -0.57721566490153286, "digamma(1) is minus Euler's constant");
   expect_close(digamma(-1.5), 0.70315664064524319, "digamma(-1.5)");
-  expect_close(polygamma(1, 1), M_PI * M_PI / 6, "trigamma(1)");
+  expect_close(polygamma(1, 1.0), M_PI * M_PI / 6, "trigamma(1)");
   for (double s : {1.5, 2.0, 3.7, 20.0}) expect_close(zeta(s, 1), std::riemann_zeta(s), "zeta(s, 1)");
   for (double x : {0.1, 0.5, 2.0, 9.0}) {
     expect_close(igamma(0.5, x), std::erf(std::sqrt(x)), "P(1/2, x) = erf(√x)");
@@ -62,16 +63,28 @@ TEST(Special, BesselAndAiryFunctions) {
 }
 
 TEST(Special, PolynomialsFollowTheStandardLibrary) {
-  for (unsigned n = 0; n < 9; n++)
+  for (unsigned n = 0; n < 12; n++) {
+    const double d = n;
     for (double x : {-0.7, 0.3, 0.95}) {
-      EXPECT_NEAR(legendre_p(x, n), std::legendre(n, x), 1e-13);
-      EXPECT_NEAR(laguerre_l(std::abs(x), n), std::laguerre(n, std::abs(x)), 1e-12);
-      EXPECT_NEAR(hermite_h(x, n), std::hermite(n, x), 1e-9);
-      EXPECT_NEAR(chebyshev_t(x, n), std::cos(n * std::acos(x)), 1e-13);
-      EXPECT_NEAR(chebyshev_u(x, n), std::sin((n + 1) * std::acos(x)) / std::sin(std::acos(x)), 1e-12);
+      EXPECT_NEAR(legendre_p(x, d), std::legendre(n, x), 1e-13);
+      EXPECT_NEAR(laguerre_l(std::abs(x), d), std::laguerre(n, std::abs(x)), 1e-12);
+      EXPECT_NEAR(hermite_h(x, d), std::hermite(n, x), 1e-6);
+      EXPECT_NEAR(hermite_he(x, d), std::hermite(n, x * M_SQRT1_2) * std::pow(2.0, -d / 2), 1e-8);
+      const double angle = std::acos(x);
+      EXPECT_NEAR(chebyshev_t(x, d), std::cos(d * angle), 1e-13);
+      EXPECT_NEAR(chebyshev_u(x, d), std::sin((d + 1) * angle) / std::sin(angle), 1e-12);
+      EXPECT_NEAR(chebyshev_v(x, d), std::cos((d + 0.5) * angle) / std::cos(angle / 2), 1e-12);
+      EXPECT_NEAR(chebyshev_w(x, d), std::sin((d + 0.5) * angle) / std::sin(angle / 2), 1e-12);
+      EXPECT_NEAR(shifted_chebyshev_w((x + 1) / 2, d), chebyshev_w(x, d), 1e-11);
     }
-  EXPECT_EQ(legendre_p(0.5, -1), 0);
+    // Recurrence and closed form agree outside the interval too, where only the former exists.
+    EXPECT_NEAR(chebyshev_t(1.5, d), std::cosh(d * std::acosh(1.5)), 1e-9 * std::cosh(d));
+  }
+  EXPECT_EQ(legendre_p(0.5, -1.0), 0);
   EXPECT_EQ(legendre_p(0.5, -0.5), 1) << "a degree is truncated";
+  EXPECT_EQ(chebyshev_v(-1.0, 3.0), -7);
+  EXPECT_EQ(hermite_h(0.5, kInf), 0);
+  EXPECT_TRUE(std::isnan(hermite_he(0.5f, 129.0f))) << "PyTorch's bound for float";
 }
 
 }  // namespace

@@ -1,0 +1,134 @@
+// Decompositions against what they decompose: every factorisation multiplied back, every equation solved put in again.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "check/spectral.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+
+namespace ingot {
+namespace {
+
+Tensor random(Shape sizes, DType dtype, uint64_t seed) {
+  manual_seed(seed);
+  return aten<"randn">(std::move(sizes), dtype);
+}
+Tensor adjoint(const Tensor& t) { return aten<"conj_physical">(t.transpose(-2, -1)); }
+double largest(const Tensor& t) { return t.numel() == 0 ? 0 : t.abs().max().item_double(); }
+void expect_equal(const Tensor& got, const Tensor& want, double bound, const std::string& what) {
+  ASSERT_EQ(to_text(got.sizes()), to_text(want.sizes())) << what;
+  EXPECT_LT(largest(got - want), bound) << what;
+}
+
+// L D L^T of a packed real factorisation that made no exchanges.
+Tensor multiplied_back(const Tensor& packed, const Tensor& pivots) {
+  const int64_t n = packed.size(-1).value();
+  const Tensor l = aten<"tril">(packed, -1) + aten<"eye">(n, packed.dtype()), d = aten<"diag">(packed.diagonal());
+  const std::vector<int64_t> p = pivots.to_vector<int64_t>();
+  for (int64_t k = 0; k < n; k++)
+    if (p[static_cast<std::size_t>(k)] < 0) {  // a 2x2 block: its lower element belongs to D
+      d[k + 1].select(0, k).copy_(packed[k + 1][k]);
+      d[k].select(0, k + 1).copy_(packed[k + 1][k]);
+      l[k + 1].select(0, k).copy_(scalar_tensor(0.0, {.dtype = float64}));
+      k++;
+    }
+  return l.matmul(d).matmul(l.transpose(0, 1));
+}
+
+TEST(Linalg, SymmetricFactorisationSolves) {
+  for (bool hermitian : {false, true})
+    for (DType t : {DType::f64, DType::c128})
+      for (uint64_t seed = 0; seed < 30; seed++) {
+        if (hermitian && t == DType::f64) continue;
+        const int64_t n = 1 + static_cast<int64_t>(seed % 7);
+        const Tensor x = random({n, n}, t, seed), a = x + (hermitian ? adjoint(x) : x.transpose(0, 1)), b = random({n, 2}, t, seed + 100);
+        const TensorList f = atens<"linalg_ldl_factor_ex">(a, hermitian);
+        const Tensor solution = aten<"linalg_ldl_solve">(f[0], f[1], b, hermitian);
+        EXPECT_LT(largest(a.matmul(solution) - b), 1e-8 * (1 + largest(solution))) << "seed " << seed;
+      }
+}
+
+TEST(Linalg, SymmetricFactorsAreBlocksAndTriangles) {
+  // A zero diagonal asks for a 2x2 block.
+  const Tensor a = tensor(std::vector<double>{0, 4, 4, 0}, {2, 2}, float64);
+  const TensorList f = atens<"linalg_ldl_factor_ex">(a);
+  EXPECT_EQ(f[1].to_vector<int64_t>(), (std::vector<int64_t>{-2, -2}));
+  expect_equal(multiplied_back(f[0], f[1]), a, 1e-12, "2x2 block");
+  const Tensor definite = tensor(std::vector<double>{4, 2, 2, 5}, {2, 2}, float64);
+  const TensorList g = atens<"linalg_ldl_factor_ex">(definite);
+  EXPECT_EQ(g[1].to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
+  expect_equal(multiplied_back(g[0], g[1]), definite, 1e-12, "two 1x1 blocks");
+  EXPECT_EQ(atens<"linalg_ldl_factor_ex">(aten<"zeros">(Shape{2, 2}, DType::f64))[2].item_int(), 1) << "the first zero pivot";
+}
+
+TEST(Linalg, EigenvectorsSatisfyTheirEquation) {
+  for (DType t : {DType::f64, DType::c128})
+    for (uint64_t seed = 0; seed < 20; seed++) {
+      const int64_t n = 1 + static_cast<int64_t>(seed);
+      Tensor a = random({n, n}, t, seed);
+      if (seed % 4 == 1) a = aten<"triu">(a);  // eigenvalues isolated by balancing
+      if (seed % 4 == 2) a = a * aten<"logspace">(-6, 6, n, 10.0, t).unsqueeze(-1);  // badly scaled
+      const TensorList e = atens<"linalg_eig">(a);
+      const Tensor left = a.to(DType::c128).matmul(e[1]), right = e[1] * e[0].unsqueeze(-2);
+      EXPECT_LT(largest(left - right), 1e-9 * (1 + largest(a))) << "size " << n;
+      expect_equal(aten<"linalg_vector_norm">(e[1], 2, Shape{0}), aten<"ones">(Shape{n}, DType::f64), 1e-12, "norm one");
+    }
+  const TensorList rotation = atens<"linalg_eig">(tensor(std::vector<double>{0, -1, 1, 0}, {2, 2}, float64));
+  EXPECT_EQ(rotation[0][0].item().to_complex(), std::complex<double>(0, 1)) << "the eigenvalue above the axis comes first";
+}
+
+TEST(Linalg, SingularVectorsMultiplyBack) {
+  for (DType t : {DType::f64, DType::c128})
+    for (int64_t m = 0; m < 9; m++)
+      for (int64_t n = 0; n < 9; n++)
+        for (bool full : {false, true}) {
+          Tensor a = random({2, m, n}, t, static_cast<uint64_t>(m * 10 + n));
+          if (n > 1) a[0].select(1, n - 1).copy_(a[0].select(1, 0));  // one of the two is singular
+          const TensorList d = atens<"_linalg_svd">(a, full);
+          const int64_t k = std::min(m, n);
+          const Tensor u = d[0].narrow(-1, 0, k), vh = d[2].narrow(-2, 0, k);
+          const std::string what = to_text(a.sizes()) + (full ? " full" : "");
+          expect_equal((u * d[1].unsqueeze(-2)).matmul(vh), a, 1e-12, what);
+          expect_equal(adjoint(d[0]).matmul(d[0]), aten<"eye">(d[0].size(-1), t).expand({2, d[0].size(-1), d[0].size(-1)}), 1e-12, what);
+          expect_equal(d[2].matmul(adjoint(d[2])), aten<"eye">(d[2].size(-2), t).expand({2, d[2].size(-2), d[2].size(-2)}), 1e-12, what);
+          if (k > 1) EXPECT_GE(aten<"min">(d[1].narrow(-1, 0, k - 1) - d[1].narrow(-1, 1, k - 1)).item_double(), 0) << what;
+        }
+}
+
+TEST(Linalg, MatrixExponentialOfEveryDegree) {
+  // exp(A) exp(-A) = 1 at norms that take each polynomial, one matrix at a time and in a batch.
+  for (DType t : {DType::f64, DType::c128})
+    for (double norm : {1e-17, 1e-9, 1e-5, 1e-2, 0.2, 0.9, 5.0, 40.0}) {
+      Tensor a = random({4, 4}, t, 3);
+      a = a * (norm / a.abs().sum({0}).max().item_double());
+      const Tensor one = aten<"eye">(4, t), product = aten<"matrix_exp">(a).matmul(aten<"matrix_exp">(-a));
+      EXPECT_LT(largest(product - one), 1e-10 * std::exp(norm)) << norm;
+      const Tensor batch = aten<"matrix_exp">(stack({a, a}));
+      EXPECT_LT(largest(batch[1] - aten<"matrix_exp">(a)), 1e-12 * std::exp(norm)) << norm;
+    }
+  const Tensor nilpotent = tensor(std::vector<double>{0, 2, 0, 0}, {2, 2}, float64);
+  expect_equal(aten<"matrix_exp">(nilpotent), tensor(std::vector<double>{1, 2, 0, 1}, {2, 2}, float64), 1e-15, "I + N");
+}
+
+TEST(Linalg, DecompositionsAreComparedUpToPhaseAndOrder) {
+  const Tensor x = random({4, 4}, DType::c128, 5), a = x + adjoint(x);
+  const TensorList e = atens<"linalg_eigh">(a);
+  const SpectralFreedom* hermitian = spectral_freedom({"aten.linalg_eigh.default"});
+  ASSERT_TRUE(hermitian);
+  const Tensor phases = aten<"polar">(aten<"ones">(Shape{4}, DType::f64), random({4}, DType::f64, 6));
+  const TensorList turned{e[0], e[1] * phases};
+  expect_equal(align_results(*hermitian, turned, e)[1], e[1], 1e-12, "phases");
+  EXPECT_GT(largest(align_results(*hermitian, {e[0], aten<"flip">(e[1], Shape{1})}, e)[1] - e[1]), 0.1) << "other vectors stay other vectors";
+
+  const SpectralFreedom* general = spectral_freedom({"<built-in function getitem>", "aten.linalg_eig.default"});
+  ASSERT_TRUE(general);
+  const TensorList g = atens<"linalg_eig">(x);
+  const TensorList mixed = align_results(*general, {aten<"flip">(g[0], Shape{0}), aten<"flip">(g[1], Shape{1}) * phases}, g);
+  expect_equal(mixed[0], g[0], 1e-12, "order of values");
+  expect_equal(mixed[1], g[1], 1e-12, "order of vectors");
+  EXPECT_FALSE(spectral_freedom({"aten.linalg_eigh.default", "aten.mul.Tensor"})) << "what is made of vectors is compared as it is";
+}
+
+}  // namespace
+}  // namespace ingot
