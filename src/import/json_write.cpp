@@ -18,7 +18,10 @@ void append_escape(std::string& out, uint32_t unit) {
 uint32_t next_code_point(std::string_view s, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char lead = byte(at++);
-  const int more = lead >= 0xF0 && lead < 0xF8 ? 3 : lead >= 0xE0 && lead < 0xF0 ? 2 : lead >= 0xC0 && lead < 0xE0 ? 1 : 0;
+  const int more = lead >= 0xF0 && lead < 0xF8   ? 3
+                   : lead >= 0xE0 && lead < 0xF0 ? 2
+                   : lead >= 0xC0 && lead < 0xE0 ? 1
+                                                 : 0;
   if (more == 0) return lead < 0x80 ? lead : 0xFFFD;
   uint32_t point = lead & (0x3F >> more);
   for (int i = 0; i < more; i++) {
