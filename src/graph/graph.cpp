@@ -71,9 +71,6 @@ Node* Graph::grad_mode(bool on, std::string_view name) {
 }
 
 Node* Graph::unsupported(std::string_view target, std::vector<Argument> args, std::string_view name) {
-  const std::string_view head = target.substr(0, target.find('.'));
-  INGOT_REQUIRE(is_identifier(head) && head != "self" && head != "getattr", "'", target,
-                "' names no operator: a dotted name was expected");
   Node* n = add(NodeKind::unsupported, name.empty() ? target : name, std::move(args));
   n->target = target;
   return n;

@@ -110,7 +110,6 @@ class Graph {
   Node* item(Node* list, int index, std::string_view name = {});
   Node* scalar(ScalarFunction f, std::vector<Argument> args, std::string_view name = {});
   Node* grad_mode(bool on, std::string_view name = {});
-  // `target` is a dotted name that is no known operator's; user error if its first part could not stand in a text.
   Node* unsupported(std::string_view target, std::vector<Argument> args, std::string_view name = {});
 
   // What the graph returns, and how: a tuple `(a, b,)`, a list `[a, b]`, or the one bare value.

@@ -120,8 +120,7 @@ Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.
 Values Interpreter::run(Args inputs) const {
   INGOT_REQUIRE(inputs.size() == graph_.inputs().size(), "the graph takes ", graph_.inputs().size(), " inputs, found ",
                 inputs.size());
-  INGOT_REQUIRE(unsupported_.empty(), unsupported_,
-                "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
+  INGOT_REQUIRE(unsupported_.empty(), unsupported_, kListMissing);
 
   Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode);
   Run run(graph_);

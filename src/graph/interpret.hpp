@@ -5,6 +5,9 @@
 
 namespace ingot {
 
+// What to do about operators Ingot does not have: the end of the message that names them.
+inline constexpr std::string_view kListMissing = "`ingot ops --missing FILE` lists what a program needs and Ingot does not have";
+
 class Interpreter {
  public:
   // The graph must outlive the interpreter and stay as it is.

@@ -293,6 +293,11 @@ class GraphParser final : TextScope {
       if (in_.accept("(")) return call(path, begin, name);
       in_.go_to(begin);
     }
+    if (in_.peek() == '"' || in_.peek() == '\'') {
+      const std::string target = in_.string();
+      in_.expect("(");
+      return graph_.unsupported(target, arguments_of_unknown(target), name);
+    }
     Argument left = argument();
     if (in_.accept("[")) return item(left, begin, name);
     return operation(std::move(left), name);
@@ -337,13 +342,7 @@ class GraphParser final : TextScope {
   // From behind the '('.
   Node* call(const std::string& target, std::size_t at, const std::string& name) {
     if (const Op* op = shared_.op(target)) return graph_.call(*op, op_arguments(*op), name);
-    std::vector<Argument> args;
-    while (!in_.accept(")")) {
-      if (in_.at_keyword_argument())
-        in_.expected(text("an argument without a name: ", target, " is no operator Ingot knows"));
-      args.push_back(argument());
-      if (!in_.accept(",") && in_.peek() != ')') in_.expected("',' or ')'");
-    }
+    std::vector<Argument> args = arguments_of_unknown(target);
     if (target == kGradModeTarget) {
       const bool one_flag = args.size() == 1 && args[0].is_value() && args[0].value().is_bool();
       if (!one_flag) in_.fail(at, text(target, " takes True or False"));
@@ -355,6 +354,18 @@ class GraphParser final : TextScope {
       return graph_.scalar(*f, std::move(args), name);
     }
     return graph_.unsupported(target, std::move(args), name);
+  }
+
+  // Up to the ')'. Without a schema nobody knows where an argument with a name belongs.
+  std::vector<Argument> arguments_of_unknown(const std::string& target) {
+    std::vector<Argument> args;
+    while (!in_.accept(")")) {
+      if (in_.at_keyword_argument())
+        in_.expected(text("an argument without a name: ", target, " is no operator Ingot knows"));
+      args.push_back(argument());
+      if (!in_.accept(",") && in_.peek() != ')') in_.expected("',' or ')'");
+    }
+    return args;
   }
 
   std::vector<Argument> op_arguments(const Op& op) {

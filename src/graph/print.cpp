@@ -44,6 +44,13 @@ std::string path_text(std::string_view path) {
   return prefix + out;
 }
 
+// An unknown operator stands as it is if that reads back as one, else in quotes.
+std::string unknown_target_text(const std::string& target) {
+  const std::string_view head = std::string_view(target).substr(0, target.find('.'));
+  const bool as_it_is = is_identifier(head) && head != "self" && head != "getattr" && !is_known_target(target);
+  return as_it_is ? path_text(target) : double_quoted(target);
+}
+
 template <class List, class F>
 std::string joined(const List& elements, const F& text_of) {
   std::string out;
@@ -161,7 +168,7 @@ class Printer {
       case NodeKind::item: return text(arguments_text(n.args), "[", n.index, "]");
       case NodeKind::call: return text(n.op ? target_of(*n.op) : "None", "(", n.op ? op_arguments(*n.op, n.args) : "", ")");
       case NodeKind::grad_mode: return text(kGradModeTarget, "(", arguments_text(n.args), ")");
-      case NodeKind::unsupported: return text(path_text(n.target), "(", arguments_text(n.args), ")");
+      case NodeKind::unsupported: return text(unknown_target_text(n.target), "(", arguments_text(n.args), ")");
       default: break;
     }
     const std::string_view spelling = spelling_of(n.function);

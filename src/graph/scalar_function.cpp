@@ -118,7 +118,7 @@ int arity_of(ScalarFunction f) { return info(f).arity; }
 std::optional<ScalarFunction> find_scalar_function(std::string_view target) {
   if (target == "torch._sym_sqrt") return ScalarFunction::sym_sqrt;
   for (std::size_t i = 0; i < std::size(kInfo); i++)
-    if (kInfo[i].target == target || (kInfo[i].spelling == target && !is_sign(target)))
+    if (kInfo[i].target == target || (!target.empty() && kInfo[i].spelling == target && !is_sign(target)))
       return static_cast<ScalarFunction>(i);
   return std::nullopt;
 }

@@ -131,8 +131,6 @@ class Verifier {
       case NodeKind::grad_mode:
         if (n.args.size() == 1 && n.args[0].is_value() && n.args[0].value().is_bool()) return {};
         return "the grad mode must be True or False";
-      case NodeKind::unsupported:
-        return is_known_target(n.target) ? text(n.target, " is supported, and the node says it is not") : "";
       default: return {};
     }
   }

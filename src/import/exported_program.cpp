@@ -31,16 +31,18 @@ void require_runnable(const ExportedProgram& p) {
   for (const InputSpec& s : p.inputs) {
     if (s.kind == InputSpec::Kind::custom_object)
       add(text("constant ", s.name, " is a custom class object (", s.class_name, ") and cannot be used"));
-    if (const auto it = p.state.find(s.name); it != p.state.end() && s.kind != InputSpec::Kind::user && !it->second.tensor.defined())
+    if (const auto it = p.state.find(s.name);
+        it != p.state.end() && s.kind != InputSpec::Kind::user && !it->second.tensor.defined())
       add(text("weight ", s.name, " (", it->second.entry, ") is not in the archive and was not supplied"));
   }
-  INGOT_REQUIRE(problems.empty(), problems);
+  INGOT_REQUIRE(problems.empty(), problems, p.unsupported_nodes().empty() ? "" : text("\n", kListMissing));
 }
 
 bool share_storage(const Value& v, const Tensor& t) {
   if (v.is_tensor()) return v.tensor()->storage == t->storage;
   if (!v.is_tensors()) return false;
-  return std::any_of(v.tensors().begin(), v.tensors().end(), [&](const Tensor& m) { return m.defined() && m->storage == t->storage; });
+  return std::any_of(v.tensors().begin(), v.tensors().end(),
+                     [&](const Tensor& m) { return m.defined() && m->storage == t->storage; });
 }
 Value cloned(const Value& v) {
   if (v.is_tensor()) return aten<"clone">(v.tensor());
@@ -60,7 +62,8 @@ void write_back(std::vector<Write> writes, Values& results) {
   if (writes.empty()) return;
   const GradModeGuard no_grad(false);
   for (Value& r : results)
-    if (std::any_of(writes.begin(), writes.end(), [&](const Write& w) { return share_storage(r, w.target); })) r = cloned(r);
+    if (std::any_of(writes.begin(), writes.end(), [&](const Write& w) { return share_storage(r, w.target); }))
+      r = cloned(r);
   for (std::size_t i = 0; i < writes.size(); i++)
     for (std::size_t k = 0; k < i; k++)
       if (share_storage(writes[i].source, writes[k].target)) {
@@ -86,7 +89,8 @@ std::vector<const InputSpec*> ExportedProgram::user_inputs() const {
 }
 
 const ModuleCall* ExportedProgram::own_call() const {
-  const auto it = std::find_if(facts.module_calls.begin(), facts.module_calls.end(), [](const ModuleCall& c) { return c.fqn.empty(); });
+  const auto it = std::find_if(facts.module_calls.begin(), facts.module_calls.end(),
+                               [](const ModuleCall& c) { return c.fqn.empty(); });
   return it == facts.module_calls.end() || !it->in_spec ? nullptr : &*it;
 }
 
@@ -100,21 +104,24 @@ std::vector<Leaf> ExportedProgram::input_leaves() const {
       for (std::string& leaf : leaf_names(args.children[i], name)) names.push_back(std::move(leaf));
     }
     for (std::size_t i = 0; i < kwargs.children.size(); i++)
-      for (std::string& leaf : leaf_names(kwargs.children[i], kwargs.keys[i].is_string() ? kwargs.keys[i].string() : to_text(kwargs.keys[i])))
+      for (std::string& leaf : leaf_names(
+               kwargs.children[i], kwargs.keys[i].is_string() ? kwargs.keys[i].string() : to_text(kwargs.keys[i])))
         names.push_back(std::move(leaf));
   }
   std::vector<Leaf> leaves;
   for (const InputSpec& s : inputs) {
     if (s.kind != InputSpec::Kind::user) continue;
     const bool is_constant = s.node == nullptr;
-    leaves.push_back({leaves.size() < names.size() ? names[leaves.size()] : s.name, is_constant ? s.fixed : s.node->meta, is_constant});
+    leaves.push_back({leaves.size() < names.size() ? names[leaves.size()] : s.name,
+                      is_constant ? s.fixed : s.node->meta, is_constant});
   }
   return leaves;
 }
 
 std::vector<Leaf> ExportedProgram::result_leaves() const {
   const ModuleCall* c = own_call();
-  const std::vector<std::string> names = c && c->out_spec ? leaf_names(*c->out_spec, "output") : std::vector<std::string>();
+  const std::vector<std::string> names =
+      c && c->out_spec ? leaf_names(*c->out_spec, "output") : std::vector<std::string>();
   std::vector<Leaf> leaves;
   for (std::size_t i = 0; i < outputs.size(); i++) {
     if (!is_result(outputs[i])) continue;
@@ -150,14 +157,16 @@ void ExportedProgram::prepare() {
 
 Values ExportedProgram::without_constants(Args given) const {
   const std::vector<Leaf> leaves = input_leaves();
-  const auto wanted = static_cast<std::size_t>(std::count_if(leaves.begin(), leaves.end(), [](const Leaf& l) { return !l.is_constant; }));
+  const auto wanted = static_cast<std::size_t>(
+      std::count_if(leaves.begin(), leaves.end(), [](const Leaf& l) { return !l.is_constant; }));
   if (given.size() == wanted) return Values(given.begin(), given.end());
   INGOT_REQUIRE(given.size() == leaves.size(), name, " takes ", wanted, " inputs, found ", given.size());
   Values out;
   for (std::size_t i = 0; i < leaves.size(); i++) {
     if (!leaves[i].is_constant) out.push_back(given[i]);
     else if (check_inputs)
-      INGOT_REQUIRE(given[i].same(leaves[i].meta), "input ", leaves[i].name, " must be ", leaves[i].meta, ", got ", given[i]);
+      INGOT_REQUIRE(given[i].same(leaves[i].meta), "input ", leaves[i].name, " must be ", leaves[i].meta, ", got ",
+                    given[i]);
   }
   return out;
 }
@@ -189,14 +198,13 @@ Values ExportedProgram::run(Args all_given) {
   for (std::size_t i = 0; i < outputs.size(); i++) {
     const OutputSpec& s = outputs[i];
     switch (s.kind) {
-      case OutputSpec::Kind::user: case OutputSpec::Kind::loss: results.push_back(all[i]); break;
-      case OutputSpec::Kind::buffer_mutation: case OutputSpec::Kind::parameter_mutation:
-        writes.push_back({state.at(s.target).tensor, all[i]});
-        break;
+      case OutputSpec::Kind::user:
+      case OutputSpec::Kind::loss: results.push_back(all[i]); break;
+      case OutputSpec::Kind::buffer_mutation:
+      case OutputSpec::Kind::parameter_mutation: writes.push_back({state.at(s.target).tensor, all[i]}); break;
       case OutputSpec::Kind::user_input_mutation: writes.push_back({user.at(s.target), all[i]}); break;
-      case OutputSpec::Kind::parameter_gradient: case OutputSpec::Kind::user_input_gradient:
-        gradients[s.target] = all[i].tensor_or_none();
-        break;
+      case OutputSpec::Kind::parameter_gradient:
+      case OutputSpec::Kind::user_input_gradient: gradients[s.target] = all[i].tensor_or_none(); break;
       case OutputSpec::Kind::token: break;
     }
   }
@@ -206,13 +214,17 @@ Values ExportedProgram::run(Args all_given) {
 
 Tree ExportedProgram::call(const Tree& args, const Tree& kwargs) {
   const ModuleCall* c = own_call();
-  INGOT_REQUIRE(c != nullptr && c->out_spec, name, ": the file does not say how its arguments nest; call it with a flat list");
+  INGOT_REQUIRE(c != nullptr && c->out_spec, name,
+                ": the file does not say how its arguments nest; call it with a flat list");
   const TreeSpec &positional = c->in_spec->children[0], &keywords = c->in_spec->children[1];
   INGOT_REQUIRE(!args.is_leaf() && args.keys().empty(), name, ": positional arguments come as a tuple");
-  INGOT_REQUIRE(!kwargs.is_leaf() && kwargs.keys().size() == kwargs.children().size(), name, ": keyword arguments come as a dict");
+  INGOT_REQUIRE(!kwargs.is_leaf() && kwargs.keys().size() == kwargs.children().size(), name,
+                ": keyword arguments come as a dict");
   INGOT_REQUIRE(args.children().size() == positional.children.size(), name, " takes ", positional.children.size(),
                 " positional arguments, found ", args.children().size());
-  const auto has = [](const Values& keys, const Value& k) { return std::any_of(keys.begin(), keys.end(), [&](const Value& x) { return x.same(k); }); };
+  const auto has = [](const Values& keys, const Value& k) {
+    return std::any_of(keys.begin(), keys.end(), [&](const Value& x) { return x.same(k); });
+  };
   std::vector<std::string> missing, extra;
   for (const Value& k : keywords.keys)
     if (!has(kwargs.keys(), k)) missing.push_back(k.is_string() ? k.string() : to_text(k));

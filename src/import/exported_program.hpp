@@ -15,17 +15,24 @@ namespace ingot {
 struct InputSpec {
   enum class Kind : uint8_t { user, parameter, buffer, constant, token, custom_object };
   Kind kind = Kind::user;
-  Node* node = nullptr;  // its placeholder; null for a user input whose value was fixed at export
-  std::string name;      // of state: the name in the module ("l.weight"); else the graph's name
-  bool persistent = true;   // of a buffer
-  std::string class_name;   // of a custom object
-  Value fixed;              // where node is null
+  Node* node = nullptr;           // its placeholder; null for a user input whose value was fixed at export
+  std::string name;               // of state: the name in the module ("l.weight"); else the graph's name
+  bool persistent = true;         // of a buffer
+  std::string class_name;         // of a custom object
+  Value fixed;                    // where node is null
   bool is_constant_spec = false;  // fixed by the signature (constant_input), not by the graph alone
 };
 
 struct OutputSpec {
   enum class Kind : uint8_t {
-    user, loss, buffer_mutation, parameter_mutation, user_input_mutation, parameter_gradient, user_input_gradient, token
+    user,
+    loss,
+    buffer_mutation,
+    parameter_mutation,
+    user_input_mutation,
+    parameter_gradient,
+    user_input_gradient,
+    token
   };
   Kind kind = Kind::user;
   std::string target;  // of mutations and gradients: the parameter or buffer, or the graph's name of the user input
@@ -69,17 +76,17 @@ struct Leaf {
 };
 
 struct ExportedProgram {
-  std::string name;           // of the file, for messages
+  std::string name;  // of the file, for messages
   Graph graph;
-  std::vector<InputSpec> inputs;    // one for each input of the exported graph, in order
-  std::vector<OutputSpec> outputs;  // one for each of graph.outputs
+  std::vector<InputSpec> inputs;            // one for each input of the exported graph, in order
+  std::vector<OutputSpec> outputs;          // one for each of graph.outputs
   std::map<std::string, StateEntry> state;  // by name in the module; names of one storage share it
   std::string torch_version;
   ProgramFacts facts;
   std::map<std::string, SymbolRange> symbol_ranges;  // as declared, by symbol: s77, u0
-  std::vector<std::string> warnings;  // what the reader met and went on without
-  SpelledGraph spelled;               // for the writer
-  bool check_inputs = true;           // whether run and call look at their arguments before they compute
+  std::vector<std::string> warnings;                 // what the reader met and went on without
+  SpelledGraph spelled;                              // for the writer
+  bool check_inputs = true;                          // whether run and call look at their arguments before they compute
 
   // User inputs that the caller gives, in call order; constants are left out.
   std::vector<const InputSpec*> user_inputs() const;

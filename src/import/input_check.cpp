@@ -27,8 +27,7 @@ class InputCheck::Binding {
     }
     if (item.expected.op() == ExprOp::Sym && values.emplace(item.expected->name, found).second)
       check_range(item, item.expected, Int(1), Int(0));
-    else
-      waiting_.push_back(item);
+    else waiting_.push_back(item);
   }
 
   void finish() {
@@ -53,7 +52,9 @@ class InputCheck::Binding {
 
   std::vector<Expr> unbound(const Expr& e) const {
     std::vector<Expr> out;
-    visit(e, [&](const Expr& x) { if (x.op() == ExprOp::Sym && !values.contains(x->name)) out.push_back(x); });
+    visit(e, [&](const Expr& x) {
+      if (x.op() == ExprOp::Sym && !values.contains(x->name)) out.push_back(x);
+    });
     return out;
   }
 
@@ -62,7 +63,8 @@ class InputCheck::Binding {
     const auto open = unbound(item.expected);
     if (open.empty()) {
       const int64_t value = evaluate(item.expected, values);
-      INGOT_REQUIRE(value == item.found, "input ", place(item), " must be ", value, " (", item.expected, "), got ", item.found);
+      INGOT_REQUIRE(value == item.found, "input ", place(item), " must be ", value, " (", item.expected, "), got ",
+                    item.found);
       return item.done = true;
     }
     const auto factor = open.size() == 1 ? stride(item.expected, open[0]) : std::nullopt;
@@ -72,8 +74,8 @@ class InputCheck::Binding {
     const int64_t rest = evaluate(item.expected, at_zero), step = evaluate(*factor, values);
     int64_t difference;
     if (step == 0 || __builtin_sub_overflow(item.found, rest, &difference)) return false;
-    INGOT_REQUIRE(difference % step == 0 && difference / step >= 0, "input ", place(item), " = ", item.found, " is not of the form ",
-                  item.expected);
+    INGOT_REQUIRE(difference % step == 0 && difference / step >= 0, "input ", place(item), " = ", item.found,
+                  " is not of the form ", item.expected);
     values.emplace(open[0]->name, difference / step);
     check_range(item, open[0], step, rest);
     return item.done = true;
@@ -86,9 +88,11 @@ class InputCheck::Binding {
     const SymbolRange& r = it->second;
     const int64_t value = values.at(symbol->name);
     if (r.max && value > *r.max)
-      throw_user_error(text("input ", place(item), " must be ", step > Int(0) ? "<= " : ">= ", step * Int(*r.max) + rest, ", got ", item.found));
+      throw_user_error(text("input ", place(item), " must be ",
+                            step > Int(0) ? "<= " : ">= ", step * Int(*r.max) + rest, ", got ", item.found));
     if (r.min && *r.min > 2 && value < *r.min)
-      throw_user_error(text("input ", place(item), " must be ", step > Int(0) ? ">= " : "<= ", step * Int(*r.min) + rest, ", got ", item.found));
+      throw_user_error(text("input ", place(item), " must be ",
+                            step > Int(0) ? ">= " : "<= ", step * Int(*r.min) + rest, ", got ", item.found));
   }
 };
 
@@ -104,8 +108,9 @@ class InputCheck::GuardScope final : public SymScope {
     const auto it = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) { return i.path == wanted; });
     INGOT_REQUIRE(it != inputs_.end(), "there is no input ", wanted);
     const bool of_tensor = it->meta.is_tensor();
-    INGOT_REQUIRE(of_tensor != kind.empty() && (!of_tensor || kind == "storage_offset" || dim < it->meta.tensor().dim()),
-                  "input ", wanted, " has no ", kind.empty() ? "value" : kind, " ", dim);
+    INGOT_REQUIRE(
+        of_tensor != kind.empty() && (!of_tensor || kind == "storage_offset" || dim < it->meta.tensor().dim()),
+        "input ", wanted, " has no ", kind.empty() ? "value" : kind, " ", dim);
     const auto input = static_cast<std::size_t>(it - inputs_.begin());
     const std::string name = text("g", input, "_", kind, "_", dim);
     condition_.facts.emplace(name, Fact{input, std::string(kind), dim});
@@ -122,7 +127,9 @@ class InputCheck::GuardScope final : public SymScope {
   static std::string shown(std::string_view guard) {
     std::string out;
     for (std::size_t at = 0; at < guard.size();) {
-      const bool starts = guard.substr(at, 2) == "L[" && (at == 0 || !(std::isalnum(static_cast<unsigned char>(guard[at - 1])) || guard[at - 1] == '_'));
+      const bool starts =
+          guard.substr(at, 2) == "L[" &&
+          (at == 0 || !(std::isalnum(static_cast<unsigned char>(guard[at - 1])) || guard[at - 1] == '_'));
       const std::size_t end = starts ? guard.find(']', at) : guard.npos;
       if (end == guard.npos || end < at + 5) {
         out += guard[at++];
@@ -139,8 +146,8 @@ class InputCheck::GuardScope final : public SymScope {
   Condition& condition_;
 };
 
-InputCheck::InputCheck(std::vector<Input> inputs, std::map<std::string, SymbolRange> ranges, const std::vector<std::string>& guards,
-                       std::vector<std::string>& warnings)
+InputCheck::InputCheck(std::vector<Input> inputs, std::map<std::string, SymbolRange> ranges,
+                       const std::vector<std::string>& guards, std::vector<std::string>& warnings)
     : inputs_(std::move(inputs)), ranges_(std::move(ranges)) {
   std::string skipped;
   for (const std::string& g : guards) {
@@ -163,8 +170,10 @@ void InputCheck::check_kind(const Input& input, const Value& v) const {
   if (input.meta.is_tensor()) {
     const Tensor& t = input.meta.tensor();
     INGOT_REQUIRE(v.is_tensor(), "input ", input.path, " must be a tensor, got ", v.kind_name());
-    INGOT_REQUIRE(v.tensor().dtype() == t.dtype(), "input ", input.path, " must be ", t.dtype(), ", got ", v.tensor().dtype());
-    INGOT_REQUIRE(v.tensor().dim() == t.dim(), "input ", input.path, " must have ", t.dim(), " dims, got ", v.tensor().dim());
+    INGOT_REQUIRE(v.tensor().dtype() == t.dtype(), "input ", input.path, " must be ", t.dtype(), ", got ",
+                  v.tensor().dtype());
+    INGOT_REQUIRE(v.tensor().dim() == t.dim(), "input ", input.path, " must have ", t.dim(), " dims, got ",
+                  v.tensor().dim());
   } else if (input.meta.is_int()) {
     INGOT_REQUIRE(v.is_int(), "input ", input.path, " must be an integer, got ", v.kind_name());
   }
@@ -194,9 +203,10 @@ void InputCheck::check_guards(Args given) const {
     const auto value = [&](const Expr& leaf) -> int64_t {
       const Fact& f = c.facts.at(leaf->name);
       const Value& v = given[f.input];
-      const Int n = f.kind.empty()     ? v.to_int()
-                    : f.kind == "size" ? v.tensor().size(f.dim)
-                    : f.kind == "stride" ? v.tensor().stride(f.dim) : v.tensor().storage_offset();
+      const Int n = f.kind.empty()       ? v.to_int()
+                    : f.kind == "size"   ? v.tensor().size(f.dim)
+                    : f.kind == "stride" ? v.tensor().stride(f.dim)
+                                         : v.tensor().storage_offset();
       symbolic |= n.is_symbolic();
       return n.is_number() ? n.number() : 0;
     };

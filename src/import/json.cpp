@@ -19,7 +19,8 @@ std::string_view kind_of(dom::element e) {
   switch (e.type()) {
     case dom::element_type::ARRAY: return "a list";
     case dom::element_type::OBJECT: return "an object";
-    case dom::element_type::INT64: case dom::element_type::UINT64: return "an integer";
+    case dom::element_type::INT64:
+    case dom::element_type::UINT64: return "an integer";
     case dom::element_type::DOUBLE: return "a real number";
     case dom::element_type::STRING: return "a string";
     case dom::element_type::BOOL: return "a bool";
@@ -117,7 +118,8 @@ Json Json::field(std::string_view name) const {
   dom::element e;
   if (object().at_key(name).get(e) != simdjson::SUCCESS) {
     const std::string where = position();
-    throw_user_error(text(document(), ": ", struct_, ": field ", name, " is missing (at ", where.empty() ? "the top level" : where, ")"));
+    throw_user_error(text(document(), ": ", struct_, ": field ", name, " is missing (at ",
+                          where.empty() ? "the top level" : where, ")"));
   }
   return child(e, name);
 }
@@ -175,7 +177,8 @@ bool Json::boolean() const {
 
 Value Json::constant() const {
   switch (element_.type()) {
-    case dom::element_type::INT64: case dom::element_type::UINT64: return integer();
+    case dom::element_type::INT64:
+    case dom::element_type::UINT64: return integer();
     case dom::element_type::DOUBLE: return real();
     case dom::element_type::STRING: return string();
     case dom::element_type::BOOL: return boolean();

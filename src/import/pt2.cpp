@@ -20,8 +20,10 @@ void read_version(const Json& program, ExportedProgram& p) {
   p.facts.schema_major = major;
   p.facts.schema_minor = minor;
   if (major == 8 || (major == 0 && minor == 0)) return;
-  version.fail(text("schema version ", major, ".", minor, " is not supported (this reader knows 8.x); the program was written "
-                    "by torch ", p.torch_version));
+  version.fail(text("schema version ", major, ".", minor,
+                    " is not supported (this reader knows 8.x); the program was written "
+                    "by torch ",
+                    p.torch_version));
 }
 
 std::vector<std::string> strings(const Json& list) {
@@ -34,7 +36,8 @@ void read_dialects(const Json& program, ExportedProgram& p) {
   else if (const auto dialect = program.optional("dialect")) p.facts.verifiers = {dialect->string()};
   for (const std::string& v : p.facts.verifiers)
     if (v != "TRAINING" && v != "ATEN" && !v.empty())
-      p.warnings.push_back(text("dialect ", shown_name(v), " is not one this reader knows; the program is read all the same"));
+      p.warnings.push_back(
+          text("dialect ", shown_name(v), " is not one this reader knows; the program is read all the same"));
 }
 
 ModuleCall read_module_call(const Json& j, const NamedTupleFields& fields) {
@@ -60,8 +63,10 @@ void check_own_call(const Json& calls, const ExportedProgram& p) {
     if (parts.size() != 2 || !parts[1].is_mapping())
       calls.fail("in_spec should be a tuple of positional arguments and a dict of keyword arguments");
     const std::size_t inputs = p.input_leaves().size(), results = p.result_leaves().size();
-    if (c.in_spec->leaves() != inputs) calls.fail(text("in_spec has ", c.in_spec->leaves(), " leaves for ", inputs, " user inputs"));
-    if (c.out_spec->leaves() != results) calls.fail(text("out_spec has ", c.out_spec->leaves(), " leaves for ", results, " user outputs"));
+    if (c.in_spec->leaves() != inputs)
+      calls.fail(text("in_spec has ", c.in_spec->leaves(), " leaves for ", inputs, " user inputs"));
+    if (c.out_spec->leaves() != results)
+      calls.fail(text("out_spec has ", c.out_spec->leaves(), " leaves for ", results, " user outputs"));
   }
 }
 

@@ -21,12 +21,36 @@ Value as_list_type_wants(Value v, const SchemaType* type) {
 
 constexpr std::string_view kOps = "torch.ops.";
 
-constexpr std::string_view kTags[] = {
-    "as_none", "as_tensor", "as_tensors", "as_int", "as_ints", "as_float", "as_floats", "as_string", "as_strings",
-    "as_sym_int", "as_sym_ints", "as_scalar_type", "as_memory_format", "as_layout", "as_device", "as_bool", "as_bools",
-    "as_sym_bool", "as_sym_bools", "as_sym_float", "as_sym_floats", "as_graph", "as_optional_tensor",
-    "as_optional_tensors", "as_custom_obj", "as_operator", "as_complex", "as_nested_tensors", "as_int_lists",
-    "as_string_to_argument"};
+constexpr std::string_view kTags[] = {"as_none",
+                                      "as_tensor",
+                                      "as_tensors",
+                                      "as_int",
+                                      "as_ints",
+                                      "as_float",
+                                      "as_floats",
+                                      "as_string",
+                                      "as_strings",
+                                      "as_sym_int",
+                                      "as_sym_ints",
+                                      "as_scalar_type",
+                                      "as_memory_format",
+                                      "as_layout",
+                                      "as_device",
+                                      "as_bool",
+                                      "as_bools",
+                                      "as_sym_bool",
+                                      "as_sym_bools",
+                                      "as_sym_float",
+                                      "as_sym_floats",
+                                      "as_graph",
+                                      "as_optional_tensor",
+                                      "as_optional_tensors",
+                                      "as_custom_obj",
+                                      "as_operator",
+                                      "as_complex",
+                                      "as_nested_tensors",
+                                      "as_int_lists",
+                                      "as_string_to_argument"};
 
 class ArgumentReader {
  public:
@@ -82,7 +106,8 @@ class ArgumentReader {
     if (tag == "as_nested_tensors")
       return list(v, [&](const Json& e) { return list(e, [&](const Json& n) { return name(n); }); });
     if (tag == "as_int_lists")
-      return list(v, [&](const Json& e) { return list(e, [](const Json& n) { return Argument(Value(n.integer())); }); });
+      return list(v,
+                  [&](const Json& e) { return list(e, [](const Json& n) { return Argument(Value(n.integer())); }); });
     if (tag == "as_graph") return scope_.subgraph(v);
     return map(v);  // as_string_to_argument
   }
@@ -102,7 +127,7 @@ class ArgumentReader {
     return name(v);
   }
   Argument name(const Json& j) const {
-    const Json n = j.field("name");
+    const Json n = j.of("TensorArgument").field("name");
     return scope_.value(n.string(), n);
   }
   Argument symbolic(const Json& j) const {
@@ -130,7 +155,9 @@ Argument read_argument(const Json& j, const SchemaType* type, ArgumentScope& sco
 
 bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const SchemaType& type) {
   const std::string_view tag = spelled.tag;
-  const auto is = [&](std::initializer_list<std::string_view> tags) { return std::find(tags.begin(), tags.end(), tag) != tags.end(); };
+  const auto is = [&](std::initializer_list<std::string_view> tags) {
+    return std::find(tags.begin(), tags.end(), tag) != tags.end();
+  };
   if (type.kind == Kind::any || type.kind == Kind::other) return tag != "as_custom_obj";
   if (tag == "as_none") return type.optional;
   if (type.is_list()) {
@@ -139,22 +166,27 @@ bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const Sc
     const bool repeated = type.fixed_size > 0;
     switch (type.kind) {
       case Kind::tensor: return is({"as_tensors", "as_optional_tensors"});
-      case Kind::integer: case Kind::sym_int: return is({"as_ints", "as_sym_ints"}) || (repeated && is({"as_int", "as_sym_int"}));
+      case Kind::integer:
+      case Kind::sym_int: return is({"as_ints", "as_sym_ints"}) || (repeated && is({"as_int", "as_sym_int"}));
       case Kind::real: return is({"as_floats", "as_ints", "as_sym_floats"}) || (repeated && is({"as_float", "as_int"}));
-      case Kind::boolean: case Kind::sym_bool: return is({"as_bools", "as_sym_bools"});
+      case Kind::boolean:
+      case Kind::sym_bool: return is({"as_bools", "as_sym_bools"});
       case Kind::string: return is({"as_strings"});
       default: return is({"as_ints", "as_floats", "as_bools", "as_sym_ints", "as_sym_floats"});  // Scalar[]
     }
   }
   switch (type.kind) {
     case Kind::tensor:
-      return is({"as_tensor", "as_optional_tensor", "as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float",
-                 "as_sym_bool"});
-    case Kind::scalar: case Kind::complex:
+      return is({"as_tensor", "as_optional_tensor", "as_int", "as_float", "as_bool", "as_complex", "as_sym_int",
+                 "as_sym_float", "as_sym_bool"});
+    case Kind::scalar:
+    case Kind::complex:
       return is({"as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float", "as_sym_bool"});
-    case Kind::integer: case Kind::sym_int: return is({"as_int", "as_bool", "as_sym_int"});
+    case Kind::integer:
+    case Kind::sym_int: return is({"as_int", "as_bool", "as_sym_int"});
     case Kind::real: return is({"as_float", "as_int", "as_sym_int", "as_sym_float"});
-    case Kind::boolean: case Kind::sym_bool: return is({"as_bool", "as_sym_bool"});
+    case Kind::boolean:
+    case Kind::sym_bool: return is({"as_bool", "as_sym_bool"});
     case Kind::dtype: return is({"as_scalar_type"});
     case Kind::layout: return is({"as_layout"});
     case Kind::device: return is({"as_device"});
@@ -185,7 +217,7 @@ std::string target_of_qualified(std::string_view qualified) {
 
 std::string defined_name(const Json& j) {
   const auto [tag, v] = j.tagged();
-  if (tag == "as_tensor" || tag == "as_custom_obj") return v.field("name").string();
+  if (tag == "as_tensor" || tag == "as_custom_obj") return v.of("TensorArgument").field("name").string();
   if (tag == "as_sym_int" || tag == "as_sym_float" || tag == "as_sym_bool") {
     const auto [kind, value] = v.tagged();
     if (kind == "as_name") return value.string();

@@ -220,16 +220,19 @@ class GraphReader final : ArgumentScope {
   }
 
   // One argument, checked against what the operator takes there.
-  Argument checked(const Json& a, const SchemaArg& param, const std::string& target, const std::string& name, SpelledInput& input) {
+  Argument checked(const Json& a, const SchemaArg& param, const std::string& target, const std::string& name,
+                   SpelledInput& input) {
     Argument argument = read_argument(a.field("arg"), &param.type, *this, input.argument);
     if (!tag_fits(input.argument, argument, param.type))
-      a.fail(text(name, ": ", target, ": argument ", param.name, " has kind ", input.argument.tag, ", ", type_text(param), " expected"));
+      a.fail(text(name, ": ", target, ": argument ", param.name, " has kind ", input.argument.tag, ", ",
+                  type_text(param), " expected"));
     return argument;
   }
 
   // Of a higher-order op: first those without a name, then keywords. Options that only tell how to run a region are kept
   // beside the call.
-  std::vector<Argument> ordered_args(const Json& j, const Op& op, const std::string& target, const std::string& name, SpelledNode& s) {
+  std::vector<Argument> ordered_args(const Json& j, const Op& op, const std::string& target, const std::string& name,
+                                     SpelledNode& s) {
     const auto& params = op.schema.args;
     std::vector<Argument> args;
     for (const Json& a : inputs_of(j)) {
@@ -267,8 +270,8 @@ class GraphReader final : ArgumentScope {
     return nullptr;
   }
   // Arguments of an op that applies `inner`: its own, then all of the inner one's in the order of its schema.
-  std::vector<Argument> applied_args(const Json& j, const Op& op, const Op& inner, const std::string& target, const std::string& name,
-                                     SpelledNode& s) {
+  std::vector<Argument> applied_args(const Json& j, const Op& op, const Op& inner, const std::string& target,
+                                     const std::string& name, SpelledNode& s) {
     const auto &own = op.schema.args, &params = inner.schema.args;
     std::vector<Argument> args(own.size() + params.size());
     std::vector<bool> given(args.size());
@@ -278,10 +281,12 @@ class GraphReader final : ArgumentScope {
       std::size_t at = next;
       if (!input.name.empty()) {
         const int i = inner.schema.index_of(input.name);
-        if (i < 0) a.fail(text(name, ": ", target, ": ", inner.qualified(), " has no argument ", shown_name(input.name)));
+        if (i < 0)
+          a.fail(text(name, ": ", target, ": ", inner.qualified(), " has no argument ", shown_name(input.name)));
         at = own.size() + static_cast<std::size_t>(i);
       }
-      if (at >= args.size() || given[at]) a.fail(text(name, ": ", target, ": more arguments than ", inner.qualified(), " takes"));
+      if (at >= args.size() || given[at])
+        a.fail(text(name, ": ", target, ": more arguments than ", inner.qualified(), " takes"));
       args[at] = at < own.size() && own[at].name == kOperator
                      ? read_argument(a.field("arg"), nullptr, *this, input.argument)
                      : checked(a, at < own.size() ? own[at] : params[at - own.size()], target, name, input);
@@ -298,7 +303,8 @@ class GraphReader final : ArgumentScope {
     return args;
   }
 
-  std::vector<Argument> named_args(const Json& j, const Op& op, const std::string& target, const std::string& name, SpelledNode& s) {
+  std::vector<Argument> named_args(const Json& j, const Op& op, const std::string& target, const std::string& name,
+                                   SpelledNode& s) {
     const auto& params = op.schema.args;
     std::vector<Argument> args(params.size());
     std::vector<bool> given(params.size());
@@ -326,7 +332,8 @@ class GraphReader final : ArgumentScope {
   void bind_outputs(Node* n, const Json& j, const std::vector<Json>& outputs, SpelledNode& s) {
     const bool flat_list = n->op != nullptr && n->op->form() == Form::higher_order;
     if (n->op != nullptr && !flat_list && outputs.size() != n->op->schema.results.size())
-      j.fail(text(n->name, ": ", target_of(*n), " has ", n->op->schema.results.size(), " results, found ", outputs.size(), " outputs"));
+      j.fail(text(n->name, ": ", target_of(*n), " has ", n->op->schema.results.size(), " results, found ",
+                  outputs.size(), " outputs"));
     if (outputs.size() == 1 && !flat_list) return bind(n, outputs[0], s);
     for (std::size_t i = 0; i < outputs.size(); i++) {
       const bool none = outputs[i].tagged().first == "as_none";

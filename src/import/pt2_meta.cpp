@@ -19,8 +19,10 @@ Tensor read_tensor_meta(const Json& j, std::string_view name, Pt2Symbols& symbol
   g.dtype = dtype_of(meta.field("dtype"));
 
   const auto sizes = meta.field("sizes").list(), strides = meta.field("strides").list();
-  if (sizes.size() != strides.size()) meta.fail(text("value ", name, ": ", sizes.size(), " sizes and ", strides.size(), " strides"));
-  if (sizes.size() > kMaxFileDims) meta.fail(text("value ", name, ": ", sizes.size(), " dims, at most ", kMaxFileDims, " are allowed"));
+  if (sizes.size() != strides.size())
+    meta.fail(text("value ", name, ": ", sizes.size(), " sizes and ", strides.size(), " strides"));
+  if (sizes.size() > kMaxFileDims)
+    meta.fail(text("value ", name, ": ", sizes.size(), " dims, at most ", kMaxFileDims, " are allowed"));
   bool symbolic = false, known = true;
   const auto number = [&](const Json& n, bool only_descriptive) -> Int {
     const auto v = symbols.read_int(n, name, only_descriptive, spelled.numbers.emplace_back());

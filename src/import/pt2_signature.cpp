@@ -21,9 +21,11 @@ Value constant_value(const Json& j) {
 }
 
 // The value a spec names, against the one the graph has at its position.
-void require_name(const Json& where, const std::string& name, const std::string& graph_name, std::string_view what, std::size_t position) {
+void require_name(const Json& where, const std::string& name, const std::string& graph_name, std::string_view what,
+                  std::size_t position) {
   if (name != graph_name)
-    where.fail(text("the signature names ", shown_name(name), " where the graph has ", shown_name(graph_name), " (", what, " ", position, ")"));
+    where.fail(text("the signature names ", shown_name(name), " where the graph has ", shown_name(graph_name), " (",
+                    what, " ", position, ")"));
 }
 
 InputSpec read_input_spec(const Json& j, const Argument& input, const std::string& graph_name, std::size_t position) {
@@ -45,7 +47,7 @@ InputSpec read_input_spec(const Json& j, const Argument& input, const std::strin
     s.fixed = constant_value(spec.field("value"));
     return s;
   }
-  const Json name = v.field("arg").field("name");
+  const Json name = v.of("InputSpec").field("arg").of("TensorArgument").field("name");
   require_name(name, name.string(), graph_name, "input", position);
   if (tag == "parameter") {
     s.kind = InputSpec::Kind::parameter;
@@ -74,7 +76,7 @@ OutputSpec read_output_spec(const Json& j, const std::string& graph_name, std::s
   const auto [tag, content] = j.tagged();
   const Json v = content.of("OutputSpec"), arg = v.field("arg");
   const bool any_argument = tag == "user_output";
-  require_name(arg, any_argument ? defined_name(arg) : arg.field("name").string(), graph_name, "output", position);
+  require_name(arg, any_argument ? defined_name(arg) : arg.of("TensorArgument").field("name").string(), graph_name, "output", position);
   if (tag == "user_output") return {Kind::user, {}};
   if (tag == "loss_output") return {Kind::loss, {}};
   if (tag == "token") return {Kind::token, {}};
@@ -92,7 +94,9 @@ const InputSpec* find_target(const ExportedProgram& p, const OutputSpec& o) {
   const bool of_user = o.kind == Kind::user_input_mutation || o.kind == Kind::user_input_gradient;
   const bool of_buffer = o.kind == Kind::buffer_mutation;
   const auto it = std::find_if(p.inputs.begin(), p.inputs.end(), [&](const InputSpec& s) {
-    const InputSpec::Kind wanted = of_user ? InputSpec::Kind::user : of_buffer ? InputSpec::Kind::buffer : InputSpec::Kind::parameter;
+    const InputSpec::Kind wanted = of_user     ? InputSpec::Kind::user
+                                   : of_buffer ? InputSpec::Kind::buffer
+                                               : InputSpec::Kind::parameter;
     return s.kind == wanted && s.node != nullptr && s.name == o.target;
   });
   return it == p.inputs.end() ? nullptr : &*it;
@@ -116,25 +120,31 @@ void check_targets(const std::vector<Json>& specs, const ExportedProgram& p) {
     if (target == nullptr) specs[i].fail(text(tag, ": unknown target ", o.target));
     const Argument& source = p.graph.outputs[i];
     if (source.is_node() && !same_kind(source.node()->meta, target->node->meta))
-      specs[i].fail(text(tag, ": ", o.target, " is ", to_text(target->node->meta), ", and the value ", to_text(source.node()->meta)));
+      specs[i].fail(text(tag, ": ", o.target, " is ", to_text(target->node->meta), ", and the value ",
+                         to_text(source.node()->meta)));
   }
 }
 
 }  // namespace
 
 void read_signature(const Json& where, const ReadGraph& g, ExportedProgram& p) {
-  const Json signature = where.of("GraphSignature"), inputs = signature.field("input_specs"), outputs = signature.field("output_specs");
+  const Json signature = where.of("GraphSignature"), inputs = signature.field("input_specs"),
+             outputs = signature.field("output_specs");
   const auto in = inputs.list(), out = outputs.list();
-  if (in.size() != g.inputs.size()) inputs.fail(text(in.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
+  if (in.size() != g.inputs.size())
+    inputs.fail(text(in.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
   if (out.size() != p.graph.outputs.size())
     outputs.fail(text(out.size(), " specs for ", p.graph.outputs.size(), " outputs of the graph"));
-  for (std::size_t i = 0; i < in.size(); i++) p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
+  for (std::size_t i = 0; i < in.size(); i++)
+    p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
   for (std::size_t i = 0; i < out.size(); i++) p.outputs.push_back(read_output_spec(out[i], g.output_names[i], i));
 
   for (std::size_t i = 0; i < in.size(); i++) {
     const InputSpec& s = p.inputs[i];
-    const bool is_state = s.kind == InputSpec::Kind::parameter || s.kind == InputSpec::Kind::buffer || s.kind == InputSpec::Kind::constant;
-    if (is_state && !p.state.contains(s.name)) in[i].fail(text(shown_name(s.name), " is neither among the weights nor among the constants"));
+    const bool is_state = s.kind == InputSpec::Kind::parameter || s.kind == InputSpec::Kind::buffer ||
+                          s.kind == InputSpec::Kind::constant;
+    if (is_state && !p.state.contains(s.name))
+      in[i].fail(text(shown_name(s.name), " is neither among the weights nor among the constants"));
   }
   check_targets(out, p);
 }

@@ -55,7 +55,8 @@ class PayloadReader {
  public:
   PayloadReader(const ZipReader& zip, std::string folder) : zip_(zip), folder_(std::move(folder)) {}
 
-  StateEntry read(std::string_view name, const Json& payload) {
+  StateEntry read(std::string_view name, const Json& where) {
+    const Json payload = where.of("PayloadMeta");
     StateEntry e;
     const std::string file = payload.field("path_name").string();
     if (file.empty() || file.find('/') != file.npos)

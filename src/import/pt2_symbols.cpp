@@ -59,7 +59,8 @@ Expr Pt2Symbols::symbol(std::string_view name) {
   return Expr::symbol(name, lo, range.max.value_or(kUnbounded));
 }
 
-std::optional<Int> Pt2Symbols::read_int(const Json& sym_int, std::string_view name, bool only_descriptive, SpelledNumber& spelled) {
+std::optional<Int> Pt2Symbols::read_int(const Json& sym_int, std::string_view name, bool only_descriptive,
+                                        SpelledNumber& spelled) {
   const auto [tag, v] = sym_int.tagged();
   if (tag == "as_int") return Int(v.integer());
   if (tag != "as_expr") sym_int.fail(text("SymInt: unknown tag ", shown_name(tag)));

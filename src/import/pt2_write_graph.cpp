@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "graph/target.hpp"
 #include "import/pt2_argument.hpp"
 #include "import/pt2_enums.hpp"
 #include "tensor/impl.hpp"
@@ -62,7 +63,8 @@ std::string_view tag_of(const Value& v) {
   if (v.is_bools()) return "as_bools";
   if (v.is_tensors() && v.tensors().empty()) return "as_tensors";
   if (v.is_values() && v.values().empty()) return "as_tensors";
-  if (v.is_values() && std::all_of(v.values().begin(), v.values().end(), [](const Value& e) { return e.is_string(); })) return "as_strings";
+  if (v.is_values() && std::all_of(v.values().begin(), v.values().end(), [](const Value& e) { return e.is_string(); }))
+    return "as_strings";
   throw_user_error(text("exported programs cannot hold a constant of type ", v.kind_name()));
 }
 
@@ -86,7 +88,8 @@ const std::string& GraphWriter::name_of(const Node* n) const {
 }
 
 Map GraphWriter::map_of(const Node& n) const {
-  if (const auto it = spelled_.values.find(&n); it != spelled_.values.end() && it->second.map != Map::none) return it->second.map;
+  if (const auto it = spelled_.values.find(&n); it != spelled_.values.end() && it->second.map != Map::none)
+    return it->second.map;
   if (n.meta.is_tensor()) return Map::tensor;
   if (n.meta.is_int()) return Map::integer;
   if (n.meta.is_float()) return Map::real;
@@ -127,12 +130,14 @@ void GraphWriter::outputs() {
 void GraphWriter::node(const Node& n) {
   const auto it = spelled_.nodes.find(&n);
   const SpelledNode* s = it == spelled_.nodes.end() ? nullptr : &it->second;
-  INGOT_REQUIRE(n.kind != NodeKind::grad_mode, "exported programs have no node for ", n.name, "; regions that set the grad mode are "
+  INGOT_REQUIRE(n.kind != NodeKind::grad_mode, "exported programs have no node for ", n.name,
+                "; regions that set the grad mode are "
                 "wrap_with_set_grad_enabled");
   const bool is_higher_order = n.op != nullptr && n.op->form() == Form::higher_order;
   std::string target = n.kind == NodeKind::scalar ? std::string(target_of(n.function))
-                       : n.kind == NodeKind::call ? target_of_qualified(n.op->qualified())
-                       : n.kind == NodeKind::item ? "_operator.getitem" : n.target;
+                       : n.kind == NodeKind::call ? target_of(*n.op)
+                       : n.kind == NodeKind::item ? "_operator.getitem"
+                                                  : n.target;
   if (s && !s->target.empty()) target = s->target;
   out_.begin_object().key("target").value(target);
   node_inputs(n, s);
@@ -151,7 +156,8 @@ void GraphWriter::node(const Node& n) {
 void GraphWriter::node_inputs(const Node& n, const SpelledNode* s) {
   constexpr int kPositional = 1, kKeyword = 2;
   out_.key("inputs").begin_list();
-  const auto input = [&](std::string_view name, const Argument& a, const SpelledArgument* spelled, std::optional<int64_t> kind) {
+  const auto input = [&](std::string_view name, const Argument& a, const SpelledArgument* spelled,
+                         std::optional<int64_t> kind) {
     out_.begin_object().key("name").value(name).key("arg");
     argument(a, spelled);
     out_.key("kind");
@@ -202,7 +208,8 @@ void GraphWriter::node_outputs(const Node& n, const SpelledNode* s) {
   std::vector<const Node*> items;
   for (const auto& other : graph_.nodes())
     if (other->kind == NodeKind::item && other->args[0].is_node() && other->args[0].node() == &n) {
-      if (items.size() <= static_cast<std::size_t>(other->index)) items.resize(static_cast<std::size_t>(other->index) + 1);
+      if (items.size() <= static_cast<std::size_t>(other->index))
+        items.resize(static_cast<std::size_t>(other->index) + 1);
       items[static_cast<std::size_t>(other->index)] = other.get();
     }
   const auto usual = [&](const Node* v) { return usual_tag(Argument(const_cast<Node*>(v))); };
@@ -253,7 +260,8 @@ void GraphWriter::values() {
       out_.end();
     };
   };
-  value_map("tensor_values", Map::tensor, [&](const Node& n, const SpelledValue* s) { tensor_meta(n.meta.tensor(), s); });
+  value_map("tensor_values", Map::tensor,
+            [&](const Node& n, const SpelledValue* s) { tensor_meta(n.meta.tensor(), s); });
   value_map("sym_int_values", Map::integer, [&](const Node& n, const SpelledValue* s) {
     write_sym_int(out_, n.meta.to_int(), s && !s->numbers.empty() ? &s->numbers[0] : nullptr);
   });
@@ -346,11 +354,19 @@ void GraphWriter::content(std::string_view tag, const Argument& a, const Spelled
     }
     out_.end();
   };
-  const auto integer = [&](const Argument& e) { out_.value(e.value().is_float() ? static_cast<int64_t>(e.value().to_double()) : e.value().to_int64()); };
+  const auto integer = [&](const Argument& e) {
+    out_.value(e.value().is_float() ? static_cast<int64_t>(e.value().to_double()) : e.value().to_int64());
+  };
   const auto name = [&](const Argument& e) { named(e.node()); };
   if (tag == "as_none") out_.value(true);
   else if (tag == "as_tensor") named(a.node());
-  else if (tag == "as_custom_obj") out_.begin_object().key("name").value(name_of(a.node())).key("class_fqn").value(spelled ? spelled->note : "").end();
+  else if (tag == "as_custom_obj")
+    out_.begin_object()
+        .key("name")
+        .value(name_of(a.node()))
+        .key("class_fqn")
+        .value(spelled ? spelled->note : "")
+        .end();
   else if (tag == "as_int") integer(a);
   else if (tag == "as_float") out_.value(a.value().to_double());
   else if (tag == "as_bool") out_.value(a.value().to_bool());
@@ -371,7 +387,8 @@ void GraphWriter::content(std::string_view tag, const Argument& a, const Spelled
   else if (tag == "as_strings") each(a, [&](const Argument& e) { out_.value(e.value().string()); });
   else if (tag == "as_tensors") each(a, name);
   else if (tag == "as_optional_tensors") each(a, optional_tensor);
-  else if (tag == "as_sym_ints" || tag == "as_sym_floats" || tag == "as_sym_bools") each(a, [&](const Argument& e) { symbolic(tag, e); });
+  else if (tag == "as_sym_ints" || tag == "as_sym_floats" || tag == "as_sym_bools")
+    each(a, [&](const Argument& e) { symbolic(tag, e); });
   else if (tag == "as_nested_tensors") each(a, [&](const Argument& e) { each(e, name); });
   else if (tag == "as_int_lists") each(a, [&](const Argument& e) { each(e, integer); });
   else if (tag == "as_graph") {

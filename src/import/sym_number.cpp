@@ -75,12 +75,15 @@ SymNumber extremum(bool larger, const SymNumber& a, const SymNumber& b) {
   const auto pick = [&](const Expr& x, const Expr& y) { return larger ? max(x, y) : min(x, y); };
   if (either_real(a, b)) return pick(sym_real(a), sym_real(b));
   if (a.bottom.is_const(1) && b.bottom.is_const(1)) return pick(whole(a), whole(b));
-  INGOT_REQUIRE(prove_ge(a.bottom, 1) && prove_ge(b.bottom, 1), "cannot compare quotients whose divisors may be negative");
+  INGOT_REQUIRE(prove_ge(a.bottom, 1) && prove_ge(b.bottom, 1),
+                "cannot compare quotients whose divisors may be negative");
   return fraction(pick(times(whole(a), b.bottom), times(whole(b), a.bottom)), times(a.bottom, b.bottom));
 }
 
 // Integers of a double: the function rounds it to a whole double first.
-SymNumber to_integer(const SymNumber& n, Expr (*rounded)(const Expr&)) { return cast(DType::i64, rounded(sym_real(n))); }
+SymNumber to_integer(const SymNumber& n, Expr (*rounded)(const Expr&)) {
+  return cast(DType::i64, rounded(sym_real(n)));
+}
 
 SymNumber truncated(const SymNumber& n) {
   if (n.is_real()) return to_integer(n, [](const Expr& e) { return trunc(e); });
@@ -200,7 +203,8 @@ const Function kFunctions[] = {
     {"CeilToInt", 1, ceil_to_integer},
     {"FloorDiv", 2, fold<sym_floor_divide>},
     {"CleanDiv", 2, fold<sym_floor_divide>},
-    {"CeilDiv", 2, [](Arguments a) -> SymNumber { return minus(sym_floor_divide(minus(sym_integer(a[0])), a[1]).top); }},
+    {"CeilDiv", 2,
+     [](Arguments a) -> SymNumber { return minus(sym_floor_divide(minus(sym_integer(a[0])), a[1]).top); }},
     {"Mod", 2, fold<sym_modulo>},
     {"PythonMod", 2, fold<sym_modulo>},
     {"ModularIndexing", 3, [](Arguments a) { return sym_modulo(sym_floor_divide(a[0], a[1]), a[2]); }},
@@ -221,23 +225,50 @@ const Function kFunctions[] = {
     {"Identity", 1, [](Arguments a) { return a[0]; }},
     {"Piecewise", kAnyNumber, piecewise},
     {"IsNonOverlappingAndDenseIndicator", kAnyNumber, dense_indicator},
-    INGOT_COMPARE("Equality", "Eq"), INGOT_COMPARE("Eq", "Eq"), INGOT_COMPARE("Unequality", "Ne"), INGOT_COMPARE("Ne", "Ne"),
-    INGOT_COMPARE("StrictLessThan", "Lt"), INGOT_COMPARE("Lt", "Lt"), INGOT_COMPARE("LessThan", "Le"), INGOT_COMPARE("Le", "Le"),
-    INGOT_COMPARE("StrictGreaterThan", "Gt"), INGOT_COMPARE("Gt", "Gt"), INGOT_COMPARE("GreaterThan", "Ge"),
+    INGOT_COMPARE("Equality", "Eq"),
+    INGOT_COMPARE("Eq", "Eq"),
+    INGOT_COMPARE("Unequality", "Ne"),
+    INGOT_COMPARE("Ne", "Ne"),
+    INGOT_COMPARE("StrictLessThan", "Lt"),
+    INGOT_COMPARE("Lt", "Lt"),
+    INGOT_COMPARE("LessThan", "Le"),
+    INGOT_COMPARE("Le", "Le"),
+    INGOT_COMPARE("StrictGreaterThan", "Gt"),
+    INGOT_COMPARE("Gt", "Gt"),
+    INGOT_COMPARE("GreaterThan", "Ge"),
     INGOT_COMPARE("Ge", "Ge"),
     {"And", kAnyNumber, fold<both>},
     {"Or", kAnyNumber, fold<any_of>},
     {"Xor", kAnyNumber, fold<differ>},
     {"Not", 1, [](Arguments a) -> SymNumber { return !sym_bool(a[0]); }},
-    INGOT_REAL("OpaqueUnaryFn_sqrt", sqrt), INGOT_REAL("OpaqueUnaryFn_exp", exp), INGOT_REAL("OpaqueUnaryFn_log", log),
-    INGOT_REAL("OpaqueUnaryFn_log2", log2), INGOT_REAL("OpaqueUnaryFn_sin", sin), INGOT_REAL("OpaqueUnaryFn_cos", cos),
-    INGOT_REAL("OpaqueUnaryFn_tan", tan), INGOT_REAL("OpaqueUnaryFn_asin", asin), INGOT_REAL("OpaqueUnaryFn_acos", acos),
-    INGOT_REAL("OpaqueUnaryFn_atan", atan), INGOT_REAL("OpaqueUnaryFn_sinh", sinh), INGOT_REAL("OpaqueUnaryFn_cosh", cosh),
-    INGOT_REAL("OpaqueUnaryFn_tanh", tanh), INGOT_REAL("OpaqueUnaryFn_asinh", asinh),
-    INGOT_REAL("math.sqrt", sqrt), INGOT_REAL("math.exp", exp), INGOT_REAL("math.log", log), INGOT_REAL("math.log2", log2),
-    INGOT_REAL("math.sin", sin), INGOT_REAL("math.cos", cos), INGOT_REAL("math.tan", tan), INGOT_REAL("math.asin", asin),
-    INGOT_REAL("math.acos", acos), INGOT_REAL("math.atan", atan), INGOT_REAL("math.sinh", sinh),
-    INGOT_REAL("math.cosh", cosh), INGOT_REAL("math.tanh", tanh), INGOT_REAL("math.asinh", asinh),
+    INGOT_REAL("OpaqueUnaryFn_sqrt", sqrt),
+    INGOT_REAL("OpaqueUnaryFn_exp", exp),
+    INGOT_REAL("OpaqueUnaryFn_log", log),
+    INGOT_REAL("OpaqueUnaryFn_log2", log2),
+    INGOT_REAL("OpaqueUnaryFn_sin", sin),
+    INGOT_REAL("OpaqueUnaryFn_cos", cos),
+    INGOT_REAL("OpaqueUnaryFn_tan", tan),
+    INGOT_REAL("OpaqueUnaryFn_asin", asin),
+    INGOT_REAL("OpaqueUnaryFn_acos", acos),
+    INGOT_REAL("OpaqueUnaryFn_atan", atan),
+    INGOT_REAL("OpaqueUnaryFn_sinh", sinh),
+    INGOT_REAL("OpaqueUnaryFn_cosh", cosh),
+    INGOT_REAL("OpaqueUnaryFn_tanh", tanh),
+    INGOT_REAL("OpaqueUnaryFn_asinh", asinh),
+    INGOT_REAL("math.sqrt", sqrt),
+    INGOT_REAL("math.exp", exp),
+    INGOT_REAL("math.log", log),
+    INGOT_REAL("math.log2", log2),
+    INGOT_REAL("math.sin", sin),
+    INGOT_REAL("math.cos", cos),
+    INGOT_REAL("math.tan", tan),
+    INGOT_REAL("math.asin", asin),
+    INGOT_REAL("math.acos", acos),
+    INGOT_REAL("math.atan", atan),
+    INGOT_REAL("math.sinh", sinh),
+    INGOT_REAL("math.cosh", cosh),
+    INGOT_REAL("math.tanh", tanh),
+    INGOT_REAL("math.asinh", asinh),
 };
 #undef INGOT_REAL
 #undef INGOT_COMPARE
@@ -286,7 +317,8 @@ SymNumber sym_power(const SymNumber& a, const SymNumber& b) {
   if (!b.is_whole() || a.is_real()) return pow(sym_real(a), sym_real(b));
   if (!b.top.is_const()) return a.is_whole() ? SymNumber(pow(a.top, b.top)) : SymNumber(pow(sym_real(a), sym_real(b)));
   const int64_t n = std::abs(b.top->i);
-  INGOT_REQUIRE(n <= kLargestExponent || a.top.is_const(1) || a.top.is_const(0), "the exponent ", b.top->i, " is too large");
+  INGOT_REQUIRE(n <= kLargestExponent || a.top.is_const(1) || a.top.is_const(0), "the exponent ", b.top->i,
+                " is too large");
   SymNumber product = Expr(1);
   for (int64_t i = 0; i < std::min(n, kLargestExponent); i++) product = sym_multiply(product, a);
   return b.top->i < 0 ? sym_divide(Expr(1), product) : product;
@@ -318,7 +350,8 @@ SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNu
 }
 
 SymNumber sym_call(std::string_view name, std::span<const SymNumber> args) {
-  const auto* f = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& x) { return x.name == name; });
+  const auto* f =
+      std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& x) { return x.name == name; });
   if (f == std::end(kFunctions)) throw UnknownSymFunction{std::string(name)};
   const bool fits = f->arity == kAnyNumber ? !args.empty() : static_cast<int>(args.size()) == f->arity;
   INGOT_REQUIRE(fits, name, " cannot take ", args.size(), " arguments");

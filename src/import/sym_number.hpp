@@ -27,9 +27,9 @@ Expr sym_bool(const SymNumber& n);
 SymNumber sym_add(const SymNumber& a, const SymNumber& b);
 SymNumber sym_subtract(const SymNumber& a, const SymNumber& b);
 SymNumber sym_multiply(const SymNumber& a, const SymNumber& b);
-SymNumber sym_divide(const SymNumber& a, const SymNumber& b);        // exact
+SymNumber sym_divide(const SymNumber& a, const SymNumber& b);  // exact
 SymNumber sym_floor_divide(const SymNumber& a, const SymNumber& b);
-SymNumber sym_modulo(const SymNumber& a, const SymNumber& b);        // has the sign of b
+SymNumber sym_modulo(const SymNumber& a, const SymNumber& b);  // has the sign of b
 SymNumber sym_power(const SymNumber& a, const SymNumber& b);
 // "Lt", "Le", "Eq", "Ne", "Gt", "Ge"
 SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNumber& b);

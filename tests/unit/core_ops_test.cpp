@@ -57,7 +57,7 @@ TEST(CoreOps, EveryOneHasFiveSamplesAndAnOpenSize) {
   const std::set<std::string> closed = {"_local_scalar_dense", "nonzero"};
   for (const std::string& name : core_ops()) {
     EXPECT_GE(samples[name], 5) << "too few samples for the core op " << name;
-    if (!closed.contains(name)) EXPECT_GE(open[name], 1) << "no sample with an open size for the core op " << name;
+    EXPECT_TRUE(closed.contains(name) || open[name] >= 1) << "no sample with an open size for the core op " << name;
   }
 }
 
@@ -80,7 +80,7 @@ TEST(CoreOps, EveryDefinitionMakesItsResultsOneWay) {
     EXPECT_EQ(ways, 1) << o->name;
     EXPECT_EQ(d.kernel != nullptr, d.meta != nullptr) << o->name;
     EXPECT_EQ(d.form == Form::view, d.geometry != nullptr) << o->name;
-    if (d.form == Form::composite) EXPECT_TRUE(d.body && !d.vjp) << o->name << ": a composite has a body and no vjp";
+    EXPECT_TRUE(d.form != Form::composite || (d.body && !d.vjp)) << o->name << ": a composite has a body and no vjp";
   }
 }
 

@@ -250,5 +250,19 @@ TEST(GraphParse, IsLinear) {
   EXPECT_LT(seconds(10000), 50 * few + 0.1);
 }
 
+TEST(GraphParse, UnknownOperatorsMayHaveAnyName) {
+  for (const std::string target : {"", "1.x", "self.f", "getattr.f", "a b", "#mine:f", "\"q\"", "line\nbreak", "torch.ops.mine.f.default",
+                                   "torch.ops.aten.sin.default", "_operator.add", "math_trunc", "torch._C._set_grad_enabled"}) {
+    Graph g;
+    Node* x = g.placeholder("x");
+    g.outputs = {g.unsupported(target, {x, Value(2)}, "y")};
+    EXPECT_EQ(find_fault(g), "");
+    const Graph back = parse_graph(print(g));
+    EXPECT_EQ(difference(back, g), "") << print(g);
+    EXPECT_EQ(back.nodes()[1]->target, target);
+  }
+  EXPECT_EQ(statement_fault("z = \"#mine:f\" + 1"), "g.txt:2:19: expected '(', found '+ 1'");
+}
+
 }  // namespace
 }  // namespace ingot

@@ -92,7 +92,9 @@ TEST(Linalg, SingularVectorsMultiplyBack) {
           expect_equal((u * d[1].unsqueeze(-2)).matmul(vh), a, 1e-12, what);
           expect_equal(adjoint(d[0]).matmul(d[0]), aten<"eye">(d[0].size(-1), t).expand({2, d[0].size(-1), d[0].size(-1)}), 1e-12, what);
           expect_equal(d[2].matmul(adjoint(d[2])), aten<"eye">(d[2].size(-2), t).expand({2, d[2].size(-2), d[2].size(-2)}), 1e-12, what);
-          if (k > 1) EXPECT_GE(aten<"min">(d[1].narrow(-1, 0, k - 1) - d[1].narrow(-1, 1, k - 1)).item_double(), 0) << what;
+          if (k > 1) {
+            EXPECT_GE(aten<"min">(d[1].narrow(-1, 0, k - 1) - d[1].narrow(-1, 1, k - 1)).item_double(), 0) << what;
+          }
         }
 }
 

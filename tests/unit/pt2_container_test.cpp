@@ -211,7 +211,7 @@ TEST_F(Container, P022_ConfigsMapNamesToPayloads) {
               "expected an object");
   expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json",
                                             R"({"config": {"w": {"is_param": true}}})")),
-              "config.w: field path_name is missing");
+              "PayloadMeta: field path_name is missing (at config.w)");
   expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": {"w": 1}})")),
               "model_weights_config.json: config.w: expected an object");
 }

@@ -63,7 +63,8 @@ TEST(Pt2Expression, P095_NamesOfSymbols) {
   EXPECT_EQ(symbols.symbol("u12").dtype(), DType::i64);
   EXPECT_EQ(symbols.symbol("zf3").dtype(), DType::f64);
   EXPECT_EQ(symbols.symbol("zuf0").dtype(), DType::f64);
-  for (const char* bad : {"x", "s", "s1a", "su0", "77", "i0"}) expect_in("is no symbol", user_error([&] { (void)symbols.symbol(bad); }));
+  for (const char* bad : {"x", "s", "s1a", "su0", "77", "i0"})
+    expect_in("is no symbol", user_error([&] { (void)symbols.symbol(bad); }));
 }
 
 struct Case {
@@ -82,20 +83,46 @@ TEST(Pt2Expression, P096_IntegerFunctions) {
     return s;
   };
   const Case cases[] = {
-      {"Add(s0, s1, Integer(1))", 11}, {"Mul(Integer(2), s0, s1)", 42}, {"Pow(s0, Integer(2))", 49},
-      {"Mul(Add(s0, Integer(-1)), Pow(s1, Integer(-1)))", 2}, {"Max(s0, s1, Integer(9))", 9}, {"Min(s0, s1)", 3},
-      {"Abs(u0)", 7}, {"sign(u0)", -1}, {"floor(Mul(Rational(1, 2), u0))", -4}, {"ceiling(Mul(Rational(1, 2), u0))", -3},
-      {"FloorDiv(u0, Integer(2))", -4}, {"CleanDiv(Mul(s0, s1), s1)", 7}, {"CeilDiv(s0, Integer(2))", 4}, {"CeilDiv(u0, Integer(2))", -3},
-      {"Mod(s0, s1)", 1}, {"PythonMod(u0, Integer(3))", 2}, {"PythonMod(s0, Integer(-3))", -2}, {"ModularIndexing(s0, Integer(2), Integer(2))", 1},
-      {"LShift(s0, Integer(3))", 56}, {"RShift(u0, Integer(1))", -4}, {"LShift(Integer(1), s1)", 8}, {"RShift(s0, s1)", 0},
-      {"PowByNatural(s1, Integer(3))", 27}, {"PowByNatural(Integer(2), s1)", 8}, {"TruncToInt(Mul(Rational(1, 2), u0))", -3},
-      {"TruncToInt(Float('-2.5', precision=53))", -2}, {"FloorToInt(IntTrueDiv(u0, Integer(2)))", -4}, {"CeilToInt(IntTrueDiv(u0, Integer(2)))", -3},
-      {"RoundToInt(Float('2.5', precision=53))", 2}, {"RoundToInt(Float('3.5', precision=53))", 4},
-      {"Where(StrictLessThan(s0, s1), Integer(1), Integer(2))", 2}, {"Identity(s0)", 7}, {"ITE(true, s0, s1)", 7},
-      {"IsNonOverlappingAndDenseIndicator(s0, s1, s1, Integer(1))", 1}, {"IsNonOverlappingAndDenseIndicator(s0, s1, Integer(1), s0)", 1},
-      {"IsNonOverlappingAndDenseIndicator(s0, s1, s1, Integer(2))", 0}, {"IsNonOverlappingAndDenseIndicator(Integer(1), s1, Integer(99), Integer(1))", 1},
+      {"Add(s0, s1, Integer(1))", 11},
+      {"Mul(Integer(2), s0, s1)", 42},
+      {"Pow(s0, Integer(2))", 49},
+      {"Mul(Add(s0, Integer(-1)), Pow(s1, Integer(-1)))", 2},
+      {"Max(s0, s1, Integer(9))", 9},
+      {"Min(s0, s1)", 3},
+      {"Abs(u0)", 7},
+      {"sign(u0)", -1},
+      {"floor(Mul(Rational(1, 2), u0))", -4},
+      {"ceiling(Mul(Rational(1, 2), u0))", -3},
+      {"FloorDiv(u0, Integer(2))", -4},
+      {"CleanDiv(Mul(s0, s1), s1)", 7},
+      {"CeilDiv(s0, Integer(2))", 4},
+      {"CeilDiv(u0, Integer(2))", -3},
+      {"Mod(s0, s1)", 1},
+      {"PythonMod(u0, Integer(3))", 2},
+      {"PythonMod(s0, Integer(-3))", -2},
+      {"ModularIndexing(s0, Integer(2), Integer(2))", 1},
+      {"LShift(s0, Integer(3))", 56},
+      {"RShift(u0, Integer(1))", -4},
+      {"LShift(Integer(1), s1)", 8},
+      {"RShift(s0, s1)", 0},
+      {"PowByNatural(s1, Integer(3))", 27},
+      {"PowByNatural(Integer(2), s1)", 8},
+      {"TruncToInt(Mul(Rational(1, 2), u0))", -3},
+      {"TruncToInt(Float('-2.5', precision=53))", -2},
+      {"FloorToInt(IntTrueDiv(u0, Integer(2)))", -4},
+      {"CeilToInt(IntTrueDiv(u0, Integer(2)))", -3},
+      {"RoundToInt(Float('2.5', precision=53))", 2},
+      {"RoundToInt(Float('3.5', precision=53))", 4},
+      {"Where(StrictLessThan(s0, s1), Integer(1), Integer(2))", 2},
+      {"Identity(s0)", 7},
+      {"ITE(true, s0, s1)", 7},
+      {"IsNonOverlappingAndDenseIndicator(s0, s1, s1, Integer(1))", 1},
+      {"IsNonOverlappingAndDenseIndicator(s0, s1, Integer(1), s0)", 1},
+      {"IsNonOverlappingAndDenseIndicator(s0, s1, s1, Integer(2))", 0},
+      {"IsNonOverlappingAndDenseIndicator(Integer(1), s1, Integer(99), Integer(1))", 1},
       {"Piecewise(ExprCondPair(Integer(1), StrictLessThan(s0, Integer(3))), ExprCondPair(Integer(2), StrictLessThan(s0, Integer(9))), "
-       "ExprCondPair(Integer(3), true))", 2},
+       "ExprCondPair(Integer(3), true))",
+       2},
   };
   for (const Case& c : cases) EXPECT_EQ(value(with_symbols(c.written), g), c.value) << c.written;
   expect_in("negative shift count", problem("LShift(Integer(1), Integer(-1))"));
@@ -108,11 +135,26 @@ TEST(Pt2Expression, P096_IntegerFunctions) {
 TEST(Pt2Expression, P096_ComparisonsAndLogic) {
   const Given g{{"s0", 4}, {"s1", 4}};
   // LessThan is <=, GreaterThan is >=
-  for (const char* holds : {"LessThan(s0, s1)", "GreaterThan(s0, s1)", "Le(s0, s1)", "Ge(s0, s1)", "Equality(s0, s1)", "Eq(s0, s1)",
-                            "Not(Unequality(s0, s1))", "Not(Ne(s0, s1))", "Not(StrictLessThan(s0, s1))", "Not(Lt(s0, s1))",
-                            "Not(StrictGreaterThan(s0, s1))", "Not(Gt(s0, s1))", "And(true, true, Le(s0, s1))", "Or(false, Ge(s0, s1))",
-                            "Xor(true, false)", "Not(Xor(true, true))", "ITE(false, false, true)", "Lt(Rational(1, 3), Rational(1, 2))",
-                            "Eq(Mul(s0, Pow(s1, Integer(-1))), Integer(1))", "Lt(Mul(Integer(-1), Pow(s1, Integer(-1))), Integer(0))"})
+  for (const char* holds : {"LessThan(s0, s1)",
+                            "GreaterThan(s0, s1)",
+                            "Le(s0, s1)",
+                            "Ge(s0, s1)",
+                            "Equality(s0, s1)",
+                            "Eq(s0, s1)",
+                            "Not(Unequality(s0, s1))",
+                            "Not(Ne(s0, s1))",
+                            "Not(StrictLessThan(s0, s1))",
+                            "Not(Lt(s0, s1))",
+                            "Not(StrictGreaterThan(s0, s1))",
+                            "Not(Gt(s0, s1))",
+                            "And(true, true, Le(s0, s1))",
+                            "Or(false, Ge(s0, s1))",
+                            "Xor(true, false)",
+                            "Not(Xor(true, true))",
+                            "ITE(false, false, true)",
+                            "Lt(Rational(1, 3), Rational(1, 2))",
+                            "Eq(Mul(s0, Pow(s1, Integer(-1))), Integer(1))",
+                            "Lt(Mul(Integer(-1), Pow(s1, Integer(-1))), Integer(0))"})
     EXPECT_TRUE(truth(holds, g)) << holds;
 }
 
@@ -123,10 +165,13 @@ TEST(Pt2Expression, P096_RealFunctions) {
   EXPECT_EQ(real("FloatPow(ToFloat(s0), Float('0.5', precision=53))", g), std::pow(7.0, 0.5));
   EXPECT_EQ(real("TruncToFloat(Float('-2.5', precision=53))"), -2.0);
   EXPECT_EQ(real("RoundDecimal(Float('2.345', precision=53), Integer(1))"), 2.3);
-  struct { const char* name; double (*f)(double); } const functions[] = {
-      {"sqrt", std::sqrt}, {"exp", std::exp}, {"log", std::log}, {"log2", std::log2}, {"sin", std::sin}, {"cos", std::cos}, {"tan", std::tan},
-      {"asin", std::asin}, {"acos", std::acos}, {"atan", std::atan}, {"sinh", std::sinh}, {"cosh", std::cosh}, {"tanh", std::tanh},
-      {"asinh", std::asinh}};
+  struct {
+    const char* name;
+    double (*f)(double);
+  } const functions[] = {{"sqrt", std::sqrt}, {"exp", std::exp},    {"log", std::log},   {"log2", std::log2},
+                         {"sin", std::sin},   {"cos", std::cos},    {"tan", std::tan},   {"asin", std::asin},
+                         {"acos", std::acos}, {"atan", std::atan},  {"sinh", std::sinh}, {"cosh", std::cosh},
+                         {"tanh", std::tanh}, {"asinh", std::asinh}};
   for (const auto& [name, f] : functions)
     EXPECT_DOUBLE_EQ(real(text("OpaqueUnaryFn_", name, "(IntTrueDiv(s0, Integer(8)))"), g), f(0.875)) << name;
 }
@@ -153,7 +198,8 @@ TEST(Pt2Expression, P097_UnknownFunctions) {
 TEST(Pt2Expression, P098_ExactAndChecked) {
   // A third of three is one, not 0.999…
   EXPECT_EQ(value("Mul(Rational(1, 3), s0)", {{"s0", 3}}), 1);
-  EXPECT_EQ(value("floor(Mul(Integer(3), Pow(Integer(3), Integer(-1)), s0))", {{"s0", 9007199254740993}}), 9007199254740993);
+  EXPECT_EQ(value("floor(Mul(Integer(3), Pow(Integer(3), Integer(-1)), s0))", {{"s0", 9007199254740993}}),
+            9007199254740993);
   EXPECT_EQ(value("floor(Mul(Rational(1, 3), s0))", {{"s0", 9223372036854775806}}), 3074457345618258602);
   EXPECT_TRUE(truth("Lt(Rational(9007199254740992, 9007199254740993), Integer(1))"));  // equal as doubles
   expect_in("overflow", problem("Mul(Integer(4611686018427387904), Integer(2))"));
@@ -164,10 +210,13 @@ TEST(Pt2Expression, P098_ExactAndChecked) {
 
 TEST(Pt2Expression, P182_ReadableForm) {
   const Given g{{"s0", 7}, {"s1", 3}};
-  const Case cases[] = {{"s0*s1 + 2", 23}, {"s0//2", 3}, {"s0 % 4", 3}, {"s0**2 - s1", 46}, {"-s0 + 10", 3}, {"-2**2", -4}, {"(s0 + 1)/2", 4},
-                        {"2*s0/2", 7}, {"Max(s0, 2*s1)", 7}, {"FloorDiv(s0 + 1, s1)", 2}, {"s0 - s1 - 1", 3}, {"2**-1*4", 2}};
+  const Case cases[] = {{"s0*s1 + 2", 23},           {"s0//2", 3},       {"s0 % 4", 3},
+                        {"s0**2 - s1", 46},          {"-s0 + 10", 3},    {"-2**2", -4},
+                        {"(s0 + 1)/2", 4},           {"2*s0/2", 7},      {"Max(s0, 2*s1)", 7},
+                        {"FloorDiv(s0 + 1, s1)", 2}, {"s0 - s1 - 1", 3}, {"2**-1*4", 2}};
   for (const Case& c : cases) EXPECT_EQ(value(c.written, g), c.value) << c.written;
-  for (const char* holds : {"s0 > s1", "s0 >= 7 and not s1 == 4", "1 < s1 < s0", "s0 != s1 or false", "s1 <= 3"}) EXPECT_TRUE(truth(holds, g)) << holds;
+  for (const char* holds : {"s0 > s1", "s0 >= 7 and not s1 == 4", "1 < s1 < s0", "s0 != s1 or false", "s1 <= 3"})
+    EXPECT_TRUE(truth(holds, g)) << holds;
   EXPECT_FALSE(truth("1 < s1 < 3", g));
 }
 
@@ -181,8 +230,9 @@ TEST(Pt2Expression, P202_DeepNestingIsAnError) {
     for (int i = 0; i < kDepth; i++) s += close;
     return s;
   };
-  for (const std::string& s : {deep("Add(", "1", ")"), deep("(", "1", ")"), deep("-", "1", ""), deep("not ", "1", ""), deep("2**", "1", ""),
-                               deep("ExprCondPair(", "1", ")"), deep("Symbol('s0', a=", "1", ")")})
+  for (const std::string& s :
+       {deep("Add(", "1", ")"), deep("(", "1", ")"), deep("-", "1", ""), deep("not ", "1", ""), deep("2**", "1", ""),
+        deep("ExprCondPair(", "1", ")"), deep("Symbol('s0', a=", "1", ")")})
     expect_in("longer than", problem(s));
   constexpr int kFewer = 3000;  // short enough to be read
   for (const char* open : {"Abs(", "(", "-", "not ", "2**", "Piecewise(ExprCondPair("}) {
@@ -194,11 +244,13 @@ TEST(Pt2Expression, P202_DeepNestingIsAnError) {
 
 TEST(Pt2Expression, TextReadsBack) {
   Symbols scope;
-  for (const char* written : {"2*s0 + s1 - 3", "s0//4", "(s0 + 1) % s1", "Max(s0, 2*s1)", "Min(s0, s1)", "Abs(s0)", "Where(s0 < s1, s0, 2)"}) {
+  for (const char* written : {"2*s0 + s1 - 3", "s0//4", "(s0 + 1) % s1", "Max(s0, 2*s1)", "Min(s0, s1)", "Abs(s0)",
+                              "Where(s0 < s1, s0, 2)"}) {
     const Expr e = parse_sym_int(written, scope);
     EXPECT_TRUE(same(parse_sym_int(sym_expression_text(e), scope), e)) << sym_expression_text(e);
   }
-  EXPECT_EQ(sym_expression_text(parse_sym_int("2*s0", scope)), "Mul(Integer(2), Symbol('s0', positive=True, integer=True))");
+  EXPECT_EQ(sym_expression_text(parse_sym_int("2*s0", scope)),
+            "Mul(Integer(2), Symbol('s0', positive=True, integer=True))");
 }
 
 }  // namespace

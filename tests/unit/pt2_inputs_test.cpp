@@ -47,16 +47,20 @@ TEST(Pt2Inputs, P099_SymbolsAreBoundSolvedAndChecked) {
   EXPECT_EQ(refusal(twice, {of({7}), of({3, 3})}), "input y.shape[0] must be 6 (2*s0), got 7");
   EXPECT_EQ(refusal(twice, {of({6}), of({3, 4})}), "input x.shape[1] must be 3 (s0), got 4");
   // Solved for the one open symbol.
-  const ProgramJson solved = taking({{"x", meta({times(4, kN)}, {"1"})}, {"y", meta({text("Add(", kN, ", Integer(1))")}, {"1"})}});
+  const ProgramJson solved =
+      taking({{"x", meta({times(4, kN)}, {"1"})}, {"y", meta({text("Add(", kN, ", Integer(1))")}, {"1"})}});
   accepts(solved, {of({20}), of({6})});
   EXPECT_EQ(refusal(solved, {of({21}), of({6})}), "input x.shape[0] = 21 is not of the form 4*s0");
   EXPECT_EQ(refusal(solved, {of({20}), of({7})}), "input y.shape[0] must be 6 (s0 + 1), got 7");
   // Several symbols: checked once all are bound, whatever the order.
-  const ProgramJson sum = taking({{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})}, {"x", meta({kN}, {"1"})}, {"y", meta({kM}, {"1"})}});
+  const ProgramJson sum = taking(
+      {{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})}, {"x", meta({kN}, {"1"})}, {"y", meta({kM}, {"1"})}});
   accepts(sum, {of({5}), of({2}), of({3})});
   EXPECT_EQ(refusal(sum, {of({6}), of({2}), of({3})}), "input z.shape[0] must be 5 (s0 + s1), got 6");
   // A sum with one symbol bound is solved for the other.
-  const ProgramJson chain = taking({{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})}, {"x", meta({kN}, {"1"})}, {"w", meta({times(3, kM)}, {"1"})}});
+  const ProgramJson chain = taking({{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})},
+                                    {"x", meta({kN}, {"1"})},
+                                    {"w", meta({times(3, kM)}, {"1"})}});
   accepts(chain, {of({5}), of({2}), of({9})});
   EXPECT_EQ(refusal(chain, {of({5}), of({2}), of({12})}), "input w.shape[0] must be 9 (3*s1), got 12");
 }
@@ -107,7 +111,9 @@ TEST(Pt2Inputs, P100_P103_P121_UnbackedSymbols) {
   p.then(node("torch.ops.aten.sym_size.int", {arg("self", val("nz")), arg("dim", integer(0))}, {sym_int("n")}, "n"));
   p.then(node("_operator.le", {arg("a", sym_int("n")), arg("b", integer(2))}, {sym_bool("le")}, "le"));
   p.then(node("torch.ops.aten._assert_scalar.default",
-              {arg("self", sym_bool("le")), arg("assert_msg", str("Runtime assertion failed for expression u0 <= 2 on node 'le'"))}, {}, "check"));
+              {arg("self", sym_bool("le")),
+               arg("assert_msg", str("Runtime assertion failed for expression u0 <= 2 on node 'le'"))},
+              {}, "check"));
   p.graph.tensor_values = {entry("nz", meta({u0, "1"}, {"1", u0}, 5))};
   p.graph.sym_ints = {entry("n", number(u0))};
   p.graph.sym_bools = {entry("le", expression(text("LessThan(", u0, ", Integer(2))")))};
@@ -118,7 +124,8 @@ TEST(Pt2Inputs, P100_P103_P121_UnbackedSymbols) {
   EXPECT_TRUE(nz.size(0).same(program.graph.nodes()[2]->meta.to_int()));
   EXPECT_EQ(nz.size(0).expr()->hi, 2);
   EXPECT_EQ(program.run(Values{tensor({0, 1})})[1].to_int64(), 1);
-  EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1, 1, 1})}); }), "Runtime assertion failed for expression u0 <= 2 on node 'le'");
+  EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1, 1, 1})}); }),
+            "Runtime assertion failed for expression u0 <= 2 on node 'le'");
 }
 
 TEST(Pt2Inputs, P104_Guards) {
@@ -136,17 +143,22 @@ TEST(Pt2Inputs, P104_Guards) {
     return std::string();
   };
   const Values in{of({3}), of({6, 2})};
-  for (const char* holds : {"L['y'].size()[0] == (2*L['x'].size()[0])", "2*L['x'].size()[0] <= L['y'].size()[0]", "not L['x'].size()[0] > 3",
-                            "L['y'].stride()[0] == 2 and L['x'].storage_offset() == 0", "L['y'].size()[0] % L['x'].size()[0] == 0 or 1 < 0",
-                            "max(L['x'].size()[0], 2) == 3", "min(L['x'].size()[0], 2) != 3", "L['y'].size()[0] // 4 == 1", "L['y'].size()[0] / 4 == 1.5",
-                            "L['x'].size()[0]**2 == 9", "math.floor(L['y'].size()[0] / 4) < 2", "IsNonOverlappingAndDenseIndicator(L['y'].size()[0], 2, 2, 1) == 1",
-                            "math.sqrt(L['x'].size()[0]) >= 1.7", "-L['x'].size()[0] + 4 == 1"})
+  for (const char* holds :
+       {"L['y'].size()[0] == (2*L['x'].size()[0])", "2*L['x'].size()[0] <= L['y'].size()[0]",
+        "not L['x'].size()[0] > 3", "L['y'].stride()[0] == 2 and L['x'].storage_offset() == 0",
+        "L['y'].size()[0] % L['x'].size()[0] == 0 or 1 < 0", "max(L['x'].size()[0], 2) == 3",
+        "min(L['x'].size()[0], 2) != 3", "L['y'].size()[0] // 4 == 1", "L['y'].size()[0] / 4 == 1.5",
+        "L['x'].size()[0]**2 == 9", "math.floor(L['y'].size()[0] / 4) < 2",
+        "IsNonOverlappingAndDenseIndicator(L['y'].size()[0], 2, 2, 1) == 1", "math.sqrt(L['x'].size()[0]) >= 1.7",
+        "-L['x'].size()[0] + 4 == 1"})
     EXPECT_EQ(guarded(holds, in), "") << holds;
-  EXPECT_EQ(guarded("L['y'].size()[0] == (2*L['x'].size()[0])", {of({3}), of({5, 2})}), "Guard failed: y.size()[0] == (2*x.size()[0])");
+  EXPECT_EQ(guarded("L['y'].size()[0] == (2*L['x'].size()[0])", {of({3}), of({5, 2})}),
+            "Guard failed: y.size()[0] == (2*x.size()[0])");
   EXPECT_EQ(guarded("L['y'].stride()[0] == 2", {of({3}), of({2, 6}).t()}), "Guard failed: y.stride()[0] == 2");
   // What cannot be read is skipped with one warning.
   ProgramJson q = p;
-  q.guards = {R"("L['x'].color() == 3")", "\"foo(L['x'].size()[0])\"", R"("L['z'].size()[0] == 1")", R"("L['x'].size()[0] == 3")"};
+  q.guards = {R"("L['x'].color() == 3")", "\"foo(L['x'].size()[0])\"", R"("L['z'].size()[0] == 1")",
+              R"("L['x'].size()[0] == 3")"};
   ExportedProgram program = read(q);
   ASSERT_EQ(program.warnings.size(), 1u);
   expect_in("foo(x.size()[0]) (unknown function foo)", program.warnings[0]);
@@ -186,10 +198,14 @@ TEST(Pt2Inputs, P131_SpecsMustFitTheGraph) {
 TEST(Pt2Inputs, P140_P143_StateByTagAndKept) {
   // User inputs first, then a buffer the program counts in: order is free, and calls see each other's writes.
   ProgramJson p;
-  p.input("x").state("buffer", "b_odd_name", "block.n", R"(, "persistent": false)").state("tensor_constant", "c", "lifted");
+  p.input("x")
+      .state("buffer", "b_odd_name", "block.n", R"(, "persistent": false)")
+      .state("tensor_constant", "c", "lifted");
   p.then(op_node("add_.Tensor", {arg("self", val("b_odd_name")), arg("other", val("c"))}, "add_"));
   p.then(op_node("add.Tensor", {arg("self", val("x")), arg("other", val("b_odd_name"))}, "y")).returns(val("y"));
-  const auto fresh = [] { return std::map<std::string, StateEntry>{{"block.n", state_of(tensor({1}))}, {"lifted", state_of(tensor({10}))}}; };
+  const auto fresh = [] {
+    return std::map<std::string, StateEntry>{{"block.n", state_of(tensor({1}))}, {"lifted", state_of(tensor({10}))}};
+  };
   ExportedProgram program = read(p, fresh());
   EXPECT_EQ(floats(program.run(Values{tensor({0})})[0]), Floats{11});
   EXPECT_EQ(floats(program.run(Values{tensor({0})})[0]), Floats{21});
@@ -203,14 +219,20 @@ TEST(Pt2Inputs, P144_P145_P146_MutationsAreWrittenAfterAllOutputs) {
   ProgramJson p;
   p.graph.inputs.push_back(val("token"));
   p.input_specs.push_back(text(R"({"token": {"arg": )", name_json("token"), "}}"));
-  p.state("parameter", "p_w", "w").state("buffer", "b_a", "a", R"(, "persistent": true)").state("buffer", "b_b", "b", R"(, "persistent": true)").input("x");
+  p.state("parameter", "p_w", "w")
+      .state("buffer", "b_a", "a", R"(, "persistent": true)")
+      .state("buffer", "b_b", "b", R"(, "persistent": true)")
+      .input("x");
   p.then(op_node("add.Tensor", {arg("self", val("x")), arg("other", val("p_w"))}, "sum"));
   p.writes("token", "token", "");
-  p.writes("buffer_mutation", "b_b", R"(, "buffer_name": "a")").writes("buffer_mutation", "b_a", R"(, "buffer_name": "b")");
-  p.writes("parameter_mutation", "sum", R"(, "parameter_name": "w")").writes("user_input_mutation", "sum", R"(, "user_input_name": "x")");
+  p.writes("buffer_mutation", "b_b", R"(, "buffer_name": "a")")
+      .writes("buffer_mutation", "b_a", R"(, "buffer_name": "b")");
+  p.writes("parameter_mutation", "sum", R"(, "parameter_name": "w")")
+      .writes("user_input_mutation", "sum", R"(, "user_input_name": "x")");
   p.returns(val("sum")).returns(val("b_a"));
   p.writes("loss_output", "sum", "");
-  p.writes("gradient_to_parameter", "sum", R"(, "parameter_name": "w")").writes("gradient_to_user_input", "sum", R"(, "user_input_name": "x")");
+  p.writes("gradient_to_parameter", "sum", R"(, "parameter_name": "w")")
+      .writes("gradient_to_user_input", "sum", R"(, "user_input_name": "x")");
   Tensor w = tensor({1}), a = tensor({2}), b = tensor({3}), x = tensor({10});
   w.requires_grad_();
   ExportedProgram program = read(p, {{"w", state_of(w)}, {"a", state_of(a)}, {"b", state_of(b)}});
@@ -242,7 +264,8 @@ TEST(Pt2Inputs, P146_TargetsMustExistAndFit) {
   expect_in("user_input_mutation: unknown target b", error("user_input_mutation", R"(, "user_input_name": "b")"));
   expect_in("gradient_to_parameter: unknown target b", error("gradient_to_parameter", R"(, "parameter_name": "b")"));
   expect_in("gradient_to_user_input: unknown target z", error("gradient_to_user_input", R"(, "user_input_name": "z")"));
-  expect_in("buffer_mutation: b is f32[3][1], and the value f32[2][1]", error("buffer_mutation", R"(, "buffer_name": "b")"));
+  expect_in("buffer_mutation: b is f32[3][1], and the value f32[2][1]",
+            error("buffer_mutation", R"(, "buffer_name": "b")"));
   expect_in("OutputSpec: unknown tag 'guess'", error("guess", ""));
 }
 

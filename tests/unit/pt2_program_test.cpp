@@ -23,7 +23,8 @@ const Tensor kX = tensor({1, 2, 3, 4}, {2, 2});
 TEST(Pt2Program, P039_Json) {
   ProgramJson p = calling("relu.default", {});
   const std::string whole = p.json();
-  expect_in("two fields 'opset_version'", user_error([&] { (void)read(whole.substr(0, whole.size() - 1) + R"(, "opset_version": {}})"); }));
+  expect_in("two fields 'opset_version'",
+            user_error([&] { (void)read(whole.substr(0, whole.size() - 1) + R"(, "opset_version": {}})"); }));
   p.more = text(R"(, "deep": )", std::string(1001, '['), std::string(1001, ']'));
   expect_in("m.json", error_of(p));
   p.more = text(R"(, "deep": )", std::string(900, '['), std::string(900, ']'));
@@ -52,20 +53,22 @@ TEST(Pt2Program, P041_Floats) {
   EXPECT_TRUE(std::isnan(filled("\"NaN\"")));
   EXPECT_EQ(filled("2"), 2);
   EXPECT_EQ(filled("1e-3"), 1e-3f);
-  expect_in("expected a number, found a string", error_of(calling("full_like.default", {arg("fill_value", as("as_float", "\"inf\""))})));
+  expect_in("expected a number, found a string",
+            error_of(calling("full_like.default", {arg("fill_value", as("as_float", "\"inf\""))})));
 }
 
 TEST(Pt2Program, P042_StructsMayLackOptionalFieldsAndHaveUnknownOnes) {
   ProgramJson p;
   p.input("x").returns(val("y"));
-  p.then(text(R"({"target": "torch.ops.aten.relu.default", "inputs": [{"name": "self", "arg": )", val("x"), R"(, "color": 3}], "outputs": [)", val("y"),
-              R"(], "metadata": {}, "new_field": {"a": [1]}})"));
+  p.then(text(R"({"target": "torch.ops.aten.relu.default", "inputs": [{"name": "self", "arg": )", val("x"),
+              R"(, "color": 3}], "outputs": [)", val("y"), R"(], "metadata": {}, "new_field": {"a": [1]}})"));
   EXPECT_EQ(read(p).graph.nodes()[1]->name, "y");
   p.graph.nodes = {R"({"inputs": [], "outputs": [], "metadata": {}})"};
   EXPECT_EQ(error_of(p), "m.json: Node: field target is missing (at graph_module.graph.nodes[0])");
   p.graph_text = "{}";
   EXPECT_EQ(error_of(p), "m.json: Graph: field inputs is missing (at graph_module.graph)");
-  EXPECT_EQ(user_error([] { (void)read("{}"); }), "m.json: ExportedProgram: field schema_version is missing (at the top level)");
+  EXPECT_EQ(user_error([] { (void)read("{}"); }),
+            "m.json: ExportedProgram: field schema_version is missing (at the top level)");
 }
 
 TEST(Pt2Program, P043_Unions) {
@@ -80,7 +83,8 @@ TEST(Pt2Program, P043_Unions) {
   p.input_specs = {text(R"({"guess": {"arg": )", name_json("x"), "}}")};
   expect_in("InputSpec: unknown tag 'guess'", error_of(p));
   // The value of as_none is not looked at.
-  EXPECT_EQ(floats(result(calling("clamp.default", {arg("min", as("as_none", "{}")), arg("max", integer(2))}), {kX})), (Floats{1, 2, 2, 2}));
+  EXPECT_EQ(floats(result(calling("clamp.default", {arg("min", as("as_none", "{}")), arg("max", integer(2))}), {kX})),
+            (Floats{1, 2, 2, 2}));
 }
 
 TEST(Pt2Program, P044_P080_P081_P082_Enums) {
@@ -88,14 +92,16 @@ TEST(Pt2Program, P044_P080_P081_P082_Enums) {
     const JsonDocument d(std::to_string(n), "enum");
     return f(d.root());
   };
-  const std::pair<int, DType> types[] = {{1, DType::u8}, {2, DType::i8}, {3, DType::i16}, {4, DType::i32}, {5, DType::i64}, {6, DType::f16},
-                                         {7, DType::f32}, {8, DType::f64}, {10, DType::c64}, {11, DType::c128}, {12, DType::b8}, {13, DType::bf16},
+  const std::pair<int, DType> types[] = {{1, DType::u8},   {2, DType::i8},        {3, DType::i16},    {4, DType::i32},
+                                         {5, DType::i64},  {6, DType::f16},       {7, DType::f32},    {8, DType::f64},
+                                         {10, DType::c64}, {11, DType::c128},     {12, DType::b8},    {13, DType::bf16},
                                          {28, DType::u16}, {29, DType::f8e4m3fn}, {30, DType::f8e5m2}};
   for (const auto& [n, t] : types) {
     EXPECT_EQ(number(n, dtype_of), t);
     EXPECT_EQ(schema_number(t), n);
   }
-  for (const int64_t n : {0, 14, 27, 33, -1}) expect_in(text("unknown ScalarType ", n), user_error([&] { number(n, dtype_of); }));
+  for (const int64_t n : {0, 14, 27, 33, -1})
+    expect_in(text("unknown ScalarType ", n), user_error([&] { number(n, dtype_of); }));
   expect_in("complex32", user_error([&] { number(9, dtype_of); }));
   expect_in("float8_e4m3fnuz", user_error([&] { number(31, dtype_of); }));
   expect_in("float8_e5m2fnuz", user_error([&] { number(32, dtype_of); }));
@@ -118,8 +124,8 @@ TEST(Pt2Program, P044_P080_P081_P082_Enums) {
 TEST(Pt2Program, P045_FieldOrderIsFree) {
   ProgramJson p;
   p.input("x").returns(val("y"));
-  p.then(text(R"({"outputs": [)", val("y"), R"(], "name": "y", "metadata": {}, "inputs": [{"kind": 1, "arg": )", val("x"),
-              R"(, "name": "self"}], "target": "torch.ops.aten.neg.default"})"));
+  p.then(text(R"({"outputs": [)", val("y"), R"(], "name": "y", "metadata": {}, "inputs": [{"kind": 1, "arg": )",
+              val("x"), R"(, "name": "self"}], "target": "torch.ops.aten.neg.default"})"));
   EXPECT_EQ(floats(result(p, {tensor({1, -2})})), (Floats{-1, 2}));
 }
 
@@ -144,7 +150,8 @@ TEST(Pt2Program, P046_P173_NamesAreLocal) {
   EXPECT_TRUE(sub->inputs()[0]->meta.tensor().size(0).same(program.graph.inputs()[0]->meta.tensor().size(0)));
   // It does not see the outer graph.
   inner.outputs = {val("outer")};
-  p.graph.nodes[1] = node("torch.ops.higher_order.wrap", {arg("", inner.as_argument("g")), arg("", val("y"))}, {val("z")}, "wrap");
+  p.graph.nodes[1] =
+      node("torch.ops.higher_order.wrap", {arg("", inner.as_argument("g")), arg("", val("y"))}, {val("z")}, "wrap");
   expect_in("value 'outer' is used before it is defined", error_of(p));
 }
 
@@ -171,10 +178,13 @@ TEST(Pt2Program, P048_BareReturn) {
   g.outputs = {val("a"), val("a")};
   g.bare = true;
   ProgramJson p;
-  p.input("x").then(node("torch.ops.higher_order.wrap", {arg("", g.as_argument("g")), arg("", val("x"))}, {val("y")}, "wrap")).returns(val("y"));
+  p.input("x")
+      .then(node("torch.ops.higher_order.wrap", {arg("", g.as_argument("g")), arg("", val("x"))}, {val("y")}, "wrap"))
+      .returns(val("y"));
   expect_in("a bare result, and 2 outputs", error_of(p));
   g.outputs = {val("a")};
-  p.graph.nodes = {node("torch.ops.higher_order.wrap", {arg("", g.as_argument("g")), arg("", val("x"))}, {val("y")}, "wrap")};
+  p.graph.nodes = {
+      node("torch.ops.higher_order.wrap", {arg("", g.as_argument("g")), arg("", val("x"))}, {val("y")}, "wrap")};
   EXPECT_EQ(floats(result(p, {tensor({3})})), Floats{3});
 }
 
@@ -183,7 +193,12 @@ TEST(Pt2Program, P049_P050_LiteralInputsAndOutputs) {
   p.user(integer(7)).input("x").user(str("mode")).user(as("as_none", "true"));
   p.graph.inputs.push_back(as("as_float", "0.5"));
   p.input_specs.push_back(R"({"constant_input": {"name": "c", "value": {"as_float": 0.5}}})");
-  p.returns(val("x")).returns(val("x")).returns(integer(3)).returns(str("s")).returns(as("as_bool", "false")).returns(as("as_float", "1.5"));
+  p.returns(val("x"))
+      .returns(val("x"))
+      .returns(integer(3))
+      .returns(str("s"))
+      .returns(as("as_bool", "false"))
+      .returns(as("as_float", "1.5"));
   ExportedProgram program = read(p);
   ASSERT_EQ(program.inputs.size(), 5u);
   EXPECT_EQ(program.graph.inputs().size(), 1u);  // literals are no values of the graph
@@ -211,7 +226,8 @@ TEST(Pt2Program, P051_P058_P123_P125_WritesHappenInOrderAndThroughAliases) {
   const Values out = read(p).run(Values{x});
   EXPECT_EQ(floats(out[0]), (Floats{10, 20, 30, 40}));
   EXPECT_EQ(floats(out[1]), (Floats{2, 4, 6, 8}));
-  EXPECT_EQ(out[1].tensor().data_ptr(), x.data_ptr());  // the in-place op's own name, the view and the input share storage
+  EXPECT_EQ(out[1].tensor().data_ptr(),
+            x.data_ptr());  // the in-place op's own name, the view and the input share storage
   EXPECT_EQ(out[2].tensor().data_ptr(), x.data_ptr());
   EXPECT_TRUE(out[3].tensor().is_same(x) || out[3].tensor().data_ptr() == x.data_ptr());
   EXPECT_EQ(floats(x), (Floats{2, 4, 6, 8}));
@@ -222,9 +238,12 @@ TEST(Pt2Program, P051_P058_P123_P125_WritesHappenInOrderAndThroughAliases) {
 TEST(Pt2Program, P052_NodeNames) {
   ProgramJson p;
   p.input("x");
-  p.then(text(R"({"target": "torch.ops.aten.neg.default", "inputs": [)", arg("self", val("x")), R"(], "outputs": [)", val("first"), R"(], "metadata": {}})"));
-  p.then(text(R"({"target": "torch.ops.aten._assert_async.default", "inputs": [)", arg("self", val("x")), R"(], "outputs": [], "metadata": {}, "name": null})"));
-  p.then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(0))}, {val("best"), val("unused_0")}, "maxdim"));
+  p.then(text(R"({"target": "torch.ops.aten.neg.default", "inputs": [)", arg("self", val("x")), R"(], "outputs": [)",
+              val("first"), R"(], "metadata": {}})"));
+  p.then(text(R"({"target": "torch.ops.aten._assert_async.default", "inputs": [)", arg("self", val("x")),
+              R"(], "outputs": [], "metadata": {}, "name": null})"));
+  p.then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(0))}, {val("best"), val("unused_0")},
+              "maxdim"));
   p.returns(val("best"));
   const ExportedProgram program = read(p);
   std::vector<std::string> names;
@@ -236,7 +255,10 @@ TEST(Pt2Program, P053_ArgumentsAreMatchedByName) {
   // In any order, whatever the kind says.
   ProgramJson p;
   p.input("x").returns(val("y"));
-  p.then(op_node("sub.Tensor", {arg("alpha", integer(2), 2), arg("other", integer(1), 2), text(R"({"name": "self", "arg": )", val("x"), R"(, "kind": null})")}, "y"));
+  p.then(op_node("sub.Tensor",
+                 {arg("alpha", integer(2), 2), arg("other", integer(1), 2),
+                  text(R"({"name": "self", "arg": )", val("x"), R"(, "kind": null})")},
+                 "y"));
   EXPECT_EQ(floats(result(p, {tensor({5})})), Floats{3});
 }
 
@@ -244,16 +266,22 @@ TEST(Pt2Program, P054_OmittedArguments) {
   // addmm(self, mat1, mat2, *, beta=1, alpha=1): beta left out in the middle.
   ProgramJson p;
   p.input("x").returns(val("y"));
-  p.then(op_node("addmm.default", {arg("self", val("x")), arg("mat1", val("x")), arg("mat2", val("x")), arg("alpha", integer(0), 2)}, "y"));
+  p.then(op_node("addmm.default",
+                 {arg("self", val("x")), arg("mat1", val("x")), arg("mat2", val("x")), arg("alpha", integer(0), 2)},
+                 "y"));
   EXPECT_EQ(floats(result(p, {kX})), (Floats{1, 2, 3, 4}));
   expect_in("y: torch.ops.aten.add.Tensor: argument other is missing", error_of(calling("add.Tensor", {})));
-  expect_in("y: torch.ops.aten.add.Tensor: the operator has no argument 'beta'", error_of(calling("add.Tensor", {arg("other", val("x")), arg("beta", integer(1))})));
-  expect_in("argument other is given twice", error_of(calling("add.Tensor", {arg("other", val("x")), arg("other", val("x"))})));
+  expect_in("y: torch.ops.aten.add.Tensor: the operator has no argument 'beta'",
+            error_of(calling("add.Tensor", {arg("other", val("x")), arg("beta", integer(1))})));
+  expect_in("argument other is given twice",
+            error_of(calling("add.Tensor", {arg("other", val("x")), arg("other", val("x"))})));
 }
 
 TEST(Pt2Program, P055_NumbersForTensors) {
   // A number takes part in promotion as a number: f16 + 1.5 stays f16, i64 + True stays i64, f32 + 1j is complex.
-  const auto add = [](std::string_view v, const Tensor& x) { return result(calling("add.Tensor", {arg("other", v)}), {x}).tensor(); };
+  const auto add = [](std::string_view v, const Tensor& x) {
+    return result(calling("add.Tensor", {arg("other", v)}), {x}).tensor();
+  };
   EXPECT_EQ(add(integer(1), tensor({1}, DType::f16)).dtype(), DType::f16);
   EXPECT_EQ(add(as("as_float", "1.5"), tensor({1}, DType::i64)).dtype(), DType::f32);
   EXPECT_EQ(add(as("as_bool", "true"), tensor({1}, DType::i64)).to_vector<int64_t>(), std::vector<int64_t>{2});
@@ -264,20 +292,28 @@ TEST(Pt2Program, P055_NumbersForTensors) {
 }
 
 TEST(Pt2Program, P055_Scalars) {
-  const auto filled = [](std::string_view v) { return result(calling("full_like.default", {arg("fill_value", v)}), {tensor({1})}).tensor(); };
+  const auto filled = [](std::string_view v) {
+    return result(calling("full_like.default", {arg("fill_value", v)}), {tensor({1})}).tensor();
+  };
   EXPECT_EQ(floats(filled(integer(2))), Floats{2});
   EXPECT_EQ(floats(filled(as("as_float", "2.5"))), Floats{2.5});
   EXPECT_EQ(floats(filled(as("as_bool", "true"))), Floats{1});
   // A bool has type bool in promotion.
-  EXPECT_EQ(result(calling("add.Scalar", {arg("other", as("as_bool", "true"))}), {tensor({1}, DType::b8)}).tensor().dtype(), DType::b8);
+  EXPECT_EQ(
+      result(calling("add.Scalar", {arg("other", as("as_bool", "true"))}), {tensor({1}, DType::b8)}).tensor().dtype(),
+      DType::b8);
   ProgramJson p = calling("mul.Scalar", {arg("other", as("as_complex", R"({"real": 2, "imag": "NaN"})"))});
   EXPECT_EQ(result(p, {tensor({1})}).tensor().dtype(), DType::c64);
 }
 
 TEST(Pt2Program, P055_IntsAndLists) {
-  EXPECT_EQ(floats(result(calling("sum.dim_IntList", {arg("dim", as("as_ints", "[0]")), arg("keepdim", as("as_bool", "false"))}), {kX})), (Floats{4, 6}));
+  EXPECT_EQ(floats(result(
+                calling("sum.dim_IntList", {arg("dim", as("as_ints", "[0]")), arg("keepdim", as("as_bool", "false"))}),
+                {kX})),
+            (Floats{4, 6}));
   // A bool counts as 0 or 1 for an int.
-  EXPECT_EQ(floats(result(calling("select.int", {arg("dim", integer(0)), arg("index", as("as_bool", "true"))}), {kX})), (Floats{3, 4}));
+  EXPECT_EQ(floats(result(calling("select.int", {arg("dim", integer(0)), arg("index", as("as_bool", "true"))}), {kX})),
+            (Floats{3, 4}));
   // Names and integers mixed.
   ProgramJson p = calling("view.default", {arg("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 1}]})")});
   p.user(sym_int("n"));
@@ -290,7 +326,10 @@ TEST(Pt2Program, P055_IntsAndLists) {
   // Ints in a float list.
   p = ProgramJson();
   p.input("input").returns(val("y"));
-  p.then(op_node("upsample_nearest2d.vec", {arg("input", val("input")), arg("output_size", as("as_none", "true")), arg("scale_factors", as("as_ints", "[2, 2]"))}, "y"));
+  p.then(op_node("upsample_nearest2d.vec",
+                 {arg("input", val("input")), arg("output_size", as("as_none", "true")),
+                  arg("scale_factors", as("as_ints", "[2, 2]"))},
+                 "y"));
   EXPECT_EQ(result(p, {image}).tensor().sizes(), (Shape{1, 1, 4, 4}));
 }
 
@@ -312,20 +351,28 @@ TEST(Pt2Program, P055_OptionalTensors) {
     p.input("i");
     EXPECT_EQ(floats(result(p, {kX, tensor({1}, DType::i64)})), indices == both ? (Floats{2, 4}) : (Floats{3, 4}));
   }
-  ProgramJson p = calling("clamp.Tensor", {arg("min", text(R"({"as_optional_tensor": )", val("x"), "}")), arg("max", as("as_optional_tensor", R"({"as_none": true})"))});
+  ProgramJson p = calling("clamp.Tensor", {arg("min", text(R"({"as_optional_tensor": )", val("x"), "}")),
+                                           arg("max", as("as_optional_tensor", R"({"as_none": true})"))});
   EXPECT_EQ(floats(result(p, {tensor({3})})), Floats{3});
 }
 
 TEST(Pt2Program, P055_OtherKindsAreRefused) {
-  const auto refused = [](std::string_view op, const std::vector<std::string>& inputs, std::string_view says) { expect_in(says, error_of(calling(op, inputs))); };
-  refused("add.Tensor", {arg("other", str("a"))}, "y: torch.ops.aten.add.Tensor: argument other has kind as_string, Tensor expected");
+  const auto refused = [](std::string_view op, const std::vector<std::string>& inputs, std::string_view says) {
+    expect_in(says, error_of(calling(op, inputs)));
+  };
+  refused("add.Tensor", {arg("other", str("a"))},
+          "y: torch.ops.aten.add.Tensor: argument other has kind as_string, Tensor expected");
   refused("add.Tensor", {arg("other", as("as_none", "true"))}, "argument other has kind as_none, Tensor expected");
-  refused("select.int", {arg("dim", as("as_float", "0")), arg("index", integer(0))}, "argument dim has kind as_float, int expected");
+  refused("select.int", {arg("dim", as("as_float", "0")), arg("index", integer(0))},
+          "argument dim has kind as_float, int expected");
   refused("view.default", {arg("size", integer(4))}, "argument size has kind as_int, SymInt[] expected");
-  refused("view.default", {arg("size", as("as_floats", "[4.0]"))}, "argument size has kind as_floats, SymInt[] expected");
+  refused("view.default", {arg("size", as("as_floats", "[4.0]"))},
+          "argument size has kind as_floats, SymInt[] expected");
   refused("quantile.scalar", {arg("q", as("as_bool", "true"))}, "argument q has kind as_bool, float expected");
-  refused("sum.dim_IntList", {arg("dim", as("as_ints", "[0]")), arg("keepdim", integer(1))}, "argument keepdim has kind as_int, bool expected");
-  refused("leaky_relu.default", {arg("negative_slope", val("x"))}, "argument negative_slope has kind as_tensor, Scalar expected");
+  refused("sum.dim_IntList", {arg("dim", as("as_ints", "[0]")), arg("keepdim", integer(1))},
+          "argument keepdim has kind as_int, bool expected");
+  refused("leaky_relu.default", {arg("negative_slope", val("x"))},
+          "argument negative_slope has kind as_tensor, Scalar expected");
 }
 
 TEST(Pt2Program, P056_EmptyLists) {
@@ -340,13 +387,20 @@ TEST(Pt2Program, P056_EmptyLists) {
 TEST(Pt2Program, P057_Outputs) {
   ProgramJson p;
   p.input("x");
-  p.then(node("torch.ops.aten.unbind.int", {arg("self", val("x"))}, {vals({"a", "b"})}, "unbind"));               // a list
-  p.then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))}, {val("v"), val("i")}, "max_1"));  // two results
+  p.then(node("torch.ops.aten.unbind.int", {arg("self", val("x"))}, {vals({"a", "b"})}, "unbind"));  // a list
+  p.then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))}, {val("v"), val("i")},
+              "max_1"));  // two results
   p.then(node("torch.ops.aten.sym_size.int", {arg("self", val("x")), arg("dim", integer(0))}, {sym_int("n")}, "n"));
   p.then(node("_operator.ge", {arg("a", sym_int("n")), arg("b", integer(0))}, {sym_bool("ge")}, "ge"));
   p.then(node("torch.sym_float", {arg("a", sym_int("n"))}, {sym_float("f")}, "f"));
-  p.then(node("torch.ops.aten._assert_scalar.default", {arg("self", sym_bool("ge")), arg("assert_msg", str("no"))}, {}, "assert_1"));
-  p.returns(val("b")).returns(val("v")).returns(val("i")).returns(sym_int("n")).returns(sym_bool("ge")).returns(sym_float("f"));
+  p.then(node("torch.ops.aten._assert_scalar.default", {arg("self", sym_bool("ge")), arg("assert_msg", str("no"))}, {},
+              "assert_1"));
+  p.returns(val("b"))
+      .returns(val("v"))
+      .returns(val("i"))
+      .returns(sym_int("n"))
+      .returns(sym_bool("ge"))
+      .returns(sym_float("f"));
   const Values out = read(p).run(Values{kX});
   EXPECT_EQ(floats(out[0]), (Floats{3, 4}));
   EXPECT_EQ(floats(out[1]), (Floats{2, 4}));
@@ -357,14 +411,16 @@ TEST(Pt2Program, P057_Outputs) {
   // A result of its own and a list: mixed.
   ProgramJson mixed;
   mixed.input("x");
-  mixed.then(node("torch.ops.aten.histogramdd.default", {arg("self", val("x")), arg("bins", as("as_ints", "[2, 2]"))}, {val("h"), vals({"e0", "e1"})}, "hist"));
+  mixed.then(node("torch.ops.aten.histogramdd.default", {arg("self", val("x")), arg("bins", as("as_ints", "[2, 2]"))},
+                  {val("h"), vals({"e0", "e1"})}, "hist"));
   mixed.returns(val("h")).returns(val("e1"));
   const Values both = read(mixed).run(Values{kX});
   EXPECT_EQ(both[0].tensor().sizes(), (Shape{2, 2}));
   EXPECT_EQ(both[1].tensor().numel().number(), 3);
   // An absent optional result, and a wrong number of outputs.
   ProgramJson none;
-  none.input("x").returns(val("v")).then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))}, {val("v"), as("as_none", "true")}, "m"));
+  none.input("x").returns(val("v")).then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))},
+                                              {val("v"), as("as_none", "true")}, "m"));
   EXPECT_EQ(floats(read(none).run(Values{kX})[0]), (Floats{2, 4}));
   none.graph.nodes = {node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))}, {val("v")}, "m")};
   expect_in("torch.ops.aten.max.dim has 2 results, found 1 outputs", error_of(none));
@@ -379,7 +435,9 @@ TEST(Pt2Program, P059_P171_OperandListsMayNameNumbers) {
   g.outputs = {val("r")};
   ProgramJson p;
   p.input("x").user(sym_int("n"));
-  p.then(node("torch.ops.higher_order.cond", {arg("", as("as_bool", "true")), arg("", g.as_argument("t")), arg("", g.as_argument("f")), arg("", vals({"x", "n"}))},
+  p.then(node("torch.ops.higher_order.cond",
+              {arg("", as("as_bool", "true")), arg("", g.as_argument("t")), arg("", g.as_argument("f")),
+               arg("", vals({"x", "n"}))},
               {val("y")}, "cond"));
   p.returns(val("y"));
   EXPECT_EQ(floats(result(p, {tensor({2}), Value(5)})), Floats{10});
@@ -389,7 +447,10 @@ TEST(Pt2Program, P059_P171_OperandListsMayNameNumbers) {
   h.nodes = {node("_operator.add", {arg("a", sym_int("m")), arg("b", integer(1))}, {sym_int("r")}, "r")};
   h.outputs = {sym_int("r")};
   ProgramJson q;
-  q.input("x").then(node("torch.ops.higher_order.strict_mode", {arg("", h.as_argument("g")), arg("", as("as_ints", "[3, 4]"))}, {sym_int("y")}, "s")).returns(sym_int("y"));
+  q.input("x")
+      .then(node("torch.ops.higher_order.strict_mode", {arg("", h.as_argument("g")), arg("", as("as_ints", "[3, 4]"))},
+                 {sym_int("y")}, "s"))
+      .returns(sym_int("y"));
   EXPECT_EQ(read(q).run(Values{tensor({1})})[0].to_int64(), 5);
 }
 
@@ -397,10 +458,14 @@ TEST(Pt2Program, P060_P073_Devices) {
   const auto zeros = [](std::string_view device) {
     ProgramJson p;
     p.input("x", meta({"1"}, {"1"}, 7, "0", device)).returns(val("y"));
-    p.then(op_node("zeros_like.default", {arg("self", val("x")), arg("device", as("as_device", device), 2), arg("pin_memory", as("as_bool", "true"), 2)}, "y"));
+    p.then(op_node(
+        "zeros_like.default",
+        {arg("self", val("x")), arg("device", as("as_device", device), 2), arg("pin_memory", as("as_bool", "true"), 2)},
+        "y"));
     return p;
   };
-  EXPECT_EQ(floats(result(zeros(R"({"type": "cuda", "index": 63})"), {tensor({1})})), Floats{0});  // no such device here
+  EXPECT_EQ(floats(result(zeros(R"({"type": "cuda", "index": 63})"), {tensor({1})})),
+            Floats{0});  // no such device here
   EXPECT_EQ(floats(result(zeros(R"({"type": "cpu"})"), {tensor({1})})), Floats{0});
   const std::string unknown = R"({"type": "xpu", "index": 0})";
   ProgramJson p = calling("zeros_like.default", {arg("device", as("as_device", unknown))});
@@ -410,7 +475,10 @@ TEST(Pt2Program, P060_P073_Devices) {
 }
 
 TEST(Pt2Program, P061_Layouts) {
-  EXPECT_EQ(floats(result(calling("zeros_like.default", {arg("layout", as("as_layout", "7"), 2), arg("pin_memory", as("as_bool", "true"), 2)}), {tensor({1})})), Floats{0});
+  EXPECT_EQ(floats(result(calling("zeros_like.default", {arg("layout", as("as_layout", "7"), 2),
+                                                         arg("pin_memory", as("as_bool", "true"), 2)}),
+                          {tensor({1})})),
+            Floats{0});
   const std::string message = error_of(calling("zeros_like.default", {arg("layout", as("as_layout", "2"), 2)}));
   expect_in("layout 2 is not supported", message);
   expect_in("(node y)", message);
@@ -425,9 +493,11 @@ TEST(Pt2Program, P070_P071_P072_P092_Meta) {
   p.then(node("torch.ops.aten.sym_size.int", {arg("self", val("x")), arg("dim", integer(0))}, {sym_int("n")}, "n"));
   p.then(op_node("cat.default", {arg("tensors", vals({"x", "x"}))}, "cat"));
   p.then(op_node("slice.Tensor", {arg("self", val("cat")), arg("dim", integer(0)), arg("start", integer(1))}, "view"));
-  p.then(node("torch.ops.aten.split.Tensor", {arg("self", val("x")), arg("split_size", integer(1))}, {vals({"a", "b"})}, "split"));
+  p.then(node("torch.ops.aten.split.Tensor", {arg("self", val("x")), arg("split_size", integer(1))}, {vals({"a", "b"})},
+              "split"));
   p.graph.tensor_values.push_back(entry("cat", meta({twice, "3"}, {"3", "1"})));
-  p.graph.tensor_values.push_back(entry("view", meta({text("Add(", twice, ", Integer(-1))"), "3"}, {"3", "1"}, 7, "3")));
+  p.graph.tensor_values.push_back(
+      entry("view", meta({text("Add(", twice, ", Integer(-1))"), "3"}, {"3", "1"}, 7, "3")));
   p.graph.tensor_values.push_back(entry("a", meta({"1", "3"}, {"3", "1"})));
   p.graph.tensor_values.push_back(entry("b", meta({"1", "3"}, {"3", "1"})));
   p.graph.sym_ints = {entry("n", number(s0))};
@@ -460,7 +530,8 @@ TEST(Pt2Program, P071_BadMetaIsRefused) {
   };
   expect_in("value x: 2 sizes and 1 strides", with(meta({"1", "2"}, {"1"})));
   expect_in("value x: a size cannot be -1", with(meta({"-1"}, {"1"})));
-  expect_in("value x: integer overflow", with(meta({"9223372036854775807", "9223372036854775807"}, {"9223372036854775807", "1"})));
+  expect_in("value x: integer overflow",
+            with(meta({"9223372036854775807", "9223372036854775807"}, {"9223372036854775807", "1"})));
   expect_in("unknown ScalarType 0", with(meta({"1"}, {"1"}, 0)));
   expect_in("value x: expression: 'q' is no symbol", with(meta({"q"}, {"1"})));
   expect_in("SymInt: unknown tag", [&] {

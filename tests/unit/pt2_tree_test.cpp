@@ -14,7 +14,9 @@ std::string container(std::string_view type, std::string_view context, const std
 std::string leaf() { return std::string(kLeaf); }
 std::string tuple(const std::vector<std::string>& c) { return container("builtins.tuple", "\"null\"", c); }
 std::string list(const std::vector<std::string>& c) { return container("builtins.list", "\"null\"", c); }
-std::string dict(std::string_view keys, const std::vector<std::string>& c) { return container("builtins.dict", text("\"", keys, "\""), c); }
+std::string dict(std::string_view keys, const std::vector<std::string>& c) {
+  return container("builtins.dict", text("\"", keys, "\""), c);
+}
 std::string spec(std::string_view tree, int protocol = 1) { return text("[", protocol, ", ", tree, "]"); }
 
 // JSON text as a string inside JSON.
@@ -28,21 +30,24 @@ TreeSpec parsed(const std::string& text_of_spec, const NamedTupleFields& fields 
   return read_tree_spec(document.root().field("in_spec"), fields);
 }
 std::string call_entry(std::string_view in, std::string_view out, std::string_view names) {
-  return text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": )", json_string(spec(in)), R"(, "out_spec": )", json_string(spec(out)),
-              R"(, "forward_arg_names": )", names, "}}");
+  return text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": )", json_string(spec(in)),
+              R"(, "out_spec": )", json_string(spec(out)), R"(, "forward_arg_names": )", names, "}}");
 }
 
 TEST(Pt2Tree, P151_P152_P153_Containers) {
-  const std::string in = spec(tuple({leaf(), list({leaf(), leaf()}), dict(R"([\"k\", \"l\"])", {leaf(), tuple({})}),
-                                     container("collections.OrderedDict", R"("[1, true, null, 2.5]")", {leaf(), leaf(), leaf(), leaf()}),
-                                     container("collections.defaultdict",
-                                               R"({"default_factory_module": "builtins", "default_factory_name": "int", "dict_context": ["z"]})", {leaf()}),
-                                     container("collections.deque", R"("5")", {leaf()})}));
+  const std::string in = spec(tuple(
+      {leaf(), list({leaf(), leaf()}), dict(R"([\"k\", \"l\"])", {leaf(), tuple({})}),
+       container("collections.OrderedDict", R"("[1, true, null, 2.5]")", {leaf(), leaf(), leaf(), leaf()}),
+       container("collections.defaultdict",
+                 R"({"default_factory_module": "builtins", "default_factory_name": "int", "dict_context": ["z"]})",
+                 {leaf()}),
+       container("collections.deque", R"("5")", {leaf()})}));
   const TreeSpec s = parsed(in);
   EXPECT_EQ(s.leaves(), 10u);
   EXPECT_EQ(s.children[0].type, "");
   EXPECT_EQ(s.children[2].keys[1].string(), "l");
-  EXPECT_TRUE(s.children[3].keys[0].is_int() && s.children[3].keys[1].is_bool() && s.children[3].keys[2].is_none() && s.children[3].keys[3].is_float());
+  EXPECT_TRUE(s.children[3].keys[0].is_int() && s.children[3].keys[1].is_bool() && s.children[3].keys[2].is_none() &&
+              s.children[3].keys[3].is_float());
   EXPECT_EQ(s.children[4].keys[0].string(), "z");
   EXPECT_TRUE(s.children[5].keys.empty());
   EXPECT_EQ(tree_spec_text(s), in);  // printed as it was read
@@ -54,7 +59,8 @@ TEST(Pt2Tree, P151_P152_P153_Containers) {
 }
 
 TEST(Pt2Tree, P152_P153_NamedTuplesAndEnums) {
-  const TreeSpec s = parsed(spec(container("collections.namedtuple", R"("m.Point")", {leaf(), leaf()})), {{"m.Point", {"x", "y"}}});
+  const TreeSpec s =
+      parsed(spec(container("collections.namedtuple", R"("m.Point")", {leaf(), leaf()})), {{"m.Point", {"x", "y"}}});
   EXPECT_EQ(leaf_names(s, "p"), (std::vector<std::string>{"p['x']", "p['y']"}));
   const TreeSpec unknown = parsed(spec(container("collections.namedtuple", R"("m.Other")", {leaf(), leaf()})));
   EXPECT_EQ(leaf_names(unknown, "p"), (std::vector<std::string>{"p[0]", "p[1]"}));
@@ -66,7 +72,8 @@ TEST(Pt2Tree, P151_Refusals) {
   const auto error = [](const std::string& s) { return user_error([&] { (void)parsed(s); }); };
   expect_in("tree spec protocol 2 is not supported", error(spec(leaf(), 2)));
   expect_in("expected [protocol, tree]", error("[1]"));
-  expect_in("a leaf has no children", error(spec(R"({"type": null, "context": null, "children_spec": [)" + leaf() + "]}")));
+  expect_in("a leaf has no children",
+            error(spec(R"({"type": null, "context": null, "children_spec": [)" + leaf() + "]}")));
   expect_in("has 1 keys and 2 children", error(spec(dict(R"([\"k\"])", {leaf(), leaf()}))));
   expect_in("in_spec", error("nonsense"));
 }
@@ -95,11 +102,14 @@ TEST(Pt2Tree, FlattenNamesTheDifference) {
   const auto error = [&](const Tree& t) { return user_error([&] { (void)flatten(t, s, "a"); }); };
   EXPECT_EQ(error(Value(1)), "input a must be a tuple of 2, got int");
   EXPECT_EQ(error(Tree::tuple({Value(1)})), "input a must be a tuple of 2, got a tuple of 1");
-  EXPECT_EQ(error(Tree::tuple({Value(1), Tree::dict({{"k", Value(1)}, {"m", Value(2)}})})), "input a[1]: missing keys 'l', unexpected keys 'm'");
+  EXPECT_EQ(error(Tree::tuple({Value(1), Tree::dict({{"k", Value(1)}, {"m", Value(2)}})})),
+            "input a[1]: missing keys 'l', unexpected keys 'm'");
   EXPECT_EQ(error(Tree::tuple({Tree::list({}), Tree::dict({})})), "input a[0] must be a single value, got a list of 0");
-  EXPECT_EQ(error(Tree::tuple({Value(1), Tree::tuple({Value(1), Value(2)})})), "input a[1] must be a dict of 2, got a tuple of 2");
+  EXPECT_EQ(error(Tree::tuple({Value(1), Tree::tuple({Value(1), Value(2)})})),
+            "input a[1] must be a dict of 2, got a tuple of 2");
   // Keys in any order.
-  const Values v = flatten(Tree::tuple({Value(1), Tree::dict({{"l", Tree::list({Value(3)})}, {"k", Value(2)}})}), s, "a");
+  const Values v =
+      flatten(Tree::tuple({Value(1), Tree::dict({{"l", Tree::list({Value(3)})}, {"k", Value(2)}})}), s, "a");
   EXPECT_EQ(v[1].to_int64(), 2);
   EXPECT_EQ(v[2].to_int64(), 3);
 }
@@ -117,8 +127,10 @@ ExportedProgram worked_example() {
   p.then(op_node("mul.Tensor", {arg("self", val("b_n")), arg("other", integer(2))}, "mul_2"));
   for (const char* out : {"mul_1", "add", "d_l_0", "mul_2"}) p.returns(val(out));
   p.returns(integer(3)).returns(as("as_none", "true")).returns(str("s"));
-  p.calls = {call_entry(tuple({tuple({leaf(), dict(R"([\"k\", \"l\"])", {leaf(), tuple({leaf()})})}), dict(R"([\"scale\", \"flag\"])", {leaf(), leaf()})}),
-                        dict(R"([\"x\", \"n\", \"t\"])", {tuple({leaf(), list({leaf(), leaf()})}), leaf(), tuple({leaf(), leaf(), leaf()})}),
+  p.calls = {call_entry(tuple({tuple({leaf(), dict(R"([\"k\", \"l\"])", {leaf(), tuple({leaf()})})}),
+                               dict(R"([\"scale\", \"flag\"])", {leaf(), leaf()})}),
+                        dict(R"([\"x\", \"n\", \"t\"])",
+                             {tuple({leaf(), list({leaf(), leaf()})}), leaf(), tuple({leaf(), leaf(), leaf()})}),
                         R"(["a", "d", "scale", "flag"])"),
              R"({"fqn": "sub", "signature": null})"};
   return read(p, {{"w", state_of(tensor({2}))}, {"n", state_of(tensor({5}))}});
@@ -143,11 +155,15 @@ TEST(Pt2Tree, P141_P145_P150_P156_P157_NestedCall) {
 
 TEST(Pt2Tree, P156_KeywordArgumentsAreNamed) {
   ExportedProgram p = worked_example();
-  const auto error = [&](const Tree& args, const Tree& kwargs) { return user_error([&] { (void)p.call(args, kwargs); }); };
+  const auto error = [&](const Tree& args, const Tree& kwargs) {
+    return user_error([&] { (void)p.call(args, kwargs); });
+  };
   EXPECT_EQ(error(positional(), Tree::dict({{"flag", Value(true)}})), "m.pt2: missing keyword arguments: scale");
-  EXPECT_EQ(error(positional(), Tree::dict({{"flag", Value(true)}, {"scale", kS}, {"x", kS}, {"y", kS}})), "m.pt2: unexpected keyword arguments: x, y");
+  EXPECT_EQ(error(positional(), Tree::dict({{"flag", Value(true)}, {"scale", kS}, {"x", kS}, {"y", kS}})),
+            "m.pt2: unexpected keyword arguments: x, y");
   EXPECT_EQ(error(Tree::tuple({kA}), Tree::dict({})), "m.pt2 takes 2 positional arguments, found 1");
-  EXPECT_EQ(error(Tree::tuple({kA, Tree::dict({{"k", kK}})}), Tree::dict({{"flag", Value(true)}, {"scale", kS}})), "input d: missing keys 'l'");
+  EXPECT_EQ(error(Tree::tuple({kA, Tree::dict({{"k", kK}})}), Tree::dict({{"flag", Value(true)}, {"scale", kS}})),
+            "input d: missing keys 'l'");
 }
 
 TEST(Pt2Tree, P142_ConstantInputs) {

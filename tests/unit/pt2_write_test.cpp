@@ -21,12 +21,14 @@ ProgramJson negation() {
 
 TEST(Pt2Write, P180_Versions) {
   ProgramJson p = negation();
-  for (const char* good : {R"({"major": 8, "minor": 0})", R"({"major": 8, "minor": 99})", R"({"major": 0, "minor": 0})"}) {
+  for (const char* good :
+       {R"({"major": 8, "minor": 0})", R"({"major": 8, "minor": 99})", R"({"major": 0, "minor": 0})"}) {
     p.version = good;
     EXPECT_EQ(read(p).inputs.size(), 1u) << good;
   }
   p.version = R"({"major": 7, "minor": 3})";
-  expect_in("schema version 7.3 is not supported (this reader knows 8.x); the program was written by torch 2.11.0", error_of(p));
+  expect_in("schema version 7.3 is not supported (this reader knows 8.x); the program was written by torch 2.11.0",
+            error_of(p));
   p.version = R"({"major": 0, "minor": 1})";
   expect_in("schema version 0.1 is not supported", error_of(p));
 }
@@ -34,11 +36,14 @@ TEST(Pt2Write, P180_Versions) {
 // An older file: no names, kinds, guards, verifiers, torch version or newer maps; a dialect instead of verifiers.
 TEST(Pt2Write, P181_OlderMinors) {
   const auto older = [](std::string_view more) {
-    return text(R"({"graph_module": {"graph": {"inputs": [)", val("x"), R"(], "outputs": [)", val("y"), R"(], "nodes": [{"target": "torch.ops.aten.neg.default",)",
-                R"("inputs": [{"name": "self", "arg": )", val("x"), R"(}], "outputs": [)", val("y"), R"(], "metadata": {}}], "tensor_values": {},)",
-                R"("sym_int_values": {}, "sym_bool_values": {}}, "signature": {"input_specs": [{"user_input": {"arg": )", val("x"),
-                R"(}}], "output_specs": [{"user_output": {"arg": )", val("y"), R"(}}]}, "module_call_graph": []}, "opset_version": {},)",
-                R"("range_constraints": {}, "schema_version": {"major": 8, "minor": 1})", more, "}");
+    return text(
+        R"({"graph_module": {"graph": {"inputs": [)", val("x"), R"(], "outputs": [)", val("y"),
+        R"(], "nodes": [{"target": "torch.ops.aten.neg.default",)", R"("inputs": [{"name": "self", "arg": )", val("x"),
+        R"(}], "outputs": [)", val("y"), R"(], "metadata": {}}], "tensor_values": {},)",
+        R"("sym_int_values": {}, "sym_bool_values": {}}, "signature": {"input_specs": [{"user_input": {"arg": )",
+        val("x"), R"(}}], "output_specs": [{"user_output": {"arg": )", val("y"),
+        R"(}}]}, "module_call_graph": []}, "opset_version": {},)",
+        R"("range_constraints": {}, "schema_version": {"major": 8, "minor": 1})", more, "}");
   };
   ExportedProgram p = read(older(R"(, "dialect": "ATEN")"));
   EXPECT_EQ(p.facts.verifiers, std::vector<std::string>{"ATEN"});
@@ -52,7 +57,8 @@ TEST(Pt2Write, P182_ReadableExpressionsInOlderFiles) {
   p.input("x", meta({"s0*2 + 2", "s0//2"}, {"1", "1"})).input("y", meta({"s0"}, {"1"})).returns(val("y"));
   ExportedProgram program = read(p);
   EXPECT_EQ(program.run(Values{zeros({8, 1}), zeros({3})}).size(), 1u);
-  EXPECT_EQ(user_error([&] { (void)program.run(Values{zeros({8, 2}), zeros({3})}); }), "input x.shape[1] must be 1 (s0 // 2), got 2");
+  EXPECT_EQ(user_error([&] { (void)program.run(Values{zeros({8, 2}), zeros({3})}); }),
+            "input x.shape[1] must be 1 (s0 // 2), got 2");
 }
 
 TEST(Pt2Write, P183_AWarningDoesNotStopTheChecks) {
@@ -96,55 +102,97 @@ std::string everything() {
   ProgramJson p;
   p.graph.inputs.push_back(val("token"));
   p.input_specs.push_back(text(R"({"token": {"arg": )", name_json("token"), "}}"));
-  p.state("parameter", "p_w", "w").state("buffer", "b_n", "n", R"(, "persistent": false)").state("tensor_constant", "c_0", "k.0");
+  p.state("parameter", "p_w", "w")
+      .state("buffer", "b_n", "n", R"(, "persistent": false)")
+      .state("tensor_constant", "c_0", "k.0");
   const std::string object = R"({"name": "obj", "class_fqn": "my.Stack"})";
   p.graph.inputs.push_back(as("as_custom_obj", object));
   p.graph.objects.push_back(entry("obj", object));
   p.input_specs.push_back(text(R"({"custom_obj": {"arg": )", object, R"(, "custom_obj_name": "stack"}})"));
-  p.input("x", meta({text("Mul(Integer(2), ", s0, ")"), "3"}, {"3", "1"}, 13, "0", R"({"type": "cuda", "index": 1})")).user(sym_int("n"));
+  p.input("x", meta({text("Mul(Integer(2), ", s0, ")"), "3"}, {"3", "1"}, 13, "0", R"({"type": "cuda", "index": 1})"))
+      .user(sym_int("n"));
   p.graph.inputs.push_back(str("mode"));
   p.input_specs.push_back(R"({"constant_input": {"name": "mode", "value": {"as_string": "mode"}}})");
   p.graph.sym_ints = {entry("n", expression(s0, R"({"as_int": 4})")), entry("m", number("7"))};
   p.graph.sym_bools = {entry("le", expression("LessThan(Integer(1), Integer(2))")), entry("t", R"({"as_bool": true})")};
   p.graph.sym_floats = {entry("fl", R"({"as_float": "-Infinity"})")};
-  p.then(node("torch.ops.mine.all.default",
-              {arg("a", as("as_none", "true")), arg("b", as("as_int", "9223372036854775807")), arg("c", as("as_ints", "[1, -2]")), arg("d", as("as_float", "1e-05")),
-               arg("e", as("as_floats", R"([0.5, "NaN", 2.0])")), arg("f", str("\\u00e9\\n\\\"\\\\ \\ud83d\\ude00")), arg("g", as("as_strings", R"(["p", "q"])")), arg("h", sym_int("n")),
-               arg("i", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 4}]})"), arg("j", as("as_scalar_type", "7")), arg("k", as("as_memory_format", "1")),
-               arg("l", as("as_layout", "7")), arg("m", as("as_device", R"({"type": "cuda", "index": 1})")), arg("n", as("as_bool", "true")),
-               arg("o", as("as_bools", "[true, false]")), arg("p", as("as_complex", R"({"real": 1.0, "imag": "Infinity"})")), arg("q", vals({"x", "p_w"})),
-               arg("r", text(R"({"as_optional_tensors": [{"as_none": true}, {"as_tensor": )", name_json("x"), "}]}")), arg("s", as("as_custom_obj", object), 2),
-               arg("t", as("as_operator", "\"torch.ops.aten.add_.Tensor\"")), arg("u", text(R"({"as_nested_tensors": [[)", name_json("x"), "], []]}")),
-               arg("v", as("as_int_lists", "[[1], []]")), arg("w", text(R"({"as_string_to_argument": {"k": )", val("x"), R"(, "l": {"as_ints": []}, "z": {"as_float": 1.0}}})")),
-               arg("y", inner.as_argument("g0")), arg("", as("as_tensors", "[]")), arg("z", text(R"({"as_optional_tensor": {"as_tensor": )", name_json("x"), "}}"))},
-              {val("all"), vals({"l0", "l1"}), sym_int("m"), sym_bool("le"), sym_bool("t"), sym_float("fl"), as("as_none", "true")}, "every",
-              R"("metadata": {"stack_trace": "File \"m.py\", line 3, in f", "nn_module_stack": "k,b.0,M", "torch_fn": "a;b"}, "is_hop_single_tensor_return": null)"));
-  p.then(node("torch.ops.higher_order.wrap", {arg("", inner.as_argument("g1")), arg("", val("x")), arg("", integer(3)), arg("option", integer(1), 2)}, {val("hw")}, "hw_node",
-              R"("metadata": {}, "is_hop_single_tensor_return": false)"));
+  p.then(node(
+      "torch.ops.mine.all.default",
+      {arg("a", as("as_none", "true")),
+       arg("b", as("as_int", "9223372036854775807")),
+       arg("c", as("as_ints", "[1, -2]")),
+       arg("d", as("as_float", "1e-05")),
+       arg("e", as("as_floats", R"([0.5, "NaN", 2.0])")),
+       arg("f", str("\\u00e9\\n\\\"\\\\ \\ud83d\\ude00")),
+       arg("g", as("as_strings", R"(["p", "q"])")),
+       arg("h", sym_int("n")),
+       arg("i", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 4}]})"),
+       arg("j", as("as_scalar_type", "7")),
+       arg("k", as("as_memory_format", "1")),
+       arg("l", as("as_layout", "7")),
+       arg("m", as("as_device", R"({"type": "cuda", "index": 1})")),
+       arg("n", as("as_bool", "true")),
+       arg("o", as("as_bools", "[true, false]")),
+       arg("p", as("as_complex", R"({"real": 1.0, "imag": "Infinity"})")),
+       arg("q", vals({"x", "p_w"})),
+       arg("r", text(R"({"as_optional_tensors": [{"as_none": true}, {"as_tensor": )", name_json("x"), "}]}")),
+       arg("s", as("as_custom_obj", object), 2),
+       arg("t", as("as_operator", "\"torch.ops.aten.add_.Tensor\"")),
+       arg("u", text(R"({"as_nested_tensors": [[)", name_json("x"), "], []]}")),
+       arg("v", as("as_int_lists", "[[1], []]")),
+       arg("w", text(R"({"as_string_to_argument": {"k": )", val("x"),
+                     R"(, "l": {"as_ints": []}, "z": {"as_float": 1.0}}})")),
+       arg("y", inner.as_argument("g0")),
+       arg("", as("as_tensors", "[]")),
+       arg("z", text(R"({"as_optional_tensor": {"as_tensor": )", name_json("x"), "}}"))},
+      {val("all"), vals({"l0", "l1"}), sym_int("m"), sym_bool("le"), sym_bool("t"), sym_float("fl"),
+       as("as_none", "true")},
+      "every",
+      R"("metadata": {"stack_trace": "File \"m.py\", line 3, in f", "nn_module_stack": "k,b.0,M", "torch_fn": "a;b"}, "is_hop_single_tensor_return": null)"));
+  p.then(node("torch.ops.higher_order.wrap",
+              {arg("", inner.as_argument("g1")), arg("", val("x")), arg("", integer(3)), arg("option", integer(1), 2)},
+              {val("hw")}, "hw_node", R"("metadata": {}, "is_hop_single_tensor_return": false)"));
   p.then(node("torch._sym_sqrt", {arg("a", sym_int("n"))}, {sym_float("root")}, "root"));
-  p.then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(0)), arg("keepdim", as("as_bool", "false"), 2)}, {val("v"), val("max_unused_1")}, "max_1"));
-  p.writes("buffer_mutation", "v", R"(, "buffer_name": "n")").writes("token", "token", "").writes("parameter_mutation", "v", R"(, "parameter_name": "w")");
-  p.writes("user_input_mutation", "v", R"(, "user_input_name": "x")").returns(val("all")).returns(integer(3)).returns(as("as_none", "true")).returns(sym_bool("le"));
-  p.writes("loss_output", "v", "").writes("gradient_to_parameter", "v", R"(, "parameter_name": "w")").writes("gradient_to_user_input", "v", R"(, "user_input_name": "x")");
+  p.then(node("torch.ops.aten.max.dim",
+              {arg("self", val("x")), arg("dim", integer(0)), arg("keepdim", as("as_bool", "false"), 2)},
+              {val("v"), val("max_unused_1")}, "max_1"));
+  p.writes("buffer_mutation", "v", R"(, "buffer_name": "n")")
+      .writes("token", "token", "")
+      .writes("parameter_mutation", "v", R"(, "parameter_name": "w")");
+  p.writes("user_input_mutation", "v", R"(, "user_input_name": "x")")
+      .returns(val("all"))
+      .returns(integer(3))
+      .returns(as("as_none", "true"))
+      .returns(sym_bool("le"));
+  p.writes("loss_output", "v", "")
+      .writes("gradient_to_parameter", "v", R"(, "parameter_name": "w")")
+      .writes("gradient_to_user_input", "v", R"(, "user_input_name": "x")");
   p.ranges = {R"("s0": {"min_val": 2, "max_val": null})", R"("2*s0": {"min_val": 4, "max_val": 20})"};
   p.guards = {R"("L['x'].size()[1] == 3")"};
   p.namedtuples = {R"("m.P": {"field_names": ["a", "b"]})"};
   const std::string leaf = R"({\"type\": null, \"context\": null, \"children_spec\": []})";
   const auto tree = [&](std::string_view type, std::string_view context, const std::vector<std::string>& children) {
-    return text(R"({\"type\": \")", type, R"(\", \"context\": )", context, R"(, \"children_spec\": [)", joined(children), "]}");
+    return text(R"({\"type\": \")", type, R"(\", \"context\": )", context, R"(, \"children_spec\": [)",
+                joined(children), "]}");
   };
   const std::string null = R"(\"null\")";
-  const std::string in = tree("builtins.tuple", null, {tree("builtins.tuple", null, {tree("collections.namedtuple", R"(\"m.P\")", {leaf, leaf})}),
-                                                       tree("builtins.dict", R"(\"[\\\"mode\\\"]\")", {leaf})});
-  const std::string out = tree("collections.defaultdict", R"({\"default_factory_module\": \"builtins\", \"default_factory_name\": \"int\", \"dict_context\": [1, true, null, \"k\", 2.5]})",
-                               {leaf, leaf, leaf, leaf, leaf});
-  p.calls = {text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": "[1, )", in, R"(]", "out_spec": "[1, )", out, R"(]", "forward_arg_names": ["p", "mode"]}})"),
+  const std::string in =
+      tree("builtins.tuple", null,
+           {tree("builtins.tuple", null, {tree("collections.namedtuple", R"(\"m.P\")", {leaf, leaf})}),
+            tree("builtins.dict", R"(\"[\\\"mode\\\"]\")", {leaf})});
+  const std::string out = tree(
+      "collections.defaultdict",
+      R"({\"default_factory_module\": \"builtins\", \"default_factory_name\": \"int\", \"dict_context\": [1, true, null, \"k\", 2.5]})",
+      {leaf, leaf, leaf, leaf, leaf});
+  p.calls = {text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": "[1, )", in,
+                  R"(]", "out_spec": "[1, )", out, R"(]", "forward_arg_names": ["p", "mode"]}})"),
              R"({"fqn": "b.0", "signature": null})"};
   return p.json();
 }
 
 TEST(Pt2Write, P204_EveryPartIsWrittenAsItWasRead) {
-  const std::map<std::string, StateEntry> state{{"w", state_of(zeros({1}))}, {"n", state_of(zeros({1}))}, {"k.0", state_of(zeros({1}))}};
+  const std::map<std::string, StateEntry> state{
+      {"w", state_of(zeros({1}))}, {"n", state_of(zeros({1}))}, {"k.0", state_of(zeros({1}))}};
   const std::string first = everything(), second = program_json(read(first, state));
   EXPECT_EQ(canonical(second), canonical(first));
   EXPECT_EQ(program_json(read(second, state)), second);
@@ -202,9 +250,63 @@ TEST(Pt2Write, P204_ProgramsWithoutASpelling) {
   EXPECT_EQ(program_json(back), json);
 }
 
+// The document with its value number `at` (counted in order of the text) replaced by other JSON; `count` gets how many
+// there are.
+void write_with(const Json& j, int at, std::string_view other, int& count, JsonWriter& out) {
+  if (count++ == at) {
+    out.raw(other);
+  } else if (j.is_list()) {
+    out.begin_list();
+    for (const Json& e : j.list()) write_with(e, at, other, count, out);
+    out.end();
+  } else if (j.is_object()) {
+    out.begin_object();
+    for (const auto& [key, value] : j.fields()) write_with(value, at, other, count, out.key(key));
+    out.end();
+  } else {
+    out.raw(j.dump());
+  }
+}
+
+TEST(Pt2Write, P202_WrongTypesInEveryFieldAreUserErrors) {
+  const std::map<std::string, StateEntry> state{
+      {"w", state_of(zeros({1}))}, {"n", state_of(zeros({1}))}, {"k.0", state_of(zeros({1}))}};
+  const std::string whole = everything();
+  const JsonDocument document(whole, "m.json");
+  int values = 0, refused = 0;
+  {
+    JsonWriter out;
+    write_with(document.root(), -1, "", values, out);
+    (void)out.take();
+  }
+  for (const char* other : {"null", "-1", "1.5", "\"x\"", "[]", "{}", "18446744073709551615"})
+    for (int at = 0; at < values; at++) {
+      JsonWriter out;
+      int count = 0;
+      write_with(document.root(), at, other, count, out);
+      try {
+        (void)program_json(read(out.take(), state));  // what is accepted can be written
+      } catch (const UserError&) {
+        refused++;
+      }  // any other exception fails the test
+    }
+  EXPECT_GT(refused, values * 4);
+}
+
 TEST(Pt2Write, JsonText) {
   JsonWriter w;
-  w.begin_object().key("a").value(0.1).key("b").value(-0.0).key("c").value(1e300).key("d").value(std::string("\x01\xff\xe2\x82", 4)).key("e").begin_list().end();
+  w.begin_object()
+      .key("a")
+      .value(0.1)
+      .key("b")
+      .value(-0.0)
+      .key("c")
+      .value(1e300)
+      .key("d")
+      .value(std::string("\x01\xff\xe2\x82", 4))
+      .key("e")
+      .begin_list()
+      .end();
   w.end();
   EXPECT_EQ(w.take(), R"({"a": 0.1, "b": -0.0, "c": 1e+300, "d": "\u0001\ufffd\ufffd", "e": []})");
 }
