@@ -28,6 +28,7 @@ demo: build ## train and run a small network
 test: setup ## build and run every test
 	$(call build_preset,release)
 	@ctest --preset release -j $(JOBS)
+	@scripts/spec_coverage.sh --missing
 	@scripts/fuzz.sh 30
 
 fuzz: setup ## fuzz every reader of files for ten minutes

@@ -66,9 +66,19 @@ class GraphReader final : ArgumentScope {
     return std::move(out_);
   }
 
+  // One node alone: what it refers to becomes an input.
+  ReadGraph read_alone(const Json& node) {
+    is_open_ = true;
+    read_node(node.of("Node"), 0);
+    for (const auto& n : graph().nodes())
+      if (n->kind != NodeKind::placeholder) graph().outputs.emplace_back(n.get());
+    return std::move(out_);
+  }
+
  private:
   Pt2Symbols& symbols_;
   const bool is_subgraph_;
+  bool is_open_ = false;  // a name without a definition is an input
   ReadGraph out_;
   std::unordered_map<std::string, Node*> values_;
 
@@ -79,6 +89,13 @@ class GraphReader final : ArgumentScope {
 
   Node* value(const std::string& name, const Json& where) override {
     const auto it = values_.find(name);
+    if (it == values_.end() && is_open_) {
+      Node* n = graph().placeholder(name);
+      define(name, n, where);
+      out_.inputs.emplace_back(n);
+      out_.input_names.push_back(name);
+      return n;
+    }
     if (it == values_.end()) where.fail(text("value ", shown_name(name), " is used before it is defined"));
     return it->second;
   }
@@ -431,5 +448,14 @@ class GraphReader final : ArgumentScope {
 }  // namespace
 
 ReadGraph read_graph(const Json& graph, Pt2Symbols& symbols) { return GraphReader(symbols, false).read(graph); }
+
+std::vector<std::pair<std::string, Graph>> read_proxy_calls(const Json& document) {
+  std::vector<std::pair<std::string, Graph>> calls;
+  for (const Json& entry : document.field("nodes").list()) {
+    Pt2Symbols symbols;
+    calls.emplace_back(entry.field("name").string(), GraphReader(symbols, false).read_alone(entry.field("node")).graph);
+  }
+  return calls;
+}
 
 }  // namespace ingot

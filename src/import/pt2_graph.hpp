@@ -21,4 +21,8 @@ struct ReadGraph {
 // does not have, lacks, or cannot take.
 ReadGraph read_graph(const Json& graph, Pt2Symbols& symbols);
 
+// The calls that a compiled model of AOTInductor leaves to its host (…wrapper.json), by name: each a graph of one node,
+// whose inputs are the values the node refers to, in order of appearance.
+std::vector<std::pair<std::string, Graph>> read_proxy_calls(const Json& document);
+
 }  // namespace ingot

@@ -1,5 +1,7 @@
 // Targets, assertions, provenance and higher-order operators of exported programs (sections 10, 12.2 and 13).
 #include "graph/interpret.hpp"
+#include "graph/text.hpp"
+#include "import/pt2_graph.hpp"
 #include "op/call.hpp"
 #include "unit/pt2_fixture.hpp"
 
@@ -539,6 +541,29 @@ TEST(Pt2Nodes, P175_UnsupportedHigherOrderOperators) {
     p.returns(val("y"));
     EXPECT_EQ(refusal(p, {tensor({1})}), text("unsupported operator torch.ops.higher_order.", name, " (node hop)\n", kListMissing));
   }
+}
+
+// ---- 1.2
+
+TEST(Pt2Nodes, P021_CallsOfACompiledModelAreReadByTheSameParser) {
+  const std::string json = R"({"nodes": [{"name": "buf3", "node": {"target": "torch.ops.aten.add.Tensor", "inputs": [
+      {"name": "self", "arg": {"as_tensor": {"name": "buf1"}}, "kind": 1}, {"name": "other", "arg": {"as_tensor": {"name": "arg0_1"}}, "kind": 1},
+      {"name": "alpha", "arg": {"as_float": 2.0}, "kind": 2}], "outputs": [{"as_tensor": {"name": "buf3"}}], "metadata": {}}},
+    {"name": "buf4", "node": {"target": "torch.ops.mine.f.default", "inputs": [
+      {"name": "x", "arg": {"as_tensors": [{"name": "buf3"}, {"name": "buf3"}]}, "kind": 1}], "outputs": [{"as_tensor": {"name": "buf4"}}], "metadata": {}}}]})";
+  const JsonDocument document(json, "wrapper.json");
+  const auto calls = read_proxy_calls(document.root());
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].first, "buf3");
+  EXPECT_EQ(print(calls[0].second), "def forward(self, buf1, arg0_1):\n"
+                                    "    buf3 = torch.ops.aten.add.Tensor(buf1, arg0_1, alpha = 2.0);  buf1 = arg0_1 = None\n"
+                                    "    return (buf3,)\n");
+  const Values out = Interpreter(calls[0].second).run(Values{tensor({1, 2}), tensor({10, 20})});
+  EXPECT_EQ(out.at(0).tensor().to_vector<double>(), (std::vector<double>{21, 42}));
+  EXPECT_EQ(calls[1].second.inputs().size(), 1u);
+  EXPECT_EQ(calls[1].second.nodes()[1]->kind, NodeKind::unsupported);
+  const JsonDocument bad(R"({"nodes": [{"name": "b", "node": {"inputs": []}}]})", "wrapper.json");
+  EXPECT_EQ(user_error([&] { (void)read_proxy_calls(bad.root()); }), "wrapper.json: Node: field target is missing (at nodes[0].node)");
 }
 
 }  // namespace
