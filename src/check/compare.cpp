@@ -17,27 +17,28 @@ struct Exception {
   std::string_view what;  // an operator without overload, or the folder of a case
   DType dtype;            // of the result (c64 counts as f32)
   Tolerance bound;
+  bool gradients_only;
   std::string_view reason;
 };
 // Each line says how far PyTorch's stored result, and ours, are from the same program run by Ingot in float64. A bound is
 // the usual one of the dtype unless said otherwise. That reference shares our formulas: it tells rounding from a wrong
 // bound, not a right formula from a wrong one. Sorted by name.
 constexpr Exception kExceptions[] = {
-    {"aten.conv3d", DType::f32, {1e-5, 1e-4},
+    {"aten.conv3d", DType::f32, {1e-5, 1e-4}, false,
      "hundreds of products that cancel: 1.4 bounds from float64, ours 0.04"},
-    {"aten.grid_sampler", DType::bf16, {3e-2, 1.6e-2},
+    {"aten.grid_sampler", DType::bf16, {3e-2, 1.6e-2}, false,
      "8 times as far from float64 as ours; perhaps the weights are rounded to bfloat16"},
-    {"aten.logit", DType::bf16, {1e-2, 1.6e-2},
+    {"aten.logit", DType::bf16, {1e-2, 1.6e-2}, false,
      "small near x = 1/2, against the rounding of the result's parts; as far from float64 as ours"},
-    {"aten.sinc", DType::f32, {1e-5, 1e-5},
+    {"aten.sinc", DType::f32, {1e-5, 1e-5}, false,
      "complex, |result| 1500: 1.6e-6 relative; not measured against complex128"},
-    {"aten.special_log_ndtr", DType::f32, {1e-5, 1e-5},
+    {"aten.special_log_ndtr", DType::f32, {1e-5, 1e-5}, true,
      "gradient: 1.8 bounds from float64, ours 0.05"},
-    {"nn.functional.multi_head_attention_forward", DType::f32, {2e-3, 1e-2},
+    {"nn.functional.multi_head_attention_forward", DType::f32, {1e-5, 1e-5}, false,
+     "logits in the hundreds: the rounding of the projections, times as much, 1.7 bounds apart"},
+    {"nn.functional.multi_head_attention_forward", DType::f32, {2e-3, 1e-2}, true,
      "logits in the hundreds: gradients up to 400 bounds from float64, ours 10"},
 };
-
-constexpr int64_t kStoredElements = 60000;
 
 Tolerance general_tolerance(DType t) {
   switch (real_of(t)) {
@@ -72,6 +73,13 @@ double excess(T got, T want, Tolerance tolerance) {
 }
 double excess(int64_t got, int64_t want, Tolerance) { return got == want ? 0 : HUGE_VAL; }
 
+double distance(int64_t a, int64_t b) { return std::abs(static_cast<double>(a) - static_cast<double>(b)); }
+template <class T>
+double distance(T a, T b) {
+  const double d = std::abs(a - b);
+  return std::isnan(d) ? HUGE_VAL : d;
+}
+
 std::string shown(std::complex<double> x) { return text("(", x.real(), ", ", x.imag(), ")"); }
 template <class T>
 std::string shown(T x) { return text(x); }
@@ -85,7 +93,7 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
     const double e = excess(a[i], b[i], tolerance);
     if (e > 1) wrong++;
     if (e > d.worst) d.worst = e, at = i;
-    if (e > 0) d.largest = std::max(d.largest, static_cast<double>(std::abs(a[i] - b[i])));
+    if (e > 0) d.largest = std::max(d.largest, distance(a[i], b[i]));
   }
   if (wrong > 0)
     d.message = text(wrong, " of ", n, " elements differ; the worst is element ", at, ": got ", shown(a[at]), ", want ",
@@ -95,38 +103,37 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
 
 }  // namespace
 
-Tolerance tolerance_for(DType dtype, std::string_view case_name, const std::vector<std::string>& targets) {
+Tolerance tolerance_for(DType dtype, bool is_gradient, std::string_view case_name, const std::vector<std::string>& targets) {
   Tolerance bound = general_tolerance(dtype);
   for (const Exception& e : kExceptions) {
     const bool named = case_name.substr(0, case_name.find('/')) == e.what ||
                        std::any_of(targets.begin(), targets.end(), [&](std::string_view t) { return t.substr(0, t.rfind('.')) == e.what; });
-    if (named && real_of(dtype) == e.dtype)
+    if (named && real_of(dtype) == e.dtype && (is_gradient || !e.gradients_only))
       bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};
   }
   return bound;
 }
 
 Tolerance model_tolerance(const Tensor& want) {
-  const int64_t n = std::min(want.numel().value(), kStoredElements);
-  if (n == 0 || !is_differentiable(want.dtype())) return {};
+  if (!is_differentiable(want.dtype())) return {};
   std::complex<double> sum = 0;
-  double squares = 0;
-  for (const std::complex<double> x : first_elements<std::complex<double>>(want, n, Compute::c128)) {
+  double squares = 0, count = 0;
+  for (const std::complex<double> x : first_elements<std::complex<double>>(want, want.numel().value(), Compute::c128)) {
+    if (!std::isfinite(x.real()) || !std::isfinite(x.imag())) continue;  // these are compared exactly
     sum += x;
     squares += std::norm(x);
+    count++;
   }
   // A single value has no spread: its own size stands in.
-  const auto count = static_cast<double>(n);
-  const double variance = squares / count - (n > 1 ? std::norm(sum / count) : 0), spread = std::sqrt(std::max(variance, 0.0));
-  return is_reduced_floating(want.dtype()) ? Tolerance{1e-5 + 1.6e-2 * spread, 1.6e-2} : Tolerance{1e-5 + 1e-4 * spread, 0};
+  const double variance = count > 1 ? squares / count - std::norm(sum / count) : squares, spread = std::sqrt(std::max(variance, 0.0));
+  return {1e-5 + (is_reduced_floating(want.dtype()) ? 1.6e-2 : 1e-4) * spread, 0};
 }
 
 Difference compare_kind(const Tensor& got, const Tensor& want) {
   const auto refuse = [](std::string message) { return Difference{std::move(message), HUGE_VAL, HUGE_VAL}; };
   if (!got.defined()) return refuse("there is no tensor");
   if (got.dtype() != want.dtype()) return refuse(text("got ", got.dtype(), ", want ", want.dtype()));
-  const bool cut = want.numel().value() == kStoredElements && want.dim() == 1 && got.numel().value() > kStoredElements;
-  if (!cut && !(got.sizes() == want.sizes())) return refuse(text("got size ", got.sizes(), ", want ", want.sizes()));
+  if (!(got.sizes() == want.sizes())) return refuse(text("got size ", got.sizes(), ", want ", want.sizes()));
   return {};
 }
 

@@ -13,9 +13,9 @@ struct Tolerance {
   double absolute = 0, relative = 0;
 };
 
-// For a case ("add/f32_0") of these operators ("aten.add.Tensor") and a result of this dtype: the bound of single
-// operators, or a wider one that a table grants to some, with the reason.
-Tolerance tolerance_for(DType dtype, std::string_view case_name, const std::vector<std::string>& targets);
+// For a case ("add/f32_0") of these operators ("aten.add.Tensor") and a result or gradient of this dtype: the bound of
+// single operators, or a wider one that a table grants to some, with the reason.
+Tolerance tolerance_for(DType dtype, bool is_gradient, std::string_view case_name, const std::vector<std::string>& targets);
 
 // For a result of a whole model: differences are measured against the spread of PyTorch's values.
 Tolerance model_tolerance(const Tensor& want);
@@ -25,8 +25,7 @@ struct Difference {
   double worst = 0;     // greatest |difference| / bound
   double largest = 0;   // greatest |difference|
 };
-// Elements, size and dtype. Integers and bools exactly; NaN equals NaN, infinities only themselves. `want` is contiguous;
-// a large one may be flattened and cut to its first elements (60000): then only these are compared.
+// Elements, size and dtype. Integers and bools exactly; NaN equals NaN, infinities only themselves.
 Difference compare(const Tensor& got, const Tensor& want, Tolerance tolerance);
 // Size and dtype only.
 Difference compare_kind(const Tensor& got, const Tensor& want);

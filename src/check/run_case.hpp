@@ -23,7 +23,7 @@ struct CheckResult {
   double worst = 0;                      // greatest |difference| / bound; past 1 is a failure
   double largest = 0;                    // greatest |difference|
   std::string where;                     // of the worst: "out.0"
-  bool in_part = false;                  // only sizes and dtypes could be compared, or gradients were left out
+  std::string partly;                    // why not everything was compared; empty: all was
   double seconds = 0;
 };
 

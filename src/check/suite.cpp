@@ -85,9 +85,33 @@ class Finder {
 
 std::vector<Case> find_cases(const std::string& folder) {
   INGOT_REQUIRE(fs::is_directory(folder), folder, " is no folder");
-  std::vector<Case> cases = Finder(folder).find();
+  std::vector<Case> cases;
+  try {
+    cases = Finder(folder).find();
+  } catch (const fs::filesystem_error& e) {
+    throw_user_error(e.what());
+  }
   INGOT_REQUIRE(!cases.empty(), folder, " has no cases: neither an index.json nor a model.pt2 is in it or below it");
   return cases;
+}
+
+Case find_case(const std::string& program, const std::string& data) {
+  const auto is_file = [](const fs::path& a, const fs::path& b) {
+    std::error_code none;
+    return fs::equivalent(a, b, none);
+  };
+  Case found;
+  found.name = found.program = program;
+  found.data = {data};
+  const fs::path folder = fs::path(program).parent_path();
+  // An index may be one folder up: ops/index.json for ops/add/f32_0.pt2.
+  for (const fs::path& root : {folder, folder / ".."})
+    if (fs::exists(root / "index.json"))
+      for (Case& c : Finder(root).find())
+        if (is_file(c.program, program)) return std::move(c);
+  if (fs::path(data).filename() == "expected.safetensors") found.kind = Case::Kind::train;
+  if (fs::exists(folder / "weights.json")) found.weights = (folder / "weights.json").string();
+  return found;
 }
 
 bool matches(const Case& c, const std::string& glob) {

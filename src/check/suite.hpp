@@ -31,7 +31,10 @@ struct Case {
 // Every case at and under the folder, sorted by name. User error for a folder without any, or a bad index.
 std::vector<Case> find_cases(const std::string& folder);
 
-// Whether the glob fits the case's name, a leading part of it up to a '/', the name in its index, or an operator.
+// The case of one program and one data file, which may lie in such a folder: then it is judged as the suite would.
+Case find_case(const std::string& program, const std::string& data);
+
+// Whether the glob fits the case's name, a part of it before or after a '/', the name in its index, or an operator.
 bool matches(const Case& c, const std::string& glob);
 
 }  // namespace ingot

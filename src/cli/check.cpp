@@ -1,6 +1,7 @@
 // ingot check: does a program compute what PyTorch computed?
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -30,10 +31,17 @@ using Outcome = CheckResult::Outcome;
 
 const char* name_of(Outcome o) { return o == Outcome::passed ? "passed" : o == Outcome::failed ? "failed" : "skipped"; }
 
+// JSON has no number for what cannot be measured.
+void write_number(JsonWriter& w, std::string_view key, double d) {
+  if (std::isfinite(d)) w.field(key, d);
+  else w.key(key).null();
+}
+
 void write(JsonWriter& w, const std::string& name, const CheckResult& r) {
   w.begin_object().field("name", name).field("outcome", name_of(r.outcome));
-  w.field("largest_difference", r.largest).field("fraction_of_bound", r.worst).field("where", r.where);
-  w.field("in_part", r.in_part).field("seconds", r.seconds).field("message", r.message);
+  write_number(w, "largest_difference", r.largest);
+  write_number(w, "fraction_of_bound", r.worst);
+  w.field("where", r.where).field("partly", r.partly).field("seconds", r.seconds).field("message", r.message);
   w.key("missing_ops").begin_list();
   for (const std::string& op : r.missing_ops) w.value(op);
   w.end().end();
@@ -58,18 +66,14 @@ std::string shown(double x) {
 // What the comparison found, in words.
 std::string finding(const CheckResult& r) {
   if (r.outcome != Outcome::passed) return r.message;
-  std::string s = r.where.empty() ? "nothing was compared"
-                                  : text("largest difference ", shown(r.largest), " in ", r.where, ", ", shown(r.worst), " of the bound");
-  return r.in_part ? s + "; only sizes and dtypes could be compared in part" : s;
+  const std::string s = text("largest difference ", shown(r.largest), "; ", r.where, " comes nearest its bound, with ", shown(r.worst), " of it");
+  return r.partly.empty() ? s : text(s, "; ", r.partly);
 }
 
 [[noreturn]] void fail_quietly() { throw CLI::RuntimeError(1); }
 
 void check_one(const Options& o) {
-  Case c;
-  c.name = o.model;
-  c.program = o.model;
-  c.data = {o.data};
+  Case c = find_case(o.model, o.data);
   const CheckResult r = check_case(c, o.check);
   if (o.json) {
     JsonWriter w(true);
@@ -112,10 +116,26 @@ void check_suite(const Options& o) {
   if (counts[1] > 0) fail_quietly();
 }
 
+// --json takes a file or none, so a file of the case that follows it is taken for its file first.
+void give_back_positional(Options& o) {
+  const std::string file = o.json.value_or("");
+  if (file.ends_with(".pt2")) {
+    if (!o.model.empty() && o.data.empty()) o.data = o.model;
+    o.model = file;
+  } else if (file.ends_with(".safetensors")) {
+    o.data = file;
+  } else {
+    return;
+  }
+  o.json = "";
+}
+
 void check(Options& o) {
   INGOT_REQUIRE(!o.compiled, "--compiled: this version has no compiler for whole programs yet; check with --eager");
-  INGOT_REQUIRE(o.suite.empty() != o.model.empty() && o.model.empty() == o.data.empty(),
-                "check takes MODEL.pt2 and CASE.safetensors, or --suite DIR");
+  give_back_positional(o);
+  if (o.suite.empty() == o.model.empty() || o.model.empty() != o.data.empty())
+    throw CLI::ValidationError("check", "takes MODEL.pt2 and CASE.safetensors, or --suite DIR");
+  if (o.suite.empty() && !o.filters.empty()) throw CLI::ValidationError("--filter", "is for --suite DIR");
   if (o.rtol || o.atol) o.check.tolerance = Tolerance{o.atol.value_or(0), o.rtol.value_or(0)};
   if (o.suite.empty()) check_one(o);
   else check_suite(o);
@@ -140,7 +160,7 @@ void add_check_verb(CLI::App& app) {
   verb->add_option("--json", o->json, "write the results as JSON to this file; without a file to standard output")->expected(0, 1);
   verb->add_flag("-v,--verbose", o->verbose, "a line for every case, not only for failures");
   verb->footer(
-      "The usual bounds: single operators 1e-5 + 1.3e-6 * |expected| in float32 (a table grants some more, with reasons), models\n"
+      "The usual bounds: single operators (cases of an index.json) 1e-5 + 1.3e-6 * |expected| in float32 (a table grants some more, with reasons), models\n"
       "1e-5 + 1e-4 * standard deviation of the expected values; bfloat16 1.6e-2; integers exactly.\n"
       "Exit status: 0 all agree, 1 something differs.\n\n"
       "examples:\n"

@@ -39,7 +39,7 @@ void count_nodes(const Graph& g, Summary& s) {
   s.nodes += g.nodes().size() - g.inputs().size();
   for (const auto& n : g.nodes())
     if (n->kind == NodeKind::call) s.ops[n->op->qualified()]++;
-    else if (n->kind == NodeKind::unsupported) s.ops[n->target + " (unsupported)"]++;
+    else if (n->kind == NodeKind::unsupported) s.ops[n->target]++;
   for (const auto& [name, a] : g.attributes)
     if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&a)) {
       s.subgraphs++;
@@ -132,6 +132,8 @@ void print_json(const ExportedProgram& p, const Summary& s) {
   write_holding(w, "constants", s.constants);
   w.field("nodes", s.nodes).field("subgraphs", s.subgraphs).key("ops").begin_object();
   for (const auto& [op, n] : s.ops) w.field(op, n);
+  w.end().key("unsupported").begin_list();
+  for (const Node* n : p.unsupported_nodes()) w.value(n->target);
   w.end().key("warnings").begin_list();
   for (const std::string& warning : p.warnings) w.value(warning);
   std::cout << w.end().end().take() << '\n';
@@ -171,7 +173,9 @@ void print_text(const ExportedProgram& p, const Summary& s) {
   std::vector<std::pair<std::size_t, std::string>> ops;
   for (const auto& [op, n] : s.ops) ops.emplace_back(n, op);
   std::stable_sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (const auto& [n, op] : ops) std::printf("%6zu  %s\n", n, op.c_str());
+  std::set<std::string> unsupported;
+  for (const Node* n : p.unsupported_nodes()) unsupported.insert(n->target);
+  for (const auto& [n, op] : ops) std::printf("%6zu  %s%s\n", n, op.c_str(), unsupported.contains(op) ? "  (unsupported)" : "");
   for (const std::string& warning : p.warnings) std::cerr << "ingot: warning: " << warning << '\n';
 }
 

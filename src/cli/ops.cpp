@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/verb.hpp"
-#include "graph/interpret.hpp"
+#include "graph/source.hpp"
 #include "import/pt2.hpp"
 #include "io/json_writer.hpp"
 #include "op/op.hpp"
@@ -59,18 +59,10 @@ void list(const Options& options) {
   if (options.json) std::cout << w.end().take() << '\n';
 }
 
-// The targets of `graph`, and of the graphs in it, that Ingot does not have, with the nodes that call them.
-void collect_missing(const Graph& graph, std::map<std::string, std::vector<std::string>>& missing) {
-  for (const auto& n : graph.nodes())
-    if (n->kind == NodeKind::unsupported) missing[n->target].push_back(n->name + provenance(*n));
-  for (const auto& [name, a] : graph.attributes)
-    if (const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&a)) collect_missing(**inner, missing);
-}
-
 void list_missing(const Options& options) {
   const ExportedProgram program = load_pt2(options.missing);
-  std::map<std::string, std::vector<std::string>> missing;
-  collect_missing(program.graph, missing);
+  std::map<std::string, std::vector<std::string>> missing;  // by target: the nodes that call it
+  for (const Node* n : program.unsupported_nodes()) missing[n->target].push_back(n->name + provenance(*n));
   if (options.json) {
     JsonWriter w(true);
     w.begin_list();

@@ -60,7 +60,6 @@ Args complete(const Op& op, Args given, Values& storage) {
     } else if (widens(params[i].type, storage[i])) {
       const auto n = static_cast<std::size_t>(std::max(params[i].type.fixed_size, 1));
       if (params[i].type.kind == Kind::real) storage[i] = Value(std::vector<double>(n, storage[i].to_double()));
-      else if (!storage[i].is_int()) bad_argument(op, i, storage[i]);
       else storage[i] = Value(Shape::filled(n, storage[i].to_int()));
     }
   }

@@ -30,7 +30,11 @@ bool fits(const SchemaType& t, const Value& v) {
   }
 }
 
-bool widens(const SchemaType& t, const Value& v) { return t.lists == 1 && v.is_number(); }
+bool widens(const SchemaType& t, const Value& v) {
+  if (t.lists != 1) return false;
+  if (t.kind == Kind::real) return v.is_float() || v.is_int() || v.is_bool();
+  return (t.kind == Kind::integer || t.kind == Kind::sym_int) && v.is_int();
+}
 
 SchemaType element_type(const SchemaType& list) {
   SchemaType t = list;

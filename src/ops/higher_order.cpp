@@ -24,7 +24,7 @@ bool holds(const Value& v) {
 
 Value cond(const Call& c) { return list_value((holds(c[0]) ? c[1] : c[2]).function()(list_elements(c[3]))); }
 
-// Calls visit(carried) before each step, and returns what the last step left.
+// Calls visit(carried) after each step, and returns what the last step left.
 template <class F>
 Values loop_while(const Call& c, F&& visit) {
   const Callable &condition = c[0].function(), &body = c[1].function();
@@ -155,7 +155,9 @@ Value wrap_with_set_grad_enabled(const Call& c) {
   return call_region(c, 1);
 }
 
+// The region's settings are those of one kind of device; all tensors here are on the CPU.
 Value wrap_with_autocast(const Call& c) {
+  if (c[0].string() != "cpu") return call_region(c, 4);
   ThreadState& state = thread_state();
   const unsigned bit = layer_bit(Layer::autocast);
   const Scoped<uint8_t> active(state.active, static_cast<uint8_t>(c[2].to_bool() ? state.active | bit : state.active & ~bit));
@@ -187,6 +189,7 @@ Value copied(const Value& v) {
 Value auto_functionalized(const Call& c) {
   const Op& applied = op(c[0].string());
   Values args(c.args.begin() + 1, c.args.end());
+  INGOT_REQUIRE(args.size() == applied.schema.args.size(), applied.name, " takes ", applied.schema.args.size(), " arguments, found ", args.size());
   for (const int8_t w : applied.written) args[static_cast<std::size_t>(w)] = copied(args[static_cast<std::size_t>(w)]);
   Values results = results_of(applied, call(applied, args));
   if (results.empty()) results.emplace_back();

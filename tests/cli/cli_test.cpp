@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "import/json.hpp"
@@ -77,7 +78,46 @@ TEST_F(Cli, CheckSaysWhatDiffers) {
 TEST_F(Cli, CheckOfTheWrongCaseNamesTheInput) {
   const Ran r = ingot("check " + golden("models/mlp/model.pt2 ") + golden("models/lenet/case0.safetensors"));
   EXPECT_EQ(r.status, 1);
-  EXPECT_NE(r.out.find("failed"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("failed: input x"), std::string::npos) << r.out;
+}
+
+TEST_F(Cli, CheckJudgesOneCaseAsTheSuiteWould) {
+  const auto one = [&](const std::string& program, const std::string& data, const std::string& options) {
+    return ingot("check " + golden(program) + " " + golden(data) + " " + options);
+  };
+  for (const std::string set : {"zoo/distilbert_tiny", "train/mlp"}) {  // weights are made; a loss and its gradients
+    const Ran r = one(set + "/model.pt2", set + (set[0] == 'z' ? "/case0" : "/expected") + ".safetensors", "--grad");
+    EXPECT_EQ(r.status, 0) << r.out << r.err;
+  }
+  // Eigenvectors are free up to their phase.
+  EXPECT_EQ(one("ops/linalg.eigh/f32_0.pt2", "ops/linalg.eigh/f32_0.safetensors", "--grad --strides").status, 0);
+  // A file after --json is the case's if it can be.
+  const Ran json = ingot("check --json " + golden("models/mlp/model.pt2 ") + golden("models/mlp/case0.safetensors"));
+  EXPECT_EQ(json.status, 0) << json.err;
+  EXPECT_EQ(JsonDocument(json.out, "stdout").root().field("outcome").string(), "passed");
+}
+
+TEST_F(Cli, AFailingSuiteSaysSoInItsLastLine) {
+  const Ran r = ingot("check --suite " + golden("models") + " --filter 'm*' --rtol 0 --atol -1 -j 2");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_NE(r.out.find("FAILED  mlp: case"), std::string::npos) << r.out;
+  const std::string last = r.out.substr(r.out.rfind('\n', r.out.size() - 2) + 1);
+  EXPECT_TRUE(std::regex_match(last, std::regex("[0-9]+ passed, [1-9][0-9]* failed, 0 skipped\n"))) << r.out;
+}
+
+TEST_F(Cli, GraphAndInspectShowAProgram) {
+  const Ran plain = ingot("graph " + golden("models/cond/model.pt2")), readable = ingot("graph --readable " + golden("models/cond/model.pt2"));
+  EXPECT_TRUE(plain.out.starts_with("def forward(self, p_l_weight, p_l_bias, x):\n")) << plain.out;
+  EXPECT_NE(readable.out.find("class true_graph_0(torch.nn.Module):"), std::string::npos);
+  const Ran inspect = ingot("inspect --json " + golden("models/gpt_tiny/model.pt2"));
+  const JsonDocument document(inspect.out, "stdout");
+  EXPECT_EQ(document.root().field("inputs").list().at(0).field("type").string(), "i64[s58, s48]");
+  EXPECT_EQ(document.root().field("dynamic").list().at(0).field("max").integer(), 64);
+  EXPECT_EQ(document.root().field("parameters").field("elements").integer(), 31680);
+  EXPECT_NE(ingot("inspect " + golden("models/gpt_tiny/model.pt2")).out.find("dynamic sizes"), std::string::npos);
+  const Ran none = ingot("inspect " + (folder_ / "nothing.pt2").string());
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.err.find("nothing.pt2"), std::string::npos) << none.err;
 }
 
 TEST_F(Cli, CheckWritesJson) {
@@ -106,7 +146,11 @@ TEST_F(Cli, CheckFindsEverySet) {
 TEST_F(Cli, CheckRefusesWhatItCannotDo) {
   EXPECT_NE(ingot("check --suite /nowhere").err.find("/nowhere is no folder"), std::string::npos);
   EXPECT_NE(ingot("check --suite " + folder_.string()).err.find("has no cases"), std::string::npos);
-  EXPECT_NE(ingot("check a.pt2").err.find("check takes MODEL.pt2 and CASE.safetensors, or --suite DIR"), std::string::npos);
+  const Ran alone = ingot("check a.pt2");
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_NE((alone.out + alone.err).find("takes MODEL.pt2 and CASE.safetensors, or --suite DIR"), std::string::npos) << alone.err;
+  EXPECT_EQ(ingot("check a.pt2 b.safetensors --filter x").status, 2);
+  EXPECT_NE(ingot("check a.pt2 b.safetensors --compiled").err.find("--compiled"), std::string::npos);
   EXPECT_EQ(ingot("check --suite " + golden("ops") + " --filter nothing_is_called_so").status, 1);
 }
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "check/compare.hpp"
 #include "import/pt2.hpp"
 #include "ingot/nn.hpp"
 #include "ingot/optim.hpp"
@@ -21,15 +22,8 @@ constexpr double kTolerance = 1e-4;
 
 std::string folder(const std::string& model) { return std::string(INGOT_GOLDEN_DIR) + "/train/" + model; }
 
-void expect_near(const Tensor& got, const Tensor& want, const std::string& what) {
-  ASSERT_EQ(to_text(got.sizes()), to_text(want.sizes())) << what;
-  const auto g = got.detach().to_vector<double>(), w = want.to_vector<double>();
-  double worst = 0;
-  for (std::size_t i = 0; i < g.size(); i++) {
-    const double d = std::abs(g[i] - w[i]) / (1 + std::abs(w[i]));
-    if (!(d <= worst)) worst = d;  // NaN counts
-  }
-  EXPECT_LE(worst, kTolerance) << what;
+void expect_near(const Tensor& got, const Tensor& want, Tolerance tolerance, const std::string& what) {
+  EXPECT_EQ(compare(got.detach(), want, tolerance).message, "") << what;
 }
 
 struct Golden {
@@ -90,13 +84,14 @@ void check_training(const std::string& model, const std::function<Trained()>& ma
   {
     Trained t = make();
     const Tensor loss = t.loss(golden.values.get("x.0"), golden.values.get("y.0"));
-    expect_near(loss, golden.values.get("loss"), model + " loss");
+    expect_near(loss, golden.values.get("loss"), model_tolerance(golden.values.get("loss")), model + " loss");
     loss.backward();
     int compared = 0;
     for (const auto& [name, p] : t.parameters) {
       if (!golden.values.contains("grad." + name)) continue;
       ASSERT_TRUE(p.grad().defined()) << model << " grad of " << name;
-      expect_near(p.grad(), golden.values.get("grad." + name), model + " grad of " + name);
+      const Tensor want = golden.values.get("grad." + name);
+      expect_near(p.grad(), want, model_tolerance(want), model + " grad of " + name);
       compared++;
     }
     EXPECT_GT(compared, 0);
@@ -115,7 +110,7 @@ void check_training(const std::string& model, const std::function<Trained()>& ma
       step->step();
     }
     for (const auto& [name, p] : t.parameters)
-      expect_near(p, golden.values.get(optimizer + "." + name), model + " " + optimizer + " " + name);
+      expect_near(p, golden.values.get(optimizer + "." + name), {kTolerance, kTolerance}, model + " " + optimizer + " " + name);
   }
 }
 

@@ -129,6 +129,23 @@ TEST(Modules, PaddingRowOfAnEmbeddingGetsNoGradient) {
   EXPECT_EQ(e.weight.grad()[2].sum().item_double(), 6);
 }
 
+TEST(Optim, AdamWTakesDecayFromTheParameterNotTheGradient) {
+  Tensor p = tensor({2.0}, float64).requires_grad_();
+  optim::AdamW adamw({p}, {.lr = 0.1, .weight_decay = 0.5});
+  double x = 2, m = 0, v = 0;
+  for (int i = 1; i <= 5; i++) {
+    adamw.zero_grad();
+    (p * p / 2).sum().backward();
+    adamw.step();
+    const double g = x;
+    x *= 1 - 0.1 * 0.5;
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    x -= 0.1 / (1 - std::pow(0.9, i)) * m / (std::sqrt(v / (1 - std::pow(0.999, i))) + 1e-8);
+    EXPECT_NEAR(p.item_double(), x, 1e-9);
+  }
+}
+
 TEST(Optim, NesterovAndAdamFollowTheirRules) {
   // One parameter with gradient g = p: the updates by hand.
   Tensor p = tensor({1.0}, float64).requires_grad_();
