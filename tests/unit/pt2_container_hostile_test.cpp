@@ -332,6 +332,17 @@ void add_json(std::vector<Mutant>& out) {
        {"models/model.json", "data/weights/model_weights_config.json", "data/constants/model_constants_config.json"})
     for (const auto& [name, content] : texts)
       out.push_back({text("json_", name, "_", i++), base().set(entry, content).bytes(), Fate::refused, entry});
+  // A few bytes for each of many elements, where something else is expected: they are not all looked at.
+  std::string zeros = "[0";
+  for (int n = 1; n < 4'000'000; n++) zeros += ",0";
+  zeros += "]";
+  const std::string program = program_text(kSpecs);
+  for (const char* const field : {"nodes", "inputs", "outputs", "input_specs", "verifiers", "module_call_graph"}) {
+    const std::string key = text("\"", field, "\": [");
+    const std::string many = text("\"", field, "\": ", zeros, ", \"old_", field, "\": [");
+    const std::string changed = std::string(program).replace(program.find(key), key.size(), many);
+    out.push_back({text("json_many_", field), base().set("models/model.json", changed).bytes(), Fate::refused, field});
+  }
   // Unknown operators are known when the program runs, all of them.
   for (const std::string target : {"torch.ops.mine.magic.default", "torch.ops.aten.add.Nothing", "os.system", "",
                                    "torch.ops.", "torch.ops.aten", "torch.ops.higher_order.flex"})
