@@ -83,6 +83,7 @@ void write_literal(JsonWriter& out, const Value& v) {
 }
 
 const std::string& GraphWriter::name_of(const Node* n) const {
+  if (const auto first = repeated_.find(n); first != repeated_.end()) n = first->second;
   const auto it = spelled_.values.find(n);
   return it == spelled_.values.end() ? n->name : it->second.name;
 }
@@ -97,9 +98,11 @@ Map GraphWriter::map_of(const Node& n) const {
 }
 
 void GraphWriter::write() {
-  for (const auto& n : graph_.nodes())
-    if (n->kind == NodeKind::item && n->args[0].is_node() && n->index >= 0 && !spelled_.nodes.contains(n.get()))
-      items_[n->args[0].node()].emplace(static_cast<std::size_t>(n->index), n.get());
+  for (const auto& n : graph_.nodes()) {
+    if (n->kind != NodeKind::item || !n->args[0].is_node() || n->index < 0 || spelled_.nodes.contains(n.get())) continue;
+    const auto [it, is_new] = items_[n->args[0].node()].emplace(static_cast<std::size_t>(n->index), n.get());
+    if (!is_new) repeated_.emplace(n.get(), it->second);
+  }
   out_.begin_object();
   inputs();
   outputs();
@@ -266,7 +269,7 @@ template <class F>
 void GraphWriter::value_map(std::string_view key, Map map, F&& write_entry) {
   out_.key(key).begin_object();
   for (const auto& n : graph_.nodes()) {
-    if (map_of(*n) != map) continue;
+    if (map_of(*n) != map || repeated_.contains(n.get())) continue;
     const auto it = spelled_.values.find(n.get());
     const SpelledValue* s = it == spelled_.values.end() ? nullptr : &it->second;
     out_.key(name_of(n.get()));
