@@ -91,9 +91,10 @@ JsonDocument::JsonDocument(std::string text_, std::string what) : what_(std::mov
   if (error == simdjson::SUCCESS) error = parser_.parse(text_.data(), text_.size(), kCopy).get(root_);
   INGOT_REQUIRE(error == simdjson::SUCCESS, what_, ": ", std::string_view(simdjson::error_message(error)));
   if (const auto twice = find_repeated_key(root_)) {
+    constexpr std::size_t kShown = 500;
     const std::string_view path = std::string_view(twice->path).substr(twice->path.starts_with('.') ? 1 : 0);
-    throw_user_error(text(what_, ": ", path, path.empty() ? "" : ": ", "an object has two fields ",
-                          shown_name(twice->key)));
+    throw_user_error(text(what_, ": ", path.substr(0, kShown), path.size() > kShown ? "…" : "", path.empty() ? "" : ": ",
+                          "an object has two fields ", shown_name(twice->key)));
   }
 }
 
