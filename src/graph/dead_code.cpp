@@ -25,7 +25,10 @@ bool calls_side_effect(const Graph& g, const Node& n) {
 
 }  // namespace
 
-bool has_side_effect(const Op& op) { return op.mutates() || op.schema.results.empty(); }
+bool has_side_effect(const Op& op) {
+  const bool applies_another = op.form() == Form::higher_order && op.schema.index_of("operator") >= 0;
+  return op.mutates() || op.schema.results.empty() || applies_another;
+}
 
 bool has_side_effect(const Graph& g, const Node& n) {
   switch (n.kind) {

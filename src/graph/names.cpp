@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <limits>
 
 namespace ingot {
 
@@ -57,7 +58,8 @@ Split split(std::string_view name) {
   if (digits == name.size() || digits < 2 || name[digits - 1] != '_') return {name};
   Split s{name.substr(0, digits - 1)};
   const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), s.number);
-  if (error != std::errc()) return {name};  // a number beyond 64 bits is part of the name
+  // A number beyond 64 bits, or that no other can follow, is part of the name.
+  if (error != std::errc() || s.number == std::numeric_limits<int64_t>::max()) return {name};
   return s;
 }
 
@@ -67,6 +69,29 @@ bool is_identifier(std::string_view s) {
   return !s.empty() && !is_digit(s[0]) && std::all_of(s.begin(), s.end(), may_stand_in_name);
 }
 bool is_reserved(std::string_view name) { return std::binary_search(std::begin(kTaken), std::end(kTaken), name); }
+
+// The first suffix beyond `after` that no name with this base has.
+int64_t NodeNames::next_free(const std::string& base, int64_t after) const {
+  const auto runs = runs_.find(base);
+  if (runs == runs_.end()) return after + 1;
+  const auto next = runs->second.upper_bound(after + 1);
+  if (next == runs->second.begin()) return after + 1;
+  return std::max(after, std::prev(next)->second) + 1;
+}
+
+void NodeNames::use(const std::string& name) {
+  used_.insert(name);
+  const auto [base, number] = split(name);
+  if (number < 0 || name.size() != base.size() + 1 + std::to_string(number).size()) return;  // add_007 is no suffix 7
+  Runs& runs = runs_[std::string(base)];
+  const auto next = runs.upper_bound(number);
+  const bool joins_next = next != runs.end() && next->first == number + 1;
+  const int64_t last = joins_next ? next->second : number;
+  if (joins_next) runs.erase(next);
+  const auto after = runs.upper_bound(number);
+  if (after != runs.begin() && std::prev(after)->second == number - 1) std::prev(after)->second = last;
+  else runs[number] = last;
+}
 
 // FX's _Namespace.create_name, step for step: its quirks (which counter a taken name continues) show in listings.
 std::string NodeNames::unique(std::string_view wish) {
@@ -79,8 +104,11 @@ std::string NodeNames::unique(std::string_view wish) {
     number = count == counts_.end() ? 0 : count->second;
     if (is_reserved(name)) name = base + "_" + std::to_string(++number);
   }
-  while (used_.contains(name)) name = base + "_" + std::to_string(++number);
-  used_.insert(name);
+  if (used_.contains(name)) {
+    number = next_free(base, number);
+    name = base + "_" + std::to_string(number);
+  }
+  use(name);
   counts_[base] = number;
   return name;
 }

@@ -1,4 +1,4 @@
-// NodeNames of graph values, chosen as FX chooses them (G05 of the spec), so that listings match the reference's.
+// Names of graph values, chosen as FX chooses them (G05 of the spec), so that listings match the reference's.
 #pragma once
 #include <map>
 #include <set>
@@ -20,6 +20,12 @@ class NodeNames {
  private:
   std::set<std::string, std::less<>> used_;
   std::map<std::string, int64_t, std::less<>> counts_;  // of a base name: the last suffix given
+  // Of a base name: the runs of suffixes that are used, first to last. A program may have one name many times, and looking
+  // for a free suffix one by one would take as long as all of them.
+  using Runs = std::map<int64_t, int64_t>;
+  std::map<std::string, Runs, std::less<>> runs_;
+  int64_t next_free(const std::string& base, int64_t after) const;
+  void use(const std::string& name);
 };
 
 }  // namespace ingot

@@ -138,7 +138,7 @@ class Printer {
   // Before the first node, and where the source changes.
   void source_comment(const Node& n, const std::string& indent, std::string& last) {
     std::string source = "No stacktrace found for following nodes";
-    if (const auto f = innermost_frame(n.stack_trace))
+    if (const auto f = innermost_frame(source_of(n).stack_trace))
       source = text("File: ", f->file, ":", f->line, " in ", f->function, ", code: ", f->code);
     if (source == last) return;
     out_ += text(last.empty() ? "" : "\n", indent, "# ", source, "\n");

@@ -29,8 +29,15 @@ const Info& info(ScalarFunction f) { return kInfo[static_cast<std::size_t>(f)]; 
 bool is_real(const Value& v) { return v.is_float(); }
 
 Int power(Int base, int64_t exponent) {
+  constexpr int64_t kLargestOfSymbols = 64;  // their products are written out
+  INGOT_REQUIRE(base.is_number() || exponent <= kLargestOfSymbols, "_operator.pow: the exponent ", exponent, " of ", base,
+                " is too large");
   Int result = 1;
-  for (; exponent > 0; exponent--) result = result * base;
+  while (exponent > 0) {
+    if (exponent % 2 == 1) result = result * base;
+    exponent /= 2;
+    if (exponent > 0) base = base * base;
+  }
   return result;
 }
 

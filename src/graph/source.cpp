@@ -65,9 +65,21 @@ std::string source_line(std::string_view trace) {
   return found;
 }
 
+const Node& source_of(const Node& n) {
+  constexpr int kDeepest = 2;  // a list in a list; longer chains are written one by one, and say so themselves
+  const Node* at = &n;
+  for (int i = 0; i < kDeepest && at->kind == NodeKind::item && at->stack_trace.empty(); i++) {
+    if (at->args.empty() || !at->args[0].is_node()) break;
+    at = at->args[0].node();
+  }
+  return *at;
+}
+
 std::string provenance(const Node& n) {
-  std::string where = source_line(n.stack_trace);
-  if (!where.empty()) where = (n.module_path.empty() ? ", at " : text(", from ", n.module_path, " at ")) + where;
+  const Node& source = source_of(n);
+  std::string where = source_line(source.stack_trace);
+  if (!where.empty())
+    where = (source.module_path.empty() ? ", at " : text(", from ", source.module_path, " at ")) + where;
   return text(" (node ", n.name, where, ")");
 }
 

@@ -83,7 +83,7 @@ class Verifier {
   bool body_began_ = false;  // a node that is no placeholder was seen
 
   static std::string source(const Node& n) {
-    const std::string at = source_line(n.stack_trace);
+    const std::string at = source_line(source_of(n).stack_trace);
     return at.empty() ? at : text(" (at ", at, ")");
   }
   std::string report(const std::string& fault, std::size_t line) const {

@@ -13,9 +13,6 @@ namespace ingot {
 
 namespace {
 
-// Whether the output is a leaf of what the caller gets.
-bool is_result(const OutputSpec& s) { return s.kind == OutputSpec::Kind::user || s.kind == OutputSpec::Kind::loss; }
-
 void add_unsupported(const Graph& g, std::vector<const Node*>& out) {
   for (const auto& n : g.nodes())
     if (n->kind == NodeKind::unsupported) out.push_back(n.get());
@@ -124,7 +121,7 @@ std::vector<Leaf> ExportedProgram::result_leaves() const {
       c && c->out_spec ? leaf_names(*c->out_spec, "output") : std::vector<std::string>();
   std::vector<Leaf> leaves;
   for (std::size_t i = 0; i < outputs.size(); i++) {
-    if (!is_result(outputs[i])) continue;
+    if (!outputs[i].is_result()) continue;
     const Argument& a = graph.outputs[i];
     const std::string name = leaves.size() < names.size() ? names[leaves.size()] : text("output[", leaves.size(), "]");
     if (a.is_node()) leaves.push_back({name, a.node()->meta, false});
@@ -143,29 +140,30 @@ void ExportedProgram::supply(std::string_view key, const Tensor& t) {
   const auto it = state.find(std::string(key));
   INGOT_REQUIRE(it != state.end(), name, ": it has no parameter or buffer ", shown_name(key));
   StateEntry& e = it->second;
+  INGOT_REQUIRE(t.defined(), name, ": ", key, " was supplied without a tensor");
   INGOT_REQUIRE(t.dtype() == e.dtype && t.sizes() == e.sizes, name, ": ", key, " should be ", e.dtype, " of size ",
                 e.sizes, ", found ", t.dtype(), " of size ", t.sizes());
   e.tensor = t;
 }
 
 void ExportedProgram::prepare() {
+  leaves_ = input_leaves();
   std::vector<InputCheck::Input> checked;
-  for (Leaf& leaf : input_leaves())
-    if (!leaf.is_constant) checked.push_back({std::move(leaf.name), std::move(leaf.meta)});
+  for (const Leaf& leaf : leaves_)
+    if (!leaf.is_constant) checked.push_back({leaf.name, leaf.meta});
   check_ = InputCheck(std::move(checked), symbol_ranges, facts.guards, warnings);
 }
 
 Values ExportedProgram::without_constants(Args given) const {
-  const std::vector<Leaf> leaves = input_leaves();
   const auto wanted = static_cast<std::size_t>(
-      std::count_if(leaves.begin(), leaves.end(), [](const Leaf& l) { return !l.is_constant; }));
+      std::count_if(leaves_.begin(), leaves_.end(), [](const Leaf& l) { return !l.is_constant; }));
   if (given.size() == wanted) return Values(given.begin(), given.end());
-  INGOT_REQUIRE(given.size() == leaves.size(), name, " takes ", wanted, " inputs, found ", given.size());
+  INGOT_REQUIRE(given.size() == leaves_.size(), name, " takes ", wanted, " inputs, found ", given.size());
   Values out;
-  for (std::size_t i = 0; i < leaves.size(); i++) {
-    if (!leaves[i].is_constant) out.push_back(given[i]);
+  for (std::size_t i = 0; i < leaves_.size(); i++) {
+    if (!leaves_[i].is_constant) out.push_back(given[i]);
     else if (check_inputs)
-      INGOT_REQUIRE(given[i].same(leaves[i].meta), "input ", leaves[i].name, " must be ", leaves[i].meta, ", got ",
+      INGOT_REQUIRE(given[i].same(leaves_[i].meta), "input ", leaves_[i].name, " must be ", leaves_[i].meta, ", got ",
                     given[i]);
   }
   return out;
@@ -195,16 +193,25 @@ Values ExportedProgram::run(Args all_given) {
   Values results;
   std::vector<Write> writes;
   gradients.clear();
+  const auto write = [&](const OutputSpec& s, const Tensor& target, const Value& source) {
+    INGOT_REQUIRE(target.defined() && source.is_tensor(), name, ": ", s.target,
+                  " is written by the program; both it and what is written should be tensors");
+    writes.push_back({target, source});
+  };
   for (std::size_t i = 0; i < outputs.size(); i++) {
     const OutputSpec& s = outputs[i];
     switch (s.kind) {
       case OutputSpec::Kind::user:
       case OutputSpec::Kind::loss: results.push_back(all[i]); break;
       case OutputSpec::Kind::buffer_mutation:
-      case OutputSpec::Kind::parameter_mutation: writes.push_back({state.at(s.target).tensor, all[i]}); break;
-      case OutputSpec::Kind::user_input_mutation: writes.push_back({user.at(s.target), all[i]}); break;
+      case OutputSpec::Kind::parameter_mutation: write(s, state.at(s.target).tensor, all[i]); break;
+      case OutputSpec::Kind::user_input_mutation: write(s, user[s.target], all[i]); break;
       case OutputSpec::Kind::parameter_gradient:
-      case OutputSpec::Kind::user_input_gradient: gradients[s.target] = all[i].tensor_or_none(); break;
+      case OutputSpec::Kind::user_input_gradient:
+        INGOT_REQUIRE(all[i].is_tensor() || all[i].is_none(), name, ": the gradient of ", s.target,
+                      " should be a tensor, found ", all[i].kind_name());
+        gradients[s.target] = all[i].tensor_or_none();
+        break;
       case OutputSpec::Kind::token: break;
     }
   }

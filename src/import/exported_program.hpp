@@ -36,6 +36,9 @@ struct OutputSpec {
   };
   Kind kind = Kind::user;
   std::string target;  // of mutations and gradients: the parameter or buffer, or the graph's name of the user input
+
+  // Whether the output is a leaf of what the caller gets.
+  bool is_result() const { return kind == Kind::user || kind == Kind::loss; }
 };
 
 // A parameter, buffer or constant.
@@ -43,6 +46,8 @@ struct StateEntry {
   Tensor tensor;      // undefined where the archive leaves the bytes out
   std::string entry;  // the archive entry it comes from
   Shape sizes;
+  Shape strides;   // of a tensor that is left out, as the file has them; empty: row major
+  Int offset = 0;  // the same
   DType dtype = DType::f32;
   bool is_parameter = false, requires_grad = false;
 };
@@ -113,6 +118,7 @@ struct ExportedProgram {
   void prepare();
 
  private:
+  std::vector<Leaf> leaves_;  // of the call
   InputCheck check_;
 
   const ModuleCall* own_call() const;

@@ -29,20 +29,35 @@ std::string_view kind_of(dom::element e) {
   return "something else";
 }
 
-void require_unique_keys(dom::element e, const std::string& what) {
+// Where the document has an object with two fields of one name, and which name; nothing if there is none.
+struct RepeatedKey {
+  std::string path, key;
+};
+std::optional<RepeatedKey> find_repeated_key(dom::element e) {
   if (e.is_array()) {
-    for (const dom::element child : dom::array(e)) require_unique_keys(child, what);
-    return;
+    std::size_t i = 0;
+    for (const dom::element child : dom::array(e)) {
+      if (auto found = find_repeated_key(child)) {
+        found->path.insert(0, text("[", i, "]"));
+        return found;
+      }
+      i++;
+    }
+    return std::nullopt;
   }
-  if (!e.is_object()) return;
+  if (!e.is_object()) return std::nullopt;
   std::vector<std::string_view> keys;
   for (const auto& [key, value] : dom::object(e)) {
     keys.push_back(key);
-    require_unique_keys(value, what);
+    if (auto found = find_repeated_key(value)) {
+      found->path.insert(0, text(".", key));
+      return found;
+    }
   }
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
-  INGOT_REQUIRE(twice == keys.end(), what, ": an object has two fields ", shown_name(*twice));
+  if (twice == keys.end()) return std::nullopt;
+  return RepeatedKey{{}, std::string(*twice)};
 }
 
 // NaN and its like are strings here too, so every number is finite.
@@ -69,12 +84,18 @@ void write(dom::element e, JsonWriter& out) {
 
 }  // namespace
 
-JsonDocument::JsonDocument(std::string_view text_, std::string what) : what_(std::move(what)) {
-  const simdjson::padded_string padded(text_);
-  auto error = parser_.allocate(padded.size() + 1, kDeepest);
-  if (error == simdjson::SUCCESS) error = parser_.parse(padded).get(root_);
+JsonDocument::JsonDocument(std::string text_, std::string what) : what_(std::move(what)) {
+  text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
+  auto error = parser_.allocate(text_.size() + 1, kDeepest);
+  constexpr bool kCopy = false;  // the text has the room that the parser wants behind it
+  if (error == simdjson::SUCCESS) error = parser_.parse(text_.data(), text_.size(), kCopy).get(root_);
   INGOT_REQUIRE(error == simdjson::SUCCESS, what_, ": ", std::string_view(simdjson::error_message(error)));
-  require_unique_keys(root_, what_);
+  if (const auto twice = find_repeated_key(root_)) {
+    constexpr std::size_t kShown = 500;
+    const std::string_view path = std::string_view(twice->path).substr(twice->path.starts_with('.') ? 1 : 0);
+    throw_user_error(text(what_, ": ", path.substr(0, kShown), path.size() > kShown ? "…" : "", path.empty() ? "" : ": ",
+                          "an object has two fields ", shown_name(twice->key)));
+  }
 }
 
 Json JsonDocument::root() const {
@@ -82,7 +103,7 @@ Json JsonDocument::root() const {
 }
 
 Json Json::child(dom::element e, std::string_view key, int64_t index) const {
-  return Json(e, std::make_shared<const Step>(Step{at_, std::string(key), index}));
+  return Json(e, std::make_shared<const Step>(Step{at_, key, index}));
 }
 
 std::string Json::position() const {
@@ -91,15 +112,15 @@ std::string Json::position() const {
   std::string out;
   for (std::size_t i = steps.size(); i-- > 0;) {
     if (steps[i]->index >= 0) out += text("[", steps[i]->index, "]");
-    else out += (out.empty() ? "" : ".") + steps[i]->key;
+    else out += text(out.empty() ? "" : ".", steps[i]->key);
   }
   return out;
 }
 std::string Json::path() const {
   const std::string where = position();
-  return where.empty() ? document() : text(document(), ": ", where);
+  return where.empty() ? std::string(document()) : text(document(), ": ", where);
 }
-const std::string& Json::document() const {
+std::string_view Json::document() const {
   const Step* s = at_.get();
   while (s->up != nullptr) s = s->up.get();
   return s->key;
@@ -114,20 +135,23 @@ dom::object Json::object() const {
   return o;
 }
 
+std::optional<Json> Json::find(std::string_view name) const {
+  for (const auto& [key, value] : object())
+    if (key == name) return child(value, key);
+  return std::nullopt;
+}
+
 Json Json::field(std::string_view name) const {
-  dom::element e;
-  if (object().at_key(name).get(e) != simdjson::SUCCESS) {
-    const std::string where = position();
-    throw_user_error(text(document(), ": ", struct_, ": field ", name, " is missing (at ",
-                          where.empty() ? "the top level" : where, ")"));
-  }
-  return child(e, name);
+  if (auto found = find(name)) return std::move(*found);
+  const std::string where = position();
+  throw_user_error(text(document(), ": ", struct_, ": field ", name, " is missing (at ",
+                        where.empty() ? "the top level" : where, ")"));
 }
 
 std::optional<Json> Json::optional(std::string_view name) const {
-  dom::element e;
-  if (object().at_key(name).get(e) != simdjson::SUCCESS || e.is_null()) return std::nullopt;
-  return child(e, name);
+  auto found = find(name);
+  if (found && found->is_null()) found.reset();
+  return found;
 }
 
 std::vector<Json::Tagged> Json::fields() const {
@@ -137,17 +161,25 @@ std::vector<Json::Tagged> Json::fields() const {
 }
 
 Json::Tagged Json::tagged() const {
-  auto all = fields();
-  if (all.size() != 1) fail(text("expected an object with one field, found ", all.size(), " fields"));
-  return std::move(all[0]);
+  const dom::object o = object();
+  if (o.size() != 1) fail(text("expected an object with one field, found ", o.size(), " fields"));
+  const auto [key, value] = *o.begin();
+  return {key, child(value, key)};
+}
+
+dom::array Json::array() const {
+  dom::array a;
+  if (element_.get(a) != simdjson::SUCCESS) expected("a list");
+  return a;
 }
 
 std::vector<Json> Json::list() const {
-  dom::array a;
-  if (element_.get(a) != simdjson::SUCCESS) expected("a list");
-  std::vector<Json> out;
-  for (const dom::element e : a) out.push_back(child(e, {}, static_cast<int64_t>(out.size())));
-  return out;
+  return map([](const Json& e) { return e; });
+}
+
+std::size_t Json::size() const {
+  const dom::array a = array();
+  return static_cast<std::size_t>(std::distance(a.begin(), a.end()));
 }
 
 int64_t Json::integer() const {

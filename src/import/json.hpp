@@ -34,6 +34,7 @@ class Json {
 
   // ---- anything else. User error naming the place for a value of another kind.
   std::vector<Json> list() const;
+  std::size_t size() const;  // of a list
   int64_t integer() const;
   double real() const;  // a number, or the strings "Infinity", "-Infinity", "NaN"
   bool boolean() const;
@@ -47,11 +48,17 @@ class Json {
   // The value as JSON text.
   std::string dump() const;
 
-  // Each element through f.
+  // Each element of a list through f, one at a time: a file has room for many more elements than a machine for as many
+  // values that know where they stand.
+  template <class F>
+  void for_each(F&& f) const {
+    int64_t i = 0;
+    for (const simdjson::dom::element e : array()) f(child(e, {}, i++));
+  }
   template <class F>
   auto map(F&& f) const {
     std::vector<decltype(f(std::declval<const Json&>()))> out;
-    for (const Json& e : list()) out.push_back(f(e));
+    for_each([&](const Json& e) { out.push_back(f(e)); });
     return out;
   }
 
@@ -64,25 +71,31 @@ class Json {
   friend class JsonDocument;
   struct Step {
     std::shared_ptr<const Step> up;
-    std::string key;  // of an object's field; the root: the document's name
+    std::string_view key;  // of an object's field; the root: the document's name
     int64_t index = -1;
   };
   Json(simdjson::dom::element e, std::shared_ptr<const Step> at) : element_(e), at_(std::move(at)) {}
+  // The key is one of the document's.
   Json child(simdjson::dom::element e, std::string_view key, int64_t index = -1) const;
+  std::optional<Json> find(std::string_view name) const;
   simdjson::dom::object object() const;
-  const std::string& document() const;
+  simdjson::dom::array array() const;
+  std::string_view document() const;
   [[noreturn]] void expected(std::string_view kind) const;
   simdjson::dom::element element_;
   std::shared_ptr<const Step> at_;
   std::string_view struct_ = "object";  // of static storage
 };
 
-// A parsed document: owns what its Json values refer to.
+// A parsed document: owns what its Json values refer to, so it stays where it is.
 class JsonDocument {
  public:
   // `what` starts every message. User error for text that is no JSON, nests deeper than 1000, or has an object with two
   // fields of one name.
-  JsonDocument(std::string_view text, std::string what);
+  JsonDocument(std::string text, std::string what);  // gives the text back before it returns
+  JsonDocument(std::string_view text, std::string what) : JsonDocument(std::string(text), std::move(what)) {}
+  JsonDocument(const char* text, std::string what) : JsonDocument(std::string(text), std::move(what)) {}
+  JsonDocument(JsonDocument&&) = delete;
   Json root() const;
 
  private:

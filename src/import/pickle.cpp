@@ -334,6 +334,8 @@ class Machine {
     Geometry g;
     g.dtype = v3 ? static_cast<DType>(args[6].value) : *r.dtype;
     const int64_t offset = as_integer(args[1], "the offset of a tensor should be an integer");
+    for (const std::size_t i : {2, 3})
+      if (args[i].kind == Kind::tuple) count_items(items(args[i]).size());  // a tensor has them for itself
     const auto sizes = integers(args[2], "the sizes of a tensor should be integers");
     const auto strides = integers(args[3], "the strides of a tensor should be integers");
     if (sizes.size() != strides.size()) code_.fail(text(sizes.size(), " sizes and ", strides.size(), " strides"));

@@ -1,5 +1,7 @@
 #include "import/pt2.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "import/json.hpp"
 #include "import/pt2_archive.hpp"
@@ -62,7 +64,10 @@ void check_own_call(const Json& calls, const ExportedProgram& p) {
     const auto& parts = c.in_spec->children;
     if (parts.size() != 2 || !parts[1].is_mapping())
       calls.fail("in_spec should be a tuple of positional arguments and a dict of keyword arguments");
-    const std::size_t inputs = p.input_leaves().size(), results = p.result_leaves().size();
+    const auto inputs = static_cast<std::size_t>(std::count_if(
+        p.inputs.begin(), p.inputs.end(), [](const InputSpec& s) { return s.kind == InputSpec::Kind::user; }));
+    const auto results = static_cast<std::size_t>(
+        std::count_if(p.outputs.begin(), p.outputs.end(), [](const OutputSpec& s) { return s.is_result(); }));
     if (c.in_spec->leaves() != inputs)
       calls.fail(text("in_spec has ", c.in_spec->leaves(), " leaves for ", inputs, " user inputs"));
     if (c.out_spec->leaves() != results)
@@ -77,7 +82,7 @@ void read_module_facts(const Json& module, ProgramFacts& f) {
     for (const auto& [key, value] : fields->fields())
       f.namedtuple_fields.emplace_back(key, strings(value.of("NamedTupleDef").field("field_names")));
   if (const auto calls = module.optional("module_call_graph"))
-    for (const Json& entry : calls->list()) f.module_calls.push_back(read_module_call(entry, f.namedtuple_fields));
+    f.module_calls = calls->map([&](const Json& entry) { return read_module_call(entry, f.namedtuple_fields); });
 }
 
 void read_facts(const Json& program, ProgramFacts& f, Pt2Symbols& symbols) {
@@ -92,8 +97,8 @@ void read_facts(const Json& program, ProgramFacts& f, Pt2Symbols& symbols) {
 
 }  // namespace
 
-void read_program(std::string_view json, const std::string& what, ExportedProgram& p) {
-  const JsonDocument document(json, what);
+void read_program(std::string json, const std::string& what, ExportedProgram& p) {
+  const JsonDocument document(std::move(json), what);
   const Json program = document.root().of("ExportedProgram");
   read_version(program, p);
   read_dialects(program, p);

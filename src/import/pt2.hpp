@@ -14,6 +14,6 @@ ExportedProgram load_pt2(const std::string& path, const std::string& model = {})
 
 // Reads the JSON of a program (an archive's models/NAME.json) into `p`, whose state is there already. `what` starts every
 // message.
-void read_program(std::string_view json, const std::string& what, ExportedProgram& p);
+void read_program(std::string json, const std::string& what, ExportedProgram& p);
 
 }  // namespace ingot

@@ -93,7 +93,7 @@ class ArgumentReader {
       spelled_.note = device_text(v);
       return Value(device_of(v));
     }
-    if (tag == "as_sym_int" || tag == "as_sym_float" || tag == "as_sym_bool") return symbolic(v);
+    if (tag == "as_sym_int" || tag == "as_sym_float" || tag == "as_sym_bool") return symbolic(tag, v);
     if (tag == "as_optional_tensor") return optional_tensor(v);
     if (tag == "as_ints") return list(v, [](const Json& e) { return Argument(Value(e.integer())); });
     if (tag == "as_floats") return list(v, [](const Json& e) { return Argument(Value(e.real())); });
@@ -102,7 +102,7 @@ class ArgumentReader {
     if (tag == "as_tensors") return list(v, [&](const Json& e) { return name(e); });
     if (tag == "as_optional_tensors") return list(v, [&](const Json& e) { return optional_tensor(e); });
     if (tag == "as_sym_ints" || tag == "as_sym_floats" || tag == "as_sym_bools")
-      return list(v, [&](const Json& e) { return symbolic(e); });
+      return list(v, [&](const Json& e) { return symbolic(tag, e); });
     if (tag == "as_nested_tensors")
       return list(v, [&](const Json& e) { return list(e, [&](const Json& n) { return name(n); }); });
     if (tag == "as_int_lists")
@@ -130,12 +130,13 @@ class ArgumentReader {
     const Json n = j.of("TensorArgument").field("name");
     return scope_.value(n.string(), n);
   }
-  Argument symbolic(const Json& j) const {
+  // A value, or a constant of the kind that the union around it says.
+  Argument symbolic(std::string_view kind, const Json& j) const {
     const auto [tag, v] = j.tagged();
     if (tag == "as_name") return scope_.value(v.string(), v);
-    if (tag == "as_int") return Value(v.integer());
-    if (tag == "as_float") return Value(v.real());
-    if (tag == "as_bool") return Value(v.boolean());
+    if (tag == "as_int" && kind.starts_with("as_sym_int")) return Value(v.integer());
+    if (tag == "as_float" && kind.starts_with("as_sym_float")) return Value(v.real());
+    if (tag == "as_bool" && kind.starts_with("as_sym_bool")) return Value(v.boolean());
     j.fail(text("symbolic argument: unknown tag ", shown_name(tag)));
   }
   template <class F>

@@ -1,6 +1,7 @@
 #include "import/pt2_graph.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.hpp"
 #include "graph/target.hpp"
@@ -50,13 +51,13 @@ class GraphReader final : ArgumentScope {
 
   ReadGraph read(const Json& where) {
     const Json j = where.of("Graph");
-    for (const Json& input : j.field("inputs").list()) read_input(input);
+    j.field("inputs").for_each([&](const Json& input) { read_input(input); });
     int64_t index = 0;
-    for (const Json& node : j.field("nodes").list()) read_node(node.of("Node"), index++);
-    for (const Json& output : j.field("outputs").list()) {
+    j.field("nodes").for_each([&](const Json& node) { read_node(node.of("Node"), index++); });
+    j.field("outputs").for_each([&](const Json& output) {
       out_.output_names.push_back(defined_name(output));
       graph().outputs.push_back(read_argument(output, nullptr, *this, spelled().outputs.emplace_back()));
-    }
+    });
     const auto bare = j.optional("is_single_tensor_return");
     if (bare && bare->boolean()) {
       if (graph().outputs.size() != 1) j.fail(text("a bare result, and ", graph().outputs.size(), " outputs"));
@@ -122,6 +123,10 @@ class GraphReader final : ArgumentScope {
     out_.input_names.push_back(name);
     auto& [argument, value] = spelled().inputs.emplace_back();
     if (name.empty()) {
+      constexpr std::string_view kLiterals[] = {"as_int", "as_float", "as_bool", "as_string", "as_none"};
+      if (const std::string_view tag = j.tagged().first;
+          std::find(std::begin(kLiterals), std::end(kLiterals), tag) == std::end(kLiterals))
+        j.fail(text("an input of a graph cannot have kind ", shown_name(tag), " without a name"));
       value = read_argument(j, nullptr, *this, argument);
       out_.inputs.push_back(value);
       // Operands are matched by position, also those whose value the exporter wrote into the subgraph.
@@ -147,19 +152,18 @@ class GraphReader final : ArgumentScope {
     SpelledNode s;
     s.is_named = written.has_value();
     if (const auto single = j.optional("is_hop_single_tensor_return")) s.single_return = single->boolean();
-    Node* n = nullptr;
     try {
-      n = make_node(j, target, name, s);
+      Node* n = make_node(j, target, name, s);
+      if (n->name != name) s.name = name;
+      if (target_of(*n) != target) s.target = target;
+      if (const auto metadata = j.optional("metadata")) read_metadata(*metadata, *n, s);
+      bind_outputs(n, j, outputs, s);
+      spelled().nodes.emplace(n, std::move(s));
     } catch (const UserError& e) {
       const std::string_view message = e.what();
       if (message.find(text(name, ": ")) != message.npos) throw;
       throw_user_error(text(message, " (node ", name, ")"));
     }
-    if (n->name != name) s.name = name;
-    if (target_of(*n) != target) s.target = target;
-    if (const auto metadata = j.optional("metadata")) read_metadata(*metadata, *n, s);
-    bind_outputs(n, j, outputs, s);
-    spelled().nodes.emplace(n, std::move(s));
   }
 
   static std::string first_name(const Json& output) {
@@ -206,9 +210,13 @@ class GraphReader final : ArgumentScope {
     const bool is_item = target == "_operator.getitem" && args.size() == 2 && args[0].is_node() && args[1].is_value() &&
                          args[1].value().is_int();
     if (!is_item) return graph().unsupported(target, std::move(args), name);
+    const int64_t index = args[1].value().to_int64();
+    if (index < 0 || index > std::numeric_limits<int>::max())
+      j.fail(text(name, ": ", target, ": an index should be from 0 to ", std::numeric_limits<int>::max(), ", found ",
+                  index));
     s.inputs[1].at = -1;  // an item has its index beside its arguments
     s.inputs[1].value = args[1];
-    return graph().item(args[0].node(), static_cast<int>(args[1].value().to_int64()), name);
+    return graph().item(args[0].node(), static_cast<int>(index), name);
   }
 
   // ---- arguments
@@ -382,11 +390,9 @@ class GraphReader final : ArgumentScope {
     }
   }
 
+  // Where it was written is said once, by the node itself (source.hpp).
   Node* element(Node* list, std::size_t i, std::string_view name) {
-    Node* n = graph().item(list, static_cast<int>(i), name);
-    n->stack_trace = list->stack_trace;
-    n->module_path = list->module_path;
-    return n;
+    return graph().item(list, static_cast<int>(i), name);
   }
 
   // ---- what the file says about the values
@@ -451,10 +457,10 @@ ReadGraph read_graph(const Json& graph, Pt2Symbols& symbols) { return GraphReade
 
 std::vector<std::pair<std::string, Graph>> read_proxy_calls(const Json& document) {
   std::vector<std::pair<std::string, Graph>> calls;
-  for (const Json& entry : document.field("nodes").list()) {
+  document.field("nodes").for_each([&](const Json& entry) {
     Pt2Symbols symbols;
     calls.emplace_back(entry.field("name").string(), GraphReader(symbols, false).read_alone(entry.field("node")).graph);
-  }
+  });
   return calls;
 }
 

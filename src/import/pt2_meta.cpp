@@ -18,7 +18,7 @@ Tensor read_tensor_meta(const Json& j, std::string_view name, Pt2Symbols& symbol
   Geometry g;
   g.dtype = dtype_of(meta.field("dtype"));
 
-  const auto sizes = meta.field("sizes").list(), strides = meta.field("strides").list();
+  const Json sizes = meta.field("sizes"), strides = meta.field("strides");
   if (sizes.size() != strides.size())
     meta.fail(text("value ", name, ": ", sizes.size(), " sizes and ", strides.size(), " strides"));
   if (sizes.size() > kMaxFileDims)
@@ -31,12 +31,12 @@ Tensor read_tensor_meta(const Json& j, std::string_view name, Pt2Symbols& symbol
     return v.value_or(Int(0));
   };
   Shape shape, steps;
-  for (const Json& s : sizes) {
+  sizes.for_each([&](const Json& s) {
     shape.push_back(number(s, false));
     if (shape.back().is_number() && shape.back().number() < 0)
       s.fail(text("value ", name, ": a size cannot be ", shape.back()));
-  }
-  for (const Json& s : strides) steps.push_back(number(s, true));
+  });
+  strides.for_each([&](const Json& s) { steps.push_back(number(s, true)); });
   g.offset = number(meta.field("storage_offset"), true);
   g.sizes = shape;
   g.strides = known ? steps : contiguous_strides(g.sizes);

@@ -1,6 +1,7 @@
 #include "import/pt2_signature.hpp"
 
-#include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "import/pt2_argument.hpp"
@@ -41,7 +42,8 @@ InputSpec read_input_spec(const Json& j, const Argument& input, const std::strin
   }
   if (tag == "constant_input") {
     const Json spec = v.of("InputToConstantInputSpec");
-    s.node = nullptr;
+    if (s.node != nullptr)
+      j.fail(text("constant_input, and the graph has the value ", shown_name(graph_name), " there (input ", position, ")"));
     s.is_constant_spec = true;
     s.name = spec.field("name").string();
     s.fixed = constant_value(spec.field("value"));
@@ -49,6 +51,7 @@ InputSpec read_input_spec(const Json& j, const Argument& input, const std::strin
   }
   const Json name = v.of("InputSpec").field("arg").of("TensorArgument").field("name");
   require_name(name, name.string(), graph_name, "input", position);
+  if (s.node == nullptr) j.fail(text(tag, ", and the graph has a constant there (input ", position, ")"));
   if (tag == "parameter") {
     s.kind = InputSpec::Kind::parameter;
     s.name = v.of("InputToParameterSpec").field("parameter_name").string();
@@ -71,12 +74,15 @@ InputSpec read_input_spec(const Json& j, const Argument& input, const std::strin
   return s;
 }
 
-OutputSpec read_output_spec(const Json& j, const std::string& graph_name, std::size_t position) {
+OutputSpec read_output_spec(const Json& j, const Argument& output, const std::string& graph_name, std::size_t position) {
   using Kind = OutputSpec::Kind;
   const auto [tag, content] = j.tagged();
   const Json v = content.of("OutputSpec"), arg = v.field("arg");
   const bool any_argument = tag == "user_output";
-  require_name(arg, any_argument ? defined_name(arg) : arg.of("TensorArgument").field("name").string(), graph_name, "output", position);
+  require_name(arg, any_argument ? defined_name(arg) : arg.of("TensorArgument").field("name").string(), graph_name,
+               "output", position);
+  if (!any_argument && !output.is_node())
+    j.fail(text(tag, ", and the graph has a constant there (output ", position, ")"));
   if (tag == "user_output") return {Kind::user, {}};
   if (tag == "loss_output") return {Kind::loss, {}};
   if (tag == "token") return {Kind::token, {}};
@@ -88,19 +94,27 @@ OutputSpec read_output_spec(const Json& j, const std::string& graph_name, std::s
   j.fail(text("OutputSpec: unknown tag ", shown_name(tag)));
 }
 
-// What an output may be written to: parameters, buffers and user inputs of the signature.
-const InputSpec* find_target(const ExportedProgram& p, const OutputSpec& o) {
-  using Kind = OutputSpec::Kind;
-  const bool of_user = o.kind == Kind::user_input_mutation || o.kind == Kind::user_input_gradient;
-  const bool of_buffer = o.kind == Kind::buffer_mutation;
-  const auto it = std::find_if(p.inputs.begin(), p.inputs.end(), [&](const InputSpec& s) {
-    const InputSpec::Kind wanted = of_user     ? InputSpec::Kind::user
-                                   : of_buffer ? InputSpec::Kind::buffer
-                                               : InputSpec::Kind::parameter;
-    return s.kind == wanted && s.node != nullptr && s.name == o.target;
-  });
-  return it == p.inputs.end() ? nullptr : &*it;
+// What outputs may be written to: parameters, buffers and user inputs of the signature, by kind and name.
+using Targets = std::map<std::pair<InputSpec::Kind, std::string_view>, const InputSpec*>;
+
+Targets targets_of(const ExportedProgram& p) {
+  Targets all;
+  for (const InputSpec& s : p.inputs)
+    if (s.node != nullptr) all.try_emplace({s.kind, s.name}, &s);
+  return all;
 }
+
+InputSpec::Kind kind_of_target(OutputSpec::Kind kind) {
+  switch (kind) {
+    case OutputSpec::Kind::user_input_mutation:
+    case OutputSpec::Kind::user_input_gradient: return InputSpec::Kind::user;
+    case OutputSpec::Kind::buffer_mutation: return InputSpec::Kind::buffer;
+    default: return InputSpec::Kind::parameter;
+  }
+}
+
+// Whether a value can be a tensor, as far as the file says what it is.
+bool may_be_tensor(const Value& meta) { return meta.is_none() || meta.is_tensor(); }
 
 bool same_kind(const Value& a, const Value& b) {
   if (!a.is_tensor() || !b.is_tensor()) return true;  // the file does not say
@@ -111,17 +125,18 @@ bool same_kind(const Value& a, const Value& b) {
 }
 
 void check_targets(const std::vector<Json>& specs, const ExportedProgram& p) {
-  using Kind = OutputSpec::Kind;
+  const Targets targets = targets_of(p);
   for (std::size_t i = 0; i < specs.size(); i++) {
     const OutputSpec& o = p.outputs[i];
-    if (o.kind == Kind::user || o.kind == Kind::loss || o.kind == Kind::token) continue;
+    if (o.is_result() || o.kind == OutputSpec::Kind::token) continue;
     const std::string tag(specs[i].tagged().first);
-    const InputSpec* target = find_target(p, o);
-    if (target == nullptr) specs[i].fail(text(tag, ": unknown target ", o.target));
-    const Argument& source = p.graph.outputs[i];
-    if (source.is_node() && !same_kind(source.node()->meta, target->node->meta))
-      specs[i].fail(text(tag, ": ", o.target, " is ", to_text(target->node->meta), ", and the value ",
-                         to_text(source.node()->meta)));
+    const auto it = targets.find({kind_of_target(o.kind), o.target});
+    if (it == targets.end()) specs[i].fail(text(tag, ": unknown target ", o.target));
+    const Value &target = it->second->node->meta, &source = p.graph.outputs[i].node()->meta;
+    if (!may_be_tensor(target) || !may_be_tensor(source))
+      specs[i].fail(text(tag, ": ", shown_name(o.target), " and the value should be tensors"));
+    if (!same_kind(source, target))
+      specs[i].fail(text(tag, ": ", o.target, " is ", to_text(target), ", and the value ", to_text(source)));
   }
 }
 
@@ -130,14 +145,14 @@ void check_targets(const std::vector<Json>& specs, const ExportedProgram& p) {
 void read_signature(const Json& where, const ReadGraph& g, ExportedProgram& p) {
   const Json signature = where.of("GraphSignature"), inputs = signature.field("input_specs"),
              outputs = signature.field("output_specs");
+  if (inputs.size() != g.inputs.size())
+    inputs.fail(text(inputs.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
+  if (outputs.size() != p.graph.outputs.size())
+    outputs.fail(text(outputs.size(), " specs for ", p.graph.outputs.size(), " outputs of the graph"));
   const auto in = inputs.list(), out = outputs.list();
-  if (in.size() != g.inputs.size())
-    inputs.fail(text(in.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
-  if (out.size() != p.graph.outputs.size())
-    outputs.fail(text(out.size(), " specs for ", p.graph.outputs.size(), " outputs of the graph"));
   for (std::size_t i = 0; i < in.size(); i++)
     p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
-  for (std::size_t i = 0; i < out.size(); i++) p.outputs.push_back(read_output_spec(out[i], g.output_names[i], i));
+  for (std::size_t i = 0; i < out.size(); i++) p.outputs.push_back(read_output_spec(out[i], p.graph.outputs[i], g.output_names[i], i));
 
   for (std::size_t i = 0; i < in.size(); i++) {
     const InputSpec& s = p.inputs[i];

@@ -69,6 +69,8 @@ class PayloadReader {
     const View v = view_of(*meta);
     e.sizes = v.geometry.sizes;
     e.dtype = v.geometry.dtype;
+    e.strides = v.geometry.strides;
+    e.offset = v.geometry.offset;
     if (!zip_.contains(e.entry)) return e;
     const auto pickled = payload.optional("use_pickle");
     e.tensor = pickled && pickled->boolean() ? pickled_tensor(name, e, payload) : plain_tensor(name, e, v, payload);
@@ -83,6 +85,7 @@ class PayloadReader {
   const ZipReader& zip_;
   std::string folder_;
   std::map<std::string, Payload> payloads_;
+  std::map<std::string, Tensor> pickled_;  // by entry
 
   Tensor plain_tensor(std::string_view name, const StateEntry& e, const View& v, const Json& where) {
     Payload& p = payloads_[e.entry];
@@ -98,6 +101,14 @@ class PayloadReader {
 
   // A tensor of a class of its own, which may turn out to be a plain one.
   Tensor pickled_tensor(std::string_view name, const StateEntry& e, const Json& where) {
+    Tensor& t = pickled_[e.entry];
+    if (!t.defined()) t = read_pickled_tensor(name, e, where);
+    if (t.dtype() != e.dtype || !t.sizes().same(e.sizes))
+      where.fail(text("weight ", name, " should be ", e.dtype, " of size ", e.sizes, ", and its pickle has ", t.dtype(),
+                      " of size ", t.sizes()));
+    return Tensor(make_ref<TensorImpl>(t->storage, t->geom));
+  }
+  Tensor read_pickled_tensor(std::string_view name, const StateEntry& e, const Json& where) const {
     const ZipReader file = ZipReader::over(zip_.read(e.entry), zip_.what(e.entry));
     const std::string foreign = foreign_class(file);
     if (!foreign.empty())
@@ -106,9 +117,6 @@ class PayloadReader {
     const PythonValue v = read_torch_save(file);
     if (!v.is(PythonValue::Kind::tensor))
       where.fail(text("weight ", name, " is stored as a pickled object that is no tensor"));
-    if (v.tensor.dtype() != e.dtype || !v.tensor.sizes().same(e.sizes))
-      where.fail(text("weight ", name, " should be ", e.dtype, " of size ", e.sizes, ", and its pickle has ",
-                      v.tensor.dtype(), " of size ", v.tensor.sizes()));
     return v.tensor;
   }
 };

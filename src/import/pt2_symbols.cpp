@@ -59,6 +59,21 @@ Expr Pt2Symbols::symbol(std::string_view name) {
   return Expr::symbol(name, lo, range.max.value_or(kUnbounded));
 }
 
+// Reads a text once, also one that cannot be read: a file may repeat it for every value.
+template <class F>
+const Pt2Symbols::Known& Pt2Symbols::known(Texts& texts, const std::string& expression, F&& parse) {
+  const auto [it, is_new] = texts.try_emplace(expression);
+  if (!is_new) return it->second;
+  try {
+    it->second.number = Int(parse(expression));
+  } catch (const UnknownSymFunction& f) {
+    it->second.problem = text("expression uses unknown function ", f.name);
+  } catch (const UserError& e) {
+    it->second.problem = e.what();
+  }
+  return it->second;
+}
+
 std::optional<Int> Pt2Symbols::read_int(const Json& sym_int, std::string_view name, bool only_descriptive,
                                         SpelledNumber& spelled) {
   const auto [tag, v] = sym_int.tagged();
@@ -66,17 +81,9 @@ std::optional<Int> Pt2Symbols::read_int(const Json& sym_int, std::string_view na
   if (tag != "as_expr") sym_int.fail(text("SymInt: unknown tag ", shown_name(tag)));
   const Json expression = v.of("SymExpr"), written = expression.field("expr_str");
   spelled = {written.string(), read_hint(expression)};
-  if (const auto it = known_.find(spelled.expression); it != known_.end()) return it->second;
-  std::string problem;
-  try {
-    const Int number(parse_sym_int(spelled.expression, *this));
-    known_.emplace(spelled.expression, number);
-    return number;
-  } catch (const UnknownSymFunction& f) {
-    problem = text("value ", name, ": expression uses unknown function ", f.name);
-  } catch (const UserError& e) {
-    problem = text("value ", name, ": ", e.what());
-  }
+  const Known& k = known(numbers_, spelled.expression, [&](const std::string& e) { return parse_sym_int(e, *this); });
+  if (k.number) return k.number;
+  const std::string problem = text("value ", name, ": ", k.problem);
   if (!only_descriptive) written.fail(problem);
   warnings.push_back(problem);
   return std::nullopt;
@@ -89,13 +96,11 @@ Value Pt2Symbols::read_scalar(const Json& scalar, std::string_view name, Spelled
   if (tag != "as_expr") scalar.fail(text("unknown tag ", shown_name(tag)));
   const Json expression = v.of("SymExpr");
   spelled = {expression.field("expr_str").string(), read_hint(expression)};
-  try {
-    parse_sym_expression(spelled.expression, *this);
-  } catch (const UnknownSymFunction& f) {
-    warnings.push_back(text("value ", name, ": expression uses unknown function ", f.name));
-  } catch (const UserError& e) {
-    warnings.push_back(text("value ", name, ": ", e.what()));
-  }
+  const Known& k = known(scalars_, spelled.expression, [&](const std::string& e) {
+    parse_sym_expression(e, *this);
+    return Expr(0);
+  });
+  if (!k.number) warnings.push_back(text("value ", name, ": ", k.problem));
   return {};
 }
 

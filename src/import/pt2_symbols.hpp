@@ -49,7 +49,16 @@ class Pt2Symbols final : public SymScope {
     using is_transparent = void;
     std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>()(s); }
   };
-  std::unordered_map<std::string, Int, TextHash, std::equal_to<>> known_;  // texts already read
+  // Texts already read, as numbers and as scalars: what they say, or what is wrong with them.
+  struct Known {
+    std::optional<Int> number;
+    std::string problem;
+  };
+  using Texts = std::unordered_map<std::string, Known, TextHash, std::equal_to<>>;
+  Texts numbers_, scalars_;
+
+  template <class F>
+  const Known& known(Texts& texts, const std::string& expression, F&& parse);
 };
 
 // Whether a name is that of a backed integer symbol (s77): one that the inputs decide.

@@ -53,11 +53,14 @@ class FolderWriter {
     if (t.defined()) {
       require_bytes(t, where);
       g = t->geom;
+    } else if (e.strides.size() == e.sizes.size()) {
+      g.strides = e.strides;
+      g.offset = e.offset;
     }
     config_ += config_.empty() ? "" : ", ";
     append_json_string(config_, name, what_);
     const auto boolean = [](bool b) { return b ? "true" : "false"; };
-    config_ += text(R"(: {"path_name": ")", payload(t), R"(", "is_param": )", boolean(e.is_parameter),
+    config_ += text(R"(: {"path_name": ")", payload(e), R"(", "is_param": )", boolean(e.is_parameter),
                     R"(, "use_pickle": false, "tensor_meta": {"dtype": )", schema_number(g.dtype),
                     R"(, "sizes": [)", numbers(g.sizes), R"(], "requires_grad": )", boolean(e.requires_grad),
                     R"(, "device": {"type": "cpu", "index": null}, "strides": [)", numbers(g.strides),
@@ -76,10 +79,17 @@ class FolderWriter {
   int64_t next_ = 0;
   // By storage and dtype: a payload has one dtype. The tensors of the program keep the storages alive.
   std::map<std::tuple<const Storage*, DType>, std::string> written_;
+  std::map<std::string, std::string> absent_;  // by entry: names of payloads that are left out
 
-  // The name of the payload that has the tensor's whole storage.
-  std::string payload(const Tensor& t) {
-    if (!t.defined()) return text(prefix_, next_++);
+  // The name of the payload that has the tensor's whole storage, or had it where it was left out: tensors that shared one
+  // share it still.
+  std::string payload(const StateEntry& e) {
+    const Tensor& t = e.tensor;
+    if (!t.defined()) {
+      std::string& name = absent_[e.entry];
+      if (name.empty() || e.entry.empty()) name = text(prefix_, next_++);
+      return name;
+    }
     std::string& name = written_[{t->storage.get(), t.dtype()}];
     if (!name.empty()) return name;
     name = text(prefix_, next_++);

@@ -83,6 +83,7 @@ void write_literal(JsonWriter& out, const Value& v) {
 }
 
 const std::string& GraphWriter::name_of(const Node* n) const {
+  if (const auto first = repeated_.find(n); first != repeated_.end()) n = first->second;
   const auto it = spelled_.values.find(n);
   return it == spelled_.values.end() ? n->name : it->second.name;
 }
@@ -97,6 +98,11 @@ Map GraphWriter::map_of(const Node& n) const {
 }
 
 void GraphWriter::write() {
+  for (const auto& n : graph_.nodes()) {
+    if (n->kind != NodeKind::item || !n->args[0].is_node() || n->index < 0 || spelled_.nodes.contains(n.get())) continue;
+    const auto [it, is_new] = items_[n->args[0].node()].emplace(static_cast<std::size_t>(n->index), n.get());
+    if (!is_new) repeated_.emplace(n.get(), it->second);
+  }
   out_.begin_object();
   inputs();
   outputs();
@@ -184,40 +190,69 @@ void GraphWriter::node_inputs(const Node& n, const SpelledNode* s) {
 
 void GraphWriter::node_outputs(const Node& n, const SpelledNode* s) {
   out_.key("outputs").begin_list();
-  const auto single = [&](std::string_view tag, const Node* value) {
-    out_.begin_object().key(tag);
-    const bool is_symbolic = tag.starts_with("as_sym_");
-    if (is_symbolic) out_.begin_object().key("as_name").value(name_of(value)).end();
-    else write_name(out_, name_of(value));
-    out_.end();
-  };
-  const auto list = [&](const std::vector<const Node*>& members) {
-    out_.begin_object().key("as_tensors").begin_list();
-    for (const Node* m : members) write_name(out_, name_of(m));
-    out_.end().end();
-  };
-  if (s) {
-    for (const SpelledOutput& o : s->outputs) {
-      if (o.tag == "as_tensors") list(o.values);
-      else if (o.tag == "as_none") write_literal(out_, {});
-      else single(o.tag, o.values[0]);
+  if (s) spelled_outputs(*s);
+  else unspelled_outputs(n);
+  out_.end();
+}
+
+void GraphWriter::single_output(std::string_view tag, const Node* value) {
+  out_.begin_object().key(tag);
+  const bool is_symbolic = tag.starts_with("as_sym_");
+  if (is_symbolic) out_.begin_object().key("as_name").value(name_of(value)).end();
+  else write_name(out_, name_of(value));
+  out_.end();
+}
+
+void GraphWriter::spelled_outputs(const SpelledNode& s) {
+  for (const SpelledOutput& o : s.outputs) {
+    if (o.tag == "as_tensors") {
+      out_.begin_object().key("as_tensors").begin_list();
+      for (const Node* m : o.values) write_name(out_, name_of(m));
+      out_.end().end();
+    } else if (o.tag == "as_none") {
+      write_literal(out_, {});
+    } else {
+      single_output(o.tag, o.values[0]);
     }
-    out_.end();
+  }
+}
+
+// Every result has a name in a file, also one that no node of the graph takes.
+void GraphWriter::unspelled_outputs(const Node& n) {
+  const auto it = items_.find(&n);
+  static const std::map<std::size_t, const Node*> kNone;
+  const auto& items = it == items_.end() ? kNone : it->second;
+  const bool is_higher_order = n.op != nullptr && n.op->form() == Form::higher_order;
+  const bool is_list = n.op != nullptr && n.op->returns_list() && !is_higher_order;
+  const bool has_several = n.op != nullptr && !is_higher_order && n.op->schema.results.size() > 1;
+  if (items.empty() && !is_list && !has_several) {
+    if (n.op == nullptr || !n.op->schema.results.empty()) single_output(usual_tag(Argument(const_cast<Node*>(&n))), &n);
     return;
   }
-  std::vector<const Node*> items;
-  for (const auto& other : graph_.nodes())
-    if (other->kind == NodeKind::item && other->args[0].is_node() && other->args[0].node() == &n) {
-      if (items.size() <= static_cast<std::size_t>(other->index))
-        items.resize(static_cast<std::size_t>(other->index) + 1);
-      items[static_cast<std::size_t>(other->index)] = other.get();
+  std::size_t count = items.empty() ? 0 : items.rbegin()->first + 1;
+  if (n.meta.is_tensors()) count = std::max(count, n.meta.tensors().size());
+  if (has_several) count = n.op->schema.results.size();
+  const auto meta_of = [&](std::size_t i) {
+    return n.meta.is_tensors() && i < n.meta.tensors().size() ? n.meta.tensors()[i] : Tensor();
+  };
+  const auto unused_name = [&](std::size_t i) {
+    unused_.emplace_back(text(name_of(&n), "_unused_", i), meta_of(i));
+    return unused_.back().first;
+  };
+  if (is_list) out_.begin_object().key("as_tensors").begin_list();
+  for (std::size_t i = 0; i < count; i++) {
+    const auto item = items.find(i);
+    const bool is_none = item == items.end() && n.meta.is_tensors() && !meta_of(i).defined();
+    if (is_list) write_name(out_, item == items.end() ? unused_name(i) : name_of(item->second));
+    else if (item != items.end()) single_output(usual_tag(Argument(const_cast<Node*>(item->second))), item->second);
+    else if (is_none) write_literal(out_, {});
+    else {
+      out_.begin_object().key("as_tensor");
+      write_name(out_, unused_name(i));
+      out_.end();
     }
-  const auto usual = [&](const Node* v) { return usual_tag(Argument(const_cast<Node*>(v))); };
-  if (n.op != nullptr && n.op->returns_list() && n.op->form() != Form::higher_order) list(items);
-  else if (!items.empty())
-    for (const Node* v : items) v ? single(usual(v), v) : write_literal(out_, {});
-  else if (n.op == nullptr || !n.op->schema.results.empty()) single(usual(&n), &n);
-  out_.end();
+  }
+  if (is_list) out_.end().end();
 }
 
 void GraphWriter::metadata(const Node& n, const SpelledNode* s) {
@@ -234,12 +269,18 @@ template <class F>
 void GraphWriter::value_map(std::string_view key, Map map, F&& write_entry) {
   out_.key(key).begin_object();
   for (const auto& n : graph_.nodes()) {
-    if (map_of(*n) != map) continue;
+    if (map_of(*n) != map || repeated_.contains(n.get())) continue;
     const auto it = spelled_.values.find(n.get());
     const SpelledValue* s = it == spelled_.values.end() ? nullptr : &it->second;
     out_.key(name_of(n.get()));
     write_entry(*n, s);
   }
+  if (map == Map::tensor)
+    for (const auto& [name, meta] : unused_) {
+      if (!meta.defined()) continue;
+      out_.key(name);
+      tensor_meta(meta, nullptr);
+    }
   out_.end();
 }
 

@@ -1,5 +1,9 @@
 // Graphs and arguments of exported programs as JSON.
 #pragma once
+#include <map>
+#include <unordered_map>
+#include <vector>
+
 #include "graph/graph.hpp"
 #include "io/json_writer.hpp"
 #include "import/pt2_spelling.hpp"
@@ -22,12 +26,20 @@ class GraphWriter {
   const Graph& graph_;
   const SpelledGraph& spelled_;
   JsonWriter& out_;
+  // Results of nodes that no file spelled: the items by node and index, items that repeat one of these, and the names of
+  // results that nothing uses, which have no node.
+  std::unordered_map<const Node*, std::map<std::size_t, const Node*>> items_;
+  std::unordered_map<const Node*, const Node*> repeated_;
+  std::vector<std::pair<std::string, Tensor>> unused_;
 
   void inputs();
   void outputs();
   void node(const Node& n);
   void node_inputs(const Node& n, const SpelledNode* s);
   void node_outputs(const Node& n, const SpelledNode* s);
+  void spelled_outputs(const SpelledNode& s);
+  void single_output(std::string_view tag, const Node* value);
+  void unspelled_outputs(const Node& n);
   void metadata(const Node& n, const SpelledNode* s);
   void values();
   template <class F>

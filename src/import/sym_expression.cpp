@@ -278,8 +278,8 @@ class Parser {
     if (fact == "storage_offset") return scope_.input_fact(path, fact, 0);
     if (fact != "size" && fact != "stride") fail(text("an input has no ", shown_name(fact)));
     expect("[");
-    const std::size_t digits = at_;
     peek();
+    const std::size_t digits = at_;
     number(false);
     const int64_t dim = integer(text_.substr(digits, at_ - digits));
     expect("]");

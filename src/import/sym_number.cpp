@@ -17,23 +17,42 @@ namespace {
 
 [[noreturn]] void overflow() { throw_user_error("the numbers of the expression do not fit 64 bits"); }
 
-// The sum of the sizes of an integer expression's coefficients. Expressions wrap as machine arithmetic does, so whoever
-// reads numbers from a file has to make sure that none does.
-double weight(const Expr& e) {
-  double sum = 0;
-  for (const auto& [monomial, coefficient] : to_poly(e)) sum += std::abs(static_cast<double>(coefficient));
-  return sum;
+// How large an integer expression is when its products are written out.
+struct Extent {
+  double weight = 0;      // the sum of the sizes of its coefficients
+  std::size_t terms = 0;  // its products
+  std::size_t atoms = 0;  // in all of them, and one for each
+};
+Extent extent(const Expr& e) {
+  Extent x;
+  for (const auto& [monomial, coefficient] : to_poly(e)) {
+    x.weight += std::abs(static_cast<double>(coefficient));
+    x.terms++;
+    x.atoms += 1 + monomial.size();
+  }
+  return x;
 }
-constexpr double kLargest = 0x1p63;
+
+// Expressions wrap as machine arithmetic does and write out products of sums, so whoever reads numbers from a file has to
+// make sure that none wraps, and that a short text does not become a long expression. Sizes of programs have a few terms.
+void require_fits(const Extent& result) {
+  constexpr double kLargest = 0x1p63;
+  constexpr std::size_t kMostTerms = 256, kMostAtoms = 2048;
+  INGOT_REQUIRE(result.terms <= kMostTerms && result.atoms <= kMostAtoms,
+                "the expression has too many terms (at most ", kMostTerms, " once its products are written out)");
+  if (result.weight >= kLargest) overflow();
+}
 
 Expr plus(const Expr& a, const Expr& b) {
   if (a.is_const() && b.is_const()) return (Int(a) + Int(b)).expr();  // checked
-  if (weight(a) + weight(b) >= kLargest) overflow();
+  const Extent x = extent(a), y = extent(b);
+  require_fits({x.weight + y.weight, x.terms + y.terms, x.atoms + y.atoms});
   return a + b;
 }
 Expr times(const Expr& a, const Expr& b) {
   if (a.is_const() && b.is_const()) return (Int(a) * Int(b)).expr();
-  if (weight(a) * weight(b) >= kLargest) overflow();
+  const Extent x = extent(a), y = extent(b);
+  require_fits({x.weight * y.weight, x.terms * y.terms, x.atoms * y.terms + y.atoms * x.terms});
   return a * b;
 }
 Expr minus(const Expr& a) { return times(a, Expr(-1)); }
@@ -69,6 +88,23 @@ Expr floored(const SymNumber& n) { return n.is_whole() || n.is_bool() ? whole(n)
 Expr raised(const SymNumber& n) { return minus(floored(minus(n.top), n.bottom)); }
 
 bool either_real(const SymNumber& a, const SymNumber& b) { return a.is_real() || b.is_real(); }
+
+// The double nearest to top/bottom, bottom > 0, as Python divides integers. The quotient is taken to more bits than a
+// double has, the last of them set where something is left over, so that the conversion is the one rounding.
+double nearest_quotient(int64_t top, int64_t bottom) {
+  const bool negative = top < 0;
+  unsigned __int128 n = negative ? -static_cast<unsigned __int128>(top) : static_cast<unsigned __int128>(top);
+  const auto d = static_cast<unsigned __int128>(bottom);
+  int shift = 0;
+  while (n != 0 && n / d < (static_cast<unsigned __int128>(1) << 56) && n < static_cast<unsigned __int128>(1) << 126) {
+    n <<= 1;
+    shift++;
+  }
+  auto q = static_cast<uint64_t>(n / d);
+  if (n % d != 0) q |= 1;  // sticky
+  const double magnitude = std::ldexp(static_cast<double>(q), -shift);
+  return negative ? -magnitude : magnitude;
+}
 
 // The larger or smaller of two.
 SymNumber extremum(bool larger, const SymNumber& a, const SymNumber& b) {
@@ -182,11 +218,23 @@ SymNumber piecewise(Arguments a) {
   return result;
 }
 
+SymNumber natural_power(Arguments a) {
+  INGOT_REQUIRE(!a[1].is_whole() || !a[1].top.is_const() || a[1].top->i >= 0, "PowByNatural: the exponent ", a[1].top,
+                " is negative");
+  return sym_power(a[0], a[1]);
+}
+// Dividing doubles would round three times where the integers have more bits than a double.
+SymNumber true_quotient(Arguments a) {
+  const SymNumber q = sym_divide(a[0], a[1]);
+  if (q.is_real() || !q.top.is_const() || !q.bottom.is_const()) return sym_real(q);
+  return Expr(nearest_quotient(q.top->i, q.bottom->i));
+}
+
 const Function kFunctions[] = {
     {"Add", kAnyNumber, fold<sym_add>},
     {"Mul", kAnyNumber, fold<sym_multiply>},
     {"Pow", 2, fold<sym_power>},
-    {"PowByNatural", 2, fold<sym_power>},
+    {"PowByNatural", 2, natural_power},
     {"FloatPow", 2, [](Arguments a) -> SymNumber { return pow(sym_real(a[0]), sym_real(a[1])); }},
     {"Max", kAnyNumber, fold<larger>},
     {"Min", kAnyNumber, fold<smaller>},
@@ -210,7 +258,7 @@ const Function kFunctions[] = {
     {"ModularIndexing", 3, [](Arguments a) { return sym_modulo(sym_floor_divide(a[0], a[1]), a[2]); }},
     {"LShift", 2, [](Arguments a) { return shifted("LShift", a[0], a[1]); }},
     {"RShift", 2, [](Arguments a) { return shifted("RShift", a[0], a[1]); }},
-    {"IntTrueDiv", 2, [](Arguments a) -> SymNumber { return sym_real(sym_divide(a[0], a[1])); }},
+    {"IntTrueDiv", 2, true_quotient},
     {"FloatTrueDiv", 2, [](Arguments a) -> SymNumber { return sym_real(a[0]) / sym_real(a[1]); }},
     {"ToFloat", 1, [](Arguments a) -> SymNumber { return sym_real(a[0]); }},
     {"float", 1, [](Arguments a) -> SymNumber { return sym_real(a[0]); }},
@@ -313,15 +361,17 @@ SymNumber sym_modulo(const SymNumber& a, const SymNumber& b) {
   return a.top.is_const() && b.top.is_const() ? mod(Int(a.top), Int(b.top)).expr() : mod(a.top, b.top);
 }
 SymNumber sym_power(const SymNumber& a, const SymNumber& b) {
-  constexpr int64_t kLargestExponent = 64;  // of a symbol: products are written out
+  constexpr uint64_t kLargestExponent = 64;  // of a symbol: products are written out
   if (!b.is_whole() || a.is_real()) return pow(sym_real(a), sym_real(b));
   if (!b.top.is_const()) return a.is_whole() ? SymNumber(pow(a.top, b.top)) : SymNumber(pow(sym_real(a), sym_real(b)));
-  const int64_t n = std::abs(b.top->i);
-  INGOT_REQUIRE(n <= kLargestExponent || a.top.is_const(1) || a.top.is_const(0), "the exponent ", b.top->i,
-                " is too large");
+  const bool inverse = b.top->i < 0;
+  const uint64_t n = inverse ? -static_cast<uint64_t>(b.top->i) : static_cast<uint64_t>(b.top->i);
+  const bool is_unit = a.bottom.is_const(1) && (a.top.is_const(1) || a.top.is_const(0) || a.top.is_const(-1));
+  INGOT_REQUIRE(n <= kLargestExponent || is_unit, "the exponent ", b.top->i, " is too large");
   SymNumber product = Expr(1);
-  for (int64_t i = 0; i < std::min(n, kLargestExponent); i++) product = sym_multiply(product, a);
-  return b.top->i < 0 ? sym_divide(Expr(1), product) : product;
+  // Powers of 0, 1 and -1 repeat after two steps.
+  for (uint64_t i = n <= kLargestExponent ? n : 2 - n % 2; i > 0; i--) product = sym_multiply(product, a);
+  return inverse ? sym_divide(Expr(1), product) : product;
 }
 
 SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNumber& b) {

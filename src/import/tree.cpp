@@ -37,8 +37,9 @@ std::optional<JsonDocument> inner_document(const Json& context, const std::strin
 // Names of the children of a type nobody told us about: dataclasses say [field names, absent names].
 Values field_names(const Json& context, std::size_t children) {
   if (!context.is_list()) return {};
+  if (context.size() != 2) return {};
   const auto parts = context.list();
-  if (parts.size() != 2 || !parts[0].is_list() || parts[0].list().size() != children) return {};
+  if (!parts[0].is_list() || parts[0].size() != children) return {};
   return keys_of(parts[0]);
 }
 
@@ -49,7 +50,7 @@ class SpecReader {
   TreeSpec read(const Json& j) const {
     TreeSpec s;
     const auto type = j.optional("type");
-    for (const Json& child : j.field("children_spec").list()) s.children.push_back(read(child));
+    s.children = j.field("children_spec").map([&](const Json& child) { return read(child); });
     if (!type) {
       if (!s.children.empty()) j.fail("a leaf has no children");
       return s;
@@ -96,15 +97,22 @@ class SpecReader {
 };
 
 std::string step(const Value& key) {
-  return key.is_string() ? text("['", key.string(), "']") : text("[", to_text(key), "]");
+  if (!key.is_string()) return text("[", to_text(key), "]");
+  constexpr std::size_t kLongest = 200;
+  const std::string& s = key.string();
+  return s.size() <= kLongest ? text("['", s, "']") : text("['", s.substr(0, kLongest), "…']");
 }
-std::string step(const TreeSpec& spec, std::size_t i) {
-  return i < spec.keys.size() ? step(spec.keys[i]) : text("[", i, "]");
+// The name of child `i` of the container called `name`.
+std::string child_name(const std::string& name, const TreeSpec& spec, std::size_t i) {
+  constexpr std::size_t kLongest = 2048;
+  constexpr std::string_view kCut = "…";
+  if (name.size() > kLongest) return name.ends_with(kCut) ? name : text(name.substr(0, kLongest), kCut);
+  return name + (i < spec.keys.size() ? step(spec.keys[i]) : text("[", i, "]"));
 }
 
 void add_leaf_names(const TreeSpec& spec, const std::string& name, std::vector<std::string>& out) {
   if (spec.is_leaf()) return out.push_back(name);
-  for (std::size_t i = 0; i < spec.children.size(); i++) add_leaf_names(spec.children[i], name + step(spec, i), out);
+  for (std::size_t i = 0; i < spec.children.size(); i++) add_leaf_names(spec.children[i], child_name(name, spec, i), out);
 }
 
 std::string short_type(std::string_view type) {
@@ -138,7 +146,7 @@ void add_leaves(const Tree& tree, const TreeSpec& spec, const std::string& name,
     INGOT_REQUIRE(tree.keys().empty() && !spec.is_mapping() && tree.children().size() == spec.children.size(), "input ",
                   name, " must be a ", short_type(spec.type), " of ", spec.children.size(), ", got ", kind_of(tree));
     for (std::size_t i = 0; i < spec.children.size(); i++)
-      add_leaves(tree.children()[i], spec.children[i], name + step(spec, i), out);
+      add_leaves(tree.children()[i], spec.children[i], child_name(name, spec, i), out);
     return;
   }
   Values missing, extra;
@@ -150,7 +158,7 @@ void add_leaves(const Tree& tree, const TreeSpec& spec, const std::string& name,
                 missing.empty() ? "" : " missing keys " + listed(missing), missing.empty() || extra.empty() ? "" : ",",
                 extra.empty() ? "" : " unexpected keys " + listed(extra));
   for (std::size_t i = 0; i < spec.children.size(); i++)
-    add_leaves(*find(tree, spec.keys[i]), spec.children[i], name + step(spec, i), out);
+    add_leaves(*find(tree, spec.keys[i]), spec.children[i], child_name(name, spec, i), out);
 }
 
 Tree take_leaves(Args leaves, std::size_t& next, const TreeSpec& spec) {
@@ -219,8 +227,9 @@ std::size_t TreeSpec::leaves() const {
 
 TreeSpec read_tree_spec(const Json& where, const NamedTupleFields& fields) {
   const JsonDocument document(where.string(), where.path());
-  const auto parts = document.root().list();
-  if (parts.size() != 2) where.fail(text("expected [protocol, tree], found a list of ", parts.size()));
+  const Json root = document.root();
+  if (root.size() != 2) where.fail(text("expected [protocol, tree], found a list of ", root.size()));
+  const auto parts = root.list();
   if (const int64_t protocol = parts[0].integer(); protocol != 1)
     where.fail(text("tree spec protocol ", protocol, " is not supported; this reader knows 1"));
   return SpecReader(where, fields).read(parts[1]);

@@ -59,7 +59,8 @@ TreeSpec read_tree_spec(const Json& where, const NamedTupleFields& fields);
 // The text again.
 std::string tree_spec_text(const TreeSpec& spec);
 
-// What a leaf is called: the name, then ['key'] and [i] on the way to it. In order of the leaves.
+// What a leaf is called: the name, then ['key'] and [i] on the way to it. In order of the leaves. Long keys are cut, and long
+// ways end in "…": names are for people, and a tree may have many leaves deep down.
 std::vector<std::string> leaf_names(const TreeSpec& spec, const std::string& name);
 
 // The leaves of `tree` in the order of `spec`; a dict's children may come in any order. User error naming the place (`name`

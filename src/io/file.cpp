@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -52,16 +54,23 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
 
-PendingFile::PendingFile(std::string target) : folder_(folder_of(target)), target_(std::move(target)) {
-  static std::atomic<uint64_t> counter{0};
-  // A name is taken where a process that had our number died; then the next one is tried.
-  do temporary_ = text(folder_, "/.ingot-", ::getpid(), "-", counter.fetch_add(1), ".tmp");
-  while (::access(temporary_.c_str(), F_OK) == 0);
+PendingFile::PendingFile(std::string target) : target_(std::move(target)) {
+  struct stat info;
+  if (::lstat(target_.c_str(), &info) == 0) {
+    // Through links: what they lead to is written, and in its own folder, where it can be renamed.
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(target_.c_str(), nullptr), &std::free);
+    if (real == nullptr || ::stat(real.get(), &info) != 0) fail("following the link");
+    INGOT_REQUIRE(S_ISREG(info.st_mode), "cannot write ", target_, ": expected a regular file there, found ",
+                  S_ISDIR(info.st_mode) ? "a directory" : "a device or a pipe");
+    target_ = real.get();
+    mode_ = info.st_mode & 07777u;
+  }
+  folder_ = folder_of(target_);
 }
 
 PendingFile::~PendingFile() {
   if (fd_ >= 0) ::close(fd_);
-  if (!done_) ::unlink(temporary_.c_str());
+  if (!done_ && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void PendingFile::fail(const char* doing) const {
@@ -69,8 +78,17 @@ void PendingFile::fail(const char* doing) const {
 }
 
 void PendingFile::make() {
-  if (fd_ < 0) fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail(text("making ", temporary_).c_str());
+  static std::atomic<uint64_t> counter{0};
+  if (fd_ >= 0) return;
+  std::string name;
+  // A name is taken where a process that had our number died; then the next one is tried.
+  do {
+    name = text(folder_, "/.ingot-", ::getpid(), "-", counter.fetch_add(1), ".tmp");
+    fd_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (fd_ < 0 && errno == EEXIST);
+  if (fd_ < 0) fail(text("making ", name).c_str());
+  temporary_ = std::move(name);
+  if (mode_ && ::fchmod(fd_, *mode_) != 0) fail("setting the mode");
 }
 
 void PendingFile::write(const void* data, std::size_t size) {

@@ -1,6 +1,7 @@
 // Whole files: read through a private mapping, written beside the target and renamed over it.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,8 @@
 namespace ingot {
 
 // The bytes of a regular file. Private: what is written to them is seen by this process alone and never reaches the
-// file. Replacing the file (as PendingFile does) leaves a mapping intact; cutting it short under one ends in SIGBUS, as
-// for every mapping.
+// file. Replacing the file (as PendingFile does) leaves a mapping intact. Writing into the file shows in those pages that
+// were not read yet, and cutting it short ends in SIGBUS, as for every mapping.
 class MappedFile final : public Counted {
  public:
   // User error if the file cannot be opened or is no regular file.
@@ -30,8 +31,9 @@ class MappedFile final : public Counted {
 };
 
 // A file that appears under its name whole or not at all: bytes go to a temporary file in the same folder, which
-// commit() flushes to the disk and renames. Without a commit it is removed. Every failure is a user error naming the
-// target.
+// commit() flushes to the disk and renames. Without a commit it is removed. A file that is there already keeps its mode,
+// and a link to it stays one. Every failure is a user error naming the target; it is one to write where something else
+// than a regular file is.
 class PendingFile {
  public:
   explicit PendingFile(std::string target);
@@ -46,7 +48,8 @@ class PendingFile {
  private:
   [[noreturn]] void fail(const char* doing) const;
   void make();
-  std::string folder_, target_, temporary_;
+  std::string target_, folder_, temporary_;  // temporary_: empty while there is none
+  std::optional<unsigned> mode_;             // of the file that is there already
   int fd_ = -1;
   bool done_ = false;
 };

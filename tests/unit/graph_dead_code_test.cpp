@@ -37,6 +37,18 @@ Attributes one_weight() {
   return a;
 }
 
+// with_effects is there for the effects of the operator it applies.
+TEST(GraphDeadCode, G09_OperatorsThatApplyAnotherStay) {
+  Graph g;
+  Node *token = g.placeholder("token"), *x = g.placeholder("x");
+  g.call(*find_op("higher_order::with_effects"), {token, Value(std::string("aten::add.Tensor")), x, Value(1)}, "effects");
+  g.call(*find_op("aten::sin"), {x}, "sin");
+  g.outputs = {x};
+  const Graph lean = without_dead_code(g);
+  ASSERT_EQ(lean.nodes().size(), 3u);
+  EXPECT_EQ(lean.nodes()[2]->name, "effects");
+}
+
 TEST(GraphDeadCode, G09_KeepsWhatIsUsedAndWhatHasEffects) {
   const Attributes attributes = one_weight();
   const Graph g = parse_graph(kText, {.attributes = &attributes});

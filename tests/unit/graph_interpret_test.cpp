@@ -1,6 +1,8 @@
 // Running graphs: what they compute is tested with exported programs; here is what they refuse.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
 #include "ingot/ingot.hpp"
@@ -35,6 +37,24 @@ TEST(GraphInterpret, NamesAllUnsupportedNodesAtOnce) {
             "unsupported operator torch.other (node other, at branch.py:5)\n"
             "`ingot ops --missing FILE` lists what a program needs and Ingot does not have");
   EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 1}));
+}
+
+TEST(GraphInterpret, AssertionsSayWhatTheProgramSays) {
+  for (const char* call : {"_assert_scalar.default(n, 'n is zero')", "_functional_assert_scalar.default(n, 'n is zero', x)"}) {
+    const Graph g = parse_graph(text("def forward(self, x, n):\n    a = torch.ops.aten.", call, "\n    return (x,)\n"));
+    EXPECT_EQ(error_of([&] { (void)Interpreter(g).run(Values{ones({2}), Value(0)}); }), "n is zero") << call;
+  }
+}
+
+TEST(GraphInterpret, PowersOfNumbers) {
+  const Graph g = parse_graph("def forward(self, a, b):\n    pow_1 = a ** b\n    return (pow_1,)\n");
+  const auto power = [&](int64_t a, int64_t b) { return Interpreter(g).run(Values{Value(a), Value(b)})[0].to_int64(); };
+  EXPECT_EQ(power(3, 13), 1594323);
+  EXPECT_EQ(power(-2, 63), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(power(1, std::numeric_limits<int64_t>::max()), 1);
+  EXPECT_EQ(power(-1, std::numeric_limits<int64_t>::max()), -1);
+  EXPECT_EQ(power(7, 0), 1);
+  EXPECT_NE(error_of([&] { (void)power(10, 30); }).find("overflow"), std::string::npos);
 }
 
 TEST(GraphInterpret, RunsWhatTheTextSays) {

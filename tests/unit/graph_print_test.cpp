@@ -4,12 +4,15 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "base/error.hpp"
 #include "expr/expr.hpp"
 #include "graph/same.hpp"
+#include "graph/source.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "support/detach_chains.hpp"
@@ -242,6 +245,38 @@ TEST(GraphPrint, G05_Names) {
                    "self_1 inf_1 nan_1 torch_1 device_1 ");
 }
 
+// FX's counters, by its own rule one by one, and a program that uses one name a hundred thousand times.
+TEST(GraphPrint, G05_TakenNamesOneByOne) {
+  std::set<std::string> used;
+  std::map<std::string, int64_t> counts;
+  const auto by_the_rule = [&](std::string name) {
+    const std::size_t line = name.rfind('_');
+    const bool numbered = line != name.npos && line + 1 < name.size();
+    const std::string base = numbered ? name.substr(0, line) : name;
+    int64_t number = numbered ? std::stoll(name.substr(line + 1)) : 0;
+    if (!numbered || used.contains(name)) number = counts.contains(name) ? counts[name] : 0;
+    while (used.contains(name)) name = text(base, "_", ++number);
+    used.insert(name);
+    counts[base] = number;
+    return name;
+  };
+  NodeNames names;
+  const char* const wishes[] = {"a_7", "a", "a_1", "a_2", "a_07", "a_6", "a_3", "b_1", "b", "a_1_1", "a_9"};
+  uint64_t random = 1;
+  for (int i = 0; i < 3000; i++) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const char* wish = wishes[(random >> 33) % std::size(wishes)];
+    ASSERT_EQ(names.unique(wish), by_the_rule(wish)) << i;
+  }
+  NodeNames many;
+  std::string last;
+  for (int i = 0; i < 100'000; i++) last = many.unique("a_1");
+  EXPECT_EQ(last, "a_100000");
+  EXPECT_EQ(many.unique("c_9223372036854775807"), "c_9223372036854775807");
+  EXPECT_EQ(many.unique("c"), "c");
+  EXPECT_EQ(many.unique("c"), "c_1");
+}
+
 TEST(GraphPrint, G06_ABareResult) {
   Graph g;
   g.outputs = {g.call(op("sin"), {g.placeholder("x")})};
@@ -362,6 +397,21 @@ TEST(GraphPrint, G08_TypesSymbolsAndSourceLines) {
   EXPECT_TRUE(back.nodes()[0]->meta.to_int().same(s0));
   EXPECT_TRUE(back.nodes()[6]->meta.tensor().size(0).same(u0));
   EXPECT_TRUE(back.nodes()[5]->meta.tensor()->geom.same(t->meta.tensor()->geom));
+}
+
+// Items stand where their list was made, and say so without a trace of their own.
+TEST(GraphPrint, G08_ItemsHaveTheSourceOfTheirList) {
+  Graph g;
+  Node* x = g.placeholder("x");
+  Node* best = g.call(op("max.dim"), {x, Value(0)});
+  best->stack_trace = "File \"model.py\", line 3, in forward\n  return x.max(0)";
+  best->module_path = "top (Model)";
+  Node *value = g.item(best, 0), *index = g.item(best, 1);
+  g.outputs = {value, index};
+  const std::string listing = print(g, GraphForm::readable);
+  EXPECT_EQ(listing.find("No stacktrace"), listing.npos) << listing;
+  EXPECT_EQ(provenance(*index), " (node getitem_1, from top (Model) at model.py:3)");
+  EXPECT_EQ(print(parse_graph(listing), GraphForm::readable), listing);
 }
 
 // Attributes that nobody gives are made of what the text says about them.

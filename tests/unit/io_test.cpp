@@ -2,10 +2,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
+#include "io/file.hpp"
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
 #include "unit/io_fixture.hpp"
@@ -217,6 +220,57 @@ TEST_F(Files, AFullDiskLeavesTheOldFileAndNoOther) {
   expect_same(SafeTensors::open(path("t")).get("x"), small);
   expect_same(load_npy(path("t.npy")), small);
   expect_same(load_npz(path("t.npz")).at(0).second, small);
+}
+
+TEST_F(Files, OnlyRegularFilesAreReplaced) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  ASSERT_EQ(::symlink("nowhere", path("dangling").c_str()), 0);
+  std::filesystem::create_directory(path("folder"));
+  for (const char* name : {"pipe", "dangling", "folder"}) {
+    const std::string error = user_error([&] { PendingFile(path(name)).commit(); });
+    EXPECT_NE(error.find("cannot write " + path(name)), error.npos) << error;
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+}
+
+TEST_F(Files, ALinkStaysALinkAndAFileKeepsItsMode) {
+  std::filesystem::create_directory(path("far"));
+  const std::string file = put("far/file", "old");
+  ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
+  ASSERT_EQ(::symlink("far/file", path("link").c_str()), 0);
+  PendingFile pending(path("link"));
+  pending.write("new");
+  pending.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(bytes_of(file), "new");
+  struct stat info;
+  ASSERT_EQ(::stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777u, 0640u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path("far")), {}), 1);
+}
+
+// Nobody's file is removed, whatever its name: the temporary one is made where no file is.
+TEST_F(Files, OnlyItsOwnTemporaryFileIsRemoved) {
+  std::string next;
+  {
+    PendingFile first(path("x"));
+    first.write("1");
+    for (const auto& e : std::filesystem::directory_iterator(path(""))) next = e.path().filename();
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(path("")));
+  const std::size_t dash = next.rfind('-');
+  const int number = std::stoi(next.substr(dash + 1));
+  const std::string foreign = put(text(next.substr(0, dash + 1), number + 1, ".tmp"), "not ours");
+  {
+    PendingFile abandoned(path("x"));
+    abandoned.write("2");
+  }
+  { PendingFile never_written(path("x")); }
+  EXPECT_EQ(bytes_of(foreign), "not ours");
+  PendingFile last(path("x"));
+  last.write("3");
+  last.commit();
+  EXPECT_EQ(bytes_of(path("x")), "3");
 }
 
 TEST_F(Files, OnlyRegularFilesAreRead) {

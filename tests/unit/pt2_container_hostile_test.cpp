@@ -301,6 +301,15 @@ void add_config_values(std::vector<Mutant>& out) {
   }
 }
 
+// An archive whose program has a list of so many zeros in the place of another list.
+std::string with_many(std::string_view field, int n) {
+  std::string program = program_text(kSpecs), zeros = "[0";
+  for (int i = 1; i < n; i++) zeros += ",0";
+  const std::string key = text("\"", field, "\": [");
+  program.replace(program.find(key), key.size(), text("\"", field, "\": ", zeros, "], \"old_", field, "\": ["));
+  return base().set("models/model.json", program).bytes();
+}
+
 void add_json(std::vector<Mutant>& out) {
   const auto nested = [](std::size_t n, const std::string& open, const std::string& close) {
     std::string s;
@@ -332,6 +341,8 @@ void add_json(std::vector<Mutant>& out) {
        {"models/model.json", "data/weights/model_weights_config.json", "data/constants/model_constants_config.json"})
     for (const auto& [name, content] : texts)
       out.push_back({text("json_", name, "_", i++), base().set(entry, content).bytes(), Fate::refused, entry});
+  for (const char* const field : {"nodes", "inputs", "outputs", "input_specs", "verifiers", "module_call_graph"})
+    out.push_back({text("json_many_", field), with_many(field, 10'000), Fate::refused, field});
   // Unknown operators are known when the program runs, all of them.
   for (const std::string target : {"torch.ops.mine.magic.default", "torch.ops.aten.add.Nothing", "os.system", "",
                                    "torch.ops.", "torch.ops.aten", "torch.ops.higher_order.flex"})
@@ -469,6 +480,19 @@ TEST_F(Pt2Mutants, P202_ShapesAndEnums) { expect_fates(add_shapes); }
 TEST_F(Pt2Mutants, P202_WrongTypes) { expect_fates(add_config_values); }
 TEST_F(Pt2Mutants, P202_JsonAndOperators) { expect_fates(add_json); }
 TEST_F(Pt2Mutants, P202_Pickles) { expect_fates(add_pickles); }
+// The text of a program is there once while it is read, and values are looked at one by one.
+TEST_F(Pt2Mutants, P200_MemoryIsASmallMultipleOfTheFile) {
+  const std::string small = put("small.pt2", base().bytes());
+  for (const char* const field : {"nodes", "inputs", "verifiers", "input_specs"}) {
+    const std::string file = put("many.pt2", with_many(field, 4'000'000));
+    const auto megabytes = static_cast<long>(std::filesystem::file_size(file) >> 20);
+    const long without = judge(small).megabytes;
+    const Verdict v = judge(file);
+    EXPECT_TRUE(v.fate == Fate::refused) << v.died;
+    EXPECT_LE(v.megabytes - without, 25 * megabytes) << field;
+  }
+}
+
 TEST_F(Pt2Mutants, P202_ThereAreThreeHundred) {
   std::size_t hostile = 0;
   for (const Family family : kFamilies) {

@@ -336,6 +336,26 @@ TEST_F(Container, P031_PickledTensors) {
   EXPECT_FALSE(state({w}, {}).at("w").tensor.defined());
 }
 
+TEST_F(Container, P025_P200_APickleOfSeveralNamesIsReadOnce) {
+  const std::vector<Payload> tied = {{.name = "v", .use_pickle = true}, {.name = "w", .use_pickle = true}};
+  const auto s =
+      state(tied, {{w0, torch_save(pickled::tensor("0", 2, {2}, {1}), {{"0", raw<float>({1, 2})}})}});
+  EXPECT_EQ(s.at("v").tensor->storage.get(), s.at("w").tensor->storage.get());
+}
+
+// What an archive without its weights says about them is written again: who shares what, and how it lies there.
+TEST_F(Container, P025_P204_StrippedArchivesStayWhatTheyAre) {
+  const Meta turned{.sizes = {2, 3}, .strides = {1, 2}, .offset = 4};
+  const ExportedProgram p =
+      load(with({{.name = "a", .meta = turned}, {.name = "b", .meta = turned}, {.name = "c", .file = "weight_1"}}, {}));
+  save_pt2(path("out.pt2"), p);
+  const auto back = load_pt2(path("out.pt2")).state;
+  EXPECT_EQ(back.at("a").entry, back.at("b").entry);
+  EXPECT_NE(back.at("a").entry, back.at("c").entry);
+  EXPECT_EQ(text(back.at("a").strides, back.at("a").offset), text(p.state.at("a").strides, 4));
+  EXPECT_FALSE(back.at("a").tensor.defined());
+}
+
 TEST_F(Container, P032_CustomObjectsLoad) {
   const auto s = state({}, {{"constants/custom_obj_0", "anything"}},
                        {{.name = "o", .file = "custom_obj_0", .use_pickle = true, .is_custom = true}});

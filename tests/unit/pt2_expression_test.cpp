@@ -242,6 +242,35 @@ TEST(Pt2Expression, P202_DeepNestingIsAnError) {
   }
 }
 
+TEST(Pt2Expression, P202_ShortTextsThatAreLongWrittenOut) {
+  std::string product = "(a0 + b0)", sum = "s0";
+  for (int i = 1; i < 40; i++) product += text("*(a", i, " + b", i, ")");
+  for (int i = 1; i < 3000; i++) sum += text("+s", i);
+  expect_in("too many terms", problem(product));
+  expect_in("too many terms", problem(sum));
+  expect_in("too many terms", problem("((a*b*c*d*e*f*g*h)**64)**4"));
+  std::string fine = "s0";
+  for (int i = 1; i < 200; i++) fine += text("+s", i);
+  Given g;
+  for (int i = 0; i < 200; i++) g[text("s", i)] = i;
+  EXPECT_EQ(value(fine, g), 199 * 100);
+  EXPECT_EQ(value("(s1 + s2)**20", g), 3486784401);
+}
+
+TEST(Pt2Expression, P098_PowersAndQuotientsAtTheEnds) {
+  expect_in("is too large", problem("Pow(Integer(2), Integer(-9223372036854775808))"));
+  expect_in("is too large", problem("Pow(Rational(1, 3), Integer(9223372036854775807))"));
+  EXPECT_EQ(value("Pow(Integer(1), Integer(-9223372036854775808))"), 1);
+  EXPECT_EQ(value("Pow(Integer(-1), Integer(9223372036854775807))"), -1);
+  EXPECT_EQ(value("Pow(Integer(-1), Integer(-9223372036854775808))"), 1);
+  expect_in("is negative", problem("PowByNatural(s0, Integer(-2))", {{"s0", 2}}));
+  // As Python says; dividing doubles would give another one each time.
+  EXPECT_EQ(real("IntTrueDiv(Integer(3996569778745097362), Integer(11))"), 3.633245253404634e+17);
+  EXPECT_EQ(real("IntTrueDiv(Integer(9223372036854775807), Integer(9007199254740993))"), 0x1.fffffffffffffp+9);
+  EXPECT_EQ(real("IntTrueDiv(Integer(-1841108478282659762), Integer(314180959003851683))"), -5.860025649294962);
+  EXPECT_EQ(real("IntTrueDiv(Integer(0), Integer(7))"), 0.0);
+}
+
 TEST(Pt2Expression, TextReadsBack) {
   Symbols scope;
   for (const char* written : {"2*s0 + s1 - 3", "s0//4", "(s0 + 1) % s1", "Max(s0, 2*s1)", "Min(s0, s1)", "Abs(s0)",

@@ -36,6 +36,119 @@ TEST(Pt2Inputs, P105_NumberRankAndDtype) {
   EXPECT_EQ(program.run(Values{of({6}), of({2})})[0].tensor().dim(), 1);
 }
 
+TEST(Pt2Inputs, P105_GuardsThatSayNothing) {
+  ProgramJson p = taking({{"x", meta({kN}, {"1"})}, {"y", meta({kM}, {"1"})}});
+  // A guard that cannot be computed is no fault of the inputs.
+  p.guards = {R"("L['y'].size()[0] != 0 and L['x'].size()[0] % L['y'].size()[0] == 0")"};
+  accepts(p, {of({4}), of({2})});
+  accepts(p, {of({4}), of({0})});
+  // Spaces are free.
+  p.guards = {R"("L['x'].size()[ 0 ] == 3")"};
+  accepts(p, {of({3}), of({2})});
+  EXPECT_EQ(refusal(p, {of({4}), of({2})}), "Guard failed: x.size()[ 0 ] == 3");
+  // A guard of a megabyte is cut where it is shown, and looked through once.
+  std::string endless;
+  while (endless.size() < 1'000'000) endless += "L[";
+  p.guards = {"\"" + endless + "\""};
+  const ExportedProgram program = read(p);
+  ASSERT_EQ(program.warnings.size(), 1u);
+  EXPECT_LT(program.warnings[0].size(), 1000u);
+}
+
+// Each input is solved for one more symbol, from the last to the first.
+TEST(Pt2Inputs, P099_ALongChainOfSymbols) {
+  constexpr int kLength = 3000;
+  ProgramJson p;
+  Values in;
+  const auto s = [](int i) { return text("Symbol('s", i, "', positive=True, integer=True)"); };
+  for (int i = 0; i < kLength; i++) {
+    p.input(text("x", i), meta({text("Add(", s(i), ", ", s(i + 1), ")")}, {"1"}));
+    in.push_back(of({5}));
+  }
+  p.input("last", meta({s(kLength)}, {"1"}));
+  in.push_back(of({2}));
+  p.returns(val("last"));
+  accepts(p, in);
+  in[0] = of({6});
+  accepts(p, in);  // s0 is free
+  in[1] = of({1});
+  EXPECT_EQ(refusal(p, in).substr(0, 26), "input x1.shape[0] = 1 is n");
+}
+
+TEST(Pt2Inputs, P099_TheSmallestIntegerOverMinusOne) {
+  ProgramJson p;
+  p.user(sym_int("n")).user(sym_int("m"));
+  p.graph.sym_ints = {entry("n", expression("s0")), entry("m", expression("Add(Mul(Integer(-1), u0), Integer(0))"))};
+  p.returns(integer(1));
+  accepts(p, {Value(1), Value(std::numeric_limits<int64_t>::min())});
+  accepts(p, {Value(1), Value(-3)});
+}
+
+TEST(Pt2Inputs, P146_OnlyTensorsAreWritten) {
+  // Where the file says what a value is, at load.
+  ProgramJson p;
+  p.user(sym_int("n")).input("x", meta({"2"}, {"1"}));
+  p.graph.sym_ints = {entry("n", expression("s0"))};
+  ProgramJson by_number = p, of_number = p;
+  by_number.writes("user_input_mutation", "n", R"(, "user_input_name": "x")");
+  of_number.writes("user_input_mutation", "x", R"(, "user_input_name": "n")");
+  expect_in("should be tensors", error_of(by_number));
+  expect_in("should be tensors", error_of(of_number));
+  // Where it does not, at the call.
+  ProgramJson open;
+  open.input("x").input("y");
+  open.writes("user_input_mutation", "x", R"(, "user_input_name": "y")");
+  EXPECT_TRUE(read(open).run(Values{of({2}), of({2})}).empty());
+  expect_in("should be tensors", refusal(open, {of({2}), Value(3)}));
+  expect_in("should be tensors", refusal(open, {Value(3), of({2})}));
+}
+
+TEST(Pt2Inputs, P131_TagsThatDoNotFitTheGraph) {
+  const auto with_spec = [](const std::string& input, const std::string& spec) {
+    ProgramJson p;
+    p.input("x").returns(val("x"));
+    p.graph.inputs.push_back(input);
+    p.input_specs.push_back(spec);
+    return error_of(p);
+  };
+  for (const std::string tag : {"parameter", "buffer", "tensor_constant", "token"})
+    expect_in("the graph has a constant there (input 1)",
+              with_spec(integer(3), text(R"({")", tag, R"(": {"arg": {"name": ""}, ")", tag,
+                                         R"(_name": "w", "persistent": true}})")));
+  expect_in("constant_input, and the graph has the value 'y' there (input 1)",
+            with_spec(val("y"), R"({"constant_input": {"name": "y", "value": {"as_int": 3}}})"));
+  for (const std::string tag : {"loss_output", "token", "buffer_mutation", "gradient_to_parameter"}) {
+    ProgramJson p;
+    p.input("x").returns(val("x"));
+    p.graph.outputs.push_back(integer(3));
+    p.output_specs.push_back(
+        text(R"({")", tag, R"(": {"arg": {"name": ""}, "buffer_name": "b", "parameter_name": "w"}})"));
+    expect_in("the graph has a constant there (output 1)", error_of(p));
+  }
+}
+
+TEST(Pt2Inputs, P049_KindsOfGraphInputs) {
+  const std::string inputs[] = {as("as_ints", "[1]"),
+                                as("as_tensors", R"([{"name": "x"}])"),
+                                as("as_complex", R"({"real": 1, "imag": 2})"),
+                                as("as_sym_int", R"({"as_int": 3})"),
+                                as("as_optional_tensor", R"({"as_none": true})"),
+                                as("as_nonsense", "1"),
+                                vals({})};
+  for (const std::string& input : inputs) {
+    ProgramJson p;
+    p.input("x").user(input).returns(val("x"));
+    expect_in("an input of a graph cannot have kind", error_of(p));
+  }
+}
+
+TEST(Pt2Inputs, P143_SupplyingNothing) {
+  ProgramJson p;
+  p.state("parameter", "p_w", "w").returns(val("p_w"));
+  ExportedProgram program = read(p, {{"w", state_of(tensor({1}))}});
+  expect_in("without a tensor", user_error([&] { program.supply("w", Tensor()); }));
+}
+
 TEST(Pt2Inputs, P099_FixedSizes) {
   const ProgramJson p = taking({{"x", meta({"2", "3"}, {"3", "1"})}});
   EXPECT_EQ(refusal(p, {of({2, 4})}), "input x.shape[1] must be 3, got 4");

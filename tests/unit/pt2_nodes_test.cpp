@@ -256,8 +256,8 @@ TEST(Pt2Nodes, P160_P161_P162_Provenance) {
   const ExportedProgram program = read(p);
   for (const auto& n : program.graph.nodes()) {
     if (n->kind == NodeKind::placeholder) continue;
-    EXPECT_EQ(n->module_path, "b.0 (torch.nn.Foo[int, (1, 2)])") << n->name;  // outputs share the node's
-    EXPECT_EQ(source_line(n->stack_trace), "/home/a/model.py:12");
+    EXPECT_EQ(source_of(*n).module_path, "b.0 (torch.nn.Foo[int, (1, 2)])") << n->name;  // outputs share the node's
+    EXPECT_EQ(source_line(source_of(*n).stack_trace), "/home/a/model.py:12");
   }
   expect_in("(node max_1, from b.0 (torch.nn.Foo[int, (1, 2)]) at /home/a/model.py:12)", refusal(p, {zeros({2, 2})}));
   // Never an error.

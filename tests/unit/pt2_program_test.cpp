@@ -1,6 +1,10 @@
 // Exported programs: JSON, graphs, arguments, values and enums (sections 4 to 8 of the format's description).
+#include <limits>
+
 #include "expr/evaluate.hpp"
+#include "graph/source.hpp"
 #include "import/pt2_enums.hpp"
+#include "import/pt2_write.hpp"
 #include "unit/pt2_fixture.hpp"
 
 namespace ingot {
@@ -25,12 +29,42 @@ TEST(Pt2Program, P039_Json) {
   const std::string whole = p.json();
   expect_in("two fields 'opset_version'",
             user_error([&] { (void)read(whole.substr(0, whole.size() - 1) + R"(, "opset_version": {}})"); }));
+  p.more = R"(, "a": {"b": [1, {"c": 1, "c": 2}]})";
+  EXPECT_EQ(error_of(p), "m.json: a.b[1]: an object has two fields 'c'");
   p.more = text(R"(, "deep": )", std::string(1001, '['), std::string(1001, ']'));
   expect_in("m.json", error_of(p));
   p.more = text(R"(, "deep": )", std::string(900, '['), std::string(900, ']'));
   EXPECT_EQ(read(p).inputs.size(), 1u);
   p.more = R"(, "é\u00e9": "\u20ac")";  // UTF-8 or escapes
   EXPECT_EQ(read(p).inputs.size(), 1u);
+}
+
+TEST(Pt2Program, P052_OutputsThatAreWrongNameTheNode) {
+  ProgramJson p;
+  p.input("x").then(node("torch.ops.aten.relu.default", {arg("self", val("x"))}, {val("x")}, "again")).returns(val("x"));
+  expect_in("(node again)", error_of(p));
+  for (const int64_t index : {int64_t{-1}, int64_t{1} << 31, std::numeric_limits<int64_t>::min()}) {
+    ProgramJson item;
+    item.input("x").then(node("_operator.getitem", {arg("a", val("x")), arg("b", integer(index))}, {val("y")}, "y"));
+    expect_in(text("y: _operator.getitem: an index should be from 0 to 2147483647, found ", index),
+              error_of(item.returns(val("y"))));
+  }
+}
+
+// A trace of a megabyte is kept once, whatever the number of the node's outputs (P200).
+TEST(Pt2Program, P162_OutputsShareTheMetadataOfTheirNode) {
+  const std::string trace = text(std::string(1000, ' '), R"(File \"model.py\", line 7, in forward\n    return x.split(1))");
+  ProgramJson p;
+  p.input("x").then(node("torch.ops.aten.split.Tensor", {arg("self", val("x")), arg("split_size", integer(1))},
+                         {vals({"a", "b"})}, "split", text(R"("metadata": {"stack_trace": ")", trace, R"("})")));
+  const ExportedProgram program = read(p.returns(val("a")).returns(val("b")));
+  for (const auto& n : program.graph.nodes())
+    if (n->kind == NodeKind::item) {
+      EXPECT_TRUE(n->stack_trace.empty());
+      EXPECT_EQ(provenance(*n), text(" (node ", n->name, ", at model.py:7)"));
+    }
+  const std::string written = program_json(program);
+  EXPECT_NE(written.find("line 7, in forward"), written.npos);
 }
 
 TEST(Pt2Program, P040_Integers) {

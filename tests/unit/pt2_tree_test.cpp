@@ -68,6 +68,24 @@ TEST(Pt2Tree, P152_P153_NamedTuplesAndEnums) {
   EXPECT_EQ(e.keys[0].string(), "m.Color.RED");
 }
 
+// Names are for people: a long key, and a long way down, are cut.
+TEST(Pt2Tree, P202_LongNamesOfLeaves) {
+  const std::string key(100'000, 'k');
+  TreeSpec s;
+  for (int depth = 0; depth < 100; depth++) {
+    TreeSpec outer;
+    outer.type = "builtins.dict";
+    outer.keys = {Value(key)};
+    outer.children.push_back(std::move(s));
+    s = std::move(outer);
+  }
+  const auto names = leaf_names(s, "a");
+  ASSERT_EQ(names.size(), 1u);
+  ASSERT_LT(names[0].size(), 2500u);
+  EXPECT_TRUE(names[0].starts_with(text("a['", std::string(200, 'k'), "…']['k")));
+  EXPECT_TRUE(names[0].ends_with("…"));
+}
+
 TEST(Pt2Tree, P151_Refusals) {
   const auto error = [](const std::string& s) { return user_error([&] { (void)parsed(s); }); };
   expect_in("tree spec protocol 2 is not supported", error(spec(leaf(), 2)));

@@ -250,6 +250,40 @@ TEST(Pt2Write, P204_ProgramsWithoutASpelling) {
   EXPECT_EQ(program_json(back), json);
 }
 
+// Results that nobody uses have a name and a meta in the file all the same (P052).
+TEST(Pt2Write, P052_UnusedResultsWithoutASpelling) {
+  ExportedProgram p;
+  p.name = "made";
+  p.torch_version = "2.11";
+  const auto op = [](std::string_view name) -> const Op& { return *find_op(text("aten::", name)); };
+  const Tensor like = make_tensor(Geometry::contiguous({2, 4}, DType::f32), {}, true);
+  Node* x = p.graph.placeholder("x");
+  x->meta = like;
+  Node* parts = p.graph.call(op("split.Tensor"), {x, Value(1)});
+  parts->meta = TensorList{like, like};
+  Node* second = p.graph.item(parts, 1);
+  Node* best = p.graph.call(op("max.dim"), {second, Value(1)});
+  Node *index = p.graph.item(best, 1), *again = p.graph.item(best, 1);
+  index->meta = again->meta = make_tensor(Geometry::contiguous({1}, DType::i64), {}, true);
+  Node* unused = p.graph.call(op("max.dim"), {second, Value(0)});
+  unused->meta = TensorList{like, like};
+  p.graph.outputs = {index, again};
+  p.inputs.resize(1);
+  p.inputs[0].node = x;
+  p.inputs[0].name = "x";
+  p.outputs.resize(2);
+  p.prepare();
+  const std::string json = program_json(p);
+  expect_in(R"("split_unused_0": {"dtype")", json);
+  expect_in("max_1_unused_0", json);
+  expect_in(R"("max_2_unused_1": {"dtype")", json);
+  ExportedProgram back = read(json);
+  const Tensor in = tensor({1, 2, 3, 4, 5, 9, 7, 8}, {2, 4});
+  for (const Value& v : back.run(Values{in}))
+    EXPECT_EQ(v.tensor().to_vector<int64_t>(), std::vector<int64_t>{1});
+  EXPECT_EQ(program_json(back).size(), json.size());  // the same metas, in the order of the file's values
+}
+
 // The document with its value number `at` (counted in order of the text) replaced by other JSON; `count` gets how many
 // there are.
 void write_with(const Json& j, int at, std::string_view other, int& count, JsonWriter& out) {
