@@ -9,6 +9,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/dense.hpp"
+#include "kernels/special.hpp"
 #include "ops/families.hpp"
 #include "ops/random_rows.hpp"
 #include "tensor/geometry.hpp"
@@ -46,7 +47,7 @@ double poisson_sample(double rate, ElementStream s) {
     const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
     if (us >= 0.07 && v <= accept) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= k * log_rate - rate - std::lgamma(k + 1)) return k;
+    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= k * log_rate - rate - kernels::log_gamma(k + 1)) return k;
   }
 }
 
@@ -61,13 +62,13 @@ double binomial_sample(double count, double p, ElementStream s) {
   const double deviation = std::sqrt(count * p * (1 - p)), b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p;
   const double center = count * p + 0.5, accept = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * deviation;
   const double log_odds = std::log(p / (1 - p)), mode = std::floor((count + 1) * p);
-  const double at_mode = std::lgamma(mode + 1) + std::lgamma(count - mode + 1);
+  const double at_mode = kernels::log_gamma(mode + 1) + kernels::log_gamma(count - mode + 1);
   while (true) {
     const double u = s.uniform() - 0.5, v = s.uniform(), us = 0.5 - std::abs(u);
     const double k = std::floor((2 * a / us + b) * u + center);
     if (us >= 0.07 && v <= accept) return k;
     if (k < 0 || k > count) continue;
-    const double log_ratio = at_mode - std::lgamma(k + 1) - std::lgamma(count - k + 1) + (k - mode) * log_odds;
+    const double log_ratio = at_mode - kernels::log_gamma(k + 1) - kernels::log_gamma(count - k + 1) + (k - mode) * log_odds;
     if (std::log(v * alpha / (a / (us * us) + b)) <= log_ratio) return k;
   }
 }
