@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "check/spectral.hpp"
+#include "check/zoo_weights.hpp"
 #include "import/pt2.hpp"
-#include "import/zoo_weights.hpp"
 #include "ingot/autograd.hpp"
 #include "io/safetensors.hpp"
 #include "op/call.hpp"

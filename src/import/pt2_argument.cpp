@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "graph/target.hpp"
 #include "import/pt2_enums.hpp"
 #include "io/dense.hpp"
 #include "op/fits.hpp"
@@ -18,8 +19,6 @@ Value as_list_type_wants(Value v, const SchemaType* type) {
   for (const Int i : v.ints()) floats.push_back(static_cast<double>(i.value()));
   return floats;
 }
-
-constexpr std::string_view kOps = "torch.ops.";
 
 constexpr std::string_view kTags[] = {"as_none",
                                       "as_tensor",
@@ -82,8 +81,8 @@ class ArgumentReader {
     if (tag == "as_bool") return Value(v.boolean());
     if (tag == "as_string") return Value(v.string());
     if (tag == "as_operator") {
-      const std::string op = qualified_op(v.string());
-      return Value(op.empty() ? v.string() : op);
+      const Op* op = find_target(v.string());
+      return Value(op ? op->name : v.string());
     }
     if (tag == "as_complex") return Value(std::complex<double>(v.field("real").real(), v.field("imag").real()));
     if (tag == "as_scalar_type") return Value(dtype_of(v));
@@ -196,24 +195,6 @@ bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const Sc
     case Kind::function: return is({"as_graph"});
     default: return false;
   }
-}
-
-std::string qualified_op(std::string_view target) {
-  if (!target.starts_with(kOps)) return {};
-  target.remove_prefix(kOps.size());
-  const std::size_t dot = target.find('.');
-  if (dot == target.npos) return {};
-  const bool has_overload = target.find('.', dot + 1) != target.npos;
-  if (!has_overload && target.substr(0, dot) != "higher_order") return {};
-  return text(target.substr(0, dot), "::", target.substr(dot + 1));
-}
-
-std::string target_of_qualified(std::string_view qualified) {
-  const std::size_t colons = qualified.find("::");
-  if (colons == qualified.npos) return std::string(qualified);
-  const std::string_view space = qualified.substr(0, colons), name = qualified.substr(colons + 2);
-  const bool is_plain = name.find('.') == name.npos && space != "higher_order";
-  return text(kOps, space, ".", name, is_plain ? ".default" : "");
 }
 
 std::string defined_name(const Json& j) {

@@ -29,10 +29,4 @@ bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const Sc
 // The name a value-defining argument (graph input or node output) defines; empty for a constant or None.
 std::string defined_name(const Json& j);
 
-// "torch.ops.aten.add.Tensor" is "aten::add.Tensor", "torch.ops.higher_order.cond", which has no overloads, is
-// "higher_order::cond"; empty for anything else than an operator.
-std::string qualified_op(std::string_view target);
-// And back.
-std::string target_of_qualified(std::string_view qualified);
-
 }  // namespace ingot

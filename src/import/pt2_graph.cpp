@@ -287,10 +287,7 @@ class GraphReader final : ArgumentScope {
   static const Op* operator_of(const Json& j) {
     for (const Json& a : inputs_of(j)) {
       const auto [tag, v] = a.field("arg").tagged();
-      if (tag == "as_operator") {
-        const std::string qualified = qualified_op(v.string());
-        return qualified.empty() ? nullptr : find_op(qualified);
-      }
+      if (tag == "as_operator") return find_target(v.string());
     }
     return nullptr;
   }

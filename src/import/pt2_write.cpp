@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "import/pt2_enums.hpp"
 #include "io/dense.hpp"
-#include "io/json_text.hpp"
+#include "io/json_writer.hpp"
 #include "io/zip_writer.hpp"
 #include "tensor/geometry.hpp"
 
@@ -58,7 +58,7 @@ class FolderWriter {
       g.offset = e.offset;
     }
     config_ += config_.empty() ? "" : ", ";
-    append_json_string(config_, name, what_);
+    config_ += json_name(name, what_);
     const auto boolean = [](bool b) { return b ? "true" : "false"; };
     config_ += text(R"(: {"path_name": ")", payload(e), R"(", "is_param": )", boolean(e.is_parameter),
                     R"(, "use_pickle": false, "tensor_meta": {"dtype": )", schema_number(g.dtype),

@@ -14,6 +14,12 @@ namespace {
 
 using Map = SpelledValue::Map;
 
+// An operator given as an argument: its name where Ingot knows it, else the target as the file had it.
+std::string operator_target(const std::string& name) {
+  const Op* op = find_op(name);
+  return op ? target_of(*op) : name;
+}
+
 void write_device(JsonWriter& out, std::string_view text) {
   const std::size_t colon = text.find(':');
   out.begin_object().key("type").value(text.substr(0, colon)).key("index");
@@ -412,7 +418,7 @@ void GraphWriter::content(std::string_view tag, const Argument& a, const Spelled
   else if (tag == "as_float") out_.value(a.value().to_double());
   else if (tag == "as_bool") out_.value(a.value().to_bool());
   else if (tag == "as_string") out_.value(a.value().string());
-  else if (tag == "as_operator") out_.value(target_of_qualified(a.value().string()));
+  else if (tag == "as_operator") out_.value(operator_target(a.value().string()));
   else if (tag == "as_complex") {
     const std::complex<double> v = a.value().to_scalar().to_complex();
     out_.begin_object().key("real").value(v.real()).key("imag").value(v.imag()).end();

@@ -1,9 +1,12 @@
 #include "io/json_writer.hpp"
 
+#include <simdjson.h>
+
 #include <charconv>
 #include <cmath>
 
 #include "base/error.hpp"
+#include "io/dense.hpp"
 
 namespace ingot {
 
@@ -49,6 +52,11 @@ std::string json_string(std::string_view s) {
     }
   }
   return out += '"';
+}
+
+std::string json_name(std::string_view s, std::string_view what) {
+  INGOT_REQUIRE(simdjson::validate_utf8(s), what, ": ", shown_name(s), " is not UTF-8");
+  return json_string(s);
 }
 
 void JsonWriter::line() {

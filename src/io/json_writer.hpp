@@ -49,7 +49,9 @@ class JsonWriter {
   void line();
 };
 
-// The string as JSON has it, with its quotes.
+// The string as JSON has it, with its quotes. What is no UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view s);
+// The same for a name that must read back as itself: user error, starting with `what`, if it is no UTF-8.
+std::string json_name(std::string_view s, std::string_view what);
 
 }  // namespace ingot

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "io/dense.hpp"
 #include "io/file.hpp"
-#include "io/json_text.hpp"
+#include "io/json_writer.hpp"
 
 namespace ingot {
 
@@ -303,15 +303,15 @@ void save_safetensors(const std::string& path, const std::vector<std::pair<std::
     bool first = true;
     for (const auto& [key, content] : metadata) {
       if (!std::exchange(first, false)) header += ",";
-      append_json_string(header, key, what);
+      header += json_name(key, what);
       header += ":";
-      append_json_string(header, content, what);
+      header += json_name(content, what);
     }
     header += "}";
   }
   for (const Item& i : items) {
     separate();
-    append_json_string(header, i.name, what);
+    header += json_name(i.name, what);
     std::string shape;
     for (const Int s : i.tensor.sizes()) shape.append(shape.empty() ? "" : ",").append(to_text(s));
     header += text(":{\"dtype\":\"", dtype_name(i.tensor.dtype()), "\",\"shape\":[", shape, "],\"data_offsets\":[",

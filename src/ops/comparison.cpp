@@ -90,10 +90,6 @@ bool all_set(const Tensor& mask) {
   const std::vector<bool> v = mask.to_vector<bool>();
   return std::ranges::find(v, false) == v.end();
 }
-constexpr OpDef no_gradient(OpDef d) {
-  d.no_grad_result = true;
-  return d;
-}
 // Ops whose result is a number read from the data.
 constexpr OpDef reads_data(std::string_view schema, Value (*body)(const Call&)) {
   OpDef d{.schema = schema, .form = Form::external};

@@ -29,6 +29,11 @@ constexpr OpDef indexed(OpDef d, uint8_t backward_index) {
   d.backward_index = backward_index;
   return d;
 }
+// The result never requires grad, as PyTorch has it.
+constexpr OpDef no_gradient(OpDef d) {
+  d.no_grad_result = true;
+  return d;
+}
 constexpr OpDef with_meta(OpDef d, void (*meta)(const Call&, Outputs&)) {
   d.meta = meta;
   return d;

@@ -109,18 +109,12 @@ constexpr OpDef polygamma_op() {
   return d;
 }
 
-// PyTorch's results of these do not require grad.
-constexpr OpDef without_gradient(OpDef d) {
-  d.no_grad_result = true;
-  return d;
-}
-
 // A function template of kernels/polynomials.hpp, with numbers on either side.
 #define POLYNOMIAL(name, f)                                                                                               \
-  without_gradient(binary<int_to_float>("aten::special_" name "(Tensor x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f))),   \
-      without_gradient(                                                                                                   \
+  no_gradient(binary<int_to_float>("aten::special_" name "(Tensor x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f))),   \
+      no_gradient(                                                                                                   \
           binary<int_to_float>("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor", POLYNOMIAL_FORMULA(f))),  \
-      without_gradient(                                                                                                   \
+      no_gradient(                                                                                                   \
           binary<int_to_float>("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f)))
 #define POLYNOMIAL_FORMULA(f) []<std::floating_point T>(T x, T n) { return kernels::f(x, n); }
 

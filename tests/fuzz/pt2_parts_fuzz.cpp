@@ -2,13 +2,8 @@
 // The input has them one after the other, with the line "====" between.
 #include <zlib.h>
 
-#include <optional>
-
-#include "base/error.hpp"
+#include "fuzz/load_program.hpp"
 #include "fuzz/memory_file.hpp"
-#include "import/pt2.hpp"
-#include "import/pt2_samples.hpp"
-#include "import/pt2_write.hpp"
 
 namespace {
 
@@ -78,17 +73,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
 
   static const ingot::MemoryFile file;
   file.set(zip.finish());
-  (void)ingot::read_sample_inputs(file.path());
-  // A user error is what a user is told; any other exception is a defect, and ends the run. Each stage stands alone.
-  std::optional<ingot::ExportedProgram> program;
-  try {
-    program = ingot::load_pt2(file.path());
-  } catch (const ingot::UserError&) {
-    return 0;
-  }
-  try {
-    (void)ingot::program_json(*program);
-  } catch (const ingot::UserError&) {
-  }
+  ingot::load_program(file.path());
   return 0;
 }

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "check/zoo_weights.hpp"
 #include "graph/same.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "import/pt2.hpp"
 #include "import/pt2_write.hpp"
-#include "import/zoo_weights.hpp"
 #include "support/sanitized.hpp"
 
 namespace ingot {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <filesystem>
 
+#include "check/zoo_weights.hpp"
 #include "import/pt2.hpp"
 #include "import/pt2_archive.hpp"
 #include "import/pt2_samples.hpp"
 #include "import/pt2_state.hpp"
 #include "import/pt2_write.hpp"
-#include "import/zoo_weights.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "unit/pt2_container_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "import/zoo_weights.hpp"
+#include "check/zoo_weights.hpp"
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
