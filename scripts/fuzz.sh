@@ -16,10 +16,11 @@ cmake --build $build -j "$jobs"
 # Code of the release build does not annotate its containers.
 export ASAN_OPTIONS=detect_container_overflow=0:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 run() {
-  local name=$1 seeds=tests/fuzz/corpus/${1%_fuzz}
+  local name=$1 seeds=tests/fuzz/corpus/${1%_fuzz} dict=tests/fuzz/dict/${1%_fuzz}.dict
+  test -f "$dict" || dict=tests/fuzz/dict/json.dict
   mkdir -p $build/corpus/"$name" "$seeds"
   if ! $build/"$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=65536 \
-      -dict=tests/fuzz/json.dict -print_final_stats=1 -verbosity=0 -artifact_prefix=$build/"$name"- \
+      -dict="$dict" -print_final_stats=1 -verbosity=0 -artifact_prefix=$build/"$name"- \
       $build/corpus/"$name" "$seeds" >$build/"$name".log 2>&1; then
     tail -n 60 $build/"$name".log
     echo "fuzz: $name failed; its input is beside $build/$name.log"

@@ -128,7 +128,7 @@ struct Op {
   bool is_inplace_view() const { return variant == Variant::inplace && is_view(); }
   bool returns_list() const { return schema.results.size() == 1 && schema.results[0].type.is_list(); }
   // "aten::add.Tensor"
-  std::string qualified() const { return schema.ns + "::" + name; }
+  std::string qualified() const { return schema.ns + "::" + schema.qualified(); }
 };
 
 inline std::string to_text(const Op& op) { return op.schema.name; }

@@ -73,6 +73,11 @@ TEST(CoreOps, DefinitionsHaveTheTablesSchemas) {
   }
 }
 
+TEST(CoreOps, AQualifiedNameCarriesItsNamespaceOnce) {
+  EXPECT_EQ(find_op("add.Tensor")->qualified(), "aten::add.Tensor");
+  EXPECT_EQ(find_op("higher_order::cond")->qualified(), "higher_order::cond");
+}
+
 TEST(CoreOps, EveryDefinitionMakesItsResultsOneWay) {
   for (const Op* o : all_ops()) {
     const OpDef& d = *o->def;
