@@ -1,6 +1,9 @@
 #include "autograd/autocast.hpp"
 
+#include <algorithm>
+
 #include "base/dtype.hpp"
+#include "op/function.hpp"
 
 namespace ingot {
 namespace {
@@ -34,11 +37,27 @@ DType widest(Args args, DType start) {
   return w;
 }
 
+// Functions run when a layer below calls them: they see autocast as the call of the op did.
+Value under_autocast(const Value& f) {
+  return make_function([f, dtype = thread_state().autocast_dtype](Args args) {
+    ThreadState& ts = thread_state();
+    const Scoped<Layer> layer(ts.layer, std::min(ts.layer, Layer::autocast));
+    const Scoped<DType> cast_to(ts.autocast_dtype, dtype);
+    return f.function()(args);
+  });
+}
+
 }  // namespace
 
 Value autocast_handler(const Op& op, Args args) {
-  const ThreadState& ts = thread_state();
-  Scoped<Layer> below(thread_state().layer, Layer::autograd);
+  ThreadState& ts = thread_state();
+  Scoped<Layer> below(ts.layer, Layer::autograd);
+  if (op.form() == Form::higher_order) {
+    Values a(args.begin(), args.end());
+    for (Value& v : a)
+      if (v.is_function()) v = under_autocast(v);
+    return call(op, a);
+  }
   if (op.def->autocast == Autocast::none || op.mutates()) return call(op, args);
   const DType to = op.def->autocast == Autocast::lower_precision ? ts.autocast_dtype
                    : op.def->autocast == Autocast::float32       ? DType::f32

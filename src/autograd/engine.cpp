@@ -106,6 +106,7 @@ struct Run {
   }
 
   void step(const Ref<GradNode>& n) {
+    const SourceScope source(n->source);
     TensorList grads = std::move(buffers[n.get()]);
     buffers.erase(n.get());
     grads.resize(n->results.size());

@@ -161,15 +161,15 @@ Value record_mutation(const Op& op, Args args, bool any) {
 Value autograd_handler(const Op& op, Args args) {
   ThreadState& ts = thread_state();
   if (op.def->detaches) {
-    Value r = call_below(Layer::autograd, op, args);
-    if (op.mutates()) {
+    if (op.mutates()) {  // history is this layer's alone: nothing happens below
       AutogradMeta& m = ensure_autograd_meta(args[0].tensor());
       INGOT_REQUIRE(!m.view, "Can't detach views in-place. Use detach() instead.");
       m.set_node(nullptr, 0);
       m.requires_grad = false;
-    } else {
-      mark_inference(op, args, r);
+      return args[0];
     }
+    Value r = call_below(Layer::autograd, op, args);
+    mark_inference(op, args, r);
     return r;
   }
   const bool derived = op.functional != nullptr;

@@ -12,7 +12,7 @@ namespace ingot {
 namespace {
 std::atomic<uint64_t> next_sequence{1};
 }
-GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)), source(current_source()) {}
 
 // A node owns the nodes before it, through edges, saved tensors and whatever a custom function keeps: a graph is as deep as
 // its program is long, the stack is not. Nodes that die while one is being destroyed wait for it to end.
@@ -56,6 +56,8 @@ Tensor detached(const Tensor& t) {
   Tensor r = make_alias(t, t->geom);
   r->layers = t->layers;
   r->inference = t->inference;
+  r->share_identity(*t.impl());
+  if (t->special) r->special = t->special->clone();
   return r;
 }
 
@@ -167,6 +169,11 @@ class CopySlices final : public GradNode {
 };
 
 }  // namespace
+
+Tensor without_root_steps(const Tensor& t) {
+  const AutogradMeta* m = autograd_meta(t);
+  return m ? undo_root_steps(t, m->root_steps, 0) : t;
+}
 
 Ref<GradNode> grad_fn(const Tensor& t) {
   AutogradMeta* m = autograd_meta(t);

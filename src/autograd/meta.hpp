@@ -13,6 +13,7 @@ struct ViewStep {
   const Op* op = nullptr;
   Values args;
   int out = 0;
+  const Op* in_place = nullptr;  // of a step that changed the tensor itself: the in-place form that was called
   Tensor apply(const Tensor& base) const;
 };
 // An in-place view op applied to a tensor that is not itself a view.
@@ -68,6 +69,9 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
 // PyTorch's refusals of an in-place write by `who`; `metadata_only`: it writes no element (t_ and the like).
 void check_inplace(std::string_view who, const Tensor& self, bool metadata_only = false);
 // An AsStrided-like node for a rebuilt view is an ordinary op node; see op_node.hpp.
+
+// The tensor as it was before the in-place view ops (t_ and the like) that it went through. Itself if there were none.
+Tensor without_root_steps(const Tensor& t);
 
 // Another handle to the value of t, without history.
 Tensor detached(const Tensor& t);

@@ -7,6 +7,7 @@
 
 #include "ingot/ref.hpp"
 #include "op/op.hpp"
+#include "op/source_note.hpp"
 
 namespace ingot {
 
@@ -33,6 +34,7 @@ class GradNode : public Counted {
   virtual void release_saved() {}
 
   uint64_t sequence;
+  Ref<SourceNote> source;  // where the forward call was written: its backward belongs there too
   std::vector<Edge> edges;
   std::vector<Geometry> results;  // what the gradients must look like
   std::vector<std::pair<int, GradHook>> hooks;           // on the gradient of a result, before apply

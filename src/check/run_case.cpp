@@ -88,19 +88,16 @@ const Excuse* find_excuse(const Case& c) {
 }
 
 // Whether a program's results may be memory that nobody wrote.
-bool is_uninitialised(const std::vector<std::string>& targets) {
-  return std::any_of(targets.begin(), targets.end(), [](const std::string& t) {
-    return t.starts_with("aten.empty") || t.starts_with("aten.new_empty");
-  });
+bool is_uninitialised(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& n) { return n->kind == NodeKind::call && n->op->def->uninitialised; });
 }
 
 // The dim along which the program orders its first input, if it picks among equal elements in an order that PyTorch
 // leaves open: its indices then need not be ours.
 std::optional<int64_t> ordered_dim(const Graph& graph) {
-  constexpr std::string_view kOrdering[] = {"argsort", "kthvalue", "sort", "topk"};
   for (const auto& n : graph.nodes()) {
     const bool of_first_input = !n->args.empty() && n->args[0].is_node() && !graph.inputs().empty() && n->args[0].node() == graph.inputs()[0];
-    if (n->kind != NodeKind::call || !of_first_input || std::find(std::begin(kOrdering), std::end(kOrdering), n->op->schema.name) == std::end(kOrdering)) continue;
+    if (n->kind != NodeKind::call || !of_first_input || !n->op->def->order_is_free) continue;
     const auto constant = [&](std::string_view arg) {
       const int i = n->op->schema.index_of(arg);
       return i >= 0 && n->args[static_cast<std::size_t>(i)].is_value() ? n->args[static_cast<std::size_t>(i)].value() : Value();
@@ -174,7 +171,7 @@ class CaseRun {
     const TensorList inputs = make_inputs(gradients);
     const std::map<std::string, Tensor> kept = unchanged_buffers();
     const TensorList outputs = results_of(inputs, gradients);
-    only_kind_ = case_.is_random || is_uninitialised(case_.targets) || default_generator()->state() != before;
+    only_kind_ = case_.is_random || is_uninitialised(program_.graph) || default_generator()->state() != before;
     if (only_kind_) result.partly = "only sizes and dtypes: the values are random or uninitialised";
     else if (gradients && excuse) result.partly = text("without ", excuse->key, ": ", excuse->reason);
     else if (options_.gradients && tangents.empty() && case_.kind == Case::Kind::model) result.partly = "no gradients are stored";

@@ -28,7 +28,7 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
 
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
-  Traced traced = stage("trace", options, [&] { return trace(f, examples, open); });
+  Traced traced = stage("trace", options, [&] { return trace(f, examples, {.open = open}); });
   compile(traced.graph, traced.sizes, output, options);
 }
 

@@ -3,7 +3,9 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "graph/trace.hpp"
 #include "op/call.hpp"
+#include "op/source_note.hpp"
 
 namespace ingot {
 
@@ -126,7 +128,9 @@ Values Interpreter::run(Args inputs) const {
   Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode);
   Run run(graph_);
   for (std::size_t i = 0; i < inputs.size(); i++) run.value_of(*graph_.inputs()[i]) = inputs[i];
+  const bool tracing = is_tracing();  // nodes of another graph are being made of this one's
   for (const auto& n : graph_.nodes()) {
+    const SourceScope source(tracing && !n->stack_trace.empty() ? make_ref<SourceNote>(n->stack_trace, n->module_path) : Ref<SourceNote>());
     run.execute(*n);
     for (const int id : dead_after_[static_cast<std::size_t>(n->id)]) run.forget(id);
   }

@@ -1,38 +1,56 @@
-// Runs a function on fake tensors and records every operator call: the trace layer of `call`.
+// Runs a function and records every operator call it makes: the trace layer of `call`.
 #pragma once
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "expr/guards.hpp"
+#include "graph/fake.hpp"
 #include "graph/graph.hpp"
+#include "graph/tree.hpp"
 
 namespace ingot {
 
 using TensorFunction = std::function<TensorList(const TensorList&)>;
+using TreeFunction = std::function<Tree(const Tree&)>;
 
-// Size `dim` of input `input` stays open: it is the symbol `name`, in [lo, hi]. Sizes of one name are one symbol. Zero and
-// one are left out of the default range, as PyTorch does, so that no rule need ask whether a size broadcasts.
-struct OpenSize {
-  int input = 0;
-  int dim = 0;
-  std::string name = "s0";
-  int64_t lo = 2;
-  int64_t hi = kUnbounded;
+// Programs to put in the place of ops: a call of the op is recorded as the calls its program makes.
+using Decomposition = std::function<Value(const Call&)>;
+using Decompositions = std::unordered_map<const Op*, Decomposition>;
+
+// What the function sees.
+enum class TraceWith : uint8_t {
+  fakes,    // tensors without bytes: nothing is computed
+  symbols,  // the same, and every size but 0 and 1 is open; equal sizes are one symbol
+  data,     // the examples' own bytes: the function runs while it is recorded
+};
+
+struct TraceOptions {
+  TraceWith with = TraceWith::fakes;
+  std::vector<OpenSize> open = {};                // sizes to keep open; not with data
+  const Decompositions* decompositions = nullptr;
+  bool pre_dispatch = false;                      // composites that neither alias nor write stay whole
 };
 
 // What the function did for the example's sizes, and for all sizes for which every guard of `sizes` has its answer.
 struct Traced {
   Graph graph;
   HintEnv sizes;
+  TreeSpec inputs, results;  // how the caller nests them; of a function over lists, lists
 };
 
-// `f` sees fake tensors with the examples' sizes, strides and dtypes, open sizes as symbols with the example's value for
-// a hint. Composites have come apart, so nodes are ops with rules of their own; the node's `meta` is its fake result. A
-// tensor that `f` brings along becomes an attribute of the graph. A symbolic number in an argument becomes sym_size and
-// scalar nodes, made at its first use.
-// User errors: a call that writes to a tensor (functionalize will take those away), a traced value read as a number, an
-// open size that does not fit its example.
-Traced trace(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open = {});
+// Composites have come apart, so nodes are ops with rules of their own; the node's `meta` is its fake result. A tensor that
+// `f` brings along becomes an attribute of the graph. A symbolic number in an argument becomes sym_size and scalar nodes,
+// made at its first use. A call that writes a tensor is recorded as such (transform/functionalize.hpp takes writes away). Examples that share
+// storage, or are one tensor, do so in what `f` sees. Numbers among the leaves are constants of the graph, and have a placeholder all the same.
+// Where a node was written comes from the node that an Interpreter is running, or from a SourceScope (op/source_note.hpp).
+// User errors: a traced value read as a number where that needs data, an open size that does not fit its example, a result
+// that is no tensor or number.
+Traced trace(const TensorFunction& f, const TensorList& examples, const TraceOptions& options = {});
+Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& options = {});
+
+// Whether calls on this thread are being recorded.
+bool is_tracing();
 
 }  // namespace ingot

@@ -8,7 +8,7 @@
 #include "graph/graph.hpp"
 #include "import/input_check.hpp"
 #include "import/pt2_spelling.hpp"
-#include "import/tree.hpp"
+#include "import/tree_spec.hpp"
 
 namespace ingot {
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "op/fits.hpp"
+#include "op/function.hpp"
 #include "op/kernel.hpp"
 #include "op/setup.hpp"
 
@@ -66,6 +67,19 @@ Args complete(const Op& op, Args given, Values& storage) {
   return storage;
 }
 
+// Whether the op goes through the layers as it is, though it is a program of other ops: pre-dispatch tracing keeps
+// composites whose schema promises new results (R058); tracing keeps calls whose functions run depending on data, and calls
+// of an op by its name.
+bool stays_whole(const Op& op, const ThreadState& ts) {
+  if (ts.layer > Layer::trace) return false;
+  if (op.form() == Form::higher_order) {
+    if (!(ts.active & layer_bit(Layer::trace))) return false;
+    const auto takes_function = [](const SchemaArg& a) { return a.type.kind == Kind::function; };
+    return std::none_of(op.schema.args.begin(), op.schema.args.end(), takes_function) || calling_convention(op);
+  }
+  return ts.keep_composites && !op.def->may_alias && !op.mutates() && !op.aliases();
+}
+
 }  // namespace
 
 ThreadState& thread_state() {
@@ -81,7 +95,7 @@ Value call(const Op& op, Args given) {
   ThreadState& ts = thread_state();
   // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the op comes apart.
   const bool autocast = op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
-  if (op.comes_apart() && !autocast) return named_refusals(op, [&] { return run_composite(op, args); });
+  if (op.comes_apart() && !autocast && !stays_whole(op, ts)) return named_refusals(op, [&] { return run_composite(op, args); });
   unsigned mask = ts.active;
   for (const Value& v : args) {
     if (v.is_tensor()) mask |= v.tensor()->layers;

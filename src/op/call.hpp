@@ -8,8 +8,17 @@
 namespace ingot {
 
 // Layers, outermost first. A handler that acts calls the rest with `call_below(its layer, …)`.
-enum class Layer : uint8_t { transform, autocast, autograd, functionalize, wrapper, trace, kernel };
-inline constexpr int kLayers = 7;
+enum class Layer : uint8_t {
+  transform,      // vmap: batched tensors
+  autocast,
+  autograd,       // the tape, version counters, view records; always active
+  functionalize,  // functional tensors
+  mode,           // handlers a user pushed
+  wrapper,        // tensors of a user's class
+  trace,          // records a graph
+  kernel,         // shape rule, then kernel
+};
+inline constexpr int kLayers = 8;
 constexpr uint8_t layer_bit(Layer l) { return static_cast<uint8_t>(1u << static_cast<uint8_t>(l)); }
 
 using Handler = Value (*)(const Op&, Args);
@@ -22,7 +31,9 @@ struct ThreadState {
   uint8_t active = layer_bit(Layer::autograd);  // layers on whatever the arguments are
   bool grad_mode = true;
   bool inference_mode = false;
+  bool keep_composites = false;          // composites that neither alias nor write go through the layers whole
   bool fake_factories = false;           // factories make tensors without bytes
+  bool deterministic = false;            // ops without a deterministic kernel refuse to run
   bool view_replay = false;              // views remember how to be made again, not only their geometry
   DType default_dtype = DType::f32;
   DType autocast_dtype = DType::bf16;

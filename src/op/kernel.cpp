@@ -71,9 +71,6 @@ Value run_functional(const Op& op, Args args) {
 void check_writable(const Op& op, const Tensor& t) {
   INGOT_REQUIRE(!t->storage->is_read_only(), op.schema.name, ": the tensor is read-only (its bytes are mapped from a file); clone() it "
                 "before writing");
-  if (t->geom.sizes.is_symbolic() || t->geom.strides.is_symbolic()) return;
-  INGOT_REQUIRE(!may_overlap(t->geom), op.schema.name, ": unsupported operation: more than one element of the written-to tensor refers "
-                "to a single memory location. Please clone() the tensor before performing the operation.");
 }
 
 // Whether a pointwise kernel may write straight into self: whoever shares its storage has the very same elements.
@@ -86,12 +83,6 @@ bool may_write_directly(const Op& f, Args args, const Tensor& self, const Geomet
   return ok;
 }
 
-void check_result_type(const Op& op, DType from, DType to) {
-  // copy_ and friends convert anything; arithmetic must not lose a category.
-  INGOT_REQUIRE(can_cast(from, to), op.schema.name, ": result type ", scalar_type_name(from), " can't be cast to the desired output type ",
-                scalar_type_name(to));
-}
-
 Value run_inplace(const Op& op, Args args) {
   const Op& f = *op.functional;
   const Tensor& self = args[0].tensor();
@@ -102,15 +93,13 @@ Value run_inplace(const Op& op, Args args) {
     return Value(self);
   }
   if (!self->is_fake()) check_writable(op, self);
-  auto check_shape = [&](const Shape& sizes) {
-    INGOT_REQUIRE(sizes == self.sizes(), op.schema.name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
-  };
+  check_no_overlap(op, self);
   if (f.def->kernel) {
     Outputs out;
     out.device = common_device(op, args);
     f.def->meta({f, args}, out);
-    check_shape(out.geoms.at(0).sizes);
-    check_result_type(op, out.geoms[0].dtype, self.dtype());
+    check_written_size(op, self, out.geoms.at(0).sizes);
+    check_written_type(op, self, out.geoms[0].dtype);
     if (is_fake_call(args)) return Value(self);
     if (may_write_directly(f, args, self, out.geoms[0])) {
       const Tensor outs[] = {self};
@@ -119,8 +108,8 @@ Value run_inplace(const Op& op, Args args) {
     }
   }
   const Tensor r = run_kernel(f, args).tensor();
-  check_shape(r.sizes());
-  check_result_type(op, r.dtype(), self.dtype());
+  check_written_size(op, self, r.sizes());
+  check_written_type(op, self, r.dtype());
   if (!self->is_fake()) copy_elements(self, r);
   return Value(self);
 }
@@ -147,7 +136,7 @@ Value run_out(const Op& op, Args args) {
   static const Op& copy = ingot::op("copy_");
   for (std::size_t k = 0; k < outs.size(); k++) {
     const Tensor& result = r.is_tensor() ? r.tensor() : r.tensors().at(k);
-    check_result_type(op, result.dtype(), outs[k].dtype());
+    check_written_type(op, outs[k], result.dtype());
     resize_out(outs[k], result.sizes());
     call(copy, {outs[k], result});
   }
@@ -155,6 +144,20 @@ Value run_out(const Op& op, Args args) {
 }
 
 }  // namespace
+
+void check_written_size(const Op& op, const Tensor& self, const Shape& sizes) {
+  INGOT_REQUIRE(sizes == self.sizes(), op.schema.name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+}
+void check_written_type(const Op& op, const Tensor& self, DType result) {
+  // copy_ and friends convert anything; arithmetic must not lose a category.
+  INGOT_REQUIRE(can_cast(result, self.dtype()), op.schema.name, ": result type ", scalar_type_name(result),
+                " can't be cast to the desired output type ", scalar_type_name(self.dtype()));
+}
+void check_no_overlap(const Op& op, const Tensor& self) {
+  if (self->geom.sizes.is_symbolic() || self->geom.strides.is_symbolic()) return;
+  INGOT_REQUIRE(!may_overlap(self->geom), op.schema.name, ": unsupported operation: more than one element of the written-to tensor refers "
+                "to a single memory location. Please clone() the tensor before performing the operation.");
+}
 
 bool is_fake_call(Args args) {
   bool any = false, fake = false;

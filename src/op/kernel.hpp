@@ -11,4 +11,10 @@ Value run_composite(const Op& op, Args args);
 // Whether an argument (or the thread, for a factory) makes the call fake.
 bool is_fake_call(Args args);
 
+// What every in-place or out= call refuses, on real, fake and functional tensors alike: an op whose result has another size
+// than the tensor written, whose type cannot be cast to its type, or a tensor several of whose elements are one address.
+void check_written_size(const Op& op, const Tensor& self, const Shape& sizes);
+void check_written_type(const Op& op, const Tensor& self, DType result);
+void check_no_overlap(const Op& op, const Tensor& self);
+
 }  // namespace ingot

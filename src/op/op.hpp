@@ -13,6 +13,7 @@
 
 namespace ingot {
 
+class Batching;
 class Expr;
 class Vjp;
 struct Op;
@@ -36,6 +37,14 @@ enum class Variant : uint8_t { functional, inplace, out };
 // Which forms of an op its gradient rule is for. PyTorch gives some rules to one form alone: the other refuses to run
 // backward, in PyTorch's words.
 enum class VjpFor : uint8_t { both, functional, inplace };
+
+// What an op that writes its first argument without writing elements does to it. Functionalize follows each by hand.
+enum class Rewires : uint8_t {
+  nothing,
+  storage,  // set_: the argument looks at another storage from now on
+  size,     // resize_: other sizes, and more bytes where they are needed
+  bytes,    // resize_storage_bytes_: only the storage's size
+};
 
 // What autocast does with the op's floating arguments.
 enum class Autocast : uint8_t { none, lower_precision, float32, promote };
@@ -91,6 +100,10 @@ struct OpDef {
   // bijection and only base's geometry is used (base may be any tensor of that geometry).
   Tensor (*inverse)(const Call&, const Tensor& base, const Tensor& updated, int out) = nullptr;
   bool inverse_reads_base = false;
+  // The geometry is relative to the storage, whatever view of it the argument is (as_strided).
+  bool from_storage = false;
+  // The op that makes the same values and copies where strides forbid the view (reshape for view). Empty: the view itself.
+  std::string_view or_copy{};
 
   // Pointwise ops: the formula for this call (op/formula.hpp), written once for eager and compiled code.
   const Formula* (*formula)(const Call&) = nullptr;
@@ -108,8 +121,14 @@ struct OpDef {
   uint8_t backward_index = 0;  // the number at the end of PyTorch's node name: MeanBackward1
 
   Autocast autocast = Autocast::none;
+  Rewires rewires = Rewires::nothing;
   // Compiled form of what is neither a formula nor a view (op/lowering.hpp).
   void (*lower)(Lowering&) = nullptr;
+  // How a call with batched arguments runs as one call (op/batching.hpp). Without a rule the op's form decides, or a loop.
+  Value (*batch)(const Batching&) = nullptr;
+  bool uninitialised = false;  // the results' bytes are whatever memory held (empty and its like)
+  bool may_alias = false;      // composite: whether a result is an argument, or one is written, depends on the arguments
+  bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
 };
 
 struct Op {
@@ -125,6 +144,12 @@ struct Op {
   bool is_view() const { return def->form == Form::view; }
   bool comes_apart() const { return def->form == Form::composite || def->form == Form::higher_order; }
   bool mutates() const { return !written.empty(); }
+  // Whether the schema says that a result may share storage with an argument.
+  bool aliases() const {
+    for (const auto& r : schema.results)
+      if (!r.type.alias.empty()) return true;
+    return false;
+  }
   bool is_inplace_view() const { return variant == Variant::inplace && is_view(); }
   bool returns_list() const { return schema.results.size() == 1 && schema.results[0].type.is_list(); }
   // "aten::add.Tensor"

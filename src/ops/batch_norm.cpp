@@ -321,11 +321,13 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float "
                "momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .form = Form::composite,
-     .body = [](const Call& c) -> Value { return native_batch_norm(c); }},
+     .body = [](const Call& c) -> Value { return native_batch_norm(c); },
+     .may_alias = true},
     {.schema = "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
                "float eps, bool cudnn_enabled) -> Tensor",
      .form = Form::composite,
-     .body = batch_norm},
+     .body = batch_norm,
+     .may_alias = true},
     {.schema = "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float "
                "momentum, float eps, bool cudnn_enabled) -> Tensor",
      .form = Form::composite,

@@ -1,5 +1,6 @@
 // Complex numbers: parts, conjugates, the view as pairs of reals.
 #include "base/error.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
@@ -118,7 +119,7 @@ constinit const OpDef kOps[] = {
     alias_of<"_conj_physical">("aten::_conj_copy(Tensor self) -> Tensor"),
     alias_of<"_neg_view">("aten::_neg_view_copy(Tensor self) -> Tensor"),
     composite("aten::conj(Tensor(a) self) -> Tensor(a)", conj_if_complex),
-    composite("aten::conj_physical(Tensor self) -> Tensor", conj_physical_if_complex),
+    aliasing_composite("aten::conj_physical(Tensor self) -> Tensor", conj_physical_if_complex),
     composite("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", self),
     composite("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", self),
 

@@ -6,6 +6,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/dense.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 
 namespace ingot {
@@ -188,7 +189,6 @@ void scatter_windows(const Call& c, const Tensor& result, const Tensor& source) 
   });
 }
 
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 constinit const OpDef kOps[] = {
     composite("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "

@@ -5,6 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 
 namespace ingot {
@@ -98,12 +99,10 @@ constinit const OpDef kOps[] = {
            v.set(0, aten<"native_dropout_backward">(v.grad(), v.saved(1), v.arg(2)));
          },
      .saves = {{1}}},
-    {.schema = "aten::dropout(Tensor input, float p, bool train) -> Tensor", .form = Form::composite, .body = dropout},
-    {.schema = "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor", .form = Form::composite, .body = dropout_by_noise<true, false>},
-    {.schema = "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor", .form = Form::composite, .body = dropout_by_noise<false, true>},
-    {.schema = "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-     .form = Form::composite,
-     .body = dropout_by_noise<true, true>},
+    aliasing_composite("aten::dropout(Tensor input, float p, bool train) -> Tensor", dropout),
+    aliasing_composite("aten::feature_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, false>),
+    aliasing_composite("aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<false, true>),
+    aliasing_composite("aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, true>),
     {.schema = "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
                "training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)",
      .form = Form::random,

@@ -56,8 +56,14 @@ template <int V>
 void fill_with(const Call&, std::span<const Tensor> r) { fill_elements(r[0], V); }
 void fill_named(const Call& c, std::span<const Tensor> r) { fill_elements(r[0], named(c, "fill_value").to_scalar()); }
 
+constexpr OpDef uninitialised(std::string_view schema, MetaRule meta) {
+  OpDef d = factory(schema, meta, leave_empty);
+  d.uninitialised = true;
+  return d;
+}
+
 constinit const OpDef kOps[] = {
-    factory("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+    uninitialised("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
               Geometry g;
@@ -65,9 +71,8 @@ constinit const OpDef kOps[] = {
               g.dtype = c[1].dtype_or(default_dtype());
               g.strides = strides_for(g.sizes, c[5].is_none() ? MemoryFormat::contiguous : c[5].memory_format());
               o.add(std::move(g));
-            },
-            leave_empty),
-    factory("aten::empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
+            }),
+    uninitialised("aten::empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
               INGOT_REQUIRE(c[0].ints().size() == c[1].ints().size(), "empty_strided: size ", c[0].ints(), " and stride ", c[1].ints(),
@@ -77,8 +82,7 @@ constinit const OpDef kOps[] = {
               g.strides = c[1].ints();
               g.dtype = c[2].dtype_or(default_dtype());
               o.add(std::move(g));
-            },
-            leave_empty),
+            }),
     factory("aten::zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>),
     factory("aten::ones(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<1>),
     factory("aten::full(SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor",
@@ -87,15 +91,15 @@ constinit const OpDef kOps[] = {
               o.add(c[0].ints(), c[2].dtype_or(dtype_of_number(c[1])));
             },
             fill_named),
-    factory("aten::empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, leave_empty),
+    uninitialised("aten::empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta),
     factory("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>),
     factory("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>),
     factory("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_named),
-    factory("aten::new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, leave_empty),
+    uninitialised("aten::new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta),
     factory("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>),
     factory("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>),
     factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named),
-    factory("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
+    uninitialised("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
               Geometry g;
@@ -103,15 +107,14 @@ constinit const OpDef kOps[] = {
               g.strides = c[2].ints();
               g.dtype = c[3].dtype_or(c.tensor(0).dtype());
               o.add(std::move(g));
-            },
-            leave_empty),
+            }),
     factory("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
               o.add(Shape{}, c[1].dtype_or(default_dtype()));
             },
             [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[0].to_scalar()); }),
-    factory("aten::empty_permuted(SymInt[] size, int[] physical_layout, *, " OPTIONS ") -> Tensor",
+    uninitialised("aten::empty_permuted(SymInt[] size, int[] physical_layout, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
               const Shape &sizes = c[0].ints(), &order = c[1].ints();
@@ -129,8 +132,7 @@ constinit const OpDef kOps[] = {
               const Shape strides = contiguous_strides(dense);
               for (int i = 0; i < order.dim(); i++) g.strides[order[i].value()] = strides[i];
               o.add(std::move(g));
-            },
-            leave_empty),
+            }),
     factory("aten::_efficientzerotensor(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>),
     {.schema = "aten::lift(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) { return c[0]; }},
     {.schema = "aten::_shape_as_tensor(Tensor self) -> Tensor",

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
 #include "tensor/geometry.hpp"
@@ -273,7 +274,6 @@ Value istft(const Call& c) {
   return batched ? r : r.squeeze(0);
 }
 
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) { return {.schema = schema, .form = Form::composite, .body = body}; }
 constexpr OpDef factory(std::string_view schema, Value (*body)(const Call&)) {
   OpDef d{.schema = schema, .form = Form::factory, .body = body};
   d.no_grad_result = true;

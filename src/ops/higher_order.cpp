@@ -1,9 +1,12 @@
 // Ops that call functions: control flow, and regions that run under other settings. Eagerly each is the program it
 // stands for, so gradients flow through whatever ran. Their schemas are ours: PyTorch has none for them.
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "op/function.hpp"
 #include "ops/families.hpp"
+#include "ops/higher_order_gradients.hpp"
 
 namespace ingot {
 namespace {
@@ -212,6 +215,72 @@ Value out_dtype(const Call& c) {
   return Values{call(applied, args).tensor().to(wanted)};
 }
 
+// ---- as a tracer sees them
+
+Value one_row(const Value& list) {
+  Values rows;
+  for (const Value& v : list_elements(list)) rows.push_back(aten<"select.int">(v.tensor(), 0, 0));
+  return list_value(std::move(rows));
+}
+Values cond_operands(const Call& c) { return list_elements(c[3]); }
+Values loop_operands(const Call& c) { return concatenated({list_elements(c[2]), list_elements(c[3])}); }
+Values scan_operands(const Call& c) { return concatenated({list_elements(c[1]), list_elements(one_row(c[2])), list_elements(c[3])}); }
+Values map_operands(const Call& c) { return concatenated({list_elements(one_row(c[1])), list_elements(c[2])}); }
+Values associative_operands(const Call& c) {
+  const Values row = list_elements(one_row(c[1]));
+  return concatenated({row, row, list_elements(c[2])});
+}
+
+// Fresh fakes that look like what a function returned.
+Value like(const Value& v) {
+  if (!v.is_tensor()) return v;
+  return aten<"empty_strided">(v.tensor().sizes(), v.tensor().strides(), v.tensor().dtype(), Value(), v.tensor().device());
+}
+Values like_each(const Values& l) {
+  Values r;
+  for (const Value& v : l) r.push_back(like(v));
+  return r;
+}
+// A row for every row of the tensors gone along.
+Values stacked_like(const Values& rows, std::size_t from, const Value& along) {
+  Values r;
+  for (std::size_t k = from; k < rows.size(); k++) {
+    const Tensor& row = rows[k].tensor();
+    Shape sizes = row.sizes();
+    sizes.insert(0, list_elements(along).at(0).tensor().size(0));
+    r.push_back(aten<"empty.memory_format">(sizes, row.dtype(), Value(), row.device()));
+  }
+  return r;
+}
+// Two functions that stand for each other must return the same kinds of values.
+void require_alike(const Op& op, const Values& a, const Values& b, std::string_view what_a, std::string_view what_b) {
+  INGOT_REQUIRE(a.size() == b.size(), op.schema.name, ": ", what_a, " has ", a.size(), " results and ", what_b, " ", b.size());
+  for (std::size_t k = 0; k < a.size(); k++) {
+    INGOT_REQUIRE(a[k].is_tensor() == b[k].is_tensor(), op.schema.name, ": result ", k, " of ", what_a, " is ", a[k].kind_name(), ", of ", what_b, " ", b[k].kind_name());
+    if (!a[k].is_tensor()) continue;
+    const Tensor &x = a[k].tensor(), &y = b[k].tensor();
+    INGOT_REQUIRE(x.dtype() == y.dtype() && x.sizes() == y.sizes(), "Expected each tensor to have same metadata but got: ", op.schema.name, " result ", k, " of ",
+                  what_a, " is ", name_of(x.dtype()), x.sizes(), ", of ", what_b, " ", name_of(y.dtype()), y.sizes());
+  }
+}
+Values cond_results(const Call& c, const std::vector<Values>& returned) {
+  require_alike(c.op, returned[0], returned[1], "the true branch", "the false branch");
+  return like_each(returned[0]);
+}
+Values loop_results(const Call& c, const std::vector<Values>& returned) {
+  INGOT_REQUIRE(returned[0].size() == 1, "the condition should have one result, found ", returned[0].size());
+  require_alike(c.op, list_elements(c[2]), returned[1], "what is carried", "the body");
+  return like_each(returned[1]);
+}
+Values scan_results(const Call& c, const std::vector<Values>& returned) {
+  const Values init = list_elements(c[1]);
+  const Values& r = returned[0];
+  INGOT_REQUIRE(r.size() >= init.size(), "the function should return the ", init.size(), " carried values first, found ", r.size(), " results");
+  require_alike(c.op, init, Values(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(init.size())), "what is carried", "the function");
+  return concatenated({like_each(init), stacked_like(r, init.size(), c[2])});
+}
+Values map_results(const Call& c, const std::vector<Values>& returned) { return stacked_like(returned[0], 0, c[1]); }
+
 constexpr OpDef kOps[] = {
     {.schema = "higher_order::auto_functionalized(str operator, ...) -> Any[]", .form = Form::higher_order, .body = auto_functionalized},
     {.schema = "higher_order::with_effects(Any token, str operator, ...) -> Any[]", .form = Form::higher_order, .body = with_effects},
@@ -220,17 +289,17 @@ constexpr OpDef kOps[] = {
     {.schema = "higher_order::print(str format, ...) -> ()", .form = Form::higher_order,
      .body = [](const Call&) -> Value { return Values(); }},
     {.schema = "higher_order::cond(Any pred, Function true_graph, Function false_graph, Any operands) -> Any[]",
-     .form = Form::higher_order, .body = cond},
+     .form = Form::higher_order, .body = cond, .vjp = cond_vjp, .saves = {{0}, {3}}},
     {.schema = "higher_order::while_loop(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
      .form = Form::higher_order, .body = while_loop},
     {.schema = "higher_order::while_loop_stack_output(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
      .form = Form::higher_order, .body = while_loop_stack_output},
     {.schema = "higher_order::scan(Function combine_graph, Any init, Any xs, Any additional) -> Any[]",
-     .form = Form::higher_order, .body = scan},
+     .form = Form::higher_order, .body = scan, .vjp = scan_vjp, .saves = {{1}, {2}, {3}}},
     {.schema = "higher_order::associative_scan(Function combine_graph, Any xs, Any additional) -> Any[]",
      .form = Form::higher_order, .body = associative_scan},
     {.schema = "higher_order::map_impl(Function body_graph, Any mapped, Any others) -> Any[]",
-     .form = Form::higher_order, .body = map_impl},
+     .form = Form::higher_order, .body = map_impl, .vjp = map_vjp, .saves = {{1}, {2}}},
     {.schema = "higher_order::wrap_with_set_grad_enabled(bool enabled, Function region, ...) -> Any[]",
      .form = Form::higher_order, .body = wrap_with_set_grad_enabled},
     {.schema = "higher_order::wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, bool? cache_enabled, "
@@ -252,5 +321,14 @@ constexpr OpDef kOps[] = {
 }  // namespace
 
 Family higher_order_family() { return kOps; }
+
+const CallingConvention* calling_convention(const Op& op) {
+  static const CallingConvention kCond{"conditional", {"true_graph", "false_graph"}, 3, cond_operands, cond_results},
+      kWhile{"", {"while_loop_cond_graph", "while_loop_body_graph"}, 3, loop_operands, loop_results},
+      kScan{"", {"scan_combine_graph"}, 3, scan_operands, scan_results}, kMap{"", {"body_graph"}, 2, map_operands, map_results},
+      kAssociative{"", {"associative_scan_combine_graph"}, 2, associative_operands, map_results};
+  const auto is = [&](Value (*body)(const Call&)) { return op.def->body == body; };
+  return is(cond) ? &kCond : is(while_loop) ? &kWhile : is(scan) ? &kScan : is(map_impl) ? &kMap : is(associative_scan) ? &kAssociative : nullptr;
+}
 
 }  // namespace ingot

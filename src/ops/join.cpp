@@ -5,6 +5,7 @@
 #include "op/call.hpp"
 #include "op/promotion.hpp"
 #include "op/vjp.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -12,8 +13,6 @@
 namespace ingot {
 namespace {
 
-using Body = Value (*)(const Call&);
-constexpr OpDef composite(std::string_view schema, Body body) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 const TensorList& tensors_of(const Call& c, std::string_view what) {
   INGOT_REQUIRE(c[0].is_tensors() && !c[0].tensors().empty(), what, " expects a non-empty TensorList");
@@ -321,7 +320,7 @@ constinit const OpDef kOps[] = {
               pad_sequence_body),
     composite("aten::flatten_dense_tensors(Tensor[] tensors) -> Tensor", flatten_dense_body),
     composite("aten::unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]", unflatten_dense_body),
-    composite("aten::cartesian_prod(Tensor[] tensors) -> Tensor", cartesian_prod_body),
+    aliasing_composite("aten::cartesian_prod(Tensor[] tensors) -> Tensor", cartesian_prod_body),
     composite("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", combinations_body),
 };
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/linear_algebra.hpp"
 
@@ -359,7 +360,6 @@ Value cross_body(const Call& c) {
   throw_user_error(text("no dimension of size 3 in input ", a.sizes()));
 }
 
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 constinit const OpDef kOps[] = {
     {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()", .body = check_errors_body, .no_grad_result = true},

@@ -3,6 +3,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
 #include "tensor/geometry.hpp"
@@ -226,7 +227,6 @@ Value vecdot_body(const Call& c) {
   return (conjugate(x) * y).sum({c[2].to_int()});
 }
 
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 Value outer_body(const Call& c) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);

@@ -2,6 +2,7 @@
 #pragma once
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/composite.hpp"
 #include "op/vjp.hpp"
 #include "ops/gradient_terms.hpp"
 
@@ -44,13 +45,6 @@ constexpr OpDef with_kernel(OpDef d, void (*kernel)(const Call&, std::span<const
 }
 
 // A program of other ops that comes apart before any layer sees it.
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) {
-  OpDef d;
-  d.schema = schema;
-  d.form = Form::composite;
-  d.body = body;
-  return d;
-}
 // Another name of an op with the same arguments.
 template <OpName Name>
 constexpr OpDef alias_of(std::string_view schema) {

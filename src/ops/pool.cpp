@@ -1,4 +1,5 @@
 // Pooling with windows of fixed size: maximum and average in one to three dims, with gradients.
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/pooling.hpp"
 
@@ -187,7 +188,6 @@ TensorList max_pool1d_both(const Call& c) {
   return {r[0].squeeze(-2), r[1].squeeze(-2)};
 }
 
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 constinit const OpDef kOps[] = {
     {.schema = "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "

@@ -1,6 +1,7 @@
 // Pooling whose windows follow from the output size: adaptive, fractional; and unpooling.
 #include <limits>
 
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/pooling.hpp"
 
@@ -263,7 +264,6 @@ void unpool_kernel(const Call& c, std::span<const Tensor> r) {
 template <int Space>
 void unpool_vjp(Vjp& v) { v.set(0, gather_in_planes(v.grad(), v.saved(1), Space)); }
 
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 Tensor with_height(const Call& c) {
   const Tensor& x = c.tensor(0);

@@ -2,6 +2,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 
 namespace ingot {
@@ -174,7 +175,6 @@ Value cell(const Call& c) {
   return kStates == 1 ? Value(r[0]) : Value(std::move(r));
 }
 
-constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 #define NETWORK "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 #define CELL "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"

@@ -5,6 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
@@ -14,7 +15,6 @@ namespace ingot {
 namespace {
 
 using Body = Value (*)(const Call&);
-constexpr OpDef composite(std::string_view schema, Body body) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
@@ -281,9 +281,10 @@ Value fill_diagonal_body(const Call& c) {
       aten_value<"fill_.Scalar">(self.slice(0, row, min(row + width, height)).diagonal(), c[1]);
   return c[0];
 }
-constexpr OpDef metadata_op(std::string_view schema, Body body) {
+constexpr OpDef metadata_op(std::string_view schema, Rewires what, Body body) {
   OpDef d{.schema = schema, .form = Form::external, .body = body};
   d.no_grad_result = true;
+  d.rewires = what;
   return d;
 }
 
@@ -358,26 +359,34 @@ constinit const OpDef kOps[] = {
     composite("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", fill_diagonal_body),
     composite("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", one_hot_body),
     metadata_op("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-                [](const Call& c) { return resize_in_place(c.tensor(0), c[1].ints(), c[2]); }),
+                Rewires::size, [](const Call& c) { return resize_in_place(c.tensor(0), c[1].ints(), c[2]); }),
     metadata_op("aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-                [](const Call& c) {
+                Rewires::size, [](const Call& c) {
                   const Tensor& like = c.tensor(1);
                   const bool preserve = c[2].is_memory_format() && c[2].memory_format() == MemoryFormat::preserve;
                   return resize_in_place(c.tensor(0), like.sizes(), preserve ? Value(suggest_memory_format(like.sizes(), like.strides())) : c[2]);
                 }),
     metadata_op("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
-                [](const Call& c) { return set_in_place(c.tensor(0), c.tensor(1), c.tensor(1)->geom); }),
+                Rewires::storage, [](const Call& c) { return set_in_place(c.tensor(0), c.tensor(1), c.tensor(1)->geom); }),
     metadata_op("aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> "
                 "Tensor(a!)",
-                [](const Call& c) {
+                Rewires::storage, [](const Call& c) {
                   Geometry g = Geometry::contiguous(c[3].ints(), c.tensor(1).dtype());
                   g.offset = c[2].to_int();
                   if (!c[4].ints().empty()) g.strides = c[4].ints();
                   INGOT_REQUIRE(g.strides.size() == g.sizes.size(), "set_: size ", g.sizes, " and stride ", g.strides, " must have the same length");
                   return set_in_place(c.tensor(0), c.tensor(1), std::move(g));
                 }),
+    {.schema = "aten::resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor",
+     .body = [](const Call& c) -> Value { return resize_in_place(aten<"clone">(c.tensor(0)), c[1].ints(), c[2]); }},
+    metadata_op("inductor::resize_storage_bytes_(Tensor variable, SymInt new_size) -> ()", Rewires::bytes,
+                [](const Call& c) -> Value {
+                  INGOT_REQUIRE(!(c[1].to_int() < 0), "resize_storage_bytes_: a storage cannot have ", c[1].to_int(), " bytes");
+                  c.tensor(0)->storage->resize(c[1].to_int());
+                  return {};
+                }),
     metadata_op("aten::set_(Tensor(a!) self) -> Tensor(a!)",
-                [](const Call& c) {
+                Rewires::storage, [](const Call& c) {
                   const Tensor none = make_tensor(Geometry::contiguous({0}, c.tensor(0).dtype()), c.tensor(0).device(), c.tensor(0)->is_fake());
                   return set_in_place(c.tensor(0), none, none->geom);
                 }),

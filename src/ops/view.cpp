@@ -220,23 +220,42 @@ Tensor unfold_inverse(const Call& c, const Tensor& base, const Tensor& updated, 
   return r;
 }
 
+// The base plus what its copies changed by (R051). A write cannot see two copies of one element, so at most one of them
+// differs: picking that one is the same sum without rounding.
+Tensor expand_inverse(const Call&, const Tensor& base, const Tensor& updated, int) {
+  const int lead = static_cast<int>(updated.dim() - base.dim());
+  Shape copied;
+  for (int i = 0; i < updated.dim(); i++)
+    if (i < lead || (base.sizes()[i - lead] == 1 && !(updated.sizes()[i] == 1))) copied.push_back(i);
+  if (copied.empty()) return updated;
+  const Tensor changed = aten<"ne.Tensor">(updated, base);
+  const auto collected = [&](const Tensor& t, DType dtype) {
+    return aten<"reshape">(aten<"sum.dim_IntList">(t, copied, true, dtype), base.sizes());
+  };
+  const Tensor value = collected(aten<"where.ScalarOther">(changed, updated, 0), base.dtype());
+  return aten<"where.self">(aten<"gt.Scalar">(collected(changed, DType::i64), 0), value, base);
+}
 constexpr OpDef expand_op() {
   return part("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-              [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); },
-              [](const Call&, const Tensor& base, const Tensor& updated, int) {
-                // Every copy of an element got the same value: the first one is it.
-                Tensor x = updated;
-                const int lead = static_cast<int>(updated.dim() - base.dim());
-                for (int i = 0; i < lead; i++) x = x.select(0, 0);
-                for (int i = 0; i < base.dim(); i++)
-                  if (base.sizes()[i] == 1 && !(x.sizes()[i] == 1)) x = x.narrow(i, 0, 1);
-                return x;
-              },
-              pass_vjp);  // the engine sums it back
+              [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); }, expand_inverse, pass_vjp);  // the engine sums it back
 }
 constexpr OpDef detach_op(std::string_view schema) {
   OpDef d{.schema = schema, .form = Form::view, .geometry = same_geometry, .inverse = unchanged};
   d.detaches = true;
+  return d;
+}
+constexpr OpDef view_op() {
+  OpDef d = bijection("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view_geometry, reshape_to_base, reshape_vjp);
+  d.or_copy = "reshape";
+  return d;
+}
+constexpr OpDef as_strided_op() {
+  OpDef d = part("aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", as_strided_geometry,
+                 [](const Call& c, const Tensor& base, const Tensor& updated, int) {
+                   return aten<"as_strided_scatter">(base, updated, c[1], c[2], c[3]);
+                 },
+                 as_strided_vjp);
+  d.from_storage = true;
   return d;
 }
 constexpr OpDef view_dtype_op() {
@@ -251,7 +270,7 @@ constexpr OpDef view_dtype_op() {
 }
 
 constinit const OpDef kOps[] = {
-    bijection("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view_geometry, reshape_to_base, reshape_vjp),
+    view_op(),
     view_dtype_op(),
     bijection("aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
               [](const Call& c, Outputs& o) {
@@ -263,11 +282,7 @@ constinit const OpDef kOps[] = {
                 o.add(std::move(g));
               },
               reshape_to_base, reshape_vjp),
-    part("aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", as_strided_geometry,
-         [](const Call& c, const Tensor& base, const Tensor& updated, int) {
-           return aten<"as_strided_scatter">(base, updated, c[1], c[2], c[3]);
-         },
-         as_strided_vjp),
+    as_strided_op(),
     bijection("aten::t(Tensor(a) self) -> Tensor(a)", t_geometry,
               [](const Call&, const Tensor&, const Tensor& updated, int) { return updated.t(); },
               [](Vjp& v) { v.set(0, v.grad().t()); }),

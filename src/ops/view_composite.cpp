@@ -3,14 +3,13 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
 namespace {
 
-using Body = Value (*)(const Call&);
-constexpr OpDef composite(std::string_view schema, Body body) { return {.schema = schema, .form = Form::composite, .body = body}; }
 
 int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
@@ -236,7 +235,7 @@ constinit const OpDef kOps[] = {
                 return c.tensor(0).permute(dims);
               }),
     composite("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", chunk_body<"split.Tensor", "split_with_sizes">),
-    composite("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", chunk_body<"unsafe_split.Tensor", "unsafe_split_with_sizes">),
+    aliasing_composite("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", chunk_body<"unsafe_split.Tensor", "unsafe_split_with_sizes">),
     unsafe_split_op<"split.Tensor">("aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"),
     unsafe_split_op<"split_with_sizes">("aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"),
     composite("aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
@@ -273,12 +272,12 @@ constinit const OpDef kOps[] = {
     composite("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", [](const Call& c) -> Value { return c.tensor(0).expand(c.tensor(1).sizes()); }),
     composite("aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", [](const Call& c) -> Value { return c.tensor(0).expand(c[1].ints()); }),
     composite("aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]", broadcast_tensors_body),
-    composite("aten::atleast_1d(Tensor self) -> Tensor", at_least_one<1>),
-    composite("aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", at_least_each<1>),
-    composite("aten::atleast_2d(Tensor self) -> Tensor", at_least_one<2>),
-    composite("aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", at_least_each<2>),
-    composite("aten::atleast_3d(Tensor self) -> Tensor", at_least_one<3>),
-    composite("aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", at_least_each<3>),
+    aliasing_composite("aten::atleast_1d(Tensor self) -> Tensor", at_least_one<1>),
+    aliasing_composite("aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", at_least_each<1>),
+    aliasing_composite("aten::atleast_2d(Tensor self) -> Tensor", at_least_one<2>),
+    aliasing_composite("aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", at_least_each<2>),
+    aliasing_composite("aten::atleast_3d(Tensor self) -> Tensor", at_least_one<3>),
+    aliasing_composite("aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", at_least_each<3>),
     composite("aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
               [](const Call& c) -> Value { return aten<"diagonal">(c[0], c[1], c[2], c[3]); }),
 };

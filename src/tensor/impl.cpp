@@ -16,6 +16,15 @@ TensorImpl::TensorImpl(Ref<Storage> s, Geometry g) : storage(std::move(s)), geom
 }
 TensorImpl::~TensorImpl() { live_tensors.fetch_sub(1, std::memory_order_relaxed); }
 int64_t TensorImpl::live() { return live_tensors.load(std::memory_order_relaxed); }
+uint64_t TensorImpl::identity() const {
+  static std::atomic<uint64_t> next{1};
+  uint64_t id = identity_.load(std::memory_order_relaxed);
+  if (id == 0) {
+    const uint64_t fresh = next.fetch_add(1, std::memory_order_relaxed);
+    if (identity_.compare_exchange_strong(id, fresh, std::memory_order_relaxed)) id = fresh;
+  }
+  return id;
+}
 int64_t TensorImpl::element_size() const { return size_of(geom.dtype); }
 
 Geometry Geometry::contiguous(Shape sizes, DType dtype) {

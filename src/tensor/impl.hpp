@@ -1,5 +1,6 @@
 // What a Tensor points to. Geometry is in elements; strides and offset are those of the storage.
 #pragma once
+#include <atomic>
 #include <memory>
 
 #include "ingot/tensor.hpp"
@@ -24,6 +25,10 @@ struct Geometry {
 struct LayerState {
   virtual ~LayerState() = default;
 };
+// What makes a tensor a batched, functional or wrapper tensor. A second handle to the value needs a copy of it.
+struct SpecialState : LayerState {
+  virtual std::unique_ptr<SpecialState> clone() const = 0;
+};
 
 struct TensorImpl final : Counted {
   Ref<Storage> storage;
@@ -31,7 +36,7 @@ struct TensorImpl final : Counted {
   bool inference = false;                // made in inference mode: no version counting, never saved for backward
   uint8_t layers = 0;                    // bit k: a call with this tensor must visit layer k (op/call.hpp)
   std::unique_ptr<LayerState> autograd;  // src/autograd: leaf, node, view record
-  std::unique_ptr<LayerState> special;   // functional or wrapper state, never both
+  std::unique_ptr<SpecialState> special; // batched, functional or wrapper state: one of them; `layers` tells which
 
   TensorImpl(Ref<Storage> s, Geometry g);
   ~TensorImpl() override;
@@ -46,6 +51,14 @@ struct TensorImpl final : Counted {
   int64_t element_size() const;
 
   static int64_t live();  // tensors alive in the process
+
+  // A number for this value: handles made for bookkeeping (a tensor saved for backward) share it with the tensor they stand
+  // for, no other two tensors of the process do. The tracer knows values by it.
+  uint64_t identity() const;
+  void share_identity(const TensorImpl& o) { identity_ = o.identity(); }
+
+ private:
+  mutable std::atomic<uint64_t> identity_{0};  // 0: not asked for yet
 };
 
 inline TensorImpl* Tensor::impl() const { return static_cast<TensorImpl*>(impl_.get()); }

@@ -1,15 +1,21 @@
-// Nested arguments and results of a program: containers with tensors and numbers for leaves. An exported program takes
-// and returns flat lists; its TreeSpecs say how callers nest them (section 12 of the format's description).
+// Nested arguments and results of a program: containers with tensors and numbers for leaves. Graphs and exported programs
+// take and return flat lists; a TreeSpec says how callers nest them.
 #pragma once
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "import/json.hpp"
 #include "op/value.hpp"
 
 namespace ingot {
+
+// PyTorch's names of the container types.
+namespace tree_types {
+inline constexpr std::string_view kTuple = "builtins.tuple", kList = "builtins.list", kDict = "builtins.dict",
+                                  kOrderedDict = "collections.OrderedDict", kDefaultDict = "collections.defaultdict",
+                                  kDeque = "collections.deque", kNamedTuple = "collections.namedtuple";
+}
 
 // One value, or a container: a tuple or list of children, or a dict whose children have keys.
 class Tree {
@@ -51,14 +57,6 @@ struct TreeSpec {
   std::size_t leaves() const;
 };
 
-// Names of the fields of namedtuples, by registered type name.
-using NamedTupleFields = std::vector<std::pair<std::string, std::vector<std::string>>>;
-
-// Reads the text of in_spec or out_spec, a two-element array [1, tree]. `where` is the field that holds it, for messages.
-TreeSpec read_tree_spec(const Json& where, const NamedTupleFields& fields);
-// The text again.
-std::string tree_spec_text(const TreeSpec& spec);
-
 // What a leaf is called: the name, then ['key'] and [i] on the way to it. In order of the leaves. Long keys are cut, and long
 // ways end in "…": names are for people, and a tree may have many leaves deep down.
 std::vector<std::string> leaf_names(const TreeSpec& spec, const std::string& name);
@@ -66,6 +64,12 @@ std::vector<std::string> leaf_names(const TreeSpec& spec, const std::string& nam
 // The leaves of `tree` in the order of `spec`; a dict's children may come in any order. User error naming the place (`name`
 // and what follows) where the tree is another than the spec's, with missing and extra keys.
 Values flatten(const Tree& tree, const TreeSpec& spec, const std::string& name);
+// The leaves in order, and the shape they stood in.
+struct FlatTree {
+  Values leaves;
+  TreeSpec spec;
+};
+FlatTree flatten(const Tree& tree);
 // The tree of `spec` with these leaves, one for each.
 Tree unflatten(Args leaves, const TreeSpec& spec);
 

@@ -1,0 +1,29 @@
+// Fake copies of tensors: what they look like and what they share, without bytes.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "expr/guards.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+
+// Size `dim` of input `input` stays open: it is the symbol `name`, in [lo, hi]. Sizes of one name are one symbol. Zero and
+// one are left out of the default range, as PyTorch does, so that no rule need ask whether a size broadcasts.
+struct OpenSize {
+  int input = 0;
+  int dim = 0;
+  std::string name = "s0";
+  int64_t lo = 2;
+  int64_t hi = kUnbounded;
+};
+
+// An open size for every size of `examples` but 0 and 1, equal sizes under one name: s0, s1, … in order of appearance.
+std::vector<OpenSize> every_size_open(const TensorList& examples);
+
+// Fakes of `examples`, with open sizes as symbols of `env` that have the examples' values for hints. Tensors that are one
+// object, or share storage, stay so. User error where an open size does not fit its example.
+TensorList make_fakes(const TensorList& examples, const std::vector<OpenSize>& open, HintEnv& env);
+
+}  // namespace ingot

@@ -1,0 +1,198 @@
+#include "graph/tracer.hpp"
+
+#include "base/error.hpp"
+#include "op/call.hpp"
+#include "op/function.hpp"
+#include "op/kernel.hpp"
+#include "op/source_note.hpp"
+
+namespace ingot {
+namespace {
+
+thread_local Tracer* current = nullptr;
+
+Value trace_handler(const Op& op, Args args) {
+  INGOT_ENSURE(current, "the trace layer is active without a tracer");
+  return current->record(op, args);
+}
+
+// A fake without the state other layers keep on the tensor; it shares the storage, which tells what aliases what.
+Tensor meta_of(const Tensor& t) { return t->is_fake() ? make_alias(t, t->geom) : make_tensor(t->geom, t->device(), true); }
+
+template <class List, class F>
+Argument list(const List& elements, const F& f) {
+  std::vector<Argument> arguments;
+  for (const auto& e : elements) arguments.push_back(f(e));
+  return Argument::list(std::move(arguments));
+}
+
+ScalarFunction function_of(const Expr& e) {
+  switch (e.op()) {
+    case ExprOp::Add: return ScalarFunction::add;
+    case ExprOp::Mul: return ScalarFunction::mul;
+    case ExprOp::FloorDiv: return ScalarFunction::floordiv;
+    case ExprOp::Mod: return ScalarFunction::mod;
+    case ExprOp::Min: return ScalarFunction::sym_min;
+    case ExprOp::Max: return ScalarFunction::sym_max;
+    default: throw_internal_error(__FILE__, __LINE__, text("no scalar node for the size ", e));
+  }
+}
+
+}  // namespace
+
+Tracer* current_tracer() { return current; }
+
+TracerScope::TracerScope(Tracer& tracer) : old_(current), old_active_(thread_state().active) {
+  static const bool installed = (install_handler(Layer::trace, trace_handler), true);
+  (void)installed;
+  current = &tracer;
+  thread_state().active |= layer_bit(Layer::trace);
+}
+TracerScope::~TracerScope() {
+  current = old_;
+  thread_state().active = old_active_;
+}
+
+void Tracer::bind_input(const Value& v, std::string_view name) {
+  Node* n = graph_.placeholder(name);
+  if (!v.is_tensor()) {
+    n->meta = v;
+    if (v.is_int() && v.to_int().is_symbolic()) numbers_.emplace(v.to_int().expr(), n);
+    return;
+  }
+  bind(v.tensor(), n);
+  n->meta = meta_of(v.tensor());
+}
+
+Value Tracer::record(const Op& op, Args args) {
+  if (op.form() == Form::higher_order && calling_convention(op)) return record_functions(op, args);
+  if (options_.decompositions && !decomposing_.contains(&op))
+    if (const auto program = options_.decompositions->find(&op); program != options_.decompositions->end()) {
+      const Scoped<Layer> here(thread_state().layer, Layer::trace);
+      struct Leave {
+        std::unordered_set<const Op*>& set;
+        const Op* op;
+        ~Leave() { set.erase(op); }
+      } leave{decomposing_, &op};
+      decomposing_.insert(&op);
+      return program->second({op, args});
+    }
+  std::vector<Argument> arguments;
+  arguments.reserve(args.size());
+  for (const Value& v : args) arguments.push_back(argument(v));
+  Node* n = graph_.call(op, std::move(arguments));
+  note_source(*n);
+  bool constant = true;
+  for_each_node(n->args, [&](const Node* used) { constant &= constant_.contains(used); });
+  if (constant) constant_.insert(n);
+  Value r = call_below(Layer::trace, op, args);
+  if (options_.with == TraceWith::data && !constant) refuse_data(op, args, r, *n);
+  bind_result(r, n);
+  return r;
+}
+
+void Tracer::note_source(Node& n) {
+  if (const Ref<SourceNote>& source = current_source()) {
+    n.stack_trace = source->stack_trace;
+    n.module_path = source->module_path;
+  }
+}
+
+// A number that was read from the data of an input holds for that input alone.
+void Tracer::refuse_data(const Op& op, Args args, const Value& r, const Node& n) const {
+  if (!r.is_number()) return;
+  Values fakes(args.begin(), args.end());
+  for (Value& v : fakes)
+    if (v.is_tensor()) v = meta_of(v.tensor());
+  try {
+    if (call_below(Layer::trace, op, fakes).same(r)) return;
+  } catch (const UserError&) {  // it needs the data
+  }
+  throw_user_error(text("It appears that you're trying to get value out of a tracing tensor with ", op.qualified(), " (node ", n.name,
+                        ") - erroring out! It's likely that this is caused by data-dependent control flow or similar: a graph takes one way "
+                        "through the program, so let where() choose among values, or cond() among functions."));
+}
+
+Argument Tracer::argument(const Value& v) {
+  if (v.is_tensor()) return node_of(v.tensor());
+  if (v.is_int() && v.to_int().is_symbolic()) return node_of(v.to_int().expr());
+  if (v.is_tensors())
+    return list(v.tensors(), [&](const Tensor& t) { return t.defined() ? Argument(node_of(t)) : Argument(); });
+  if (v.is_ints() && v.ints().is_symbolic()) return list(v.ints(), [&](Int i) { return argument(i); });
+  if (v.is_values()) return list(v.values(), [&](const Value& e) { return argument(e); });
+  return v;
+}
+
+void Tracer::bind(const Tensor& t, Node* n) {
+  tensors_.insert_or_assign(t->identity(), n);
+  // The first size that is a bare symbol is where the graph reads it from.
+  if (t.sizes().is_symbolic())
+    for (int d = 0; d < t.dim(); d++)
+      if (t.size(d).is_symbolic())
+        if (const Expr e = t.size(d).expr(); e.op() == ExprOp::Sym) symbols_.try_emplace(e, Source{n, d});
+}
+
+void Tracer::bind_result(const Value& r, Node* n) {
+  if (r.is_tensor()) {
+    n->meta = meta_of(r.tensor());
+    bind(r.tensor(), n);
+  } else if (r.is_tensors()) {
+    TensorList metas;
+    for (const Tensor& t : r.tensors()) metas.push_back(t.defined() ? meta_of(t) : t);
+    n->meta = metas;
+    for (std::size_t k = 0; k < metas.size(); k++) {
+      if (!metas[k].defined()) continue;
+      Node* item = graph_.item(n, static_cast<int>(k));
+      if (constant_.contains(n)) constant_.insert(item);
+      item->meta = metas[k];
+      bind(r.tensors()[k], item);
+    }
+  } else if (r.is_values()) {
+    n->meta = r;
+    for (std::size_t k = 0; k < r.values().size(); k++) bind_result(r.values()[k], graph_.item(n, static_cast<int>(k)));
+  } else {
+    n->meta = r;
+    if (r.is_int() && r.to_int().is_symbolic()) numbers_.try_emplace(r.to_int().expr(), n);
+  }
+}
+
+Node* Tracer::node_of(const Tensor& t) {
+  if (const auto found = tensors_.find(t->identity()); found != tensors_.end()) return found->second;
+  if (outer_ && outer_->knows(t)) captured_.push_back(t);
+  const std::string key = text("_tensor_constant", graph_.attributes.size());
+  graph_.attributes.emplace_back(key, t);
+  Node* n = graph_.attribute(key);
+  n->meta = meta_of(t);
+  constant_.insert(n);
+  bind(t, n);
+  return n;
+}
+
+// The node that computes a symbolic number from the sizes of the inputs.
+Node* Tracer::node_of(const Expr& e) {
+  if (const auto found = numbers_.find(e); found != numbers_.end()) return found->second;
+  Node* n = make_number(e);
+  n->meta = Int(e);
+  numbers_.emplace(e, n);
+  return n;
+}
+Argument Tracer::operand(const Expr& e) { return e.is_const() ? Argument(Value(e->i)) : Argument(node_of(e)); }
+
+Node* Tracer::make_number(const Expr& e) {
+  if (e.op() == ExprOp::Sym) {
+    const auto source = symbols_.find(e);
+    if (source == symbols_.end() && outer_) {
+      captured_.push_back(Int(e));
+      return graph_.attribute(text("_size_", e));  // made an input before the graph is used
+    }
+    INGOT_REQUIRE(source != symbols_.end(), "trace: the size ", e, " is no size of an input or of a result, so the graph cannot compute it; give the "
+                  "function a tensor that has it");
+    return graph_.call(op_ref<"sym_size.int">(), {source->second.node, Value(source->second.dim)}, "sym_size_int");
+  }
+  Argument result = operand(e.arg(0));
+  for (std::size_t k = 1; k < e.args().size(); k++) result = graph_.scalar(function_of(e), {result, operand(e.arg(k))});
+  INGOT_ENSURE(result.is_node(), "a size cannot be ", e);
+  return result.node();
+}
+
+}  // namespace ingot

@@ -1,0 +1,11 @@
+// Gradients of control flow: each is again control flow, over the gradients of the functions.
+#pragma once
+#include "op/vjp.hpp"
+
+namespace ingot {
+
+void cond_vjp(Vjp& v);
+void map_vjp(Vjp& v);
+void scan_vjp(Vjp& v);
+
+}  // namespace ingot

@@ -1,0 +1,166 @@
+#include "transform/functional.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "op/function.hpp"
+#include "tensor/geometry.hpp"
+#include "transform/functionalize_handler.hpp"
+#include "transform/map_tensors.hpp"
+
+namespace ingot {
+namespace {
+
+constexpr uint8_t kBit = layer_bit(Layer::functionalize);
+
+// Calls of this scope are the functional program: they go below the functionalize layer.
+Scoped<Layer> below() { return {thread_state().layer, Layer::mode}; }
+
+void install() {
+  static const bool installed = (install_handler(Layer::functionalize, functionalize_handler), true);
+  (void)installed;
+}
+
+Tensor make_functional(Ref<Storage> storage, std::unique_ptr<FunctionalState> state) {
+  Tensor t(make_ref<TensorImpl>(std::move(storage), state->value->geom));
+  t->layers = kBit;
+  t->special = std::move(state);
+  return t;
+}
+
+thread_local int regions = 0;
+
+}  // namespace
+
+FunctionalStorage::FunctionalStorage() : region(regions) {}
+
+void FunctionalStorage::set_base(const Tensor& value) {
+  base = value;
+  layout = value->geom;
+  const Int bytes = value->storage->nbytes();
+  whole = is_non_overlapping_and_dense(layout.sizes, layout.strides) && layout.offset.same(0) && (value.numel() * value.itemsize()).same(bytes);
+}
+
+FunctionalState* functional_state(const Tensor& t) {
+  return t.defined() && (t->layers & kBit) ? static_cast<FunctionalState*>(t->special.get()) : nullptr;
+}
+
+void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
+  INGOT_REQUIRE(chain.empty() || !chain[0].op->def->from_storage || whole, "as_strided() refers to a storage that lies otherwise in the functional program: a write "
+                "through it would reach elements that the tensor it is taken of does not have. Take the view of the whole tensor");
+  INGOT_REQUIRE(!frozen, "cannot mutate tensors with frozen storage");
+  INGOT_REQUIRE(region == regions, "a function of a higher-order op might be modifying a tensor that it brings along; return the new value instead");
+  for (std::size_t i = 1; i < chain.size(); i++)
+    INGOT_REQUIRE(!chain[i].op->def->from_storage, "During torch.compile, encountered a mutation on a view chain of length ", chain.size(),
+                  ", where view ", i, " was an as_strided() call. as_strided() is non-compositional, and therefore is not possible to "
+                  "functionalize properly today,so this behavior is banned in compile. Take the view with select, slice, view or another op "
+                  "that says which part of the tensor it means.");
+  updates.push_back({std::move(value), std::move(chain)});
+  generation++;
+}
+
+// Regeneration wants the value, not the aliasing: a step may copy where the regenerated base has other strides than the
+// original had. A step that refers to the storage is one of the base, wherever it stands in a chain.
+Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) const {
+  if (s.op->def->from_storage) {
+    INGOT_REQUIRE(layout_known && (whole || generation == 0), s.op->schema.name, ": as_strided() refers to a storage that lies otherwise in the functional program: "
+                  "the tensor it is taken of is part of a larger storage, or a write gave it other strides. Take the view with select, slice or another op "
+                  "that says which part of the tensor it means, or of a contiguous() tensor");
+    return s.apply(base);
+  }
+  if (s.op->def->or_copy.empty()) return s.apply(value);
+  Values args = s.args;
+  args[0] = value;
+  return call(op(s.op->def->or_copy), args).tensor();
+}
+
+void FunctionalStorage::apply_updates() {
+  const auto scope = below();
+  for (const Update& u : updates) {
+    TensorList bases{base};
+    for (std::size_t i = 0; i + 1 < u.chain.size(); i++) bases.push_back(view(u.chain[i], bases.back()));
+    Tensor value = u.value;
+    for (std::size_t i = u.chain.size(); i-- > 0;) {
+      const ViewStep& s = u.chain[i];
+      Values args = s.args;
+      args[0] = bases[i];
+      value = s.op->def->inverse({*s.op, args}, bases[i], value, s.out);
+    }
+    base = value;
+    layout_known &= base->geom.same(layout);
+  }
+  updates.clear();
+}
+
+Tensor to_functional(const Tensor& value) {
+  install();
+  INGOT_ENSURE(value.defined() && !functional_state(value), "a functional tensor inside a functional tensor");
+  auto state = std::make_unique<FunctionalState>();
+  state->value = value;
+  state->storage = make_ref<FunctionalStorage>();
+  state->storage->set_base(value);
+  return make_functional(Storage::fake(value->storage->nbytes(), value.device()), std::move(state));
+}
+
+Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step) {
+  const FunctionalState& b = *functional_state(base);
+  auto state = std::make_unique<FunctionalState>();
+  state->value = value;
+  state->storage = b.storage;
+  state->chain = b.chain;
+  state->multi_output = b.multi_output || step.op->returns_list();
+  state->storage_changed = b.storage_changed;
+  step.args[0] = Value();
+  state->chain.push_back(std::move(step));
+  return make_functional(base->storage, std::move(state));
+}
+
+void sync(const Tensor& t) {
+  FunctionalState* f = functional_state(t);
+  if (!f || f->generation == f->storage->generation) return;
+  const auto scope = below();
+  f->storage->apply_updates();
+  Tensor value = f->storage->base;
+  for (const ViewStep& s : f->chain) value = f->storage->view(s, value);
+  f->value = value;
+  f->generation = f->storage->generation;
+  t->geom = value->geom;
+}
+
+Tensor from_functional(const Tensor& t) {
+  const FunctionalState* f = functional_state(t);
+  if (!f) return t;
+  sync(t);
+  return f->value;
+}
+
+Value functionalized_function(const Op& op, const Value& f) {
+  return make_function([&op, f](Args args) {
+    const Scoped<Layer> layer(thread_state().layer, std::min(thread_state().layer, Layer::functionalize));
+    const Scoped<int> region(regions, regions + 1);
+    const FunctionalizeScope scope;
+    const Values inside = map_tensors(args, to_functional);
+    const Values returned = f.function()(inside);
+    std::unordered_set<const FunctionalStorage*> operands;
+    for (const Value& v : inside)
+      for_each_tensor(v, [&](const Tensor& t) { operands.insert(functional_state(t)->storage.get()); });
+    for (const FunctionalStorage* s : operands)
+      INGOT_REQUIRE(s->mutations == 0, "One of torch.", op.schema.name, " branch might be modifying the input! Return the new value instead of writing it.");
+    for (const Value& v : returned)
+      for_each_tensor(v, [&](const Tensor& t) {
+        const FunctionalState* s = functional_state(t);
+        INGOT_REQUIRE(!s || !operands.contains(s->storage.get()), "One of torch.", op.schema.name,
+                      " branch might be aliasing the input! Return a clone() of it instead.");
+      });
+    return map_tensors(Args(returned), from_functional);
+  });
+}
+
+FunctionalizeScope::FunctionalizeScope() : old_(thread_state().active) {
+  install();
+  thread_state().active |= kBit;
+}
+FunctionalizeScope::~FunctionalizeScope() { thread_state().active = old_; }
+
+}  // namespace ingot

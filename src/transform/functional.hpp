@@ -1,0 +1,79 @@
+// Functional tensors: what makes a program with views and in-place writes a program of values.
+//
+// A functional tensor holds a value one layer down, and stands on a functional storage that it shares with its aliases. A
+// write replaces the value and queues the update on the storage; an alias that is older than the storage is stale until its
+// next use, when the queued updates are put into the base through the inverse views, and its value is made again by taking
+// its views of the base (R049, R050 of the specification).
+#pragma once
+#include "autograd/meta.hpp"
+
+namespace ingot {
+
+struct FunctionalStorage final : Counted {
+  Tensor base;  // the value of the whole storage before the queued updates
+  struct Update {
+    Tensor value;
+    std::vector<ViewStep> chain;  // the views of the base that `value` replaces
+  };
+  std::vector<Update> updates;
+  uint32_t generation = 0;         // counts updates
+  uint32_t mutations = 0;          // writes by the program, never regeneration (R057)
+  uint32_t mutations_no_grad = 0;  // of them with grad mode off, or in inference mode
+  bool frozen = false;             // set_ took the tensor away: a later write is an error
+  std::optional<Int> bytes;        // what resize_storage_bytes_ made its size
+  // How the base lay in its storage at first, which is what as_strided refers to.
+  Geometry layout;
+  bool whole = false;        // it was all of the storage
+  bool layout_known = true;  // it lies as it would in the program as written; a write may leave it with other strides
+  void set_base(const Tensor& value);
+  int region;                      // how many functions of higher-order ops were running when it was made
+  FunctionalStorage();
+
+  void add_update(Tensor value, std::vector<ViewStep> chain);
+  void apply_updates();
+  // What a step makes of `value`, a view of the base.
+  Tensor view(const ViewStep& s, const Tensor& value) const;
+};
+
+struct FunctionalState final : SpecialState {
+  Tensor value;  // never functional, never with autograd state; its geometry is the functional tensor's
+  Ref<FunctionalStorage> storage;
+  std::vector<ViewStep> chain;   // from the storage's base to here
+  uint32_t generation = 0;       // of the storage when `value` was made. A fresh view starts at 0, whatever its storage is at
+  bool multi_output = false;     // one of several results of a view op is on the way from the base
+  bool metadata_mutated = false; // an in-place view op or a resize changed what the tensor looks like
+  bool storage_changed = false;  // set_ gave it another storage
+
+  std::unique_ptr<SpecialState> clone() const override { return std::make_unique<FunctionalState>(*this); }
+};
+
+// Null for a tensor that is not functional.
+FunctionalState* functional_state(const Tensor& t);
+
+// A functional tensor on a storage of its own whose base is `value`.
+Tensor to_functional(const Tensor& value);
+// Another functional tensor on the storage of `base`: what the views of `chain` make of it. Its value is `value`.
+Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step);
+// Brings the value up to date.
+void sync(const Tensor& t);
+// The value, up to date; a tensor that is not functional is its own value.
+Tensor from_functional(const Tensor& t);
+
+// Makes every call on this thread functionalize, also those without a functional argument: factories make functional tensors.
+class FunctionalizeScope {
+ public:
+  FunctionalizeScope();
+  ~FunctionalizeScope();
+  FunctionalizeScope(const FunctionalizeScope&) = delete;
+  FunctionalizeScope& operator=(const FunctionalizeScope&) = delete;
+
+ private:
+  uint8_t old_;
+};
+
+// A function of a higher-order op, functionalized on its own: it takes and returns plain values. User errors where it writes
+// an operand or something it brings along, or returns an operand or a view of one: which call runs it is not known, so there is nobody
+// to write back.
+Value functionalized_function(const Op& op, const Value& f);
+
+}  // namespace ingot

@@ -1,0 +1,228 @@
+#include "transform/functionalize_handler.hpp"
+
+#include "base/error.hpp"
+#include "op/kernel.hpp"
+#include "tensor/geometry.hpp"
+#include "transform/functional.hpp"
+#include "transform/map_tensors.hpp"
+
+namespace ingot {
+namespace {
+
+Value below(const Op& op, Args args) { return call_below(Layer::functionalize, op, args); }
+
+FunctionalState& written_state(const Op& op, const Tensor& t) {
+  FunctionalState* f = functional_state(t);
+  INGOT_REQUIRE(f, op.schema.name, ": mutating a non-functional tensor with a functional tensor is not allowed. Please ensure that all of your "
+                "inputs are wrapped inside of a functionalize() call.");
+  return *f;
+}
+
+void count_mutation(FunctionalStorage& s) {
+  s.mutations++;
+  const ThreadState& ts = thread_state();
+  if (!ts.grad_mode || ts.inference_mode) s.mutations_no_grad++;
+}
+
+void set_value(const Tensor& t, FunctionalState& f, Tensor value) {
+  f.value = std::move(value);
+  t->geom = f.value->geom;
+}
+
+// Views need no synced value: the result has its own place in the chain and is made again at its first use if it is stale.
+Value view(const Op& op, Args args) {
+  const Tensor& self = args[0].tensor();
+  FunctionalState& f = *functional_state(self);
+  const Op& functional = op.functional ? *op.functional : op;
+  ViewStep step{&functional, Values(args.begin(), args.end()), 0};
+  Value r;
+  if (op.def->from_storage) {
+    sync(self);
+    if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
+    const Scoped<Layer> layer(thread_state().layer, Layer::mode);
+    r = f.storage->view(step, f.value);
+  } else {
+    Values a = map_tensors(args.subspan(1), from_functional);
+    a.insert(a.begin(), f.value);
+    r = below(functional, a);
+  }
+  if (op.is_inplace_view()) {
+    step.args[0] = Value();
+    step.in_place = &op;
+    f.chain.push_back(std::move(step));
+    f.metadata_mutated = true;
+    set_value(self, f, r.tensor());
+    return args[0];
+  }
+  if (r.is_tensor()) return functional_view(self, r.tensor(), std::move(step));
+  TensorList views;
+  for (const Tensor& t : r.tensors()) {
+    views.push_back(functional_view(self, t, step));
+    step.out++;
+  }
+  return views;
+}
+
+// self looks at what source looks at, from now on; the storage it left takes no more writes (R055).
+void set_storage(const Tensor& self, const Tensor& source) {
+  FunctionalState& f = *functional_state(self);
+  f.storage->frozen = true;
+  FunctionalState taken = *functional_state(source);
+  taken.metadata_mutated = f.metadata_mutated;
+  taken.multi_output = f.multi_output;
+  taken.storage_changed = true;
+  f = std::move(taken);
+  self->storage = source->storage;
+  self->geom = f.value->geom;
+}
+
+// The first `sizes` elements of self's storage, as an in-place view.
+void shrink(const Tensor& self, const Geometry& g) {
+  const Value args[] = {self, g.sizes, g.strides, g.offset};
+  view(op_ref<"as_strided_">(), args);
+}
+
+// self gets another size: a part of its storage, or a larger storage if nothing else can see the old one.
+void change_size(const Op& op, const Tensor& self, const Geometry& g, const Value& format) {
+  FunctionalState& f = written_state(op, self);
+  if (required_bytes(g) <= self->storage->nbytes()) return shrink(self, g);
+  INGOT_REQUIRE(f.chain.empty(), "Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass");
+  const Value resize_args[] = {from_functional(self), g.sizes, format};
+  const Tensor bigger = below(op_ref<"resize">(), resize_args).tensor();
+  auto storage = make_ref<FunctionalStorage>();
+  storage->set_base(bigger);
+  storage->mutations = f.storage->mutations;
+  storage->mutations_no_grad = f.storage->mutations_no_grad;
+  f.storage = storage;
+  f.generation = 0;
+  f.metadata_mutated = true;
+  set_value(self, f, bigger);
+  self->storage = Storage::fake(bigger->storage->nbytes(), self.device());
+}
+
+Value resize(const Op& op, Args args) {
+  const Tensor& self = args[0].tensor();
+  INGOT_REQUIRE(!requires_grad(self), "cannot resize variables that require grad");
+  const bool like = args[1].is_tensor();  // resize_as_
+  const Shape sizes = like ? args[1].tensor().sizes() : args[1].ints();
+  Value format = args[2];
+  if (like && format.is_memory_format() && format.memory_format() == MemoryFormat::preserve)
+    format = suggest_memory_format(args[1].tensor().sizes(), args[1].tensor().strides());
+  if (self.sizes() == sizes && format.is_none()) return args[0];
+  const MemoryFormat strides = format.is_none() ? MemoryFormat::contiguous : format.memory_format();
+  change_size(op, self, {sizes, strides_for(sizes, strides), self->geom.offset, self.dtype()}, format);
+  return args[0];
+}
+
+Value rewire(const Op& op, Args args) {
+  const Tensor& self = args[0].tensor();
+  FunctionalState& f = written_state(op, self);
+  switch (op.def->rewires) {
+    case Rewires::size: return resize(op, args);
+    case Rewires::bytes: {
+      const Int now = f.storage->bytes.value_or(self->storage->nbytes()), want = args[1].to_int();
+      INGOT_REQUIRE(now == 0 || want == 0, "Functionalization: a storage can be resized only from or to 0 bytes, found ", now, " and ", want);
+      f.storage->bytes = want;
+      return {};
+    }
+    case Rewires::storage: {
+      Tensor source;
+      if (args.size() == 1) {  // set_(): nothing
+        const Value size[] = {Shape{0}, self.dtype(), Value(), self.device()};
+        source = to_functional(below(op_ref<"empty.memory_format">(), size).tensor());
+      } else {
+        source = args[1].tensor();
+        if (!functional_state(source)) source = to_functional(source);
+        if (args.size() > 2) {  // a part of the source's storage
+          const Shape strides = args[4].ints().empty() ? contiguous_strides(args[3].ints()) : args[4].ints();
+          const Value part[] = {source, args[3], strides, args[2]};
+          source = view(op_ref<"as_strided">(), part).tensor();
+        }
+      }
+      set_storage(self, source);
+      return args[0];
+    }
+    case Rewires::nothing: break;
+  }
+  throw_internal_error(__FILE__, __LINE__, text(op.name, " rewires nothing"));
+}
+
+// `self` is `value` from now on, for all its aliases.
+void replace(const Op& op, const Tensor& self, Tensor value) {
+  FunctionalState& f = written_state(op, self);
+  check_written_type(op, self, value.dtype());
+  if (value.dtype() != self.dtype()) {
+    const Value cast[] = {value, self.dtype()};
+    value = below(op_ref<"_to_copy">(), cast).tensor();
+  }
+  if (op.variant == Variant::out && !(value.sizes() == self.sizes()))
+    change_size(op, self, {value.sizes(), contiguous_strides(value.sizes()), self->geom.offset, self.dtype()}, Value());
+  check_written_size(op, self, value.sizes());
+  check_no_overlap(op, self);
+  count_mutation(*f.storage);
+  f.storage->add_update(value, f.chain);
+  set_value(self, f, std::move(value));
+  sync(self);
+}
+
+Tensor result_at(const Value& r, std::size_t k) { return r.is_tensor() ? r.tensor() : r.is_tensors() ? r.tensors().at(k) : r.values().at(k).tensor(); }
+
+// An in-place or out= form: the functional op, then its results take the place of what it would have written.
+Value write(const Op& op, Args args, const Values& values) {
+  Values given;
+  for (std::size_t i = 0; i < values.size(); i++)
+    if (op.variant == Variant::inplace || !op.schema.args[i].type.writes()) given.push_back(values[i]);
+  const Value r = below(*op.functional, given);
+  TensorList written;
+  for (const int8_t w : op.written) for_each_tensor(args[static_cast<std::size_t>(w)], [&](const Tensor& t) { written.push_back(t); });
+  for (std::size_t k = 0; k < written.size(); k++) replace(op, written[k], result_at(r, k));
+  return written.size() == 1 ? Value(written[0]) : Value(std::move(written));
+}
+
+// An op that writes some arguments besides making results. ATen's functional form of it, where there is one, has the same
+// name with _functional and returns the new values after the results; any other goes through auto_functionalized (R060).
+Value write_besides(const Op& op, Args args, const Values& values) {
+  Values results;
+  std::size_t first = op.schema.results.size();
+  if (const Op* functional = find_op(op.name + "_functional")) {
+    results = list_elements(below(*functional, values));
+  } else {
+    Values given{op.qualified()};
+    given.insert(given.end(), values.begin(), values.end());
+    results = list_elements(below(op_ref<"higher_order::auto_functionalized">(), given));
+    first = std::max<std::size_t>(first, 1);  // None stands for no result
+  }
+  for (std::size_t k = 0; k < op.written.size(); k++) {
+    const Value& target = args[static_cast<std::size_t>(op.written[k])];
+    if (target.is_tensor()) replace(op, target.tensor(), results.at(first + k).tensor());
+  }
+  results.resize(op.schema.results.size());
+  for (Value& v : results) v = map_tensors(v, to_functional);
+  return results.empty() ? Value() : results.size() == 1 ? results[0] : list_value(std::move(results));
+}
+
+}  // namespace
+
+Value functionalize_handler(const Op& op, Args args) {
+  if (op.def->rewires != Rewires::nothing) return rewire(op, args);
+  if (op.is_view() && functional_state(args[0].tensor())) return view(op, args);
+  Values values = map_tensors(args, from_functional);
+  for (Value& v : values)
+    if (v.is_function()) v = functionalized_function(op, v);
+  if (op.functional) return write(op, args, values);
+  if (op.mutates()) return write_besides(op, args, values);
+  bool layout_known = true;  // strides of a result follow those of the arguments
+  for (const Value& v : args)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (const FunctionalState* f = functional_state(t)) layout_known &= f->storage->layout_known;
+    });
+  return map_tensors(below(op, values), [&](const Tensor& t) {
+    for (const Value& v : args)  // handed through
+      if (v.is_tensor() && from_functional(v.tensor()).is_same(t)) return v.tensor();
+    const Tensor r = to_functional(t);
+    functional_state(r)->storage->layout_known = layout_known;
+    return r;
+  });
+}
+
+}  // namespace ingot

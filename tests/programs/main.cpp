@@ -1,0 +1,55 @@
+// Runs random programs eagerly and functionalized until they differ: ingot_program_fuzz [COUNT [FIRST_SEED]].
+// Programs that differ are printed as small as they get, and the exit status is 1. The 2000 first seeds are in `make test`.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "support/compare_functionalized.hpp"
+
+namespace {
+
+using namespace ingot;
+using namespace ingot::testing;
+
+Comparison compared(const Program& p) {
+  try {
+    return compare_functionalized(p);
+  } catch (const std::exception& e) {
+    return {Agreement::differs, text("threw ", e.what())};
+  }
+}
+
+const char* name_of(Agreement a) {
+  switch (a) {
+    case Agreement::agrees: return "agree";
+    case Agreement::refused_by_eager: return "agree in values; eager refuses the history of a result too";
+    case Agreement::refused_as_strided: return "refused: as_strided that the functional program cannot follow";
+    case Agreement::refused_strides: return "refused: a view that needs the strides of a tensor that was written";
+    case Agreement::refused_histories: return "refused: histories on one storage";
+    case Agreement::differs: return "differ";
+  }
+  return "";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const long long count = argc > 1 ? std::atoll(argv[1]) : 200000, first = argc > 2 ? std::atoll(argv[2]) : 1;
+  const bool progress = isatty(STDERR_FILENO);
+  std::map<Agreement, long long> found;
+  for (long long seed = first; seed < first + count; seed++) {
+    if (progress && (seed - first) % 1000 == 0) std::fprintf(stderr, "\r%lld of %lld", seed - first, count);
+    const Program p = random_program(static_cast<uint64_t>(seed));
+    const Comparison c = compared(p);
+    found[c.agreement]++;
+    if (c.agreement != Agreement::differs || found[c.agreement] > 5) continue;
+    const Program small = shrink(p, [](const Program& q) { return compared(q).agreement == Agreement::differs; });
+    std::printf("seed %lld: %s\n%s\n", seed, compared(small).what.c_str(), to_text(small).c_str());
+  }
+  if (progress) std::fprintf(stderr, "\r");
+  for (const auto& [agreement, n] : found) std::printf("%9lld %s\n", n, name_of(agreement));
+  return found[Agreement::differs] == 0 ? 0 : 1;
+}

@@ -1,0 +1,28 @@
+// Eager against functionalized: does a program mean the same as a program of values?
+#pragma once
+#include <string>
+
+#include "support/random_program.hpp"
+
+namespace ingot::testing {
+
+enum class Agreement {
+  agrees,
+  refused_by_eager,     // a result has a history that eager cannot give either (a multi-output view that was written)
+  // Eager is fine and functionalize refuses, as docs/ir.md says it does:
+  refused_as_strided,   // a write through as_strided of a view (R052), or as_strided of a storage that the functional program does not have
+  refused_strides,      // a view that needs the strides of a non-dense argument
+  refused_histories,    // arguments that share storage without being views of one tensor, or a result with a history of its own
+  differs,
+};
+struct Comparison {
+  Agreement agreement = Agreement::agrees;
+  std::string what;  // the refusal, or the first difference
+};
+
+// Runs the program eagerly, functionalized, and as the graph of the functionalized program, each on inputs of its own, and
+// compares results, what is left in the inputs, requires_grad (not of the graph, which has no grad modes), and then what
+// happens to everything when each result is written.
+Comparison compare_functionalized(const Program& p);
+
+}  // namespace ingot::testing
