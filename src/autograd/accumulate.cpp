@@ -32,7 +32,8 @@ Tensor owned_gradient(const Tensor& g, const Tensor& leaf) {
   if (thread_state().grad_mode) return aten<"clone">(g);  // create_graph: with its history
   const bool dense_leaf = is_non_overlapping_and_dense(leaf.sizes(), leaf.strides());
   const bool layout_fits = dense_leaf ? g.strides().same(leaf.strides()) : g.is_contiguous();
-  if (layout_fits && g.impl()->use_count() <= 2 && g->storage->use_count() == 1) return detached(g);
+  const bool wrapper = g->layers & layer_bit(Layer::wrapper);  // others may hold the tensors inside
+  if (layout_fits && !wrapper && g.impl()->use_count() <= 2 && g->storage->use_count() == 1) return detached(g);
   if (!dense_leaf) return aten<"clone">(g, MemoryFormat::contiguous);
   Tensor copy = aten<"new_empty_strided">(g, leaf.sizes(), leaf.strides());
   aten_value<"copy_">(copy, g);

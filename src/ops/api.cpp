@@ -187,6 +187,7 @@ Tensor& Tensor::zero_() { return aten_value<"zero_">(*this), *this; }
 
 Scalar Tensor::item() const {
   INGOT_REQUIRE(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  if (impl()->special) return aten_value<"_local_scalar_dense">(*this).to_scalar();  // the value is inside, its layer knows where
   const char* p = static_cast<const char*>(data_ptr());
   if (is_complex()) {
     std::complex<double> v;

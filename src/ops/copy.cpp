@@ -54,7 +54,7 @@ constinit const OpDef kOps[] = {
          },
      .vjp =
          [](Vjp& v) {
-           if (v.need(0)) v.set(0, aten<"zeros">(v.sizes(0), v.geom(0).dtype));
+           if (v.need(0)) v.set(0, aten<"zeros_like">(v.grad()));
            if (v.need(1)) v.set(1, v.grad());
          },
      .vjp_for = VjpFor::inplace},  // PyTorch differentiates copy_ alone
@@ -104,7 +104,7 @@ constinit const OpDef kOps[] = {
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype())); },
      .kernel = [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[1].to_scalar()); },
-     .vjp = [](Vjp& v) { v.set(0, aten<"zeros">(v.sizes(0), v.geom(0).dtype)); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); }},
     {.schema = "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor",
      .form = Form::pointwise,
      .meta =
@@ -120,7 +120,7 @@ constinit const OpDef kOps[] = {
          },
      .vjp =
          [](Vjp& v) {
-           if (v.need(0)) v.set(0, aten<"zeros">(v.sizes(0), v.geom(0).dtype));
+           if (v.need(0)) v.set(0, aten<"zeros_like">(v.grad()));
            if (v.need(1)) v.set(1, aten<"sum">(v.grad()));
          },
      .backward_index = 1},
@@ -128,7 +128,7 @@ constinit const OpDef kOps[] = {
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype())); },
      .kernel = [](const Call&, std::span<const Tensor> r) { fill_elements(r[0], 0); },
-     .vjp = [](Vjp& v) { v.set(0, aten<"zeros">(v.sizes(0), v.geom(0).dtype)); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); }},
 };
 
 }  // namespace

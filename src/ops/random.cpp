@@ -272,7 +272,7 @@ void bernoulli_meta(const Call& c, Outputs& o) {
 
 void zero_vjp(Vjp& v) {
   for (int i = 0; i < static_cast<int>(v.needs.size()); i++)
-    if (v.need(i)) v.set(i, aten<"zeros">(v.sizes(i), v.geom(i).dtype, Value(), v.grad().device()));
+    if (v.need(i)) v.set(i, aten<"new_zeros">(v.grad(), v.sizes(i), v.geom(i).dtype));
 }
 
 using MetaRule = void (*)(const Call&, Outputs&);

@@ -153,7 +153,7 @@ void multinomial_kernel(const Call& c, std::span<const Tensor> r) {
 
 void zero_vjp(Vjp& v) {
   for (int i = 0; i < 2 && i < static_cast<int>(v.needs.size()); i++)
-    if (v.need(i)) v.set(i, aten<"zeros">(v.sizes(i), v.geom(i).dtype, Value(), v.grad().device()));
+    if (v.need(i)) v.set(i, aten<"new_zeros">(v.grad(), v.sizes(i), v.geom(i).dtype));
 }
 void require_floating(const Call& c, int i) {
   INGOT_REQUIRE(c.tensor(i).is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(c.tensor(i).dtype()), "'");

@@ -76,8 +76,9 @@ uint32_t Tensor::version() const {
 }
 
 void* Tensor::data_ptr() const {
-  INGOT_REQUIRE(!checked(*this).is_fake(), "this tensor of size ", sizes(), " has no data: it is a fake tensor, made to "
-                "compute shapes only");
+  INGOT_REQUIRE(!checked(*this).is_fake(), "this tensor of size ", sizes(),
+                impl()->special ? " has no data of its own: it is a batched, functional or wrapper tensor, and its values are inside"
+                                : " has no data: it is a fake tensor, made to compute shapes only");
   return impl()->bytes();
 }
 

@@ -1,0 +1,34 @@
+#include "transform/mode.hpp"
+
+#include "base/error.hpp"
+
+namespace ingot {
+namespace {
+
+constexpr uint8_t kBit = layer_bit(Layer::mode);
+thread_local const ModeScope* innermost = nullptr;
+
+}  // namespace
+
+ModeScope::ModeScope(Mode& mode) : mode_(mode), outer_(innermost), old_active_(thread_state().active) {
+  static const bool installed = (install_handler(Layer::mode, mode_handler), true);
+  (void)installed;
+  innermost = this;
+  thread_state().active |= kBit;
+}
+ModeScope::~ModeScope() {
+  innermost = outer_;
+  thread_state().active = old_active_;
+}
+
+Value mode_handler(const Op& op, Args args) {
+  const ModeScope* scope = innermost;
+  INGOT_ENSURE(scope, "the mode layer is active without a mode");
+  ThreadState& state = thread_state();
+  const Scoped<const ModeScope*> popped(innermost, scope->outer_);
+  const Scoped<uint8_t> active(state.active, static_cast<uint8_t>(scope->outer_ ? state.active : state.active & ~kBit));
+  const Scoped<Layer> here(state.layer, Layer::mode);
+  return scope->mode_.call(op, args);
+}
+
+}  // namespace ingot
