@@ -4,6 +4,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
+#include "ingot/state.hpp"
 
 namespace ingot {
 namespace {
@@ -77,11 +78,7 @@ InferenceMode::~InferenceMode() {
 
 AutocastGuard::AutocastGuard(DType dtype, bool enabled)
     : old_active_(thread_state().active), old_dtype_(thread_state().autocast_dtype) {
-  INGOT_REQUIRE(dtype == DType::bf16 || dtype == DType::f16, "autocast takes bfloat16 or float16, found ", dtype);
-  ThreadState& ts = thread_state();
-  const auto bit = layer_bit(Layer::autocast);
-  ts.active = static_cast<uint8_t>(enabled ? ts.active | bit : ts.active & ~bit);
-  ts.autocast_dtype = dtype;
+  set_autocast_state({enabled, dtype});
 }
 AutocastGuard::~AutocastGuard() {
   thread_state().active = old_active_;

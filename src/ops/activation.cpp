@@ -1,6 +1,7 @@
 // Activations. Each vjp is a call of the activation's own backward op (activation_backward.cpp), as in PyTorch.
 #include "base/error.hpp"
 #include "ops/activation_formulas.hpp"
+#include "ops/autocast_policy.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
@@ -144,7 +145,7 @@ constinit const OpDef kOps[] = {
     glu_op(),
 
     composite("aten::log_sigmoid(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"log_sigmoid_forward">(c[0])[0]; }),
-    composite("aten::prelu(Tensor self, Tensor weight) -> Tensor", prelu),
+    in_lower_precision(composite("aten::prelu(Tensor self, Tensor weight) -> Tensor", prelu)),
     composite("aten::relu6(Tensor self) -> Tensor", [](const Call& c) -> Value { return aten<"hardtanh">(c[0], 0, 6); }),
     composite("aten::selu(Tensor self) -> Tensor", [](const Call& c) -> Value { return aten<"elu">(c[0], kSeluAlpha, kSeluScale); }),
     composite("aten::celu(Tensor self, Scalar alpha=1.) -> Tensor",

@@ -156,7 +156,8 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
                "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
      .form = Form::composite,
-     .body = attention},
+     .body = attention,
+     .autocast = Autocast::lower_precision},
     {.schema = "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
                "is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
      .form = Form::composite,
@@ -167,8 +168,7 @@ constinit const OpDef kOps[] = {
      .vjp = fused_vjp,
      .saves = {{0}, {1}, {2}, {5}, {kResult}, {kResult - 1}},
      .refuses_grad = 0b100000,  // the mask: attention() takes the other way for one that requires grad
-     .grad_results = 1,
-     .autocast = Autocast::lower_precision},
+     .grad_results = 1},
     {.schema = "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor "
                "logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
                "Tensor grad_value)",

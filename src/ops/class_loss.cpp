@@ -1,5 +1,6 @@
 // Losses of class scores against class indices.
 #include "base/dtype.hpp"
+#include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/loss_reduction.hpp"
 #include "tensor/geometry.hpp"
@@ -348,7 +349,7 @@ constinit const OpDef kOps[] = {
     nll_backward("aten::nll_loss2d_backward" NLL_BACKWARD_ARGS, nll_backward_vjp<"nll_loss2d">),
     composite_loss("aten::nll_loss" NLL_ARGS, [](const Call& c) -> Value { return atens<"nll_loss_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),
     composite_loss("aten::nll_loss2d" NLL_ARGS, [](const Call& c) -> Value { return atens<"nll_loss2d_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),
-    composite_loss("aten::nll_loss_nd" NLL_ARGS, nll_loss_nd),
+    composite("aten::nll_loss_nd" NLL_ARGS, nll_loss_nd),
     composite_loss("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float "
                    "label_smoothing=0.) -> Tensor",
                    cross_entropy_loss),
@@ -378,7 +379,8 @@ constinit const OpDef kOps[] = {
            if (v.grad(0).defined()) v.set(0, aten<"multilabel_margin_loss_backward">(v.grad(0), v.saved(0), v.saved(1), v.arg(2), v.result(1)));
          },
      .saves = {{0}, {1}, {kResult - 1}},
-     .grad_results = 1},
+     .grad_results = 1,
+     .autocast = Autocast::float32},
     {.schema = "aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {

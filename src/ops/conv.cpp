@@ -267,8 +267,7 @@ constinit const OpDef kOps[] = {
      .meta = convolution_meta,
      .kernel = convolution_kernel,
      .vjp = convolution_vjp,
-     .saves = {{0}, {1}},
-     .autocast = Autocast::lower_precision},
+     .saves = {{0}, {1}}},
     {.schema = "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
                "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = convolution_backward_body,

@@ -171,7 +171,10 @@ Value cdist_body(const Call& c) {
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", .form = Form::composite, .body = cdist_body},
+    {.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
+     .form = Form::composite,
+     .body = cdist_body,
+     .autocast = Autocast::float32},
     {.schema = "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -186,8 +189,7 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, aten<"_cdist_backward">(v.grad().contiguous(), a, b, v.arg(2), d));
            if (v.need(1)) v.set(1, aten<"_cdist_backward">(transposed(v.grad()), b, a, v.arg(2), transposed(d)));
          },
-     .saves = {{0}, {1}, {kResult}},
-     .autocast = Autocast::float32},
+     .saves = {{0}, {1}, {kResult}}},
     {.schema = "aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {

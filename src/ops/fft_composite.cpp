@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/autocast_policy.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
@@ -286,34 +287,34 @@ constexpr OpDef factory(std::string_view schema, Value (*body)(const Call&)) {
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
 constinit const OpDef kOps[] = {
-    composite("aten::fft_fft" ONE_DIM, [](const Call& c) { return complex_1d(c, true); }),
-    composite("aten::fft_ifft" ONE_DIM, [](const Call& c) { return complex_1d(c, false); }),
-    composite("aten::fft_rfft" ONE_DIM, [](const Call& c) { return real_1d(c, true); }),
-    composite("aten::fft_ihfft" ONE_DIM, [](const Call& c) { return real_1d(c, false); }),
-    composite("aten::fft_irfft" ONE_DIM, [](const Call& c) { return hermitian_1d(c, false); }),
-    composite("aten::fft_hfft" ONE_DIM, [](const Call& c) { return hermitian_1d(c, true); }),
-    composite("aten::fft_fft2" TWO_DIMS, [](const Call& c) { return complex_nd(c, true); }),
-    composite("aten::fft_ifft2" TWO_DIMS, [](const Call& c) { return complex_nd(c, false); }),
-    composite("aten::fft_rfft2" TWO_DIMS, rfftn),
-    composite("aten::fft_irfft2" TWO_DIMS, irfftn),
+    in_float32(composite("aten::fft_fft" ONE_DIM, [](const Call& c) { return complex_1d(c, true); })),
+    in_float32(composite("aten::fft_ifft" ONE_DIM, [](const Call& c) { return complex_1d(c, false); })),
+    in_float32(composite("aten::fft_rfft" ONE_DIM, [](const Call& c) { return real_1d(c, true); })),
+    in_float32(composite("aten::fft_ihfft" ONE_DIM, [](const Call& c) { return real_1d(c, false); })),
+    in_float32(composite("aten::fft_irfft" ONE_DIM, [](const Call& c) { return hermitian_1d(c, false); })),
+    in_float32(composite("aten::fft_hfft" ONE_DIM, [](const Call& c) { return hermitian_1d(c, true); })),
+    in_float32(composite("aten::fft_fft2" TWO_DIMS, [](const Call& c) { return complex_nd(c, true); })),
+    in_float32(composite("aten::fft_ifft2" TWO_DIMS, [](const Call& c) { return complex_nd(c, false); })),
+    in_float32(composite("aten::fft_rfft2" TWO_DIMS, rfftn)),
+    in_float32(composite("aten::fft_irfft2" TWO_DIMS, irfftn)),
     composite("aten::fft_hfft2" TWO_DIMS, hfftn),
     composite("aten::fft_ihfft2" TWO_DIMS, ihfftn),
-    composite("aten::fft_fftn" MANY_DIMS, [](const Call& c) { return complex_nd(c, true); }),
-    composite("aten::fft_ifftn" MANY_DIMS, [](const Call& c) { return complex_nd(c, false); }),
-    composite("aten::fft_rfftn" MANY_DIMS, rfftn),
-    composite("aten::fft_irfftn" MANY_DIMS, irfftn),
+    in_float32(composite("aten::fft_fftn" MANY_DIMS, [](const Call& c) { return complex_nd(c, true); })),
+    in_float32(composite("aten::fft_ifftn" MANY_DIMS, [](const Call& c) { return complex_nd(c, false); })),
+    in_float32(composite("aten::fft_rfftn" MANY_DIMS, rfftn)),
+    in_float32(composite("aten::fft_irfftn" MANY_DIMS, irfftn)),
     composite("aten::fft_hfftn" MANY_DIMS, hfftn),
     composite("aten::fft_ihfftn" MANY_DIMS, ihfftn),
     factory("aten::fft_fftfreq(int n, float d=1., *, " OPTIONS, frequencies<false>),
     factory("aten::fft_rfftfreq(int n, float d=1., *, " OPTIONS, frequencies<true>),
     composite("aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", shifted<false>),
     composite("aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", shifted<true>),
-    composite("aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? "
+    in_float32(composite("aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? "
               "onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-              [](const Call& c) { return stft(c, false, "reflect", 5); }),
-    composite("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str "
+              [](const Call& c) { return stft(c, false, "reflect", 5); })),
+    in_float32(composite("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str "
               "pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-              [](const Call& c) { return stft(c, c[5].to_bool(), c[6].string(), 7); }),
+              [](const Call& c) { return stft(c, c[5].to_bool(), c[6].string(), 7); })),
     composite("aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool "
               "normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor", istft),
 };

@@ -171,7 +171,8 @@ Value affine_backward_body(const Call& c) {
 constinit const OpDef kOps[] = {
     {.schema = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .form = Form::composite,
-     .body = sampler_body},
+     .body = sampler_body,
+     .autocast = Autocast::float32},
     {.schema = "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .meta = sampler_meta<2>,
      .kernel = sampler_kernel<2>,

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "op/deterministic.hpp"
 #include "op/vjp.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
@@ -116,6 +117,7 @@ void take_kernel(const Call& c, std::span<const Tensor> r) {
 // (self, index, source, accumulate)
 void put_meta(const Call& c, Outputs& o) {
   const Tensor &self = c.tensor(0), &index = c.tensor(1), &source = c.tensor(2);
+  if (!c[3].to_bool()) refuse_if_deterministic("put_");
   INGOT_REQUIRE(index.dtype() == DType::i64, "put_(): Expected a long tensor for index, but got ", scalar_type_name(index.dtype()));
   INGOT_REQUIRE(self.dtype() == source.dtype(), "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.dtype(),
                 " and source.dtype = ", source.dtype());
@@ -177,7 +179,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, index_fill_gradient(v));
            if (v.need(3)) v.set(3, source_gradient(v));
          },
-     .saves = {{2}}},
+     .saves = {{2}},
+     .autocast = Autocast::promote},
     {.schema = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .meta = index_fill_meta,
      .kernel = index_fill_kernel,

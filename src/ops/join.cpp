@@ -268,7 +268,7 @@ constinit const OpDef kOps[] = {
      .body = stack_body,
      .vjp = stack_vjp,
      .autocast = Autocast::promote},
-    {.schema = "aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", .form = Form::external, .body = stack_body, .autocast = Autocast::promote},
+    {.schema = "aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", .form = Form::external, .body = stack_body},
     composite("aten::hstack(Tensor[] tensors) -> Tensor", [](const Call& c) { return hstack(tensors_of(c, "hstack")); }),
     composite("aten::vstack(Tensor[] tensors) -> Tensor", vstack_body),
     composite("aten::row_stack(Tensor[] tensors) -> Tensor", vstack_body),

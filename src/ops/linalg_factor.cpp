@@ -530,8 +530,7 @@ constinit const OpDef kOps[] = {
      .kernel = solve_ex_kernel,
      .vjp = solve_ex_vjp,
      .saves = {{0}, {kResult}},
-     .grad_results = 0b1,  // the factors are for the backward
-     .autocast = Autocast::float32},
+     .grad_results = 0b1},  // the factors are for the backward
     {.schema = "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
      .meta = inv_ex_meta,
      .kernel = inv_ex_kernel,

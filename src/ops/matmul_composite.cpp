@@ -3,6 +3,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/autocast_policy.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
@@ -237,9 +238,9 @@ Value outer_body(const Call& c) {
 Value matmul_body(const Call& c) { return matmul_of(c.tensor(0), c.tensor(1)); }
 
 constinit const OpDef kOps[] = {
-    composite("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul_body),
+    in_lower_precision(composite("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul_body)),
     composite("aten::linalg_matmul(Tensor self, Tensor other) -> Tensor", matmul_body),
-    composite("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear_body),
+    in_lower_precision(composite("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear_body)),
     composite("aten::outer(Tensor self, Tensor vec2) -> Tensor", outer_body),
     composite("aten::ger(Tensor self, Tensor vec2) -> Tensor", outer_body),
     composite("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", tensordot_body),
@@ -252,7 +253,7 @@ constinit const OpDef kOps[] = {
                 INGOT_REQUIRE(!c[0].tensors().empty(), "chain_matmul(): Expected one or more matrices");
                 return c[0].tensors().size() == 1 ? Value(c[0].tensors()[0]) : multi_dot_body(c);
               }),
-    composite("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", vecdot_body),
+    in_lower_precision(composite("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", vecdot_body)),
     composite("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", bilinear_body),
     {.schema = "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> "
                "Tensor",

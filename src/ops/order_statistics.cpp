@@ -7,6 +7,8 @@
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"
 #include "kernels/sort.hpp"
+#include "ops/autocast_policy.hpp"
+#include "ops/composite.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/reduction.hpp"
@@ -149,9 +151,6 @@ Value quantile_scalar(const Call& c) {
 }
 
 #define QUANTILE_ARGS ", int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"
-constexpr OpDef composite_float32(std::string_view schema, Value (*body)(const Call&)) {
-  return {.schema = schema, .form = Form::composite, .body = body, .autocast = Autocast::float32};
-}
 
 constinit const OpDef kOps[] = {
     {.schema = "aten::median(Tensor self) -> Tensor", .meta = median_meta, .kernel = median_kernel<false>, .vjp = median_vjp, .saves = {{0}, {kResult}}},
@@ -173,10 +172,10 @@ constinit const OpDef kOps[] = {
      .kernel = mode_kernel,
      .vjp = selected_vjp,
      .saves = {{kResult - 1}}},
-    composite_float32("aten::quantile(Tensor self, Tensor q" QUANTILE_ARGS, quantile<false>),
-    composite_float32("aten::quantile.scalar(Tensor self, float q" QUANTILE_ARGS, quantile_scalar<false>),
-    composite_float32("aten::nanquantile(Tensor self, Tensor q" QUANTILE_ARGS, quantile<true>),
-    composite_float32("aten::nanquantile.scalar(Tensor self, float q" QUANTILE_ARGS, quantile_scalar<true>),
+    in_float32(composite("aten::quantile(Tensor self, Tensor q" QUANTILE_ARGS, quantile<false>)),
+    in_float32(composite("aten::quantile.scalar(Tensor self, float q" QUANTILE_ARGS, quantile_scalar<false>)),
+    in_float32(composite("aten::nanquantile(Tensor self, Tensor q" QUANTILE_ARGS, quantile<true>)),
+    in_float32(composite("aten::nanquantile.scalar(Tensor self, float q" QUANTILE_ARGS, quantile_scalar<true>)),
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/autocast_policy.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -282,12 +283,12 @@ constinit const OpDef kOps[] = {
            return pad_with(c.tensor(0), c[1].ints(), kModes[mode], c[3]);
          }},
     {.schema = "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor", .form = Form::composite, .body = pad_circular_body},
-    pad_op<1, Edge::reflect, "reflection_pad1d_backward">("aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
-    pad_op<2, Edge::reflect, "reflection_pad2d_backward">("aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
+    in_float32(pad_op<1, Edge::reflect, "reflection_pad1d_backward">("aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor")),
+    in_float32(pad_op<2, Edge::reflect, "reflection_pad2d_backward">("aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor")),
     pad_op<3, Edge::reflect, "reflection_pad3d_backward">("aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
-    pad_op<1, Edge::replicate, "replication_pad1d_backward">("aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
-    pad_op<2, Edge::replicate, "replication_pad2d_backward">("aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
-    pad_op<3, Edge::replicate, "replication_pad3d_backward">("aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
+    in_float32(pad_op<1, Edge::replicate, "replication_pad1d_backward">("aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor")),
+    in_float32(pad_op<2, Edge::replicate, "replication_pad2d_backward">("aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor")),
+    in_float32(pad_op<3, Edge::replicate, "replication_pad3d_backward">("aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor")),
     pad_backward_op<1, Edge::reflect, "reflection_pad1d">(
         "aten::reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor"),
     pad_backward_op<2, Edge::reflect, "reflection_pad2d">(

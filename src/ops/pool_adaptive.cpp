@@ -1,6 +1,8 @@
 // Pooling whose windows follow from the output size: adaptive, fractional; and unpooling.
 #include <limits>
 
+#include "op/deterministic.hpp"
+#include "ops/autocast_policy.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/pooling.hpp"
@@ -233,6 +235,7 @@ void fractional_backward_kernel(const Call& c, std::span<const Tensor> r) {
 template <int Space>
 void unpool_meta(const Call& c, Outputs& o) {
   const Tensor &x = c.tensor(0), &at = c.tensor(1);
+  refuse_if_deterministic(text("max_unpooling", Space, "d_forward_out"));
   check_pool_input(c, x, Space);
   INGOT_REQUIRE(at.dtype() == DType::i64, "elements in indices should be type int64 but got: ", at.dtype());
   INGOT_REQUIRE(at.sizes() == x.sizes(), "Expected shape of indices to be same as that of the input tensor (", x.sizes(),
@@ -285,8 +288,7 @@ constinit const OpDef kOps[] = {
      .meta = adaptive_avg_meta<3>,
      .kernel = adaptive_avg_kernel<3>,
      .vjp = [](Vjp& v) { v.set(0, aten<"_adaptive_avg_pool3d_backward">(v.grad(), v.saved(0))); },
-     .saves = {{0}},
-     .autocast = Autocast::float32},
+     .saves = {{0}}},
     {.schema = "aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
      .meta = adaptive_backward_meta<3>,
      .kernel = adaptive_avg_backward_kernel<3>,
@@ -296,7 +298,7 @@ constinit const OpDef kOps[] = {
                 return aten<"adaptive_avg_pool2d">(with_height(c), Shape{1, target_space(c, 1, 1)[0]}).squeeze(-2);
               }),
     composite("aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", adaptive_avg_body<2>),
-    composite("aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", adaptive_avg_body<3>),
+    in_float32(composite("aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", adaptive_avg_body<3>)),
     {.schema = "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
      .meta = adaptive_max_meta<2>,
      .kernel = adaptive_max_kernel<2>,

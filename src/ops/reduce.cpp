@@ -2,6 +2,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ops/autocast_policy.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
 #include "ops/reduction.hpp"
@@ -184,10 +185,6 @@ void logsumexp_vjp(Vjp& v) {
   v.set(0, grad * conjugate(aten<"exp">(v.saved(0) - result)));
 }
 
-constexpr OpDef float32_under_autocast(OpDef d) {
-  d.autocast = Autocast::float32;
-  return d;
-}
 
 constexpr Reduction total{.fold = Fold::sum, .type = ReducedType::widened, .dtype = 1};
 constexpr Reduction partial{.fold = Fold::sum, .type = ReducedType::widened, .dim = 1, .keepdim = 2, .dtype = 3};
@@ -215,8 +212,8 @@ constinit const OpDef kOps[] = {
      .form = Form::composite,
      .body = nanmean},
     {.schema = "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor", .form = Form::composite, .body = sum_to_size},
-    float32_under_autocast(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}, {kResult}})),
-    float32_under_autocast(reduction<prod_dim>("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    in_float32(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}, {kResult}})),
+    in_float32(reduction<prod_dim>("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                                                prod_dim_vjp, {{0}, {kResult}}, 1)),
 
     reduction<max_all>("aten::max(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1),

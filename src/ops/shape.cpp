@@ -341,7 +341,8 @@ constinit const OpDef kOps[] = {
            INGOT_REQUIRE(rank(c.tensor(0)) == 2, "trace: expected a matrix, but got tensor with dim ", rank(c.tensor(0)));
            return c.tensor(0).diagonal().sum();
          },
-     .vjp = [](Vjp& v) { v.set(0, aten<"trace_backward">(v.grad(), v.sizes(0))); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"trace_backward">(v.grad(), v.sizes(0))); },
+     .autocast = Autocast::float32},
     composite("aten::trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
               [](const Call& c) -> Value {
                 const Shape& s = c[1].ints();
