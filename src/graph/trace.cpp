@@ -29,8 +29,8 @@ Values run(const std::function<Values(const Values&)>& f, const Values& leaves, 
   for (const Value& v : leaves)
     if (v.is_tensor()) examples.push_back(v.tensor());
   for (const Tensor& t : examples)
-    INGOT_REQUIRE(!(t->layers & layer_bit(Layer::wrapper)), "trace: an example is a wrapper tensor, and graphs are programs of plain tensors; trace the "
-                  "function of its inner tensors (dense_function of transform/wrapper_layout.hpp)");
+    INGOT_REQUIRE(!(t->layers & layer_bit(Layer::wrapper)), "trace: an example is a wrapper tensor, and graphs are programs of plain "
+                  "tensors; trace the function of its inner tensors (dense_function of transform/wrapper_layout.hpp)");
   const TensorList tensors = stand_ins(examples, options, traced.sizes);
   Values inputs;
   std::size_t next = 0;

@@ -309,12 +309,14 @@ constinit const OpDef kOps[] = {
     factory("aten::fft_rfftfreq(int n, float d=1., *, " OPTIONS, frequencies<true>),
     composite("aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", shifted<false>),
     composite("aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", shifted<true>),
-    in_float32(composite("aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? "
-              "onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-              [](const Call& c) { return stft(c, false, "reflect", 5); })),
-    in_float32(composite("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str "
-              "pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
-              [](const Call& c) { return stft(c, c[5].to_bool(), c[6].string(), 7); })),
+    in_float32(composite(
+        "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? "
+        "onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+        [](const Call& c) { return stft(c, false, "reflect", 5); })),
+    in_float32(composite(
+        "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str "
+        "pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+        [](const Call& c) { return stft(c, c[5].to_bool(), c[6].string(), 7); })),
     composite("aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool "
               "normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor", istft),
 };

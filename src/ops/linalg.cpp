@@ -394,42 +394,55 @@ constinit const OpDef kOps[] = {
                 const TensorList r = atens<"linalg_lu_factor_ex">(c[0], c[1]);
                 return TensorList{r[0], r[1]};
               }),
-    in_float32(composite("aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
-              [](const Call& c) -> Value { return atens<"linalg_lu_factor_ex">(c[0], c[1]); })),
-    in_float32(composite("aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
-              [](const Call& c) -> Value { return aten<"linalg_lu_solve">(c[1], c[2], c[0]); })),
-    in_float32(composite("aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
-              [](const Call& c) -> Value { return atens<"_linalg_eigh">(c[0], c[1]); })),
+    in_float32(composite(
+        "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+        [](const Call& c) -> Value { return atens<"linalg_lu_factor_ex">(c[0], c[1]); })),
+    in_float32(composite(
+        "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+        [](const Call& c) -> Value { return aten<"linalg_lu_solve">(c[1], c[2], c[0]); })),
+    in_float32(composite(
+        "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
+        [](const Call& c) -> Value { return atens<"_linalg_eigh">(c[0], c[1]); })),
     in_float32(composite("aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", eigvalsh_body)),
     composite("aten::_linalg_eigvals(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; }),
     in_float32(composite("aten::linalg_eigvals(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; })),
-    in_float32(composite("aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-              [](const Call& c) -> Value { return atens<"_linalg_svd">(c[0], c[1], true, c[2]); })),
-    in_float32(composite("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", [](const Call& c) -> Value { return singular_values_of(c.tensor(0)); })),
+    in_float32(composite(
+        "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+        [](const Call& c) -> Value { return atens<"_linalg_svd">(c[0], c[1], true, c[2]); })),
+    in_float32(composite(
+        "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
+        [](const Call& c) -> Value { return singular_values_of(c.tensor(0)); })),
     in_float32(composite("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", svd_body)),
-    in_float32(composite("aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
-              [](const Call& c) -> Value { return atens<"linalg_qr">(c[0], c[1].to_bool() ? "reduced" : "complete"); })),
+    in_float32(composite(
+        "aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
+        [](const Call& c) -> Value { return atens<"linalg_qr">(c[0], c[1].to_bool() ? "reduced" : "complete"); })),
     composite("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
               [](const Call& c) -> Value { return pinv(c.tensor(0), number_or_none(c[1], c.tensor(0)), number_or_none(c[2], c.tensor(0)), c[3]); }),
     composite("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
               [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)), c[2]); }),
     composite("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
               [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), c[1], c[2]); }),
-    in_float32(composite("aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor",
-              [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)), false); })),
-    in_float32(composite("aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, "
-              "Tensor singular_values)",
-              lstsq_body)),
-    in_float32(composite("aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
-              [](const Call& c) { return matrix_rank_of(c.tensor(0), number_like(c[1].to_double(), c.tensor(0)), number_like(0, c.tensor(0)), c[2].to_bool()); })),
-    in_float32(composite("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
-              [](const Call& c) { return matrix_rank_of(c.tensor(0), c[1], number_like(0, c.tensor(0)), c[2].to_bool()); })),
-    in_float32(composite("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
-              [](const Call& c) {
-                return matrix_rank_of(c.tensor(0), number_or_none(c[1], c.tensor(0)), number_or_none(c[2], c.tensor(0)), c[3].to_bool());
-              })),
-    in_float32(composite("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
-              [](const Call& c) { return matrix_rank_of(c.tensor(0), c[1], c[2], c[3].to_bool()); })),
+    in_float32(composite(
+        "aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor",
+        [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)), false); })),
+    in_float32(composite(
+        "aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, "
+        "Tensor singular_values)",
+        lstsq_body)),
+    in_float32(composite(
+        "aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
+        [](const Call& c) { return matrix_rank_of(c.tensor(0), number_like(c[1].to_double(), c.tensor(0)), number_like(0, c.tensor(0)), c[2].to_bool()); })),
+    in_float32(composite(
+        "aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
+        [](const Call& c) { return matrix_rank_of(c.tensor(0), c[1], number_like(0, c.tensor(0)), c[2].to_bool()); })),
+    in_float32(composite(
+        "aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
+        [](const Call& c) {
+          return matrix_rank_of(c.tensor(0), number_or_none(c[1], c.tensor(0)), number_or_none(c[2], c.tensor(0)), c[3].to_bool());
+        })),
+    in_float32(composite(
+        "aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
+        [](const Call& c) { return matrix_rank_of(c.tensor(0), c[1], c[2], c[3].to_bool()); })),
     composite("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
               [](const Call& c) -> Value { return matrix_norm(c.tensor(0), c[1].to_double(), c[2].ints(), c[3].to_bool(), c[4]); }),
     composite("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",

@@ -245,9 +245,10 @@ constinit const OpDef kOps[] = {
     composite("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
               "Tensor",
               [](const Call& c) -> Value { return atens<"max_pool2d_with_indices">(c[0], c[1], c[2], c[3], c[4], c[5])[0]; }),
-    in_float32(composite("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> "
-              "Tensor",
-              [](const Call& c) -> Value { return atens<"max_pool3d_with_indices">(c[0], c[1], c[2], c[3], c[4], c[5])[0]; })),
+    in_float32(composite(
+        "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> "
+        "Tensor",
+        [](const Call& c) -> Value { return atens<"max_pool3d_with_indices">(c[0], c[1], c[2], c[3], c[4], c[5])[0]; })),
     composite("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool "
               "count_include_pad=True) -> Tensor",
               [](const Call& c) -> Value {

@@ -52,8 +52,8 @@ struct ComponentCall {
       for_each_tensor(v, [&](const Tensor& t) {
         const WrapperState* s = state_in(cls, t);
         if (!s) return;
-        INGOT_REQUIRE(count == 0 || s->inner.size() == count, op.schema.name, ": the ", cls.name(), "s of one call should have one number of inner tensors, found ",
-                      count, " and ", s->inner.size());
+        INGOT_REQUIRE(count == 0 || s->inner.size() == count, op.schema.name, ": the ", cls.name(),
+                      "s of one call should have one number of inner tensors, found ", count, " and ", s->inner.size());
         count = s->inner.size();
       });
     return count;
@@ -63,8 +63,8 @@ struct ComponentCall {
   void refuse_plain_writes() const {
     for (const int8_t w : op.written)
       for_each_tensor(args[static_cast<std::size_t>(w)], [&](const Tensor& t) {
-        INGOT_REQUIRE(state_in(cls, t), op.schema.name, ": a plain tensor cannot take what a ", cls.name(), " has several of; write into a ", cls.name(),
-                      " of it, or use the op without the write");
+        INGOT_REQUIRE(state_in(cls, t), op.schema.name, ": a plain tensor cannot take what a ", cls.name(),
+                      " has several of; write into a ", cls.name(), " of it, or use the op without the write");
       });
   }
 

@@ -102,8 +102,8 @@ TensorList random_program(const TensorList& in) {
   aten_value<"normal_">(written);
   aten_value<"uniform_">(written);
   aten_value<"bernoulli_.float">(written, 0.5);
-  return {rand({3}), randn({3}), randint(0, 5, {3}), randperm(4), dropout(x, 0.5), aten<"rand_like">(x), aten<"bernoulli">(x), aten<"multinomial">(x, 2),
-          aten<"poisson">(x), aten<"normal.Tensor_Tensor">(x, x), written};
+  return {rand({3}), randn({3}), randint(0, 5, {3}), randperm(4), dropout(x, 0.5), aten<"rand_like">(x),
+          aten<"bernoulli">(x), aten<"multinomial">(x, 2), aten<"poisson">(x), aten<"normal.Tensor_Tensor">(x, x), written};
 }
 
 TEST_F(State, R015_TracingDoesNotAdvanceTheStream) {

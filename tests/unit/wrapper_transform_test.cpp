@@ -58,8 +58,9 @@ TEST_F(WrapperTransform, FlattensToPlainTensorsAndBack) {
 
 TEST_F(WrapperTransform, LayoutsCompare) {
   const Tensor x = ones({2});
-  const WrapperLayout plain = layout_of(x), two_level = layout_of(two_tensor(two_tensor(x, x), two_tensor(x, x))), one_level = layout_of(two_tensor(x, x)),
-                      four = layout_of(metadata_tensor(x)), five = layout_of(metadata_tensor(x, 5));
+  const WrapperLayout plain = layout_of(x), one_level = layout_of(two_tensor(x, x));
+  const WrapperLayout two_level = layout_of(two_tensor(two_tensor(x, x), two_tensor(x, x)));
+  const WrapperLayout four = layout_of(metadata_tensor(x)), five = layout_of(metadata_tensor(x, 5));
   EXPECT_TRUE(same_classes(one_level, layout_of(two({1, 2, 3}, {3})))) << "whatever the sizes";
   EXPECT_FALSE(same_classes(one_level, two_level));
   EXPECT_FALSE(same_classes(one_level, plain));
@@ -146,8 +147,8 @@ TEST_F(WrapperTransform, TraceRefusesWrappersThemselves) {
   const Tensor w = two({1}, {1});
   const auto same = [](const TensorList& in) { return in; };
   EXPECT_NE(error_of([&] { trace(same, {w}); }).find("trace: an example is a wrapper tensor"), std::string::npos);
-  EXPECT_NE(error_of([&] { trace([&](const TensorList& in) { return TensorList{in[0] + w}; }, {ones({1})}); }).find("a result of the function is a wrapper tensor"),
-            std::string::npos);
+  const auto makes_one = [&](const TensorList& in) { return TensorList{in[0] + w}; };
+  EXPECT_NE(error_of([&] { trace(makes_one, {ones({1})}); }).find("a result of the function is a wrapper tensor"), std::string::npos);
 }
 
 // ---- functionalize
@@ -258,7 +259,8 @@ void expect_same(const char* what, const Tensor& want, const Tensor& got) {
   if (!want.defined()) return;
   ASSERT_TRUE(want.sizes().same(got.sizes())) << what;
   const Numbers x = values(want), y = values(got);
-  for (std::size_t i = 0; i < x.size(); i++) ASSERT_TRUE(x[i] == y[i] || (x[i] != x[i] && y[i] != y[i])) << what << " element " << i << ": " << x[i] << " " << y[i];
+  for (std::size_t i = 0; i < x.size(); i++)
+    ASSERT_TRUE(x[i] == y[i] || (x[i] != x[i] && y[i] != y[i])) << what << " element " << i << ": " << x[i] << " " << y[i];
 }
 void expect_part(const Outcome& want, const Outcome& got, const Tensor& (*part)(const Tensor&)) {
   const auto compare = [&](const char* what, const TensorList& w, const TensorList& g) {
