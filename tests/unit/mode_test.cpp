@@ -176,7 +176,7 @@ TEST_F(Modes, AreGoneAfterAnException) {
   EXPECT_EQ(values(x + x), Numbers({2, 2}));
 }
 
-TEST_F(Modes, EveryConstructorMakesATwoTensor) {  // H04
+TEST_F(Modes, H04_EveryConstructorMakesATwoTensor) {
   testing::TwoTensorMode mode;
   const Tensor plain = ones({2});
   const ModeScope scope(mode);
