@@ -4,6 +4,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "op/current_op.hpp"
 #include "op/vjp.hpp"
 
 namespace ingot {
@@ -113,6 +114,7 @@ TensorList OpNode::apply(const TensorList& grads, const std::vector<bool>& need)
   v.results.resize(results.size());
   for (auto& [k, saved] : saved_results_) v.results[k] = saved.unpack(self);
 
+  const RunningOp running(op_);
   if (op_->def->vjp) op_->def->vjp(v);
   else view_vjp(v);
   for (std::size_t i = 0; i < args_.size(); i++)

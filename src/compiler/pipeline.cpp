@@ -32,7 +32,7 @@ void compile(const TensorFunction& f, const TensorList& examples, const std::vec
   compile(traced.graph, traced.sizes, output, options);
 }
 
-void compile(const Graph& graph, HintEnv& sizes, const std::string& output, const CompileOptions& options) {
+void compile(const Graph& graph, ShapeEnv& sizes, const std::string& output, const CompileOptions& options) {
   const loop::Program program = stage("lower", options, [&] { return loop::lower(graph, sizes); });
   const Object object = stage("codegen", options, [&] { return generate(program, options.target); });
   stage("link", options, [&] { return link_library({&object, 1}, options.target, output), output; });

@@ -22,6 +22,6 @@ void compile(const TensorFunction& f, const TensorList& examples, const std::vec
              const CompileOptions& options = {});
 
 // The same from a graph on; `sizes` is the environment of its symbols (trace.hpp).
-void compile(const Graph& graph, HintEnv& sizes, const std::string& output, const CompileOptions& options = {});
+void compile(const Graph& graph, ShapeEnv& sizes, const std::string& output, const CompileOptions& options = {});
 
 }  // namespace ingot

@@ -115,25 +115,6 @@ class Prover {
   }
 };
 
-// c*d*(x // d) = c*x - c*(x % d): lets x cancel.
-Poly expand_quotients(Poly p) {
-  for (const auto& [m, c] : Poly(p)) {
-    for (const Expr& a : m) {
-      if (a.op() != ExprOp::FloorDiv) continue;
-      const Poly d = to_poly(a.arg(1));
-      if (d.size() != 1 || c % d.begin()->second != 0) continue;
-      const auto rest = quotient(without(m, a), d.begin()->first);
-      if (!rest) continue;
-      add_term(p, m, -c);
-      const Poly factor{{*rest, c / d.begin()->second}};
-      add_scaled(p, multiply(factor, to_poly(a.arg(0))), 1);
-      add_scaled(p, multiply(factor, to_poly(mod(a.arg(0), a.arg(1)))), -1);
-      break;
-    }
-  }
-  return p;
-}
-
 bool has_quotient(const Poly& p) {
   for (const auto& [m, c] : p)
     for (const Expr& a : m)

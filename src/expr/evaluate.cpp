@@ -128,7 +128,7 @@ double evaluate_real(const Expr& e, const std::function<int64_t(const Expr& leaf
   return Evaluator(leaf).real(e);
 }
 
-int64_t evaluate(const Expr& e, const std::map<std::string, int64_t, std::less<>>& symbols) {
+int64_t evaluate(const Expr& e, const SymbolValues& symbols) {
   return evaluate(e, [&](const Expr& leaf) {
     INGOT_REQUIRE(leaf.op() == Sym, "the value of ", leaf, " is not known when sizes are evaluated");
     const auto it = symbols.find(leaf->name);

@@ -14,7 +14,9 @@ namespace ingot {
 int64_t evaluate(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf);
 // The same for an expression of floating type over integer leaves.
 double evaluate_real(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf);
-// Symbols by name; a symbol that is not there, or another leaf, is a user error.
-int64_t evaluate(const Expr& e, const std::map<std::string, int64_t, std::less<>>& symbols);
+// Values of symbols by name.
+using SymbolValues = std::map<std::string, int64_t, std::less<>>;
+// A symbol that is not there, or another leaf, is a user error.
+int64_t evaluate(const Expr& e, const SymbolValues& symbols);
 
 }  // namespace ingot

@@ -1,11 +1,9 @@
-// Who answers a question about symbolic sizes that ranges cannot: the thread's current GuardEnv. The tracer's shape
-// environment is one; HintEnv is the simplest. Without one, such a question is a user error.
+// Who answers a question about symbolic sizes that ranges cannot: the thread's current GuardEnv. The shape environment of
+// a trace is the one there is (graph/shape_env.hpp). Without one, such a question is a user error.
 #pragma once
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "expr/expr.hpp"
 
@@ -18,11 +16,18 @@ class GuardEnv {
   virtual bool decide(const Expr& condition) = 0;
   // One value for an i64 expression that did not fold.
   virtual int64_t specialise(const Expr& e) = 0;
+  // The truth of a bool expression where it follows from what is known. Promises nothing for it: no guard.
+  virtual std::optional<bool> known(const Expr& condition) = 0;
+  // The program itself checks that the condition holds, so from now on it may be taken for granted. False where it
+  // cannot hold.
+  virtual bool assume(const Expr& condition) = 0;
+  // `e` in terms of what its parts are known to equal.
+  virtual Expr simplify(const Expr& e) = 0;
   // A size that only the data decides (nonzero, masked_select …), known to lie in [lo, hi]: u0, u1, … in the order asked.
-  virtual Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded);
-
- private:
-  int64_t fresh_ = 0;
+  // A number that is no size (item()) never counts as one in rules that tell empty and broadcast sizes from others.
+  virtual Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded, bool is_size = true) = 0;
+  // The program uses a number of its data as a size.
+  virtual void becomes_size(const Expr& e) = 0;
 };
 
 // The current environment of this thread, or null.
@@ -40,32 +45,15 @@ class GuardScope {
   GuardEnv* previous_;
 };
 
+// What a program was compiled for: it is right where the condition has this answer.
 struct Guard {
   Expr condition;
-  bool answer;
+  bool answer = true;
+  std::string asked_by;  // "aten::view at model.py:12"; empty: the program itself
 };
-
-// Answers by evaluating with one hint per symbol, and records what was asked: the answers hold wherever every guard's
-// condition evaluates to its answer. One thread at a time.
-class HintEnv : public GuardEnv {
- public:
-  // A new symbol in [lo, hi], with a value to answer by. User error when the name is taken or the hint is out of range.
-  Int symbol(std::string_view name, int64_t hint, int64_t lo = 2, int64_t hi = kUnbounded);
-
-  bool decide(const Expr& condition) override;
-  int64_t specialise(const Expr& e) override;
-
-  // The value of `e` under the hints; never records a guard.
-  int64_t hint(const Expr& e) const;
-  const std::map<std::string, int64_t, std::less<>>& hints() const { return hints_; }
-  // In the order first asked, each condition once.
-  const std::vector<Guard>& guards() const { return guards_; }
-
- private:
-  std::map<std::string, int64_t, std::less<>> hints_;
-  std::vector<Guard> guards_;
-
-  void record(const Expr& condition, bool answer);
-};
+// "s0 > 4  # asked by aten::view at model.py:12"
+std::string to_text(const Guard& g);
+// A condition as people write it: what is asked about on the left.
+std::string readable(const Expr& condition);
 
 }  // namespace ingot

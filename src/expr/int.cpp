@@ -125,7 +125,10 @@ std::string to_text(Int v) { return v.is_number() ? std::to_string(v.number()) :
 bool statically_equal(Int a, Int b) {
   if (a.same(b)) return true;
   if (a.is_number() && b.is_number()) return false;
-  return eq(a.expr(), b.expr()).is_const(1);
+  const Expr equal = eq(a.expr(), b.expr());
+  if (equal.is_const()) return equal.is_const(1);
+  GuardEnv* env = current_guard_env();
+  return env != nullptr && env->known(equal) == true;
 }
 
 }  // namespace ingot

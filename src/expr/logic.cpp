@@ -46,6 +46,8 @@ Expr build_equality(ExprOp op, const Expr& a, const Expr& b) {
   if (a.is_const() || (!b.is_const() && compare(b, a) < 0)) return build_equality(op, b, a);
   if (!is_floating(a.dtype()) && same(a, b)) return is_eq;
   if (a.dtype() == DType::b8 && b.is_const()) return (b->i != 0) == is_eq ? a : build_not(a);
+  // A truth value as a number.
+  if (a.op() == Cast && a.arg(0).dtype() == DType::b8 && (b.is_const(0) || b.is_const(1))) return b.is_const(1) == is_eq ? a.arg(0) : build_not(a.arg(0));
   if (surely_lt(a, b) || surely_lt(b, a)) return !is_eq;
   if (a.dtype() == DType::i64 && surely_le(a, b) && surely_le(b, a)) return is_eq;
   return intern(op, DType::b8, {a, b});

@@ -34,5 +34,7 @@ std::optional<Monomial> quotient(const Monomial& m, const Monomial& d);
 Poly factor_of(const Poly& p, const Expr& atom);
 // p with one occurrence of `atom` in each product replaced by `value`.
 Poly replaced(const Poly& p, const Expr& atom, const Poly& value);
+// p with c*d*(x // d) written as c*x - c*(x % d): lets x cancel.
+Poly expand_quotients(Poly p);
 
 }  // namespace ingot

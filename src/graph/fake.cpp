@@ -1,10 +1,13 @@
 #include "graph/fake.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <limits>
 #include <map>
 #include <numeric>
 
 #include "base/error.hpp"
+#include "expr/text.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -29,56 +32,103 @@ Shape open_strides(const Tensor& example, const Shape& sizes) {
   return strides;
 }
 
-// The examples' sizes with the symbols of `open` in place.
-std::vector<Shape> open_sizes(const TensorList& examples, const std::vector<OpenSize>& open, HintEnv& env) {
-  std::vector<Shape> sizes;
-  for (const Tensor& t : examples) sizes.push_back(t.sizes());
-  std::map<std::string, Int> symbols;
-  for (const OpenSize& o : open) {
-    INGOT_REQUIRE(o.input >= 0 && o.input < static_cast<int>(examples.size()), "trace: open size '", o.name, "' names input ", o.input,
-                  " of ", examples.size());
-    const auto input = static_cast<std::size_t>(o.input);
-    const auto dim = static_cast<std::size_t>(wrap_dim(o.dim, static_cast<int>(examples[input].dim())));
-    const int64_t hint = examples[input].size(o.dim).value();
-    const auto known = symbols.find(o.name);
-    if (known == symbols.end()) {
-      sizes[input][dim] = symbols.emplace(o.name, env.symbol(o.name, hint, o.lo, o.hi)).first->second;
-      continue;
-    }
-    const int64_t other = env.hint(known->second.expr());
-    INGOT_REQUIRE(other == hint, "trace: size '", o.name, "' is ", other, " in one example and ", hint, " in input ", o.input);
-    sizes[input][dim] = known->second;
-  }
-  return sizes;
+bool is_identifier(std::string_view s) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+  return !s.empty() && letter(s[0]) && std::all_of(s.begin(), s.end(), [&](char c) { return letter(c) || std::isdigit(static_cast<unsigned char>(c)); });
 }
+
+// The numbers of the examples that may be open, with the symbols of `open` in place.
+class OpenNumbers {
+ public:
+  OpenNumbers(const Values& examples, const std::vector<OpenSize>& open, ShapeEnv& env) : examples_(examples), env_(env) {
+    for (const Value& v : examples) {
+      if (v.is_tensor()) numbers.push_back(v.tensor().sizes());
+      else numbers.push_back(v.is_int() ? Shape({v.to_int()}) : Shape());
+    }
+    for (const OpenSize& o : open)
+      if (is_identifier(o.name)) add_symbol(o);
+    for (const OpenSize& o : open)
+      if (!is_identifier(o.name)) add_derived(o);
+  }
+
+  std::vector<Shape> numbers;  // by input: sizes, or the one number
+
+ private:
+  const Values& examples_;
+  ShapeEnv& env_;
+  Names symbols_;
+
+  SizeSource source_of(const OpenSize& o) const {
+    INGOT_REQUIRE(o.input >= 0 && o.input < static_cast<int>(examples_.size()), "trace: open size '", o.name, "' names input ", o.input,
+                  " of ", examples_.size());
+    const Value& v = examples_[static_cast<std::size_t>(o.input)];
+    INGOT_REQUIRE(v.is_tensor() || v.is_int(), "trace: open size '", o.name, "' names input ", o.input, ", which is a ", v.kind_name(),
+                  "; tensors have sizes, and integers can be open");
+    return {o.input, v.is_tensor() ? wrap_dim(o.dim, static_cast<int>(v.tensor().dim())) : -1};
+  }
+  Int& number_at(SizeSource s) { return numbers[static_cast<std::size_t>(s.input)][static_cast<std::size_t>(std::max(s.dim, 0))]; }
+
+  void add_symbol(const OpenSize& o) {
+    const SizeSource source = source_of(o);
+    Int& number = number_at(source);
+    const int64_t hint = number.value();
+    const Expr* known = symbols_.find(o.name);
+    if (known == nullptr) {
+      number = env_.symbol(o.name, hint, o.lo, o.hi, source);
+      symbols_.add(number.expr());
+      return;
+    }
+    const int64_t other = env_.hint(*known);
+    INGOT_REQUIRE(other == hint, "trace: size '", o.name, "' is ", other, " in one example and ", hint, " in input ", o.input);
+    number = env_.derived(*known, hint, source);
+  }
+
+  void add_derived(const OpenSize& o) {
+    const SizeSource source = source_of(o);
+    Int& number = number_at(source);
+    number = env_.derived(parse(o.name, symbols_), number.value(), source);
+  }
+};
 
 }  // namespace
 
-std::vector<OpenSize> every_size_open(const TensorList& examples) {
+std::vector<OpenSize> every_size_open(const Values& examples) {
   std::vector<OpenSize> open;
   std::map<int64_t, std::string> names;
-  for (std::size_t i = 0; i < examples.size(); i++)
-    for (int d = 0; d < examples[i].dim(); d++) {
-      const int64_t size = examples[i].size(d).value();
-      if (size <= 1) continue;
-      const auto name = names.emplace(size, text("s", names.size())).first->second;
-      open.push_back({static_cast<int>(i), d, name});
+  int next = 0;
+  for (std::size_t i = 0; i < examples.size(); i++) {
+    const Value& v = examples[i];
+    if (v.is_int() && v.to_int().is_number() && !v.to_int().same(0) && !v.to_int().same(1)) {
+      const bool negative = v.to_int64() < 0;
+      open.push_back({static_cast<int>(i), 0, text("s", next++), negative ? std::numeric_limits<int64_t>::min() : 2, kUnbounded});
     }
+    if (!v.is_tensor()) continue;
+    for (int d = 0; d < v.tensor().dim(); d++) {
+      const int64_t size = v.tensor().size(d).value();
+      if (size <= 1) continue;
+      const auto [name, is_new] = names.emplace(size, text("s", next));
+      next += is_new;
+      open.push_back({static_cast<int>(i), d, name->second});
+    }
+  }
   return open;
 }
 
-TensorList make_fakes(const TensorList& examples, const std::vector<OpenSize>& open, HintEnv& env) {
-  const std::vector<Shape> sizes = open_sizes(examples, open, env);
+Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, ShapeEnv& env) {
+  const std::vector<Shape> numbers = OpenNumbers(examples, open, env).numbers;
   std::unordered_map<const TensorImpl*, Tensor> made;
   std::unordered_map<const Storage*, Ref<Storage>> storages;
-  TensorList fakes;
+  Values fakes;
   for (std::size_t i = 0; i < examples.size(); i++) {
-    const Tensor& example = examples[i];
+    if (examples[i].is_int()) fakes.push_back(numbers[i][0]);
+    else if (!examples[i].is_tensor()) fakes.push_back(examples[i]);
+    if (!examples[i].is_tensor()) continue;
+    const Tensor& example = examples[i].tensor();
     Tensor& fake = made[example.impl()];
     if (!fake.defined()) {
-      Geometry g{sizes[i], open_strides(example, sizes[i]), example.storage_offset(), example.dtype()};
+      Geometry g{numbers[i], open_strides(example, numbers[i]), example.storage_offset(), example.dtype()};
       Ref<Storage>& storage = storages[example->storage.get()];
-      if (!storage) storage = Storage::fake(sizes[i].is_symbolic() ? required_bytes(g) : example->storage->nbytes(), example.device());
+      if (!storage) storage = Storage::fake(numbers[i].is_symbolic() ? required_bytes(g) : example->storage->nbytes(), example.device());
       fake = Tensor(make_ref<TensorImpl>(storage, std::move(g)));
     }
     fakes.push_back(fake);

@@ -4,13 +4,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "expr/guards.hpp"
+#include "graph/shape_env.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
 
 // Size `dim` of input `input` stays open: it is the symbol `name`, in [lo, hi]. Sizes of one name are one symbol. Zero and
-// one are left out of the default range, as PyTorch does, so that no rule need ask whether a size broadcasts.
+// one are left out of the default range, as PyTorch does, so that no rule need ask whether a size broadcasts. Where the
+// name is an expression over other names (2*b, b + 1, b // 2) the size is derived from them. An input that is an integer
+// is open itself, and `dim` says nothing.
 struct OpenSize {
   int input = 0;
   int dim = 0;
@@ -19,11 +21,13 @@ struct OpenSize {
   int64_t hi = kUnbounded;
 };
 
-// An open size for every size of `examples` but 0 and 1, equal sizes under one name: s0, s1, … in order of appearance.
-std::vector<OpenSize> every_size_open(const TensorList& examples);
+// An open size for every size of the tensors of `examples` but 0 and 1, equal sizes under one name, and for every integer
+// but 0 and 1, each under its own: s0, s1, … in order of appearance.
+std::vector<OpenSize> every_size_open(const Values& examples);
 
-// Fakes of `examples`, with open sizes as symbols of `env` that have the examples' values for hints. Tensors that are one
-// object, or share storage, stay so. User error where an open size does not fit its example.
-TensorList make_fakes(const TensorList& examples, const std::vector<OpenSize>& open, HintEnv& env);
+// Fakes of the tensors of `examples`, with open sizes as symbols of `env` that have the examples' values for hints; other
+// values as they are. Tensors that are one object, or share storage, stay so. User error where an open size does not fit
+// its example.
+Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, ShapeEnv& env);
 
 }  // namespace ingot

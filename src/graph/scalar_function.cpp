@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "expr/guards.hpp"
 
 namespace ingot {
 
@@ -83,6 +84,16 @@ Value real_result(ScalarFunction f, double a, double b) {
   }
 }
 
+// A truth value that open sizes decide is a number, 0 or 1: whoever asks for it decides.
+Value truth(const Expr& condition) {
+  if (condition.is_const()) return condition->i != 0;
+  if (GuardEnv* env = current_guard_env())
+    if (const auto known = env->known(condition)) return *known;
+  return Int(cast(DType::i64, condition));
+}
+Expr condition_of(const Value& v) { return v.is_bool() ? Expr(v.to_bool()) : ne(v.to_int().expr(), Expr(0)); }
+bool is_truth(const Value& v) { return v.is_bool() || (v.is_int() && v.to_int().is_symbolic() && v.to_int().expr().op() == ExprOp::Cast); }
+
 Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
   const Int a = left.to_int(), b = right.to_int();
   const auto require_divisor = [&] { INGOT_REQUIRE(!(b == Int(0)), target_of(f), ": division by zero"); };
@@ -97,15 +108,19 @@ Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
       return power(a, b.value());
     case ScalarFunction::lshift: case ScalarFunction::rshift: return shifted(f, a, b);
     case ScalarFunction::and_: case ScalarFunction::or_: {
+      if (is_truth(left) && is_truth(right)) {
+        const Expr x = condition_of(left), y = condition_of(right);
+        return truth(f == ScalarFunction::and_ ? logical_and(x, y) : logical_or(x, y));
+      }
       const int64_t x = a.value(), y = b.value(), bits = f == ScalarFunction::and_ ? x & y : x | y;
-      return left.is_bool() && right.is_bool() ? Value(bits != 0) : Value(bits);
+      return bits;
     }
-    case ScalarFunction::eq: return a == b;
-    case ScalarFunction::ne: return !(a == b);
-    case ScalarFunction::lt: return a < b;
-    case ScalarFunction::le: return a <= b;
-    case ScalarFunction::gt: return a > b;
-    case ScalarFunction::ge: return a >= b;
+    case ScalarFunction::eq: return truth(eq(a.expr(), b.expr()));
+    case ScalarFunction::ne: return truth(ne(a.expr(), b.expr()));
+    case ScalarFunction::lt: return truth(lt(a.expr(), b.expr()));
+    case ScalarFunction::le: return truth(le(a.expr(), b.expr()));
+    case ScalarFunction::gt: return truth(gt(a.expr(), b.expr()));
+    case ScalarFunction::ge: return truth(ge(a.expr(), b.expr()));
     case ScalarFunction::sym_max: return max(a, b);
     case ScalarFunction::sym_min: return min(a, b);
     default: return real_result(f, left.to_double(), right.to_double());
@@ -147,8 +162,11 @@ Value evaluate(ScalarFunction f, Args args) {
     case ScalarFunction::pos: return is_real(a) ? a : Value(a.to_int());
     case ScalarFunction::trunc: case ScalarFunction::sym_int: return truncated(f, a);
     case ScalarFunction::sym_float: return a.to_double();
-    case ScalarFunction::sym_not: return is_real(a) ? a.to_double() == 0 : !a.to_bool();
-    case ScalarFunction::sym_ite: return (is_real(a) ? a.to_double() != 0 : a.to_bool()) ? args[1] : args[2];
+    case ScalarFunction::sym_not: return is_real(a) ? Value(a.to_double() == 0) : truth(logical_not(condition_of(a)));
+    case ScalarFunction::sym_ite:
+      if (is_truth(a) && !a.is_bool() && !is_real(args[1]) && !is_real(args[2]))
+        return Int(select(condition_of(a), args[1].to_int().expr(), args[2].to_int().expr()));
+      return (is_real(a) ? a.to_double() != 0 : a.to_bool()) ? args[1] : args[2];
     case ScalarFunction::sym_sqrt:
       INGOT_REQUIRE(!(a.to_double() < 0), target_of(f), ": math domain error: square root of ", a.to_double());
       return std::sqrt(a.to_double());

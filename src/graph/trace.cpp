@@ -7,15 +7,16 @@
 namespace ingot {
 namespace {
 
-// The tensors of `leaves`, as the function shall see them.
-TensorList stand_ins(const TensorList& examples, const TraceOptions& options, HintEnv& env) {
+// The examples, as the function shall see them.
+Values stand_ins(const Values& examples, const TraceOptions& options, ShapeEnv& env) {
   if (options.with == TraceWith::data) {
     INGOT_REQUIRE(options.open.empty(), "trace: a size cannot stay open while the function runs on data; trace with fakes");
-    TensorList handles;
-    for (const Tensor& t : examples) {
-      const auto same = std::find_if(examples.begin(), examples.end(), [&](const Tensor& o) { return o.is_same(t); });
+    Values handles;
+    for (const Value& v : examples) {
+      const auto same = std::find_if(examples.begin(), examples.end(), [&](const Value& o) { return o.same(v); });
       const auto k = static_cast<std::size_t>(same - examples.begin());
-      handles.push_back(k < handles.size() ? handles[k] : make_alias(t, t->geom));
+      if (k < handles.size()) handles.push_back(handles[k]);
+      else handles.push_back(v.is_tensor() ? Value(make_alias(v.tensor(), v.tensor()->geom)) : v);
     }
     return handles;
   }
@@ -24,17 +25,26 @@ TensorList stand_ins(const TensorList& examples, const TraceOptions& options, Hi
   return make_fakes(examples, open, env);
 }
 
+// What a node makes, in terms of what the whole trace found equal.
+Value simplified(const Value& meta, ShapeEnv& sizes) {
+  if (meta.is_int()) return sizes.simplify(meta.to_int());
+  const auto simplify = [&](const Tensor& t) {
+    if (!t.defined()) return;
+    t->geom.sizes = sizes.simplify(t->geom.sizes);
+    t->geom.strides = sizes.simplify(t->geom.strides);
+    t->geom.offset = sizes.simplify(t->geom.offset);
+  };
+  if (meta.is_tensor()) simplify(meta.tensor());
+  if (meta.is_tensors())
+    for (const Tensor& t : meta.tensors()) simplify(t);
+  return meta;
+}
+
 Values run(const std::function<Values(const Values&)>& f, const Values& leaves, const TraceOptions& options, Traced& traced) {
-  TensorList examples;
   for (const Value& v : leaves)
-    if (v.is_tensor()) examples.push_back(v.tensor());
-  for (const Tensor& t : examples)
-    INGOT_REQUIRE(!(t->layers & layer_bit(Layer::wrapper)), "trace: an example is a wrapper tensor, and graphs are programs of plain "
+    INGOT_REQUIRE(!v.is_tensor() || !(v.tensor()->layers & layer_bit(Layer::wrapper)), "trace: an example is a wrapper tensor, and graphs are programs of plain "
                   "tensors; trace the function of its inner tensors (dense_function of transform/wrapper_layout.hpp)");
-  const TensorList tensors = stand_ins(examples, options, traced.sizes);
-  Values inputs;
-  std::size_t next = 0;
-  for (const Value& v : leaves) inputs.push_back(v.is_tensor() ? Value(tensors[next++]) : v);
+  const Values inputs = stand_ins(leaves, options, traced.sizes);
   Tracer tracer(traced.graph, options);
   for (std::size_t i = 0; i < inputs.size(); i++) tracer.bind_input(inputs[i], text("arg", i, "_1"));
 
@@ -45,6 +55,10 @@ Values run(const std::function<Values(const Values&)>& f, const Values& leaves, 
   const Scoped<bool> whole(state.keep_composites, options.pre_dispatch);
   Values results = f(inputs);
   for (const Value& v : results) traced.graph.outputs.push_back(tracer.argument(v));
+  // An input goes on saying which symbol its size is: whoever calls the graph reads it there.
+  if (traced.sizes.any_equalities())
+    for (const auto& n : traced.graph.nodes())
+      if (n->kind != NodeKind::placeholder) n->meta = simplified(n->meta, traced.sizes);
   return results;
 }
 

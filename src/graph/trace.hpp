@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "expr/guards.hpp"
+#include "graph/shape_env.hpp"
 #include "graph/fake.hpp"
 #include "graph/graph.hpp"
 #include "graph/tree.hpp"
@@ -22,13 +22,13 @@ using Decompositions = std::unordered_map<const Op*, Decomposition>;
 // What the function sees.
 enum class TraceWith : uint8_t {
   fakes,    // tensors without bytes: nothing is computed
-  symbols,  // the same, and every size but 0 and 1 is open; equal sizes are one symbol
+  symbols,  // the same, and every size and integer but 0 and 1 is open; equal sizes are one symbol
   data,     // the examples' own bytes: the function runs while it is recorded
 };
 
 struct TraceOptions {
   TraceWith with = TraceWith::fakes;
-  std::vector<OpenSize> open = {};                // sizes to keep open; not with data
+  std::vector<OpenSize> open = {};                // sizes and integers to keep open; not with data
   const Decompositions* decompositions = nullptr;
   bool pre_dispatch = false;                      // composites that neither alias nor write stay whole
 };
@@ -36,14 +36,15 @@ struct TraceOptions {
 // What the function did for the example's sizes, and for all sizes for which every guard of `sizes` has its answer.
 struct Traced {
   Graph graph;
-  HintEnv sizes;
+  ShapeEnv sizes;
   TreeSpec inputs, results;  // how the caller nests them; of a function over lists, lists
 };
 
 // Composites have come apart, so nodes are ops with rules of their own; the node's `meta` is its fake result. A tensor that
 // `f` brings along becomes an attribute of the graph. A symbolic number in an argument becomes sym_size and scalar nodes,
 // made at its first use. A call that writes a tensor is recorded as such (transform/functionalize.hpp takes writes away). Examples that share
-// storage, or are one tensor, do so in what `f` sees. Numbers among the leaves are constants of the graph, and have a placeholder all the same.
+// storage, or are one tensor, do so in what `f` sees. Numbers among the leaves are constants of the graph, and have a
+// placeholder all the same; an open integer is its placeholder.
 // Where a node was written comes from the node that an Interpreter is running, or from a SourceScope (op/source_note.hpp).
 // User errors: a traced value read as a number where that needs data, an open size that does not fit its example, a result
 // that is no tensor or number.

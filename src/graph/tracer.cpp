@@ -1,6 +1,7 @@
 #include "graph/tracer.hpp"
 
 #include "base/error.hpp"
+#include "expr/guards.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/kernel.hpp"
@@ -34,6 +35,14 @@ ScalarFunction function_of(const Expr& e) {
     case ExprOp::Mod: return ScalarFunction::mod;
     case ExprOp::Min: return ScalarFunction::sym_min;
     case ExprOp::Max: return ScalarFunction::sym_max;
+    case ExprOp::Lt: return ScalarFunction::lt;
+    case ExprOp::Le: return ScalarFunction::le;
+    case ExprOp::Eq: return ScalarFunction::eq;
+    case ExprOp::Ne: return ScalarFunction::ne;
+    case ExprOp::And: return ScalarFunction::and_;
+    case ExprOp::Or: return ScalarFunction::or_;
+    case ExprOp::Not: return ScalarFunction::sym_not;
+    case ExprOp::Select: return ScalarFunction::sym_ite;
     default: throw_internal_error(__FILE__, __LINE__, text("no scalar node for the size ", e));
   }
 }
@@ -57,7 +66,7 @@ void Tracer::bind_input(const Value& v, std::string_view name) {
   Node* n = graph_.placeholder(name);
   if (!v.is_tensor()) {
     n->meta = v;
-    if (v.is_int() && v.to_int().is_symbolic()) numbers_.emplace(v.to_int().expr(), n);
+    if (v.is_int() && v.to_int().is_symbolic()) numbers_.try_emplace(v.to_int().expr(), n);
     return;
   }
   bind(v.tensor(), n);
@@ -115,7 +124,7 @@ void Tracer::refuse_data(const Op& op, Args args, const Value& r, const Node& n)
 
 Argument Tracer::argument(const Value& v) {
   if (v.is_tensor()) return node_of(v.tensor());
-  if (v.is_int() && v.to_int().is_symbolic()) return node_of(v.to_int().expr());
+  if (v.is_int() && v.to_int().is_symbolic()) return operand(v.to_int().expr());
   if (v.is_tensors())
     return list(v.tensors(), [&](const Tensor& t) { return t.defined() ? Argument(node_of(t)) : Argument(); });
   if (v.is_ints() && v.ints().is_symbolic()) return list(v.ints(), [&](Int i) { return argument(i); });
@@ -174,11 +183,15 @@ Node* Tracer::node_of(const Tensor& t) {
 Node* Tracer::node_of(const Expr& e) {
   if (const auto found = numbers_.find(e); found != numbers_.end()) return found->second;
   Node* n = make_number(e);
-  n->meta = Int(e);
+  n->meta = Int(e.dtype() == DType::b8 ? cast(DType::i64, e) : e);
   numbers_.emplace(e, n);
   return n;
 }
-Argument Tracer::operand(const Expr& e) { return e.is_const() ? Argument(Value(e->i)) : Argument(node_of(e)); }
+Argument Tracer::operand(const Expr& raw) {
+  GuardEnv* env = current_guard_env();
+  const Expr e = env ? env->simplify(raw) : raw;
+  return e.is_const() ? Argument(Value(e->i)) : Argument(node_of(e));
+}
 
 Node* Tracer::make_number(const Expr& e) {
   if (e.op() == ExprOp::Sym) {
@@ -191,6 +204,9 @@ Node* Tracer::make_number(const Expr& e) {
                   "function a tensor that has it");
     return graph_.call(op_ref<"sym_size.int">(), {source->second.node, Value(source->second.dim)}, "sym_size_int");
   }
+  if (e.op() == ExprOp::Cast) return node_of(e.arg(0));  // a truth value counts as a number
+  if (e.op() == ExprOp::Not) return graph_.scalar(function_of(e), {operand(e.arg(0))});
+  if (e.op() == ExprOp::Select) return graph_.scalar(function_of(e), {operand(e.arg(0)), operand(e.arg(1)), operand(e.arg(2))});
   Argument result = operand(e.arg(0));
   for (std::size_t k = 1; k < e.args().size(); k++) result = graph_.scalar(function_of(e), {result, operand(e.arg(k))});
   INGOT_ENSURE(result.is_node(), "a size cannot be ", e);

@@ -6,13 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "expr/expr.hpp"
+#include "expr/evaluate.hpp"
 #include "import/pt2_symbols.hpp"
 
 namespace ingot {
-
-// Values of symbols by name.
-using SymbolValues = std::map<std::string, int64_t, std::less<>>;
 
 class InputCheck {
  public:

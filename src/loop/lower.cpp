@@ -275,7 +275,7 @@ void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elem
 
 }  // namespace
 
-Program lower(const Graph& graph, HintEnv& sizes) {
+Program lower(const Graph& graph, ShapeEnv& sizes) {
   const GuardScope scope(sizes);
   Program program;
   Lowerer(graph, program).run();

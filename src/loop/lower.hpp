@@ -2,6 +2,7 @@
 // geometry rule, anything else follows its `lower` rule. Views and pointwise values read once are not stored.
 #pragma once
 #include "graph/graph.hpp"
+#include "graph/shape_env.hpp"
 #include "loop/program.hpp"
 
 namespace ingot::loop {
@@ -11,6 +12,6 @@ namespace ingot::loop {
 // Ensures: outputs have the strides of their metas where those are dense, and are row-major otherwise; no output shares
 // memory with another or with an input.
 // User error, naming the node, for what has no compiled form yet.
-Program lower(const Graph& graph, HintEnv& sizes);
+Program lower(const Graph& graph, ShapeEnv& sizes);
 
 }  // namespace ingot::loop

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/error.hpp"
+#include "op/current_op.hpp"
 #include "op/fits.hpp"
 #include "op/function.hpp"
 #include "op/kernel.hpp"
@@ -93,6 +94,8 @@ Value call(const Op& op, Args given) {
   Values storage;
   const Args args = complete(op, given, storage);
   ThreadState& ts = thread_state();
+  // A body at the kernel layer is part of the op that has it. The functions a higher-order op calls are the program's own.
+  const RunningOp running(ts.layer == Layer::kernel ? current_op() : op.form() == Form::higher_order ? nullptr : &op);
   // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the op comes apart.
   const bool autocast = op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
   if (op.comes_apart() && !autocast && !stays_whole(op, ts)) return named_refusals(op, [&] { return run_composite(op, args); });

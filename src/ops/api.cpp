@@ -185,9 +185,19 @@ Tensor& Tensor::copy_(const Tensor& o) { return aten_value<"copy_">(*this, o), *
 Tensor& Tensor::fill_(const Scalar& v) { return aten_value<"fill_.Scalar">(*this, number(v)), *this; }
 Tensor& Tensor::zero_() { return aten_value<"zero_">(*this), *this; }
 
+namespace {
+// Whether reading the tensor's data is a call that somebody must see: a tensor without bytes of its own, or a layer that
+// follows the program (neither the tape nor autocast does).
+bool is_followed(const Tensor& t) {
+  const ThreadState& ts = thread_state();
+  const unsigned still_to_act = ~(unsigned{layer_bit(ts.layer)} - 1u) & ~unsigned{layer_bit(Layer::autograd)} & ~unsigned{layer_bit(Layer::autocast)};
+  return t->is_fake() || ((ts.active | t->layers) & still_to_act) != 0;
+}
+}  // namespace
+
 Scalar Tensor::item() const {
   INGOT_REQUIRE(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  if (impl()->special) return aten_value<"_local_scalar_dense">(*this).to_scalar();  // the value is inside, its layer knows where
+  if (is_followed(*this)) return aten_value<"_local_scalar_dense">(*this).to_scalar();
   const char* p = static_cast<const char*>(data_ptr());
   if (is_complex()) {
     std::complex<double> v;
@@ -207,7 +217,17 @@ Scalar Tensor::item() const {
 namespace {
 template <class T>
 std::vector<T> elements(const Tensor& t, DType as) {
-  (void)t.data_ptr();  // a fake tensor has no elements to give
+  if (is_followed(t)) {
+    const Tensor flat = t.flatten();
+    std::vector<T> v;
+    for (int64_t i = 0, n = t.numel().value(); i < n; i++) {
+      const Scalar s = flat[i].item();
+      if constexpr (std::is_same_v<T, bool>) v.push_back(s.to_bool());
+      else if constexpr (std::is_integral_v<T>) v.push_back(s.to_int().value());
+      else v.push_back(static_cast<T>(s.to_double()));
+    }
+    return v;
+  }
   Tensor dense = make_tensor(Geometry::contiguous(t.sizes(), as));
   copy_elements(dense, t);
   const T* p = dense.data<T>();

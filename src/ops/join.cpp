@@ -207,16 +207,13 @@ Value combinations_body(const Call& c) {
   INGOT_REQUIRE(self.dim() == 1, "combinations: Expect a 1D vector, but got shape ", self.sizes());
   INGOT_REQUIRE(r >= 0, "combinations: Expect a non-negative number, but got ", r);
   if (r == 0) return aten<"new_empty">(self, Shape{0});
-  const TensorList values = meshgrid(TensorList(static_cast<std::size_t>(r), self), false);
   const Tensor at = aten<"arange">(self.numel(), DType::i64, Value(), self.device());
   const TensorList index = meshgrid(TensorList(static_cast<std::size_t>(r), at), false);
   // Indices in (strictly) rising order name each combination once.
   Tensor mask = aten<"ones">(index[0].sizes(), DType::b8, Value(), self.device());
   for (std::size_t i = 0; i + 1 < index.size(); i++)
     mask = aten<"logical_and">(mask, c[2].to_bool() ? aten<"le.Tensor">(index[i], index[i + 1]) : aten<"lt.Tensor">(index[i], index[i + 1]));
-  TensorList columns;
-  for (const Tensor& g : values) columns.push_back(aten<"masked_select">(g, mask));
-  return aten<"stack">(columns, 1);
+  return aten<"index.Tensor">(self, TensorList{aten<"nonzero">(mask)});
 }
 
 // ---- sequences of different lengths, lists of tensors as one vector

@@ -7,6 +7,7 @@
 #include "op/vjp.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
+#include "ops/reduction.hpp"
 #include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -224,7 +225,7 @@ Value one_hot_body(const Call& c) {
   const Tensor& self = c.tensor(0);
   int64_t classes = c[1].to_int64();
   INGOT_REQUIRE(self.dtype() == DType::i64, "one_hot is only applicable to index tensor of type LongTensor.");
-  if (!self->is_fake()) {
+  if (may_look_at(self)) {
     const std::vector<int64_t> v = self.to_vector<int64_t>();
     INGOT_REQUIRE(!v.empty() || classes > 0, "one_hot: Can not infer total number of classes from empty tensor.");
     int64_t top = -1;

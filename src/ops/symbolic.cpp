@@ -1,11 +1,11 @@
 // Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are composites: the answer
 // is an Int, which stays symbolic where sizes are open.
 #include <cstdio>
-#include <limits>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "expr/guards.hpp"
+#include "expr/range.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/promotion.hpp"
@@ -40,7 +40,8 @@ Value read_element(const Call& c) {
   GuardEnv* env = current_guard_env();
   INGOT_REQUIRE(env && is_integral(t.dtype()), "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
                 "computation in tensors");
-  return env->fresh_symbol(std::numeric_limits<int64_t>::min());
+  const Range range = of_dtype(t.dtype());
+  return env->fresh_symbol(range.lo, range.hi, false);
 }
 
 // The text of a program's own assertion is all it says.
@@ -49,8 +50,16 @@ Value read_element(const Call& c) {
   e.names_op = true;
   throw e;
 }
+// What the program asserts of open sizes is known from there on; of what data decides, the assertion stays in the graph.
+bool holds(const Expr& condition) {
+  if (condition.is_const()) return condition->i != 0;
+  GuardEnv* env = current_guard_env();
+  INGOT_REQUIRE(env, "cannot decide whether ", condition, " holds: it depends on symbolic sizes and no shape environment is active");
+  return env->assume(condition);
+}
 void check_scalar(const Value& condition, const std::string& message) {
-  if (!condition.to_scalar().to_bool()) fail_assertion(message);
+  const bool ok = condition.is_int() ? holds(ne(condition.to_int().expr(), Expr(0))) : condition.to_scalar().to_bool();
+  if (!ok) fail_assertion(message);
 }
 
 void check_assertion(const Tensor& t, const std::string& message) {
@@ -62,7 +71,8 @@ constexpr const char* kAssertion = "Expected Tensor with single nonzero value, b
 void check_range(const Value& size, const Value& min, const Value& max) {
   INGOT_REQUIRE(size.is_int() || size.is_bool(), "sym_constrain_range: expected an integer, found ", size.kind_name());
   const Int v = size.to_int();
-  INGOT_REQUIRE((min.is_none() || v >= min.to_int()) && (max.is_none() || v <= max.to_int()), "Invalid value range for ", v, " between [",
+  const auto at_least = [](Int a, Int b) { return holds(ge(a.expr(), b.expr())); };
+  INGOT_REQUIRE((min.is_none() || at_least(v, min.to_int())) && (max.is_none() || at_least(max.to_int(), v)), "Invalid value range for ", v, " between [",
                 min.is_none() ? Value("-inf") : min, ", ", max.is_none() ? Value("inf") : max, "].");
 }
 Value constrain(const Call& c) {
@@ -74,13 +84,16 @@ Value constrain_with_token(const Call& c) {
   return aten<"clone">(c[3]);
 }
 // A size is never negative.
-Value size_at_least(const Value& min) { return max(min.int_or(0), Int(0)); }
+void check_size_range(const Value& size, const Value& min, const Value& max) {
+  check_range(size, ingot::max(min.int_or(0), Int(0)), max);
+  if (size.is_int() && size.to_int().is_symbolic()) current_guard_env()->becomes_size(size.to_int().expr());
+}
 Value constrain_size(const Call& c) {
-  check_range(c[0], size_at_least(c[1]), c[2]);
+  check_size_range(c[0], c[1], c[2]);
   return {};
 }
 Value constrain_size_with_token(const Call& c) {
-  check_range(c[0], size_at_least(c[1]), c[2]);
+  check_size_range(c[0], c[1], c[2]);
   return aten<"clone">(c[3]);
 }
 
@@ -202,7 +215,8 @@ constinit const OpDef kOps[] = {
      .form = Form::factory,
      .meta = [](const Call& c, Outputs& o) { o.add(Shape{}, c[0].dtype_or(thread_state().default_dtype)); },
      .kernel = [](const Call&, std::span<const Tensor>) {},
-     .no_grad_result = true},
+     .no_grad_result = true,
+     .uninitialised = true},
     effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
            [](const Call& c) -> Value {
              check_assertion(c.tensor(0), c[1].string());

@@ -153,7 +153,7 @@ Tensor covariance(const Tensor& self, int64_t correction, const Tensor& frequenc
                   integral ? "integral" : "floating point", " dtype but got ", name, " with ", scalar_type_name(w.dtype()), " dtype");
     INGOT_REQUIRE(w.numel() == in.size(1), "cov(): expected ", name, " to have the same numel as there are observations in the input but got ",
                   w.numel(), " != ", in.size(1));
-    INGOT_REQUIRE(w->is_fake() || w.numel() == 0 || aten<"min">(w).item_double() >= 0, "cov(): ", name, " cannot be negative");
+    INGOT_REQUIRE(!may_look_at(w) || w.numel() == 0 || aten<"min">(w).item_double() >= 0, "cov(): ", name, " cannot be negative");
   };
   check(frequencies, "fweights", true);
   check(importances, "aweights", false);

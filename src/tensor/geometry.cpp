@@ -318,7 +318,7 @@ Geometry slice_geometry(const Geometry& g, int64_t dim, std::optional<Int> start
   auto clamp = [&](Int v) {
     if (v < 0) v = v + size;
     if (v < 0) return Int(0);
-    return v < size ? v : size;
+    return size < v ? size : v;  // in this order: an end that is known to be within an open size needs no guard
   };
   constexpr int64_t kEnd = INT64_MAX;  // PyTorch's "to the end": must not be compared with an open size
   const Int b = start ? clamp(*start) : Int(0);

@@ -10,7 +10,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "expr/guards.hpp"
+#include "graph/shape_env.hpp"
 #include "op/op.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -154,8 +154,8 @@ class Parser {
       numbers_[name] = v;
       Int i = v;
       if (make_ == Make::symbolic) {
-        auto* env = dynamic_cast<HintEnv*>(current_guard_env());
-        INGOT_ENSURE(env, "no HintEnv");
+        auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
+        INGOT_ENSURE(env, "no ShapeEnv");
         i = env->symbol(name, v);
       }
       names_[name] = i;
@@ -351,6 +351,39 @@ class Parser {
 
 SampleCall make_call(const Sample& s, Make make, int setting) { return Parser(s, make, setting).call(); }
 std::map<std::string, int64_t, std::less<>> dims_of(const Sample& s, int setting) { return Parser(s, Make::fake, setting).dims(); }
+
+Values results_of(const Value& r) {
+  if (r.is_tensors()) return Values(r.tensors().begin(), r.tensors().end());
+  if (r.is_values()) return r.values();
+  return {r};
+}
+
+bool is_double(const Tensor& t) { return t.defined() && (t.dtype() == DType::f64 || t.dtype() == DType::c128); }
+bool is_defined(const Tensor& t) { return t.defined(); }
+
+TensorList tensors_of(const Values& args, TensorTest passes) {
+  TensorList l;
+  for (const Value& v : args) {
+    if (v.is_tensor() && passes(v.tensor())) l.push_back(v.tensor());
+    else if (v.is_tensors())
+      for (const Tensor& t : v.tensors())
+        if (passes(t)) l.push_back(t);
+  }
+  return l;
+}
+Values with_tensors(const Values& args, TensorTest passes, const TensorList& replacement) {
+  Values r;
+  std::size_t k = 0;
+  for (const Value& v : args) {
+    if (v.is_tensor() && passes(v.tensor())) r.push_back(replacement[k++]);
+    else if (v.is_tensors()) {
+      TensorList l;
+      for (const Tensor& t : v.tensors()) l.push_back(passes(t) ? replacement[k++] : t);
+      r.push_back(std::move(l));
+    } else r.push_back(v);
+  }
+  return r;
+}
 
 std::vector<std::string> sample_files(const std::string& folder) {
   std::vector<std::string> v;

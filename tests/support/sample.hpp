@@ -26,7 +26,7 @@ struct Sample {
 enum class Make {
   real,      // tensors with values
   fake,      // the same geometry without bytes
-  symbolic,  // fakes whose named sizes are symbols; needs a current GuardEnv of type HintEnv
+  symbolic,  // fakes whose named sizes are symbols; needs a current GuardEnv of type ShapeEnv
 };
 
 struct SampleCall {
@@ -38,6 +38,17 @@ struct SampleCall {
 SampleCall make_call(const Sample& s, Make make, int setting);
 // Values of the named sizes at a setting.
 std::map<std::string, int64_t, std::less<>> dims_of(const Sample& s, int setting);
+
+// ---- what checks over samples share
+// The results of a call, each by itself.
+Values results_of(const Value& r);
+using TensorTest = bool (*)(const Tensor&);
+bool is_double(const Tensor& t);  // float64 or complex128: finite differences and gradients need them
+bool is_defined(const Tensor& t);
+// The tensors among the arguments that pass the test, in order; members of lists too.
+TensorList tensors_of(const Values& args, TensorTest passes);
+// The arguments with those tensors replaced.
+Values with_tensors(const Values& args, TensorTest passes, const TensorList& replacement);
 
 std::vector<std::string> sample_files(const std::string& folder);  // sorted *.txt
 std::vector<Sample> read_samples(const std::string& path);

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
 #include "expr/expr.hpp"
-#include "expr/guards.hpp"
+#include "graph/shape_env.hpp"
 #include "expr/text.hpp"
 #include "ingot/int.hpp"
 #include "ingot/shape.hpp"
@@ -491,7 +491,7 @@ TEST(IntNumbers, BehaveAsNumbers) {
 }
 
 TEST(IntSymbols, FoldOrAskTheEnvironment) {
-  HintEnv env;
+  ShapeEnv env;
   const Int s = env.symbol("s0", 10), t = env.symbol("s1", 3, 2, 64);
   EXPECT_TRUE(s.is_symbolic());
   EXPECT_EQ(to_text(2 * s + 1), "2*s0 + 1");
@@ -517,7 +517,7 @@ TEST(IntSymbols, FoldOrAskTheEnvironment) {
     EXPECT_TRUE(t < s);
     EXPECT_FALSE(s == 4);
     EXPECT_EQ(mod(s, 4).value(), 2);
-    HintEnv inner;
+    ShapeEnv inner;
     const Int u = inner.symbol("u0", 7);
     {
       GuardScope nested(inner);
@@ -557,7 +557,7 @@ TEST(Shapes, HoldFewInsideAndManyOutside) {
   EXPECT_EQ(a.sub(0, 4).values(), (std::vector<int64_t>{2, 3, 4, 5}));
   Shape small = {1, 2}, moved = std::move(small);
   EXPECT_TRUE(moved.same(Shape({1, 2})) && small.empty());
-  HintEnv env;
+  ShapeEnv env;
   const Int s = env.symbol("s0", 10);
   EXPECT_TRUE(Shape({s, 2}).is_symbolic());
   EXPECT_FALSE(Shape({s, 2}).same(Shape({s, 3})));

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
-#include "expr/guards.hpp"
+#include "graph/shape_env.hpp"
 #include "support/error_text.hpp"
 
 namespace ingot {
@@ -312,7 +312,7 @@ Geometry evaluated(const Geometry& g, const std::map<std::string, int64_t, std::
 
 // Runs the rule with s, t as symbols (hints 4 and 6), then compares at other values; returns the guards it took.
 std::size_t check_symbolic(const Rule& rule, const std::function<Geometry(Int s, Int t)>& input) {
-  HintEnv env;
+  ShapeEnv env;
   Geometry symbolic;
   {
     GuardScope scope(env);
@@ -370,7 +370,7 @@ TEST(SymbolicGeometry, ViewsThatAsk) {
 }
 
 TEST(SymbolicGeometry, Predicates) {
-  HintEnv env;
+  ShapeEnv env;
   GuardScope scope(env);
   const Int s = env.symbol("s", 4), t = env.symbol("t", 6);
   EXPECT_TRUE(is_contiguous({s, t}, contiguous_strides({s, t})));
@@ -390,7 +390,7 @@ TEST(SymbolicGeometry, Predicates) {
 TEST(SymbolicGeometry, WithoutAnEnvironmentAQuestionIsAnError) {
   Int s;
   {
-    HintEnv env;
+    ShapeEnv env;
     s = env.symbol("u", 4);
   }
   EXPECT_THROW(infer_size({2, -1}, s), UserError);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "expr/guards.hpp"
+#include "graph/shape_env.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "tensor/impl.hpp"
@@ -21,7 +21,7 @@ TEST(Index, SizesThatOnlyDataDecides) {
   EXPECT_THROW(aten<"nonzero">(mask), UserError);
   EXPECT_THROW(aten<"masked_select">(x, mask), UserError);
   EXPECT_THROW(atens<"_unique2">(x), UserError);
-  HintEnv env;
+  ShapeEnv env;
   GuardScope scope(env);
   const Tensor n = aten<"nonzero">(mask);
   EXPECT_EQ(to_text(n.sizes()), "[u0, 2]");

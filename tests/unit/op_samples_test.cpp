@@ -3,27 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
-#include "expr/guards.hpp"
+#include "graph/shape_env.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "support/sample.hpp"
+#include "support/sample_suite.hpp"
 #include "tensor/rows.hpp"
 
 namespace ingot::testing {
 namespace {
-
-std::string samples_folder() { return (std::filesystem::path(INGOT_TEST_DATA).parent_path() / "samples").string(); }
-
-Values results_of(const Value& r) {
-  if (r.is_tensors()) return Values(r.tensors().begin(), r.tensors().end());
-  if (r.is_values()) return r.values();
-  return {r};
-}
 
 std::string geometry_text(const Geometry& g) {
   return text(name_of(g.dtype), g.sizes, " strides ", g.strides);
@@ -51,7 +42,7 @@ void check_fake(const Sample& s) {
 // ---- open sizes
 void check_symbolic(const Sample& s) {
   if (s.has("nofake") || s.has("nosym") || dims_of(s, 0).empty()) return;
-  HintEnv env;
+  ShapeEnv env;
   GuardScope scope(env);
   const SampleCall open = make_call(s, Make::symbolic, 0);
   Scoped<bool> factories(thread_state().fake_factories, true);
@@ -83,34 +74,6 @@ void check_symbolic(const Sample& s) {
 }
 
 // ---- gradients
-bool is_double(const Tensor& t) { return t.defined() && (t.dtype() == DType::f64 || t.dtype() == DType::c128); }
-
-// The double-precision tensors among the arguments, in order.
-TensorList double_args(const Values& args) {
-  TensorList l;
-  for (const Value& v : args) {
-    if (v.is_tensor() && is_double(v.tensor())) l.push_back(v.tensor());
-    else if (v.is_tensors())
-      for (const Tensor& t : v.tensors())
-        if (is_double(t)) l.push_back(t);
-  }
-  return l;
-}
-// The arguments with those tensors replaced.
-Values with_args(const Values& args, const TensorList& replacement) {
-  Values r;
-  std::size_t k = 0;
-  for (const Value& v : args) {
-    if (v.is_tensor() && is_double(v.tensor())) r.push_back(replacement[k++]);
-    else if (v.is_tensors()) {
-      TensorList l;
-      for (const Tensor& t : v.tensors()) l.push_back(is_double(t) ? replacement[k++] : t);
-      r.push_back(std::move(l));
-    } else r.push_back(v);
-  }
-  return r;
-}
-
 // A tensor's numbers as doubles, complex as pairs: Re(conj(g)·v) is then a plain dot product.
 std::vector<double> numbers(const Tensor& t) {
   Tensor dense = make_tensor(Geometry::contiguous(t.sizes(), t.dtype()));
@@ -183,12 +146,12 @@ TensorList leaves_of(const TensorList& l) {
 void check_gradients(const Sample& s) {
   if (s.has("nograd") || s.has("random")) return;
   const SampleCall c = make_call(s, Make::real, 0);
-  const TensorList x = double_args(c.args);
+  const TensorList x = tensors_of(c.args, is_double);
   if (x.empty()) return;
   std::vector<bool> takes_part;
   const Function f = [&](const TensorList& in) {
     TensorList outs;
-    const Values r = results_of(call(*c.op, with_args(c.args, in)));
+    const Values r = results_of(call(*c.op, with_tensors(c.args, is_double, in)));
     // Results of other types cannot be compared with finite differences.
     auto fits = [](const Value& v) { return v.is_tensor() && is_double(v.tensor()) && v.tensor().requires_grad(); };
     for (std::size_t k = 0; k < r.size(); k++)
@@ -241,40 +204,8 @@ void check_gradients(const Sample& s) {
   expect_close(analytic(gg, v), want, 1, s.where() + ": second gradient");
 }
 
-class SampleTest : public ::testing::Test {
- public:
-  SampleTest(std::string path, void (*check)(const Sample&)) : path_(std::move(path)), check_(check) {}
-  void TestBody() override {
-    const int64_t before = TensorImpl::live();
-    for (const Sample& s : read_samples(path_)) {
-      try {
-        check_(s);
-      } catch (const std::exception& e) {
-        ADD_FAILURE() << s.where() << ": " << e.what();
-      }
-    }
-    EXPECT_EQ(TensorImpl::live(), before) << "tensors are left alive: a reference cycle";
-  }
-
- private:
-  std::string path_;
-  void (*check_)(const Sample&);
-};
-
-const bool registered = [] {
-  for (const std::string& path : sample_files(samples_folder())) {
-    std::string family = path.substr(path.rfind('/') + 1);
-    family.resize(family.size() - 4);
-    auto add = [&](const char* name, void (*check)(const Sample&)) {
-      ::testing::RegisterTest(("Samples_" + family).c_str(), name, nullptr, nullptr, __FILE__, __LINE__,
-                              [path, check]() -> ::testing::Test* { return new SampleTest(path, check); });
-    };
-    add("FakeEqualsEager", check_fake);
-    add("OpenSizes", check_symbolic);
-    add("Gradients", check_gradients);
-  }
-  return true;
-}();
+const bool registered = register_sample_suites("Samples", INGOT_TEST_DATA "/../samples", 
+                                               {{"FakeEqualsEager", check_fake}, {"OpenSizes", check_symbolic}, {"Gradients", check_gradients}});
 
 }  // namespace
 }  // namespace ingot::testing

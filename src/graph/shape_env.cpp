@@ -1,0 +1,237 @@
+#include "graph/shape_env.hpp"
+
+#include "base/error.hpp"
+#include "expr/evaluate.hpp"
+#include "graph/source.hpp"
+#include "op/call.hpp"
+#include "op/current_op.hpp"
+#include "op/source_note.hpp"
+
+namespace ingot {
+namespace {
+
+// "aten::view at model.py:12"
+std::string asker() {
+  std::string who = current_op() ? current_op()->qualified() : std::string();
+  if (const Ref<SourceNote>& note = current_source())
+    if (const std::string line = source_line(note->stack_trace); !line.empty()) who += text(who.empty() ? "the program" : "", " at ", line);
+  return who;
+}
+
+std::string to_text(Range r) {
+  if (r.lo == r.hi) return text("= ", r.lo);
+  if (r.hi == kUnbounded) return r.lo == Range::kMin ? "any" : text(">= ", r.lo);
+  if (r.lo == Range::kMin) return text("<= ", r.hi);
+  return text("in [", r.lo, ", ", r.hi, "]");
+}
+
+}  // namespace
+
+std::string to_text(const SizeSource& s) { return s.dim < 0 ? text("input ", s.input) : text("size ", s.dim, " of input ", s.input); }
+
+Int ShapeEnv::symbol(std::string_view name, int64_t hint, int64_t lo, int64_t hi, SizeSource source) {
+  INGOT_REQUIRE(hint >= lo && hint <= hi, "the hint ", hint, " of symbol '", name, "' is outside its range [", lo, ", ",
+                hi, "]");
+  INGOT_REQUIRE(!symbols_.contains(name), "symbol '", name, "' is already defined");
+  const Expr e = Expr::symbol(name, lo, hi);
+  symbols_.emplace(name, Symbol{e, hint, source, {}});
+  order_.emplace_back(name);
+  facts_.declare(e, Facts::Kind::input);
+  return Int(e);
+}
+
+Int ShapeEnv::derived(const Expr& e, int64_t found, SizeSource source) {
+  const int64_t expected = hint(e);
+  INGOT_REQUIRE(expected == found, source, " is to be ", e, ", which is ", expected, " for the examples; found ", found);
+  derived_.push_back({e, source});
+  return Int(e);
+}
+
+Int ShapeEnv::fresh_symbol(int64_t lo, int64_t hi, bool is_size) {
+  const std::string name = text("u", fresh_++);
+  const Expr e = Expr::symbol(name, lo, hi);
+  symbols_.insert_or_assign(name, Symbol{e, std::nullopt, {}, asker()});
+  order_.push_back(name);
+  facts_.declare(e, is_size ? Facts::Kind::size : Facts::Kind::number);
+  return Int(e);
+}
+
+void ShapeEnv::becomes_size(const Expr& e) {
+  if (e.op() == ExprOp::Sym) facts_.become_size(e);
+}
+
+bool ShapeEnv::needs_data(const Expr& e) const {
+  bool found = false;
+  visit(e, [&](const Expr& x) {
+    if (x.op() != ExprOp::Sym) return;
+    const auto s = symbols_.find(x->name);
+    found |= s != symbols_.end() && !s->second.hint;
+  });
+  return found;
+}
+
+int64_t ShapeEnv::hint(const Expr& e) const {
+  return evaluate(e, [&](const Expr& leaf) {
+    const Symbol* s = leaf.op() == ExprOp::Sym ? find(leaf->name) : nullptr;
+    INGOT_REQUIRE(s != nullptr, "no value is given for the symbol ", leaf);
+    INGOT_REQUIRE(s->hint.has_value(), "the value of ", leaf, " is not known while the program is traced: the data decides it");
+    return *s->hint;
+  });
+}
+
+SymbolValues ShapeEnv::hints() const {
+  SymbolValues values;
+  for (const auto& [name, s] : symbols_)
+    if (s.hint) values.emplace(name, *s.hint);
+  return values;
+}
+
+const ShapeEnv::Symbol* ShapeEnv::find(std::string_view name) const {
+  const auto s = symbols_.find(name);
+  return s == symbols_.end() ? nullptr : &s->second;
+}
+
+bool ShapeEnv::is_specialised(std::string_view name) {
+  const Symbol* s = find(name);
+  if (s == nullptr) return false;
+  const Range r = facts_.range(s->expr);
+  return r.lo == r.hi;
+}
+
+Expr ShapeEnv::simplify(const Expr& e) { return facts_.simplify(e); }
+Shape ShapeEnv::simplify(const Shape& s) {
+  Shape r;
+  for (const Int i : s) r.push_back(simplify(i));
+  return r;
+}
+
+std::optional<bool> ShapeEnv::known(const Expr& condition) { return facts_.known(condition); }
+
+void ShapeEnv::record(const Expr& condition, bool answer) {
+  guards_.push_back({condition, answer, asker()});
+  facts_.learn(answer ? condition : logical_not(condition));
+}
+
+bool ShapeEnv::decide(const Expr& condition) {
+  if (const auto answer = facts_.known(condition)) return *answer;
+  const Expr simple = facts_.simplify(condition);
+  if (needs_data(simple)) {
+    if (current_op() != nullptr)
+      if (const auto answer = facts_.known(condition, true)) return *answer;
+    refuse("Could not guard on data-dependent expression ", simple, true);
+  }
+  const bool answer = hint(simple) != 0;
+  record(simple, answer);
+  return answer;
+}
+
+int64_t ShapeEnv::specialise(const Expr& e) {
+  const Expr simple = facts_.simplify(e);
+  if (const Range r = facts_.range(simple); r.lo == r.hi) return r.lo;
+  if (needs_data(simple)) refuse("Could not extract specialized integer from data-dependent expression ", simple, false);
+  const int64_t v = hint(simple);
+  record(eq(simple, v), true);
+  return v;
+}
+
+bool ShapeEnv::assume(const Expr& condition) {
+  if (const auto answer = facts_.known(condition)) return *answer;
+  const Expr simple = facts_.simplify(condition);
+  if (!needs_data(simple)) return decide(condition);
+  facts_.learn(simple);
+  return true;
+}
+
+void ShapeEnv::refuse(std::string_view start, const Expr& e, bool is_condition) const {
+  std::string sizes, made;
+  visit(e, [&](const Expr& x) {
+    if (x.op() != ExprOp::Sym) return;
+    const Symbol* s = find(x->name);
+    if (s == nullptr || s->hint) return;
+    if (facts_.is_size(x)) sizes += text(sizes.empty() ? "" : ", ", x);
+    made += text(made.empty() ? "" : ", ", x, " was made by ", s->made_by.empty() ? "the program" : s->made_by);
+  });
+  const std::string shown = readable(e), who = asker();
+  throw_user_error(text(start, shown, " (unhinted: ", shown, ").  (Size-like symbols: ", sizes.empty() ? "none" : sizes, ")\n", made,
+                        who.empty() ? "" : text("; asked by ", who), ". The data decides it, so a graph cannot take one way or the other. ",
+                        is_condition ? "Promise the answer with check(condition), which the program tests when it runs (for a size, check_is_size)"
+                                     : "Keep the size open, or promise its value with check(size == value)",
+                        "; or let where() choose among values, or cond() among functions"));
+}
+
+std::string ShapeEnv::listing() const {
+  std::string lines;
+  for (const std::string& name : order_) {
+    const Symbol& s = symbols_.find(name)->second;
+    const Expr simple = facts_.simplify(s.expr);
+    lines += name;
+    if (!same(simple, s.expr)) lines += text(" = ", simple);
+    else lines += text(" ", to_text(facts_.range(s.expr)));
+    if (s.source.input >= 0) lines += text("  # ", s.source);
+    else if (!s.hint) lines += text("  # decided by the data of ", s.made_by.empty() ? "the program" : s.made_by);
+    lines += '\n';
+  }
+  for (const Derived& d : derived_) lines += text(d.expr, "  # ", d.source, "\n");
+  for (const Guard& g : guards_) lines += text(g, "\n");
+  return lines;
+}
+
+std::string ShapeEnv::violation(const SymbolValues& values) const {
+  for (const std::string& name : order_) {
+    const Symbol& s = symbols_.find(name)->second;
+    const auto v = values.find(name);
+    if (!s.hint || v == values.end()) continue;
+    if (v->second < s.expr->lo || v->second > s.expr->hi)
+      return text(name, " should be ", to_text(Range{s.expr->lo, s.expr->hi}), ", found ", v->second,
+                  s.source.input < 0 ? "" : text(" for ", s.source));
+  }
+  for (const Guard& g : guards_) {
+    if ((evaluate(g.condition, values) != 0) == g.answer) continue;
+    std::string found;
+    visit(g.condition, [&](const Expr& x) {
+      if (x.op() != ExprOp::Sym) return;
+      const Symbol* s = find(x->name);
+      found += text(found.empty() ? "" : ", ", x, " = ", values.find(x->name)->second, s->source.input < 0 ? "" : text(" (", s->source, ")"));
+    });
+    return text("the program was traced for ", g, "\nfound ", found);
+  }
+  return {};
+}
+
+std::string ShapeEnv::violation(Args inputs) const {
+  std::string problem;
+  const auto number_at = [&](const SizeSource& s) -> std::optional<int64_t> {
+    const auto i = static_cast<std::size_t>(s.input);
+    const Value v = i < inputs.size() ? inputs[i] : Value();
+    if (s.dim < 0 && v.is_int()) return v.to_int64();
+    if (s.dim >= 0 && v.is_tensor() && s.dim < v.tensor().dim()) return v.tensor().size(s.dim).value();
+    problem = text("the program was traced for a value that has ", s, "; found ", i < inputs.size() ? v.kind_name() : "nothing");
+    return std::nullopt;
+  };
+  SymbolValues values;
+  for (const auto& [name, s] : symbols_) {
+    if (s.source.input < 0) continue;
+    const auto v = number_at(s.source);
+    if (!v) return problem;
+    values.emplace(name, *v);
+  }
+  for (const Derived& d : derived_) {
+    const auto v = number_at(d.source);
+    if (!v) return problem;
+    if (const int64_t expected = evaluate(d.expr, values); expected != *v)
+      return text(d.source, " should be ", d.expr, " = ", expected, ", found ", *v);
+  }
+  return violation(values);
+}
+
+void check(const Expr& condition, std::string_view message) {
+  const std::string says = message.empty() ? text("Runtime assertion failed for expression ", readable(condition)) : std::string(message);
+  if (condition.is_const()) aten_value<"_assert_scalar">(condition->i != 0, says);
+  else aten_value<"_assert_scalar">(Int(cast(DType::i64, condition)), says);
+}
+
+void check_is_size(Int size, int64_t lo, int64_t hi) {
+  aten_value<"sym_constrain_range_for_size">(size, lo, hi == kUnbounded ? Value() : Value(hi));
+}
+
+}  // namespace ingot
