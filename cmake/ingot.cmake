@@ -88,5 +88,6 @@ function(ingot_benchmarks)
   endif()
   find_package(benchmark REQUIRED)
   add_executable(ingot_bench ${sources})
+  target_include_directories(ingot_bench PRIVATE ${PROJECT_SOURCE_DIR}/tests)  # programs that tests and benchmarks share
   target_link_libraries(ingot_bench PRIVATE ${arg_USES} benchmark::benchmark_main)
 endfunction()

@@ -1,5 +1,7 @@
 #include "ingot/int.hpp"
 
+#include <vector>
+
 #include "base/error.hpp"
 #include "expr/expr.hpp"
 #include "expr/guards.hpp"
@@ -20,6 +22,25 @@ bool decide(const Expr& condition) {
   INGOT_REQUIRE(env, "cannot decide whether ", condition, " holds: it depends on symbolic sizes and no shape ",
                 "environment is active; make the sizes static, tighten their ranges, or trace under a GuardScope");
   return env->decide(condition);
+}
+
+// Rules ask the same of the same sizes over and over. What was built last for an operation and its operands is kept, one
+// place for each hash; nodes live as long as the process, so nothing here goes stale. Neg of two is their difference.
+Expr built(ExprOp op, Int a, Int b) {
+  struct Entry {
+    ExprOp op{};
+    Int a, b;
+    Expr result;
+  };
+  constexpr std::size_t kEntries = 1024;
+  thread_local std::vector<Entry> entries(kEntries);
+  const std::size_t hash = (a.hash() ^ (b.hash() << 1)) + static_cast<std::size_t>(op) * 0x85EBCA6Bu;
+  Entry& e = entries[(hash ^ (hash >> 20) ^ (hash >> 40)) % kEntries];
+  if (!e.result.valid() || e.op != op || !e.a.same(a) || !e.b.same(b)) {
+    const Expr operands[] = {a.expr(), b.expr()};
+    e = {op, a, b, op == ExprOp::Neg ? operands[0] - operands[1] : build(op, DType::i64, operands)};
+  }
+  return e.result;
 }
 
 void require_divisor(Int b) { INGOT_REQUIRE(!b.same(0), "integer division by zero"); }
@@ -56,21 +77,21 @@ int64_t Int::slow_value() const {
 Expr Int::expr() const { return (bits_ & 1) == 0 ? Expr(bits_ / 2) : Expr(node_at(bits_)); }
 
 Int Int::slow_add(Int a, Int b) {
-  if (!a.is_number() || !b.is_number()) return Int(a.expr() + b.expr());
+  if (!a.is_number() || !b.is_number()) return Int(built(ExprOp::Add, a, b));
   int64_t r;
   if (__builtin_add_overflow(a.number(), b.number(), &r)) overflow(a, " + ", b);
   return r;
 }
 
 Int Int::slow_sub(Int a, Int b) {
-  if (!a.is_number() || !b.is_number()) return Int(a.expr() - b.expr());
+  if (!a.is_number() || !b.is_number()) return Int(built(ExprOp::Neg, a, b));
   int64_t r;
   if (__builtin_sub_overflow(a.number(), b.number(), &r)) overflow(a, " - ", b);
   return r;
 }
 
 Int operator*(Int a, Int b) {
-  if (!a.is_number() || !b.is_number()) return Int(a.expr() * b.expr());
+  if (!a.is_number() || !b.is_number()) return Int(built(ExprOp::Mul, a, b));
   int64_t r;
   if (__builtin_mul_overflow(a.number(), b.number(), &r)) overflow(a, " * ", b);
   return r;
@@ -78,17 +99,17 @@ Int operator*(Int a, Int b) {
 
 bool Int::slow_eq(Int a, Int b) {
   if (a.is_number() && b.is_number()) return a.same(b);
-  return decide(eq(a.expr(), b.expr()));
+  return decide(built(ExprOp::Eq, a, b));
 }
 
 bool Int::slow_lt(Int a, Int b) {
   if (a.is_number() && b.is_number()) return a.number() < b.number();
-  return decide(lt(a.expr(), b.expr()));
+  return decide(built(ExprOp::Lt, a, b));
 }
 
 Int floor_div(Int a, Int b) {
   require_divisor(b);
-  if (!a.is_number() || !b.is_number()) return Int(floor_div(a.expr(), b.expr()));
+  if (!a.is_number() || !b.is_number()) return Int(built(ExprOp::FloorDiv, a, b));
   if (b.same(-1)) return -a;
   return floor_quotient(a.number(), b.number());
 }
@@ -106,18 +127,18 @@ Int ceil_div(Int a, Int b) {
 
 Int mod(Int a, Int b) {
   require_divisor(b);
-  if (!a.is_number() || !b.is_number()) return Int(mod(a.expr(), b.expr()));
+  if (!a.is_number() || !b.is_number()) return Int(built(ExprOp::Mod, a, b));
   return b.same(-1) ? 0 : floor_remainder(a.number(), b.number());
 }
 
 Int min(Int a, Int b) {
   if (a.is_number() && b.is_number()) return b < a ? b : a;
-  return Int(min(a.expr(), b.expr()));
+  return Int(built(ExprOp::Min, a, b));
 }
 
 Int max(Int a, Int b) {
   if (a.is_number() && b.is_number()) return a < b ? b : a;
-  return Int(max(a.expr(), b.expr()));
+  return Int(built(ExprOp::Max, a, b));
 }
 
 std::string to_text(Int v) { return v.is_number() ? std::to_string(v.number()) : to_text(v.expr()); }
@@ -125,7 +146,7 @@ std::string to_text(Int v) { return v.is_number() ? std::to_string(v.number()) :
 bool statically_equal(Int a, Int b) {
   if (a.same(b)) return true;
   if (a.is_number() && b.is_number()) return false;
-  const Expr equal = eq(a.expr(), b.expr());
+  const Expr equal = built(ExprOp::Eq, a, b);
   if (equal.is_const()) return equal.is_const(1);
   GuardEnv* env = current_guard_env();
   return env != nullptr && env->known(equal) == true;
