@@ -3,10 +3,12 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/expr.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/families.hpp"
+#include "ops/masked.hpp"
 #include "tensor/rows.hpp"
 
 namespace ingot {
@@ -48,17 +50,17 @@ void histc_kernel(const Call& c, std::span<const Tensor> r) {
 
 Value bincount(const Call& c) {
   const Tensor &self = c.tensor(0), weights = c[1].tensor_or_none();
-  INGOT_REQUIRE(!self->is_fake(), "bincount: the size of the result depends on data; it cannot be traced");
   INGOT_REQUIRE(self.dim() == 1 && is_integral(self.dtype()), "bincount only supports 1-d non-negative integral inputs.");
   INGOT_REQUIRE(!weights.defined() || weights.sizes() == self.sizes(), "weights should be 1-d and have the same length as input");
-  const std::vector<int64_t> x = self.to_vector<int64_t>();
   int64_t size = c[2].to_int64();
   INGOT_REQUIRE(size >= 0, "minlength should be >= 0");
+  const DType dtype = !weights.defined() ? DType::i64 : weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
+  if (self->is_fake()) return make_tensor(Geometry::contiguous({data_dependent_size("bincount", kUnbounded, size)}, dtype), self.device(), true);
+  const std::vector<int64_t> x = self.to_vector<int64_t>();
   for (int64_t v : x) {
     INGOT_REQUIRE(v >= 0, "bincount only supports 1-d non-negative integral inputs.");
     size = std::max(size, v + 1);
   }
-  const DType dtype = !weights.defined() ? DType::i64 : weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
   const std::vector<double> w = weights.defined() ? weights.to_vector<double>() : std::vector<double>(x.size(), 1.0);
   std::vector<double> sums(static_cast<std::size_t>(size));
   for (std::size_t i = 0; i < x.size(); i++) sums[static_cast<std::size_t>(x[i])] += w[i];

@@ -14,11 +14,11 @@
 
 namespace ingot {
 
-Int data_dependent_size(std::string_view op, Int most) {
+Int data_dependent_size(std::string_view op, Int most, int64_t least) {
   GuardEnv* env = current_guard_env();
   INGOT_REQUIRE(env, op, ": the size of the result depends on the data, which a fake tensor does not have; run it on real tensors, or trace "
                 "it with open sizes");
-  return env->fresh_symbol(0, most.is_number() ? most.number() : kUnbounded);
+  return env->fresh_symbol(least, most.is_number() ? most.number() : kUnbounded);
 }
 
 Int nonzero_count(const Tensor& t, std::string_view op) {
