@@ -217,10 +217,11 @@ Scalar Tensor::item() const {
 namespace {
 template <class T>
 std::vector<T> elements(const Tensor& t, DType as) {
+  const Int n = t.numel();
   if (is_followed(t)) {
     const Tensor flat = t.flatten();
     std::vector<T> v;
-    for (int64_t i = 0, n = t.numel().value(); i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
       const Scalar s = flat[i].item();
       if constexpr (std::is_same_v<T, bool>) v.push_back(s.to_bool());
       else if constexpr (std::is_integral_v<T>) v.push_back(s.to_int().value());
@@ -231,7 +232,7 @@ std::vector<T> elements(const Tensor& t, DType as) {
   Tensor dense = make_tensor(Geometry::contiguous(t.sizes(), as));
   copy_elements(dense, t);
   const T* p = dense.data<T>();
-  return std::vector<T>(p, p + dense.numel().value());
+  return std::vector<T>(p, p + n.number());
 }
 }  // namespace
 template <> std::vector<float> Tensor::to_vector<float>() const { return elements<float>(*this, DType::f32); }

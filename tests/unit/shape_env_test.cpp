@@ -220,6 +220,24 @@ TEST_F(TracedShapes, DataDecidesSizesWhileTheProgramRuns) {
   EXPECT_EQ(t.sizes.guards().size(), 0u);
 }
 
+TEST_F(TracedShapes, GradientsFlowThroughSizesOfData) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor x = in[0].detach().requires_grad_();
+    const Tensor chosen = aten<"masked_select">(x, in[1]), rows = aten<"index.Tensor">(x, TensorList{aten<"nonzero">(in[2]).squeeze(1)});
+    return grad({(chosen * chosen).sum() + rows.softmax(1).pow(2).sum()}, {x});
+  };
+  const auto inputs = [](double above) {
+    const Tensor x = aten<"arange">(12, DType::f64).view({4, 3}) / 7;
+    return TensorList{x, aten<"gt.Scalar">(x, above), aten<"gt.Scalar">(x.select(1, 0), above)};
+  };
+  const Traced t = trace(f, inputs(0.5));
+  EXPECT_EQ(t.sizes.guards().size(), 0u) << t.sizes.listing();
+  for (const double above : {0.5, 1.2, 9.0}) {  // some, one row, none
+    const TensorList in = inputs(above);
+    EXPECT_EQ(Interpreter(t.graph).run(Values(in.begin(), in.end()))[0].tensor().to_vector<double>(), f(in)[0].to_vector<double>()) << above;
+  }
+}
+
 TEST_F(TracedShapes, AssertionsStayAndAreBelieved) {
   const TensorFunction f = [](const TensorList& in) {
     const Int n = in[0].item().to_int();
