@@ -49,9 +49,18 @@ Value under_autocast(const Value& f) {
 
 }  // namespace
 
+Values autocast_arguments(const Op& op, Args args) {
+  const ThreadState& ts = thread_state();
+  const DType to = op.def->autocast == Autocast::lower_precision ? ts.autocast_dtype
+                   : op.def->autocast == Autocast::float32       ? DType::f32
+                                                                 : widest(args, ts.autocast_dtype);
+  Values v;
+  for (const Value& a : args) v.push_back(cast(a, to));
+  return v;
+}
+
 Value autocast_handler(const Op& op, Args args) {
-  ThreadState& ts = thread_state();
-  Scoped<Layer> below(ts.layer, Layer::autograd);
+  Scoped<Layer> below(thread_state().layer, Layer::autograd);
   if (op.form() == Form::higher_order) {
     Values a(args.begin(), args.end());
     for (Value& v : a)
@@ -59,12 +68,7 @@ Value autocast_handler(const Op& op, Args args) {
     return call(op, a);
   }
   if (op.def->autocast == Autocast::none || op.mutates()) return call(op, args);
-  const DType to = op.def->autocast == Autocast::lower_precision ? ts.autocast_dtype
-                   : op.def->autocast == Autocast::float32       ? DType::f32
-                                                                 : widest(args, ts.autocast_dtype);
-  Values v;
-  for (const Value& a : args) v.push_back(cast(a, to));
-  return call(op, v);
+  return call(op, autocast_arguments(op, args));
 }
 
 }  // namespace ingot

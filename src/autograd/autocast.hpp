@@ -6,5 +6,7 @@
 namespace ingot {
 
 Value autocast_handler(const Op& op, Args args);
+// The arguments as the op's policy wants them.
+Values autocast_arguments(const Op& op, Args args);
 
 }  // namespace ingot

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "op/promotion.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
@@ -126,6 +127,14 @@ constexpr OpDef nan_to_num_op() {
   return d;
 }
 
+// masked_fill wants a 0-dim value: one that differs by member is chosen element by element.
+Value batch_masked_fill(const Batching& b) {
+  const int rank = std::max(b.rank(0), b.rank(1));
+  if (!b[2].is_tensor() || !b.batched(2)) return batch_pointwise(b);
+  INGOT_REQUIRE(b.rank(2) == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", b.rank(2), " dimension(s).");
+  return aten<"where.self">(b.front(1, rank), raise_rank(aten<"to.dtype">(b.tensor(2), b.tensor(0).dtype()), rank), b.front(0, rank));
+}
+
 constinit const OpDef kOps[] = {
     with_meta(pointwise<3, first_is_condition>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
                                                []<Number T>(auto condition, T a, T b) { return where(condition, a, b); }, where_vjp, {{0}}),
@@ -137,8 +146,8 @@ constinit const OpDef kOps[] = {
 
     with_meta(pointwise<3, fills_self>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", MaskedFill{}, masked_fill_vjp,
                                        {{1}}), masked_fill_meta),
-    indexed(with_meta(pointwise<3, fills_self>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", MaskedFill{},
-                                               masked_fill_vjp, {{1}}), masked_fill_meta), 1),
+    with_batch(indexed(with_meta(pointwise<3, fills_self>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", MaskedFill{},
+                                               masked_fill_vjp, {{1}}), masked_fill_meta), 1), batch_masked_fill),
 
     indexed(pointwise_choice("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", clamp_formula, clamp_vjp, {{0}}), 1),
     pointwise_choice("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", clamp_formula, clamp_vjp, {{0}, {1}, {2}}),

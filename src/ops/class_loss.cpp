@@ -1,5 +1,6 @@
 // Losses of class scores against class indices.
 #include "base/dtype.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/loss_reduction.hpp"
@@ -330,22 +331,67 @@ void multilabel_backward_kernel(const Call& c, std::span<const Tensor> r) {  // 
   store_row(Compute::f64, out.data(), static_cast<int64_t>(out.size()), r[0].dtype(), r[0].data_ptr(), 1);
 }
 
+// ---- batching of nll_loss: the batch joins the samples, of which each has its own loss
+
+Tensor joined(const Tensor& t, bool samples) { return samples ? merge_dims(t, 0) : t; }
+template <OpName Forward>
+Value batch_nll(const Batching& b) {
+  if (b.batched(2) || b.rank(1) >= b.rank(0)) return batch_loop(b);
+  (void)b.member_results();
+  const bool samples = b.rank(0) > 1;
+  const Tensor target = joined(b.front(1), samples);
+  const Tensor each = atens<Forward>(joined(b.front(0), samples), target, b[2], static_cast<int64_t>(none), b[4])[0];
+  const Shape losses = b.with_batch(b.sizes(1));
+  const LossReduction reduction = loss_reduction(b[3]);
+  if (samples && reduction == none) return TensorList{aten<"reshape">(each, losses), aten<"new_zeros">(each, Shape{b.size})};
+  const Tensor counted = aten<"ne.Scalar">(target, b[4]);
+  Tensor weight = aten<"to.dtype">(counted, each.dtype());
+  if (b[2].is_tensor()) {
+    const Tensor known = aten<"reshape">(aten<"masked_fill.Scalar">(target, aten<"logical_not">(counted), 0), Shape{-1});
+    weight = weight * aten<"reshape">(aten<"index_select">(b.tensor(2), 0, aten<"to.dtype">(known, DType::i64)), target.sizes());
+  }
+  const auto total = [&](const Tensor& t) { return aten<"sum.dim_IntList">(aten<"reshape">(t, Shape{b.size, b.sizes(1).product()}), Shape{1}); };
+  const Tensor total_weight = total(weight), loss = total(each);
+  return TensorList{reduction == mean ? loss / total_weight : loss, total_weight};
+}
+// (grad_output, self, target, weight, reduction, ignore_index, total_weight)
+Value batch_nll_backward(const Batching& b) {
+  if (b.batched(3) || b.rank(2) >= b.rank(1)) return batch_loop(b);
+  (void)b.member_results();
+  const bool samples = b.rank(1) > 1;
+  const LossReduction reduction = loss_reduction(b[4]);
+  Tensor grad = b.front(0);
+  if (reduction == mean) grad = grad / b.front(6);
+  if (!samples || reduction != none) grad = aten<"expand">(aten<"reshape">(grad, b.with_batch(Shape::filled(b.sizes(2).size(), 1))), b.with_batch(b.sizes(2)));
+  const Tensor r = call(b.op, {joined(grad, samples), joined(b.front(1), samples), joined(b.front(2), samples), b[3], static_cast<int64_t>(none), b[5],
+                               aten<"new_ones">(grad, Shape{})}).tensor();
+  return samples ? split_dim(r, 0, b.size, b.sizes(1)[0]) : r;
+}
+
 #define NLL_ARGS "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
 #define NLL_FORWARD_ARGS "(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
 #define NLL_BACKWARD_ARGS \
   "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
 
-constexpr OpDef nll_forward(std::string_view schema, void (*vjp)(Vjp&)) {
-  return {.schema = schema, .meta = nll_meta, .kernel = nll_kernel, .vjp = vjp, .saves = {{0}, {1}, {2}, {kResult - 1}}, .refuses_grad = 0b100, .grad_results = 1};
+constexpr OpDef nll_forward(std::string_view schema, void (*vjp)(Vjp&), BatchRule batch) {
+  return {.schema = schema,
+          .meta = nll_meta,
+          .kernel = nll_kernel,
+          .vjp = vjp,
+          .saves = {{0}, {1}, {2}, {kResult - 1}},
+          .refuses_grad = 0b100,
+          .grad_results = 1,
+          .batch = batch};
 }
 constexpr OpDef nll_backward(std::string_view schema, void (*vjp)(Vjp&)) {
-  return {.schema = schema, .meta = nll_backward_meta, .kernel = nll_backward_kernel, .vjp = vjp, .saves = {{2}, {3}}, .refuses_grad = 0b1001000};
+  return {.schema = schema, .meta = nll_backward_meta, .kernel = nll_backward_kernel, .vjp = vjp, .saves = {{2}, {3}}, .refuses_grad = 0b1001000,
+          .batch = batch_nll_backward};
 }
 
 constinit const OpDef kOps[] = {
-    nll_forward("aten::nll_loss_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss_backward">),
+    nll_forward("aten::nll_loss_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss_backward">, batch_nll<"nll_loss_forward">),
     nll_backward("aten::nll_loss_backward" NLL_BACKWARD_ARGS, nll_backward_vjp<"nll_loss">),
-    nll_forward("aten::nll_loss2d_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss2d_backward">),
+    nll_forward("aten::nll_loss2d_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss2d_backward">, batch_nll<"nll_loss2d_forward">),
     nll_backward("aten::nll_loss2d_backward" NLL_BACKWARD_ARGS, nll_backward_vjp<"nll_loss2d">),
     composite_loss("aten::nll_loss" NLL_ARGS, [](const Call& c) -> Value { return atens<"nll_loss_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),
     composite_loss("aten::nll_loss2d" NLL_ARGS, [](const Call& c) -> Value { return atens<"nll_loss2d_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "op/promotion.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
@@ -139,18 +140,18 @@ constinit const OpDef kOps[] = {
                 pointwise_meta(c, out);
               }),
 
-    reads_data("aten::equal(Tensor self, Tensor other) -> bool",
+    with_batch(reads_data("aten::equal(Tensor self, Tensor other) -> bool",
                [](const Call& c) -> Value {
                  require_data(c);
                  INGOT_REQUIRE(c.tensor(0).dtype() == c.tensor(1).dtype(), "Expected object of data type ", c.tensor(0).dtype(),
                                " but got data type ", c.tensor(1).dtype(), " for argument 'other' in call to equal");
                  return c.tensor(0).sizes() == c.tensor(1).sizes() && all_set(c.tensor(0) == c.tensor(1));
-               }),
-    reads_data("aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+               }), batch_loop),
+    with_batch(reads_data("aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> bool",
                [](const Call& c) -> Value {
                  require_data(c);
                  return all_set(aten<"isclose">(c[0], c[1], c[2], c[3], c[4]));
-               }),
+               }), batch_loop),
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "kernels/convolution.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
@@ -261,13 +262,57 @@ Value double_backward_body(const Call& c) {
   return out;
 }
 
+// ---- batching: (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+// The batch joins the samples where members share the weight, else the channels: as groups where each member has an input
+// of its own, as more output channels where all see one input.
+
+Value batch_convolution(const Batching& b) {
+  (void)b.member_results();
+  const bool own_input = b.batched(0), own_weight = b.batched(1), transposed = b[6].to_bool();
+  const Int groups = b[8].to_int();
+  Values args = b.args;
+  args[2] = b.batched(2) ? Value() : b[2];
+  Tensor r;
+  if (!own_weight) {
+    args[0] = merge_dims(b.front(0), 0);
+    r = split_dim(call(b.op, args).tensor(), 0, b.size, b.sizes(0)[0]);
+  } else {
+    const Shape weight = b.sizes(1);
+    const Int out = transposed ? weight[1] * groups : weight[0], each = floor_div(out, groups);
+    if (own_input) {
+      args[0] = merge_dims(move_dim(b.tensor(0), 0, 1), 1);
+      args[1] = merge_dims(b.tensor(1), 0);
+      args[8] = groups * b.size;
+      if (args[2].is_tensor()) args[2] = aten<"repeat">(args[2].tensor(), Shape{b.size});
+      r = move_dim(split_dim(call(b.op, args).tensor(), 1, b.size, out), 1, 0);
+    } else {
+      // Of every group, the output channels of all members: [groups, batch, each].
+      args[1] = transposed ? merge_dims(move_dim(b.tensor(1), 0, 1), 1)
+                           : merge_dims(merge_dims(move_dim(split_dim(b.tensor(1), 1, groups, each), 0, 1), 0), 0);
+      args[2] = Value();
+      const Tensor all = split_dim(split_dim(call(b.op, args).tensor(), 1, groups, b.size * each), 2, b.size, each);
+      r = merge_dims(move_dim(all, 2, 0), 2);
+      if (b[2].is_tensor() && !b.batched(2)) {
+        Shape column{out};
+        for (int i = 2; i < weight.dim(); i++) column.push_back(1);
+        r = r + aten<"reshape">(b.tensor(2), column);
+      }
+    }
+  }
+  if (!b.batched(2)) return r;
+  Shape column{b.size, 1, b.sizes(2)[0]};
+  while (column.dim() < r.dim()) column.push_back(1);
+  return r + aten<"reshape">(b.tensor(2), column);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
                "SymInt[] output_padding, SymInt groups) -> Tensor",
      .meta = convolution_meta,
      .kernel = convolution_kernel,
      .vjp = convolution_vjp,
-     .saves = {{0}, {1}}},
+     .saves = {{0}, {1}},
+     .batch = batch_convolution},
     {.schema = "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
                "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = convolution_backward_body,

@@ -6,6 +6,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/autocast_policy.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
@@ -247,11 +248,13 @@ constinit const OpDef kOps[] = {
          [](Vjp& v) {
            const Shape& s = v.sizes(0);
            v.set(0, aten<"col2im">(v.grad(), s.sub(s.size() - 2, s.size()), v.arg(1), v.arg(2), v.arg(3), v.arg(4)));
-         }},
+         },
+     .batch = batch_samples<3>},
     {.schema = "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
      .meta = col2im_meta,
      .kernel = [](const Call& c, std::span<const Tensor> r) { on_parts(r[0], c.tensor(0), [&](const Tensor& to, const Tensor& x) { scatter_windows(c, to, x); }); },
-     .vjp = [](Vjp& v) { v.set(0, aten<"im2col">(v.grad(), v.arg(2), v.arg(3), v.arg(4), v.arg(5))); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"im2col">(v.grad(), v.arg(2), v.arg(3), v.arg(4), v.arg(5))); },
+     .batch = batch_samples<2>},
 };
 
 }  // namespace

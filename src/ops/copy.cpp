@@ -3,6 +3,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
@@ -28,6 +29,14 @@ Value to_like(const Tensor& self, DType dtype, Device device, bool copy, const V
   const bool same_format = format.is_none() || format.memory_format() == MemoryFormat::preserve || self.is_contiguous(format.memory_format());
   if (!copy && dtype == self.dtype() && device == self.device() && same_format) return Value(self);
   return aten<"_to_copy">(self, dtype, Value(), device, Value(), false, format);
+}
+
+// fill wants a 0-dim value: one that differs by member is broadcast instead.
+Value batch_fill(const Batching& b) {
+  if (!b[1].is_tensor() || !b.batched(1)) return call(b.op, b.args);
+  INGOT_REQUIRE(b.rank(1) == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", b.rank(1), " dimensions.");
+  return aten<"clone">(aten<"expand">(raise_rank(aten<"to.dtype">(b.tensor(1), b.tensor(0).dtype()), b.rank(0)), b.with_batch(b.sizes(0))),
+                       MemoryFormat::contiguous);
 }
 
 constinit const OpDef kOps[] = {
@@ -123,7 +132,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, aten<"zeros_like">(v.grad()));
            if (v.need(1)) v.set(1, aten<"sum">(v.grad()));
          },
-     .backward_index = 1},
+     .backward_index = 1,
+     .batch = batch_fill},
     {.schema = "aten::zero(Tensor self) -> Tensor",
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype())); },

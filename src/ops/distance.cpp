@@ -6,6 +6,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
@@ -189,7 +190,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, aten<"_cdist_backward">(v.grad().contiguous(), a, b, v.arg(2), d));
            if (v.need(1)) v.set(1, aten<"_cdist_backward">(transposed(v.grad()), b, a, v.arg(2), transposed(d)));
          },
-     .saves = {{0}, {1}, {kResult}}},
+     .saves = {{0}, {1}, {kResult}},
+     .batch = batch_cores<2, 2>},
     {.schema = "aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -202,7 +204,8 @@ constinit const OpDef kOps[] = {
            o.add(std::move(s), c.tensor(1).dtype());
          },
      .kernel = cdist_backward_kernel,
-     .vjp = refuse_vjp},
+     .vjp = refuse_vjp,
+     .batch = batch_cores<2, 2, 2, 2>},
     {.schema = "aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
      .body = euclidean_body,
      .vjp = euclidean_vjp,

@@ -5,6 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 
@@ -80,6 +81,13 @@ Value rrelu_backward(const Call& c) {
   return aten<"leaky_relu_backward">(c[0], c[1], (lower + upper) / 2, c[6]);
 }
 
+// One mask for all members is drawn for the first and then applied to each.
+Value batch_dropout(const Batching& b) {
+  if (b.randomness != Randomness::same || !b.any()) return batch_random(b);
+  const TensorList drawn = atens<"native_dropout">(aten<"ones_like">(aten<"select.int">(b.tensor(0), 0, 0)), b[1], b[2]);
+  return TensorList{b.tensor(0) * drawn[0], b.repeated(drawn[1])};
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
      .form = Form::random,
@@ -89,7 +97,8 @@ constinit const OpDef kOps[] = {
            const double scale = v.arg(2).bool_or(true) ? keep_scale(v.arg(1).to_double()) : 1;
            v.set(0, aten<"native_dropout_backward">(v.grad(), v.result(1), scale));
          },
-     .saves = {{kResult - 1}}},
+     .saves = {{kResult - 1}},
+     .batch = batch_dropout},
     {.schema = "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
      .form = Form::pointwise,
      .body = [](const Call& c) -> Value { return aten<"mul.Tensor">(aten<"mul.Tensor">(c[0], c[1]), c[2]); },
@@ -112,7 +121,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, aten<"rrelu_with_noise_backward">(v.grad(), v.saved(0), v.result(1), v.arg(2), v.arg(3), v.arg(4), false));
          },
      .saves = {{0, 0}, {kResult - 1, 0}},
-     .grad_results = 1},
+     .grad_results = 1,
+     .batch = batch_random_of_values},
     // The noise is written by copy_, so that every layer sees both steps.
     {.schema = "aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
                "Generator? generator=None) -> Tensor",

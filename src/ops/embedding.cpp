@@ -6,6 +6,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/indexed.hpp"
@@ -121,12 +122,40 @@ void renorm_kernel(const Call& c, std::span<const Tensor> r) {
   out.finish();
 }
 
+// ---- batching
+
+Value batch_embedding(const Batching& b) {
+  if (!b.batched(0)) return call(b.op, b.args);
+  // The rows of a padding index get no gradient, and a gradient that is scaled counts rows: neither is said by an index.
+  if (!(b[2].to_int() < 0) || b[3].to_bool()) return batch_loop(b);
+  (void)b.member_results();
+  const Tensor members = b.batched(1) ? aten<"reshape">(aten<"arange">(b.size, DType::i64, Value(), b.tensor(0).device()),
+                                                         b.with_batch(Shape::filled(b.sizes(1).size(), 1))) : Tensor();
+  return aten<"index.Tensor">(b.tensor(0), TensorList{members, b.tensor(1)});
+}
+Value batch_embedding_backward(const Batching& b) {
+  (void)b.member_results();
+  const Int rows = b[2].to_int();
+  if (!b.batched(1)) {  // one table of wider rows
+    const int last = b.rank(0) - 1;
+    const Tensor grad = merge_dims(move_dim(b.tensor(0), 0, last), last);
+    const Tensor wide = call(b.op, {grad, b[1], b[2], b[3], b[4]}).tensor();
+    return move_dim(split_dim(wide, 1, b.size, b.sizes(0)[static_cast<std::size_t>(last)]), 1, 0);
+  }
+  if (!(b[3].to_int() < 0)) return batch_loop(b);
+  // One table of more rows: those of member m start at m * rows.
+  const Tensor start = aten<"reshape">(aten<"mul.Scalar">(aten<"arange">(b.size, b.tensor(1).dtype(), Value(), b.tensor(1).device()), rows),
+                                       b.with_batch(Shape::filled(b.sizes(1).size(), 1)));
+  return split_dim(call(b.op, {b.front(0), aten<"add.Tensor">(b.tensor(1), start), rows * b.size, b[3], b[4]}).tensor(), 0, b.size, rows);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      .meta = embedding_meta,
      .kernel = embedding_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"embedding_dense_backward">(v.grad(), v.saved(1), v.sizes(0)[0], v.arg(2), v.arg(3))); },
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_embedding},
     {.schema = "aten::embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> "
                "Tensor",
      .form = Form::composite,
@@ -140,7 +169,8 @@ constinit const OpDef kOps[] = {
      .meta = dense_backward_meta,
      .kernel = dense_backward_kernel,
      .vjp = dense_backward_vjp,
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_embedding_backward},
     {.schema = "aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {

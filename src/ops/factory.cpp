@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/factory.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
@@ -62,6 +63,17 @@ constexpr OpDef uninitialised(std::string_view schema, MetaRule meta) {
   return d;
 }
 
+// Members lie one after the other, each as the strides say.
+Value batch_new_empty_strided(const Batching& b) {
+  const Geometry member{b[1].ints(), b[2].ints(), 0, b.tensor(0).dtype()};
+  Values args = b.args;
+  args[1] = b.with_batch(member.sizes);
+  Shape strides{floor_div(required_bytes(member), b.tensor(0).itemsize())};
+  for (const Int s : member.strides) strides.push_back(s);
+  args[2] = strides;
+  return call(b.op, args);
+}
+
 constinit const OpDef kOps[] = {
     uninitialised("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
             [](const Call& c, Outputs& o) {
@@ -99,7 +111,7 @@ constinit const OpDef kOps[] = {
     factory("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>),
     factory("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>),
     factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named),
-    uninitialised("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
+    with_batch(uninitialised("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
               Geometry g;
@@ -107,7 +119,7 @@ constinit const OpDef kOps[] = {
               g.strides = c[2].ints();
               g.dtype = c[3].dtype_or(c.tensor(0).dtype());
               o.add(std::move(g));
-            }),
+            }), batch_new_empty_strided),
     factory("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);

@@ -9,6 +9,7 @@
 #include "kernels/fft.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
@@ -212,15 +213,18 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
      .meta = c2c_meta,
      .kernel = c2c_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"_fft_c2c">(v.grad(), v.arg(1), v.arg(2), !v.arg(3).to_bool())); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"_fft_c2c">(v.grad(), v.arg(1), v.arg(2), !v.arg(3).to_bool())); },
+     .batch = batch_dims},
     {.schema = "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
      .meta = r2c_meta,
      .kernel = r2c_kernel,
-     .vjp = r2c_vjp},
+     .vjp = r2c_vjp,
+     .batch = batch_dims},
     {.schema = "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
      .meta = c2r_meta,
      .kernel = c2r_kernel,
-     .vjp = c2r_vjp},
+     .vjp = c2r_vjp,
+     .batch = batch_dims},
 };
 
 }  // namespace

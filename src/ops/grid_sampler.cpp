@@ -5,6 +5,7 @@
 #include "kernels/resample.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 
@@ -178,7 +179,8 @@ constinit const OpDef kOps[] = {
      .kernel = sampler_kernel<2>,
      .vjp = sampler_vjp<2>,
      .saves = {{0}, {1}},
-     .autocast = Autocast::float32},
+     .autocast = Autocast::float32,
+     .batch = batch_samples<3>},
     {.schema = "aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
      .body = sampler_backward_body<2>},
@@ -187,7 +189,8 @@ constinit const OpDef kOps[] = {
      .kernel = sampler_kernel<3>,
      .vjp = sampler_vjp<3>,
      .saves = {{0}, {1}},
-     .autocast = Autocast::float32},
+     .autocast = Autocast::float32,
+     .batch = batch_samples<4>},
     {.schema = "aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
      .body = sampler_backward_body<3>},

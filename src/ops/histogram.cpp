@@ -7,6 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/masked.hpp"
 #include "tensor/rows.hpp"
@@ -177,7 +178,7 @@ constinit const OpDef kOps[] = {
          },
      .kernel = histc_kernel,
      .no_grad_result = true},
-    {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", .body = bincount},
+    {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", .body = bincount, .batch = refuse_dynamic_shape},
     counting("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor "
              "bin_edges)",
              [](const Call& c, Outputs& o) {

@@ -4,6 +4,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
@@ -197,32 +198,108 @@ Value unsafe_masked_index_put_accumulate(const Call& c) {
   return aten<"_unsafe_index_put">(self, clamped(self, c[2].tensors()), values, true);
 }
 
+// ---- batching
+
+// How a member's indices lie among its dims.
+struct IndexLayout {
+  int first = -1;        // the first dim that has an index
+  int count = 0;         // dims that have one
+  int rank = 0;          // of the indices, broadcast
+  bool adjacent = true;  // no dim without an index between them: they stand where the first one is, else in front
+  bool mask = false;
+};
+IndexLayout index_layout(const Batching& b) {
+  IndexLayout l;
+  const TensorList& indices = b.tensors(1);
+  int last = -1;
+  for (int k = 0; k < static_cast<int>(indices.size()); k++) {
+    const Tensor& t = indices[static_cast<std::size_t>(k)];
+    if (!t.defined()) continue;
+    if (l.first < 0) l.first = k;
+    l.adjacent &= last < 0 || last == k - 1;
+    last = k;
+    const int rank = static_cast<int>(t.dim()) - (b.batched(1, k) ? 1 : 0);
+    const bool mask = t.dtype() == DType::b8 || t.dtype() == DType::u8;
+    l.mask |= mask;
+    l.count += mask ? rank : 1;
+    l.rank = std::max(l.rank, mask ? 1 : rank);
+  }
+  return l;
+}
+// The indices with the batch in front of what they have together; with `own` the batch is one more index, of the first dim.
+TensorList batched_indices(const Batching& b, const IndexLayout& l, bool own) {
+  TensorList r;
+  if (own) r.push_back(raise_rank(aten<"unsqueeze">(aten<"arange">(b.size, DType::i64, Value(), b.tensor(0).device()), 1), l.rank).reshape(
+      b.with_batch(Shape::filled(static_cast<std::size_t>(l.rank), 1))));
+  for (int k = 0; k < static_cast<int>(b.tensors(1).size()); k++) {
+    const Tensor& t = b.tensors(1)[static_cast<std::size_t>(k)];
+    r.push_back(b.batched(1, k) ? raise_rank(t, l.rank) : t);
+  }
+  return r;
+}
+Value batch_index(const Batching& b) {
+  const IndexLayout l = index_layout(b);
+  Values args = b.args;
+  if (!b.batched(1)) {
+    TensorList indices{Tensor()};
+    indices.insert(indices.end(), b.tensors(1).begin(), b.tensors(1).end());
+    args[1] = indices;
+    return move_dim(call(b.op, args).tensor(), l.adjacent ? 0 : l.rank, 0);
+  }
+  if (l.mask) return refuse_dynamic_shape(b);
+  args[1] = batched_indices(b, l, b.batched(0));
+  Tensor r = call(b.op, args).tensor();
+  if (!l.adjacent || l.first == 0) return r;
+  if (!b.batched(0)) return move_dim(r, l.first, 0);
+  for (int i = 0; i < l.first; i++) r = move_dim(r, 1 + l.rank + i, 1 + i);  // [batch, indices, dims before, after]
+  return r;
+}
+// (self, indices, values, accumulate, …)
+Value batch_index_put(const Batching& b) {
+  const IndexLayout l = index_layout(b);
+  if (l.mask || l.count == 0) return batch_loop(b);
+  Values args = b.args;
+  args[0] = b.front(0);
+  args[1] = batched_indices(b, l, true);
+  const int rank = l.rank + b.rank(0) - l.count;
+  Tensor values = b.front(2, rank);
+  if (l.adjacent)
+    for (int i = 0; i < l.rank; i++) values = move_dim(values, 1 + l.first + i, 1 + i);
+  args[2] = values;
+  return call(b.op, args);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      .meta = index_meta,
      .kernel = index_kernel,
      .vjp = index_vjp<"index_put">,
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_index},
     {.schema = "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      .meta = index_meta,
      .kernel = index_kernel,
      .vjp = index_vjp<"_unsafe_index_put">,
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_index},
     {.schema = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      .meta = index_put_meta,
      .kernel = index_put_kernel,
      .vjp = index_put_vjp<"index_put", "index.Tensor">,
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_index_put},
     {.schema = "aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      .meta = index_put_meta,
      .kernel = index_put_kernel,
      .vjp = index_put_vjp<"_unsafe_index_put", "_unsafe_index.Tensor">,
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_index_put},
     {.schema = "aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
      .meta = index_put_meta,
      .kernel = index_put_kernel,
      .vjp = index_put_vjp<"index_put", "index.Tensor">,
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_index_put},
     {.schema = "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
      .body = unsafe_masked_index,
      .vjp =

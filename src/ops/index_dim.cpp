@@ -5,6 +5,7 @@
 #include "op/call.hpp"
 #include "op/deterministic.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
@@ -149,12 +150,58 @@ Value take_along_dim(const Call& c) {
   return aten<"gather">(self.expand(self_sizes), c[2], wrapped.expand(index_sizes));
 }
 
+// ---- batching
+
+// Indices [batch, n] along dim `dim` of `self`, whose dim 0 is the batch, as gather and scatter take them.
+Tensor spread_index(const Tensor& index, const Tensor& self, int dim) {
+  Shape ones = Shape::filled(self.sizes().size(), 1), sizes = self.sizes();
+  const Tensor rows = index.dim() == 1 ? index.unsqueeze(1) : index;
+  ones[0] = sizes[0];
+  ones[static_cast<std::size_t>(dim)] = sizes[static_cast<std::size_t>(dim)] = rows.sizes()[1];
+  return aten<"expand">(aten<"reshape">(aten<"to.dtype">(rows, DType::i64), ones), sizes);
+}
+Value batch_index_select(const Batching& b) {
+  if (b.rank(0) == 0) return batch_loop(b);
+  const int dim = wrap_dim(b[1].to_int64(), b.rank(0));
+  if (!b.batched(2)) return aten<"index_select">(b.tensor(0), dim + 1, b[2]);
+  if (b.batched(0)) return aten<"gather">(b.tensor(0), dim + 1, spread_index(b.tensor(2), b.tensor(0), dim + 1));
+  const Tensor all = aten<"index_select">(b.tensor(0), dim, aten<"reshape">(b.tensor(2), Shape{-1}));
+  return move_dim(split_dim(all, dim, b.size, b.sizes(2).product()), dim, 0);
+}
+// index_add, index_copy, index_fill: (self, dim, index, source or value, …). With an index of its own for each member the
+// same is a scatter.
+template <OpName Scatter>
+Value batch_index_write(const Batching& b) {
+  const bool source = b.op.schema.args[3].name == "source";
+  const bool same_rank = !source || b.rank(3) == b.rank(0);
+  if (b.rank(0) == 0 || !same_rank || b.rank(2) > 1 || (!source && b.batched(3))) return batch_loop(b);
+  const int dim = wrap_dim(b[1].to_int64(), b.rank(0)) + 1;
+  Values args = b.args;
+  args[0] = b.front(0);
+  args[1] = dim;
+  if (source) args[3] = b.front(3);
+  if (!b.batched(2)) return call(b.op, args);
+  (void)b.member_results();
+  Value written = args[3];
+  if (args.size() > 4 && !(b[4].is_int() && b[4].to_int().same(1))) written = aten<"mul.Scalar">(args[3].tensor(), b[4]);
+  if (!source && written.is_tensor()) return batch_loop(b);
+  return aten<Scatter>(args[0], dim, spread_index(b.tensor(2), args[0].tensor(), dim), written);
+}
+Value batch_take(const Batching& b) {
+  if (!b.batched(0)) return call(b.op, b.args);
+  const Tensor flat = aten<"reshape">(b.tensor(0), Shape{b.size, b.sizes(0).product()});
+  const Tensor index = aten<"reshape">(b.tensor(1), b.batched(1) ? Shape{b.size, b.sizes(1).product()} : Shape{b.sizes(1).product()});
+  const Tensor members = b.batched(1) ? aten<"unsqueeze">(aten<"arange">(b.size, DType::i64, Value(), flat.device()), 1) : Tensor();
+  return aten<"reshape">(aten<"index.Tensor">(flat, TensorList{members, index}), b.with_batch(b.sizes(1)));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
      .meta = index_select_meta,
      .kernel = index_select_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"index_add">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.arg(1), v.saved(2), v.grad())); },
-     .saves = {{2}}},
+     .saves = {{2}},
+     .batch = batch_index_select},
     {.schema = "aten::index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"index_add">(aten<"new_zeros">(c[0], c[1]), c[2], c[3], c[0]); }},
@@ -166,7 +213,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, v.grad());
            if (v.need(3)) v.set(3, times_conjugate(source_gradient(v), v.arg(4)));
          },
-     .saves = {{2, 3}}},
+     .saves = {{2, 3}},
+     .batch = batch_index_write<"scatter_add">},
     {.schema = "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -180,12 +228,14 @@ constinit const OpDef kOps[] = {
            if (v.need(3)) v.set(3, source_gradient(v));
          },
      .saves = {{2}},
-     .autocast = Autocast::promote},
+     .autocast = Autocast::promote,
+     .batch = batch_index_write<"scatter.src">},
     {.schema = "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .meta = index_fill_meta,
      .kernel = index_fill_kernel,
      .vjp = [](Vjp& v) { v.set(0, index_fill_gradient(v)); },
-     .saves = {{2}}},
+     .saves = {{2}},
+     .batch = batch_index_write<"scatter.value">},
     {.schema = "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
      .meta = index_fill_meta,
      .kernel = index_fill_kernel,
@@ -196,12 +246,14 @@ constinit const OpDef kOps[] = {
            if (v.need(3)) v.set(3, aten<"sum">(v.grad() - index_fill_gradient(v)));
          },
      .saves = {{2}},
-     .backward_index = 1},
+     .backward_index = 1,
+     .batch = batch_index_write<"scatter.value">},
     {.schema = "aten::take(Tensor self, Tensor index) -> Tensor",
      .meta = take_meta,
      .kernel = take_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"put">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.saved(1), v.grad(), true)); },
-     .saves = {{1}}},
+     .saves = {{1}},
+     .batch = batch_take},
     {.schema = "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
      .meta = put_meta,
      .kernel = put_kernel,

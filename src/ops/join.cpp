@@ -5,6 +5,7 @@
 #include "op/call.hpp"
 #include "op/promotion.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
@@ -251,13 +252,25 @@ Value unflatten_dense_body(const Call& c) {
   return Value(std::move(r));
 }
 
+// The batch dim is in front of every member. A member of size [0] fits any other, and adds nothing.
+Value batch_cat(const Batching& b) {
+  const TensorList fronts = b.fronts(0);
+  int most = 0;
+  for (const Tensor& t : fronts) most = std::max(most, rank(t) - 1);
+  TensorList l;
+  for (const Tensor& t : fronts)
+    if (most == 1 || rank(t) != 2 || !(t.sizes()[1] == 0)) l.push_back(t);
+  return aten<"cat">(l.empty() ? fronts : l, wrap_dim(b[1].to_int64(), most) + 1);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
      .form = Form::external,
      .meta = cat_meta,
      .kernel = cat_kernel,
      .vjp = cat_vjp,
-     .autocast = Autocast::promote},
+     .autocast = Autocast::promote,
+     .batch = batch_cat},
     composite("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", cat_body),
     composite("aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", cat_body),
     {.schema = "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/autocast_policy.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/linear_algebra.hpp"
@@ -362,8 +363,10 @@ Value cross_body(const Call& c) {
 }
 
 
+Value batch_check_errors(const Batching& b) { return call(b.op, {b[0], b[1], false}); }
+
 constinit const OpDef kOps[] = {
-    {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()", .body = check_errors_body, .no_grad_result = true},
+    {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()", .body = check_errors_body, .no_grad_result = true, .batch = batch_check_errors},
     in_float32(composite("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", cholesky_body)),
     in_float32(composite("aten::cholesky(Tensor self, bool upper=False) -> Tensor", cholesky_body)),
     {.schema = "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",

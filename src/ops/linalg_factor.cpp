@@ -1,4 +1,5 @@
 // Factorisations and what is solved with them: Cholesky, LU, triangular systems, inverses, determinants.
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/linear_algebra.hpp"
 
@@ -486,18 +487,28 @@ void slogdet_vjp(Vjp& v) {
   v.set(0, atens<"_linalg_solve_ex">(adjoint(a), diagonal)[0]);
 }
 
+// A vector on the right is a matrix of one column.
+Value batch_solve(const Batching& b) {
+  const bool vector = b.rank(1) == 1 || (b.rank(0) - 1 == b.rank(1) && b.sizes(1) == b.sizes(0).sub(0, static_cast<std::size_t>(b.rank(1))));
+  if (!vector) return batch_cores<2, 2>(b);
+  if (b.rank(0) - 1 != b.rank(1)) return batch_loop(b);
+  return call(b.op, arguments_in_front(b));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      .meta = cholesky_ex_meta,
      .kernel = cholesky_ex_kernel,
      .vjp = [](Vjp& v) { if (v.grad(0).defined()) v.set(0, cholesky_gradient(v.grad(0), v.arg(1).to_bool(), v.result(0))); },
      .saves = {{kResult}},
-     .autocast = Autocast::float32},
+     .autocast = Autocast::float32,
+     .batch = batch_leading},
     {.schema = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
      .meta = solve_triangular_meta,
      .kernel = solve_triangular_kernel,
      .vjp = solve_triangular_vjp,
-     .saves = {{0}, {kResult, 0}}},
+     .saves = {{0}, {kResult, 0}},
+     .batch = batch_cores<2, 2>},
     {.schema = "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, "
                "Tensor cloned_coefficient)",
      .body = triangular_solve_body,
@@ -508,12 +519,14 @@ constinit const OpDef kOps[] = {
      .meta = lu_factor_ex_meta,
      .kernel = lu_factor_ex_kernel,
      .vjp = lu_factor_ex_vjp,
-     .saves = {{kResult}, {kResult - 1}}},
+     .saves = {{kResult}, {kResult - 1}},
+     .batch = batch_leading},
     {.schema = "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
      .meta = lu_unpack_meta,
      .kernel = lu_unpack_kernel,
      .vjp = lu_unpack_vjp,
-     .grad_results = 0b110},
+     .grad_results = 0b110,
+     .batch = batch_cores<2, 1>},
     {.schema = "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
      .body = linalg_lu_body,
      .vjp = linalg_lu_vjp,
@@ -523,14 +536,16 @@ constinit const OpDef kOps[] = {
      .meta = lu_solve_meta,
      .kernel = lu_solve_kernel,
      .vjp = lu_solve_vjp,
-     .saves = {{0}, {1}, {kResult, 0}}},
+     .saves = {{0}, {1}, {kResult, 0}},
+     .batch = batch_cores<2, 1, 2>},
     {.schema = "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, "
                "Tensor info)",
      .meta = solve_ex_meta,
      .kernel = solve_ex_kernel,
      .vjp = solve_ex_vjp,
      .saves = {{0}, {kResult}},
-     .grad_results = 0b1},  // the factors are for the backward
+     .grad_results = 0b1,  // the factors are for the backward
+     .batch = batch_solve},
     {.schema = "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
      .meta = inv_ex_meta,
      .kernel = inv_ex_kernel,
@@ -541,19 +556,22 @@ constinit const OpDef kOps[] = {
            v.set(0, -h.matmul(v.grad(0).matmul(h)));
          },
      .saves = {{kResult}},
-     .autocast = Autocast::float32},
+     .autocast = Autocast::float32,
+     .batch = batch_leading},
     {.schema = "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
      .meta = det_meta,
      .kernel = det_kernel,
      .vjp = det_vjp,
      .saves = {{0}, {kResult}, {kResult - 1}, {kResult - 2}},
-     .grad_results = 0b1},
+     .grad_results = 0b1,
+     .batch = batch_leading},
     {.schema = "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
      .meta = slogdet_meta,
      .kernel = slogdet_kernel,
      .vjp = slogdet_vjp,
      .saves = {{0}, {kResult}},
-     .grad_results = 0b11},
+     .grad_results = 0b11,
+     .batch = batch_leading},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // p > 0 exchanged a row with row p - 1, a pair of equal p < 0 marks a 2x2 block whose second row was exchanged with -p - 1.
 #include <cmath>
 
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/linear_algebra.hpp"
 
@@ -203,13 +204,15 @@ void ldl_solve_kernel(const Call& c, std::span<const Tensor> r) {
 constinit const OpDef kOps[] = {
     {.schema = "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
      .meta = ldl_factor_ex_meta,
-     .kernel = ldl_factor_ex_kernel},
+     .kernel = ldl_factor_ex_kernel,
+     .batch = batch_leading},
     {.schema = "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
      .form = Form::composite,
      .body = ldl_factor_body},
     {.schema = "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
      .meta = ldl_solve_meta,
-     .kernel = ldl_solve_kernel},
+     .kernel = ldl_solve_kernel,
+     .batch = batch_cores<2, 1, 2>},
 };
 
 }  // namespace

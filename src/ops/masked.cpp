@@ -1,4 +1,5 @@
 // What a mask selects: nonzero, masked_select, masked_scatter.
+#include "ops/batch_rules.hpp"
 #include "ops/masked.hpp"
 
 #include "base/dtype.hpp"
@@ -160,7 +161,8 @@ constinit const OpDef kOps[] = {
            o.add(std::move(g));
          },
      .kernel = nonzero_kernel,
-     .no_grad_result = true},
+     .no_grad_result = true,
+     .batch = refuse_dynamic_shape},
     {.schema = "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -188,7 +190,8 @@ constinit const OpDef kOps[] = {
            const Shape sizes = broadcast_shapes(v.sizes(0), mask.sizes(), "masked_select");
            v.set(0, aten<"masked_scatter">(zeros_of(v.grad(), sizes), mask, v.grad()));
          },
-     .saves = {{1, 0}}},
+     .saves = {{1, 0}},
+     .batch = refuse_dynamic_shape},
     {.schema = "aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor",
      .form = Form::composite,
      .body =

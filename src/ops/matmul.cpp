@@ -5,6 +5,7 @@
 #include "op/call.hpp"
 #include "op/lowering.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
 #include "ops/product.hpp"
@@ -167,6 +168,47 @@ void mm_lower(Lowering& l) {
   l.define(0, {i, j}, l.fold(Accumulate::sum, {k}, cast(type, l.load(0, {i, k})) * cast(type, l.load(1, {k, j}))));
 }
 
+// ---- batching: the product with one batch dim more
+// The shape rule of the member's own op is asked first, for its refusals: matmul takes more than mm does.
+
+Value batch_product(const Batching& b) {
+  (void)b.member_results();
+  return aten<"matmul">(b.tensor(0), b.tensor(1));
+}
+Tensor vector_product(const Tensor& matrix, const Tensor& vector, bool batched_vector) {
+  return batched_vector ? aten<"matmul">(matrix, vector.unsqueeze(-1)).squeeze(-1) : aten<"matmul">(matrix, vector);
+}
+Value batch_mv(const Batching& b) {
+  (void)b.member_results();
+  return vector_product(b.tensor(0), b.tensor(1), b.batched(1));
+}
+Value batch_dot(const Batching& b) {
+  (void)b.member_results();
+  return aten<"sum.dim_IntList">(aten<"mul.Tensor">(b.tensor(0), b.tensor(1)), Shape{-1}, false, b.tensor(0).dtype());
+}
+// beta * self + alpha * product: (self, a, b, beta, alpha). `product` is what the two factors make, for every member.
+Value scaled_sum(const Batching& b, Tensor product, int rank) {
+  const auto one = [](const Value& v) { return v.is_int() && v.to_int().same(1); };
+  if (!one(b[4])) product = aten<"mul.Scalar">(product, b[4]);
+  if (!b[3].to_scalar().to_bool()) return product;  // self is not looked at, not even for NaN
+  const Tensor self = b.batched(0) ? raise_rank(b.tensor(0), rank) : b.tensor(0);
+  return aten<"add.Tensor">(product, one(b[3]) ? self : aten<"mul.Scalar">(self, b[3]));
+}
+Tensor in_front(const Batching& b, const Tensor& product) { return b.batched(1) || b.batched(2) ? product : b.repeated(product); }
+Value batch_add_product(const Batching& b) {  // addmm, baddbmm
+  const int rank = b.rank(1);
+  (void)b.member_results();
+  return scaled_sum(b, in_front(b, aten<"matmul">(b.tensor(1), b.tensor(2))), rank);
+}
+Value batch_addbmm(const Batching& b) {
+  (void)b.member_results();
+  return scaled_sum(b, aten<"sum.dim_IntList">(in_front(b, aten<"matmul">(b.tensor(1), b.tensor(2))), Shape{1}, false, b.tensor(1).dtype()), 2);
+}
+Value batch_addmv(const Batching& b) {
+  (void)b.member_results();
+  return scaled_sum(b, in_front(b, vector_product(b.tensor(1), b.tensor(2), b.batched(2))), 1);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(product_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
@@ -174,7 +216,8 @@ constinit const OpDef kOps[] = {
      .vjp = mm_vjp,
      .saves = {{0, 1}, {1, 0}},
      .autocast = Autocast::lower_precision,
-     .lower = mm_lower},
+     .lower = mm_lower,
+     .batch = batch_product},
     {.schema = "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -199,13 +242,15 @@ constinit const OpDef kOps[] = {
          },
      .vjp = addmm_vjp,
      .saves = {{1, 2}, {2, 1}},
-     .autocast = Autocast::lower_precision},
+     .autocast = Autocast::lower_precision,
+     .batch = batch_add_product},
     {.schema = "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(batched_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
      .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(r[0], c.tensor(0), c.tensor(1), 1, {}, 0, true); },
      .vjp = bmm_vjp,
      .saves = {{0, 1}, {1, 0}},
-     .autocast = Autocast::lower_precision},
+     .autocast = Autocast::lower_precision,
+     .batch = batch_product},
     {.schema = "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -220,7 +265,8 @@ constinit const OpDef kOps[] = {
          },
      .vjp = baddbmm_vjp,
      .saves = {{1, 2}, {2, 1}},
-     .autocast = Autocast::lower_precision},
+     .autocast = Autocast::lower_precision,
+     .batch = batch_add_product},
     {.schema = "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -249,7 +295,8 @@ constinit const OpDef kOps[] = {
          },
      .vjp = addbmm_vjp,
      .saves = {{1, 2}, {2, 1}},
-     .autocast = Autocast::lower_precision},
+     .autocast = Autocast::lower_precision,
+     .batch = batch_addbmm},
     {.schema = "aten::mv(Tensor self, Tensor vec) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(matrix_vector_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
      .kernel =
@@ -257,7 +304,8 @@ constinit const OpDef kOps[] = {
            batched_product(batch_of_one(column(r[0])), batch_of_one(c.tensor(0)), batch_of_one(column(c.tensor(1))));
          },
      .vjp = mv_vjp,
-     .saves = {{0, 1}, {1, 0}}},
+     .saves = {{0, 1}, {1, 0}},
+     .batch = batch_mv},
     {.schema = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -273,7 +321,8 @@ constinit const OpDef kOps[] = {
                            self.defined() ? column_addend(self) : self, c[3].to_scalar());
          },
      .vjp = addmv_vjp,
-     .saves = {{1, 2}, {2, 1}}},
+     .saves = {{1, 2}, {2, 1}},
+     .batch = batch_addmv},
     {.schema = "aten::dot(Tensor self, Tensor tensor) -> Tensor",
      .meta = vector_vector_meta,
      .kernel = [](const Call& c, std::span<const Tensor> r) { vector_product(r[0], c.tensor(0), c.tensor(1)); },
@@ -282,7 +331,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, v.grad() * conjugate(v.saved(1)));
            if (v.need(1)) v.set(1, v.grad() * conjugate(v.saved(0)));
          },
-     .saves = {{0, 1}, {1, 0}}},
+     .saves = {{0, 1}, {1, 0}},
+     .batch = batch_dot},
     {.schema = "aten::vdot(Tensor self, Tensor other) -> Tensor",
      .body = [](const Call& c) -> Value { return aten<"dot">(conjugate(c.tensor(0)), c.tensor(1)); },
      .vjp =

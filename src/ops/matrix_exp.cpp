@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/linear_algebra.hpp"
 
@@ -189,7 +190,8 @@ constinit const OpDef kOps[] = {
      .meta = matrix_exp_meta,
      .kernel = matrix_exp_kernel,
      .vjp = [](Vjp& v) { v.set(0, matrix_exp_differential(adjoint(v.saved(0)), v.grad())); },
-     .saves = {{0}}},
+     .saves = {{0}},
+     .batch = batch_leading},
     {.schema = "aten::matrix_exp(Tensor self) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"linalg_matrix_exp">(c[0]); }},

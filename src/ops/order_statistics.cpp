@@ -8,6 +8,7 @@
 #include "ingot/ingot.hpp"
 #include "kernels/sort.hpp"
 #include "ops/autocast_policy.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
@@ -153,25 +154,28 @@ Value quantile_scalar(const Call& c) {
 #define QUANTILE_ARGS ", int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::median(Tensor self) -> Tensor", .meta = median_meta, .kernel = median_kernel<false>, .vjp = median_vjp, .saves = {{0}, {kResult}}},
-    {.schema = "aten::nanmedian(Tensor self) -> Tensor", .meta = median_meta, .kernel = median_kernel<true>, .vjp = median_vjp, .saves = {{0}, {kResult}}},
+    {.schema = "aten::median(Tensor self) -> Tensor", .meta = median_meta, .kernel = median_kernel<false>, .vjp = median_vjp, .saves = {{0}, {kResult}}, .batch = batch_over_all<"median.dim">},
+    {.schema = "aten::nanmedian(Tensor self) -> Tensor", .meta = median_meta, .kernel = median_kernel<true>, .vjp = median_vjp, .saves = {{0}, {kResult}}, .batch = batch_over_all<"nanmedian.dim">},
     {.schema = "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
      .meta = selected_meta,
      .kernel = median_dim_kernel<false>,
      .vjp = selected_vjp,
      .saves = {{kResult - 1}},
-     .backward_index = 1},
+     .backward_index = 1,
+     .batch = batch_dims},
     {.schema = "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
      .meta = selected_meta,
      .kernel = median_dim_kernel<true>,
      .vjp = selected_vjp,
      .saves = {{kResult - 1}},
-     .backward_index = 1},
+     .backward_index = 1,
+     .batch = batch_dims},
     {.schema = "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
      .meta = selected_meta,
      .kernel = mode_kernel,
      .vjp = selected_vjp,
-     .saves = {{kResult - 1}}},
+     .saves = {{kResult - 1}},
+     .batch = batch_dims},
     in_float32(composite("aten::quantile(Tensor self, Tensor q" QUANTILE_ARGS, quantile<false>)),
     in_float32(composite("aten::quantile.scalar(Tensor self, float q" QUANTILE_ARGS, quantile_scalar<false>)),
     in_float32(composite("aten::nanquantile(Tensor self, Tensor q" QUANTILE_ARGS, quantile<true>)),

@@ -8,6 +8,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/autocast_policy.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -216,7 +217,8 @@ constexpr OpDef pad_op(std::string_view schema) {
           .meta = pad_meta<N, E>,
           .kernel = pad_kernel<N, E>,
           .vjp = [](Vjp& v) { v.set(0, aten<Backward>(v.grad(), v.saved(0), v.arg(1))); },
-          .saves = {{0}}};
+          .saves = {{0}},
+          .batch = batch_samples<N + 1>};
 }
 template <int N, Edge E, OpName Forward>
 constexpr OpDef pad_backward_op(std::string_view schema) {
@@ -226,7 +228,8 @@ constexpr OpDef pad_backward_op(std::string_view schema) {
           .kernel = pad_backward_kernel<N, E>,
           .vjp = [](Vjp& v) {
             if (v.need(0)) v.set(0, aten<Forward>(v.grad(), v.arg(2)));
-          }};
+          },
+          .batch = batch_samples<N + 1>};
 }
 
 // ---- the composites
@@ -269,7 +272,8 @@ constinit const OpDef kOps[] = {
      .form = Form::external,
      .meta = constant_pad_meta,
      .kernel = constant_pad_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"constant_pad_nd">(v.grad(), negated(v.arg(1).ints()), 0)); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"constant_pad_nd">(v.grad(), negated(v.arg(1).ints()), 0)); },
+     .batch = batch_leading},
     {.schema = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) { return pad_with(c.tensor(0), c[1].ints(), c[2].string(), c[3]); }},

@@ -1,5 +1,6 @@
 // Pooling with windows of fixed size: maximum and average in one to three dims, with gradients.
 #include "ops/autocast_policy.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/pooling.hpp"
@@ -196,48 +197,56 @@ constinit const OpDef kOps[] = {
      .meta = max_pool_meta<2>,
      .kernel = max_pool_kernel<2>,
      .vjp = max_pool_vjp<2>,
-     .saves = {{0}, {kResult - 1}}},
+     .saves = {{0}, {kResult - 1}},
+     .batch = batch_samples<3>},
     {.schema = "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
                "dilation, bool ceil_mode, Tensor indices) -> Tensor",
      .meta = max_pool_backward_meta<2>,
      .kernel = max_pool_backward_kernel<2>,
      .vjp = maxima_backward_vjp<2, 7>,
-     .saves = {{7}}},
+     .saves = {{7}},
+     .batch = batch_samples<3>},
     {.schema = "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
                "ceil_mode=False) -> (Tensor, Tensor)",
      .meta = max_pool_meta<3>,
      .kernel = max_pool_kernel<3>,
      .vjp = max_pool_vjp<3>,
-     .saves = {{0}, {kResult - 1}}},
+     .saves = {{0}, {kResult - 1}},
+     .batch = batch_samples<4>},
     {.schema = "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] "
                "dilation, bool ceil_mode, Tensor indices) -> Tensor",
      .meta = max_pool_backward_meta<3>,
      .kernel = max_pool_backward_kernel<3>,
      .vjp = maxima_backward_vjp<3, 7>,
-     .saves = {{7}}},
+     .saves = {{7}},
+     .batch = batch_samples<4>},
     {.schema = "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
                "count_include_pad=True, int? divisor_override=None) -> Tensor",
      .meta = avg_pool_meta<2>,
      .kernel = avg_pool_kernel<2>,
      .vjp = avg_pool_vjp<2>,
-     .saves = {{0}}},
+     .saves = {{0}},
+     .batch = batch_samples<3>},
     {.schema = "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool "
                "count_include_pad, int? divisor_override) -> Tensor",
      .meta = avg_pool_backward_meta<2>,
      .kernel = avg_pool_backward_kernel<2>,
-     .vjp = avg_pool_backward_vjp<2>},
+     .vjp = avg_pool_backward_vjp<2>,
+     .batch = batch_samples<3>},
     {.schema = "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
                "count_include_pad=True, int? divisor_override=None) -> Tensor",
      .meta = avg_pool_meta<3>,
      .kernel = avg_pool_kernel<3>,
      .vjp = avg_pool_vjp<3>,
      .saves = {{0}},
-     .autocast = Autocast::float32},
+     .autocast = Autocast::float32,
+     .batch = batch_samples<4>},
     {.schema = "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool "
                "count_include_pad, int? divisor_override) -> Tensor",
      .meta = avg_pool_backward_meta<3>,
      .kernel = avg_pool_backward_kernel<3>,
-     .vjp = avg_pool_backward_vjp<3>},
+     .vjp = avg_pool_backward_vjp<3>,
+     .batch = batch_samples<4>},
     composite("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> "
               "Tensor", [](const Call& c) -> Value { return max_pool1d_both(c)[0]; }),
     composite("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool "

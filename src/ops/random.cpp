@@ -9,6 +9,7 @@
 #include "kernels/philox.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/random_rows.hpp"
@@ -294,7 +295,8 @@ constexpr OpDef randint_like(std::string_view schema) {
   return {.schema = schema, .form = Form::random, .meta = shaped_meta, .kernel = randint_kernel};
 }
 constexpr OpDef of_tensors(std::string_view schema, uint8_t backward_index) {
-  return {.schema = schema, .form = Form::random, .body = normal_of_tensors, .vjp = zero_vjp, .backward_index = backward_index};
+  return {.schema = schema, .form = Form::random, .body = normal_of_tensors, .vjp = zero_vjp, .backward_index = backward_index,
+          .batch = batch_random_of_values};
 }
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -327,7 +329,7 @@ constinit const OpDef kOps[] = {
             randint_kernel),
     randint_like("aten::randint_like(Tensor self, SymInt high, *, " LIKE_OPTIONS ") -> Tensor"),
     randint_like("aten::randint_like.generator(Tensor self, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor"),
-    randint_like("aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE_OPTIONS ") -> Tensor"),
+    with_batch(randint_like("aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE_OPTIONS ") -> Tensor"), batch_random_of_values),
     randint_like("aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE_OPTIONS ") -> Tensor"),
     randint_like("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor"),
     replaces("aten::random(Tensor self, *, Generator? generator=None) -> Tensor", shaped_meta, random_kernel),
@@ -362,8 +364,8 @@ constinit const OpDef kOps[] = {
                floating_meta(c, o);
              },
              log_normal_kernel),
-    replaces("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel),
-    replaces("aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 1),
+    with_batch(replaces("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel), batch_random_of_values),
+    with_batch(replaces("aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 1), batch_random_of_values),
     replaces_in_place("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 2),
 };
 

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "ops/autocast_policy.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
 #include "ops/reduction.hpp"
@@ -203,21 +204,21 @@ constexpr Reduction all_dims{.fold = Fold::all, .type = ReducedType::boolean, .d
 constexpr Reduction count_dims{.fold = Fold::sum, .type = ReducedType::index, .dim = 1, .nonzero = true};
 
 constinit const OpDef kOps[] = {
-    reduction<total>("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum_vjp),
+    with_batch(reduction<total>("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum_vjp), batch_over_all<"sum.dim_IntList">),
     reduction<partial>("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", sum_dim_vjp, {}, 1),
     reduction<nan_partial>("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", nansum_vjp, {{0}}),
-    reduction<mean_all>("aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean_vjp),
+    with_batch(reduction<mean_all>("aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean_vjp), batch_over_all<"mean.dim">),
     reduction<mean_dims>("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", mean_dim_vjp, {}, 1),
     {.schema = "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .form = Form::composite,
      .body = nanmean},
     {.schema = "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor", .form = Form::composite, .body = sum_to_size},
-    in_float32(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}, {kResult}})),
+    with_batch(in_float32(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}, {kResult}})), batch_over_all<"prod.dim_int">),
     in_float32(reduction<prod_dim>("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                                                prod_dim_vjp, {{0}, {kResult}}, 1)),
 
-    reduction<max_all>("aten::max(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1),
-    reduction<min_all>("aten::min(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1),
+    with_batch(reduction<max_all>("aten::max(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1), batch_over_all<"amax">),
+    with_batch(reduction<min_all>("aten::min(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1), batch_over_all<"amin">),
     reduction<max_dims>("aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amax_vjp, {{0}, {kResult}}),
     reduction<min_dims>("aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amax_vjp, {{0}, {kResult}}),
     reduction<max_index>("aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
@@ -256,10 +257,10 @@ constinit const OpDef kOps[] = {
                                       restore ? aten<"unsqueeze">(grad, c[1]) : grad);
          }},
 
-    reduction<any_all>("aten::any(Tensor self) -> Tensor"),
+    with_batch(reduction<any_all>("aten::any(Tensor self) -> Tensor"), batch_over_all<"any.dim">),
     reduction<any_dims>("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
     reduction<any_dims>("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
-    reduction<all_all>("aten::all(Tensor self) -> Tensor"),
+    with_batch(reduction<all_all>("aten::all(Tensor self) -> Tensor"), batch_over_all<"all.dim">),
     {.schema = "aten::_is_any_true(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) -> Value { return aten<"any">(c[0]); }},
     {.schema = "aten::_is_all_true(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) -> Value { return aten<"all">(c[0]); }},
     reduction<all_dims>("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),

@@ -8,6 +8,7 @@
 #include "kernels/resample.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
@@ -165,11 +166,13 @@ Value vec_body(const Call& c) {
 
 template <int Space, Interpolation Mode>
 constexpr OpDef upsample(std::string_view schema) {
-  return {.schema = schema, .meta = upsample_meta<Space>, .kernel = upsample_kernel<Space, Mode>, .vjp = upsample_vjp};
+  return {.schema = schema, .meta = upsample_meta<Space>, .kernel = upsample_kernel<Space, Mode>, .vjp = upsample_vjp,
+          .batch = batch_samples<Space + 1>};
 }
 template <int Space, Interpolation Mode>
 constexpr OpDef upsample_backward(std::string_view schema) {
-  return {.schema = schema, .meta = upsample_backward_meta<Space, Mode>, .kernel = upsample_backward_kernel<Space, Mode>, .vjp = upsample_backward_vjp};
+  return {.schema = schema, .meta = upsample_backward_meta<Space, Mode>, .kernel = upsample_backward_kernel<Space, Mode>, .vjp = upsample_backward_vjp,
+          .batch = batch_samples<Space + 1>};
 }
 template <int Space, bool Corners>
 constexpr OpDef vec(std::string_view schema) { return {.schema = schema, .form = Form::composite, .body = vec_body<Space, Corners>}; }

@@ -8,6 +8,7 @@
 #include "kernels/philox.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "kernels/special.hpp"
 #include "ops/families.hpp"
@@ -159,6 +160,14 @@ void require_floating(const Call& c, int i) {
   INGOT_REQUIRE(c.tensor(i).is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(c.tensor(i).dtype()), "'");
 }
 
+// Rows of probabilities: the batch joins them.
+Value batch_multinomial(const Batching& b) {
+  if (b.randomness != Randomness::different || b.rank(0) == 1) return batch_random_of_values(b);
+  Values args = b.args;
+  args[0] = merge_dims(b.front(0), 0);
+  return split_dim(call(b.op, args).tensor(), 0, b.size, b.sizes(0)[0]);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
      .form = Form::random,
@@ -168,7 +177,8 @@ constinit const OpDef kOps[] = {
            o.add(c.tensor(0).sizes(), c.tensor(0).dtype());
          },
      .kernel = poisson_kernel,
-     .vjp = zero_vjp},
+     .vjp = zero_vjp,
+     .batch = batch_random_of_values},
     {.schema = "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
      .form = Form::random,
      .meta =
@@ -180,12 +190,14 @@ constinit const OpDef kOps[] = {
                          c.tensor(0).sizes());
            o.add(b, c.tensor(0).dtype());
          },
-     .kernel = binomial_kernel},
+     .kernel = binomial_kernel,
+     .batch = batch_random_of_values},
     {.schema = "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
      .form = Form::random,
      .meta = multinomial_meta,
      .kernel = multinomial_kernel,
-     .no_grad_result = true},
+     .no_grad_result = true,
+     .batch = batch_multinomial},
 };
 
 }  // namespace

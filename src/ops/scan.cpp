@@ -5,6 +5,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dim_rows.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
@@ -175,23 +176,27 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .meta = widened_meta,
      .kernel = accumulate_kernel<false>,
-     .vjp = cumsum_vjp},
+     .vjp = cumsum_vjp,
+     .batch = batch_dims},
     {.schema = "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .meta = widened_meta,
      .kernel = accumulate_kernel<true>,
      .vjp = cumprod_vjp,
-     .saves = {{0}, {kResult}}},
+     .saves = {{0}, {kResult}},
+     .batch = batch_dims},
     {.schema = "aten::cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", .form = Form::composite, .body = cumprod_backward},
     {.schema = "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
      .meta = extreme_meta,
      .kernel = extreme_kernel<true>,
      .vjp = extreme_vjp,
-     .saves = {{0}, {kResult - 1}}},
+     .saves = {{0}, {kResult - 1}},
+     .batch = batch_dims},
     {.schema = "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
      .meta = extreme_meta,
      .kernel = extreme_kernel<false>,
      .vjp = extreme_vjp,
-     .saves = {{0}, {kResult - 1}}},
+     .saves = {{0}, {kResult - 1}},
+     .batch = batch_dims},
     {.schema = "aten::cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
      .form = Form::composite,
      .body =
@@ -203,7 +208,8 @@ constinit const OpDef kOps[] = {
      .meta = logcumsumexp_meta,
      .kernel = logcumsumexp_kernel,
      .vjp = logcumsumexp_vjp,
-     .saves = {{0}, {kResult}}},
+     .saves = {{0}, {kResult}},
+     .batch = batch_dims},
 };
 
 }  // namespace

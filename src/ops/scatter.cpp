@@ -1,4 +1,5 @@
 // gather and scatter: one index for every element along a dim.
+#include "ops/batch_rules.hpp"
 #include "ops/scatter.hpp"
 
 #include "base/dtype.hpp"
@@ -92,7 +93,8 @@ constinit const OpDef kOps[] = {
      .meta = gather_meta,
      .kernel = gather_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"scatter_add">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.arg(1), v.saved(2), v.grad())); },
-     .saves = {{2}}},
+     .saves = {{2}},
+     .batch = batch_dims},
     {.schema = "aten::gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"scatter_add">(aten<"new_zeros">(c[0], c.tensor(1).sizes()), c[2], c[3], c[0]); }},
@@ -104,19 +106,23 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, cleared(v));
            if (v.need(3)) v.set(3, src_gradient(v));
          },
-     .saves = {{2}}},
+     .saves = {{2}},
+     .batch = batch_dims},
     {.schema = "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
      .meta = scatter_meta,
      .kernel = scatter_kernel<Combine::assign>,
      .vjp = [](Vjp& v) { v.set(0, cleared(v)); },
      .saves = {{2}},
-     .backward_index = 1},
+     .backward_index = 1,
+     .batch = batch_dims},
     {.schema = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
      .meta = scatter_meta,
-     .kernel = scatter_by_name},
+     .kernel = scatter_by_name,
+     .batch = batch_dims},
     {.schema = "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
      .meta = scatter_meta,
-     .kernel = scatter_by_name},
+     .kernel = scatter_by_name,
+     .batch = batch_dims},
     {.schema = "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
      .meta = scatter_meta,
      .kernel = scatter_kernel<Combine::add>,
@@ -125,7 +131,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, v.grad());
            if (v.need(3)) v.set(3, src_gradient(v));
          },
-     .saves = {{2, 3}}},
+     .saves = {{2, 3}},
+     .batch = batch_dims},
 };
 
 }  // namespace

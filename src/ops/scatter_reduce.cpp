@@ -5,6 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/indexed.hpp"
 #include "ops/scatter.hpp"
@@ -130,17 +131,27 @@ void reduce_vjp(Vjp& v) {
   if (v.need(3)) v.set(3, src_grad);
 }
 
+Value batch_index_reduce(const Batching& b) {
+  if (b.batched(2) || b.rank(0) == 0 || b.rank(3) != b.rank(0)) return batch_loop(b);
+  Values args = b.args;
+  args[0] = b.front(0);
+  args[3] = b.front(3);
+  return call(b.op, with_dims_shifted(b.op, args, b.rank(0)));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
      .meta = scatter_reduce_meta,
      .kernel = scatter_reduce_kernel,
      .vjp = reduce_vjp<ByElement>,
-     .saves = {{0}, {2}, {3}, {kResult}}},
+     .saves = {{0}, {2}, {3}, {kResult}},
+     .batch = batch_dims},
     {.schema = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
      .meta = index_reduce_meta,
      .kernel = index_reduce_kernel,
      .vjp = reduce_vjp<BySlice>,
-     .saves = {{0}, {2}, {3}, {kResult}}},
+     .saves = {{0}, {2}, {3}, {kResult}},
+     .batch = batch_index_reduce},
 };
 
 }  // namespace

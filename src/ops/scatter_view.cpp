@@ -5,6 +5,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/accumulate.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
@@ -65,7 +66,8 @@ void scatter_vjp(Vjp& v) {
 }
 template <Part part, OpName Scatter, OpName View>
 constexpr OpDef scatter_op(std::string_view schema) {
-  return {.schema = schema, .form = Form::external, .meta = scatter_meta<part>, .kernel = scatter_kernel<part>, .vjp = scatter_vjp<Scatter, View>};
+  return {.schema = schema, .form = Form::external, .meta = scatter_meta<part>, .kernel = scatter_kernel<part>, .vjp = scatter_vjp<Scatter, View>,
+          .batch = batch_dims};
 }
 
 // `_backward` with arguments (grad, input sizes, rest…).
@@ -89,7 +91,8 @@ void backward_vjp(Vjp& v) {
 }
 template <Part part, OpName View>
 constexpr OpDef backward_op(std::string_view schema) {
-  return {.schema = schema, .form = Form::external, .meta = backward_meta<part>, .kernel = backward_kernel<part>, .vjp = backward_vjp<View>};
+  return {.schema = schema, .form = Form::external, .meta = backward_meta<part>, .kernel = backward_kernel<part>, .vjp = backward_vjp<View>,
+          .batch = batch_into_sizes};
 }
 
 Geometry strided_part(const Call& c) {
@@ -147,6 +150,8 @@ void unfold_backward_kernel(const Call& c, std::span<const Tensor> r) {
     add_elements(make_alias(r[0], select_geometry(windows, -1, j)), make_alias(c.tensor(0), select_geometry(c.tensor(0)->geom, -1, j)));
 }
 
+Value batch_diag_embed(const Batching& b) { return call(b.op, with_dims_shifted(b.op, b.args, b.rank(0) + 1)); }
+
 constinit const OpDef kOps[] = {
     scatter_op<select_part, "select_scatter", "select.int">("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
     scatter_op<slice_part, "slice_scatter", "slice.Tensor">(
@@ -167,7 +172,8 @@ constinit const OpDef kOps[] = {
      .form = Form::external,
      .meta = unfold_backward_meta,
      .kernel = unfold_backward_kernel,
-     .vjp = backward_vjp<"unfold">},
+     .vjp = backward_vjp<"unfold">,
+     .batch = batch_into_sizes},
     // diag_embed is the other way round: zeros with the diagonal given.
     {.schema = "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
      .form = Form::external,
@@ -191,7 +197,8 @@ constinit const OpDef kOps[] = {
            fill_elements(r[0], 0);
            copy_elements(make_alias(r[0], diagonal_geometry(r[0]->geom, c[1].to_int64(), c[2].to_int64(), c[3].to_int64())), c.tensor(0));
          },
-     .vjp = [](Vjp& v) { v.set(0, aten<"diagonal">(v.grad(), v.arg(1), v.arg(2), v.arg(3))); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"diagonal">(v.grad(), v.arg(1), v.arg(2), v.arg(3))); },
+     .batch = batch_diag_embed},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/factory.hpp"
 #include "ops/families.hpp"
 #include "tensor/rows.hpp"
@@ -220,6 +221,7 @@ void kaiser_kernel(const Call& c, std::span<const Tensor> r) {
 constexpr OpDef spaced(std::string_view schema, MetaRule meta, KernelRule kernel) {
   OpDef d = factory(schema, meta, kernel);
   d.no_grad_result = false;
+  d.batch = batch_loop;  // each member may start and end elsewhere
   return d;
 }
 

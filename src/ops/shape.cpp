@@ -5,6 +5,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/reduction.hpp"
@@ -216,7 +217,8 @@ constexpr OpDef triangle_op(std::string_view schema) {
           .form = Form::external,
           .meta = triangle_meta,
           .kernel = triangle_kernel<Upper>,
-          .vjp = [](Vjp& v) { v.set(0, aten<Name>(v.grad(), v.arg(1))); }};
+          .vjp = [](Vjp& v) { v.set(0, aten<Name>(v.grad(), v.arg(1))); },
+          .batch = batch_leading};
 }
 
 // ---- one_hot
@@ -289,12 +291,23 @@ constexpr OpDef metadata_op(std::string_view schema, Rewires what, Body body) {
   return d;
 }
 
+Value batch_repeat(const Batching& b) {
+  const Shape& repeats = b[1].ints();
+  INGOT_REQUIRE(repeats.dim() >= b.rank(0), "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  Shape all{1};
+  for (const Int n : repeats) all.push_back(n);
+  return aten<"repeat">(b.front(0, repeats.dim()), all);
+}
+// Without the size of its result it has as many elements as the data says.
+Value batch_repeat_interleave(const Batching& b) { return b[1].is_none() ? refuse_dynamic_shape(b) : batch_loop(b); }
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
      .form = Form::external,
      .meta = repeat_meta,
      .kernel = repeat_kernel,
-     .vjp = repeat_vjp},
+     .vjp = repeat_vjp,
+     .batch = batch_repeat},
     composite("aten::tile(Tensor self, SymInt[] dims) -> Tensor",
               [](const Call& c) -> Value {
                 Shape repeats = c[1].ints();
@@ -305,7 +318,8 @@ constinit const OpDef kOps[] = {
      .form = Form::external,
      .meta = repeat_interleave_meta,
      .kernel = repeat_interleave_kernel,
-     .no_grad_result = true},
+     .no_grad_result = true,
+     .batch = batch_repeat_interleave},
     composite("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
               [](const Call& c) { return c[1].is_tensor() ? repeat_interleave_tensor(c) : repeat_interleave_int(c); }),
     composite("aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
@@ -314,7 +328,8 @@ constinit const OpDef kOps[] = {
      .form = Form::external,
      .meta = flip_meta,
      .kernel = flip_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"flip">(v.grad(), v.arg(1))); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"flip">(v.grad(), v.arg(1))); },
+     .batch = batch_dims},
     composite("aten::fliplr(Tensor self) -> Tensor",
               [](const Call& c) -> Value {
                 INGOT_REQUIRE(rank(c.tensor(0)) >= 2, "fliplr: Input must be >= 2-d, found ", rank(c.tensor(0)));

@@ -3,6 +3,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
@@ -82,6 +83,9 @@ void channel_shuffle_kernel(const Call& c, std::span<const Tensor> r) {
   copy_elements(make_alias(r[0], std::move(to)), make_alias(c.tensor(0), std::move(from)));
 }
 
+// The samples are the first dim whatever the rank.
+Value batch_channel_shuffle(const Batching& b) { return batch_samples(b, b.rank(0) - 1); }
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
      .form = Form::external,
@@ -91,7 +95,8 @@ constinit const OpDef kOps[] = {
            const Int factor = c[1].to_int();
            copy_elements(make_alias(r[0], large_side(r[0]->geom, factor)), make_alias(c.tensor(0), small_side(c.tensor(0)->geom, factor)));
          },
-     .vjp = [](Vjp& v) { v.set(0, aten<"pixel_unshuffle">(v.grad(), v.arg(1))); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"pixel_unshuffle">(v.grad(), v.arg(1))); },
+     .batch = batch_leading},
     {.schema = "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
      .form = Form::external,
      .meta = pixel_unshuffle_meta,
@@ -100,12 +105,14 @@ constinit const OpDef kOps[] = {
            const Int factor = c[1].to_int();
            copy_elements(make_alias(r[0], small_side(r[0]->geom, factor)), make_alias(c.tensor(0), large_side(c.tensor(0)->geom, factor)));
          },
-     .vjp = [](Vjp& v) { v.set(0, aten<"pixel_shuffle">(v.grad(), v.arg(1))); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"pixel_shuffle">(v.grad(), v.arg(1))); },
+     .batch = batch_leading},
     {.schema = "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor",
      .form = Form::external,
      .meta = channel_shuffle_meta,
      .kernel = channel_shuffle_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"channel_shuffle">(v.grad(), floor_div(v.sizes(0)[1], v.arg(1).to_int()))); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"channel_shuffle">(v.grad(), floor_div(v.sizes(0)[1], v.arg(1).to_int()))); },
+     .batch = batch_channel_shuffle},
     {.schema = "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"channel_shuffle">(c[0], c[1]); }},

@@ -4,6 +4,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dim_rows.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
@@ -125,22 +126,26 @@ constinit const OpDef kOps[] = {
      .meta = softmax_meta,
      .kernel = softmax_kernel<!log_space>,
      .vjp = softmax_vjp,
-     .saves = {{kResult}}},
+     .saves = {{kResult}},
+     .batch = batch_dims},
     {.schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = softmax_meta,
      .kernel = softmax_kernel<log_space>,
      .vjp = log_softmax_vjp,
-     .saves = {{kResult}}},
+     .saves = {{kResult}},
+     .batch = batch_dims},
     {.schema = "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = backward_meta,
      .kernel = backward_kernel<!log_space>,
      .vjp = softmax_backward_vjp,
-     .saves = {{0, 1}, {1}}},
+     .saves = {{0, 1}, {1}},
+     .batch = batch_dims},
     {.schema = "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = backward_meta,
      .kernel = backward_kernel<log_space>,
      .vjp = log_softmax_backward_vjp,
-     .saves = {{0, 1}, {1}}},
+     .saves = {{0, 1}, {1}},
+     .batch = batch_dims},
     // Rows of nothing but -inf become zeros, not NaN: attention with everything masked.
     {.schema = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      .body =
@@ -150,7 +155,8 @@ constinit const OpDef kOps[] = {
            return aten<"masked_fill.Scalar">(out, masked, 0);
          },
      .vjp = softmax_vjp,
-     .saves = {{kResult}}},
+     .saves = {{kResult}},
+     .batch = batch_dims},
     {.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .form = Form::composite, .body = softmax_int<!log_space>},
     {.schema = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .form = Form::composite, .body = softmax_int<log_space>},
     {.schema = "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",

@@ -10,6 +10,7 @@
 #include "op/lowering.hpp"
 #include "op/promotion.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/sort_rows.hpp"
@@ -239,6 +240,31 @@ constexpr OpDef places(std::string_view schema, MetaRule meta, KernelRule kernel
   return {.schema = schema, .meta = meta, .kernel = kernel, .no_grad_result = true};
 }
 
+// ---- batching of searches
+// (sorted_sequence, self, …, sorter): each member searches its own row of a sequence, or all search one.
+Value batch_searchsorted(const Batching& b) {
+  const bool own = b.batched(0) || b.batched(5), number = !b[1].is_tensor();
+  if (!own && b.rank(0) == 1) return call(b.op, b.args);
+  if (number || b.rank(0) != b.rank(1)) {
+    if (number || b.rank(0) != 1) return batch_loop(b);
+    Values args = arguments_in_front(b);
+    args[1] = aten<"reshape">(args[1].tensor(), Shape{b.size, b.sizes(1).product()});
+    return aten<"reshape">(call(b.op, args).tensor(), b.with_batch(b.sizes(1)));
+  }
+  return call(b.op, arguments_in_front(b));
+}
+Value batch_bucketize(const Batching& b) {
+  if (!b.batched(1)) return call(b.op, b.args);
+  if (!b[0].is_tensor()) return batch_loop(b);
+  (void)b.member_results();
+  const Tensor values = aten<"reshape">(b.front(0), Shape{b.size, b.sizes(0).product()});
+  return aten<"reshape">(aten<"searchsorted.Tensor">(b.tensor(1), values, b[2], b[3]), b.with_batch(b.sizes(0)));
+}
+Value batch_isin(const Batching& b) {
+  const bool own_tests = b[1].is_tensor() && b.batched(1);
+  return own_tests ? batch_loop(b) : call(b.op, b.args);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .meta = sort_meta,
@@ -246,6 +272,7 @@ constinit const OpDef kOps[] = {
      .vjp = [](Vjp& v) { put_back(v, v.arg(1)); },
      .saves = {{kResult - 1}},
      .lower = sort_lower,
+     .batch = batch_dims,
      .order_is_free = true},
     {.schema = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .meta = sort_meta,
@@ -254,6 +281,7 @@ constinit const OpDef kOps[] = {
      .saves = {{kResult - 1}},
      .backward_index = 1,
      .lower = sort_lower,
+     .batch = batch_dims,
      .order_is_free = true},
     {.schema = "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
      .form = Form::composite,
@@ -271,27 +299,29 @@ constinit const OpDef kOps[] = {
      .kernel = topk_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(2)); },
      .saves = {{kResult - 1}},
+     .batch = batch_dims,
      .order_is_free = true},
     {.schema = "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
      .meta = kthvalue_meta,
      .kernel = kthvalue_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(2), v.arg(3).to_bool()); },
      .saves = {{kResult - 1}},
+     .batch = batch_dims,
      .order_is_free = true},
-    places("aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
-           "sorter=None) -> Tensor", searchsorted_meta, searchsorted_kernel),
-    places("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
-           "sorter=None) -> Tensor", searchsorted_meta, searchsorted_kernel),
-    places("aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", bucketize_meta,
-           bucketize_kernel),
-    places("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", bucketize_meta,
-           bucketize_kernel),
-    places("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
-           isin_kernel),
-    places("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
-           isin_kernel),
-    places("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
-           isin_kernel),
+    with_batch(places("aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
+           "sorter=None) -> Tensor", searchsorted_meta, searchsorted_kernel), batch_searchsorted),
+    with_batch(places("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
+           "sorter=None) -> Tensor", searchsorted_meta, searchsorted_kernel), batch_searchsorted),
+    with_batch(places("aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", bucketize_meta,
+           bucketize_kernel), batch_bucketize),
+    with_batch(places("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", bucketize_meta,
+           bucketize_kernel), batch_bucketize),
+    with_batch(places("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
+           isin_kernel), batch_isin),
+    with_batch(places("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
+           isin_kernel), batch_isin),
+    with_batch(places("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
+           isin_kernel), batch_isin),
 };
 
 }  // namespace

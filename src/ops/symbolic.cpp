@@ -9,6 +9,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/promotion.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "tensor/geometry.hpp"
 
@@ -110,6 +111,11 @@ Value check_metadata(const Call& c) {
 
 bool same_geometry(const Tensor& a, const Tensor& b) { return a->storage == b->storage && a->geom.same(b->geom); }
 
+Value refuse_item(const Batching&) {
+  throw_user_error("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite what "
+                   "you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
+}
+
 constinit const OpDef kOps[] = {
     query("aten::sym_size.int(Tensor self, int dim) -> SymInt", size_of_dim),
     query("aten::sym_size(Tensor self) -> SymInt[]", all_sizes),
@@ -170,7 +176,7 @@ constinit const OpDef kOps[] = {
           [](const Call& c) -> Value { return promote(c[0].dtype(), c[1].dtype()); }),
     query("aten::can_cast(ScalarType from_, ScalarType to) -> bool", [](const Call& c) -> Value { return can_cast(c[0].dtype(), c[1].dtype()); }),
 
-    effect("aten::_local_scalar_dense(Tensor self) -> Scalar", read_element),
+    with_batch(effect("aten::_local_scalar_dense(Tensor self) -> Scalar", read_element), refuse_item),
     query("aten::item(Tensor self) -> Scalar",
           [](const Call& c) -> Value {
             INGOT_REQUIRE(c.tensor(0).numel() == 1, "a Tensor with ", c.tensor(0).numel(), " elements cannot be converted to Scalar");
@@ -184,16 +190,16 @@ constinit const OpDef kOps[] = {
             return aten_value<"item">(c[0]).to_scalar().to_bool();
           }),
 
-    effect("aten::_assert_async(Tensor self) -> ()",
+    with_batch(effect("aten::_assert_async(Tensor self) -> ()",
            [](const Call& c) -> Value {
              check_assertion(c.tensor(0), kAssertion);
              return {};
-           }),
-    effect("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()",
+           }), batch_loop),
+    with_batch(effect("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()",
            [](const Call& c) -> Value {
              check_assertion(c.tensor(0), c[1].string());
              return {};
-           }),
+           }), batch_loop),
     effect("aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
            [](const Call& c) -> Value {
              check_scalar(c[0], c[1].string());
@@ -217,11 +223,11 @@ constinit const OpDef kOps[] = {
      .kernel = [](const Call&, std::span<const Tensor>) {},
      .no_grad_result = true,
      .uninitialised = true},
-    effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
+    with_batch(effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
            [](const Call& c) -> Value {
              check_assertion(c.tensor(0), c[1].string());
              return aten<"clone">(c[2]);
-           }),
+           }), batch_loop),
     effect("aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor",
            [](const Call& c) -> Value {
              check_scalar(c[0], c[1].string());

@@ -7,6 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/indexed.hpp"
@@ -149,14 +150,14 @@ Request neighbours(const Call& c) {
 Request neighbouring_slices(const Call& c) { return {.dim = dim_of(c, c[1]), .consecutive = true}; }
 
 constinit const OpDef kOps[] = {
-    unique_op<all_elements>("aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
-                            "Tensor)"),
-    unique_op<all_slices>("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
-                          "Tensor, Tensor)"),
-    unique_op<neighbours>("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, "
-                          "Tensor, Tensor)"),
-    unique_op<neighbouring_slices>("aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
-                                   "Tensor, Tensor)"),
+    with_batch(unique_op<all_elements>("aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
+                            "Tensor)"), refuse_dynamic_shape),
+    with_batch(unique_op<all_slices>("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
+                          "Tensor, Tensor)"), refuse_dynamic_shape),
+    with_batch(unique_op<neighbours>("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, "
+                          "Tensor, Tensor)"), refuse_dynamic_shape),
+    with_batch(unique_op<neighbouring_slices>("aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
+                                   "Tensor, Tensor)"), refuse_dynamic_shape),
 };
 
 }  // namespace

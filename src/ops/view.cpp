@@ -3,6 +3,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
@@ -235,9 +236,58 @@ Tensor expand_inverse(const Call&, const Tensor& base, const Tensor& updated, in
   const Tensor value = collected(aten<"where.ScalarOther">(changed, updated, 0), base.dtype());
   return aten<"where.self">(aten<"gt.Scalar">(collected(changed, DType::i64), 0), value, base);
 }
+// ---- batching rules of views that say more than dims
+
+// The batch before the sizes of argument i.
+Value with_sizes(const Batching& b, const Tensor& self, Shape sizes) {
+  Values args = b.args;
+  args[0] = self;
+  args[1] = b.with_batch(sizes);
+  return call(b.op, args);
+}
+Value batch_view(const Batching& b) { return with_sizes(b, b.tensor(0), infer_size(b[1].ints(), b.sizes(0).product())); }
+Value batch_expand(const Batching& b) {
+  INGOT_REQUIRE(b[1].ints().dim() >= b.rank(0), "expand: the number of sizes provided (", b[1].ints().dim(),
+                ") must be greater or equal to the number of dimensions in the tensor (", b.rank(0), ")");
+  return with_sizes(b, b.front(0, b[1].ints().dim()), b[1].ints());
+}
+// Strides count from a member's first element: members are storages of their own for as_strided.
+Value batch_strided(const Batching& b) {
+  Values args = b.args;
+  args[1] = b.with_batch(b[1].ints());
+  Shape strides{b.tensor(0).strides()[0]};
+  for (const Int s : b[2].ints()) strides.push_back(s);
+  args[2] = strides;
+  return call(b.op, args);
+}
+Value batch_t(const Batching& b) {
+  INGOT_REQUIRE(b.rank(0) <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", b.rank(0), "D");
+  return b.rank(0) < 2 ? aten<"alias">(b.tensor(0)) : b.tensor(0).transpose(1, 2);
+}
+Value batch_permute(const Batching& b) {
+  const int rank = b.rank(0);
+  INGOT_REQUIRE(b[1].ints().dim() == rank, "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+                "of dimensions i.e. input.dim() = ", rank, " is not equal to len(dims) = ", b[1].ints().dim());
+  Shape dims{0};
+  for (const Int d : b[1].ints()) dims.push_back(wrap_dim(d.value(), rank) + 1);
+  return aten<"permute">(b.tensor(0), dims);
+}
+Value batch_squeeze(const Batching& b) {
+  Shape dims;
+  for (int i = 1; i <= b.rank(0); i++) dims.push_back(i);
+  return aten<"squeeze.dims">(b.tensor(0), dims);
+}
+Value batch_unsqueeze(const Batching& b) { return aten<"unsqueeze">(b.tensor(0), wrap_dim(b[1].to_int64(), b.rank(0) + 1) + 1); }
+Value batch_view_dtype(const Batching& b) {
+  (void)b.member_results();  // a 0-dim member has no dim whose size could change
+  return call(b.op, b.args);
+}
+
 constexpr OpDef expand_op() {
-  return part("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-              [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); }, expand_inverse, pass_vjp);  // the engine sums it back
+  OpDef d = part("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+                 [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); }, expand_inverse, pass_vjp);  // the engine sums it back
+  d.batch = batch_expand;
+  return d;
 }
 constexpr OpDef detach_op(std::string_view schema) {
   OpDef d{.schema = schema, .form = Form::view, .geometry = same_geometry, .inverse = unchanged};
@@ -247,6 +297,7 @@ constexpr OpDef detach_op(std::string_view schema) {
 constexpr OpDef view_op() {
   OpDef d = bijection("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view_geometry, reshape_to_base, reshape_vjp);
   d.or_copy = "reshape";
+  d.batch = batch_view;
   return d;
 }
 constexpr OpDef as_strided_op() {
@@ -256,6 +307,7 @@ constexpr OpDef as_strided_op() {
                  },
                  as_strided_vjp);
   d.from_storage = true;
+  d.batch = batch_strided;
   return d;
 }
 constexpr OpDef view_dtype_op() {
@@ -266,13 +318,14 @@ constexpr OpDef view_dtype_op() {
                       },
                       nullptr);
   d.no_grad_result = true;  // bits of a float are no function of it that has a derivative
+  d.batch = batch_view_dtype;
   return d;
 }
 
 constinit const OpDef kOps[] = {
     view_op(),
     view_dtype_op(),
-    bijection("aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+    with_batch(bijection("aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
               [](const Call& c, Outputs& o) {
                 Geometry g = c.tensor(0)->geom;
                 INGOT_REQUIRE(c[1].ints().product() == g.numel() && c[1].ints().size() == c[2].ints().size(), "_reshape_alias: size ", c[1].ints(),
@@ -281,18 +334,18 @@ constinit const OpDef kOps[] = {
                 g.strides = c[2].ints();
                 o.add(std::move(g));
               },
-              reshape_to_base, reshape_vjp),
+              reshape_to_base, reshape_vjp), batch_strided),
     as_strided_op(),
-    bijection("aten::t(Tensor(a) self) -> Tensor(a)", t_geometry,
+    with_batch(bijection("aten::t(Tensor(a) self) -> Tensor(a)", t_geometry,
               [](const Call&, const Tensor&, const Tensor& updated, int) { return updated.t(); },
-              [](Vjp& v) { v.set(0, v.grad().t()); }),
+              [](Vjp& v) { v.set(0, v.grad().t()); }), batch_t),
     bijection("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", transpose_geometry,
               [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.transpose(c[1].to_int64(), c[2].to_int64()); },
               [](Vjp& v) { v.set(0, aten<"transpose.int">(v.grad(), v.arg(1), v.arg(2))); }),
-    bijection("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+    with_batch(bijection("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
               [](const Call& c, Outputs& o) { o.add(permute_geometry(c.tensor(0)->geom, c[1].ints())); },
               [](const Call& c, const Tensor&, const Tensor& updated, int) { return unpermuted(updated, c[1].ints()); },
-              [](Vjp& v) { v.set(0, unpermuted(v.grad(), v.arg(1).ints())); }),
+              [](Vjp& v) { v.set(0, unpermuted(v.grad(), v.arg(1).ints())); }), batch_permute),
     part("aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
          [](const Call& c, Outputs& o) { o.add(select_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int())); },
          [](const Call& c, const Tensor& base, const Tensor& updated, int) { return aten<"select_scatter">(base, updated, c[1], c[2]); },
@@ -305,11 +358,11 @@ constinit const OpDef kOps[] = {
            return aten<"slice_scatter">(base, updated, c[1], c[2], c[3], c[4]);
          },
          slice_vjp),
-    bijection("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    with_batch(bijection("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
               [](const Call& c, Outputs& o) { o.add(unsqueezed(c.tensor(0)->geom, c[1].to_int64())); },
               [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.squeeze(c[1].to_int64()); },
-              [](Vjp& v) { v.set(0, aten<"squeeze.dim">(v.grad(), v.arg(1))); }),
-    bijection("aten::squeeze(Tensor(a) self) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp),
+              [](Vjp& v) { v.set(0, aten<"squeeze.dim">(v.grad(), v.arg(1))); }), batch_unsqueeze),
+    with_batch(bijection("aten::squeeze(Tensor(a) self) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp), batch_squeeze),
     bijection("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp, 1),
     bijection("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp, 2),
     expand_op(),

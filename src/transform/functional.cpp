@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "op/function.hpp"
 #include "tensor/geometry.hpp"
+#include "transform/batched.hpp"
 #include "transform/functionalize_handler.hpp"
 #include "transform/map_tensors.hpp"
 
@@ -96,6 +97,8 @@ void FunctionalStorage::apply_updates() {
 Tensor to_functional(const Tensor& value) {
   install();
   INGOT_ENSURE(value.defined() && !functional_state(value), "a functional tensor inside a functional tensor");
+  INGOT_REQUIRE(!batched_state(value), "functionalize: an argument is vmapped over, and vmap is outside of functionalize in every call. Functionalize "
+                "the whole: functionalize(vmap(f)) instead of vmap(functionalize(f)).");
   auto state = std::make_unique<FunctionalState>();
   state->value = value;
   state->storage = make_ref<FunctionalStorage>();

@@ -1,0 +1,62 @@
+#include "transform/batched.hpp"
+
+#include <atomic>
+
+#include "base/error.hpp"
+#include "op/call.hpp"
+#include "tensor/geometry.hpp"
+
+namespace ingot {
+namespace {
+
+constexpr uint8_t kBit = layer_bit(Layer::transform);
+
+thread_local std::vector<VmapLevel> levels;
+
+Geometry member_geometry(const Geometry& g) {
+  return {g.sizes.sub(1, g.sizes.size()), g.strides.sub(1, g.strides.size()), g.offset, g.dtype};
+}
+
+}  // namespace
+
+BatchedState* batched_state(const Tensor& t) {
+  return t.defined() && (t->layers & kBit) ? static_cast<BatchedState*>(t->special.get()) : nullptr;
+}
+
+Tensor make_batched(const Tensor& value, int level) {
+  INGOT_ENSURE(value.defined() && value.dim() > 0, "a batched tensor without a batch dim");
+  Geometry g = member_geometry(value->geom);
+  const Int bytes = required_bytes(g);
+  Tensor t(make_ref<TensorImpl>(Storage::fake(bytes, value.device()), std::move(g)));
+  auto state = std::make_unique<BatchedState>();
+  state->value = value;
+  state->level = level;
+  t->layers = kBit;
+  t->special = std::move(state);
+  return t;
+}
+
+void set_batched_value(const Tensor& t, Tensor value) {
+  t->geom = member_geometry(value->geom);
+  batched_state(t)->value = std::move(value);
+}
+
+const std::vector<VmapLevel>& vmap_levels() { return levels; }
+
+VmapScope::VmapScope(Int size, Randomness randomness) : old_active_(thread_state().active) {
+  static std::atomic<int> next{1};
+  static const bool installed = (install_handler(Layer::transform, vmap_handler), true);
+  (void)installed;
+  level_ = next++;
+  levels.push_back({level_, size, randomness});
+  thread_state().active |= kBit;
+}
+VmapScope::~VmapScope() {
+  levels.pop_back();
+  thread_state().active = old_active_;
+}
+
+OuterLevels::OuterLevels(std::size_t count) : inner_(levels.begin() + static_cast<std::ptrdiff_t>(count), levels.end()) { levels.resize(count); }
+OuterLevels::~OuterLevels() { levels.insert(levels.end(), inner_.begin(), inner_.end()); }
+
+}  // namespace ingot

@@ -1,0 +1,63 @@
+// Batched tensors: what a function under vmap sees in the place of a tensor that is mapped over.
+//
+// A batched tensor looks like one member and holds the whole batch: `value`, with the batch in dim 0. It belongs to one vmap
+// (its level); the value of an inner vmap's tensor may itself be a batched tensor of an outer one. Below the transform
+// layer there are only values, so the tape, functionalize and the tracer see physical ops and nothing of vmap.
+#pragma once
+#include <vector>
+
+#include "op/batching.hpp"
+
+namespace ingot {
+
+struct BatchedState final : SpecialState {
+  Tensor value;
+  int level = 0;
+  std::unique_ptr<SpecialState> clone() const override { return std::make_unique<BatchedState>(*this); }
+};
+
+// Null for a tensor that is not batched.
+BatchedState* batched_state(const Tensor& t);
+// The tensor whose members `value` has along dim 0.
+Tensor make_batched(const Tensor& value, int level);
+// Gives a batched tensor another value.
+void set_batched_value(const Tensor& t, Tensor value);
+
+// The vmaps that run on this thread, outermost first. Their numbers rise, and none is used twice.
+struct VmapLevel {
+  int level = 0;
+  Int size;
+  Randomness randomness = Randomness::error;
+};
+const std::vector<VmapLevel>& vmap_levels();
+
+// A vmap runs in the scope.
+class VmapScope {
+ public:
+  VmapScope(Int size, Randomness randomness);
+  ~VmapScope();
+  VmapScope(const VmapScope&) = delete;
+  VmapScope& operator=(const VmapScope&) = delete;
+  int level() const { return level_; }
+
+ private:
+  int level_;
+  uint8_t old_active_;
+};
+
+// Of the vmaps of this thread only the `count` outermost act in the scope: a batching rule's calls belong to them.
+class OuterLevels {
+ public:
+  explicit OuterLevels(std::size_t count);
+  ~OuterLevels();
+  OuterLevels(const OuterLevels&) = delete;
+  OuterLevels& operator=(const OuterLevels&) = delete;
+
+ private:
+  std::vector<VmapLevel> inner_;
+};
+
+// The transform layer of `call`.
+Value vmap_handler(const Op& op, Args args);
+
+}  // namespace ingot

@@ -1,0 +1,166 @@
+// The transform layer of `call`: runs a call with batched arguments by the op's batching rule.
+#include <algorithm>
+
+#include "autograd/autocast.hpp"
+#include "base/error.hpp"
+#include "op/kernel.hpp"
+#include "ops/batch_rules.hpp"
+#include "transform/batched.hpp"
+#include "transform/map_tensors.hpp"
+
+namespace ingot {
+namespace {
+
+const Op& functional_of(const Op& op) { return op.functional ? *op.functional : op; }
+
+// The vmap that acts on the call: the innermost that an argument belongs to. A random op is every running vmap's business.
+// Null: none.
+const VmapLevel* acting_level(const Op& op, Args args) {
+  const std::vector<VmapLevel>& levels = vmap_levels();
+  int highest = 0;
+  for (const Value& v : args)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (const BatchedState* s = batched_state(t)) highest = std::max(highest, s->level);
+    });
+  if (op.form() == Form::random && !levels.empty()) {
+    INGOT_REQUIRE(highest <= levels.back().level, "vmap: a tensor that belongs to a vmap was used by a function that runs outside of it");
+    return &levels.back();
+  }
+  if (highest == 0) return nullptr;
+  const auto level = std::find_if(levels.begin(), levels.end(), [&](const VmapLevel& l) { return l.level == highest; });
+  INGOT_REQUIRE(level != levels.end(), "vmap: ", op.schema.name, " was given a batched tensor that escaped from the vmap it belongs to, which has returned. Let "
+                "the mapped function return the tensor instead of keeping it.");
+  return &*level;
+}
+
+bool belongs_to(const Tensor& t, int level) {
+  const BatchedState* s = batched_state(t);
+  return s && s->level == level;
+}
+
+Batching unwrap(const Op& op, Args args, const VmapLevel& level) {
+  Values values;
+  std::vector<std::vector<bool>> batched;
+  for (const Value& v : args) {
+    std::vector<bool> of_tensors;
+    const auto value = [&](const Tensor& t) {
+      const bool b = belongs_to(t, level.level);
+      of_tensors.push_back(b);
+      return b ? batched_state(t)->value : t;
+    };
+    if (v.is_tensors()) {
+      TensorList l;
+      for (const Tensor& t : v.tensors()) l.push_back(value(t));
+      values.push_back(std::move(l));
+    } else {
+      values.push_back(v.is_tensor() ? Value(value(v.tensor())) : v);
+    }
+    batched.push_back(std::move(of_tensors));
+  }
+  return Batching(op, std::move(values), std::move(batched), level.size, level.randomness);
+}
+
+bool belongs(const Value& v, int level) {
+  bool found = false;
+  for_each_tensor(v, [&](const Tensor& t) { found |= belongs_to(t, level); });
+  return found;
+}
+
+// A value of a vmap cannot be written into a tensor that all members share.
+void check_written(const Op& op, Args args, const VmapLevel& level) {
+  for (const int8_t w : op.written) {
+    const Value& target = args[static_cast<std::size_t>(w)];
+    if (target.is_none() || belongs(target, level.level)) continue;
+    INGOT_REQUIRE(op.form() != Form::random || level.randomness != Randomness::different, "vmap: Cannot ask for different inplace randomness on an "
+                  "unbatched tensor. This will appear like same randomness. If this is necessary for your usage, please file an issue with functorch.");
+    const std::string name = op.schema.ns + "::" + op.schema.name;
+    for (std::size_t i = 0; i < args.size(); i++)
+      INGOT_REQUIRE(!belongs(args[i], level.level), "vmap: ", name, "(self, *extra_args) is not possible because there exists a Tensor `", op.schema.args[i].name,
+                    "` in extra_args that has more elements than `self`. This happened due to `", op.schema.args[i].name, "` being vmapped over but `self` not "
+                    "being vmapped over in a vmap. Please try to use out-of-place operators instead of ", name,
+                    ". If said operator is being called inside the PyTorch framework, please file a bug report instead.");
+  }
+}
+
+// An op that is a program of other ops runs as that program, on the batched tensors. Autocast's policy for the whole op
+// holds for its parts no more, as when autocast itself takes a composite apart.
+Value take_apart(const Op& op, Args args) {
+  ThreadState& ts = thread_state();
+  const bool autocast = op.def->autocast != Autocast::none && (ts.active & layer_bit(Layer::autocast));
+  const Scoped<uint8_t> active(ts.active, autocast ? static_cast<uint8_t>(ts.active & ~layer_bit(Layer::autocast)) : ts.active);
+  const Scoped<bool> grad_mode(ts.grad_mode, ts.grad_mode && !op.def->no_grad_result);
+  Values cast;
+  if (autocast) cast = autocast_arguments(op, args);
+  return op.def->body({op, autocast ? Args(cast) : args});
+}
+
+Tensor result_at(const Value& r, std::size_t k) { return r.is_tensor() ? r.tensor() : r.tensors().at(k); }
+
+// An in-place or out= form whose functional op is no formula: its results, copied into what it writes.
+Value write(const Op& op, Args args) {
+  Values given;
+  TensorList written;
+  for (std::size_t i = 0; i < args.size(); i++) {
+    if (op.schema.args[i].type.writes()) for_each_tensor(args[i], [&](const Tensor& t) { written.push_back(t); });
+    if (op.variant == Variant::inplace || !op.schema.args[i].type.writes()) given.push_back(args[i]);
+  }
+  const Value r = call(*op.functional, given);
+  for (std::size_t k = 0; k < written.size(); k++) {
+    const Tensor value = result_at(r, k);
+    check_written_type(op, written[k], value.dtype());
+    if (op.variant == Variant::out && !(written[k].sizes() == value.sizes())) {
+      BatchedState* s = batched_state(written[k]);
+      INGOT_REQUIRE(s, op.schema.name, ": an out= tensor of size ", written[k].sizes(), " cannot be resized to ", value.sizes(), " inside vmap");
+      Shape sizes{s->value.sizes()[0]};
+      for (const Int n : value.sizes()) sizes.push_back(n);
+      set_batched_value(written[k], aten<"new_empty">(s->value, sizes));
+    }
+    check_written_size(op, written[k], value.sizes());
+    aten_value<"copy_">(written[k], value);
+  }
+  return written.size() == 1 ? Value(written[0]) : Value(std::move(written));
+}
+
+Value run_rule(const Batching& b) {
+  const Op& f = functional_of(b.op);
+  return f.def->batch ? f.def->batch(b) : batch_by_form(b);
+}
+
+Value in_place_view(const Op& op, Args args, const VmapLevel& level, std::size_t outer) {
+  const Batching b = unwrap(*op.functional, args, level);
+  const OuterLevels scope(outer);
+  set_batched_value(args[0].tensor(), run_rule(b).tensor());
+  return args[0];
+}
+
+}  // namespace
+
+Value vmap_handler(const Op& op, Args args) {
+  const VmapLevel* acting = acting_level(op, args);
+  if (!acting) return call_below(Layer::transform, op, args);
+  const VmapLevel level = *acting;
+  const auto outer = static_cast<std::size_t>(acting - vmap_levels().data());
+  INGOT_REQUIRE(op.def->rewires == Rewires::nothing, "vmap: ", op.schema.name, " of a tensor that is vmapped over is not supported: its members have no "
+                "storage of their own. Make a new tensor of the size you need.");
+  if (op.functional) check_written(op, args, level);
+  if (op.form() == Form::random && level.randomness == Randomness::same &&
+      std::none_of(args.begin(), args.end(), [&](const Value& v) { return belongs(v, level.level); })) {
+    const OuterLevels scope(outer);  // one draw, and nothing of this vmap takes part in it
+    return call(op, args);
+  }
+  if (op.comes_apart()) return take_apart(op, args);
+  if (op.is_inplace_view()) return in_place_view(op, args, level, outer);
+  const Op& f = functional_of(op);
+  const bool formula = f.form() == Form::pointwise && f.def->kernel && !f.def->batch;
+  if (op.functional && !(formula && op.variant == Variant::inplace)) return write(op, args);
+  if (f.def->body && !f.def->batch && f.form() != Form::random) return take_apart(op, args);
+  const Batching b = unwrap(op, args, level);
+  const Value r = [&] {
+    const OuterLevels scope(outer);
+    return op.def->detaches ? call(op, b.args) : run_rule(b);
+  }();
+  if (op.mutates()) return args[0];
+  return map_tensors(r, [&](const Tensor& t) { return make_batched(t, level.level); });
+}
+
+}  // namespace ingot
