@@ -32,7 +32,7 @@ Value draw_for_each(const Batching& b) {
       if (b[i].is_tensor()) rank = std::max(rank, b.rank(i));
     Values args = b.args;
     for (int i = first; i < static_cast<int>(b.args.size()); i++)
-      if (b[i].is_tensor() && (i == first || b.batched(i))) args[static_cast<std::size_t>(i)] = b.front(i, rank);
+      if (b[i].is_tensor() && (b.rank(i) == b.rank(first) || b.batched(i))) args[static_cast<std::size_t>(i)] = b.front(i, rank);
     return call(b.op, args);
   }
   TensorList draws;  // randperm: no size says how many

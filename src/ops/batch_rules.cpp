@@ -28,8 +28,7 @@ int first_rank(const Batching& b) {
 }
 
 // A 0-dim member may be asked for dim 0 or -1: it is given one dim of size 1, and the results get their own sizes back.
-Value call_with_dims(const Batching& b, Values args, int rank) {
-  if (rank > 0) return call(b.op, with_dims_shifted(b.op, std::move(args), rank));
+Value call_raised(const Batching& b, Values args, int rank) {
   for (Value& v : args)
     if (v.is_tensor() && v.tensor().dim() == 1) v = aten<"unsqueeze">(v.tensor(), 1);
   const Value r = call(b.op, with_dims_shifted(b.op, std::move(args), rank));
@@ -39,6 +38,10 @@ Value call_with_dims(const Batching& b, Values args, int rank) {
   for (std::size_t k = 0; k < l.size(); k++)
     if (l[k].defined()) l[k] = aten<"reshape">(l[k], b.with_batch(members.at(k).sizes));
   return l;
+}
+
+Value call_with_dims(const Batching& b, Values args, int rank) {
+  return rank > 0 ? call(b.op, with_dims_shifted(b.op, std::move(args), rank)) : call_raised(b, std::move(args), rank);
 }
 
 // Type promotion tells 0-dim tensors from others, and a 0-dim member has a batch dim here: it is given the type that it
@@ -127,6 +130,12 @@ Value batch_pointwise(const Batching& b) {
 
 Value batch_dims(const Batching& b) { return call_with_dims(b, arguments_in_front(b), first_rank(b)); }
 
+Value batch_elements(const Batching& b) {
+  Values args = arguments_in_front(b);
+  const bool zero_dim = std::any_of(args.begin(), args.end(), [](const Value& v) { return v.is_tensor() && v.tensor().dim() == 1; });
+  return zero_dim ? call_raised(b, std::move(args), first_rank(b)) : call_with_dims(b, std::move(args), first_rank(b));
+}
+
 Value batch_reduction(const Batching& b) {
   const int dim = b.op.schema.index_of("dim"), keepdim = b.op.schema.index_of("keepdim");
   if (dim < 0) return batch_loop(b);
@@ -166,6 +175,19 @@ Value batch_into_sizes(const Batching& b) {
   return rank == 0 ? batch_loop(b) : call(b.op, with_dims_shifted(b.op, std::move(args), rank));
 }
 
+namespace {
+
+// A result that was not asked for (the vectors of an SVD that wants values alone) is an empty list, with no batch dim.
+Value with_empty_results(const Batching& b, const Value& r) {
+  if (!r.is_tensors() || b.size == 0) return r;
+  TensorList l = r.tensors();
+  for (Tensor& t : l)
+    if (t.defined() && t.dim() == 1 && t.sizes()[0] == 0) t = b.repeated(t);
+  return l;
+}
+
+}  // namespace
+
 Value batch_leading(const Batching& b) {
   Values args = arguments_in_front(b);
   int rank = 0;
@@ -173,7 +195,7 @@ Value batch_leading(const Batching& b) {
     if (v.is_tensor()) rank = std::max(rank, static_cast<int>(v.tensor().dim()) - 1);
   for (Value& v : args)
     if (v.is_tensor()) v = raise_rank(v.tensor(), rank);
-  return call(b.op, args);
+  return with_empty_results(b, call(b.op, args));
 }
 
 Value batch_cores(const Batching& b, std::initializer_list<int> cores) {
@@ -192,7 +214,7 @@ Value batch_cores(const Batching& b, std::initializer_list<int> cores) {
     const int c = *core++;
     if (args[i].is_tensor()) args[i] = raise_rank(args[i].tensor(), lead + c);
   }
-  return call(b.op, args);
+  return with_empty_results(b, call(b.op, args));
 }
 
 Value batch_samples(const Batching& b, int core) {

@@ -18,6 +18,8 @@ Value batch_pointwise(const Batching& b);
 // Every tensor gets the batch dim, every `dim` argument of the schema moves behind it. Right for an op that treats all dims but the named
 // ones alike: gather, sort, cumsum, softmax, views of one dim, …
 Value batch_dims(const Batching& b);
+// The same for ops that take elements along a dim by an index of the same rank, a 0-dim tensor counting as one of size [1] (gather, scatter).
+Value batch_elements(const Batching& b);
 // The same for reductions, where no dim means all of the member's.
 Value batch_reduction(const Batching& b);
 // The same for the backward of a view: dims are those of `input_sizes`, which gets the batch in front.

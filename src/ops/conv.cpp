@@ -305,6 +305,31 @@ Value batch_convolution(const Batching& b) {
   return r + aten<"reshape">(b.tensor(2), column);
 }
 
+// (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+Value batch_convolution_backward(const Batching& b) {
+  (void)b.member_results();
+  const std::vector<bool>& mask = b[10].bools();
+  Values args = b.args;
+  if (!b.batched(2) && !mask[1] && !mask[2]) {  // the input's gradient of all samples
+    args[0] = merge_dims(b.front(0), 0);
+    args[1] = merge_dims(b.front(1), 0);
+    TensorList r = call(b.op, args).tensors();
+    if (mask[0]) r[0] = split_dim(r[0], 0, b.size, b.sizes(1)[0]);
+    return r;
+  }
+  // Members are groups of one convolution.
+  args[0] = merge_dims(move_dim(b.front(0), 0, 1), 1);
+  args[1] = merge_dims(move_dim(b.front(1), 0, 1), 1);
+  args[2] = merge_dims(b.front(2), 0);
+  if (b[3].is_ints() && b[3].ints().dim() == 1) args[3] = Shape{b[3].ints()[0] * b.size};
+  args[9] = b[9].to_int() * b.size;
+  TensorList r = call(b.op, args).tensors();
+  if (mask[0]) r[0] = move_dim(split_dim(r[0], 1, b.size, b.sizes(1)[1]), 1, 0);
+  if (mask[1]) r[1] = split_dim(r[1], 0, b.size, b.sizes(2)[0]);
+  if (mask[2]) r[2] = split_dim(r[2], 0, b.size, b.sizes(0)[1]);
+  return r;
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
                "SymInt[] output_padding, SymInt groups) -> Tensor",
@@ -317,7 +342,8 @@ constinit const OpDef kOps[] = {
                "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = convolution_backward_body,
      .vjp = convolution_backward_vjp,
-     .saves = {{0}, {1}, {2}}},
+     .saves = {{0}, {1}, {2}},
+     .batch = batch_convolution_backward},
     {.schema = "aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, Tensor self, SymInt[] stride, "
                "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, "
                "Tensor, Tensor)",

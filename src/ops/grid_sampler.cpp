@@ -183,7 +183,8 @@ constinit const OpDef kOps[] = {
      .batch = batch_samples<3>},
     {.schema = "aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
-     .body = sampler_backward_body<2>},
+     .body = sampler_backward_body<2>,
+     .batch = batch_samples<3>},
     {.schema = "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .meta = sampler_meta<3>,
      .kernel = sampler_kernel<3>,
@@ -193,7 +194,8 @@ constinit const OpDef kOps[] = {
      .batch = batch_samples<4>},
     {.schema = "aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
-     .body = sampler_backward_body<3>},
+     .body = sampler_backward_body<3>,
+     .batch = batch_samples<4>},
     {.schema = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
      .body = affine_body,
      .vjp = [](Vjp& v) { v.set(0, aten<"affine_grid_generator_backward">(v.grad(), v.arg(1), v.arg(2))); }},

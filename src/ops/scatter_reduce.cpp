@@ -145,7 +145,7 @@ constinit const OpDef kOps[] = {
      .kernel = scatter_reduce_kernel,
      .vjp = reduce_vjp<ByElement>,
      .saves = {{0}, {2}, {3}, {kResult}},
-     .batch = batch_dims},
+     .batch = batch_elements},
     {.schema = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
      .meta = index_reduce_meta,
      .kernel = index_reduce_kernel,

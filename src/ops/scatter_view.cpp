@@ -150,6 +150,14 @@ void unfold_backward_kernel(const Call& c, std::span<const Tensor> r) {
     add_elements(make_alias(r[0], select_geometry(windows, -1, j)), make_alias(c.tensor(0), select_geometry(c.tensor(0)->geom, -1, j)));
 }
 
+// Places in the storage count from a member's first element: members are storages of their own.
+Value batch_strided_scatter(const Batching& b) {
+  if (!b.batched(0) && !b.tensor(0).is_contiguous()) return batch_loop(b);
+  const Tensor self = b.batched(0) ? b.tensor(0) : b.front(0).contiguous();
+  Shape strides{self.strides()[0]};
+  for (const Int s : b[3].ints()) strides.push_back(s);
+  return aten<"as_strided_scatter">(self, b.front(1), b.with_batch(b[2].ints()), strides, b[4]);
+}
 Value batch_diag_embed(const Batching& b) { return call(b.op, with_dims_shifted(b.op, b.args, b.rank(0) + 1)); }
 
 constinit const OpDef kOps[] = {
@@ -162,7 +170,8 @@ constinit const OpDef kOps[] = {
      .form = Form::external,
      .meta = as_strided_scatter_meta,
      .kernel = as_strided_scatter_kernel,
-     .vjp = as_strided_scatter_vjp},
+     .vjp = as_strided_scatter_vjp,
+     .batch = batch_strided_scatter},
     backward_op<select_part, "select.int">("aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor"),
     backward_op<slice_part, "slice.Tensor">(
         "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"),

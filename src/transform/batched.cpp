@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "autograd/meta.hpp"
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/call.hpp"
 #include "tensor/geometry.hpp"
@@ -15,6 +17,22 @@ thread_local std::vector<VmapLevel> levels;
 
 Geometry member_geometry(const Geometry& g) {
   return {g.sizes.sub(1, g.sizes.size()), g.strides.sub(1, g.strides.size()), g.offset, g.dtype};
+}
+
+// The history of a batched tensor is its value's. This stands for it, so that a program may ask whether gradients are wanted.
+class HistoryOfValue final : public GradNode {
+ public:
+  std::string name() const override { return "VmapBackward"; }
+  TensorList apply(const TensorList&, const std::vector<bool>&) override {
+    throw_user_error("vmap: the gradient of a tensor that is vmapped over was asked for inside the vmapped function. Ask for gradients of the vmapped "
+                     "function's results.");
+  }
+};
+void mirror_history(const Tensor& t, const Tensor& value) {
+  if (requires_grad(t) || !is_differentiable(value.dtype()) || !requires_grad(value)) return;
+  auto node = make_ref<HistoryOfValue>();
+  node->results = {t->geom};
+  set_history(t, node, 0);
 }
 
 }  // namespace
@@ -33,11 +51,13 @@ Tensor make_batched(const Tensor& value, int level) {
   state->level = level;
   t->layers = kBit;
   t->special = std::move(state);
+  mirror_history(t, value);
   return t;
 }
 
 void set_batched_value(const Tensor& t, Tensor value) {
   t->geom = member_geometry(value->geom);
+  mirror_history(t, value);
   batched_state(t)->value = std::move(value);
 }
 

@@ -20,7 +20,7 @@ struct BatchedState final : SpecialState {
 BatchedState* batched_state(const Tensor& t);
 // The tensor whose members `value` has along dim 0.
 Tensor make_batched(const Tensor& value, int level);
-// Gives a batched tensor another value.
+// Gives a batched tensor another value, or the same after a write.
 void set_batched_value(const Tensor& t, Tensor value);
 
 // The vmaps that run on this thread, outermost first. Their numbers rise, and none is used twice.

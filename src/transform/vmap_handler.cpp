@@ -159,7 +159,10 @@ Value vmap_handler(const Op& op, Args args) {
     const OuterLevels scope(outer);
     return op.def->detaches ? call(op, b.args) : run_rule(b);
   }();
-  if (op.mutates()) return args[0];
+  if (op.mutates()) {
+    set_batched_value(args[0].tensor(), b.tensor(0));
+    return args[0];
+  }
   return map_tensors(r, [&](const Tensor& t) { return make_batched(t, level.level); });
 }
 

@@ -206,6 +206,22 @@ TEST_F(Vmap, ResultsWhoseSizeDependsOnDataAreRefused) {
   EXPECT_NE(error_of(select).find("Attempted to vmap over aten::masked_select"), std::string::npos);
 }
 
+TEST_F(Vmap, StorageOfAMemberCannotBeChanged) {
+  const auto run = [] {
+    vmap([](const TensorList& in) {
+      aten_value<"resize_">(in[0], Shape{7});
+      return in;
+    })({counting({2, 3})});
+  };
+  EXPECT_NE(error_of(run).find("vmap: resize_ of a tensor that is vmapped over is not supported"), std::string::npos) << error_of(run);
+}
+
+TEST_F(Vmap, FunctionalizeInsideIsRefused) {
+  const TensorFunction inner = functionalize([](const TensorList& in) { return TensorList{in[0] * 2.0}; });
+  const std::string error = error_of([&] { vmap(inner)({counting({2, 3})}); });
+  EXPECT_NE(error.find("functionalize(vmap(f)) instead of vmap(functionalize(f))"), std::string::npos) << error;
+}
+
 TEST_F(Vmap, BadDimsAreRefused) {
   const TensorFunction same = [](const TensorList& in) { return in; };
   EXPECT_EQ(error_of([&] { vmap(same, {.in_dims = {2}})({counting({2, 3})}); }),
@@ -291,7 +307,49 @@ TEST_F(Vmap, NestedRandomness) {
   EXPECT_NE(numbers(r)[0], numbers(r)[3]);
 }
 
+TEST_F(Vmap, DropoutDrawsOneMaskOrMany) {
+  const Tensor ones = aten<"ones">(Shape{3, 64}, DType::f64);
+  const TensorFunction f = [](const TensorList& in) { return TensorList{dropout(in[0], 0.5)}; };
+  const Tensor d = vmap(f, {.randomness = Randomness::different})({ones})[0], s = vmap(f, {.randomness = Randomness::same})({ones})[0];
+  EXPECT_NE(numbers(d.select(0, 0)), numbers(d.select(0, 1)));
+  EXPECT_EQ(numbers(s.select(0, 0)), numbers(s.select(0, 1)));
+  EXPECT_NE(numbers(s), numbers(ones));
+}
+
+TEST_F(Vmap, PermutationsDiffer) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{in[0] + randperm(40)}; };
+  const Tensor zeros = aten<"zeros">(Shape{2, 40}, DType::i64);
+  const Tensor d = vmap(f, {.randomness = Randomness::different})({zeros})[0];
+  EXPECT_NE(numbers(d.select(0, 0)), numbers(d.select(0, 1)));
+}
+
+// ---- autocast
+
+TEST_F(Vmap, AutocastPoliciesHoldInside) {
+  const Tensor a = counting({2, 3, 3}, DType::f32), b = counting({2, 3, 3}, DType::f32);
+  const AutocastGuard autocast(DType::bf16);
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor product = aten<"mm">(in[0], in[1]);
+    return TensorList{product, aten<"softmax.int">(product, 0), aten<"mse_loss">(product, in[1]), aten<"cat">(TensorList{product, in[0]}, 0)};
+  };
+  const TensorList got = vmap(f)({a, b}), want = f({a.select(0, 0), b.select(0, 0)});
+  EXPECT_EQ(got[0].dtype(), DType::bf16);
+  for (std::size_t k = 0; k < got.size(); k++) EXPECT_EQ(got[k].dtype(), want[k].dtype()) << "result " << k;
+}
+
 // ---- gradients
+
+TEST_F(Vmap, FunctionSeesWhetherGradientsAreWanted) {
+  const Tensor x = counting({2, 3}).requires_grad_(), y = counting({2, 3});
+  vmap([](const TensorList& in) {
+    EXPECT_TRUE(in[0].requires_grad());
+    EXPECT_FALSE(in[1].requires_grad());
+    Tensor t = in[1].clone();
+    t.add_(in[0]);
+    EXPECT_TRUE(t.requires_grad());
+    return in;
+  })({x, y});
+}
 
 TEST_F(Vmap, GradientsFlowThrough) {
   const Tensor x = counting({3, 4}).requires_grad_(), w = counting({4}).requires_grad_();
