@@ -1,8 +1,8 @@
 // The batching rule that always exists: one call for each member.
-#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "ops/batch_rules.hpp"
@@ -10,18 +10,23 @@
 namespace ingot {
 namespace {
 
-std::atomic<BatchWarningSink> warning_sink{nullptr};
+std::mutex mutex;  // guards both
+BatchWarningSink warning_sink = nullptr;
+std::unordered_set<const Op*>& warned() {
+  static std::unordered_set<const Op*> ops;
+  return ops;
+}
 
 void warn_once(const Op& op) {
-  static std::mutex mutex;
-  static std::unordered_set<const Op*> warned;
+  BatchWarningSink sink;
   {
     const std::lock_guard lock(mutex);
-    if (!warned.insert(&op).second) return;
+    if (!warned().insert(&op).second) return;
+    sink = warning_sink;
   }
   const std::string message = text("There is a performance drop because we have not yet implemented the batching rule for ", op.qualified(),
                                    ". Please file us an issue on GitHub so that we can prioritize its implementation.");
-  if (const BatchWarningSink sink = warning_sink) sink(message);
+  if (sink) sink(message);
   else std::fprintf(stderr, "%s\n", message.c_str());
 }
 
@@ -37,7 +42,11 @@ Value member(const Batching& b, int i, int64_t at) {
 
 }  // namespace
 
-BatchWarningSink set_batch_warning_sink(BatchWarningSink sink) { return warning_sink.exchange(sink); }
+BatchWarningSink set_batch_warning_sink(BatchWarningSink sink) {
+  const std::lock_guard lock(mutex);
+  warned().clear();
+  return std::exchange(warning_sink, sink);
+}
 
 Value batch_loop(const Batching& b) {
   const int64_t n = b.size.value();

@@ -73,7 +73,7 @@ constexpr OpDef with_batch(OpDef d, BatchRule rule) {
 Values arguments_in_front(const Batching& b);
 Values with_dims_shifted(const Op& op, Values args, int rank);
 
-// Where the loop says that it runs. Called once per op, with one line of text. Returns the sink before; null: stderr.
+// Where the loop says that it runs: called once per op, with one line of text; a new sink is told of every op again. Returns the sink before; null: stderr.
 using BatchWarningSink = void (*)(const std::string& text);
 BatchWarningSink set_batch_warning_sink(BatchWarningSink sink);
 

@@ -4,6 +4,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
 #include "ops/normalization.hpp"
 #include "tensor/geometry.hpp"
@@ -228,12 +229,51 @@ Tensor norm_except(const Tensor& v, const Value& p, int64_t dim) {
   return aten<"transpose.int">(norm_except(aten<"transpose.int">(v, 0, d), p, 0), 0, d);
 }
 
+// ---- batching: the same norm of more rows. Parameters of a member's own come after a norm without any, in the type it computes in.
+
+// Results of a norm without parameters, computed in its wide type: with the parameters, in the types the norm itself gives.
+template <class Fit>
+Value with_parameters(const Batching& b, TensorList r, int weight, int bias, const Fit& fit) {
+  const DType given = b.tensor(0).dtype(), compute = statistics_type(given);
+  if (b[weight].is_tensor()) r[0] = r[0] * fit(as_type(b.front(weight), compute));
+  if (b[bias].is_tensor()) r[0] = r[0] + fit(as_type(b.front(bias), compute));
+  const DType kept = b[weight].is_tensor() && b.tensor(weight).dtype() != given ? compute : given;
+  return TensorList{as_type(r[0], given), as_type(r[1], kept), as_type(r[2], kept)};
+}
+// (input, normalized_shape, weight, bias, eps)
+Value batch_layer_norm(const Batching& b) {
+  (void)b.member_results();
+  Values args = b.args;
+  args[0] = b.front(0);
+  if (!b.batched(2) && !b.batched(3)) return call(b.op, args);
+  args[0] = as_type(b.front(0), statistics_type(b.tensor(0).dtype()));
+  args[2] = args[3] = Value();
+  return with_parameters(b, call(b.op, args).tensors(), 2, 3, [&](const Tensor& t) { return raise_rank(t, b.rank(0)); });
+}
+// (input, weight, bias, N, C, HxW, group, eps): the batch joins the samples
+Value batch_group_norm(const Batching& b) {
+  (void)b.member_results();
+  const bool own = b.batched(1) || b.batched(2);
+  const DType given = b.tensor(0).dtype();
+  Values args = b.args;
+  args[0] = merge_dims(as_type(b.front(0), own ? statistics_type(given) : given), 0);
+  args[3] = b[3].to_int() * b.size;
+  if (own) args[1] = args[2] = Value();
+  TensorList r = call(b.op, args).tensors();
+  for (Tensor& t : r) t = split_dim(t, 0, b.size, b.sizes(0)[0]);
+  if (!own) return r;
+  Shape column{b.size, 1, b[4].to_int()};
+  while (column.dim() < r[0].dim()) column.push_back(1);
+  return with_parameters(b, std::move(r), 1, 2, [&](const Tensor& t) { return aten<"reshape">(t, column); });
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm,
      .vjp = layer_norm_vjp,
      .saves = {{0}, {2}, {3}, {kResult - 1}, {kResult - 2}},
-     .grad_results = 1},
+     .grad_results = 1,
+     .batch = batch_layer_norm},
     {.schema = "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
                "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm_backward,
@@ -247,7 +287,8 @@ constinit const OpDef kOps[] = {
                "Tensor, Tensor)",
      .body = native_group_norm,
      .vjp = group_norm_vjp,
-     .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}}},
+     .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}},
+     .batch = batch_group_norm},
     {.schema = "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt "
                "HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = native_group_norm_backward},

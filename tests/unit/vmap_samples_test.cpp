@@ -166,6 +166,31 @@ void check_mapping(const Sample& s, const std::vector<SampleCall>& calls, const 
   }
 }
 
+// A vmap in a vmap: two batches, the second in the other order, equal the two mapped one after the other.
+void check_nested(const Sample& s, const std::vector<SampleCall>& calls) {
+  if (calls[0].op->mutates() || calls[0].op->def->uninitialised) return;
+  TensorList batches, turned, both;
+  for (std::size_t k = 0; k < tensors_of(calls[0].args).size(); k++) {
+    TensorList l;
+    for (const SampleCall& c : calls) l.push_back(tensors_of(c.args)[k]);
+    batches.push_back(aten<"stack">(l, 0));
+    turned.push_back(aten<"flip">(batches.back(), Shape{0}));
+    both.push_back(aten<"stack">(TensorList{batches.back(), turned.back()}, 0));
+  }
+  const auto f = [&](const TensorList& in) { return results_of(call(*calls[0].op, with_tensors(calls[0].args, in))); };
+  const TensorFunction once = vmap(f, {.randomness = Randomness::different});
+  TensorList first, second;
+  try {
+    first = once(batches);
+    second = once(turned);
+  } catch (const UserError&) {
+    return;  // check_mapping has compared the refusals
+  }
+  const TensorList got = vmap(once, {.randomness = Randomness::different})(both);
+  ASSERT_EQ(got.size(), first.size()) << s.where();
+  for (std::size_t r = 0; r < got.size(); r++) expect_equal(got[r], aten<"stack">(TensorList{first[r], second[r]}, 0), s.where() + " nested");
+}
+
 // The gradient of a weighted sum of the results: through vmap, and through the loop. All tensors are mapped.
 void check_gradients(const Sample& s, const std::vector<SampleCall>& calls) {
   const auto differentiable = [](const Tensor& t) { return t.dtype() == DType::f64 || t.dtype() == DType::c128; };
@@ -254,11 +279,11 @@ class VmapSampleTest : public ::testing::Test {
         }
         counts().checked++;
       }
-      if (s.has("nograd")) continue;
       try {
-        check_gradients(s, calls);
+        if (calls[0].op->def->rewires == Rewires::nothing) check_nested(s, calls);
+        if (!s.has("nograd")) check_gradients(s, calls);
       } catch (const std::exception& e) {
-        ADD_FAILURE() << s.where() << " gradients: " << e.what();
+        ADD_FAILURE() << s.where() << " nested or gradients: " << e.what();
       }
     }
     set_batch_warning_sink(before_sink);
