@@ -10,6 +10,7 @@
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "transform/functional.hpp"
+#include "transform/functional_graph.hpp"
 #include "transform/functionalize.hpp"
 
 namespace ingot::testing {
@@ -239,6 +240,55 @@ TEST_F(Functionalize, R058_PreDispatchKeepsPureComposites) {
   EXPECT_EQ(whole.find("aten.reshape"), std::string::npos) << "may alias: comes apart\n" << whole;
   const std::string apart = print(trace(f, {count({2, 4}), count({3, 4})}).graph);
   EXPECT_EQ(apart.find("aten.linear"), std::string::npos) << apart;
+}
+
+Value scale_in_place(const Call& c) {
+  Tensor x = c.tensor(0);
+  x.mul_(c.tensor(1));
+  return {};
+}
+constinit const OpDef kCustomOps[] = {{.schema = "tests::scale_(Tensor(a!) x, Tensor by) -> ()", .body = scale_in_place}};
+
+TEST_F(Functionalize, R060_ACustomOpThatWritesIsCalledThroughAutoFunctionalized) {
+  static const bool registered = (register_ops(kCustomOps), true);
+  (void)registered;
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor y = in[0] + 1;
+    call(op("tests::scale_"), {y, in[1]});
+    return TensorList{y};
+  };
+  expect_same(f, {count({3}), count({3})});
+  const std::string text = listing(f, {count({3}), count({3})});
+  EXPECT_NE(text.find("torch.ops.higher_order.auto_functionalized("), std::string::npos) << text;
+  EXPECT_EQ(text.find("tests.scale_"), std::string::npos) << text;
+}
+
+TEST_F(Functionalize, R063_AGraphOfValuesWritesPlaceholdersOnceEach) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor x = in[0], y = in[1].clone();
+    x.add_(in[1]);
+    y.mul_(x);
+    return TensorList{y};
+  };
+  const TensorList in{count({3}), count({3})};
+  const Traced t = trace(functionalize(f), in);
+  EXPECT_EQ(require_functional(t.graph), 1);
+  EXPECT_EQ(require_functional(without_dead_code(t.graph)), 1);
+  EXPECT_NE(error_of([&] { require_functional(trace(f, in).graph); }).find("expected to have an entirely functional graph, but found add_ = aten::add_.Tensor"),
+            std::string::npos);
+  const TensorFunction twice = [](const TensorList& in) {
+    Tensor x = in[0];
+    x.copy_(in[1]);
+    in[0].clone();
+    return TensorList{x.copy_(in[1])};
+  };
+  const Graph g = parse_graph(
+      "def forward(self, x, y):\n"
+      "    copy_ = torch.ops.aten.copy_.default(x, y)\n"
+      "    copy__1 = torch.ops.aten.copy_.default(x, y);  x = y = None\n"
+      "    return (copy_,)\n");
+  EXPECT_NE(error_of([&] { require_functional(g); }).find("a placeholder is written once"), std::string::npos);
+  EXPECT_NE(error_of([&] { require_functional(trace(twice, in).graph); }).find("only placeholders may be written"), std::string::npos);
 }
 
 TEST_F(Functionalize, R062_QueriesAnswerForTheValue) {
