@@ -50,6 +50,20 @@ class Module {
   std::vector<std::pair<std::string, Tensor*>> parameters_, buffers_;
   bool training_ = true;
   template <class F> void visit(const std::string& prefix, const F& f) const;
+  friend class StateScope;
+};
+
+// In the scope the module's parameters and buffers are `state`, in the order of Module::state(): a module as a function of its
+// state. What a forward writes into a buffer is written into these tensors.
+class StateScope {
+ public:
+  StateScope(Module& module, const TensorList& state);
+  ~StateScope();
+  StateScope(const StateScope&) = delete;
+  StateScope& operator=(const StateScope&) = delete;
+
+ private:
+  std::vector<std::pair<Tensor*, Tensor>> old_;
 };
 
 // A module of one tensor to one tensor.

@@ -1,6 +1,7 @@
 #include "graph/trace.hpp"
 
 #include "base/error.hpp"
+#include "graph/interpret.hpp"
 #include "graph/tracer.hpp"
 #include "op/call.hpp"
 
@@ -92,6 +93,10 @@ Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& opt
   };
   run(call_flat, flat.leaves, options, traced);
   return traced;
+}
+
+Tree run(const Traced& traced, const Tree& arguments) {
+  return unflatten(Interpreter(traced.graph).run(flatten(arguments, traced.inputs, "arguments")), traced.results);
 }
 
 }  // namespace ingot

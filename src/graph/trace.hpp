@@ -51,6 +51,9 @@ struct Traced {
 Traced trace(const TensorFunction& f, const TensorList& examples, const TraceOptions& options = {});
 Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& options = {});
 
+// Runs the graph on arguments nested as the example was, and nests its results as the function did. User error for arguments of another shape.
+Tree run(const Traced& traced, const Tree& arguments);
+
 // Whether calls on this thread are being recorded.
 bool is_tracing();
 

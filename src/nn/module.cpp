@@ -55,6 +55,27 @@ NamedTensors Module::state() const {
   return r;
 }
 
+StateScope::StateScope(Module& module, const TensorList& state) {
+  const NamedTensors names = module.state();
+  INGOT_REQUIRE(names.size() == state.size(), "the module has ", names.size(), " parameters and buffers, found ", state.size(), " tensors for them");
+  std::map<TensorImpl*, Tensor> replacement;  // shared parameters stay shared
+  for (std::size_t i = 0; i < state.size(); i++) {
+    INGOT_REQUIRE(state[i].defined() && state[i].sizes() == names[i].second.sizes(), names[i].first, " has size ", names[i].second.sizes(), ", found ",
+                  state[i].defined() ? to_text(state[i].sizes()) : std::string("no tensor"));
+    replacement.emplace(names[i].second.impl(), state[i]);
+  }
+  module.visit("", [&](const std::string&, const Module& m) {
+    for (const auto* list : {&m.parameters_, &m.buffers_})
+      for (const auto& [name, t] : *list) {
+        old_.emplace_back(t, *t);
+        *t = replacement.at(t->impl());
+      }
+  });
+}
+StateScope::~StateScope() {
+  for (auto& [member, value] : old_) *member = value;
+}
+
 void Module::train(bool on) {
   visit("", [&](const std::string&, const Module& m) { const_cast<Module&>(m).training_ = on; });
 }

@@ -94,6 +94,14 @@ void FunctionalStorage::apply_updates() {
   updates.clear();
 }
 
+void FunctionalStorage::restore_layout() {
+  const auto scope = below();
+  apply_updates();
+  if (base->geom.same(layout)) return;
+  base = aten<"copy">(aten<"empty_strided">(layout.sizes, layout.strides, layout.dtype, Value(), base.device()), base);
+  generation++;
+}
+
 Tensor to_functional(const Tensor& value) {
   install();
   INGOT_ENSURE(value.defined() && !functional_state(value), "a functional tensor inside a functional tensor");
@@ -127,6 +135,7 @@ void sync(const Tensor& t) {
   Tensor value = f->storage->base;
   for (const ViewStep& s : f->chain) value = f->storage->view(s, value);
   f->value = value;
+  f->copied = value->storage != f->storage->base->storage;
   f->generation = f->storage->generation;
   t->geom = value->geom;
 }

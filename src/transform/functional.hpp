@@ -31,6 +31,8 @@ struct FunctionalStorage final : Counted {
 
   void add_update(Tensor value, std::vector<ViewStep> chain);
   void apply_updates();
+  // Gives the base the strides it had at first, and makes every alias stale: views that needed a copy are views of it again.
+  void restore_layout();
   // What a step makes of `value`, a view of the base.
   Tensor view(const ViewStep& s, const Tensor& value) const;
 };
@@ -43,6 +45,7 @@ struct FunctionalState final : SpecialState {
   bool multi_output = false;     // one of several results of a view op is on the way from the base
   bool metadata_mutated = false; // an in-place view op or a resize changed what the tensor looks like
   bool storage_changed = false;  // set_ gave it another storage
+  bool copied = false;           // `value` is no view of the base: the base has strides of which the views cannot be taken
 
   std::unique_ptr<SpecialState> clone() const override { return std::make_unique<FunctionalState>(*this); }
 };

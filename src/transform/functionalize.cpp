@@ -147,6 +147,7 @@ class Border {
   }
 
   TensorList results(const TensorList& inside) const {
+    keep_aliases(inside);
     TensorList outside;
     for (const Tensor& t : inside) {
       const auto known = std::find_if(inside.begin(), inside.end(), [&](const Tensor& o) { return o.is_same(t); });
@@ -160,6 +161,20 @@ class Border {
   std::vector<Group> groups_;
   std::vector<Input> inputs_;         // each tensor once
   std::vector<std::size_t> places_;   // of each argument in inputs_
+
+  // Results that share a storage of the function's own are views of one base, as they were.
+  static void keep_aliases(const TensorList& inside) {
+    for (const Tensor& t : inside) {
+      sync(t);
+      const FunctionalState* f = functional_state(t);
+      if (!f || !f->copied) continue;
+      const bool shared = std::any_of(inside.begin(), inside.end(), [&](const Tensor& o) {
+        const FunctionalState* other = functional_state(o);
+        return other && !o.is_same(t) && other->storage == f->storage;
+      });
+      if (shared) f->storage->restore_layout();
+    }
+  }
 
   // The value that the writes left in a group's tensor.
   static Tensor written(const Group& g) {

@@ -348,6 +348,17 @@ TEST_F(Functionalize, AsStridedOfAStorageThatLiesOtherwiseIsRefused) {
             (std::vector<double>{0, 2})) << "reading is fine as long as nothing was written";
 }
 
+TEST_F(Functionalize, ResultsGoOnSharingAStorageThatWasLaidOutOtherwise) {
+  const TensorList r = functionalize([](const TensorList& in) {
+    Tensor y = in[0].t().neg(), flat = y.t().view({4}), same = y.squeeze();
+    aten_value<"sin.out">(in[0], same);
+    return TensorList{flat, y.detach()};
+  })({count({2, 2})});
+  Tensor flat = r[0];
+  flat.add_(Scalar(2));
+  EXPECT_EQ(r[1].t().reshape({4}).to_vector<double>(), flat.to_vector<double>());
+}
+
 TEST_F(Functionalize, ATensorBroughtAlongTakesNoWrites) {
   Tensor outside = count({3});
   expect_error([&] { functionalize([&](const TensorList& in) { Tensor o = outside; o.add_(in[0]); return TensorList{}; })({count({3})}); },
