@@ -490,7 +490,7 @@ TEST_F(Pt2Mutants, P200_MemoryIsASmallMultipleOfTheFile) {
     const long without = judge(small).megabytes;
     const Verdict v = judge(file);
     EXPECT_TRUE(v.fate == Fate::refused) << v.died;
-    EXPECT_LE(v.megabytes - without, 25 * megabytes) << field;
+    EXPECT_TRUE(kSanitized || v.megabytes - without <= 25 * megabytes) << v.megabytes - without << " MB for " << field;
   }
 }
 
