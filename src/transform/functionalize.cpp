@@ -162,12 +162,17 @@ class Border {
   std::vector<Input> inputs_;         // each tensor once
   std::vector<std::size_t> places_;   // of each argument in inputs_
 
+  bool is_of_argument(const FunctionalState& f) const {
+    return std::any_of(groups_.begin(), groups_.end(), [&](const Group& g) { return g.storage == f.storage; });
+  }
+
   // Results that share a storage of the function's own are views of one base, as they were.
-  static void keep_aliases(const TensorList& inside) {
+  void keep_aliases(const TensorList& inside) const {
     for (const Tensor& t : inside) {
-      sync(t);
       const FunctionalState* f = functional_state(t);
-      if (!f || !f->copied) continue;
+      if (!f || is_of_argument(*f)) continue;
+      sync(t);
+      if (!f->copied) continue;
       const bool shared = std::any_of(inside.begin(), inside.end(), [&](const Tensor& o) {
         const FunctionalState* other = functional_state(o);
         return other && !o.is_same(t) && other->storage == f->storage;
