@@ -9,32 +9,26 @@ namespace ingot {
 namespace {
 
 // ---- gradients across the border
-// Outside are plain tensors, inside functional ones; each has a history of its own, and these nodes join them.
+// Outside are plain tensors, inside functional ones; each has a history of its own, and this node joins them.
 
-class IntoFunctional final : public GradNode {  // history of the functional tensor made of a plain one
+class BorderNode final : public GradNode {
  public:
-  explicit IntoFunctional(const Tensor& outside) {
-    edges = {edge_of(outside)};
-    results = {outside->geom};
+  // `cross` takes a gradient to the side where `from`, whose value was taken over the border, lives.
+  BorderNode(const Tensor& from, Tensor (*cross)(const Tensor&)) : cross_(cross) {
+    edges = {edge_of(from)};
+    results = {from->geom};
   }
-  std::string name() const override { return "IntoFunctionalBackward"; }
-  TensorList apply(const TensorList& grads, const std::vector<bool>&) override { return {from_functional(grads[0])}; }
-};
+  std::string name() const override { return "FunctionalizeBackward"; }
+  TensorList apply(const TensorList& grads, const std::vector<bool>&) override { return {cross_(grads[0])}; }
 
-class OutOfFunctional final : public GradNode {  // history of the plain tensor made of a functional one
- public:
-  explicit OutOfFunctional(const Tensor& inside) {
-    edges = {edge_of(inside)};
-    results = {inside->geom};
-  }
-  std::string name() const override { return "OutOfFunctionalBackward"; }
-  TensorList apply(const TensorList& grads, const std::vector<bool>&) override { return {to_functional(grads[0])}; }
+ private:
+  Tensor (*cross_)(const Tensor&);
 };
 
 Tensor into_functional(const Tensor& outside) {
   const bool tracked = requires_grad(outside);
   const Tensor inside = to_functional(autograd_meta(outside) ? detached(outside) : outside);
-  if (tracked) set_history(inside, make_ref<IntoFunctional>(outside), 0);
+  if (tracked) set_history(inside, make_ref<BorderNode>(outside, from_functional), 0);
   return inside;
 }
 Tensor out_of_functional(const Tensor& inside) {
@@ -42,7 +36,7 @@ Tensor out_of_functional(const Tensor& inside) {
   const Tensor& value = functional_state(inside)->value;
   if (!requires_grad(inside)) return value;
   const Tensor outside = detached(value);
-  set_history(outside, make_ref<OutOfFunctional>(inside), 0);
+  set_history(outside, make_ref<BorderNode>(inside, to_functional), 0);
   return outside;
 }
 

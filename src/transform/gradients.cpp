@@ -104,6 +104,32 @@ class Level {
   TensorList inside_;
 };
 
+// A function of some of its arguments, the others as they are. It refers to what it is made of.
+class Partial {
+ public:
+  Partial(const TensorFunction& f, const TensorList& args, std::vector<int> which) : f_(f), args_(args), which_(std::move(which)) {
+    for (const int i : which_)
+      INGOT_REQUIRE(i >= 0 && i < static_cast<int>(args.size()), "grad: there is no argument ", i, " among ", args.size());
+  }
+  TensorList point() const {
+    TensorList l;
+    for (const int i : which_) l.push_back(args_[static_cast<std::size_t>(i)]);
+    return l;
+  }
+  TensorFunction function() const {
+    return [this](const TensorList& v) {
+      TensorList all = args_;
+      for (std::size_t k = 0; k < which_.size(); k++) all[static_cast<std::size_t>(which_[k])] = v[k];
+      return f_(all);
+    };
+  }
+
+ private:
+  const TensorFunction& f_;
+  const TensorList& args_;
+  std::vector<int> which_;
+};
+
 TensorList run_with_grad(const TensorFunction& f, const TensorList& variables) {
   const Scoped<bool> grad_mode(thread_state().grad_mode, true);
   return f(variables);
@@ -140,17 +166,8 @@ Pullback vjp(const TensorFunction& f, const TensorList& at) {
 
 TensorFunction grad_and_value(TensorFunction f, std::vector<int> which) {
   return [f = std::move(f), which = std::move(which)](const TensorList& args) {
-    TensorList variables;
-    for (const int i : which) {
-      INGOT_REQUIRE(i >= 0 && i < static_cast<int>(args.size()), "grad: there is no argument ", i, " among ", args.size());
-      variables.push_back(args[static_cast<std::size_t>(i)]);
-    }
-    const TensorFunction of_variables = [&](const TensorList& v) {
-      TensorList all = args;
-      for (std::size_t k = 0; k < which.size(); k++) all[static_cast<std::size_t>(which[k])] = v[k];
-      return f(all);
-    };
-    const Pullback p = vjp(of_variables, variables);
+    const Partial of(f, args, which);
+    const Pullback p = vjp(of.function(), of.point());
     INGOT_REQUIRE(p.results.size() == 1 && p.results[0].dim() == 0, "grad: expected a function with one result of no dims, found ", p.results.size(),
                   " results", p.results.size() == 1 ? text(", of size ", p.results[0].sizes()) : std::string());
     TensorList r = p.pull({aten<"ones_like">(p.results[0])});
@@ -219,14 +236,9 @@ Shape joined(const Shape& a, const Shape& b) {
 
 TensorFunction jacrev(TensorFunction f, int which) {
   return [f = std::move(f), which](const TensorList& args) {
-    const Tensor& x = args.at(static_cast<std::size_t>(which));
-    const Pullback p = vjp(
-        [&](const TensorList& v) {
-          TensorList all = args;
-          all[static_cast<std::size_t>(which)] = v[0];
-          return f(all);
-        },
-        {x});
+    const Partial of(f, args, {which});
+    const Tensor x = of.point()[0];
+    const Pullback p = vjp(of.function(), of.point());
     TensorList jacobians;
     for (std::size_t k = 0; k < p.results.size(); k++) {
       const Tensor& y = p.results[k];
@@ -239,14 +251,9 @@ TensorFunction jacrev(TensorFunction f, int which) {
 
 TensorFunction jacfwd(TensorFunction f, int which) {
   return [f = std::move(f), which](const TensorList& args) {
-    const Tensor& x = args.at(static_cast<std::size_t>(which));
-    const Linearized l = linearize(
-        [&](const TensorList& v) {
-          TensorList all = args;
-          all[static_cast<std::size_t>(which)] = v[0];
-          return f(all);
-        },
-        {x});
+    const Partial of(f, args, {which});
+    const Tensor x = of.point()[0];
+    const Linearized l = linearize(of.function(), of.point());
     TensorList jacobians;
     for (const Tensor& columns : vmap(l.push)({basis_like(x)})) {
       Shape result = columns.sizes();

@@ -279,7 +279,6 @@ TEST_F(Functionalize, R063_AGraphOfValuesWritesPlaceholdersOnceEach) {
   const TensorFunction twice = [](const TensorList& in) {
     Tensor x = in[0];
     x.copy_(in[1]);
-    in[0].clone();
     return TensorList{x.copy_(in[1])};
   };
   const Graph g = parse_graph(
