@@ -1,0 +1,143 @@
+/* What generated code and the model runtime are to each other. The compiler emits one `ingot_program`, in C's layout; the
+ * runtime of this folder, linked into every model library, gives it the C ABI of include/ingot/aoti.h, a container,
+ * constants and threads. C, not C++: it is written by LLVM on one side and read by a compiler on the other.
+ *
+ * A run: the runtime reads the symbols from the inputs (`bind`), checks ranges, sizes and guards, lays out each input as
+ * `expect` says (copying only where it is not), lends an arena, and calls `run` of the code for this processor. */
+#ifndef INGOT_MODEL_PROGRAM_H
+#define INGOT_MODEL_PROGRAM_H
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { INGOT_PROGRAM_VERSION = 1, INGOT_MAX_RANK = 64 };
+
+/* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the first element. */
+typedef struct ingot_view {
+  void* data;
+  const int64_t* sizes;
+  const int64_t* strides;
+  int32_t rank;
+  int32_t dtype; /* the codes of I072 */
+} ingot_view;
+
+/* A size that is open until the run. Data-dependent symbols come after those that inputs decide. */
+typedef struct ingot_symbol {
+  const char* name; /* "s0" */
+  int64_t min, max;
+} ingot_symbol;
+
+/* A condition on the symbols that the compiled code relies on. */
+typedef struct ingot_guard {
+  const char* condition; /* "s0 % 2 == 0" */
+  const char* reason;    /* what asked for it: an op, a source line; may be empty */
+} ingot_guard;
+
+typedef struct ingot_input {
+  const char* name;
+  int32_t dtype;
+  int32_t rank;
+  const char* const* sizes; /* each as text, for messages and introspection: "3", "s0", "2*s0" */
+  uint8_t is_number;        /* a number given as a 0-dim tensor */
+  uint8_t is_written;       /* the run writes new elements into it */
+} ingot_input;
+
+typedef struct ingot_output {
+  const char* name;
+  int32_t dtype;
+  int32_t rank;
+  const char* const* sizes;
+} ingot_output;
+
+typedef struct ingot_constant {
+  const char* name; /* internal: a C identifier, unique */
+  const char* fqn;  /* as the exported program calls it */
+  int32_t dtype;
+  int32_t rank;
+  const int64_t* sizes;
+  const int64_t* strides;
+  int64_t storage_offset; /* in elements */
+  uint64_t bytes;         /* of its storage; folded: 0, known after folding */
+  uint64_t position;      /* embed: from `weights`; external: from the beginning of the file */
+  int32_t kind;           /* I018: 1 parameter, 2 buffer, 3 tensor constant, 4 folded constant */
+} ingot_constant;
+
+enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2 };
+
+/* One run in progress. The runtime's own part follows it in memory. */
+typedef struct ingot_frame {
+  int64_t* symbols;         /* data-dependent ones are written by the run */
+  void* const* inputs;      /* elements of each input, laid out as `expect` said */
+  void* const* constants;   /* elements of each constant */
+  char* arena;              /* `arena_bytes`, 64-byte aligned */
+} ingot_frame;
+
+/* Tasks [begin, end) of a kernel. `scratch` is this thread's alone, 64-byte aligned. */
+typedef void ingot_kernel(void* const* buffers, const int64_t* symbols, char* scratch, int64_t begin, int64_t end);
+
+/* The code for one level of the processor. Functions return 0, or 1 after ingot_rt_fail. */
+typedef struct ingot_code {
+  const char* level;         /* "x86-64-v3" */
+  const uint64_t* features;  /* ends in 0; each an INGOT_CPU_* of cpu.h that it needs */
+  int64_t (*arena_bytes)(const int64_t* symbols);
+  int32_t (*run)(ingot_frame*);
+  int64_t fold_arena_bytes;
+  int32_t (*fold)(ingot_frame*);   /* "outputs" are the folded constants, in order; null: there are none */
+} ingot_code;
+
+typedef struct ingot_program {
+  uint32_t version;
+  uint32_t symbol_count, guard_count, input_count, output_count, constant_count, folded_count, code_count, metadata_count;
+  const char* name;
+  const char *in_spec, *out_spec;
+  const ingot_symbol* symbols;
+  const ingot_guard* guards;
+  const ingot_input* inputs;
+  const ingot_output* outputs;
+  const ingot_constant* constants; /* the folded ones last */
+  const ingot_code* codes;         /* best first */
+  const char* const* metadata;     /* key, value, key, value … */
+
+  /* Reads the symbols that inputs decide, from sizes and numbers. Ranks and dtypes have been checked. */
+  void (*bind)(const ingot_view* inputs, int64_t* symbols);
+  /* The sizes, then the strides, of every input, one after the other. */
+  void (*expect)(const int64_t* symbols, int64_t* sizes_and_strides);
+  /* The first guard that does not hold, or -1. */
+  int32_t (*check)(const int64_t* symbols);
+
+  uint32_t weights;             /* INGOT_WEIGHTS_* */
+  char* embedded;               /* page-aligned, writable, private to the process */
+  const char* external_file;    /* a name beside the library */
+  uint64_t weights_bytes;       /* of the section or the file */
+  uint64_t weights_hash;        /* XXH3-64 of the external file's header, so that another file is noticed */
+} ingot_program;
+
+extern const ingot_program ingot_the_program;
+
+/* ---- what generated code calls; all but the parallel tasks themselves on the run's own thread */
+
+/* Makes output k (of `fold`: folded constant k) with its elements uninitialised. Null after a failure. */
+void* ingot_rt_output(ingot_frame*, int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides);
+/* Memory until the end of the run, 64-byte aligned, for what has no place in the arena. Null after a failure. */
+void* ingot_rt_alloc(ingot_frame*, int64_t bytes);
+/* Runs `tasks` tasks, several threads taking `grain` at a time; one thread where there is no more than one grain. */
+void ingot_rt_parallel(ingot_frame*, ingot_kernel*, void* const* buffers, int64_t tasks, int64_t grain, int64_t scratch_bytes);
+/* Says why the run fails; returns 1. `text` is copied. */
+int32_t ingot_rt_fail(ingot_frame*, const char* text);
+/* The next draw of the random stream (src/tensor/random.hpp says what a draw is). */
+void ingot_rt_random(ingot_frame*, uint64_t* seed, uint64_t* offset);
+
+/* Runs one op of the eager library (src/eager, linked in only where a program has such a call). `call` is the op with its
+ * arguments: %k is tensor k, #k is integer k, the rest as FX listings write it: "aten.topk.default(%0, #0, -1, True, True)".
+ * Result k is written into results[k] where that has data; otherwise the op decides its sizes, and the view is set to
+ * memory that lasts until the end of the run, dense and row-major. */
+int32_t ingot_eager_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers, ingot_view* results,
+                         int32_t result_count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
