@@ -131,8 +131,9 @@ void note_unknown_op(std::string_view message, CheckResult& result) {
 // One call of a case's program.
 class CaseRun {
  public:
-  CaseRun(const Case& c, const std::string& data, const CheckOptions& options)
-      : case_(c), options_(options), data_(SafeTensors::open(data)), program_(load_pt2(c.program)) {}
+  // `execute`: how the program is run; empty: eagerly.
+  CaseRun(const Case& c, const std::string& data, const CheckOptions& options, const Execute& execute)
+      : case_(c), options_(options), execute_(execute), data_(SafeTensors::open(data)), program_(load_pt2(c.program)) {}
 
   CheckResult run() {
     const Excuse* excuse = find_excuse(case_);
@@ -156,6 +157,7 @@ class CaseRun {
  private:
   const Case& case_;
   const CheckOptions& options_;
+  const Execute& execute_;
   SafeTensors data_;
   ExportedProgram program_;
   bool only_kind_ = false;  // the program drew random numbers, or returns memory nobody wrote
@@ -230,7 +232,8 @@ class CaseRun {
   TensorList results_of(const TensorList& inputs, bool gradients) {
     TensorList outputs;
     const GradModeGuard mode(gradients);
-    for (const Value& v : program_.run(Values(inputs.begin(), inputs.end()))) collect_tensors(v, outputs);
+    const Values in(inputs.begin(), inputs.end());
+    for (const Value& v : execute_ ? execute_(program_, in) : program_.run(in)) collect_tensors(v, outputs);
     return outputs;
   }
 
@@ -342,10 +345,16 @@ class CaseRun {
 CheckResult check_case(const Case& c, const CheckOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   CheckResult result;
+  Execute execute;
   for (const std::string& data : c.data) {
     CheckResult r;
     try {
-      r = CaseRun(c, data, options).run();
+      if (options.prepare && !execute && !(find_excuse(c) && find_excuse(c)->key.empty())) {
+        ExportedProgram program = load_pt2(c.program);
+        if (!c.weights.empty()) supply_zoo_weights(program, read_zoo_weights(c.weights));
+        execute = options.prepare(program);
+      }
+      r = CaseRun(c, data, options, execute).run();
     } catch (const std::exception& e) {
       r = outcome(Outcome::failed, e.what());
     }

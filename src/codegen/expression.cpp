@@ -4,6 +4,8 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "codegen/half.hpp"
+#include "codegen/math.hpp"
 
 namespace ingot {
 namespace {
@@ -21,15 +23,19 @@ bool is_unsigned(DType t) { return !is_floating(t) && !is_signed_integral(t); } 
 
 llvm::Type* register_type(llvm::LLVMContext& context, DType t) {
   if (t == DType::b8) return llvm::Type::getInt1Ty(context);
-  if (t == DType::f32) return llvm::Type::getFloatTy(context);
+  if (t == DType::f32 || is_reduced_floating(t)) return llvm::Type::getFloatTy(context);
   if (t == DType::f64) return llvm::Type::getDoubleTy(context);
-  // f16 and bf16 need conversions that not every target has; complex numbers are pairs.
-  INGOT_REQUIRE(is_integral(t), "no code yet for elements of type ", name_of(t));
   return llvm::Type::getIntNTy(context, static_cast<unsigned>(8 * size_of(t)));
 }
 
 llvm::Type* memory_type(llvm::LLVMContext& context, DType t) {
-  return t == DType::b8 ? llvm::Type::getInt8Ty(context) : register_type(context, t);
+  if (t == DType::f32 || t == DType::f64) return register_type(context, t);
+  return llvm::Type::getIntNTy(context, static_cast<unsigned>(8 * size_of(t)));
+}
+
+llvm::Type* shaped_as(llvm::Type* t, const llvm::Type* like) {
+  const auto* v = llvm::dyn_cast<llvm::FixedVectorType>(like);
+  return v ? llvm::FixedVectorType::get(t, v->getNumElements()) : t;
 }
 
 llvm::Value* combine(llvm::IRBuilder<>& b, ExprOp op, DType t, llvm::Value* x, llvm::Value* y) {
@@ -44,6 +50,22 @@ llvm::Value* combine(llvm::IRBuilder<>& b, ExprOp op, DType t, llvm::Value* x, l
     case Or: case BitOr: return b.CreateOr(x, y);
     default: no_code(op, t);
   }
+}
+
+llvm::Value* ExpressionEmitter::iota(llvm::Value* base, int lanes) {
+  std::vector<llvm::Constant*> steps;
+  for (int lane = 0; lane < lanes; lane++) steps.push_back(b_.getInt64(static_cast<uint64_t>(lane)));
+  return b_.CreateAdd(b_.CreateVectorSplat(static_cast<unsigned>(lanes), base), llvm::ConstantVector::get(steps));
+}
+
+llvm::Value* ExpressionEmitter::broadcast(llvm::Value* v) {
+  return lanes_.count == 1 || v->getType()->isVectorTy() ? v : b_.CreateVectorSplat(static_cast<unsigned>(lanes_.count), v);
+}
+
+void ExpressionEmitter::match(llvm::Value*& x, llvm::Value*& y) {
+  if (x->getType()->isVectorTy() == y->getType()->isVectorTy()) return;
+  x = broadcast(x);
+  y = broadcast(y);
 }
 
 llvm::Value* ExpressionEmitter::find(const Expr& e) const {
@@ -70,7 +92,7 @@ llvm::Value* ExpressionEmitter::make(const Expr& e) {
   }
   if (e.args().size() == 1) return unary(e);
   llvm::Value* v = emit(e.arg(0));
-  for (std::size_t k = 1; k < e.args().size(); k++) v = binary(e, e.op(), v, emit(e.arg(k)));
+  for (std::size_t k = 1; k < e.args().size(); k++) v = binary(e, v, emit(e.arg(k)));
   return v;
 }
 
@@ -85,6 +107,7 @@ llvm::Value* ExpressionEmitter::unary(const Expr& e) {
   llvm::Value* x = emit(e.arg(0));
   const bool f = is_floating(t);
   auto zero = [&] { return llvm::Constant::getNullValue(x->getType()); };
+  auto no = [&] { return llvm::Constant::getNullValue(shaped_as(b_.getInt1Ty(), x->getType())); };
   auto intrinsic = [&](ID id) { return b_.CreateUnaryIntrinsic(id, x); };
   switch (e.op()) {
     case Not: return b_.CreateNot(x);
@@ -103,24 +126,29 @@ llvm::Value* ExpressionEmitter::unary(const Expr& e) {
     case Trunc: return f ? intrinsic(llvm::Intrinsic::trunc) : x;
     case Sqrt: return intrinsic(llvm::Intrinsic::sqrt);
     case Rsqrt: return b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1), intrinsic(llvm::Intrinsic::sqrt));
-    case IsNan: return f ? b_.CreateFCmpUNO(x, x) : b_.getFalse();
-    case IsInf:
-      return f ? b_.CreateFCmpOEQ(intrinsic(llvm::Intrinsic::fabs), llvm::ConstantFP::getInfinity(x->getType())) : b_.getFalse();
-    default: no_code(e.op(), t);
+    case IsNan: return f ? b_.CreateFCmpUNO(x, x) : no();
+    case IsInf: return f ? b_.CreateFCmpOEQ(intrinsic(llvm::Intrinsic::fabs), llvm::ConstantFP::getInfinity(x->getType())) : no();
+    default:
+      if (!f) no_code(e.op(), t);
+      return emit_math(b_, e.op(), x);
   }
 }
 
-llvm::Value* ExpressionEmitter::binary(const Expr& e, ExprOp op, llvm::Value* x, llvm::Value* y) {
+llvm::Value* ExpressionEmitter::binary(const Expr& e, llvm::Value* x, llvm::Value* y) {
   const DType t = e.arg(0).dtype();
-  switch (op) {
-    case Lt: case Le: case Eq: case Ne: return compare(op, t, x, y);
+  match(x, y);
+  switch (e.op()) {
+    case Lt: case Le: case Eq: case Ne: return compare(e.op(), t, x, y);
     case FDiv: return b_.CreateFDiv(x, y);
     case FloorDiv: case Mod: return divide(e, x, y);
     case BitXor: return b_.CreateXor(x, y);
     case Shl: return b_.CreateShl(x, y);
     case Shr: return is_unsigned(t) ? b_.CreateLShr(x, y) : b_.CreateAShr(x, y);
     case Copysign: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, y);
-    default: return combine(b_, op, t, x, y);
+    case Pow: case Atan2: case Fmod:
+      if (!is_floating(t)) no_code(e.op(), t);
+      return emit_math(b_, e.op(), x, y);
+    default: return combine(b_, e.op(), t, x, y);
   }
 }
 
@@ -134,47 +162,85 @@ llvm::Value* ExpressionEmitter::compare(ExprOp op, DType t, llvm::Value* x, llvm
   }
 }
 
-// Quotient and remainder that round to minus infinity; the machine's round to zero.
+// Quotient and remainder that round to minus infinity; the machine's round to zero. A divisor of an index is positive; one
+// that data gives may be anything, and must not stop the process: by 0 and by -1 nothing is divided.
 llvm::Value* ExpressionEmitter::divide(const Expr& e, llvm::Value* x, llvm::Value* y) {
   const bool quotient = e.op() == FloorDiv;
   const bool not_negative = e.arg(0)->lo >= 0 && e.arg(1)->lo >= 0;
-  if (is_unsigned(e.dtype()) || not_negative) return quotient ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);
-  llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
-  llvm::Value* r = b_.CreateSRem(x, y);
-  llvm::Value* signs_differ = b_.CreateICmpSLT(b_.CreateXor(r, y), zero);
+  if (!e.arg(1)->has_data && (is_unsigned(e.dtype()) || not_negative)) return quotient ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);
+  llvm::Constant* zero = llvm::Constant::getNullValue(x->getType());
+  llvm::Constant* one = llvm::ConstantInt::get(x->getType(), 1);
+  llvm::Value *by = y, *negated = nullptr;
+  if (e.arg(1)->has_data) {
+    by = b_.CreateSelect(b_.CreateICmpEQ(y, zero), one, y);
+    if (!is_unsigned(e.dtype())) {
+      negated = b_.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(y->getType()));
+      by = b_.CreateSelect(negated, one, by);
+    }
+  }
+  if (is_unsigned(e.dtype())) return quotient ? b_.CreateUDiv(x, by) : b_.CreateURem(x, by);
+  llvm::Value* r = b_.CreateSRem(x, by);
+  llvm::Value* signs_differ = b_.CreateICmpSLT(b_.CreateXor(r, by), zero);
   llvm::Value* below = b_.CreateAnd(b_.CreateICmpNE(r, zero), signs_differ);
-  if (!quotient) return b_.CreateSelect(below, b_.CreateAdd(r, y), r);
-  llvm::Value* q = b_.CreateSDiv(x, y);
-  return b_.CreateSelect(below, b_.CreateSub(q, llvm::ConstantInt::get(q->getType(), 1)), q);
+  if (!quotient) return b_.CreateSelect(below, b_.CreateAdd(r, by), r);
+  llvm::Value* q = b_.CreateSDiv(x, by);
+  q = b_.CreateSelect(below, b_.CreateSub(q, one), q);
+  return negated ? b_.CreateSelect(negated, b_.CreateNeg(x), q) : q;
 }
 
 // An arm that loads is evaluated only where it is selected: its index may be out of range elsewhere.
 llvm::Value* ExpressionEmitter::select(const Expr& e) {
   llvm::Value* condition = emit(e.arg(0));
-  if (!e.arg(1)->has_data && !e.arg(2)->has_data) return b_.CreateSelect(condition, emit(e.arg(1)), emit(e.arg(2)));
+  const bool loads = e.arg(1)->has_data || e.arg(2)->has_data;
+  if (loads && !condition->getType()->isVectorTy()) return branch(e, condition);
+  llvm::Value* arms[2];
+  for (std::size_t k = 0; k < 2; k++) {
+    if (!loads) {
+      arms[k] = emit(e.arg(k + 1));
+      continue;
+    }
+    llvm::Value* own = k == 0 ? condition : b_.CreateNot(condition);
+    llvm::Value* before = std::exchange(mask_, mask_ ? b_.CreateAnd(mask_, own) : own);
+    in_scope([&] { arms[k] = emit(e.arg(k + 1)); });
+    mask_ = before;
+  }
+  match(arms[0], arms[1]);
+  if (condition->getType()->isVectorTy()) arms[0] = broadcast(arms[0]), arms[1] = broadcast(arms[1]);
+  return b_.CreateSelect(condition, arms[0], arms[1]);
+}
+
+llvm::Value* ExpressionEmitter::branch(const Expr& e, llvm::Value* condition) {
   llvm::Function* f = b_.GetInsertBlock()->getParent();
   auto block = [&](const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, f); };
-  llvm::BasicBlock *then = block("then"), *otherwise = block("else"), *join = block("join");
-  b_.CreateCondBr(condition, then, otherwise);
-  llvm::PHINode* result = llvm::PHINode::Create(register_type(b_.getContext(), e.dtype()), 2, "", join);
-  auto arm = [&](llvm::BasicBlock* start, const Expr& value) {
-    b_.SetInsertPoint(start);
-    in_scope([&] {
-      llvm::Value* v = emit(value);
-      result->addIncoming(v, b_.GetInsertBlock());
-    });
+  llvm::BasicBlock* starts[2] = {block("then"), block("else")};
+  llvm::BasicBlock *ends[2], *join = block("join");
+  llvm::Value* values[2];
+  b_.CreateCondBr(condition, starts[0], starts[1]);
+  for (std::size_t k = 0; k < 2; k++) {
+    b_.SetInsertPoint(starts[k]);
+    in_scope([&] { values[k] = emit(e.arg(k + 1)); });
+    ends[k] = b_.GetInsertBlock();
+  }
+  const bool vector = values[0]->getType()->isVectorTy() || values[1]->getType()->isVectorTy();
+  for (std::size_t k = 0; k < 2; k++) {
+    b_.SetInsertPoint(ends[k]);
+    if (vector) values[k] = broadcast(values[k]);
     b_.CreateBr(join);
-  };
-  arm(then, e.arg(1));
-  arm(otherwise, e.arg(2));
+  }
   b_.SetInsertPoint(join);
+  llvm::PHINode* result = b_.CreatePHI(values[0]->getType(), 2);
+  for (std::size_t k = 0; k < 2; k++) result->addIncoming(values[k], ends[k]);
   return result;
 }
 
 llvm::Value* ExpressionEmitter::convert(llvm::Value* v, DType from, DType to) {
   if (from == to) return v;
-  llvm::Type* type = register_type(b_.getContext(), to);
+  llvm::Type* type = shaped_as(register_type(b_.getContext(), to), v->getType());
   if (to == DType::b8) return compare(Ne, from, v, llvm::Constant::getNullValue(v->getType()));
+  if (is_reduced_floating(to)) {  // a float that the type has
+    v = convert(v, from, DType::f32);
+    return widen_small_float(b_, target_, narrow_to_small_float(b_, target_, v, to), to);
+  }
   if (is_floating(from) && is_floating(to)) return b_.CreateFPCast(v, type);
   // Saturating, so that a value out of range is some number and not undefined behaviour.
   if (is_floating(from)) {
@@ -183,6 +249,16 @@ llvm::Value* ExpressionEmitter::convert(llvm::Value* v, DType from, DType to) {
   }
   if (is_floating(to)) return is_unsigned(from) ? b_.CreateUIToFP(v, type) : b_.CreateSIToFP(v, type);
   return b_.CreateIntCast(v, type, !is_unsigned(from));
+}
+
+llvm::Value* ExpressionEmitter::to_memory(llvm::Value* v, DType t) {
+  if (t == DType::b8) return b_.CreateZExt(v, shaped_as(b_.getInt8Ty(), v->getType()));
+  return is_reduced_floating(t) ? narrow_to_small_float(b_, target_, v, t) : v;
+}
+
+llvm::Value* ExpressionEmitter::from_memory(llvm::Value* v, DType t) {
+  if (t == DType::b8) return b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+  return is_reduced_floating(t) ? widen_small_float(b_, target_, v, t) : v;
 }
 
 }  // namespace ingot

@@ -1,4 +1,7 @@
-// Expressions to LLVM IR, one scalar at a time. This folder's own.
+// Expressions to LLVM IR, one element or one vector of elements at a time. This folder's own.
+//
+// A value is a scalar or a vector of lanes(). What does not depend on the vectorised variable stays scalar and is
+// broadcast where it meets a vector.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
@@ -6,12 +9,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/target.hpp"
 #include "expr/expr.hpp"
 
 namespace ingot {
 
-// The type a value has in a register, and in memory: they differ for bool, which is one bit and one byte.
-// User error for types that have no code yet.
+// The type a value has in a register, and in memory. They differ for bool, which is one bit and one byte; for the small
+// floats, which are computed in float; and for complex numbers, which are moved as bits and not computed with.
 llvm::Type* register_type(llvm::LLVMContext& context, DType t);
 llvm::Type* memory_type(llvm::LLVMContext& context, DType t);
 
@@ -19,7 +23,8 @@ llvm::Type* memory_type(llvm::LLVMContext& context, DType t);
 class ExpressionEmitter {
  public:
   using LoadEmitter = std::function<llvm::Value*(const Expr& load)>;
-  ExpressionEmitter(llvm::IRBuilder<>& builder, LoadEmitter load) : b_(builder), load_(std::move(load)), scopes_(1) {}
+  ExpressionEmitter(llvm::IRBuilder<>& builder, const Target& target, LoadEmitter load)
+      : b_(builder), target_(target), load_(std::move(load)), scopes_(1) {}
 
   llvm::Value* emit(const Expr& e);
   // What a symbol, index or tmp is in the current scope.
@@ -32,24 +37,61 @@ class ExpressionEmitter {
     scopes_.pop_back();
   }
 
+  // While f emits, `variable` is the vector base, base + 1, … base + lanes - 1. One lane: it is base, and all is scalar.
+  template <class F>
+  void in_vector(const Expr& variable, llvm::Value* base, int lanes, const F& f) {
+    const Lanes before = std::exchange(lanes_, {variable, base, lanes});
+    in_scope([&] {
+      bind(variable, lanes == 1 ? base : iota(base, lanes));
+      f();
+    });
+    lanes_ = before;
+  }
+  int lanes() const { return lanes_.count; }
+  const Expr& variable() const { return lanes_.variable; }  // null outside in_vector
+  llvm::Value* base() const { return lanes_.base; }
+  // The lanes in which what is emitted now is asked for: null is all of them, otherwise a vector of bits.
+  llvm::Value* mask() const { return mask_; }
+
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
+  // A vector of lanes() from a scalar; vectors are as they are.
+  llvm::Value* broadcast(llvm::Value* v);
+  // To and from the type in memory: v is a scalar or vector of register_type, memory_type.
+  llvm::Value* to_memory(llvm::Value* v, DType t);
+  llvm::Value* from_memory(llvm::Value* v, DType t);
 
  private:
-  llvm::IRBuilder<>& b_;
-  LoadEmitter load_;
-  std::vector<std::unordered_map<Expr, llvm::Value*, ExprHash, ExprSame>> scopes_;
+  struct Lanes {
+    Expr variable;
+    llvm::Value* base = nullptr;
+    int count = 1;
+  };
+  using Scope = std::unordered_map<Expr, llvm::Value*, ExprHash, ExprSame>;
 
+  llvm::IRBuilder<>& b_;
+  const Target& target_;
+  LoadEmitter load_;
+  std::vector<Scope> scopes_;
+  Lanes lanes_;
+  llvm::Value* mask_ = nullptr;
+
+  llvm::Value* iota(llvm::Value* base, int lanes);
   llvm::Value* find(const Expr& e) const;
   llvm::Value* make(const Expr& e);
   llvm::Value* constant(const Expr& e);
   llvm::Value* unary(const Expr& e);
-  llvm::Value* binary(const Expr& e, ExprOp op, llvm::Value* x, llvm::Value* y);
+  llvm::Value* binary(const Expr& e, llvm::Value* x, llvm::Value* y);
   llvm::Value* compare(ExprOp op, DType t, llvm::Value* x, llvm::Value* y);
   llvm::Value* divide(const Expr& e, llvm::Value* x, llvm::Value* y);
   llvm::Value* select(const Expr& e);
+  llvm::Value* branch(const Expr& e, llvm::Value* condition);
+  void match(llvm::Value*& x, llvm::Value*& y);  // both scalars or both vectors
 };
 
 // Two values of one type, combined as the accumulators of folds are; also Min, Max, And, Or, Add and Mul of expressions.
 llvm::Value* combine(llvm::IRBuilder<>& b, ExprOp op, DType t, llvm::Value* x, llvm::Value* y);
+
+// `t`, or the vector of it that has as many lanes as `like`.
+llvm::Type* shaped_as(llvm::Type* t, const llvm::Type* like);
 
 }  // namespace ingot

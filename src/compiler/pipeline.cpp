@@ -2,17 +2,25 @@
 
 #include <chrono>
 
-#include "codegen/generate.hpp"
+#include "base/error.hpp"
 #include "codegen/link.hpp"
+#include "compiler/constants.hpp"
+#include "compiler/exported.hpp"
+#include "graph/text.hpp"
 #include "loop/lower.hpp"
+#include "loop/memory.hpp"
+#include "loop/schedule.hpp"
+#include "transform/functionalize.hpp"
 
 namespace ingot {
 namespace {
 
 // The text of a stage's result, where it has one.
 template <class T>
-std::string text_of(const T&) { return {}; }
-std::string text_of(const loop::Program& p) { return to_text(p); }
+std::string text_of_stage(const T&) { return {}; }
+std::string text_of_stage(const Traced& t) { return print(t.graph); }
+std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
+std::string text_of_stage(const loop::Program& p) { return to_text(p); }
 
 // Runs one stage.
 template <class F>
@@ -20,22 +28,45 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   const auto start = std::chrono::steady_clock::now();
   auto result = f();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  if (options.after) options.after(name, time.count(), text_of(result));
+  if (options.after) options.after(name, time.count(), text_of_stage(result));
   return result;
+}
+
+// From a functional graph on. `names` says what the graph's inputs are to the caller.
+void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& names, const std::string& output, const CompileOptions& options) {
+  INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
+  loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, sizes, names.is_constant); });
+  Model model;
+  model.run = stage("schedule", options, [&] {
+    loop::Program p = lowered.program;
+    loop::schedule(p);
+    loop::plan_memory(p);
+    return p;
+  });
+  describe(model, lowered, names);
+  std::vector<Object> objects;
+  objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, options.targets[0], output));
+  std::vector<CodeName> codes;
+  for (std::size_t k = 0; k < options.targets.size(); k++) {
+    objects.push_back(stage("codegen", options, [&] { return generate_code(model, options.targets[k], std::to_string(k)); }));
+    codes.push_back(code_name(options.targets[k]));
+  }
+  objects.push_back(stage("table", options, [&] { return generate_table(model, codes, options.targets[0]); }));
+  if (objects[0].bytes.empty()) objects.erase(objects.begin());
+  stage("link", options, [&] { return link_library(objects, options.targets[0], output), output; });
 }
 
 }  // namespace
 
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
-  Traced traced = stage("trace", options, [&] { return trace(f, examples, {.open = open}); });
-  compile(traced.graph, traced.sizes, output, options);
+  Traced traced = stage("trace", options, [&] { return trace(functionalize(f), examples, {.open = open}); });
+  compile_graph(traced.graph, traced.sizes, {}, output, options);
 }
 
-void compile(const Graph& graph, ShapeEnv& sizes, const std::string& output, const CompileOptions& options) {
-  const loop::Program program = stage("lower", options, [&] { return loop::lower(graph, sizes); });
-  const Object object = stage("codegen", options, [&] { return generate(program, options.target); });
-  stage("link", options, [&] { return link_library({&object, 1}, options.target, output), output; });
+void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options) {
+  Traced traced = stage("trace", options, [&] { return trace_exported(program); });
+  compile_graph(traced.graph, traced.sizes, names_of(program), output, options);
 }
 
 }  // namespace ingot

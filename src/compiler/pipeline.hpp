@@ -4,24 +4,29 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/model.hpp"
 #include "codegen/target.hpp"
 #include "graph/trace.hpp"
+#include "import/exported_program.hpp"
 #include "loop/program.hpp"
 
 namespace ingot {
 
 struct CompileOptions {
-  Target target = native_target();
-  // Called after each stage with its name, how long it took, and its result as text (empty where it has no text form yet).
+  // One architecture; of several levels of it the first that a machine has is what it runs.
+  std::vector<Target> targets = {native_target()};
+  Model::Weights::Kind weights = Model::Weights::Kind::embedded;
+  // Called after each stage with its name, how long it took, and its result as text (empty where it has no text form).
   std::function<void(std::string_view stage, double seconds, const std::string& text)> after = {};
 };
 
-// Compiles the function, traced on the examples, into the shared library `output` (codegen/generate.hpp has its interface).
+// Compiles the function, traced on the examples, into the shared library `output`, whose interface is include/ingot/aoti.h.
 // The library is complete or not there. User errors are those of the stages.
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options = {});
 
-// The same from a graph on; `sizes` is the environment of its symbols (trace.hpp).
-void compile(const Graph& graph, ShapeEnv& sizes, const std::string& output, const CompileOptions& options = {});
+// The same for an exported program: its parameters and buffers become constants of the library, which are in it, or beside
+// it as `output`.safetensors, or nowhere, as options.weights says.
+void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options = {});
 
 }  // namespace ingot

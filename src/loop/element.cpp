@@ -1,6 +1,8 @@
 #include "loop/element.hpp"
 
-#include "base/error.hpp"
+#include <algorithm>
+
+#include "base/dtype.hpp"
 #include "op/lowering.hpp"
 #include "op/operands.hpp"
 #include "tensor/geometry.hpp"
@@ -54,16 +56,34 @@ Expr number(DType t, const Value& v) {
   return cast(t, Expr::constant(DType::f64, s.to_double()));
 }
 
-std::vector<Elements> view_elements(const Call& call, const Elements& base) {
+bool any_complex(const Call& call) {
+  auto complex = [](const Value& v) {
+    if (v.is_tensor()) return is_complex(v.tensor().dtype());
+    if (!v.is_tensors()) return false;
+    return std::any_of(v.tensors().begin(), v.tensors().end(), [](const Tensor& t) { return t.defined() && is_complex(t.dtype()); });
+  };
+  return std::any_of(call.args.begin(), call.args.end(), complex);
+}
+
+bool can_map_view(const Call& call, const Elements& base) {
   const Geometry dense = Geometry::contiguous(base.sizes, base.dtype);
   const std::vector<Geometry> views = geometries(call, dense);
+  if (std::any_of(views.begin(), views.end(), [&](const Geometry& g) { return g.dtype != base.dtype; })) return false;
   const Geometry& actual = call.tensor(0)->geom;
   const bool base_is_dense = actual.offset.same(0) && actual.strides.same(dense.strides);
-  INGOT_REQUIRE(base_is_dense || follows_base(call, dense, views), call.op.qualified(), " of a tensor that is not contiguous ",
-                "looks at its storage, which has no compiled form yet; call contiguous() first");
+  return base_is_dense || follows_base(call, dense, views);
+}
+
+bool can_map_formula(const Call& call) {
+  if (!call.op.def->formula) return false;
+  const Formula* f = call.op.def->formula(call);
+  return f && f->lower && !is_complex(common_dtype(*f, formula_operands(call, *f))) && !any_complex(call);
+}
+
+std::vector<Elements> view_elements(const Call& call, const Elements& base) {
+  const std::vector<Geometry> views = geometries(call, Geometry::contiguous(base.sizes, base.dtype));
   std::vector<Elements> results;
   for (const Geometry& g : views) {
-    INGOT_REQUIRE(g.dtype == base.dtype, call.op.qualified(), ": a view as another dtype has no compiled form yet");
     auto at = [g, base](Index index) {
       Expr flat = g.offset.expr();
       for (std::size_t d = 0; d < index.size(); d++) flat = flat + index[d] * g.strides[d].expr();
@@ -76,10 +96,8 @@ std::vector<Elements> view_elements(const Call& call, const Elements& base) {
 
 Elements formula_elements(const Call& call, const Geometry& result, const std::vector<Elements>& arguments) {
   const Formula& f = *call.op.def->formula(call);
-  INGOT_REQUIRE(f.lower, call.op.qualified(), " has no compiled form yet");
   const std::vector<const Value*> operands = formula_operands(call, f);
   const DType common = common_dtype(f, operands);
-  INGOT_REQUIRE(!is_complex(common), "complex numbers have no compiled form yet");
 
   struct Operand {
     Elements elements;

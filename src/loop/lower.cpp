@@ -1,15 +1,15 @@
 #include "loop/lower.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
 #include "loop/element.hpp"
+#include "op/call_text.hpp"
 
 namespace ingot::loop {
 namespace {
-
-constexpr int kMany = 1 << 20;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
@@ -45,49 +45,77 @@ TensorList metas_of(const Node& n) {
   return n.meta.is_tensors() ? n.meta.tensors() : TensorList{};
 }
 
-// How often an element of each node is read, seen through views and item nodes; 0 for dead nodes, kMany for those that
-// must be stored. A node comes before its users, so one walk from the end finds it.
-std::vector<int> count_reads(const Graph& graph) {
-  std::vector<int> reads(graph.nodes().size(), 0);
-  for_each_node(graph.outputs, [&](const Node* n) { reads[at(n->id)] = kMany; });
+// What is known of a node's users, seen through views and item nodes.
+struct Use {
+  int users = 0;          // consumers that compute; 0: dead
+  bool repeated = false;  // some user reads an element more than once: a broadcast, a product, a kernel
+  bool stored = false;    // must be in memory: an output, or an argument of a kernel
+};
+
+// A node comes before its users, so one walk from the end finds it.
+std::vector<Use> uses_of(const Graph& graph) {
+  std::vector<Use> all(graph.nodes().size());
+  for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
-    if (reads[i] == 0) continue;
-    const bool is_call = user.kind == NodeKind::call;
-    const bool passes_through = !is_call || user.op->is_view();
+    const bool writes = user.kind == NodeKind::call && user.op->mutates();
+    if (writes) all[i].users = std::max(all[i].users, 1);
+    if (all[i].users == 0) continue;
+    const bool passes_through = user.kind != NodeKind::call || user.op->is_view();
     for_each_node(user.args, [&](const Node* n) {
-      int more = kMany;  // kernels read memory, and a rule may read an element any number of times
-      if (passes_through) more = reads[i];
-      else if (user.op->form() == Form::reduction) more = 1;
-      else if (user.op->form() == Form::pointwise)
-        more = n->meta.is_tensor() && user.meta.is_tensor() && n->meta.tensor().sizes().same(user.meta.tensor().sizes()) ? 1 : kMany;
-      reads[at(n->id)] = std::min(kMany, reads[at(n->id)] + more);
+      Use& u = all[at(n->id)];
+      if (passes_through) {
+        u.users += all[i].users;
+        u.repeated = u.repeated || all[i].repeated || all[i].stored;
+        return;
+      }
+      u.users++;
+      if (user.op->form() == Form::pointwise && user.op->def->formula)
+        u.repeated = u.repeated || !(n->meta.is_tensor() && user.meta.is_tensor() && n->meta.tensor().sizes().same(user.meta.tensor().sizes()));
+      else if (user.op->form() != Form::reduction)
+        u.repeated = true;
     });
   }
-  return reads;
+  return all;
 }
+
+// A pointwise value is computed where it is read, unless that would repeat work worth more than a store and a load.
+constexpr int kCheapForMany = 8, kCheapForRepeated = 4;
+constexpr uint32_t kDeepest = 200;  // of an expression that is still put into another
 
 class Lowerer {
  public:
-  Lowerer(const Graph& graph, Program& program) : graph_(graph), program_(program), reads_(count_reads(graph)), values_(reads_.size()) {}
+  Lowerer(const Graph& graph, Lowered& lowered, const std::vector<bool>& is_constant)
+      : graph_(graph), lowered_(lowered), program_(lowered.program), uses_(uses_of(graph)), values_(uses_.size()) {
+    for (std::size_t k = 0; k < graph.inputs().size(); k++) add_input(*graph.inputs()[k], k < is_constant.size() && is_constant[k]);
+  }
 
   void run() {
-    for (const Node* n : graph_.inputs()) add_input(*n);
     for (const auto& n : graph_.nodes())
-      if (reads_[at(n->id)] > 0 && n->kind != NodeKind::placeholder) lower_node(*n);
+      if (uses_[at(n->id)].users > 0 && n->kind != NodeKind::placeholder) lower_node(*n);
+    std::vector<Elements> sources;  // everything is computed before the first write
+    for (const Write& w : writes_) sources.push_back(w.value.buffer >= 0 && program_.buffers[at(w.value.buffer)].place == Place::arena
+                                                         ? w.value : store(w.node->name + ".new", w.value, Geometry::contiguous(w.value.sizes, w.value.dtype), Place::arena));
     for (std::size_t k = 0; k < graph_.outputs.size(); k++) add_output(graph_.outputs[k], k);
+    for (std::size_t k = 0; k < writes_.size(); k++) write(writes_[k], sources[k]);
   }
 
  private:
   friend class RuleLowering;
+  struct Write {
+    const Node* node;  // a placeholder
+    Elements value;
+  };
 
   const Graph& graph_;
+  Lowered& lowered_;
   Program& program_;
-  std::vector<int> reads_;
+  std::vector<Use> uses_;
   std::vector<std::vector<Elements>> values_;  // by node id: its results
+  std::vector<Write> writes_;                  // in order; of two of one placeholder the later counts
+  std::unordered_map<const TensorImpl*, Elements> by_meta_;
 
   int add_buffer(std::string name, const Geometry& g, Place place) {
-    INGOT_REQUIRE(!is_complex(g.dtype), "complex numbers have no compiled form yet");
     program_.buffers.push_back({std::move(name), g.dtype, exprs(g.sizes), exprs(g.strides), place, {}});
     return static_cast<int>(program_.buffers.size()) - 1;
   }
@@ -98,30 +126,82 @@ class Lowerer {
     };
     return {sizes, b.dtype, load, buffer};
   }
-  Elements store(std::string name, const Elements& e, const Geometry& g, Place place) {
-    const int buffer = add_buffer(std::move(name), g, place);
+  static std::vector<Expr> variables(const Shape& sizes) {
     std::vector<Expr> vars;
-    for (std::size_t d = 0; d < g.sizes.size(); d++) vars.push_back(Expr::index(static_cast<int64_t>(d), g.sizes[d].expr()));
+    for (std::size_t d = 0; d < sizes.size(); d++) vars.push_back(Expr::index(static_cast<int64_t>(d), sizes[d].expr()));
+    return vars;
+  }
+  void compute(int buffer, const Elements& e) {
+    std::vector<Expr> vars = variables(e.sizes);
     const Expr value = e.at(vars);
     program_.steps.emplace_back(Computation{buffer, std::move(vars), {}, value});
+  }
+  Elements store(std::string name, const Elements& e, const Geometry& g, Place place) {
+    const int buffer = add_buffer(std::move(name), g, place);
+    compute(buffer, e);
     return elements_of(buffer, g.sizes);
   }
-
-  void add_input(const Node& n) {
-    INGOT_REQUIRE(n.meta.is_tensor(), "input ", n.name, " is a ", n.meta.kind_name(), "; only tensors have a compiled form yet");
-    Geometry g = n.meta.tensor()->geom;
-    for (const Expr& size : exprs(g.sizes)) visit(size, [&](const Expr& e) { add_symbol(e); });
-    const int buffer = add_buffer(n.name, g, Place::input);
-    program_.inputs.push_back(buffer);
-    values_[at(n.id)] = {elements_of(buffer, g.sizes)};
+  // The elements in a buffer, whatever its strides.
+  Elements stored(const std::string& name, const Elements& e) {
+    return e.buffer >= 0 ? e : store(name, e, Geometry::contiguous(e.sizes, e.dtype), Place::arena);
   }
-  void add_symbol(const Expr& e) {
-    auto& all = program_.symbols;
-    if (e.op() == ExprOp::Sym && std::none_of(all.begin(), all.end(), [&](const Expr& s) { return same(s, e); })) all.push_back(e);
+
+  // ---- inputs and outputs
+
+  bool knows(const Expr& symbol) const {
+    return std::any_of(program_.symbols.begin(), program_.symbols.end(), [&](const Expr& s) { return same(s, symbol); });
+  }
+  void add_symbols(const Expr& e) {
+    visit(e, [&](const Expr& x) {
+      if (x.op() == ExprOp::Sym && !knows(x)) program_.symbols.push_back(x);
+    });
+  }
+  // A symbol that the step added last decides.
+  void add_decided(const Expr& symbol) {
+    program_.symbols.push_back(symbol);
+    program_.decided++;
+  }
+
+  void add_input(const Node& n, bool is_constant) {
+    const Value& meta = n.meta;
+    Geometry g;
+    Expr number;
+    if (meta.is_tensor()) {
+      g = meta.tensor()->geom;
+    } else {  // a number comes as a tensor of one element
+      INGOT_REQUIRE(meta.is_number(), "input ", n.name, " is a ", meta.kind_name(), "; a compiled program takes tensors and numbers");
+      g = Geometry::contiguous({}, meta.is_int() ? DType::i64 : meta.is_bool() ? DType::b8 : DType::f64);
+      if (meta.is_int() && !meta.to_int().is_number()) number = meta.to_int().expr();
+    }
+    g.offset = 0;
+    for (const Shape* s : {&g.sizes, &g.strides})
+      for (Int i : *s) add_symbols(i.expr());
+    if (number.valid()) add_symbols(number);
+    const int buffer = add_buffer(n.name, g, is_constant ? Place::constant : Place::input);
+    (is_constant ? program_.constants : program_.inputs).push_back(buffer);
+    (is_constant ? lowered_.constants : lowered_.inputs).push_back(&n);
+    if (!is_constant) program_.numbers.push_back(number);
+    set_values(n, {elements_of(buffer, g.sizes)});
+  }
+
+  void set_values(const Node& n, std::vector<Elements> v) {
+    const TensorList metas = metas_of(n);
+    for (std::size_t k = 0; k < v.size() && k < metas.size(); k++)
+      if (metas[k].defined()) by_meta_[metas[k].impl()] = v[k];
+    values_[at(n.id)] = std::move(v);
   }
 
   void add_output(const Argument& a, std::size_t k) {
-    INGOT_REQUIRE(a.is_node() && a.node()->meta.is_tensor(), "output ", k, " is no tensor; others have no compiled form yet");
+    const std::string name = text("output.", k);
+    if (!a.is_node() || !a.node()->meta.is_tensor()) {  // a number goes as a tensor of one element
+      const Value& v = a.is_node() ? a.node()->meta : a.value();
+      INGOT_REQUIRE(a.is_node() || a.is_value(), "output ", k, " is a list, which has no compiled form");
+      INGOT_REQUIRE(v.is_number(), "output ", k, " is a ", v.kind_name(), "; a compiled program returns tensors and numbers");
+      const DType t = v.to_scalar().is_int() ? DType::i64 : v.to_scalar().is_bool() ? DType::b8 : DType::f64;
+      const Elements e{{}, t, [x = loop::number(t, v)](Index) { return x; }};
+      program_.outputs.push_back(store(name, e, Geometry::contiguous({}, t), Place::output).buffer);
+      return;
+    }
     const Node& n = *a.node();
     const Elements& e = values_[at(n.id)][0];
     const Geometry g = dense_geometry(n.meta.tensor()->geom);
@@ -133,8 +213,20 @@ class Lowerer {
         return;
       }
     }
-    program_.outputs.push_back(store(text("output.", k), e, g, Place::output).buffer);
+    program_.outputs.push_back(store(name, e, g, Place::output).buffer);
   }
+
+  void write(const Write& w, const Elements& value) {
+    for (std::size_t k = 0; k < program_.buffers.size(); k++) {
+      Buffer& b = program_.buffers[k];
+      if (b.name != w.node->name || (b.place != Place::input && b.place != Place::constant)) continue;
+      compute(static_cast<int>(k), value);
+      if (std::find(lowered_.written.begin(), lowered_.written.end(), w.node) == lowered_.written.end()) lowered_.written.push_back(w.node);
+      return;
+    }
+  }
+
+  // ---- nodes
 
   // An argument as rules see it: tensors are fake, numbers may be symbolic.
   static Value resolve(const Argument& a) {
@@ -146,17 +238,14 @@ class Lowerer {
   }
 
   void lower_node(const Node& n) {
-    if (n.meta.is_number()) {  // an expression of the sizes: it stands in the metas of whatever uses it
-      INGOT_REQUIRE(n.kind != NodeKind::call || n.op->comes_apart(), n.op->qualified(), ": a number read from a tensor has no compiled form yet",
-                    provenance(n));
-      return;
-    }
     if (n.kind == NodeKind::item) {
-      values_[at(n.id)] = {values_[at(n.args[0].node()->id)][at(n.index)]};
+      const auto& list = values_[at(n.args[0].node()->id)];
+      if (at(n.index) < list.size()) set_values(n, {list[at(n.index)]});
       return;
     }
-    INGOT_REQUIRE(n.kind != NodeKind::attribute, "constant ", n.target, " has no compiled form yet", provenance(n));
-    INGOT_REQUIRE(n.kind == NodeKind::call, "node ", n.name, " has no compiled form yet", provenance(n));
+    if (n.kind == NodeKind::scalar || n.kind == NodeKind::grad_mode) return;  // an expression: it stands in the metas of its users
+    if (n.kind == NodeKind::attribute) return add_attribute(n);
+    INGOT_REQUIRE(n.kind == NodeKind::call, "node ", n.name, " has no compiled form", provenance(n));
     Values args;
     std::vector<Elements> elements;
     for (const Argument& a : n.args) {
@@ -165,13 +254,43 @@ class Lowerer {
       elements.push_back(is_tensor ? values_[at(a.node()->id)][0] : Elements{});
     }
     try {
-      lower_call(n, {*n.op, args}, elements);
+      if (n.meta.is_number()) lower_number(n, elements);
+      else lower_call(n, {*n.op, args}, elements);
     } catch (const UserError& e) {
       throw_user_error(text(e.what(), provenance(n)));
     }
   }
 
+  void add_attribute(const Node& n) {
+    const Attribute* a = graph_.find_attribute(n.target);
+    INGOT_REQUIRE(a && std::holds_alternative<Tensor>(*a), "attribute ", n.target, " has no compiled form", provenance(n));
+    const Tensor& t = std::get<Tensor>(*a);
+    Geometry g = t->geom;
+    g.offset = 0;
+    const int buffer = add_buffer(n.name, g, Place::constant);
+    program_.constants.push_back(buffer);
+    lowered_.constants.push_back(&n);
+    set_values(n, {elements_of(buffer, g.sizes)});
+  }
+
+  // A number that an op reads from its tensor.
+  void lower_number(const Node& n, const std::vector<Elements>& arguments) {
+    if (n.op->comes_apart() || arguments.empty() || !arguments[0].at) return;  // an expression of the sizes
+    const Scalar s = n.meta.to_scalar();
+    INGOT_REQUIRE(s.is_int() && !s.to_int().is_number() && s.to_int().expr().op() == ExprOp::Sym, n.op->qualified(),
+                  ": a number that the program reads from its data should be an integer; others have no compiled form");
+    const Expr symbol = s.to_int().expr();
+    if (knows(symbol)) return;
+    const Elements e = stored(n.name + ".data", arguments[0]);
+    program_.steps.emplace_back(Decide{symbol, cast(DType::i64, e.at(std::vector<Expr>(e.sizes.size(), Expr(0))))});
+    add_decided(symbol);
+  }
+
   void lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments);
+  void lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments);
+  void lower_eager(const Node& n, const Call& call);
+  std::vector<Elements> lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments);
+  bool is_worth_storing(const Node& n, const Elements& e) const;
 };
 
 // What an op's own rule talks to.
@@ -180,6 +299,10 @@ class RuleLowering final : public Lowering {
   RuleLowering(Lowerer& lowerer, const Node& n, const Call& call, const std::vector<Elements>& arguments)
       : Lowering(call), lowerer_(lowerer), node_(n), arguments_(arguments), metas_(metas_of(n)), results_(metas_.size()) {}
 
+  // Whether the rule had a form for this call. One that has none defines nothing.
+  bool is_defined() const {
+    return std::any_of(results_.begin(), results_.end(), [](const Elements& e) { return static_cast<bool>(e.at); });
+  }
   std::vector<Elements> take_results() {
     for (const Elements& e : results_) INGOT_ENSURE(e.at, call.op.name, ": the rule left a result undefined");
     return std::move(results_);
@@ -202,8 +325,22 @@ class RuleLowering final : public Lowering {
     const int buffer = add_result(k, g);
     lowerer_.program_.steps.emplace_back(Computation{buffer, std::move(vars), std::move(folds_), cast(g.dtype, value)});
     folds_.clear();
-    variables_ = 0;
   }
+  int temporary(std::vector<Expr> vars, const Expr& value) override {
+    Geometry g;
+    g.dtype = value.dtype();
+    for (const Expr& v : vars) g.sizes.push_back(Int(v.arg(0)));
+    g = Geometry::contiguous(g.sizes, g.dtype);
+    const int buffer = lowerer_.add_buffer(text(node_.name, ".t", temporaries_++), g, Place::arena);
+    lowerer_.program_.steps.emplace_back(Computation{buffer, std::move(vars), std::move(folds_), value});
+    folds_.clear();
+    return buffer;
+  }
+  Expr load_temporary(int temporary, Index index) override {
+    const Buffer& b = lowerer_.program_.buffers[at(temporary)];
+    return Expr::load(temporary, b.dtype, {index.begin(), index.end()}, b.name);
+  }
+  void check(const Expr& condition, std::string message) override { lowerer_.program_.steps.emplace_back(Check{condition, std::move(message)}); }
   void kernel(std::string_view symbol, std::vector<KernelArgument> args) override {
     KernelCall k{std::string(symbol), {}};
     for (KernelArgument& a : args) k.args.push_back(argument(std::move(a)));
@@ -218,6 +355,7 @@ class RuleLowering final : public Lowering {
   std::vector<Elements> results_;
   std::vector<Fold> folds_;
   int64_t variables_ = 0;
+  int temporaries_ = 0;
 
   std::string name_of_result(int k) const { return metas_.size() == 1 ? node_.name : text(node_.name, ".", k); }
   int add_result(int k, const Geometry& g) {
@@ -256,32 +394,88 @@ class RuleLowering final : public Lowering {
   }
 };
 
-void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
-  std::vector<Elements>& results = values_[at(n.id)];
-  INGOT_REQUIRE(!n.op->mutates(), n.op->qualified(), " writes an argument, which has no compiled form yet");
-  if (n.op->is_view()) {
-    results = view_elements(call, arguments[0]);
-  } else if (n.op->form() == Form::pointwise && n.op->def->formula) {
+bool Lowerer::is_worth_storing(const Node& n, const Elements& e) const {
+  const Use& use = uses_[at(n.id)];
+  if (use.stored) return true;
+  const Expr value = e.at(variables(e.sizes));
+  const int slots = cost(value);
+  return (use.users > 1 && slots > kCheapForMany) || (use.repeated && slots > kCheapForRepeated) || value->depth > kDeepest;
+}
+
+// An in-place op on an input: the program's last word about its elements. Until the end nothing is written.
+void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
+  INGOT_REQUIRE(n.op->variant == Variant::inplace && n.op->functional && n.args[0].is_node() && n.args[0].node()->kind == NodeKind::placeholder,
+                n.op->qualified(), " writes a tensor that is no input of the program, which has no compiled form");
+  const Node* target = n.args[0].node();
+  Values args(call.args.begin(), call.args.end());
+  Elements value = lower_results(n, {*n.op->functional, args}, arguments)[0];
+  std::erase_if(writes_, [&](const Write& w) { return w.node == target; });
+  writes_.push_back({target, value});
+  values_[at(target->id)] = {value};
+  set_values(n, {value});
+}
+
+// A call of the eager library: tensors in memory go in and come out.
+void Lowerer::lower_eager(const Node& n, const Call& call) {
+  const CallText text_of_call = text_of(call);
+  EagerCall step;
+  step.text = text_of_call.text;
+  for (std::size_t k = 0; k < text_of_call.tensors.size(); k++) {
+    const auto found = by_meta_.find(text_of_call.tensors[k].impl());
+    INGOT_ENSURE(found != by_meta_.end(), n.name, ": a tensor of the call is no value of the graph");
+    step.tensors.push_back(stored(text(n.name, ".arg", k), found->second).buffer);
+  }
+  for (const Int& i : text_of_call.integers) step.integers.push_back(i.expr());
+  const TensorList metas = metas_of(n);
+  std::vector<Elements> results;
+  std::vector<Expr> decided;
+  for (std::size_t k = 0; k < metas.size(); k++) {
+    const Geometry g = dense_geometry(metas[k]->geom);
+    for (std::size_t d = 0; d < g.sizes.size(); d++) {
+      const Expr size = g.sizes[d].expr();
+      if (size.op() != ExprOp::Sym || knows(size)) continue;
+      step.decides.push_back({static_cast<int>(k), static_cast<int>(d), size});
+      if (std::none_of(decided.begin(), decided.end(), [&](const Expr& s) { return same(s, size); })) decided.push_back(size);
+    }
+    step.results.push_back(add_buffer(metas.size() == 1 ? n.name : text(n.name, ".", k), g, Place::arena));
+    results.push_back(elements_of(step.results.back(), g.sizes));
+  }
+  program_.steps.emplace_back(std::move(step));
+  for (const Expr& s : decided) add_decided(s);
+  set_values(n, std::move(results));
+}
+
+std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
+  const Op& op = call.op;
+  if (op.is_view() && can_map_view(call, arguments[0])) return view_elements(call, arguments[0]);
+  if (op.form() == Form::pointwise && can_map_formula(call)) {
     const Geometry& g = n.meta.tensor()->geom;
     const Elements e = formula_elements(call, g, arguments);
-    results = {reads_[at(n.id)] == 1 ? e : store(n.name, e, dense_geometry(g), Place::arena)};
-  } else {
-    INGOT_REQUIRE(n.op->def->lower, n.op->qualified(), " has no compiled form yet");
-    RuleLowering rule(*this, n, call, arguments);
-    n.op->def->lower(rule);
-    results = rule.take_results();
+    return {is_worth_storing(n, e) ? store(n.name, e, dense_geometry(g), Place::arena) : e};
   }
+  if (!op.is_view() && op.def->lower && !any_complex(call)) {
+    RuleLowering rule(*this, n, call, arguments);
+    op.def->lower(rule);
+    if (rule.is_defined()) return rule.take_results();
+  }
+  return {};
+}
+
+void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
+  if (n.op->mutates()) return lower_write(n, call, arguments);
+  std::vector<Elements> results = lower_results(n, call, arguments);
+  if (results.empty()) return lower_eager(n, call);
+  set_values(n, std::move(results));
 }
 
 }  // namespace
 
-Program lower(const Graph& graph, ShapeEnv& sizes) {
+Lowered lower(const Graph& graph, ShapeEnv& sizes, const std::vector<bool>& is_constant) {
   const GuardScope scope(sizes);
-  Program program;
-  Lowerer(graph, program).run();
-  plan_memory(program);
-  program.guards = sizes.guards();
-  return program;
+  Lowered lowered;
+  Lowerer(graph, lowered, is_constant).run();
+  lowered.program.guards = sizes.guards();
+  return lowered;
 }
 
 }  // namespace ingot::loop

@@ -1,5 +1,6 @@
 // Graph to loop program, by the form of each op: a formula becomes an expression, a view an index map taken from its own
-// geometry rule, anything else follows its `lower` rule. Views and pointwise values read once are not stored.
+// geometry rule, other ops follow their `lower` rule, and what has none is a call of the eager library. Views and cheap
+// pointwise values are not stored.
 #pragma once
 #include "graph/graph.hpp"
 #include "graph/shape_env.hpp"
@@ -7,11 +8,19 @@
 
 namespace ingot::loop {
 
-// Requires: every node has its meta (trace.hpp). `sizes` is the environment of the graph's symbols: rules may ask it, and
-// its guards, old and new, become the program's.
+struct Lowered {
+  Program program;
+  std::vector<const Node*> inputs;     // placeholders, one for each of program.inputs
+  std::vector<const Node*> constants;  // placeholders and attributes, one for each of program.constants
+  std::vector<const Node*> written;    // those of both that the program writes
+};
+
+// Requires: every node has its meta (trace.hpp); writes happen to placeholders alone (transform/functionalize.hpp).
+// `is_constant[k]`: placeholder k is a constant of the model and no input. `sizes` is the environment of the graph's symbols:
+// rules may ask it, and its guards, old and new, become the program's.
 // Ensures: outputs have the strides of their metas where those are dense, and are row-major otherwise; no output shares
-// memory with another or with an input.
-// User error, naming the node, for what has no compiled form yet.
-Program lower(const Graph& graph, ShapeEnv& sizes);
+// memory with another or with an input. Inputs are written after everything else is done.
+// User error, naming the node, for what has no compiled form.
+Lowered lower(const Graph& graph, ShapeEnv& sizes, const std::vector<bool>& is_constant = {});
 
 }  // namespace ingot::loop

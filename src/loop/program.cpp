@@ -7,8 +7,6 @@
 namespace ingot::loop {
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 std::string_view name_of(Accumulate a) {
   switch (a) {
     case Accumulate::sum: return "sum";
@@ -17,6 +15,30 @@ std::string_view name_of(Accumulate a) {
     case Accumulate::max: return "max";
     case Accumulate::all: return "all";
     case Accumulate::any: return "any";
+  }
+  return {};
+}
+
+std::string_view name_of(Place p) {
+  switch (p) {
+    case Place::input: return "input";
+    case Place::constant: return "constant";
+    case Place::output: return "output";
+    case Place::arena: return "arena";
+    case Place::lent: return "lent";
+    case Place::scratch: return "scratch";
+  }
+  return {};
+}
+
+std::string_view assignment_of(Accumulate a) {
+  switch (a) {
+    case Accumulate::sum: return "+=";
+    case Accumulate::product: return "*=";
+    case Accumulate::min: return "min=";
+    case Accumulate::max: return "max=";
+    case Accumulate::all: return "and=";
+    case Accumulate::any: return "or=";
   }
   return {};
 }
@@ -40,8 +62,7 @@ bool is_row_major(const Buffer& b) {
 }
 
 std::string line(const Buffer& b) {
-  const char* place = b.place == Place::input ? "input" : b.place == Place::output ? "output" : "arena";
-  std::string s = text("  ", place, " ", b.name, ": ", short_name_of(b.dtype), "[", list(b.sizes), "]");
+  std::string s = text("  ", name_of(b.place), " ", b.name, ": ", short_name_of(b.dtype), "[", list(b.sizes), "]");
   if (!is_row_major(b)) s += text(" strides [", list(b.strides), "]");
   if (b.offset.valid()) s += text(" at ", b.offset);
   return s + "\n";
@@ -72,6 +93,34 @@ std::string line(const Program& p, const KernelCall& k) {
   return text("  call ", k.symbol, "(", args, ")\n");
 }
 
+std::string names(const Program& p, const std::vector<int>& buffers) {
+  std::string s;
+  for (int b : buffers) s += (s.empty() ? "" : ", ") + p.buffers[static_cast<std::size_t>(b)].name;
+  return s;
+}
+
+std::string line(const Program& p, const Nest& n) {
+  std::string s;
+  for (const Fold& f : n.folds) s += text(s.empty() ? "" : "; ", f.tmp, " ", assignment_of(f.how), " ", f.body);
+  for (const Store& t : n.stores)
+    s += text(s.empty() ? "" : "; ", p.buffers[static_cast<std::size_t>(t.out)].name, "[", t.offset, "] = ", t.value);
+  return text("    ", n.vars.empty() ? "do" : "for ", ranges(n.vars), ": ", s, "\n");
+}
+
+std::string line(const Program& p, const Kernel& k) {
+  std::string s = text("  kernel ", k.name, " parallel ", ranges(k.outer), k.across ? " across" : "", "\n");
+  for (const Nest& n : k.nests) s += line(p, n);
+  return s;
+}
+
+std::string line(const Program& p, const EagerCall& c) {
+  std::string s = text("  eager ", c.text, " (", names(p, c.tensors), c.integers.empty() ? "" : "; ", list(c.integers), ") -> (", names(p, c.results), ")");
+  for (const EagerCall::Size& d : c.decides) s += text(" ", d.symbol, " = size ", d.dim, " of ", d.result);
+  return s + "\n";
+}
+std::string line(const Program&, const Decide& d) { return text("  ", d.symbol, " = ", d.value, "\n"); }
+std::string line(const Program&, const Check& c) { return text("  check ", c.condition, "\n"); }
+
 std::string range_text(const Expr& symbol) {
   const std::string s = text(symbol, " >= ", symbol->lo);
   return symbol->hi == kUnbounded ? s : text(s, " <= ", symbol->hi);
@@ -95,32 +144,66 @@ std::string to_text(const Program& p) {
   return s;
 }
 
-void plan_memory(Program& p) {
-  p.arena_bytes = 0;
-  for (Buffer& b : p.buffers) {
-    if (b.place != Place::arena) continue;
-    b.offset = p.arena_bytes;
-    Expr bytes = size_of(b.dtype);
-    for (const Expr& n : b.sizes) bytes = bytes * n;
-    p.arena_bytes = p.arena_bytes + floor_div(bytes + (kAlignment - 1), kAlignment) * kAlignment;
-  }
+Expr bytes_of(const Buffer& b) {
+  Expr bytes = size_of(b.dtype);
+  for (const Expr& n : b.sizes) bytes = bytes * n;
+  return bytes;
 }
 
-std::vector<int> buffers_of(const Step& step) {
-  std::vector<int> all;
-  if (const auto* c = std::get_if<Computation>(&step)) {
-    for (const Fold& f : c->folds) collect_loads(f.body, all);
-    collect_loads(c->value, all);
-    all.push_back(c->out);
-  } else {
-    using Kind = KernelCall::Argument::Kind;
-    for (const auto& a : std::get<KernelCall>(step).args)
-      if (a.kind == Kind::read || a.kind == Kind::write) all.push_back(a.buffer);
+namespace {
+
+struct Uses {
+  std::vector<int> read, written;
+
+  void operator()(const Computation& c) {
+    for (const Fold& f : c.folds) collect_loads(f.body, read);
+    collect_loads(c.value, read);
+    written.push_back(c.out);
   }
-  std::vector<int> once;
+  void operator()(const Kernel& k) {
+    for (const Nest& n : k.nests) {
+      for (const Fold& f : n.folds) collect_loads(f.body, read);
+      for (const Store& s : n.stores) {
+        collect_loads(s.value, read);
+        collect_loads(s.offset, read);
+        written.push_back(s.out);
+      }
+    }
+  }
+  void operator()(const KernelCall& k) {
+    using Kind = KernelCall::Argument::Kind;
+    for (const auto& a : k.args)
+      if (a.kind == Kind::read) read.push_back(a.buffer);
+      else if (a.kind == Kind::write) written.push_back(a.buffer);
+  }
+  void operator()(const EagerCall& c) {
+    read.insert(read.end(), c.tensors.begin(), c.tensors.end());
+    written.insert(written.end(), c.results.begin(), c.results.end());
+  }
+  void operator()(const Decide& d) { collect_loads(d.value, read); }
+  void operator()(const Check& c) { collect_loads(c.condition, read); }
+};
+
+std::vector<int> once(const std::vector<int>& all) {
+  std::vector<int> unique;
   for (int b : all)
-    if (std::find(once.begin(), once.end(), b) == once.end()) once.push_back(b);
-  return once;
+    if (std::find(unique.begin(), unique.end(), b) == unique.end()) unique.push_back(b);
+  return unique;
+}
+
+}  // namespace
+
+std::vector<int> buffers_of(const Step& step) {
+  Uses uses;
+  std::visit(uses, step);
+  uses.read.insert(uses.read.end(), uses.written.begin(), uses.written.end());
+  return once(uses.read);
+}
+
+std::vector<int> written_by(const Step& step) {
+  Uses uses;
+  std::visit(uses, step);
+  return once(uses.written);
 }
 
 }  // namespace ingot::loop

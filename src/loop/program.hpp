@@ -1,14 +1,21 @@
 // A loop program: buffers, and the steps that fill them in order. Every size, stride, offset and extent is an expression of
 // the program's symbols, so one program serves all sizes for which its guards hold.
 //
-// Text form, for people and tests (it cannot be read back yet: the parser comes with the scheduler's tests):
+// Lowering makes Computations; scheduling (schedule.hpp) turns them into Kernels, which code is generated for.
+//
+// Text form, for people and tests:
 //
 //   program main(s0 >= 2)
 //     input arg0_1: f32[s0, 4]
 //     arena sum_1: f32[s0] at 64*((3*s0 + 15) // 16)
 //     output t: f32[3, s0] strides [1, 3]
 //     mm[i0 < s0, i1 < 3] = %0 where %0 = sum(i2 < 4) arg0_1[i0, i2]*arg1_1[i2, i1]
+//     kernel softmax parallel i0 < s0
+//       for i1 < 4: %0 max= x[4*i0 + i1]
+//       for i1 < 4: row.0[i1] = exp(x[4*i0 + i1] - %0); %1 += exp(x[4*i0 + i1] - %0)
+//       for i1 < 4: softmax[4*i0 + i1] = row.0[i1]/%1
 //     call ingot_k_sort_rows(6, sum_1, {1, s0, 1, 1}, s0, …)
+//     eager aten.topk.default(%0, 3, -1, True, True) (sum_1) -> (topk.0, topk.1)
 #pragma once
 #include <string>
 #include <variant>
@@ -21,9 +28,12 @@
 namespace ingot::loop {
 
 enum class Place : uint8_t {
-  input,   // the caller's, read only
-  output,  // the caller's, written
-  arena,   // at `offset` in the block of memory the caller lends for one run
+  input,     // the caller's
+  constant,  // a parameter, buffer or literal of the model
+  output,    // made during the run, the caller's afterwards
+  arena,     // at `offset` in the block of memory that is lent for one run
+  lent,      // memory of its own for one run: its size is known only after an earlier step
+  scratch,   // at `offset` in the memory of the thread that runs a task
 };
 
 // Load(id; index…) reads element [index…] of buffer `id`, its position in Program::buffers. Strides are in elements and
@@ -33,8 +43,10 @@ struct Buffer {
   DType dtype = DType::f32;
   std::vector<Expr> sizes, strides;
   Place place = Place::arena;
-  Expr offset;  // arena: in bytes, a multiple of 64
+  Expr offset;  // arena, scratch: in bytes, a multiple of 64
 };
+
+Expr bytes_of(const Buffer& b);
 
 // `tmp` is `body` accumulated over all values of `vars`, in the dtype of both.
 struct Fold {
@@ -52,6 +64,29 @@ struct Computation {
   Expr value;  // in the dtype of `out`
 };
 
+// One loop nest: for all values of vars, every fold takes its body in and every store is done, in order. A fold's tmp may be
+// read by nests after this one. From here on an element has one index: its distance from the first, in elements.
+struct Store {
+  int out = 0;
+  Expr offset;
+  Expr value;  // in the dtype of `out`
+};
+struct Nest {
+  std::vector<Expr> vars;
+  std::vector<Fold> folds;  // their vars are the nest's
+  std::vector<Store> stores;
+};
+
+// For all values of `outer`, each on its own and in any order: the nests, one after the other.
+struct Kernel {
+  std::string name;
+  std::vector<Expr> outer;
+  std::vector<Nest> nests;
+  // Which variable becomes the lanes of vectors: the last of `outer`, around all nests, or each nest's own last variable.
+  bool across = false;
+  Expr scratch_bytes = 0;
+};
+
 // A call of a C function of src/kernels.
 struct KernelCall {
   struct Argument {
@@ -64,24 +99,48 @@ struct KernelCall {
   std::vector<Argument> args;
 };
 
-using Step = std::variant<Computation, KernelCall>;
+// An op that has no loops, run by the eager library inside the model (src/model/program.h says what the text is).
+struct EagerCall {
+  struct Size {
+    int result, dim;
+    Expr symbol;  // is decided by this size
+  };
+  std::string text;
+  std::vector<int> tensors;
+  std::vector<Expr> integers;
+  std::vector<int> results;  // those of Place::lent that have a size in `decides` are made by the op
+  std::vector<Size> decides;
+};
+
+// A number of the data becomes a symbol of the program: `value` loads from buffers.
+struct Decide {
+  Expr symbol, value;
+};
+
+// The run fails with this text unless the condition, over data, holds.
+struct Check {
+  Expr condition;
+  std::string message;
+};
+
+using Step = std::variant<Computation, Kernel, KernelCall, EagerCall, Decide, Check>;
 
 struct Program {
   std::string name = "main";
-  std::vector<Expr> symbols;  // in the order in which a run is given their values
+  std::vector<Expr> symbols;  // in the order in which a run is given their values; those that steps decide come last
+  std::size_t decided = 0;    // how many of them steps decide
   std::vector<Guard> guards;  // a run is right where these, and the symbols' ranges, hold
   std::vector<Buffer> buffers;
-  std::vector<int> inputs, outputs;
+  std::vector<int> inputs, constants, outputs;
+  std::vector<Expr> numbers;  // by input: the symbol that is its one element; null for tensors
   std::vector<Step> steps;
   Expr arena_bytes = 0;
 };
 
 std::string to_text(const Program& p);
 
-// Gives every arena buffer its offset and the program its arena_bytes. No two buffers share memory yet.
-void plan_memory(Program& p);
-
 // The buffers a step reads and writes, each once, in order of first use.
 std::vector<int> buffers_of(const Step& step);
+std::vector<int> written_by(const Step& step);
 
 }  // namespace ingot::loop

@@ -1,5 +1,6 @@
 // How an op that is neither a formula nor a view says its compiled form. The rule OpDef::lower sees the call, whose
 // tensors are fake and may have symbolic sizes, and defines each result once: by loops, or by a kernel of src/kernels.
+// A rule that has no form for a call defines nothing: the call is then one of the eager library.
 // src/loop implements this interface; ops know no more of the compiler than what stands here.
 //
 //   void mm_lower(Lowering& l) {
@@ -77,6 +78,15 @@ struct Lowering {
   virtual Expr fold(Accumulate how, std::vector<Expr> over, const Expr& body) = 0;
   // result k [vars] = value, converted to the result's dtype; one variable for each of its dims.
   virtual void define(int k, std::vector<Expr> vars, const Expr& value) = 0;
+  // A value of the rule's own, kept for what follows: an element for each value of the variables, in the dtype of `value`.
+  // Whether it is ever in memory is the scheduler's business.
+  virtual int temporary(std::vector<Expr> vars, const Expr& value) = 0;
+  virtual Expr load_temporary(int temporary, std::span<const Expr> index) = 0;
+  Expr load_temporary(int temporary, std::initializer_list<Expr> index) {
+    return load_temporary(temporary, std::span(index.begin(), index.size()));
+  }
+  // The run fails with the message unless the condition, over elements of temporaries, holds.
+  virtual void check(const Expr& condition, std::string message) = 0;
   // Results, among the arguments, are what the C function `symbol` of src/kernels writes.
   virtual void kernel(std::string_view symbol, std::vector<KernelArgument> args) = 0;
 };

@@ -14,8 +14,10 @@ Accumulate accumulate_of(Fold f) {
     case Fold::min: return Accumulate::min;
     case Fold::any: return Accumulate::any;
     case Fold::all: return Accumulate::all;
-    default: throw_user_error("reductions to an index have no compiled form yet");
+    case Fold::argmax: return Accumulate::max;
+    case Fold::argmin: return Accumulate::min;
   }
+  return Accumulate::sum;
 }
 
 Expr zero(DType t) { return Expr::constant(t, 0); }
@@ -34,6 +36,14 @@ void reduction_lower(const Reduction& r, Lowering& l) {
     else if (keepdim) vars.push_back(l.variable(1));
   }
 
+  if (r.fold == Fold::argmax || r.fold == Fold::argmin) {
+    // Where the extreme, or NaN, stands first.
+    const Expr x = l.load(0, index), extreme = l.fold(accumulate_of(r.fold), over, x);
+    Expr position = 0, count = 1;
+    for (const Expr& v : over) position = position * v.arg(0) + v, count = count * v.arg(0);
+    const Expr first = l.fold(Accumulate::min, over, select(x == extreme || isnan(x), position, count));
+    return l.define(0, std::move(vars), first);
+  }
   const bool truth = r.fold == Fold::any || r.fold == Fold::all;
   const DType type = truth ? DType::b8 : dtype_of(compute_type(l.result(0).dtype));
   Expr x = l.load(0, index);

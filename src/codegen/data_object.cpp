@@ -1,0 +1,81 @@
+#include "codegen/data_object.hpp"
+
+#include <elf.h>
+
+#include <cstring>
+
+namespace ingot {
+namespace {
+
+constexpr uint64_t kPage = 16384;  // of aarch64; x86_64 has smaller ones
+
+template <class T>
+void append(std::string& bytes, const T& record) { bytes.append(reinterpret_cast<const char*>(&record), sizeof record); }
+
+// A table of names: the empty one first.
+struct Names {
+  std::string bytes = std::string(1, '\0');
+  Elf64_Word add(const std::string& name) {
+    const auto at = static_cast<Elf64_Word>(bytes.size());
+    bytes += name;
+    bytes += '\0';
+    return at;
+  }
+};
+
+}  // namespace
+
+Object data_object(const std::string& name, const std::string& symbol, const std::vector<DataPart>& parts, uint64_t size, Arch arch) {
+  enum Section : uint16_t { kNone, kData, kSymbols, kStrings, kSectionNames, kSections };
+  Names strings, section_names;
+  std::string symbols;
+  append(symbols, Elf64_Sym{});
+  append(symbols, Elf64_Sym{strings.add(symbol), ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), STV_HIDDEN, kData, 0, size});
+
+  Object object{name, {}};
+  std::string& out = object.bytes;
+  const uint64_t data_at = kPage;  // the file position is free; this keeps the data aligned in the file as well
+  out.reserve(data_at + size + 4096);
+  out.resize(data_at + size);
+  for (const DataPart& p : parts) std::memcpy(out.data() + data_at + p.position, p.bytes, p.size);
+
+  std::vector<Elf64_Shdr> headers(kSections);
+  auto section = [&](Section k, const char* section_name, uint32_t type, uint64_t flags, uint64_t at, uint64_t bytes, uint64_t align) {
+    headers[k] = {section_names.add(section_name), type, flags, 0, at, bytes, 0, 0, align, 0};
+  };
+  section(kData, ".data.ingot_weights", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, data_at, size, kPage);
+  auto add = [&](Section k, const char* section_name, uint32_t type, const std::string& bytes) {
+    out.resize((out.size() + 7) / 8 * 8);
+    section(k, section_name, type, 0, out.size(), bytes.size(), 8);
+    out += bytes;
+  };
+  add(kSymbols, ".symtab", SHT_SYMTAB, symbols);
+  headers[kSymbols].sh_link = kStrings;
+  headers[kSymbols].sh_info = 1;  // the first global one
+  headers[kSymbols].sh_entsize = sizeof(Elf64_Sym);
+  add(kStrings, ".strtab", SHT_STRTAB, strings.bytes);
+  const Elf64_Word own_name = section_names.add(".shstrtab");
+  const std::string all_names = section_names.bytes;
+  add(kSectionNames, ".shstrtab", SHT_STRTAB, all_names);
+  headers[kSectionNames].sh_name = own_name;
+  out.resize((out.size() + 7) / 8 * 8);
+
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_REL;
+  header.e_machine = arch == Arch::x86_64 ? EM_X86_64 : EM_AARCH64;
+  header.e_version = EV_CURRENT;
+  header.e_shoff = out.size();
+  header.e_ehsize = sizeof(Elf64_Ehdr);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = kSections;
+  header.e_shstrndx = kSectionNames;
+  std::memcpy(out.data(), &header, sizeof header);
+  for (const Elf64_Shdr& h : headers) append(out, h);
+  return object;
+}
+
+}  // namespace ingot

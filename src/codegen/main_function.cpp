@@ -1,0 +1,229 @@
+#include "codegen/main_function.hpp"
+
+#include <llvm/IR/Module.h>
+
+#include "base/dtype.hpp"
+#include "base/dtype_code.hpp"
+#include "base/error.hpp"
+#include "codegen/expression.hpp"
+#include "codegen/kernel.hpp"
+
+namespace ingot {
+namespace {
+
+using loop::Buffer;
+using loop::Place;
+using Value = llvm::Value*;
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+class MainEmitter {
+ public:
+  MainEmitter(llvm::Module& module, const loop::Program& program, const Target& target)
+      : module_(module), context_(module.getContext()), program_(program), target_(target), b_(context_),
+        expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)),
+        i64_(b_.getInt64Ty()), i32_(b_.getInt32Ty()),
+        view_(llvm::StructType::get(context_, {pointer_, pointer_, pointer_, i32_, i32_})) {}
+
+  llvm::Function* run(const std::string& name) {
+    std::vector<KernelCode> kernels;
+    for (const loop::Step& step : program_.steps)
+      if (const auto* k = std::get_if<loop::Kernel>(&step)) kernels.push_back(emit_kernel(module_, program_, *k, target_));
+
+    function_ = llvm::Function::Create(llvm::FunctionType::get(i32_, {pointer_}, false), llvm::Function::ExternalLinkage, name, module_);
+    function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
+    failed_ = llvm::BasicBlock::Create(context_, "failed", function_);
+    b_.SetInsertPoint(failed_);
+    b_.CreateRet(b_.getInt32(1));
+    b_.SetInsertPoint(entry_);
+    llvm::StructType* frame = llvm::StructType::get(context_, {pointer_, pointer_, pointer_, pointer_});
+    auto field = [&](unsigned k) { return b_.CreateLoad(pointer_, b_.CreateStructGEP(frame, function_->getArg(0), k)); };
+    symbols_ = field(0);
+    Value inputs = field(1), constants = field(2);
+    arena_ = field(3);
+    for (std::size_t k = 0; k + program_.decided < program_.symbols.size(); k++)
+      expressions_.bind(program_.symbols[k], b_.CreateLoad(i64_, element(i64_, symbols_, k), to_text(program_.symbols[k])));
+    pointers_.resize(program_.buffers.size());
+    for (const auto& [list, array] : {std::pair{&program_.inputs, inputs}, std::pair{&program_.constants, constants}})
+      for (std::size_t k = 0; k < list->size(); k++) pointers_[at((*list)[k])] = b_.CreateLoad(pointer_, element(pointer_, array, k));
+
+    std::size_t next = 0;
+    for (const loop::Step& step : program_.steps) {
+      prepare(step);
+      if (std::holds_alternative<loop::Kernel>(step)) call_kernel(kernels[next++]);
+      else std::visit([this](const auto& s) { emit(s); }, step);
+    }
+    for (std::size_t k = 0; k < program_.outputs.size(); k++) address(program_.outputs[k]);  // those without elements, too
+    b_.CreateRet(b_.getInt32(0));
+    return function_;
+  }
+
+ private:
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  const loop::Program& program_;
+  const Target& target_;
+  llvm::IRBuilder<> b_;
+  ExpressionEmitter expressions_;
+  llvm::Type* pointer_;
+  llvm::Type *i64_, *i32_;
+  llvm::StructType* view_;
+  llvm::Function* function_ = nullptr;
+  llvm::BasicBlock *entry_ = nullptr, *failed_ = nullptr;
+  Value symbols_ = nullptr, arena_ = nullptr;
+  std::vector<Value> pointers_;  // by buffer; null: not made yet
+
+  Value element(llvm::Type* type, Value array, std::size_t k) { return b_.CreateConstInBoundsGEP1_64(type, array, k); }
+  llvm::AllocaInst* local(llvm::Type* type, std::size_t count) {
+    llvm::IRBuilder<> at_entry(entry_, entry_->begin());
+    return at_entry.CreateAlloca(type, at_entry.getInt64(std::max<std::size_t>(count, 1)));
+  }
+  Value call(const char* name, llvm::Type* result, const std::vector<Value>& args) {
+    std::vector<llvm::Type*> types;
+    for (Value a : args) types.push_back(a->getType());
+    return b_.CreateCall(module_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false)), args);
+  }
+  void fail_where(Value condition) {
+    auto* on = llvm::BasicBlock::Create(context_, "on", function_);
+    b_.CreateCondBr(condition, failed_, on);
+    b_.SetInsertPoint(on);
+  }
+  Value array_of(const std::vector<Expr>& values) {
+    llvm::AllocaInst* a = local(i64_, values.size());
+    for (std::size_t k = 0; k < values.size(); k++) b_.CreateStore(expressions_.emit(values[k]), element(i64_, a, k));
+    return a;
+  }
+  llvm::Constant* string(const std::string& s) { return b_.CreateGlobalString(s, "text", 0, &module_); }
+
+  // The address of a buffer; where it has none yet, memory is asked for now.
+  Value address(int id) {
+    Value& p = pointers_[at(id)];
+    if (p) return p;
+    const Buffer& b = program_.buffers[at(id)];
+    if (b.place == Place::arena) return p = b_.CreateInBoundsGEP(b_.getInt8Ty(), arena_, expressions_.emit(b.offset.valid() ? b.offset : Expr(0)), b.name);
+    if (b.place == Place::output) {
+      std::size_t k = 0;
+      while (program_.outputs[k] != id) k++;
+      p = call("ingot_rt_output", pointer_, {function_->getArg(0), b_.getInt32(static_cast<uint32_t>(k)), b_.getInt32(static_cast<uint32_t>(b.sizes.size())),
+                                            array_of(b.sizes), array_of(b.strides)});
+    } else {
+      p = call("ingot_rt_alloc", pointer_, {function_->getArg(0), expressions_.emit(bytes_of(b))});
+    }
+    fail_where(b_.CreateIsNull(p));
+    return p;
+  }
+
+  // Addresses are made where every later step sees them, and not inside a condition.
+  void prepare(const loop::Step& step) {
+    const auto* eager = std::get_if<loop::EagerCall>(&step);
+    for (int b : buffers_of(step)) {
+      const bool makes = eager && std::any_of(eager->decides.begin(), eager->decides.end(), [&](const auto& d) { return eager->results[at(d.result)] == b; });
+      if (!makes && program_.buffers[at(b)].place != Place::scratch) address(b);
+    }
+  }
+
+  Value load(const Expr& e) {
+    const Buffer& b = program_.buffers[at(static_cast<int>(e->i))];
+    Expr offset = 0;
+    for (std::size_t d = 0; d < e.args().size(); d++) offset = offset + e.arg(d) * b.strides[d];
+    llvm::Type* type = memory_type(context_, b.dtype);
+    Value p = b_.CreateInBoundsGEP(type, address(static_cast<int>(e->i)), expressions_.emit(offset));
+    return expressions_.from_memory(b_.CreateAlignedLoad(type, p, llvm::Align(static_cast<uint64_t>(size_of(b.dtype)))), b.dtype);
+  }
+
+  void call_kernel(const KernelCode& k) {
+    llvm::AllocaInst* buffers = local(pointer_, k.buffers.size());
+    for (std::size_t i = 0; i < k.buffers.size(); i++) b_.CreateStore(address(k.buffers[i]), element(pointer_, buffers, i));
+    call("ingot_rt_parallel", b_.getVoidTy(), {function_->getArg(0), k.function, buffers, expressions_.emit(k.tasks), expressions_.emit(k.grain),
+                                              expressions_.emit(k.scratch_bytes)});
+  }
+
+  void emit(const loop::Computation&) { throw_internal_error(__FILE__, __LINE__, "a computation was not scheduled"); }
+  void emit(const loop::Kernel&) {}
+
+  void emit(const loop::KernelCall& k) {
+    std::vector<Value> args;
+    for (const auto& a : k.args) args.push_back(argument(a));
+    call(k.symbol.c_str(), b_.getVoidTy(), args);
+  }
+  Value argument(const loop::KernelCall::Argument& a) {
+    using enum loop::KernelCall::Argument::Kind;
+    switch (a.kind) {
+      case read: case write: return address(a.buffer);
+      case null: return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+      case int32: return b_.CreateTrunc(expressions_.emit(a.values[0]), i32_);
+      case int64: return expressions_.emit(a.values[0]);
+      case array: break;
+    }
+    return array_of(a.values);
+  }
+
+  void emit(const loop::EagerCall& c) {
+    auto views = [&](const std::vector<int>& buffers) {
+      llvm::AllocaInst* v = local(view_, buffers.size());
+      for (std::size_t k = 0; k < buffers.size(); k++) {
+        const Buffer& b = program_.buffers[at(buffers[k])];
+        Value view = element(view_, v, k);
+        const bool made_by_op = &buffers == &c.results && std::any_of(c.decides.begin(), c.decides.end(), [&](const auto& d) { return at(d.result) == k; });
+        Value none = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
+        b_.CreateStore(made_by_op ? none : address(buffers[k]), b_.CreateStructGEP(view_, view, 0));
+        b_.CreateStore(made_by_op ? none : array_of(b.sizes), b_.CreateStructGEP(view_, view, 1));
+        b_.CreateStore(made_by_op ? none : array_of(b.strides), b_.CreateStructGEP(view_, view, 2));
+        b_.CreateStore(b_.getInt32(static_cast<uint32_t>(b.sizes.size())), b_.CreateStructGEP(view_, view, 3));
+        b_.CreateStore(b_.getInt32(static_cast<uint32_t>(aoti_code(b.dtype))), b_.CreateStructGEP(view_, view, 4));
+      }
+      return v;
+    };
+    Value tensors = views(c.tensors), results = views(c.results);
+    Value status = call("ingot_eager_call", i32_, {function_->getArg(0), string(c.text), tensors, array_of(c.integers), results,
+                                                  b_.getInt32(static_cast<uint32_t>(c.results.size()))});
+    fail_where(b_.CreateICmpNE(status, b_.getInt32(0)));
+    for (const auto& d : c.decides) {
+      Value view = element(view_, results, at(d.result));
+      Value sizes = b_.CreateLoad(pointer_, b_.CreateStructGEP(view_, view, 1));
+      decide(d.symbol, b_.CreateLoad(i64_, element(i64_, sizes, at(d.dim))));
+      Value& p = pointers_[at(c.results[at(d.result)])];
+      if (!p) p = b_.CreateLoad(pointer_, b_.CreateStructGEP(view_, view, 0));
+    }
+  }
+
+  void decide(const Expr& symbol, Value v) {
+    for (std::size_t k = 0; k < program_.symbols.size(); k++)
+      if (same(program_.symbols[k], symbol)) b_.CreateStore(v, element(i64_, symbols_, k));
+    expressions_.bind(symbol, v);
+  }
+  void emit(const loop::Decide& d) { decide(d.symbol, expressions_.emit(d.value)); }
+
+  void emit(const loop::Check& c) {
+    auto* on = llvm::BasicBlock::Create(context_, "on", function_);
+    auto* refused = llvm::BasicBlock::Create(context_, "refused", function_);
+    b_.CreateCondBr(expressions_.emit(c.condition), on, refused);
+    b_.SetInsertPoint(refused);
+    call("ingot_rt_fail", i32_, {function_->getArg(0), string(c.message)});
+    b_.CreateBr(failed_);
+    b_.SetInsertPoint(on);
+  }
+};
+
+}  // namespace
+
+llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const Target& target, const std::string& name) {
+  return MainEmitter(module, program, target).run(name);
+}
+
+llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e, const std::string& name) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::IRBuilder<> b(context);
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getInt64Ty(), {llvm::PointerType::getUnqual(context)}, false),
+                                   llvm::Function::ExternalLinkage, name, module);
+  f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", f));
+  ExpressionEmitter expressions(b, target, [](const Expr& load) -> llvm::Value* { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
+  for (std::size_t k = 0; k < program.symbols.size(); k++)
+    expressions.bind(program.symbols[k], b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), f->getArg(0), k)));
+  b.CreateRet(expressions.emit(e));
+  return f;
+}
+
+}  // namespace ingot

@@ -1,0 +1,17 @@
+// Mathematical functions over scalars and vectors of float and double, as LLVM IR. This folder's own.
+//
+// exp, exp2, expm1, log, log2, log10, log1p, tanh, sinh, cosh, erf, erfc, pow of float, and exp and log of double, are
+// inline code without branches, so a loop over them stays a loop of vectors. Greatest errors in ulp, measured over the
+// whole range by tests/e2e/math_test.cpp, stand beside each in math.cpp. Infinities, NaN, signed zeros and denormals are
+// what the C library gives. Everything else calls libm, lane by lane.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+
+#include "expr/expr.hpp"
+
+namespace ingot {
+
+llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x);
+llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x, llvm::Value* y);
+
+}  // namespace ingot

@@ -1,0 +1,235 @@
+#include "codegen/model.hpp"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include "base/dtype_code.hpp"
+#include "base/error.hpp"
+#include "codegen/expression.hpp"
+#include "codegen/llvm_state.hpp"
+#include "codegen/main_function.hpp"
+#include "expr/guards.hpp"
+#include "model/program.h"
+
+namespace ingot {
+namespace {
+
+using llvm::Constant;
+using loop::Buffer;
+using Value = llvm::Value*;
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+std::string function_name(const char* what, const std::string& suffix) { return text("ingot_", what, ".", suffix); }
+
+// Builds the constant structs of program.h, field by field in its order.
+class TableEmitter {
+ public:
+  TableEmitter(llvm::Module& module, const Model& model, const Target& target)
+      : module_(module), context_(module.getContext()), model_(model), target_(target), b_(context_),
+        pointer_(llvm::PointerType::getUnqual(context_)) {}
+
+  void run(const std::vector<CodeName>& codes) {
+    const loop::Program& p = model_.run;
+    std::vector<Constant*> symbols, guards, inputs, outputs, constants, all_codes, metadata;
+    for (const Expr& s : p.symbols) symbols.push_back(record({string(s->name), i64(s->lo), i64(s->hi)}));
+    for (const Guard& g : p.guards) guards.push_back(record({string(readable(g.answer ? g.condition : !g.condition)), string(g.asked_by)}));
+    for (std::size_t k = 0; k < p.inputs.size(); k++) {
+      const Buffer& b = p.buffers[at(p.inputs[k])];
+      const Model::Input& i = model_.inputs[k];
+      inputs.push_back(record({string(i.name), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes), i8(i.is_number), i8(i.is_written)}));
+    }
+    for (std::size_t k = 0; k < p.outputs.size(); k++) {
+      const Buffer& b = p.buffers[at(p.outputs[k])];
+      outputs.push_back(record({string(model_.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
+    }
+    for (const Model::Constant& c : model_.constants)
+      constants.push_back(record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())), numbers(c.sizes),
+                                  numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)), i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written)}));
+    for (std::size_t k = 0; k < codes.size(); k++) all_codes.push_back(code(codes[k], std::to_string(k)));
+    for (const auto& [key, value] : model_.metadata) metadata.push_back(string(key)), metadata.push_back(string(value));
+    const std::size_t folded = model_.fold ? model_.fold->outputs.size() : 0;
+
+    const std::size_t from_inputs = p.symbols.size() - p.decided;
+    Constant* table = record({i32(INGOT_PROGRAM_VERSION), count(symbols), count(guards), count(inputs), count(outputs), count(constants),
+                              i32(static_cast<int>(folded)), count(all_codes), i32(static_cast<int>(metadata.size() / 2)),
+                              i32(static_cast<int>(from_inputs)), string(model_.name),
+                              string(model_.in_spec), string(model_.out_spec), array(symbols), array(guards), array(inputs), array(outputs),
+                              array(constants), array(all_codes), array(metadata), emit_bind(), emit_expect(), emit_check(),
+                              i32(static_cast<int>(model_.weights.kind)), embedded(), string(model_.weights.file),
+                              i64(static_cast<int64_t>(model_.weights.bytes)), i64(static_cast<int64_t>(model_.weights.hash))});
+    auto* g = new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
+    g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  }
+
+ private:
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  const Model& model_;
+  const Target& target_;
+  llvm::IRBuilder<> b_;
+  llvm::Type* pointer_;
+
+  // ---- data
+
+  Constant* i8(bool v) { return b_.getInt8(v); }
+  Constant* i32(int v) { return b_.getInt32(static_cast<uint32_t>(v)); }
+  Constant* i64(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+  Constant* null() { return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_)); }
+  Constant* count(const std::vector<Constant*>& v) { return i32(static_cast<int>(v.size())); }
+  Constant* record(const std::vector<Constant*>& fields) { return llvm::ConstantStruct::getAnon(context_, fields); }
+  Constant* global(Constant* data) {
+    return new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data);
+  }
+  Constant* string(const std::string& s) { return global(llvm::ConstantDataArray::getString(context_, s)); }
+  // The address of the elements, which have one type; null where there are none.
+  Constant* array(const std::vector<Constant*>& v) {
+    return v.empty() ? null() : global(llvm::ConstantArray::get(llvm::ArrayType::get(v[0]->getType(), v.size()), v));
+  }
+  Constant* texts(const std::vector<Expr>& sizes) {
+    std::vector<Constant*> all;
+    for (const Expr& e : sizes) all.push_back(string(to_text(e)));
+    return array(all);
+  }
+  Constant* numbers(const std::vector<int64_t>& v) {
+    std::vector<Constant*> all;
+    for (int64_t n : v) all.push_back(i64(n));
+    return array(all);
+  }
+  Constant* embedded() {
+    if (model_.weights.kind != Model::Weights::Kind::embedded || model_.weights.bytes == 0) return null();
+    auto* g = new llvm::GlobalVariable(module_, b_.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, "ingot_weights");
+    g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return g;
+  }
+  Constant* declared(const std::string& name) {
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), false), llvm::Function::ExternalLinkage, name, module_);
+    f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return f;
+  }
+  Constant* code(const CodeName& c, const std::string& suffix) {
+    std::vector<Constant*> features;
+    for (uint64_t f : c.features) features.push_back(i64(static_cast<int64_t>(f)));
+    features.push_back(i64(0));
+    return record({string(c.level), array(features), declared(function_name("arena", suffix)), declared(function_name("run", suffix)),
+                   i64(model_.fold ? model_.fold->arena_bytes->i : 0), model_.fold ? declared(function_name("fold", suffix)) : null()});
+  }
+
+  // ---- functions over the symbols
+
+  // A function with pointer parameters, open for its body.
+  llvm::Function* begin(const char* name, llvm::Type* result, std::size_t params) {
+    const std::vector<llvm::Type*> types(params, pointer_);
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(result, types, false), llvm::Function::InternalLinkage, name, module_);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
+    return f;
+  }
+  Value element(Value array, std::size_t k) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), array, k); }
+  Value read(Value array, std::size_t k) { return b_.CreateLoad(b_.getInt64Ty(), element(array, k)); }
+  ExpressionEmitter over(Value symbols) {
+    ExpressionEmitter e(b_, target_, [](const Expr& load) -> Value { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
+    for (std::size_t k = 0; k < model_.run.symbols.size(); k++) e.bind(model_.run.symbols[k], read(symbols, k));
+    return e;
+  }
+
+  // Every symbol that inputs decide, from the first size that has it to the first power: size = factor*symbol + rest.
+  Constant* emit_bind() {
+    llvm::Function* f = begin("bind", b_.getVoidTy(), 2);
+    const loop::Program& p = model_.run;
+    llvm::StructType* view = llvm::StructType::get(context_, {pointer_, pointer_, pointer_, b_.getInt32Ty(), b_.getInt32Ty()});
+    ExpressionEmitter known(b_, target_, [](const Expr&) -> Value { return nullptr; });
+    std::vector<bool> bound(p.symbols.size());
+    const std::size_t wanted = p.symbols.size() - p.decided;
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::size_t k = 0; k < wanted; k++) {
+        if (bound[k]) continue;
+        for (std::size_t i = 0; i < p.inputs.size() && !bound[k]; i++) {
+          const Buffer& buffer = p.buffers[at(p.inputs[i])];
+          auto field = [&](unsigned n) {
+            return b_.CreateLoad(pointer_, b_.CreateStructGEP(view, b_.CreateConstInBoundsGEP1_64(view, f->getArg(0), i), n));
+          };
+          if (i < p.numbers.size() && p.numbers[i].valid() && same(p.numbers[i], p.symbols[k])) {
+            Value v = b_.CreateLoad(b_.getInt64Ty(), field(0));
+            b_.CreateStore(v, element(f->getArg(1), k));
+            known.bind(p.symbols[k], v);
+            bound[k] = progress = true;
+          }
+          for (std::size_t d = 0; d < buffer.sizes.size() && !bound[k]; d++) {
+            const auto factor = stride(buffer.sizes[d], p.symbols[k]);
+            if (!factor || factor->is_const(0)) continue;
+            const Expr rest = buffer.sizes[d] - *factor * p.symbols[k];
+            bool all_known = true;
+            for (std::size_t j = 0; j < p.symbols.size(); j++)
+              all_known = all_known && (bound[j] || !(depends(rest, p.symbols[j]) || depends(*factor, p.symbols[j])));
+            if (!all_known) continue;
+            Value v = b_.CreateSub(read(field(1), d), known.emit(rest));
+            if (!factor->is_const(1)) v = b_.CreateSDiv(v, known.emit(*factor));
+            b_.CreateStore(v, element(f->getArg(1), k));
+            known.bind(p.symbols[k], v);
+            bound[k] = progress = true;
+          }
+        }
+      }
+    }
+    for (std::size_t k = 0; k < wanted; k++) INGOT_REQUIRE(bound[k], "no input of the program says what ", p.symbols[k], " is");
+    b_.CreateRetVoid();
+    return f;
+  }
+
+  Constant* emit_expect() {
+    llvm::Function* f = begin("expect", b_.getVoidTy(), 2);
+    ExpressionEmitter e = over(f->getArg(0));
+    std::size_t next = 0;
+    for (int i : model_.run.inputs)
+      for (const auto* list : {&model_.run.buffers[at(i)].sizes, &model_.run.buffers[at(i)].strides})
+        for (const Expr& n : *list) b_.CreateStore(e.emit(n), element(f->getArg(1), next++));
+    b_.CreateRetVoid();
+    return f;
+  }
+
+  Constant* emit_check() {
+    llvm::Function* f = begin("check", b_.getInt32Ty(), 1);
+    ExpressionEmitter e = over(f->getArg(0));
+    const auto& guards = model_.run.guards;
+    for (std::size_t k = 0; k < guards.size(); k++) {
+      auto* violated = llvm::BasicBlock::Create(context_, "violated", f);
+      auto* on = llvm::BasicBlock::Create(context_, "on", f);
+      b_.CreateCondBr(b_.CreateICmpEQ(e.emit(guards[k].condition), b_.getInt1(guards[k].answer)), on, violated);
+      b_.SetInsertPoint(violated);
+      b_.CreateRet(b_.getInt32(static_cast<uint32_t>(k)));
+      b_.SetInsertPoint(on);
+    }
+    b_.CreateRet(b_.getInt32(-1u));
+    return f;
+  }
+};
+
+}  // namespace
+
+Object generate_code(const Model& model, const Target& target, const std::string& suffix) {
+  llvm::LLVMContext context;
+  llvm::Module module(model.name, context);
+  set_target(module, target);
+  {
+    const LlvmUse use;
+    emit_main(module, model.run, target, function_name("run", suffix));
+    emit_size_function(module, model.run, target, model.run.arena_bytes, function_name("arena", suffix));
+    if (model.fold) emit_main(module, *model.fold, target, function_name("fold", suffix));
+  }
+  return emit(module, target);
+}
+
+Object generate_table(const Model& model, const std::vector<CodeName>& codes, const Target& target) {
+  llvm::LLVMContext context;
+  llvm::Module module(model.name + ".table", context);
+  set_target(module, target);
+  {
+    const LlvmUse use;
+    TableEmitter(module, model, target).run(codes);
+  }
+  return emit(module, target);
+}
+
+}  // namespace ingot

@@ -1,0 +1,20 @@
+// What a library says about itself, and where its constants lie.
+#pragma once
+#include "codegen/model.hpp"
+#include "compiler/exported.hpp"
+#include "loop/lower.hpp"
+
+namespace ingot {
+
+// Fills in names, inputs, outputs and constants of the model.
+void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& names);
+
+// Gives every constant its place and writes the bytes: into the object that is returned (embedded), into
+// `output`.safetensors (external), or nowhere (the object is empty). Constants of one storage share their bytes.
+Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, Model::Weights::Kind kind,
+                         const Target& target, const std::string& output);
+
+// How a library names the processors that code for this target runs on.
+CodeName code_name(const Target& target);
+
+}  // namespace ingot

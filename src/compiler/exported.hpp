@@ -1,0 +1,30 @@
+// An exported program as the function that is compiled: values in, values out, state among the inputs.
+#pragma once
+#include <vector>
+
+#include "graph/trace.hpp"
+#include "import/exported_program.hpp"
+
+namespace ingot {
+
+// What the inputs and outputs of a graph are to the caller of the library. Empty lists: a function's own.
+struct ProgramNames {
+  struct Constant {
+    std::string fqn;
+    int kind = 0;  // I018
+    Tensor tensor;
+  };
+  std::string name = "model", in_spec, out_spec;
+  std::vector<bool> is_constant;      // by placeholder
+  std::vector<Constant> constants;    // one for each placeholder that is one, in order
+  std::vector<std::string> outputs;
+};
+
+// The program without composites, views' writes and in-place ops: one placeholder for each input of the exported graph that
+// has a node, in order; new values of buffers and inputs are written to them at the end; results are the user's outputs.
+// Sizes that the program leaves open are symbols of their own ranges.
+Traced trace_exported(ExportedProgram& program);
+
+ProgramNames names_of(const ExportedProgram& program);
+
+}  // namespace ingot
