@@ -7,6 +7,7 @@
 #include "graph/interpret.hpp"
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
+#include "pass/decompose.hpp"
 #include "tensor/impl.hpp"
 #include "transform/functionalize.hpp"
 
@@ -146,7 +147,7 @@ Traced trace_exported(ExportedProgram& p) {
     for (Value& v : results) leaves.emplace_back(v.is_tensor() ? Value(out[next++]) : v);
     return Tree::tuple(std::move(leaves));
   };
-  return trace(TreeFunction(f), Tree::list(std::move(leaves)), {.open = std::move(examples.open)});
+  return trace(TreeFunction(f), Tree::list(std::move(leaves)), {.open = std::move(examples.open), .decompositions = &core_decompositions()});
 }
 
 ProgramNames names_of(const ExportedProgram& p) {

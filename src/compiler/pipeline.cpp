@@ -10,6 +10,7 @@
 #include "loop/lower.hpp"
 #include "loop/memory.hpp"
 #include "loop/schedule.hpp"
+#include "pass/decompose.hpp"
 #include "transform/functionalize.hpp"
 
 namespace ingot {
@@ -60,7 +61,7 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
 
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
-  Traced traced = stage("trace", options, [&] { return trace(functionalize(f), examples, {.open = open}); });
+  Traced traced = stage("trace", options, [&] { return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions()}); });
   compile_graph(traced.graph, traced.sizes, {}, output, options);
 }
 

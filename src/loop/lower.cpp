@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
 #include "loop/element.hpp"
@@ -45,6 +46,11 @@ TensorList metas_of(const Node& n) {
   return n.meta.is_tensors() ? n.meta.tensors() : TensorList{};
 }
 
+bool any_complex_result(const Node& n) {
+  const TensorList metas = metas_of(n);
+  return std::any_of(metas.begin(), metas.end(), [](const Tensor& t) { return t.defined() && is_complex(t.dtype()); });
+}
+
 // What is known of a node's users, seen through views and item nodes.
 struct Use {
   int users = 0;          // consumers that compute; 0: dead
@@ -70,7 +76,7 @@ std::vector<Use> uses_of(const Graph& graph) {
         return;
       }
       u.users++;
-      if (user.op->form() == Form::pointwise && user.op->def->formula)
+      if (user.op->form() == Form::pointwise)
         u.repeated = u.repeated || !(n->meta.is_tensor() && user.meta.is_tensor() && n->meta.tensor().sizes().same(user.meta.tensor().sizes()));
       else if (user.op->form() != Form::reduction)
         u.repeated = true;
@@ -193,6 +199,7 @@ class Lowerer {
 
   void add_output(const Argument& a, std::size_t k) {
     const std::string name = text("output.", k);
+    if (a.is_none()) return;  // no tensor stands for it: the caller's structure says where it is
     if (!a.is_node() || !a.node()->meta.is_tensor()) {  // a number goes as a tensor of one element
       const Value& v = a.is_node() ? a.node()->meta : a.value();
       INGOT_REQUIRE(a.is_node() || a.is_value(), "output ", k, " is a list, which has no compiled form");
@@ -314,6 +321,12 @@ class RuleLowering final : public Lowering {
     const Elements& e = arguments_[at(argument)];
     return e.at ? e.at(index) : number(call[argument].to_scalar().dtype(), call[argument]);
   }
+  Expr load_item(int argument, int item, Index index) override {
+    const Argument& a = node_.args[at(argument)];
+    const Node* n = a.is_list() ? a.elements()[at(item)].node() : nullptr;
+    if (n) return lowerer_.values_[at(n->id)][0].at(index);
+    return lowerer_.values_[at(a.node()->id)][at(item)].at(index);  // a list that one node makes
+  }
   Expr fold(Accumulate how, std::vector<Expr> over, const Expr& body) override {
     const Expr tmp = Expr::tmp(static_cast<int64_t>(folds_.size()), body.dtype());
     folds_.push_back({tmp, how, std::move(over), body});
@@ -322,6 +335,12 @@ class RuleLowering final : public Lowering {
   void define(int k, std::vector<Expr> vars, const Expr& value) override {
     const Geometry g = dense_geometry(result(k));
     INGOT_ENSURE(vars.size() == g.sizes.size(), call.op.name, ": ", vars.size(), " variables for a result of rank ", g.sizes.size());
+    if (folds_.empty()) {
+      auto elements = [vars, value = cast(g.dtype, value)](Index index) { return substitute(value, vars, index); };
+      Elements e{g.sizes, g.dtype, std::move(elements)};
+      results_[at(k)] = lowerer_.is_worth_storing(node_, e) ? lowerer_.store(name_of_result(k), e, g, Place::arena) : e;
+      return;
+    }
     const int buffer = add_result(k, g);
     lowerer_.program_.steps.emplace_back(Computation{buffer, std::move(vars), std::move(folds_), cast(g.dtype, value)});
     folds_.clear();
@@ -448,12 +467,12 @@ void Lowerer::lower_eager(const Node& n, const Call& call) {
 std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
   const Op& op = call.op;
   if (op.is_view() && can_map_view(call, arguments[0])) return view_elements(call, arguments[0]);
-  if (op.form() == Form::pointwise && can_map_formula(call)) {
+  if (op.form() == Form::pointwise && can_map_formula(call) && !any_complex_result(n)) {
     const Geometry& g = n.meta.tensor()->geom;
     const Elements e = formula_elements(call, g, arguments);
     return {is_worth_storing(n, e) ? store(n.name, e, dense_geometry(g), Place::arena) : e};
   }
-  if (!op.is_view() && op.def->lower && !any_complex(call)) {
+  if (!op.is_view() && op.def->lower && !any_complex(call) && !any_complex_result(n)) {
     RuleLowering rule(*this, n, call, arguments);
     op.def->lower(rule);
     if (rule.is_defined()) return rule.take_results();

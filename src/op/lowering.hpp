@@ -73,10 +73,13 @@ struct Lowering {
   // An element of a tensor argument, in its own dtype. A number that stands for a tensor is a constant.
   virtual Expr load(int argument, std::span<const Expr> index) = 0;
   Expr load(int argument, std::initializer_list<Expr> index) { return load(argument, std::span(index.begin(), index.size())); }
+  // The same of tensor `item` of a list.
+  virtual Expr load_item(int argument, int item, std::span<const Expr> index) = 0;
   // `body` accumulated, in its dtype, over all values of the variables `over`: part of the value of the next `define`, and
   // of the bodies of folds after it.
   virtual Expr fold(Accumulate how, std::vector<Expr> over, const Expr& body) = 0;
-  // result k [vars] = value, converted to the result's dtype; one variable for each of its dims.
+  // result k [vars] = value, converted to the result's dtype; one variable for each of its dims. Without folds it need not be
+  // stored: what reads it may compute it.
   virtual void define(int k, std::vector<Expr> vars, const Expr& value) = 0;
   // A value of the rule's own, kept for what follows: an element for each value of the variables, in the dtype of `value`.
   // Whether it is ever in memory is the scheduler's business.

@@ -6,6 +6,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -44,7 +45,8 @@ constinit const OpDef kOps[] = {
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), c[1], c.tensor(0).dtype())); },
      .kernel = copy_argument_0,
-     .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
+     .vjp = [](Vjp& v) { v.set(0, v.grad()); },
+     .lower = copy_lower<0>},
     {.schema = "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
      .form = Form::pointwise,
      .meta =
@@ -66,7 +68,8 @@ constinit const OpDef kOps[] = {
            if (v.need(0)) v.set(0, aten<"zeros_like">(v.grad()));
            if (v.need(1)) v.set(1, v.grad());
          },
-     .vjp_for = VjpFor::inplace},  // PyTorch differentiates copy_ alone
+     .vjp_for = VjpFor::inplace,  // PyTorch differentiates copy_ alone
+     .lower = copy_lower<1>},
     {.schema = "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool "
                "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      .form = Form::pointwise,
@@ -76,7 +79,8 @@ constinit const OpDef kOps[] = {
            o.add(copy_geometry(c.tensor(0), c[6], c[1].dtype_or(c.tensor(0).dtype())));
          },
      .kernel = copy_argument_0,
-     .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
+     .vjp = [](Vjp& v) { v.set(0, v.grad()); },
+     .lower = copy_lower<0>},
     {.schema = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
      .form = Form::composite,
      .body =
@@ -113,7 +117,8 @@ constinit const OpDef kOps[] = {
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype())); },
      .kernel = [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[1].to_scalar()); },
-     .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); },
+     .lower = copy_lower<1>},
     {.schema = "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor",
      .form = Form::pointwise,
      .meta =
@@ -133,12 +138,14 @@ constinit const OpDef kOps[] = {
            if (v.need(1)) v.set(1, aten<"sum">(v.grad()));
          },
      .backward_index = 1,
+     .lower = copy_lower<1>,
      .batch = batch_fill},
     {.schema = "aten::zero(Tensor self) -> Tensor",
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype())); },
      .kernel = [](const Call&, std::span<const Tensor> r) { fill_elements(r[0], 0); },
-     .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); }},
+     .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); },
+     .lower = [](Lowering& l) { fill_lower(l, Expr(0)); }},
 };
 
 }  // namespace

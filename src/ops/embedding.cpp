@@ -9,6 +9,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/indexed.hpp"
 #include "tensor/geometry.hpp"
 
@@ -149,12 +150,21 @@ Value batch_embedding_backward(const Batching& b) {
   return split_dim(call(b.op, {b.front(0), aten<"add.Tensor">(b.tensor(1), start), rows * b.size, b[3], b[4]}).tensor(), 0, b.size, rows);
 }
 
+void embedding_lower(Lowering& l) {
+  const Expr rows = l.size(0, 0);
+  check_indices_in_range(l, 1, -1, 0, rows, text("embedding: an index is out of range: there are ", rows, " rows"));
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  const Expr row = cast(DType::i64, l.load(1, std::span(at).first(at.size() - 1)));
+  l.define(0, at, l.load(0, {row, at.back()}));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      .meta = embedding_meta,
      .kernel = embedding_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"embedding_dense_backward">(v.grad(), v.saved(1), v.sizes(0)[0], v.arg(2), v.arg(3))); },
      .saves = {{1}},
+     .lower = embedding_lower,
      .batch = batch_embedding},
     {.schema = "aten::embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> "
                "Tensor",

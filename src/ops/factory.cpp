@@ -6,6 +6,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/factory.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -55,10 +56,13 @@ void leave_empty(const Call&, std::span<const Tensor> r) {
 }
 template <int V>
 void fill_with(const Call&, std::span<const Tensor> r) { fill_elements(r[0], V); }
+template <int V>
+void lower_fill(Lowering& l) { fill_lower(l, Expr(V)); }
+void lower_fill_named(Lowering& l) { fill_lower(l, l.load(l.call.op.schema.index_of("fill_value"), {})); }
 void fill_named(const Call& c, std::span<const Tensor> r) { fill_elements(r[0], named(c, "fill_value").to_scalar()); }
 
 constexpr OpDef uninitialised(std::string_view schema, MetaRule meta) {
-  OpDef d = factory(schema, meta, leave_empty);
+  OpDef d = factory(schema, meta, leave_empty, lower_fill<0>);
   d.uninitialised = true;
   return d;
 }
@@ -95,22 +99,22 @@ constinit const OpDef kOps[] = {
               g.dtype = c[2].dtype_or(default_dtype());
               o.add(std::move(g));
             }),
-    factory("aten::zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>),
-    factory("aten::ones(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<1>),
+    factory("aten::zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
+    factory("aten::ones(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<1>, lower_fill<1>),
     factory("aten::full(SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
               o.add(c[0].ints(), c[2].dtype_or(dtype_of_number(c[1])));
             },
-            fill_named),
+            fill_named, lower_fill_named),
     uninitialised("aten::empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta),
-    factory("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>),
-    factory("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>),
-    factory("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_named),
+    factory("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>, lower_fill<0>),
+    factory("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>, lower_fill<1>),
+    factory("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_named, lower_fill_named),
     uninitialised("aten::new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta),
-    factory("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>),
-    factory("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>),
-    factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named),
+    factory("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>, lower_fill<0>),
+    factory("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>, lower_fill<1>),
+    factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named, lower_fill_named),
     with_batch(uninitialised("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
@@ -125,7 +129,8 @@ constinit const OpDef kOps[] = {
               take_device(c, o);
               o.add(Shape{}, c[1].dtype_or(default_dtype()));
             },
-            [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[0].to_scalar()); }),
+            [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[0].to_scalar()); },
+            [](Lowering& l) { fill_lower(l, l.load(0, {})); }),
     uninitialised("aten::empty_permuted(SymInt[] size, int[] physical_layout, *, " OPTIONS ") -> Tensor",
             [](const Call& c, Outputs& o) {
               take_device(c, o);
@@ -145,7 +150,7 @@ constinit const OpDef kOps[] = {
               for (int i = 0; i < order.dim(); i++) g.strides[order[i].value()] = strides[i];
               o.add(std::move(g));
             }),
-    factory("aten::_efficientzerotensor(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>),
+    factory("aten::_efficientzerotensor(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
     {.schema = "aten::lift(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) { return c[0]; }},
     {.schema = "aten::_shape_as_tensor(Tensor self) -> Tensor",
      .form = Form::composite,

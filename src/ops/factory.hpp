@@ -11,8 +11,9 @@ void take_device(const Call& c, Outputs& o);
 
 using MetaRule = void (*)(const Call&, Outputs&);
 using KernelRule = void (*)(const Call&, std::span<const Tensor>);
-constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kernel) {
-  OpDef d{.schema = schema, .form = Form::factory, .meta = meta, .kernel = kernel};
+using LowerRule = void (*)(Lowering&);
+constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kernel, LowerRule lower = nullptr) {
+  OpDef d{.schema = schema, .form = Form::factory, .meta = meta, .kernel = kernel, .lower = lower};
   d.no_grad_result = true;
   return d;
 }

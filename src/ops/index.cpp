@@ -8,6 +8,7 @@
 #include "ops/dense.hpp"
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/indexed.hpp"
 #include "ops/masked.hpp"
 #include "tensor/geometry.hpp"
@@ -269,18 +270,46 @@ Value batch_index_put(const Batching& b) {
   return call(b.op, args);
 }
 
+// Indices that are numbers; a mask selects as many elements as its data says, which is no loop.
+void index_lower(Lowering& l) {
+  const Tensor& self = l.call.tensor(0);
+  const TensorList& indices = l.call[1].tensors();
+  for (const Tensor& t : indices)
+    if (t.defined() && is_mask(t)) return;
+  const Selection s = select_by(self, indices);
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  const std::span<const Expr> by_index = std::span(at).subspan(s.at, s.index_sizes.size());
+  std::vector<Expr> own;
+  std::size_t next = 0;
+  for (int d = 0; d < self.dim(); d++) {
+    if (next == s.at) next += by_index.size();
+    const auto k = static_cast<std::size_t>(d);
+    if (std::find(s.dims.begin(), s.dims.end(), d) == s.dims.end()) {
+      own.push_back(at[next++]);
+      continue;
+    }
+    const Expr size = l.size(0, d);
+    check_indices_in_range(l, 1, d, -size, size, text("index: an index is out of bounds for dimension ", d, " with size ", size));
+    const Expr i = cast(DType::i64, l.load_item(1, d, broadcast_index(by_index, indices[k].sizes())));
+    own.push_back(wrapped_index(i, size));
+  }
+  l.define(0, at, l.load(0, own));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      .meta = index_meta,
      .kernel = index_kernel,
      .vjp = index_vjp<"index_put">,
      .saves = {{1}},
+     .lower = index_lower,
      .batch = batch_index},
     {.schema = "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      .meta = index_meta,
      .kernel = index_kernel,
      .vjp = index_vjp<"_unsafe_index_put">,
      .saves = {{1}},
+     .lower = index_lower,
      .batch = batch_index},
     {.schema = "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      .meta = index_put_meta,

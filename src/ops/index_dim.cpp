@@ -8,6 +8,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/gradient_terms.hpp"
 #include "ops/indexed.hpp"
 #include "tensor/geometry.hpp"
@@ -197,12 +198,25 @@ Value batch_take(const Batching& b) {
   return aten<"reshape">(aten<"index.Tensor">(flat, TensorList{members, index}), b.with_batch(b.sizes(1)));
 }
 
+void index_select_lower(Lowering& l) {
+  const int rank = static_cast<int>(l.call.tensor(0).dim());
+  if (rank == 0 || l.call.tensor(2).dim() != 1) return;
+  const int dim = wrap_dim(l.call[1].to_int64(), rank);
+  const Expr size = l.size(0, dim);
+  check_indices_in_range(l, 2, -1, 0, size, text("index_select: an index is out of bounds for dimension ", dim, " with size ", size));
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  std::vector<Expr> own = at;
+  own[static_cast<std::size_t>(dim)] = cast(DType::i64, l.load(2, {at[static_cast<std::size_t>(dim)]}));
+  l.define(0, at, l.load(0, own));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
      .meta = index_select_meta,
      .kernel = index_select_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"index_add">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.arg(1), v.saved(2), v.grad())); },
      .saves = {{2}},
+     .lower = index_select_lower,
      .batch = batch_index_select},
     {.schema = "aten::index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) -> Tensor",
      .form = Form::composite,

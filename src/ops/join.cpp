@@ -8,6 +8,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -263,6 +264,24 @@ Value batch_cat(const Batching& b) {
   return aten<"cat">(l.empty() ? fronts : l, wrap_dim(b[1].to_int64(), most) + 1);
 }
 
+// Each element comes from the tensor whose part of the dim it lies in; a tensor of size [0] has none.
+void cat_lower(Lowering& l) {
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  const auto dim = static_cast<std::size_t>(wrap_dim(l.call[1].to_int64(), static_cast<int>(at.size())));
+  const TensorList& tensors = l.call[0].tensors();
+  Expr value, end = l.result(0).sizes[dim].expr();
+  for (std::size_t k = tensors.size(); k-- > 0;) {
+    if (tensors[k].sizes().size() != at.size()) continue;
+    const Expr start = end - tensors[k].sizes()[dim].expr();
+    std::vector<Expr> own = at;
+    own[dim] = at[dim] - start;
+    const Expr element = cast(l.result(0).dtype, l.load_item(0, static_cast<int>(k), own));
+    value = value.valid() ? select(at[dim] < end, element, value) : element;
+    end = start;
+  }
+  l.define(0, at, value.valid() ? value : Expr::constant(l.result(0).dtype, 0));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
      .form = Form::external,
@@ -270,6 +289,7 @@ constinit const OpDef kOps[] = {
      .kernel = cat_kernel,
      .vjp = cat_vjp,
      .autocast = Autocast::promote,
+     .lower = cat_lower,
      .batch = batch_cat},
     composite("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", cat_body),
     composite("aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", cat_body),

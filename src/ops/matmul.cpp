@@ -7,6 +7,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/gradient_terms.hpp"
 #include "ops/product.hpp"
 #include "tensor/geometry.hpp"
@@ -161,11 +162,35 @@ void vector_product(const Tensor& result, const Tensor& a, const Tensor& b) {
   batched_product(make_alias(result, std::move(g)), batch_of_one(row(a)), batch_of_one(column(b)));
 }
 
-// Summed in the compute type, so that small floats round once.
-void mm_lower(Lowering& l) {
-  const DType type = dtype_of(compute_type(l.result(0).dtype));
-  const Expr i = l.variable(l.size(0, 0)), j = l.variable(l.size(1, 1)), k = l.variable(l.size(0, 1));
-  l.define(0, {i, j}, l.fold(Accumulate::sum, {k}, cast(type, l.load(0, {i, k})) * cast(type, l.load(1, {k, j}))));
+// ---- compiled: a sum of products in the compute type, so that small floats round once
+
+// What the factors, arguments a and b, make at an element of the result: matrices, a batch of them, or vectors.
+Expr product_at(Lowering& l, int a, int b, std::span<const Expr> at) {
+  const DType type = compute_dtype(l);
+  const auto rank_a = static_cast<int>(l.call.tensor(a).dim());
+  const Expr k = l.variable(l.size(a, rank_a - 1));
+  std::vector<Expr> left(at.begin(), at.end()), right(at.begin(), at.end());
+  if (l.call.tensor(b).dim() == 1) {
+    right = {k};
+    left.push_back(k);
+  } else {
+    left.back() = k;
+    right[right.size() - 2] = k;
+  }
+  return l.fold(Accumulate::sum, {k}, cast(type, l.load(a, left)) * cast(type, l.load(b, right)));
+}
+void product_lower(Lowering& l) {
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  l.define(0, at, product_at(l, 0, 1, at));
+}
+// beta * self + alpha * product: (self, a, b, beta, alpha). Where beta is zero self is not looked at.
+void scaled_sum_lower(Lowering& l) {
+  const DType type = compute_dtype(l);
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  auto factor = [&](int argument) { return cast(type, l.load(argument, {})); };
+  Expr value = product_at(l, 1, 2, at) * factor(4);
+  if (!factor(3).is_const(0)) value = value + factor(3) * cast(type, load_broadcast(l, 0, at));
+  l.define(0, at, value);
 }
 
 // ---- batching: the product with one batch dim more
@@ -216,7 +241,7 @@ constinit const OpDef kOps[] = {
      .vjp = mm_vjp,
      .saves = {{0, 1}, {1, 0}},
      .autocast = Autocast::lower_precision,
-     .lower = mm_lower,
+     .lower = product_lower,
      .batch = batch_product},
     {.schema = "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
      .meta =
@@ -243,6 +268,7 @@ constinit const OpDef kOps[] = {
      .vjp = addmm_vjp,
      .saves = {{1, 2}, {2, 1}},
      .autocast = Autocast::lower_precision,
+     .lower = scaled_sum_lower,
      .batch = batch_add_product},
     {.schema = "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(batched_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
@@ -250,6 +276,7 @@ constinit const OpDef kOps[] = {
      .vjp = bmm_vjp,
      .saves = {{0, 1}, {1, 0}},
      .autocast = Autocast::lower_precision,
+     .lower = product_lower,
      .batch = batch_product},
     {.schema = "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
@@ -266,6 +293,7 @@ constinit const OpDef kOps[] = {
      .vjp = baddbmm_vjp,
      .saves = {{1, 2}, {2, 1}},
      .autocast = Autocast::lower_precision,
+     .lower = scaled_sum_lower,
      .batch = batch_add_product},
     {.schema = "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
@@ -305,6 +333,7 @@ constinit const OpDef kOps[] = {
          },
      .vjp = mv_vjp,
      .saves = {{0, 1}, {1, 0}},
+     .lower = product_lower,
      .batch = batch_mv},
     {.schema = "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
@@ -322,6 +351,7 @@ constinit const OpDef kOps[] = {
          },
      .vjp = addmv_vjp,
      .saves = {{1, 2}, {2, 1}},
+     .lower = scaled_sum_lower,
      .batch = batch_addmv},
     {.schema = "aten::dot(Tensor self, Tensor tensor) -> Tensor",
      .meta = vector_vector_meta,
@@ -332,6 +362,7 @@ constinit const OpDef kOps[] = {
            if (v.need(1)) v.set(1, v.grad() * conjugate(v.saved(0)));
          },
      .saves = {{0, 1}, {1, 0}},
+     .lower = product_lower,
      .batch = batch_dot},
     {.schema = "aten::vdot(Tensor self, Tensor other) -> Tensor",
      .body = [](const Call& c) -> Value { return aten<"dot">(conjugate(c.tensor(0)), c.tensor(1)); },

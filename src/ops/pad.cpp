@@ -10,6 +10,7 @@
 #include "ops/autocast_policy.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -267,12 +268,28 @@ Value pad_with(const Tensor& self, const Shape& pad, std::string_view mode, cons
   return padded == 1 ? aten<"replication_pad1d">(self, pad) : padded == 2 ? aten<"replication_pad2d">(self, pad) : aten<"replication_pad3d">(self, pad);
 }
 
+void constant_pad_lower(Lowering& l) {
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  const Shape& pad = l.call[1].ints();
+  const int n = static_cast<int>(at.size());
+  std::vector<Expr> inside = at;
+  Expr is_inside = true;
+  for (int d = 0; d < n; d++) {
+    const auto k = static_cast<std::size_t>(d);
+    inside[k] = at[k] - pad_before(pad, n, d).expr();
+    is_inside = is_inside && inside[k] >= Expr(0) && inside[k] < l.size(0, d);
+  }
+  const DType t = l.result(0).dtype;
+  l.define(0, at, select(is_inside, l.load(0, inside), cast(t, l.load(2, {}))));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      .form = Form::external,
      .meta = constant_pad_meta,
      .kernel = constant_pad_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"constant_pad_nd">(v.grad(), negated(v.arg(1).ints()), 0)); },
+     .lower = constant_pad_lower,
      .batch = batch_leading},
     {.schema = "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
      .form = Form::composite,

@@ -48,7 +48,7 @@ void reduction_lower(const Reduction& r, Lowering& l) {
   const DType type = truth ? DType::b8 : dtype_of(compute_type(l.result(0).dtype));
   Expr x = l.load(0, index);
   if (truth || r.nonzero) x = x != zero(x.dtype());
-  if (r.nan_as_zero) x = select(isnan(x), zero(x.dtype()), x);
+  if (r.nan_as_zero && is_floating(x.dtype())) x = select(isnan(x), zero(x.dtype()), x);
   Expr value = l.fold(accumulate_of(r.fold), std::move(over), cast(type, x));
   if (r.divide_by_count) value = value / cast(type, reduced_count(self.sizes(), reduced).expr());
   l.define(0, std::move(vars), value);

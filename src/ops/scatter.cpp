@@ -9,6 +9,7 @@
 #include "op/vjp.hpp"
 #include "ops/families.hpp"
 #include "ops/indexed.hpp"
+#include "ops/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -88,12 +89,25 @@ Tensor src_gradient(const Vjp& v) {
 }
 Tensor cleared(const Vjp& v) { return aten<"scatter.value">(v.grad(), v.arg(1), v.saved(2), 0); }
 
+void gather_lower(Lowering& l) {
+  const int rank = static_cast<int>(l.call.tensor(0).dim());
+  if (rank == 0 || l.call.tensor(2).dim() != rank) return;
+  const int dim = wrap_dim(l.call[1].to_int64(), rank);
+  const Expr size = l.size(0, dim);
+  check_indices_in_range(l, 2, -1, 0, size, text("gather: an index is out of bounds for dimension ", dim, " with size ", size));
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  std::vector<Expr> own = at;
+  own[static_cast<std::size_t>(dim)] = cast(DType::i64, l.load(2, at));
+  l.define(0, at, l.load(0, own));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
      .meta = gather_meta,
      .kernel = gather_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"scatter_add">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.arg(1), v.saved(2), v.grad())); },
      .saves = {{2}},
+     .lower = gather_lower,
      .batch = batch_elements},
     {.schema = "aten::gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor",
      .form = Form::composite,

@@ -10,6 +10,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/factory.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "tensor/rows.hpp"
 
 namespace ingot {
@@ -225,10 +226,27 @@ constexpr OpDef spaced(std::string_view schema, MetaRule meta, KernelRule kernel
   return d;
 }
 
+// Computed in double unless the elements are integers, as the kernel does.
+void span_lower(Lowering& l) {
+  const Span s(l.call);
+  const DType t = is_floating(l.result(0).dtype) ? DType::f64 : DType::i64;
+  auto number = [&](const Value& v) {
+    const Scalar x = v.to_scalar();
+    if (x.is_int()) return cast(t, x.to_int().expr());
+    return t == DType::i64 ? Expr::constant(t, static_cast<int64_t>(x.to_double())) : Expr::constant(t, x.to_double());
+  };
+  const Expr i = l.variable(l.result(0).sizes[0].expr());
+  l.define(0, {i}, number(s.start) + number(s.step) * cast(t, i));
+}
+void eye_lower(Lowering& l) {
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  l.define(0, at, select(at[0] == at[1], Expr(1), Expr(0)));
+}
+
 constinit const OpDef kOps[] = {
-    factory("aten::arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel),
-    factory("aten::arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel),
-    factory("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel),
+    factory("aten::arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
+    factory("aten::arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
+    factory("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
     factory("aten::range(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", range_meta, span_kernel),
     factory("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", range_meta, span_kernel),
     factory("aten::linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
@@ -242,8 +260,8 @@ constinit const OpDef kOps[] = {
             linspace_kernel<true>),
     spaced("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
             linspace_kernel<true>),
-    factory("aten::eye(SymInt n, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel),
-    factory("aten::eye.m(SymInt n, SymInt m, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel),
+    factory("aten::eye(SymInt n, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel, eye_lower),
+    factory("aten::eye.m(SymInt n, SymInt m, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel, eye_lower),
     factory("aten::tril_indices(int row, int col, int offset=0, *, " TRIANGLE_OPTIONS ") -> Tensor", triangle_indices_meta<false>,
             triangle_indices_kernel<false>),
     factory("aten::triu_indices(int row, int col, int offset=0, *, " TRIANGLE_OPTIONS ") -> Tensor", triangle_indices_meta<true>,

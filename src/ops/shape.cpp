@@ -8,6 +8,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/reduction.hpp"
 #include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
@@ -301,12 +302,30 @@ Value batch_repeat(const Batching& b) {
 // Without the size of its result it has as many elements as the data says.
 Value batch_repeat_interleave(const Batching& b) { return b[1].is_none() ? refuse_dynamic_shape(b) : batch_loop(b); }
 
+void repeat_lower(Lowering& l) {
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  const int rank = static_cast<int>(l.call.tensor(0).dim());
+  std::vector<Expr> own(at.end() - rank, at.end());
+  for (int d = 0; d < rank; d++) own[static_cast<std::size_t>(d)] = mod(own[static_cast<std::size_t>(d)], l.size(0, d));
+  if (!statically_equal(l.call.tensor(0).numel(), 0)) l.define(0, at, l.load(0, own));
+}
+void flip_lower(Lowering& l) {
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  std::vector<Expr> own = at;
+  for (Int d : l.call[1].ints()) {
+    const int k = wrap_dim(d.value(), static_cast<int>(at.size()));
+    if (!at.empty()) own[static_cast<std::size_t>(k)] = l.size(0, k) - 1 - at[static_cast<std::size_t>(k)];
+  }
+  l.define(0, at, l.load(0, own));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
      .form = Form::external,
      .meta = repeat_meta,
      .kernel = repeat_kernel,
      .vjp = repeat_vjp,
+     .lower = repeat_lower,
      .batch = batch_repeat},
     composite("aten::tile(Tensor self, SymInt[] dims) -> Tensor",
               [](const Call& c) -> Value {
@@ -329,6 +348,7 @@ constinit const OpDef kOps[] = {
      .meta = flip_meta,
      .kernel = flip_kernel,
      .vjp = [](Vjp& v) { v.set(0, aten<"flip">(v.grad(), v.arg(1))); },
+     .lower = flip_lower,
      .batch = batch_dims},
     composite("aten::fliplr(Tensor self) -> Tensor",
               [](const Call& c) -> Value {

@@ -8,6 +8,7 @@
 #include "ops/dim_rows.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/reduction.hpp"
 #include "tensor/geometry.hpp"
 
@@ -121,30 +122,67 @@ Value softmax_int(const Call& c) {
   return Log ? aten<"_log_softmax">(x, c[1], false) : aten<"_softmax">(x, c[1], false);
 }
 
+// ---- compiled: three passes over a row, and what they share is computed once for each
+struct Row {
+  std::vector<Expr> at, others;  // all variables; those of the other dims
+  std::vector<Expr> along;       // that of the dim, or none of a 0-dim tensor
+};
+Row row_of(Lowering& l, int64_t dim) {
+  Row r;
+  r.at = variables_over(l, l.result(0).sizes);
+  const int d = r.at.empty() ? -1 : wrap_dim(dim, static_cast<int>(r.at.size()));
+  for (int k = 0; k < static_cast<int>(r.at.size()); k++) (k == d ? r.along : r.others).push_back(r.at[static_cast<std::size_t>(k)]);
+  return r;
+}
+template <bool Log>
+void softmax_lower(Lowering& l) {
+  const DType type = compute_dtype(l);
+  const Row r = row_of(l, l.call[1].to_int64());
+  const Expr x = cast(type, l.load(0, r.at));
+  const int top = l.temporary(r.others, l.fold(Accumulate::max, r.along, x));
+  const Expr shifted = x - l.load_temporary(top, r.others);
+  const int total = l.temporary(r.others, l.fold(Accumulate::sum, r.along, exp(shifted)));
+  const Expr sum = l.load_temporary(total, r.others);
+  l.define(0, r.at, Log ? shifted - log(sum) : exp(shifted) * (Expr::constant(type, 1.0) / sum));
+}
+template <bool Log>
+void backward_lower(Lowering& l) {
+  const DType type = dtype_of(compute_type(l.call.tensor(1).dtype()));
+  const Row r = row_of(l, l.call[2].to_int64());
+  const Expr g = cast(type, l.load(0, r.at)), y = cast(type, l.load(1, r.at));
+  const int total = l.temporary(r.others, l.fold(Accumulate::sum, r.along, Log ? g : g * y));
+  const Expr sum = l.load_temporary(total, r.others);
+  l.define(0, r.at, Log ? g - exp(y) * sum : (g - sum) * y);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = softmax_meta,
      .kernel = softmax_kernel<!log_space>,
      .vjp = softmax_vjp,
      .saves = {{kResult}},
+     .lower = softmax_lower<!log_space>,
      .batch = batch_dims},
     {.schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = softmax_meta,
      .kernel = softmax_kernel<log_space>,
      .vjp = log_softmax_vjp,
      .saves = {{kResult}},
+     .lower = softmax_lower<log_space>,
      .batch = batch_dims},
     {.schema = "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = backward_meta,
      .kernel = backward_kernel<!log_space>,
      .vjp = softmax_backward_vjp,
      .saves = {{0, 1}, {1}},
+     .lower = backward_lower<!log_space>,
      .batch = batch_dims},
     {.schema = "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = backward_meta,
      .kernel = backward_kernel<log_space>,
      .vjp = log_softmax_backward_vjp,
      .saves = {{0, 1}, {1}},
+     .lower = backward_lower<log_space>,
      .batch = batch_dims},
     // Rows of nothing but -inf become zeros, not NaN: attention with everything masked.
     {.schema = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",

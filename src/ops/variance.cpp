@@ -7,6 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/reduction.hpp"
 
 namespace ingot {
@@ -179,31 +180,60 @@ Value corrcoef_body(const Call& c) {
   return v.is_complex() ? aten<"complex">(clipped(aten<"real">(r)), clipped(aten<"imag">(r))) : clipped(r);
 }
 
+// The mean first, then the squares of what is left: as fast as one pass, and a large mean costs no digits.
+template <bool Root>
+void moment_lower(Lowering& l) {
+  const Tensor& self = l.call.tensor(0);
+  const DType type = dtype_of(compute_type(self.dtype()));
+  const auto reduced = reduced_dims(l.call[1], static_cast<int>(self.dim()));
+  const bool keepdim = l.call[3].to_bool();
+  std::vector<Expr> at, vars, over, kept;
+  for (int d = 0; d < self.dim(); d++) {
+    at.push_back(l.variable(l.size(0, d)));
+    if (reduced[static_cast<std::size_t>(d)]) over.push_back(at.back());
+    else kept.push_back(at.back());
+    if (!reduced[static_cast<std::size_t>(d)]) vars.push_back(at.back());
+    else if (keepdim) vars.push_back(l.variable(1));
+  }
+  const Expr count = cast(type, reduced_count(self.sizes(), reduced).expr());
+  const Expr x = cast(type, l.load(0, at));
+  const int mean = l.temporary(kept, l.fold(Accumulate::sum, over, x) / count);
+  const Expr d = x - l.load_temporary(mean, kept);
+  const Expr squares = l.fold(Accumulate::sum, over, d * d);
+  const Expr free = max(count - Expr::constant(type, l.call[2].double_or(1)), Expr::constant(type, 0.0));
+  l.define(0, vars, Root ? sqrt(squares / free) : squares / free);
+  if (l.call.op.schema.results.size() > 1) l.define(1, vars, l.load_temporary(mean, kept));
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
      .form = Form::reduction,
      .meta = moment_meta<false>,
      .kernel = moment_kernel<false>,
      .vjp = moment_vjp<false>,
-     .saves = {{0}}},
+     .saves = {{0}},
+     .lower = moment_lower<false>},
     {.schema = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
      .form = Form::reduction,
      .meta = moment_meta<false>,
      .kernel = moment_kernel<true>,
      .vjp = moment_vjp<true>,
-     .saves = {{0}, {kResult}}},
+     .saves = {{0}, {kResult}},
+     .lower = moment_lower<true>},
     {.schema = "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
      .form = Form::reduction,
      .meta = moment_meta<true>,
      .kernel = moment_kernel<false>,
      .vjp = moment_vjp<false>,
-     .saves = {{0}}},
+     .saves = {{0}},
+     .lower = moment_lower<false>},
     {.schema = "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
      .form = Form::reduction,
      .meta = moment_meta<true>,
      .kernel = moment_kernel<true>,
      .vjp = moment_vjp<true>,
-     .saves = {{0}, {kResult}}},
+     .saves = {{0}, {kResult}},
+     .lower = moment_lower<true>},
     {.schema = "aten::var(Tensor self, bool unbiased=True) -> Tensor", .form = Form::composite, .body = unbiased_all<"var.correction">},
     {.schema = "aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
      .form = Form::composite,

@@ -1,0 +1,28 @@
+#include "pass/decompose.hpp"
+
+#include <algorithm>
+
+namespace ingot {
+namespace {
+
+bool returns_tensors(const Op& op) {
+  const auto& results = op.schema.results;
+  return !results.empty() && std::all_of(results.begin(), results.end(), [](const auto& r) { return r.type.kind == Kind::tensor; });
+}
+
+Decompositions make() {
+  Decompositions all;
+  for (const Op* op : all_ops())
+    if (op->def->body && !op->comes_apart() && !op->mutates() && returns_tensors(*op))
+      all.emplace(op, [](const Call& c) { return c.op.def->body(c); });
+  return all;
+}
+
+}  // namespace
+
+const Decompositions& core_decompositions() {
+  static const Decompositions all = make();
+  return all;
+}
+
+}  // namespace ingot

@@ -1,0 +1,11 @@
+// The ops that programs are brought down to before they are lowered.
+#pragma once
+#include "graph/trace.hpp"
+
+namespace ingot {
+
+// An op that is itself a program of other ops is replaced by that program, whatever its name: those that stay are formulas,
+// reductions, views, factories and kernels. Ops that only act (assertions), or return numbers, stay as they are.
+const Decompositions& core_decompositions();
+
+}  // namespace ingot
