@@ -3,7 +3,10 @@
  * constants and threads. C, not C++: it is written by LLVM on one side and read by a compiler on the other.
  *
  * A run: the runtime reads the symbols from the inputs (`bind`), checks ranges, sizes and guards, lays out each input as
- * `expect` says (copying only where it is not), lends an arena, and calls `run` of the code for this processor. */
+ * `expect` says (copying only where it is not), lends an arena, and calls `run` of the code for this processor.
+ *
+ * Alignment: the arena, scratch, outputs, folded constants and ingot_rt_alloc's memory at 64 bytes; inputs and the other
+ * constants at the size of their element (16 for complex128), no more: they may be views of the user's memory. */
 #ifndef INGOT_MODEL_PROGRAM_H
 #define INGOT_MODEL_PROGRAM_H
 #include <stddef.h>
@@ -63,6 +66,7 @@ typedef struct ingot_constant {
   uint64_t bytes;         /* of its storage; folded: 0, known after folding */
   uint64_t position;      /* embed: from `weights`; external: from the beginning of the file */
   int32_t kind;           /* I018: 1 parameter, 2 buffer, 3 tensor constant, 4 folded constant */
+  int32_t is_written;     /* runs write new elements into it: every container gets its own copy */
 } ingot_constant;
 
 enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2 };
@@ -71,7 +75,7 @@ enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNA
 typedef struct ingot_frame {
   int64_t* symbols;         /* data-dependent ones are written by the run */
   void* const* inputs;      /* elements of each input, laid out as `expect` said */
-  void* const* constants;   /* elements of each constant */
+  void* const* constants;   /* first element of each constant, its storage offset included; null where it has no bytes */
   char* arena;              /* `arena_bytes`, 64-byte aligned */
 } ingot_frame;
 
@@ -91,6 +95,7 @@ typedef struct ingot_code {
 typedef struct ingot_program {
   uint32_t version;
   uint32_t symbol_count, guard_count, input_count, output_count, constant_count, folded_count, code_count, metadata_count;
+  uint32_t input_symbol_count;     /* the first so many symbols are set by `bind`, the others by the run */
   const char* name;
   const char *in_spec, *out_spec;
   const ingot_symbol* symbols;
@@ -112,8 +117,12 @@ typedef struct ingot_program {
   char* embedded;               /* page-aligned, writable, private to the process */
   const char* external_file;    /* a name beside the library */
   uint64_t weights_bytes;       /* of the section or the file */
-  uint64_t weights_hash;        /* XXH3-64 of the external file's header, so that another file is noticed */
+  uint64_t weights_hash;        /* XXH3-64 of the external .safetensors' header (the length in the first 8 bytes and the JSON text
+                                   after it), so that another file is noticed */
 } ingot_program;
+
+/* Hidden: in a process with several model libraries each one means its own. */
+#pragma GCC visibility push(hidden)
 
 extern const ingot_program ingot_the_program;
 
@@ -136,6 +145,8 @@ void ingot_rt_random(ingot_frame*, uint64_t* seed, uint64_t* offset);
  * memory that lasts until the end of the run, dense and row-major. */
 int32_t ingot_eager_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers, ingot_view* results,
                          int32_t result_count);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }
