@@ -166,7 +166,7 @@ AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {
   char* storage = static_cast<char*>(elements_[k]);
   if (storage) storage -= c.storage_offset * element_size(c.dtype);
   if (h.create_tensor_from_blob(storage, c.rank, c.sizes, c.strides, c.storage_offset, h.dtypes[c.dtype], h.cpu, 0, &tensors_[k]) != 0) {
-    fail("aoti_torch_create_tensor_from_blob API call failed for constant '%s'", c.name);
+    INGOT_FAIL_FOR_HOST("aoti_torch_create_tensor_from_blob");
     tensors_[k] = nullptr;
   }
   return tensors_[k];

@@ -167,7 +167,7 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
     while (k-- > 0) {
       if (handles[k]) host().delete_tensor_object(handles[k]);
     }
-    return fail("aoti_torch_new_tensor_handle API call failed for a user-managed constant");
+    return INGOT_FAIL_FOR_HOST("aoti_torch_new_tensor_handle");
   }
 
   for (uint32_t k = 0; k < stored; k++) {

@@ -4,6 +4,7 @@
 #pragma once
 #include "ingot/aoti_host.h"
 #include "model/dtype.hpp"
+#include "model/error.hpp"
 #include "model/program.h"
 
 namespace ingot::model {
@@ -30,6 +31,10 @@ struct Host {
 const Host& host();
 
 extern const Host fallback_host;
+
+// Says that a function of the host failed, which has logged why. Always false.
+#define INGOT_FAIL_FOR_HOST(function) \
+  ::ingot::model::fail("%s API call failed at %s, line %d", function, __FILE_NAME__, __LINE__)
 
 // The dtype of ours that the host's code stands for, or -1.
 int32_t dtype_from_host(int32_t code);

@@ -113,6 +113,7 @@ bool Run::call(int32_t (*function)(ingot_frame*), int64_t arena_bytes) {
 }
 
 void* Run::allocate_until_end(uint64_t bytes) {
+  if (bytes > PTRDIFF_MAX - 2 * kAlignment) return fail_for_memory(bytes), nullptr;
   auto* allocation = static_cast<Allocation*>(allocate(sizeof(Allocation) + bytes));
   if (!allocation) return nullptr;
   allocation->next = allocations_;
@@ -130,12 +131,12 @@ void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64
   AtenTensorHandle tensor = nullptr;
   void* data = nullptr;
   if (h.empty_strided(rank, sizes, strides, h.dtypes[output.dtype], h.cpu, 0, &tensor) != 0) {
-    if (!h.is_own) fail("output %d (%s): aoti_torch_empty_strided API call failed", k, output.name);  // ours has said why
+    if (!h.is_own) INGOT_FAIL_FOR_HOST("aoti_torch_empty_strided");  // ours has said why
     return nullptr;
   }
   model.outputs_[k] = tensor;
   if (h.get_data_ptr(tensor, &data) != 0) {
-    fail("output %d (%s): aoti_torch_get_data_ptr API call failed", k, output.name);
+    INGOT_FAIL_FOR_HOST("aoti_torch_get_data_ptr");
     return nullptr;
   }
   if (element_count(rank, sizes) == 0) return nothing;

@@ -21,7 +21,7 @@ AOTIRuntimeError with(AOTInductorModelContainerHandle handle, Action action) {
 
 // What a host function says.
 AOTIRuntimeError told(AOTITorchError error, const char* function) {
-  if (error && !host().is_own) fail("%s API call failed", function);  // our own has left a text
+  if (error && !host().is_own) INGOT_FAIL_FOR_HOST(function);  // our own has left a text
   return status(!error);
 }
 
