@@ -1,12 +1,13 @@
-# What is linked into the models that Ingot makes, for every target it can compile for: the kernels of src/kernels as an
-# archive from which lld takes what a model uses, and stand-ins for the target's libc and libm to link against.
+# What is linked into the models that Ingot makes, for every target it can compile for: the runtime of src/model as an archive
+# that goes in whole (nothing refers to the functions that a model exports), the kernels of src/kernels as one from which lld
+# takes what a model uses, and stand-ins for the target's libc and libm to link against.
 # The foreign target needs Debian's cross compiler (`make setup`).
 
 set(INGOT_KERNEL_DIR ${PROJECT_BINARY_DIR}/lib)
 
 # No exceptions, no run-time types, no guards: a model needs nothing but libc. Hidden: a model exports its C interface only.
 set(kernel_flags
-  -std=c++20 -O3 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
+  -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
   -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables
   -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(kernel_flags_x86_64 "")
@@ -29,23 +30,23 @@ macro(ingot_find_compiler arch)
   endif()
 endmacro()
 
-# Makes lib/libingot_kernels_ARCH.a.
-function(ingot_kernel_archive arch)
-  set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
-  set(folder ${PROJECT_BINARY_DIR}/kernels/${arch})
+# ingot_target_archive(NAME ARCH FLAG...): makes lib/libingot_NAME_ARCH.a of src/NAME/*.cpp.
+function(ingot_target_archive library arch)
+  set(archive ${INGOT_KERNEL_DIR}/libingot_${library}_${arch}.a)
+  set(folder ${PROJECT_BINARY_DIR}/${library}/${arch})
   file(MAKE_DIRECTORY ${folder})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${library}/*.cpp)
   set(objects "")
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     set(object ${folder}/${name}.o)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${kernel_flags} ${kernel_flags_${arch}}
+      COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${kernel_flags} ${kernel_flags_${arch}} ${ARGN}
               -MD -MF ${object}.d -c ${source} -o ${object}
       DEPENDS ${source}
       DEPFILE ${object}.d
-      COMMENT "Compiling kernels/${name}.cpp for ${arch}"
+      COMMENT "Compiling ${library}/${name}.cpp for ${arch}"
       VERBATIM)
     list(APPEND objects ${object})
   endforeach()
@@ -54,7 +55,7 @@ function(ingot_kernel_archive arch)
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}  # `ar` would keep the members of files that are gone
     COMMAND ${ar_${arch}} rcsD ${archive} ${objects}
     DEPENDS ${objects}
-    COMMENT "Archiving the kernels for ${arch}"
+    COMMENT "Archiving src/${library} for ${arch}"
     VERBATIM)
 endfunction()
 
@@ -77,11 +78,12 @@ function(ingot_kernel_archives)
   set(files "")
   foreach(arch IN ITEMS x86_64 aarch64)
     ingot_find_compiler(${arch})
-    ingot_kernel_archive(${arch})
+    ingot_target_archive(kernels ${arch} -O3)
+    ingot_target_archive(model ${arch} -O2)
     ingot_libc_stubs(${arch})
     set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
     set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)
-    list(APPEND files ${archive} ${stubs})
+    list(APPEND files ${archive} ${INGOT_KERNEL_DIR}/libingot_model_${arch}.a ${stubs})
     add_test(NAME kernels/need_libc_only_${arch}
       COMMAND ${compiler_${arch}} -shared -nostdlib -Wl,-z,defs -Wl,--whole-archive ${archive} -Wl,--no-whole-archive
               ${stubs} -o ${PROJECT_BINARY_DIR}/kernels/${arch}/all.so)

@@ -121,6 +121,9 @@ typedef struct ingot_program {
                                    after it), so that another file is noticed */
 } ingot_program;
 
+/* Hidden: in a process with several model libraries each one means its own. */
+#pragma GCC visibility push(hidden)
+
 extern const ingot_program ingot_the_program;
 
 /* ---- what generated code calls; all but the parallel tasks themselves on the run's own thread */
@@ -142,6 +145,8 @@ void ingot_rt_random(ingot_frame*, uint64_t* seed, uint64_t* offset);
  * memory that lasts until the end of the run, dense and row-major. */
 int32_t ingot_eager_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers, ingot_view* results,
                          int32_t result_count);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,177 @@
+/* The functions that a model library calls in the process it runs in (its host): tensors, and nothing else of it. Ingot's
+ * runner has them, and so has libtorch. A library looks each one up when it is loaded; where the process has none, it uses
+ * tensors of its own (ingot/model.h).
+ *
+ * A function returns 0, or 1 after a failure that the host has logged. Results are written through the last pointers; a tensor
+ * handle that is written is the caller's, who releases it with aoti_torch_delete_tensor_object. */
+#ifndef INGOT_AOTI_HOST_H
+#define INGOT_AOTI_HOST_H
+#include "ingot/aoti.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- codes; their values are the host's business, a library asks for them */
+INGOT_EXPORT int32_t aoti_torch_device_type_cpu(void);
+INGOT_EXPORT int32_t aoti_torch_device_type_cuda(void);
+INGOT_EXPORT int32_t aoti_torch_device_type_meta(void);
+INGOT_EXPORT int32_t aoti_torch_device_type_xpu(void);
+INGOT_EXPORT int32_t aoti_torch_device_type_mps(void);
+INGOT_EXPORT int32_t aoti_torch_device_type_privateuse1(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float8_e5m2(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float8_e4m3fn(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float8_e5m2fnuz(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float8_e4m3fnuz(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_bfloat16(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float16(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float32(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float64(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_uint8(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_uint16(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_uint32(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_uint64(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_int8(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_int16(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_int32(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_int64(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_bool(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_complex32(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_complex64(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_complex128(void);
+INGOT_EXPORT int32_t aoti_torch_layout_strided(void);
+INGOT_EXPORT int32_t aoti_torch_layout_sparse_coo(void);
+INGOT_EXPORT int32_t aoti_torch_layout_sparse_csr(void);
+INGOT_EXPORT int32_t aoti_torch_layout_sparse_csc(void);
+INGOT_EXPORT int32_t aoti_torch_layout_sparse_bsr(void);
+INGOT_EXPORT int32_t aoti_torch_layout_sparse_bsc(void);
+INGOT_EXPORT int32_t aoti_torch_layout__mkldnn(void);
+INGOT_EXPORT int32_t aoti_torch_layout_jagged(void);
+INGOT_EXPORT int32_t aoti_torch_memory_format_contiguous_format(void);
+INGOT_EXPORT int32_t aoti_torch_memory_format_channels_last(void);
+INGOT_EXPORT int32_t aoti_torch_memory_format_channels_last_3d(void);
+INGOT_EXPORT int32_t aoti_torch_memory_format_preserve_format(void);
+INGOT_EXPORT size_t aoti_torch_dtype_element_size(int32_t dtype);
+INGOT_EXPORT uint64_t aoti_torch_abi_version(void);
+
+/* ---- grad mode of this thread */
+INGOT_EXPORT bool aoti_torch_grad_mode_is_enabled(void);
+INGOT_EXPORT void aoti_torch_grad_mode_set_enabled(bool enabled);
+
+/* ---- what a tensor is; arrays and addresses are borrowed */
+INGOT_EXPORT AOTITorchError aoti_torch_delete_tensor_object(AtenTensorHandle tensor);
+/* The address of the first element, storage offset included. */
+INGOT_EXPORT AOTITorchError aoti_torch_get_data_ptr(AtenTensorHandle tensor, void** ret_data_ptr);
+/* Bytes of the whole storage. */
+INGOT_EXPORT AOTITorchError aoti_torch_get_storage_size(AtenTensorHandle tensor, int64_t* ret_size);
+INGOT_EXPORT AOTITorchError aoti_torch_get_dim(AtenTensorHandle tensor, int64_t* ret_dim);
+INGOT_EXPORT AOTITorchError aoti_torch_get_numel(AtenTensorHandle tensor, int64_t* ret_numel);
+INGOT_EXPORT AOTITorchError aoti_torch_get_storage_numel(AtenTensorHandle tensor, int64_t* ret_storage_numel);
+INGOT_EXPORT AOTITorchError aoti_torch_get_sizes(AtenTensorHandle tensor, int64_t** ret_sizes);
+INGOT_EXPORT AOTITorchError aoti_torch_get_size(AtenTensorHandle tensor, int64_t d, int64_t* ret_size);
+INGOT_EXPORT AOTITorchError aoti_torch_get_strides(AtenTensorHandle tensor, int64_t** ret_strides);
+INGOT_EXPORT AOTITorchError aoti_torch_get_stride(AtenTensorHandle tensor, int64_t d, int64_t* ret_stride);
+INGOT_EXPORT AOTITorchError aoti_torch_get_dtype(AtenTensorHandle tensor, int32_t* ret_dtype);
+INGOT_EXPORT AOTITorchError aoti_torch_get_device_type(AtenTensorHandle tensor, int32_t* ret_device_type);
+INGOT_EXPORT AOTITorchError aoti_torch_get_device_index(AtenTensorHandle tensor, int32_t* ret_device_index);
+INGOT_EXPORT AOTITorchError aoti_torch_get_layout(AtenTensorHandle tensor, int32_t* ret_layout);
+INGOT_EXPORT AOTITorchError aoti_torch_get_storage_offset(AtenTensorHandle tensor, int64_t* ret_storage_offset);
+INGOT_EXPORT AOTITorchError aoti_torch_is_contiguous(AtenTensorHandle tensor, bool* ret_is_contiguous);
+INGOT_EXPORT AOTITorchError aoti_torch_is_defined(AtenTensorHandle tensor, bool* ret_is_defined);
+
+/* ---- new tensors; the handle is the caller's */
+INGOT_EXPORT AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
+    int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* sizes_ptr, const int64_t*
+    strides_ptr, int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle* ret_new_tensor);
+/* Over the caller's memory, which `data` begins and the offset counts from. Null data: an empty strided tensor. */
+INGOT_EXPORT AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t ndim, const int64_t* sizes_ptr, const
+    int64_t* strides_ptr, int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle*
+    ret);
+INGOT_EXPORT AOTITorchError aoti_torch_create_tensor_from_blob_v2(void* data, int64_t ndim, const int64_t* sizes_ptr, const
+    int64_t* strides_ptr, int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle*
+    ret, int32_t layout, const uint8_t* opaque_metadata, int64_t opaque_metadata_size);
+/* An undefined tensor. */
+INGOT_EXPORT AOTITorchError aoti_torch_new_uninitialized_tensor(AtenTensorHandle* ret);
+/* A second handle to the same tensor. */
+INGOT_EXPORT AOTITorchError aoti_torch_new_tensor_handle(AtenTensorHandle orig_handle, AtenTensorHandle* new_handle);
+/* Another view of the same storage, `offset_increment` elements further. */
+INGOT_EXPORT AOTITorchError aoti_torch__reinterpret_tensor(AtenTensorHandle self, int64_t ndim, const int64_t* sizes_ptr,
+    const int64_t* strides_ptr, int64_t offset_increment, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_as_strided(AtenTensorHandle self, const int64_t* sizes_ptr, const int64_t* strides_ptr,
+    AtenTensorHandle* ret);
+/* A tensor inside a pool of bytes. */
+INGOT_EXPORT AOTITorchError aoti_torch__alloc_from_pool(AtenTensorHandle self, int64_t offset_bytes, int32_t dtype, int64_t
+    ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr, AtenTensorHandle* ret_new_tensor);
+
+/* ---- elements */
+INGOT_EXPORT AOTITorchError aoti_torch_copy_(AtenTensorHandle self, AtenTensorHandle src, int32_t non_blocking);
+/* Deprecated: the same with its arguments the other way round. */
+INGOT_EXPORT AOTITorchError aoti_torch_tensor_copy_(AtenTensorHandle src, AtenTensorHandle dst);
+INGOT_EXPORT AOTITorchError aoti_torch_clone(AtenTensorHandle self, AtenTensorHandle* ret);
+INGOT_EXPORT AOTITorchError aoti_torch_clone_preserve_strides(AtenTensorHandle self, AtenTensorHandle* ret);
+/* `dst` becomes an alias of `src`; both are still deleted. */
+INGOT_EXPORT AOTITorchError aoti_torch_assign_tensors(AtenTensorHandle src, AtenTensorHandle dst);
+INGOT_EXPORT AOTITorchError aoti_torch_assign_tensors_out(AtenTensorHandle src, AtenTensorHandle* ret_dst);
+INGOT_EXPORT AOTITorchError aoti_torch_zero_(AtenTensorHandle self);
+
+/* ---- one element; half-precision values as their bits, complex ones as (real, imaginary) */
+typedef struct ingot_complex64 {
+  float real, imag;
+} ingot_complex64;
+typedef struct ingot_complex128 {
+  double real, imag;
+} ingot_complex128;
+INGOT_EXPORT AOTITorchError aoti_torch_item_float16(AtenTensorHandle tensor, uint16_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_float32(AtenTensorHandle tensor, float* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_float64(AtenTensorHandle tensor, double* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_uint8(AtenTensorHandle tensor, uint8_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_uint16(AtenTensorHandle tensor, uint16_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_uint32(AtenTensorHandle tensor, uint32_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_uint64(AtenTensorHandle tensor, uint64_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_int8(AtenTensorHandle tensor, int8_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_int16(AtenTensorHandle tensor, int16_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_int32(AtenTensorHandle tensor, int32_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_int64(AtenTensorHandle tensor, int64_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_bool(AtenTensorHandle tensor, bool* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_bfloat16(AtenTensorHandle tensor, uint16_t* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_item_complex64(AtenTensorHandle tensor, ingot_complex64* ret_value);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_float32(float value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_float64(double value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_uint8(uint8_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_uint16(uint16_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_uint32(uint32_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_uint64(uint64_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_int8(int8_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_int16(int16_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_int32(int32_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_int64(int64_t value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_bool(bool value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_complex64(ingot_complex64 value, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_complex128(ingot_complex128 value, AtenTensorHandle* ret_new_tensor);
+
+/* ---- ops that have a function of their own */
+INGOT_EXPORT AOTITorchError aoti_torch__mm_plus_mm_out(AtenTensorHandle out, AtenTensorHandle a, AtenTensorHandle b,
+    AtenTensorHandle c, AtenTensorHandle d);
+INGOT_EXPORT AOTITorchError aoti_torch_scatter_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim, AtenTensorHandle
+    index, AtenTensorHandle src);
+INGOT_EXPORT AOTITorchError aoti_torch_scatter_reduce_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim,
+    AtenTensorHandle index, AtenTensorHandle src, const char* reduce, int32_t include_self);
+INGOT_EXPORT AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle*
+    indices, uint32_t num_indices, AtenTensorHandle values, bool accumulate);
+
+/* ---- checks */
+/* Raises a C++ runtime error where `cond` is false. */
+INGOT_EXPORT void aoti_torch_check(bool cond, const char* func, const char* file, uint32_t line, const char* msg);
+INGOT_EXPORT void aoti_torch_warn(const char* func, const char* file, uint32_t line, const char* msg);
+INGOT_EXPORT AOTITorchError aoti_torch_check_inf_and_nan(const char* tensor_name, AtenTensorHandle tensor);
+INGOT_EXPORT void aoti_torch_print_tensor_handle(AtenTensorHandle self, const char* msg);
+
+/* ---- ops without a function: node `extern_node_index` of the executor's file, its arguments in schema order */
+INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int
+    extern_node_index, int num_ints, int64_t* flatten_int_args, int num_tensors, AtenTensorHandle* flatten_tensor_args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

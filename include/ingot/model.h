@@ -1,0 +1,121 @@
+/* What a library that Ingot made exports beside the C ABI of ingot/aoti.h: the text of a failure, what the model is, settings, and
+ * tensors for a program that has none. All of it is plain C; look the functions up with dlsym in the library, or link with it.
+ *
+ * Functions that return an AOTIRuntimeError return 0, or 1 after a failure. Strings live as long as the library is loaded. */
+#ifndef INGOT_MODEL_H
+#define INGOT_MODEL_H
+#include "ingot/aoti.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Why the last call that failed on this thread failed; "" before the first. Valid until the next failure on this thread. */
+INGOT_EXPORT const char* ingot_last_error(void);
+
+/* ---- what the model is */
+
+typedef enum ingot_dtype {
+  INGOT_UINT8 = 0,
+  INGOT_INT8 = 1,
+  INGOT_INT16 = 2,
+  INGOT_INT32 = 3,
+  INGOT_INT64 = 4,
+  INGOT_FLOAT16 = 5,
+  INGOT_FLOAT32 = 6,
+  INGOT_FLOAT64 = 7,
+  INGOT_COMPLEX64 = 9,
+  INGOT_COMPLEX128 = 10,
+  INGOT_BOOL = 11,
+  INGOT_BFLOAT16 = 15,
+  INGOT_FLOAT8_E5M2 = 23,
+  INGOT_FLOAT8_E4M3FN = 24,
+  INGOT_UINT16 = 27,
+  INGOT_UINT32 = 28,
+  INGOT_UINT64 = 29
+} ingot_dtype;
+
+/* An input or an output. */
+typedef struct ingot_value_info {
+  const char* name;
+  int32_t dtype;            /* ingot_dtype */
+  int32_t rank;
+  const char* const* sizes; /* each a number or an expression of symbols: "3", "s0", "2*s0" */
+  bool is_number;           /* an input that is a number, given as a tensor of rank 0 */
+  bool is_written;          /* an input that the run writes new elements into */
+} ingot_value_info;
+
+/* A size that is open until the run, and what it may be. */
+typedef struct ingot_symbol_info {
+  const char* name;
+  int64_t min, max;
+} ingot_symbol_info;
+
+INGOT_EXPORT const char* ingot_model_name(void);
+INGOT_EXPORT size_t ingot_model_input_count(void);
+INGOT_EXPORT size_t ingot_model_output_count(void);
+INGOT_EXPORT size_t ingot_model_symbol_count(void);
+INGOT_EXPORT size_t ingot_model_guard_count(void);
+INGOT_EXPORT size_t ingot_model_metadata_count(void);
+INGOT_EXPORT size_t ingot_model_level_count(void);
+INGOT_EXPORT AOTIRuntimeError ingot_model_input(size_t k, ingot_value_info* info);
+INGOT_EXPORT AOTIRuntimeError ingot_model_output(size_t k, ingot_value_info* info);
+INGOT_EXPORT AOTIRuntimeError ingot_model_symbol(size_t k, ingot_symbol_info* info);
+/* A condition on the symbols that every run must meet: "s0 % 2 == 0". */
+INGOT_EXPORT AOTIRuntimeError ingot_model_guard(size_t k, const char** condition);
+INGOT_EXPORT AOTIRuntimeError ingot_model_metadata(size_t k, const char** key, const char** value);
+/* The processors there is code for ("x86-64-v3"), best first. */
+INGOT_EXPORT AOTIRuntimeError ingot_model_level(size_t k, const char** level);
+/* The one this machine uses. It has none of them: a failure, as creating a container would be. */
+INGOT_EXPORT AOTIRuntimeError ingot_model_level_used(const char** level);
+/* The file beside the library that its weights are in; null where there is none. */
+INGOT_EXPORT const char* ingot_model_weights_file(void);
+
+/* ---- a container's settings */
+
+/* Threads of one run, the caller's included: 1 to 256. At first INGOT_NUM_THREADS, else the processors of this process. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count);
+INGOT_EXPORT AOTIRuntimeError ingot_container_get_threads(AOTInductorModelContainerHandle container, int32_t* count);
+/* The stream of random ops begins anew. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_set_seed(AOTInductorModelContainerHandle container, uint64_t seed);
+/* The draw that comes next; setting it repeats what followed when it was read. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_set_draw(AOTInductorModelContainerHandle container, uint64_t seed, uint64_t offset);
+INGOT_EXPORT AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainerHandle container, uint64_t* seed, uint64_t* offset);
+/* Whether runs check sizes, ranges and guards of their inputs. On at first, unless AOTI_RUNTIME_CHECK_INPUTS is 0. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle container, bool enabled);
+
+/* ---- a container's constants, by internal name, without C++ */
+
+/* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container, const AOTInductorConstantMapEntry* pairs,
+                                                     size_t num_pairs, bool use_inactive, bool validate_full_update);
+/* The tensor of a constant; it stays the container's, until the next update of that buffer. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool use_inactive,
+                                                       AtenTensorHandle* tensor);
+
+/* ---- tensors of the process's host (ingot/aoti_host.h), or of the library itself where the process has none */
+
+typedef struct ingot_tensor_info {
+  void* data;             /* the first element */
+  int32_t dtype;          /* ingot_dtype */
+  int32_t rank;
+  const int64_t* sizes;   /* these arrays and the elements live as long as the tensor */
+  const int64_t* strides; /* in elements */
+} ingot_tensor_info;
+
+/* Over the caller's memory, which must outlive the tensor. Null strides: dense and row-major. */
+INGOT_EXPORT AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes,
+                                                       const int64_t* strides, AtenTensorHandle* tensor);
+/* Dense and row-major, its elements not set. */
+INGOT_EXPORT AOTIRuntimeError ingot_tensor_new(int32_t dtype, int32_t rank, const int64_t* sizes, AtenTensorHandle* tensor);
+/* A second handle to the same elements. */
+INGOT_EXPORT AOTIRuntimeError ingot_tensor_share(AtenTensorHandle tensor, AtenTensorHandle* copy);
+INGOT_EXPORT AOTIRuntimeError ingot_tensor_describe(AtenTensorHandle tensor, ingot_tensor_info* info);
+INGOT_EXPORT AOTIRuntimeError ingot_tensor_delete(AtenTensorHandle tensor);
+/* True where the tensors are the library's own. */
+INGOT_EXPORT bool ingot_tensor_is_own(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,206 @@
+#include "model/constants.hpp"
+
+#include <stdio.h>
+
+#include "model/layout.hpp"
+
+namespace ingot::model {
+namespace {
+
+const ingot_constant& constant(uint32_t k) { return ingot_the_program.constants[k]; }
+
+void add_numbers(Text& text, int32_t rank, const int64_t* numbers) {
+  text.add("[");
+  for (int32_t d = 0; d < rank; d++) text.add("%s%lld", d ? ", " : "", static_cast<long long>(numbers[d]));
+  text.add("]");
+}
+
+bool fail_for_numbers(const char* name, const char* what, const ingot_view& found, const int64_t* found_numbers, int32_t rank,
+                      const int64_t* expected, const char* hint) {
+  Text text;
+  text.add("constant '%s': %s: expected ", name, what);
+  add_numbers(text, rank, expected);
+  text.add(", found ");
+  add_numbers(text, found.rank, found_numbers);
+  text.add("%s", hint);
+  return fail("%s", text.c_str());
+}
+
+}  // namespace
+
+const char* to_text(ConstantState state) {
+  switch (state) {
+    case ConstantState::NONE: return "NONE";
+    case ConstantState::INITIALIZED: return "INITIALIZED";
+    case ConstantState::FOLDED: return "FOLDED";
+  }
+  return "?";
+}
+
+int64_t find_constant(const char* name) {
+  for (uint32_t k = 0; k < ingot_the_program.constant_count; k++) {
+    if (strcmp(constant(k).name, name) == 0) return k;
+  }
+  return -1;
+}
+
+bool ConstantBuffer::make() {
+  const uint32_t count = ingot_the_program.constant_count, stored = stored_constant_count();
+  if (!elements_.make(count) || !present_.make(count) || !tensors_.make(count) || !folded_.make(count - stored) ||
+      !slots_.make(stored + 1)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < stored; k++) slots_[k + 1] = slots_[k] + round_up(constant(k).bytes, kAlignment);
+  return true;
+}
+
+char* ConstantBuffer::slot(uint32_t k) {
+  if (!block_.data() && !block_.reserve(slots_[stored_constant_count()])) return nullptr;
+  return block_.data() + slots_[k];
+}
+
+void ConstantBuffer::forget_tensor(uint32_t k) {
+  if (tensors_[k]) host().delete_tensor_object(tensors_[k]);
+  tensors_[k] = nullptr;
+}
+
+void ConstantBuffer::place(uint32_t k, char* storage) {
+  const ingot_constant& c = constant(k);
+  forget_tensor(k);
+  elements_[k] = c.bytes ? storage + c.storage_offset * element_size(c.dtype) : nullptr;
+  present_[k] = true;
+}
+
+bool ConstantBuffer::load(const Weights& weights) {
+  if (!weights.start()) return true;
+  for (uint32_t k = 0; k < stored_constant_count(); k++) {
+    const ingot_constant& c = constant(k);
+    char* storage = weights.start() + c.position;
+    const bool is_aligned = reinterpret_cast<uintptr_t>(storage) % static_cast<uint64_t>(element_size(c.dtype)) == 0;
+    if (c.bytes && (!is_aligned || (c.is_written && weights.is_shared()))) {
+      char* own = slot(k);
+      if (!own) return false;
+      memcpy(own, storage, c.bytes);
+      storage = own;
+    }
+    place(k, storage);
+  }
+  return true;
+}
+
+bool ConstantBuffer::load_blob(const uint8_t* blob) {
+  for (uint32_t k = 0; k < stored_constant_count(); k++) {
+    const uint64_t bytes = constant(k).bytes;
+    char* own = bytes ? slot(k) : nullptr;
+    if (bytes && !own) return false;
+    if (bytes) memcpy(own, blob, bytes);
+    place(k, own);
+    blob += bytes;
+  }
+  return true;
+}
+
+bool ConstantBuffer::check(uint32_t k, AtenTensorHandle tensor, bool in_place) const {
+  const ingot_constant& c = constant(k);
+  char what[256];
+  snprintf(what, sizeof what, "constant '%s'", c.name);
+  ingot_view view;
+  int32_t device;
+  if (!view_tensor(tensor, what, &view, &device)) return false;
+  if (device != host().cpu) {
+    return fail("update_constant_buffer does not support mixed device constants. Constant '%s' has device type %d but model expects "
+                "device type %d", c.name, device, host().cpu);
+  }
+  if (view.dtype != c.dtype) return fail("%s: dtype: expected %s, found %s", what, dtype_name(c.dtype), dtype_name(view.dtype));
+  if (view.rank != c.rank || memcmp(view.sizes, c.sizes, sizeof(int64_t) * static_cast<size_t>(c.rank)) != 0) {
+    return fail_for_numbers(c.name, "sizes", view, view.sizes, c.rank, c.sizes, "");
+  }
+  if (!in_place) return true;
+  if (!same_places(c.rank, c.sizes, view.strides, c.strides)) {
+    return fail_for_numbers(c.name, "strides", view, view.strides, c.rank, c.strides,
+                            ". A user-managed constant is used where it lies: lay it out like this, or let the update copy it");
+  }
+  if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(element_size(c.dtype)) != 0) {
+    return fail("%s: address: expected a multiple of %lld for a user-managed constant, found %p", what,
+                static_cast<long long>(element_size(c.dtype)), view.data);
+  }
+  return true;
+}
+
+bool ConstantBuffer::copy_tensor(uint32_t k, AtenTensorHandle tensor) {
+  const ingot_constant& c = constant(k);
+  ingot_view view;
+  int32_t device;
+  if (!view_tensor(tensor, c.name, &view, &device)) return false;
+  char* own = c.bytes ? slot(k) : nullptr;
+  if (c.bytes && !own) return false;
+  const int64_t size = element_size(c.dtype);
+  if (c.bytes) copy_elements(c.rank, c.sizes, own + c.storage_offset * size, c.strides, view.data, view.strides, size);
+  place(k, own);
+  return true;
+}
+
+bool ConstantBuffer::copy_constant(uint32_t k, const ConstantBuffer& other) {
+  const ingot_constant& c = constant(k);
+  char* own = c.bytes ? slot(k) : nullptr;
+  if (c.bytes && !own) return false;
+  const int64_t size = element_size(c.dtype);
+  if (c.bytes) copy_elements(c.rank, c.sizes, own + c.storage_offset * size, c.strides, other.elements_[k], c.strides, size);
+  place(k, own);
+  return true;
+}
+
+void ConstantBuffer::refer_to(uint32_t k, AtenTensorHandle tensor) {
+  forget_tensor(k);
+  void* data = nullptr;
+  host().get_data_ptr(tensor, &data);
+  elements_[k] = constant(k).bytes ? data : nullptr;
+  tensors_[k] = tensor;
+  present_[k] = true;
+}
+
+AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {
+  if (!present_[k] || tensors_[k]) return tensors_[k];
+  const ingot_constant& c = constant(k);
+  const Host& h = host();
+  char* storage = static_cast<char*>(elements_[k]);
+  if (storage) storage -= c.storage_offset * element_size(c.dtype);
+  if (h.create_tensor_from_blob(storage, c.rank, c.sizes, c.strides, c.storage_offset, h.dtypes[c.dtype], h.cpu, 0, &tensors_[k]) != 0) {
+    INGOT_FAIL_FOR_HOST("aoti_torch_create_tensor_from_blob");
+    tensors_[k] = nullptr;
+  }
+  return tensors_[k];
+}
+
+void ConstantBuffer::take_folded(void** folded) {
+  const uint32_t stored = stored_constant_count();
+  for (uint32_t k = 0; k < folded_.size(); k++) {
+    free(folded_[k]);
+    elements_[stored + k] = folded_[k] = folded[k];
+    present_[stored + k] = true;
+    folded[k] = nullptr;
+  }
+}
+
+void ConstantBuffer::clear() {
+  for (uint32_t k = 0; k < elements_.size(); k++) {
+    forget_tensor(k);
+    elements_[k] = nullptr;
+    present_[k] = false;
+  }
+  for (uint32_t k = 0; k < folded_.size(); k++) {
+    free(folded_[k]);
+    folded_[k] = nullptr;
+  }
+  block_.drop();
+  state = ConstantState::NONE;
+}
+
+int64_t ConstantBuffer::first_missing() const {
+  for (uint32_t k = 0; k < stored_constant_count(); k++) {
+    if (!present_[k]) return k;
+  }
+  return -1;
+}
+
+}  // namespace ingot::model

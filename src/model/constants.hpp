@@ -1,0 +1,62 @@
+// One of a container's two sets of constants: where the elements of each are, and how far they have come.
+#pragma once
+#include "ingot/aoti.h"
+#include "model/host.hpp"
+#include "model/memory.hpp"
+#include "model/program.h"
+#include "model/weights.hpp"
+
+namespace ingot::model {
+
+enum class ConstantState { NONE, INITIALIZED, FOLDED };
+const char* to_text(ConstantState state);
+
+// The constant of that internal name, or -1.
+int64_t find_constant(const char* name);
+
+inline uint32_t stored_constant_count() { return ingot_the_program.constant_count - ingot_the_program.folded_count; }
+
+// Own elements are in one block, a constant at a multiple of 64 bytes, in the order of the table. A constant that is still as it
+// came is where the library or its file has it; a user's is where the user has it.
+class ConstantBuffer {
+ public:
+  ConstantBuffer() = default;
+  ~ConstantBuffer() { clear(); }
+  ConstantBuffer(const ConstantBuffer&) = delete;
+  ConstantBuffer& operator=(const ConstantBuffer&) = delete;
+
+  bool make();
+
+  // All below return false after a failure, having changed nothing.
+  bool load(const Weights& weights);
+  bool load_blob(const uint8_t* blob);             // in table order without gaps
+  bool check(uint32_t k, AtenTensorHandle tensor, bool in_place) const;  // could it be constant k? (in place: laid out as compiled)
+  bool copy_tensor(uint32_t k, AtenTensorHandle tensor);
+  bool copy_constant(uint32_t k, const ConstantBuffer& other);
+  void refer_to(uint32_t k, AtenTensorHandle tensor);  // takes the handle; laid out as compiled
+  // The tensor of constant k, which is this buffer's; null where it has no value, or after a failure.
+  AtenTensorHandle tensor(uint32_t k);
+
+  void take_folded(void** folded);                 // one for each folded constant, from allocate(); they are null afterwards
+  void clear();                                    // releases everything; state NONE
+
+  bool has(uint32_t k) const { return present_[k]; }
+  int64_t first_missing() const;                   // of the stored constants, or -1
+  void* const* elements() const { return elements_.data(); }
+
+  ConstantState state = ConstantState::NONE;
+
+ private:
+  char* slot(uint32_t k);  // null after a failure
+  void place(uint32_t k, char* storage);
+  void forget_tensor(uint32_t k);
+
+  Array<void*> elements_;             // of every constant: the first element
+  Array<uint8_t> present_;
+  Array<AtenTensorHandle> tensors_;   // made when asked for, or the user's
+  Array<void*> folded_;               // memory of the folded constants
+  Array<uint64_t> slots_;             // where each begins in the block, and at last where it ends
+  Pages block_;
+};
+
+}  // namespace ingot::model

@@ -1,0 +1,242 @@
+#include "model/container.hpp"
+
+namespace ingot::model {
+namespace {
+
+const ingot_program& program = ingot_the_program;
+
+// May a full update leave the constant out? Its value then stays what it is.
+bool may_be_left_out(const ingot_constant& c) { return c.kind == 3 || c.kind == 2 || (c.kind == 1 && c.bytes == 0); }
+
+void warn_of_left_out(const ingot_constant& c) {
+  print_line(c.kind == 3 ? "[WARNING] Found constant %s in model, but not provided by user!"
+                         : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
+                           "provided by user!", c.name);
+}
+
+class Inside {
+ public:
+  Inside(Gate& gate, bool alone) : gate_(gate), alone_(alone) { alone ? gate.enter_alone() : gate.enter(); }
+  ~Inside() { alone_ ? gate_.leave_alone() : gate_.leave(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  Gate& gate_;
+  bool alone_;
+};
+
+}  // namespace
+
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count) {
+  if (input_count != program.input_count) return fail("expected inputs vector size to be %u, but got %zu", program.input_count, input_count);
+  if (output_count != program.output_count) {
+    return fail("expected outputs vector size to be %u, but got %zu", program.output_count, output_count);
+  }
+  if (!inputs && input_count) return fail("expected an array of input handles, found null");
+  return outputs || !output_count || fail("expected an array of output handles, found null");
+}
+
+bool check_device(const char* device) {
+  if (!device) return fail("device: expected a name, found null");
+  const size_t length = strcspn(device, ":");
+  bool is_known = false;
+  for (const char* name : {"cpu", "cuda", "xpu", "mps"}) is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
+  if (device[length] == ':') {
+    const char* index = device + length + 1;
+    is_known &= *index && strspn(index, "0123456789") == strlen(index);
+  }
+  if (!is_known) return fail("Invalid device: %s", device);
+  return memcmp(device, "cpu", 3) == 0 || fail("device: expected cpu, which this library was compiled for, found %s", device);
+}
+
+bool Container::make(size_t model_count, const char* device) {
+  if (model_count == 0) return fail("num_models must be positive, but got 0");
+  constexpr size_t kMostModels = 1 << 16;
+  if (model_count > kMostModels) return fail("num_models must be at most %zu, but got %zu", kMostModels, model_count);
+  if (!check_device(device) || !engine_.make() || !weights_.open(program)) return false;
+  if (!buffers_[0].make() || !buffers_[1].make() || !buffers_[0].load(weights_)) return false;
+  buffers_[0].state = ConstantState::INITIALIZED;
+  if (!models_.make(model_count) || !available_.make(model_count)) return false;
+  for (size_t i = 0; i < model_count; i++) {
+    models_[i] = create<Model>();
+    if (!models_[i] || !models_[i]->make()) return false;
+    available_[available_count_++] = models_[i];
+  }
+  return true;
+}
+
+Container::~Container() {
+  for (size_t i = 0; i < models_.size(); i++) destroy(models_[i]);
+}
+
+// ---- runs
+
+Model& Container::take_model() {
+  Lock lock(pool_);
+  while (available_count_ == 0) returned_.wait(pool_);
+  return *available_[--available_count_];
+}
+
+void Container::give_back(Model& model) {
+  Lock lock(pool_);
+  available_[available_count_++] = &model;
+  returned_.wake_one();
+}
+
+// With the gate passed together with others, and again afterwards: sees to it that the active buffer is folded. No model is held
+// meanwhile: with one model, a run that waits for it would be inside the gate and keep us out. False: the gate has been left.
+bool Container::fold_active_and_stay() {
+  while (buffer(false).state != ConstantState::FOLDED) {
+    const ConstantState state = buffer(false).state;
+    gate_.leave();
+    if (state == ConstantState::NONE) return fail("Unknown constant state: ConstantState::%s", to_text(state));
+    gate_.enter_alone();
+    bool is_well = true;
+    if (buffer(false).state == ConstantState::INITIALIZED) is_well = models_[0]->fold(engine_, buffer(false), weights_);
+    if (!is_well) {
+      gate_.leave_alone();
+      return false;
+    }
+    gate_.stay_with_others();
+  }
+  return true;
+}
+
+bool Container::run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
+  const Taken taken(inputs, input_count);
+  if (!check_counts(inputs, input_count, outputs, output_count)) return false;
+  const NoGrad no_grad;
+  gate_.enter();
+  if (!fold_active_and_stay()) return false;
+  Model& model = take_model();
+  const bool is_well = model.run(engine_, buffer(false), inputs, outputs);
+  give_back(model);
+  gate_.leave();
+  return is_well;
+}
+
+bool Container::run_single_threaded(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
+  const Taken taken(inputs, input_count);
+  if (!check_counts(inputs, input_count, outputs, output_count)) return false;
+  const NoGrad no_grad;
+  ConstantBuffer& constants = buffer(false);
+  if (constants.state != ConstantState::FOLDED && !models_[0]->fold(engine_, constants, weights_)) return false;
+  return models_[0]->run(engine_, constants, inputs, outputs);
+}
+
+// ---- constants
+
+bool Container::update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed) {
+  const Inside inside(gate_, !use_inactive);
+  const Lock lock(updates_);
+  return apply(given, use_inactive, must_be_full, user_managed);
+}
+
+bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
+                             bool user_managed) {
+  if (!pairs && count) return fail("the array of constants is null");
+  Array<AtenTensorHandle> given;
+  if (!given.make(program.constant_count)) return false;
+  for (size_t i = 0; i < count; i++) {
+    if (!pairs[i].name) return fail("the name of constant %zu of the update is null", i);
+    if (const int64_t k = find_constant(pairs[i].name); k >= 0) given[static_cast<size_t>(k)] = pairs[i].handle;
+  }
+  return update(given, use_inactive, must_be_full, user_managed);
+}
+
+bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed) {
+  ConstantBuffer& target = buffer(use_inactive);
+  const ConstantBuffer& other = buffer(!use_inactive);
+  const uint32_t stored = stored_constant_count();
+
+  // First everything that can go wrong, so that a failed update has changed nothing.
+  for (uint32_t k = 0; k < stored; k++) {
+    const ingot_constant& c = program.constants[k];
+    if (given[k]) {
+      if (!target.check(k, given[k], user_managed)) return false;
+    } else if (must_be_full) {
+      if (!may_be_left_out(c)) return fail("Cannot find constants %s in constants_map!", c.name);
+      warn_of_left_out(c);
+    }
+  }
+  Array<AtenTensorHandle> handles;
+  if (!handles.make(stored)) return false;
+  for (uint32_t k = 0; k < stored && user_managed; k++) {
+    if (!given[k] || host().new_tensor_handle(given[k], &handles[k]) == 0) continue;
+    while (k-- > 0) {
+      if (handles[k]) host().delete_tensor_object(handles[k]);
+    }
+    return INGOT_FAIL_FOR_HOST("aoti_torch_new_tensor_handle");
+  }
+
+  for (uint32_t k = 0; k < stored; k++) {
+    if (handles[k]) {
+      target.refer_to(k, handles[k]);
+    } else if (given[k]) {
+      if (!target.copy_tensor(k, given[k])) return false;
+    } else if (use_inactive && may_be_left_out(program.constants[k]) && other.has(k)) {
+      if (!target.copy_constant(k, other)) return false;
+    }
+  }
+  target.state = ConstantState::INITIALIZED;
+  return true;
+}
+
+bool Container::update_from_blob(const uint8_t* blob) {
+  if (!blob) return fail("the blob of constants is null");
+  if (program.weights != INGOT_WEIGHTS_EXTERNAL) return fail("constants can be read from a blob only where the weights are in a file of their own");
+  const Inside inside(gate_, true);
+  if (!buffer(false).load_blob(blob)) return false;
+  buffer(false).state = ConstantState::INITIALIZED;
+  return true;
+}
+
+bool Container::extract(ConstantMap map, bool use_inactive) {
+  const Inside inside(gate_, false);
+  const Lock lock(updates_);
+  ConstantBuffer& source = buffer(use_inactive);
+  for (uint32_t k = 0; k < stored_constant_count(); k++) {
+    if (!source.has(k)) continue;
+    const AtenTensorHandle tensor = source.tensor(k);
+    if (!tensor || !map.set(program.constants[k].fqn, tensor)) return false;
+  }
+  return true;
+}
+
+bool Container::extract_one(const char* name, bool use_inactive, AtenTensorHandle* result) {
+  const Inside inside(gate_, false);
+  const Lock lock(updates_);
+  const int64_t k = find_constant(name);
+  if (k < 0 || k >= stored_constant_count()) return fail("there is no constant '%s', or it is a folded one", name);
+  ConstantBuffer& source = buffer(use_inactive);
+  if (!source.has(static_cast<uint32_t>(k))) return fail("constant '%s' has no value in that buffer", name);
+  *result = source.tensor(static_cast<uint32_t>(k));
+  return *result != nullptr;
+}
+
+bool Container::fold(bool use_inactive) {
+  const NoGrad no_grad;
+  const Inside inside(gate_, !use_inactive);
+  if (!use_inactive) return models_[0]->fold(engine_, buffer(false), weights_);  // alone, so the model is free
+  const Lock lock(updates_);
+  Model& model = take_model();
+  const bool is_well = model.fold(engine_, buffer(true), weights_);
+  give_back(model);
+  return is_well;
+}
+
+bool Container::swap() {
+  const Inside inside(gate_, true);
+  active_ = 1 - active_;
+  return true;
+}
+
+bool Container::free_inactive() {
+  const Inside inside(gate_, false);
+  const Lock lock(updates_);
+  buffer(true).clear();
+  return true;
+}
+
+}  // namespace ingot::model

@@ -1,0 +1,66 @@
+// Several interchangeable models over one set of constants, for callers from many threads.
+//
+// A run, and whatever touches the inactive constants alone, passes the gate with others; what changes the active constants passes
+// it alone. So a run sees the constants from before a change or from after it, never a mixture. Locks are taken in this order:
+// gate, updates, pool.
+#pragma once
+#include "model/constant_map.hpp"
+#include "model/model.hpp"
+
+namespace ingot::model {
+
+class Container {
+ public:
+  Container() = default;
+  ~Container();
+  Container(const Container&) = delete;
+  Container& operator=(const Container&) = delete;
+
+  bool make(size_t model_count, const char* device);
+
+  // Both take all input handles, also when they fail.
+  bool run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  bool run_single_threaded(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+
+  // Given: a handle or null for each constant.
+  bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);
+  bool update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full, bool user_managed);
+  bool update_from_blob(const uint8_t* blob);
+  bool extract(ConstantMap map, bool use_inactive);
+  bool extract_one(const char* name, bool use_inactive, AtenTensorHandle* result);  // by internal name; borrowed
+  bool fold(bool use_inactive);
+  bool swap();
+  bool free_inactive();
+
+  Engine& engine() { return engine_; }
+
+ private:
+  ConstantBuffer& buffer(bool inactive) { return buffers_[inactive ? 1 - active_ : active_]; }
+  bool fold_active_and_stay();
+  bool apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);
+  Model& take_model();
+  void give_back(Model& model);
+
+  Engine engine_;
+  Weights weights_;  // before the buffers, which may refer to it
+
+  Gate gate_;
+  Mutex updates_;  // of the inactive buffer
+  ConstantBuffer buffers_[2];
+  int active_ = 0;
+
+  // On the CPU a model is finished when its call returns, so none is ever pending: it is in use, or available.
+  Mutex pool_;
+  Condition returned_;
+  Array<Model*> available_;
+  size_t available_count_ = 0;
+  Array<Model*> models_;
+};
+
+// Are the handles as many as the program has?
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count);
+
+// `(cpu|cuda|xpu|mps)(:index)?`, and then the device that the library was compiled for.
+bool check_device(const char* device);
+
+}  // namespace ingot::model

@@ -1,0 +1,44 @@
+// What all models of a container share when they run.
+#pragma once
+#include "model/lock.hpp"
+#include "model/program.h"
+#include "model/threads.hpp"
+
+namespace ingot::model {
+
+// The random stream (src/tensor/random.hpp says what a draw is).
+class Draws {
+ public:
+  static constexpr uint64_t kDefaultSeed = 67280421310721;  // Generator's, which is PyTorch's
+
+  void set(uint64_t seed, uint64_t offset) {
+    Lock lock(mutex_);
+    seed_ = seed;
+    offset_ = offset;
+  }
+  void get(uint64_t* seed, uint64_t* offset) {
+    Lock lock(mutex_);
+    *seed = seed_;
+    *offset = offset_;
+  }
+  void next(uint64_t* seed, uint64_t* offset) {
+    Lock lock(mutex_);
+    *seed = seed_;
+    *offset = offset_++;
+  }
+
+ private:
+  Mutex mutex_;
+  uint64_t seed_ = kDefaultSeed, offset_ = 0;
+};
+
+struct Engine {
+  const ingot_code* code = nullptr;
+  Threads threads;
+  Draws draws;
+  std::atomic<bool> checks_inputs{true};
+
+  bool make();  // chooses the code for this processor; AOTI_RUNTIME_CHECK_INPUTS=0 turns the checks off
+};
+
+}  // namespace ingot::model

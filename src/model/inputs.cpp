@@ -1,0 +1,165 @@
+#include "model/inputs.hpp"
+
+#include <stdio.h>
+
+#include "model/host.hpp"
+#include "model/layout.hpp"
+#include "model/model.hpp"
+
+namespace ingot::model {
+namespace {
+
+const ingot_program& program = ingot_the_program;
+
+struct Name {
+  char text[256];
+};
+
+// "input 0 (x)"
+Name name_of(uint32_t k) {
+  Name name;
+  snprintf(name.text, sizeof name.text, "input %u (%s)", k, program.inputs[k].name);
+  return name;
+}
+
+bool is_number_text(const char* text) { return *text >= '0' && *text <= '9' && strspn(text, "0123456789") == strlen(text); }
+
+bool is_part_of_a_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// Is the symbol named in the condition?
+bool is_in(const char* condition, const char* symbol) {
+  const size_t length = strlen(symbol);
+  for (const char* at = strstr(condition, symbol); at; at = strstr(at + 1, symbol)) {
+    if ((at == condition || !is_part_of_a_name(at[-1])) && !is_part_of_a_name(at[length])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Inputs::make() {
+  size_t numbers = 0;
+  for (uint32_t k = 0; k < program.input_count; k++) numbers += 2 * static_cast<size_t>(program.inputs[k].rank);
+  return views_.make(program.input_count) && elements_.make(program.input_count) && expected_.make(numbers) &&
+         numbers_.make(program.input_count);
+}
+
+bool Inputs::bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks) {
+  for (uint32_t k = 0; k < program.input_count; k++) {
+    if (!check_tensor(k, tensors[k])) return false;
+    if (!program.inputs[k].is_number) continue;
+    // `bind` reads it as it is, and a user's number may lie anywhere.
+    memcpy(numbers_[k].bytes, views_[k].data, static_cast<size_t>(element_size(views_[k].dtype)));
+    views_[k].data = numbers_[k].bytes;
+  }
+  program.bind(views_.data(), symbols);
+  if (checks && !check_ranges(symbols)) return false;
+  program.expect(symbols, expected_.data());
+  return !checks || (check_sizes() && check_guards(symbols));
+}
+
+bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
+  const ingot_input& input = program.inputs[k];
+  const Name name = name_of(k);
+  ingot_view& view = views_[k];
+  int32_t device;
+  if (!view_tensor(tensor, name.text, &view, &device)) return false;
+  if (device != host().cpu) return fail("%s: device: expected cpu, found a tensor on the host's device type %d", name.text, device);
+  if (view.dtype != input.dtype) return fail("%s: dtype: expected %s, found %s", name.text, dtype_name(input.dtype), dtype_name(view.dtype));
+  if (view.rank != input.rank) return fail("%s: number of dims: expected %d, found %d", name.text, input.rank, view.rank);
+  if (!view.data && element_count(view.rank, view.sizes) != 0) return fail("%s: expected elements, found none behind the tensor", name.text);
+  return true;
+}
+
+bool Inputs::check_ranges(const int64_t* symbols) const {
+  for (uint32_t s = 0; s < program.input_symbol_count; s++) {
+    if (symbols[s] < program.symbols[s].min || symbols[s] > program.symbols[s].max) return fail_for_symbol(s, symbols[s]);
+  }
+  return true;
+}
+
+bool Inputs::fail_for_symbol(uint32_t s, int64_t found) const {
+  const ingot_symbol& symbol = program.symbols[s];
+  Text text;
+  // Where the user gave it: a dim that is the symbol itself, else a number.
+  bool is_placed = false;
+  for (uint32_t k = 0; k < program.input_count && !is_placed; k++) {
+    for (int32_t d = 0; d < program.inputs[k].rank && !is_placed; d++) {
+      is_placed = strcmp(program.inputs[k].sizes[d], symbol.name) == 0;
+      if (is_placed) text.add("%s: dim %d (%s): ", name_of(k).text, d, symbol.name);
+    }
+  }
+  if (!is_placed) text.add("%s: ", symbol.name);
+
+  constexpr int64_t kEndless = int64_t{1} << 62;
+  const auto min = static_cast<long long>(symbol.min), max = static_cast<long long>(symbol.max);
+  if (min == max) text.add("expected %lld", min);
+  else if (max >= kEndless) text.add("expected at least %lld", min);
+  else if (min <= -kEndless) text.add("expected at most %lld", max);
+  else text.add("expected %lld to %lld", min, max);
+  return fail("%s, found %lld", text.c_str(), static_cast<long long>(found));
+}
+
+bool Inputs::check_sizes() const {
+  const int64_t* expected = expected_.data();
+  for (uint32_t k = 0; k < program.input_count; k++) {
+    const ingot_input& input = program.inputs[k];
+    for (int32_t d = 0; d < input.rank; d++) {
+      if (views_[k].sizes[d] == expected[d]) continue;
+      const auto wanted = static_cast<long long>(expected[d]), found = static_cast<long long>(views_[k].sizes[d]);
+      const Name name = name_of(k);
+      if (is_number_text(input.sizes[d])) return fail("%s: size of dim %d: expected %lld, found %lld", name.text, d, wanted, found);
+      return fail("%s: size of dim %d: expected %lld (%s), found %lld", name.text, d, wanted, input.sizes[d], found);
+    }
+    expected += 2 * input.rank;
+  }
+  return true;
+}
+
+bool Inputs::check_guards(const int64_t* symbols) const {
+  const int32_t broken = program.check(symbols);
+  if (broken < 0) return true;
+  const ingot_guard& guard = program.guards[broken];
+  Text text;
+  text.add("sizes of the inputs: expected %s", guard.condition);
+  if (guard.reason && *guard.reason) text.add(" (%s)", guard.reason);
+  text.add(", found");
+  bool any = false;
+  for (uint32_t s = 0; s < program.input_symbol_count; s++) {
+    if (!is_in(guard.condition, program.symbols[s].name)) continue;
+    text.add("%s %s = %lld", any ? "," : "", program.symbols[s].name, static_cast<long long>(symbols[s]));
+    any = true;
+  }
+  return fail("%s", text.c_str());
+}
+
+bool Inputs::lay_out(Run& run) {
+  const int64_t* sizes = expected_.data();
+  for (uint32_t k = 0; k < program.input_count; k++) {
+    const ingot_view& view = views_[k];
+    const int64_t* strides = sizes + view.rank;
+    const int64_t size = element_size(view.dtype);
+    elements_[k] = view.data;
+    const bool is_aligned = reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(size) == 0;
+    if (!is_aligned || !same_places(view.rank, sizes, view.strides, strides)) {
+      elements_[k] = run.allocate_until_end(static_cast<uint64_t>(extent(view.rank, sizes, strides) * size));
+      if (!elements_[k]) return false;
+      copy_elements(view.rank, sizes, elements_[k], strides, view.data, view.strides, size);
+    }
+    sizes += 2 * view.rank;
+  }
+  return true;
+}
+
+void Inputs::write_back() {
+  const int64_t* sizes = expected_.data();
+  for (uint32_t k = 0; k < program.input_count; k++) {
+    const ingot_view& view = views_[k];
+    if (program.inputs[k].is_written && elements_[k] != view.data) {
+      copy_elements(view.rank, sizes, view.data, view.strides, elements_[k], sizes + view.rank, element_size(view.dtype));
+    }
+    sizes += 2 * view.rank;
+  }
+}
+
+}  // namespace ingot::model

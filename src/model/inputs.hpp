@@ -1,0 +1,43 @@
+// From the host's input tensors to what generated code reads: checks, symbols, layout.
+#pragma once
+#include "ingot/aoti.h"
+#include "model/memory.hpp"
+#include "model/program.h"
+
+namespace ingot::model {
+
+struct Run;
+
+class Inputs {
+ public:
+  bool make();
+
+  // Reads and checks the tensors (borrowed) and sets the symbols that they decide. Without `checks` sizes, ranges and guards are
+  // taken on trust; dtypes, ranks and devices are not. False after a failure that names the input, what was expected and found.
+  bool bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks);
+
+  // Where the elements of each input are, laid out as the program expects: in place, or in a copy that lasts as long as the run.
+  bool lay_out(Run& run);
+  void* const* elements() const { return elements_.data(); }
+
+  // Brings what the run wrote into copies back to the tensors.
+  void write_back();
+
+ private:
+  bool check_tensor(uint32_t k, AtenTensorHandle tensor);
+  bool check_ranges(const int64_t* symbols) const;
+  bool check_sizes() const;
+  bool check_guards(const int64_t* symbols) const;
+  bool fail_for_symbol(uint32_t symbol, int64_t found) const;
+
+  struct alignas(16) Number {
+    char bytes[16];
+  };
+
+  Array<ingot_view> views_;       // as they were given
+  Array<void*> elements_;
+  Array<int64_t> expected_;       // sizes, then strides, input by input
+  Array<Number> numbers_;         // aligned copies of the inputs that are numbers
+};
+
+}  // namespace ingot::model

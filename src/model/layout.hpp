@@ -1,0 +1,19 @@
+// Sizes and strides (in elements), and copies from one layout to another.
+#pragma once
+#include <stdint.h>
+
+namespace ingot::model {
+
+int64_t element_count(int32_t rank, const int64_t* sizes);
+
+// How many elements lie from the first to the last, both included; 0 for none. Strides are not negative.
+int64_t extent(int32_t rank, const int64_t* sizes, const int64_t* strides);
+
+// Do both name the same places? Strides of dimensions of size 1, and all of an empty tensor, are of no account.
+bool same_places(int32_t rank, const int64_t* sizes, const int64_t* strides, const int64_t* other);
+
+// Copies all elements. No alignment is asked for.
+void copy_elements(int32_t rank, const int64_t* sizes, void* to, const int64_t* to_strides, const void* from,
+                   const int64_t* from_strides, int64_t element_bytes);
+
+}  // namespace ingot::model

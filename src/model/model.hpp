@@ -1,0 +1,53 @@
+// One instance of the program: it runs one inference at a time, in memory that it keeps from one run to the next.
+#pragma once
+#include "model/constants.hpp"
+#include "model/engine.hpp"
+#include "model/inputs.hpp"
+
+namespace ingot::model {
+
+class Model {
+ public:
+  bool make();
+
+  // The input handles stay the caller's, the output handles become it (null after a failure). The buffer is folded.
+  bool run(Engine& engine, const ConstantBuffer& constants, const AtenTensorHandle* inputs, AtenTensorHandle* outputs);
+
+  // Computes the folded constants from the others, all of which the buffer must have; its state is then FOLDED. `weights` tell
+  // the user where a missing one might come from.
+  bool fold(Engine& engine, ConstantBuffer& constants, const Weights& weights);
+
+ private:
+  friend struct Run;
+
+  Inputs inputs_;
+  Array<int64_t> symbols_;
+  Array<AtenTensorHandle> outputs_;
+  Array<void*> folded_;
+  Workspace arena_, scratch_;
+};
+
+// A run, or a folding, in progress: what generated code knows, and what it does not.
+struct Run : ingot_frame {
+  Run(Engine& e, Model& m, const ConstantBuffer& constants);
+  ~Run();  // releases outputs and folded constants that nobody took, and the memory of ingot_rt_alloc
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void* new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides);
+  void* new_folded(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides);
+  void* allocate_until_end(uint64_t bytes);
+  char* scratch(uint64_t bytes) { return model.scratch_.at_least(bytes); }
+  bool call(int32_t (*function)(ingot_frame*), int64_t arena_bytes);
+
+  Engine& engine;
+  Model& model;
+  bool folds = false;
+  bool has_failed = false;
+
+ private:
+  struct Allocation;
+  Allocation* allocations_ = nullptr;
+};
+
+}  // namespace ingot::model

@@ -1,0 +1,175 @@
+// The functions of ingot/model.h.
+#include "ingot/model.h"
+
+#include "model/container.hpp"
+#include "model/cpu.hpp"
+
+using namespace ingot::model;
+
+namespace {
+
+const ingot_program& program = ingot_the_program;
+
+AOTIRuntimeError status(bool is_well) { return is_well ? AOTI_RUNTIME_SUCCESS : AOTI_RUNTIME_FAILURE; }
+
+bool is_there(const char* what, size_t k, size_t count) { return k < count || fail("%s %zu: there are %zu", what, k, count); }
+
+template <class Action>
+AOTIRuntimeError with(AOTInductorModelContainerHandle handle, Action action) {
+  return status(handle ? action(*reinterpret_cast<Container*>(handle)) : fail("the container handle is null"));
+}
+
+// What a host function says.
+AOTIRuntimeError told(AOTITorchError error, const char* function) {
+  if (error && !host().is_own) INGOT_FAIL_FOR_HOST(function);  // our own has left a text
+  return status(!error);
+}
+
+// The host's code, or -1 after a failure.
+int32_t host_dtype(int32_t dtype) {
+  if (dtype >= 0 && dtype < kDtypeCodes && host().dtypes[dtype] >= 0) return host().dtypes[dtype];
+  fail("dtype %d: expected one of ingot_dtype that the host has", dtype);
+  return -1;
+}
+
+struct Strides {
+  int64_t dense[INGOT_MAX_RANK];
+};
+
+bool dense_strides(int32_t rank, const int64_t* sizes, Strides* strides) {
+  if (rank < 0 || rank > INGOT_MAX_RANK) return fail("rank: expected 0 to %d, found %d", INGOT_MAX_RANK, rank);
+  if (rank && !sizes) return fail("the array of sizes is null");
+  int64_t step = 1;
+  for (int32_t d = rank; d-- > 0;) {
+    strides->dense[d] = step;
+    if (sizes[d] > 1 && __builtin_mul_overflow(step, sizes[d], &step)) return fail("a tensor of more elements than can be counted");
+  }
+  return true;
+}
+
+}  // namespace
+
+const char* ingot_last_error(void) { return last_error(); }
+
+const char* ingot_model_name(void) { return program.name; }
+size_t ingot_model_input_count(void) { return program.input_count; }
+size_t ingot_model_output_count(void) { return program.output_count; }
+size_t ingot_model_symbol_count(void) { return program.symbol_count; }
+size_t ingot_model_guard_count(void) { return program.guard_count; }
+size_t ingot_model_metadata_count(void) { return program.metadata_count; }
+size_t ingot_model_level_count(void) { return program.code_count; }
+
+AOTIRuntimeError ingot_model_input(size_t k, ingot_value_info* info) {
+  if (!is_there("input", k, program.input_count)) return AOTI_RUNTIME_FAILURE;
+  const ingot_input& i = program.inputs[k];
+  *info = {i.name, i.dtype, i.rank, i.sizes, i.is_number != 0, i.is_written != 0};
+  return AOTI_RUNTIME_SUCCESS;
+}
+AOTIRuntimeError ingot_model_output(size_t k, ingot_value_info* info) {
+  if (!is_there("output", k, program.output_count)) return AOTI_RUNTIME_FAILURE;
+  const ingot_output& o = program.outputs[k];
+  *info = {o.name, o.dtype, o.rank, o.sizes, false, false};
+  return AOTI_RUNTIME_SUCCESS;
+}
+AOTIRuntimeError ingot_model_symbol(size_t k, ingot_symbol_info* info) {
+  if (!is_there("symbol", k, program.symbol_count)) return AOTI_RUNTIME_FAILURE;
+  const ingot_symbol& s = program.symbols[k];
+  *info = {s.name, s.min, s.max};
+  return AOTI_RUNTIME_SUCCESS;
+}
+AOTIRuntimeError ingot_model_guard(size_t k, const char** condition) {
+  if (!is_there("guard", k, program.guard_count)) return AOTI_RUNTIME_FAILURE;
+  *condition = program.guards[k].condition;
+  return AOTI_RUNTIME_SUCCESS;
+}
+AOTIRuntimeError ingot_model_metadata(size_t k, const char** key, const char** value) {
+  if (!is_there("metadata entry", k, program.metadata_count)) return AOTI_RUNTIME_FAILURE;
+  *key = program.metadata[2 * k];
+  *value = program.metadata[2 * k + 1];
+  return AOTI_RUNTIME_SUCCESS;
+}
+AOTIRuntimeError ingot_model_level(size_t k, const char** level) {
+  if (!is_there("level", k, program.code_count)) return AOTI_RUNTIME_FAILURE;
+  *level = program.codes[k].level;
+  return AOTI_RUNTIME_SUCCESS;
+}
+AOTIRuntimeError ingot_model_level_used(const char** level) {
+  const ingot_code* code = choose_code(program);
+  if (code) *level = code->level;
+  return status(code != nullptr);
+}
+const char* ingot_model_weights_file(void) { return program.weights == INGOT_WEIGHTS_EXTERNAL ? program.external_file : nullptr; }
+
+AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count) {
+  return with(container, [&](Container& c) { return c.engine().threads.set_count(count); });
+}
+AOTIRuntimeError ingot_container_get_threads(AOTInductorModelContainerHandle container, int32_t* count) {
+  return with(container, [&](Container& c) {
+    *count = c.engine().threads.count();
+    return true;
+  });
+}
+AOTIRuntimeError ingot_container_set_seed(AOTInductorModelContainerHandle container, uint64_t seed) {
+  return with(container, [&](Container& c) {
+    c.engine().draws.set(seed, 0);
+    return true;
+  });
+}
+AOTIRuntimeError ingot_container_set_draw(AOTInductorModelContainerHandle container, uint64_t seed, uint64_t offset) {
+  return with(container, [&](Container& c) {
+    c.engine().draws.set(seed, offset);
+    return true;
+  });
+}
+AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainerHandle container, uint64_t* seed, uint64_t* offset) {
+  return with(container, [&](Container& c) {
+    c.engine().draws.get(seed, offset);
+    return true;
+  });
+}
+AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle container, bool enabled) {
+  return with(container, [&](Container& c) {
+    c.engine().checks_inputs.store(enabled, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container, const AOTInductorConstantMapEntry* pairs,
+                                        size_t num_pairs, bool use_inactive, bool validate_full_update) {
+  return with(container,
+              [&](Container& c) { return c.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, false); });
+}
+AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool use_inactive,
+                                          AtenTensorHandle* tensor) {
+  return with(container, [&](Container& c) { return c.extract_one(name, use_inactive, tensor); });
+}
+
+AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes, const int64_t* strides,
+                                          AtenTensorHandle* tensor) {
+  Strides dense;
+  const int32_t code = host_dtype(dtype);
+  if (code < 0 || !dense_strides(rank, sizes, &dense)) return AOTI_RUNTIME_FAILURE;
+  return told(host().create_tensor_from_blob(data, rank, sizes, strides ? strides : dense.dense, 0, code, host().cpu, 0, tensor),
+              "aoti_torch_create_tensor_from_blob");
+}
+AOTIRuntimeError ingot_tensor_new(int32_t dtype, int32_t rank, const int64_t* sizes, AtenTensorHandle* tensor) {
+  Strides dense;
+  const int32_t code = host_dtype(dtype);
+  if (code < 0 || !dense_strides(rank, sizes, &dense)) return AOTI_RUNTIME_FAILURE;
+  return told(host().empty_strided(rank, sizes, dense.dense, code, host().cpu, 0, tensor), "aoti_torch_empty_strided");
+}
+AOTIRuntimeError ingot_tensor_share(AtenTensorHandle tensor, AtenTensorHandle* copy) {
+  if (!tensor) return status(fail("the tensor is null"));
+  return told(host().new_tensor_handle(tensor, copy), "aoti_torch_new_tensor_handle");
+}
+AOTIRuntimeError ingot_tensor_describe(AtenTensorHandle tensor, ingot_tensor_info* info) {
+  ingot_view view;
+  int32_t device;
+  if (!view_tensor(tensor, "the tensor", &view, &device)) return AOTI_RUNTIME_FAILURE;
+  *info = {view.data, view.dtype, view.rank, view.sizes, view.strides};
+  return AOTI_RUNTIME_SUCCESS;
+}
+AOTIRuntimeError ingot_tensor_delete(AtenTensorHandle tensor) {
+  return tensor ? told(host().delete_tensor_object(tensor), "aoti_torch_delete_tensor_object") : AOTI_RUNTIME_SUCCESS;
+}
+bool ingot_tensor_is_own(void) { return host().is_own; }

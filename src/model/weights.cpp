@@ -1,0 +1,101 @@
+#include "model/weights.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#define XXH_VECTOR XXH_SCALAR  // a header of a few kilobytes, once: small code is worth more than speed
+#define XXH_NO_STREAM
+#include <xxhash.h>
+
+#include "model/error.hpp"
+
+namespace ingot::model {
+namespace {
+
+// The path of a file beside this library.
+bool path_beside(const char* name, char* path, size_t most) {
+  Dl_info library{};
+  int folder_length = 0;
+  if (dladdr(&ingot_the_program, &library) && library.dli_fname) {
+    if (const char* slash = strrchr(library.dli_fname, '/')) folder_length = static_cast<int>(slash - library.dli_fname) + 1;
+  }
+  const int n = snprintf(path, most, "%.*s%s", folder_length, library.dli_fname ? library.dli_fname : "", name);
+  return (n > 0 && static_cast<size_t>(n) < most) || fail("the path of the weights file '%s' is too long", name);
+}
+
+// A .safetensors file: 8 bytes with the length of the header, the header, the elements.
+bool is_the_right_file(const ingot_program& program, const char* data, const char* path) {
+  uint64_t length = 0;
+  if (program.weights_bytes >= 8) memcpy(&length, data, 8);
+  if (program.weights_bytes < 8 || length > program.weights_bytes - 8) {
+    return fail("the weights file '%s' is damaged: its header says %llu bytes of %llu", path,
+                static_cast<unsigned long long>(length), static_cast<unsigned long long>(program.weights_bytes));
+  }
+  const uint64_t hash = XXH3_64bits(data, 8 + length);
+  return hash == program.weights_hash ||
+         fail("the weights file '%s' is not the one this library was compiled with: hash of its header: expected %016llx, found "
+              "%016llx. Compile the program again, or give the library its constants with an update",
+              path, static_cast<unsigned long long>(program.weights_hash), static_cast<unsigned long long>(hash));
+}
+
+}  // namespace
+
+bool Pages::reserve(uint64_t bytes) {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return fail_for_memory(bytes);
+  data_ = static_cast<char*>(p);
+  bytes_ = bytes;
+  return true;
+}
+
+bool Pages::map(int file, uint64_t bytes) {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  if (p == MAP_FAILED) return fail("cannot map a weights file of %llu bytes: %s", static_cast<unsigned long long>(bytes), strerror(errno));
+  data_ = static_cast<char*>(p);
+  bytes_ = bytes;
+  return true;
+}
+
+void Pages::drop() {
+  if (data_) munmap(data_, bytes_);
+  data_ = nullptr;
+}
+
+bool Weights::open(const ingot_program& program) {
+  if (program.weights == INGOT_WEIGHTS_NONE) return true;
+  if (program.weights == INGOT_WEIGHTS_EMBEDDED) {
+    start_ = program.embedded;
+    is_shared_ = true;
+    return true;
+  }
+
+  char path[sizeof missing_file_];
+  if (!path_beside(program.external_file, path, sizeof path)) return false;
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) {
+    strcpy(missing_file_, path);
+    return true;
+  }
+  if (file < 0) return fail("cannot open the weights file '%s': %s", path, strerror(errno));
+  struct stat about {};
+  const bool is_known = fstat(file, &about) == 0;
+  bool is_well = false;
+  if (!is_known || static_cast<uint64_t>(about.st_size) != program.weights_bytes) {
+    fail("the weights file '%s' is not the one this library was compiled with: size: expected %llu bytes, found %lld", path,
+         static_cast<unsigned long long>(program.weights_bytes), static_cast<long long>(about.st_size));
+  } else {
+    is_well = pages_.map(file, program.weights_bytes) && is_the_right_file(program, pages_.data(), path);
+  }
+  close(file);
+  if (is_well) start_ = pages_.data();
+  return is_well;
+}
+
+}  // namespace ingot::model
