@@ -152,6 +152,8 @@ void link_library(std::span<const Object> objects, const Target& target, const s
 
   std::vector<MemoryFile> files;
   for (const Object& object : objects) add(files.emplace_back(object).path());
+  // The runtime goes in whole: nothing refers to the functions that a model exports.
+  add("--whole-archive", support_file(text("libingot_model_", to_text(arch), ".a")), "--no-whole-archive");
   add(kernel_archive(target), "--as-needed");
   for (const char* library : {"libm_", "libc_"}) add(support_file(text(library, to_text(arch), ".so")));
 
