@@ -146,7 +146,7 @@ llvm::Value* ExpressionEmitter::binary(const Expr& e, llvm::Value* x, llvm::Valu
     case Shr: return is_unsigned(t) ? b_.CreateLShr(x, y) : b_.CreateAShr(x, y);
     case Copysign: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, y);
     case Pow: case Atan2: case Fmod:
-      if (!is_floating(t)) no_code(e.op(), t);
+      if (!is_floating(t)) return e.op() == Fmod ? remainder(x, y, is_unsigned(t)) : call_lanes(b_, "ingot_k_pow_i64", {x, y});
       return emit_math(b_, e.op(), x, y);
     default: return combine(b_, e.op(), t, x, y);
   }
@@ -186,6 +186,15 @@ llvm::Value* ExpressionEmitter::divide(const Expr& e, llvm::Value* x, llvm::Valu
   llvm::Value* q = b_.CreateSDiv(x, by);
   q = b_.CreateSelect(below, b_.CreateSub(q, one), q);
   return negated ? b_.CreateSelect(negated, b_.CreateNeg(x), q) : q;
+}
+
+// The remainder that has the sign of its dividend. By 0 it is 0, by -1 too.
+llvm::Value* ExpressionEmitter::remainder(llvm::Value* x, llvm::Value* y, bool without_sign) {
+  llvm::Constant* zero = llvm::Constant::getNullValue(x->getType());
+  llvm::Value* trivial = b_.CreateOr(b_.CreateICmpEQ(y, zero), b_.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(y->getType())));
+  if (without_sign) trivial = b_.CreateICmpEQ(y, zero);
+  llvm::Value* by = b_.CreateSelect(trivial, llvm::ConstantInt::get(y->getType(), 1), y);
+  return b_.CreateSelect(trivial, zero, without_sign ? b_.CreateURem(x, by) : b_.CreateSRem(x, by));
 }
 
 // An arm that loads is evaluated only where it is selected: its index may be out of range elsewhere.

@@ -83,6 +83,7 @@ class ExpressionEmitter {
   llvm::Value* binary(const Expr& e, llvm::Value* x, llvm::Value* y);
   llvm::Value* compare(ExprOp op, DType t, llvm::Value* x, llvm::Value* y);
   llvm::Value* divide(const Expr& e, llvm::Value* x, llvm::Value* y);
+  llvm::Value* remainder(llvm::Value* x, llvm::Value* y, bool without_sign);
   llvm::Value* select(const Expr& e);
   llvm::Value* branch(const Expr& e, llvm::Value* condition);
   void match(llvm::Value*& x, llvm::Value*& y);  // both scalars or both vectors

@@ -50,24 +50,9 @@ const char* libm_name(ExprOp op) {
   }
 }
 
-// Calls the C function for each lane.
 Value call_libm(llvm::IRBuilder<>& b, ExprOp op, std::initializer_list<Value> args) {
-  llvm::Type* type = (*args.begin())->getType();
-  llvm::Type* scalar = type->getScalarType();
-  const std::vector<llvm::Type*> params(args.size(), scalar);
-  const std::string name = std::string(libm_name(op)) + (scalar->isFloatTy() ? "f" : "");
-  llvm::Module* module = b.GetInsertBlock()->getModule();
-  llvm::FunctionCallee callee = module->getOrInsertFunction(name, llvm::FunctionType::get(scalar, params, false));
-  if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) f->setDoesNotAccessMemory(), f->setDoesNotThrow();
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  if (!vector) return b.CreateCall(callee, std::vector<Value>(args));
-  Value result = llvm::PoisonValue::get(type);
-  for (unsigned lane = 0; lane < vector->getNumElements(); lane++) {
-    std::vector<Value> own;
-    for (Value a : args) own.push_back(b.CreateExtractElement(a, lane));
-    result = b.CreateInsertElement(result, b.CreateCall(callee, own), lane);
-  }
-  return result;
+  const bool single = (*args.begin())->getType()->getScalarType()->isFloatTy();
+  return call_lanes(b, std::string(libm_name(op)) + (single ? "f" : ""), args);
 }
 
 // Inline code for one type: float or double, scalar or vector.
@@ -236,6 +221,24 @@ class Inline {
 };
 
 }  // namespace
+
+llvm::Value* call_lanes(llvm::IRBuilder<>& b, const std::string& name, std::initializer_list<llvm::Value*> args) {
+  llvm::Type* type = (*args.begin())->getType();
+  llvm::Type* scalar = type->getScalarType();
+  const std::vector<llvm::Type*> params(args.size(), scalar);
+  llvm::Module* module = b.GetInsertBlock()->getModule();
+  llvm::FunctionCallee callee = module->getOrInsertFunction(name, llvm::FunctionType::get(scalar, params, false));
+  if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) f->setDoesNotAccessMemory(), f->setDoesNotThrow();
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (!vector) return b.CreateCall(callee, std::vector<Value>(args));
+  Value result = llvm::PoisonValue::get(type);
+  for (unsigned lane = 0; lane < vector->getNumElements(); lane++) {
+    std::vector<Value> own;
+    for (Value a : args) own.push_back(b.CreateExtractElement(a, lane));
+    result = b.CreateInsertElement(result, b.CreateCall(callee, own), lane);
+  }
+  return result;
+}
 
 llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x) {
   const bool single = x->getType()->getScalarType()->isFloatTy();

@@ -7,11 +7,17 @@
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
+#include <initializer_list>
+#include <string>
+
 #include "expr/expr.hpp"
 
 namespace ingot {
 
 llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x);
 llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x, llvm::Value* y);
+
+// A C function of the elements' type, called for each lane.
+llvm::Value* call_lanes(llvm::IRBuilder<>& b, const std::string& function, std::initializer_list<llvm::Value*> args);
 
 }  // namespace ingot

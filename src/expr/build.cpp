@@ -315,7 +315,7 @@ Expr pow(const Expr& a, const Expr& b) { return build_binary(Pow, a, b); }
 Expr fmod(const Expr& a, const Expr& b) { return build_binary(Fmod, a, b); }
 Expr copysign(const Expr& a, const Expr& b) { return build_binary(Copysign, a, b); }
 Expr abs(const Expr& a) { return build_unary(Abs, a); }
-Expr sign(const Expr& a) { return build_unary(Sign, a); }
+Expr sign(const Expr& a) { return a.dtype() == DType::b8 ? a : build_unary(Sign, a); }
 Expr floor(const Expr& a) { return build_unary(Floor, a); }
 Expr ceil(const Expr& a) { return build_unary(Ceil, a); }
 Expr round(const Expr& a) { return build_unary(Round, a); }

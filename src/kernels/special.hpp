@@ -31,3 +31,10 @@ double spherical_bessel_j0(double x);      // sin(x)/x
 double airy_ai(double x);
 
 }  // namespace ingot::kernels
+
+// For compiled models.
+extern "C" {
+double ingot_k_digamma(double x);
+float ingot_k_digammaf(float x);
+int64_t ingot_k_pow_i64(int64_t base, int64_t exponent);  // wraps on overflow; of a negative exponent what is left of the fraction
+}

@@ -1,5 +1,8 @@
 #include "loop/group.hpp"
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -7,15 +10,25 @@
 namespace ingot::loop {
 namespace {
 
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+// A computation joins one of this many groups before it, so that time stays linear in the number of computations.
+constexpr std::size_t kWindow = 12;
+// Rows that a group works on at the same time: fewer would leave threads without work.
+constexpr int64_t kFewestRows = 8;
+
+using ExprMap = std::unordered_map<Expr, Expr, ExprHash, ExprSame>;
+
 Expr flat_offset(const Buffer& b, std::span<const Expr> index) {
   Expr offset = 0;
   for (std::size_t d = 0; d < index.size(); d++) offset = offset + index[d] * b.strides[d];
   return offset;
 }
 
-// `e` with one index for each load: its offset.
-Expr flattened(const Program& p, const Expr& e) {
-  std::unordered_map<Expr, Expr, ExprHash, ExprSame> done;
+// `e` rebuilt from its leaves up: load(x, args) gives what a load with these indices becomes.
+template <class F>
+Expr rebuilt(const Expr& e, const F& load) {
+  ExprMap done;
   visit(e, [&](const Expr& x) {
     std::vector<Expr> args;
     bool changed = false;
@@ -24,30 +37,211 @@ Expr flattened(const Program& p, const Expr& e) {
         args.push_back(done.at(a));
         changed = changed || !same(args.back(), a);
       }
-    if (x.op() == ExprOp::Load)
-      done.emplace(x, Expr::load(x->i, x.dtype(), {flat_offset(p.buffers[static_cast<std::size_t>(x->i)], args)}, x->name));
-    else
-      done.emplace(x, changed ? rebuild(x, args) : x);
+    done.emplace(x, x.op() == ExprOp::Load ? load(x, args) : changed ? rebuild(x, args) : x);
   });
   return done.at(e);
 }
 
-Kernel single(const Program& p, const Computation& c) {
-  Kernel k;
-  const Buffer& out = p.buffers[static_cast<std::size_t>(c.out)];
-  k.name = out.name;
-  k.outer = c.vars;
-  for (const Fold& f : c.folds) k.nests.push_back({f.vars, {{f.tmp, f.how, f.vars, flattened(p, f.body)}}, {}});
-  k.nests.push_back({{}, {}, {{c.out, flat_offset(out, c.vars), flattened(p, c.value)}}});
-  return k;
+template <class F>
+void each_load(const Computation& c, const F& f) {
+  auto loads = [&](const Expr& e) {
+    visit(e, [&](const Expr& x) {
+      if (x.op() == ExprOp::Load) f(x);
+    });
+  };
+  for (const Fold& x : c.folds) loads(x.body);
+  loads(c.value);
 }
+
+// Computations over the same rows: for each value of the outer variables, one member after the other.
+struct Group {
+  struct Member {
+    const Computation* c;
+    std::vector<Expr> rows;  // its own variables that are the outer ones, in their order
+  };
+  std::vector<Expr> extents;                // of the outer variables
+  std::vector<Member> members;
+  std::map<int, std::vector<std::size_t>> dims;  // by buffer a member writes: which of its dims are the outer variables
+  int first = 0;                            // position of the first member
+};
+
+// Which of its variables a computation must give to the rows of a group to read what the group made; nothing where they do
+// not agree, or where it reads nothing of it.
+std::optional<std::vector<Expr>> rows_in(const Computation& c, const Group& g) {
+  std::vector<Expr> rows(g.extents.size());
+  bool agrees = true, reads = false;
+  each_load(c, [&](const Expr& load) {
+    const auto made = g.dims.find(static_cast<int>(load->i));
+    if (made == g.dims.end()) return;
+    reads = true;
+    for (std::size_t k = 0; k < rows.size(); k++) {
+      const Expr& index = load.arg(made->second[k]);
+      const bool is_row = index.op() == ExprOp::Idx && same(index.arg(0), g.extents[k]) && (!rows[k].valid() || same(rows[k], index));
+      if (is_row) rows[k] = index;
+      agrees = agrees && is_row;
+    }
+  });
+  if (!reads || !agrees) return std::nullopt;
+  for (std::size_t k = 0; k < rows.size(); k++) {
+    const bool is_own = std::any_of(c.vars.begin(), c.vars.end(), [&](const Expr& v) { return same(v, rows[k]); });
+    const bool is_new = std::none_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k), [&](const Expr& v) { return same(v, rows[k]); });
+    if (!is_own || !is_new) return std::nullopt;
+  }
+  return rows;
+}
+
+bool has_rows(const std::vector<Expr>& extents) {
+  Expr count = 1;
+  for (const Expr& e : extents) count = count * e;
+  return !extents.empty() && (!count.is_const() || count->i >= kFewestRows);
+}
+
+class Grouping {
+ public:
+  Grouping(const Program& p, const std::vector<Computation>& all) : program_(p), all_(all) {}
+
+  std::vector<Kernel> run() {
+    for (const Computation& c : all_) place(c);
+    std::vector<Kernel> kernels;
+    for (std::size_t g : in_order()) kernels.push_back(kernel_of(groups_[g]));
+    return kernels;
+  }
+
+ private:
+  const Program& program_;
+  const std::vector<Computation>& all_;
+  std::vector<Group> groups_;
+  std::map<int, std::size_t> made_by_;           // buffer: group
+  std::vector<std::vector<std::size_t>> needs_;  // by group: groups whose buffers it reads
+
+  void place(const Computation& c) {
+    std::vector<std::size_t> read;
+    each_load(c, [&](const Expr& load) {
+      const auto made = made_by_.find(static_cast<int>(load->i));
+      if (made != made_by_.end() && std::find(read.begin(), read.end(), made->second) == read.end()) read.push_back(made->second);
+    });
+    const std::size_t oldest = groups_.size() > kWindow ? groups_.size() - kWindow : 0;
+    for (std::size_t g = groups_.size(); g-- > oldest;)
+      if (join(c, g, read)) return;
+    start(c, read);
+  }
+
+  bool join(const Computation& c, std::size_t index, const std::vector<std::size_t>& read) {
+    Group& g = groups_[index];
+    const auto rows = rows_in(c, g);
+    if (!rows || !has_rows(g.extents)) return false;
+    if (!c.folds.empty() && rows->size() != c.vars.size()) return false;  // a reduction makes one element of each row
+    for (std::size_t r : read)
+      if (r != index && reaches(r, index)) return false;  // it would have to run both before and after another group
+    add_member(c, index, *rows, read);
+    return true;
+  }
+
+  void start(const Computation& c, const std::vector<std::size_t>& read) {
+    Group g;
+    g.first = static_cast<int>(&c - all_.data());
+    for (const Expr& v : c.vars) g.extents.push_back(v.arg(0));
+    groups_.push_back(std::move(g));
+    needs_.emplace_back();
+    add_member(c, groups_.size() - 1, c.vars, read);
+  }
+
+  void add_member(const Computation& c, std::size_t index, const std::vector<Expr>& rows, const std::vector<std::size_t>& read) {
+    Group& g = groups_[index];
+    g.members.push_back({&c, rows});
+    std::vector<std::size_t> dims;
+    for (const Expr& row : rows)
+      for (std::size_t d = 0; d < c.vars.size(); d++)
+        if (same(c.vars[d], row)) dims.push_back(d);
+    g.dims[c.out] = std::move(dims);
+    made_by_[c.out] = index;
+    for (std::size_t r : read)
+      if (r != index && std::find(needs_[index].begin(), needs_[index].end(), r) == needs_[index].end()) needs_[index].push_back(r);
+  }
+
+  // Whether group `from` needs group `to`, directly or through others.
+  bool reaches(std::size_t from, std::size_t to) const {
+    std::vector<std::size_t> open{from};
+    std::vector<bool> seen(groups_.size());
+    while (!open.empty()) {
+      const std::size_t g = open.back();
+      open.pop_back();
+      if (g == to) return true;
+      if (seen[g]) continue;
+      seen[g] = true;
+      open.insert(open.end(), needs_[g].begin(), needs_[g].end());
+    }
+    return false;
+  }
+
+  // Groups after those they need, otherwise as they were started.
+  std::vector<std::size_t> in_order() const {
+    std::vector<std::size_t> order;
+    std::vector<bool> done(groups_.size());
+    auto add = [&](auto& self, std::size_t g) -> void {
+      if (done[g]) return;
+      done[g] = true;
+      for (std::size_t n : needs_[g]) self(self, n);
+      order.push_back(g);
+    };
+    for (std::size_t g = 0; g < groups_.size(); g++) add(add, g);
+    return order;
+  }
+
+  // One kernel: members in order, each with a nest for every fold and one for its stores. An element that a reduction makes
+  // for a row is a value of the row: what reads it in the group has the expression.
+  Kernel kernel_of(const Group& g) const {
+    Kernel k;
+    k.name = program_.buffers[at(g.members.back().c->out)].name;
+    int64_t next_variable = 0, next_tmp = 0;
+    for (const Expr& e : g.extents) k.outer.push_back(Expr::index(next_variable++, e));
+    std::map<int, Expr> row_values;
+    for (const Group::Member& m : g.members) {
+      const Computation& c = *m.c;
+      std::vector<Expr> from = m.rows, to = k.outer;
+      Nest stores;
+      for (const Expr& v : c.vars)
+        if (std::none_of(m.rows.begin(), m.rows.end(), [&](const Expr& r) { return same(r, v); })) {
+          stores.vars.push_back(Expr::index(next_variable++, v.arg(0)));
+          from.push_back(v);
+          to.push_back(stores.vars.back());
+        }
+      auto in_kernel = [&](const Expr& e) {
+        const Expr renamed = substitute(e, from, to);
+        return rebuilt(renamed, [&](const Expr& load, const std::vector<Expr>& args) {
+          if (const auto value = row_values.find(static_cast<int>(load->i)); value != row_values.end()) return value->second;
+          return Expr::load(load->i, load.dtype(), {flat_offset(program_.buffers[at(static_cast<int>(load->i))], args)}, load->name);
+        });
+      };
+      for (const Fold& f : c.folds) {
+        Nest n;
+        for (const Expr& v : f.vars) {
+          n.vars.push_back(Expr::index(next_variable++, v.arg(0)));
+          from.push_back(v);
+          to.push_back(n.vars.back());
+        }
+        const Expr tmp = Expr::tmp(next_tmp++, f.tmp.dtype());
+        n.folds.push_back({tmp, f.how, n.vars, in_kernel(f.body)});
+        k.nests.push_back(std::move(n));
+        from.resize(from.size() - f.vars.size());
+        to.resize(to.size() - f.vars.size());
+        from.push_back(f.tmp);
+        to.push_back(tmp);
+      }
+      const Buffer& out = program_.buffers[at(c.out)];
+      std::vector<Expr> index;
+      for (const Expr& v : c.vars) index.push_back(substitute(v, from, to));
+      const Expr value = in_kernel(c.value);
+      stores.stores.push_back({c.out, flat_offset(out, index), value});
+      if (stores.vars.empty() && g.members.size() > 1) row_values[c.out] = value;
+      k.nests.push_back(std::move(stores));
+    }
+    return k;
+  }
+};
 
 }  // namespace
 
-std::vector<Kernel> group(Program& p, const std::vector<Computation>& computations) {
-  std::vector<Kernel> kernels;
-  for (const Computation& c : computations) kernels.push_back(single(p, c));
-  return kernels;
-}
+std::vector<Kernel> group(Program& p, const std::vector<Computation>& computations) { return Grouping(p, computations).run(); }
 
 }  // namespace ingot::loop

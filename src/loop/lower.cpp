@@ -199,7 +199,7 @@ class Lowerer {
 
   void add_output(const Argument& a, std::size_t k) {
     const std::string name = text("output.", k);
-    if (a.is_none()) return;  // no tensor stands for it: the caller's structure says where it is
+    if (a.is_value()) return;  // a constant: the caller's structure has it, no tensor stands for it
     if (!a.is_node() || !a.node()->meta.is_tensor()) {  // a number goes as a tensor of one element
       const Value& v = a.is_node() ? a.node()->meta : a.value();
       INGOT_REQUIRE(a.is_node() || a.is_value(), "output ", k, " is a list, which has no compiled form");

@@ -4,10 +4,39 @@
 
 #include "base/error.hpp"
 #include "loop/group.hpp"
+#include "loop/local.hpp"
 
 namespace ingot::loop {
 
+namespace {
+
+// By buffer: how many steps read it; one more for those that are seen from outside.
+std::vector<int> count_readers(const Program& p) {
+  std::vector<int> readers(p.buffers.size());
+  for (const Step& s : p.steps) {
+    const std::vector<int> written = written_by(s);
+    for (int b : buffers_of(s)) readers[static_cast<std::size_t>(b)] += std::find(written.begin(), written.end(), b) == written.end();
+  }
+  for (std::size_t b = 0; b < p.buffers.size(); b++) readers[b] += p.buffers[b].place != Place::arena;
+  return readers;
+}
+
+// Which buffers somebody other than this kernel, which has the members' loads, looks at.
+std::vector<bool> read_elsewhere(const Program& p, const Kernel& k, const std::vector<Computation>& run, const std::vector<int>& readers) {
+  std::vector<int> own(p.buffers.size());
+  const std::vector<int> written = written_by(Step(k));
+  for (const Computation& c : run)
+    if (std::find(written.begin(), written.end(), c.out) != written.end())
+      for (int b : buffers_of(Step(c))) own[static_cast<std::size_t>(b)] += b != c.out;
+  std::vector<bool> elsewhere(p.buffers.size());
+  for (std::size_t b = 0; b < elsewhere.size(); b++) elsewhere[b] = readers[b] > own[b];
+  return elsewhere;
+}
+
+}  // namespace
+
 void schedule(Program& p) {
+  const std::vector<int> readers = count_readers(p);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < p.steps.size();) {
     if (!std::holds_alternative<Computation>(p.steps[i])) {
@@ -16,9 +45,13 @@ void schedule(Program& p) {
     }
     std::vector<Computation> run;  // computations one after the other may be regrouped; other steps stand where they are
     for (; i < p.steps.size() && std::holds_alternative<Computation>(p.steps[i]); i++) run.push_back(std::get<Computation>(p.steps[i]));
-    for (Kernel& k : group(p, run)) {
-      arrange_loops(p, k);
-      steps.emplace_back(std::move(k));
+    std::vector<Kernel> kernels = group(p, run);
+    std::vector<std::vector<bool>> elsewhere;  // scratch that is added meanwhile is nobody else's
+    for (const Kernel& k : kernels) elsewhere.push_back(read_elsewhere(p, k, run, readers));
+    for (std::size_t n = 0; n < kernels.size(); n++) {
+      arrange_loops(p, kernels[n]);
+      keep_local(p, kernels[n], elsewhere[n]);
+      steps.emplace_back(std::move(kernels[n]));
     }
   }
   p.steps = std::move(steps);

@@ -1,0 +1,14 @@
+// What a kernel keeps to itself.
+#pragma once
+#include <vector>
+
+#include "loop/program.hpp"
+
+namespace ingot::loop {
+
+// Nests that run over the same extents get the same variables and, where none waits for another's fold, become one. Stores
+// of buffers that `is_read_elsewhere` does not name are dropped where nothing reads them, or go to the thread's scratch
+// memory; what several nests compute, and is worth more than a load and a store, is computed once and kept there.
+void keep_local(Program& p, Kernel& k, const std::vector<bool>& is_read_elsewhere);
+
+}  // namespace ingot::loop
