@@ -11,6 +11,7 @@ namespace {
 std::atomic<int64_t> live{0};
 std::string failing;
 int failing_after = 0;
+std::atomic<void (*)()> new_tensor_action{nullptr};
 thread_local bool grad_mode = true, grad_mode_of_output = true;
 
 bool fails(const char* function) { return !failing.empty() && failing == function && failing_after-- <= 0; }
@@ -35,6 +36,7 @@ AtenTensorHandle new_handle(HostTensor tensor) {
 }
 int64_t live_handles() { return live; }
 bool grad_mode_of_last_output() { return grad_mode_of_output; }
+void on_new_tensor(void (*action)()) { new_tensor_action = action; }
 void fail_in(const char* function, int after) {
   failing = function;
   failing_after = after;
@@ -99,6 +101,7 @@ AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, cons
                                         int32_t, AtenTensorHandle* result) {
   FAIL_IF_ASKED("empty_strided");
   grad_mode_of_output = grad_mode;
+  if (const auto action = new_tensor_action.load()) action();
   HostTensor t;
   int64_t last = 0;
   bool is_empty = false;
