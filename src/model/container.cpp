@@ -57,6 +57,7 @@ bool Container::make(size_t model_count, const char* device) {
   if (!check_device(device) || !engine_.make() || !weights_.open(program)) return false;
   if (!buffers_[0].make() || !buffers_[1].make() || !buffers_[0].load(weights_)) return false;
   buffers_[0].state = ConstantState::INITIALIZED;
+  for (uint32_t k = 0; k < stored_constant_count(); k++) writes_constants_ |= program.constants[k].is_written != 0;
   if (!models_.make(model_count) || !available_.make(model_count)) return false;
   for (size_t i = 0; i < model_count; i++) {
     models_[i] = create<Model>();
@@ -109,9 +110,11 @@ bool Container::run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHand
   const NoGrad no_grad;
   gate_.enter();
   if (!fold_active_and_stay()) return false;
+  if (writes_constants_) written_.lock();
   Model& model = take_model();
   const bool is_well = model.run(engine_, buffer(false), inputs, outputs);
   give_back(model);
+  if (writes_constants_) written_.unlock();
   gate_.leave();
   return is_well;
 }
@@ -176,6 +179,7 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
     } else if (given[k]) {
       if (!target.copy_tensor(k, given[k])) return false;
     } else if (use_inactive && may_be_left_out(program.constants[k]) && other.has(k)) {
+      const Lock lock(written_);
       if (!target.copy_constant(k, other)) return false;
     }
   }

@@ -2,7 +2,7 @@
 //
 // A run, and whatever touches the inactive constants alone, passes the gate with others; what changes the active constants passes
 // it alone. So a run sees the constants from before a change or from after it, never a mixture. Locks are taken in this order:
-// gate, updates, pool.
+// gate, updates, written, pool.
 #pragma once
 #include "model/constant_map.hpp"
 #include "model/model.hpp"
@@ -46,6 +46,9 @@ class Container {
 
   Gate gate_;
   Mutex updates_;  // of the inactive buffer
+  // Runs of a program that writes constants come one at a time: each must find what the one before it has left.
+  Mutex written_;
+  bool writes_constants_ = false;
   ConstantBuffer buffers_[2];
   int active_ = 0;
 

@@ -110,6 +110,25 @@ TEST_F(Concurrency, I060_I061_UpdatesOfTheActiveBufferAreNotSeenByHalf) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Runs that write a buffer come one at a time, whatever the number of models: none is lost, and copies of it are whole.
+TEST_F(Concurrency, I050_I058_EveryRunThatWritesABufferCounts) {
+  const Library library(library_path("affine"));
+  const Container container(library, 4);
+  AffineWeights weights;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; i++) {
+    callers.emplace_back([&] {
+      for (int k = 0; k < 50; k++) run_affine(container, rows(2));
+    });
+  }
+  for (int i = 0; i < 50; i++) {
+    AffineMap map(weights);
+    EXPECT_EQ(library_call(library, AOTInductorModelContainerUpdateConstantBuffer)(container, map.handle(), true, false), 0);
+  }
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(run_affine(container, rows(1)).steps, 201);
+}
+
 std::atomic<int> inside{0}, most_inside{0};
 
 TEST_F(Concurrency, I034_I035_I036_AsManyRunsInFlightAsThereAreModels) {
