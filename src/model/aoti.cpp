@@ -99,6 +99,7 @@ AOTIRuntimeError AOTInductorModelContainerDelete(AOTInductorModelContainerHandle
 AOTIRuntimeError AOTInductorModelContainerRun(AOTInductorModelContainerHandle container_handle, AtenTensorHandle* input_handles,
                                               size_t num_inputs, AtenTensorHandle* output_handles, size_t num_outputs,
                                               AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
+  const Taken taken(input_handles, num_inputs);
   return with(container_handle, "No available models in container!",
               [&](Container& c) { return c.run(input_handles, num_inputs, output_handles, num_outputs); });
 }
@@ -107,6 +108,7 @@ AOTIRuntimeError AOTInductorModelContainerRunSingleThreaded(AOTInductorModelCont
                                                             AtenTensorHandle* input_handles, size_t num_inputs,
                                                             AtenTensorHandle* output_handles, size_t num_outputs,
                                                             AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
+  const Taken taken(input_handles, num_inputs);
   return with(container_handle, "No available models in container!",
               [&](Container& c) { return c.run_single_threaded(input_handles, num_inputs, output_handles, num_outputs); });
 }
@@ -224,7 +226,11 @@ AOTIRuntimeError AOTInductorModelCreate(AOTInductorModelHandle* model_handle, AO
 }
 AOTIRuntimeError AOTInductorModelRun(AOTInductorModelHandle model_handle, AtenTensorHandle* input_handles,
                                      AtenTensorHandle* output_handles) {
-  return with(model_handle, [&](BareModel& m) { return m.run(input_handles, output_handles); });
+  const Taken taken(input_handles, program.input_count);
+  return with(model_handle, [&](BareModel& m) {
+    if (!check_counts(input_handles, program.input_count, output_handles, program.output_count)) return false;
+    return m.run(input_handles, output_handles);
+  });
 }
 AOTIRuntimeError AOTInductorModelDelete(AOTInductorModelHandle model_handle) {
   destroy(reinterpret_cast<BareModel*>(model_handle));

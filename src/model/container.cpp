@@ -104,8 +104,7 @@ bool Container::fold_active_and_stay() {
   return true;
 }
 
-bool Container::run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
-  const Taken taken(inputs, input_count);
+bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
   if (!check_counts(inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   gate_.enter();
@@ -119,8 +118,7 @@ bool Container::run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHand
   return is_well;
 }
 
-bool Container::run_single_threaded(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
-  const Taken taken(inputs, input_count);
+bool Container::run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
   if (!check_counts(inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   ConstantBuffer& constants = buffer(false);

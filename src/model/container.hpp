@@ -18,9 +18,9 @@ class Container {
 
   bool make(size_t model_count, const char* device);
 
-  // Both take all input handles, also when they fail.
-  bool run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
-  bool run_single_threaded(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  // The input handles stay the caller's, the output handles become it (null after a failure).
+  bool run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
 
   // Given: a handle or null for each constant.
   bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);

@@ -255,6 +255,10 @@ TEST_F(Abi, I039_AHandleWithoutModelsIsAFailure) {
             "No model available in container!");
   EXPECT_EQ(message_of(library, [&] { return library_call(library, AOTInductorModelContainerSwapConstantBuffer)(nullptr); }),
             "No model available in container!");
+  Floats x = rows(1);
+  AtenTensorHandle input = tensor_over(x, {1, 16}), outputs[2];  // taken all the same
+  EXPECT_EQ(message_of(library, [&] { return library_call(library, AOTInductorModelContainerRun)(nullptr, &input, 1, outputs, 2, nullptr, nullptr); }),
+            "No available models in container!");
   EXPECT_EQ(library_call(library, AOTInductorModelContainerDelete)(nullptr), 0);
 }
 

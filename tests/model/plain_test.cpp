@@ -35,6 +35,11 @@ TEST(PlainC, I013_I021_I024_OnTheOtherArchitecture) {
   EXPECT_EQ(plain_result(arch, qemu + " -L /usr/" + arch + "-linux-gnu ", 20), "ok");
 }
 
+TEST(PlainC, AHostOutOfTheGlobalScopeIsFound) {
+  const std::string folder = INGOT_TEST_MODEL_DIR;
+  EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + folder + "/hidden/libtorch_cpu.so " + library_path("affine")), "ok\nstatus 0");
+}
+
 TEST(PlainC, I011_ALibraryWithoutCodeForThisProcessorSaysSo) {
   const std::string output = output_of(std::string(INGOT_TEST_MODEL_DIR) + "/plain_" + INGOT_ARCH + " " +
                                        library_path("affine_no_level") + " " + library_path("many"));
