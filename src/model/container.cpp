@@ -9,9 +9,12 @@ const ingot_program& program = ingot_the_program;
 bool may_be_left_out(const ingot_constant& c) { return c.kind == 3 || c.kind == 2 || (c.kind == 1 && c.bytes == 0); }
 
 void warn_of_left_out(const ingot_constant& c) {
-  print_line(c.kind == 3 ? "[WARNING] Found constant %s in model, but not provided by user!"
-                         : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
-                           "provided by user!", c.name);
+  print_line(
+      c.kind == 3
+          ? "[WARNING] Found constant %s in model, but not provided by user!"
+          : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
+            "provided by user!",
+      c.name);
 }
 
 class Inside {
@@ -28,8 +31,10 @@ class Inside {
 
 }  // namespace
 
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count) {
-  if (input_count != program.input_count) return fail("expected inputs vector size to be %u, but got %zu", program.input_count, input_count);
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
+                  size_t output_count) {
+  if (input_count != program.input_count)
+    return fail("expected inputs vector size to be %u, but got %zu", program.input_count, input_count);
   if (output_count != program.output_count) {
     return fail("expected outputs vector size to be %u, but got %zu", program.output_count, output_count);
   }
@@ -41,13 +46,15 @@ bool check_device(const char* device) {
   if (!device) return fail("device: expected a name, found null");
   const size_t length = strcspn(device, ":");
   bool is_known = false;
-  for (const char* name : {"cpu", "cuda", "xpu", "mps"}) is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
+  for (const char* name : {"cpu", "cuda", "xpu", "mps"})
+    is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
   if (device[length] == ':') {
     const char* index = device + length + 1;
     is_known &= *index && strspn(index, "0123456789") == strlen(index);
   }
   if (!is_known) return fail("Invalid device: %s", device);
-  return memcmp(device, "cpu", 3) == 0 || fail("device: expected cpu, which this library was compiled for, found %s", device);
+  return memcmp(device, "cpu", 3) == 0 ||
+         fail("device: expected cpu, which this library was compiled for, found %s", device);
 }
 
 bool Container::make(size_t model_count, const char* device) {
@@ -104,7 +111,8 @@ bool Container::fold_active_and_stay() {
   return true;
 }
 
-bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
+bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                    size_t output_count) {
   if (!check_counts(inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   gate_.enter();
@@ -118,7 +126,8 @@ bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTens
   return is_well;
 }
 
-bool Container::run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
+bool Container::run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                                    size_t output_count) {
   if (!check_counts(inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   ConstantBuffer& constants = buffer(false);
@@ -134,8 +143,8 @@ bool Container::update(const Array<AtenTensorHandle>& given, bool use_inactive, 
   return apply(given, use_inactive, must_be_full, user_managed);
 }
 
-bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
-                             bool user_managed) {
+bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive,
+                             bool must_be_full, bool user_managed) {
   if (!pairs && count) return fail("the array of constants is null");
   Array<AtenTensorHandle> given;
   if (!given.make(program.constant_count)) return false;
@@ -187,7 +196,8 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
 
 bool Container::update_from_blob(const uint8_t* blob) {
   if (!blob) return fail("the blob of constants is null");
-  if (program.weights != INGOT_WEIGHTS_EXTERNAL) return fail("constants can be read from a blob only where the weights are in a file of their own");
+  if (program.weights != INGOT_WEIGHTS_EXTERNAL)
+    return fail("constants can be read from a blob only where the weights are in a file of their own");
   const Inside inside(gate_, true);
   if (!buffer(false).load_blob(blob)) return false;
   buffer(false).state = ConstantState::INITIALIZED;

@@ -20,11 +20,13 @@ class Container {
 
   // The input handles stay the caller's, the output handles become it (null after a failure).
   bool run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
-  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                           size_t output_count);
 
   // Given: a handle or null for each constant.
   bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);
-  bool update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full, bool user_managed);
+  bool update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
+                    bool user_managed);
   bool update_from_blob(const uint8_t* blob);
   bool extract(ConstantMap map, bool use_inactive);
   bool extract_one(const char* name, bool use_inactive, AtenTensorHandle* result);  // by internal name; borrowed
@@ -61,7 +63,8 @@ class Container {
 };
 
 // Are the handles as many as the program has?
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count);
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
+                  size_t output_count);
 
 // `(cpu|cuda|xpu|mps)(:index)?`, and then the device that the library was compiled for.
 bool check_device(const char* device);

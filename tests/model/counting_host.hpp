@@ -9,7 +9,13 @@
 
 namespace ingot::test {
 
-enum : int32_t { kCpu = 70, kOtherDevice = 71, kStrided = 80, kSparse = 81, kFirstDtype = 100 };  // a dtype is this + the usual code
+enum : int32_t {
+  kCpu = 70,
+  kOtherDevice = 71,
+  kStrided = 80,
+  kSparse = 81,
+  kFirstDtype = 100
+};  // a dtype is this + the usual code
 
 struct HostTensor {
   std::shared_ptr<std::vector<char>> own;  // null: the memory is somebody else's
