@@ -26,7 +26,7 @@ function(ingot_sanitized_model name source)
 endfunction()
 
 # ingot_test_models(TARGET): builds them before the tests of TARGET, which find them in INGOT_TEST_MODEL_DIR as NAME_ARCH.so,
-# and the C program plain_ARCH beside them.
+# and the C programs plain_ARCH and hidden_host_ARCH beside them.
 function(ingot_test_models target)
   if(NOT TARGET ${target})
     return()
@@ -69,19 +69,28 @@ function(ingot_test_models target)
       list(APPEND files ${library})
     endforeach()
 
-    set(plain ${folder}/plain_${arch})
-    add_custom_command(
-      OUTPUT ${plain}
-      COMMAND ${c_compiler} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -pedantic ${sanitize} -I${PROJECT_SOURCE_DIR}/include
-              ${programs}/plain.c -o ${plain} -ldl -lpthread
-      DEPENDS ${programs}/plain.c ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h
-      COMMENT "Compiling the plain C program for ${arch}"
-      VERBATIM)
-    list(APPEND files ${plain})
+    foreach(name IN ITEMS plain hidden_host)
+      set(program ${folder}/${name}_${arch})
+      add_custom_command(
+        OUTPUT ${program}
+        COMMAND ${c_compiler} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -pedantic ${sanitize} -I${PROJECT_SOURCE_DIR}/include
+                ${programs}/${name}.c -o ${program} -ldl -lpthread
+        DEPENDS ${programs}/${name}.c ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h
+                ${PROJECT_SOURCE_DIR}/include/ingot/aoti_host.h
+        COMMENT "Compiling the C program ${name} for ${arch}"
+        VERBATIM)
+      list(APPEND files ${program})
+    endforeach()
   endforeach()
   add_custom_target(${target}_files DEPENDS ${files})
   add_dependencies(${target} ${target}_files)
   target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/model/counting_host.cpp)
+  # The same functions in a library that is called as libtorch is: a model looks for that name.
+  add_library(ingot_hidden_host MODULE ${PROJECT_SOURCE_DIR}/tests/model/counting_host.cpp)
+  target_include_directories(ingot_hidden_host PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  set_target_properties(ingot_hidden_host PROPERTIES OUTPUT_NAME torch_cpu PREFIX lib LIBRARY_OUTPUT_DIRECTORY ${folder}/hidden)
+  target_link_options(ingot_hidden_host PRIVATE -Wl,-soname,libtorch_cpu.so)
+  add_dependencies(${target} ingot_hidden_host)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${target} PRIVATE PkgConfig::xxhash)
   target_compile_definitions(${target} PRIVATE INGOT_TEST_MODEL_DIR="${folder}" INGOT_ARCH="${CMAKE_SYSTEM_PROCESSOR}")

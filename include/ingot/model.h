@@ -38,7 +38,7 @@ typedef enum ingot_dtype {
 /* An input or an output. */
 typedef struct ingot_value_info {
   const char* name;
-  int32_t dtype;            /* ingot_dtype */
+  int32_t dtype; /* ingot_dtype */
   int32_t rank;
   const char* const* sizes; /* each a number or an expression of symbols: "3", "s0", "2*s0" */
   bool is_number;           /* an input that is a number, given as a tensor of rank 0 */
@@ -79,25 +79,28 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_get_threads(AOTInductorModelContai
 /* The stream of random ops begins anew. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_seed(AOTInductorModelContainerHandle container, uint64_t seed);
 /* The draw that comes next; setting it repeats what followed when it was read. */
-INGOT_EXPORT AOTIRuntimeError ingot_container_set_draw(AOTInductorModelContainerHandle container, uint64_t seed, uint64_t offset);
-INGOT_EXPORT AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainerHandle container, uint64_t* seed, uint64_t* offset);
+INGOT_EXPORT AOTIRuntimeError ingot_container_set_draw(AOTInductorModelContainerHandle container, uint64_t seed,
+                                                       uint64_t offset);
+INGOT_EXPORT AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainerHandle container, uint64_t* seed,
+                                                       uint64_t* offset);
 /* Whether runs check sizes, ranges and guards of their inputs. On at first, unless AOTI_RUNTIME_CHECK_INPUTS is 0. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle container, bool enabled);
 
 /* ---- a container's constants, by internal name, without C++ */
 
 /* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's. */
-INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container, const AOTInductorConstantMapEntry* pairs,
-                                                     size_t num_pairs, bool use_inactive, bool validate_full_update);
+INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container,
+                                                     const AOTInductorConstantMapEntry* pairs, size_t num_pairs,
+                                                     bool use_inactive, bool validate_full_update);
 /* The tensor of a constant; it stays the container's, until the next update of that buffer. */
-INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool use_inactive,
-                                                       AtenTensorHandle* tensor);
+INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name,
+                                                       bool use_inactive, AtenTensorHandle* tensor);
 
 /* ---- tensors of the process's host (ingot/aoti_host.h), or of the library itself where the process has none */
 
 typedef struct ingot_tensor_info {
-  void* data;             /* the first element */
-  int32_t dtype;          /* ingot_dtype */
+  void* data;    /* the first element */
+  int32_t dtype; /* ingot_dtype */
   int32_t rank;
   const int64_t* sizes;   /* these arrays and the elements live as long as the tensor */
   const int64_t* strides; /* in elements */
@@ -107,7 +110,8 @@ typedef struct ingot_tensor_info {
 INGOT_EXPORT AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes,
                                                        const int64_t* strides, AtenTensorHandle* tensor);
 /* Dense and row-major, its elements not set. */
-INGOT_EXPORT AOTIRuntimeError ingot_tensor_new(int32_t dtype, int32_t rank, const int64_t* sizes, AtenTensorHandle* tensor);
+INGOT_EXPORT AOTIRuntimeError ingot_tensor_new(int32_t dtype, int32_t rank, const int64_t* sizes,
+                                               AtenTensorHandle* tensor);
 /* A second handle to the same elements. */
 INGOT_EXPORT AOTIRuntimeError ingot_tensor_share(AtenTensorHandle tensor, AtenTensorHandle* copy);
 INGOT_EXPORT AOTIRuntimeError ingot_tensor_describe(AtenTensorHandle tensor, ingot_tensor_info* info);

@@ -62,8 +62,7 @@ bool BareModel::update(ConstantMap map) {
   return true;
 }
 
-bool BareModel::run(AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
-  const Taken taken(inputs, ingot_the_program.input_count);
+bool BareModel::run(const AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   const NoGrad no_grad;
   if (constants_.state != ConstantState::FOLDED && !model_.fold(engine_, constants_, weights_)) return false;
   return model_.run(engine_, constants_, inputs, outputs);

@@ -7,9 +7,9 @@ namespace ingot::model {
 
 class BareModel {
  public:
-  bool make(ConstantMap* constants);  // takes the map's handles, also when it fails; null: the library's own constants
-  bool update(ConstantMap constants); // replaces all constants; takes the handles, also when it fails
-  bool run(AtenTensorHandle* inputs, AtenTensorHandle* outputs);  // takes the input handles, also when it fails
+  bool make(ConstantMap* constants);   // takes the map's handles, also when it fails; null: the library's own constants
+  bool update(ConstantMap constants);  // replaces all constants; takes the handles, also when it fails
+  bool run(const AtenTensorHandle* inputs, AtenTensorHandle* outputs);  // the input handles stay the caller's
 
  private:
   Engine engine_;

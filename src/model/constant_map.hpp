@@ -41,8 +41,8 @@ class ConstantMap {
     size_t bucket_count;
     Node* first;
     size_t count;
-    float most_load;      // entries a bucket
-    size_t next_resize;   // more entries than this need more buckets
+    float most_load;     // entries a bucket
+    size_t next_resize;  // more entries than this need more buckets
     Node* single;
   };
   static_assert(sizeof(String) == 32 && sizeof(Map) == 56);

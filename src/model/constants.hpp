@@ -29,19 +29,20 @@ class ConstantBuffer {
 
   // All below return false after a failure, having changed nothing.
   bool load(const Weights& weights);
-  bool load_blob(const uint8_t* blob);             // in table order without gaps
-  bool check(uint32_t k, AtenTensorHandle tensor, bool in_place) const;  // could it be constant k? (in place: laid out as compiled)
+  bool load_blob(const uint8_t* blob);  // in table order without gaps
+  bool check(uint32_t k, AtenTensorHandle tensor,
+             bool in_place) const;  // could it be constant k? (in place: laid out as compiled)
   bool copy_tensor(uint32_t k, AtenTensorHandle tensor);
   bool copy_constant(uint32_t k, const ConstantBuffer& other);
   void refer_to(uint32_t k, AtenTensorHandle tensor);  // takes the handle; laid out as compiled
   // The tensor of constant k, which is this buffer's; null where it has no value, or after a failure.
   AtenTensorHandle tensor(uint32_t k);
 
-  void take_folded(void** folded);                 // one for each folded constant, from allocate(); they are null afterwards
-  void clear();                                    // releases everything; state NONE
+  void take_folded(void** folded);  // one for each folded constant, from allocate(); they are null afterwards
+  void clear();                     // releases everything; state NONE
 
   bool has(uint32_t k) const { return present_[k]; }
-  int64_t first_missing() const;                   // of the stored constants, or -1
+  int64_t first_missing() const;  // of the stored constants, or -1
   void* const* elements() const { return elements_.data(); }
 
   ConstantState state = ConstantState::NONE;
@@ -51,11 +52,11 @@ class ConstantBuffer {
   void place(uint32_t k, char* storage);
   void forget_tensor(uint32_t k);
 
-  Array<void*> elements_;             // of every constant: the first element
+  Array<void*> elements_;  // of every constant: the first element
   Array<uint8_t> present_;
-  Array<AtenTensorHandle> tensors_;   // made when asked for, or the user's
-  Array<void*> folded_;               // memory of the folded constants
-  Array<uint64_t> slots_;             // where each begins in the block, and at last where it ends
+  Array<AtenTensorHandle> tensors_;  // made when asked for, or the user's
+  Array<void*> folded_;              // memory of the folded constants
+  Array<uint64_t> slots_;            // where each begins in the block, and at last where it ends
   Pages block_;
 };
 

@@ -9,9 +9,12 @@ const ingot_program& program = ingot_the_program;
 bool may_be_left_out(const ingot_constant& c) { return c.kind == 3 || c.kind == 2 || (c.kind == 1 && c.bytes == 0); }
 
 void warn_of_left_out(const ingot_constant& c) {
-  print_line(c.kind == 3 ? "[WARNING] Found constant %s in model, but not provided by user!"
-                         : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
-                           "provided by user!", c.name);
+  print_line(
+      c.kind == 3
+          ? "[WARNING] Found constant %s in model, but not provided by user!"
+          : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
+            "provided by user!",
+      c.name);
 }
 
 class Inside {
@@ -28,8 +31,10 @@ class Inside {
 
 }  // namespace
 
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count) {
-  if (input_count != program.input_count) return fail("expected inputs vector size to be %u, but got %zu", program.input_count, input_count);
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
+                  size_t output_count) {
+  if (input_count != program.input_count)
+    return fail("expected inputs vector size to be %u, but got %zu", program.input_count, input_count);
   if (output_count != program.output_count) {
     return fail("expected outputs vector size to be %u, but got %zu", program.output_count, output_count);
   }
@@ -41,13 +46,15 @@ bool check_device(const char* device) {
   if (!device) return fail("device: expected a name, found null");
   const size_t length = strcspn(device, ":");
   bool is_known = false;
-  for (const char* name : {"cpu", "cuda", "xpu", "mps"}) is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
+  for (const char* name : {"cpu", "cuda", "xpu", "mps"})
+    is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
   if (device[length] == ':') {
     const char* index = device + length + 1;
     is_known &= *index && strspn(index, "0123456789") == strlen(index);
   }
   if (!is_known) return fail("Invalid device: %s", device);
-  return memcmp(device, "cpu", 3) == 0 || fail("device: expected cpu, which this library was compiled for, found %s", device);
+  return memcmp(device, "cpu", 3) == 0 ||
+         fail("device: expected cpu, which this library was compiled for, found %s", device);
 }
 
 bool Container::make(size_t model_count, const char* device) {
@@ -57,6 +64,7 @@ bool Container::make(size_t model_count, const char* device) {
   if (!check_device(device) || !engine_.make() || !weights_.open(program)) return false;
   if (!buffers_[0].make() || !buffers_[1].make() || !buffers_[0].load(weights_)) return false;
   buffers_[0].state = ConstantState::INITIALIZED;
+  for (uint32_t k = 0; k < stored_constant_count(); k++) writes_constants_ |= program.constants[k].is_written != 0;
   if (!models_.make(model_count) || !available_.make(model_count)) return false;
   for (size_t i = 0; i < model_count; i++) {
     models_[i] = create<Model>();
@@ -103,21 +111,23 @@ bool Container::fold_active_and_stay() {
   return true;
 }
 
-bool Container::run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
-  const Taken taken(inputs, input_count);
+bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                    size_t output_count) {
   if (!check_counts(inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   gate_.enter();
   if (!fold_active_and_stay()) return false;
+  if (writes_constants_) written_.lock();
   Model& model = take_model();
   const bool is_well = model.run(engine_, buffer(false), inputs, outputs);
   give_back(model);
+  if (writes_constants_) written_.unlock();
   gate_.leave();
   return is_well;
 }
 
-bool Container::run_single_threaded(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
-  const Taken taken(inputs, input_count);
+bool Container::run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                                    size_t output_count) {
   if (!check_counts(inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   ConstantBuffer& constants = buffer(false);
@@ -133,8 +143,8 @@ bool Container::update(const Array<AtenTensorHandle>& given, bool use_inactive, 
   return apply(given, use_inactive, must_be_full, user_managed);
 }
 
-bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
-                             bool user_managed) {
+bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive,
+                             bool must_be_full, bool user_managed) {
   if (!pairs && count) return fail("the array of constants is null");
   Array<AtenTensorHandle> given;
   if (!given.make(program.constant_count)) return false;
@@ -176,6 +186,7 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
     } else if (given[k]) {
       if (!target.copy_tensor(k, given[k])) return false;
     } else if (use_inactive && may_be_left_out(program.constants[k]) && other.has(k)) {
+      const Lock lock(written_);
       if (!target.copy_constant(k, other)) return false;
     }
   }
@@ -185,7 +196,8 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
 
 bool Container::update_from_blob(const uint8_t* blob) {
   if (!blob) return fail("the blob of constants is null");
-  if (program.weights != INGOT_WEIGHTS_EXTERNAL) return fail("constants can be read from a blob only where the weights are in a file of their own");
+  if (program.weights != INGOT_WEIGHTS_EXTERNAL)
+    return fail("constants can be read from a blob only where the weights are in a file of their own");
   const Inside inside(gate_, true);
   if (!buffer(false).load_blob(blob)) return false;
   buffer(false).state = ConstantState::INITIALIZED;

@@ -2,7 +2,7 @@
 //
 // A run, and whatever touches the inactive constants alone, passes the gate with others; what changes the active constants passes
 // it alone. So a run sees the constants from before a change or from after it, never a mixture. Locks are taken in this order:
-// gate, updates, pool.
+// gate, updates, written, pool.
 #pragma once
 #include "model/constant_map.hpp"
 #include "model/model.hpp"
@@ -18,13 +18,15 @@ class Container {
 
   bool make(size_t model_count, const char* device);
 
-  // Both take all input handles, also when they fail.
-  bool run(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
-  bool run_single_threaded(AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  // The input handles stay the caller's, the output handles become it (null after a failure).
+  bool run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                           size_t output_count);
 
   // Given: a handle or null for each constant.
   bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);
-  bool update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full, bool user_managed);
+  bool update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
+                    bool user_managed);
   bool update_from_blob(const uint8_t* blob);
   bool extract(ConstantMap map, bool use_inactive);
   bool extract_one(const char* name, bool use_inactive, AtenTensorHandle* result);  // by internal name; borrowed
@@ -46,6 +48,9 @@ class Container {
 
   Gate gate_;
   Mutex updates_;  // of the inactive buffer
+  // Runs of a program that writes constants come one at a time: each must find what the one before it has left.
+  Mutex written_;
+  bool writes_constants_ = false;
   ConstantBuffer buffers_[2];
   int active_ = 0;
 
@@ -58,7 +63,8 @@ class Container {
 };
 
 // Are the handles as many as the program has?
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count);
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
+                  size_t output_count);
 
 // `(cpu|cuda|xpu|mps)(:index)?`, and then the device that the library was compiled for.
 bool check_device(const char* device);

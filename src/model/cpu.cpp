@@ -157,7 +157,8 @@ const ingot_code* choose_code(const ingot_program& program) {
     text.add("%s %s", any ? "," : "", cpu_feature_name(id));
     any = true;
   }
-  text.add(any ? ". Compile the program again with --cpu=LEVEL for it" : " none of the optional ones. Compile the program again with --cpu=LEVEL for it");
+  text.add(any ? ". Compile the program again with --cpu=LEVEL for it"
+               : " none of the optional ones. Compile the program again with --cpu=LEVEL for it");
   fail("%s", text.c_str());
   return nullptr;
 }

@@ -7,42 +7,42 @@
 #define INGOT_MODEL_CPU_H
 #include <stdint.h>
 
-#define INGOT_CPU_FEATURES_X86_64(X) \
-  X(SSE3, 1, "sse3")                 \
-  X(SSSE3, 2, "ssse3")               \
-  X(SSE4_1, 3, "sse4.1")             \
-  X(SSE4_2, 4, "sse4.2")             \
-  X(POPCNT, 5, "popcnt")             \
-  X(CX16, 6, "cx16")                 \
-  X(SAHF, 7, "sahf")                 \
-  X(AVX, 8, "avx")                   \
-  X(F16C, 9, "f16c")                 \
-  X(FMA, 10, "fma")                  \
-  X(BMI, 11, "bmi")                  \
-  X(BMI2, 12, "bmi2")                \
-  X(LZCNT, 13, "lzcnt")              \
-  X(MOVBE, 14, "movbe")              \
-  X(AVX2, 15, "avx2")                \
-  X(AVX512F, 16, "avx512f")          \
-  X(AVX512BW, 17, "avx512bw")        \
-  X(AVX512CD, 18, "avx512cd")        \
-  X(AVX512DQ, 19, "avx512dq")        \
-  X(AVX512VL, 20, "avx512vl")        \
-  X(AVX512VNNI, 21, "avx512vnni")    \
-  X(AVX512BF16, 22, "avx512bf16")    \
-  X(AVX512FP16, 23, "avx512fp16")    \
-  X(AVX512VBMI, 24, "avx512vbmi")    \
-  X(AVX512VBMI2, 25, "avx512vbmi2")  \
-  X(AVX512IFMA, 26, "avx512ifma")    \
-  X(AVX512BITALG, 27, "avx512bitalg") \
+#define INGOT_CPU_FEATURES_X86_64(X)        \
+  X(SSE3, 1, "sse3")                        \
+  X(SSSE3, 2, "ssse3")                      \
+  X(SSE4_1, 3, "sse4.1")                    \
+  X(SSE4_2, 4, "sse4.2")                    \
+  X(POPCNT, 5, "popcnt")                    \
+  X(CX16, 6, "cx16")                        \
+  X(SAHF, 7, "sahf")                        \
+  X(AVX, 8, "avx")                          \
+  X(F16C, 9, "f16c")                        \
+  X(FMA, 10, "fma")                         \
+  X(BMI, 11, "bmi")                         \
+  X(BMI2, 12, "bmi2")                       \
+  X(LZCNT, 13, "lzcnt")                     \
+  X(MOVBE, 14, "movbe")                     \
+  X(AVX2, 15, "avx2")                       \
+  X(AVX512F, 16, "avx512f")                 \
+  X(AVX512BW, 17, "avx512bw")               \
+  X(AVX512CD, 18, "avx512cd")               \
+  X(AVX512DQ, 19, "avx512dq")               \
+  X(AVX512VL, 20, "avx512vl")               \
+  X(AVX512VNNI, 21, "avx512vnni")           \
+  X(AVX512BF16, 22, "avx512bf16")           \
+  X(AVX512FP16, 23, "avx512fp16")           \
+  X(AVX512VBMI, 24, "avx512vbmi")           \
+  X(AVX512VBMI2, 25, "avx512vbmi2")         \
+  X(AVX512IFMA, 26, "avx512ifma")           \
+  X(AVX512BITALG, 27, "avx512bitalg")       \
   X(AVX512VPOPCNTDQ, 28, "avx512vpopcntdq") \
-  X(AVXVNNI, 29, "avxvnni")          \
-  X(GFNI, 30, "gfni")                \
-  X(VAES, 31, "vaes")                \
-  X(VPCLMULQDQ, 32, "vpclmulqdq")    \
-  X(AES, 33, "aes")                  \
-  X(PCLMUL, 34, "pclmul")            \
-  X(SHA, 35, "sha")                  \
+  X(AVXVNNI, 29, "avxvnni")                 \
+  X(GFNI, 30, "gfni")                       \
+  X(VAES, 31, "vaes")                       \
+  X(VPCLMULQDQ, 32, "vpclmulqdq")           \
+  X(AES, 33, "aes")                         \
+  X(PCLMUL, 34, "pclmul")                   \
+  X(SHA, 35, "sha")                         \
   X(ADX, 36, "adx")
 
 #define INGOT_CPU_FEATURES_AARCH64(X) \

@@ -28,8 +28,8 @@ struct Tensor {
 Tensor* tensor_of(AtenTensorHandle handle) { return reinterpret_cast<Tensor*>(handle); }
 
 // Takes a reference to the storage.
-AOTITorchError make_tensor(Storage* storage, void* data, int32_t dtype, int64_t rank, const int64_t* sizes, const int64_t* strides,
-                           AtenTensorHandle* result) {
+AOTITorchError make_tensor(Storage* storage, void* data, int32_t dtype, int64_t rank, const int64_t* sizes,
+                           const int64_t* strides, AtenTensorHandle* result) {
   const size_t bytes = static_cast<size_t>(rank) * sizeof(int64_t);
   auto* tensor = static_cast<Tensor*>(allocate(sizeof(Tensor) + 2 * bytes));
   if (!tensor) return AOTI_TORCH_FAILURE;
@@ -51,15 +51,17 @@ void release(Storage* storage) {
 }
 
 bool is_possible(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device) {
-  if (rank < 0 || rank > INGOT_MAX_RANK) return fail("a tensor of rank %lld: expected 0 to %d", static_cast<long long>(rank), INGOT_MAX_RANK);
+  if (rank < 0 || rank > INGOT_MAX_RANK)
+    return fail("a tensor of rank %lld: expected 0 to %d", static_cast<long long>(rank), INGOT_MAX_RANK);
   if (element_size(dtype) == 0) return fail("a tensor of dtype %d: there is no such dtype", dtype);
   if (device != 0) return fail("a tensor on device type %d: this host has the CPU (0) alone", device);
   int64_t last = element_size(dtype);  // in bytes, to see whether they can be counted
   for (int64_t d = 0; d < rank; d++) {
     int64_t step;
     if (sizes[d] < 0 || strides[d] < 0) return fail("a tensor with a negative size or stride");
-    if (sizes[d] && (__builtin_mul_overflow(sizes[d] - 1, strides[d], &step) || __builtin_mul_overflow(step, element_size(dtype), &step) ||
-                     __builtin_add_overflow(last, step, &last))) {
+    if (sizes[d] &&
+        (__builtin_mul_overflow(sizes[d] - 1, strides[d], &step) ||
+         __builtin_mul_overflow(step, element_size(dtype), &step) || __builtin_add_overflow(last, step, &last))) {
       return fail("a tensor of more bytes than can be counted");
     }
   }
@@ -98,10 +100,11 @@ AOTITorchError get_device_type(AtenTensorHandle, int32_t* device) {
   return AOTI_TORCH_SUCCESS;
 }
 
-AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device, int32_t,
-                             AtenTensorHandle* result) {
+AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device,
+                             int32_t, AtenTensorHandle* result) {
   if (!is_possible(rank, sizes, strides, dtype, device)) return AOTI_TORCH_FAILURE;
-  void* memory = allocate(static_cast<uint64_t>(extent(static_cast<int32_t>(rank), sizes, strides) * element_size(dtype)));
+  void* memory =
+      allocate(static_cast<uint64_t>(extent(static_cast<int32_t>(rank), sizes, strides) * element_size(dtype)));
   Storage* storage = memory ? create<Storage>(memory) : nullptr;
   if (!storage) {
     free(memory);
@@ -112,8 +115,9 @@ AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* 
   return status;
 }
 
-AOTITorchError create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes, const int64_t* strides, int64_t offset,
-                                       int32_t dtype, int32_t device, int32_t index, AtenTensorHandle* result) {
+AOTITorchError create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes, const int64_t* strides,
+                                       int64_t offset, int32_t dtype, int32_t device, int32_t index,
+                                       AtenTensorHandle* result) {
   if (!data) return empty_strided(rank, sizes, strides, dtype, device, index, result);
   if (!is_possible(rank, sizes, strides, dtype, device)) return AOTI_TORCH_FAILURE;
   Storage* storage = create<Storage>(nullptr);
@@ -140,7 +144,12 @@ constinit const Host fallback_host = {
 #define INGOT_HOST_OWN(name) name,
     INGOT_HOST_FUNCTIONS(INGOT_HOST_OWN)
 #undef INGOT_HOST_OWN
-    nullptr, malloc, free, true, 0, 0,
+        nullptr,
+    malloc,
+    free,
+    true,
+    0,
+    0,
     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -1, -1, -1, 15, -1, -1, -1, -1, -1, -1, -1, 23, 24, 25, 26, 27, 28, 29},
 };
 

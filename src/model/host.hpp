@@ -10,10 +10,11 @@
 namespace ingot::model {
 
 // What a library cannot do without: all of them or none are taken.
-#define INGOT_HOST_FUNCTIONS(X)                                                                                            \
-  X(delete_tensor_object) X(get_data_ptr) X(get_dim) X(get_sizes) X(get_strides) X(get_dtype) X(get_device_type)           \
-  X(empty_strided) X(create_tensor_from_blob) X(new_tensor_handle) X(grad_mode_is_enabled) X(grad_mode_set_enabled)        \
-  X(device_type_cpu)
+#define INGOT_HOST_FUNCTIONS(X)                                                                           \
+  X(delete_tensor_object)                                                                                 \
+  X(get_data_ptr) X(get_dim) X(get_sizes) X(get_strides) X(get_dtype) X(get_device_type) X(empty_strided) \
+      X(create_tensor_from_blob) X(new_tensor_handle) X(grad_mode_is_enabled) X(grad_mode_set_enabled)    \
+          X(device_type_cpu)
 
 struct Host {
 #define INGOT_HOST_MEMBER(name) decltype(&::aoti_torch_##name) name;
@@ -22,10 +23,10 @@ struct Host {
   decltype(&::aoti_torch_get_layout) get_layout;  // null: every tensor is strided
   void* (*allocate)(size_t);                      // what the host's C++ allocates with: it frees what it is given
   void (*release)(void*);
-  bool is_own;                                    // the fallback
-  int32_t cpu;                                    // the host's code of the device
-  int32_t strided;                                // … and of the layout
-  int32_t dtypes[kDtypeCodes];                    // … and of each dtype of ours; -1: it has none
+  bool is_own;                  // the fallback
+  int32_t cpu;                  // the host's code of the device
+  int32_t strided;              // … and of the layout
+  int32_t dtypes[kDtypeCodes];  // … and of each dtype of ours; -1: it has none
 };
 
 const Host& host();

@@ -22,9 +22,13 @@ Name name_of(uint32_t k) {
   return name;
 }
 
-bool is_number_text(const char* text) { return *text >= '0' && *text <= '9' && strspn(text, "0123456789") == strlen(text); }
+bool is_number_text(const char* text) {
+  return *text >= '0' && *text <= '9' && strspn(text, "0123456789") == strlen(text);
+}
 
-bool is_part_of_a_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_part_of_a_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 // Is the symbol named in the condition?
 bool is_in(const char* condition, const char* symbol) {
@@ -64,16 +68,21 @@ bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
   ingot_view& view = views_[k];
   int32_t device;
   if (!view_tensor(tensor, name.text, &view, &device)) return false;
-  if (device != host().cpu) return fail("%s: device: expected cpu, found a tensor on the host's device type %d", name.text, device);
-  if (view.dtype != input.dtype) return fail("%s: dtype: expected %s, found %s", name.text, dtype_name(input.dtype), dtype_name(view.dtype));
-  if (view.rank != input.rank) return fail("%s: number of dims: expected %d, found %d", name.text, input.rank, view.rank);
-  if (!view.data && element_count(view.rank, view.sizes) != 0) return fail("%s: expected elements, found none behind the tensor", name.text);
+  if (device != host().cpu)
+    return fail("%s: device: expected cpu, found a tensor on the host's device type %d", name.text, device);
+  if (view.dtype != input.dtype)
+    return fail("%s: dtype: expected %s, found %s", name.text, dtype_name(input.dtype), dtype_name(view.dtype));
+  if (view.rank != input.rank)
+    return fail("%s: number of dims: expected %d, found %d", name.text, input.rank, view.rank);
+  if (!view.data && element_count(view.rank, view.sizes) != 0)
+    return fail("%s: expected elements, found none behind the tensor", name.text);
   return true;
 }
 
 bool Inputs::check_ranges(const int64_t* symbols) const {
   for (uint32_t s = 0; s < program.input_symbol_count; s++) {
-    if (symbols[s] < program.symbols[s].min || symbols[s] > program.symbols[s].max) return fail_for_symbol(s, symbols[s]);
+    if (symbols[s] < program.symbols[s].min || symbols[s] > program.symbols[s].max)
+      return fail_for_symbol(s, symbols[s]);
   }
   return true;
 }
@@ -108,7 +117,8 @@ bool Inputs::check_sizes() const {
       if (views_[k].sizes[d] == expected[d]) continue;
       const auto wanted = static_cast<long long>(expected[d]), found = static_cast<long long>(views_[k].sizes[d]);
       const Name name = name_of(k);
-      if (is_number_text(input.sizes[d])) return fail("%s: size of dim %d: expected %lld, found %lld", name.text, d, wanted, found);
+      if (is_number_text(input.sizes[d]))
+        return fail("%s: size of dim %d: expected %lld, found %lld", name.text, d, wanted, found);
       return fail("%s: size of dim %d: expected %lld (%s), found %lld", name.text, d, wanted, input.sizes[d], found);
     }
     expected += 2 * input.rank;
@@ -156,7 +166,8 @@ void Inputs::write_back() {
   for (uint32_t k = 0; k < program.input_count; k++) {
     const ingot_view& view = views_[k];
     if (program.inputs[k].is_written && elements_[k] != view.data) {
-      copy_elements(view.rank, sizes, view.data, view.strides, elements_[k], sizes + view.rank, element_size(view.dtype));
+      copy_elements(view.rank, sizes, view.data, view.strides, elements_[k], sizes + view.rank,
+                    element_size(view.dtype));
     }
     sizes += 2 * view.rank;
   }

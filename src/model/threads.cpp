@@ -58,15 +58,16 @@ Threads::Threads() : count_(default_count(kMostThreads)) {}
 Threads::~Threads() { stop_workers(); }
 
 bool Threads::set_count(int count) {
-  if (count < 1 || count > kMostThreads) return fail("number of threads: expected 1 to %d, found %d", kMostThreads, count);
+  if (count < 1 || count > kMostThreads)
+    return fail("number of threads: expected 1 to %d, found %d", kMostThreads, count);
   Lock lock(caller_);
   if (count < this->count()) stop_workers();  // those that are still wanted start again with the next region
   count_.store(count, std::memory_order_relaxed);
   return true;
 }
 
-bool Threads::run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch, uint64_t scratch_bytes,
-                  int64_t tasks, int64_t grain) {
+bool Threads::run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch,
+                  uint64_t scratch_bytes, int64_t tasks, int64_t grain) {
   if (tasks <= 0) return true;
   if (grain < 1) grain = 1;
   constexpr int64_t kMostItems = 1 << 30;
@@ -127,13 +128,15 @@ bool Threads::take_items(ScratchOf scratch_of) {
     // If the region changes between this look and the exchange, the ticket has changed too and the exchange fails.
     const uint32_t items = region.items.load(std::memory_order_relaxed);
     if (item_of(ticket) >= items) return took_some;
-    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
 
     took_some = true;
     const int64_t begin = item_of(ticket) * region.grain;
     const int64_t end = region.tasks - begin < region.grain ? region.tasks : begin + region.grain;
     region.kernel(region.buffers, region.symbols, scratch_of(region), begin, end);
-    if (region.done.fetch_add(1, std::memory_order_seq_cst) + 1 == items && region.caller_sleeps.load(std::memory_order_seq_cst)) {
+    if (region.done.fetch_add(1, std::memory_order_seq_cst) + 1 == items &&
+        region.caller_sleeps.load(std::memory_order_seq_cst)) {
       futex_wake(region.done, 1);
     }
     ticket = ticket_.load(std::memory_order_acquire);
@@ -146,30 +149,42 @@ void* Threads::work(void* argument) {
   auto own_scratch = [&](const Region& r) { return r.scratch + static_cast<uint64_t>(self.index) * r.scratch_bytes; };
   uint32_t seen = threads.epoch_.load(std::memory_order_acquire) - 1;  // there may be a region already
   bool had_work = false;
+  // Looking for the next region pays where one soon comes. Where it does not, as on a machine that is busy with other things (there
+  // the worker may even keep the caller from its core), it becomes rare: a look in vain costs as much trust as eight sleeps regain.
+  constexpr int kMostTrust = 16, kCostOfAVainLook = 8;
+  int trust = kMostTrust;
   while (!threads.stop_.load(std::memory_order_acquire)) {
     const uint32_t epoch = threads.epoch_.load(std::memory_order_acquire);
-    if (epoch == seen) {
-      threads.wait_for_epoch_after(seen, had_work);
+    if (epoch != seen) {
+      had_work = threads.take_items(own_scratch);
+      seen = epoch;
       continue;
     }
-    had_work = threads.take_items(own_scratch);
-    seen = epoch;
+    auto run_is_under_way = [&] { return threads.runs_.load(std::memory_order_relaxed) > 0; };
+    const bool looks = had_work && trust >= kCostOfAVainLook && run_is_under_way();
+    const bool found = looks && threads.look_for_epoch_after(seen);
+    if (looks && !found && run_is_under_way()) trust -= kCostOfAVainLook;
+    else if (trust < kMostTrust) trust++;
+    if (!found) threads.sleep_until_epoch_after(seen);
   }
   return nullptr;
 }
 
-void Threads::wait_for_epoch_after(uint32_t epoch, bool had_work) {
-  if (had_work && runs_.load(std::memory_order_relaxed) > 0) {
-    const int64_t end = nanoseconds() + kSpinNanoseconds;
-    do {
-      for (int i = 0; i < 16; i++) {
-        if (epoch_.load(std::memory_order_acquire) != epoch || stop_.load(std::memory_order_acquire)) return;
-        pause_a_little();
-      }
-    } while (runs_.load(std::memory_order_relaxed) > 0 && nanoseconds() < end);
-  }
+// For as long as a run is under way, and not for long. Has there come one?
+bool Threads::look_for_epoch_after(uint32_t epoch) const {
+  const int64_t end = nanoseconds() + kSpinNanoseconds;
+  do {
+    for (int i = 0; i < 16; i++) {
+      if (epoch_.load(std::memory_order_acquire) != epoch) return true;
+      pause_a_little();
+    }
+  } while (runs_.load(std::memory_order_relaxed) > 0 && nanoseconds() < end);
+  return false;
+}
+
+void Threads::sleep_until_epoch_after(uint32_t epoch) {
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  if (epoch_.load(std::memory_order_seq_cst) == epoch && !stop_.load(std::memory_order_seq_cst)) futex_wait(epoch_, epoch);
+  if (epoch_.load(std::memory_order_seq_cst) == epoch) futex_wait(epoch_, epoch);
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 

@@ -24,8 +24,8 @@ class Threads {
 
   // Runs all tasks, `grain` at a time. `scratch` is the caller's, of `scratch_bytes` (a multiple of 64). One region at a time: a second caller runs
   // its tasks itself rather than wait. False after a failure; no task has run then.
-  bool run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch, uint64_t scratch_bytes, int64_t tasks,
-           int64_t grain);
+  bool run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch, uint64_t scratch_bytes,
+           int64_t tasks, int64_t grain);
 
   // Around a run: workers stay at hand between its regions.
   void begin_run() { runs_.fetch_add(1, std::memory_order_relaxed); }
@@ -58,7 +58,8 @@ class Threads {
   void stop_workers();
   template <class ScratchOf>
   bool take_items(ScratchOf scratch_of);
-  void wait_for_epoch_after(uint32_t epoch, bool had_work);
+  bool look_for_epoch_after(uint32_t epoch) const;
+  void sleep_until_epoch_after(uint32_t epoch);
 
   std::atomic<int> count_;
   std::atomic<int> runs_{0};

@@ -24,7 +24,8 @@ bool path_beside(const char* name, char* path, size_t most) {
   Dl_info library{};
   int folder_length = 0;
   if (dladdr(&ingot_the_program, &library) && library.dli_fname) {
-    if (const char* slash = strrchr(library.dli_fname, '/')) folder_length = static_cast<int>(slash - library.dli_fname) + 1;
+    if (const char* slash = strrchr(library.dli_fname, '/'))
+      folder_length = static_cast<int>(slash - library.dli_fname) + 1;
   }
   const int n = snprintf(path, most, "%.*s%s", folder_length, library.dli_fname ? library.dli_fname : "", name);
   return (n > 0 && static_cast<size_t>(n) < most) || fail("the path of the weights file '%s' is too long", name);
@@ -40,9 +41,10 @@ bool is_the_right_file(const ingot_program& program, const char* data, const cha
   }
   const uint64_t hash = XXH3_64bits(data, 8 + length);
   return hash == program.weights_hash ||
-         fail("the weights file '%s' is not the one this library was compiled with: hash of its header: expected %016llx, found "
-              "%016llx. Compile the program again, or give the library its constants with an update",
-              path, static_cast<unsigned long long>(program.weights_hash), static_cast<unsigned long long>(hash));
+         fail(
+             "the weights file '%s' is not the one this library was compiled with: hash of its header: expected %016llx, found "
+             "%016llx. Compile the program again, or give the library its constants with an update",
+             path, static_cast<unsigned long long>(program.weights_hash), static_cast<unsigned long long>(hash));
 }
 
 }  // namespace
@@ -57,7 +59,8 @@ bool Pages::reserve(uint64_t bytes) {
 
 bool Pages::map(int file, uint64_t bytes) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-  if (p == MAP_FAILED) return fail("cannot map a weights file of %llu bytes: %s", static_cast<unsigned long long>(bytes), strerror(errno));
+  if (p == MAP_FAILED)
+    return fail("cannot map a weights file of %llu bytes: %s", static_cast<unsigned long long>(bytes), strerror(errno));
   data_ = static_cast<char*>(p);
   bytes_ = bytes;
   return true;
@@ -84,12 +87,12 @@ bool Weights::open(const ingot_program& program) {
     return true;
   }
   if (file < 0) return fail("cannot open the weights file '%s': %s", path, strerror(errno));
-  struct stat about {};
+  struct stat about{};
   const bool is_known = fstat(file, &about) == 0;
   bool is_well = false;
   if (!is_known || static_cast<uint64_t>(about.st_size) != program.weights_bytes) {
-    fail("the weights file '%s' is not the one this library was compiled with: size: expected %llu bytes, found %lld", path,
-         static_cast<unsigned long long>(program.weights_bytes), static_cast<long long>(about.st_size));
+    fail("the weights file '%s' is not the one this library was compiled with: size: expected %llu bytes, found %lld",
+         path, static_cast<unsigned long long>(program.weights_bytes), static_cast<long long>(about.st_size));
   } else {
     is_well = pages_.map(file, program.weights_bytes) && is_the_right_file(program, pages_.data(), path);
   }

@@ -17,7 +17,8 @@ struct Calls {
         update_inactive(library_call(l, AOTInductorModelContainerUpdateInactiveConstantBuffer)),
         update_user(library_call(l, AOTInductorModelContainerUpdateUserManagedConstantBuffer)),
         update_pairs(library_call(l, AOTInductorModelContainerUpdateUserManagedConstantBufferPairs)),
-        fold(library_call(l, AOTInductorModelContainerRunConstantFolding)), swap(library_call(l, AOTInductorModelContainerSwapConstantBuffer)),
+        fold(library_call(l, AOTInductorModelContainerRunConstantFolding)),
+        swap(library_call(l, AOTInductorModelContainerSwapConstantBuffer)),
         free_inactive(library_call(l, AOTInductorModelContainerFreeInactiveConstantBuffer)),
         extract(library_call(l, AOTInductorModelContainerExtractConstantsMap)) {}
 
@@ -74,7 +75,8 @@ TEST_F(Constants, I057_SourcesOfAnyLayoutAreCopiedFromTheirElements) {
     for (int k = 0; k < 16; k++) storage[9 + k * 20 + j] = weights.w[j * 16 + k];
     spread[2 + 3 * j] = weights.b[j];
   }
-  ConstantsByName map = {{"p_layer_weight", tensor_over(storage, {8, 16}, {1, 20})}, {"p_layer_bias", tensor_over(spread, {8}, {3})}};
+  ConstantsByName map = {{"p_layer_weight", tensor_over(storage, {8, 16}, {1, 20})},
+                         {"p_layer_bias", tensor_over(spread, {8}, {3})}};
   tensor_of(map["p_layer_weight"])->offset = 9;
   tensor_of(map["p_layer_bias"])->offset = 2;
   ASSERT_EQ(calls.update(container, handle_of(map), false, false), 0);
@@ -95,16 +97,20 @@ TEST_F(Constants, I056_I057_WhatDoesNotFitIsRefusedAndNothingChanges) {
     return message_of(library, [&] { return calls.update(container, map.handle(), false, true); });
   };
   const auto weight = [](ConstantsByName& m) -> HostTensor& { return *tensor_of(m["p_layer_weight"]); };
-  EXPECT_EQ(message([&](auto& m) { weight(m).dtype = 7; }), "constant 'p_layer_weight': dtype: expected float32, found float64");
-  EXPECT_EQ(message([&](auto& m) { weight(m).sizes = {16, 8}; }), "constant 'p_layer_weight': sizes: expected [8, 16], found [16, 8]");
+  EXPECT_EQ(message([&](auto& m) { weight(m).dtype = 7; }),
+            "constant 'p_layer_weight': dtype: expected float32, found float64");
+  EXPECT_EQ(message([&](auto& m) { weight(m).sizes = {16, 8}; }),
+            "constant 'p_layer_weight': sizes: expected [8, 16], found [16, 8]");
   EXPECT_EQ(message([&](auto& m) { weight(m).sizes = {8, 16, 1}, weight(m).strides = {16, 1, 1}; }),
             "constant 'p_layer_weight': sizes: expected [8, 16], found [8, 16, 1]");
-  EXPECT_EQ(message([&](auto& m) { weight(m).device = kOtherDevice; }),
-            "update_constant_buffer does not support mixed device constants. Constant 'p_layer_weight' has device type 71 but model expects "
-            "device type 70");
+  EXPECT_EQ(
+      message([&](auto& m) { weight(m).device = kOtherDevice; }),
+      "update_constant_buffer does not support mixed device constants. Constant 'p_layer_weight' has device type 71 but model expects "
+      "device type 70");
   EXPECT_EQ(message([&](auto& m) { weight(m).layout = kSparse; }),
             "constant 'p_layer_weight': layout: expected a strided tensor, found the host's layout 81");
-  EXPECT_EQ(message_of(library, [&] { return calls.update(container, nullptr, false, false); }), "the map of constants is null");
+  EXPECT_EQ(message_of(library, [&] { return calls.update(container, nullptr, false, false); }),
+            "the map of constants is null");
   const Floats x = rows(2);
   EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
 }
@@ -124,10 +130,11 @@ TEST_F(Constants, I020_I055_I058_AFullUpdateMayLeaveOutBuffersAndTensorConstants
   AffineMap map(weights);
   testing::internal::CaptureStderr();
   ASSERT_EQ(calls.update_inactive(container, map.handle()), 0);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "[WARNING] Found constant or module state buffer or empty module state parameter b_steps in model, but not provided by user!\n"
-            "[WARNING] Found constant _tensor_constant0 in model, but not provided by user!\n"
-            "[WARNING] Found constant or module state buffer or empty module state parameter p_empty in model, but not provided by user!\n");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "[WARNING] Found constant or module state buffer or empty module state parameter b_steps in model, but not provided by user!\n"
+      "[WARNING] Found constant _tensor_constant0 in model, but not provided by user!\n"
+      "[WARNING] Found constant or module state buffer or empty module state parameter p_empty in model, but not provided by user!\n");
   const Floats x = rows(2);
   EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
   ASSERT_EQ(calls.swap(container), 0);
@@ -172,7 +179,8 @@ TEST_F(Constants, I022_I066_TheInactiveBufferCanBeFreed) {
   ASSERT_EQ(calls.free_inactive(container), 0);
   EXPECT_EQ(live_handles(), before - 2);  // it held the user's two tensors
   EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
-  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, true, nullptr, nullptr); }), "Unknown constant state: ConstantState::NONE");
+  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, true, nullptr, nullptr); }),
+            "Unknown constant state: ConstantState::NONE");
   ASSERT_EQ(calls.swap(container), 0);
   EXPECT_EQ(failed_run(library, container), "Unknown constant state: ConstantState::NONE");
   // The library's own weights can be freed as well, and a full update fills the buffer again.
@@ -210,14 +218,19 @@ TEST_F(Constants, I035_I037_I038_AFoldingThatFailsLosesNoModel) {
   AffineMap map(weights);
   ASSERT_EQ(calls.update(container, map.handle(), false, false), 0);
   for (int i = 0; i < 3; i++) EXPECT_EQ(failed_run(library, container), "cannot fold this weight");
-  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, false, nullptr, nullptr); }), "cannot fold this weight");
+  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, false, nullptr, nullptr); }),
+            "cannot fold this weight");
   ASSERT_EQ(calls.update(container, map.handle(), true, false), 0);
-  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, true, nullptr, nullptr); }), "cannot fold this weight");
+  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, true, nullptr, nullptr); }),
+            "cannot fold this weight");
   Floats x = rows(1);
   AtenTensorHandle input = tensor_over(x, {1, 16}), outputs[2];
-  EXPECT_EQ(message_of(library, [&] {
-              return library_call(library, AOTInductorModelContainerRunSingleThreaded)(container, &input, 1, outputs, 2, nullptr, nullptr);
-            }), "cannot fold this weight");
+  EXPECT_EQ(message_of(library,
+                       [&] {
+                         return library_call(library, AOTInductorModelContainerRunSingleThreaded)(
+                             container, &input, 1, outputs, 2, nullptr, nullptr);
+                       }),
+            "cannot fold this weight");
 
   weights.w[0] = 3;
   ASSERT_EQ(calls.update(container, map.handle(), false, false), 0);
@@ -274,8 +287,8 @@ TEST_F(Constants, I021_I061_UserManagedConstantsAreSharedWithTheUser) {
   {
     AffineMap map(weights);
     ASSERT_EQ(calls.update_user(first, map.handle(), false, false), 0);
-    const std::vector<AOTInductorConstantMapEntry> pairs = {{"p_layer_weight", map.map["p_layer_weight"]},
-                                                            {"p_layer_bias", map.map["p_layer_bias"]}, {"unknown", nullptr}};
+    const std::vector<AOTInductorConstantMapEntry> pairs = {
+        {"p_layer_weight", map.map["p_layer_weight"]}, {"p_layer_bias", map.map["p_layer_bias"]}, {"unknown", nullptr}};
     ASSERT_EQ(calls.update_pairs(second, pairs.data(), pairs.size(), true, true), 0);
     ASSERT_EQ(calls.swap(second), 0);
   }  // the handles were the caller's; the containers have their own
@@ -288,20 +301,24 @@ TEST_F(Constants, I021_I061_UserManagedConstantsAreSharedWithTheUser) {
   // In place means: as the code expects it.
   AffineMap map(weights);
   tensor_of(map.map["p_layer_weight"])->strides = {1, 8};
-  EXPECT_EQ(message_of(library, [&] { return calls.update_user(first, map.handle(), false, false); }),
-            "constant 'p_layer_weight': strides: expected [16, 1], found [1, 8]. A user-managed constant is used where it lies: lay it out "
-            "like this, or let the update copy it");
+  EXPECT_EQ(
+      message_of(library, [&] { return calls.update_user(first, map.handle(), false, false); }),
+      "constant 'p_layer_weight': strides: expected [16, 1], found [1, 8]. A user-managed constant is used where it lies: lay it out "
+      "like this, or let the update copy it");
   tensor_of(map.map["p_layer_weight"])->strides = {16, 1};
   tensor_of(map.map["p_layer_bias"])->storage += 1;
-  EXPECT_TRUE(message_of(library, [&] { return calls.update_user(first, map.handle(), false, false); })
-                  .starts_with("constant 'p_layer_bias': address: expected a multiple of 4 for a user-managed constant, found 0x"));
+  EXPECT_TRUE(
+      message_of(library, [&] { return calls.update_user(first, map.handle(), false, false); })
+          .starts_with(
+              "constant 'p_layer_bias': address: expected a multiple of 4 for a user-managed constant, found 0x"));
   tensor_of(map.map["p_layer_bias"])->storage -= 1;
   EXPECT_TRUE(message_of(library, [&] {
                 fail_in("new_tensor_handle", 1);
                 return calls.update_user(first, map.handle(), false, false);
               }).starts_with("aoti_torch_new_tensor_handle API call failed at container.cpp, line "));
   fail_in("");
-  EXPECT_EQ(message_of(library, [&] { return calls.update_pairs(first, nullptr, 2, true, true); }), "the array of constants is null");
+  EXPECT_EQ(message_of(library, [&] { return calls.update_pairs(first, nullptr, 2, true, true); }),
+            "the array of constants is null");
   EXPECT_EQ(run_affine(first, x).y, weights.affine(x));
 }
 
@@ -342,8 +359,9 @@ TEST_F(Constants, I003_I025_I047_I050_I051_ExtractedConstants) {
   EXPECT_EQ(address("_tensor_constant0"), address("steps") + 64);
   fail_in("create_tensor_from_blob");
   const Container fresh(library);
-  EXPECT_TRUE(message_of(library, [&] { return calls.extract(fresh, handle_of(map), false); })
-                  .starts_with("aoti_torch_create_tensor_from_blob API call failed at constants.cpp, line "));
+  EXPECT_TRUE(message_of(library, [&] {
+                return calls.extract(fresh, handle_of(map), false);
+              }).starts_with("aoti_torch_create_tensor_from_blob API call failed at constants.cpp, line "));
 }
 
 // The library adds to the caller's map without the C++ library: around every size at which the map grows, and to names of
@@ -357,7 +375,8 @@ TEST_F(Constants, I003_TheCallersMapStaysAMap) {
     std::unordered_map<std::string, AtenTensorHandle> expected;
     if (size % 3 == 0) map.max_load_factor(0.3f);
     if (size % 5 == 0) map["steps"] = nullptr;  // is there already: its handle is replaced
-    for (size_t i = 0; i < size; i++) map["key" + std::string(i % 40, 'x') + std::to_string(i)] = reinterpret_cast<AtenTensorHandle>(i + 1);
+    for (size_t i = 0; i < size; i++)
+      map["key" + std::string(i % 40, 'x') + std::to_string(i)] = reinterpret_cast<AtenTensorHandle>(i + 1);
     for (auto& entry : map) expected.insert(entry);
     ASSERT_EQ(calls.extract(container, handle_of(map), false), 0);
     for (const char* name : {"layer.weight", "layer.bias", "steps", "_tensor_constant0", "empty"}) {
@@ -391,8 +410,9 @@ TEST_F(Constants, I052_ALibraryWithoutWeightsRunsAfterAnUpdate) {
   const Library library(library_path("affine_none"));
   const Calls calls(library);
   const Container container(library);
-  EXPECT_EQ(failed_run(library, container),
-            "constant 'p_layer_weight' has no value: the library was compiled without weights; update its constants first");
+  EXPECT_EQ(
+      failed_run(library, container),
+      "constant 'p_layer_weight' has no value: the library was compiled without weights; update its constants first");
   AffineWeights weights = AffineWeights::times(2);
   Floats steps = {9}, none;
   AffineMap map(weights);
@@ -440,7 +460,8 @@ class ExternalWeights : public ModelTest {
   void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
   std::string failed_create(const Library& l) const {
     AOTInductorModelContainerHandle container = nullptr;
-    return message_of(l, [&] { return library_call(l, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr); });
+    return message_of(
+        l, [&] { return library_call(l, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr); });
   }
 
  private:
@@ -466,20 +487,24 @@ TEST_F(ExternalWeights, I049_AreMappedFromTheFileBesideTheLibrary) {
 TEST_F(ExternalWeights, I049_AnotherFileIsNoticed) {
   const Library l(library());
   write(contents() + "x");
-  EXPECT_EQ(failed_create(l), "the weights file '" + file().string() +
-                                  "' is not the one this library was compiled with: size: expected 624 bytes, found 625");
+  EXPECT_EQ(failed_create(l),
+            "the weights file '" + file().string() +
+                "' is not the one this library was compiled with: size: expected 624 bytes, found 625");
   write(contents().substr(0, 100));
-  EXPECT_EQ(failed_create(l), "the weights file '" + file().string() +
-                                  "' is not the one this library was compiled with: size: expected 624 bytes, found 100");
+  EXPECT_EQ(failed_create(l),
+            "the weights file '" + file().string() +
+                "' is not the one this library was compiled with: size: expected 624 bytes, found 100");
   std::string other = contents();
   other[30] = 'T';
   write(other);
-  EXPECT_TRUE(failed_create(l).starts_with("the weights file '" + file().string() +
-                                           "' is not the one this library was compiled with: hash of its header: expected 7f9ab21ebcaeb5b1, found "));
+  EXPECT_TRUE(failed_create(l).starts_with(
+      "the weights file '" + file().string() +
+      "' is not the one this library was compiled with: hash of its header: expected 7f9ab21ebcaeb5b1, found "));
   other = contents();
   other[5] = 1;  // a header longer than the file
   write(other);
-  EXPECT_EQ(failed_create(l), "the weights file '" + file().string() + "' is damaged: its header says 1099511627832 bytes of 624");
+  EXPECT_EQ(failed_create(l),
+            "the weights file '" + file().string() + "' is damaged: its header says 1099511627832 bytes of 624");
   fs::remove(file());
   fs::create_directory(file());
   EXPECT_NE(failed_create(l), "no failure");
@@ -488,9 +513,11 @@ TEST_F(ExternalWeights, I049_AnotherFileIsNoticed) {
 TEST_F(ExternalWeights, I026_I067_Blob) {
   const Library l(library());
   const Container container(l);  // without the file: the constants may come later
-  EXPECT_EQ(failed_run(l, container),
-            "Constants are not mmap'd. Use AOTInductorModelUpdateConstantsBlob to initialize the constants first. (Constant 'p_layer_weight' "
-            "has no value: there is no weights file '" + file().string() + "')");
+  EXPECT_EQ(
+      failed_run(l, container),
+      "Constants are not mmap'd. Use AOTInductorModelUpdateConstantsBlob to initialize the constants first. (Constant 'p_layer_weight' "
+      "has no value: there is no weights file '" +
+          file().string() + "')");
   uint64_t size = 0;
   ASSERT_EQ(library_call(l, AOTInductorModelContainerGetConstantsBlobSize)(container, &size), 0);
   std::string blob = elements();
@@ -504,8 +531,10 @@ TEST_F(ExternalWeights, I026_I067_Blob) {
 
   const Library embedded(library_path("affine"));
   const Container other(embedded);
-  EXPECT_EQ(message_of(embedded, [&] { return library_call(embedded, AOTInductorModelContainerGetConstantsBlobSize)(other, &size); }),
-            "constant blob size is only available for mmap'd weights");
+  EXPECT_EQ(
+      message_of(embedded,
+                 [&] { return library_call(embedded, AOTInductorModelContainerGetConstantsBlobSize)(other, &size); }),
+      "constant blob size is only available for mmap'd weights");
 }
 
 }  // namespace

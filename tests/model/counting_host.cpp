@@ -11,15 +11,23 @@ namespace {
 std::atomic<int64_t> live{0};
 std::string failing;
 int failing_after = 0;
+std::atomic<void (*)()> new_tensor_action{nullptr};
 thread_local bool grad_mode = true, grad_mode_of_output = true;
 
 bool fails(const char* function) { return !failing.empty() && failing == function && failing_after-- <= 0; }
 
 int64_t element_size(int32_t dtype) {
   switch (dtype) {
-    case 0: case 1: case 11: return 1;
-    case 2: case 5: case 15: case 27: return 2;
-    case 4: case 7: case 9: return 8;
+    case 0:
+    case 1:
+    case 11: return 1;
+    case 2:
+    case 5:
+    case 15:
+    case 27: return 2;
+    case 4:
+    case 7:
+    case 9: return 8;
     case 10: return 16;
     default: return 4;
   }
@@ -35,6 +43,7 @@ AtenTensorHandle new_handle(HostTensor tensor) {
 }
 int64_t live_handles() { return live; }
 bool grad_mode_of_last_output() { return grad_mode_of_output; }
+void on_new_tensor(void (*action)()) { new_tensor_action = action; }
 void fail_in(const char* function, int after) {
   failing = function;
   failing_after = after;
@@ -95,10 +104,11 @@ AOTITorchError aoti_torch_get_layout(AtenTensorHandle handle, int32_t* layout) {
   *layout = tensor_of(handle)->layout;
   return AOTI_TORCH_SUCCESS;
 }
-AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device,
-                                        int32_t, AtenTensorHandle* result) {
+AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype,
+                                        int32_t device, int32_t, AtenTensorHandle* result) {
   FAIL_IF_ASKED("empty_strided");
   grad_mode_of_output = grad_mode;
+  if (const auto action = new_tensor_action.load()) action();
   HostTensor t;
   int64_t last = 0;
   bool is_empty = false;
@@ -119,8 +129,9 @@ AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, cons
   *result = new_handle(std::move(t));
   return AOTI_TORCH_SUCCESS;
 }
-AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes, const int64_t* strides, int64_t offset,
-                                                  int32_t dtype, int32_t device, int32_t index, AtenTensorHandle* result) {
+AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes,
+                                                  const int64_t* strides, int64_t offset, int32_t dtype, int32_t device,
+                                                  int32_t index, AtenTensorHandle* result) {
   FAIL_IF_ASKED("create_tensor_from_blob");
   if (!data) return aoti_torch_empty_strided(rank, sizes, strides, dtype, device, index, result);
   HostTensor t;

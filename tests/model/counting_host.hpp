@@ -9,7 +9,13 @@
 
 namespace ingot::test {
 
-enum : int32_t { kCpu = 70, kOtherDevice = 71, kStrided = 80, kSparse = 81, kFirstDtype = 100 };  // a dtype is this + the usual code
+enum : int32_t {
+  kCpu = 70,
+  kOtherDevice = 71,
+  kStrided = 80,
+  kSparse = 81,
+  kFirstDtype = 100
+};  // a dtype is this + the usual code
 
 struct HostTensor {
   std::shared_ptr<std::vector<char>> own;  // null: the memory is somebody else's
@@ -26,6 +32,8 @@ AtenTensorHandle new_handle(HostTensor tensor);
 
 int64_t live_handles();
 bool grad_mode_of_last_output();  // when the host was last asked for a new tensor
+// Called whenever the host is asked for a new tensor, which a run does for its outputs; null for nothing.
+void on_new_tensor(void (*action)());
 // The function of that name fails from its `after`-th next call on; "" for none.
 void fail_in(const char* function, int after = 0);
 

@@ -50,9 +50,11 @@ TEST_F(Inputs, I044_EveryKindOfWrongInputIsNamed) {
     };
   };
   const Bad table[] = {
-      {"null", [](auto& h) { aoti_torch_delete_tensor_object(h[1]), h[1] = nullptr; }, "input 1 (b): expected a tensor, found null"},
+      {"null", [](auto& h) { aoti_torch_delete_tensor_object(h[1]), h[1] = nullptr; },
+       "input 1 (b): expected a tensor, found null"},
       {"dtype", [](auto& h) { tensor_of(h[0])->dtype = 7; }, "input 0 (a): dtype: expected float32, found float64"},
-      {"dtype of a number", [](auto& h) { tensor_of(h[3])->dtype = 3; }, "input 3 (n): dtype: expected int64, found int32"},
+      {"dtype of a number", [](auto& h) { tensor_of(h[3])->dtype = 3; },
+       "input 3 (n): dtype: expected int64, found int32"},
       {"a dtype that the host has and we have not", [](auto& h) { tensor_of(h[0])->dtype = 50; },
        "input 0 (a): dtype: expected float32, found an unknown dtype"},
       {"rank", sizes(0, {12}), "input 0 (a): number of dims: expected 2, found 1"},
@@ -60,20 +62,22 @@ TEST_F(Inputs, I044_EveryKindOfWrongInputIsNamed) {
       {"too many dims", sizes(1, {4, 1}), "input 1 (b): number of dims: expected 1, found 2"},
       {"device", [](auto& h) { tensor_of(h[2])->device = kOtherDevice; },
        "input 2 (c): device: expected cpu, found a tensor on the host's device type 71"},
-      {"layout", [](auto& h) { tensor_of(h[0])->layout = kSparse; }, "input 0 (a): layout: expected a strided tensor, found the host's layout 81"},
-      {"no elements behind it", [](auto& h) { tensor_of(h[2])->storage = nullptr; }, "input 2 (c): expected elements, found none behind the tensor"},
+      {"layout", [](auto& h) { tensor_of(h[0])->layout = kSparse; },
+       "input 0 (a): layout: expected a strided tensor, found the host's layout 81"},
+      {"no elements behind it", [](auto& h) { tensor_of(h[2])->storage = nullptr; },
+       "input 2 (c): expected elements, found none behind the tensor"},
       {"a size that must equal another", sizes(1, {3}), "input 1 (b): size of dim 0: expected 4 (s0), found 3"},
       {"a size that follows from another", sizes(2, {7}), "input 2 (c): size of dim 0: expected 8 (2*s0), found 7"},
       {"too small", roomy(0, {1, 1}), "input 0 (a): dim 0 (s0): expected at least 2, found 1"},
       {"zero", roomy(0, {0, 1}), "input 0 (a): dim 0 (s0): expected at least 2, found 0"},
       {"too large", roomy(0, {2, 1001}), "input 0 (a): dim 1 (s1): expected 0 to 1000, found 1001"},
-      {"a number too small", [](auto& h) { tensor_of(h[3])->storage = reinterpret_cast<char*>(&numbers[0]); }, "s2: expected 0 to 100, found -1"},
-      {"a number too large", [](auto& h) { tensor_of(h[3])->storage = reinterpret_cast<char*>(&numbers[1]); }, "s2: expected 0 to 100, found 101"},
-      {"guard with a reason",
-       [&](auto& h) { roomy(0, {3, 1})(h), roomy(1, {3})(h), roomy(2, {6})(h); },
+      {"a number too small", [](auto& h) { tensor_of(h[3])->storage = reinterpret_cast<char*>(&numbers[0]); },
+       "s2: expected 0 to 100, found -1"},
+      {"a number too large", [](auto& h) { tensor_of(h[3])->storage = reinterpret_cast<char*>(&numbers[1]); },
+       "s2: expected 0 to 100, found 101"},
+      {"guard with a reason", [&](auto& h) { roomy(0, {3, 1})(h), roomy(1, {3})(h), roomy(2, {6})(h); },
        "sizes of the inputs: expected s0 % 2 == 0 (the view of a in aten.view), found s0 = 3"},
-      {"guard of two symbols",
-       [&](auto& h) { roomy(0, {2, 5})(h), roomy(1, {2})(h), roomy(2, {4})(h); },
+      {"guard of two symbols", [&](auto& h) { roomy(0, {2, 5})(h), roomy(1, {2})(h), roomy(2, {4})(h); },
        "sizes of the inputs: expected s1 <= s0, found s0 = 2, s1 = 5"},
   };
   const Library library(library_path("many"));
@@ -111,14 +115,16 @@ TEST_F(Inputs, ChecksOfSizesCanBeTurnedOff) {
   Many many;
   many.s0 = 3;  // breaks a guard that the code of this program does not in truth need
   std::vector<AtenTensorHandle> outputs(4);
-  EXPECT_EQ(message_of(library, [&] { return container.run(many.handles(), outputs); }).substr(0, 20), "sizes of the inputs:");
+  EXPECT_EQ(message_of(library, [&] { return container.run(many.handles(), outputs); }).substr(0, 20),
+            "sizes of the inputs:");
   ASSERT_EQ(library_call(library, ingot_container_set_checks)(container, false), 0);
   EXPECT_EQ(container.run(many.handles(), outputs), 0);
   Many::release(outputs);
   // What the runtime itself relies on is checked all the same.
   std::vector<AtenTensorHandle> handles = many.handles();
   tensor_of(handles[0])->dtype = 7;
-  EXPECT_EQ(message_of(library, [&] { return container.run(handles, outputs); }), "input 0 (a): dtype: expected float32, found float64");
+  EXPECT_EQ(message_of(library, [&] { return container.run(handles, outputs); }),
+            "input 0 (a): dtype: expected float32, found float64");
   ASSERT_EQ(setenv("AOTI_RUNTIME_CHECK_INPUTS", "0", 1), 0);
   const Container unchecked(library);
   ASSERT_EQ(unsetenv("AOTI_RUNTIME_CHECK_INPUTS"), 0);

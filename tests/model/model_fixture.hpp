@@ -40,7 +40,9 @@ class Library {
 using Floats = std::vector<float>;
 using ConstantsByName = std::unordered_map<std::string, AtenTensorHandle>;
 
-inline AOTInductorConstantMapHandle handle_of(ConstantsByName& map) { return reinterpret_cast<AOTInductorConstantMapHandle>(&map); }
+inline AOTInductorConstantMapHandle handle_of(ConstantsByName& map) {
+  return reinterpret_cast<AOTInductorConstantMapHandle>(&map);
+}
 
 inline std::vector<int64_t> dense(const std::vector<int64_t>& sizes) {
   std::vector<int64_t> strides(sizes.size());
@@ -87,8 +89,8 @@ class Container {
 
   // Takes the inputs; the outputs are the caller's.
   AOTIRuntimeError run(std::vector<AtenTensorHandle> inputs, std::vector<AtenTensorHandle>& outputs) const {
-    return library_call(library_, AOTInductorModelContainerRun)(handle_, inputs.data(), inputs.size(), outputs.data(), outputs.size(),
-                                                                nullptr, nullptr);
+    return library_call(library_, AOTInductorModelContainerRun)(handle_, inputs.data(), inputs.size(), outputs.data(),
+                                                                outputs.size(), nullptr, nullptr);
   }
 
  private:

@@ -1,0 +1,51 @@
+/* A program in plain C whose process has a host out of the global scope, as Python has libtorch: hidden_host LIBTORCH AFFINE.
+ * LIBTORCH is a library of that name; the model must find its functions and use its tensors. Prints `ok`. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ingot/aoti_host.h"
+#include "ingot/model.h"
+
+#define REQUIRE(condition)                                            \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "hidden_host.c:%d: not so: %s\n", __LINE__, #condition); \
+      exit(1);                                                        \
+    }                                                                 \
+  } while (0)
+
+#define LOOK_UP(library, name)                    \
+  __typeof__(&name) name##_ = NULL;               \
+  *(void**)&name##_ = dlsym(library, #name);      \
+  REQUIRE(name##_)
+
+int main(int argc, char** argv) {
+  REQUIRE(argc == 3);
+  void* host = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  void* model = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(host && model);
+  LOOK_UP(host, aoti_torch_get_dtype);
+  LOOK_UP(host, aoti_torch_dtype_float32);
+  LOOK_UP(model, ingot_tensor_is_own);
+  LOOK_UP(model, ingot_tensor_from_memory);
+  LOOK_UP(model, ingot_tensor_delete);
+  LOOK_UP(model, AOTInductorModelContainerCreateWithDevice);
+  LOOK_UP(model, AOTInductorModelContainerRun);
+  LOOK_UP(model, AOTInductorModelContainerDelete);
+  REQUIRE(!ingot_tensor_is_own_());
+
+  static float x[16];
+  const int64_t sizes[2] = {1, 16};
+  AOTInductorModelContainerHandle container = NULL;
+  AtenTensorHandle input = NULL, outputs[2];
+  int32_t dtype = -1;
+  REQUIRE(ingot_tensor_from_memory_(x, INGOT_FLOAT32, 2, sizes, NULL, &input) == 0);
+  REQUIRE(AOTInductorModelContainerCreateWithDevice_(&container, 1, "cpu", NULL) == 0);
+  REQUIRE(AOTInductorModelContainerRun_(container, &input, 1, outputs, 2, NULL, NULL) == 0);
+  REQUIRE(aoti_torch_get_dtype_(outputs[0], &dtype) == 0 && dtype == aoti_torch_dtype_float32_());
+  REQUIRE(ingot_tensor_delete_(outputs[0]) == 0 && ingot_tensor_delete_(outputs[1]) == 0);
+  REQUIRE(AOTInductorModelContainerDelete_(container) == 0);
+  puts("ok");
+  return 0;
+}
