@@ -102,7 +102,7 @@ class KernelEmitter {
   llvm::GlobalVariable* zeros_ = nullptr;
 
   bool only_wide_types() const {
-    bool narrow = false;
+    bool narrow = kernel_.product.has_value();
     for (int b : buffers_of(loop::Step(kernel_))) narrow = narrow || size_of(program_.buffers[at(b)].dtype) < 8;
     return !narrow;
   }
@@ -239,6 +239,7 @@ class KernelEmitter {
     }
     int64_t slots = 0;
     for (const Nest& n : kernel_.nests) slots += slots_of(n);
+    if (const auto& x = kernel_.product) slots += 2 * int64_t{x->height} * x->width * guess(x->length) * guess(x->panels);
     if (kernel_.across) slots = slots * std::min(chunk, guess(outer_extent(whole))) / lanes_;
     else slots /= lanes_;
     code.tasks = 1;
@@ -292,8 +293,64 @@ class KernelEmitter {
     }
   }
 
+  // A tile's rows times all panels, each tile of accumulators in registers from its first product to its last.
+  void emit_product(const loop::Product& x) {
+    const auto height = static_cast<std::size_t>(x.height), vectors = static_cast<std::size_t>(x.width / lanes_);
+    llvm::Type* element_type = b_.getFloatTy();
+    llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
+    const llvm::Align align(4);
+    Value first = expressions_.emit(x.first_row), last = b_.CreateSub(expressions_.emit(x.rows), b_.getInt64(1));
+    Value length = expressions_.emit(x.length), panels = expressions_.emit(x.panels);
+    std::vector<Value> rows;
+    for (std::size_t r = 0; r < height; r++) rows.push_back(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, b_.getInt64(r)), last));
+    auto factor = [&](Value k, std::size_t r) {
+      Value v = nullptr;
+      expressions_.in_scope([&] {
+        expressions_.bind(x.row, rows[r]);
+        expressions_.bind(x.k, k);
+        v = expressions_.emit(x.a);
+      });
+      return v;
+    };
+    Value own = x.own_rows >= 0 ? pointers_[at(x.own_rows)] : nullptr;
+    Value height_value = b_.getInt64(height);
+    if (own)
+      counted_loop(b_.getInt64(0), length, 1, [&](Value k) {
+        for (std::size_t r = 0; r < height; r++)
+          b_.CreateAlignedStore(factor(k, r), element(element_type, own, b_.CreateAdd(b_.CreateMul(k, height_value), b_.getInt64(r))), align);
+      });
+    Value packed = element(element_type, pointers_[at(x.packed)], expressions_.emit(x.packed_offset));
+    Value strip = pointers_[at(x.strip)], width = b_.getInt64(static_cast<uint64_t>(x.width));
+    Value strip_width = b_.CreateMul(panels, width), panel_size = b_.CreateMul(length, width);
+    std::vector<llvm::AllocaInst*> sums;
+    for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
+    counted_loop(b_.getInt64(0), panels, 1, [&](Value panel) {
+      for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
+      Value columns = element(element_type, packed, b_.CreateMul(panel, panel_size));
+      counted_loop(b_.getInt64(0), length, 1, [&](Value k) {
+        std::vector<Value> b;
+        Value at_k = element(element_type, columns, b_.CreateMul(k, width));
+        for (std::size_t v = 0; v < vectors; v++) b.push_back(b_.CreateAlignedLoad(vector, element(element_type, at_k, b_.getInt64(v * static_cast<uint64_t>(lanes_))), align));
+        for (std::size_t r = 0; r < height; r++) {
+          Value a = own ? b_.CreateAlignedLoad(element_type, element(element_type, own, b_.CreateAdd(b_.CreateMul(k, height_value), b_.getInt64(r))), align) : factor(k, r);
+          Value splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), a);
+          for (std::size_t v = 0; v < vectors; v++) {
+            llvm::AllocaInst* s = sums[r * vectors + v];
+            b_.CreateStore(b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector}, {splat, b[v], b_.CreateLoad(vector, s)}), s);
+          }
+        }
+      });
+      for (std::size_t r = 0; r < height; r++) {
+        Value row = element(element_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(r), strip_width), b_.CreateMul(panel, width)));
+        for (std::size_t v = 0; v < vectors; v++)
+          b_.CreateAlignedStore(b_.CreateLoad(vector, sums[r * vectors + v]), element(element_type, row, b_.getInt64(v * static_cast<uint64_t>(lanes_))), align);
+      }
+    });
+  }
+
   // All nests for one value of the outer variables, each nest's last variable in vectors.
   void emit_rows() {
+    if (kernel_.product) emit_product(*kernel_.product);
     for (const Nest& n : kernel_.nests) {
       if (n.vars.empty()) {
         for (const Fold& f : n.folds) expressions_.bind(f.tmp, expressions_.emit(f.body));

@@ -137,4 +137,11 @@ int vector_bits(const Target& target) {
   return has_feature(target, "avx512f") ? 512 : has_feature(target, "avx2") ? 256 : 128;
 }
 
+loop::Machine machine_of(const Target& target) {
+  const int lanes = vector_bits(target) / 32;
+  if (arch_of(target) == Arch::aarch64) return {lanes, 8, 3};       // 24 of 32 registers hold sums
+  if (has_feature(target, "avx512f")) return {lanes, 12, 2};        // 24 of 32
+  return {lanes, has_feature(target, "fma") ? 6 : 4, 2};            // 12 or 8 of 16
+}
+
 }  // namespace ingot

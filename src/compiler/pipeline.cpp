@@ -40,7 +40,7 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
   Model model;
   model.run = stage("schedule", options, [&] {
     loop::Program p = lowered.program;
-    loop::schedule(p);
+    loop::schedule(p, machine_of(options.targets[0]));
     loop::plan_memory(p);
     return p;
   });

@@ -70,12 +70,16 @@ bool collapse_pair(Kernel& k, std::vector<Expr>& vars, std::size_t i, const std:
   return true;
 }
 
+void collapse_inner(Kernel& k) {
+  for (Nest& n : k.nests)
+    for (std::size_t i = n.vars.size(); i-- > 1;) collapse_pair(k, n.vars, i - 1, {&n});
+}
+
 void collapse(Kernel& k) {
   std::vector<Nest*> all;
   for (Nest& n : k.nests) all.push_back(&n);
   for (std::size_t i = k.outer.size(); i-- > 1;) collapse_pair(k, k.outer, i - 1, all);
-  for (Nest& n : k.nests)
-    for (std::size_t i = n.vars.size(); i-- > 1;) collapse_pair(k, n.vars, i - 1, {&n});
+  collapse_inner(k);
 }
 
 // Variables of one value are that value.
@@ -112,6 +116,7 @@ void best_last(std::vector<Expr>& vars, const Cost& cost) {
 }  // namespace
 
 void arrange_loops(const Program&, Kernel& k) {
+  if (k.product) return collapse_inner(k);  // its outer variables are what they are
   drop_unit_loops(k);
   auto across_cost = [&](const Expr& v) {
     int bad = 0;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <unordered_map>
 
 #include "base/error.hpp"
+#include "loop/offset.hpp"
 
 namespace ingot::loop {
 namespace {
@@ -16,31 +16,6 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 constexpr std::size_t kWindow = 12;
 // Rows that a group works on at the same time: fewer would leave threads without work.
 constexpr int64_t kFewestRows = 8;
-
-using ExprMap = std::unordered_map<Expr, Expr, ExprHash, ExprSame>;
-
-Expr flat_offset(const Buffer& b, std::span<const Expr> index) {
-  Expr offset = 0;
-  for (std::size_t d = 0; d < index.size(); d++) offset = offset + index[d] * b.strides[d];
-  return offset;
-}
-
-// `e` rebuilt from its leaves up: load(x, args) gives what a load with these indices becomes.
-template <class F>
-Expr rebuilt(const Expr& e, const F& load) {
-  ExprMap done;
-  visit(e, [&](const Expr& x) {
-    std::vector<Expr> args;
-    bool changed = false;
-    if (x.op() != ExprOp::Idx)
-      for (const Expr& a : x.args()) {
-        args.push_back(done.at(a));
-        changed = changed || !same(args.back(), a);
-      }
-    done.emplace(x, x.op() == ExprOp::Load ? load(x, args) : changed ? rebuild(x, args) : x);
-  });
-  return done.at(e);
-}
 
 template <class F>
 void each_load(const Computation& c, const F& f) {
@@ -208,9 +183,9 @@ class Grouping {
         }
       auto in_kernel = [&](const Expr& e) {
         const Expr renamed = substitute(e, from, to);
-        return rebuilt(renamed, [&](const Expr& load, const std::vector<Expr>& args) {
+        return with_loads(renamed, [&](const Expr& load, const std::vector<Expr>& args) {
           if (const auto value = row_values.find(static_cast<int>(load->i)); value != row_values.end()) return value->second;
-          return Expr::load(load->i, load.dtype(), {flat_offset(program_.buffers[at(static_cast<int>(load->i))], args)}, load->name);
+          return Expr::load(load->i, load.dtype(), {offset_of(program_.buffers[at(static_cast<int>(load->i))], args)}, load->name);
         });
       };
       for (const Fold& f : c.folds) {
@@ -232,7 +207,7 @@ class Grouping {
       std::vector<Expr> index;
       for (const Expr& v : c.vars) index.push_back(substitute(v, from, to));
       const Expr value = in_kernel(c.value);
-      stores.stores.push_back({c.out, flat_offset(out, index), value});
+      stores.stores.push_back({c.out, offset_of(out, index), value});
       if (stores.vars.empty() && g.members.size() > 1) row_values[c.out] = value;
       k.nests.push_back(std::move(stores));
     }

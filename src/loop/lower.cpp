@@ -54,14 +54,15 @@ bool any_complex_result(const Node& n) {
 // What is known of a node's users, seen through views and item nodes.
 struct Use {
   int users = 0;          // consumers that compute; 0: dead
-  bool repeated = false;  // some user reads an element more than once: a broadcast, a product, a kernel
+  bool repeated = false;  // some user reads an element more than once: a broadcast
+  bool factor = false;    // the same, and rather from memory: a product, a kernel
   bool stored = false;    // must be in memory: an output, or an argument of a kernel
 };
 
 // A node comes before its users, so one walk from the end finds it.
 std::vector<Use> uses_of(const Graph& graph) {
   std::vector<Use> all(graph.nodes().size());
-  for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, true}; });
+  for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, false, true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
     const bool writes = user.kind == NodeKind::call && user.op->mutates();
@@ -73,20 +74,21 @@ std::vector<Use> uses_of(const Graph& graph) {
       if (passes_through) {
         u.users += all[i].users;
         u.repeated = u.repeated || all[i].repeated || all[i].stored;
+        u.factor = u.factor || all[i].factor;
         return;
       }
       u.users++;
       if (user.op->form() == Form::pointwise)
         u.repeated = u.repeated || !(n->meta.is_tensor() && user.meta.is_tensor() && n->meta.tensor().sizes().same(user.meta.tensor().sizes()));
       else if (user.op->form() != Form::reduction)
-        u.repeated = true;
+        u.factor = true;
     });
   }
   return all;
 }
 
 // A pointwise value is computed where it is read, unless that would repeat work worth more than a store and a load.
-constexpr int kCheapForMany = 8, kCheapForRepeated = 4;
+constexpr int kCheapForMany = 8, kCheapForRepeated = 4, kJustALoad = 2;
 constexpr uint32_t kDeepest = 200;  // of an expression that is still put into another
 
 class Lowerer {
@@ -418,7 +420,7 @@ bool Lowerer::is_worth_storing(const Node& n, const Elements& e) const {
   if (use.stored) return true;
   const Expr value = e.at(variables(e.sizes));
   const int slots = cost(value);
-  return (use.users > 1 && slots > kCheapForMany) || (use.repeated && slots > kCheapForRepeated) || value->depth > kDeepest;
+  return (use.users > 1 && slots > kCheapForMany) || (use.repeated && slots > kCheapForRepeated) || (use.factor && slots > kJustALoad) || value->depth > kDeepest;
 }
 
 // An in-place op on an input: the program's last word about its elements. Until the end nothing is written.

@@ -109,6 +109,11 @@ std::string line(const Program& p, const Nest& n) {
 
 std::string line(const Program& p, const Kernel& k) {
   std::string s = text("  kernel ", k.name, " parallel ", ranges(k.outer), k.across ? " across" : "", "\n");
+  if (k.product) {
+    const Product& x = *k.product;
+    s += text("    product ", p.buffers[static_cast<std::size_t>(x.strip)].name, " rows ", x.row, " < ", x.rows, " from ", x.first_row, " of ", x.a, " with ",
+              p.buffers[static_cast<std::size_t>(x.packed)].name, "[", x.packed_offset, "] over ", x.k, " < ", x.length, "\n");
+  }
   for (const Nest& n : k.nests) s += line(p, n);
   return s;
 }
@@ -161,6 +166,12 @@ struct Uses {
     written.push_back(c.out);
   }
   void operator()(const Kernel& k) {
+    if (k.product) {
+      collect_loads(k.product->a, read);
+      read.push_back(k.product->packed);
+      written.push_back(k.product->strip);
+      if (k.product->own_rows >= 0) written.push_back(k.product->own_rows);
+    }
     for (const Nest& n : k.nests) {
       for (const Fold& f : n.folds) collect_loads(f.body, read);
       for (const Store& s : n.stores) {

@@ -17,6 +17,8 @@
 //     call ingot_k_sort_rows(6, sum_1, {1, s0, 1, 1}, s0, …)
 //     eager aten.topk.default(%0, 3, -1, True, True) (sum_1) -> (topk.0, topk.1)
 #pragma once
+#include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -77,7 +79,21 @@ struct Nest {
   std::vector<Store> stores;
 };
 
-// For all values of `outer`, each on its own and in any order: the nests, one after the other.
+// Sums of products for a few rows: strip[r, column] = Σ over k of a(first_row + r, k) * packed[column // width, k, column % width]
+// for the rows of a tile and all columns, which come in panels of a tile's width.
+struct Product {
+  Expr row, k;       // the variables of `a`
+  Expr a;
+  Expr first_row;    // of this tile; rows past the last are computed as the last, and nobody looks at them
+  Expr rows, length, panels;
+  int packed = -1, strip = -1;
+  int own_rows = -1;   // scratch [length, height] for the tile's `a`, where that is more than a load; else -1
+  Expr packed_offset;  // where the panels begin
+  int height = 0, width = 0;  // of a tile
+};
+
+// For all values of `outer`, each on its own and in any order: the product, if there is one, then the nests, one after the
+// other.
 struct Kernel {
   std::string name;
   std::vector<Expr> outer;
@@ -85,6 +101,7 @@ struct Kernel {
   // Which variable becomes the lanes of vectors: the last of `outer`, around all nests, or each nest's own last variable.
   bool across = false;
   Expr scratch_bytes = 0;
+  std::optional<Product> product = {};
 };
 
 // A call of a C function of src/kernels.

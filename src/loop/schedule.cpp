@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "loop/epilogue.hpp"
 #include "loop/group.hpp"
 #include "loop/local.hpp"
+#include "loop/product.hpp"
 
 namespace ingot::loop {
 
@@ -29,13 +31,25 @@ std::vector<bool> read_elsewhere(const Program& p, const Kernel& k, const std::v
     if (std::find(written.begin(), written.end(), c.out) != written.end())
       for (int b : buffers_of(Step(c))) own[static_cast<std::size_t>(b)] += b != c.out;
   std::vector<bool> elsewhere(p.buffers.size());
-  for (std::size_t b = 0; b < elsewhere.size(); b++) elsewhere[b] = readers[b] > own[b];
+  // Buffers that scheduling itself has added are read by the step after.
+  for (std::size_t b = 0; b < elsewhere.size(); b++) elsewhere[b] = b >= readers.size() || readers[b] > own[b];
   return elsewhere;
+}
+
+void add_kernels(Program& p, const std::vector<Computation>& run, const std::vector<int>& readers, std::vector<Step>& steps) {
+  std::vector<Kernel> kernels = group(p, run);
+  std::vector<std::vector<bool>> elsewhere;  // scratch that is added meanwhile is nobody else's
+  for (const Kernel& k : kernels) elsewhere.push_back(read_elsewhere(p, k, run, readers));
+  for (std::size_t n = 0; n < kernels.size(); n++) {
+    arrange_loops(p, kernels[n]);
+    keep_local(p, kernels[n], elsewhere[n]);
+    steps.emplace_back(std::move(kernels[n]));
+  }
 }
 
 }  // namespace
 
-void schedule(Program& p) {
+void schedule(Program& p, const Machine& machine) {
   const std::vector<int> readers = count_readers(p);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < p.steps.size();) {
@@ -45,14 +59,22 @@ void schedule(Program& p) {
     }
     std::vector<Computation> run;  // computations one after the other may be regrouped; other steps stand where they are
     for (; i < p.steps.size() && std::holds_alternative<Computation>(p.steps[i]); i++) run.push_back(std::get<Computation>(p.steps[i]));
-    std::vector<Kernel> kernels = group(p, run);
-    std::vector<std::vector<bool>> elsewhere;  // scratch that is added meanwhile is nobody else's
-    for (const Kernel& k : kernels) elsewhere.push_back(read_elsewhere(p, k, run, readers));
-    for (std::size_t n = 0; n < kernels.size(); n++) {
-      arrange_loops(p, kernels[n]);
-      keep_local(p, kernels[n], elsewhere[n]);
-      steps.emplace_back(std::move(kernels[n]));
+    fuse_epilogues(p, run, readers);
+    std::vector<Computation> plain;  // since the last product
+    for (const Computation& c : run) {
+      std::optional<ProductSteps> product = as_product(p, c, machine);
+      if (!product) {
+        plain.push_back(c);
+        continue;
+      }
+      add_kernels(p, plain, readers, steps);
+      plain = {product->pack};
+      add_kernels(p, plain, readers, steps);
+      arrange_loops(p, product->kernel);
+      steps.emplace_back(std::move(product->kernel));
+      plain.clear();
     }
+    add_kernels(p, plain, readers, steps);
   }
   p.steps = std::move(steps);
 }
