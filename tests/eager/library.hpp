@@ -125,7 +125,7 @@ class EagerLibrary {
     uint64_t draws;
   };
   // `places`: where results are written; an undefined one leaves it to the op.
-  Run run(const EagerCase& c, const TensorList& places, bool refuse_memory = false) const {
+  Run run(const EagerCase& c, const TensorList& places, bool refuse_memory = false, Draw draw = kTestDraw) const {
     std::vector<View> keep;
     std::vector<ingot_view> inputs, results;
     for (const Tensor& t : c.tensors) keep.emplace_back(t);
@@ -133,9 +133,9 @@ class EagerLibrary {
     for (std::size_t i = 0; i < keep.size(); i++) (i < c.tensors.size() ? inputs : results).push_back(keep[i].get());
     for (std::size_t k = 0; k < places.size(); k++)
       if (!places[k].defined()) results[k] = {};
-    void* frame = make_(kTestDraw.seed, kTestDraw.offset, refuse_memory);
+    void* frame = make_(draw.seed, draw.offset, refuse_memory);
     Run r{call_(frame, lasting(c.text), inputs.data(), c.integers.data(), results.data(), static_cast<int32_t>(results.size())), error_(frame), {}, 0};
-    r.draws = offset_(frame) - kTestDraw.offset;
+    r.draws = offset_(frame) - draw.offset;
     for (std::size_t k = 0; k < places.size() && r.status == 0; k++)
       r.results.push_back(places[k].defined() ? places[k] : results[k].data ? copy_of_view(results[k]) : Tensor());
     free_(frame);
