@@ -30,3 +30,7 @@ const Op& op_of(LinkedOp& op);
 
 #define INGOT_RULE(result, name, argument) UnusedRule name
 #define INGOT_OP(name) op_of(linked_op<name>)
+
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wundefined-var-template"  // the linker finds them
+#endif
