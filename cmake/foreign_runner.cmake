@@ -17,7 +17,8 @@ function(ingot_foreign_runner target source)
   endif()
   add_custom_command(
     OUTPUT ${program}
-    COMMAND ${INGOT_CC_${arch}} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra ${PROJECT_SOURCE_DIR}/${source} -o ${program} -ldl
+    COMMAND ${INGOT_CC_${arch}} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -I${PROJECT_SOURCE_DIR}/src
+            ${PROJECT_SOURCE_DIR}/${source} -o ${program} -ldl
     DEPENDS ${PROJECT_SOURCE_DIR}/${source}
     COMMENT "Compiling ${source} for ${arch}"
     VERBATIM)

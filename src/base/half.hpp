@@ -53,10 +53,10 @@ uint32_t float_to_small(float f) {
   if (r > kMax) r = kOverflow;
   return sign | r;
 }
-
-#if defined(__F16C__) || defined(__aarch64__)
-inline float to_float(Half v) { return static_cast<float>(std::bit_cast<_Float16>(v.bits)); }
-inline Half to_half(float f) { return {std::bit_cast<uint16_t>(static_cast<_Float16>(f))}; }
+#if defined(__aarch64__)  // where g++ 12 has no _Float16 for C++
+inline float to_float(Half v) { return __builtin_bit_cast(__fp16, v.bits); } inline Half to_half(float f) { return {__builtin_bit_cast(uint16_t, static_cast<__fp16>(f))}; }
+#elif defined(__F16C__)
+inline float to_float(Half v) { return std::bit_cast<_Float16>(v.bits); } inline Half to_half(float f) { return {std::bit_cast<uint16_t>(static_cast<_Float16>(f))}; }
 #else
 inline float to_float(Half v) { return small_to_float<5, 10, false>(v.bits); }
 inline Half to_half(float f) { return {static_cast<uint16_t>(float_to_small<5, 10, false>(f))}; }

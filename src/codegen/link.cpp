@@ -130,6 +130,13 @@ std::string support_file(const std::string& name) {
   throw_user_error(text("this installation of Ingot lacks ", name, "; looked for", tried));
 }
 
+// The names of symbols stand in an object as they are.
+bool any_names(std::span<const Object> objects, std::string_view symbol) {
+  for (const Object& o : objects)
+    if (o.bytes.find(symbol) != std::string::npos) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string kernel_archive(const Target& target) {
@@ -154,6 +161,12 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   for (const Object& object : objects) add(files.emplace_back(object).path());
   // The runtime goes in whole: nothing refers to the functions that a model exports.
   add("--whole-archive", support_file(text("libingot_model_", to_text(arch), ".a")), "--no-whole-archive");
+  if (any_names(objects, "ingot_eager_call")) {
+    const std::string archive = text("libingot_eager_", to_text(arch), ".a");
+    add(support_file(archive), text("--exclude-libs=", archive));  // the C++ runtime is in it, with symbols that are not hidden
+    add("--eh-frame-hdr");                                         // how that finds who catches an exception
+    add("--strip-all");                                            // the names of all its functions are a third of the file
+  }
   add(kernel_archive(target), "--as-needed");
   for (const char* library : {"libm_", "libc_"}) add(support_file(text(library, to_text(arch), ".so")));
 

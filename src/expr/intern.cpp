@@ -104,7 +104,7 @@ std::strong_ordering compare_payload(const ExprNode& a, const ExprNode& b) {
 }  // namespace
 
 Expr intern(ExprOp op, DType dtype, std::vector<Expr> args) {
-  return intern_node(ExprNode{.op = op, .dtype = dtype, .args = std::move(args)});
+  return intern_node(ExprNode{.op = op, .dtype = dtype, .name = {}, .args = std::move(args)});
 }
 
 Expr intern_leaf(ExprOp op, DType dtype, int64_t i, double f, std::string_view name, std::vector<Expr> args, int64_t lo,

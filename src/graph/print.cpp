@@ -1,4 +1,3 @@
-#include <cmath>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -7,6 +6,8 @@
 #include "graph/source.hpp"
 #include "graph/target.hpp"
 #include "graph/text.hpp"
+#include "op/call_text.hpp"
+#include "op/text_constant.hpp"
 
 namespace ingot {
 
@@ -59,17 +60,6 @@ std::string joined(const List& elements, const F& text_of) {
     out += text_of(elements[i]);
   }
   return out;
-}
-
-std::string value_text(const Value& v) {
-  if (v.is_complex()) {
-    // Python's repr of these (infj, nan+nanj) is no Python.
-    const std::complex<double> c = v.to_scalar().to_complex();
-    if (!std::isfinite(c.real()) || !std::isfinite(c.imag()))
-      return text("complex(", to_text(Scalar(c.real())), ", ", to_text(Scalar(c.imag())), ")");
-  }
-  if (v.is_values()) return "[" + joined(v.values(), value_text) + "]";
-  return to_text(v);
 }
 
 class Printer {
@@ -177,23 +167,13 @@ class Printer {
     return text(spelling, "(", arguments_text(n.args), ")");
   }
 
-  // Positional arguments up to the last that is not its default, then the keyword-only ones that are not.
   static std::string op_arguments(const Op& op, const std::vector<Argument>& args) {
     const auto& params = op.schema.args;
     const auto is_default = [&](std::size_t i) {
       const bool may_be = i < params.size() && params[i].has_default && args[i].is_value();
       return may_be && same(args[i].value(), params[i].default_value);
     };
-    const auto keyword = [&](std::size_t i) { return i < params.size() && params[i].keyword_only; };
-    std::size_t positional = 0;
-    for (std::size_t i = 0; i < args.size(); i++)
-      if (!keyword(i) && !is_default(i)) positional = i + 1;
-    std::string out;
-    for (std::size_t i = 0; i < args.size(); i++) {
-      if (keyword(i) ? is_default(i) : i >= positional) continue;
-      out += text(out.empty() ? "" : ", ", keyword(i) ? params[i].name + " = " : "", print(args[i]));
-    }
-    return out;
+    return call_arguments_text(op, args.size(), is_default, [&](std::size_t i) { return print(args[i]); });
   }
 
   static std::string result_text(const Graph& g) {
@@ -210,7 +190,7 @@ class Printer {
 
 std::string print(const Argument& a) {
   if (a.is_node()) return a.node()->name;
-  if (a.is_value()) return value_text(a.value());
+  if (a.is_value()) return constant_text(a.value());
   return "[" + joined(a.elements(), [](const Argument& e) { return print(e); }) + "]";
 }
 

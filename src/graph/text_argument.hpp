@@ -1,7 +1,7 @@
 // Arguments in the text of a graph: constants, names of values, and lists of both.
 #pragma once
 #include "graph/graph.hpp"
-#include "graph/text_cursor.hpp"
+#include "op/text_cursor.hpp"
 
 namespace ingot {
 

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
-#include "graph/excerpt.hpp"
+#include "op/excerpt.hpp"
 #include "graph/same.hpp"
 #include "graph/source.hpp"
 #include "graph/target.hpp"

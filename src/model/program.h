@@ -142,7 +142,9 @@ void ingot_rt_random(ingot_frame*, uint64_t* seed, uint64_t* offset);
 /* Runs one op of the eager library (src/eager, linked in only where a program has such a call). `call` is the op with its
  * arguments: %k is tensor k, #k is integer k, the rest as FX listings write it: "aten.topk.default(%0, #0, -1, True, True)".
  * Result k is written into results[k] where that has data; otherwise the op decides its sizes, and the view is set to
- * memory that lasts until the end of the run, dense and row-major. */
+ * memory that lasts until the end of the run, dense and row-major. A result that is None leaves its view alone. Results that
+ * have data overlap no tensor. The text is a constant of the library: it is parsed once, and known by its address. A model
+ * with such calls has a table of the ops they name (codegen/eager_ops.hpp). */
 int32_t ingot_eager_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers, ingot_view* results,
                          int32_t result_count);
 

@@ -67,7 +67,7 @@ struct OpName {
 };
 template <OpName Name>
 const Op& op_ref() {
-  static const Op& o = op(Name.text);
+  static const Op& o = INGOT_OP(Name);
   return o;
 }
 template <OpName Name, class... A>

@@ -25,7 +25,7 @@ struct Formula {
   using Row = void (*)(void* out, const void* const* in, int64_t n);
   std::array<Row, kComputes> rows{};
   std::array<Compute, kComputes> result{};  // compute type of the result: b8 for predicates, f64 for abs of complex
-  Expr (*lower)(std::span<const Expr> operands) = nullptr;
+  INGOT_RULE(Expr, lower, std::span<const Expr> operands) = nullptr;
   uint8_t arity = 1;
   uint8_t bool_operands = 0;                // bit k: operand k is a condition: bool, not part of the promotion
   uint8_t promoting = 0xff;                 // bit k: operand k takes part in the promotion (add's alpha does not)

@@ -133,7 +133,7 @@ Value run_out(const Op& op, Args args) {
     else outs.push_back(args[i].tensor());
   }
   const Value r = call(*op.functional, inputs);
-  static const Op& copy = ingot::op("copy_");
+  const Op& copy = op_ref<"copy_">();
   for (std::size_t k = 0; k < outs.size(); k++) {
     const Tensor& result = r.is_tensor() ? r.tensor() : r.tensors().at(k);
     check_written_type(op, outs[k], result.dtype());
@@ -186,7 +186,7 @@ Value run_composite(const Op& op, Args args) {
     case Variant::inplace: {
       // f_(x) is x.copy_(f(x)): the program of f stays visible to every layer.
       const Value r = call(*op.functional, args);
-      static const Op& copy = ingot::op("copy_");
+      const Op& copy = op_ref<"copy_">();
       return call(copy, {args[0], r});
     }
     case Variant::out: return run_out(op, args);

@@ -33,10 +33,10 @@ enum class Form : uint8_t {
 };
 
 enum class Variant : uint8_t { functional, inplace, out };
-
-// Which forms of an op its gradient rule is for. PyTorch gives some rules to one form alone: the other refuses to run
-// backward, in PyTorch's words.
-enum class VjpFor : uint8_t { both, functional, inplace };
+#ifndef INGOT_OP  // The op of this name. In what models are linked with the linker finds it (eager/archive.hpp).
+#define INGOT_OP(name) op(name.text)
+#endif
+enum class VjpFor : uint8_t { both, functional, inplace };  // the forms that may run backward: the others refuse, in PyTorch's words
 
 // What an op that writes its first argument without writing elements does to it. Functionalize follows each by hand.
 enum class Rewires : uint8_t {
@@ -65,13 +65,13 @@ struct Outputs {
   void add(Geometry g) { geoms.push_back(std::move(g)); }
   void add(Shape sizes, DType dtype) { geoms.push_back(Geometry::contiguous(std::move(sizes), dtype)); }
 };
-
-// A tensor the backward needs. `what`: index of an argument, or kResult - k for result k. It is saved only if the
-// gradient of argument `needed_for` (kAny: of any) is asked for.
+#ifndef INGOT_RULE  // A rule that only the compiler and the tape ask for: what models are linked with has none (eager/archive.hpp).
+#define INGOT_RULE(result, name, argument) result (*name)(argument)
+#endif
 inline constexpr int8_t kResult = -1, kAny = -1;
-struct Save {
-  int8_t what = 0;
-  int8_t needed_for = kAny;
+struct Save {  // a tensor the backward needs
+  int8_t what = 0;           // index of an argument, or kResult - k for result k
+  int8_t needed_for = kAny;  // saved only if the gradient of this argument (kAny: of any) is asked for
 };
 struct Saves {
   std::array<Save, 8> list{};
@@ -111,7 +111,7 @@ struct OpDef {
   // Gradients. Without a vjp, a floating result of arguments that require grad gets a node that refuses to run; a rule that
   // has no gradient for one argument says so itself (derivative_not_implemented). `no_grad_result`: the result never
   // requires grad (argmax, …). tests/error/refusals.txt has every op of these kinds.
-  void (*vjp)(Vjp&) = nullptr;
+  INGOT_RULE(void, vjp, Vjp&) = nullptr;
   Saves saves{};
   VjpFor vjp_for = VjpFor::both;
   bool no_grad_result = false;
@@ -123,9 +123,9 @@ struct OpDef {
   Autocast autocast = Autocast::none;
   Rewires rewires = Rewires::nothing;
   // Compiled form of what is neither a formula nor a view (op/lowering.hpp).
-  void (*lower)(Lowering&) = nullptr;
+  INGOT_RULE(void, lower, Lowering&) = nullptr;
   // How a call with batched arguments runs as one call (op/batching.hpp). Without a rule the op's form decides, or a loop.
-  Value (*batch)(const Batching&) = nullptr;
+  INGOT_RULE(Value, batch, const Batching&) = nullptr;
   bool uninitialised = false;  // the results' bytes are whatever memory held (empty and its like)
   bool may_alias = false;      // composite: whether a result is an argument, or one is written, depends on the arguments
   bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <shared_mutex>
 
 #include "base/error.hpp"
-#include "op/op.hpp"
+#include "op/make_op.hpp"
 #include "op/setup.hpp"
 
 namespace ingot {
@@ -20,34 +19,11 @@ Registry& registry() {
   return r;
 }
 
-// "layer_norm" -> "LayerNorm", "_softmax" -> "Softmax"
-std::string camel_case(std::string_view name) {
-  std::string s;
-  bool up = true;
-  for (char c : name) {
-    if (c == '_') up = true;
-    else if (up && c >= 'a' && c <= 'z') s += static_cast<char>(c - 'a' + 'A'), up = false;
-    else s += c, up = false;
-  }
-  return s;
-}
-
 // "aten::add.Tensor" and "add.Tensor" are one key; other namespaces keep their prefix. ".default" is no overload.
 std::string_view key_of(std::string_view name) {
   if (name.starts_with("aten::")) name.remove_prefix(6);
   if (name.ends_with(".default")) name.remove_suffix(8);
   return name;
-}
-
-std::unique_ptr<Op> make_op(const OpDef& def, Schema schema) {
-  auto o = std::make_unique<Op>();
-  o->def = &def;
-  o->name = schema.ns == "aten" ? schema.qualified() : schema.ns + "::" + schema.qualified();
-  for (std::size_t i = 0; i < schema.args.size(); i++)
-    if (schema.args[i].type.writes()) o->written.push_back(static_cast<int8_t>(i));
-  o->node_name = camel_case(schema.name) + "Backward" + std::to_string(def.backward_index);
-  o->schema = std::move(schema);
-  return o;
 }
 
 bool same_arg(const SchemaArg& a, const SchemaArg& b) {
@@ -83,11 +59,7 @@ std::unique_ptr<Op> derive(std::string_view key) {
         if (!matches(f)) continue;
         const Op* functional = find_op(f.qualified());
         if (!functional || functional->variant != Variant::functional || functional->mutates()) continue;
-        auto o = make_op(*functional->def, std::move(s));
-        o->variant = inplace ? Variant::inplace : Variant::out;
-        o->functional = functional;
-        o->node_name = functional->node_name;
-        return o;
+        return make_variant(*functional, inplace ? Variant::inplace : Variant::out, std::move(s));
       }
       return nullptr;
     };

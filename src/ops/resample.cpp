@@ -143,7 +143,7 @@ Int scaled_size(Int size, double factor) {
   return static_cast<int64_t>(static_cast<double>(size.value()) * factor);
 }
 // input, output_size?[, align_corners], scale_factors?
-template <int Space, bool Corners>
+template <int Space, bool Corners, OpName Sized>
 Value vec_body(const Call& c) {
   const Tensor& x = c.tensor(0);
   const Value &size = c[1], &factors = c[2 + Corners];
@@ -161,7 +161,7 @@ Value vec_body(const Call& c) {
   Values args{x, out};
   if (Corners) args.push_back(c[2]);
   for (int i = 0; i < Space; i++) args.push_back(f.empty() ? Value() : Value(f[static_cast<std::size_t>(i)]));
-  return call(op(c.op.schema.name), args);
+  return call(op_ref<Sized>(), args);
 }
 
 template <int Space, Interpolation Mode>
@@ -174,8 +174,8 @@ constexpr OpDef upsample_backward(std::string_view schema) {
   return {.schema = schema, .meta = upsample_backward_meta<Space, Mode>, .kernel = upsample_backward_kernel<Space, Mode>, .vjp = upsample_backward_vjp,
           .batch = batch_samples<Space + 1>};
 }
-template <int Space, bool Corners>
-constexpr OpDef vec(std::string_view schema) { return {.schema = schema, .form = Form::composite, .body = vec_body<Space, Corners>}; }
+template <int Space, bool Corners, OpName Sized>
+constexpr OpDef vec(std::string_view schema) { return {.schema = schema, .form = Form::composite, .body = vec_body<Space, Corners, Sized>}; }
 
 // The argument lists of each rank.
 #define SELF_1D "(Tensor self, SymInt[1] output_size, "
@@ -216,18 +216,18 @@ constinit const OpDef kOps[] = {
     upsample_backward<2, Interpolation::cubic>("aten::upsample_bicubic2d_backward" GRAD_2D CORNERS SCALES_2D),
     upsample_backward<2, Interpolation::linear_aa>("aten::_upsample_bilinear2d_aa_backward" GRAD_2D CORNERS SCALES_2D),
     upsample_backward<2, Interpolation::cubic_aa>("aten::_upsample_bicubic2d_aa_backward" GRAD_2D CORNERS SCALES_2D),
-    vec<1, false>("aten::upsample_nearest1d.vec" VEC),
-    vec<2, false>("aten::upsample_nearest2d.vec" VEC),
-    vec<3, false>("aten::upsample_nearest3d.vec" VEC),
-    vec<1, false>("aten::_upsample_nearest_exact1d.vec" VEC),
-    vec<2, false>("aten::_upsample_nearest_exact2d.vec" VEC),
-    vec<3, false>("aten::_upsample_nearest_exact3d.vec" VEC),
-    vec<1, true>("aten::upsample_linear1d.vec" VEC_CORNERS),
-    vec<2, true>("aten::upsample_bilinear2d.vec" VEC_CORNERS),
-    vec<3, true>("aten::upsample_trilinear3d.vec" VEC_CORNERS),
-    vec<2, true>("aten::upsample_bicubic2d.vec" VEC_CORNERS),
-    vec<2, true>("aten::_upsample_bilinear2d_aa.vec" VEC_CORNERS),
-    vec<2, true>("aten::_upsample_bicubic2d_aa.vec" VEC_CORNERS),
+    vec<1, false, "upsample_nearest1d">("aten::upsample_nearest1d.vec" VEC),
+    vec<2, false, "upsample_nearest2d">("aten::upsample_nearest2d.vec" VEC),
+    vec<3, false, "upsample_nearest3d">("aten::upsample_nearest3d.vec" VEC),
+    vec<1, false, "_upsample_nearest_exact1d">("aten::_upsample_nearest_exact1d.vec" VEC),
+    vec<2, false, "_upsample_nearest_exact2d">("aten::_upsample_nearest_exact2d.vec" VEC),
+    vec<3, false, "_upsample_nearest_exact3d">("aten::_upsample_nearest_exact3d.vec" VEC),
+    vec<1, true, "upsample_linear1d">("aten::upsample_linear1d.vec" VEC_CORNERS),
+    vec<2, true, "upsample_bilinear2d">("aten::upsample_bilinear2d.vec" VEC_CORNERS),
+    vec<3, true, "upsample_trilinear3d">("aten::upsample_trilinear3d.vec" VEC_CORNERS),
+    vec<2, true, "upsample_bicubic2d">("aten::upsample_bicubic2d.vec" VEC_CORNERS),
+    vec<2, true, "_upsample_bilinear2d_aa">("aten::_upsample_bilinear2d_aa.vec" VEC_CORNERS),
+    vec<2, true, "_upsample_bicubic2d_aa">("aten::_upsample_bicubic2d_aa.vec" VEC_CORNERS),
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "ingot/tensor.hpp"
 
 namespace ingot {
@@ -27,9 +28,8 @@ Int truncated(double v) {
 std::string float_repr(double v, bool point_zero) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::scientific).ptr;
-  std::string_view all(buffer, static_cast<std::size_t>(end - buffer));
+  const std::string scientific = scientific_text(v);
+  std::string_view all = scientific;
   std::string out;
   if (all.front() == '-') {
     out = "-";

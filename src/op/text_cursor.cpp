@@ -1,19 +1,18 @@
-#include "graph/text_cursor.hpp"
+#include "op/text_cursor.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 
 #include "base/error.hpp"
-#include "graph/excerpt.hpp"
-#include "graph/names.hpp"
+#include "op/excerpt.hpp"
 
 namespace ingot {
 
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool starts_name(char c) { return is_identifier(std::string_view(&c, 1)); }
+bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool ends_line(char c) { return c == '\n' || c == '\r' || c == '\0'; }
 
 }  // namespace

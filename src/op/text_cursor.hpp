@@ -1,4 +1,4 @@
-// A place in the text of a graph, and the tokens that stand there. Tokens never reach over the end of a line.
+// A place in the text of a graph or a call, and the tokens that stand there. Tokens never reach over the end of a line.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "graph/excerpt.hpp"
+#include "op/excerpt.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,113 @@
+# The eager library as a static archive for every target, lib/libingot_eager_ARCH.a: what a model is linked with where it
+# calls ops that have no machine code of their own (src/eager). The C++ runtime of the target is in it, so that such a
+# model needs libc and libm alone, as every other does.
+
+# Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.
+set(eager_flags
+  -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -fno-gnu-unique
+  -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include
+  -include ${PROJECT_SOURCE_DIR}/src/eager/archive.hpp)
+set(eager_flags_x86_64 "")
+set(eager_flags_aarch64 -mno-outline-atomics)
+# What handles elements is fast, what handles calls is small.
+foreach(part IN ITEMS base expr op eager)
+  set(eager_flags_${part} -Os)
+endforeach()
+foreach(part IN ITEMS tensor ops)
+  set(eager_flags_${part} -O2)
+endforeach()
+
+# What the archive has in a form of its own (src/eager), or no use for: symbolic sizes, the registry, the table of schemas,
+# gradients, vmap, functions as arguments.
+set(eager_without
+  base/number_text.cpp base/parallel.cpp expr/int.cpp tensor/dlpack.cpp tensor/random.cpp op/aten_table.cpp op/batching.cpp op/registry.cpp
+  ops/batch_loop.cpp ops/batch_random.cpp ops/batch_rules.cpp ops/control_flow.cpp ops/families.cpp ops/higher_order.* eager/family.cpp)
+string(REPLACE ";" "|" eager_without "^(${eager_without})")
+
+function(ingot_eager_archive arch)
+  set(archive ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
+  set(folder ${PROJECT_BINARY_DIR}/eager/${arch})
+  set(objects "")
+  foreach(part IN ITEMS base expr tensor op ops eager)
+    file(MAKE_DIRECTORY ${folder}/${part})
+    file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "${eager_without}")
+    foreach(source IN LISTS sources)
+      set(path ${PROJECT_SOURCE_DIR}/src/${source})
+      string(REGEX REPLACE "\\.cpp$" ".o" object ${folder}/${source})
+      get_source_file_property(extra ${path} COMPILE_OPTIONS)
+      if(NOT extra)
+        set(extra "")
+      endif()
+      # A file that defines ops is compiled through family.cpp.
+      file(STRINGS ${path} defines_ops REGEX "OpDef kOps\\[\\]")
+      set(compiled ${path})
+      if(defines_ops)
+        set(compiled "-DINGOT_FAMILY=\"${source}\"" ${PROJECT_SOURCE_DIR}/src/eager/family.cpp)
+      endif()
+      add_custom_command(
+        OUTPUT ${object}
+        COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${eager_flags} ${eager_flags_${arch}} ${eager_flags_${part}} ${extra}
+                -MD -MF ${object}.d -c ${compiled} -o ${object}
+        DEPENDS ${path}
+        DEPFILE ${object}.d
+        COMMENT "Compiling ${source} for models of ${arch}"
+        VERBATIM)
+      list(APPEND objects ${object})
+    endforeach()
+  endforeach()
+
+  set(script "CREATE ${archive}\n")
+  foreach(library IN ITEMS libstdc++.a libgcc.a libgcc_eh.a)
+    execute_process(COMMAND ${compiler_${arch}} -print-file-name=${library} OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(APPEND script "ADDLIB ${file}\n")
+  endforeach()
+  foreach(object IN LISTS objects)
+    string(APPEND script "ADDMOD ${object}\n")
+  endforeach()
+  file(WRITE ${folder}/archive.mri "${script}SAVE\nEND\n")
+  add_custom_command(
+    OUTPUT ${archive}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+    COMMAND ${ar_${arch}} -M < ${folder}/archive.mri
+    DEPENDS ${objects} ${folder}/archive.mri
+    COMMENT "Archiving the eager library for models of ${arch}"
+    VERBATIM)
+endfunction()
+
+# The target ingot_eager_archives: for both targets.
+function(ingot_eager_archives)
+  set(files "")
+  foreach(arch IN ITEMS x86_64 aarch64)
+    ingot_find_compiler(${arch})
+    ingot_eager_archive(${arch})
+    list(APPEND files ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
+  endforeach()
+  add_custom_target(ingot_eager_archives ALL DEPENDS ${files})
+  install(FILES ${files} DESTINATION lib/ingot)
+endfunction()
+
+# ingot_eager_harness(TARGET): tests/eager/harness.c for both targets; the tests of TARGET find it as INGOT_EAGER_HARNESS, to
+# which the architecture and ".o" are added.
+function(ingot_eager_harness target)
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  set(objects "")
+  foreach(arch IN ITEMS x86_64 aarch64)
+    ingot_find_compiler(${arch})
+    set(object ${PROJECT_BINARY_DIR}/eager/harness_${arch}.o)
+    set(source ${PROJECT_SOURCE_DIR}/tests/eager/harness.c)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${compiler_${arch}} -x c -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -fPIC -fvisibility=hidden
+              -I${PROJECT_SOURCE_DIR}/src -c ${source} -o ${object}
+      DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/model/program.h
+      COMMENT "Compiling tests/eager/harness.c for ${arch}"
+      VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  add_custom_target(ingot_eager_harness DEPENDS ${objects})
+  add_dependencies(${target} ingot_eager_harness)
+  target_compile_definitions(${target} PRIVATE INGOT_EAGER_HARNESS="${PROJECT_BINARY_DIR}/eager/harness")
+endfunction()
