@@ -1,8 +1,10 @@
 #include "compiler/pipeline.hpp"
 
 #include <chrono>
+#include <set>
 
 #include "base/error.hpp"
+#include "codegen/eager_ops.hpp"
 #include "codegen/link.hpp"
 #include "compiler/constants.hpp"
 #include "compiler/exported.hpp"
@@ -33,6 +35,14 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   return result;
 }
 
+// The ops that the program leaves to the eager library, each once.
+std::vector<std::string> eager_ops_of(const loop::Program& p) {
+  std::set<std::string> names;
+  for (const loop::Step& s : p.steps)
+    if (const auto* call = std::get_if<loop::EagerCall>(&s)) names.insert(call->op);
+  return {names.begin(), names.end()};
+}
+
 // From a functional graph on. `names` says what the graph's inputs are to the caller.
 void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& names, const std::string& output, const CompileOptions& options) {
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
@@ -53,7 +63,8 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
     codes.push_back(code_name(options.targets[k]));
   }
   objects.push_back(stage("table", options, [&] { return generate_table(model, codes, options.targets[0]); }));
-  if (objects[0].bytes.empty()) objects.erase(objects.begin());
+  if (const std::vector<std::string> ops = eager_ops_of(model.run); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
+  std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] { return link_library(objects, options.targets[0], output), output; });
 }
 

@@ -122,6 +122,7 @@ struct EagerCall {
     int result, dim;
     Expr symbol;  // is decided by this size
   };
+  std::string op;  // its name, for the linker
   std::string text;
   std::vector<int> tensors;
   std::vector<Expr> integers;
