@@ -56,7 +56,8 @@ class ParsedCall::Reader {
     }
     for (std::size_t i = 0; i < params.size(); i++) {
       if (given[i]) continue;
-      if (!params[i].has_default) in_.fail(in_.position() - 1, text("argument '", params[i].name, "' is missing; the schema is ", to_text(call_.op_->schema)));
+      if (!params[i].has_default)
+        in_.fail(in_.position() - 1, text("argument '", params[i].name, "' is missing; the schema is ", to_text(call_.op_->schema)));
       call_.args_[i] = {params[i].default_value};
     }
   }
