@@ -185,6 +185,7 @@ CallText text_of(const Call& call) {
     return a.has_default && args[i].same(a.default_value);
   };
   Writer w;
+  w.out.op = &op;
   const Schema& s = op.schema;
   w.out.text = text(s.ns, ".", s.name, ".", s.overload.empty() ? "default" : s.overload, "(");
   w.out.text += call_arguments_text(op, args.size(), is_default, [&](std::size_t i) { return w.argument(args[i]); }) + ")";
