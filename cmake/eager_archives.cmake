@@ -27,6 +27,10 @@ string(REPLACE ";" "|" eager_without "^(${eager_without})")
 function(ingot_eager_archive arch)
   set(archive ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
   set(folder ${PROJECT_BINARY_DIR}/eager/${arch})
+  set(flags ${eager_flags})
+  if(compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    list(REMOVE_ITEM flags -fno-gnu-unique)  # it makes no such symbols, and does not know the flag
+  endif()
   set(objects "")
   foreach(part IN ITEMS base expr tensor op ops eager)
     file(MAKE_DIRECTORY ${folder}/${part})
@@ -47,7 +51,7 @@ function(ingot_eager_archive arch)
       endif()
       add_custom_command(
         OUTPUT ${object}
-        COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${eager_flags} ${eager_flags_${arch}} ${eager_flags_${part}} ${extra}
+        COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${flags} ${eager_flags_${arch}} ${eager_flags_${part}} ${extra}
                 -MD -MF ${object}.d -c ${compiled} -o ${object}
         DEPENDS ${path}
         DEPFILE ${object}.d
@@ -65,7 +69,7 @@ function(ingot_eager_archive arch)
   foreach(object IN LISTS objects)
     string(APPEND script "ADDMOD ${object}\n")
   endforeach()
-  file(WRITE ${folder}/archive.mri "${script}SAVE\nEND\n")
+  file(CONFIGURE OUTPUT ${folder}/archive.mri CONTENT "${script}SAVE\nEND\n" @ONLY)  # touched only if it changes
   add_custom_command(
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}

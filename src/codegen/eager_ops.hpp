@@ -13,7 +13,7 @@ namespace ingot {
 // The symbol of the op "topk", "sort.stable" or "prims::sum".
 std::string eager_op_symbol(std::string_view name);
 
-// The table `ingot_eager_ops` of these functional ops, named as in Op::name. A library whose code refers to ingot_eager_call
+// The table `ingot_eager_ops` of these functional ops, named as in Op::name (op/call_text.hpp gives the op of a call). A library whose code refers to ingot_eager_call
 // has one. A name the archive does not have is an undefined symbol of the link.
 Object eager_ops(std::span<const std::string> names, const Target& target);
 

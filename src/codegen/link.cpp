@@ -20,8 +20,22 @@
 
 LLD_HAS_DRIVER(elf)
 
+// lld 19 keeps pointers to symbols that only some links have, and lets the next link of the process write through them when
+// the symbols are long gone. Its header is not installed, so this says again what it declares.
+namespace lld::elf {
+class Defined;
+struct ElfSym {
+  static Defined *globalOffsetTable, *relaIpltStart, *relaIpltEnd, *tlsModuleBase;
+};
+}  // namespace lld::elf
+
 namespace ingot {
 namespace {
+
+void forget_last_link() {
+  using lld::elf::ElfSym;
+  ElfSym::globalOffsetTable = ElfSym::relaIpltStart = ElfSym::relaIpltEnd = ElfSym::tlsModuleBase = nullptr;
+}
 
 namespace fs = std::filesystem;
 
@@ -99,6 +113,7 @@ std::string run_lld(const std::vector<std::string>& arguments) {
   const CrashRecovery recovery;
   static bool usable = true;  // guarded by `alone`
   if (!usable) return "the linker gave up on a damaged file earlier and cannot run again here; start a new process";
+  forget_last_link();
   const lld::Result result = lld::lldMain(argv, out, err, {{lld::Gnu, &lld::elf::link}});
   usable = result.canRunAgain;
   if (result.retCode == 0) return {};

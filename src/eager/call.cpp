@@ -1,5 +1,5 @@
 // ingot_eager_call: an op of a model library that has no machine code of its own runs by its eager kernel.
-#include <cstring>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>

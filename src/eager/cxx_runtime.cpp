@@ -9,9 +9,16 @@ extern void* __dso_handle;
 void* __dso_handle = &__dso_handle;
 }
 
+namespace __gnu_cxx {
+void __freeres() noexcept;  // the memory it keeps for exceptions that find no other
+}
+
 namespace {
-// Run them when the library is unloaded.
-[[gnu::destructor]] void finalize() { __cxa_finalize(&__dso_handle); }
+// Run them when the library is unloaded, and give back what the runtime itself has.
+[[gnu::destructor]] void finalize() {
+  __cxa_finalize(&__dso_handle);
+  __gnu_cxx::__freeres();
+}
 }  // namespace
 
 // An exception that nobody catches ends the process without a word. The runtime's own handler prints the type, for which it

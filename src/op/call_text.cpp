@@ -56,7 +56,8 @@ class ParsedCall::Reader {
     }
     for (std::size_t i = 0; i < params.size(); i++) {
       if (given[i]) continue;
-      if (!params[i].has_default) in_.fail(in_.position() - 1, text("argument '", params[i].name, "' is missing; the schema is ", to_text(call_.op_->schema)));
+      if (!params[i].has_default)
+        in_.fail(in_.position() - 1, text("argument '", params[i].name, "' is missing; the schema is ", to_text(call_.op_->schema)));
       call_.args_[i] = {params[i].default_value};
     }
   }
@@ -184,6 +185,7 @@ CallText text_of(const Call& call) {
     return a.has_default && args[i].same(a.default_value);
   };
   Writer w;
+  w.out.op = &op;
   const Schema& s = op.schema;
   w.out.text = text(s.ns, ".", s.name, ".", s.overload.empty() ? "default" : s.overload, "(");
   w.out.text += call_arguments_text(op, args.size(), is_default, [&](std::size_t i) { return w.argument(args[i]); }) + ")";

@@ -15,6 +15,7 @@ namespace ingot {
 
 struct CallText {
   std::string text;
+  const Op* op = nullptr;     // that the text names: a functional one
   TensorList tensors;         // what %0, %1, … stand for: each tensor once
   std::vector<Int> integers;  // what #0, #1, … stand for: the symbolic ones, each once
 };

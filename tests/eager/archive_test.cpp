@@ -64,7 +64,7 @@ TEST(EagerArchive, IsNotLinkedWhereNothingCallsIt) {
   EXPECT_LT(std::filesystem::file_size(folder.file("plain.so")), 8192u);
 }
 
-TEST(EagerArchive, LacksNothingItDoesNotSay) {
+TEST(EagerArchive, NamesAnOpThatItLacks) {
   const TestFolder folder;
   std::string message;
   try {

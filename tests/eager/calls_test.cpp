@@ -1,8 +1,10 @@
 // Calls of ingot_eager_call, over the families of ops, against this process's own eager library: the same bits.
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "eager/library.hpp"
+#include "support/error_text.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -148,14 +150,7 @@ TEST(EagerCalls, FailWithTheTextOfTheRefusal) {
     return r.error;
   };
   const Tensor x = ones({2, 3});
-  const auto host_error = [](const EagerCase& c) {
-    try {
-      host_results(c);
-    } catch (const std::exception& e) {
-      return std::string(e.what());
-    }
-    return std::string();
-  };
+  const auto host_error = [](const EagerCase& c) { return error_of([&] { host_results(c); }); };
   const EagerCase out_of_range{"aten.gather.default(%0, 1, %1)", {x, full({2, 1}, 3, {.dtype = int64})}, {}};
   EXPECT_EQ(error(out_of_range), host_error(out_of_range));
   const EagerCase shapes{"aten.mm.default(%0, %0)", {x}, {}};
@@ -171,6 +166,28 @@ TEST(EagerCalls, FailWithTheTextOfTheRefusal) {
   EXPECT_EQ(error({"aten.nonzero.default(%0)", {x}, {}}, {Tensor()}, true), "out of memory");
   EXPECT_NE(error({"aten.rand.default([#0])", {}, {int64_t{1} << 60}}), "");
   expect_same_as_host(library, {"aten.mm.default(%0, %1)", {x, ones({3, 2})}, {}});  // a failure leaves nothing behind
+}
+
+// The library finds the digits of a number in its own way (src/eager/number_text.cpp).
+TEST(EagerCalls, WriteNumbersAsThisProcessDoes) {
+  const EagerLibrary library({"bernoulli.p"});
+  std::vector<std::string> numbers = {"-0.1", "1.5", "-1e-05", "1e22", "123456789.125", "1e+300", "-4.9e-324", "100000.0", "1000000.0", "12345678901234567890.0",
+                                      "-0.001", "-0.0001", "3.0000000000000004", "1.7976931348623157e+308", "-2.2250738585072014e-308", "inf", "nan"};
+  manual_seed(5);
+  const Tensor digits = randn({200}, {.dtype = float64}), scale = randint(-60, 60, {200});
+  for (int i = 0; i < 200; i++) {
+    const double v = std::ldexp(std::abs(digits.data<double>()[i]), static_cast<int>(scale.data<int64_t>()[i]));
+    numbers.push_back(to_text(Scalar(v > 1 ? v : -v)));
+  }
+  int refused = 0;
+  for (const std::string& n : numbers) {
+    const EagerCase c{text("aten.bernoulli.p(%0, ", n, ")"), {ones({2})}, {}};
+    const std::string host = error_of([&] { host_results(c); });
+    const auto r = library.run(c, {Tensor()});
+    EXPECT_EQ(r.error, host) << c.text;
+    refused += r.status;
+  }
+  EXPECT_EQ(refused, static_cast<int>(numbers.size()));
 }
 
 TEST(EagerCalls, RunInSeveralLibrariesAndThreadsAtOnce) {

@@ -84,6 +84,7 @@ TEST(CallText, WritesAreCallsOfTheFunctionalOp) {
   const Values args{x, y, 1, fake({2})};
   const CallText t = text_of({out, args});
   EXPECT_EQ(t.text, "aten.add.Tensor(%0, %1)");
+  EXPECT_EQ(t.op, &op("add.Tensor"));
   EXPECT_EQ(t.tensors.size(), 2u);
 }
 
