@@ -440,7 +440,7 @@ void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Ele
 void Lowerer::lower_eager(const Node& n, const Call& call) {
   const CallText text_of_call = text_of(call);
   EagerCall step;
-  step.op = (call.op.functional ? call.op.functional : &call.op)->name;
+  step.op = text_of_call.op->name;
   step.text = text_of_call.text;
   for (std::size_t k = 0; k < text_of_call.tensors.size(); k++) {
     const auto found = by_meta_.find(text_of_call.tensors[k].impl());
