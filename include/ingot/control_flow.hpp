@@ -1,7 +1,8 @@
 // Control flow that a traced program keeps: which function runs, and how often, is decided when the program runs. Run
 // eagerly, each is the C++ it stands for. A function gets the operands as arguments and returns new tensors: it may not write
-// them or return them as they are while it is traced. Gradients flow to the operands; tensors that a function captures are
-// found and passed along by the tracer, and get no gradient.
+// them or return them as they are while it is traced. Gradients flow to the operands and to tensors that a function captures;
+// what it captures it must own, since a backward that is traced too runs it again.
+// Under vmap, where the predicate of cond differs by member, both functions run and each member takes its result.
 #pragma once
 #include <functional>
 

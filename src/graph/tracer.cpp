@@ -52,8 +52,7 @@ ScalarFunction function_of(const Expr& e) {
 Tracer* current_tracer() { return current; }
 
 TracerScope::TracerScope(Tracer& tracer) : old_(current), old_active_(thread_state().active) {
-  static const bool installed = (install_handler(Layer::trace, trace_handler), true);
-  (void)installed;
+  install_once(Layer::trace, trace_handler);
   current = &tracer;
   thread_state().active |= layer_bit(Layer::trace);
 }

@@ -2,9 +2,10 @@
 
 #include "base/error.hpp"
 #include "op/kernel.hpp"
+#include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "transform/functional.hpp"
-#include "transform/map_tensors.hpp"
+#include "transform/wrapper.hpp"
 
 namespace ingot {
 namespace {
@@ -47,6 +48,7 @@ Value view(const Op& op, Args args) {
     r = below(functional, a);
   }
   if (op.is_inplace_view()) {
+    f.storage->require_own_region();
     step.args[0] = Value();
     step.in_place = &op;
     f.chain.push_back(std::move(step));
@@ -205,22 +207,25 @@ Value write_besides(const Op& op, Args args, const Values& values) {
 
 Value functionalize_handler(const Op& op, Args args) {
   if (op.def->rewires != Rewires::nothing) return rewire(op, args);
-  if (op.is_view() && functional_state(args[0].tensor())) return view(op, args);
+  if (op.is_view())
+    if (const FunctionalState* f = functional_state(args[0].tensor()); f && (op.is_inplace_view() || has_storage(f->value))) return view(op, args);
   Values values = map_tensors(args, from_functional);
   for (Value& v : values)
     if (v.is_function()) v = functionalized_function(op, v);
   if (op.functional) return write(op, args, values);
   if (op.mutates()) return write_besides(op, args, values);
   bool layout_known = true;  // strides of a result follow those of the arguments
-  for (const Value& v : args)
-    for_each_tensor(v, [&](const Tensor& t) {
-      if (const FunctionalState* f = functional_state(t)) layout_known &= f->storage->layout_known;
-    });
+  for_each_tensor(args, [&](const Tensor& t) {
+    if (const FunctionalState* f = functional_state(t)) layout_known &= f->storage->layout_known;
+  });
+  const bool frozen = thread_state().exporting && op.def->frozen_in_export;
   return map_tensors(below(op, values), [&](const Tensor& t) {
-    for (const Value& v : args)  // handed through
-      if (v.is_tensor() && from_functional(v.tensor()).is_same(t)) return v.tensor();
+    if (!frozen)
+      for (const Value& v : args)  // handed through
+        if (v.is_tensor() && from_functional(v.tensor()).is_same(t)) return v.tensor();
     const Tensor r = to_functional(t);
     functional_state(r)->storage->layout_known = layout_known;
+    functional_state(r)->storage->frozen = frozen;
     return r;
   });
 }
