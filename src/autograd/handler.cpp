@@ -131,6 +131,7 @@ Value record_inplace_view(const Op& op, Args args, bool any) {
   if (view && current) view->attr_version = self->storage->version();  // no data changed: its history stays right
   ViewStep step{&f, Values(args.begin(), args.end()), 0};
   step.args[0] = Value();
+  if (f.def->from_storage) step.args.back() = self.storage_offset();
   if (view && view->replay) view->chain.push_back(std::move(step));
   else if (!view) ensure_autograd_meta(self).root_steps.push_back({std::move(step), before});
   if (node) {

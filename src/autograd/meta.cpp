@@ -124,6 +124,24 @@ Tensor undo_root_steps(Tensor x, const std::vector<RootStep>& steps, std::size_t
   return x;
 }
 
+// The view that a chain leads to, taken again of `base`: root steps it got since the chain's beginning are undone. A step that refers
+// to the storage is one of the base whatever was on the way, as it is for a view that remembers its geometry alone; `shift` is how
+// much farther back `base` begins in its storage than the tensor that the chain was taken of.
+Tensor replayed(const Tensor& base, const std::vector<RootStep>& root_steps, std::size_t from, const std::vector<ViewStep>& chain, Int shift) {
+  std::size_t first = chain.size();
+  while (first > 0 && !chain[first - 1].op->def->from_storage) first--;
+  if (first == 0) {
+    Tensor x = undo_root_steps(base, root_steps, from);
+    for (const ViewStep& s : chain) x = s.apply(x);
+    return x;
+  }
+  ViewStep of_storage = chain[first - 1];
+  of_storage.args.back() = of_storage.args.back().to_int() - shift;
+  Tensor x = of_storage.apply(base);
+  for (std::size_t k = first; k < chain.size(); k++) x = chain[k].apply(x);
+  return x;
+}
+
 // History of a base one of whose views was written: the view's part of the gradient goes through the writer, the rest
 // past it.
 class CopySlices final : public GradNode {
@@ -146,8 +164,7 @@ class CopySlices final : public GradNode {
     aten_value<"copy_">(result, g[0]);
     Tensor slice = result;
     if (replay) {
-      slice = undo_root_steps(slice, root_steps, from);
-      for (const ViewStep& s : chain) slice = s.apply(slice);
+      slice = replayed(result, root_steps, from, chain, base.offset);
     } else {
       slice = aten<"as_strided">(result, view.sizes, view.strides, view.offset - base.offset);
     }
@@ -191,8 +208,7 @@ Ref<GradNode> grad_fn(const Tensor& t) {
   Scoped<bool> grad(thread_state().grad_mode, true);
   Scoped<Layer> layer(thread_state().layer, Layer::transform);
   if (v.replay) {
-    Tensor x = undo_root_steps(v.base, ensure_autograd_meta(v.base).root_steps, v.root_steps);
-    for (const ViewStep& s : v.chain) x = s.apply(x);
+    const Tensor x = replayed(v.base, ensure_autograd_meta(v.base).root_steps, v.root_steps, v.chain, 0);
     m->set_node(autograd_meta(x)->node, autograd_meta(x)->result_nr);
   } else {
     const Value args[] = {v.base, t.sizes(), t.strides(), t.storage_offset()};
@@ -237,6 +253,7 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
   if (v->replay) {
     if (parent) v->chain = parent->chain;
     step.args[0] = Value();
+    if (step.op->def->from_storage) step.args.back() = out.storage_offset();  // none stands for the viewed tensor's own
     v->chain.push_back(std::move(step));
   }
   v->creation = ts.inference_mode ? Creation::inference

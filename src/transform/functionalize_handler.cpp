@@ -30,6 +30,25 @@ void set_value(const Tensor& t, FunctionalState& f, Tensor value) {
   t->geom = f.value->geom;
 }
 
+// A view that refers to the storage may look at elements that the tensor it is taken of does not have. Whether gradients reach those
+// eagerly depends on what was written since: the tape makes the history of a stale view again from its base.
+void refuse_other_elements(const Op& op, Args args, const Tensor& self) {
+  Outputs out;
+  (op.functional ? *op.functional : op).def->geometry({op, args}, out);
+  const Geometry &mine = self->geom, &view = out.geoms.at(0);
+  const auto end = [](const Geometry& g) { return required_bytes(g); };
+  INGOT_REQUIRE(mine.same(view) || (is_non_overlapping_and_dense(mine.sizes, mine.strides) && mine.offset <= view.offset && end(view) <= end(mine)), op.schema.name,
+                ": as_strided() refers to a storage that lies otherwise in the functional program: it may look at elements that the tensor it is taken of, which "
+                "requires grad, does not have. Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
+}
+
+// Whether dense elements of these sizes lie in one way only.
+bool has_one_layout(const Geometry& g) {
+  int dims = 0;
+  for (const Int n : g.sizes) dims += !n.same(1);
+  return dims <= 1 && is_non_overlapping_and_dense(g.sizes, g.strides);
+}
+
 // Views need no synced value: the result has its own place in the chain and is made again at its first use if it is stale.
 Value view(const Op& op, Args args) {
   const Tensor& self = args[0].tensor();
@@ -40,6 +59,7 @@ Value view(const Op& op, Args args) {
   if (op.def->from_storage) {
     sync(self);
     if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
+    if (thread_state().grad_mode && requires_grad(self)) refuse_other_elements(op, args, self);
     const Scoped<Layer> layer(thread_state().layer, Layer::mode);
     r = f.storage->view(step, f.value);
   } else {
@@ -224,7 +244,7 @@ Value functionalize_handler(const Op& op, Args args) {
       for (const Value& v : args)  // handed through
         if (v.is_tensor() && from_functional(v.tensor()).is_same(t)) return v.tensor();
     const Tensor r = to_functional(t);
-    functional_state(r)->storage->layout_known = layout_known;
+    functional_state(r)->storage->layout_known = layout_known || has_one_layout(t->geom);
     functional_state(r)->storage->frozen = frozen;
     return r;
   });

@@ -458,6 +458,61 @@ TEST_F(Functionalize, GradientsFlowThrough) {
   EXPECT_EQ(got.to_vector<double>(), want.to_vector<double>());
 }
 
+// Found by ingot_program_fuzz.
+void expect_same_gradients(const TensorFunction& f, const Shape& sizes) {
+  const auto gradient = [&](const TensorFunction& g) {
+    Tensor leaf = count(sizes).requires_grad_();
+    const Tensor result = g({leaf * 1})[0];
+    return grad({(result * arange(1, result.numel().value() + 1)).sum()}, {leaf})[0].to_vector<double>();
+  };
+  EXPECT_EQ(gradient(functionalize(f)), gradient(f));
+}
+TEST_F(Functionalize, AStaleAsStridedViewIsOneOfTheStorage) {
+  expect_same_gradients(
+      [](const TensorList& in) {
+        const Tensor row = in[0].select(0, 1), from_there = aten<"as_strided">(row, Shape{2}, Shape{1});
+        aten_value<"unsqueeze_">(row, 0);
+        return TensorList{from_there};
+      },
+      {2, 3});
+}
+TEST_F(Functionalize, AWriteThroughAsStridedOfATensorThatIsTurnedAfterwards) {
+  expect_same_gradients(
+      [](const TensorList& in) {
+        Tensor x = in[0] * 2, part = x.as_strided({2}, {1}, 1);
+        aten_value<"transpose_">(x, 0, -1);
+        part.mul_(part.clone());
+        return TensorList{x.reshape({6})};
+      },
+      {1, 3, 2});
+}
+TEST_F(Functionalize, GradientsReachArgumentsThatShareAStorage) {
+  const auto gradient = [](const TensorFunction& f) {
+    Tensor leaf = count({4, 1}).requires_grad_();
+    const Tensor base = leaf * 1, result = f({base.diagonal(-1).permute({0}), base})[0];
+    return grad({result.sum()}, {leaf})[0].to_vector<double>();
+  };
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor y = in[0].clone();
+    aten_value<"relu_">(y);
+    return TensorList{y};
+  };
+  EXPECT_EQ(gradient(functionalize(f)), gradient(f));
+}
+TEST_F(Functionalize, AsStridedOfElementsThatATrackedTensorDoesNotHaveIsRefused) {
+  const auto strided = [](const auto& take) {
+    return [take] {
+      const Tensor base = count({2, 3}).requires_grad_() * 1;
+      functionalize([take](const TensorList& in) { return TensorList{take(in[0]).as_strided({2}, {2}, 1)}; })({base});
+    };
+  };
+  const std::string words = "it may look at elements that the tensor it is taken of, which requires grad, does not have";
+  expect_error(strided([](const Tensor& t) { return t.slice(1, 0, 3, 2); }), words);
+  expect_error(strided([](const Tensor& t) { return t.select(0, 0); }), words);
+  expect_error(strided([](const Tensor& t) { return t.diagonal(); }), words);
+  EXPECT_EQ(error_of(strided([](const Tensor& t) { return t.t(); })), "no error");
+}
+
 TEST_F(Functionalize, AResultWithAHistoryOfItsOwnOnAnArgumentIsRefused) {
   Tensor x = count({3}), y = ones({3}).requires_grad_();
   expect_error(
