@@ -169,7 +169,7 @@ TEST_F(ControlFlow, WritesInsideAFunctionAreFunctionalized) {
 }
 
 TEST_F(ControlFlow, AFunctionThatWritesOrReturnsItsOperandIsRefusedWhenTraced) {
-  const auto traced = [](const OperandFunction& branch) {
+  const auto traced = [](const TensorFunction& branch) {
     return error_of([&] {
       trace(functionalize([&](const TensorList& in) {
               return cond(in[0].sum() > 0, branch, [](const TensorList& o) { return TensorList{o[0].cos()}; }, {in[0]});
@@ -357,6 +357,19 @@ TEST_F(ControlFlow, VmapOfACondWithOnePredicateStaysACond) {
   expect_traced(f, {x, y}, {{x, y}, {x, y.neg()}});
   const std::string listing = print(trace(f, {x, y}).graph);
   EXPECT_NE(listing.find("torch.ops.higher_order.cond"), std::string::npos) << listing;
+}
+
+TEST_F(ControlFlow, VmapOfMapAndScanTakesThemApart) {
+  const TensorFunction mapped = [](const TensorList& in) { return map([](const TensorList& o) { return TensorList{o[0] * o[1]}; }, {in[1]}, {in[0]}); };
+  const TensorFunction captured = [](const TensorList& in) { return map([=](const TensorList& o) { return TensorList{o[0] * in[0]}; }, {in[1]}); };
+  const VmapOptions options{.in_dims = {0, std::nullopt}};
+  const Tensor x = count({4, 3}), y = count({2, 3});
+  const TensorList want{stack({y.select(0, 0) * x, y.select(0, 1) * x}, 1)};
+  expect_equal(want, vmap(mapped, options)({x, y}));
+  expect_equal(want, vmap(captured, options)({x, y}));
+  expect_equal(want, run_graph(trace(vmap(mapped, options), {x, y}).graph, {x, y}));
+  const std::string error = error_of([&] { trace(vmap(captured, options), {x, y}); });
+  EXPECT_NE(error.find("brings along a tensor that is vmapped over"), std::string::npos) << error;
 }
 
 TEST_F(ControlFlow, VmapOfACondRefusesNumbersThatWouldDiffer) {
