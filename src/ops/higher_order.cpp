@@ -6,6 +6,7 @@
 #include "op/batching.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "op/tensors.hpp"
 #include "ops/families.hpp"
 #include "ops/higher_order_gradients.hpp"
 
@@ -182,11 +183,7 @@ Values results_of(const Op& applied, const Value& r) {
 }
 
 Value copied(const Value& v) {
-  if (v.is_tensor()) return aten<"clone">(v.tensor());
-  if (!v.is_tensors()) return v;
-  TensorList copies;
-  for (const Tensor& t : v.tensors()) copies.push_back(t.defined() ? aten<"clone">(t) : t);
-  return copies;
+  return map_tensors(v, [](const Tensor& t) { return aten<"clone">(t); });
 }
 
 // The results, or None where there are none, then what the op wrote: it writes to copies.
