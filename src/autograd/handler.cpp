@@ -188,8 +188,10 @@ Value record(const Op& op, Args args) {
   const bool any = ts.grad_mode && !f.def->no_grad_result && any_requires_grad(args);
   if (op.mutates()) check_written(op, args);
   if (derived) return record_mutation(op, args, any);
-  if (op.form() == Form::higher_order && calling_convention(op) && (ts.grad_mode || FunctionRegion::current())) return record_higher_order(op, args, any);
-  Value r = any || op.is_view() ? record_functional(op, args, any) : call_below(Layer::autograd, op, args);
+  const bool watch = op.form() == Form::higher_order && calling_convention(op) && (ts.grad_mode || FunctionRegion::current());
+  Value r = watch                 ? record_higher_order(op, args, any)
+            : any || op.is_view() ? record_functional(op, args, any)
+                                  : call_below(Layer::autograd, op, args);
   if (op.mutates()) bump_versions(op, args);  // batch norm's running statistics
   mark_inference(op, args, r);
   return r;

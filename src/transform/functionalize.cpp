@@ -201,8 +201,7 @@ class Border {
       for (const Input& i : inputs_)
         if (i.outside.is_same(base) && i.before.defined()) base = i.before;
     const Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode && requires_grad(inside));
-    Tensor again = base;
-    for (const ViewStep& s : f.chain) again = s.apply(again);
+    const Tensor again = take_again(base, f.chain);
     return again.is_same(group->outside) ? aten<"alias">(again) : again;
   }
 
