@@ -16,8 +16,9 @@ void check_arguments(const Traced& t, const TensorList& arguments) {
     INGOT_REQUIRE(found.defined(), "argument ", i, " of the graph is undefined");
     bool fits = want.dtype() == found.dtype() && want.dim() == found.dim();
     for (int d = 0; fits && d < want.dim(); d++) fits = want.size(d).is_symbolic() || want.size(d).same(found.size(d));
-    INGOT_REQUIRE(fits, "argument ", i, " of the graph should be ", name_of(want.dtype()), " of size ", want.sizes(), " as its example was, found ",
-                  name_of(found.dtype()), " of size ", found.sizes(), ". Make the graph with open sizes (TraceWith::symbols), or again for this argument");
+    INGOT_REQUIRE(fits, "argument ", i, " of the graph should be ", name_of(want.dtype()), " of size ", want.sizes(),
+                  " as its example was, found ", name_of(found.dtype()), " of size ", found.sizes(),
+                  ". Make the graph with open sizes (TraceWith::symbols), or again for this argument");
   }
   const std::string violation = t.sizes.violation(Values(arguments.begin(), arguments.end()));
   INGOT_REQUIRE(violation.empty(), "the graph is not right for these arguments: ", violation);

@@ -156,7 +156,8 @@ void FunctionalStorage::restore_layout() {
 
 Tensor to_functional(const Tensor& value) {
   install_once(Layer::functionalize, functionalize_handler);
-  INGOT_ENSURE(value.defined() && !functional_state(value) && !batched_state(value), "only plain tensors and wrappers are inside of functional tensors");
+  INGOT_ENSURE(value.defined() && !functional_state(value) && !batched_state(value),
+               "only plain tensors and wrappers are inside of functional tensors");
   auto state = std::make_unique<FunctionalState>();
   state->value = value;
   state->storage = make_ref<FunctionalStorage>();

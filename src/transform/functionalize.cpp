@@ -95,7 +95,8 @@ class Border {
       const auto known = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) { return i.outside.is_same(t); });
       places_.push_back(static_cast<std::size_t>(known - inputs_.begin()));
       if (known != inputs_.end()) continue;
-      const auto shared = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.members[0]->storage == t->storage && has_storage(t); });
+      const auto shared = std::find_if(groups_.begin(), groups_.end(),
+                                       [&](const Group& g) { return g.members[0]->storage == t->storage && has_storage(t); });
       inputs_.push_back({t, {}, {}, static_cast<std::size_t>(shared - groups_.begin())});
       if (shared == groups_.end()) groups_.emplace_back();
       groups_[inputs_.back().group].members.push_back(t);

@@ -37,9 +37,11 @@ void refuse_other_elements(const Op& op, Args args, const Tensor& self) {
   (op.functional ? *op.functional : op).def->geometry({op, args}, out);
   const Geometry &mine = self->geom, &view = out.geoms.at(0);
   const auto end = [](const Geometry& g) { return required_bytes(g); };
-  INGOT_REQUIRE(mine.same(view) || (is_non_overlapping_and_dense(mine.sizes, mine.strides) && mine.offset <= view.offset && end(view) <= end(mine)), op.schema.name,
-                ": as_strided() refers to a storage that lies otherwise in the functional program: it may look at elements that the tensor it is taken of, which "
-                "requires grad, does not have. Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
+  INGOT_REQUIRE(
+      mine.same(view) || (is_non_overlapping_and_dense(mine.sizes, mine.strides) && mine.offset <= view.offset && end(view) <= end(mine)),
+      op.schema.name,
+      ": as_strided() refers to a storage that lies otherwise in the functional program: it may look at elements that the tensor it is taken of, which "
+      "requires grad, does not have. Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
 }
 
 // Whether dense elements of these sizes lie in one way only.

@@ -97,7 +97,8 @@ bool near(const Tensor& a, const Tensor& b) {
 
 std::optional<std::string> gradient_difference(const Outcome& want, const Outcome& got, GradientAgreement& worst) {
   const auto compare = [&](const std::string& what, const Tensor& a, const Tensor& b) -> std::optional<std::string> {
-    if (a.requires_grad() != b.requires_grad()) return text(what, a.requires_grad() ? " requires grad eagerly only" : " requires grad functionalized only");
+    if (a.requires_grad() != b.requires_grad())
+      return text(what, a.requires_grad() ? " requires grad eagerly only" : " requires grad functionalized only");
     if (!a.requires_grad()) return std::nullopt;
     const Gradients eager = gradients_of(a, want.in.leaves), functional = gradients_of(b, got.in.leaves);
     const bool refused_a = !eager.refusal.empty(), refused_b = !functional.refusal.empty();
@@ -106,7 +107,8 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
     if (refused_b && !refused_a) return text("the gradient of ", what, " is refused: ", functional.refusal);
     for (std::size_t i = 0; !refused_a && i < eager.of_leaves.size(); i++)
       if (!near(eager.of_leaves[i], functional.of_leaves[i]))
-        return text("gradient ", i, " of ", what, ": eager ", values_text(eager.of_leaves[i]), ", functionalized ", values_text(functional.of_leaves[i]));
+        return text("gradient ", i, " of ", what, ": eager ", values_text(eager.of_leaves[i]), ", functionalized ",
+                    values_text(functional.of_leaves[i]));
     return std::nullopt;
   };
   for (std::size_t k = 0; k < want.results.size(); k++)

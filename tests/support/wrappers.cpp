@@ -42,9 +42,10 @@ class SparseTensor final : public WrapperClass {
     const Op& f = op.functional ? *op.functional : op;
     if (!stays_sparse(f, args)) return call(op, map_tensors(args, to_dense));
     const Tensor& self = args[0].tensor();
-    const Value values = call(op.is_view() ? op_ref<"clone">() : op, op.is_view() ? Values{inner_tensor(self, "values")} : map_tensors(args, [](const Tensor& t) {
-                                return is_sparse_tensor(t) ? inner_tensor(t, "values") : t;
-                              }));
+    const Value values =
+        call(op.is_view() ? op_ref<"clone">() : op,
+             op.is_view() ? Values{inner_tensor(self, "values")}
+                          : map_tensors(args, [](const Tensor& t) { return is_sparse_tensor(t) ? inner_tensor(t, "values") : t; }));
     return sparse_tensor(inner_tensor(self, "places"), values.tensor(), self.size(0));
   }
 

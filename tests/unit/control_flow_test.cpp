@@ -195,15 +195,19 @@ TEST_F(ControlFlow, GradientsReachWhatACondBringsAlong) {
   expect_gradients(f, in, {in, {in[0].neg(), in[1], in[2]}});
   // Nothing but what is brought along requires grad.
   const TensorFunction without_operands = [](const TensorList& in) {
-    return cond(in[0].detach().sum() > 0, [=](const TensorList&) { return TensorList{in[0] * in[1]}; }, [=](const TensorList&) { return TensorList{in[0].exp() + in[1]}; }, {});
+    return cond(
+        in[0].detach().sum() > 0, [=](const TensorList&) { return TensorList{in[0] * in[1]}; },
+        [=](const TensorList&) { return TensorList{in[0].exp() + in[1]}; }, {});
   };
   expect_gradients(without_operands, {in[0], in[1]}, {{in[0], in[1]}, {in[0].neg(), in[1]}});
 }
 
 TEST_F(ControlFlow, WhatOneBranchAloneBringsAlongHasAGradientOfZerosInTheOther) {
   const TensorFunction f = [](const TensorList& in) {
-    return TensorList{cond(in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * in[1]}; }, [=](const TensorList& o) { return TensorList{o[0] + in[2]}; },
-                           {in[0]})[0].sum()};
+    return TensorList{cond(
+                          in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * in[1]}; },
+                          [=](const TensorList& o) { return TensorList{o[0] + in[2]}; }, {in[0]})[0]
+                          .sum()};
   };
   const TensorList in{count({3}), count({3}), count({3})};
   expect_traced(ingot::grad(f, {0, 1, 2}), in, {in, {in[0].neg(), in[1], in[2]}});
@@ -256,8 +260,9 @@ TEST_F(ControlFlow, SecondDerivativesOfWhatACondBringsAlong) {
   const TensorList in{count({3}), count({3})};
   expect_traced(second, in, {in, {in[0].neg(), in[1]}});
   const TensorFunction of_operand = [](const TensorList& in) {
-    return cond(in[0].sum() > 0, [](const TensorList& o) { return TensorList{(o[0] * o[0] * o[0]).sum()}; }, [](const TensorList& o) { return TensorList{o[0].sin().sum()}; },
-                {in[0]});
+    return cond(
+        in[0].sum() > 0, [](const TensorList& o) { return TensorList{(o[0] * o[0] * o[0]).sum()}; },
+        [](const TensorList& o) { return TensorList{o[0].sin().sum()}; }, {in[0]});
   };
   const TensorFunction curvature = [&](const TensorList& in) {
     return ingot::grad([&](const TensorList& x) { return TensorList{ingot::grad(of_operand)(x)[0].sum()}; })(in);
@@ -268,7 +273,9 @@ TEST_F(ControlFlow, SecondDerivativesOfWhatACondBringsAlong) {
 TEST_F(ControlFlow, WhatIsBroughtAlongAndWrittenLaterIsFound) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor x = in[0].detach().requires_grad_(), w = x * 2;
-    const Tensor y = cond(x.sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * w}; }, [=](const TensorList& o) { return TensorList{o[0] + w}; }, {x})[0];
+    const Tensor y = cond(
+        x.sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * w}; }, [=](const TensorList& o) { return TensorList{o[0] + w}; },
+        {x})[0];
     w.add_(Scalar(1));
     return grad({y.sum()}, {x});
   };
@@ -280,8 +287,17 @@ TEST_F(ControlFlow, AListThatMixesTensorsAndNumbersHasNoGradients) {
     const Value twice = make_function([](Args a) { return Values{a[0].tensor() * 2}; });
     return call(op_ref<"higher_order::cond">(), {x.sum() > 0, twice, twice, Values{x, 3}});
   };
-  EXPECT_EQ(error_of([&] { trace([&](const TensorList& in) { return TensorList{list_elements(call_cond(in[0]))[0].tensor()}; }, {count({3})}); }), "no error");
-  const std::string error = error_of([&] { trace([&](const TensorList& in) { call_cond(in[0].detach().requires_grad_()); return TensorList{}; }, {count({3})}); });
+  EXPECT_EQ(
+      error_of([&] { trace([&](const TensorList& in) { return TensorList{list_elements(call_cond(in[0]))[0].tensor()}; }, {count({3})}); }),
+      "no error");
+  const std::string error = error_of([&] {
+    trace(
+        [&](const TensorList& in) {
+          call_cond(in[0].detach().requires_grad_());
+          return TensorList{};
+        },
+        {count({3})});
+  });
   EXPECT_NE(error.find("cond: argument 'operands' mixes tensors that require grad with other values"), std::string::npos) << error;
 }
 
@@ -289,7 +305,9 @@ TEST_F(ControlFlow, AStaleAliasThatAFunctionBringsAlongIsMadeAgainForBoth) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor x = in[0] + 1, view = x.view({3});
     x.add_(Scalar(1));
-    const Tensor y = cond(in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * view}; }, [=](const TensorList& o) { return TensorList{o[0] - view}; }, {in[0]})[0];
+    const Tensor y = cond(
+        in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * view}; },
+        [=](const TensorList& o) { return TensorList{o[0] - view}; }, {in[0]})[0];
     return TensorList{y + view};
   };
   expect_traced(f, {count({3})}, {{count({3})}, {count({3}).neg()}});
@@ -349,7 +367,9 @@ TEST_F(ControlFlow, VmapOfACondWhosePredicateDiffersRunsBothAndSelects) {
 TEST_F(ControlFlow, VmapOfACondWithOnePredicateStaysACond) {
   const TensorFunction f = [](const TensorList& in) {
     const auto branches = [&](const TensorList& m) {
-      return cond(in[1].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * m[0].sum()}; }, [](const TensorList& o) { return TensorList{o[0].cos()}; }, {m[0]});
+      return cond(
+          in[1].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * m[0].sum()}; },
+          [](const TensorList& o) { return TensorList{o[0].cos()}; }, {m[0]});
     };
     return vmap(branches)({in[0]});
   };
@@ -360,7 +380,9 @@ TEST_F(ControlFlow, VmapOfACondWithOnePredicateStaysACond) {
 }
 
 TEST_F(ControlFlow, VmapOfMapAndScanTakesThemApart) {
-  const TensorFunction mapped = [](const TensorList& in) { return map([](const TensorList& o) { return TensorList{o[0] * o[1]}; }, {in[1]}, {in[0]}); };
+  const TensorFunction mapped = [](const TensorList& in) {
+    return map([](const TensorList& o) { return TensorList{o[0] * o[1]}; }, {in[1]}, {in[0]});
+  };
   const TensorFunction captured = [](const TensorList& in) { return map([=](const TensorList& o) { return TensorList{o[0] * in[0]}; }, {in[1]}); };
   const VmapOptions options{.in_dims = {0, std::nullopt}};
   const Tensor x = count({4, 3}), y = count({2, 3});
@@ -375,7 +397,10 @@ TEST_F(ControlFlow, VmapOfMapAndScanTakesThemApart) {
 TEST_F(ControlFlow, VmapOfACondRefusesNumbersThatWouldDiffer) {
   const Value one = make_function([](Args) { return Values{1}; }), two = make_function([](Args) { return Values{2}; });
   const std::string error = error_of([&] {
-    vmap([&](const TensorList& in) { call(op_ref<"higher_order::cond">(), {in[0] > 0, one, two, TensorList{}}); return TensorList{in[0]}; })({count({2})});
+    vmap([&](const TensorList& in) {
+      call(op_ref<"higher_order::cond">(), {in[0] > 0, one, two, TensorList{}});
+      return TensorList{in[0]};
+    })({count({2})});
   });
   EXPECT_NE(error.find("which is no tensor: members cannot differ in it"), std::string::npos) << error;
 }

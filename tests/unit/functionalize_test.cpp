@@ -273,7 +273,9 @@ TEST_F(Functionalize, R059_InExportConversionsCopyAndTheirResultsTakeNoWrites) {
   expect_error([&] { trace(functionalize(dropped, for_export), {count({2})}, {.pre_dispatch = true}); }, words);
   EXPECT_EQ(functionalize(dropped)({count({2})})[0].to_vector<double>(), (std::vector<double>{1, 2}));
   const std::string kept =
-      print(trace(functionalize([](const TensorList& in) { return TensorList{dropout(in[0], 0.5, true)}; }, for_export), {count({2})}, {.pre_dispatch = true}).graph);
+      print(trace(functionalize([](const TensorList& in) { return TensorList{dropout(in[0], 0.5, true)}; }, for_export), {count({2})},
+                  {.pre_dispatch = true})
+                .graph);
   EXPECT_NE(kept.find("aten.dropout.default(arg0_1, 0.5, True)"), std::string::npos) << kept;
 }
 

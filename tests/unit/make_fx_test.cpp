@@ -37,7 +37,10 @@ TEST_F(MakeFx, AGraphIsAFunctionThatTransformsTake) {
 TEST_F(MakeFx, ArgumentsMustFitTheExamples) {
   const GraphFunction g = make_fx(program, {ones({2, 3})});
   EXPECT_EQ(error_of([&] { g({}); }), "the graph takes 1 arguments, found 0");
-  EXPECT_NE(error_of([&] { g({ones({3, 3})}); }).find("argument 0 of the graph should be float32 of size [2, 3] as its example was, found float32 of size [3, 3]"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              g({ones({3, 3})});
+            }).find("argument 0 of the graph should be float32 of size [2, 3] as its example was, found float32 of size [3, 3]"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { g({ones({2, 3}, {.dtype = float64})}); }).find("found float64 of size [2, 3]"), std::string::npos);
   EXPECT_NE(error_of([&] { g({Tensor()}); }).find("argument 0 of the graph is undefined"), std::string::npos);
 }

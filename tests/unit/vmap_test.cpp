@@ -444,8 +444,10 @@ TEST_F(Vmap, FunctionalizeInsideOfTwoVmapsAndWithGradients) {
   const Tensor x = counting({2, 3, 4}), w = counting({2, 2});
   expect_same(twice(functionalize(f))({x, w})[0], twice(f)({x, w})[0]);
   expect_same(twice(grad(functionalize(f), {1}))({x, w})[0], twice(grad(f, {1}))({x, w})[0]);
-  expect_same(jacrev(functionalize(f), 1)({x.select(0, 0).select(0, 1), w.select(0, 1)})[0], jacrev(f, 1)({x.select(0, 0).select(0, 1), w.select(0, 1)})[0]);
-  expect_same(hessian(functionalize(f))({x.select(0, 0).select(0, 1), w.select(0, 1)})[0], hessian(f)({x.select(0, 0).select(0, 1), w.select(0, 1)})[0]);
+  expect_same(jacrev(functionalize(f), 1)({x.select(0, 0).select(0, 1), w.select(0, 1)})[0],
+              jacrev(f, 1)({x.select(0, 0).select(0, 1), w.select(0, 1)})[0]);
+  expect_same(hessian(functionalize(f))({x.select(0, 0).select(0, 1), w.select(0, 1)})[0],
+              hessian(f)({x.select(0, 0).select(0, 1), w.select(0, 1)})[0]);
 }
 
 TEST_F(Vmap, AnInPlaceViewInsideOfFunctionalizeChangesWhatTheFunctionSees) {
