@@ -76,7 +76,9 @@ Tensor take_again(const Tensor& base, const std::vector<ViewStep>& chain, Int sh
   if (first > 0) {
     ViewStep of_storage = chain[first - 1];
     of_storage.args.back() = of_storage.args.back().to_int() - shift;
-    x = of_storage.apply(base);
+    for (std::size_t k = 0; k + 1 < first; k++)
+      if (chain[k].op->def->detaches) x = chain[k].apply(x);
+    x = of_storage.apply(x);
   }
   for (std::size_t k = first; k < chain.size(); k++) x = chain[k].apply(x);
   return x;

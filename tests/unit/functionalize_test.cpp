@@ -540,6 +540,15 @@ TEST_F(Functionalize, AResultWithAHistoryOfItsOwnOnAnArgumentIsRefused) {
         })({x, y});
       },
       "has a history of its own");
+  expect_error(  // found by ingot_program_fuzz
+      [&] {
+        functionalize([](const TensorList& in) {
+          Tensor d = in[0].detach();
+          d.mul_(in[0]);
+          return TensorList{d.as_strided({2}, {2}, 0)};
+        })({count({3}).requires_grad_() * 1});
+      },
+      "has a history of its own");
 }
 
 }  // namespace
