@@ -4,6 +4,7 @@
 
 #include "base/dtype.hpp"
 #include "op/function.hpp"
+#include "op/tensors.hpp"
 
 namespace ingot {
 namespace {
@@ -16,24 +17,15 @@ Tensor cast(const Tensor& t, DType to) {
 }
 
 Value cast(const Value& v, DType to) {
-  if (v.is_tensor()) return Value(cast(v.tensor(), to));
-  if (!v.is_tensors()) return v;
-  TensorList l;
-  for (const Tensor& t : v.tensors()) l.push_back(t.defined() ? cast(t, to) : t);
-  return Value(std::move(l));
+  return map_tensors(v, [&](const Tensor& t) { return cast(t, to); });
 }
 
 // The widest eligible type among the arguments.
 DType widest(Args args, DType start) {
   DType w = start;
-  auto see = [&](const Tensor& t) {
-    if (t.defined() && eligible(t)) w = promote(w, t.dtype());
-  };
-  for (const Value& v : args) {
-    if (v.is_tensor()) see(v.tensor());
-    else if (v.is_tensors())
-      for (const Tensor& t : v.tensors()) see(t);
-  }
+  for_each_tensor(args, [&](const Tensor& t) {
+    if (eligible(t)) w = promote(w, t.dtype());
+  });
   return w;
 }
 

@@ -1,22 +1,12 @@
 // The gradient of a function that a higher-order op was given.
 #include <algorithm>
 
-#include "autograd/accumulate.hpp"
 #include "autograd/engine.hpp"
+#include "autograd/inner_variable.hpp"
 #include "base/error.hpp"
 #include "op/function.hpp"
 
 namespace ingot {
-namespace {
-
-// The operand as a variable of its own: whatever history it has stays outside.
-Tensor variable(const Tensor& t) {
-  const Tensor v = detached(t);
-  ensure_autograd_meta(v).requires_grad = true;
-  return v;
-}
-
-}  // namespace
 
 Value gradient_function(const Value& f, std::vector<bool> wanted) {
   return make_function([f, wanted = std::move(wanted)](Args args) {
@@ -30,8 +20,9 @@ Value gradient_function(const Value& f, std::vector<bool> wanted) {
     std::vector<Edge> to;
     for (std::size_t i = 0; i < operands; i++) {
       if (!wanted[i]) continue;
-      inputs[i] = variable(inputs[i].tensor());
-      to.push_back(edge_of(inputs[i].tensor()));
+      const auto node = make_ref<InnerVariable>(inputs[i].tensor());
+      inputs[i] = node->variable(inputs[i].tensor());
+      to.push_back({node, 0});
     }
     const Values results = f.function()(inputs);
     INGOT_REQUIRE(results.size() == args.size() - operands, "a function with ", results.size(), " results got ", args.size() - operands, " gradients");

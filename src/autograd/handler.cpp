@@ -1,26 +1,21 @@
 #include "autograd/handler.hpp"
 
+#include "autograd/captured.hpp"
 #include "autograd/op_node.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "op/function.hpp"
+#include "op/tensors.hpp"
 #include "op/vjp.hpp"
 
 namespace ingot {
 namespace {
 
-template <class F>
-void each_tensor(const Value& v, const F& f) {
-  if (v.is_tensor()) f(v.tensor());
-  else if (v.is_tensors())
-    for (const Tensor& t : v.tensors())
-      if (t.defined()) f(t);
-}
-
 // The node of an op that has no gradient rule, or none for the form that was called: refuses when the gradient arrives.
 class NotImplementedNode final : public GradNode {
  public:
   NotImplementedNode(const Op& op, Args args) : op_(op) {
-    for (const Value& v : args) each_tensor(v, [&](const Tensor& t) { edges.push_back(edge_of(t)); });
+    for_each_tensor(args, [&](const Tensor& t) { edges.push_back(edge_of(t)); });
   }
   std::string name() const override { return "NotImplemented"; }
   TensorList apply(const TensorList&, const std::vector<bool>&) override {
@@ -40,7 +35,7 @@ TensorList results_of(const Value& r) {
 
 bool any_requires_grad(Args args) {
   bool any = false;
-  for (const Value& v : args) each_tensor(v, [&](const Tensor& t) { any |= is_differentiable(t.dtype()) && requires_grad(t); });
+  for_each_tensor(args, [&](const Tensor& t) { any |= is_differentiable(t.dtype()) && requires_grad(t); });
   return any;
 }
 
@@ -48,7 +43,7 @@ bool any_requires_grad(Args args) {
 void check_refused(const Op& op, Args args) {
   for (std::size_t i = 0; i < args.size(); i++)
     if (op.def->refuses_grad >> i & 1)
-      each_tensor(args[i], [&](const Tensor& t) {
+      for_each_tensor(args[i], [&](const Tensor& t) {
         INGOT_REQUIRE(!requires_grad(t), "The function '", op.schema.name, "' is not differentiable with respect to argument '",
                       op.schema.args[i].name, "'. This input cannot have requires_grad True.");
       });
@@ -62,7 +57,7 @@ void attach_history(const Op& op, const Ref<GradNode>& node, const TensorList& o
 // Calls f for every tensor the op writes.
 template <class F>
 void each_written(const Op& op, Args args, const F& f) {
-  for (int w : op.written) each_tensor(args[static_cast<std::size_t>(w)], f);
+  for (int w : op.written) for_each_tensor(args[static_cast<std::size_t>(w)], f);
 }
 void check_written(const Op& op, Args args) {
   each_written(op, args, [&](const Tensor& t) {
@@ -80,11 +75,23 @@ void bump_versions(const Op& op, Args args) {
 // A fresh tensor made in inference mode is an inference tensor; a view is what its base is.
 void mark_inference(const Op& op, Args args, const Value& r) {
   if (op.is_view() ? !args[0].tensor()->inference : !thread_state().inference_mode) return;
-  each_tensor(r, [&](const Tensor& t) {
+  for_each_tensor(r, [&](const Tensor& t) {
     for (const Value& v : args)
       if (v.is_tensor() && v.tensor().is_same(t)) return;  // handed through: it is what it was
     t->inference = true;
   });
+}
+
+// Gives the results of a functional op their history: of `node`, or of a node that refuses where the op has no rule.
+void record_results(const Op& op, Args args, const Ref<OpNode>& node, const TensorList& outs) {
+  if (node) {
+    attach_history(op, node, outs);
+    node->set_results(outs);
+    return;
+  }
+  auto refuse = make_ref<NotImplementedNode>(op, args);
+  for (const Tensor& t : outs) refuse->results.push_back(t.defined() ? t->geom : Geometry{});
+  attach_history(op, refuse, outs);
 }
 
 Value record_functional(const Op& op, Args args, bool any) {
@@ -94,15 +101,19 @@ Value record_functional(const Op& op, Args args, bool any) {
   const TensorList outs = results_of(r);
   if (op.is_view() && !args[0].tensor()->inference)
     for (std::size_t k = 0; k < outs.size(); k++)
-      record_view(args[0].tensor(), outs[k], {&op, Values(args.begin(), args.end()), static_cast<int>(k)}, op.returns_list());
-  if (node) {
-    attach_history(op, node, outs);
-    node->set_results(outs);
-  } else if (any) {
-    auto refuse = make_ref<NotImplementedNode>(op, args);
-    for (const Tensor& t : outs) refuse->results.push_back(t.defined() ? t->geom : Geometry{});
-    attach_history(op, refuse, outs);
-  }
+      if (outs[k]->storage == args[0].tensor()->storage)  // a tensor without storage has no views: what it gives is new
+        record_view(args[0].tensor(), outs[k], {&op, Values(args.begin(), args.end()), static_cast<int>(k)}, op.returns_list());
+  if (any) record_results(op, args, node, outs);
+  return r;
+}
+
+// An op that calls functions. What they bring along is known once they ran, so the node is made afterwards.
+Value record_higher_order(const Op& op, Args args, bool any) {
+  const auto captured = std::make_shared<Captured>();
+  Value r = call_below(Layer::autograd, op, watched_functions(args, captured));
+  if (!thread_state().grad_mode || !(any || !captured->tensors.empty())) return r;
+  const Values all = with_captured_operands(op, args, *captured);
+  record_results(op, all, has_vjp(op, false) ? make_ref<OpNode>(op, all, false) : Ref<OpNode>(), results_of(r));
   return r;
 }
 
@@ -120,6 +131,7 @@ Value record_inplace_view(const Op& op, Args args, bool any) {
   if (view && current) view->attr_version = self->storage->version();  // no data changed: its history stays right
   ViewStep step{&f, Values(args.begin(), args.end()), 0};
   step.args[0] = Value();
+  if (f.def->from_storage) step.args.back() = self.storage_offset();
   if (view && view->replay) view->chain.push_back(std::move(step));
   else if (!view) ensure_autograd_meta(self).root_steps.push_back({std::move(step), before});
   if (node) {
@@ -156,9 +168,7 @@ Value record_mutation(const Op& op, Args args, bool any) {
   return r;
 }
 
-}  // namespace
-
-Value autograd_handler(const Op& op, Args args) {
+Value record(const Op& op, Args args) {
   ThreadState& ts = thread_state();
   if (op.def->detaches) {
     if (op.mutates()) {  // history is this layer's alone: nothing happens below
@@ -178,9 +188,22 @@ Value autograd_handler(const Op& op, Args args) {
   const bool any = ts.grad_mode && !f.def->no_grad_result && any_requires_grad(args);
   if (op.mutates()) check_written(op, args);
   if (derived) return record_mutation(op, args, any);
-  Value r = any || op.is_view() ? record_functional(op, args, any) : call_below(Layer::autograd, op, args);
+  const bool watch = op.form() == Form::higher_order && calling_convention(op) && (ts.grad_mode || FunctionRegion::current());
+  Value r = watch                 ? record_higher_order(op, args, any)
+            : any || op.is_view() ? record_functional(op, args, any)
+                                  : call_below(Layer::autograd, op, args);
   if (op.mutates()) bump_versions(op, args);  // batch norm's running statistics
   mark_inference(op, args, r);
+  return r;
+}
+
+}  // namespace
+
+Value autograd_handler(const Op& op, Args args) {
+  FunctionRegion* region = FunctionRegion::current();
+  if (!region) return record(op, args);
+  Value r = record(op, region->use(args));
+  region->made(r);
   return r;
 }
 

@@ -1,5 +1,6 @@
 #include "autograd/meta.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #include "autograd/accumulate.hpp"
@@ -68,6 +69,21 @@ Tensor ViewStep::apply(const Tensor& base) const {
   return r.is_tensor() ? r.tensor() : r.tensors().at(static_cast<std::size_t>(out));
 }
 
+Tensor take_again(const Tensor& base, const std::vector<ViewStep>& chain, Int shift) {
+  std::size_t first = chain.size();
+  while (first > 0 && !chain[first - 1].op->def->from_storage) first--;
+  Tensor x = base;
+  if (first > 0) {
+    ViewStep of_storage = chain[first - 1];
+    of_storage.args.back() = of_storage.args.back().to_int() - shift;
+    for (std::size_t k = 0; k + 1 < first; k++)
+      if (chain[k].op->def->detaches) x = chain[k].apply(x);
+    x = of_storage.apply(x);
+  }
+  for (std::size_t k = first; k < chain.size(); k++) x = chain[k].apply(x);
+  return x;
+}
+
 bool requires_grad(const Tensor& t) {
   const AutogradMeta* m = autograd_meta(t);
   if (!m) return false;
@@ -124,6 +140,14 @@ Tensor undo_root_steps(Tensor x, const std::vector<RootStep>& steps, std::size_t
   return x;
 }
 
+bool refers_to_storage(const std::vector<ViewStep>& chain) {
+  return std::any_of(chain.begin(), chain.end(), [](const ViewStep& s) { return s.op->def->from_storage; });
+}
+// The same of a base that got root steps since the chain's beginning.
+Tensor take_again(const Tensor& base, const std::vector<RootStep>& root_steps, std::size_t from, const std::vector<ViewStep>& chain, Int shift) {
+  return take_again(refers_to_storage(chain) ? base : undo_root_steps(base, root_steps, from), chain, shift);
+}
+
 // History of a base one of whose views was written: the view's part of the gradient goes through the writer, the rest
 // past it.
 class CopySlices final : public GradNode {
@@ -146,8 +170,7 @@ class CopySlices final : public GradNode {
     aten_value<"copy_">(result, g[0]);
     Tensor slice = result;
     if (replay) {
-      slice = undo_root_steps(slice, root_steps, from);
-      for (const ViewStep& s : chain) slice = s.apply(slice);
+      slice = take_again(result, root_steps, from, chain, base.offset);
     } else {
       slice = aten<"as_strided">(result, view.sizes, view.strides, view.offset - base.offset);
     }
@@ -191,8 +214,7 @@ Ref<GradNode> grad_fn(const Tensor& t) {
   Scoped<bool> grad(thread_state().grad_mode, true);
   Scoped<Layer> layer(thread_state().layer, Layer::transform);
   if (v.replay) {
-    Tensor x = undo_root_steps(v.base, ensure_autograd_meta(v.base).root_steps, v.root_steps);
-    for (const ViewStep& s : v.chain) x = s.apply(x);
+    const Tensor x = take_again(v.base, ensure_autograd_meta(v.base).root_steps, v.root_steps, v.chain, 0);
     m->set_node(autograd_meta(x)->node, autograd_meta(x)->result_nr);
   } else {
     const Value args[] = {v.base, t.sizes(), t.strides(), t.storage_offset()};
@@ -237,6 +259,7 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
   if (v->replay) {
     if (parent) v->chain = parent->chain;
     step.args[0] = Value();
+    if (step.op->def->from_storage) step.args.back() = out.storage_offset();  // none stands for the viewed tensor's own
     v->chain.push_back(std::move(step));
   }
   v->creation = ts.inference_mode ? Creation::inference

@@ -5,6 +5,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/current_op.hpp"
+#include "op/tensors.hpp"
 #include "op/vjp.hpp"
 
 namespace ingot {
@@ -38,6 +39,12 @@ OpNode::OpNode(const Op& op, Args args, bool inplace)
     } else if (args[i].is_tensors()) {
       for (const Tensor& t : args[i].tensors()) add(t);
       args_[i] = Value();
+    } else {
+      for_each_tensor(args[i], [&](const Tensor& t) {
+        INGOT_REQUIRE(!(is_differentiable(t.dtype()) && requires_grad(t)), op.schema.name, ": argument '", op.schema.args[i].name,
+                      "' mixes tensors that require grad with other values, and gradients do not flow through such a list. Make the other values "
+                      "tensors, or let the function that takes them bring them along");
+      });
     }
   }
   auto wanted = [&](int arg) {

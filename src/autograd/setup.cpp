@@ -8,8 +8,8 @@ namespace ingot {
 
 void setup_ops() {
   for (auto family : op_families()) register_ops(family);
-  install_handler(Layer::autocast, autocast_handler);
-  install_handler(Layer::autograd, autograd_handler);
+  install_once(Layer::autocast, autocast_handler);
+  install_once(Layer::autograd, autograd_handler);
 }
 
 }  // namespace ingot

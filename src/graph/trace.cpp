@@ -4,6 +4,7 @@
 #include "graph/interpret.hpp"
 #include "graph/tracer.hpp"
 #include "op/call.hpp"
+#include "op/tensors.hpp"
 
 namespace ingot {
 namespace {
@@ -29,15 +30,11 @@ Values stand_ins(const Values& examples, const TraceOptions& options, ShapeEnv& 
 // What a node makes, in terms of what the whole trace found equal.
 Value simplified(const Value& meta, ShapeEnv& sizes) {
   if (meta.is_int()) return sizes.simplify(meta.to_int());
-  const auto simplify = [&](const Tensor& t) {
-    if (!t.defined()) return;
+  for_each_tensor(meta, [&](const Tensor& t) {
     t->geom.sizes = sizes.simplify(t->geom.sizes);
     t->geom.strides = sizes.simplify(t->geom.strides);
     t->geom.offset = sizes.simplify(t->geom.offset);
-  };
-  if (meta.is_tensor()) simplify(meta.tensor());
-  if (meta.is_tensors())
-    for (const Tensor& t : meta.tensors()) simplify(t);
+  });
   return meta;
 }
 

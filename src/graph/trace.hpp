@@ -1,33 +1,25 @@
 // Runs a function and records every operator call it makes: the trace layer of `call`.
 #pragma once
 #include <functional>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "graph/shape_env.hpp"
 #include "graph/fake.hpp"
 #include "graph/graph.hpp"
+#include "graph/shape_env.hpp"
 #include "graph/tree.hpp"
+#include "ingot/transforms.hpp"
 
 namespace ingot {
 
-using TensorFunction = std::function<TensorList(const TensorList&)>;
 using TreeFunction = std::function<Tree(const Tree&)>;
 
 // Programs to put in the place of ops: a call of the op is recorded as the calls its program makes.
 using Decomposition = std::function<Value(const Call&)>;
 using Decompositions = std::unordered_map<const Op*, Decomposition>;
 
-// What the function sees.
-enum class TraceWith : uint8_t {
-  fakes,    // tensors without bytes: nothing is computed
-  symbols,  // the same, and every size and integer but 0 and 1 is open; equal sizes are one symbol
-  data,     // the examples' own bytes: the function runs while it is recorded
-};
-
 struct TraceOptions {
-  TraceWith with = TraceWith::fakes;
+  TraceWith with = TraceWith::fakes;              // with symbols, integers among the leaves are open too
   std::vector<OpenSize> open = {};                // sizes and integers to keep open; not with data
   const Decompositions* decompositions = nullptr;
   bool pre_dispatch = false;                      // composites that neither alias nor write stay whole
@@ -42,7 +34,7 @@ struct Traced {
 
 // Composites have come apart, so nodes are ops with rules of their own; the node's `meta` is its fake result. A tensor that
 // `f` brings along becomes an attribute of the graph. A symbolic number in an argument becomes sym_size and scalar nodes,
-// made at its first use. A call that writes a tensor is recorded as such (transform/functionalize.hpp takes writes away). Examples that share
+// made at its first use. A call that writes a tensor is recorded as such (functionalize takes writes away). Examples that share
 // storage, or are one tensor, do so in what `f` sees. Numbers among the leaves are constants of the graph, and have a
 // placeholder all the same; an open integer is its placeholder.
 // Where a node was written comes from the node that an Interpreter is running, or from a SourceScope (op/source_note.hpp).

@@ -52,8 +52,7 @@ ScalarFunction function_of(const Expr& e) {
 Tracer* current_tracer() { return current; }
 
 TracerScope::TracerScope(Tracer& tracer) : old_(current), old_active_(thread_state().active) {
-  static const bool installed = (install_handler(Layer::trace, trace_handler), true);
-  (void)installed;
+  install_once(Layer::trace, trace_handler);
   current = &tracer;
   thread_state().active |= layer_bit(Layer::trace);
 }
@@ -169,6 +168,9 @@ Node* Tracer::node_of(const Tensor& t) {
   if (const auto found = tensors_.find(t->identity()); found != tensors_.end()) return found->second;
   INGOT_REQUIRE(!(t->layers & layer_bit(Layer::wrapper)), "trace: a result of the function is a wrapper tensor, and graphs are programs of "
                 "plain tensors; trace the function of the inner tensors (dense_function of transform/wrapper_layout.hpp)");
+  INGOT_REQUIRE(!(t->layers & layer_bit(Layer::transform)),
+                "trace: a function of a higher-order op brings along a tensor that is vmapped over, and none of the "
+                "op's operands is: pass it as an operand");
   if (outer_ && outer_->knows(t)) captured_.push_back(t);
   const std::string key = text("_tensor_constant", graph_.attributes.size());
   graph_.attributes.emplace_back(key, t);

@@ -8,6 +8,7 @@
 #include "ingot/autograd.hpp"
 #include "io/dense.hpp"
 #include "op/call.hpp"
+#include "op/tensors.hpp"
 
 namespace ingot {
 
@@ -36,16 +37,12 @@ void require_runnable(const ExportedProgram& p) {
 }
 
 bool share_storage(const Value& v, const Tensor& t) {
-  if (v.is_tensor()) return v.tensor()->storage == t->storage;
-  if (!v.is_tensors()) return false;
-  return std::any_of(v.tensors().begin(), v.tensors().end(),
-                     [&](const Tensor& m) { return m.defined() && m->storage == t->storage; });
+  bool any = false;
+  for_each_tensor(v, [&](const Tensor& m) { any |= m->storage == t->storage; });
+  return any;
 }
 Value cloned(const Value& v) {
-  if (v.is_tensor()) return aten<"clone">(v.tensor());
-  TensorList copies;
-  for (const Tensor& t : v.tensors()) copies.push_back(t.defined() ? aten<"clone">(t) : t);
-  return copies;
+  return map_tensors(v, [](const Tensor& t) { return aten<"clone">(t); });
 }
 
 struct Write {

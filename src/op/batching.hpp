@@ -4,12 +4,10 @@
 #pragma once
 #include <vector>
 
+#include "ingot/transforms.hpp"
 #include "op/op.hpp"
 
 namespace ingot {
-
-// What random ops do inside vmap: refuse, draw for every member, or draw once for all of them.
-enum class Randomness : uint8_t { error, different, same };
 
 class Batching {
  public:

@@ -1,5 +1,6 @@
 #include "op/call.hpp"
 
+#include <atomic>
 #include <bit>
 
 #include "base/error.hpp"
@@ -8,11 +9,12 @@
 #include "op/function.hpp"
 #include "op/kernel.hpp"
 #include "op/setup.hpp"
+#include "op/tensors.hpp"
 
 namespace ingot {
 namespace {
 
-Handler handlers[kLayers] = {};
+std::atomic<Handler> handlers[kLayers] = {};
 
 // Runs an op's rule. A refusal that does not say which op refused gets the op's name in front.
 template <class E>
@@ -68,17 +70,34 @@ Args complete(const Op& op, Args given, Values& storage) {
   return storage;
 }
 
+unsigned layers_of(Args args) {
+  unsigned mask = 0;
+  for_each_tensor(args, [&](const Tensor& t) { mask |= t->layers; });
+  return mask;
+}
+
 // Whether the op goes through the layers as it is, though it is a program of other ops: pre-dispatch tracing keeps
 // composites whose schema promises new results (R058); tracing keeps calls whose functions run depending on data, and calls
-// of an op by its name.
-bool stays_whole(const Op& op, const ThreadState& ts) {
+// of an op by its name; a rule for vmap takes the call itself.
+bool stays_whole(const Op& op, Args args, const ThreadState& ts) {
   if (ts.layer > Layer::trace) return false;
   if (op.form() == Form::higher_order) {
+    if (op.def->batch && ts.layer == Layer::transform && (layers_of(args) & layer_bit(Layer::transform))) return true;
     if (!(ts.active & layer_bit(Layer::trace))) return false;
     const auto takes_function = [](const SchemaArg& a) { return a.type.kind == Kind::function; };
     return std::none_of(op.schema.args.begin(), op.schema.args.end(), takes_function) || calling_convention(op);
   }
-  return ts.keep_composites && !op.def->may_alias && !op.mutates() && !op.aliases();
+  if (!ts.keep_composites) return false;
+  return (ts.exporting && op.def->frozen_in_export) || (!op.def->may_alias && !op.mutates() && !op.aliases());
+}
+
+// In export a conversion that the program asks for is a copy, also where it changes nothing (R059): the graph shall not
+// depend on which of the two it was. Conversions in the programs of other ops are as they are.
+Args with_copies(const Op& op, Args args, Values& storage) {
+  if (op.def->copy_argument < 0 || current_op()) return args;
+  if (storage.empty()) storage.assign(args.begin(), args.end());
+  storage[static_cast<std::size_t>(op.def->copy_argument)] = true;
+  return storage;
 }
 
 }  // namespace
@@ -88,27 +107,28 @@ ThreadState& thread_state() {
   return s;
 }
 
-void install_handler(Layer layer, Handler handler) { handlers[static_cast<int>(layer)] = handler; }
+void install_once(Layer layer, Handler handler) {
+  // A handler is code and nothing else: whoever reads the pointer needs nothing more from the thread that wrote it.
+  std::atomic<Handler>& place = handlers[static_cast<int>(layer)];
+  if (place.load(std::memory_order_relaxed) == handler) return;
+  const Handler before = place.exchange(handler, std::memory_order_relaxed);
+  INGOT_ENSURE(!before || before == handler, "layer ", static_cast<int>(layer), " has two handlers");
+}
 
 Value call(const Op& op, Args given) {
   Values storage;
-  const Args args = complete(op, given, storage);
   ThreadState& ts = thread_state();
+  Args args = complete(op, given, storage);
+  if (ts.exporting) args = with_copies(op, args, storage);
   // A body at the kernel layer is part of the op that has it. The functions a higher-order op calls are the program's own.
   const RunningOp running(ts.layer == Layer::kernel ? current_op() : op.form() == Form::higher_order ? nullptr : &op);
   // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the op comes apart.
   const bool autocast = op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
-  if (op.comes_apart() && !autocast && !stays_whole(op, ts)) return named_refusals(op, [&] { return run_composite(op, args); });
-  unsigned mask = ts.active;
-  for (const Value& v : args) {
-    if (v.is_tensor()) mask |= v.tensor()->layers;
-    else if (v.is_tensors())
-      for (const Tensor& t : v.tensors())
-        if (t.defined()) mask |= t->layers;
-  }
+  if (op.comes_apart() && !autocast && !stays_whole(op, args, ts)) return named_refusals(op, [&] { return run_composite(op, args); });
+  unsigned mask = ts.active | layers_of(args);
   mask &= ~(unsigned{layer_bit(ts.layer)} - 1u);
   for (; mask; mask &= mask - 1)
-    if (Handler h = handlers[std::countr_zero(mask)]) return h(op, args);
+    if (const Handler h = handlers[std::countr_zero(mask)].load(std::memory_order_relaxed)) return h(op, args);
   return named_refusals(op, [&] { return run_kernel(op, args); });
 }
 

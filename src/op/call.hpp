@@ -22,8 +22,9 @@ inline constexpr int kLayers = 8;
 constexpr uint8_t layer_bit(Layer l) { return static_cast<uint8_t>(1u << static_cast<uint8_t>(l)); }
 
 using Handler = Value (*)(const Op&, Args);
-// Each folder installs its own handler once (autograd, transform, graph). A missing handler is skipped.
-void install_handler(Layer layer, Handler handler);
+// Each folder installs the handler of its layer (autograd, transform, graph) before the first tensor or scope that needs
+// it: any thread, as often as it likes, while others call. A missing handler is skipped.
+void install_once(Layer layer, Handler handler);
 
 // What a thread's calls see. Changed only through scope guards.
 struct ThreadState {
@@ -32,6 +33,7 @@ struct ThreadState {
   bool grad_mode = true;
   bool inference_mode = false;
   bool keep_composites = false;          // composites that neither alias nor write go through the layers whole
+  bool exporting = false;                // functionalized for export: conversions copy, and OpDef::frozen_in_export holds
   bool fake_factories = false;           // factories make tensors without bytes
   bool deterministic = false;            // ops without a deterministic kernel refuse to run
   bool view_replay = false;              // views remember how to be made again, not only their geometry

@@ -3,31 +3,22 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/promotion.hpp"
+#include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
 namespace ingot {
 namespace {
 
-template <class F>
-void each_tensor(Args args, const F& f) {
-  for (const Value& v : args) {
-    if (v.is_tensor()) f(v.tensor());
-    else if (v.is_tensors())
-      for (const Tensor& t : v.tensors())
-        if (t.defined()) f(t);
-  }
-}
-
 // Tensors of one call live on one device; a 0-dim CPU tensor may go along with another device as a number does.
 Device common_device(const Op& op, Args args) {
   Device d;
   bool any = false;
-  each_tensor(args, [&](const Tensor& t) {
+  for_each_tensor(args, [&](const Tensor& t) {
     if (!any || (d.type == DeviceType::cpu && t->device().type != DeviceType::cpu)) d = t->device();
     any = true;
   });
-  each_tensor(args, [&](const Tensor& t) {
+  for_each_tensor(args, [&](const Tensor& t) {
     INGOT_REQUIRE(t->device() == d || (t.dim() == 0 && t->device().type == DeviceType::cpu), op.schema.name,
                   ": Expected all tensors to be on the same device, but found at least two devices, ", d, " and ", t->device(),
                   "! Move them with to(device)");
@@ -77,7 +68,7 @@ void check_writable(const Op& op, const Tensor& t) {
 bool may_write_directly(const Op& f, Args args, const Tensor& self, const Geometry& result) {
   if (f.form() != Form::pointwise || !f.def->kernel || !result.sizes.same(self.sizes())) return false;
   bool ok = true;
-  each_tensor(args, [&](const Tensor& t) {
+  for_each_tensor(args, [&](const Tensor& t) {
     if (t->storage == self->storage && !t->geom.same(self->geom)) ok = false;
   });
   return ok;
@@ -161,7 +152,7 @@ void check_no_overlap(const Op& op, const Tensor& self) {
 
 bool is_fake_call(Args args) {
   bool any = false, fake = false;
-  each_tensor(args, [&](const Tensor& t) {
+  for_each_tensor(args, [&](const Tensor& t) {
     any = true;
     fake |= t->is_fake();
   });

@@ -128,6 +128,10 @@ struct OpDef {
   INGOT_RULE(Value, batch, const Batching&) = nullptr;
   bool uninitialised = false;  // the results' bytes are whatever memory held (empty and its like)
   bool may_alias = false;      // composite: whether a result is an argument, or one is written, depends on the arguments
+  // Export (R058, R059): nothing may write the result any more, and a composite of this kind stays whole where others do,
+  // though it may alias; the argument that says whether a conversion copies in any case, which export says it does.
+  bool frozen_in_export = false;
+  int8_t copy_argument = -1;
   bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
 };
 

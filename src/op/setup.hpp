@@ -4,7 +4,7 @@
 
 namespace ingot {
 
-void setup_ops();   // defined in src/autograd/setup.cpp; must only call register_ops and install_handler
+void setup_ops();   // defined in src/autograd/setup.cpp; must only call register_ops and install_once
 void setup_once();
 
 }  // namespace ingot

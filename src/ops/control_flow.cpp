@@ -7,7 +7,7 @@
 namespace ingot {
 namespace {
 
-Value function(const OperandFunction& f) {
+Value function(const TensorFunction& f) {
   return make_function([f](Args args) {
     TensorList operands;
     for (const Value& v : args) operands.push_back(v.tensor());
@@ -29,19 +29,19 @@ TensorList flipped(const TensorList& l, bool flip) {
 
 }  // namespace
 
-TensorList cond(const Tensor& predicate, const OperandFunction& if_true, const OperandFunction& if_false, const TensorList& operands) {
+TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands) {
   return tensors_of(call(op_ref<"higher_order::cond">(), {predicate, function(if_true), function(if_false), operands}));
 }
 
-TensorList while_loop(const OperandFunction& condition, const OperandFunction& body, const TensorList& carried, const TensorList& others) {
+TensorList while_loop(const TensorFunction& condition, const TensorFunction& body, const TensorList& carried, const TensorList& others) {
   return tensors_of(call(op_ref<"higher_order::while_loop">(), {function(condition), function(body), carried, others}));
 }
 
-TensorList map(const OperandFunction& f, const TensorList& rows, const TensorList& others) {
+TensorList map(const TensorFunction& f, const TensorList& rows, const TensorList& others) {
   return tensors_of(call(op_ref<"higher_order::map_impl">(), {function(f), rows, others}));
 }
 
-Scanned scan(const OperandFunction& combine, const TensorList& init, const TensorList& rows, const TensorList& others, bool reverse) {
+Scanned scan(const TensorFunction& combine, const TensorList& init, const TensorList& rows, const TensorList& others, bool reverse) {
   const TensorList all = tensors_of(call(op_ref<"higher_order::scan">(), {function(combine), init, flipped(rows, reverse), others}));
   const auto carried = all.begin() + static_cast<std::ptrdiff_t>(init.size());
   return {TensorList(all.begin(), carried), flipped(TensorList(carried, all.end()), reverse)};

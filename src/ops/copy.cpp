@@ -80,7 +80,8 @@ constinit const OpDef kOps[] = {
          },
      .kernel = copy_argument_0,
      .vjp = [](Vjp& v) { v.set(0, v.grad()); },
-     .lower = copy_lower<0>},
+     .lower = copy_lower<0>,
+     .frozen_in_export = true},
     {.schema = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
      .form = Form::composite,
      .body =
@@ -93,7 +94,8 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
                "Tensor(a)",
      .form = Form::composite,
-     .body = [](const Call& c) { return to_like(c.tensor(0), c[1].dtype(), c.tensor(0).device(), c[3].to_bool(), c[4]); }},
+     .body = [](const Call& c) { return to_like(c.tensor(0), c[1].dtype(), c.tensor(0).device(), c[3].to_bool(), c[4]); },
+     .copy_argument = 3},
     {.schema = "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
                "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
      .form = Form::composite,
@@ -101,15 +103,18 @@ constinit const OpDef kOps[] = {
          [](const Call& c) {
            const Tensor& t = c.tensor(0);
            return to_like(t, c[1].dtype_or(t.dtype()), c[3].is_none() ? t.device() : c[3].device(), c[6].to_bool(), c[7]);
-         }},
+         },
+     .copy_argument = 6},
     {.schema = "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
                "memory_format=None) -> Tensor(a)",
      .form = Form::composite,
-     .body = [](const Call& c) { return to_like(c.tensor(0), c[2].dtype(), c[1].device(), c[4].to_bool(), c[5]); }},
+     .body = [](const Call& c) { return to_like(c.tensor(0), c[2].dtype(), c[1].device(), c[4].to_bool(), c[5]); },
+     .copy_argument = 4},
     {.schema = "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
                "Tensor(a)",
      .form = Form::composite,
-     .body = [](const Call& c) { return to_like(c.tensor(0), c.tensor(1).dtype(), c.tensor(1).device(), c[3].to_bool(), c[4]); }},
+     .body = [](const Call& c) { return to_like(c.tensor(0), c.tensor(1).dtype(), c.tensor(1).device(), c[3].to_bool(), c[4]); },
+     .copy_argument = 3},
     {.schema = "aten::type_as(Tensor self, Tensor other) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c.tensor(1).dtype(), c.tensor(1).device(), false, Value()); }},

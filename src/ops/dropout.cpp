@@ -108,7 +108,11 @@ constinit const OpDef kOps[] = {
            v.set(0, aten<"native_dropout_backward">(v.grad(), v.saved(1), v.arg(2)));
          },
      .saves = {{1}}},
-    aliasing_composite("aten::dropout(Tensor input, float p, bool train) -> Tensor", dropout),
+    {.schema = "aten::dropout(Tensor input, float p, bool train) -> Tensor",
+     .form = Form::composite,
+     .body = dropout,
+     .may_alias = true,
+     .frozen_in_export = true},
     aliasing_composite("aten::feature_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, false>),
     aliasing_composite("aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<false, true>),
     aliasing_composite("aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, true>),

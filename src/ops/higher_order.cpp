@@ -3,8 +3,10 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "op/batching.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "op/tensors.hpp"
 #include "ops/families.hpp"
 #include "ops/higher_order_gradients.hpp"
 
@@ -181,11 +183,7 @@ Values results_of(const Op& applied, const Value& r) {
 }
 
 Value copied(const Value& v) {
-  if (v.is_tensor()) return aten<"clone">(v.tensor());
-  if (!v.is_tensors()) return v;
-  TensorList copies;
-  for (const Tensor& t : v.tensors()) copies.push_back(t.defined() ? aten<"clone">(t) : t);
-  return copies;
+  return map_tensors(v, [](const Tensor& t) { return aten<"clone">(t); });
 }
 
 // The results, or None where there are none, then what the op wrote: it writes to copies.
@@ -281,6 +279,31 @@ Values scan_results(const Call& c, const std::vector<Values>& returned) {
 }
 Values map_results(const Call& c, const std::vector<Values>& returned) { return stacked_like(returned[0], 0, c[1]); }
 
+// ---- by member of a vmap
+// Functions take, and return, every tensor with the batch in front.
+
+// One predicate for all members: the same cond over batches. Predicates that differ: both functions, and each member takes its result.
+Value batch_cond(const Batching& b) {
+  const TensorList operands = b.fronts(3);
+  if (!b.batched(0)) return call(b.op, {b[0], b[1], b[2], operands});
+  INGOT_REQUIRE(b.sizes(0).product() == 1, "a condition should have one element, found size ", b.sizes(0));
+  const Tensor chosen = aten<"ne.Scalar">(aten<"reshape">(b.tensor(0), Shape{b.size}), 0);
+  const Values args(operands.begin(), operands.end());
+  Values if_true = b[1].function()(args);
+  const Values if_false = b[2].function()(args);
+  require_alike(b.op, if_true, if_false, "the true branch", "the false branch");
+  for (std::size_t k = 0; k < if_true.size(); k++) {
+    if (if_true[k].is_tensor()) {
+      const Tensor& t = if_true[k].tensor();
+      if_true[k] = aten<"where.self">(raise_rank(chosen, static_cast<int>(t.dim()) - 1), t, if_false[k].tensor());
+    } else {
+      INGOT_REQUIRE(if_true[k].same(if_false[k]), "the predicate is vmapped over and result ", k, " is ", if_true[k], " or ", if_false[k],
+                    ", which is no tensor: members cannot differ in it. Return a tensor");
+    }
+  }
+  return list_value(std::move(if_true));
+}
+
 constexpr OpDef kOps[] = {
     {.schema = "higher_order::auto_functionalized(str operator, ...) -> Any[]", .form = Form::higher_order, .body = auto_functionalized},
     {.schema = "higher_order::with_effects(Any token, str operator, ...) -> Any[]", .form = Form::higher_order, .body = with_effects},
@@ -289,7 +312,7 @@ constexpr OpDef kOps[] = {
     {.schema = "higher_order::print(str format, ...) -> ()", .form = Form::higher_order,
      .body = [](const Call&) -> Value { return Values(); }},
     {.schema = "higher_order::cond(Any pred, Function true_graph, Function false_graph, Any operands) -> Any[]",
-     .form = Form::higher_order, .body = cond, .vjp = cond_vjp, .saves = {{0}, {3}}},
+     .form = Form::higher_order, .body = cond, .vjp = cond_vjp, .saves = {{0}, {3}}, .batch = batch_cond},
     {.schema = "higher_order::while_loop(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
      .form = Form::higher_order, .body = while_loop},
     {.schema = "higher_order::while_loop_stack_output(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",

@@ -79,9 +79,9 @@ void scan_vjp(Vjp& v) {
   const TensorList carried_all = tensors_of(call(op_ref<"higher_order::scan">(), {keep, init, xs, others}));
   const TensorList carried(carried_all.begin() + static_cast<std::ptrdiff_t>(n_init), carried_all.end());
 
-  std::vector<bool> wanted;  // whatever can have a gradient: a step needs those of the steps after it
-  for (const TensorList& l : {init, xs, others})
-    for (const Tensor& t : l) wanted.push_back(is_differentiable(t.dtype()));
+  std::vector<bool> wanted;  // of what is carried whatever can have a gradient: a step needs those of the steps after it
+  for (const Tensor& t : init) wanted.push_back(is_differentiable(t.dtype()));
+  wanted = joined(joined(std::move(wanted), v.list_needs[2]), v.list_needs[3]);
   const Value gradient = gradient_function(combine, wanted);
   const auto zeros_like = [](const TensorList& l) {
     TensorList r;

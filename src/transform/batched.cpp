@@ -65,8 +65,7 @@ const std::vector<VmapLevel>& vmap_levels() { return levels; }
 
 VmapScope::VmapScope(Int size, Randomness randomness) : old_active_(thread_state().active) {
   static std::atomic<int> next{1};
-  static const bool installed = (install_handler(Layer::transform, vmap_handler), true);
-  (void)installed;
+  install_once(Layer::transform, vmap_handler);
   level_ = next++;
   levels.push_back({level_, size, randomness});
   thread_state().active |= kBit;
@@ -76,7 +75,13 @@ VmapScope::~VmapScope() {
   thread_state().active = old_active_;
 }
 
-OuterLevels::OuterLevels(std::size_t count) : inner_(levels.begin() + static_cast<std::ptrdiff_t>(count), levels.end()) { levels.resize(count); }
-OuterLevels::~OuterLevels() { levels.insert(levels.end(), inner_.begin(), inner_.end()); }
+LevelsScope::LevelsScope(std::vector<VmapLevel> acting) : old_(std::move(levels)), old_active_(thread_state().active) {
+  levels = std::move(acting);
+  if (!levels.empty()) thread_state().active |= kBit;
+}
+LevelsScope::~LevelsScope() {
+  levels = std::move(old_);
+  thread_state().active = old_active_;
+}
 
 }  // namespace ingot

@@ -45,16 +45,18 @@ class VmapScope {
   uint8_t old_active_;
 };
 
-// Of the vmaps of this thread only the `count` outermost act in the scope: a batching rule's calls belong to them.
-class OuterLevels {
+// The vmaps that act in the scope: the outer ones for what a batching rule calls, and those of its call for a function that
+// a layer below runs.
+class LevelsScope {
  public:
-  explicit OuterLevels(std::size_t count);
-  ~OuterLevels();
-  OuterLevels(const OuterLevels&) = delete;
-  OuterLevels& operator=(const OuterLevels&) = delete;
+  explicit LevelsScope(std::vector<VmapLevel> levels);
+  ~LevelsScope();
+  LevelsScope(const LevelsScope&) = delete;
+  LevelsScope& operator=(const LevelsScope&) = delete;
 
  private:
-  std::vector<VmapLevel> inner_;
+  std::vector<VmapLevel> old_;
+  uint8_t old_active_;
 };
 
 // The transform layer of `call`.

@@ -5,10 +5,10 @@
 
 #include "base/error.hpp"
 #include "op/function.hpp"
+#include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "transform/batched.hpp"
 #include "transform/functionalize_handler.hpp"
-#include "transform/map_tensors.hpp"
 
 namespace ingot {
 namespace {
@@ -18,11 +18,6 @@ constexpr uint8_t kBit = layer_bit(Layer::functionalize);
 // Calls of this scope are the functional program: they go below the functionalize layer.
 Scoped<Layer> below() { return {thread_state().layer, Layer::mode}; }
 
-void install() {
-  static const bool installed = (install_handler(Layer::functionalize, functionalize_handler), true);
-  (void)installed;
-}
-
 Tensor make_functional(Ref<Storage> storage, std::unique_ptr<FunctionalState> state) {
   Tensor t(make_ref<TensorImpl>(std::move(storage), state->value->geom));
   t->layers = kBit;
@@ -31,6 +26,59 @@ Tensor make_functional(Ref<Storage> storage, std::unique_ptr<FunctionalState> st
 }
 
 thread_local int regions = 0;
+
+// While a function of a higher-order op runs. What it brings up to date of the program around it is so in the function alone: a tracer
+// makes a graph of its own of the function, and knows nothing of the values in it afterwards.
+class Region {
+ public:
+  Region() : outer_(current) {
+    current = this;
+    regions++;
+  }
+  ~Region() {
+    for (auto t = tensors_.rbegin(); t != tensors_.rend(); ++t) {
+      *functional_state(t->tensor) = std::move(t->state);
+      t->tensor->geom = std::move(t->geom);
+    }
+    for (auto s = storages_.rbegin(); s != storages_.rend(); ++s) s->restore();
+    regions--;
+    current = outer_;
+  }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  // Before the tensor is brought up to date.
+  static void note(const Tensor& t) {
+    const FunctionalState& f = *functional_state(t);
+    if (f.storage->region >= regions) return;
+    current->tensors_.push_back({t, f, t->geom});
+    current->storages_.push_back({f.storage, f.storage->base, f.storage->updates, f.storage->generation, f.storage->layout_known});
+  }
+
+ private:
+  struct TensorBefore {
+    Tensor tensor;
+    FunctionalState state;
+    Geometry geom;
+  };
+  struct StorageBefore {
+    Ref<FunctionalStorage> storage;
+    Tensor base;
+    std::vector<FunctionalStorage::Update> updates;
+    uint32_t generation;
+    bool layout_known;
+    void restore() {
+      storage->base = std::move(base);
+      storage->updates = std::move(updates);
+      storage->generation = generation;
+      storage->layout_known = layout_known;
+    }
+  };
+  Region* outer_;
+  std::vector<TensorBefore> tensors_;
+  std::vector<StorageBefore> storages_;
+  static inline thread_local Region* current = nullptr;
+};
 
 }  // namespace
 
@@ -47,11 +95,15 @@ FunctionalState* functional_state(const Tensor& t) {
   return t.defined() && (t->layers & kBit) ? static_cast<FunctionalState*>(t->special.get()) : nullptr;
 }
 
+void FunctionalStorage::require_own_region() const {
+  INGOT_REQUIRE(region == regions, "a function of a higher-order op might be modifying a tensor that it brings along; return the new value instead");
+}
+
 void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
   INGOT_REQUIRE(chain.empty() || !chain[0].op->def->from_storage || whole, "as_strided() refers to a storage that lies otherwise in the functional program: a write "
                 "through it would reach elements that the tensor it is taken of does not have. Take the view of the whole tensor");
   INGOT_REQUIRE(!frozen, "cannot mutate tensors with frozen storage");
-  INGOT_REQUIRE(region == regions, "a function of a higher-order op might be modifying a tensor that it brings along; return the new value instead");
+  require_own_region();
   for (std::size_t i = 1; i < chain.size(); i++)
     INGOT_REQUIRE(!chain[i].op->def->from_storage, "During torch.compile, encountered a mutation on a view chain of length ", chain.size(),
                   ", where view ", i, " was an as_strided() call. as_strided() is non-compositional, and therefore is not possible to "
@@ -103,10 +155,9 @@ void FunctionalStorage::restore_layout() {
 }
 
 Tensor to_functional(const Tensor& value) {
-  install();
-  INGOT_ENSURE(value.defined() && !functional_state(value), "a functional tensor inside a functional tensor");
-  INGOT_REQUIRE(!batched_state(value), "functionalize: an argument is vmapped over, and vmap is outside of functionalize in every call. Functionalize "
-                "the whole: functionalize(vmap(f)) instead of vmap(functionalize(f)).");
+  install_once(Layer::functionalize, functionalize_handler);
+  INGOT_ENSURE(value.defined() && !functional_state(value) && !batched_state(value),
+               "only plain tensors and wrappers are inside of functional tensors");
   auto state = std::make_unique<FunctionalState>();
   state->value = value;
   state->storage = make_ref<FunctionalStorage>();
@@ -130,6 +181,7 @@ Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step) {
 void sync(const Tensor& t) {
   FunctionalState* f = functional_state(t);
   if (!f || f->generation == f->storage->generation) return;
+  Region::note(t);
   const auto scope = below();
   f->storage->apply_updates();
   Tensor value = f->storage->base;
@@ -150,7 +202,7 @@ Tensor from_functional(const Tensor& t) {
 Value functionalized_function(const Op& op, const Value& f) {
   return make_function([&op, f](Args args) {
     const Scoped<Layer> layer(thread_state().layer, std::min(thread_state().layer, Layer::functionalize));
-    const Scoped<int> region(regions, regions + 1);
+    const Region region;
     const FunctionalizeScope scope;
     const Values inside = map_tensors(args, to_functional);
     const Values returned = f.function()(inside);
@@ -169,8 +221,8 @@ Value functionalized_function(const Op& op, const Value& f) {
   });
 }
 
-FunctionalizeScope::FunctionalizeScope() : old_(thread_state().active) {
-  install();
+FunctionalizeScope::FunctionalizeScope(bool exporting) : old_(thread_state().active), exporting_(thread_state().exporting, exporting) {
+  install_once(Layer::functionalize, functionalize_handler);
   thread_state().active |= kBit;
 }
 FunctionalizeScope::~FunctionalizeScope() { thread_state().active = old_; }

@@ -19,7 +19,7 @@ struct FunctionalStorage final : Counted {
   uint32_t generation = 0;         // counts updates
   uint32_t mutations = 0;          // writes by the program, never regeneration (R057)
   uint32_t mutations_no_grad = 0;  // of them with grad mode off, or in inference mode
-  bool frozen = false;             // set_ took the tensor away: a later write is an error
+  bool frozen = false;             // set_ took the tensor away, or export froze it: a later write is an error
   std::optional<Int> bytes;        // what resize_storage_bytes_ made its size
   // How the base lay in its storage at first, which is what as_strided refers to.
   Geometry layout;
@@ -29,6 +29,8 @@ struct FunctionalStorage final : Counted {
   int region;                      // how many functions of higher-order ops were running when it was made
   FunctionalStorage();
 
+  // User error in a function of a higher-order op that brought the storage along: it may not change what stands on it.
+  void require_own_region() const;
   void add_update(Tensor value, std::vector<ViewStep> chain);
   void apply_updates();
   // Gives the base the strides it had at first, and makes every alias stale: views that needed a copy are views of it again.
@@ -63,15 +65,17 @@ void sync(const Tensor& t);
 Tensor from_functional(const Tensor& t);
 
 // Makes every call on this thread functionalize, also those without a functional argument: factories make functional tensors.
+// `exporting`: for export (R058, R059); a scope inside another is for what that one is for.
 class FunctionalizeScope {
  public:
-  FunctionalizeScope();
+  explicit FunctionalizeScope(bool exporting = thread_state().exporting);
   ~FunctionalizeScope();
   FunctionalizeScope(const FunctionalizeScope&) = delete;
   FunctionalizeScope& operator=(const FunctionalizeScope&) = delete;
 
  private:
   uint8_t old_;
+  Scoped<bool> exporting_;
 };
 
 // A function of a higher-order op, functionalized on its own: it takes and returns plain values. User errors where it writes

@@ -1,15 +1,18 @@
-#include "transform/functionalize.hpp"
+#include "ingot/transforms.hpp"
 
 #include <algorithm>
 
 #include "base/error.hpp"
 #include "transform/functional.hpp"
+#include "transform/physical.hpp"
+#include "transform/wrapper.hpp"
 
 namespace ingot {
 namespace {
 
-// ---- gradients across the border
-// Outside are plain tensors, inside functional ones; each has a history of its own, and this node joins them.
+// ---- values and gradients across the border
+// Outside are plain tensors, inside functional ones; each has a history of its own, and a node joins them. Functional tensors
+// are below batched ones: of a tensor that is vmapped over the tensor of all members crosses.
 
 class BorderNode final : public GradNode {
  public:
@@ -25,19 +28,19 @@ class BorderNode final : public GradNode {
   Tensor (*cross_)(const Tensor&);
 };
 
+Tensor out_of_functional(const Tensor& inside);
 Tensor into_functional(const Tensor& outside) {
-  const bool tracked = requires_grad(outside);
-  const Tensor inside = to_functional(autograd_meta(outside) ? detached(outside) : outside);
-  if (tracked) set_history(inside, make_ref<BorderNode>(outside, from_functional), 0);
-  return inside;
+  const Tensor p = physical(outside);
+  const Tensor inside = to_functional(autograd_meta(p) ? detached(p) : p);
+  if (requires_grad(p)) set_history(inside, make_ref<BorderNode>(p, out_of_functional), 0);
+  return with_physical(outside, inside);
 }
 Tensor out_of_functional(const Tensor& inside) {
-  sync(inside);
-  const Tensor& value = functional_state(inside)->value;
-  if (!requires_grad(inside)) return value;
+  const Tensor p = physical(inside), value = from_functional(p);
+  if (value.is_same(p) || !requires_grad(p)) return with_physical(inside, value);
   const Tensor outside = detached(value);
-  set_history(outside, make_ref<BorderNode>(inside, to_functional), 0);
-  return outside;
+  set_history(outside, make_ref<BorderNode>(p, into_functional), 0);
+  return with_physical(inside, outside);
 }
 
 // ---- arguments
@@ -92,7 +95,8 @@ class Border {
       const auto known = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) { return i.outside.is_same(t); });
       places_.push_back(static_cast<std::size_t>(known - inputs_.begin()));
       if (known != inputs_.end()) continue;
-      const auto shared = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.members[0]->storage == t->storage; });
+      const auto shared = std::find_if(groups_.begin(), groups_.end(),
+                                       [&](const Group& g) { return g.members[0]->storage == t->storage && has_storage(t); });
       inputs_.push_back({t, {}, {}, static_cast<std::size_t>(shared - groups_.begin())});
       if (shared == groups_.end()) groups_.emplace_back();
       groups_[inputs_.back().group].members.push_back(t);
@@ -198,8 +202,7 @@ class Border {
       for (const Input& i : inputs_)
         if (i.outside.is_same(base) && i.before.defined()) base = i.before;
     const Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode && requires_grad(inside));
-    Tensor again = base;
-    for (const ViewStep& s : f.chain) again = s.apply(again);
+    const Tensor again = take_again(base, f.chain);
     return again.is_same(group->outside) ? aten<"alias">(again) : again;
   }
 
@@ -215,18 +218,50 @@ class Border {
   }
 };
 
+TensorList physical_each(const TensorList& l) {
+  TensorList r;
+  for (const Tensor& t : l) r.push_back(physical(t));
+  return r;
+}
+
+// The values, batched as the arguments are; what is one argument is one tensor.
+TensorList batched_as(const TensorList& arguments, const TensorList& values) {
+  TensorList r;
+  for (std::size_t i = 0; i < arguments.size(); i++) {
+    const auto first = std::find_if(arguments.begin(), arguments.end(), [&](const Tensor& t) { return t.is_same(arguments[i]); });
+    const auto k = static_cast<std::size_t>(first - arguments.begin());
+    r.push_back(k < i ? r[k] : with_physical(arguments[i], values[i]));
+  }
+  return r;
+}
+
 }  // namespace
 
-TensorFunction functionalize(TensorFunction f) {
-  return [f = std::move(f)](const TensorList& arguments) {
-    Border border(arguments);
+TensorFunction functionalize(TensorFunction f, FunctionalizeOptions options) {
+  return [f = std::move(f), options](const TensorList& arguments) {
+    const ThreadState& ts = thread_state();
+    if (ts.active & layer_bit(Layer::functionalize)) {  // the functionalize around it follows what f does
+      const FunctionalizeScope scope(ts.exporting || options.exporting);
+      return f(arguments);
+    }
+    Border border(physical_each(arguments));
+    const TensorList values = border.inside(), inside = batched_as(arguments, values);
     TensorList results;
     {
-      const FunctionalizeScope scope;
-      results = f(border.inside());
+      const FunctionalizeScope scope(options.exporting);
+      results = f(inside);
     }
     border.write_back();
-    return border.results(results);
+    TensorList outside = border.results(physical_each(results));
+    for (std::size_t k = 0; k < results.size(); k++) {
+      const auto argument = std::find_if(inside.begin(), inside.end(), [&](const Tensor& t) { return t.is_same(results[k]); });
+      outside[k] = argument == inside.end() ? with_physical(results[k], outside[k]) : arguments[static_cast<std::size_t>(argument - inside.begin())];
+    }
+    // An in-place view gives a batched tensor another value, and leaves the value as it was.
+    for (std::size_t i = 0; i < inside.size(); i++)
+      if (!physical(inside[i]).is_same(values[i]))
+        set_batched_value(arguments[i], with_physical(batched_state(inside[i])->value, border.results({physical(inside[i])})[0]));
+    return outside;
   };
 }
 

@@ -2,9 +2,10 @@
 
 #include "base/error.hpp"
 #include "op/kernel.hpp"
+#include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "transform/functional.hpp"
-#include "transform/map_tensors.hpp"
+#include "transform/wrapper.hpp"
 
 namespace ingot {
 namespace {
@@ -29,6 +30,27 @@ void set_value(const Tensor& t, FunctionalState& f, Tensor value) {
   t->geom = f.value->geom;
 }
 
+// A view that refers to the storage may look at elements that the tensor it is taken of does not have. Whether gradients reach those
+// eagerly depends on what was written since: the tape makes the history of a stale view again from its base.
+void refuse_other_elements(const Op& op, Args args, const Tensor& self) {
+  Outputs out;
+  (op.functional ? *op.functional : op).def->geometry({op, args}, out);
+  const Geometry &mine = self->geom, &view = out.geoms.at(0);
+  const auto end = [](const Geometry& g) { return required_bytes(g); };
+  INGOT_REQUIRE(
+      mine.same(view) || (is_non_overlapping_and_dense(mine.sizes, mine.strides) && mine.offset <= view.offset && end(view) <= end(mine)),
+      op.schema.name,
+      ": as_strided() refers to a storage that lies otherwise in the functional program: it may look at elements that the tensor it is taken of, which "
+      "requires grad, does not have. Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
+}
+
+// Whether dense elements of these sizes lie in one way only.
+bool has_one_layout(const Geometry& g) {
+  int dims = 0;
+  for (const Int n : g.sizes) dims += !n.same(1);
+  return dims <= 1 && is_non_overlapping_and_dense(g.sizes, g.strides);
+}
+
 // Views need no synced value: the result has its own place in the chain and is made again at its first use if it is stale.
 Value view(const Op& op, Args args) {
   const Tensor& self = args[0].tensor();
@@ -39,6 +61,7 @@ Value view(const Op& op, Args args) {
   if (op.def->from_storage) {
     sync(self);
     if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
+    if (thread_state().grad_mode && requires_grad(self)) refuse_other_elements(op, args, self);
     const Scoped<Layer> layer(thread_state().layer, Layer::mode);
     r = f.storage->view(step, f.value);
   } else {
@@ -47,6 +70,7 @@ Value view(const Op& op, Args args) {
     r = below(functional, a);
   }
   if (op.is_inplace_view()) {
+    f.storage->require_own_region();
     step.args[0] = Value();
     step.in_place = &op;
     f.chain.push_back(std::move(step));
@@ -205,22 +229,25 @@ Value write_besides(const Op& op, Args args, const Values& values) {
 
 Value functionalize_handler(const Op& op, Args args) {
   if (op.def->rewires != Rewires::nothing) return rewire(op, args);
-  if (op.is_view() && functional_state(args[0].tensor())) return view(op, args);
+  if (op.is_view())
+    if (const FunctionalState* f = functional_state(args[0].tensor()); f && (op.is_inplace_view() || has_storage(f->value))) return view(op, args);
   Values values = map_tensors(args, from_functional);
   for (Value& v : values)
     if (v.is_function()) v = functionalized_function(op, v);
   if (op.functional) return write(op, args, values);
   if (op.mutates()) return write_besides(op, args, values);
   bool layout_known = true;  // strides of a result follow those of the arguments
-  for (const Value& v : args)
-    for_each_tensor(v, [&](const Tensor& t) {
-      if (const FunctionalState* f = functional_state(t)) layout_known &= f->storage->layout_known;
-    });
+  for_each_tensor(args, [&](const Tensor& t) {
+    if (const FunctionalState* f = functional_state(t)) layout_known &= f->storage->layout_known;
+  });
+  const bool frozen = thread_state().exporting && op.def->frozen_in_export;
   return map_tensors(below(op, values), [&](const Tensor& t) {
-    for (const Value& v : args)  // handed through
-      if (v.is_tensor() && from_functional(v.tensor()).is_same(t)) return v.tensor();
+    if (!frozen)
+      for (const Value& v : args)  // handed through
+        if (v.is_tensor() && from_functional(v.tensor()).is_same(t)) return v.tensor();
     const Tensor r = to_functional(t);
-    functional_state(r)->storage->layout_known = layout_known;
+    functional_state(r)->storage->layout_known = layout_known || has_one_layout(t->geom);
+    functional_state(r)->storage->frozen = frozen;
     return r;
   });
 }

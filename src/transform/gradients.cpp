@@ -1,4 +1,4 @@
-#include "transform/gradients.hpp"
+#include "ingot/transforms.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -6,26 +6,13 @@
 
 #include "autograd/accumulate.hpp"
 #include "autograd/engine.hpp"
+#include "autograd/inner_variable.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "transform/physical.hpp"
-#include "transform/vmap.hpp"
 
 namespace ingot {
 namespace {
-
-// Where the tape of one transform begins: the history of an argument inside the transform. Outside it, the argument has the
-// history it had. While the transform runs the node is open: what leads to it is of interest to somebody.
-class LevelInput final : public GradNode {
- public:
-  explicit LevelInput(const Tensor& outside) {
-    edges = {edge_of(outside)};
-    results = {outside->geom};
-  }
-  std::string name() const override { return "LevelInput"; }
-  TensorList apply(const TensorList& grads, const std::vector<bool>&) override { return grads; }
-  bool open = true;
-};
 
 // Whether anybody but closed transforms can ask for the gradient of something t was made of.
 bool leads_outward(const Tensor& t) {
@@ -42,7 +29,7 @@ bool leads_outward(const Tensor& t) {
     GradNode* n = todo.back();
     todo.pop_back();
     if (dynamic_cast<AccumulateGrad*>(n)) return true;
-    if (const auto* input = dynamic_cast<LevelInput*>(n); input && input->open) return true;
+    if (const auto* input = dynamic_cast<InnerVariable*>(n); input && input->open) return true;
     for (const Edge& e : n->edges) visit(e.node);
   }
   return false;
@@ -67,10 +54,8 @@ class Level {
     for (const Tensor& t : outside) {
       const Tensor everywhere = batched_at_every_level(t);
       const Tensor p = physical(everywhere);
-      nodes_.push_back(make_ref<LevelInput>(p));
-      const Tensor inside = detached(p);
-      set_history(inside, nodes_.back(), 0);
-      inside_.push_back(with_physical(everywhere, inside));
+      nodes_.push_back(make_ref<InnerVariable>(p));
+      inside_.push_back(with_physical(everywhere, nodes_.back()->variable(p)));
     }
   }
   ~Level() { close(); }
@@ -100,7 +85,7 @@ class Level {
   }
 
  private:
-  std::vector<Ref<LevelInput>> nodes_;
+  std::vector<Ref<InnerVariable>> nodes_;
   TensorList inside_;
 };
 

@@ -11,8 +11,7 @@ thread_local const ModeScope* innermost = nullptr;
 }  // namespace
 
 ModeScope::ModeScope(Mode& mode) : mode_(mode), outer_(innermost), old_active_(thread_state().active) {
-  static const bool installed = (install_handler(Layer::mode, mode_handler), true);
-  (void)installed;
+  install_once(Layer::mode, mode_handler);
   innermost = this;
   thread_state().active |= kBit;
 }

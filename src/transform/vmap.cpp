@@ -1,4 +1,4 @@
-#include "transform/vmap.hpp"
+#include "ingot/transforms.hpp"
 
 #include "base/error.hpp"
 #include "op/call.hpp"

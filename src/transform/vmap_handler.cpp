@@ -3,26 +3,31 @@
 
 #include "autograd/autocast.hpp"
 #include "base/error.hpp"
+#include "op/function.hpp"
 #include "op/kernel.hpp"
+#include "op/tensors.hpp"
 #include "ops/batch_rules.hpp"
 #include "transform/batched.hpp"
-#include "transform/map_tensors.hpp"
 
 namespace ingot {
 namespace {
 
 const Op& functional_of(const Op& op) { return op.functional ? *op.functional : op; }
 
-// The vmap that acts on the call: the innermost that an argument belongs to. A random op is every running vmap's business.
-// Null: none.
+// Whether the op's functions run by its batching rule. Lists that mix tensors with other values are left to its program.
+bool batches_functions(const Op& op, Args args) {
+  return op.form() == Form::higher_order && op.def->batch && std::none_of(args.begin(), args.end(), [](const Value& v) { return v.is_values(); });
+}
+
+// The vmap that acts on the call: the innermost that an argument belongs to. A random op is every running vmap's business, and so
+// is a function, which may bring tensors of any of them along. Null: none.
 const VmapLevel* acting_level(const Op& op, Args args) {
   const std::vector<VmapLevel>& levels = vmap_levels();
   int highest = 0;
-  for (const Value& v : args)
-    for_each_tensor(v, [&](const Tensor& t) {
-      if (const BatchedState* s = batched_state(t)) highest = std::max(highest, s->level);
-    });
-  if (op.form() == Form::random && !levels.empty()) {
+  for_each_tensor(args, [&](const Tensor& t) {
+    if (const BatchedState* s = batched_state(t)) highest = std::max(highest, s->level);
+  });
+  if ((op.form() == Form::random || batches_functions(op, args)) && !levels.empty()) {
     INGOT_REQUIRE(highest <= levels.back().level, "vmap: a tensor that belongs to a vmap was used by a function that runs outside of it");
     return &levels.back();
   }
@@ -36,6 +41,20 @@ const VmapLevel* acting_level(const Op& op, Args args) {
 bool belongs_to(const Tensor& t, int level) {
   const BatchedState* s = batched_state(t);
   return s && s->level == level;
+}
+
+// A function of members as a function of batches: every tensor it takes and returns has the batch in dim 0. It may run after the vmap,
+// in a backward.
+Value on_batches(const Value& f, const VmapLevel& level) {
+  return make_function([f, level, levels = vmap_levels()](Args args) {
+    ThreadState& ts = thread_state();
+    const LevelsScope scope(levels);
+    const Scoped<bool> grad_mode(ts.grad_mode, ts.grad_mode && ts.layer <= Layer::autograd);  // below it there is no use for a tape
+    const Scoped<Layer> layer(ts.layer, Layer::transform);
+    const Values results = f.function()(map_tensors(args, [&](const Tensor& t) { return make_batched(t, level.level); }));
+    const Batching repeat(op_ref<"expand">(), {}, {}, level.size, level.randomness);
+    return map_tensors(Args(results), [&](const Tensor& t) { return belongs_to(t, level.level) ? batched_state(t)->value : repeat.repeated(t); });
+  });
 }
 
 Batching unwrap(const Op& op, Args args, const VmapLevel& level) {
@@ -53,7 +72,7 @@ Batching unwrap(const Op& op, Args args, const VmapLevel& level) {
       for (const Tensor& t : v.tensors()) l.push_back(value(t));
       values.push_back(std::move(l));
     } else {
-      values.push_back(v.is_tensor() ? Value(value(v.tensor())) : v);
+      values.push_back(v.is_tensor() ? Value(value(v.tensor())) : v.is_function() ? on_batches(v, level) : v);
     }
     batched.push_back(std::move(of_tensors));
   }
@@ -126,9 +145,9 @@ Value run_rule(const Batching& b) {
   return f.def->batch ? f.def->batch(b) : batch_by_form(b);
 }
 
-Value in_place_view(const Op& op, Args args, const VmapLevel& level, std::size_t outer) {
+Value in_place_view(const Op& op, Args args, const VmapLevel& level, const std::vector<VmapLevel>& outer) {
   const Batching b = unwrap(*op.functional, args, level);
-  const OuterLevels scope(outer);
+  const LevelsScope scope(outer);
   set_batched_value(args[0].tensor(), run_rule(b).tensor());
   return args[0];
 }
@@ -139,16 +158,16 @@ Value vmap_handler(const Op& op, Args args) {
   const VmapLevel* acting = acting_level(op, args);
   if (!acting) return call_below(Layer::transform, op, args);
   const VmapLevel level = *acting;
-  const auto outer = static_cast<std::size_t>(acting - vmap_levels().data());
+  const std::vector<VmapLevel> outer(vmap_levels().data(), acting);
   INGOT_REQUIRE(op.def->rewires == Rewires::nothing, "vmap: ", op.schema.name, " of a tensor that is vmapped over is not supported: its members have no "
                 "storage of their own. Make a new tensor of the size you need.");
   if (op.functional) check_written(op, args, level);
   if (op.form() == Form::random && level.randomness == Randomness::same &&
       std::none_of(args.begin(), args.end(), [&](const Value& v) { return belongs(v, level.level); })) {
-    const OuterLevels scope(outer);  // one draw, and nothing of this vmap takes part in it
+    const LevelsScope scope(outer);  // one draw, and nothing of this vmap takes part in it
     return call(op, args);
   }
-  if (op.comes_apart()) return take_apart(op, args);
+  if (op.comes_apart() && !batches_functions(op, args)) return take_apart(op, args);
   if (op.is_inplace_view()) return in_place_view(op, args, level, outer);
   const Op& f = functional_of(op);
   const bool formula = f.form() == Form::pointwise && f.def->kernel && !f.def->batch;
@@ -156,7 +175,7 @@ Value vmap_handler(const Op& op, Args args) {
   if (f.def->body && !f.def->batch && f.form() != Form::random) return take_apart(op, args);
   const Batching b = unwrap(op, args, level);
   const Value r = [&] {
-    const OuterLevels scope(outer);
+    const LevelsScope scope(outer);
     return op.def->detaches ? call(op, b.args) : run_rule(b);
   }();
   if (op.mutates()) {

@@ -4,8 +4,8 @@
 
 #include "autograd/meta.hpp"
 #include "base/error.hpp"
+#include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
-#include "transform/map_tensors.hpp"
 #include "transform/wrapper_handler.hpp"
 
 namespace ingot {
@@ -14,8 +14,7 @@ namespace {
 constexpr uint8_t kBit = layer_bit(Layer::wrapper);
 
 Tensor make(Ref<const WrapperClass> cls, TensorList inner, Value metadata, Ref<Storage> storage, Geometry geometry) {
-  static const bool installed = (install_handler(Layer::wrapper, wrapper_handler), true);
-  (void)installed;
+  install_once(Layer::wrapper, wrapper_handler);
   const std::vector<std::string> names = cls->inner_names(metadata);
   INGOT_REQUIRE(!inner.empty() && names.size() == inner.size(), cls->name(), ": the class names ", names.size(), " inner tensors, and ",
                 inner.size(), " were given; a wrapper has at least one");
@@ -24,6 +23,7 @@ Tensor make(Ref<const WrapperClass> cls, TensorList inner, Value metadata, Ref<S
     INGOT_REQUIRE(!(inner[k]->layers & ~kBit), cls->name(), ": the inner tensor '", names[k], "' belongs to a transform (vmap or "
                   "functionalize) that is above wrappers; make the wrapper outside of the transformed function");
   }
+  if (!cls->has_storage()) storage = Storage::fake(0, storage->device());
   auto state = std::make_unique<WrapperState>();
   state->cls = std::move(cls);
   state->inner = std::move(inner);
@@ -48,14 +48,13 @@ struct ComponentCall {
 
   std::size_t components() const {
     std::size_t count = 0;
-    for (const Value& v : args)
-      for_each_tensor(v, [&](const Tensor& t) {
-        const WrapperState* s = state_in(cls, t);
-        if (!s) return;
-        INGOT_REQUIRE(count == 0 || s->inner.size() == count, op.schema.name, ": the ", cls.name(),
-                      "s of one call should have one number of inner tensors, found ", count, " and ", s->inner.size());
-        count = s->inner.size();
-      });
+    for_each_tensor(args, [&](const Tensor& t) {
+      const WrapperState* s = state_in(cls, t);
+      if (!s) return;
+      INGOT_REQUIRE(count == 0 || s->inner.size() == count, op.schema.name, ": the ", cls.name(),
+                    "s of one call should have one number of inner tensors, found ", count, " and ", s->inner.size());
+      count = s->inner.size();
+    });
     return count;
   }
 
@@ -78,11 +77,10 @@ struct ComponentCall {
   // The argument whose first component, or which itself, is `t`; undefined if there is none.
   Tensor handed_through(const Tensor& t) const {
     Tensor found;
-    for (const Value& v : args)
-      for_each_tensor(v, [&](const Tensor& a) {
-        const WrapperState* s = state_in(cls, a);
-        if ((s ? s->inner[0] : a).is_same(t)) found = a;
-      });
+    for_each_tensor(args, [&](const Tensor& a) {
+      const WrapperState* s = state_in(cls, a);
+      if ((s ? s->inner[0] : a).is_same(t)) found = a;
+    });
     return found;
   }
 
@@ -122,6 +120,11 @@ std::unique_ptr<SpecialState> WrapperState::clone() const {
 
 WrapperState* wrapper_state(const Tensor& t) {
   return t.defined() && (t->layers & kBit) ? static_cast<WrapperState*>(t->special.get()) : nullptr;
+}
+
+bool has_storage(const Tensor& t) {
+  const WrapperState* s = wrapper_state(t);
+  return !s || s->cls->has_storage();
 }
 
 const Tensor& inner_tensor(const Tensor& wrapper, std::string_view name) {

@@ -21,6 +21,10 @@ class WrapperClass : public Counted {
   // The wrapper of these inner tensors; `sizes` and `strides` are those of the tensor that was flattened.
   virtual Tensor unflatten(const TensorList& inner, const Value& metadata, const Shape& sizes, const Shape& strides) const = 0;
 
+  // Whether its wrappers have a storage that their views share. Tensors that are no strided bytes (sparse ones) have none: its size
+  // counts as zero, no two tensors are on one storage, what a view op returns is a tensor of its own, and set_ and resize_ are refused.
+  virtual bool has_storage() const { return true; }
+
   // Whether the class takes this call. Its arguments may hold wrappers of other classes, which are asked in order of their
   // first wrapper among the arguments.
   virtual bool handles(const Op&, Args) const { return true; }
@@ -40,6 +44,8 @@ struct WrapperState final : SpecialState {
 
 // Null for a tensor that is not a wrapper.
 WrapperState* wrapper_state(const Tensor& t);
+// False for a wrapper of a class that says so.
+bool has_storage(const Tensor& t);
 // The inner tensor of that name. User error for another name, or a tensor that is not a wrapper.
 const Tensor& inner_tensor(const Tensor& wrapper, std::string_view name);
 

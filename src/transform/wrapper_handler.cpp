@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "graph/target.hpp"
 #include "op/kernel.hpp"
-#include "transform/map_tensors.hpp"
+#include "op/tensors.hpp"
 #include "transform/wrapper.hpp"
 
 namespace ingot {
@@ -14,11 +14,10 @@ namespace {
 // The classes of the wrappers among the arguments, each once, in order.
 std::vector<const WrapperClass*> classes_of(Args args) {
   std::vector<const WrapperClass*> classes;
-  for (const Value& v : args)
-    for_each_tensor(v, [&](const Tensor& t) {
-      const WrapperState* s = wrapper_state(t);
-      if (s && std::find(classes.begin(), classes.end(), s->cls.get()) == classes.end()) classes.push_back(s->cls.get());
-    });
+  for_each_tensor(args, [&](const Tensor& t) {
+    const WrapperState* s = wrapper_state(t);
+    if (s && std::find(classes.begin(), classes.end(), s->cls.get()) == classes.end()) classes.push_back(s->cls.get());
+  });
   return classes;
 }
 
@@ -42,7 +41,7 @@ Value with_aliasing(const Op& op, Args args, Value result) {
     return run_kernel(op, args);
   }
   if (op.is_view())
-    if (const Tensor& base = args[0].tensor(); wrapper_state(base))
+    if (const Tensor& base = args[0].tensor(); wrapper_state(base) && has_storage(base))
       for_each_tensor(result, [&](const Tensor& t) {
         if (wrapper_state(t)) t->storage = base->storage;
       });
@@ -54,6 +53,9 @@ Value with_aliasing(const Op& op, Args args, Value result) {
 Value wrapper_handler(const Op& op, Args args) {
   const std::vector<const WrapperClass*> classes = classes_of(args);
   INGOT_ENSURE(!classes.empty(), op.name, ": the wrapper layer was called without a wrapper");
+  if (op.def->rewires != Rewires::nothing)
+    for (const WrapperClass* c : classes)
+      INGOT_REQUIRE(c->has_storage(), op.schema.name, ": a ", c->name(), " has no storage to change; make a new tensor instead");
   const Scoped<Layer> here(thread_state().layer, Layer::wrapper);  // not below: inner tensors may be wrappers
   for (const WrapperClass* c : classes)
     if (c->handles(op, args)) return with_aliasing(op, args, c->dispatch(op, args));

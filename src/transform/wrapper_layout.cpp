@@ -40,7 +40,7 @@ class Builder {
     const Tensor t = l.cls->unflatten(inner, l.metadata, l.sizes, l.strides);
     INGOT_REQUIRE(wrapper_state(t), l.cls->name(), ": unflatten made a tensor that is no wrapper");
     for (const Built& b : built_)
-      if (same_storages(b.leaves, leaves) && same_classes(*b.layout, l)) t->storage = b.tensor->storage;
+      if (l.cls->has_storage() && same_storages(b.leaves, leaves) && same_classes(*b.layout, l)) t->storage = b.tensor->storage;
     built_.push_back({&l, leaves, t});
     return t;
   }

@@ -34,22 +34,42 @@ const char* name_of(Agreement a) {
   return "";
 }
 
+const char* name_of(GradientAgreement a) {
+  switch (a) {
+    case GradientAgreement::no_history: return "nothing requires grad, or the program was refused";
+    case GradientAgreement::agree: return "gradients agree";
+    case GradientAgreement::both_refuse: return "both refuse the backward";
+    case GradientAgreement::refused_by_eager: return "eager alone refuses the backward";
+    case GradientAgreement::refused: return "functionalized alone refuses the backward";
+  }
+  return "";
+}
+
+template <class Counts>
+void print_counts(const Counts& counts) {
+  for (const auto& [kind, n] : counts) std::printf("%9lld %s\n", n, name_of(kind));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const long long count = argc > 1 ? std::atoll(argv[1]) : 200000, first = argc > 2 ? std::atoll(argv[2]) : 1;
   const bool progress = isatty(STDERR_FILENO);
   std::map<Agreement, long long> found;
+  std::map<GradientAgreement, long long> gradients;
   for (long long seed = first; seed < first + count; seed++) {
     if (progress && (seed - first) % 1000 == 0) std::fprintf(stderr, "\r%lld of %lld", seed - first, count);
     const Program p = random_program(static_cast<uint64_t>(seed));
     const Comparison c = compared(p);
     found[c.agreement]++;
+    gradients[c.gradients]++;
     if (c.agreement != Agreement::differs || found[c.agreement] > 5) continue;
     const Program small = shrink(p, [](const Program& q) { return compared(q).agreement == Agreement::differs; });
     std::printf("seed %lld: %s\n%s\n", seed, compared(small).what.c_str(), to_text(small).c_str());
   }
   if (progress) std::fprintf(stderr, "\r");
-  for (const auto& [agreement, n] : found) std::printf("%9lld %s\n", n, name_of(agreement));
+  print_counts(found);
+  std::printf("of them, by the gradients of results and inputs:\n");
+  print_counts(gradients);
   return found[Agreement::differs] == 0 ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 #include "support/compare_functionalized.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -7,11 +8,13 @@
 #include "base/error.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
+#include "graph/trace.hpp"
 #include "graph/verify.hpp"
 #include "ingot/autograd.hpp"
+#include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "tensor/geometry.hpp"
-#include "transform/functionalize.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -61,13 +64,58 @@ std::optional<std::string> aliasing_difference(const Outcome& want, const Outcom
   return std::nullopt;
 }
 
-std::optional<std::string> whole_difference(const Outcome& want, const Outcome& got, bool gradients) {
-  if (auto d = difference("", want, got)) return d;
-  if (gradients)
-    for (std::size_t k = 0; k < want.results.size(); k++)
-      if (want.results[k].requires_grad() != got.results[k].requires_grad())
-        return text("result ", k, want.results[k].requires_grad() ? " requires grad eagerly only" : " requires grad functionalized only");
-  return aliasing_difference(want, got);
+// What a backward from one tensor gives the leaves, or why it refuses.
+struct Gradients {
+  TensorList of_leaves;
+  std::string refusal;
+};
+Gradients gradients_of(const Tensor& root, const TensorList& leaves) {
+  Gradients r;
+  TensorList tracked;
+  for (const Tensor& t : leaves)
+    if (t.requires_grad()) tracked.push_back(t);
+  try {
+    const Tensor seed = (aten<"arange">(root.numel(), root.dtype()) * 0.25 + 1).view(root.sizes());
+    r.of_leaves = grad({root}, tracked, {seed}, {.retain_graph = true, .allow_unused = true});
+    for (std::size_t i = 0; i < tracked.size(); i++)  // no way to the leaf is a gradient of zeros
+      if (!r.of_leaves[i].defined()) r.of_leaves[i] = aten<"zeros_like">(tracked[i]);
+  } catch (const UserError& e) {
+    r.refusal = e.what();
+  }
+  return r;
+}
+
+// Two ways to add up a gradient round differently.
+bool near(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
+  double largest = 1;
+  for (const double v : x) largest = std::max(largest, std::abs(v));
+  for (std::size_t i = 0; i < x.size(); i++)
+    if (!(std::abs(x[i] - y[i]) <= 1e-5 * largest) && !(std::isnan(x[i]) && std::isnan(y[i])) && x[i] != y[i]) return false;
+  return true;
+}
+
+std::optional<std::string> gradient_difference(const Outcome& want, const Outcome& got, GradientAgreement& worst) {
+  const auto compare = [&](const std::string& what, const Tensor& a, const Tensor& b) -> std::optional<std::string> {
+    if (a.requires_grad() != b.requires_grad())
+      return text(what, a.requires_grad() ? " requires grad eagerly only" : " requires grad functionalized only");
+    if (!a.requires_grad()) return std::nullopt;
+    const Gradients eager = gradients_of(a, want.in.leaves), functional = gradients_of(b, got.in.leaves);
+    const bool refused_a = !eager.refusal.empty(), refused_b = !functional.refusal.empty();
+    worst = std::max(worst, refused_a ? refused_b ? GradientAgreement::both_refuse : GradientAgreement::refused_by_eager
+                            : refused_b ? GradientAgreement::refused : GradientAgreement::agree);
+    if (refused_b && !refused_a) return text("the gradient of ", what, " is refused: ", functional.refusal);
+    for (std::size_t i = 0; !refused_a && i < eager.of_leaves.size(); i++)
+      if (!near(eager.of_leaves[i], functional.of_leaves[i]))
+        return text("gradient ", i, " of ", what, ": eager ", values_text(eager.of_leaves[i]), ", functionalized ",
+                    values_text(functional.of_leaves[i]));
+    return std::nullopt;
+  };
+  for (std::size_t k = 0; k < want.results.size(); k++)
+    if (auto d = compare(text("result ", k), want.results[k], got.results[k])) return d;
+  for (std::size_t i = 0; i < want.in.inputs.size(); i++)
+    if (auto d = compare(text("input ", i), want.in.inputs[i], got.in.inputs[i])) return d;
+  return std::nullopt;
 }
 
 // Which rule of functionalize refused.
@@ -95,8 +143,12 @@ Comparison compare_with_gradients(const TensorFunction& body, const Runner& outc
       return {Agreement::refused_by_eager, e.what()};
     }
     const Outcome functional = outcome(true, functionalize(body));
-    if (auto d = whole_difference(eager, functional, true)) return {Agreement::differs, *d};
-    return {};
+    Comparison c;
+    std::optional<std::string> d = difference("", eager, functional);
+    if (!d) d = gradient_difference(eager, functional, c.gradients);
+    if (!d) d = aliasing_difference(eager, functional);
+    if (d) c = {Agreement::differs, *d, c.gradients};
+    return c;
   } catch (const UserError& e) {
     return refused(e.what());
   }
@@ -116,8 +168,9 @@ Comparison compare_as_graph(const TensorFunction& body, const TensorList& exampl
     for (const Value& v : Interpreter(traced->graph).run(Values(inputs.begin(), inputs.end()))) results.push_back(v.tensor());
     return results;
   });
-  if (auto d = whole_difference(eager, graph, false)) return {Agreement::differs, "as a graph, " + *d};
-  return {};
+  std::optional<std::string> d = difference("", eager, graph);
+  if (!d) d = aliasing_difference(eager, graph);
+  return d ? Comparison{Agreement::differs, "as a graph, " + *d} : Comparison{};
 }
 
 }  // namespace
@@ -132,7 +185,8 @@ Comparison compare_functionalized(const Program& p) {
   const Comparison on_tensors = compare_with_gradients(body, outcome);
   if (on_tensors.agreement == Agreement::differs) return on_tensors;
   const Comparison as_graph = compare_as_graph(body, make_inputs(p, false).inputs, outcome);
-  return as_graph.agreement == Agreement::agrees ? on_tensors : as_graph;
+  if (as_graph.agreement == Agreement::agrees) return on_tensors;
+  return {as_graph.agreement, as_graph.what, on_tensors.gradients};
 }
 
 }  // namespace ingot::testing

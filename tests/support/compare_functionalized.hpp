@@ -15,14 +15,23 @@ enum class Agreement {
   refused_histories,    // arguments that share storage without being views of one tensor, or a result with a history of its own
   differs,
 };
+// Of the gradients of results and inputs with respect to the leaves that the inputs were made of: what the worst of them is.
+enum class GradientAgreement {
+  no_history,        // nothing requires grad
+  agree,
+  both_refuse,       // a saved tensor was written, say
+  refused_by_eager,  // alone: in-place views count as writes, and of a saved tensor functionalize has the value
+  refused,           // by the functionalized program alone
+};
 struct Comparison {
   Agreement agreement = Agreement::agrees;
   std::string what;  // the refusal, or the first difference
+  GradientAgreement gradients = GradientAgreement::no_history;
 };
 
 // Runs the program eagerly, functionalized, and as the graph of the functionalized program, each on inputs of its own, and
-// compares results, what is left in the inputs, requires_grad (not of the graph, which has no grad modes), and then what
-// happens to everything when each result is written.
+// compares results, what is left in the inputs, requires_grad and gradients (not of the graph, which has no grad modes), and then
+// what happens to everything when each result is written.
 Comparison compare_functionalized(const Program& p);
 
 }  // namespace ingot::testing

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "graph/shape_env.hpp"
 #include "op/op.hpp"
+#include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -363,26 +364,14 @@ bool is_defined(const Tensor& t) { return t.defined(); }
 
 TensorList tensors_of(const Values& args, TensorTest passes) {
   TensorList l;
-  for (const Value& v : args) {
-    if (v.is_tensor() && passes(v.tensor())) l.push_back(v.tensor());
-    else if (v.is_tensors())
-      for (const Tensor& t : v.tensors())
-        if (passes(t)) l.push_back(t);
-  }
+  for_each_tensor(Args(args), [&](const Tensor& t) {
+    if (passes(t)) l.push_back(t);
+  });
   return l;
 }
 Values with_tensors(const Values& args, TensorTest passes, const TensorList& replacement) {
-  Values r;
   std::size_t k = 0;
-  for (const Value& v : args) {
-    if (v.is_tensor() && passes(v.tensor())) r.push_back(replacement[k++]);
-    else if (v.is_tensors()) {
-      TensorList l;
-      for (const Tensor& t : v.tensors()) l.push_back(passes(t) ? replacement[k++] : t);
-      r.push_back(std::move(l));
-    } else r.push_back(v);
-  }
-  return r;
+  return map_tensors(Args(args), [&](const Tensor& t) { return passes(t) ? replacement[k++] : t; });
 }
 
 std::vector<std::string> sample_files(const std::string& folder) {

@@ -4,19 +4,14 @@
 
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/in_threads.hpp"
 #include "support/no_leaks.hpp"
 
 namespace ingot {
 namespace {
 
 using AutogradThreads = NoLeaks;
-
-template <class F>
-void in_threads(int n, const F& f) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < n; i++) threads.emplace_back([&, i] { f(i); });
-  for (auto& t : threads) t.join();
-}
+using testing::in_threads;
 
 TEST_F(AutogradThreads, BackwardsAddUpInSharedLeaves) {
   const Tensor w = tensor({1, 2}, float64).requires_grad_(), b = tensor({0}, float64).requires_grad_();

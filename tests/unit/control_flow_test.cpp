@@ -4,14 +4,16 @@
 #include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
+#include "graph/trace.hpp"
 #include "graph/verify.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/control_flow.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
+#include "op/function.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
-#include "transform/functionalize.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -167,7 +169,7 @@ TEST_F(ControlFlow, WritesInsideAFunctionAreFunctionalized) {
 }
 
 TEST_F(ControlFlow, AFunctionThatWritesOrReturnsItsOperandIsRefusedWhenTraced) {
-  const auto traced = [](const OperandFunction& branch) {
+  const auto traced = [](const TensorFunction& branch) {
     return error_of([&] {
       trace(functionalize([&](const TensorList& in) {
               return cond(in[0].sum() > 0, branch, [](const TensorList& o) { return TensorList{o[0].cos()}; }, {in[0]});
@@ -178,6 +180,229 @@ TEST_F(ControlFlow, AFunctionThatWritesOrReturnsItsOperandIsRefusedWhenTraced) {
   EXPECT_NE(traced([](const TensorList& o) { Tensor t = o[0]; t.add_(Scalar(1)); return TensorList{t.sin()}; }).find("might be modifying the input"), std::string::npos);
   EXPECT_NE(traced([](const TensorList& o) { return TensorList{o[0].view({3})}; }).find("might be aliasing the input"), std::string::npos);
   EXPECT_NE(traced([](const TensorList& o) { return TensorList{o[0].sum()}; }).find("Expected each tensor to have same metadata"), std::string::npos);
+}
+
+// ---- what functions bring along
+
+TEST_F(ControlFlow, GradientsReachWhatACondBringsAlong) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor scale = in[1].sin();
+    return cond(
+        in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * scale * in[1] + in[2].sum()}; },
+        [=](const TensorList& o) { return TensorList{(o[0] - in[2].select(0, 1)) * in[1]}; }, {in[0]});
+  };
+  const TensorList in{count({3}), count({3}), count({2, 3})};
+  expect_gradients(f, in, {in, {in[0].neg(), in[1], in[2]}});
+  // Nothing but what is brought along requires grad.
+  const TensorFunction without_operands = [](const TensorList& in) {
+    return cond(
+        in[0].detach().sum() > 0, [=](const TensorList&) { return TensorList{in[0] * in[1]}; },
+        [=](const TensorList&) { return TensorList{in[0].exp() + in[1]}; }, {});
+  };
+  expect_gradients(without_operands, {in[0], in[1]}, {{in[0], in[1]}, {in[0].neg(), in[1]}});
+}
+
+TEST_F(ControlFlow, WhatOneBranchAloneBringsAlongHasAGradientOfZerosInTheOther) {
+  const TensorFunction f = [](const TensorList& in) {
+    return TensorList{cond(
+                          in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * in[1]}; },
+                          [=](const TensorList& o) { return TensorList{o[0] + in[2]}; }, {in[0]})[0]
+                          .sum()};
+  };
+  const TensorList in{count({3}), count({3}), count({3})};
+  expect_traced(ingot::grad(f, {0, 1, 2}), in, {in, {in[0].neg(), in[1], in[2]}});
+}
+
+TEST_F(ControlFlow, GradientsReachWhatMapAndScanBringAlong) {
+  const TensorFunction mapped = [](const TensorList& in) {
+    return map([=](const TensorList& o) { return TensorList{o[0].sin() * in[1] + o[1] * in[2].sum()}; }, {in[0]}, {in[1]});
+  };
+  const TensorList in{count({4, 3}), count({3}), count({2})};
+  expect_gradients(mapped, in, {in, {in[0] * 2, in[1].neg(), in[2]}});
+  const TensorFunction scanned = [](const TensorList& in) {
+    const Tensor weight = in[2] * 0.5;
+    const Scanned s = scan(
+        [=](const TensorList& o) {
+          const Tensor next = (o[0] * weight + o[1]).tanh();
+          return TensorList{next, next * in[1].select(0, 0)};
+        },
+        {in[0]}, {in[1]});
+    return TensorList{s.carried[0], s.stacked[0]};
+  };
+  const TensorList steps{count({3}), count({4, 3}), count({3})};
+  expect_gradients(scanned, steps, {steps, {steps[0].neg(), steps[1] * 0.3, steps[2]}});
+}
+
+TEST_F(ControlFlow, GradientsReachWhatNestedFunctionsBringAlong) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor outer = in[1] * in[1];
+    return cond(
+        in[0].sum() > 0,
+        [=](const TensorList& o) {
+          const Tensor inner = o[0] * in[1];
+          return map([=](const TensorList& p) { return TensorList{p[0] * inner.sum() + outer}; }, {o[0]});
+        },
+        [=](const TensorList& o) { return TensorList{o[0].unsqueeze(1) * outer}; }, {in[0]});
+  };
+  const TensorList in{count({3}), count({3})};
+  expect_gradients(f, in, {in, {in[0].neg(), in[1]}});
+}
+
+TEST_F(ControlFlow, SecondDerivativesOfWhatACondBringsAlong) {
+  const TensorFunction f = [](const TensorList& in) {
+    return cond(in[0].sum() > 0, [=](const TensorList& o) { return TensorList{(o[0] * in[1] * in[1]).sum()}; },
+                [=](const TensorList& o) { return TensorList{(o[0] - in[1].exp()).sum()}; }, {in[0]});
+  };
+  const TensorFunction second = [&](const TensorList& in) {
+    const TensorFunction first = [&](const TensorList& x) { return TensorList{ingot::grad(f, {1})(x)[0].sum()}; };
+    return ingot::grad(first, {0, 1})(in);
+  };
+  const TensorList in{count({3}), count({3})};
+  expect_traced(second, in, {in, {in[0].neg(), in[1]}});
+  const TensorFunction of_operand = [](const TensorList& in) {
+    return cond(
+        in[0].sum() > 0, [](const TensorList& o) { return TensorList{(o[0] * o[0] * o[0]).sum()}; },
+        [](const TensorList& o) { return TensorList{o[0].sin().sum()}; }, {in[0]});
+  };
+  const TensorFunction curvature = [&](const TensorList& in) {
+    return ingot::grad([&](const TensorList& x) { return TensorList{ingot::grad(of_operand)(x)[0].sum()}; })(in);
+  };
+  expect_traced(curvature, {in[0]}, {{in[0]}, {in[0].neg()}});
+}
+
+TEST_F(ControlFlow, WhatIsBroughtAlongAndWrittenLaterIsFound) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor x = in[0].detach().requires_grad_(), w = x * 2;
+    const Tensor y = cond(
+        x.sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * w}; }, [=](const TensorList& o) { return TensorList{o[0] + w}; },
+        {x})[0];
+    w.add_(Scalar(1));
+    return grad({y.sum()}, {x});
+  };
+  EXPECT_NE(error_of([&] { trace(f, {count({3})}); }).find("modified by an inplace operation"), std::string::npos);
+}
+
+TEST_F(ControlFlow, AListThatMixesTensorsAndNumbersHasNoGradients) {
+  const auto call_cond = [](const Tensor& x) {
+    const Value twice = make_function([](Args a) { return Values{a[0].tensor() * 2}; });
+    return call(op_ref<"higher_order::cond">(), {x.sum() > 0, twice, twice, Values{x, 3}});
+  };
+  EXPECT_EQ(
+      error_of([&] { trace([&](const TensorList& in) { return TensorList{list_elements(call_cond(in[0]))[0].tensor()}; }, {count({3})}); }),
+      "no error");
+  const std::string error = error_of([&] {
+    trace(
+        [&](const TensorList& in) {
+          call_cond(in[0].detach().requires_grad_());
+          return TensorList{};
+        },
+        {count({3})});
+  });
+  EXPECT_NE(error.find("cond: argument 'operands' mixes tensors that require grad with other values"), std::string::npos) << error;
+}
+
+TEST_F(ControlFlow, AStaleAliasThatAFunctionBringsAlongIsMadeAgainForBoth) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor x = in[0] + 1, view = x.view({3});
+    x.add_(Scalar(1));
+    const Tensor y = cond(
+        in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * view}; },
+        [=](const TensorList& o) { return TensorList{o[0] - view}; }, {in[0]})[0];
+    return TensorList{y + view};
+  };
+  expect_traced(f, {count({3})}, {{count({3})}, {count({3}).neg()}});
+}
+
+TEST_F(ControlFlow, WhatAFunctionBringsAlongTakesNoInPlaceViews) {
+  const auto f = functionalize([](const TensorList& in) {
+    const Tensor x = in[0] + 1;
+    const auto turn = [=](const TensorList& o) {
+      aten_value<"t_">(x);
+      return TensorList{o[0] + x};
+    };
+    return cond(in[0].sum() > 0, turn, turn, {in[0]});
+  });
+  EXPECT_NE(error_of([&] { trace(f, {count({2, 2})}); }).find("might be modifying a tensor that it brings along"), std::string::npos);
+}
+
+// ---- vmap
+
+TEST_F(ControlFlow, VmapOfACondWhosePredicateDiffersRunsBothAndSelects) {
+  const TensorFunction f = [](const TensorList& in) {
+    return cond(
+        in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0].sin() * o[1], in[0].sum()}; },
+        [=](const TensorList& o) { return TensorList{o[0] - o[1] * in[0].cos(), o[1].sum()}; }, {in[0], in[1]});
+  };
+  const Tensor x = count({4, 3}) - 2, y = count({3});
+  const auto by_member = [](const TensorFunction& g) {
+    return [g](const TensorList& in) {
+      std::vector<TensorList> columns;
+      for (int64_t i = 0; i < in[0].size(0).value(); i++) {
+        const TensorList r = g({in[0].select(0, i), in[1]});
+        columns.resize(r.size());
+        for (std::size_t k = 0; k < r.size(); k++) columns[k].push_back(r[k]);
+      }
+      TensorList stacks;
+      for (const TensorList& c : columns) stacks.push_back(stack(c, 0));
+      return stacks;
+    };
+  };
+  const VmapOptions options{.in_dims = {0, std::nullopt}};
+  EXPECT_TRUE(x.select(0, 0).sum().item_double() < 0 && x.select(0, 3).sum().item_double() > 0);
+  expect_equal(by_member(f)({x, y}), vmap(f, options)({x, y}));
+  const TensorFunction total = [&](const TensorList& in) {
+    const TensorList r = f(in);
+    return TensorList{r[0].sum() + r[1]};
+  };
+  expect_equal(by_member(ingot::grad(total, {0, 1}))({x, y}), vmap(ingot::grad(total, {0, 1}), options)({x, y}));
+  expect_equal(by_member(f)({x, y}), run_graph(trace(vmap(f, options), {x, y}).graph, {x, y}));
+  // Two levels, of which the predicate has the outer one.
+  const TensorFunction inner = [&](const TensorList& in) {
+    return vmap([&](const TensorList& m) { return cond(in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * m[0]}; },
+                                                       [=](const TensorList& o) { return TensorList{o[0] + m[0]}; }, {in[0]}); })({in[1]});
+  };
+  expect_equal(by_member(inner)({x, y}), vmap(inner, options)({x, y}));
+}
+
+TEST_F(ControlFlow, VmapOfACondWithOnePredicateStaysACond) {
+  const TensorFunction f = [](const TensorList& in) {
+    const auto branches = [&](const TensorList& m) {
+      return cond(
+          in[1].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * m[0].sum()}; },
+          [](const TensorList& o) { return TensorList{o[0].cos()}; }, {m[0]});
+    };
+    return vmap(branches)({in[0]});
+  };
+  const Tensor x = count({4, 3}), y = count({2});
+  expect_traced(f, {x, y}, {{x, y}, {x, y.neg()}});
+  const std::string listing = print(trace(f, {x, y}).graph);
+  EXPECT_NE(listing.find("torch.ops.higher_order.cond"), std::string::npos) << listing;
+}
+
+TEST_F(ControlFlow, VmapOfMapAndScanTakesThemApart) {
+  const TensorFunction mapped = [](const TensorList& in) {
+    return map([](const TensorList& o) { return TensorList{o[0] * o[1]}; }, {in[1]}, {in[0]});
+  };
+  const TensorFunction captured = [](const TensorList& in) { return map([=](const TensorList& o) { return TensorList{o[0] * in[0]}; }, {in[1]}); };
+  const VmapOptions options{.in_dims = {0, std::nullopt}};
+  const Tensor x = count({4, 3}), y = count({2, 3});
+  const TensorList want{stack({y.select(0, 0) * x, y.select(0, 1) * x}, 1)};
+  expect_equal(want, vmap(mapped, options)({x, y}));
+  expect_equal(want, vmap(captured, options)({x, y}));
+  expect_equal(want, run_graph(trace(vmap(mapped, options), {x, y}).graph, {x, y}));
+  const std::string error = error_of([&] { trace(vmap(captured, options), {x, y}); });
+  EXPECT_NE(error.find("brings along a tensor that is vmapped over"), std::string::npos) << error;
+}
+
+TEST_F(ControlFlow, VmapOfACondRefusesNumbersThatWouldDiffer) {
+  const Value one = make_function([](Args) { return Values{1}; }), two = make_function([](Args) { return Values{2}; });
+  const std::string error = error_of([&] {
+    vmap([&](const TensorList& in) {
+      call(op_ref<"higher_order::cond">(), {in[0] > 0, one, two, TensorList{}});
+      return TensorList{in[0]};
+    })({count({2})});
+  });
+  EXPECT_NE(error.find("which is no tensor: members cannot differ in it"), std::string::npos) << error;
 }
 
 TEST_F(ControlFlow, AutocastReachesTheBranches) {

@@ -4,14 +4,16 @@
 #include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
+#include "graph/trace.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
+#include "support/wrappers.hpp"
 #include "transform/functional.hpp"
 #include "transform/functional_graph.hpp"
-#include "transform/functionalize.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -242,6 +244,73 @@ TEST_F(Functionalize, R058_PreDispatchKeepsPureComposites) {
   EXPECT_EQ(apart.find("aten.linear"), std::string::npos) << apart;
 }
 
+TEST_F(Functionalize, R059_InExportConversionsCopyAndTheirResultsTakeNoWrites) {
+  const FunctionalizeOptions for_export{.exporting = true};
+  const TensorFunction convert = [](const TensorList& in) { return TensorList{in[0].to(float32).to(Device{})}; };
+  const std::string exported = print(without_dead_code(trace(functionalize(convert, for_export), {count({2})}).graph));
+  EXPECT_EQ(exported,
+            "def forward(self, arg0_1):\n"
+            "    _to_copy = torch.ops.aten._to_copy.default(arg0_1, dtype = torch.float32, device = device(type='cpu'));  arg0_1 = None\n"
+            "    _to_copy_1 = torch.ops.aten._to_copy.default(_to_copy, dtype = torch.float32, device = device(type='cpu'));  _to_copy = None\n"
+            "    return (_to_copy_1,)\n");
+  EXPECT_EQ(listing(convert, {count({2})}), "def forward(self, arg0_1):\n    return (arg0_1,)\n");
+  // A conversion that is part of another op is that op's own.
+  const TensorFunction whole = [](const TensorList& in) { return TensorList{aten<"log_softmax.int">(in[0], 0, float32)}; };
+  EXPECT_EQ(print(trace(functionalize(whole, for_export), {count({2})}).graph).find("_to_copy"), std::string::npos);
+
+  const auto then_written = [](const auto& make) {
+    return [make](const TensorList& in) {
+      Tensor y = make(in[0]);
+      y.view({-1}).add_(Scalar(1));
+      return TensorList{y};
+    };
+  };
+  const std::string words = "cannot mutate tensors with frozen storage";
+  const auto converted = then_written([](const Tensor& t) { return t.to(float64); });
+  expect_error([&] { functionalize(converted, for_export)({count({2})}); }, words);
+  EXPECT_EQ(functionalize(converted)({count({2})})[0].to_vector<double>(), (std::vector<double>{1, 2}));
+  const auto dropped = then_written([](const Tensor& t) { return dropout(t, 0.5, false); });
+  expect_error([&] { trace(functionalize(dropped, for_export), {count({2})}, {.pre_dispatch = true}); }, words);
+  EXPECT_EQ(functionalize(dropped)({count({2})})[0].to_vector<double>(), (std::vector<double>{1, 2}));
+  const std::string kept =
+      print(trace(functionalize([](const TensorList& in) { return TensorList{dropout(in[0], 0.5, true)}; }, for_export), {count({2})},
+                  {.pre_dispatch = true})
+                .graph);
+  EXPECT_NE(kept.find("aten.dropout.default(arg0_1, 0.5, True)"), std::string::npos) << kept;
+}
+
+TEST_F(Functionalize, R061_TensorsWithoutStorageAreWrapped) {
+  const auto sparse = [] { return sparse_tensor(arange(1, 3), tensor({5, 7}), 4); };
+  const Tensor x = sparse(), f = to_functional(x);
+  EXPECT_TRUE(is_sparse_tensor(functional_state(f)->value));
+  EXPECT_EQ(f->storage->nbytes().number(), 0);
+  EXPECT_EQ(f.sizes(), (Shape{4}));
+  const Tensor other = f.detach();
+  EXPECT_FALSE(other->storage == f->storage) << "no two tensors are on one storage";
+  EXPECT_FALSE(functional_state(other)->storage == functional_state(f)->storage);
+  EXPECT_FALSE(other.is_view());
+  Tensor y = f * 2;
+  y.mul_(Scalar(10));
+  EXPECT_EQ(to_dense(from_functional(y)).to_vector<double>(), (std::vector<double>{0, 100, 140, 0}));
+  EXPECT_EQ(from_functional(f.select(0, 2)).item_double(), 7) << "what a view op gives is dense, and new";
+  expect_error([&] { aten_value<"set_.source_Tensor">(x, sparse()); }, "a SparseTensor has no storage to change");
+
+  const TensorFunction program = [](const TensorList& in) {
+    Tensor a = in[0], copy = in[0].detach();
+    a.mul_(Scalar(3));
+    copy.mul_(Scalar(2));
+    return TensorList{a + copy, in[1].detach()};
+  };
+  const TensorList eager_in{sparse(), sparse()}, in{sparse(), sparse()};
+  const TensorList eager = program(eager_in), functional = functionalize(program)(in);
+  for (std::size_t k = 0; k < 2; k++) {
+    EXPECT_TRUE(is_sparse_tensor(functional[k]));
+    EXPECT_EQ(to_dense(functional[k]).to_vector<double>(), to_dense(eager[k]).to_vector<double>());
+    EXPECT_EQ(to_dense(in[k]).to_vector<double>(), to_dense(eager_in[k]).to_vector<double>());
+  }
+  EXPECT_EQ(to_dense(in[0]).to_vector<double>(), (std::vector<double>{0, 15, 21, 0}));
+}
+
 Value scale_in_place(const Call& c) {
   Tensor x = c.tensor(0);
   x.mul_(c.tensor(1));
@@ -391,6 +460,75 @@ TEST_F(Functionalize, GradientsFlowThrough) {
   EXPECT_EQ(got.to_vector<double>(), want.to_vector<double>());
 }
 
+// Found by ingot_program_fuzz.
+void expect_same_gradients(const TensorFunction& f, const Shape& sizes) {
+  const auto gradient = [&](const TensorFunction& g) {
+    Tensor leaf = count(sizes).requires_grad_();
+    const Tensor result = g({leaf * 1})[0];
+    return grad({(result * arange(1, result.numel().value() + 1)).sum()}, {leaf})[0].to_vector<double>();
+  };
+  EXPECT_EQ(gradient(functionalize(f)), gradient(f));
+}
+TEST_F(Functionalize, AStaleAsStridedViewIsOneOfTheStorage) {
+  expect_same_gradients(
+      [](const TensorList& in) {
+        const Tensor row = in[0].select(0, 1), from_there = aten<"as_strided">(row, Shape{2}, Shape{1});
+        aten_value<"unsqueeze_">(row, 0);
+        return TensorList{from_there};
+      },
+      {2, 3});
+}
+TEST_F(Functionalize, AStaleAsStridedViewOfArgumentsThatShareAStorage) {
+  const auto gradient = [](const TensorFunction& f) {
+    Tensor leaf = count({3, 2}).requires_grad_();
+    const Tensor base = zeros({3, 2}), result = f({base.slice(1, 1, 2), base, leaf * 1})[0];
+    return grad({(result * tensor({1, 2})).sum()}, {leaf})[0].to_vector<double>();
+  };
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor view = in[0].as_strided({2}, {1}, 0);
+    aten_value<"copy_">(in[1], in[2]);
+    return TensorList{view.squeeze()};
+  };
+  EXPECT_EQ(gradient(functionalize(f)), gradient(f));
+  EXPECT_EQ(gradient(f), (std::vector<double>{1, 2, 0, 0, 0, 0}));
+}
+TEST_F(Functionalize, AWriteThroughAsStridedOfATensorThatIsTurnedAfterwards) {
+  expect_same_gradients(
+      [](const TensorList& in) {
+        Tensor x = in[0] * 2, part = x.as_strided({2}, {1}, 1);
+        aten_value<"transpose_">(x, 0, -1);
+        part.mul_(part.clone());
+        return TensorList{x.reshape({6})};
+      },
+      {1, 3, 2});
+}
+TEST_F(Functionalize, GradientsReachArgumentsThatShareAStorage) {
+  const auto gradient = [](const TensorFunction& f) {
+    Tensor leaf = count({4, 1}).requires_grad_();
+    const Tensor base = leaf * 1, result = f({base.diagonal(-1).permute({0}), base})[0];
+    return grad({result.sum()}, {leaf})[0].to_vector<double>();
+  };
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor y = in[0].clone();
+    aten_value<"relu_">(y);
+    return TensorList{y};
+  };
+  EXPECT_EQ(gradient(functionalize(f)), gradient(f));
+}
+TEST_F(Functionalize, AsStridedOfElementsThatATrackedTensorDoesNotHaveIsRefused) {
+  const auto strided = [](const auto& take) {
+    return [take] {
+      const Tensor base = count({2, 3}).requires_grad_() * 1;
+      functionalize([take](const TensorList& in) { return TensorList{take(in[0]).as_strided({2}, {2}, 1)}; })({base});
+    };
+  };
+  const std::string words = "it may look at elements that the tensor it is taken of, which requires grad, does not have";
+  expect_error(strided([](const Tensor& t) { return t.slice(1, 0, 3, 2); }), words);
+  expect_error(strided([](const Tensor& t) { return t.select(0, 0); }), words);
+  expect_error(strided([](const Tensor& t) { return t.diagonal(); }), words);
+  EXPECT_EQ(error_of(strided([](const Tensor& t) { return t.t(); })), "no error");
+}
+
 TEST_F(Functionalize, AResultWithAHistoryOfItsOwnOnAnArgumentIsRefused) {
   Tensor x = count({3}), y = ones({3}).requires_grad_();
   expect_error(
@@ -400,6 +538,15 @@ TEST_F(Functionalize, AResultWithAHistoryOfItsOwnOnAnArgumentIsRefused) {
           d.add_(in[1]);
           return TensorList{d};
         })({x, y});
+      },
+      "has a history of its own");
+  expect_error(  // found by ingot_program_fuzz
+      [&] {
+        functionalize([](const TensorList& in) {
+          Tensor d = in[0].detach();
+          d.mul_(in[0]);
+          return TensorList{d.as_strided({2}, {2}, 0)};
+        })({count({3}).requires_grad_() * 1});
       },
       "has a history of its own");
 }

@@ -5,14 +5,13 @@
 
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
+#include "graph/trace.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
-#include "transform/functionalize.hpp"
-#include "transform/gradients.hpp"
-#include "transform/vmap.hpp"
 
 namespace ingot::testing {
 namespace {

@@ -6,10 +6,10 @@
 #include "graph/text.hpp"
 #include "graph/trace.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "support/wrappers.hpp"
-#include "transform/functionalize.hpp"
 
 namespace ingot {
 namespace {

@@ -8,11 +8,11 @@
 #include "graph/trace.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "support/no_leaks.hpp"
 #include "support/resnet18.hpp"
 #include "support/sanitized.hpp"
-#include "transform/functionalize.hpp"
 
 namespace ingot::testing {
 namespace {

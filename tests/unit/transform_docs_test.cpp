@@ -6,8 +6,9 @@
 
 #include "graph/dead_code.hpp"
 #include "graph/text.hpp"
+#include "graph/trace.hpp"
 #include "ingot/ingot.hpp"
-#include "transform/functionalize.hpp"
+#include "ingot/transforms.hpp"
 
 namespace ingot {
 namespace {

@@ -8,12 +8,12 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
+#include "op/tensors.hpp"
 #include "ops/batch_rules.hpp"
 #include "support/sample.hpp"
 #include "tensor/rows.hpp"
-#include "transform/map_tensors.hpp"
-#include "transform/vmap.hpp"
 
 namespace ingot::testing {
 namespace {

@@ -6,11 +6,11 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/state.hpp"
+#include "op/tensors.hpp"
 #include "support/no_leaks.hpp"
 #include "support/sample.hpp"
 #include "support/wrappers.hpp"
 #include "tensor/geometry.hpp"
-#include "transform/map_tensors.hpp"
 
 namespace ingot::testing {
 namespace {

@@ -11,22 +11,21 @@
 namespace ingot {
 namespace {
 
+using testing::a;
+using testing::b;
 using testing::constant_attribute;
 using testing::is_metadata_tensor;
 using testing::is_two_tensor;
 using testing::metadata_tensor;
+using testing::Numbers;
+using testing::two;
 using testing::two_tensor;
+using testing::values;
 
 class Wrapper : public NoLeaks {};
 
-using Numbers = std::vector<double>;
-Numbers values(const Tensor& t) { return t.to_vector<double>(); }
-const Tensor& a(const Tensor& t) { return inner_tensor(t, "a"); }
-const Tensor& b(const Tensor& t) { return inner_tensor(t, "b"); }
 const Tensor& elem(const Tensor& t) { return inner_tensor(t, "elem"); }
 
-// TwoTensor of x and -x.
-Tensor two(const Numbers& x, const Shape& size) { return two_tensor(tensor(x, size), tensor(x, size).neg()); }
 void expect_two(const Tensor& t, const Numbers& want_a, const Numbers& want_b) {
   ASSERT_TRUE(is_two_tensor(t));
   EXPECT_EQ(values(a(t)), want_a);

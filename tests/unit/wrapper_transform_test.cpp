@@ -4,31 +4,31 @@
 #include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
+#include "graph/trace.hpp"
 #include "graph/verify.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/transforms.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "support/random_program.hpp"
 #include "support/wrappers.hpp"
 #include "transform/functional.hpp"
-#include "transform/functionalize.hpp"
 #include "transform/wrapper_layout.hpp"
 
 namespace ingot {
 namespace {
 
+using testing::a;
+using testing::b;
 using testing::is_metadata_tensor;
 using testing::is_two_tensor;
 using testing::metadata_tensor;
+using testing::Numbers;
+using testing::two;
 using testing::two_tensor;
+using testing::values;
 
 class WrapperTransform : public NoLeaks {};
-
-using Numbers = std::vector<double>;
-Numbers values(const Tensor& t) { return t.to_vector<double>(); }
-const Tensor& a(const Tensor& t) { return inner_tensor(t, "a"); }
-const Tensor& b(const Tensor& t) { return inner_tensor(t, "b"); }
-Tensor two(const Numbers& x, const Shape& size) { return two_tensor(tensor(x, size), tensor(x, size).neg()); }
 
 // ---- layouts
 
