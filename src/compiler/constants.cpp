@@ -49,8 +49,7 @@ Tensor as_stored(const Tensor& t, const Model::Constant& c) {
   const bool is_pair = c.dtype == DType::c128;
   if (t.is_contiguous() && !is_pair) return t;
   const auto elements = static_cast<int64_t>(c.bytes) / size_of(c.dtype);
-  Geometry row = Geometry::contiguous({is_pair ? 2 * elements : elements}, real_of(c.dtype));
-  if (!is_pair) row.dtype = c.dtype;
+  Geometry row = Geometry::contiguous({is_pair ? 2 * elements : elements}, is_pair ? DType::f64 : c.dtype);
   row.offset = t.storage_offset() * (is_pair ? 2 : 1);
   return make_alias(t, std::move(row));
 }

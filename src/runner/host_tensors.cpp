@@ -1,6 +1,7 @@
 // Host functions: what a tensor is, and new tensors (I074 to I077).
 #include <cstdio>
 
+#include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "runner/handle.hpp"
@@ -132,7 +133,7 @@ AOTITorchError aoti_torch_get_dtype(AtenTensorHandle tensor, int32_t* ret_dtype)
   return answer(tensor, ret_dtype, [](const Tensor& t) { return aoti_code(t.dtype()); });
 }
 AOTITorchError aoti_torch_get_device_type(AtenTensorHandle tensor, int32_t* ret_device_type) {
-  return answer(tensor, ret_device_type, [](const Tensor& t) { return t.device().type == Device::Type::cuda ? aoti_torch_device_type_cuda() : 0; });
+  return answer(tensor, ret_device_type, [](const Tensor& t) { return t.device().type == DeviceType::cuda ? aoti_torch_device_type_cuda() : 0; });
 }
 AOTITorchError aoti_torch_get_device_index(AtenTensorHandle tensor, int32_t* ret_device_index) {
   return answer(tensor, ret_device_index, [](const Tensor& t) { return static_cast<int32_t>(t.device().index); });

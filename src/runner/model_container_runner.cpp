@@ -24,15 +24,21 @@ void ModelContainerRunner::require(AOTIRuntimeError error, const char* call, int
   INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, call, " API call failed at ", "model_container_runner.cpp", ", line ", line, library_->last_error());
 }
 
-ModelContainerRunner::ModelContainerRunner(const std::string& path, const RunnerOptions& options)
-    : run_single_threaded_(options.run_single_threaded) {
+void ModelContainerRunner::check_options(const RunnerOptions& options) {
   if (options.run_single_threaded) INGOT_REQUIRE(options.num_models == 1, "num_models must be 1 when run_single_threaded is true");
   else INGOT_REQUIRE(options.num_models >= 1, "num_models must be >=1 when run_single_threaded is false");
+}
+
+ModelContainerRunner::ModelContainerRunner(const std::string& path, const RunnerOptions& options)
+    : ModelContainerRunner((check_options(options), ModelLibrary::load(path)), options) {}
+
+ModelContainerRunner::ModelContainerRunner(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options)
+    : library_(std::move(library)), run_single_threaded_(options.run_single_threaded) {
+  check_options(options);
   require_host_functions();
-  library_ = ModelLibrary::load(path);
   INGOT_REQUIRE(!library_->is_own() || !library_->ingot_tensor_is_own(),
                 "the model does not see this program's tensors: the program must export the functions aoti_torch_* (link it with ingot_runner's options)");
-  proxy_ = ProxyExecutor::open(std::filesystem::path(path).replace_extension(".json").string());
+  proxy_ = ProxyExecutor::open(std::filesystem::path(library_->path()).replace_extension(".json").string());
   const char* cubin_dir = options.cubin_dir.empty() ? nullptr : options.cubin_dir.c_str();
   INGOT_MODEL_CALL(AOTInductorModelContainerCreateWithDevice, &container_, options.num_models, options.device.c_str(), cubin_dir);
 }
@@ -115,6 +121,18 @@ void ModelContainerRunner::update_constant_buffer(const ConstantMap& constants, 
   INGOT_REQUIRE(library_->AOTInductorModelContainerUpdateUserManagedConstantBuffer,
                 "No update_user_managed_constant_buffer in .so! Consider rebuild your model with the latest AOTInductor.");
   INGOT_MODEL_CALL(AOTInductorModelContainerUpdateUserManagedConstantBuffer, container_, as_handle(map), use_inactive, check_full_update);
+}
+
+void ModelContainerRunner::load_constants(const ConstantMap& by_fqn, bool use_inactive, bool check_full_update, bool user_managed) {
+  std::map<std::string, std::string> names_of_fqns;
+  for (const auto& [name, fqn] : constant_names_to_fqns()) names_of_fqns.emplace(fqn, name);
+  ConstantMap by_name;
+  for (const auto& [fqn, t] : by_fqn) {
+    const auto name = names_of_fqns.find(fqn);
+    INGOT_REQUIRE(name != names_of_fqns.end(), "Constant not found: ", fqn);
+    by_name.emplace(name->second, t);
+  }
+  update_constant_buffer(by_name, use_inactive, check_full_update, user_managed);
 }
 
 void ModelContainerRunner::update_inactive_constant_buffer(const ConstantMap& constants) {

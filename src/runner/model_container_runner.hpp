@@ -26,6 +26,8 @@ struct RunnerOptions {
 class ModelContainerRunner {
  public:
   explicit ModelContainerRunner(const std::string& path, const RunnerOptions& options = {});
+  // One more container of a library that is loaded.
+  explicit ModelContainerRunner(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options = {});
   ~ModelContainerRunner();
   ModelContainerRunner(const ModelContainerRunner&) = delete;
   ModelContainerRunner& operator=(const ModelContainerRunner&) = delete;
@@ -39,6 +41,8 @@ class ModelContainerRunner {
   std::map<std::string, int32_t> constant_names_to_dtypes() const;
   // Keys are internal names. `user_managed`: the tensors themselves are used, and stay the caller's to keep alive.
   void update_constant_buffer(const ConstantMap& constants, bool use_inactive, bool check_full_update, bool user_managed = false);
+  // The same by original names; user error for one that the model does not have.
+  void load_constants(const ConstantMap& by_fqn, bool use_inactive, bool check_full_update, bool user_managed = false);
   void update_inactive_constant_buffer(const ConstantMap& constants);
   void update_constant_buffer_from_blob(const std::string& weights_path);
   void run_const_fold(bool use_inactive, AOTInductorStreamHandle stream = nullptr);
@@ -56,8 +60,9 @@ class ModelContainerRunner {
   std::shared_ptr<const ModelLibrary> library_;
   std::unique_ptr<ProxyExecutor> proxy_;
   AOTInductorModelContainerHandle container_ = nullptr;
-  bool run_single_threaded_;
+  bool run_single_threaded_ = false;
 
+  static void check_options(const RunnerOptions& options);
   void require(AOTIRuntimeError error, const char* call, int line) const;
   TensorList run_owned(class OwnedHandles& inputs, AOTInductorStreamHandle stream);
 };

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
+#include "runtime/elf_machine.hpp"
 
 namespace ingot {
 namespace {
@@ -37,6 +39,18 @@ std::string unique_spelling(const std::string& path) {
   return spelled + absolute.filename().string();
 }
 
+// The loader's words for a library of another machine are "wrong ELF class" or less.
+std::string other_machine(const std::string& path) {
+  try {
+    const std::string machine = elf_machine(path);
+    utsname here{};
+    uname(&here);
+    return machine == here.machine ? "" : text(" (it is for ", machine, ", this machine is ", here.machine, ")");
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const ModelLibrary> ModelLibrary::load(const std::string& path, bool is_quiet) {
@@ -47,7 +61,7 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
   handle_ = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle_) {
     const char* why = dlerror();
-    throw_user_error(text("Failed to load model: ", path, why ? text(": ", why) : ""));
+    throw_user_error(text("Failed to load model: ", path, ": ", why ? why : "", other_machine(path)));
   }
   try {
     const auto look_up = [this](auto& function, const char* name) {

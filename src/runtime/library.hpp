@@ -31,7 +31,8 @@ namespace ingot {
   X(ingot_model_level) X(ingot_model_level_used) X(ingot_model_weights_file) X(ingot_container_set_threads)             \
   X(ingot_container_get_threads) X(ingot_container_set_draw) X(ingot_container_get_draw) X(ingot_container_update)      \
   X(ingot_container_constant) X(ingot_tensor_from_memory) X(ingot_tensor_describe) X(ingot_tensor_delete)               \
-  X(ingot_tensor_is_own) X(AOTInductorModelContainerGetConstantType) X(AOTInductorModelContainerGetConstantFromFolded)
+  X(ingot_tensor_is_own) X(AOTInductorModelContainerGetConstantType) X(AOTInductorModelContainerGetConstantFromFolded)      \
+  X(AOTInductorModelContainerGetConstantDataSize)
 
 class ModelLibrary {
  public:
