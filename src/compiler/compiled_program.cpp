@@ -45,7 +45,8 @@ TensorList library_inputs(const ModelLibrary& library, const ExportedProgram& pr
   return inputs;
 }
 
-// What the program's caller gets: numbers come back as tensors of one element, and None does not come back at all.
+// What the program's caller gets: numbers come back as tensors of one element; None and texts, which the program fixes, do
+// not come back at all.
 Values caller_results(const ExportedProgram& program, const TensorList& outputs) {
   Values results;
   std::size_t next = 0;
@@ -55,8 +56,8 @@ Values caller_results(const ExportedProgram& program, const TensorList& outputs)
         kind == OutputSpec::Kind::user_input_mutation)
       continue;
     const Argument& a = program.graph.outputs[i];
-    if (a.is_none()) {
-      results.emplace_back();
+    if (a.is_none() || (a.is_value() && !a.value().is_number())) {
+      results.push_back(a.is_none() ? Value() : a.value());
       continue;
     }
     INGOT_REQUIRE(next < outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns more");
