@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string file, model;
+  std::string file, model, weights;
   InputOptions inputs;
   int threads = 0;
   double seconds = 1, warm_up = 0.2;
@@ -43,7 +43,7 @@ std::vector<double> measure(ModelContainerRunner& runner, const TensorList& inpu
 
 void run(const Options& o) {
   const GradModeGuard no_grad(false);
-  OpenModel model = open_model(o.file, o.model);
+  OpenModel model = open_model(o.file, o.model, o.weights);
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
   const TensorList inputs = read_inputs(runner.library(), o.inputs);
@@ -79,6 +79,7 @@ void add_bench_verb(CLI::App& app) {
   verb->add_option("--model", o->model, "the model's name, where a package has several");
   o->inputs.random = true;  // what is not given is made up
   o->inputs.add_to(*verb);
+  verb->add_option("--weights", o->weights, "a .safetensors file with the model's constants by their original names");
   verb->add_option("--threads", o->threads, "of a run; all processors otherwise")->check(CLI::PositiveNumber);
   verb->add_option("--seconds", o->seconds, "to measure for")->check(CLI::NonNegativeNumber)->capture_default_str();
   verb->add_option("--warm-up", o->warm_up, "seconds to run before")->check(CLI::NonNegativeNumber)->capture_default_str();

@@ -129,6 +129,13 @@ class InputReader {
   }
 };
 
+// The model of a package that is meant where none is named.
+std::string usual_model(const std::string& path) {
+  const Pt2Archive archive = open_pt2_archive(path);
+  INGOT_REQUIRE(!archive.compiled.empty(), path, " holds an exported program and no compiled model; compile it first: ingot compile ", path);
+  return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
+}
+
 }  // namespace
 
 void InputOptions::add_to(CLI::App& verb) {
@@ -139,21 +146,23 @@ void InputOptions::add_to(CLI::App& verb) {
   verb.add_option("--high", high, "with --random: integers are below this")->check(CLI::PositiveNumber)->capture_default_str();
 }
 
-OpenModel open_model(const std::string& path, const std::string& model_name) {
+OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights) {
   OpenModel model;
-  if (!path.ends_with(".pt2")) {
+  if (path.ends_with(".pt2")) {
+    LoaderOptions options;
+    options.model_name = model_name.empty() ? usual_model(path) : model_name;
+    model.package = std::make_unique<ModelPackageLoader>(path, options);
+  } else {
     model.library = std::make_unique<ModelContainerRunner>(path);
-    return model;
   }
-  LoaderOptions options;
-  options.model_name = model_name;
-  if (model_name.empty()) {
-    const Pt2Archive archive = open_pt2_archive(path);
-    INGOT_REQUIRE(!archive.compiled.empty(), path, " holds an exported program and no compiled model; compile it first: ingot compile ", path);
-    const bool is_one = archive.compiled.size() == 1;
-    options.model_name = is_one ? archive.compiled[0] : "model";
+  if (!weights.empty()) {
+    ConstantMap constants;
+    const SafeTensors file = SafeTensors::open(weights);
+    for (const auto& [name, fqn] : model.runner().constant_names_to_fqns())
+      if (file.contains(fqn)) constants.emplace(name, file.get(fqn));
+    INGOT_REQUIRE(!constants.empty(), weights, ": none of its tensors is a constant of ", path);
+    model.runner().update_constant_buffer(constants, false, false);
   }
-  model.package = std::make_unique<ModelPackageLoader>(path, options);
   return model;
 }
 

@@ -19,8 +19,8 @@ struct OpenModel {
   std::unique_ptr<ModelContainerRunner> library; // of a library
   ModelContainerRunner& runner() { return package ? package->runner() : *library; }
 };
-// `model_name`: of a package; empty: "model", or the only one.
-OpenModel open_model(const std::string& path, const std::string& model_name);
+// `model_name`: of a package; empty: "model", or the only one. `weights`: a .safetensors file with constants to give it.
+OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights = {});
 
 // The options that say what a model runs on.
 struct InputOptions {

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string file, model, output;
+  std::string file, model, output, weights;
   InputOptions inputs;
   int threads = 0;
   bool json = false;
@@ -72,7 +72,7 @@ void save(const std::string& output, const std::vector<Named>& outputs) {
 
 void run(const Options& o) {
   const GradModeGuard no_grad(false);
-  OpenModel model = open_model(o.file, o.model);
+  OpenModel model = open_model(o.file, o.model, o.weights);
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
   const TensorList inputs = read_inputs(runner.library(), o.inputs);
@@ -120,6 +120,7 @@ void add_run_verb(CLI::App& app) {
   verb->add_option("--model", o->model, "the model's name, where a package has several");
   o->inputs.add_to(*verb);
   verb->add_option("-o,--output", o->output, "a folder (one .npy an output), or a file .npy, .npz or .safetensors");
+  verb->add_option("--weights", o->weights, "a .safetensors file with the model's constants by their original names");
   verb->add_option("--threads", o->threads, "of the run; all processors otherwise")->check(CLI::PositiveNumber);
   verb->add_flag("--json", o->json, "print a JSON object");
   verb->footer(
