@@ -13,6 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/verb.hpp"
 #include "compiler/compiled_program.hpp"
+#include "compiler/external_program.hpp"
 #include "import/pt2.hpp"
 #include "ingot/autograd.hpp"
 #include "io/file.hpp"
@@ -22,7 +23,7 @@ namespace ingot {
 namespace {
 
 struct Options {
-  std::string model, data, suite, against;
+  std::string model, data, suite, against, target, runner;
   std::vector<std::string> sizes;
   std::vector<std::string> filters;
   CheckOptions check;
@@ -124,8 +125,17 @@ void check_suite(const Options& o) {
   if (counts[1] > 0) fail_quietly();
 }
 
-Execute executes(std::shared_ptr<const CompiledProgram> compiled) {
+// Runs programs as the library does that was made of them.
+template <class Compiled>
+Execute executes(std::shared_ptr<const Compiled> compiled) {
   return [compiled](ExportedProgram& p, Args inputs) { return compiled->run(p, inputs); };
+}
+
+std::function<Execute(ExportedProgram&)> compiles(const Options& o) {
+  CompileOptions options;
+  if (!o.target.empty()) options.targets = {parse_target(o.target)};
+  if (o.runner.empty()) return [options](ExportedProgram& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
+  return [options, command = o.runner](ExportedProgram& p) { return executes(std::make_shared<const ExternalProgram>(p, options, command)); };
 }
 
 // A library against the program it was made of: on the case's inputs with PyTorch's results where one is given, else on
@@ -133,7 +143,7 @@ Execute executes(std::shared_ptr<const CompiledProgram> compiled) {
 void check_library(Options& o) {
   if (o.against.empty()) throw CLI::ValidationError("check", "a compiled model is checked against its program: ingot check MODEL.so --against MODEL.pt2");
   if (!o.suite.empty() || o.compiled || o.check.gradients) throw CLI::ValidationError("check", "of a compiled model takes neither --suite, --compiled nor --grad");
-  const auto compiled = std::make_shared<CompiledProgram>(o.model);
+  const auto compiled = std::make_shared<const CompiledProgram>(o.model);
   if (!o.data.empty()) {
     o.check.prepare = [compiled](ExportedProgram&) { return executes(compiled); };
     o.model = o.against;
@@ -179,7 +189,8 @@ void check(Options& o) {
   give_back_positional(o);
   if (o.model.ends_with(".so")) return check_library(o);
   if (!o.against.empty()) throw CLI::ValidationError("--against", "is for a compiled model: ingot check MODEL.so --against MODEL.pt2");
-  if (o.compiled) o.check.prepare = [](ExportedProgram& p) { return executes(std::make_shared<CompiledProgram>(p)); };
+  if (!o.compiled && (!o.target.empty() || !o.runner.empty())) throw CLI::ValidationError("check", "--target and --runner are for --compiled");
+  if (o.compiled) o.check.prepare = compiles(o);
   if (o.compiled && o.check.gradients) throw CLI::ValidationError("--grad", "a compiled program has no gradients; check them with --eager");
   if (o.suite.empty() == o.model.empty() || o.model.empty() != o.data.empty())
     throw CLI::ValidationError("check", "takes MODEL.pt2 and CASE.safetensors, or --suite DIR");
@@ -202,6 +213,8 @@ void add_check_verb(CLI::App& app) {
   verb->add_flag("--strides", o->check.strides, "the outputs' strides must be PyTorch's, too (op cases)");
   auto* eager = verb->add_flag("--eager", o->eager, "run op by op (the default)");
   verb->add_flag("--compiled", o->compiled, "compile each program, once for all its data, and run that")->excludes(eager);
+  verb->add_option("--target", o->target, "with --compiled: for this target instead of this machine");
+  verb->add_option("--runner", o->runner, "with --compiled: a command that runs a library on another machine: COMMAND LIBRARY FOLDER (see src/compiler/external_program.hpp)");
   verb->add_option("--against", o->against, "of a compiled model: the program it was made of");
   verb->add_option("--size", o->sizes, "of a compiled model without a case: SYMBOL=NUMBER for its random inputs");
   verb->add_option("--rtol", o->rtol, "|difference| <= atol + rtol * |expected|, instead of the usual bounds");

@@ -86,8 +86,9 @@ class CompiledModel : public testing::Test {
   void write(std::size_t k, const Tensor& t) const {
     std::ofstream shape(path(text("in", k, ".shape")));
     shape << aoti_code(t.dtype()) << ' ' << t.dim();
-    for (const Int n : t.sizes()) shape << ' ' << n.value();
     const Tensor dense = t.contiguous();
+    for (const Int n : dense.sizes()) shape << ' ' << n.value();
+    for (const Int n : dense.strides()) shape << ' ' << n.value();
     std::ofstream(path(text("in", k)), std::ios::binary)
         .write(static_cast<const char*>(dense.data_ptr()), static_cast<std::streamsize>(t.numel().value() * t.itemsize()));
   }
