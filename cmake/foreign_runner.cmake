@@ -1,27 +1,35 @@
-# ingot_foreign_runner(TARGET SOURCE): the C program SOURCE for the architecture this machine is not, by Debian's cross
-# compiler; the tests of TARGET run it under qemu and find it as INGOT_FOREIGN_RUNNER.
-function(ingot_foreign_runner target source)
+# ingot_model_runners(TARGET SOURCE): the C program SOURCE for both architectures, this machine's by its own compiler and the
+# other's by Debian's cross compiler. The tests of TARGET find them as INGOT_MODEL_RUNNER and INGOT_FOREIGN_RUNNER, and run the
+# latter under qemu.
+function(ingot_model_runners target source)
   if(NOT TARGET ${target})
     return()
   endif()
-  set(arch aarch64)
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
-    set(arch x86_64)
-  endif()
   get_filename_component(name ${source} NAME_WE)
-  set(program ${PROJECT_BINARY_DIR}/${name}_${arch})
-  target_compile_definitions(${target} PRIVATE INGOT_FOREIGN_RUNNER="${program}")
-  find_program(INGOT_CC_${arch} ${arch}-linux-gnu-gcc)
-  if(NOT INGOT_CC_${arch})
-    return()  # the tests say that it is missing
-  endif()
-  add_custom_command(
-    OUTPUT ${program}
-    COMMAND ${INGOT_CC_${arch}} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -I${PROJECT_SOURCE_DIR}/src
-            ${PROJECT_SOURCE_DIR}/${source} -o ${program} -ldl
-    DEPENDS ${PROJECT_SOURCE_DIR}/${source}
-    COMMENT "Compiling ${source} for ${arch}"
-    VERBATIM)
-  add_custom_target(ingot_${name} DEPENDS ${program})
+  set(programs "")
+  foreach(arch IN ITEMS x86_64 aarch64)
+    set(program ${PROJECT_BINARY_DIR}/${name}_${arch})
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL ${arch})
+      set(compiler ${CMAKE_C_COMPILER})
+      target_compile_definitions(${target} PRIVATE INGOT_MODEL_RUNNER="${program}")
+    else()
+      target_compile_definitions(${target} PRIVATE INGOT_FOREIGN_RUNNER="${program}")
+      find_program(INGOT_CC_${arch} ${arch}-linux-gnu-gcc)
+      if(NOT INGOT_CC_${arch})
+        continue()  # the tests say that it is missing
+      endif()
+      set(compiler ${INGOT_CC_${arch}})
+    endif()
+    add_custom_command(
+      OUTPUT ${program}
+      COMMAND ${compiler} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+              ${PROJECT_SOURCE_DIR}/${source}
+              -o ${program} -ldl
+      DEPENDS ${PROJECT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h
+      COMMENT "Compiling ${source} for ${arch}"
+      VERBATIM)
+    list(APPEND programs ${program})
+  endforeach()
+  add_custom_target(ingot_${name} DEPENDS ${programs})
   add_dependencies(${target} ingot_${name})
 endfunction()

@@ -9,8 +9,13 @@
 
 #include "base/error.hpp"
 #include "check/workers.hpp"
+#include "cli/open_model.hpp"
 #include "cli/progress.hpp"
 #include "cli/verb.hpp"
+#include "compiler/compiled_program.hpp"
+#include "compiler/external_program.hpp"
+#include "import/pt2.hpp"
+#include "ingot/autograd.hpp"
 #include "io/file.hpp"
 #include "io/json_writer.hpp"
 
@@ -18,7 +23,8 @@ namespace ingot {
 namespace {
 
 struct Options {
-  std::string model, data, suite;
+  std::string model, data, suite, against, target, runner;
+  std::vector<std::string> sizes;
   std::vector<std::string> filters;
   CheckOptions check;
   std::optional<double> rtol, atol;
@@ -72,16 +78,19 @@ std::string finding(const CheckResult& r) {
 
 [[noreturn]] void fail_quietly() { throw CLI::RuntimeError(1); }
 
-void check_one(const Options& o) {
-  Case c = find_case(o.model, o.data);
-  const CheckResult r = check_case(c, o.check);
+void report_one(const Options& o, const std::string& name, const CheckResult& r) {
   if (o.json) {
     JsonWriter w(true);
-    write(w, c.name, r);
+    write(w, name, r);
     put_json(*o.json, w);
   }
-  if (!o.json || !o.json->empty()) std::cout << c.name << ": " << name_of(r.outcome) << ": " << finding(r) << '\n';
+  if (!o.json || !o.json->empty()) std::cout << name << ": " << name_of(r.outcome) << ": " << finding(r) << '\n';
   if (r.outcome != Outcome::passed) fail_quietly();
+}
+
+void check_one(const Options& o) {
+  const Case c = find_case(o.model, o.data);
+  report_one(o, c.name, check_case(c, o.check));
 }
 
 void check_suite(const Options& o) {
@@ -116,6 +125,52 @@ void check_suite(const Options& o) {
   if (counts[1] > 0) fail_quietly();
 }
 
+// Runs programs as the library does that was made of them.
+template <class Compiled>
+Execute executes(std::shared_ptr<const Compiled> compiled) {
+  return [compiled](ExportedProgram& p, Args inputs) { return compiled->run(p, inputs); };
+}
+
+std::function<Execute(ExportedProgram&)> compiles(const Options& o) {
+  CompileOptions options;
+  if (!o.target.empty()) options.targets = {parse_target(o.target)};
+  if (o.runner.empty()) return [options](ExportedProgram& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
+  return [options, command = o.runner](ExportedProgram& p) { return executes(std::make_shared<const ExternalProgram>(p, options, command)); };
+}
+
+// A library against the program it was made of: on the case's inputs with PyTorch's results where one is given, else on
+// the inputs that the program's file brings along, or random ones, with what the program computes op by op.
+void check_library(Options& o) {
+  if (o.against.empty()) throw CLI::ValidationError("check", "a compiled model is checked against its program: ingot check MODEL.so --against MODEL.pt2");
+  if (!o.suite.empty() || o.compiled || o.check.gradients) throw CLI::ValidationError("check", "of a compiled model takes neither --suite, --compiled nor --grad");
+  const auto compiled = std::make_shared<const CompiledProgram>(o.model);
+  if (!o.data.empty()) {
+    o.check.prepare = [compiled](ExportedProgram&) { return executes(compiled); };
+    o.model = o.against;
+    return check_one(o);
+  }
+  ExportedProgram reference = load_pt2(o.against), program = load_pt2(o.against);
+  const GradModeGuard no_grad(false);
+  const auto library = ModelLibrary::load(o.model);
+  InputOptions random;
+  random.random = true;
+  random.sizes = o.sizes;
+  const TensorList inputs = read_inputs(*library, random);
+  Values copies, given(inputs.begin(), inputs.end());
+  for (const Tensor& t : inputs) copies.emplace_back(t.clone());
+  const Values want = reference.run(copies), got = compiled->run(program, given);
+  CheckResult result;
+  for (std::size_t k = 0; k < want.size(); k++) {
+    if (!want[k].is_tensor()) continue;
+    const Difference d = compare(got.at(k).tensor(), want[k].tensor(), o.rtol || o.atol ? Tolerance{o.atol.value_or(0), o.rtol.value_or(0)} : model_tolerance(want[k].tensor()));
+    result.largest = std::max(result.largest, d.largest);
+    if (result.where.empty() || d.worst > result.worst) result.worst = d.worst, result.where = text("out.", k);
+    if (result.message.empty() && !d.message.empty()) result.message = text("out.", k, ": ", d.message);
+  }
+  result.outcome = result.message.empty() ? Outcome::passed : Outcome::failed;
+  report_one(o, o.model, result);
+}
+
 // --json takes a file or none, so a file of the case that follows it is taken for its file first.
 void give_back_positional(Options& o) {
   const std::string file = o.json.value_or("");
@@ -131,8 +186,12 @@ void give_back_positional(Options& o) {
 }
 
 void check(Options& o) {
-  INGOT_REQUIRE(!o.compiled, "--compiled: this version has no compiler for whole programs yet; check with --eager");
   give_back_positional(o);
+  if (o.model.ends_with(".so")) return check_library(o);
+  if (!o.against.empty()) throw CLI::ValidationError("--against", "is for a compiled model: ingot check MODEL.so --against MODEL.pt2");
+  if (!o.compiled && (!o.target.empty() || !o.runner.empty())) throw CLI::ValidationError("check", "--target and --runner are for --compiled");
+  if (o.compiled) o.check.prepare = compiles(o);
+  if (o.compiled && o.check.gradients) throw CLI::ValidationError("--grad", "a compiled program has no gradients; check them with --eager");
   if (o.suite.empty() == o.model.empty() || o.model.empty() != o.data.empty())
     throw CLI::ValidationError("check", "takes MODEL.pt2 and CASE.safetensors, or --suite DIR");
   if (o.suite.empty() && !o.filters.empty()) throw CLI::ValidationError("--filter", "is for --suite DIR");
@@ -146,14 +205,18 @@ void check(Options& o) {
 void add_check_verb(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("check", "compare what a program computes with what PyTorch computed");
-  verb->add_option("model", o->model, "a .pt2 file");
+  verb->add_option("model", o->model, "a .pt2 file, or a compiled model (.so) with --against");
   verb->add_option("case", o->data, "a .safetensors file: in.N, out.N, buffer.NAME, tangent.N, grad.N");
   verb->add_option("--suite", o->suite, "check every case in and under this folder");
   verb->add_option("--filter", o->filters, "of the suite, only cases whose name, folder or operator fits this glob");
   verb->add_flag("--grad", o->check.gradients, "compare gradients too");
   verb->add_flag("--strides", o->check.strides, "the outputs' strides must be PyTorch's, too (op cases)");
   auto* eager = verb->add_flag("--eager", o->eager, "run op by op (the default)");
-  verb->add_flag("--compiled", o->compiled, "compile the program and run that")->excludes(eager);
+  verb->add_flag("--compiled", o->compiled, "compile each program, once for all its data, and run that")->excludes(eager);
+  verb->add_option("--target", o->target, "with --compiled: for this target instead of this machine");
+  verb->add_option("--runner", o->runner, "with --compiled: a command that runs a library on another machine: COMMAND LIBRARY FOLDER (see src/compiler/external_program.hpp)");
+  verb->add_option("--against", o->against, "of a compiled model: the program it was made of");
+  verb->add_option("--size", o->sizes, "of a compiled model without a case: SYMBOL=NUMBER for its random inputs");
   verb->add_option("--rtol", o->rtol, "|difference| <= atol + rtol * |expected|, instead of the usual bounds");
   verb->add_option("--atol", o->atol, "see --rtol");
   verb->add_option("-j", o->workers, "cases to check side by side")->check(CLI::PositiveNumber)->capture_default_str();
@@ -166,6 +229,8 @@ void add_check_verb(CLI::App& app) {
       "examples:\n"
       "  ingot check model.pt2 case0.safetensors --grad\n"
       "  ingot check --suite golden/ops --grad --filter 'linalg*' -j 2\n"
+      "  ingot check --suite golden/models --compiled\n"
+      "  ingot check model.so --against model.pt2\n"
       "  ingot check --suite golden --json results.json");
   verb->callback([o] { check(*o); });
 }

@@ -1,4 +1,4 @@
-// ingot inspect: what a program takes, returns, holds and calls.
+// ingot inspect: what a program or a compiled model takes, returns and holds.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -10,8 +10,10 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "cli/inspect_library.hpp"
 #include "cli/verb.hpp"
 #include "import/pt2.hpp"
+#include "import/pt2_archive.hpp"
 #include "io/json_writer.hpp"
 
 namespace ingot {
@@ -179,16 +181,25 @@ void print_text(const ExportedProgram& p, const Summary& s) {
   for (const std::string& warning : p.warnings) std::cerr << "ingot: warning: " << warning << '\n';
 }
 
+// A package may hold both: then programs are shown, unless the name is that of a compiled model.
+bool is_compiled(const Options& o) {
+  if (!o.file.ends_with(".pt2")) return true;
+  const Pt2Archive a = open_pt2_archive(o.file);
+  const auto has = [&](const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), o.model) != names.end(); };
+  return o.model.empty() ? a.programs.empty() : has(a.compiled) && !has(a.programs);
+}
+
 }  // namespace
 
 void add_inspect_verb(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("inspect", "show what a program takes, returns, holds and calls");
-  verb->add_option("file", options->file, "a .pt2 file")->required();
-  verb->add_option("--model", options->model, "the program's name, where the file has several");
+  CLI::App* verb = app.add_subcommand("inspect", "show what a program or a compiled model takes, returns and holds");
+  verb->add_option("file", options->file, "a .pt2 file, or a compiled model (.so)")->required();
+  verb->add_option("--model", options->model, "the program's or model's name, where the file has several");
   verb->add_flag("--json", options->json, "print a JSON object");
-  verb->footer("examples:\n  ingot inspect model.pt2\n  ingot inspect model.pt2 --json");
+  verb->footer("examples:\n  ingot inspect model.pt2\n  ingot inspect model.pt2 --json\n  ingot inspect model.so");
   verb->callback([options] {
+    if (is_compiled(*options)) return inspect_compiled(options->file, options->model, options->json);
     const ExportedProgram p = load_pt2(options->file, options->model);
     const Summary s = summarise(p);
     options->json ? print_json(p, s) : print_text(p, s);

@@ -9,9 +9,13 @@ namespace ingot {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    add_check_verb,
-    add_graph_verb,
+    add_compile_verb,
+    add_run_verb,
+    add_bench_verb,
     add_inspect_verb,
+    add_graph_verb,
+    add_check_verb,
+    add_package_verb,
     add_ops_verb,
     add_target_verb,
 };
@@ -20,6 +24,9 @@ constexpr const char* kSummary =
     "ingot casts a tensor program into one self-contained shared library: machine code, weights and a C interface.";
 constexpr const char* kExample =
     "example:\n"
+    "  ingot compile model.pt2 -o model.so   one library: code, weights, C interface\n"
+    "  ingot run model.so --input x.npy  run it\n"
+    "  ingot bench model.so             how long does it take?\n"
     "  ingot inspect model.pt2          what a program takes, returns and holds\n"
     "  ingot graph model.pt2            its graph, as PyTorch FX prints it\n"
     "  ingot check model.pt2 case.safetensors   does it compute what PyTorch computed?\n"

@@ -1,12 +1,16 @@
 #include "compiler/constants.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "codegen/data_object.hpp"
+#include "io/safetensors.hpp"
 #include "model/cpu.h"
 #include "tensor/impl.hpp"
 
@@ -30,6 +34,58 @@ Tensor tensor_of(const loop::Lowered& lowered, const Graph& graph, const Program
   const Node& n = *lowered.constants[k];
   if (n.kind == NodeKind::attribute) return std::get<Tensor>(*graph.find_attribute(n.target));
   return k < names.constants.size() ? names.constants[k].tensor : Tensor();
+}
+
+// The same, which must be there.
+Tensor weight_of(const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, std::size_t k, const std::string& fqn) {
+  const Tensor t = tensor_of(lowered, graph, names, k);
+  INGOT_REQUIRE(t.defined(), "weight ", fqn, " is not in the program and was not supplied; compile without weights, or supply it");
+  return t;
+}
+
+// The tensor as the file has it: itself where its elements are dense and row-major, else its storage from the first element
+// on as one row. A complex128, which the format does not have, is a row of pairs.
+Tensor as_stored(const Tensor& t, const Model::Constant& c) {
+  const bool is_pair = c.dtype == DType::c128;
+  if (t.is_contiguous() && !is_pair) return t;
+  const auto elements = static_cast<int64_t>(c.bytes) / size_of(c.dtype);
+  Geometry row = Geometry::contiguous({is_pair ? 2 * elements : elements}, is_pair ? DType::f64 : c.dtype);
+  row.offset = t.storage_offset() * (is_pair ? 2 : 1);
+  return make_alias(t, std::move(row));
+}
+
+// The weights beside the library, under their original names. Names of one tensor share its bytes; the format has no word
+// for that, so the file's metadata says `same_as.NAME` for the ones that are not in it.
+void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, const std::string& output) {
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  std::map<std::string, std::string> metadata = {{"format", "ingot"}};
+  std::map<std::pair<const void*, uint64_t>, std::string> placed;  // by address and length
+  std::map<std::string, std::string> entry_of;                     // by internal name
+  for (std::size_t k = 0; k < model.constants.size(); k++) {
+    const Model::Constant& c = model.constants[k];
+    const Tensor t = weight_of(lowered, graph, names, k, c.fqn);
+    if (c.bytes == 0) continue;
+    // Two constants may have one name only where the graph brought one of them along.
+    const bool is_taken = std::any_of(tensors.begin(), tensors.end(), [&](const auto& e) { return e.first == c.fqn; });
+    const std::string name = is_taken ? c.name : c.fqn;
+    if (!c.is_written) {
+      const auto [at, is_new] = placed.emplace(std::pair(t.data_ptr(), c.bytes), name);
+      entry_of[c.name] = at->second;
+      if (!is_new) {
+        metadata["same_as." + name] = at->second;
+        continue;
+      }
+    } else {
+      entry_of[c.name] = name;
+    }
+    tensors.emplace_back(name, as_stored(t, c));
+  }
+  const SafeTensorsLayout saved = save_safetensors(output + ".safetensors", tensors, metadata);
+  for (Model::Constant& c : model.constants)
+    if (c.bytes > 0) c.position = saved.positions.at(entry_of.at(c.name));
+  model.weights.file = std::filesystem::path(output).filename().string() + ".safetensors";
+  model.weights.bytes = saved.bytes;
+  model.weights.hash = XXH3_64bits(saved.head.data(), saved.head.size());
 }
 
 }  // namespace
@@ -65,16 +121,18 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
 
 Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, Model::Weights::Kind kind,
                          const Target& target, const std::string& output) {
-  INGOT_REQUIRE(kind != Model::Weights::Kind::external, "weights in a file beside ", output, " are not written yet");
   model.weights.kind = kind;
   if (kind == Model::Weights::Kind::none) return {};
+  if (kind == Model::Weights::Kind::external) {
+    write_weights_file(model, lowered, graph, names, output);
+    return {};
+  }
   std::vector<DataPart> parts;
   std::map<const void*, uint64_t> placed;
   uint64_t end = 0;
   for (std::size_t k = 0; k < model.constants.size(); k++) {
     Model::Constant& c = model.constants[k];
-    const Tensor t = tensor_of(lowered, graph, names, k);
-    INGOT_REQUIRE(t.defined(), "weight ", c.fqn, " is not in the program and was not supplied; compile without weights, or supply it");
+    const Tensor t = weight_of(lowered, graph, names, k, c.fqn);
     if (c.bytes == 0) continue;
     const void* data = t.data_ptr();
     // What is written must not be shared; what is not may be.

@@ -8,7 +8,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "eager/dtype_code.hpp"
+#include "base/dtype_code.hpp"
 #include "eager/frame.hpp"
 #include "eager/linked_op.hpp"
 #include "op/call_text.hpp"
@@ -35,7 +35,7 @@ const ParsedCall& parsed(const char* text) {
 // A tensor over the caller's memory.
 Tensor wrap(const ingot_view& v) {
   Geometry g;
-  g.dtype = dtype_of_code(v.dtype);
+  g.dtype = dtype_of_code(v.dtype).value();
   for (int32_t i = 0; i < v.rank; i++) {
     g.sizes.push_back(v.sizes[i]);
     g.strides.push_back(v.strides[i]);
@@ -92,7 +92,7 @@ class Results {
       lengths[i] = g.sizes[static_cast<std::size_t>(i)].number();
       lengths[rank + i] = g.strides[static_cast<std::size_t>(i)].number();
     }
-    views_[k] = {memory(bytes), lengths, lengths + rank, static_cast<int32_t>(rank), code_of(g.dtype)};
+    views_[k] = {memory(bytes), lengths, lengths + rank, static_cast<int32_t>(rank), aoti_code(g.dtype)};
     copy_elements(wrap(views_[k]), t);
   }
 

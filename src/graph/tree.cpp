@@ -57,7 +57,8 @@ void add_leaves(const Tree& tree, const TreeSpec& spec, const std::string& name,
   INGOT_REQUIRE(!tree.is_leaf(), "input ", name, " must be a ", short_type(spec.type), " of ", spec.children.size(),
                 ", got ", kind_of(tree));
   if (spec.keys.empty() || tree.keys().empty()) {
-    INGOT_REQUIRE(tree.keys().empty() && !spec.is_mapping() && tree.children().size() == spec.children.size(), "input ",
+    const bool is_numbered = !spec.is_mapping() || spec.children.empty();  // a dict without keys has no children to name
+    INGOT_REQUIRE(tree.keys().empty() && is_numbered && tree.children().size() == spec.children.size(), "input ",
                   name, " must be a ", short_type(spec.type), " of ", spec.children.size(), ", got ", kind_of(tree));
     for (std::size_t i = 0; i < spec.children.size(); i++)
       add_leaves(tree.children()[i], spec.children[i], child_name(name, spec, i), out);

@@ -94,6 +94,16 @@ class SpecReader {
   }
 };
 
+// The context of a spec that no file brought along: a text with JSON in it, the keys of a dict or null.
+std::string made_context(const TreeSpec& spec) {
+  if (!spec.is_mapping()) return json_string("null");
+  JsonWriter keys;
+  keys.begin_list();
+  for (const Value& k : spec.keys) k.is_string() ? keys.value(k.string()) : keys.raw(to_text(k));
+  keys.end();
+  return json_string(keys.take());
+}
+
 void write(const TreeSpec& spec, JsonWriter& w) {
   w.begin_object();
   if (spec.is_leaf()) {
@@ -101,7 +111,7 @@ void write(const TreeSpec& spec, JsonWriter& w) {
     w.key("context").null();
   } else {
     w.key("type").value(spec.type);
-    w.key("context").raw(spec.context);
+    w.key("context").raw(spec.context.empty() ? made_context(spec) : spec.context);
   }
   w.key("children_spec").begin_list();
   for (const TreeSpec& child : spec.children) write(child, w);

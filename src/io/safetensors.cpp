@@ -272,8 +272,8 @@ Tensor SafeTensors::get(std::string_view name) const {
   return Tensor(make_ref<TensorImpl>(e->storage, Geometry::contiguous(Shape(e->sizes), e->dtype)));
 }
 
-void save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                      const std::map<std::string, std::string>& metadata) {
+SafeTensorsLayout save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                   const std::map<std::string, std::string>& metadata) {
   const std::string what = text("cannot write safetensors file ", path);
   struct Item { std::string name; Tensor tensor; uint64_t begin = 0, nbytes = 0; };
   std::vector<Item> items;  // by name
@@ -324,10 +324,16 @@ void save_safetensors(const std::string& path, const std::vector<std::pair<std::
 
   PendingFile file(path);
   const uint64_t length = header.size();
-  file.write(&length, sizeof length);
-  file.write(header);
-  for (const Item* i : layout) file.write(row_major(i->tensor).data_ptr(), i->nbytes);
+  SafeTensorsLayout saved;
+  saved.head = std::string(reinterpret_cast<const char*>(&length), sizeof length) + header;
+  saved.bytes = saved.head.size() + end;
+  file.write(saved.head);
+  for (const Item* i : layout) {
+    file.write(row_major(i->tensor).data_ptr(), i->nbytes);
+    saved.positions.emplace(i->name, saved.head.size() + i->begin);
+  }
   file.commit();
+  return saved;
 }
 
 }  // namespace ingot

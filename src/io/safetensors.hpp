@@ -32,7 +32,12 @@ class SafeTensors {
 
 // Writes the tensors, each in row-major order. The same tensors and metadata give the same bytes, in whatever order
 // they come. The file appears whole or not at all. complex128 has no name in this format: user error.
-void save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                      const std::map<std::string, std::string>& metadata = {});
+struct SafeTensorsLayout {
+  std::string head;                           // all that comes before the tensors' bytes
+  std::map<std::string, uint64_t> positions;  // of each tensor's first byte in the file
+  uint64_t bytes = 0;                         // of the file
+};
+SafeTensorsLayout save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                   const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace ingot

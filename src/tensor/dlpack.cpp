@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/dtype.hpp"
+#include "base/dlpack_type.hpp"
 #include "base/error.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
@@ -10,29 +10,11 @@
 namespace ingot {
 namespace {
 
-struct Code {
-  DType dtype;
-  DLDataTypeCode code;
-};
-constexpr Code kCodes[] = {
-    {DType::u8, kDLUInt},     {DType::u16, kDLUInt},      {DType::u32, kDLUInt},      {DType::u64, kDLUInt},
-    {DType::i8, kDLInt},      {DType::i16, kDLInt},       {DType::i32, kDLInt},       {DType::i64, kDLInt},
-    {DType::f16, kDLFloat},   {DType::f32, kDLFloat},     {DType::f64, kDLFloat},     {DType::bf16, kDLBfloat},
-    {DType::c64, kDLComplex}, {DType::c128, kDLComplex},  {DType::b8, kDLBool},       {DType::f8e4m3fn, kDLFloat8_e4m3fn},
-    {DType::f8e5m2, kDLFloat8_e5m2},
-};
-static_assert(std::size(kCodes) == kDTypes);
-
-DLDataType to_dl(DType t) {
-  const Code& c = *std::find_if(std::begin(kCodes), std::end(kCodes), [&](const Code& x) { return x.dtype == t; });
-  return {static_cast<uint8_t>(c.code), static_cast<uint8_t>(8 * size_of(t)), 1};
-}
-
 DType from_dl(DLDataType d) {
   INGOT_REQUIRE(d.lanes == 1, "from_dlpack: Ingot does not support lanes != 1, found ", d.lanes, " lanes");
-  for (const Code& c : kCodes)
-    if (c.code == d.code && 8 * size_of(c.dtype) == d.bits) return c.dtype;
-  throw_user_error(text("from_dlpack: unsupported dtype: code ", d.code, " with ", d.bits, " bits"));
+  const auto dtype = dtype_of_dlpack(d);
+  INGOT_REQUIRE(dtype, "from_dlpack: unsupported dtype: code ", d.code, " with ", d.bits, " bits");
+  return *dtype;
 }
 
 DLDevice to_dl(Device d) {
@@ -72,7 +54,7 @@ M* export_tensor(const Tensor& t) {
   d.data = t.data_ptr();
   d.device = to_dl(t.device());
   d.ndim = static_cast<int32_t>(t.dim());
-  d.dtype = to_dl(t.dtype());
+  d.dtype = dlpack_type(t.dtype());
   d.shape = e->shape.data();
   d.strides = e->strides.data();
   d.byte_offset = 0;

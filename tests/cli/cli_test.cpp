@@ -1,55 +1,16 @@
 // The command line as a user meets it: exit status, standard output, standard error, JSON.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
+#include "cli_fixture.hpp"
 #include "import/json.hpp"
 
 namespace ingot {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct Ran {
-  int status = -1;
-  std::string out, err;
-};
-
-std::string contents(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream s;
-  s << in.rdbuf();
-  return s.str();
-}
-
-class Cli : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "ingot_cli_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  Ran ingot(const std::string& args) const {
-    const fs::path out = folder_ / "out", err = folder_ / "err";
-    const int status = std::system((INGOT_PROGRAM " " + args + " >" + out.string() + " 2>" + err.string()).c_str());
-    return {WEXITSTATUS(status), contents(out), contents(err)};
-  }
-  static std::string golden(const std::string& path) { return std::string(INGOT_GOLDEN_DIR) + "/" + path; }
-  fs::path folder_;
-};
-
 TEST_F(Cli, HelpHasExamplesForEveryVerb) {
   const Ran help = ingot("--help");
   EXPECT_EQ(help.status, 0);
-  for (const std::string verb : {"check", "graph", "inspect", "ops", "target"}) {
+  for (const std::string verb : {"bench", "check", "compile", "graph", "inspect", "ops", "package", "run", "target"}) {
     EXPECT_NE(help.out.find("\n  " + verb), std::string::npos) << verb;
     const Ran r = ingot(verb + " --help");
     EXPECT_EQ(r.status, 0);
@@ -150,7 +111,9 @@ TEST_F(Cli, CheckRefusesWhatItCannotDo) {
   EXPECT_EQ(alone.status, 2);
   EXPECT_NE((alone.out + alone.err).find("takes MODEL.pt2 and CASE.safetensors, or --suite DIR"), std::string::npos) << alone.err;
   EXPECT_EQ(ingot("check a.pt2 b.safetensors --filter x").status, 2);
-  EXPECT_NE(ingot("check a.pt2 b.safetensors --compiled").err.find("--compiled"), std::string::npos);
+  EXPECT_EQ(ingot("check a.pt2 b.safetensors --compiled --grad").status, 2);
+  EXPECT_EQ(ingot("check a.pt2 b.safetensors --against c.pt2").status, 2);
+  EXPECT_EQ(ingot("check a.so").status, 2);
   EXPECT_EQ(ingot("check --suite " + golden("ops") + " --filter nothing_is_called_so").status, 1);
 }
 

@@ -13,7 +13,7 @@
 #include "codegen/eager_ops.hpp"
 #include "codegen/link.hpp"
 #include "codegen/target.hpp"
-#include "eager/dtype_code.hpp"
+#include "base/dtype_code.hpp"
 #include "ingot/ingot.hpp"
 #include "model/program.h"
 #include "op/call.hpp"
@@ -76,7 +76,7 @@ inline std::string op_of(const EagerCase& c) { return ParsedCall(c.text, find_op
 // A tensor as compiled code sees it.
 class View {
  public:
-  explicit View(const Tensor& t) : sizes_(t.sizes().values()), strides_(t.strides().values()), rank_(static_cast<int32_t>(t.dim())), code_(code_of(t.dtype())) {
+  explicit View(const Tensor& t) : sizes_(t.sizes().values()), strides_(t.strides().values()), rank_(static_cast<int32_t>(t.dim())), code_(aoti_code(t.dtype())) {
     data_ = t->storage->data() ? t->bytes() : nullptr;
   }
   ingot_view get() const { return {data_, sizes_.data(), strides_.data(), rank_, code_}; }
@@ -89,7 +89,7 @@ class View {
 
 inline Tensor copy_of_view(const ingot_view& v) {
   Geometry g;
-  g.dtype = dtype_of_code(v.dtype);
+  g.dtype = dtype_of_code(v.dtype).value();
   for (int i = 0; i < v.rank; i++) {
     g.sizes.push_back(v.sizes[i]);
     g.strides.push_back(v.strides[i]);

@@ -1,0 +1,40 @@
+# libingot_runtime.so: what a program that uses compiled models links with (include/ingot/ingot.h), and what an installation
+# brings so that such a program finds it: headers, pkg-config, find_package(ingot).
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The library exports the functions of ingot.h and nothing else, and needs no C++ library: programs in C have none.
+function(ingot_runtime_library)
+  # An archive's members come only where something refers to them, so the C functions are named as the library's own source.
+  add_library(ingot_runtime_shared SHARED src/runtime/c_api.cpp)
+  set_source_files_properties(src/runtime/c_api.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(ingot_runtime_shared PRIVATE ingot_runtime -static-libstdc++ -static-libgcc)
+  find_library(INGOT_STATIC_ZLIB libz.a)
+  if(INGOT_STATIC_ZLIB)  # else the shared one is needed where packages are opened
+    target_link_libraries(ingot_runtime_shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${INGOT_STATIC_ZLIB}>)
+  endif()
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/runtime_library.map)
+  target_link_options(ingot_runtime_shared PRIVATE LINKER:--version-script=${exports} LINKER:--exclude-libs,ALL)
+  set_target_properties(ingot_runtime_shared PROPERTIES OUTPUT_NAME ingot_runtime EXPORT_NAME runtime VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  target_include_directories(ingot_runtime_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+  install(TARGETS ingot_runtime_shared EXPORT ingot LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+  foreach(header IN ITEMS ingot.h dlpack.h aoti.h aoti_host.h model.h)
+    install(FILES include/ingot/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ingot COMPONENT runtime)
+  endforeach()
+
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ingot)
+  install(EXPORT ingot NAMESPACE ingot:: FILE ingot-config.cmake DESTINATION ${package_dir} COMPONENT runtime)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/ingot-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/ingot-config-version.cmake DESTINATION ${package_dir} COMPONENT runtime)
+
+  # The prefix is the file's own place, so that an installation may be moved.
+  configure_file(cmake/ingot.pc.in ${PROJECT_BINARY_DIR}/ingot.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/ingot.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)
+
+  # Both examples, built against an installation in a folder of its own, and run on a model.
+  add_test(NAME install/examples
+           COMMAND ${PROJECT_SOURCE_DIR}/scripts/test_install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_INSTALL_LIBDIR})
+endfunction()

@@ -1,0 +1,122 @@
+/* Ingot for the programs that use compiled models: load a library or a package, run it, look at and replace its weights.
+ * Plain C; link with -lingot_runtime (pkg-config ingot, or find_package(ingot) and ingot::runtime). Tensors pass as DLPack.
+ *
+ *   ingot_session* s;
+ *   if (ingot_session_open("model.so", NULL, &s)) return puts(ingot_error());
+ *   const DLTensor* in[] = {&x};
+ *   DLManagedTensorVersioned* out[1];
+ *   if (ingot_session_run(s, in, 1, out, 1)) return puts(ingot_error());
+ *
+ * Functions return INGOT_OK or why they failed; ingot_error() has the text. Strings that a session hands out live as long as
+ * it does. Several threads may run one session; opening with `models` > 1 lets them run at the same time. */
+#ifndef INGOT_INGOT_H
+#define INGOT_INGOT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ingot/dlpack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INGOT_API __attribute__((visibility("default")))
+
+typedef enum ingot_status {
+  INGOT_OK = 0,
+  INGOT_INVALID = 1, /* the caller, the file or the machine: the text says what to do */
+  INGOT_INTERNAL = 2 /* a defect of Ingot, or no memory */
+} ingot_status;
+
+/* Why the last call that failed on this thread failed; "" before the first. Valid until the next failure on this thread. */
+INGOT_API const char* ingot_error(void);
+INGOT_API const char* ingot_version(void); /* "0.1.0" */
+
+/* ---- a session: a model that is loaded, with its weights */
+
+typedef struct ingot_session ingot_session;
+
+/* Zero in a field means its default, so `ingot_options o = {0};` is a beginning. */
+typedef struct ingot_options {
+  const char* model;  /* of a package: which model; "model", or the only one */
+  const char* device; /* "cpu" */
+  int32_t models;     /* how many runs at the same time; 1 */
+  int32_t threads;    /* of one run; INGOT_NUM_THREADS, else the processors of this process */
+} ingot_options;
+
+/* `path`: a library (.so) or a package (.pt2). `options` may be null. The session is the caller's to close. */
+INGOT_API ingot_status ingot_session_open(const char* path, const ingot_options* options, ingot_session** session);
+/* No run may be under way. Tensors that the session gave stay valid. Null is allowed. */
+INGOT_API void ingot_session_close(ingot_session* session);
+
+/* ---- what the model takes and returns */
+
+typedef struct ingot_value {
+  const char* name;
+  DLDataType dtype;
+  int32_t rank;
+  const char* const* sizes; /* each a number or an expression of symbols: "3", "s0", "2*s0" */
+  bool is_number;           /* an input that is a number, given as a tensor of rank 0 */
+  bool is_written;          /* an input that a run writes new elements into */
+} ingot_value;
+
+/* A size that is open until a run, and what it may be. */
+typedef struct ingot_open_size {
+  const char* name;
+  int64_t min, max;
+} ingot_open_size;
+
+INGOT_API size_t ingot_session_inputs(const ingot_session* session);
+INGOT_API size_t ingot_session_outputs(const ingot_session* session);
+INGOT_API size_t ingot_session_symbols(const ingot_session* session);
+INGOT_API ingot_status ingot_session_input(const ingot_session* session, size_t k, ingot_value* value);
+INGOT_API ingot_status ingot_session_output(const ingot_session* session, size_t k, ingot_value* value);
+INGOT_API ingot_status ingot_session_symbol(const ingot_session* session, size_t k, ingot_open_size* symbol);
+/* The processor the code in use was made for: "x86-64-v3". */
+INGOT_API ingot_status ingot_session_level(const ingot_session* session, const char** level);
+
+/* ---- runs. Inputs are borrowed; those that the model writes must be writable. */
+
+/* The outputs are in new memory, and the caller's: out[k]->deleter(out[k]). */
+INGOT_API ingot_status ingot_session_run(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
+                                         DLManagedTensorVersioned** outputs, size_t output_count);
+/* The outputs are copied into memory of the caller, whose sizes and element types must be those of the results. */
+INGOT_API ingot_status ingot_session_run_into(ingot_session* session, const DLTensor* const* inputs, size_t input_count,
+                                              DLTensor* const* outputs, size_t output_count);
+
+INGOT_API ingot_status ingot_session_set_threads(ingot_session* session, int32_t threads);
+
+/* ---- weights: two sets, of which one is active (runs use it); `inactive` names the other */
+
+typedef struct ingot_constant_info {
+  const char* name;      /* as the exported program calls it: "encoder.0.weight" */
+  DLDataType dtype;
+  size_t bytes;          /* 0 for one that is computed from others */
+  bool is_parameter;
+  bool is_folded;        /* computed from others, and never given */
+} ingot_constant_info;
+
+/* One weight under the name of ingot_constant_info. */
+typedef struct ingot_named_tensor {
+  const char* name;
+  const DLTensor* tensor;
+} ingot_named_tensor;
+
+INGOT_API size_t ingot_session_constants(const ingot_session* session);
+INGOT_API ingot_status ingot_session_constant(const ingot_session* session, size_t k, ingot_constant_info* constant);
+/* A copy of a weight, and the caller's. */
+INGOT_API ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive, DLManagedTensorVersioned** tensor);
+/* Copies the given weights. `full`: every parameter must be given; else those that are not keep what they have. Safe during
+ * runs on the inactive set; on the active one no run may be under way. */
+INGOT_API ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count, bool inactive, bool full);
+/* Computes now what is computed from weights; else the next run does it. */
+INGOT_API ingot_status ingot_session_fold(ingot_session* session, bool inactive);
+/* Waits for the runs under way, then exchanges the sets. */
+INGOT_API ingot_status ingot_session_swap(ingot_session* session);
+INGOT_API ingot_status ingot_session_free_inactive(ingot_session* session);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Installs what deployers get into a folder of its own, builds both examples against it, and runs them on a model.
+#   scripts/test_install.sh CMAKE BUILD_DIR LIBDIR
+set -eu
+cmake=$1 build=$2 libdir=$3
+source=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --component runtime --prefix "$work/moved" >/dev/null
+mv "$work/moved" "$work/prefix" # an installation may be moved
+prefix=$work/prefix
+
+"$build/ingot" compile "$build/golden/models/mlp/model.pt2" -o "$work/mlp.so" >/dev/null
+"$build/ingot" package "$work/mlp.so" -o "$work/mlp.pt2" >/dev/null
+
+# C, through pkg-config; nothing of C++ is needed.
+export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
+cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/examples/c/run_model.c" $(pkg-config --cflags --libs ingot) -o "$work/run_model"
+export LD_LIBRARY_PATH="$prefix/$libdir"
+"$work/run_model" "$work/mlp.so" | tee "$work/library.txt"
+"$work/run_model" "$work/mlp.pt2" >"$work/package.txt"
+cmp "$work/library.txt" "$work/package.txt"
+
+# C++, through find_package.
+"$cmake" -S "$source/examples/cpp" -B "$work/cpp" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+"$cmake" --build "$work/cpp" >/dev/null
+"$work/cpp/swap_weights" "$work/mlp.so" 8 64
+
+# The library stands on libc's feet, and shows nothing but its interface.
+needs=$(readelf -dW "$prefix/$libdir/libingot_runtime.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
+for name in $needs; do
+  case $name in
+  libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | ld-linux*) ;;
+  *) echo "libingot_runtime.so needs $name" && exit 1 ;;
+  esac
+done
+others=$(readelf -W --dyn-syms "$prefix/$libdir/libingot_runtime.so" | awk '$7 != "UND" && $5 == "GLOBAL" && $8 !~ /^ingot_(error|version|session_)/ {print $8}')
+[ -z "$others" ] || { echo "libingot_runtime.so exports $others" && exit 1; }

@@ -1,0 +1,141 @@
+// ingot compile: an exported program to a shared library.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "cli/progress.hpp"
+#include "cli/verb.hpp"
+#include "compiler/pipeline.hpp"
+#include "import/pt2.hpp"
+#include "io/json_writer.hpp"
+#include "io/safetensors.hpp"
+
+namespace ingot {
+namespace {
+
+namespace fs = std::filesystem;
+using WeightsKind = Model::Weights::Kind;
+
+struct Options {
+  std::string file, model, output, target = "native", weights_from, dump_after;
+  std::vector<std::string> cpus;
+  WeightsKind weights = WeightsKind::embedded;
+  int threads = 0;
+  bool time = false, json = false;
+};
+
+struct Stage {
+  std::string name;
+  double seconds;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<Target> targets_of(const Options& o) {
+  std::vector<Target> targets;
+  for (const std::string& cpu : o.cpus) targets.push_back(parse_target(o.target, cpu));
+  if (targets.empty()) targets.push_back(parse_target(o.target));
+  return targets;
+}
+
+// Weights that the program's file leaves out.
+void supply_weights(ExportedProgram& program, const std::string& path) {
+  const SafeTensors file = SafeTensors::open(path);
+  for (const auto& [name, entry] : program.state)
+    if (!entry.tensor.defined() && file.contains(name)) program.supply(name, file.get(name));
+}
+
+void print_json(const Options& o, double seconds, const std::vector<Stage>& stages) {
+  JsonWriter w(true);
+  w.begin_object().field("library", o.output).field("bytes", fs::file_size(o.output));
+  if (o.weights == WeightsKind::external) {
+    const std::string file = o.output + ".safetensors";
+    w.field("weights", file).field("weights_bytes", fs::file_size(file));
+  }
+  w.field("seconds", seconds).key("stages").begin_list();
+  for (const Stage& s : stages) w.begin_object().field("name", s.name).field("seconds", s.seconds).end();
+  std::cout << w.end().end().take() << '\n';
+}
+
+void print_text(const Options& o, double seconds, const std::vector<Stage>& stages) {
+  if (o.time)
+    for (const Stage& s : stages) std::printf("%-10s %8.1f ms\n", s.name.c_str(), s.seconds * 1e3);
+  std::printf("%s: %.1f KB, compiled in %.0f ms\n", o.output.c_str(), static_cast<double>(fs::file_size(o.output)) / 1e3, seconds * 1e3);
+  if (o.weights == WeightsKind::external) {
+    const std::string file = o.output + ".safetensors";
+    std::printf("%s: %.1f KB, its weights\n", file.c_str(), static_cast<double>(fs::file_size(file)) / 1e3);
+  }
+}
+
+void run(Options& o) {
+  const auto start = std::chrono::steady_clock::now();
+  if (o.output.empty()) o.output = fs::path(o.file).stem().string() + ".so";
+  if (o.threads > 0) set_num_threads(o.threads);
+  CompileOptions options;
+  options.targets = targets_of(o);
+  options.weights = o.weights;
+  std::vector<Stage> stages;
+  std::string dump;
+  bool is_dumped = false;
+  const std::size_t count = 5 + options.targets.size();  // of stages
+  {
+    ProgressBar bar("compiling", count);
+    options.after = [&](std::string_view stage, double seconds, const std::string& text) {
+      stages.push_back({std::string(stage), seconds});
+      if (stage == o.dump_after) dump = text, is_dumped = true;
+      bar.show(std::min(stages.size(), count));
+    };
+    ExportedProgram program = load_pt2(o.file, o.model);
+    stages.insert(stages.begin(), {"read", seconds_since(start)});
+    if (!o.weights_from.empty()) supply_weights(program, o.weights_from);
+    compile(program, o.output, options);
+  }
+  if (!o.dump_after.empty()) {
+    std::string known;
+    for (const Stage& s : stages) known += (known.empty() ? "" : ", ") + s.name;
+    INGOT_REQUIRE(is_dumped, "--dump-after ", o.dump_after, ": there is no such stage; the stages are ", known);
+    INGOT_REQUIRE(!dump.empty(), "--dump-after ", o.dump_after, ": this stage has no text form");
+    std::cout << dump;
+    return;
+  }
+  const double seconds = seconds_since(start);
+  o.json ? print_json(o, seconds, stages) : print_text(o, seconds, stages);
+}
+
+}  // namespace
+
+void add_compile_verb(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("compile", "compile an exported program into a shared library");
+  verb->add_option("file", o->file, "a .pt2 file")->required();
+  verb->add_option("-o,--output", o->output, "the library; the program's name with .so otherwise");
+  verb->add_option("--model", o->model, "the program's name, where the file has several");
+  verb->add_option("--target", o->target, "native, x86_64-linux-gnu or aarch64-linux-gnu")->capture_default_str();
+  verb->add_option("--cpu", o->cpus, "the processor, as LLVM names it (x86-64-v3, neoverse-n1); several, best first, go into one file")->delimiter(',');
+  verb->add_option("--weights", o->weights, "embed: in the library; external: beside it, in OUTPUT.safetensors; none: given when it is loaded")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, WeightsKind>{{"embed", WeightsKind::embedded}, {"external", WeightsKind::external}, {"none", WeightsKind::none}}))
+      ->default_str("embed");
+  verb->add_option("--weights-from", o->weights_from, "a .safetensors file with weights that the program's file leaves out");
+  verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(CLI::PositiveNumber);
+  verb->add_flag("--time", o->time, "say how long each stage took");
+  verb->add_option("--dump-after", o->dump_after, "print the program as text as it is after this stage: trace, lower, schedule");
+  verb->add_flag("--json", o->json, "print a JSON object");
+  verb->footer(
+      "The library has the C interface of include/ingot/aoti.h and needs nothing but libc.\n\n"
+      "examples:\n"
+      "  ingot compile model.pt2 -o model.so\n"
+      "  ingot compile model.pt2 --target x86_64-linux-gnu --cpu x86-64-v4,x86-64-v3,x86-64-v2\n"
+      "  ingot compile model.pt2 --weights external --time\n"
+      "  ingot compile model.pt2 --dump-after schedule | less");
+  verb->callback([o] { run(*o); });
+}
+
+}  // namespace ingot

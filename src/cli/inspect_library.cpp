@@ -1,0 +1,161 @@
+#include "cli/inspect_library.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "base/dtype.hpp"
+#include "base/dtype_code.hpp"
+#include "cli/open_model.hpp"
+#include "io/json_writer.hpp"
+
+namespace ingot {
+namespace {
+
+struct ConstantInfo {
+  std::string name, fqn, dtype, kind;
+  std::size_t bytes = 0;
+};
+
+// Copies of what the library says, with the questions asked.
+struct Description {
+  std::string name, level_used, weights_file;
+  std::vector<ingot_value_info> inputs, outputs;
+  std::vector<ingot_symbol_info> symbols;
+  std::vector<std::string> guards, levels;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<ConstantInfo> constants;
+  std::uintmax_t file_bytes = 0;
+};
+
+std::string dtype_text(int32_t code) {
+  const auto dtype = dtype_of_code(code);
+  return dtype ? std::string(short_name_of(*dtype)) : "?";
+}
+
+// How I018 numbers them.
+const char* kind_text(int32_t kind) {
+  constexpr const char* kKinds[] = {"unknown", "parameter", "buffer", "tensor constant", "folded constant"};
+  return kind >= 0 && kind < 5 ? kKinds[kind] : "unknown";
+}
+
+Description describe(OpenModel& model) {
+  const ModelContainerRunner& runner = model.runner();
+  const ModelLibrary& l = runner.library();
+  l.require_own("inspect");
+  Description d;
+  d.name = l.ingot_model_name();
+  const char* level = "";
+  if (l.ingot_model_level_used(&level) == AOTI_RUNTIME_SUCCESS) d.level_used = level;
+  if (const char* file = l.ingot_model_weights_file()) d.weights_file = file;
+  d.inputs.resize(l.ingot_model_input_count());
+  for (std::size_t k = 0; k < d.inputs.size(); k++) l.ingot_model_input(k, &d.inputs[k]);
+  d.outputs.resize(l.ingot_model_output_count());
+  for (std::size_t k = 0; k < d.outputs.size(); k++) l.ingot_model_output(k, &d.outputs[k]);
+  d.symbols.resize(l.ingot_model_symbol_count());
+  for (std::size_t k = 0; k < d.symbols.size(); k++) l.ingot_model_symbol(k, &d.symbols[k]);
+  for (std::size_t k = 0; k < l.ingot_model_guard_count(); k++) {
+    const char* guard = "";
+    l.ingot_model_guard(k, &guard);
+    d.guards.emplace_back(guard);
+  }
+  for (std::size_t k = 0; k < l.ingot_model_level_count(); k++) {
+    l.ingot_model_level(k, &level);
+    d.levels.emplace_back(level);
+  }
+  for (std::size_t k = 0; k < l.ingot_model_metadata_count(); k++) {
+    const char *key = "", *value = "";
+    l.ingot_model_metadata(k, &key, &value);
+    d.metadata.emplace_back(key, value);
+  }
+  if (model.package)
+    for (const auto& [key, value] : model.package->metadata()) d.metadata.emplace_back(key, value);
+  std::size_t count = 0;
+  l.AOTInductorModelContainerGetNumConstants(runner.container(), &count);
+  for (std::size_t k = 0; k < count; k++) {
+    const char *name = "", *fqn = "";
+    int32_t dtype = -1, kind = 0;
+    ConstantInfo c;
+    l.AOTInductorModelContainerGetConstantName(runner.container(), k, &name);
+    l.AOTInductorModelContainerGetConstantOriginalFQN(runner.container(), k, &fqn);
+    l.AOTInductorModelContainerGetConstantDtype(runner.container(), k, &dtype);
+    l.AOTInductorModelContainerGetConstantType(runner.container(), k, &kind);
+    l.AOTInductorModelContainerGetConstantDataSize(runner.container(), k, &c.bytes);
+    c.name = name, c.fqn = fqn, c.dtype = dtype_text(dtype), c.kind = kind_text(kind);
+    d.constants.push_back(std::move(c));
+  }
+  d.file_bytes = std::filesystem::file_size(l.path());
+  return d;
+}
+
+void write_values(JsonWriter& w, std::string_view key, const std::vector<ingot_value_info>& values) {
+  w.key(key).begin_list();
+  for (const ingot_value_info& v : values) {
+    w.begin_object().field("name", v.name).field("type", type_text(v)).field("is_number", v.is_number).field("is_written", v.is_written).end();
+  }
+  w.end();
+}
+
+void write_strings(JsonWriter& w, std::string_view key, const std::vector<std::string>& strings) {
+  w.key(key).begin_list();
+  for (const std::string& s : strings) w.value(s);
+  w.end();
+}
+
+void print_json(const std::string& path, const Description& d) {
+  JsonWriter w(true);
+  w.begin_object().field("file", path).field("name", d.name).field("library_bytes", d.file_bytes);
+  write_values(w, "inputs", d.inputs);
+  write_values(w, "outputs", d.outputs);
+  w.key("symbols").begin_list();
+  for (const ingot_symbol_info& s : d.symbols) w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
+  w.end();
+  write_strings(w, "guards", d.guards);
+  write_strings(w, "levels", d.levels);
+  w.field("level_used", d.level_used).field("weights_file", d.weights_file).key("constants").begin_list();
+  for (const ConstantInfo& c : d.constants)
+    w.begin_object().field("name", c.name).field("fqn", c.fqn).field("dtype", c.dtype).field("kind", c.kind).field("bytes", c.bytes).end();
+  w.end().key("metadata").begin_object();
+  for (const auto& [key, value] : d.metadata) w.field(key, value);
+  std::cout << w.end().end().take() << '\n';
+}
+
+void print_values(const char* title, const std::vector<ingot_value_info>& values) {
+  std::printf("%s\n", title);
+  int width = 0;
+  for (const ingot_value_info& v : values) width = std::max(width, static_cast<int>(std::string_view(v.name).size()));
+  for (const ingot_value_info& v : values)
+    std::printf("  %-*s  %s%s%s\n", width, v.name, type_text(v).c_str(), v.is_number ? "  (a number)" : "", v.is_written ? "  (written)" : "");
+}
+
+std::string bound_text(int64_t max) { return max >= (int64_t{1} << 62) ? "any" : std::to_string(max); }
+
+void print_text(const std::string& path, const Description& d) {
+  std::printf("%s: compiled model '%s', %.1f KB\n", path.c_str(), d.name.c_str(), static_cast<double>(d.file_bytes) / 1e3);
+  print_values("inputs", d.inputs);
+  print_values("outputs", d.outputs);
+  if (!d.symbols.empty()) std::printf("open sizes\n");
+  for (const ingot_symbol_info& s : d.symbols) std::printf("  %s  from %lld to %s\n", s.name, static_cast<long long>(s.min), bound_text(s.max).c_str());
+  if (!d.guards.empty()) std::printf("conditions\n");
+  for (const std::string& g : d.guards) std::printf("  %s\n", g.c_str());
+  std::size_t bytes = 0;
+  for (const ConstantInfo& c : d.constants) bytes += c.bytes;
+  std::printf("constants  %zu (%.1f KB%s%s)\n", d.constants.size(), static_cast<double>(bytes) / 1e3, d.weights_file.empty() ? "" : ", in ",
+              d.weights_file.c_str());
+  for (const ConstantInfo& c : d.constants) std::printf("  %-40s %-5s %10zu bytes  %s\n", c.fqn.c_str(), c.dtype.c_str(), c.bytes, c.kind.c_str());
+  std::printf("processors");
+  for (const std::string& level : d.levels) std::printf("  %s%s", level.c_str(), level == d.level_used ? " (used here)" : "");
+  std::printf("\n");
+  for (const auto& [key, value] : d.metadata) std::printf("%s = %s\n", key.c_str(), value.c_str());
+}
+
+}  // namespace
+
+void inspect_compiled(const std::string& path, const std::string& model_name, bool json) {
+  OpenModel model = open_model(path, model_name);
+  const Description d = describe(model);
+  json ? print_json(path, d) : print_text(path, d);
+}
+
+}  // namespace ingot

@@ -1,0 +1,41 @@
+// A compiled model that the command line works on: a library, or a model of a package; and the tensors it runs on.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/model_container_runner.hpp"
+#include "runner/package_loader.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace ingot {
+
+struct OpenModel {
+  std::unique_ptr<ModelPackageLoader> package;   // of a package
+  std::unique_ptr<ModelContainerRunner> library; // of a library
+  ModelContainerRunner& runner() { return package ? package->runner() : *library; }
+};
+// `model_name`: of a package; empty: "model", or the only one. `weights`: a .safetensors file with constants to give it.
+OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights = {});
+
+// The options that say what a model runs on.
+struct InputOptions {
+  std::vector<std::string> files;  // FILE or NAME=FILE
+  bool random = false;
+  std::vector<std::string> sizes;  // SYMBOL=NUMBER
+  uint64_t seed = 0;
+  int64_t high = 2;                // random integers are below it
+  void add_to(CLI::App& verb);
+};
+// One tensor for each of the model's inputs, in order. User error naming the input that got none, or a file that fits none.
+TensorList read_inputs(const ModelLibrary& library, const InputOptions& options);
+
+// What an output or input is, as text: "f32[s0, 64]".
+std::string type_text(const ingot_value_info& info);
+std::string type_text(const Tensor& t);
+
+}  // namespace ingot

@@ -1,0 +1,134 @@
+// ingot run: a compiled model on tensors from files.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "cli/open_model.hpp"
+#include "cli/verb.hpp"
+#include "ingot/autograd.hpp"
+#include "io/json_writer.hpp"
+#include "io/npy.hpp"
+#include "io/safetensors.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string file, model, output, weights;
+  InputOptions inputs;
+  int threads = 0;
+  bool json = false;
+};
+
+using Named = std::pair<std::string, Tensor>;
+
+// What the elements are, in a few numbers; complex ones by their absolute value.
+struct Summary {
+  double min = 0, max = 0, mean = 0;
+  int64_t nans = 0;
+};
+Summary summarise(const Tensor& t) {
+  Summary s;
+  const Tensor real = t.is_complex() ? t.abs() : t;
+  int64_t count = 0;
+  for (const double x : real.to(DType::f64).to_vector<double>()) {
+    if (std::isnan(x)) {
+      s.nans++;
+      continue;
+    }
+    s.min = count ? std::min(s.min, x) : x;
+    s.max = count ? std::max(s.max, x) : x;
+    s.mean += x;
+    count++;
+  }
+  s.mean /= std::max<double>(1, static_cast<double>(count));
+  return s;
+}
+
+void save(const std::string& output, const std::vector<Named>& outputs) {
+  if (output.ends_with(".npz")) return save_npz(output, outputs);
+  if (output.ends_with(".safetensors")) {
+    save_safetensors(output, outputs);
+    return;
+  }
+  if (output.ends_with(".npy")) {
+    INGOT_REQUIRE(outputs.size() == 1, output, ": a .npy file holds one array, the model returned ", outputs.size(), "; take .npz, .safetensors or a folder");
+    return save_npy(output, outputs[0].second);
+  }
+  std::error_code error;
+  fs::create_directories(output, error);
+  INGOT_REQUIRE(!error, output, ": cannot make the folder: ", error.message());
+  for (const auto& [name, t] : outputs) save_npy((fs::path(output) / (name + ".npy")).string(), t);
+}
+
+void run(const Options& o) {
+  const GradModeGuard no_grad(false);
+  OpenModel model = open_model(o.file, o.model, o.weights);
+  ModelContainerRunner& runner = model.runner();
+  if (o.threads > 0) runner.set_threads(o.threads);
+  const TensorList inputs = read_inputs(runner.library(), o.inputs);
+  const auto start = std::chrono::steady_clock::now();
+  const TensorList results = runner.run(inputs);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  std::vector<Named> outputs;
+  for (std::size_t k = 0; k < results.size(); k++) {
+    ingot_value_info info{};
+    runner.library().ingot_model_output(k, &info);
+    std::string name = info.name;
+    for (const Named& other : outputs)
+      if (other.first == name) name += text(".", k);  // one value may be returned twice
+    outputs.emplace_back(std::move(name), results[k]);
+  }
+  if (!o.output.empty()) save(o.output, outputs);
+  if (o.json) {
+    JsonWriter w(true);
+    w.begin_object().field("seconds", seconds).key("outputs").begin_list();
+    for (const auto& [name, t] : outputs) {
+      const Summary s = summarise(t);
+      w.begin_object().field("name", name).field("dtype", name_of(t.dtype())).key("shape").begin_list();
+      for (const Int n : t.sizes()) w.value(n.value());
+      w.end().field("min", s.min).field("max", s.max).field("mean", s.mean).field("nans", s.nans).end();
+    }
+    std::cout << w.end().end().take() << '\n';
+    return;
+  }
+  for (const auto& [name, t] : outputs) {
+    const Summary s = summarise(t);
+    std::printf("%s  %s  min %.6g  mean %.6g  max %.6g", name.c_str(), type_text(t).c_str(), s.min, s.mean, s.max);
+    if (s.nans > 0) std::printf("  (%lld NaN)", static_cast<long long>(s.nans));
+    std::printf("\n");
+  }
+  std::printf("ran in %.3f ms (the first run; `ingot bench` measures)\n", seconds * 1e3);
+}
+
+}  // namespace
+
+void add_run_verb(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("run", "run a compiled model on tensors from files");
+  verb->add_option("file", o->file, "a library (.so), or a package (.pt2)")->required();
+  verb->add_option("--model", o->model, "the model's name, where a package has several");
+  o->inputs.add_to(*verb);
+  verb->add_option("-o,--output", o->output, "a folder (one .npy an output), or a file .npy, .npz or .safetensors");
+  verb->add_option("--weights", o->weights, "a .safetensors file with the model's constants by their original names");
+  verb->add_option("--threads", o->threads, "of the run; all processors otherwise")->check(CLI::PositiveNumber);
+  verb->add_flag("--json", o->json, "print a JSON object");
+  verb->footer(
+      "examples:\n"
+      "  ingot run model.so --input x.npy --output y.npy\n"
+      "  ingot run model.so --input ids=tokens.npy --input mask=mask.npy -o results.npz\n"
+      "  ingot run model.so --random --size s0=16");
+  verb->callback([o] { run(*o); });
+}
+
+}  // namespace ingot

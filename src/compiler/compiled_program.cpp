@@ -1,0 +1,100 @@
+#include "compiler/compiled_program.hpp"
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "compiler/program_calls.hpp"
+#include "import/tree_spec.hpp"
+#include "ingot/autograd.hpp"
+#include "runtime/package.hpp"
+#include "tensor/random.hpp"
+
+namespace ingot {
+namespace {
+
+void require_device(const std::string& device) {
+  INGOT_REQUIRE(device == "cpu" || device == "cuda" || device.starts_with("cuda:"), "Unsupported device ", device);
+}
+
+// Wherever tests compile to, nothing is left of it.
+std::string library_in(const TemporaryFolder& folder) { return folder.path() + "/model.so"; }
+
+}  // namespace
+
+CompiledProgram::CompiledProgram(ExportedProgram& program, const CompileOptions& options) {
+  const TemporaryFolder folder;
+  compile(program, library_in(folder), options);
+  library_ = ModelLibrary::load(library_in(folder));
+}
+
+Values CompiledProgram::run(ExportedProgram& program, Args inputs) const {
+  const GradModeGuard no_grad(false);
+  ModelContainerRunner runner(library_);
+  library_->require_own("a comparison with its program");
+  const TensorList given = library_inputs(program, inputs);
+  runner.set_threads(num_threads());
+  const Draw before = default_generator()->state();
+  library_->ingot_container_set_draw(runner.container(), before.seed, before.offset);
+  const TensorList outputs = runner.run(given);
+  Draw after = before;
+  library_->ingot_container_get_draw(runner.container(), &after.seed, &after.offset);
+  default_generator()->set_state(after);
+  for (const auto& [fqn, t] : runner.extract_constants_map(false)) take_back_buffer(program, fqn, t);
+  return caller_results(program, outputs);
+}
+
+std::string aot_compile(const TensorFunction& model, const TensorList& example_inputs, const std::string& output, const CompileOptions& options,
+                        const std::vector<OpenSize>& dynamic_shapes) {
+  const GradModeGuard no_grad(false);
+  compile(model, example_inputs, dynamic_shapes, output, options);
+  return output;
+}
+
+std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kwargs, const std::string& output, const CompileOptions& options) {
+  for (const ModuleCall& c : model.facts.module_calls) {
+    if (!c.fqn.empty() || !c.in_spec) continue;
+    const Tree given = Tree::tuple({args, kwargs});
+    try {
+      flatten(given, *c.in_spec, "inputs");
+    } catch (const UserError& e) {
+      throw_user_error(text("Trying to flatten user inputs with exported input tree spec: \n", tree_spec_text(*c.in_spec),
+                            "\nbut actually got inputs with tree spec of: \n", tree_spec_text(flatten(given).spec), "\n(", e.what(), ")"));
+    }
+  }
+  const GradModeGuard no_grad(false);
+  compile(model, output, options);
+  return output;
+}
+
+std::unique_ptr<ModelContainerRunner> aot_load_runner(const std::string& device, const std::string& path) {
+  RunnerOptions options;
+  options.device = device;
+  return std::make_unique<ModelContainerRunner>(path, options);
+}
+
+CallableModel aot_load(const std::string& device, const std::string& path) {
+  require_device(device);
+  return CallableModel(aot_load_runner(device, path));
+}
+
+TensorList aot_run(const std::string& device, const TensorFunction& model, const TensorList& example_inputs, const CompileOptions& options,
+                   const std::vector<OpenSize>& dynamic_shapes) {
+  return aot_run_multiple(device, model, {example_inputs}, options, dynamic_shapes)[0];
+}
+
+Tree aot_run(const std::string& device, ExportedProgram& model, const Tree& args, const Tree& kwargs, const CompileOptions& options) {
+  const TemporaryFolder folder;
+  return aot_load(device, aot_compile(model, args, kwargs, library_in(folder), options))(args, kwargs);
+}
+
+std::vector<TensorList> aot_run_multiple(const std::string& device, const TensorFunction& model, const std::vector<TensorList>& list_of_inputs,
+                                         const CompileOptions& options, const std::vector<OpenSize>& dynamic_shapes) {
+  INGOT_REQUIRE(!list_of_inputs.empty(), "run_multiple needs at least one list of inputs");
+  require_device(device);
+  const TemporaryFolder folder;
+  const auto runner = aot_load_runner(device, aot_compile(model, list_of_inputs[0], library_in(folder), options, dynamic_shapes));
+  std::vector<TensorList> results;
+  for (const TensorList& inputs : list_of_inputs) results.push_back(runner->run(inputs));
+  return results;
+}
+
+}  // namespace ingot

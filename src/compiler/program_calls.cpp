@@ -1,0 +1,68 @@
+#include "compiler/program_calls.hpp"
+
+#include "base/error.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+namespace {
+
+using InputKind = InputSpec::Kind;
+
+Tensor number_tensor(const Value& v) {
+  const DType dtype = v.is_bool() ? DType::b8 : v.is_int() ? DType::i64 : DType::f64;
+  Tensor t = make_tensor(Geometry::contiguous({}, dtype));
+  return t.fill_(v.to_scalar());
+}
+
+}  // namespace
+
+TensorList library_inputs(const ExportedProgram& program, Args given) {
+  std::size_t users = 0, fixed = 0;
+  for (const InputSpec& s : program.inputs)
+    if (s.kind == InputKind::user) s.node == nullptr ? fixed++ : users++;
+  const bool with_fixed = fixed > 0 && given.size() == users + fixed;
+  INGOT_REQUIRE(with_fixed || given.size() == users, program.name, ": expected ", users, " inputs, found ", given.size());
+  TensorList inputs;
+  std::size_t next = 0;
+  for (const InputSpec& s : program.inputs) {
+    if (s.kind == InputKind::token && s.node != nullptr) inputs.push_back(make_tensor(Geometry::contiguous({0}, DType::f32)));
+    if (s.kind != InputKind::user) continue;
+    if (s.node == nullptr) {
+      next += with_fixed;
+      continue;
+    }
+    const Value& v = given[next++];
+    INGOT_REQUIRE(v.is_tensor() || v.is_number(), program.name, ": input ", s.name, ": expected a tensor or a number, found ", v.kind_name());
+    inputs.push_back(v.is_tensor() ? v.tensor() : number_tensor(v));
+  }
+  return inputs;
+}
+
+Values caller_results(const ExportedProgram& program, const TensorList& outputs) {
+  Values results;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < program.outputs.size(); i++) {
+    const OutputSpec::Kind kind = program.outputs[i].kind;
+    if (kind == OutputSpec::Kind::token || kind == OutputSpec::Kind::buffer_mutation || kind == OutputSpec::Kind::parameter_mutation ||
+        kind == OutputSpec::Kind::user_input_mutation)
+      continue;
+    const Argument& a = program.graph.outputs[i];
+    if (a.is_none() || (a.is_value() && !a.value().is_number())) {
+      results.push_back(a.is_none() ? Value() : a.value());
+      continue;
+    }
+    INGOT_REQUIRE(next < outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns more");
+    const Tensor& t = outputs[next++];
+    const bool is_tensor = a.is_node() && a.node()->meta.is_tensor();
+    results.push_back(is_tensor ? Value(t) : Value(t.item()));
+  }
+  INGOT_REQUIRE(next == outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns ", next);
+  return results;
+}
+
+void take_back_buffer(ExportedProgram& program, const std::string& fqn, const Tensor& value) {
+  const auto entry = program.state.find(fqn);
+  if (entry != program.state.end() && !entry->second.is_parameter && entry->second.tensor.defined()) entry->second.tensor.copy_(value);
+}
+
+}  // namespace ingot

@@ -1,0 +1,61 @@
+// What a tensor handle of ingot/aoti_host.h points to in a process with Ingot's runner.
+#pragma once
+#include "ingot/aoti_host.h"
+#include "ingot/tensor.hpp"
+
+// The sizes and strides stand beside the tensor because a library borrows them as plain arrays.
+struct AtenTensorOpaque {
+  explicit AtenTensorOpaque(ingot::Tensor t) { set(std::move(t)); }
+  void set(ingot::Tensor t) {
+    tensor = std::move(t);
+    sizes = tensor.defined() ? tensor.sizes().values() : std::vector<int64_t>();
+    strides = tensor.defined() ? tensor.strides().values() : std::vector<int64_t>();
+  }
+  ingot::Tensor tensor;  // may be undefined
+  std::vector<int64_t> sizes, strides;
+};
+
+namespace ingot {
+
+// A new owning handle.
+inline AtenTensorHandle new_handle(Tensor t) { return new AtenTensorOpaque(std::move(t)); }
+// The tensor of a handle; user error for null.
+Tensor& tensor_of(AtenTensorHandle handle);
+
+// Runs f and turns what it throws into a status (I006).
+template <class F>
+AOTITorchError as_status(const F& f) noexcept;
+
+// Logs what is being handled: `Exception in aoti_torch: …`. Always a failure.
+AOTITorchError log_exception() noexcept;
+
+template <class F>
+AOTITorchError as_status(const F& f) noexcept {
+  try {
+    f();
+    return AOTI_TORCH_SUCCESS;
+  } catch (...) {
+    return log_exception();
+  }
+}
+
+// Handles that are released when it ends.
+class OwnedHandles {
+ public:
+  OwnedHandles() = default;
+  ~OwnedHandles();
+  OwnedHandles(const OwnedHandles&) = delete;
+  OwnedHandles& operator=(const OwnedHandles&) = delete;
+  AtenTensorHandle add(const Tensor& t);
+  AtenTensorHandle* data() { return handles_.data(); }
+  std::size_t size() const { return handles_.size(); }
+  void release() { handles_.clear(); }  // somebody else owns them now
+
+ private:
+  std::vector<AtenTensorHandle> handles_;
+};
+
+// The process exports the functions of ingot/aoti_host.h. What refers to it brings them into the program.
+void require_host_functions();
+
+}  // namespace ingot

@@ -1,0 +1,89 @@
+// Host functions: copies, and the ops that have a function of their own (I078, I080, I084).
+#include <cstdio>
+#include <cstring>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/autograd.hpp"
+#include "op/call.hpp"
+#include "runner/handle.hpp"
+#include "tensor/impl.hpp"
+
+using namespace ingot;
+
+namespace {
+
+// Ops run without gradients, whatever mode the caller is in: handles have no history.
+template <class F>
+AOTITorchError run(const F& f) {
+  return as_status([&] {
+    const GradModeGuard no_grad(false);
+    f();
+  });
+}
+
+}  // namespace
+
+AOTITorchError aoti_torch_copy_(AtenTensorHandle self, AtenTensorHandle src, int32_t) {
+  return run([&] { tensor_of(self).copy_(tensor_of(src)); });
+}
+AOTITorchError aoti_torch_tensor_copy_(AtenTensorHandle src, AtenTensorHandle dst) { return aoti_torch_copy_(dst, src, 0); }
+AOTITorchError aoti_torch_clone(AtenTensorHandle self, AtenTensorHandle* ret) {
+  return run([&] { *ret = new_handle(tensor_of(self).clone()); });
+}
+AOTITorchError aoti_torch_clone_preserve_strides(AtenTensorHandle self, AtenTensorHandle* ret) {
+  return run([&] {
+    const Tensor& t = tensor_of(self);
+    Geometry g = t->geom;
+    g.offset = 0;
+    Tensor copy = make_tensor(std::move(g));
+    if (t.numel().value() > 0) std::memcpy(copy.data_ptr(), t.data_ptr(), static_cast<std::size_t>(copy->storage->nbytes().value()));
+    *ret = new_handle(copy);
+  });
+}
+AOTITorchError aoti_torch_assign_tensors(AtenTensorHandle src, AtenTensorHandle dst) {
+  return as_status([&] {
+    tensor_of(dst);
+    dst->set(tensor_of(src));
+  });
+}
+AOTITorchError aoti_torch_assign_tensors_out(AtenTensorHandle src, AtenTensorHandle* ret_dst) { return aoti_torch_new_tensor_handle(src, ret_dst); }
+AOTITorchError aoti_torch_zero_(AtenTensorHandle self) {
+  return run([&] { tensor_of(self).zero_(); });
+}
+
+AOTITorchError aoti_torch__mm_plus_mm_out(AtenTensorHandle out, AtenTensorHandle a, AtenTensorHandle b, AtenTensorHandle c, AtenTensorHandle d) {
+  return run([&] { tensor_of(out).copy_(tensor_of(a).mm(tensor_of(b)).add(tensor_of(c).mm(tensor_of(d)))); });
+}
+AOTITorchError aoti_torch_scatter_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim, AtenTensorHandle index, AtenTensorHandle src) {
+  return run([&] { tensor_of(out).copy_(aten<"scatter.src">(tensor_of(self), dim, tensor_of(index), tensor_of(src))); });
+}
+AOTITorchError aoti_torch_scatter_reduce_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim, AtenTensorHandle index,
+                                             AtenTensorHandle src, const char* reduce, int32_t include_self) {
+  return run([&] {
+    tensor_of(out).copy_(aten<"scatter_reduce.two">(tensor_of(self), dim, tensor_of(index), tensor_of(src), std::string(reduce), include_self != 0));
+  });
+}
+AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle* indices, uint32_t num_indices,
+                                        AtenTensorHandle values, bool accumulate) {
+  return run([&] {
+    TensorList list;
+    for (uint32_t k = 0; k < num_indices; k++) list.push_back(indices[k] ? indices[k]->tensor : Tensor());
+    tensor_of(out).copy_(aten<"index_put">(tensor_of(self), list, tensor_of(values), accumulate));
+  });
+}
+
+AOTITorchError aoti_torch_check_inf_and_nan(const char* tensor_name, AtenTensorHandle tensor) {
+  return run([&] {
+    const Tensor& t = tensor_of(tensor);
+    if (!is_differentiable(t.dtype())) return;
+    INGOT_REQUIRE(!aten<"any">(aten<"isnan">(t)).item().to_bool(), "At least one NaN in ", tensor_name);
+    INGOT_REQUIRE(!aten<"any">(aten<"isinf">(t)).item().to_bool(), "At least one INF in ", tensor_name);
+  });
+}
+void aoti_torch_print_tensor_handle(AtenTensorHandle self, const char* msg) {
+  (void)as_status([&] {
+    const Tensor& t = tensor_of(self);
+    std::printf("[%s] %s\n", msg ? msg : "", t.defined() ? t.to_string().c_str() : "undefined tensor");
+  });
+}

@@ -1,0 +1,200 @@
+// The functions of ingot/ingot.h: what they do is Session's; here errors become statuses.
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/dlpack_type.hpp"
+#include "runtime/session.hpp"
+
+using namespace ingot;
+
+struct ingot_session {
+  Session session;
+};
+
+namespace {
+
+// Fixed in size, so that to report a lack of memory needs none.
+thread_local char last_error[4096] = "";
+
+ingot_status fail(ingot_status status, const char* why) noexcept {
+  std::snprintf(last_error, sizeof last_error, "%s", why);
+  return status;
+}
+
+template <class F>
+ingot_status guarded(const F& f) noexcept {
+  try {
+    f();
+    return INGOT_OK;
+  } catch (const UserError& e) {
+    return fail(INGOT_INVALID, e.what());
+  } catch (const std::exception& e) {
+    return fail(INGOT_INTERNAL, e.what());
+  } catch (...) {
+    return fail(INGOT_INTERNAL, "an unknown exception");
+  }
+}
+
+Session& session_of(ingot_session* s) {
+  INGOT_REQUIRE(s != nullptr, "the session is null");
+  return s->session;
+}
+const Session& session_of(const ingot_session* s) { return session_of(const_cast<ingot_session*>(s)); }
+
+template <class T>
+void require_place(const T* result) { INGOT_REQUIRE(result != nullptr, "the address for the answer is null"); }
+
+ingot_value value_of(const ingot_value_info& i) {
+  return {i.name, dlpack_type(dtype_of_code(i.dtype).value_or(DType::f32)), i.rank, i.sizes, i.is_number, i.is_written};
+}
+
+// Outputs of a run until somebody else has them.
+class Outputs {
+ public:
+  Outputs(Session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count) : session_(s) {
+    const std::size_t wanted = s.library().ingot_model_output_count();
+    INGOT_REQUIRE(output_count == wanted, "expected room for ", wanted, " outputs, found ", output_count);
+    INGOT_REQUIRE(input_count == 0 || inputs != nullptr, "the array of inputs is null");
+    handles_ = s.run({inputs, input_count});
+  }
+  ~Outputs() {
+    for (AtenTensorHandle h : handles_)
+      if (h) session_.library().ingot_tensor_delete(h);
+  }
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+  std::size_t size() const { return handles_.size(); }
+  AtenTensorHandle operator[](std::size_t k) const { return handles_[k]; }
+  AtenTensorHandle take(std::size_t k) { return std::exchange(handles_[k], nullptr); }
+
+ private:
+  Session& session_;
+  std::vector<AtenTensorHandle> handles_;
+};
+
+}  // namespace
+
+const char* ingot_error(void) { return last_error; }
+const char* ingot_version(void) { return INGOT_VERSION; }
+
+ingot_status ingot_session_open(const char* path, const ingot_options* options, ingot_session** session) {
+  return guarded([&] {
+    require_place(session);
+    INGOT_REQUIRE(path != nullptr, "the path is null");
+    *session = new ingot_session{{path, options ? *options : ingot_options{}}};
+  });
+}
+void ingot_session_close(ingot_session* session) { delete session; }
+
+size_t ingot_session_inputs(const ingot_session* s) { return s ? s->session.library().ingot_model_input_count() : 0; }
+size_t ingot_session_outputs(const ingot_session* s) { return s ? s->session.library().ingot_model_output_count() : 0; }
+size_t ingot_session_symbols(const ingot_session* s) { return s ? s->session.library().ingot_model_symbol_count() : 0; }
+
+ingot_status ingot_session_input(const ingot_session* s, size_t k, ingot_value* value) {
+  return guarded([&] {
+    require_place(value);
+    ingot_value_info info{};
+    session_of(s).require(session_of(s).library().ingot_model_input(k, &info));
+    *value = value_of(info);
+  });
+}
+ingot_status ingot_session_output(const ingot_session* s, size_t k, ingot_value* value) {
+  return guarded([&] {
+    require_place(value);
+    ingot_value_info info{};
+    session_of(s).require(session_of(s).library().ingot_model_output(k, &info));
+    *value = value_of(info);
+  });
+}
+ingot_status ingot_session_symbol(const ingot_session* s, size_t k, ingot_open_size* symbol) {
+  return guarded([&] {
+    require_place(symbol);
+    ingot_symbol_info info{};
+    session_of(s).require(session_of(s).library().ingot_model_symbol(k, &info));
+    *symbol = {info.name, info.min, info.max};
+  });
+}
+ingot_status ingot_session_level(const ingot_session* s, const char** level) {
+  return guarded([&] {
+    require_place(level);
+    session_of(s).require(session_of(s).library().ingot_model_level_used(level));
+  });
+}
+
+ingot_status ingot_session_run(ingot_session* s, const DLTensor* const* inputs, size_t input_count, DLManagedTensorVersioned** outputs,
+                               size_t output_count) {
+  return guarded([&] {
+    INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
+    Outputs results(session_of(s), inputs, input_count, output_count);
+    std::vector<DLManagedTensorVersioned*> managed;
+    try {
+      for (std::size_t k = 0; k < results.size(); k++) {
+        const AtenTensorHandle h = results.take(k);
+        managed.push_back(h ? managed_tensor(session_of(s).share_library(), h) : nullptr);
+      }
+    } catch (...) {
+      for (DLManagedTensorVersioned* m : managed)
+        if (m) m->deleter(m);
+      throw;
+    }
+    std::copy(managed.begin(), managed.end(), outputs);
+  });
+}
+
+ingot_status ingot_session_run_into(ingot_session* s, const DLTensor* const* inputs, size_t input_count, DLTensor* const* outputs,
+                                    size_t output_count) {
+  return guarded([&] {
+    INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
+    const Session& session = session_of(s);
+    const Outputs results(session_of(s), inputs, input_count, output_count);
+    for (std::size_t k = 0; k < results.size(); k++) {
+      ingot_tensor_info info{};
+      session.require(session.library().ingot_tensor_describe(results[k], &info));
+      copy_into(info, outputs[k], text("output ", k));
+    }
+  });
+}
+
+ingot_status ingot_session_set_threads(ingot_session* s, int32_t threads) {
+  return guarded([&] { session_of(s).require(session_of(s).library().ingot_container_set_threads(session_of(s).container(), threads)); });
+}
+
+size_t ingot_session_constants(const ingot_session* s) { return s ? s->session.constants().size() : 0; }
+ingot_status ingot_session_constant(const ingot_session* s, size_t k, ingot_constant_info* constant) {
+  return guarded([&] {
+    require_place(constant);
+    const auto& constants = session_of(s).constants();
+    INGOT_REQUIRE(k < constants.size(), "constant ", k, ": there are ", constants.size());
+    *constant = constants[k]->info;
+  });
+}
+ingot_status ingot_session_get_constant(ingot_session* s, const char* name, bool inactive, DLManagedTensorVersioned** tensor) {
+  return guarded([&] {
+    require_place(tensor);
+    INGOT_REQUIRE(name != nullptr, "the name of a constant is null");
+    const Session& session = session_of(s);
+    ingot_tensor_info info{};
+    session.require(session.library().ingot_tensor_describe(session.find_constant(name, inactive), &info));
+    *tensor = managed_copy(info);
+  });
+}
+ingot_status ingot_session_update(ingot_session* s, const ingot_named_tensor* tensors, size_t count, bool inactive, bool full) {
+  return guarded([&] {
+    INGOT_REQUIRE(count == 0 || tensors != nullptr, "the array of tensors is null");
+    session_of(s).update({tensors, count}, inactive, full);
+  });
+}
+ingot_status ingot_session_fold(ingot_session* s, bool inactive) {
+  return guarded([&] {
+    const Session& session = session_of(s);
+    session.require(session.library().AOTInductorModelContainerRunConstantFolding(session.container(), inactive, nullptr, nullptr));
+  });
+}
+ingot_status ingot_session_swap(ingot_session* s) {
+  return guarded([&] { session_of(s).require(session_of(s).library().AOTInductorModelContainerSwapConstantBuffer(session_of(s).container())); });
+}
+ingot_status ingot_session_free_inactive(ingot_session* s) {
+  return guarded([&] { session_of(s).require(session_of(s).library().AOTInductorModelContainerFreeInactiveConstantBuffer(session_of(s).container())); });
+}

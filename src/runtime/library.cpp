@@ -1,0 +1,103 @@
+#include "runtime/library.hpp"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "runtime/elf_machine.hpp"
+
+namespace ingot {
+namespace {
+
+// glibc takes a name it has seen for the library it loaded under it, also when the file is another one by now. A file is
+// told from its predecessors by another spelling of the same path, in which the folder's name is followed by "/" and "./":
+// the digits of a number that counts the files which had this path. The folder stays the same, so what lies beside the
+// library is found.
+std::string unique_spelling(const std::string& path) {
+  struct Seen {
+    dev_t device = 0;
+    ino_t inode = 0;
+    unsigned count = 0;
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Seen> seen_paths;
+  struct stat about {};
+  std::error_code none;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, none).lexically_normal();
+  if (none || stat(path.c_str(), &about) != 0) return path;  // the loader says what is wrong with it
+  const std::scoped_lock lock(mutex);
+  Seen& seen = seen_paths[absolute.string()];
+  if (seen.count == 0 || seen.device != about.st_dev || seen.inode != about.st_ino) seen = {about.st_dev, about.st_ino, seen.count + 1};
+  std::string spelled = absolute.parent_path().string() + "/";
+  for (unsigned n = seen.count; n > 1; n /= 2) spelled += n % 2 ? "./" : "/";
+  return spelled + absolute.filename().string();
+}
+
+// The loader's words for a library of another machine are "wrong ELF class" or less.
+std::string other_machine(const std::string& path) {
+  try {
+    const std::string machine = elf_machine(path);
+    utsname here{};
+    uname(&here);
+    return machine == here.machine ? "" : text(" (it is for ", machine, ", this machine is ", here.machine, ")");
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const ModelLibrary> ModelLibrary::load(const std::string& path, bool is_quiet) {
+  return std::shared_ptr<const ModelLibrary>(new ModelLibrary(path, is_quiet));
+}
+
+ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path) {
+  handle_ = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle_) {
+    const char* why = dlerror();
+    throw_user_error(text("Failed to load model: ", path, ": ", why ? why : "", other_machine(path)));
+  }
+  try {
+    const auto look_up = [this](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle_, name));
+      return function != nullptr;
+    };
+#define INGOT_LOOK_UP(name) \
+  INGOT_REQUIRE(look_up(name, #name), "Failed to load model: ", path, ": it is no model library, it has no function " #name);
+    INGOT_REQUIRED_MODEL_FUNCTIONS(INGOT_LOOK_UP)
+#undef INGOT_LOOK_UP
+#define INGOT_LOOK_UP(name)                                                                                                     \
+  if (!look_up(name, #name) && !is_quiet)                                                                                       \
+    std::fputs("[WARNING] Could not dlsym " #name ". This is okay if you don't need functionality from " #name                  \
+               ". Otherwise consider rebuilding your model with the latest AOTInductor.\n", stderr);
+    INGOT_OPTIONAL_MODEL_FUNCTIONS(INGOT_LOOK_UP)
+#undef INGOT_LOOK_UP
+    bool has_all = true;
+#define INGOT_LOOK_UP(name) has_all = look_up(name, #name) && has_all;
+    INGOT_OWN_MODEL_FUNCTIONS(INGOT_LOOK_UP)
+#undef INGOT_LOOK_UP
+    if (!has_all) ingot_last_error = nullptr;
+  } catch (...) {
+    dlclose(handle_);
+    throw;
+  }
+}
+
+ModelLibrary::~ModelLibrary() { dlclose(handle_); }
+
+void ModelLibrary::require_own(const char* what) const {
+  INGOT_REQUIRE(is_own(), path_, " was not made by Ingot, or by another version of it: ", what, " needs what it does not have");
+}
+
+std::string ModelLibrary::last_error() const {
+  const char* why = is_own() ? ingot_last_error() : "";
+  return *why ? text(": ", why) : "";
+}
+
+}  // namespace ingot

@@ -1,0 +1,194 @@
+// The verbs around compiled models: compile, run, bench, inspect, package, check.
+#include <vector>
+
+#include "cli_fixture.hpp"
+#include "import/json.hpp"
+#include "io/npy.hpp"
+#include "io/safetensors.hpp"
+
+namespace ingot {
+namespace {
+
+class CompiledCli : public Cli {
+ protected:
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  Ran compile(const std::string& model, const std::string& output, const std::string& options = "") const {
+    return ingot("compile " + golden("models/" + model + "/model.pt2") + " -o " + file(output) + " " + options);
+  }
+  static std::string case0(const std::string& model) { return golden("models/" + model + "/case0.safetensors"); }
+  // The elements of two tensors are close.
+  static void expect_close(const Tensor& found, const Tensor& expected) {
+    const std::vector<double> f = found.to_vector<double>(), e = expected.to_vector<double>();
+    ASSERT_EQ(f.size(), e.size());
+    for (std::size_t i = 0; i < e.size(); i++) ASSERT_NEAR(f[i], e[i], 1e-5);
+  }
+  static void expect_in(const std::string& part, const std::string& whole) { EXPECT_NE(whole.find(part), std::string::npos) << whole; }
+};
+
+TEST_F(CompiledCli, CompilesAndRuns) {
+  const Ran compiled = compile("mlp", "mlp.so", "--time");
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_EQ(compiled.err, "") << "progress is for terminals";
+  expect_in("codegen", compiled.out);
+  expect_in("mlp.so: ", compiled.out);
+  const Ran ran = ingot("run " + file("mlp.so") + " --input " + case0("mlp") + " --output " + file("y.npy"));
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  expect_in("f32[8, 10]", ran.out);
+  expect_close(load_npy(file("y.npy")), SafeTensors::open(case0("mlp")).get("out.0"));
+
+  // The same through .npy files in, a folder, .npz and .safetensors out, and as JSON.
+  save_npy(file("x.npy"), SafeTensors::open(case0("mlp")).get("in.0"));
+  for (const std::string out : {"folder", "y.npz", "y.safetensors"})
+    EXPECT_EQ(ingot("run " + file("mlp.so") + " -i " + file("x.npy") + " -o " + file(out)).status, 0) << out;
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "folder"), fs::directory_iterator()), 1);
+  expect_close(load_npz(file("y.npz"))[0].second, load_npy(file("y.npy")));
+  const Ran json = ingot("run " + file("mlp.so") + " --threads 1 --json -i " + file("x.npy"));
+  const JsonDocument document(json.out, "stdout");
+  const Json output = document.root().field("outputs").list().at(0);
+  EXPECT_EQ(output.field("shape").list().at(1).integer(), 10);
+  EXPECT_EQ(output.field("dtype").string(), "float32");
+  EXPECT_EQ(output.field("nans").integer(), 0);
+}
+
+TEST_F(CompiledCli, RandomInputsTakeSizesForSymbols) {
+  ASSERT_EQ(compile("mlp", "mlp.so").status, 0);
+  const JsonDocument about(ingot("inspect --json " + file("mlp.so")).out, "stdout");
+  const std::string symbol = about.root().field("symbols").list().at(0).field("name").string();
+  expect_in("f32[33, 10]", ingot("run " + file("mlp.so") + " --random --size " + symbol + "=33").out);
+  const Ran small = ingot("run " + file("mlp.so") + " --random --size " + symbol + "=1");
+  EXPECT_EQ(small.status, 1);
+  expect_in("expected 2 to 4096, found 1", small.err);
+  const Ran unknown = ingot("run " + file("mlp.so") + " --random --size nothing=1");
+  EXPECT_EQ(unknown.status, 1);
+  expect_in("the model has no symbol nothing; it has " + symbol, unknown.err);
+  const Ran none = ingot("run " + file("mlp.so"));
+  EXPECT_EQ(none.status, 1);
+  expect_in("has no value: give --input", none.err);
+}
+
+TEST_F(CompiledCli, BenchMeasures) {
+  ASSERT_EQ(compile("mlp", "mlp.so").status, 0);
+  const Ran r = ingot("bench " + file("mlp.so") + " --seconds 0.05 --warm-up 0 --threads 1 --json");
+  ASSERT_EQ(r.status, 0) << r.err;
+  const JsonDocument document(r.out, "stdout");
+  const Json root = document.root();
+  EXPECT_GE(root.field("runs").integer(), 10);
+  EXPECT_EQ(root.field("threads").integer(), 1);
+  EXPECT_LE(root.field("median_s").real(), root.field("p99_s").real());
+  EXPECT_LE(root.field("min_s").real(), root.field("median_s").real());
+  expect_in("median ", ingot("bench " + file("mlp.so") + " --seconds 0").out);
+}
+
+TEST_F(CompiledCli, InspectShowsACompiledModel) {
+  ASSERT_EQ(compile("mlp", "mlp.so").status, 0);
+  const JsonDocument document(ingot("inspect --json " + file("mlp.so")).out, "stdout");
+  const Json root = document.root();
+  EXPECT_EQ(root.field("constants").size(), 4u);
+  EXPECT_EQ(root.field("constants").list().at(0).field("kind").string(), "parameter");
+  EXPECT_EQ(root.field("inputs").size(), 1u);
+  EXPECT_EQ(root.field("symbols").list().at(0).field("max").integer(), 4096);
+  EXPECT_EQ(root.field("level_used").string(), root.field("levels").list().at(0).string());
+  const Ran text = ingot("inspect " + file("mlp.so"));
+  for (const char* part : {"inputs", "outputs", "open sizes", "a.weight", "(used here)"}) expect_in(part, text.out);
+  std::ofstream(file("bad.so")) << "nothing";
+  const Ran bad = ingot("inspect " + file("bad.so"));
+  EXPECT_EQ(bad.status, 1);
+  expect_in("Failed to load model", bad.err);
+}
+
+TEST_F(CompiledCli, WeightsLieInsideOutsideOrNowhere) {
+  ASSERT_EQ(compile("mlp", "in.so").status, 0);
+  const Ran external = compile("mlp", "ext.so", "--weights external --json"), none = compile("mlp", "none.so", "--weights=none");
+  ASSERT_EQ(external.status, 0) << external.err;
+  ASSERT_EQ(none.status, 0) << none.err;
+  EXPECT_EQ(JsonDocument(external.out, "stdout").root().field("weights_bytes").integer(), static_cast<int64_t>(fs::file_size(file("ext.so.safetensors"))));
+  EXPECT_GT(fs::file_size(file("in.so")), fs::file_size(file("ext.so")) + 30000);
+  const std::string run = " --input " + case0("mlp");
+  EXPECT_EQ(ingot("run " + file("ext.so") + run).out.substr(0, 60), ingot("run " + file("in.so") + run).out.substr(0, 60));
+  const Ran empty = ingot("run " + file("none.so") + run);
+  EXPECT_EQ(empty.status, 1);
+  expect_in("compiled without weights", empty.err);
+  const Ran given = ingot("run " + file("none.so") + run + " --weights " + file("ext.so.safetensors") + " -o " + file("y.npy"));
+  EXPECT_EQ(given.status, 0) << given.err;
+  expect_close(load_npy(file("y.npy")), SafeTensors::open(case0("mlp")).get("out.0"));
+  EXPECT_EQ(compile("mlp", "x.so", "--weights somewhere").status, 2);
+}
+
+TEST_F(CompiledCli, StagesAreDumpedAndNamed) {
+  const Ran dump = compile("mlp", "mlp.so", "--dump-after schedule");
+  ASSERT_EQ(dump.status, 0) << dump.err;
+  EXPECT_TRUE(dump.out.starts_with("program ")) << dump.out.substr(0, 200);
+  expect_in("def forward", compile("mlp", "mlp.so", "--dump-after trace").out);
+  const Ran unknown = compile("mlp", "mlp.so", "--dump-after nothing");
+  EXPECT_EQ(unknown.status, 1);
+  expect_in("the stages are read, trace, lower, schedule, codegen", unknown.err);
+}
+
+TEST_F(CompiledCli, TargetsAndLevels) {
+  for (const std::string target : {"x86_64", "aarch64"}) {
+    const Ran r = compile("mlp", target + ".so", "--target " + target + "-linux-gnu");
+    ASSERT_EQ(r.status, 0) << r.err;
+  }
+#ifdef __x86_64__
+  const std::string levels = "--target x86_64-linux-gnu --cpu x86-64-v4,x86-64-v3,x86-64-v2", foreign = "aarch64.so";
+#else
+  const std::string levels = "--target aarch64-linux-gnu --cpu neoverse-v1,neoverse-n1,generic", foreign = "x86_64.so";
+#endif
+  ASSERT_EQ(compile("mlp", "levels.so", levels).status, 0);
+  EXPECT_EQ(JsonDocument(ingot("inspect --json " + file("levels.so")).out, "stdout").root().field("levels").size(), 3u);
+  EXPECT_EQ(ingot("run " + file("levels.so") + " --random").status, 0);
+  const Ran r = ingot("run " + file(foreign) + " --random");
+  EXPECT_EQ(r.status, 1);
+  expect_in("(it is for ", r.err);
+  EXPECT_EQ(compile("mlp", "x.so", "--target vax").status, 1);
+}
+
+TEST_F(CompiledCli, PackagesHoldSeveralModels) {
+  ASSERT_EQ(compile("mlp", "mlp.so").status, 0);
+  ASSERT_EQ(compile("dynamic_shapes", "shapes.so", "--weights external").status, 0);
+  const Ran made = ingot("package " + file("mlp.so") + " other=" + file("shapes.so") + " -o " + file("p.pt2") + " --metadata version=3 --json");
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(JsonDocument(made.out, "stdout").root().field("models").list().at(1).field("name").string(), "other");
+  EXPECT_EQ(ingot("run " + file("p.pt2") + " --model mlp -i " + case0("mlp")).status, 0);
+  EXPECT_EQ(ingot("run " + file("p.pt2") + " --model other --random").status, 0);
+  expect_in("version = 3", ingot("inspect " + file("p.pt2") + " --model mlp").out);
+  const Ran unnamed = ingot("run " + file("p.pt2") + " --random");
+  EXPECT_EQ(unnamed.status, 1);
+  expect_in("mlp, other", unnamed.err);
+  ASSERT_EQ(ingot("package " + file("mlp.so") + " -o " + file("one.pt2")).status, 0);
+  EXPECT_EQ(ingot("run " + file("one.pt2") + " --random").status, 0);
+  EXPECT_EQ(ingot("package " + case0("mlp") + " -o " + file("bad.pt2")).status, 1);
+  EXPECT_FALSE(fs::exists(file("bad.pt2")));
+  const Ran program = ingot("run " + golden("models/mlp/model.pt2") + " --random");
+  EXPECT_EQ(program.status, 1);
+  expect_in("compile it first: ingot compile", program.err);
+}
+
+TEST_F(CompiledCli, ChecksCompiledPrograms) {
+  const Ran suite = ingot("check --suite " + golden("models") + " --compiled --filter 'mlp*' --filter dynamic_shapes -j 2");
+  EXPECT_EQ(suite.status, 0) << suite.out << suite.err;
+  EXPECT_TRUE(suite.out.ends_with("3 passed, 0 failed, 0 skipped\n")) << suite.out;
+  ASSERT_EQ(compile("mlp", "mlp.so").status, 0);
+  const std::string program = golden("models/mlp/model.pt2");
+  EXPECT_EQ(ingot("check " + file("mlp.so") + " " + case0("mlp") + " --against " + program).status, 0);
+  const Ran random = ingot("check " + file("mlp.so") + " --against " + program);
+  EXPECT_EQ(random.status, 0) << random.out << random.err;
+  expect_in("passed: largest difference", random.out);
+  const Ran strict = ingot("check " + file("mlp.so") + " --against " + program + " --rtol 0 --atol -1");
+  EXPECT_EQ(strict.status, 1);
+  expect_in("failed: out.0: ", strict.out);
+  const Ran wrong = ingot("check " + file("mlp.so") + " " + case0("lstm_gru") + " --against " + golden("models/lstm_gru/model.pt2"));
+  EXPECT_EQ(wrong.status, 1);
+}
+
+TEST_F(CompiledCli, AFailedCompileLeavesNoFile) {
+  EXPECT_EQ(ingot("compile " + file("none.pt2") + " -o " + file("x.so")).status, 1);
+  std::ofstream(file("bad.pt2")) << "not a zip";
+  EXPECT_EQ(ingot("compile " + file("bad.pt2") + " -o " + file("x.so")).status, 1);
+  EXPECT_EQ(compile("mlp", "no/such/folder/x.so").status, 1);
+  EXPECT_FALSE(fs::exists(file("x.so")));
+  EXPECT_EQ(ingot("compile").status, 2);
+}
+
+}  // namespace
+}  // namespace ingot

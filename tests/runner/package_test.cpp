@@ -1,0 +1,161 @@
+// Packages of compiled models (section 9 of the runtime's description).
+#include "runner/package_loader.hpp"
+
+#include <algorithm>
+
+#include "io/file.hpp"
+#include "io/zip.hpp"
+#include "io/zip_writer.hpp"
+#include "runner/callable.hpp"
+#include "runner_fixture.hpp"
+
+namespace ingot {
+namespace {
+
+constexpr const char* kMetadata = R"({"AOTI_DEVICE_KEY": "cpu", "owner": "tests"})";
+
+class Package : public RunnerTest {
+ protected:
+  std::string package(const std::string& metadata = kMetadata) const {
+    write_package(path("p.pt2"), {{.name = "model", .library = mlp(), .metadata = metadata, .weights = ""}});
+    return path("p.pt2");
+  }
+  // An archive of these entries.
+  std::string archive(const std::vector<std::pair<std::string, std::string>>& entries) const {
+    ZipWriter zip(path("a.pt2"));
+    for (const auto& [name, content] : entries) zip.add(name, content);
+    zip.finish();
+    return path("a.pt2");
+  }
+  static std::string bytes_of(const std::string& file) { return std::string(MappedFile::open(file)->bytes()); }
+};
+
+TEST_F(Package, I105_I106_I107_TheArchive) {
+  const ZipReader zip = ZipReader::open(package(), "p");
+  EXPECT_EQ(zip.names(), (std::vector<std::string>{"p/archive_format", "p/archive_version", "p/byteorder", "p/data/aotinductor/model/model.wrapper.so",
+                                                   "p/data/aotinductor/model/model.wrapper_metadata.json"}));
+  EXPECT_EQ(zip.read_text("p/archive_format"), "pt2");
+  EXPECT_EQ(zip.read_text("p/archive_version"), "0");
+  const std::string first = bytes_of(path("p.pt2"));
+  EXPECT_EQ(first, bytes_of(package())) << "the same models give the same bytes";
+}
+
+TEST_F(Package, I105_OlderAndFullerArchivesAreRead) {
+  const std::string so = bytes_of(mlp());
+  testing::internal::CaptureStderr();
+  const std::string old = archive({{"archive_format", "pt2"},
+                                   {"data/aotinductor/model/x.so", so},
+                                   {"data/aotinductor/model/x_metadata.json", kMetadata},
+                                   {"extra/notes.txt", "mine"},
+                                   {".data/serialization_id", "17"}});
+  ModelPackageLoader loader(old);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("no top-level folder"), std::string::npos);
+  expect_close(loader.run({mlp_input()})[0], mlp_output());
+}
+
+TEST_F(Package, I106_I108_OneLibraryAModelAndNoSources) {
+  const std::string so = bytes_of(mlp()), folder = "a/data/aotinductor/model/";
+  expect_in("Multiple .so files found in x.so, y.so. You might need to clear your cache directory before calling aoti_compile again.", error_of([&] {
+              ModelPackageLoader loader(archive({{"a/archive_format", "pt2"}, {folder + "x.so", so}, {folder + "y.so", so}, {folder + "x_metadata.json", kMetadata}}));
+            }));
+  expect_in("Ingot has no C++ compiler to make one", error_of([&] {
+              ModelPackageLoader loader(archive({{"a/archive_format", "pt2"}, {folder + "x.cpp", "int main() {}"}, {folder + "x_metadata.json", kMetadata}}));
+            }));
+}
+
+TEST_F(Package, I107_I108_TheDeviceIsRequiredAndLookedUp) {
+  expect_in("No device information found.", error_of([&] { ModelPackageLoader loader(package(R"({"owner": "tests"})")); }));
+  EXPECT_EQ(error_of([&] { ModelPackageLoader loader(package(R"({"AOTI_DEVICE_KEY": "toaster"})")); }), "Unsupported device key found: toaster");
+  testing::internal::CaptureStderr();
+  ModelPackageLoader loader(package(R"({"AOTI_DEVICE_KEY": "cpu", "AOTI_MACHINE": "pdp11"})"));
+  expect_in("Device information mismatch for AOTI_MACHINE: " INGOT_ARCH " vs pdp11. This could cause some issues when loading the AOTInductor compiled artifacts.",
+            testing::internal::GetCapturedStderr());
+}
+
+TEST_F(Package, I108_TheFolderIsThereAsLongAsTheLoader) {
+  std::string folder;
+  {
+    ModelPackageLoader loader(package());
+    folder = std::filesystem::path(loader.runner().library().path()).parent_path().string();
+    EXPECT_TRUE(std::filesystem::exists(folder));
+    expect_close(loader.run({mlp_input()})[0], mlp_output());
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_EQ(error_of([&] { ModelPackageLoader loader(path("p.pt2"), {.num_runners = 0}); }), "num_runners must be >=1 when run_single_threaded is false");
+  EXPECT_EQ(error_of([&] { ModelPackageLoader loader(path("p.pt2"), {.run_single_threaded = true, .num_runners = 2}); }),
+            "num_runners must be 1 when run_single_threaded is true");
+  ModelPackageLoader single(path("p.pt2"), {.run_single_threaded = true});
+  expect_close(single.run({mlp_input()})[0], mlp_output());
+}
+
+TEST_F(Package, I109_WhatIsNotThereIsSaid) {
+  expect_in("No files found in zip archive.", error_of([&] { ModelPackageLoader loader(archive({})); }));
+  const std::string message = error_of([&] { ModelPackageLoader loader(package(), {.model_name = "decoder"}); });
+  expect_in("Failed to find a generated cpp file or so file for model 'decoder' in the zip archive.", message);
+  expect_in("Available models in the archive:\n  model", message);
+  expect_in("p/data/aotinductor/model/model.wrapper.so", message);
+}
+
+TEST_F(Package, I110_TheLoadersFunctions) {
+  ModelPackageLoader loader(package());
+  TensorList inputs = {mlp_input()};
+  expect_close(loader.boxed_run(std::move(inputs))[0], mlp_output());
+  EXPECT_EQ(loader.call_spec(), loader.runner().call_spec());
+  EXPECT_EQ(loader.metadata().at("owner"), "tests");
+  std::vector<std::string> fqns = loader.constant_fqns();
+  std::sort(fqns.begin(), fqns.end());
+  EXPECT_EQ(fqns, (std::vector<std::string>{"a.bias", "a.weight", "b.bias", "b.weight"}));
+  loader.load_constants({{"b.bias", ones({10})}, {"b.weight", zeros({10, 128})}}, false, false);
+  expect_close(loader.run({mlp_input()})[0], ones(mlp_output().sizes()));
+  loader.update_constant_buffer({{"b_bias", zeros({10})}}, false, false);
+  expect_close(loader.run({mlp_input()})[0], zeros(mlp_output().sizes()));
+  EXPECT_EQ(error_of([&] { loader.load_constants({{"b_bias", ones({10})}}, false, false); }), "Constant not found: b_bias");
+  EXPECT_EQ(ModelPackageLoader::load_metadata_from_package(path("p.pt2"), "model").at("owner"), "tests");
+}
+
+TEST_F(Package, I111_SeveralModelsAndSharedWeights) {
+  const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none}), ext = mlp("ext.so", {.weights = Model::Weights::Kind::external});
+  write_package(path("two.pt2"), {{"first", mlp(), kMetadata, ""}, {"second", ext, kMetadata, ext + ".safetensors"}});
+  for (const char* name : {"first", "second"}) {
+    ModelPackageLoader loader(path("two.pt2"), {.model_name = name});
+    expect_close(loader.run({mlp_input()})[0], mlp_output());
+  }
+  expect_in("two models of the package are called 'x'",
+            error_of([&] { write_package(path("bad.pt2"), {{"x", so, kMetadata, ""}, {"x", so, kMetadata, ""}}); }));
+
+  // Weights as complete storages, with the places of the model's tensors in them.
+  const ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  const auto bytes = [&](const std::string& name) {
+    const Tensor t = program.state.at(name).tensor.contiguous();
+    return std::string(static_cast<const char*>(t.data_ptr()), static_cast<std::size_t>(t.numel().value() * t.itemsize()));
+  };
+  const std::string folder = "a/data/aotinductor/model/";
+  ModelPackageLoader loader(archive({{"a/archive_format", "pt2"},
+                                     {folder + "x.so", bytes_of(so)},
+                                     {folder + "x_metadata.json", kMetadata},
+                                     {folder + "weights_config.json",
+                                      R"({"a.weight": ["weight_0", [128, 64], [64, 1], 0], "a.bias": ["weight_1", [128], [1], 0],
+                                          "b.weight": ["weight_2", [10, 128], [128, 1], 10], "b.bias": ["weight_2", [10], [1], 0]})"},
+                                     {"a/data/weights/weight_0", bytes("a.weight")},
+                                     {"a/data/weights/weight_1", bytes("a.bias")},
+                                     {"a/data/weights/weight_2", bytes("b.bias") + bytes("b.weight")}}));
+  expect_close(loader.run({mlp_input()})[0], mlp_output());
+}
+
+TEST_F(Package, I112_CalledWithNestedArguments) {
+  ModelPackageLoader loader(package());
+  CallableModel model(std::make_shared<ModelContainerRunner>(mlp("again.so")));
+  expect_close(model(Tree::tuple({mlp_input()})).leaf().tensor(), mlp_output());
+  model.load_constants({{"b.bias", ones({10})}, {"b.weight", zeros({10, 128})}}, false);
+  expect_close(model(Tree::tuple({mlp_input()})).leaf().tensor(), ones(mlp_output().sizes()));
+}
+
+TEST_F(Package, I113_VersionsAreChecked) {
+  expect_in("Invalid archive format", error_of([&] { ModelPackageLoader loader(archive({{"a/archive_format", "pt3"}, {"a/data/aotinductor/model/x.so", ""}})); }));
+  expect_in("does not match our current archive version 0.", error_of([&] {
+              ModelPackageLoader loader(archive({{"a/archive_format", "pt2"}, {"a/archive_version", "7"}, {"a/data/aotinductor/model/x.so", ""}}));
+            }));
+}
+
+}  // namespace
+}  // namespace ingot
