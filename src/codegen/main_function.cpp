@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Module.h>
 
+#include <unordered_map>
+
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
@@ -26,9 +28,9 @@ class MainEmitter {
         view_(llvm::StructType::get(context_, {pointer_, pointer_, pointer_, i32_, i32_})) {}
 
   llvm::Function* run(const std::string& name) {
-    std::vector<KernelCode> kernels;
-    for (const loop::Step& step : program_.steps)
-      if (const auto* k = std::get_if<loop::Kernel>(&step)) kernels.push_back(emit_kernel(module_, program_, *k, target_));
+    loop::each_step(program_.steps, [&](const loop::Step& step) {
+      if (const auto* k = std::get_if<loop::Kernel>(&step)) kernels_.emplace(k, emit_kernel(module_, program_, *k, target_));
+    });
 
     function_ = llvm::Function::Create(llvm::FunctionType::get(i32_, {pointer_}, false), llvm::Function::ExternalLinkage, name, module_);
     function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -48,12 +50,7 @@ class MainEmitter {
     for (const auto& [list, array] : {std::pair{&program_.inputs, inputs}, std::pair{&program_.constants, constants}})
       for (std::size_t k = 0; k < list->size(); k++) pointers_[at((*list)[k])] = b_.CreateLoad(pointer_, element(pointer_, array, k));
 
-    std::size_t next = 0;
-    for (const loop::Step& step : program_.steps) {
-      prepare(step);
-      if (std::holds_alternative<loop::Kernel>(step)) call_kernel(kernels[next++]);
-      else std::visit([this](const auto& s) { emit(s); }, step);
-    }
+    emit(program_.steps);
     for (std::size_t k = 0; k < program_.outputs.size(); k++) address(program_.outputs[k]);  // those without elements, too
     b_.CreateRet(b_.getInt32(0));
     return function_;
@@ -73,6 +70,14 @@ class MainEmitter {
   llvm::BasicBlock *entry_ = nullptr, *failed_ = nullptr;
   Value symbols_ = nullptr, arena_ = nullptr;
   std::vector<Value> pointers_;  // by buffer; null: not made yet
+  std::unordered_map<const loop::Kernel*, KernelCode> kernels_;
+
+  void emit(const loop::Steps& steps) {
+    for (const loop::Step& step : steps) {
+      prepare(step);
+      std::visit([this](const auto& s) { emit(s); }, step);
+    }
+  }
 
   Value element(llvm::Type* type, Value array, std::size_t k) { return b_.CreateConstInBoundsGEP1_64(type, array, k); }
   llvm::AllocaInst* local(llvm::Type* type, std::size_t count) {
@@ -140,7 +145,52 @@ class MainEmitter {
   }
 
   void emit(const loop::Computation&) { throw_internal_error(__FILE__, __LINE__, "a computation was not scheduled"); }
-  void emit(const loop::Kernel&) {}
+  void emit(const loop::Kernel& k) { call_kernel(kernels_.at(&k)); }
+
+  llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
+
+  void emit(const loop::Branch& b) {
+    llvm::BasicBlock *then = block("then"), *otherwise = block("else"), *join = block("join");
+    b_.CreateCondBr(expressions_.emit(b.condition), then, otherwise);
+    for (const auto& [start, steps] : {std::pair{then, &b.then}, std::pair{otherwise, &b.otherwise}}) {
+      b_.SetInsertPoint(start);
+      expressions_.in_scope([&] { emit(*steps); });
+      b_.CreateBr(join);
+    }
+    b_.SetInsertPoint(join);
+  }
+
+  void emit(const loop::Repeat& r) {
+    llvm::BasicBlock *test = block("test"), *body = block("body"), *done = block("done");
+    b_.CreateBr(test);
+    b_.SetInsertPoint(test);
+    expressions_.in_scope([&] {
+      emit(r.test);
+      b_.CreateCondBr(expressions_.emit(r.condition), body, done);
+    });
+    b_.SetInsertPoint(body);
+    expressions_.in_scope([&] { emit(r.body); });
+    b_.CreateBr(test);
+    b_.SetInsertPoint(done);
+  }
+
+  void emit(const loop::Times& t) {
+    llvm::BasicBlock *before = b_.GetInsertBlock(), *test = block("test"), *body = block("body"), *done = block("done");
+    Value count = expressions_.emit(t.count);
+    b_.CreateBr(test);
+    b_.SetInsertPoint(test);
+    llvm::PHINode* i = b_.CreatePHI(i64_, 2);
+    b_.CreateCondBr(b_.CreateICmpSLT(i, count), body, done);
+    b_.SetInsertPoint(body);
+    expressions_.in_scope([&] {
+      decide(t.symbol, i);
+      emit(t.body);
+    });
+    i->addIncoming(b_.getInt64(0), before);
+    i->addIncoming(b_.CreateAdd(i, b_.getInt64(1)), b_.GetInsertBlock());
+    b_.CreateBr(test);
+    b_.SetInsertPoint(done);
+  }
 
   void emit(const loop::KernelCall& k) {
     std::vector<Value> args;

@@ -9,7 +9,7 @@
 #include "op/call.hpp"
 #include "pass/decompose.hpp"
 #include "tensor/impl.hpp"
-#include "transform/functionalize.hpp"
+#include "ingot/transforms.hpp"
 
 namespace ingot {
 namespace {

@@ -13,7 +13,7 @@
 #include "loop/memory.hpp"
 #include "loop/schedule.hpp"
 #include "pass/decompose.hpp"
-#include "transform/functionalize.hpp"
+#include "ingot/transforms.hpp"
 
 namespace ingot {
 namespace {
@@ -38,8 +38,9 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
 // The ops that the program leaves to the eager library, each once.
 std::vector<std::string> eager_ops_of(const loop::Program& p) {
   std::set<std::string> names;
-  for (const loop::Step& s : p.steps)
+  loop::each_step(p.steps, [&](const loop::Step& s) {
     if (const auto* call = std::get_if<loop::EagerCall>(&s)) names.insert(call->op);
+  });
   return {names.begin(), names.end()};
 }
 

@@ -55,7 +55,7 @@ Computation joined(const Computation& reduction, const Computation& reader, cons
   int64_t next = 0;
   for (const Expr& v : reader.vars) next = std::max(next, v->i + 1);
   std::vector<Expr> from = reduction.vars, to = index;
-  Computation c{reader.out, reader.vars, {}, {}};
+  Computation c{reader.out, reader.vars, {}, {}, reader.leading};
   for (const Fold& f : reduction.folds) {
     Fold moved{f.tmp, f.how, {}, {}};
     for (const Expr& v : f.vars) {
@@ -73,6 +73,14 @@ Computation joined(const Computation& reduction, const Computation& reader, cons
   return c;
 }
 
+// Whether nothing that computation `from` reads is written by those after it, up to `to`.
+bool can_move(const std::vector<Computation>& run, std::size_t from, std::size_t to) {
+  const std::vector<int> read = buffers_of(Step(run[from]));
+  for (std::size_t i = from + 1; i <= to; i++)
+    if (std::find(read.begin(), read.end(), run[i].out) != read.end()) return false;
+  return true;
+}
+
 }  // namespace
 
 void fuse_epilogues(const Program& p, std::vector<Computation>& run, const std::vector<int>& readers) {
@@ -86,6 +94,7 @@ void fuse_epilogues(const Program& p, std::vector<Computation>& run, const std::
     for (int b : read) {
       const auto made = made_by.find(b);
       if (made == made_by.end() || gone[made->second] || run[made->second].folds.empty() || readers[static_cast<std::size_t>(b)] != 1) continue;
+      if (!run[made->second].leading.empty() || !can_move(run, made->second, i)) continue;
       const std::vector<Expr> index = only_index(run[i], b);
       if (index.empty() || !is_one_to_one(index, p.buffers[static_cast<std::size_t>(b)], run[i].vars)) continue;
       run[i] = joined(run[made->second], run[i], index);

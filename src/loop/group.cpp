@@ -95,13 +95,28 @@ class Grouping {
       const auto made = made_by_.find(static_cast<int>(load->i));
       if (made != made_by_.end() && std::find(read.begin(), read.end(), made->second) == read.end()) read.push_back(made->second);
     });
+    // What others read of the old elements, or wrote, they do before they are written.
+    std::vector<std::size_t> before;
+    for (std::size_t g = 0; g < groups_.size(); g++)
+      if (touches(groups_[g], c.out)) before.push_back(g);
     const std::size_t oldest = groups_.size() > kWindow ? groups_.size() - kWindow : 0;
     for (std::size_t g = groups_.size(); g-- > oldest;)
-      if (join(c, g, read)) return;
+      if (join(c, g, read, before)) return;
+    read.insert(read.end(), before.begin(), before.end());
     start(c, read);
   }
 
-  bool join(const Computation& c, std::size_t index, const std::vector<std::size_t>& read) {
+  static bool touches(const Group& g, int buffer) {
+    return std::any_of(g.members.begin(), g.members.end(), [&](const Group::Member& m) {
+      bool found = m.c->out == buffer;
+      each_load(*m.c, [&](const Expr& load) { found = found || load->i == buffer; });
+      return found;
+    });
+  }
+
+  bool join(const Computation& c, std::size_t index, std::vector<std::size_t> read, const std::vector<std::size_t>& before) {
+    if (std::find(before.begin(), before.end(), index) != before.end()) return false;
+    read.insert(read.end(), before.begin(), before.end());
     Group& g = groups_[index];
     const auto rows = rows_in(c, g);
     if (!rows || !has_rows(g.extents)) return false;
@@ -127,7 +142,7 @@ class Grouping {
     std::vector<std::size_t> dims;
     for (const Expr& row : rows)
       for (std::size_t d = 0; d < c.vars.size(); d++)
-        if (same(c.vars[d], row)) dims.push_back(d);
+        if (same(c.vars[d], row)) dims.push_back(c.leading.size() + d);
     g.dims[c.out] = std::move(dims);
     made_by_[c.out] = index;
     for (std::size_t r : read)
@@ -204,7 +219,7 @@ class Grouping {
         to.push_back(tmp);
       }
       const Buffer& out = program_.buffers[at(c.out)];
-      std::vector<Expr> index;
+      std::vector<Expr> index = c.leading;
       for (const Expr& v : c.vars) index.push_back(substitute(v, from, to));
       const Expr value = in_kernel(c.value);
       stores.stores.push_back({c.out, offset_of(out, index), value});

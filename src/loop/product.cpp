@@ -159,7 +159,7 @@ std::optional<ProductSteps> as_product(Program& p, const Computation& c, const M
   }
   from.push_back(fold.tmp);
   to.push_back(Expr::load(product.strip, DType::f32, {local * (panels * width) + flattened_index(columns_here)}, strip_name));
-  std::vector<Expr> index;
+  std::vector<Expr> index = c.leading;
   for (const Expr& v : c.vars) index.push_back(substitute(v, from, to));
   // The sum is an element of the strip, which has its offset already: only the other loads get theirs.
   const Expr tmp = Expr::tmp(-1, DType::f32);

@@ -69,7 +69,8 @@ std::string line(const Buffer& b) {
 }
 
 std::string line(const Program& p, const Computation& c) {
-  std::string s = text("  ", p.buffers[static_cast<std::size_t>(c.out)].name, "[", ranges(c.vars), "] = ", c.value);
+  std::string s = text("  ", p.buffers[static_cast<std::size_t>(c.out)].name, "[", list(c.leading), c.leading.empty() || c.vars.empty() ? "" : ", ",
+                       ranges(c.vars), "] = ", c.value);
   for (const Fold& f : c.folds)
     s += text(&f == c.folds.data() ? " where " : ", ", f.tmp, " = ", name_of(f.how), "(", ranges(f.vars), ") ", f.body);
   return s + "\n";
@@ -91,6 +92,12 @@ std::string line(const Program& p, const KernelCall& k) {
   std::string args;
   for (const auto& a : k.args) args += (args.empty() ? "" : ", ") + argument_text(p, a);
   return text("  call ", k.symbol, "(", args, ")\n");
+}
+
+std::string indented(const std::string& lines) {
+  std::string s = "  ";
+  for (std::size_t i = 0; i < lines.size(); i++) s += lines[i] == '\n' && i + 1 < lines.size() ? std::string("\n  ") : std::string(1, lines[i]);
+  return lines.empty() ? "" : s;
 }
 
 std::string names(const Program& p, const std::vector<int>& buffers) {
@@ -123,8 +130,22 @@ std::string line(const Program& p, const EagerCall& c) {
   for (const EagerCall::Size& d : c.decides) s += text(" ", d.symbol, " = size ", d.dim, " of ", d.result);
   return s + "\n";
 }
+std::string line(const Program& p, const Steps& steps);
+std::string line(const Program& p, const Branch& b) {
+  return text("  if ", b.condition, "\n", indented(line(p, b.then)), "  else\n", indented(line(p, b.otherwise)));
+}
+std::string line(const Program& p, const Repeat& r) {
+  return text("  repeat\n", indented(line(p, r.test)), "  while ", r.condition, "\n", indented(line(p, r.body)));
+}
+std::string line(const Program& p, const Times& t) { return text("  times ", t.symbol, " < ", t.count, "\n", indented(line(p, t.body))); }
 std::string line(const Program&, const Decide& d) { return text("  ", d.symbol, " = ", d.value, "\n"); }
 std::string line(const Program&, const Check& c) { return text("  check ", c.condition, "\n"); }
+
+std::string line(const Program& p, const Steps& steps) {
+  std::string s;
+  for (const Step& step : steps) s += std::visit([&](const auto& x) { return line(p, x); }, step);
+  return s;
+}
 
 std::string range_text(const Expr& symbol) {
   const std::string s = text(symbol, " >= ", symbol->lo);
@@ -145,8 +166,7 @@ std::string to_text(const Program& p) {
   s = text("program ", p.name, "(", symbols, ")\n");
   for (const Guard& g : p.guards) s += text("  guard ", g.answer ? g.condition : !g.condition, "\n");
   for (const Buffer& b : p.buffers) s += line(b);
-  for (const Step& step : p.steps) s += std::visit([&](const auto& x) { return line(p, x); }, step);
-  return s;
+  return s + line(p, p.steps);
 }
 
 Expr bytes_of(const Buffer& b) {
@@ -191,6 +211,20 @@ struct Uses {
     read.insert(read.end(), c.tensors.begin(), c.tensors.end());
     written.insert(written.end(), c.results.begin(), c.results.end());
   }
+  void operator()(const Branch& b) {
+    collect_loads(b.condition, read);
+    steps(b.then);
+    steps(b.otherwise);
+  }
+  void operator()(const Repeat& r) {
+    steps(r.test);
+    collect_loads(r.condition, read);
+    steps(r.body);
+  }
+  void operator()(const Times& t) { steps(t.body); }
+  void steps(const Steps& all) {
+    for (const Step& s : all) std::visit(*this, s);
+  }
   void operator()(const Decide& d) { collect_loads(d.value, read); }
   void operator()(const Check& c) { collect_loads(c.condition, read); }
 };
@@ -215,6 +249,15 @@ std::vector<int> written_by(const Step& step) {
   Uses uses;
   std::visit(uses, step);
   return once(uses.written);
+}
+
+void each_step(const Steps& steps, const std::function<void(const Step&)>& f) {
+  for (const Step& s : steps) {
+    if (const auto* b = std::get_if<Branch>(&s)) each_step(b->then, f), each_step(b->otherwise, f);
+    if (const auto* r = std::get_if<Repeat>(&s)) each_step(r->test, f), each_step(r->body, f);
+    if (const auto* t = std::get_if<Times>(&s)) each_step(t->body, f);
+    f(s);
+  }
 }
 
 }  // namespace ingot::loop

@@ -58,12 +58,19 @@ struct Fold {
   Expr body;  // may use the variables of its computation and the folds before it
 };
 
-// out[vars] = value for all values of vars. Folds are done for each of them, in order, before the value.
+// out[leading…, vars…] = value for all values of vars. Folds are done for each of them, in order, before the value.
 struct Computation {
   int out = 0;
   std::vector<Expr> vars;
   std::vector<Fold> folds;
   Expr value;  // in the dtype of `out`
+  std::vector<Expr> leading = {};  // without variables: which row of `out` this is about
+
+  std::vector<Expr> index() const {
+    std::vector<Expr> all = leading;
+    all.insert(all.end(), vars.begin(), vars.end());
+    return all;
+  }
 };
 
 // One loop nest: for all values of vars, every fold takes its body in and every store is done, in order. A fold's tmp may be
@@ -141,7 +148,28 @@ struct Check {
   std::string message;
 };
 
-using Step = std::variant<Computation, Kernel, KernelCall, EagerCall, Decide, Check>;
+struct Branch;
+struct Repeat;
+struct Times;
+using Step = std::variant<Computation, Kernel, KernelCall, EagerCall, Decide, Check, Branch, Repeat, Times>;
+using Steps = std::vector<Step>;
+
+// Conditions are over data: elements of buffers.
+struct Branch {
+  Expr condition;
+  Steps then, otherwise;
+};
+// While the condition holds, which `test` prepares: the body.
+struct Repeat {
+  Steps test;
+  Expr condition;
+  Steps body;
+};
+// For symbol = 0, 1, … below count.
+struct Times {
+  Expr symbol, count;
+  Steps body;
+};
 
 struct Program {
   std::string name = "main";
@@ -151,7 +179,7 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<int> inputs, constants, outputs;
   std::vector<Expr> numbers;  // by input: the symbol that is its one element; null for tensors
-  std::vector<Step> steps;
+  Steps steps;
   Expr arena_bytes = 0;
 };
 
@@ -160,5 +188,7 @@ std::string to_text(const Program& p);
 // The buffers a step reads and writes, each once, in order of first use.
 std::vector<int> buffers_of(const Step& step);
 std::vector<int> written_by(const Step& step);
+// Calls f for every step, those inside others too, before the step that they are in.
+void each_step(const Steps& steps, const std::function<void(const Step&)>& f);
 
 }  // namespace ingot::loop

@@ -15,10 +15,16 @@ namespace {
 // By buffer: how many steps read it; one more for those that are seen from outside.
 std::vector<int> count_readers(const Program& p) {
   std::vector<int> readers(p.buffers.size());
-  for (const Step& s : p.steps) {
+  auto add = [&](const Expr& condition) {
+    visit(condition, [&](const Expr& x) { readers[static_cast<std::size_t>(x->i)] += x.op() == ExprOp::Load; });
+  };
+  each_step(p.steps, [&](const Step& s) {
+    if (const auto* b = std::get_if<Branch>(&s)) return add(b->condition);
+    if (const auto* r = std::get_if<Repeat>(&s)) return add(r->condition);
+    if (std::holds_alternative<Times>(s)) return;
     const std::vector<int> written = written_by(s);
     for (int b : buffers_of(s)) readers[static_cast<std::size_t>(b)] += std::find(written.begin(), written.end(), b) == written.end();
-  }
+  });
   for (std::size_t b = 0; b < p.buffers.size(); b++) readers[b] += p.buffers[b].place != Place::arena;
   return readers;
 }
@@ -36,7 +42,7 @@ std::vector<bool> read_elsewhere(const Program& p, const Kernel& k, const std::v
   return elsewhere;
 }
 
-void add_kernels(Program& p, const std::vector<Computation>& run, const std::vector<int>& readers, std::vector<Step>& steps) {
+void add_kernels(Program& p, const std::vector<Computation>& run, const std::vector<int>& readers, Steps& steps) {
   std::vector<Kernel> kernels = group(p, run);
   std::vector<std::vector<bool>> elsewhere;  // scratch that is added meanwhile is nobody else's
   for (const Kernel& k : kernels) elsewhere.push_back(read_elsewhere(p, k, run, readers));
@@ -47,18 +53,19 @@ void add_kernels(Program& p, const std::vector<Computation>& run, const std::vec
   }
 }
 
-}  // namespace
-
-void schedule(Program& p, const Machine& machine) {
-  const std::vector<int> readers = count_readers(p);
-  std::vector<Step> steps;
-  for (std::size_t i = 0; i < p.steps.size();) {
-    if (!std::holds_alternative<Computation>(p.steps[i])) {
-      steps.push_back(std::move(p.steps[i++]));
+Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Machine& machine) {
+  Steps steps;
+  auto inside = [&](Steps& s) { s = scheduled(p, std::move(s), readers, machine); };
+  for (std::size_t i = 0; i < all.size();) {
+    if (!std::holds_alternative<Computation>(all[i])) {
+      if (auto* b = std::get_if<Branch>(&all[i])) inside(b->then), inside(b->otherwise);
+      if (auto* r = std::get_if<Repeat>(&all[i])) inside(r->test), inside(r->body);
+      if (auto* t = std::get_if<Times>(&all[i])) inside(t->body);
+      steps.push_back(std::move(all[i++]));
       continue;
     }
     std::vector<Computation> run;  // computations one after the other may be regrouped; other steps stand where they are
-    for (; i < p.steps.size() && std::holds_alternative<Computation>(p.steps[i]); i++) run.push_back(std::get<Computation>(p.steps[i]));
+    for (; i < all.size() && std::holds_alternative<Computation>(all[i]); i++) run.push_back(std::get<Computation>(all[i]));
     fuse_epilogues(p, run, readers);
     std::vector<Computation> plain;  // since the last product
     for (const Computation& c : run) {
@@ -76,7 +83,14 @@ void schedule(Program& p, const Machine& machine) {
     }
     add_kernels(p, plain, readers, steps);
   }
-  p.steps = std::move(steps);
+  return steps;
+}
+
+}  // namespace
+
+void schedule(Program& p, const Machine& machine) {
+  const std::vector<int> readers = count_readers(p);
+  p.steps = scheduled(p, std::move(p.steps), readers, machine);
 }
 
 }  // namespace ingot::loop
