@@ -1,26 +1,28 @@
-# ingot_model_runners(SOURCE TARGET...): the C program SOURCE for both architectures, this machine's by its own compiler and the
-# other's by Debian's cross compiler. The tests of the targets find them as INGOT_MODEL_RUNNER and INGOT_FOREIGN_RUNNER, and run
-# the latter under qemu.
-function(ingot_model_runners source)
+# ingot_model_runners(TARGET SOURCE): the C program SOURCE for both architectures, this machine's by its own compiler and the
+# other's by Debian's cross compiler. The tests of TARGET find them as INGOT_MODEL_RUNNER and INGOT_FOREIGN_RUNNER, and run the
+# latter under qemu. Several targets may share a source.
+function(ingot_model_runners target source)
+  if(NOT TARGET ${target})
+    return()
+  endif()
   get_filename_component(name ${source} NAME_WE)
   set(programs "")
   foreach(arch IN ITEMS x86_64 aarch64)
     set(program ${PROJECT_BINARY_DIR}/${name}_${arch})
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL ${arch})
       set(compiler ${CMAKE_C_COMPILER})
-      set(definition INGOT_MODEL_RUNNER="${program}")
+      target_compile_definitions(${target} PRIVATE INGOT_MODEL_RUNNER="${program}")
     else()
-      set(definition INGOT_FOREIGN_RUNNER="${program}")
-    endif()
-    foreach(target IN LISTS ARGN)
-      target_compile_definitions(${target} PRIVATE ${definition})
-    endforeach()
-    if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL ${arch})
+      target_compile_definitions(${target} PRIVATE INGOT_FOREIGN_RUNNER="${program}")
       find_program(INGOT_CC_${arch} ${arch}-linux-gnu-gcc)
       if(NOT INGOT_CC_${arch})
         continue()  # the tests say that it is missing
       endif()
       set(compiler ${INGOT_CC_${arch}})
+    endif()
+    list(APPEND programs ${program})
+    if(TARGET ingot_${name})
+      continue()  # made for another target already
     endif()
     add_custom_command(
       OUTPUT ${program}
@@ -29,10 +31,9 @@ function(ingot_model_runners source)
       DEPENDS ${PROJECT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h
       COMMENT "Compiling ${source} for ${arch}"
       VERBATIM)
-    list(APPEND programs ${program})
   endforeach()
-  add_custom_target(ingot_${name} DEPENDS ${programs})
-  foreach(target IN LISTS ARGN)
-    add_dependencies(${target} ingot_${name})
-  endforeach()
+  if(NOT TARGET ingot_${name})
+    add_custom_target(ingot_${name} DEPENDS ${programs})
+  endif()
+  add_dependencies(${target} ingot_${name})
 endfunction()
