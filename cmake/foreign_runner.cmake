@@ -1,6 +1,6 @@
 # ingot_model_runners(TARGET SOURCE): the C program SOURCE for both architectures, this machine's by its own compiler and the
 # other's by Debian's cross compiler. The tests of TARGET find them as INGOT_MODEL_RUNNER and INGOT_FOREIGN_RUNNER, and run the
-# latter under qemu.
+# latter under qemu. Several targets may share a source.
 function(ingot_model_runners target source)
   if(NOT TARGET ${target})
     return()
@@ -20,6 +20,10 @@ function(ingot_model_runners target source)
       endif()
       set(compiler ${INGOT_CC_${arch}})
     endif()
+    list(APPEND programs ${program})
+    if(TARGET ingot_${name})
+      continue()  # made for another target already
+    endif()
     add_custom_command(
       OUTPUT ${program}
       COMMAND ${compiler} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
@@ -28,8 +32,9 @@ function(ingot_model_runners target source)
       DEPENDS ${PROJECT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h
       COMMENT "Compiling ${source} for ${arch}"
       VERBATIM)
-    list(APPEND programs ${program})
   endforeach()
-  add_custom_target(ingot_${name} DEPENDS ${programs})
+  if(NOT TARGET ingot_${name})
+    add_custom_target(ingot_${name} DEPENDS ${programs})
+  endif()
   add_dependencies(${target} ingot_${name})
 endfunction()

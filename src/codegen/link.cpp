@@ -171,6 +171,9 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   add("-z", "now", "-z", "relro", "-z", "noexecstack");       // nothing is patched or writable once it is loaded
   add("--hash-style=gnu", "--build-id=none", "--threads=1");  // small, and the same bytes every time
   add("--color-diagnostics=never");
+  // lld keeps the address of this symbol from one link to the next and writes there: every link must define it anew, also
+  // one whose objects do not refer to it.
+  add("--undefined=_GLOBAL_OFFSET_TABLE_");
 
   std::vector<MemoryFile> files;
   for (const Object& object : objects) add(files.emplace_back(object).path());

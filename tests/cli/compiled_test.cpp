@@ -181,6 +181,24 @@ TEST_F(CompiledCli, ChecksCompiledPrograms) {
   EXPECT_EQ(wrong.status, 1);
 }
 
+TEST_F(CompiledCli, ChecksOnTheOtherArchitecture) {
+#ifdef __x86_64__
+  const std::string arch = "aarch64";
+#else
+  const std::string arch = "x86_64";
+#endif
+  if (!fs::exists(INGOT_FOREIGN_RUNNER)) GTEST_SKIP() << INGOT_FOREIGN_RUNNER << " is not built: no " << arch << "-linux-gnu-gcc";
+  if (std::system(("command -v qemu-" + arch + " >/dev/null").c_str()) != 0) GTEST_SKIP() << "no qemu-" << arch;
+  const std::string runner = " --runner 'qemu-" + arch + " -L /usr/" + arch + "-linux-gnu " INGOT_FOREIGN_RUNNER "'";
+  const std::string compiled = " --compiled --target " + arch + "-linux-gnu" + runner + " -j 2";
+  const Ran models = ingot("check --suite " + golden("models") + compiled + " --filter 'mlp*' --filter dynamic_shapes --filter lstm_gru");
+  EXPECT_EQ(models.status, 0) << models.out << models.err;
+  EXPECT_TRUE(models.out.ends_with("4 passed, 0 failed, 0 skipped\n")) << models.out;
+  const Ran ops = ingot("check --suite " + golden("ops") + compiled + " --filter 'add/f32*' --filter 'sum/f32*' --filter 'mm/f32*' --filter 'softmax/f32*'");
+  EXPECT_EQ(ops.status, 0) << ops.out << ops.err;
+  EXPECT_EQ(ingot("check --suite " + golden("models") + " --target aarch64-linux-gnu").status, 2) << "a target is for --compiled";
+}
+
 TEST_F(CompiledCli, AFailedCompileLeavesNoFile) {
   EXPECT_EQ(ingot("compile " + file("none.pt2") + " -o " + file("x.so")).status, 1);
   std::ofstream(file("bad.pt2")) << "not a zip";
