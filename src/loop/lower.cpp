@@ -1,6 +1,7 @@
 #include "loop/lower.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "base/dtype.hpp"
@@ -122,6 +123,7 @@ class Lowerer {
   std::vector<std::vector<Elements>> values_;  // by node id: its results
   std::vector<Write> writes_;                  // in order; of two of one placeholder the later counts
   std::unordered_map<const TensorImpl*, Elements> by_meta_;
+  std::set<int> made_by_op_;  // buffers whose memory an eager op brings, since only it knows how much
 
   int add_buffer(std::string name, const Geometry& g, Place place) {
     program_.buffers.push_back({std::move(name), g.dtype, exprs(g.sizes), exprs(g.strides), place, {}});
@@ -216,7 +218,7 @@ class Lowerer {
     const Geometry g = dense_geometry(n.meta.tensor()->geom);
     if (e.buffer >= 0) {
       Buffer& b = program_.buffers[at(e.buffer)];
-      if (b.place == Place::arena && same(b.strides, exprs(g.strides))) {
+      if (b.place == Place::arena && same(b.strides, exprs(g.strides)) && !made_by_op_.contains(e.buffer)) {
         b.place = Place::output;
         program_.outputs.push_back(e.buffer);
         return;
@@ -297,7 +299,7 @@ class Lowerer {
 
   void lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments);
   void lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments);
-  void lower_eager(const Node& n, const Call& call);
+  std::vector<Elements> lower_eager(const Node& n, const Call& call);
   std::vector<Elements> lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments);
   bool is_worth_storing(const Node& n, const Elements& e) const;
 };
@@ -429,7 +431,10 @@ void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Ele
                 n.op->qualified(), " writes a tensor that is no input of the program, which has no compiled form");
   const Node* target = n.args[0].node();
   Values args(call.args.begin(), call.args.end());
-  Elements value = lower_results(n, {*n.op->functional, args}, arguments)[0];
+  const Call functional{*n.op->functional, args};
+  std::vector<Elements> results = lower_results(n, functional, arguments);
+  if (results.empty()) results = lower_eager(n, functional);
+  const Elements value = results[0];
   std::erase_if(writes_, [&](const Write& w) { return w.node == target; });
   writes_.push_back({target, value});
   values_[at(target->id)] = {value};
@@ -437,7 +442,7 @@ void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Ele
 }
 
 // A call of the eager library: tensors in memory go in and come out.
-void Lowerer::lower_eager(const Node& n, const Call& call) {
+std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   const CallText text_of_call = text_of(call);
   EagerCall step;
   step.op = text_of_call.op->name;
@@ -462,9 +467,10 @@ void Lowerer::lower_eager(const Node& n, const Call& call) {
     step.results.push_back(add_buffer(metas.size() == 1 ? n.name : text(n.name, ".", k), g, Place::arena));
     results.push_back(elements_of(step.results.back(), g.sizes));
   }
+  for (const EagerCall::Size& d : step.decides) made_by_op_.insert(step.results[at(d.result)]);
   program_.steps.emplace_back(std::move(step));
   for (const Expr& s : decided) add_decided(s);
-  set_values(n, std::move(results));
+  return results;
 }
 
 std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
@@ -486,8 +492,7 @@ std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, co
 void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
   if (n.op->mutates()) return lower_write(n, call, arguments);
   std::vector<Elements> results = lower_results(n, call, arguments);
-  if (results.empty()) return lower_eager(n, call);
-  set_values(n, std::move(results));
+  set_values(n, results.empty() ? lower_eager(n, call) : std::move(results));
 }
 
 }  // namespace

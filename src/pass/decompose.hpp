@@ -5,7 +5,7 @@
 namespace ingot {
 
 // An op that is itself a program of other ops is replaced by that program, whatever its name: those that stay are formulas,
-// reductions, views, factories and kernels. Ops that only act (assertions), or return numbers, stay as they are.
+// reductions, views, factories and kernels. Ops that only act (assertions), return numbers or look at elements stay.
 const Decompositions& core_decompositions();
 
 }  // namespace ingot

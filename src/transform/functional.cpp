@@ -88,7 +88,9 @@ void FunctionalStorage::set_base(const Tensor& value) {
   base = value;
   layout = value->geom;
   const Int bytes = value->storage->nbytes();
-  whole = is_non_overlapping_and_dense(layout.sizes, layout.strides) && layout.offset.same(0) && (value.numel() * value.itemsize()).same(bytes);
+  // Asked first, because it needs no answer about sizes that only data decides.
+  const bool row_major = layout.strides.same(contiguous_strides(layout.sizes));
+  whole = (row_major || is_non_overlapping_and_dense(layout.sizes, layout.strides)) && layout.offset.same(0) && (value.numel() * value.itemsize()).same(bytes);
 }
 
 FunctionalState* functional_state(const Tensor& t) {
