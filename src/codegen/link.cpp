@@ -177,8 +177,9 @@ void link_library(std::span<const Object> objects, const Target& target, const s
 
   std::vector<MemoryFile> files;
   for (const Object& object : objects) add(files.emplace_back(object).path());
-  // The runtime goes in whole: nothing refers to the functions that a model exports.
-  add("--whole-archive", support_file(text("libingot_model_", to_text(arch), ".a")), "--no-whole-archive");
+  // The runtime of a model goes in whole: nothing refers to the functions that it exports.
+  if (any_names(objects, "ingot_the_program"))
+    add("--whole-archive", support_file(text("libingot_model_", to_text(arch), ".a")), "--no-whole-archive");
   if (any_names(objects, "ingot_eager_call")) {
     const std::string archive = text("libingot_eager_", to_text(arch), ".a");
     add(support_file(archive), text("--exclude-libs=", archive));  // the C++ runtime is in it, with symbols that are not hidden

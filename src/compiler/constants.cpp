@@ -61,7 +61,7 @@ void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph&
   std::map<std::string, std::string> metadata = {{"format", "ingot"}};
   std::map<std::pair<const void*, uint64_t>, std::string> placed;  // by address and length
   std::map<std::string, std::string> entry_of;                     // by internal name
-  for (std::size_t k = 0; k < model.constants.size(); k++) {
+  for (std::size_t k = 0; k < lowered.constants.size(); k++) {
     const Model::Constant& c = model.constants[k];
     const Tensor t = weight_of(lowered, graph, names, k, c.fqn);
     if (c.bytes == 0) continue;
@@ -96,25 +96,34 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
   model.out_spec = names.out_spec;
   const loop::Program& p = model.run;
   auto is_written = [&](const Node* n) { return std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end(); };
-  for (const Node* n : lowered.inputs) model.inputs.push_back({n->name, !n->meta.is_tensor(), is_written(n)});
+  for (std::size_t k = 0; k < lowered.inputs.size(); k++) {
+    const Node* n = lowered.inputs[k];
+    model.inputs.push_back({k < names.inputs.size() ? names.inputs[k] : n->name, !n->meta.is_tensor(), is_written(n)});
+  }
   for (std::size_t k = 0; k < p.outputs.size(); k++)
     model.outputs.push_back(k < names.outputs.size() ? names.outputs[k] : text("output_", k));
   for (std::size_t k = 0; k < p.constants.size(); k++) {
-    const Node& n = *lowered.constants[k];
-    const bool is_literal = n.kind == NodeKind::attribute || k >= names.constants.size();
-    Model::Constant c;
-    c.fqn = is_literal ? n.target.empty() ? n.name : n.target : names.constants[k].fqn;
-    c.name = internal_name(c.fqn, model.constants);
-    c.kind = is_literal ? 3 : names.constants[k].kind;
-    c.is_written = is_written(&n);
     const loop::Buffer& b = p.buffers[static_cast<std::size_t>(p.constants[k])];
+    Model::Constant c;
     c.dtype = b.dtype;
+    const bool is_folded = k >= lowered.constants.size();
+    if (is_folded) {
+      c.fqn = "folded." + b.name;
+      c.kind = 4;
+    } else {
+      const Node& n = *lowered.constants[k];
+      const bool is_literal = n.kind == NodeKind::attribute || k >= names.constants.size();
+      c.fqn = is_literal ? n.target.empty() ? n.name : n.target : names.constants[k].fqn;
+      c.kind = is_literal ? 3 : names.constants[k].kind;
+      c.is_written = is_written(&n);
+    }
+    c.name = internal_name(c.fqn, model.constants);
     for (const Expr& e : b.sizes) c.sizes.push_back(e->i);
     for (const Expr& e : b.strides) c.strides.push_back(e->i);
     // The storage of its own that it needs; one that is shared with others is larger.
     int64_t last = 0, count = 1;
     for (std::size_t d = 0; d < c.sizes.size(); d++) last += (c.sizes[d] - 1) * c.strides[d], count *= c.sizes[d];
-    c.bytes = count == 0 ? 0 : static_cast<uint64_t>(last + 1) * static_cast<uint64_t>(size_of(c.dtype));
+    c.bytes = count == 0 || is_folded ? 0 : static_cast<uint64_t>(last + 1) * static_cast<uint64_t>(size_of(c.dtype));
     model.constants.push_back(std::move(c));
   }
 }
@@ -128,18 +137,23 @@ Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph
     return {};
   }
   std::vector<DataPart> parts;
-  std::map<const void*, uint64_t> placed;
+  struct Placed {
+    uint64_t position, bytes;
+  };
+  std::map<const void*, Placed> placed;
   uint64_t end = 0;
-  for (std::size_t k = 0; k < model.constants.size(); k++) {
+  for (std::size_t k = 0; k < lowered.constants.size(); k++) {
     Model::Constant& c = model.constants[k];
     const Tensor t = weight_of(lowered, graph, names, k, c.fqn);
     if (c.bytes == 0) continue;
     const void* data = t.data_ptr();
     // What is written must not be shared; what is not may be.
-    const auto [at, is_new] = c.is_written ? std::pair{placed.end(), true} : placed.emplace(data, end);
-    c.position = is_new ? end : at->second;
-    if (!is_new && at->second + c.bytes <= end) continue;
+    if (const auto found = placed.find(data); found != placed.end() && !c.is_written && c.bytes <= found->second.bytes) {
+      c.position = found->second.position;
+      continue;
+    }
     c.position = end;
+    if (!c.is_written) placed.insert_or_assign(data, Placed{end, c.bytes});
     parts.push_back({data, c.bytes, end});
     end = (end + c.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }

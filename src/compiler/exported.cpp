@@ -1,5 +1,6 @@
 #include "compiler/exported.hpp"
 
+#include <filesystem>
 #include <map>
 
 #include "base/error.hpp"
@@ -152,7 +153,10 @@ Traced trace_exported(ExportedProgram& p) {
 
 ProgramNames names_of(const ExportedProgram& p) {
   ProgramNames names;
-  names.name = p.name;
+  names.name = std::filesystem::path(p.name).stem().string();
+  std::vector<Leaf> given = p.input_leaves();
+  std::erase_if(given, [](const Leaf& l) { return l.is_constant; });
+  std::size_t next = 0;
   for (const ModuleCall& c : p.facts.module_calls) {
     if (!c.fqn.empty() || !c.in_spec || !c.out_spec) continue;
     names.in_spec = tree_spec_text(*c.in_spec);
@@ -162,12 +166,16 @@ ProgramNames names_of(const ExportedProgram& p) {
     if (s.node == nullptr) continue;
     const bool is_state = s.kind != InputKind::user && s.kind != InputKind::token;
     names.is_constant.push_back(is_state);
-    if (!is_state) continue;
+    if (!is_state) {
+      names.inputs.push_back(s.kind == InputKind::user && next < given.size() ? given[next].name : s.name);
+      next += s.kind == InputKind::user;
+      continue;
+    }
     const int kind = s.kind == InputKind::parameter ? 1 : s.kind == InputKind::buffer ? 2 : 3;
     names.constants.push_back({s.name, kind, p.state.at(s.name).tensor});
   }
-  for (std::size_t i = 0; i < p.outputs.size(); i++)
-    if (p.outputs[i].is_result()) names.outputs.push_back(text("output_", names.outputs.size()));
+  for (const Leaf& leaf : p.result_leaves())
+    if (!leaf.is_constant) names.outputs.push_back(leaf.name);
   return names;
 }
 

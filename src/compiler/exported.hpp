@@ -17,7 +17,7 @@ struct ProgramNames {
   std::string name = "model", in_spec, out_spec;
   std::vector<bool> is_constant;      // by placeholder
   std::vector<Constant> constants;    // one for each placeholder that is one, in order
-  std::vector<std::string> outputs;
+  std::vector<std::string> inputs, outputs;  // one for each placeholder that is no constant, and for each result
 };
 
 // The program without composites, views' writes and in-place ops: one placeholder for each input of the exported graph that

@@ -1,5 +1,6 @@
 #include "compiler/pipeline.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "compiler/constants.hpp"
 #include "compiler/exported.hpp"
 #include "graph/text.hpp"
+#include "loop/fold.hpp"
 #include "loop/lower.hpp"
 #include "loop/memory.hpp"
 #include "loop/schedule.hpp"
@@ -24,6 +26,7 @@ std::string text_of_stage(const T&) { return {}; }
 std::string text_of_stage(const Traced& t) { return print(t.graph); }
 std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
 std::string text_of_stage(const loop::Program& p) { return to_text(p); }
+std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string(); }
 
 // Runs one stage.
 template <class F>
@@ -35,13 +38,21 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   return result;
 }
 
-// The ops that the program leaves to the eager library, each once.
-std::vector<std::string> eager_ops_of(const loop::Program& p) {
+// The ops that the model leaves to the eager library, each once.
+std::vector<std::string> eager_ops_of(const Model& model) {
   std::set<std::string> names;
-  loop::each_step(p.steps, [&](const loop::Step& s) {
+  auto add = [&](const loop::Step& s) {
     if (const auto* call = std::get_if<loop::EagerCall>(&s)) names.insert(call->op);
-  });
+  };
+  loop::each_step(model.run.steps, add);
+  if (model.fold) loop::each_step(model.fold->steps, add);
   return {names.begin(), names.end()};
+}
+
+std::vector<bool> written_constants(const loop::Lowered& lowered) {
+  std::vector<bool> written;
+  for (const Node* n : lowered.constants) written.push_back(std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end());
+  return written;
 }
 
 // From a functional graph on. `names` says what the graph's inputs are to the caller.
@@ -52,9 +63,11 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
   model.run = stage("schedule", options, [&] {
     loop::Program p = lowered.program;
     loop::schedule(p, machine_of(options.targets[0]));
-    loop::plan_memory(p);
     return p;
   });
+  model.fold = stage("fold", options, [&] { return loop::fold_constants(model.run, written_constants(lowered)); });
+  if (model.fold) loop::plan_memory(*model.fold);
+  loop::plan_memory(model.run);
   describe(model, lowered, names);
   std::vector<Object> objects;
   objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, options.targets[0], output));
@@ -64,7 +77,7 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
     codes.push_back(code_name(options.targets[k]));
   }
   objects.push_back(stage("table", options, [&] { return generate_table(model, codes, options.targets[0]); }));
-  if (const std::vector<std::string> ops = eager_ops_of(model.run); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
+  if (const std::vector<std::string> ops = eager_ops_of(model); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] { return link_library(objects, options.targets[0], output), output; });
 }

@@ -129,7 +129,8 @@ struct EagerCall {
     int result, dim;
     Expr symbol;  // is decided by this size
   };
-  std::string op;  // its name, for the linker
+  std::string op;      // its name, for the linker
+  bool draws = false;  // it takes random numbers
   std::string text;
   std::vector<int> tensors;
   std::vector<Expr> integers;

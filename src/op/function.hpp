@@ -14,9 +14,19 @@ Value make_function(std::function<Values(Args)> f);
 // (autograd/function_gradient.cpp).
 Value gradient_function(const Value& f, std::vector<bool> wanted);
 
-// How an op calls the functions it is given, so that the call can be recorded without knowing which of them run, or how
-// often. All are called with the same operands.
+// How an op calls the functions it is given.
+enum class Control : uint8_t {
+  choose,      // one of two functions, once
+  repeat,      // the second with what it returned last, while the first says so
+  each_row,    // once for each row, results stacked
+  carry_rows,  // the same, row after row, with values handed on
+  combine,     // of neighbours, as a tree
+};
+
+// The same in detail, so that the call can be recorded without knowing which of the functions run, or how often. All are
+// called with the same operands.
 struct CallingConvention {
+  Control control;
   std::string_view node_name;               // in listings; empty: the op's
   std::vector<std::string_view> functions;  // what their graphs are called: "true_graph"
   int closure = 0;                          // the list argument that takes what the functions bring along

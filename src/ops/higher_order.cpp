@@ -346,10 +346,10 @@ constexpr OpDef kOps[] = {
 Family higher_order_family() { return kOps; }
 
 const CallingConvention* calling_convention(const Op& op) {
-  static const CallingConvention kCond{"conditional", {"true_graph", "false_graph"}, 3, cond_operands, cond_results},
-      kWhile{"", {"while_loop_cond_graph", "while_loop_body_graph"}, 3, loop_operands, loop_results},
-      kScan{"", {"scan_combine_graph"}, 3, scan_operands, scan_results}, kMap{"", {"body_graph"}, 2, map_operands, map_results},
-      kAssociative{"", {"associative_scan_combine_graph"}, 2, associative_operands, map_results};
+  static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"}, 3, cond_operands, cond_results},
+      kWhile{Control::repeat, "", {"while_loop_cond_graph", "while_loop_body_graph"}, 3, loop_operands, loop_results},
+      kScan{Control::carry_rows, "", {"scan_combine_graph"}, 3, scan_operands, scan_results}, kMap{Control::each_row, "", {"body_graph"}, 2, map_operands, map_results},
+      kAssociative{Control::combine, "", {"associative_scan_combine_graph"}, 2, associative_operands, map_results};
   const auto is = [&](Value (*body)(const Call&)) { return op.def->body == body; };
   return is(cond) ? &kCond : is(while_loop) ? &kWhile : is(scan) ? &kScan : is(map_impl) ? &kMap : is(associative_scan) ? &kAssociative : nullptr;
 }
