@@ -83,11 +83,19 @@ TensorList ModelContainerRunner::run_owned(OwnedHandles& inputs, AOTInductorStre
   return results;
 }
 
+bool ModelContainerRunner::is_folded(std::size_t constant) const {
+  bool folded = false;
+  if (library().AOTInductorModelContainerGetConstantFromFolded)
+    INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantFromFolded, container_, constant, &folded);
+  return folded;
+}
+
 std::map<std::string, std::string> ModelContainerRunner::constant_names_to_fqns() const {
   std::map<std::string, std::string> names;
   std::size_t count = 0;
   INGOT_MODEL_CALL(AOTInductorModelContainerGetNumConstants, container_, &count);
   for (std::size_t k = 0; k < count; k++) {
+    if (is_folded(k)) continue;
     const char *name = nullptr, *fqn = nullptr;
     INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantName, container_, k, &name);
     INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantOriginalFQN, container_, k, &fqn);
@@ -101,6 +109,7 @@ std::map<std::string, int32_t> ModelContainerRunner::constant_names_to_dtypes() 
   std::size_t count = 0;
   INGOT_MODEL_CALL(AOTInductorModelContainerGetNumConstants, container_, &count);
   for (std::size_t k = 0; k < count; k++) {
+    if (is_folded(k)) continue;
     const char* name = nullptr;
     int32_t dtype = 0;
     INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantName, container_, k, &name);

@@ -57,6 +57,7 @@ class ModelContainerRunner {
   AOTInductorModelContainerHandle container() const { return container_; }
 
  private:
+  bool is_folded(std::size_t constant) const;  // computed from others: nobody sets it
   std::shared_ptr<const ModelLibrary> library_;
   std::unique_ptr<ProxyExecutor> proxy_;
   AOTInductorModelContainerHandle container_ = nullptr;

@@ -170,7 +170,7 @@ TEST_F(CompiledModel, EveryStageSaysWhatItMade) {
             if (stage == "schedule") scheduled = text;
             EXPECT_GE(seconds, 0);
           }});
-  EXPECT_EQ(stages, "trace lower schedule codegen table link ");
+  EXPECT_EQ(stages, "trace lower schedule fold codegen table link ");
   for (const std::string& program : {lowered, scheduled}) {
     EXPECT_NE(program.find("input arg0_1: f32[s0, 4]"), std::string::npos) << program;
     EXPECT_NE(program.find("input arg1_1: f32[4, 3]"), std::string::npos) << program;

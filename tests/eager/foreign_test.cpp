@@ -14,7 +14,7 @@ class Writer {
   }
   void tensor(const Tensor& t) {
     number(t.dim());
-    number(code_of(t.dtype()));
+    number(aoti_code(t.dtype()));
     for (const Int s : t.sizes()) number(s.number());
     for (const Int s : t.strides()) number(s.number());
     Geometry g = t->geom;
@@ -44,7 +44,7 @@ class Reader {
   Tensor tensor() {
     const int64_t rank = number();
     Geometry g;
-    g.dtype = dtype_of_code(static_cast<int32_t>(number()));
+    g.dtype = dtype_of_code(static_cast<int32_t>(number())).value();
     for (int64_t i = 0; i < rank; i++) g.sizes.push_back(number());
     const Tensor t = make_tensor(Geometry::contiguous(g.sizes, g.dtype));
     const auto n = static_cast<std::size_t>(number());

@@ -56,13 +56,12 @@ TEST(EagerGolden, EveryCallOfTheGoldenCasesHasTheBitsOfEager) {
     if (o->form() != Form::higher_order) names.push_back(o->name);
   const EagerLibrary library(names);
   compared.library = &library;
-  install_handler(Layer::mode, compare_call);
+  install_once(Layer::mode, compare_call);
   {
     const auto with_mode = static_cast<uint8_t>(thread_state().active | layer_bit(Layer::mode));
     const Scoped<uint8_t> on(thread_state().active, with_mode);
     for (const Case& c : find_cases(INGOT_GOLDEN_DIR "/ops")) check_case(c, {.gradients = true});
   }
-  install_handler(Layer::mode, nullptr);
   int calls = 0;
   for (const auto& [name, count] : compared.calls) calls += count;
   std::printf("%d calls of %zu ops\n", calls, compared.calls.size());

@@ -14,6 +14,7 @@
 #include "codegen/link.hpp"
 #include "codegen/target.hpp"
 #include "base/dtype_code.hpp"
+#include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "model/program.h"
 #include "op/call.hpp"

@@ -119,13 +119,16 @@ TEST_F(SessionTest, WrongCallsAreRefusedInWords) {
 
 TEST_F(SessionTest, ConstantsAreReadUpdatedAndSwapped) {
   ingot_session* s = open(mlp());
-  ASSERT_EQ(ingot_session_constants(s), 4u);
+  ASSERT_EQ(ingot_session_constants(s), 6u);  // two of them are weights laid out for the processor
   ingot_constant_info info;
   EXPECT_EQ(ingot_session_constant(s, 0, &info), INGOT_OK);
   EXPECT_STREQ(info.name, "a.weight");
   EXPECT_TRUE(info.is_parameter);
   EXPECT_EQ(info.bytes, 128u * 64 * 4);
-  EXPECT_EQ(ingot_session_constant(s, 4, &info), INGOT_INVALID);
+  EXPECT_FALSE(info.is_folded);
+  EXPECT_EQ(ingot_session_constant(s, 4, &info), INGOT_OK);
+  EXPECT_TRUE(info.is_folded);
+  EXPECT_EQ(ingot_session_constant(s, 6, &info), INGOT_INVALID);
 
   const auto output = [&] {
     const View x(mlp_input());
