@@ -47,8 +47,8 @@ Values caller_results(const ExportedProgram& program, const TensorList& outputs)
         kind == OutputSpec::Kind::user_input_mutation)
       continue;
     const Argument& a = program.graph.outputs[i];
-    if (a.is_none() || (a.is_value() && !a.value().is_number())) {
-      results.push_back(a.is_none() ? Value() : a.value());
+    if (a.is_value()) {  // a constant, which the library does not return
+      results.push_back(a.value());
       continue;
     }
     INGOT_REQUIRE(next < outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns more");

@@ -232,10 +232,11 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   std::vector<Elements> results;
   std::vector<Expr> decided;
   for (std::size_t k = 0; k < metas.size(); k++) {
-    const Geometry g = dense_geometry(metas[k]->geom);
+    Geometry g = dense_geometry(metas[k]->geom);
     for (std::size_t d = 0; d < g.sizes.size(); d++) {
       const Expr size = g.sizes[d].expr();
       if (size.op() != ExprOp::Sym || knows(size)) continue;
+      g = Geometry::contiguous(g.sizes, g.dtype);  // as the op makes it
       step.decides.push_back({static_cast<int>(k), static_cast<int>(d), size});
       if (std::none_of(decided.begin(), decided.end(), [&](const Expr& s) { return same(s, size); })) decided.push_back(size);
     }
