@@ -41,4 +41,6 @@ report docs/spec/pt2_format.md P "$defined" "$defined"
 # there: tracing with the transforms, and functionalization.
 report "tests of AOT dispatch" A "$(ids A 1 197)" "$(ids A 1 14)"
 report "requirements of the AOT layer" R "$(ids R 1 202)" "$(ids R 48 63)"
+# The model library, its host, runner and packages.
+report "requirements of compiled models" I "$(ids I 1 118)" ""
 exit $status
