@@ -26,12 +26,12 @@ std::string function_name(const char* what, const std::string& suffix) { return 
 // Builds the constant structs of program.h, field by field in its order.
 class TableEmitter {
  public:
-  TableEmitter(llvm::Module& module, const Model& model, const Target& target)
-      : module_(module), context_(module.getContext()), model_(model), target_(target), b_(context_),
+  TableEmitter(llvm::Module& module, const Model& model)
+      : module_(module), context_(module.getContext()), model_(model), program_(model.levels[0].run), target_(model.levels[0].target), b_(context_),
         pointer_(llvm::PointerType::getUnqual(context_)) {}
 
-  void run(const std::vector<CodeName>& codes) {
-    const loop::Program& p = model_.run;
+  void run() {
+    const loop::Program& p = program_;
     std::vector<Constant*> symbols, guards, inputs, outputs, constants, all_codes, metadata;
     for (const Expr& s : p.symbols) symbols.push_back(record({string(s->name), i64(s->lo), i64(s->hi)}));
     for (const Guard& g : p.guards) guards.push_back(record({string(readable(g.answer ? g.condition : !g.condition)), string(g.asked_by)}));
@@ -47,9 +47,9 @@ class TableEmitter {
     for (const Model::Constant& c : model_.constants)
       constants.push_back(record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())), numbers(c.sizes),
                                   numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)), i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written)}));
-    for (std::size_t k = 0; k < codes.size(); k++) all_codes.push_back(code(codes[k], std::to_string(k)));
+    for (std::size_t k = 0; k < model_.levels.size(); k++) all_codes.push_back(code(model_.levels[k], std::to_string(k)));
     for (const auto& [key, value] : model_.metadata) metadata.push_back(string(key)), metadata.push_back(string(value));
-    const std::size_t folded = model_.fold ? model_.fold->outputs.size() : 0;
+    const std::size_t folded = model_.levels[0].fold ? model_.levels[0].fold->outputs.size() : 0;
 
     const std::size_t from_inputs = p.symbols.size() - p.decided;
     Constant* table = record({i32(INGOT_PROGRAM_VERSION), count(symbols), count(guards), count(inputs), count(outputs), count(constants),
@@ -67,6 +67,7 @@ class TableEmitter {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   const Model& model_;
+  const loop::Program& program_;  // of any level: what the caller sees is the same
   const Target& target_;
   llvm::IRBuilder<> b_;
   llvm::Type* pointer_;
@@ -108,12 +109,12 @@ class TableEmitter {
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return f;
   }
-  Constant* code(const CodeName& c, const std::string& suffix) {
+  Constant* code(const Model::Level& c, const std::string& suffix) {
     std::vector<Constant*> features;
     for (uint64_t f : c.features) features.push_back(i64(static_cast<int64_t>(f)));
     features.push_back(i64(0));
-    return record({string(c.level), array(features), declared(function_name("arena", suffix)), declared(function_name("run", suffix)),
-                   i64(model_.fold ? model_.fold->arena_bytes->i : 0), model_.fold ? declared(function_name("fold", suffix)) : null()});
+    return record({string(c.name), array(features), declared(function_name("arena", suffix)), declared(function_name("run", suffix)),
+                   i64(c.fold ? c.fold->arena_bytes->i : 0), c.fold ? declared(function_name("fold", suffix)) : null()});
   }
 
   // ---- functions over the symbols
@@ -129,14 +130,14 @@ class TableEmitter {
   Value read(Value array, std::size_t k) { return b_.CreateLoad(b_.getInt64Ty(), element(array, k)); }
   ExpressionEmitter over(Value symbols) {
     ExpressionEmitter e(b_, target_, [](const Expr& load) -> Value { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
-    for (std::size_t k = 0; k < model_.run.symbols.size(); k++) e.bind(model_.run.symbols[k], read(symbols, k));
+    for (std::size_t k = 0; k < program_.symbols.size(); k++) e.bind(program_.symbols[k], read(symbols, k));
     return e;
   }
 
   // Every symbol that inputs decide, from the first size that has it to the first power: size = factor*symbol + rest.
   Constant* emit_bind() {
     llvm::Function* f = begin("bind", b_.getVoidTy(), 2);
-    const loop::Program& p = model_.run;
+    const loop::Program& p = program_;
     llvm::StructType* view = llvm::StructType::get(context_, {pointer_, pointer_, pointer_, b_.getInt32Ty(), b_.getInt32Ty()});
     ExpressionEmitter known(b_, target_, [](const Expr&) -> Value { return nullptr; });
     std::vector<bool> bound(p.symbols.size());
@@ -182,8 +183,8 @@ class TableEmitter {
     llvm::Function* f = begin("expect", b_.getVoidTy(), 2);
     ExpressionEmitter e = over(f->getArg(0));
     std::size_t next = 0;
-    for (int i : model_.run.inputs)
-      for (const auto* list : {&model_.run.buffers[at(i)].sizes, &model_.run.buffers[at(i)].strides})
+    for (int i : program_.inputs)
+      for (const auto* list : {&program_.buffers[at(i)].sizes, &program_.buffers[at(i)].strides})
         for (const Expr& n : *list) b_.CreateStore(e.emit(n), element(f->getArg(1), next++));
     b_.CreateRetVoid();
     return f;
@@ -192,7 +193,7 @@ class TableEmitter {
   Constant* emit_check() {
     llvm::Function* f = begin("check", b_.getInt32Ty(), 1);
     ExpressionEmitter e = over(f->getArg(0));
-    const auto& guards = model_.run.guards;
+    const auto& guards = program_.guards;
     for (std::size_t k = 0; k < guards.size(); k++) {
       auto* violated = llvm::BasicBlock::Create(context_, "violated", f);
       auto* on = llvm::BasicBlock::Create(context_, "on", f);
@@ -208,28 +209,30 @@ class TableEmitter {
 
 }  // namespace
 
-Object generate_code(const Model& model, const Target& target, const std::string& suffix) {
+Object generate_code(const Model& model, std::size_t level) {
+  const Model::Level& l = model.levels[level];
+  const std::string suffix = std::to_string(level);
   llvm::LLVMContext context;
   llvm::Module module(model.name, context);
-  set_target(module, target);
+  set_target(module, l.target);
   {
     const LlvmUse use;
-    emit_main(module, model.run, target, function_name("run", suffix));
-    emit_size_function(module, model.run, target, model.run.arena_bytes, function_name("arena", suffix));
-    if (model.fold) emit_main(module, *model.fold, target, function_name("fold", suffix));
+    emit_main(module, l.run, l.target, function_name("run", suffix));
+    emit_size_function(module, l.run, l.target, l.run.arena_bytes, function_name("arena", suffix));
+    if (l.fold) emit_main(module, *l.fold, l.target, function_name("fold", suffix));
   }
-  return emit(module, target);
+  return emit(module, l.target);
 }
 
-Object generate_table(const Model& model, const std::vector<CodeName>& codes, const Target& target) {
+Object generate_table(const Model& model) {
   llvm::LLVMContext context;
   llvm::Module module(model.name + ".table", context);
-  set_target(module, target);
+  set_target(module, model.levels[0].target);
   {
     const LlvmUse use;
-    TableEmitter(module, model, target).run(codes);
+    TableEmitter(module, model).run();
   }
-  return emit(module, target);
+  return emit(module, model.levels[0].target);
 }
 
 }  // namespace ingot

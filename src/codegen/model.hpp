@@ -31,26 +31,28 @@ struct Model {
     uint64_t bytes = 0, hash = 0;
   };
 
+  // The programs as they are scheduled for one processor. Levels differ in how they compute, not in what.
+  struct Level {
+    Target target;
+    std::string name;                   // "x86-64-v3"
+    std::vector<uint64_t> features;     // that it needs, by the numbers of src/model/cpu.h
+    loop::Program run;
+    std::optional<loop::Program> fold;  // its outputs are the folded constants, its constants the others
+  };
+
   std::string name = "model", in_spec, out_spec;
-  loop::Program run;
-  std::vector<Input> inputs;          // one for each of run.inputs
-  std::vector<std::string> outputs;   // one for each of run.outputs
-  std::vector<Constant> constants;    // one for each of run.constants; the folded ones last
-  std::optional<loop::Program> fold;  // its outputs are the folded constants, its constants the others
+  std::vector<Level> levels;         // best first
+  std::vector<Input> inputs;         // one for each of a run's inputs
+  std::vector<std::string> outputs;  // … outputs
+  std::vector<Constant> constants;   // … constants; the folded ones last
   Weights weights;
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-// The code of the model for one processor, as one object or several that may be made at the same time.
-struct CodeName {
-  std::string level;               // "x86-64-v3"
-  std::vector<uint64_t> features;  // that it needs, by the numbers of src/model/cpu.h
-};
+// Object code with the functions of one level.
+Object generate_code(const Model& model, std::size_t level);
 
-// Object code with the model's functions for `target`. `suffix` tells the functions of one level from those of another.
-Object generate_code(const Model& model, const Target& target, const std::string& suffix);
-
-// The object that names everything: `ingot_the_program`, with the codes best first.
-Object generate_table(const Model& model, const std::vector<CodeName>& codes, const Target& target);
+// The object that names everything: `ingot_the_program`.
+Object generate_table(const Model& model);
 
 }  // namespace ingot

@@ -94,7 +94,7 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
   model.name = names.name;
   model.in_spec = names.in_spec;
   model.out_spec = names.out_spec;
-  const loop::Program& p = model.run;
+  const loop::Program& p = model.levels[0].run;
   auto is_written = [&](const Node* n) { return std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end(); };
   for (std::size_t k = 0; k < lowered.inputs.size(); k++) {
     const Node* n = lowered.inputs[k];
@@ -129,7 +129,7 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
 }
 
 Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, Model::Weights::Kind kind,
-                         const Target& target, const std::string& output) {
+                         const std::string& output) {
   model.weights.kind = kind;
   if (kind == Model::Weights::Kind::none) return {};
   if (kind == Model::Weights::Kind::external) {
@@ -158,20 +158,19 @@ Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph
     end = (end + c.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   model.weights.bytes = end;
-  return end == 0 ? Object{} : data_object("weights", "ingot_weights", parts, end, arch_of(target));
+  return end == 0 ? Object{} : data_object("weights", "ingot_weights", parts, end, arch_of(model.levels[0].target));
 }
 
-CodeName code_name(const Target& target) {
-  CodeName name;
-  name.level = target.cpu;
+Model::Level level_for(const Target& target) {
+  Model::Level level{target, target.cpu, {}, {}, {}};
   auto add = [&](uint64_t id, const char* feature) {
-    if (has_feature(target, feature)) name.features.push_back(id);
+    if (has_feature(target, feature)) level.features.push_back(id);
   };
 #define INGOT_ADD(id, number, feature) add(number, feature);
   if (arch_of(target) == Arch::x86_64) { INGOT_CPU_FEATURES_X86_64(INGOT_ADD) }
   else { INGOT_CPU_FEATURES_AARCH64(INGOT_ADD) }
 #undef INGOT_ADD
-  return name;
+  return level;
 }
 
 }  // namespace ingot

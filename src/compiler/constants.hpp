@@ -12,9 +12,9 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
 // Gives every constant its place and writes the bytes: into the object that is returned (embedded), into
 // `output`.safetensors (external), or nowhere (the object is empty). Constants of one storage share their bytes.
 Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, Model::Weights::Kind kind,
-                         const Target& target, const std::string& output);
+                         const std::string& output);
 
-// How a library names the processors that code for this target runs on.
-CodeName code_name(const Target& target);
+// A level without its programs: what it is called, and what a processor must have for it.
+Model::Level level_for(const Target& target);
 
 }  // namespace ingot

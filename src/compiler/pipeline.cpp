@@ -38,14 +38,14 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   return result;
 }
 
-// The ops that the model leaves to the eager library, each once.
-std::vector<std::string> eager_ops_of(const Model& model) {
+// The ops that the model leaves to the eager library, each once: the same at every level.
+std::vector<std::string> eager_ops_of(const Model::Level& level) {
   std::set<std::string> names;
   auto add = [&](const loop::Step& s) {
     if (const auto* call = std::get_if<loop::EagerCall>(&s)) names.insert(call->op);
   };
-  loop::each_step(model.run.steps, add);
-  if (model.fold) loop::each_step(model.fold->steps, add);
+  loop::each_step(level.run.steps, add);
+  if (level.fold) loop::each_step(level.fold->steps, add);
   return {names.begin(), names.end()};
 }
 
@@ -60,24 +60,25 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, sizes, names.is_constant); });
   Model model;
-  model.run = stage("schedule", options, [&] {
-    loop::Program p = lowered.program;
-    loop::schedule(p, machine_of(options.targets[0]));
-    return p;
-  });
-  model.fold = stage("fold", options, [&] { return loop::fold_constants(model.run, written_constants(lowered)); });
-  if (model.fold) loop::plan_memory(*model.fold);
-  loop::plan_memory(model.run);
+  for (const Target& target : options.targets) {
+    Model::Level level = level_for(target);
+    level.run = stage("schedule", options, [&] {
+      loop::Program p = lowered.program;
+      loop::schedule(p, machine_of(target));
+      return p;
+    });
+    level.fold = stage("fold", options, [&] { return loop::fold_constants(level.run, written_constants(lowered)); });
+    if (level.fold) loop::plan_memory(*level.fold);
+    loop::plan_memory(level.run);
+    model.levels.push_back(std::move(level));
+    INGOT_ENSURE(model.levels.back().run.constants.size() == model.levels[0].run.constants.size(), "levels fold different constants");
+  }
   describe(model, lowered, names);
   std::vector<Object> objects;
-  objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, options.targets[0], output));
-  std::vector<CodeName> codes;
-  for (std::size_t k = 0; k < options.targets.size(); k++) {
-    objects.push_back(stage("codegen", options, [&] { return generate_code(model, options.targets[k], std::to_string(k)); }));
-    codes.push_back(code_name(options.targets[k]));
-  }
-  objects.push_back(stage("table", options, [&] { return generate_table(model, codes, options.targets[0]); }));
-  if (const std::vector<std::string> ops = eager_ops_of(model); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
+  objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, output));
+  for (std::size_t k = 0; k < model.levels.size(); k++) objects.push_back(stage("codegen", options, [&] { return generate_code(model, k); }));
+  objects.push_back(stage("table", options, [&] { return generate_table(model); }));
+  if (const std::vector<std::string> ops = eager_ops_of(model.levels[0]); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] { return link_library(objects, options.targets[0], output), output; });
 }
