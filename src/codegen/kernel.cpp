@@ -109,12 +109,15 @@ class KernelEmitter {
 
   // ---- functions
 
+  // No C function has a name like this: a kernel may be called tanh.
+  std::string function_name() const { return "kernel." + kernel_.name; }
+
   // The code itself: buffers are told not to alias, since a kernel never writes what it reads.
   void begin_function(const std::vector<int>& buffers) {
     std::vector<llvm::Type*> params{pointer_, pointer_, b_.getInt64Ty(), b_.getInt64Ty()};
     params.resize(4 + buffers.size(), pointer_);
     function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::InternalLinkage,
-                                       kernel_.name + ".body", module_);
+                                       function_name() + ".body", module_);
     function_->addFnAttr(llvm::Attribute::NoInline);
     pointers_.resize(program_.buffers.size());
     for (std::size_t k = 0; k < buffers.size(); k++) {
@@ -137,7 +140,7 @@ class KernelEmitter {
 
   llvm::Function* emit_entry(const std::vector<int>& buffers) {
     const std::vector<llvm::Type*> params{pointer_, pointer_, pointer_, b_.getInt64Ty(), b_.getInt64Ty()};
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::InternalLinkage, kernel_.name, module_);
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::InternalLinkage, function_name(), module_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
     std::vector<Value> args{f->getArg(1), f->getArg(2), f->getArg(3), f->getArg(4)};
     for (std::size_t k = 0; k < buffers.size(); k++)
