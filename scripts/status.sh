@@ -26,7 +26,7 @@ check_compiled() { "$ingot" check --suite "$golden/$1" -j "$(nproc)" --verbose -
 for set in ops models zoo; do check_compiled $set; done
 golden_row() { echo "| $2 | $(tail -n 1 "$results/$1") |"; }  # SET WHAT
 not_passed() {  # SET: a bullet for every case that did not pass
-  sed -nE "s#^(FAILED|skipped)  ([^:]+): (.*)\$#- \\1: $1/\\2: \\3#p" "$results/$1" | sed -E 's# \([^()]* s\)$##'
+  sed -nE "s#^(FAILED|skipped)  ([^:]+): (.*)\$#- \\1: $1/\\2: \\3#p" "$results/$1" | sed -E 's# \([^()]* s\)$##; s#^(.{220}).*#\1…#'
 }
 
 {
