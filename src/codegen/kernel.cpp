@@ -314,11 +314,13 @@ class KernelEmitter {
       return v;
     };
     Value own = x.own_rows >= 0 ? pointers_[at(x.own_rows)] : nullptr;
-    Value height_value = b_.getInt64(height);
+    auto own_element = [&](Value k, std::size_t r) {
+      return element(element_type, own, b_.CreateAdd(b_.CreateMul(k, b_.getInt64(height)), b_.getInt64(r)));
+    };
     if (own)
       counted_loop(b_.getInt64(0), length, 1, [&](Value k) {
         for (std::size_t r = 0; r < height; r++)
-          b_.CreateAlignedStore(factor(k, r), element(element_type, own, b_.CreateAdd(b_.CreateMul(k, height_value), b_.getInt64(r))), align);
+          b_.CreateAlignedStore(factor(k, r), own_element(k, r), align);
       });
     Value packed = element(element_type, pointers_[at(x.packed)], expressions_.emit(x.packed_offset));
     Value strip = pointers_[at(x.strip)], width = b_.getInt64(static_cast<uint64_t>(x.width));
@@ -331,9 +333,12 @@ class KernelEmitter {
       counted_loop(b_.getInt64(0), length, 1, [&](Value k) {
         std::vector<Value> b;
         Value at_k = element(element_type, columns, b_.CreateMul(k, width));
-        for (std::size_t v = 0; v < vectors; v++) b.push_back(b_.CreateAlignedLoad(vector, element(element_type, at_k, b_.getInt64(v * static_cast<uint64_t>(lanes_))), align));
+        for (std::size_t v = 0; v < vectors; v++) {
+          Value address = element(element_type, at_k, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
+          b.push_back(b_.CreateAlignedLoad(vector, address, align));
+        }
         for (std::size_t r = 0; r < height; r++) {
-          Value a = own ? b_.CreateAlignedLoad(element_type, element(element_type, own, b_.CreateAdd(b_.CreateMul(k, height_value), b_.getInt64(r))), align) : factor(k, r);
+          Value a = own ? b_.CreateAlignedLoad(element_type, own_element(k, r), align) : factor(k, r);
           Value splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), a);
           for (std::size_t v = 0; v < vectors; v++) {
             llvm::AllocaInst* s = sums[r * vectors + v];
