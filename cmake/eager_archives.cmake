@@ -6,16 +6,14 @@
 set(eager_flags
   -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -fno-gnu-unique
   -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include
-  -include ${PROJECT_SOURCE_DIR}/src/eager/archive.hpp)
+)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)
 # What handles elements is fast, what handles calls is small.
-foreach(part IN ITEMS base expr op eager)
-  set(eager_flags_${part} -Os)
-endforeach()
-foreach(part IN ITEMS tensor ops)
-  set(eager_flags_${part} -O2)
-endforeach()
+set(eager_parts_fast tensor ops)
+set(eager_parts_small base expr op eager)
+set(eager_flags_fast -O2)
+set(eager_flags_small -Os)
 
 # What the archive has in a form of its own (src/eager), or no use for: symbolic sizes, the registry, the table of schemas,
 # gradients, vmap, functions as arguments.
@@ -32,10 +30,25 @@ function(ingot_eager_archive arch)
     list(REMOVE_ITEM flags -fno-gnu-unique)  # it makes no such symbols, and does not know the flag
   endif()
   set(objects "")
-  foreach(part IN ITEMS base expr tensor op ops eager)
-    file(MAKE_DIRECTORY ${folder}/${part})
-    file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp)
-    list(FILTER sources EXCLUDE REGEX "${eager_without}")
+  foreach(kind IN ITEMS fast small)
+    # archive.hpp, and what nearly every source includes, read once.
+    set(header ${folder}/${kind}.hpp)
+    file(CONFIGURE OUTPUT ${header} CONTENT "#include \"eager/archive.hpp\"\n#include \"ingot/ingot.hpp\"\n#include \"op/kernel.hpp\"\n" @ONLY)
+    set(command ${INGOT_CCACHE} ${compiler_${arch}} ${flags} ${eager_flags_${arch}} ${eager_flags_${kind}})
+    add_custom_command(
+      OUTPUT ${header}.gch
+      COMMAND ${command} -MD -MF ${header}.d -x c++-header -c ${header} -o ${header}.gch
+      DEPENDS ${header}
+      DEPFILE ${header}.d
+      COMMENT "Precompiling headers for models of ${arch}"
+      VERBATIM)
+    set(sources "")
+    foreach(part IN LISTS eager_parts_${kind})
+      file(MAKE_DIRECTORY ${folder}/${part})
+      file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp)
+      list(FILTER found EXCLUDE REGEX "${eager_without}")
+      list(APPEND sources ${found})
+    endforeach()
     foreach(source IN LISTS sources)
       set(path ${PROJECT_SOURCE_DIR}/src/${source})
       string(REGEX REPLACE "\\.cpp$" ".o" object ${folder}/${source})
@@ -51,9 +64,8 @@ function(ingot_eager_archive arch)
       endif()
       add_custom_command(
         OUTPUT ${object}
-        COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${flags} ${eager_flags_${arch}} ${eager_flags_${part}} ${extra}
-                -MD -MF ${object}.d -c ${compiled} -o ${object}
-        DEPENDS ${path}
+        COMMAND ${command} ${extra} -include ${header} -MD -MF ${object}.d -c ${compiled} -o ${object}
+        DEPENDS ${path} ${header}.gch
         DEPFILE ${object}.d
         COMMENT "Compiling ${source} for models of ${arch}"
         VERBATIM)

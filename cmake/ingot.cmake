@@ -26,6 +26,14 @@ function(ingot_optimize name)
   endif()
 endfunction()
 
+# ingot_precompile(NAME header...): headers that the sources of ingot_NAME share are read once. Not with sanitizers, so that a
+# source which forgets an include is noticed.
+function(ingot_precompile name)
+  if(NOT INGOT_SANITIZE)
+    target_precompile_headers(ingot_${name} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 # ingot_test_support([USES lib...]): the library ingot_test_support of tests/support/*.cpp, what tests share.
 function(ingot_test_support)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "USES")
@@ -53,6 +61,8 @@ function(ingot_tests folder)
   target_link_libraries(${target} PRIVATE ingot_test_support ${arg_USES} GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  # What is tested was compiled in src/: the tests themselves are read once, and worth little of a compiler's time.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(arg_NEEDS)
     add_dependencies(${target} ${arg_NEEDS})
   endif()
