@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "op/data_dependent.hpp"
 #include "op/schema.hpp"
 
 #ifndef INGOT_DATA_DIR
@@ -93,6 +94,11 @@ std::vector<std::string_view> find_aten_schemas(std::string_view name) {
 std::string_view aten_schema_tags(std::string_view qualified) {
   const auto it = index().tags.find(qualified);
   return it == index().tags.end() ? std::string_view() : it->second;
+}
+
+bool depends_on_data(const Op& op) {
+  const std::string_view tags = aten_schema_tags(op.name);
+  return tags.find("dynamic_output_shape") != tags.npos || tags.find("data_dependent_output") != tags.npos;
 }
 
 }  // namespace ingot

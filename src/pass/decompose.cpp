@@ -2,18 +2,14 @@
 
 #include <algorithm>
 
+#include "op/data_dependent.hpp"
+
 namespace ingot {
 namespace {
 
 bool returns_tensors(const Op& op) {
   const auto& results = op.schema.results;
   return !results.empty() && std::all_of(results.begin(), results.end(), [](const auto& r) { return r.type.kind == Kind::tensor; });
-}
-
-// The program of such an op looks at elements to know what to do.
-bool depends_on_data(const Op& op) {
-  const std::string_view tags = aten_schema_tags(op.name);
-  return tags.find("dynamic_output_shape") != tags.npos || tags.find("data_dependent_output") != tags.npos;
 }
 
 Decompositions make() {

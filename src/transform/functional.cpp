@@ -18,11 +18,20 @@ constexpr uint8_t kBit = layer_bit(Layer::functionalize);
 // Calls of this scope are the functional program: they go below the functionalize layer.
 Scoped<Layer> below() { return {thread_state().layer, Layer::mode}; }
 
-Tensor make_functional(Ref<Storage> storage, std::unique_ptr<FunctionalState> state) {
-  Tensor t(make_ref<TensorImpl>(std::move(storage), state->value->geom));
+Tensor make_functional(Ref<Storage> storage, std::unique_ptr<FunctionalState> state, const Geometry& as_written) {
+  Tensor t(make_ref<TensorImpl>(std::move(storage), as_written));
   t->layers = kBit;
   t->special = std::move(state);
   return t;
+}
+
+// What a step that refers to the storage looks at.
+Geometry geometry_of(const ViewStep& s, const Tensor& base) {
+  Values args = s.args;
+  args[0] = base;
+  Outputs out;
+  s.op->def->geometry({*s.op, args}, out);
+  return out.geoms.at(0);
 }
 
 thread_local int regions = 0;
@@ -52,7 +61,7 @@ class Region {
     const FunctionalState& f = *functional_state(t);
     if (f.storage->region >= regions) return;
     current->tensors_.push_back({t, f, t->geom});
-    current->storages_.push_back({f.storage, f.storage->base, f.storage->updates, f.storage->generation, f.storage->layout_known});
+    current->storages_.push_back({f.storage, f.storage->base, f.storage->updates, f.storage->generation});
   }
 
  private:
@@ -66,12 +75,10 @@ class Region {
     Tensor base;
     std::vector<FunctionalStorage::Update> updates;
     uint32_t generation;
-    bool layout_known;
     void restore() {
       storage->base = std::move(base);
       storage->updates = std::move(updates);
       storage->generation = generation;
-      storage->layout_known = layout_known;
     }
   };
   Region* outer_;
@@ -84,13 +91,14 @@ class Region {
 
 FunctionalStorage::FunctionalStorage() : region(regions) {}
 
-void FunctionalStorage::set_base(const Tensor& value) {
+void FunctionalStorage::set_base(const Tensor& value, const Geometry& as_written) {
   base = value;
-  layout = value->geom;
-  const Int bytes = value->storage->nbytes();
+  layout = as_written;
+  const Int bytes = value->geom.same(layout) ? value->storage->nbytes() : required_bytes(layout);
   // Asked first, because it needs no answer about sizes that only data decides.
   const bool row_major = layout.strides.same(contiguous_strides(layout.sizes));
   whole = (row_major || is_non_overlapping_and_dense(layout.sizes, layout.strides)) && layout.offset.same(0) && (value.numel() * value.itemsize()).same(bytes);
+  first = whole ? Tensor() : value;
 }
 
 FunctionalState* functional_state(const Tensor& t) {
@@ -102,7 +110,7 @@ void FunctionalStorage::require_own_region() const {
 }
 
 void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
-  INGOT_REQUIRE(chain.empty() || !chain[0].op->def->from_storage || whole, "as_strided() refers to a storage that lies otherwise in the functional program: a write "
+  INGOT_REQUIRE(chain.empty() || !chain[0].op->def->from_storage || whole || looks_within(geometry_of(chain[0], first), layout), "as_strided() refers to a storage of which the functional program has a part: a write "
                 "through it would reach elements that the tensor it is taken of does not have. Take the view of the whole tensor");
   INGOT_REQUIRE(!frozen, "cannot mutate tensors with frozen storage");
   require_own_region();
@@ -115,15 +123,24 @@ void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
   generation++;
 }
 
+Tensor FunctionalStorage::laid_out() {
+  if (base->geom.same(layout) && (whole || generation == 0)) return base;
+  if (!whole) {  // all of the storage as one dim, with the elements that the base has now
+    const Tensor storage = aten<"as_strided">(first, Shape{floor_div(first->storage->nbytes(), first.itemsize())}, Shape{1}, 0);
+    return aten<"as_strided_scatter">(storage, base, layout.sizes, layout.strides, layout.offset);
+  }
+  const Tensor copy = aten<"copy">(aten<"empty_strided">(layout.sizes, layout.strides, layout.dtype, Value(), base.device()), base);
+  if (region == regions) {  // for whoever comes next, too
+    base = copy;
+    generation++;
+  }
+  return copy;
+}
+
 // Regeneration wants the value, not the aliasing: a step may copy where the regenerated base has other strides than the
 // original had. A step that refers to the storage is one of the base, wherever it stands in a chain.
-Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) const {
-  if (s.op->def->from_storage) {
-    INGOT_REQUIRE(layout_known && (whole || generation == 0), s.op->schema.name, ": as_strided() refers to a storage that lies otherwise in the functional program: "
-                  "the tensor it is taken of is part of a larger storage, or a write gave it other strides. Take the view with select, slice or another op "
-                  "that says which part of the tensor it means, or of a contiguous() tensor");
-    return s.apply(base);
-  }
+Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) {
+  if (s.op->def->from_storage) return s.apply(laid_out());
   if (s.op->def->or_copy.empty()) return s.apply(value);
   Values args = s.args;
   args[0] = value;
@@ -133,7 +150,8 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) const {
 void FunctionalStorage::apply_updates() {
   const auto scope = below();
   for (const Update& u : updates) {
-    TensorList bases{base};
+    const bool of_storage = !u.chain.empty() && u.chain[0].op->def->from_storage;
+    TensorList bases{of_storage ? laid_out() : base};
     for (std::size_t i = 0; i + 1 < u.chain.size(); i++) bases.push_back(view(u.chain[i], bases.back()));
     Tensor value = u.value;
     for (std::size_t i = u.chain.size(); i-- > 0;) {
@@ -142,8 +160,7 @@ void FunctionalStorage::apply_updates() {
       args[0] = bases[i];
       value = s.op->def->inverse({*s.op, args}, bases[i], value, s.out);
     }
-    base = value;
-    layout_known &= base->geom.same(layout);
+    base = of_storage && !whole ? aten<"as_strided">(value, layout.sizes, layout.strides, layout.offset) : value;
   }
   updates.clear();
 }
@@ -151,23 +168,32 @@ void FunctionalStorage::apply_updates() {
 void FunctionalStorage::restore_layout() {
   const auto scope = below();
   apply_updates();
-  if (base->geom.same(layout)) return;
-  base = aten<"copy">(aten<"empty_strided">(layout.sizes, layout.strides, layout.dtype, Value(), base.device()), base);
+  const Tensor storage = laid_out();
+  if (whole) return;
+  base = aten<"as_strided">(storage, layout.sizes, layout.strides, layout.offset);
   generation++;
 }
 
-Tensor to_functional(const Tensor& value) {
+Tensor to_functional(const Tensor& value) { return functional_result(value, value->geom); }
+Tensor functional_result(const Tensor& value, const Geometry& as_written) {
   install_once(Layer::functionalize, functionalize_handler);
   INGOT_ENSURE(value.defined() && !functional_state(value) && !batched_state(value),
                "only plain tensors and wrappers are inside of functional tensors");
   auto state = std::make_unique<FunctionalState>();
   state->value = value;
   state->storage = make_ref<FunctionalStorage>();
-  state->storage->set_base(value);
-  return make_functional(Storage::fake(value->storage->nbytes(), value.device()), std::move(state));
+  state->storage->set_base(value, as_written);
+  const Int bytes = value->geom.same(as_written) ? value->storage->nbytes() : required_bytes(as_written);
+  return make_functional(Storage::fake(bytes, value.device()), std::move(state), as_written);
 }
 
-Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step) {
+void FunctionalState::add_step(ViewStep step) {
+  step.args[0] = Value();
+  chain.push_back(std::move(step));
+  made_at.push_back(storage->version);
+}
+
+Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, const Geometry& as_written) {
   const FunctionalState& b = *functional_state(base);
   auto state = std::make_unique<FunctionalState>();
   state->value = value;
@@ -175,9 +201,10 @@ Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step) {
   state->chain = b.chain;
   state->multi_output = b.multi_output || step.op->returns_list();
   state->storage_changed = b.storage_changed;
-  step.args[0] = Value();
-  state->chain.push_back(std::move(step));
-  return make_functional(base->storage, std::move(state));
+  state->made_at = b.made_at;
+  state->add_step(std::move(step));
+  state->copied = value->storage != b.storage->base->storage;
+  return make_functional(base->storage, std::move(state), as_written);
 }
 
 void sync(const Tensor& t) {
@@ -191,7 +218,16 @@ void sync(const Tensor& t) {
   f->value = value;
   f->copied = value->storage != f->storage->base->storage;
   f->generation = f->storage->generation;
-  t->geom = value->geom;
+}
+
+bool looks_within(const Geometry& view, const Geometry& tensor) {
+  return tensor.same(view) || (is_non_overlapping_and_dense(tensor.sizes, tensor.strides) && tensor.offset <= view.offset &&
+                               required_bytes(view) <= required_bytes(tensor));
+}
+
+bool lies_otherwise(const Tensor& t) {
+  const FunctionalState* f = functional_state(t);
+  return f && !f->value->geom.same(t->geom);
 }
 
 Tensor from_functional(const Tensor& t) {

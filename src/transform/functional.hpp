@@ -18,14 +18,16 @@ struct FunctionalStorage final : Counted {
   std::vector<Update> updates;
   uint32_t generation = 0;         // counts updates
   uint32_t mutations = 0;          // writes by the program, never regeneration (R057)
+  uint32_t version = 0;            // counts what makes the tape's views stale: writes, and in-place views of any tensor on it
   uint32_t mutations_no_grad = 0;  // of them with grad mode off, or in inference mode
   bool frozen = false;             // set_ took the tensor away, or export froze it: a later write is an error
   std::optional<Int> bytes;        // what resize_storage_bytes_ made its size
-  // How the base lay in its storage at first, which is what as_strided refers to.
+  // How the base lies in its storage in the program as written, which is what as_strided refers to and what the strides of
+  // results follow from. The value that a write left may lie otherwise; it is laid out again for those who need it.
   Geometry layout;
-  bool whole = false;        // it was all of the storage
-  bool layout_known = true;  // it lies as it would in the program as written; a write may leave it with other strides
-  void set_base(const Tensor& value);
+  bool whole = false;  // it is all of the storage
+  Tensor first;        // where it is not: the base before any write, whose storage has the other elements
+  void set_base(const Tensor& value, const Geometry& as_written);
   int region;                      // how many functions of higher-order ops were running when it was made
   FunctionalStorage();
 
@@ -36,13 +38,18 @@ struct FunctionalStorage final : Counted {
   // Gives the base the strides it had at first, and makes every alias stale: views that needed a copy are views of it again.
   void restore_layout();
   // What a step makes of `value`, a view of the base.
-  Tensor view(const ViewStep& s, const Tensor& value) const;
+  Tensor view(const ViewStep& s, const Tensor& value);
+
+ private:
+  Tensor laid_out();  // the base where as_strided finds every element of the storage at its place
 };
 
 struct FunctionalState final : SpecialState {
-  Tensor value;  // never functional, never with autograd state; its geometry is the functional tensor's
+  Tensor value;  // never functional, never with autograd state; its strides may be others than the functional tensor's
   Ref<FunctionalStorage> storage;
   std::vector<ViewStep> chain;   // from the storage's base to here
+  std::vector<uint32_t> made_at; // of each step: the storage's version when the view was taken
+  void add_step(ViewStep step);
   uint32_t generation = 0;       // of the storage when `value` was made. A fresh view starts at 0, whatever its storage is at
   bool multi_output = false;     // one of several results of a view op is on the way from the base
   bool metadata_mutated = false; // an in-place view op or a resize changed what the tensor looks like
@@ -55,10 +62,15 @@ struct FunctionalState final : SpecialState {
 // Null for a tensor that is not functional.
 FunctionalState* functional_state(const Tensor& t);
 
-// A functional tensor on a storage of its own whose base is `value`.
+// A functional tensor on a storage of its own whose base is `value`. In the program as written it lies as `as_written` says.
+Tensor functional_result(const Tensor& value, const Geometry& as_written);
 Tensor to_functional(const Tensor& value);
 // Another functional tensor on the storage of `base`: what the views of `chain` make of it. Its value is `value`.
-Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step);
+Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, const Geometry& as_written);
+// Whether every element that the view has is one of the tensor on the same storage, as far as it is easily seen.
+bool looks_within(const Geometry& view, const Geometry& tensor);
+// Whether the value has other strides than the tensor has in the program as written.
+bool lies_otherwise(const Tensor& t);
 // Brings the value up to date.
 void sync(const Tensor& t);
 // The value, up to date; a tensor that is not functional is its own value.

@@ -1,6 +1,9 @@
 #include "transform/functionalize_handler.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
+#include "op/data_dependent.hpp"
 #include "op/kernel.hpp"
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
@@ -21,34 +24,28 @@ FunctionalState& written_state(const Op& op, const Tensor& t) {
 
 void count_mutation(FunctionalStorage& s) {
   s.mutations++;
+  s.version++;
   const ThreadState& ts = thread_state();
   if (!ts.grad_mode || ts.inference_mode) s.mutations_no_grad++;
 }
 
-void set_value(const Tensor& t, FunctionalState& f, Tensor value) {
-  f.value = std::move(value);
-  t->geom = f.value->geom;
+// What the call makes of its arguments as they lie in the program as written: the kernel layer takes functional tensors for
+// tensors without bytes.
+TensorList results_as_written(const Op& op, Args args) {
+  const Scoped<Layer> layer(thread_state().layer, Layer::kernel);
+  const Value r = run_kernel(op, args);
+  TensorList l;
+  for_each_tensor(r, [&](const Tensor& t) { l.push_back(t); });
+  return l;
 }
 
-// A view that refers to the storage may look at elements that the tensor it is taken of does not have. Whether gradients reach those
-// eagerly depends on what was written since: the tape makes the history of a stale view again from its base.
-void refuse_other_elements(const Op& op, Args args, const Tensor& self) {
-  Outputs out;
-  (op.functional ? *op.functional : op).def->geometry({op, args}, out);
-  const Geometry &mine = self->geom, &view = out.geoms.at(0);
-  const auto end = [](const Geometry& g) { return required_bytes(g); };
+// Of a tensor that is part of a storage, a view that refers to the storage may look at elements which the functional program
+// has no gradients for.
+void refuse_other_elements(const Op& op, const Geometry& view, const Tensor& self) {
   INGOT_REQUIRE(
-      mine.same(view) || (is_non_overlapping_and_dense(mine.sizes, mine.strides) && mine.offset <= view.offset && end(view) <= end(mine)),
-      op.schema.name,
-      ": as_strided() refers to a storage that lies otherwise in the functional program: it may look at elements that the tensor it is taken of, which "
+      looks_within(view, self->geom), op.schema.name,
+      ": as_strided() refers to a storage of which the functional program has a part: it may look at elements that the tensor it is taken of, which "
       "requires grad, does not have. Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
-}
-
-// Whether dense elements of these sizes lie in one way only.
-bool has_one_layout(const Geometry& g) {
-  int dims = 0;
-  for (const Int n : g.sizes) dims += !n.same(1);
-  return dims <= 1 && is_non_overlapping_and_dense(g.sizes, g.strides);
 }
 
 // Views need no synced value: the result has its own place in the chain and is made again at its first use if it is stale.
@@ -58,32 +55,40 @@ Value view(const Op& op, Args args) {
   const Op& functional = op.functional ? *op.functional : op;
   ViewStep step{&functional, Values(args.begin(), args.end()), 0};
   Value r;
+  if (op.def->from_storage) sync(self);
+  const bool otherwise = lies_otherwise(self);
+  TensorList as_written;
+  if (otherwise || op.def->from_storage) as_written = results_as_written(functional, args);
   if (op.def->from_storage) {
-    sync(self);
     if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
-    if (thread_state().grad_mode && requires_grad(self)) refuse_other_elements(op, args, self);
+    if (!f.storage->whole && thread_state().grad_mode && requires_grad(self)) refuse_other_elements(op, as_written[0]->geom, self);
     const Scoped<Layer> layer(thread_state().layer, Layer::mode);
     r = f.storage->view(step, f.value);
   } else {
     Values a = map_tensors(args.subspan(1), from_functional);
     a.insert(a.begin(), f.value);
-    r = below(functional, a);
+    r = below(otherwise && !functional.def->or_copy.empty() ? ingot::op(functional.def->or_copy) : functional, a);
   }
+  TensorList views;
+  for_each_tensor(r, [&](const Tensor& t) { views.push_back(t); });
+  if (as_written.empty()) as_written = views;
   if (op.is_inplace_view()) {
     f.storage->require_own_region();
-    step.args[0] = Value();
     step.in_place = &op;
-    f.chain.push_back(std::move(step));
+    // Other views get stale by it; what this one was taken of stays in its history.
+    std::replace(f.made_at.begin(), f.made_at.end(), f.storage->version, f.storage->version + 1);
+    f.storage->version++;
+    f.add_step(std::move(step));
     f.metadata_mutated = true;
-    set_value(self, f, r.tensor());
+    f.value = views[0];
+    self->geom = as_written[0]->geom;
     return args[0];
   }
-  if (r.is_tensor()) return functional_view(self, r.tensor(), std::move(step));
-  TensorList views;
-  for (const Tensor& t : r.tensors()) {
-    views.push_back(functional_view(self, t, step));
+  for (std::size_t k = 0; k < views.size(); k++) {
+    views[k] = functional_view(self, views[k], step, as_written[k]->geom);
     step.out++;
   }
+  if (r.is_tensor()) return views[0];
   return views;
 }
 
@@ -97,7 +102,7 @@ void set_storage(const Tensor& self, const Tensor& source) {
   taken.storage_changed = true;
   f = std::move(taken);
   self->storage = source->storage;
-  self->geom = f.value->geom;
+  self->geom = source->geom;
 }
 
 // The first `sizes` elements of self's storage, as an in-place view.
@@ -114,13 +119,14 @@ void change_size(const Op& op, const Tensor& self, const Geometry& g, const Valu
   const Value resize_args[] = {from_functional(self), g.sizes, format};
   const Tensor bigger = below(op_ref<"resize">(), resize_args).tensor();
   auto storage = make_ref<FunctionalStorage>();
-  storage->set_base(bigger);
+  storage->set_base(bigger, bigger->geom);
   storage->mutations = f.storage->mutations;
   storage->mutations_no_grad = f.storage->mutations_no_grad;
   f.storage = storage;
   f.generation = 0;
   f.metadata_mutated = true;
-  set_value(self, f, bigger);
+  f.value = bigger;
+  self->geom = bigger->geom;
   self->storage = Storage::fake(bigger->storage->nbytes(), self.device());
 }
 
@@ -185,7 +191,7 @@ void replace(const Op& op, const Tensor& self, Tensor value) {
   check_no_overlap(op, self);
   count_mutation(*f.storage);
   f.storage->add_update(value, f.chain);
-  set_value(self, f, std::move(value));
+  f.value = std::move(value);
   sync(self);
 }
 
@@ -225,6 +231,13 @@ Value write_besides(const Op& op, Args args, const Values& values) {
   return results.empty() ? Value() : results.size() == 1 ? results[0] : list_value(std::move(results));
 }
 
+// Whether results may lie otherwise than in the program as written, because an argument does.
+bool strides_follow(const Op& op, Args args) {
+  bool otherwise = false;
+  for_each_tensor(args, [&](const Tensor& t) { otherwise |= lies_otherwise(t) && has_storage(functional_state(t)->value); });
+  return otherwise && op.form() != Form::higher_order && !depends_on_data(op);
+}
+
 }  // namespace
 
 Value functionalize_handler(const Op& op, Args args) {
@@ -236,17 +249,16 @@ Value functionalize_handler(const Op& op, Args args) {
     if (v.is_function()) v = functionalized_function(op, v);
   if (op.functional) return write(op, args, values);
   if (op.mutates()) return write_besides(op, args, values);
-  bool layout_known = true;  // strides of a result follow those of the arguments
-  for_each_tensor(args, [&](const Tensor& t) {
-    if (const FunctionalState* f = functional_state(t)) layout_known &= f->storage->layout_known;
-  });
   const bool frozen = thread_state().exporting && op.def->frozen_in_export;
-  return map_tensors(below(op, values), [&](const Tensor& t) {
+  const Value results = below(op, values);
+  const TensorList as_written = strides_follow(op, args) ? results_as_written(op, args) : TensorList();
+  std::size_t k = 0;
+  return map_tensors(results, [&](const Tensor& t) {
+    const Geometry& geom = as_written.empty() ? t->geom : as_written[k++]->geom;
     if (!frozen)
       for (const Value& v : args)  // handed through
         if (v.is_tensor() && from_functional(v.tensor()).is_same(t)) return v.tensor();
-    const Tensor r = to_functional(t);
-    functional_state(r)->storage->layout_known = layout_known || has_one_layout(t->geom);
+    const Tensor r = functional_result(t, geom);
     functional_state(r)->storage->frozen = frozen;
     return r;
   });

@@ -27,8 +27,7 @@ const char* name_of(Agreement a) {
     case Agreement::agrees: return "agree";
     case Agreement::refused_by_eager: return "agree in values; eager refuses the history of a result too";
     case Agreement::refused_as_strided: return "refused: a write through as_strided of a view (R052)";
-    case Agreement::refused_storage: return "refused: as_strided of a storage that lies otherwise in the functional program";
-    case Agreement::refused_strides: return "refused: a view that needs the strides of a tensor that was written";
+    case Agreement::refused_storage: return "refused: as_strided of elements of a storage that the argument does not have";
     case Agreement::refused_histories: return "refused: histories on one storage";
     case Agreement::differs: return "differ";
   }

@@ -122,8 +122,7 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
 Comparison refused(const std::string& message) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
   if (says("as_strided() is non-compositional")) return {Agreement::refused_as_strided, message};
-  if (says("as_strided() refers to a storage that lies otherwise")) return {Agreement::refused_storage, message};
-  if (says("view size is not compatible")) return {Agreement::refused_strides, message};
+  if (says("as_strided() refers to a storage of which the functional program has a part")) return {Agreement::refused_storage, message};
   if (says("no views of one tensor as the tape sees it") || says("a history of its own")) return {Agreement::refused_histories, message};
   return {Agreement::differs, "refused: " + message};
 }

@@ -11,8 +11,7 @@ enum class Agreement {
   refused_by_eager,     // a result has a history that eager cannot give either (a multi-output view that was written)
   // Eager is fine and functionalize refuses, as docs/ir.md says it does:
   refused_as_strided,   // a write through as_strided of a view (R052)
-  refused_storage,      // as_strided of a storage that the functional program does not have, or lays out otherwise
-  refused_strides,      // a view that needs the strides of a non-dense argument
+  refused_storage,      // as_strided of elements that an argument, part of a larger storage, does not have
   refused_histories,    // arguments that share storage without being views of one tensor, or a result with a history of its own
   differs,
 };
