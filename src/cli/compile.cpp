@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -12,6 +14,7 @@
 #include "cli/verb.hpp"
 #include "compiler/pipeline.hpp"
 #include "import/pt2.hpp"
+#include "io/file.hpp"
 #include "io/json_writer.hpp"
 #include "io/safetensors.hpp"
 
@@ -23,10 +26,39 @@ using WeightsKind = Model::Weights::Kind;
 
 struct Options {
   std::string file, model, output, target = "native", weights_from, dump_after;
-  std::vector<std::string> cpus;
+  std::vector<std::string> cpus, emit;
   WeightsKind weights = WeightsKind::embedded;
   int threads = 0;
-  bool time = false, json = false;
+  bool time = false, json = false, debug = false;
+};
+
+// What --emit asks for: texts on the way to the library, which are written beside it once it is there.
+class Texts {
+ public:
+  explicit Texts(const Options& o) : wanted_(o.emit.begin(), o.emit.end()), several_(o.cpus.size() > 1) {
+    stem_ = o.output.ends_with(".so") ? o.output.substr(0, o.output.size() - 3) : o.output;
+  }
+  bool wants_code() const { return wanted_.contains("llvm") || wanted_.contains("asm"); }
+  // `level` where there is a text for each.
+  void add(const std::string& kind, const char* extension, const std::string& level, const std::string& text) {
+    if (wanted_.contains(kind)) files_[stem_ + (several_ && !level.empty() ? "." + level : "") + extension] = text;
+  }
+  std::vector<std::string> write() const {
+    std::vector<std::string> written;
+    for (const auto& [path, text] : files_) {
+      PendingFile file(path);
+      file.write(text);
+      file.commit();
+      written.push_back(path);
+    }
+    return written;
+  }
+
+ private:
+  std::set<std::string> wanted_;
+  bool several_;
+  std::string stem_;
+  std::map<std::string, std::string> files_;
 };
 
 struct Stage {
@@ -52,19 +84,22 @@ void supply_weights(ExportedProgram& program, const std::string& path) {
     if (!entry.tensor.defined() && file.contains(name)) program.supply(name, file.get(name));
 }
 
-void print_json(const Options& o, double seconds, const std::vector<Stage>& stages) {
+void print_json(const Options& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
   JsonWriter w(true);
   w.begin_object().field("library", o.output).field("bytes", fs::file_size(o.output));
   if (o.weights == WeightsKind::external) {
     const std::string file = o.output + ".safetensors";
     w.field("weights", file).field("weights_bytes", fs::file_size(file));
   }
+  w.key("texts").begin_list();
+  for (const std::string& file : texts) w.value(file);
+  w.end();
   w.field("seconds", seconds).key("stages").begin_list();
   for (const Stage& s : stages) w.begin_object().field("name", s.name).field("seconds", s.seconds).end();
   std::cout << w.end().end().take() << '\n';
 }
 
-void print_text(const Options& o, double seconds, const std::vector<Stage>& stages) {
+void print_text(const Options& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
   if (o.time)
     for (const Stage& s : stages) std::printf("%-10s %8.1f ms\n", s.name.c_str(), s.seconds * 1e3);
   std::printf("%s: %.1f KB, compiled in %.0f ms\n", o.output.c_str(), static_cast<double>(fs::file_size(o.output)) / 1e3, seconds * 1e3);
@@ -72,6 +107,7 @@ void print_text(const Options& o, double seconds, const std::vector<Stage>& stag
     const std::string file = o.output + ".safetensors";
     std::printf("%s: %.1f KB, its weights\n", file.c_str(), static_cast<double>(fs::file_size(file)) / 1e3);
   }
+  for (const std::string& file : texts) std::printf("%s\n", file.c_str());
 }
 
 void run(Options& o) {
@@ -81,15 +117,25 @@ void run(Options& o) {
   CompileOptions options;
   options.targets = targets_of(o);
   options.weights = o.weights;
+  options.debug_info = o.debug;
+  Texts texts(o);
+  if (texts.wants_code())
+    options.code = [&](const std::string& level, const CodeText& code) {
+      texts.add("llvm", ".ll", level, code.llvm);
+      texts.add("asm", ".s", level, code.assembly);
+    };
   std::vector<Stage> stages;
   std::string dump;
   bool is_dumped = false;
+  std::size_t scheduled = 0;  // levels
   const std::size_t count = 5 + options.targets.size();  // of stages
   {
     ProgressBar bar("compiling", count);
     options.after = [&](std::string_view stage, double seconds, const std::string& text) {
       stages.push_back({std::string(stage), seconds});
       if (stage == o.dump_after) dump = text, is_dumped = true;
+      if (stage == "trace") texts.add("graph", ".graph.txt", "", text);
+      if (stage == "schedule") texts.add("loop", ".loop.txt", options.targets[scheduled++].cpu, text);
       bar.show(std::min(stages.size(), count));
     };
     ExportedProgram program = load_pt2(o.file, o.model);
@@ -106,7 +152,8 @@ void run(Options& o) {
     return;
   }
   const double seconds = seconds_since(start);
-  o.json ? print_json(o, seconds, stages) : print_text(o, seconds, stages);
+  const std::vector<std::string> written = texts.write();
+  o.json ? print_json(o, seconds, stages, written) : print_text(o, seconds, stages, written);
 }
 
 }  // namespace
@@ -127,6 +174,10 @@ void add_compile_verb(CLI::App& app) {
   verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(CLI::PositiveNumber);
   verb->add_flag("--time", o->time, "say how long each stage took");
   verb->add_option("--dump-after", o->dump_after, "print the program as text as it is after this stage: trace, lower, schedule");
+  verb->add_option("--emit", o->emit, "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"graph", "loop", "llvm", "asm"}));
+  verb->add_flag("-g,--debug", o->debug, "say in the library which line of the program a kernel computes, for debuggers and profilers");
   verb->add_flag("--json", o->json, "print a JSON object");
   verb->footer(
       "The library has the C interface of include/ingot/aoti.h and needs nothing but libc.\n\n"
@@ -134,6 +185,7 @@ void add_compile_verb(CLI::App& app) {
       "  ingot compile model.pt2 -o model.so\n"
       "  ingot compile model.pt2 --target x86_64-linux-gnu --cpu x86-64-v4,x86-64-v3,x86-64-v2\n"
       "  ingot compile model.pt2 --weights external --time\n"
+      "  ingot compile model.pt2 --emit=loop,asm\n"
       "  ingot compile model.pt2 --dump-after schedule | less");
   verb->callback([o] { run(*o); });
 }

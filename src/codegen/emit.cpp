@@ -15,6 +15,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 
 #include <memory>
 
@@ -25,7 +26,7 @@ namespace ingot {
 namespace {
 
 constexpr const char* kPasses =
-    "function(sroa,early-cse,instcombine,simplifycfg,loop-mssa(licm),gvn,instcombine,simplifycfg)";
+    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target) {
   std::string error;
@@ -85,14 +86,21 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.run(module, modules);
 }
 
-std::string generate(llvm::Module& module, llvm::TargetMachine& machine) {
+std::string generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type = llvm::CodeGenFileType::ObjectFile) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
-  const bool failed = machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile);
-  INGOT_ENSURE(!failed, "LLVM cannot write object files for ", machine.getTargetTriple().str());
+  const bool failed = machine.addPassesToEmitFile(passes, out, nullptr, type);
+  INGOT_ENSURE(!failed, "LLVM cannot write code for ", machine.getTargetTriple().str());
   passes.run(module);
   return {bytes.data(), bytes.size()};
+}
+
+void add_text(const llvm::Module& module, llvm::TargetMachine& machine, CodeText& text) {
+  llvm::raw_string_ostream out(text.llvm);
+  module.print(out, nullptr);
+  out << '\n';
+  text.assembly += generate(*llvm::CloneModule(module), machine, llvm::CodeGenFileType::AssemblyFile);  // code generation changes a module
 }
 
 // Collects the errors that code generation reports through the context, for as long as it lives.
@@ -127,7 +135,7 @@ void set_target(llvm::Module& module, const Target& target) {
   set_target(module, *make_target_machine(target));
 }
 
-Object emit(llvm::Module& module, const Target& target) {
+Object emit(llvm::Module& module, const Target& target, CodeText* text) {
   set_function_attributes(module, target);
   const LlvmUse use;
   const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
@@ -135,6 +143,7 @@ Object emit(llvm::Module& module, const Target& target) {
   verify(module);
   const Diagnostics diagnostics(module.getContext());
   optimize(module, *machine);
+  if (text) add_text(module, *machine, *text);
   Object object{module.getName().str(), generate(module, *machine)};
   INGOT_ENSURE(diagnostics.errors().empty(), "no code for LLVM module '", object.name, "': ", diagnostics.errors());
   return object;

@@ -17,6 +17,11 @@ struct Object {
   std::string bytes;
 };
 
+// The code as people read it: the LLVM IR that machine code is made of, and that machine code.
+struct CodeText {
+  std::string llvm, assembly;
+};
+
 // Gives the module the triple, data layout and relocation model of the target. The code that builds a module needs the
 // layout, so this comes first; `emit` does it again for modules that come from elsewhere.
 void set_target(llvm::Module& module, const Target& target);
@@ -24,8 +29,8 @@ void set_target(llvm::Module& module, const Target& target);
 // Optimises the module in place and generates its code. Every function is compiled for `target`, whatever attributes it
 // came with. The passes clean up (promotion to registers, common subexpressions, hoisting) and neither vectorise, unroll
 // nor inline: what is built is what runs. Modules of different LLVMContexts may be emitted at the same time.
-// Internal error, with LLVM's text, if the module is malformed.
-Object emit(llvm::Module& module, const Target& target);
+// Where `text` is given, the code is added to it as text. Internal error, with LLVM's text, if the module is malformed.
+Object emit(llvm::Module& module, const Target& target, CodeText* text = nullptr);
 
 // The same for LLVM IR in its text form. User error, with line and column, if it does not parse.
 Object emit_text(const std::string& name, std::string_view llvm_ir, const Target& target);

@@ -54,30 +54,43 @@ constexpr int64_t kGuessedExtent = 64;
 
 int64_t guess(const Expr& extent) { return extent.is_const() ? extent->i : kGuessedExtent; }
 
+bool only_wide_types(const loop::Program& program, const loop::Kernel& kernel) {
+  bool narrow = kernel.product.has_value();
+  for (int b : buffers_of(loop::Step(kernel))) narrow = narrow || size_of(program.buffers[at(b)].dtype) < 8;
+  return !narrow;
+}
+// As many as a register has of the type that most values have.
+int lanes_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
+  return vector_bits(target) / (only_wide_types(program, kernel) ? 64 : 32);
+}
+
+int64_t slots_of(const Nest& n) {
+  int64_t slots = 4;
+  for (const Fold& f : n.folds) slots += cost(f.body) + 1;
+  for (const Store& s : n.stores) slots += cost(s.value) + 1;
+  for (const Expr& v : n.vars) slots *= std::max<int64_t>(1, guess(v.arg(0)));
+  return slots;
+}
+
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target)
-      : module_(module), context_(module.getContext()), program_(program), kernel_(kernel), b_(context_),
+  KernelEmitter(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target, const std::string& name)
+      : module_(module), context_(module.getContext()), program_(program), kernel_(kernel), target_(target), name_(name), b_(context_),
         expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)) {
     llvm::FastMathFlags contract;
     contract.setAllowContract();
     b_.setFastMathFlags(contract);
-    // As many lanes as a register has of the type that most values have; several vectors at once hide latencies, as many
-    // as there are registers for.
+    // Several vectors at once hide latencies, as many as there are registers for.
     const int bits = vector_bits(target);
-    lanes_ = bits / (only_wide_types() ? 64 : 32);
+    lanes_ = lanes_of(program, kernel, target);
     copies_ = arch_of(target) == Arch::aarch64 || bits >= 512 ? 4 : 2;
   }
 
-  KernelCode run() {
-    KernelCode code;
-    for (int b : buffers_of(loop::Step(kernel_)))
-      if (program_.buffers[at(b)].place != Place::scratch) code.buffers.push_back(b);
-    begin_function(code.buffers);
-    emit_tasks(code);
-    code.function = emit_entry(code.buffers);
-    code.scratch_bytes = kernel_.scratch_bytes;
-    return code;
+  llvm::Function* run() {
+    const std::vector<int> buffers = arguments_of(program_, kernel_);
+    begin_function(buffers);
+    emit_tasks(tasks_of(program_, kernel_, target_));
+    return emit_entry(buffers);
   }
 
  private:
@@ -92,6 +105,8 @@ class KernelEmitter {
   llvm::LLVMContext& context_;
   const loop::Program& program_;
   const loop::Kernel& kernel_;
+  const Target& target_;
+  const std::string& name_;
   llvm::IRBuilder<> b_;
   ExpressionEmitter expressions_;
   llvm::Type* pointer_;
@@ -101,23 +116,14 @@ class KernelEmitter {
   std::vector<Value> pointers_;  // by buffer
   llvm::GlobalVariable* zeros_ = nullptr;
 
-  bool only_wide_types() const {
-    bool narrow = kernel_.product.has_value();
-    for (int b : buffers_of(loop::Step(kernel_))) narrow = narrow || size_of(program_.buffers[at(b)].dtype) < 8;
-    return !narrow;
-  }
-
   // ---- functions
-
-  // No C function has a name like this: a kernel may be called tanh.
-  std::string function_name() const { return "kernel." + kernel_.name; }
 
   // The code itself: buffers are told not to alias, since a kernel never writes what it reads.
   void begin_function(const std::vector<int>& buffers) {
     std::vector<llvm::Type*> params{pointer_, pointer_, b_.getInt64Ty(), b_.getInt64Ty()};
     params.resize(4 + buffers.size(), pointer_);
     function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::InternalLinkage,
-                                       function_name() + ".body", module_);
+                                       name_ + ".body", module_);
     function_->addFnAttr(llvm::Attribute::NoInline);
     pointers_.resize(program_.buffers.size());
     for (std::size_t k = 0; k < buffers.size(); k++) {
@@ -140,7 +146,8 @@ class KernelEmitter {
 
   llvm::Function* emit_entry(const std::vector<int>& buffers) {
     const std::vector<llvm::Type*> params{pointer_, pointer_, pointer_, b_.getInt64Ty(), b_.getInt64Ty()};
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::InternalLinkage, function_name(), module_);
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::ExternalLinkage, name_, module_);
+    f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
     std::vector<Value> args{f->getArg(1), f->getArg(2), f->getArg(3), f->getArg(4)};
     for (std::size_t k = 0; k < buffers.size(); k++)
@@ -220,33 +227,10 @@ class KernelEmitter {
 
   Expr outer_extent(std::size_t k) const { return kernel_.outer[k].arg(0); }
 
-  int64_t slots_of(const Nest& n) const {
-    int64_t slots = 4;
-    for (const Fold& f : n.folds) slots += cost(f.body) + 1;
-    for (const Store& s : n.stores) slots += cost(s.value) + 1;
-    for (const Expr& v : n.vars) slots *= std::max<int64_t>(1, guess(v.arg(0)));
-    return slots;
-  }
-
-  void emit_tasks(KernelCode& code) {
+  void emit_tasks(const Tasks& tasks) {
     const std::size_t whole = kernel_.outer.size() - (kernel_.across ? 1 : 0);
-    int64_t chunk = 1;
-    std::vector<Expr> digits;
-    for (std::size_t k = 0; k < whole; k++) digits.push_back(outer_extent(k));
-    if (kernel_.across) {
-      const bool nested = std::any_of(kernel_.nests.begin(), kernel_.nests.end(), [](const Nest& n) { return !n.vars.empty(); });
-      chunk = nested ? kNestedChunk : kPointwiseChunk;
-      digits.push_back(floor_div(outer_extent(whole) + (chunk - 1), chunk));
-    }
-    int64_t slots = 0;
-    for (const Nest& n : kernel_.nests) slots += slots_of(n);
-    if (const auto& x = kernel_.product) slots += 2 * int64_t{x->height} * x->width * guess(x->length) * guess(x->panels);
-    if (kernel_.across) slots = slots * std::min(chunk, guess(outer_extent(whole))) / lanes_;
-    else slots /= lanes_;
-    code.tasks = 1;
-    for (const Expr& d : digits) code.tasks = code.tasks * d;
-    code.grain = std::max<int64_t>(1, kWorthwhile / std::max<int64_t>(1, slots));
-
+    const std::vector<Expr>& digits = tasks.digits;
+    const int64_t chunk = tasks.chunk;
     counted_loop(function_->getArg(2), function_->getArg(3), 1, [&](Value task) {
       Value rest = task;
       std::vector<Value> values(digits.size());
@@ -508,8 +492,36 @@ class KernelEmitter {
 
 }  // namespace
 
-KernelCode emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
-  return KernelEmitter(module, program, kernel, target).run();
+Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
+  Tasks tasks;
+  const int lanes = lanes_of(program, kernel, target);
+  const auto extent = [&](std::size_t k) { return kernel.outer[k].arg(0); };
+  const std::size_t whole = kernel.outer.size() - (kernel.across ? 1 : 0);
+  for (std::size_t k = 0; k < whole; k++) tasks.digits.push_back(extent(k));
+  if (kernel.across) {
+    const bool nested = std::any_of(kernel.nests.begin(), kernel.nests.end(), [](const Nest& n) { return !n.vars.empty(); });
+    tasks.chunk = nested ? kNestedChunk : kPointwiseChunk;
+    tasks.digits.push_back(floor_div(extent(whole) + (tasks.chunk - 1), tasks.chunk));
+  }
+  int64_t slots = 0;
+  for (const Nest& n : kernel.nests) slots += slots_of(n);
+  if (const auto& x = kernel.product) slots += 2 * int64_t{x->height} * x->width * guess(x->length) * guess(x->panels);
+  if (kernel.across) slots = slots * std::min(tasks.chunk, guess(extent(whole))) / lanes;
+  else slots /= lanes;
+  tasks.count = 1;
+  for (const Expr& d : tasks.digits) tasks.count = tasks.count * d;
+  tasks.grain = std::max<int64_t>(1, kWorthwhile / std::max<int64_t>(1, slots));
+  return tasks;
+}
+
+std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel) {
+  std::vector<int> buffers = buffers_of(loop::Step(kernel));
+  std::erase_if(buffers, [&](int b) { return program.buffers[at(b)].place == Place::scratch; });
+  return buffers;
+}
+
+llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target, const std::string& name) {
+  return KernelEmitter(module, program, kernel, target, name).run();
 }
 
 }  // namespace ingot

@@ -10,14 +10,18 @@
 
 namespace ingot {
 
-// A kernel's function, of the type `ingot_kernel` of src/model/program.h, and what to call it with.
-struct KernelCode {
-  llvm::Function* function = nullptr;
-  std::vector<int> buffers;  // whose addresses it is given, in order
-  Expr tasks, grain;         // how many tasks there are, and how many make a piece of work worth handing to a thread
-  Expr scratch_bytes;
+// How a kernel's work is cut into tasks.
+struct Tasks {
+  std::vector<Expr> digits;  // a task's number is written in these
+  int64_t chunk = 1;         // of the vectorised outer variable in one task, where there is one
+  Expr count, grain;         // how many tasks there are, and how many make a piece of work worth handing to a thread
 };
+Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
 
-KernelCode emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target);
+// The buffers whose addresses a kernel's function is given, in order.
+std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel);
+
+// The function of the kernel under this name, of the type `ingot_kernel` of src/model/program.h.
+llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target, const std::string& name);
 
 }  // namespace ingot

@@ -164,6 +164,7 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   const char* machine = arch == Arch::x86_64 ? "elf_x86_64" : "aarch64linux";
   const std::string name = fs::path(output).filename().string();
   std::vector<std::string> arguments;
+  arguments.reserve(64);
   auto add = [&](const auto&... argument) { (arguments.emplace_back(argument), ...); };
   add("ld.lld", "-shared", "-m", machine, "-soname", name, "-o", partial.path());
   add("--gc-sections");                                       // of the kernels, what is used
@@ -184,7 +185,7 @@ void link_library(std::span<const Object> objects, const Target& target, const s
     const std::string archive = text("libingot_eager_", to_text(arch), ".a");
     add(support_file(archive), text("--exclude-libs=", archive));  // the C++ runtime is in it, with symbols that are not hidden
     add("--eh-frame-hdr");                                         // how that finds who catches an exception
-    add("--strip-all");                                            // the names of all its functions are a third of the file
+    if (!any_names(objects, ".debug_line")) add("--strip-all");    // the names of all its functions are a third of the file
   }
   add(kernel_archive(target), "--as-needed");
   for (const char* library : {"libm_", "libc_"}) add(support_file(text(library, to_text(arch), ".so")));

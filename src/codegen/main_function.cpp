@@ -2,13 +2,10 @@
 
 #include <llvm/IR/Module.h>
 
-#include <unordered_map>
-
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "codegen/expression.hpp"
-#include "codegen/kernel.hpp"
 
 namespace ingot {
 namespace {
@@ -21,17 +18,13 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 class MainEmitter {
  public:
-  MainEmitter(llvm::Module& module, const loop::Program& program, const Target& target)
-      : module_(module), context_(module.getContext()), program_(program), target_(target), b_(context_),
+  MainEmitter(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target)
+      : module_(module), context_(module.getContext()), program_(program), kernels_(kernels), b_(context_),
         expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)),
         i64_(b_.getInt64Ty()), i32_(b_.getInt32Ty()),
         view_(llvm::StructType::get(context_, {pointer_, pointer_, pointer_, i32_, i32_})) {}
 
   llvm::Function* run(const std::string& name) {
-    loop::each_step(program_.steps, [&](const loop::Step& step) {
-      if (const auto* k = std::get_if<loop::Kernel>(&step)) kernels_.emplace(k, emit_kernel(module_, program_, *k, target_));
-    });
-
     function_ = llvm::Function::Create(llvm::FunctionType::get(i32_, {pointer_}, false), llvm::Function::ExternalLinkage, name, module_);
     function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
@@ -60,7 +53,7 @@ class MainEmitter {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   const loop::Program& program_;
-  const Target& target_;
+  const KernelSet& kernels_;
   llvm::IRBuilder<> b_;
   ExpressionEmitter expressions_;
   llvm::Type* pointer_;
@@ -70,7 +63,6 @@ class MainEmitter {
   llvm::BasicBlock *entry_ = nullptr, *failed_ = nullptr;
   Value symbols_ = nullptr, arena_ = nullptr;
   std::vector<Value> pointers_;  // by buffer; null: not made yet
-  std::unordered_map<const loop::Kernel*, KernelCode> kernels_;
 
   void emit(const loop::Steps& steps) {
     for (const loop::Step& step : steps) {
@@ -137,15 +129,18 @@ class MainEmitter {
     return expressions_.from_memory(b_.CreateAlignedLoad(type, p, llvm::Align(static_cast<uint64_t>(size_of(b.dtype)))), b.dtype);
   }
 
-  void call_kernel(const KernelCode& k) {
+  void emit(const loop::Kernel& kernel) {
+    const KernelSet::Use& k = kernels_.use_of(kernel);
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, pointer_, i64_, i64_}, false);
+    auto* function = llvm::cast<llvm::Function>(module_.getOrInsertFunction(k.symbol, type).getCallee());
+    function->setVisibility(llvm::GlobalValue::HiddenVisibility);
     llvm::AllocaInst* buffers = local(pointer_, k.buffers.size());
     for (std::size_t i = 0; i < k.buffers.size(); i++) b_.CreateStore(address(k.buffers[i]), element(pointer_, buffers, i));
-    call("ingot_rt_parallel", b_.getVoidTy(), {function_->getArg(0), k.function, buffers, expressions_.emit(k.tasks), expressions_.emit(k.grain),
+    call("ingot_rt_parallel", b_.getVoidTy(), {function_->getArg(0), function, buffers, expressions_.emit(k.tasks), expressions_.emit(k.grain),
                                               expressions_.emit(k.scratch_bytes)});
   }
 
   void emit(const loop::Computation&) { throw_internal_error(__FILE__, __LINE__, "a computation was not scheduled"); }
-  void emit(const loop::Kernel& k) { call_kernel(kernels_.at(&k)); }
 
   llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
 
@@ -258,8 +253,8 @@ class MainEmitter {
 
 }  // namespace
 
-llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const Target& target, const std::string& name) {
-  return MainEmitter(module, program, target).run(name);
+llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target, const std::string& name) {
+  return MainEmitter(module, program, kernels, target).run(name);
 }
 
 llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e, const std::string& name) {

@@ -4,13 +4,14 @@
 
 #include <string>
 
+#include "codegen/kernel_set.hpp"
 #include "codegen/target.hpp"
 #include "loop/program.hpp"
 
 namespace ingot {
 
-// int32_t name(ingot_frame*), with the kernels it calls.
-llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const Target& target, const std::string& name);
+// int32_t name(ingot_frame*). It calls the kernels of the set, which are elsewhere.
+llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target, const std::string& name);
 
 // int64_t name(const int64_t* symbols): the value of an expression over the program's symbols.
 llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e, const std::string& name);

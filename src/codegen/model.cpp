@@ -4,9 +4,14 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
+#include <atomic>
+
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "codegen/debug_info.hpp"
 #include "codegen/expression.hpp"
+#include "codegen/kernel.hpp"
 #include "codegen/llvm_state.hpp"
 #include "codegen/main_function.hpp"
 #include "expr/guards.hpp"
@@ -26,8 +31,8 @@ std::string function_name(const char* what, const std::string& suffix) { return 
 // Builds the constant structs of program.h, field by field in its order.
 class TableEmitter {
  public:
-  TableEmitter(llvm::Module& module, const Model& model)
-      : module_(module), context_(module.getContext()), model_(model), program_(model.levels[0].run), target_(model.levels[0].target), b_(context_),
+  TableEmitter(llvm::Module& module, const Model& model, const Target& target)
+      : module_(module), context_(module.getContext()), model_(model), program_(model.levels[0].run), target_(target), b_(context_),
         pointer_(llvm::PointerType::getUnqual(context_)) {}
 
   void run() {
@@ -209,30 +214,57 @@ class TableEmitter {
 
 }  // namespace
 
-Object generate_code(const Model& model, std::size_t level) {
+std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text_of_code) {
   const Model::Level& l = model.levels[level];
   const std::string suffix = std::to_string(level);
-  llvm::LLVMContext context;
-  llvm::Module module(model.name, context);
-  set_target(module, l.target);
-  {
-    const LlvmUse use;
-    emit_main(module, l.run, l.target, function_name("run", suffix));
+  std::vector<const loop::Program*> programs{&l.run};
+  if (l.fold) programs.push_back(&*l.fold);
+  const KernelSet kernels(programs, l.target, text("kernel.", suffix, "."));
+  const auto main_module = [&](llvm::Module& module) {
+    emit_main(module, l.run, kernels, l.target, function_name("run", suffix));
     emit_size_function(module, l.run, l.target, l.run.arena_bytes, function_name("arena", suffix));
-    if (l.fold) emit_main(module, *l.fold, l.target, function_name("fold", suffix));
-  }
-  return emit(module, l.target);
+    if (l.fold) emit_main(module, *l.fold, kernels, l.target, function_name("fold", suffix));
+  };
+  const auto kernel_module = [&](llvm::Module& module, std::size_t group) {
+    DebugInfo debug(module, model);
+    for (const KernelSet::Code& k : kernels.groups()[group])
+      debug.describe(emit_kernel(module, k.kernel.program, k.kernel.kernel, l.target, k.symbol), k.kernel.kernel.name);
+  };
+  std::vector<Object> objects(1 + kernels.groups().size());
+  std::vector<CodeText> texts(objects.size());
+  const auto compile_module = [&](std::size_t k) {
+    llvm::LLVMContext context;
+    llvm::Module module(text(model.name, ".", suffix, ".", k), context);
+    set_target(module, l.target);
+    {
+      const LlvmUse use;
+      k == 0 ? main_module(module) : kernel_module(module, k - 1);
+    }
+    objects[k] = emit(module, l.target, text_of_code ? &texts[k] : nullptr);
+  };
+  std::atomic<std::size_t> next{0};  // modules differ much: each thread takes the next one when it is done
+  parallel_for(0, num_threads(), 1, [&](int64_t, int64_t) {
+    for (std::size_t k; (k = next++) < objects.size();) compile_module(k);
+  });
+  if (text_of_code)
+    for (const CodeText& t : texts) {
+      text_of_code->llvm += t.llvm;
+      text_of_code->assembly += t.assembly;
+    }
+  return objects;
 }
 
 Object generate_table(const Model& model) {
   llvm::LLVMContext context;
   llvm::Module module(model.name + ".table", context);
-  set_target(module, model.levels[0].target);
+  // Its functions run whatever level the machine has, also to say that it has none.
+  const Target oldest = parse_target(to_text(arch_of(model.levels[0].target)));
+  set_target(module, oldest);
   {
     const LlvmUse use;
-    TableEmitter(module, model).run();
+    TableEmitter(module, model, oldest).run();
   }
-  return emit(module, model.levels[0].target);
+  return emit(module, oldest);
 }
 
 }  // namespace ingot

@@ -1,5 +1,6 @@
 // A whole model to object code: what src/model/program.h asks of generated code.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,10 +48,18 @@ struct Model {
   std::vector<Constant> constants;   // … constants; the folded ones last
   Weights weights;
   std::vector<std::pair<std::string, std::string>> metadata;
+
+  // Where the author of the program wrote what a kernel computes.
+  struct Source {
+    std::string file;
+    int line = 0;
+  };
+  std::map<std::string, Source> sources;  // by the name of the node; not empty: with debug info
 };
 
-// Object code with the functions of one level.
-Object generate_code(const Model& model, std::size_t level);
+// Object code with the functions of one level, compiled by all threads. The same however many there are. With `text`, which is
+// given the code as people read it, too.
+std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text = nullptr);
 
 // The object that names everything: `ingot_the_program`.
 Object generate_table(const Model& model);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <set>
 
 #include "base/error.hpp"
@@ -55,6 +56,18 @@ std::vector<bool> written_constants(const loop::Lowered& lowered) {
   return written;
 }
 
+// The innermost frame of each node's stack trace, which is in Python's form: File "path", line 12, in forward
+std::map<std::string, Model::Source> sources_of(const Graph& graph) {
+  std::map<std::string, Model::Source> all;
+  for (const auto& n : graph.nodes()) {
+    const std::string_view trace = n->stack_trace;
+    const std::size_t file = trace.rfind("File \""), end = trace.find('"', file + 6), line = trace.find("line ", end);
+    if (file == trace.npos || end == trace.npos || line == trace.npos) continue;
+    all[n->name] = {std::string(trace.substr(file + 6, end - file - 6)), std::atoi(trace.data() + line + 5)};
+  }
+  return all;
+}
+
 // From a functional graph on. `names` says what the graph's inputs are to the caller.
 void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& names, const std::string& output, const CompileOptions& options) {
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
@@ -74,9 +87,14 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
     INGOT_ENSURE(model.levels.back().run.constants.size() == model.levels[0].run.constants.size(), "levels fold different constants");
   }
   describe(model, lowered, names);
+  if (options.debug_info) model.sources = sources_of(graph);
   std::vector<Object> objects;
   objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, output));
-  for (std::size_t k = 0; k < model.levels.size(); k++) objects.push_back(stage("codegen", options, [&] { return generate_code(model, k); }));
+  for (std::size_t k = 0; k < model.levels.size(); k++) {
+    CodeText code;
+    for (Object& o : stage("codegen", options, [&] { return generate_code(model, k, options.code ? &code : nullptr); })) objects.push_back(std::move(o));
+    if (options.code) options.code(model.levels[k].name, code);
+  }
   objects.push_back(stage("table", options, [&] { return generate_table(model); }));
   if (const std::vector<std::string> ops = eager_ops_of(model.levels[0]); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });

@@ -16,6 +16,10 @@ struct CompileOptions {
   // One architecture; of several levels of it the first that a machine has is what it runs.
   std::vector<Target> targets = {native_target()};
   Model::Weights::Kind weights = Model::Weights::Kind::embedded;
+  // The code says which line of the program it computes, for debuggers and profilers.
+  bool debug_info = false;
+  // Called with the code of each level as text. It costs time to make.
+  std::function<void(const std::string& level, const CodeText& text)> code = {};
   // Called after each stage with its name, how long it took, and its result as text (empty where it has no text form).
   std::function<void(std::string_view stage, double seconds, const std::string& text)> after = {};
 };

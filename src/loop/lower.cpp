@@ -56,8 +56,9 @@ std::vector<Use> uses_of(const Graph& graph) {
   for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, false, true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
-    const bool writes = user.kind == NodeKind::call && user.op->mutates();
-    if (writes) all[i].users = std::max(all[i].users, 1);
+    // A write, or an assertion: an op that has no result and does something.
+    const bool acts = user.kind == NodeKind::call && (user.op->mutates() || (user.op->schema.results.empty() && user.op->def->lower));
+    if (acts) all[i].users = std::max(all[i].users, 1);
     if (all[i].users == 0) continue;
     const bool passes_through = user.kind != NodeKind::call || user.op->is_view();
     for_each_node(user.args, [&](const Node* n) {
@@ -86,7 +87,7 @@ class RuleLowering final : public Lowering {
 
   // Whether the rule had a form for this call. One that has none defines nothing.
   bool is_defined() const {
-    return std::any_of(results_.begin(), results_.end(), [](const Elements& e) { return static_cast<bool>(e.at); });
+    return results_.empty() || std::any_of(results_.begin(), results_.end(), [](const Elements& e) { return static_cast<bool>(e.at); });
   }
   std::vector<Elements> take_results() {
     for (const Elements& e : results_) INGOT_ENSURE(e.at, call.op.name, ": the rule left a result undefined");
@@ -268,6 +269,7 @@ std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, co
 void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
   if (n.op->mutates()) return lower_write(n, call, arguments);
   std::vector<Elements> results = lower_results(n, call, arguments);
+  if (n.op->schema.results.empty()) return;
   set_values(n, results.empty() ? lower_eager(n, call) : std::move(results));
 }
 

@@ -8,6 +8,7 @@
 #include "expr/range.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "op/lowering.hpp"
 #include "op/promotion.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
@@ -20,6 +21,10 @@ using Body = Value (*)(const Call&);
 constexpr OpDef query(std::string_view schema, Body body) { return {.schema = schema, .form = Form::composite, .body = body}; }
 // A node of its own: it reads data or has an effect, so it must stay in a listing.
 constexpr OpDef effect(std::string_view schema, Body body) { return {.schema = schema, .form = Form::external, .body = body}; }
+constexpr OpDef with_lower(OpDef d, void (*lower)(Lowering&)) {
+  d.lower = lower;
+  return d;
+}
 
 Value size_of_dim(const Call& c) { return c.tensor(0).size(c[1].to_int64()); }
 Value stride_of_dim(const Call& c) { return c.tensor(0).stride(c[1].to_int64()); }
@@ -96,6 +101,40 @@ Value constrain_size(const Call& c) {
 Value constrain_size_with_token(const Call& c) {
   check_size_range(c[0], c[1], c[2]);
   return aten<"clone">(c[3]);
+}
+
+// ---- compiled: the run stops where the data says otherwise
+
+void stop_unless(Lowering& l, const Expr& condition, const std::string& message) {
+  if (!condition.is_const() || condition->i == 0) l.check(condition, message);
+}
+// Those that order effects by a token hand it on.
+void hand_on_token(Lowering& l, int token) {
+  if (token >= 0) l.define(0, {}, l.load(token, {}));
+}
+template <int token = -1>
+void lower_assertion(Lowering& l) {
+  const std::vector<Expr> first(static_cast<std::size_t>(l.call.tensor(0).dim()), Expr(0));
+  const Expr value = l.load(0, first);
+  stop_unless(l, l.load_temporary(l.temporary({}, ne(value, cast(value.dtype(), Expr(0)))), {}), l.call.args.size() > 1 ? l.call[1].string() : kAssertion);
+  hand_on_token(l, token);
+}
+template <int token = -1>
+void lower_scalar_assertion(Lowering& l) {
+  const Value& v = l.call[0];
+  stop_unless(l, v.is_int() ? ne(v.to_int().expr(), Expr(0)) : Expr::boolean(v.to_scalar().to_bool()), l.call[1].string());
+  hand_on_token(l, token);
+}
+template <bool of_size, int token = -1>
+void lower_range(Lowering& l) {
+  const Expr v = l.call[0].to_int().expr();
+  const Value &least = l.call[1], &most = l.call[2];
+  Expr fits = true;
+  if (of_size) fits = v >= max(least.int_or(0).expr(), Expr(0));
+  else if (!least.is_none()) fits = v >= least.to_int().expr();
+  if (!most.is_none()) fits = fits && v <= most.to_int().expr();
+  stop_unless(l, fits, text("Invalid value range for ", v, " between [", least.is_none() ? Value("-inf") : least, ", ", most.is_none() ? Value("inf") : most, "]."));
+  hand_on_token(l, token);
 }
 
 Value check_metadata(const Call& c) {
@@ -190,21 +229,21 @@ constinit const OpDef kOps[] = {
             return aten_value<"item">(c[0]).to_scalar().to_bool();
           }),
 
-    with_batch(effect("aten::_assert_async(Tensor self) -> ()",
+    with_lower(with_batch(effect("aten::_assert_async(Tensor self) -> ()",
            [](const Call& c) -> Value {
              check_assertion(c.tensor(0), kAssertion);
              return {};
-           }), batch_loop),
-    with_batch(effect("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()",
+           }), batch_loop), lower_assertion),
+    with_lower(with_batch(effect("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()",
            [](const Call& c) -> Value {
              check_assertion(c.tensor(0), c[1].string());
              return {};
-           }), batch_loop),
-    effect("aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
+           }), batch_loop), lower_assertion),
+    with_lower(effect("aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
            [](const Call& c) -> Value {
              check_scalar(c[0], c[1].string());
              return {};
-           }),
+           }), lower_scalar_assertion),
     effect("aten::_print(str s) -> ()",
            [](const Call& c) -> Value {
              std::fprintf(stderr, "%s\n", c[0].string().c_str());
@@ -213,8 +252,8 @@ constinit const OpDef kOps[] = {
     effect("aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
            "Layout? layout=None) -> ()",
            check_metadata),
-    effect("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
-    effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain_size),
+    with_lower(effect("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain), lower_range<false>),
+    with_lower(effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain_size), lower_range<true>),
     // The functional twins order effects by a token they hand on.
     {.schema = "aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
                "memory_format=None) -> Tensor",
@@ -223,18 +262,20 @@ constinit const OpDef kOps[] = {
      .kernel = [](const Call&, std::span<const Tensor>) {},
      .no_grad_result = true,
      .uninitialised = true},
-    with_batch(effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
+    with_lower(with_batch(effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
            [](const Call& c) -> Value {
              check_assertion(c.tensor(0), c[1].string());
              return aten<"clone">(c[2]);
-           }), batch_loop),
-    effect("aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor",
+           }), batch_loop), lower_assertion<2>),
+    with_lower(effect("aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor",
            [](const Call& c) -> Value {
              check_scalar(c[0], c[1].string());
              return aten<"clone">(c[2]);
-           }),
-    effect("aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_with_token),
-    effect("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_size_with_token),
+           }), lower_scalar_assertion<2>),
+    with_lower(effect("aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_with_token),
+               lower_range<false, 3>),
+    with_lower(effect("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
+                      constrain_size_with_token), lower_range<true, 3>),
 };
 
 }  // namespace

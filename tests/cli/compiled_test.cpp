@@ -125,6 +125,35 @@ TEST_F(CompiledCli, StagesAreDumpedAndNamed) {
   expect_in("the stages are read, trace, lower, schedule, fold, codegen", unknown.err);
 }
 
+TEST_F(CompiledCli, TextsAreWrittenBesideTheLibrary) {
+  const Ran r = compile("mlp", "mlp.so", "--emit=graph,loop,llvm,asm --json");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(JsonDocument(r.out, "stdout").root().field("texts").size(), 4u);
+  const auto read = [&](const std::string& name) {
+    std::ifstream f(file(name));
+    return std::string(std::istreambuf_iterator<char>(f), {});
+  };
+  expect_in("def forward", read("mlp.graph.txt"));
+  expect_in("  kernel ", read("mlp.loop.txt"));
+  expect_in("define hidden void @kernel.", read("mlp.ll"));
+  expect_in("ingot_run.0:", read("mlp.s"));
+  EXPECT_EQ(compile("mlp", "x.so", "--emit=tokens").status, 2);
+}
+
+TEST_F(CompiledCli, DebugInfoNamesTheLinesOfTheProgram) {
+  const auto lines = [&](const std::string& library) {
+    const std::string text = file("lines.txt");
+    EXPECT_EQ(std::system(("readelf --debug-dump=decodedline " + file(library) + " > " + text + " 2>/dev/null").c_str()), 0);
+    std::ifstream f(text);
+    return std::string(std::istreambuf_iterator<char>(f), {});
+  };
+  ASSERT_EQ(compile("gpt_tiny", "plain.so").status, 0);
+  ASSERT_EQ(compile("gpt_tiny", "debug.so", "-g").status, 0);
+  EXPECT_EQ(lines("plain.so").find(".py"), std::string::npos);
+  expect_in(".py", lines("debug.so"));
+  EXPECT_EQ(ingot("run " + file("debug.so") + " --input " + case0("gpt_tiny")).status, 0);
+}
+
 TEST_F(CompiledCli, TargetsAndLevels) {
   for (const std::string target : {"x86_64", "aarch64"}) {
     const Ran r = compile("mlp", target + ".so", "--target " + target + "-linux-gnu");
@@ -207,6 +236,10 @@ TEST_F(CompiledCli, AFailedCompileLeavesNoFile) {
   EXPECT_EQ(ingot("compile " + file("bad.pt2") + " -o " + file("x.so")).status, 1);
   EXPECT_EQ(compile("mlp", "no/such/folder/x.so").status, 1);
   EXPECT_FALSE(fs::exists(file("x.so")));
+  fs::create_directory(file("folder.so"));
+  EXPECT_EQ(compile("mlp", "folder.so", "--weights external --emit=graph").status, 1);
+  for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_FALSE(entry.path().filename().string().starts_with("folder.so.")) << entry;
+  EXPECT_FALSE(fs::exists(file("folder.graph.txt")));
   EXPECT_EQ(ingot("compile").status, 2);
 }
 

@@ -2,7 +2,8 @@
  *   model_runner LIBRARY FOLDER
  * Reads FOLDER/in0, in1, …: the memory of each input, beside it a text file in0.shape with `dtype rank`, sizes and strides; and
  * `draw`, where there is one: seed and offset of the random stream. Writes out0, out1, … row-major with their shapes, the
- * inputs as they are after the run, `draw`, and for each buffer constant0, its shape, and constant0.name.
+ * inputs as they are after the run, `draw`, `level0` (of the processor, the code for which ran), and for each buffer constant0, its
+ * shape, and constant0.name.
  * Exit status: 0 done, 2 the model refused the inputs and said why, 1 anything else. */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -112,6 +113,7 @@ int main(int argc, char** argv) {
   GET(ingot_tensor_describe);
   GET(ingot_tensor_delete);
   GET(ingot_tensor_is_own);
+  GET(ingot_model_level_used);
   GET(ingot_container_set_draw);
   GET(ingot_container_get_draw);
   GET(ingot_container_constant);
@@ -123,6 +125,11 @@ int main(int argc, char** argv) {
 
   AOTInductorModelContainerHandle container = NULL;
   if (AOTInductorModelContainerCreateWithDevice_(&container, 1, "cpu", NULL)) fail(ingot_last_error_());
+  const char* level = NULL;
+  if (ingot_model_level_used_(&level)) fail(ingot_last_error_());
+  FILE* level_file = open_file(folder, "level", 0, "", "w");
+  fputs(level, level_file);
+  fclose(level_file);
   size_t inputs = 0, outputs = 0;
   AOTInductorModelContainerGetNumInputs_(container, &inputs);
   AOTInductorModelContainerGetNumOutputs_(container, &outputs);

@@ -1,0 +1,24 @@
+// A kernel by itself: the program around it reduced to what its code depends on, with variables and buffers numbered in the
+// order of first use. Kernels that are alike by themselves (the layers of a deep model have many) share one code.
+#pragma once
+#include "loop/program.hpp"
+
+namespace ingot::loop {
+
+struct LoneKernel {
+  Program program;           // the symbols, and the kernel's buffers without sizes: a scheduled kernel knows offsets alone
+  Kernel kernel;             // keeps its name
+  std::vector<int> buffers;  // which buffer of the whole program each one is
+};
+
+LoneKernel by_itself(const Program& p, const Kernel& k);
+
+// Whether the code of one is the code of the other. Names do not matter.
+bool alike(const LoneKernel& a, const LoneKernel& b);
+// The same for kernels that are alike.
+std::size_t hash_of(const LoneKernel& k);
+
+// How much code a kernel has, in nodes of its expressions: what it costs to compile, roughly.
+int64_t size_of_code(const Kernel& k);
+
+}  // namespace ingot::loop

@@ -1,0 +1,128 @@
+// What a compile can be asked for, and what must not depend on it.
+#include "base/parallel.hpp"
+#include "e2e/compiled_model.hpp"
+#include "expr/expr.hpp"
+#include "support/error_text.hpp"
+
+namespace ingot {
+namespace {
+
+class CompileOptionsTest : public CompiledModel {
+ protected:
+  CompileOptionsTest() : threads_(num_threads()) {}
+  ~CompileOptionsTest() override { set_num_threads(threads_); }
+
+ private:
+  int threads_;
+};
+
+int count(const std::string& text, const std::string& part) {
+  int n = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at++) n++;
+  return n;
+}
+
+// Layers that differ in their weights alone, and one of another size.
+TensorList layers(const TensorList& in) {
+  Tensor x = in[0];
+  for (std::size_t k = 1; k + 1 < in.size(); k++) x = aten<"relu">(x.mm(in[k])) + 1;
+  return {x.mm(in.back()).softmax(1)};
+}
+TensorList layer_inputs() {
+  manual_seed(3);
+  TensorList in{randn({6, 24})};
+  for (int k = 0; k < 8; k++) in.push_back(randn({24, 24}) * 0.3);
+  in.push_back(randn({24, 10}));
+  return in;
+}
+
+TEST_F(CompileOptionsTest, ThreadsDoNotChangeTheBytes) {
+  std::vector<Bytes> made;
+  for (const int threads : {1, 2, 5}) {
+    set_num_threads(threads);
+    aot_compile(layers, layer_inputs(), path("f.so"));
+    made.push_back(read("f.so"));
+  }
+  EXPECT_TRUE(made[0] == made[1] && made[0] == made[2]);
+}
+
+TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
+  std::string assembly;
+  const TensorList in = layer_inputs();
+  const std::string library = aot_compile(layers, in, path("f.so"), {.code = [&](const std::string&, const CodeText& t) { assembly += t.assembly; }});
+  // Of eight layers: the packing of a weight and the product; then those of the last product, and the softmax.
+  const int kernels = count(assembly, "\nkernel.0.") - count(assembly, ".body:");
+  EXPECT_GE(kernels, 4) << assembly;
+  EXPECT_LE(kernels, 8) << assembly;
+  expect_close(layers(in), ModelContainerRunner(library).run(in));
+}
+
+TEST_F(CompileOptionsTest, CodeIsShownForEveryLevel) {
+  const std::vector<Target> targets{parse_target("x86_64", "x86-64-v4"), parse_target("x86_64", "x86-64-v2")};
+  std::string levels;
+  compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"), {.targets = targets, .code = [&](const std::string& level, const CodeText& t) {
+            levels += level + " ";
+            EXPECT_NE(t.llvm.find("define hidden i32 @ingot_run."), std::string::npos) << t.llvm.substr(0, 500);
+            EXPECT_EQ(t.assembly.find("zmm") != t.assembly.npos, level == "x86-64-v4");
+          }});
+  EXPECT_EQ(levels, "x86-64-v4 x86-64-v2 ");
+}
+
+TEST_F(CompileOptionsTest, AssertionsStopTheRun) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Int n = aten_value<"_local_scalar_dense">(in[1].select(0, 0)).to_int();
+    aten_value<"sym_constrain_range">(n, 0, 7);
+    aten_value<"_assert_scalar">(Int(cast(DType::i64, n.expr() != Expr(3))), "three is refused");
+    aten_value<"_assert_async.msg">(aten<"lt.Scalar">(in[0].sum(), 100), "the sum is too large");
+    return TensorList{in[0] * 2};
+  };
+  const auto numbers = [](int64_t n) { return (ones({2}) * n).to(DType::i64); };
+  ModelContainerRunner runner(aot_compile(f, {ones({4}), numbers(1)}, path("f.so")));
+  EXPECT_EQ(runner.run({ones({4}), numbers(5)})[0].to_vector<double>(), (std::vector<double>{2, 2, 2, 2}));
+  const auto refusal = [&](const Tensor& x, int64_t n) { return error_of([&] { runner.run({x, numbers(n)}); }); };
+  EXPECT_NE(refusal(ones({4}), 3).find("three is refused"), std::string::npos) << refusal(ones({4}), 3);
+  EXPECT_NE(refusal(ones({4}), 8).find("between [0, 7]"), std::string::npos) << refusal(ones({4}), 8);
+  EXPECT_NE(refusal(ones({4}) * 50, 1).find("the sum is too large"), std::string::npos) << refusal(ones({4}) * 50, 1);
+}
+
+// The machine decides which level of a file runs; qemu can be any machine.
+struct Machine {
+  const char* qemu;
+  const char* level;  // empty: none fits
+};
+
+TEST_F(CompileOptionsTest, AMachineRunsTheBestLevelItHas) {
+  const auto try_machines = [&](const std::string& arch, const std::string& runner, const std::vector<const char*>& levels, const std::vector<Machine>& machines) {
+    const std::string qemu = "qemu-" + arch;
+    if (!fs::exists(runner) || std::system(("command -v " + qemu + " >/dev/null").c_str()) != 0) return false;
+    std::vector<Target> targets;
+    for (const char* l : levels) targets.push_back(parse_target(arch, l));
+    const std::string library = aot_compile(all_forms, inputs(kTracedSize, float32), path(arch + ".so"), {.targets = targets}, kOpen);
+    const bool native = arch == to_text(arch_of(native_target()));
+    const TensorList in = inputs(7, float32);
+    for (std::size_t k = 0; k < in.size(); k++) write(k, in[k]);
+    for (const Machine& m : machines) {
+      fs::remove(path("level0"));
+      const int status = run_c(text(qemu, " -cpu ", m.qemu, native ? " " : text(" -L /usr/", arch, "-linux-gnu ")), runner, library);
+      if (*m.level) {
+        EXPECT_EQ(status, 0) << m.qemu << ": " << said();
+        const Bytes level = read("level0");
+        EXPECT_EQ(std::string(level.begin(), level.end()), m.level) << m.qemu;
+        expect_close(all_forms(in), {read_output(0), read_output(1), read_output(2)});
+      } else {
+        EXPECT_EQ(status, 1) << m.qemu;
+        EXPECT_NE(said().find("which needs"), std::string::npos) << m.qemu << ": " << said();
+      }
+    }
+    return true;
+  };
+  const bool is_x86 = arch_of(native_target()) == Arch::x86_64;
+  const bool x86 = try_machines("x86_64", is_x86 ? INGOT_MODEL_RUNNER : INGOT_FOREIGN_RUNNER, {"x86-64-v4", "x86-64-v3", "x86-64-v2"},
+                                {{"max", "x86-64-v3"}, {"Nehalem", "x86-64-v2"}, {"core2duo", ""}});
+  const bool arm = try_machines("aarch64", is_x86 ? INGOT_FOREIGN_RUNNER : INGOT_MODEL_RUNNER, {"neoverse-v1", "neoverse-n1", "cortex-a57"},
+                                {{"neoverse-n1", "neoverse-n1"}, {"cortex-a57", "cortex-a57"}});
+  if (!x86 && !arm) GTEST_SKIP() << "no qemu-user";
+}
+
+}  // namespace
+}  // namespace ingot
