@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
-#include "runtime/elf_machine.hpp"
+#include "runtime/elf_file.hpp"
 
 namespace ingot {
 namespace {
@@ -51,18 +51,26 @@ std::string other_machine(const std::string& path) {
   }
 }
 
+// Opens the library; user error with why not.
+void* open_library(const std::string& path) {
+  const std::string file = unique_spelling(path);
+  try {
+    if (std::error_code none; std::filesystem::exists(path, none)) require_whole_elf(path);  // else the loader says what is wrong
+  } catch (const UserError& e) {
+    throw_user_error(text("Failed to load model: ", path, ": ", e.what()));
+  }
+  if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+  const char* why = dlerror();
+  throw_user_error(text("Failed to load model: ", path, ": ", why ? why : "", other_machine(path)));
+}
+
 }  // namespace
 
 std::shared_ptr<const ModelLibrary> ModelLibrary::load(const std::string& path, bool is_quiet) {
   return std::shared_ptr<const ModelLibrary>(new ModelLibrary(path, is_quiet));
 }
 
-ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path) {
-  handle_ = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle_) {
-    const char* why = dlerror();
-    throw_user_error(text("Failed to load model: ", path, ": ", why ? why : "", other_machine(path)));
-  }
+ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path), handle_(open_library(path)) {
   try {
     const auto look_up = [this](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle_, name));
