@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -39,29 +38,34 @@ std::string unique_spelling(const std::string& path) {
   return spelled + absolute.filename().string();
 }
 
-// The loader's words for a library of another machine are "wrong ELF class" or less.
-std::string other_machine(const std::string& path) {
+#if defined(__x86_64__)
+constexpr std::string_view kMachine = "x86_64";
+#else
+constexpr std::string_view kMachine = "aarch64";
+#endif
+
+// Refuses what the loader would not survive, or has no good words for: it says that a library of another machine is not there.
+void require_loadable(const std::string& path) {
+  require_whole_elf(path);
+  std::string machine;
   try {
-    const std::string machine = elf_machine(path);
-    utsname here{};
-    uname(&here);
-    return machine == here.machine ? "" : text(" (it is for ", machine, ", this machine is ", here.machine, ")");
+    machine = elf_machine(path);
   } catch (const UserError&) {
-    return "";
+    return;  // no library at all, which the loader says
   }
+  INGOT_REQUIRE(machine == kMachine, "it cannot be used here (it is for ", machine, ", this machine is ", kMachine,
+                "); compile the program for this machine");
 }
 
-// Opens the library; user error with why not.
 void* open_library(const std::string& path) {
-  const std::string file = unique_spelling(path);
   try {
-    if (std::error_code none; std::filesystem::exists(path, none)) require_whole_elf(path);  // else the loader says what is wrong
+    if (std::error_code none; std::filesystem::exists(path, none)) require_loadable(path);
+    if (void* handle = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    const char* why = dlerror();
+    throw_user_error(why ? why : "the loader does not say why");
   } catch (const UserError& e) {
     throw_user_error(text("Failed to load model: ", path, ": ", e.what()));
   }
-  if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-  const char* why = dlerror();
-  throw_user_error(text("Failed to load model: ", path, ": ", why ? why : "", other_machine(path)));
 }
 
 }  // namespace

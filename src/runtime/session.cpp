@@ -76,7 +76,7 @@ void Session::read_constants() {
 const Session::Constant& Session::constant_called(const std::string& fqn) const {
   for (const auto& c : constants_)
     if (c->fqn == fqn) return *c;
-  throw_user_error(text("the model has no constant '", fqn, "'"));
+  throw_user_error(text("the model has no constant '", fqn, "'; ingot_session_constant says which it has"));
 }
 
 std::vector<AtenTensorHandle> Session::run(std::span<const DLTensor* const> inputs) {

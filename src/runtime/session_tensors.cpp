@@ -130,10 +130,13 @@ AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, con
   const bool is_empty = std::find(t->shape, t->shape + t->ndim, 0) != t->shape + t->ndim;
   for (int32_t d = 0; d < t->ndim && t->strides; d++)
     INGOT_REQUIRE(t->strides[d] >= 0, what, ": strides: expected none below 0, found ", shape_text(t->strides, t->ndim), "; copy the tensor into row-major order");
-  INGOT_REQUIRE(is_countable(*t, size_of(*dtype)), what, ": sizes: expected bytes that can be counted, found ", shape_text(t->shape, t->ndim));
+  INGOT_REQUIRE(is_countable(*t, size_of(*dtype)), what, ": sizes: expected bytes that can be counted, found ", shape_text(t->shape, t->ndim),
+                t->strides ? " with strides " + shape_text(t->strides, t->ndim) : "");
   char* data = t->data ? static_cast<char*>(t->data) + t->byte_offset : nullptr;
   const auto alignment = static_cast<std::uintptr_t>(size_of(real_of(*dtype)));
-  INGOT_REQUIRE(reinterpret_cast<std::uintptr_t>(data) % alignment == 0, what, ": its elements are not aligned: expected a multiple of ", alignment, " bytes");
+  const auto excess = reinterpret_cast<std::uintptr_t>(data) % alignment;
+  INGOT_REQUIRE(excess == 0, what, ": its elements are not aligned: expected an address that is a multiple of ", alignment, " bytes, found ", excess,
+                " bytes more; copy the tensor");
   static char nothing[64];  // tensors without elements need an address
   AtenTensorHandle handle = nullptr;
   const AOTIRuntimeError error =

@@ -36,13 +36,13 @@ const std::vector<CallRow>& call_rows() {
       {"no rows", [](MlpRun& c) { c.x.sizes[0] = 0; }, {"input 0 (x)", "dim 0", "expected 2 to 4096, found 0"}},
       {"a negative size", [](MlpRun& c) { c.x.sizes[0] = -8; }, {"input 0 (x)", "the size -8 is negative"}},
       {"more than can be counted", [](MlpRun& c) { c.x.sizes[0] = int64_t{1} << 60; }, {"input 0 (x)", "bytes that can be counted", "[1152921504606846976, 64]"}},
-      {"strides beyond all bytes", [](MlpRun& c) { c.x.walk(int64_t{1} << 60, 1); }, {"input 0 (x)", "bytes that can be counted"}},
+      {"strides beyond all bytes", [](MlpRun& c) { c.x.walk(int64_t{1} << 60, 1); }, {"input 0 (x)", "bytes that can be counted", "strides [1152921504606846976, 1]"}},
       {"another device", [](MlpRun& c) { c.x.t.device.device_type = kDLCUDA; }, {"input 0 (x)", "expected a tensor in the CPU's memory", "found device type 2"}},
       {"a null tensor", [](MlpRun& c) { c.in[0] = nullptr; }, {"input 0 (x)", "expected a tensor, found null"}},
       {"null data", [](MlpRun& c) { c.x.t.data = nullptr; }, {"input 0 (x)", "its data is null"}},
       {"a null shape", [](MlpRun& c) { c.x.t.shape = nullptr; }, {"input 0 (x)", "its shape is null"}},
-      {"an odd address", [](MlpRun& c) { c.x.t.data = static_cast<char*>(c.x.t.data) + 1; }, {"input 0 (x)", "not aligned", "expected a multiple of 4 bytes"}},
-      {"an odd offset", [](MlpRun& c) { c.x.t.byte_offset = 2; }, {"input 0 (x)", "not aligned", "expected a multiple of 4 bytes"}},
+      {"an odd address", [](MlpRun& c) { c.x.t.data = static_cast<char*>(c.x.t.data) + 1; }, {"input 0 (x)", "not aligned", "a multiple of 4 bytes, found 1 bytes more"}},
+      {"an odd offset", [](MlpRun& c) { c.x.t.byte_offset = 2; }, {"input 0 (x)", "not aligned", "a multiple of 4 bytes, found 2 bytes more"}},
       {"negative strides", [](MlpRun& c) { c.x.walk(-64, 1); }, {"input 0 (x)", "strides", "expected none below 0, found [-64, 1]", "copy"}},
       {"no inputs", [](MlpRun& c) { c.input_count = 0; }, {"expected 1 inputs, found 0"}},
       {"an input too many", [](MlpRun& c) { c.input_count = 2; }, {"expected 1 inputs, found 2"}},
@@ -123,7 +123,7 @@ struct UpdateRow {
 
 const std::vector<UpdateRow>& update_rows() {
   static const std::vector<UpdateRow> rows = {
-      {"an unknown name", [](Update& u) { u.given.name = "c.weight"; }, {"no constant 'c.weight'"}},
+      {"an unknown name", [](Update& u) { u.given.name = "c.weight"; }, {"no constant 'c.weight'", "ingot_session_constant"}},
       {"the name in the library", [](Update& u) { u.given.name = "b_weight"; }, {"no constant 'b_weight'"}},
       {"a folded constant", [](Update& u) { u.given.name = "folded.relu.packed"; }, {"'folded.relu.packed'", "computed from others and cannot be given"}},
       {"a null name", [](Update& u) { u.given.name = nullptr; }, {"the name of a constant is null"}},
@@ -134,7 +134,7 @@ const std::vector<UpdateRow>& update_rows() {
       {"another size", [](Update& u) { u.weight.sizes[1] = 127; }, {"constant 'b_weight'", "sizes: expected [10, 128], found [10, 127]"}},
       {"one dim", [](Update& u) { u.weight.t.ndim = 1; }, {"constant 'b_weight'", "sizes: expected [10, 128], found [10]"}},
       {"another device", [](Update& u) { u.weight.t.device.device_type = kDLCUDA; }, {"constant 'b.weight'", "expected a tensor in the CPU's memory"}},
-      {"an odd address", [](Update& u) { u.weight.t.byte_offset = 1; }, {"constant 'b.weight'", "not aligned: expected a multiple of 4"}},
+      {"an odd address", [](Update& u) { u.weight.t.byte_offset = 1; }, {"constant 'b.weight'", "not aligned", "a multiple of 4 bytes, found 1 bytes more"}},
       {"one of four in a full update", [](Update& u) { u.full = true; }, {"Cannot find constants", "a_weight"}},
   };
   return rows;
@@ -208,7 +208,7 @@ const std::vector<FileRow>& file_rows() {
       {"pages of zeros", [](const BadInput& t) { return changed(t, [](std::string& b) { b.replace(4096, b.size() - 8192, b.size() - 8192, 0); }); },
        {"Failed to load model", "damaged", "dynamic section"}},
       {"the other architecture", [](const BadInput& t) { return t.mlp("other.so", {.targets = {parse_target(kOtherArch)}}); },
-       {"Failed to load model", "other.so", text("it is for ", kOtherArch), "this machine is " INGOT_ARCH}},
+       {"Failed to load model", "other.so", text("it is for ", kOtherArch), "this machine is " INGOT_ARCH, "compile the program for this machine"}},
       {"code for another processor", [](const BadInput& t) { return t.mlp("rare.so", {.targets = {parse_target(INGOT_ARCH, kRareCpu)}}); },
        {"no code for this processor", kRareCpu, kRareFeature, "this machine has", "--cpu"}},
       {"no weights", [](const BadInput& t) { return t.mlp("none.so", {.weights = Kind::none}); },
@@ -314,7 +314,8 @@ const std::vector<CompileRow>& compile_rows() {
        }, {"flipped.pt2", "model.json", "CRC", "damaged"}},
       {"no weights in the program", [](const BadInput& t, const std::string& o) { return compile_error_of(program_without(t, "/weight_"), o); },
        {"weight a.weight", "was not supplied"}},
-      {"no graph in the program", [](const BadInput& t, const std::string& o) { return compile_error_of(program_without(t, "model.json"), o); }, {"less.pt2"}},
+      {"no graph in the program", [](const BadInput& t, const std::string& o) { return compile_error_of(program_without(t, "model.json"), o); },
+       {"less.pt2", "neither a program (models/NAME.json)"}},
       {"an unknown target", [](const BadInput&, const std::string& o) { return error_of([&] { compile_mlp(o, {.targets = {parse_target("vax")}}); }); },
        {"unknown target 'vax'", "expected native, x86_64-linux-gnu or aarch64-linux-gnu"}},
       {"an unknown processor", [](const BadInput&, const std::string& o) { return error_of([&] { compile_mlp(o, {.targets = {parse_target(INGOT_ARCH, "z80")}}); }); },
