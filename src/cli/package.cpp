@@ -9,7 +9,7 @@
 #include "cli/verb.hpp"
 #include "io/json_writer.hpp"
 #include "runner/package_loader.hpp"
-#include "runtime/elf_machine.hpp"
+#include "runtime/elf_file.hpp"
 
 namespace ingot {
 namespace {

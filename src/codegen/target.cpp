@@ -38,6 +38,7 @@ std::vector<std::string> native_features() {
       {AT_HWCAP, HWCAP_LRCPC, "rcpc"},       {AT_HWCAP, HWCAP_ILRCPC, "rcpc-immo"}, {AT_HWCAP, HWCAP_SVE, "sve"},
       {AT_HWCAP2, HWCAP2_SVE2, "sve2"},      {AT_HWCAP2, HWCAP2_BF16, "bf16"},      {AT_HWCAP2, HWCAP2_I8MM, "i8mm"},
       {AT_HWCAP2, HWCAP2_FRINT, "fptoint"},  {AT_HWCAP2, HWCAP2_FLAGM2, "altnzcv"},
+      {AT_HWCAP2, 1ul << 34, "cssc"},  // HWCAP2_CSSC, which headers of older systems lack
   };
   std::vector<std::string> features;
   for (const Hwcap& h : kHwcaps) features.push_back(((getauxval(h.word) & h.bit) ? "+" : "-") + std::string(h.feature));

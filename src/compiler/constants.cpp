@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <map>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "codegen/data_object.hpp"
+#include "io/file.hpp"
 #include "io/safetensors.hpp"
 #include "model/cpu.h"
 #include "tensor/impl.hpp"
@@ -56,7 +56,7 @@ Tensor as_stored(const Tensor& t, const Model::Constant& c) {
 
 // The weights beside the library, under their original names. Names of one tensor share its bytes; the format has no word
 // for that, so the file's metadata says `same_as.NAME` for the ones that are not in it.
-void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, const std::string& output) {
+void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, PendingFile& file) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata = {{"format", "ingot"}};
   std::map<std::pair<const void*, uint64_t>, std::string> placed;  // by address and length
@@ -80,10 +80,9 @@ void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph&
     }
     tensors.emplace_back(name, as_stored(t, c));
   }
-  const SafeTensorsLayout saved = save_safetensors(output + ".safetensors", tensors, metadata);
+  const SafeTensorsLayout saved = write_safetensors(file, tensors, metadata);
   for (Model::Constant& c : model.constants)
     if (c.bytes > 0) c.position = saved.positions.at(entry_of.at(c.name));
-  model.weights.file = std::filesystem::path(output).filename().string() + ".safetensors";
   model.weights.bytes = saved.bytes;
   model.weights.hash = XXH3_64bits(saved.head.data(), saved.head.size());
 }
@@ -129,11 +128,11 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
 }
 
 Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, Model::Weights::Kind kind,
-                         const std::string& output) {
+                         PendingFile* weights_file) {
   model.weights.kind = kind;
   if (kind == Model::Weights::Kind::none) return {};
   if (kind == Model::Weights::Kind::external) {
-    write_weights_file(model, lowered, graph, names, output);
+    write_weights_file(model, lowered, graph, names, *weights_file);
     return {};
   }
   std::vector<DataPart> parts;

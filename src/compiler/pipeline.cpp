@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <set>
 
 #include "base/error.hpp"
@@ -11,6 +13,7 @@
 #include "compiler/constants.hpp"
 #include "compiler/exported.hpp"
 #include "graph/text.hpp"
+#include "io/file.hpp"
 #include "loop/fold.hpp"
 #include "loop/lower.hpp"
 #include "loop/memory.hpp"
@@ -68,9 +71,22 @@ std::map<std::string, Model::Source> sources_of(const Graph& graph) {
   return all;
 }
 
+// The weights get their name after the library has its own: a compile that fails leaves the weights of an older library alone.
+void name_weights(PendingFile& file, const std::string& library) {
+  try {
+    file.commit();
+  } catch (...) {
+    std::filesystem::remove(library);
+    throw;
+  }
+}
+
 // From a functional graph on. `names` says what the graph's inputs are to the caller.
 void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& names, const std::string& output, const CompileOptions& options) {
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
+  const Arch arch = arch_of(options.targets[0]);
+  for (const Target& t : options.targets)
+    INGOT_REQUIRE(arch_of(t) == arch, "compile: expected targets of one architecture, found ", to_text(arch), " and ", to_text(arch_of(t)));
   loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, sizes, names.is_constant); });
   Model model;
   for (const Target& target : options.targets) {
@@ -89,7 +105,12 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
   describe(model, lowered, names);
   if (options.debug_info) model.sources = sources_of(graph);
   std::vector<Object> objects;
-  objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, output));
+  std::optional<PendingFile> weights_file;
+  if (options.weights == Model::Weights::Kind::external) {
+    weights_file.emplace(output + ".safetensors");
+    model.weights.file = std::filesystem::path(output).filename().string() + ".safetensors";
+  }
+  objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, weights_file ? &*weights_file : nullptr));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
     for (Object& o : stage("codegen", options, [&] { return generate_code(model, k, options.code ? &code : nullptr); })) objects.push_back(std::move(o));
@@ -98,7 +119,11 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
   objects.push_back(stage("table", options, [&] { return generate_table(model); }));
   if (const std::vector<std::string> ops = eager_ops_of(model.levels[0]); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
-  stage("link", options, [&] { return link_library(objects, options.targets[0], output), output; });
+  stage("link", options, [&] {
+    link_library(objects, options.targets[0], output);
+    if (weights_file) name_weights(*weights_file, output);
+    return output;
+  });
 }
 
 }  // namespace

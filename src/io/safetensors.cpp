@@ -272,9 +272,9 @@ Tensor SafeTensors::get(std::string_view name) const {
   return Tensor(make_ref<TensorImpl>(e->storage, Geometry::contiguous(Shape(e->sizes), e->dtype)));
 }
 
-SafeTensorsLayout save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                                   const std::map<std::string, std::string>& metadata) {
-  const std::string what = text("cannot write safetensors file ", path);
+SafeTensorsLayout write_safetensors(PendingFile& file, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                    const std::map<std::string, std::string>& metadata) {
+  const std::string what = text("cannot write safetensors file ", file.target());
   struct Item { std::string name; Tensor tensor; uint64_t begin = 0, nbytes = 0; };
   std::vector<Item> items;  // by name
   for (const auto* t : sorted_by_name(tensors, what)) {
@@ -322,7 +322,6 @@ SafeTensorsLayout save_safetensors(const std::string& path, const std::vector<st
   INGOT_REQUIRE(header.size() <= kLongestHeader, what, ": its header would have ", header.size(),
                 " bytes, more than the ", kLongestHeader, " the format allows");
 
-  PendingFile file(path);
   const uint64_t length = header.size();
   SafeTensorsLayout saved;
   saved.head = std::string(reinterpret_cast<const char*>(&length), sizeof length) + header;
@@ -332,6 +331,13 @@ SafeTensorsLayout save_safetensors(const std::string& path, const std::vector<st
     file.write(row_major(i->tensor).data_ptr(), i->nbytes);
     saved.positions.emplace(i->name, saved.head.size() + i->begin);
   }
+  return saved;
+}
+
+SafeTensorsLayout save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                   const std::map<std::string, std::string>& metadata) {
+  PendingFile file(path);
+  SafeTensorsLayout saved = write_safetensors(file, tensors, metadata);
   file.commit();
   return saved;
 }

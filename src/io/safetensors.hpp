@@ -11,6 +11,8 @@
 
 namespace ingot {
 
+class PendingFile;
+
 // A file open for reading. Copies share the file, which stays mapped as long as a copy or a tensor from it lives.
 class SafeTensors {
  public:
@@ -30,14 +32,17 @@ class SafeTensors {
   std::shared_ptr<State> state_;
 };
 
-// Writes the tensors, each in row-major order. The same tensors and metadata give the same bytes, in whatever order
-// they come. The file appears whole or not at all. complex128 has no name in this format: user error.
 struct SafeTensorsLayout {
   std::string head;                           // all that comes before the tensors' bytes
   std::map<std::string, uint64_t> positions;  // of each tensor's first byte in the file
   uint64_t bytes = 0;                         // of the file
 };
+// Writes the tensors, each in row-major order. The same tensors and metadata give the same bytes, in whatever order
+// they come. The file appears whole or not at all. complex128 has no name in this format: user error.
 SafeTensorsLayout save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                                    const std::map<std::string, std::string>& metadata = {});
+// The same into a file that the caller commits.
+SafeTensorsLayout write_safetensors(PendingFile& file, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                    const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace ingot

@@ -54,6 +54,8 @@ CpuFeatures cpu_features() {
   add(basic.ecx, 25, INGOT_CPU_AES);
   add(extended.ecx, 0, INGOT_CPU_SAHF);
   add(extended.ecx, 5, INGOT_CPU_LZCNT);
+  add(extended.ecx, 6, INGOT_CPU_SSE4A);
+  add(extended.ecx, 21, INGOT_CPU_TBM);
   add(more.ebx, 3, INGOT_CPU_BMI);
   add(more.ebx, 8, INGOT_CPU_BMI2);
   add(more.ebx, 19, INGOT_CPU_ADX);
@@ -66,10 +68,16 @@ CpuFeatures cpu_features() {
   add(basic.ecx, 12, INGOT_CPU_FMA);
   add(basic.ecx, 28, INGOT_CPU_AVX);
   add(basic.ecx, 29, INGOT_CPU_F16C);
+  add(extended.ecx, 11, INGOT_CPU_XOP);
+  add(extended.ecx, 16, INGOT_CPU_FMA4);
   add(more.ebx, 5, INGOT_CPU_AVX2);
   add(more.ecx, 9, INGOT_CPU_VAES);
   add(more.ecx, 10, INGOT_CPU_VPCLMULQDQ);
   add(most.eax, 4, INGOT_CPU_AVXVNNI);
+  add(most.eax, 23, INGOT_CPU_AVXIFMA);
+  add(most.edx, 4, INGOT_CPU_AVXVNNIINT8);
+  add(most.edx, 5, INGOT_CPU_AVXNECONVERT);
+  add(most.edx, 10, INGOT_CPU_AVXVNNIINT16);
 
   if ((states & kAvx512States) != kAvx512States) return features;
   add(more.ebx, 16, INGOT_CPU_AVX512F);
@@ -116,6 +124,7 @@ CpuFeatures cpu_features() {
   add(second, HWCAP2_I8MM, INGOT_CPU_I8MM);
   add(second, HWCAP2_FRINT, INGOT_CPU_FPTOINT);
   add(second, HWCAP2_FLAGM2, INGOT_CPU_ALTNZCV);
+  add(second, 1ul << 34, INGOT_CPU_CSSC);  // HWCAP2_CSSC, which headers of older systems lack
   return features;
 }
 

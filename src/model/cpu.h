@@ -43,7 +43,15 @@
   X(AES, 33, "aes")                         \
   X(PCLMUL, 34, "pclmul")                   \
   X(SHA, 35, "sha")                         \
-  X(ADX, 36, "adx")
+  X(ADX, 36, "adx")                         \
+  X(SSE4A, 37, "sse4a")                     \
+  X(XOP, 38, "xop")                         \
+  X(FMA4, 39, "fma4")                       \
+  X(TBM, 40, "tbm")                         \
+  X(AVXIFMA, 41, "avxifma")                 \
+  X(AVXNECONVERT, 42, "avxneconvert")       \
+  X(AVXVNNIINT8, 43, "avxvnniint8")         \
+  X(AVXVNNIINT16, 44, "avxvnniint16")
 
 #define INGOT_CPU_FEATURES_AARCH64(X) \
   X(LSE, 65, "lse")                   \
@@ -65,7 +73,8 @@
   X(ARM_AES, 81, "aes")               \
   X(SHA2, 82, "sha2")                 \
   X(SHA3, 83, "sha3")                 \
-  X(SM4, 84, "sm4")
+  X(SM4, 84, "sm4")                   \
+  X(CSSC, 85, "cssc")
 
 #define INGOT_CPU_ID(id, number, name) INGOT_CPU_##id = number,
 enum { INGOT_CPU_FEATURES_X86_64(INGOT_CPU_ID) INGOT_CPU_FEATURES_AARCH64(INGOT_CPU_ID) INGOT_CPU_END = 128 };

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +9,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
-#include "runtime/elf_machine.hpp"
+#include "runtime/elf_file.hpp"
 
 namespace ingot {
 namespace {
@@ -39,15 +38,33 @@ std::string unique_spelling(const std::string& path) {
   return spelled + absolute.filename().string();
 }
 
-// The loader's words for a library of another machine are "wrong ELF class" or less.
-std::string other_machine(const std::string& path) {
+#if defined(__x86_64__)
+constexpr std::string_view kMachine = "x86_64";
+#else
+constexpr std::string_view kMachine = "aarch64";
+#endif
+
+// Refuses what the loader would not survive, or has no good words for: it says that a library of another machine is not there.
+void require_loadable(const std::string& path) {
+  require_whole_elf(path);
+  std::string machine;
   try {
-    const std::string machine = elf_machine(path);
-    utsname here{};
-    uname(&here);
-    return machine == here.machine ? "" : text(" (it is for ", machine, ", this machine is ", here.machine, ")");
+    machine = elf_machine(path);
   } catch (const UserError&) {
-    return "";
+    return;  // no library at all, which the loader says
+  }
+  INGOT_REQUIRE(machine == kMachine, "it cannot be used here (it is for ", machine, ", this machine is ", kMachine,
+                "); compile the program for this machine");
+}
+
+void* open_library(const std::string& path) {
+  try {
+    if (std::error_code none; std::filesystem::exists(path, none)) require_loadable(path);
+    if (void* handle = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    const char* why = dlerror();
+    throw_user_error(why ? why : "the loader does not say why");
+  } catch (const UserError& e) {
+    throw_user_error(text("Failed to load model: ", path, ": ", e.what()));
   }
 }
 
@@ -57,12 +74,7 @@ std::shared_ptr<const ModelLibrary> ModelLibrary::load(const std::string& path, 
   return std::shared_ptr<const ModelLibrary>(new ModelLibrary(path, is_quiet));
 }
 
-ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path) {
-  handle_ = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle_) {
-    const char* why = dlerror();
-    throw_user_error(text("Failed to load model: ", path, ": ", why ? why : "", other_machine(path)));
-  }
+ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path), handle_(open_library(path)) {
   try {
     const auto look_up = [this](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle_, name));

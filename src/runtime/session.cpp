@@ -76,14 +76,18 @@ void Session::read_constants() {
 const Session::Constant& Session::constant_called(const std::string& fqn) const {
   for (const auto& c : constants_)
     if (c->fqn == fqn) return *c;
-  throw_user_error(text("the model has no constant '", fqn, "'"));
+  throw_user_error(text("the model has no constant '", fqn, "'; ingot_session_constant says which it has"));
 }
 
 std::vector<AtenTensorHandle> Session::run(std::span<const DLTensor* const> inputs) {
   const std::size_t wanted = library_->ingot_model_input_count();
   INGOT_REQUIRE(inputs.size() == wanted, "expected ", wanted, " inputs, found ", inputs.size());
   Handles given(*library_);
-  for (std::size_t k = 0; k < inputs.size(); k++) given.list.push_back(handle_over(*library_, inputs[k], text("input ", k)));
+  for (std::size_t k = 0; k < inputs.size(); k++) {
+    ingot_value_info info{};
+    require(library_->ingot_model_input(k, &info));
+    given.list.push_back(handle_over(*library_, inputs[k], text("input ", k, " (", info.name, ")")));
+  }
   std::vector<AtenTensorHandle> stolen = std::move(given.list), outputs(library_->ingot_model_output_count());
   given.list.clear();  // the run has them, whether it goes well or not
   require(library_->AOTInductorModelContainerRun(container_, stolen.data(), stolen.size(), outputs.data(), outputs.size(), nullptr, nullptr));
@@ -95,8 +99,10 @@ void Session::update(std::span<const ingot_named_tensor> tensors, bool inactive,
   std::vector<AOTInductorConstantMapEntry> pairs;
   for (const ingot_named_tensor& t : tensors) {
     INGOT_REQUIRE(t.name != nullptr, "the name of a constant is null");
+    const Constant& constant = constant_called(t.name);
+    INGOT_REQUIRE(!constant.info.is_folded, "constant '", t.name, "' is computed from others and cannot be given");
     given.list.push_back(handle_over(*library_, t.tensor, text("constant '", t.name, "'")));
-    pairs.push_back({constant_called(t.name).name.c_str(), given.list.back()});
+    pairs.push_back({constant.name.c_str(), given.list.back()});
   }
   require(library_->ingot_container_update(container_, pairs.data(), pairs.size(), inactive, full));
 }

@@ -1,4 +1,5 @@
 // DLPack tensors into the handles of a library, and back.
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -52,6 +53,40 @@ DType dtype_in(const ingot_tensor_info& t) {
   return *dtype;
 }
 
+std::string type_text(DLDataType t) {
+  const auto known = dtype_of_dlpack(t);
+  if (known) return std::string(name_of(*known));
+  return text("code ", static_cast<int>(t.code), ", ", static_cast<int>(t.bits), " bits, ", t.lanes, " lanes");
+}
+
+// What holds for every tensor of the caller, whatever is in it.
+void require_tensor(const DLTensor* t, const std::string& what) {
+  INGOT_REQUIRE(t != nullptr, what, ": expected a tensor, found null");
+  INGOT_REQUIRE(t->device.device_type == kDLCPU, what, ": expected a tensor in the CPU's memory, found device type ", static_cast<int>(t->device.device_type));
+  INGOT_REQUIRE(t->ndim >= 0 && t->ndim <= kMaxRank, what, ": rank: expected 0 to ", kMaxRank, ", found ", t->ndim);
+  INGOT_REQUIRE(t->ndim == 0 || t->shape != nullptr, what, ": its shape is null");
+  bool is_empty = false;
+  for (int32_t d = 0; d < t->ndim; d++) {
+    INGOT_REQUIRE(t->shape[d] >= 0, what, ": the size ", t->shape[d], " is negative");
+    is_empty = is_empty || t->shape[d] == 0;
+  }
+  INGOT_REQUIRE(is_empty || t->data != nullptr, what, ": its data is null");
+}
+
+// Whether the bytes from the first element to the last can be counted in 64 bits, as hosts do.
+bool is_countable(const DLTensor& t, int64_t item) {
+  int64_t bytes = item;
+  for (int32_t d = t.ndim; d-- > 0;) {
+    const int64_t size = std::max<int64_t>(t.shape[d], 1);
+    int64_t more = 0;
+    const bool is_too_much = t.strides ? __builtin_mul_overflow(size - 1, t.strides[d], &more) || __builtin_mul_overflow(more, item, &more) ||
+                                             __builtin_add_overflow(bytes, more, &bytes)
+                                       : __builtin_mul_overflow(bytes, size, &bytes);
+    if (is_too_much) return false;
+  }
+  return true;
+}
+
 void copy_elements(const ingot_tensor_info& from, char* to, const int64_t* strides) {
   const auto item = static_cast<std::size_t>(size_of(dtype_in(from)));
   const char* data = static_cast<const char*>(from.data);
@@ -89,22 +124,19 @@ DLManagedTensorVersioned* finish(std::unique_ptr<Owner> owner, void* data, DType
 }  // namespace
 
 AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, const std::string& what) {
-  INGOT_REQUIRE(t != nullptr, what, ": expected a tensor, found null");
-  INGOT_REQUIRE(t->device.device_type == kDLCPU, what, ": expected a tensor in the CPU's memory, found device type ", static_cast<int>(t->device.device_type));
-  INGOT_REQUIRE(t->ndim >= 0 && t->ndim <= kMaxRank, what, ": rank: expected 0 to ", kMaxRank, ", found ", t->ndim);
-  INGOT_REQUIRE(t->ndim == 0 || t->shape != nullptr, what, ": its shape is null");
+  require_tensor(t, what);
   const auto dtype = dtype_of_dlpack(t->dtype);
-  INGOT_REQUIRE(dtype, what, ": models have no element type of code ", static_cast<int>(t->dtype.code), ", ", static_cast<int>(t->dtype.bits), " bits, ",
-                t->dtype.lanes, " lanes");
-  bool is_empty = false;
-  for (int32_t d = 0; d < t->ndim; d++) {
-    INGOT_REQUIRE(t->shape[d] >= 0, what, ": the size ", t->shape[d], " is negative");
-    is_empty = is_empty || t->shape[d] == 0;
-  }
-  INGOT_REQUIRE(is_empty || t->data != nullptr, what, ": its data is null");
+  INGOT_REQUIRE(dtype, what, ": models have no element type of ", type_text(t->dtype));
+  const bool is_empty = std::find(t->shape, t->shape + t->ndim, 0) != t->shape + t->ndim;
+  for (int32_t d = 0; d < t->ndim && t->strides; d++)
+    INGOT_REQUIRE(t->strides[d] >= 0, what, ": strides: expected none below 0, found ", shape_text(t->strides, t->ndim), "; copy the tensor into row-major order");
+  INGOT_REQUIRE(is_countable(*t, size_of(*dtype)), what, ": sizes: expected bytes that can be counted, found ", shape_text(t->shape, t->ndim),
+                t->strides ? " with strides " + shape_text(t->strides, t->ndim) : "");
   char* data = t->data ? static_cast<char*>(t->data) + t->byte_offset : nullptr;
   const auto alignment = static_cast<std::uintptr_t>(size_of(real_of(*dtype)));
-  INGOT_REQUIRE(reinterpret_cast<std::uintptr_t>(data) % alignment == 0, what, ": its elements are not aligned: expected a multiple of ", alignment, " bytes");
+  const auto excess = reinterpret_cast<std::uintptr_t>(data) % alignment;
+  INGOT_REQUIRE(excess == 0, what, ": its elements are not aligned: expected an address that is a multiple of ", alignment, " bytes, found ", excess,
+                " bytes more; copy the tensor");
   static char nothing[64];  // tensors without elements need an address
   AtenTensorHandle handle = nullptr;
   const AOTIRuntimeError error =
@@ -137,12 +169,13 @@ DLManagedTensorVersioned* managed_copy(const ingot_tensor_info& t) {
 }
 
 void copy_into(const ingot_tensor_info& from, const DLTensor* to, const std::string& what) {
-  INGOT_REQUIRE(to != nullptr, what, ": expected a tensor, found null");
-  INGOT_REQUIRE(to->device.device_type == kDLCPU, what, ": expected a tensor in the CPU's memory, found device type ", static_cast<int>(to->device.device_type));
+  require_tensor(to, what);
   const DType dtype = dtype_in(from);
-  INGOT_REQUIRE(dtype_of_dlpack(to->dtype) == dtype, what, ": element type: expected ", name_of(dtype), ", found another");
-  const bool has_room = to->ndim == from.rank && (from.rank == 0 || std::memcmp(to->shape, from.sizes, sizeof(int64_t) * static_cast<std::size_t>(from.rank)) == 0);
-  INGOT_REQUIRE(has_room, what, ": sizes: expected ", shape_text(from.sizes, from.rank), ", found ", shape_text(to->shape, to->ndim));
+  INGOT_REQUIRE(dtype_of_dlpack(to->dtype) == dtype, what, ": element type: expected ", name_of(dtype), ", found ", type_text(to->dtype));
+  INGOT_REQUIRE(std::equal(to->shape, to->shape + to->ndim, from.sizes, from.sizes + from.rank), what, ": sizes: expected ", shape_text(from.sizes, from.rank),
+                ", found ", shape_text(to->shape, to->ndim));
+  for (int32_t d = 0; d < to->ndim && to->strides; d++)
+    INGOT_REQUIRE(to->shape[d] <= 1 || to->strides[d] != 0, what, ": strides: expected a place for each element, found ", shape_text(to->strides, to->ndim));
   const std::vector<int64_t> dense = dense_strides(from.sizes, from.rank);
   const int64_t* strides = to->strides ? to->strides : dense.data();
   copy_elements(from, static_cast<char*>(to->data) + to->byte_offset, strides);

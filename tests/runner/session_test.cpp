@@ -97,7 +97,7 @@ TEST_F(SessionTest, WrongCallsAreRefusedInWords) {
   };
   expect_in("expected 64, found 65", run(wide));
   expect_in("float64", run(doubles));
-  expect_in("input 0: expected a tensor, found null", run(nullptr));
+  expect_in("input 0 (x): expected a tensor, found null", run(nullptr));
   DLTensor changed = *static_cast<const DLTensor*>(right);
   changed.device.device_type = kDLCUDA;
   expect_in("expected a tensor in the CPU's memory", run(&changed));
