@@ -31,7 +31,7 @@ bool same_sizes(const Tensor& a, const Tensor& b) {
 // The operands for a binary op: b as it is where it fits, else one number of it.
 std::pair<Tensor, Tensor> matched(const Tensor& a, const Tensor& b) {
   if (same_sizes(a, b) || b.dim() == 0) return {a, b};
-  return {a, aten<"sum">(as_float(b)) * 0.01};
+  return {a, tamed(aten<"sum">(as_float(b)) * 0.01)};
 }
 
 Tensor unary(const Tensor& t, uint32_t how) {
@@ -115,7 +115,7 @@ Tensor step_value(const ComputeStep& s, const TensorList& values) {
       return aten<"index_select">(a, dim, at);
     }
     case Kind::convert: return convert(a, s.how);
-    case Kind::cumulate: return r == 0 ? a : tamed(aten<"cumsum">(as_float(a), dim));
+    case Kind::cumulate: return r == 0 ? a : tamed(aten<"cumsum">(as_float(a), dim) * 0.1);
     case Kind::last: break;
   }
   return a;
