@@ -8,6 +8,7 @@ set(INGOT_TEST_MODELS
   "affine_external affine.c WEIGHTS=EXTERNAL"
   "affine_none affine.c WEIGHTS=0"
   "affine_no_level affine.c NO_LEVEL=1"
+  "affine_mixed affine.c BIAS_DEVICE=1"
   "many many.c")
 
 # The runtime with this build's sanitizers in it: the archive has none.

@@ -25,6 +25,7 @@
 namespace ingot {
 namespace {
 
+// Instcombine is not asked whether one round was enough, which it would answer by ending the process.
 constexpr const char* kPasses =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 

@@ -7,7 +7,7 @@ namespace ingot {
 namespace {
 
 // What is worth a module of its own, in nodes of expressions: several milliseconds of work, where a module costs half of one.
-constexpr int64_t kGroup = 400, kKernel = 40;
+constexpr int64_t kGroup = 150, kKernel = 40;
 
 }  // namespace
 

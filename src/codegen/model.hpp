@@ -23,6 +23,7 @@ struct Model {
     int64_t storage_offset = 0;
     uint64_t bytes = 0, position = 0;
     int kind = 0;  // I018
+    bool on_gpu = false;
     bool is_written = false;
   };
   struct Weights {

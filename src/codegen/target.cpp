@@ -7,7 +7,9 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/error.hpp"
@@ -129,8 +131,19 @@ Target parse_target(std::string_view name, std::string_view cpu) {
 Arch arch_of(const Target& target) { return arch_of(llvm::Triple(target.triple)); }
 
 bool has_feature(const Target& target, std::string_view feature) {
+  // Asked for every kernel, and LLVM takes a tenth of a millisecond to think about it.
+  struct Known {
+    std::unique_ptr<llvm::MCSubtargetInfo> machine;
+    std::map<std::string, bool, std::less<>> features;
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Known> targets;
   const LlvmUse use;
-  return subtarget(target)->checkFeatures("+" + std::string(feature));
+  const std::lock_guard lock(mutex);
+  Known& known = targets[text(target.triple, " ", target.cpu, " ", target.features)];
+  if (const auto found = known.features.find(feature); found != known.features.end()) return found->second;
+  if (!known.machine) known.machine = subtarget(target);
+  return known.features[std::string(feature)] = known.machine->checkFeatures("+" + std::string(feature));
 }
 
 int vector_bits(const Target& target) {

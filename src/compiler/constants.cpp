@@ -115,6 +115,7 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
       c.fqn = is_literal ? n.target.empty() ? n.name : n.target : names.constants[k].fqn;
       c.kind = is_literal ? 3 : names.constants[k].kind;
       c.is_written = is_written(&n);
+      if (const Tensor t = is_literal ? Tensor() : names.constants[k].tensor; t.defined()) c.on_gpu = t.device().type != DeviceType::cpu;
     }
     c.name = internal_name(c.fqn, model.constants);
     for (const Expr& e : b.sizes) c.sizes.push_back(e->i);

@@ -57,11 +57,20 @@ bool check_device(const char* device) {
          fail("device: expected cpu, which this library was compiled for, found %s", device);
 }
 
+// I048: a model for the CPU has no other memory.
+bool check_constants() {
+  for (uint32_t k = 0; k < stored_constant_count(); k++)
+    if (program.constants[k].device != 0)
+      return fail("Mixed-device constants are only supported when the secondary device is CPU. Constant '%s' was compiled for a non-CPU device. "
+                  "Hint: move it to the CPU before the program is exported, or compile the program for the GPU.", program.constants[k].fqn);
+  return true;
+}
+
 bool Container::make(size_t model_count, const char* device) {
   if (model_count == 0) return fail("num_models must be positive, but got 0");
   constexpr size_t kMostModels = 1 << 16;
   if (model_count > kMostModels) return fail("num_models must be at most %zu, but got %zu", kMostModels, model_count);
-  if (!check_device(device) || !engine_.make() || !weights_.open(program)) return false;
+  if (!check_device(device) || !check_constants() || !engine_.make() || !weights_.open(program)) return false;
   if (!buffers_[0].make() || !buffers_[1].make() || !buffers_[0].load(weights_)) return false;
   buffers_[0].state = ConstantState::INITIALIZED;
   for (uint32_t k = 0; k < stored_constant_count(); k++) writes_constants_ |= program.constants[k].is_written != 0;

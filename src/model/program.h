@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { INGOT_PROGRAM_VERSION = 1, INGOT_MAX_RANK = 64 };
+enum { INGOT_PROGRAM_VERSION = 2, INGOT_MAX_RANK = 64 };
 
 /* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the first element. */
 typedef struct ingot_view {
@@ -67,6 +67,7 @@ typedef struct ingot_constant {
   uint64_t position;      /* embed: from `weights`; external: from the beginning of the file */
   int32_t kind;           /* I018: 1 parameter, 2 buffer, 3 tensor constant, 4 folded constant */
   int32_t is_written;     /* runs write new elements into it: every container gets its own copy */
+  int32_t device;         /* whose memory its bytes were made for: 0 the CPU's, 1 a GPU's */
 } ingot_constant;
 
 enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2 };

@@ -114,6 +114,31 @@ TEST_F(Abi, I043_I045_KernelFolderAndStreamAreOfNoAccountOnTheCpu) {
   library_call(library, AOTInductorModelContainerDelete)(container);
 }
 
+TEST_F(Abi, I046_ARunOnTheCpuHasNoDeviceToSetAndLooksAtNoStream) {
+  const Library library(library_path("affine_pure"));
+  const Container container(library);
+  Floats x = rows(2);
+  AtenTensorHandle input = tensor_over(x, {2, 16}), outputs[2];
+  const auto nobodys_stream = reinterpret_cast<AOTInductorStreamHandle>(uintptr_t{8});
+  ASSERT_EQ(library_call(library, AOTInductorModelContainerRun)(container, &input, 1, outputs, 2, nobodys_stream, nullptr), 0);
+  EXPECT_EQ(values_of(outputs[0]), AffineWeights().affine(x));
+  for (AtenTensorHandle o : outputs) {
+    EXPECT_EQ(tensor_of(o)->device, kCpu);
+    aoti_torch_delete_tensor_object(o);
+  }
+}
+
+TEST_F(Abi, I048_AConstantOfAnotherDeviceIsRefusedAtLoad) {
+  const Library library(library_path("affine_mixed"));
+  AOTInductorModelContainerHandle container = nullptr;
+  const std::string message = message_of(library, [&] {
+    return library_call(library, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr);
+  });
+  EXPECT_TRUE(message.starts_with("Mixed-device constants are only supported when the secondary device is CPU. Constant 'layer.bias' was compiled for a "
+                                  "non-CPU device. Hint: ")) << message;
+  EXPECT_EQ(container, nullptr);
+}
+
 TEST_F(Abi, I013_I014_I044_RunsStealInputsAndGiveOutputs) {
   const Library library(library_path("affine_pure"));
   const Container container(library);
