@@ -45,12 +45,13 @@ TEST_F(CompiledGolden, Zoo) {
 // The calls that do not compile take a decision by data that no graph can take; in two products one element of 250 is a
 // last bit of a large intermediate sum away.
 TEST_F(CompiledGolden, Ops) {
-  const Ran r = check("ops");
+  // A sanitizer watches the compiler, which does the same for all cases of an op: one of each will do.
+  const Ran r = check("ops", kSanitized ? "--filter '*/f32_0'" : "");
   const std::set<std::string> known = {"combinations/b8_0", "combinations/c64_0", "combinations/f32_0", "combinations/i64_0",
                                        "tensor_split/b8_0", "tensor_split/c64_0", "tensor_split/f32_0", "tensor_split/f32_2",
                                        "tensor_split/i64_0", "matmul/f32_12", "__rmatmul__/f32_12"};
   for (const std::string& name : failures(r.out)) EXPECT_TRUE(known.contains(name)) << r.out;
-  EXPECT_NE(r.out.find("2 skipped"), std::string::npos) << r.out.substr(0, 2000) << r.err;
+  EXPECT_NE(r.out.find(kSanitized ? "0 skipped" : "2 skipped"), std::string::npos) << r.out.substr(0, 2000) << r.err;
 }
 
 class CompiledGoldenElsewhere : public CompiledGolden {

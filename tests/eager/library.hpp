@@ -171,8 +171,8 @@ class EagerLibrary {
   }
 };
 
-// Every bit. Only a sanitizer's build of this process has kernels that were optimised in another way, and round otherwise: there it is
-// the order of magnitude of an error in float32.
+// Every bit. Only a sanitizer's build of this process has kernels that were optimised in another way, and round otherwise: there two
+// roundings to the type, or an error in float32.
 inline bool same_elements(const Tensor& a, const Tensor& b) {
   if (!a.sizes().same(b.sizes()) || a.dtype() != b.dtype()) return false;
   const Tensor x = a.contiguous(), y = b.contiguous();
@@ -181,8 +181,9 @@ inline bool same_elements(const Tensor& a, const Tensor& b) {
   const std::vector<double> u = x.to_vector<double>(), v = y.to_vector<double>();
   double largest = 1;
   for (const double e : v) largest = std::isfinite(e) ? std::max(largest, std::abs(e)) : largest;
+  const double bound = a.dtype() == DType::bf16 ? 0x1p-7 : a.dtype() == DType::f16 ? 0x1p-10 : 1e-5;
   for (std::size_t i = 0; i < u.size(); i++)
-    if (!(std::abs(u[i] - v[i]) <= 1e-5 * largest) && !(std::isnan(u[i]) && std::isnan(v[i])) && u[i] != v[i]) return false;
+    if (!(std::abs(u[i] - v[i]) <= bound * largest) && !(std::isnan(u[i]) && std::isnan(v[i])) && u[i] != v[i]) return false;
   return true;
 }
 
