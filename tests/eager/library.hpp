@@ -177,8 +177,10 @@ inline bool same_elements(const Tensor& a, const Tensor& b) {
   if (!a.sizes().same(b.sizes()) || a.dtype() != b.dtype()) return false;
   const Tensor x = a.contiguous(), y = b.contiguous();
   if (std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<std::size_t>(x.numel().number() * x.itemsize())) == 0) return true;
-  if (!kSanitized || !is_floating(a.dtype())) return false;
-  const std::vector<double> u = x.to_vector<double>(), v = y.to_vector<double>();
+  const bool complex = is_complex(a.dtype());
+  if (!kSanitized || !(is_floating(a.dtype()) || complex)) return false;
+  const auto numbers = [&](const Tensor& t) { return (complex ? aten<"view_as_real">(t) : t).to_vector<double>(); };
+  const std::vector<double> u = numbers(x), v = numbers(y);
   double largest = 1;
   for (const double e : v) largest = std::isfinite(e) ? std::max(largest, std::abs(e)) : largest;
   const double bound = a.dtype() == DType::bf16 ? 0x1p-7 : a.dtype() == DType::f16 ? 0x1p-10 : 1e-5;
