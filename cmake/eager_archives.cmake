@@ -5,8 +5,7 @@
 # Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.
 set(eager_flags
   -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -fno-gnu-unique
-  -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include
-)
+  -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)
 # What handles elements is fast, what handles calls is small.

@@ -12,6 +12,7 @@
 #include "codegen/link.hpp"
 #include "compiler/constants.hpp"
 #include "compiler/exported.hpp"
+#include "graph/source.hpp"
 #include "graph/text.hpp"
 #include "io/file.hpp"
 #include "loop/fold.hpp"
@@ -59,15 +60,11 @@ std::vector<bool> written_constants(const loop::Lowered& lowered) {
   return written;
 }
 
-// The innermost frame of each node's stack trace, which is in Python's form: File "path", line 12, in forward
+// Where each node was written, of those that say it.
 std::map<std::string, Model::Source> sources_of(const Graph& graph) {
   std::map<std::string, Model::Source> all;
-  for (const auto& n : graph.nodes()) {
-    const std::string_view trace = n->stack_trace;
-    const std::size_t file = trace.rfind("File \""), end = trace.find('"', file + 6), line = trace.find("line ", end);
-    if (file == trace.npos || end == trace.npos || line == trace.npos) continue;
-    all[n->name] = {std::string(trace.substr(file + 6, end - file - 6)), std::atoi(trace.data() + line + 5)};
-  }
+  for (const auto& n : graph.nodes())
+    if (const auto frame = innermost_frame(source_of(*n).stack_trace)) all[n->name] = {frame->file, std::atoi(frame->line.c_str())};
   return all;
 }
 
