@@ -284,45 +284,21 @@ class KernelEmitter {
     llvm::Type* element_type = b_.getFloatTy();
     llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
     const llvm::Align align(4);
-    Value first = expressions_.emit(x.first_row), last = b_.CreateSub(expressions_.emit(x.rows), b_.getInt64(1));
-    Value length = expressions_.emit(x.length), panels = expressions_.emit(x.panels);
-    std::vector<Value> rows;
-    for (std::size_t r = 0; r < height; r++) rows.push_back(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, b_.getInt64(r)), last));
-    auto factor = [&](Value k, std::size_t r) {
-      Value v = nullptr;
-      expressions_.in_scope([&] {
-        expressions_.bind(x.row, rows[r]);
-        expressions_.bind(x.k, k);
-        v = expressions_.emit(x.a);
-      });
-      return v;
-    };
-    Value own = x.own_rows >= 0 ? pointers_[at(x.own_rows)] : nullptr;
-    auto own_element = [&](Value k, std::size_t r) {
-      return element(element_type, own, b_.CreateAdd(b_.CreateMul(k, b_.getInt64(height)), b_.getInt64(r)));
-    };
-    if (own)
-      counted_loop(b_.getInt64(0), length, 1, [&](Value k) {
-        for (std::size_t r = 0; r < height; r++)
-          b_.CreateAlignedStore(factor(k, r), own_element(k, r), align);
-      });
-    Value packed = element(element_type, pointers_[at(x.packed)], expressions_.emit(x.packed_offset));
-    Value strip = pointers_[at(x.strip)], width = b_.getInt64(static_cast<uint64_t>(x.width));
-    Value strip_width = b_.CreateMul(panels, width), panel_size = b_.CreateMul(length, width);
+    Expr flat_k = 0;
+    for (const Expr& k : x.k) flat_k = flat_k * k.arg(0) + k;
+    Value tile = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
+    Value strip = pointers_[at(x.strip)], strip_width = expressions_.emit(x.strip_width);
     std::vector<llvm::AllocaInst*> sums;
     for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
-    counted_loop(b_.getInt64(0), panels, 1, [&](Value panel) {
+    auto vector_at = [&](Value first_element, std::size_t v) { return element(element_type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_))); };
+    scalar_loops(std::span(&x.panel, 1), [&] {
       for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
-      Value columns = element(element_type, packed, b_.CreateMul(panel, panel_size));
-      counted_loop(b_.getInt64(0), length, 1, [&](Value k) {
+      scalar_loops(x.k, [&] {
         std::vector<Value> b;
-        Value at_k = element(element_type, columns, b_.CreateMul(k, width));
-        for (std::size_t v = 0; v < vectors; v++) {
-          Value address = element(element_type, at_k, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
-          b.push_back(b_.CreateAlignedLoad(vector, address, align));
-        }
+        Value columns = element(element_type, pointers_[at(x.columns)], expressions_.emit(x.columns_offset));
+        for (std::size_t v = 0; v < vectors; v++) b.push_back(b_.CreateAlignedLoad(vector, vector_at(columns, v), align));
         for (std::size_t r = 0; r < height; r++) {
-          Value a = own ? b_.CreateAlignedLoad(element_type, own_element(k, r), align) : factor(k, r);
+          Value a = b_.CreateAlignedLoad(element_type, element(element_type, tile, expressions_.emit(flat_k * x.height + static_cast<int64_t>(r))), align);
           Value splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), a);
           for (std::size_t v = 0; v < vectors; v++) {
             llvm::AllocaInst* s = sums[r * vectors + v];
@@ -330,10 +306,10 @@ class KernelEmitter {
           }
         }
       });
+      Value column = expressions_.emit(x.first_column);
       for (std::size_t r = 0; r < height; r++) {
-        Value row = element(element_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(r), strip_width), b_.CreateMul(panel, width)));
-        for (std::size_t v = 0; v < vectors; v++)
-          b_.CreateAlignedStore(b_.CreateLoad(vector, sums[r * vectors + v]), element(element_type, row, b_.getInt64(v * static_cast<uint64_t>(lanes_))), align);
+        Value row = element(element_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(r), strip_width), column));
+        for (std::size_t v = 0; v < vectors; v++) b_.CreateAlignedStore(b_.CreateLoad(vector, sums[r * vectors + v]), vector_at(row, v), align);
       }
     });
   }
@@ -505,7 +481,11 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
   }
   int64_t slots = 0;
   for (const Nest& n : kernel.nests) slots += slots_of(n);
-  if (const auto& x = kernel.product) slots += 2 * int64_t{x->height} * x->width * guess(x->length) * guess(x->panels);
+  if (const auto& x = kernel.product) {
+    int64_t terms = 2 * int64_t{x->height} * x->width * guess(x->panel.arg(0));
+    for (const Expr& k : x->k) terms *= guess(k.arg(0));
+    slots += terms;
+  }
   if (kernel.across) slots = slots * std::min(tasks.chunk, guess(extent(whole))) / lanes;
   else slots /= lanes;
   tasks.count = 1;

@@ -53,10 +53,10 @@ Kernel renumbered(const Kernel& k, const std::vector<int>& buffers) {
   r.scratch_bytes = anew.of(k.scratch_bytes);
   if (k.product) {
     Product x = *k.product;
-    x.row = anew.variable(x.row);
-    x.k = anew.variable(x.k);
-    for (Expr* e : {&x.a, &x.first_row, &x.rows, &x.length, &x.panels, &x.packed_offset}) *e = anew.of(*e);
-    for (int* b : {&x.packed, &x.strip, &x.own_rows}) *b = anew.buffer(*b);
+    x.panel = anew.variable(x.panel);
+    for (Expr& k : x.k) k = anew.variable(k);
+    for (Expr* e : {&x.rows_offset, &x.columns_offset, &x.first_column, &x.strip_width}) *e = anew.of(*e);
+    for (int* b : {&x.rows, &x.columns, &x.strip}) *b = anew.buffer(*b);
     r.product = std::move(x);
   }
   for (const Nest& n : k.nests) {
@@ -91,8 +91,9 @@ std::vector<const void*> ingredients(const LoneKernel& k) {
   expr(k.kernel.scratch_bytes);
   number(k.kernel.product.has_value());
   if (const auto& x = k.kernel.product) {
-    exprs({x->row, x->k, x->a, x->first_row, x->rows, x->length, x->panels, x->packed_offset});
-    for (const int n : {x->packed, x->strip, x->own_rows, x->height, x->width}) number(n);
+    exprs(x->k);
+    exprs({x->rows_offset, x->panel, x->columns_offset, x->first_column, x->strip_width});
+    for (const int n : {x->rows, x->columns, x->strip, x->height, x->width}) number(n);
   }
   for (const Nest& n : k.kernel.nests) {
     exprs(n.vars);
@@ -141,10 +142,7 @@ int64_t size_of_code(const Kernel& k) {
   const auto add = [&](const Expr& e) {
     if (e.valid()) visit(e, [&](const Expr&) { nodes++; });
   };
-  if (const auto& x = k.product) {
-    nodes += 4 * int64_t{x->height};
-    add(x->a);
-  }
+  if (k.product) nodes += 4 * int64_t{k.product->height};
   for (const Nest& n : k.nests) {
     for (const Fold& f : n.folds) add(f.body);
     for (const Store& s : n.stores) add(s.offset), add(s.value);

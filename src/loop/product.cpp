@@ -13,6 +13,14 @@ constexpr int64_t kAlignment = 64;
 // Below these a tile is mostly padding, or its loop too short to pay for the packing.
 constexpr int64_t kFewestRows = 4, kFewestColumns = 8, kShortestSum = 8;
 
+// Of one task: columns, whose sums stay in the cache next to the processor, and bytes of their factor, which the tasks after
+// it, over the rows below, find in the one behind.
+constexpr int64_t kMostColumns = 512, kMostBytes = 256 << 10;
+
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+Expr ceil_div(const Expr& a, int64_t b) { return floor_div(a + (b - 1), b); }
+Expr aligned(const Expr& bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
+
 bool depends_on_any(const Expr& e, const std::vector<Expr>& vars) {
   return std::any_of(vars.begin(), vars.end(), [&](const Expr& v) { return depends(e, v); });
 }
@@ -59,117 +67,244 @@ std::optional<Factors> factors_of(const Computation& c) {
   return std::nullopt;
 }
 
+// Columns as they lie in memory: those variables whose elements follow each other, the first of them cut into blocks, and the
+// ones before, for each of whose values the block is another.
+struct Run {
+  std::vector<Expr> apart, vars;
+  std::vector<int64_t> strides;  // of vars, in the factor's memory; the last is 1
+  int64_t block = 0;             // values of vars[0] in one task
+  int64_t within = 1;            // elements from the first to the last, for one value of vars[0]
+
+  int64_t span(int64_t values) const { return (values - 1) * strides[0] + within; }
+};
+
+// How many columns a block should have at most if each has this many elements in memory of its own.
+int64_t most_columns(int64_t elements, int64_t width) {
+  return std::clamp<int64_t>(kMostBytes / (4 * std::max<int64_t>(1, elements)), 2 * width, kMostColumns);
+}
+
+// How many values of the first variable make a block: the fewest panels, and some for each task's own cost. A block is never
+// smaller than a panel.
+int64_t choose_block(const Run& r, int64_t elements, int64_t width) {
+  const int64_t all = r.vars[0].arg(0)->i, most = std::min(all, std::max<int64_t>(1, most_columns(elements, width) / r.strides[0]));
+  auto panels = [&](int64_t values) { return (r.span(values) + width - 1) / width; };
+  int64_t best = all, least = -1;
+  for (int64_t n = most; n >= 1; n--) {
+    const int64_t rest = all % n;
+    if (r.span(n) < width || (rest > 0 && r.span(rest) < width)) continue;
+    const int64_t total = (all / n) * (panels(n) + 1) + (rest > 0 ? panels(rest) + 1 : 0);
+    if (least < 0 || total < least) best = n, least = total;
+  }
+  return best;
+}
+
+// Nothing where the factor `b` has to be laid out anew.
+std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Expr>& columns, const std::vector<Expr>& k, int64_t width) {
+  if (b.op() != ExprOp::Load || p.buffers[at(static_cast<int>(b->i))].place == Place::constant) return std::nullopt;
+  Run r;
+  int64_t span = 1;
+  std::size_t first = columns.size();
+  for (; first > 0; first--) {
+    const Expr& v = columns[first - 1];
+    const auto s = stride(b.arg(0), v);
+    if (!s || !s->is_const() || !v.arg(0).is_const()) break;
+    const int64_t step = (*s)->i;
+    const bool follows = r.vars.empty() ? step == 1 : step >= span && step <= 2 * span;
+    if (!follows) break;
+    r.within = span;
+    span += step * (v.arg(0)->i - 1);
+    r.vars.insert(r.vars.begin(), v);
+    r.strides.insert(r.strides.begin(), step);
+  }
+  if (r.vars.empty() || span < width) return std::nullopt;
+  r.apart.assign(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(first));
+  // Taps that are near each other share their memory.
+  int64_t elements = 1;
+  for (const Expr& v : k)
+    if (const auto s = stride(b.arg(0), v); s && s->is_const() && (*s)->i >= span && v.arg(0).is_const()) elements *= v.arg(0)->i;
+  r.block = choose_block(r, elements, width);
+  return r;
+}
+
+class ProductBuilder {
+ public:
+  ProductBuilder(Program& p, const Computation& c, const Factors& f, const Machine& machine)
+      : program_(p), c_(c), f_(f), fold_(c.folds[0]), rows_(count_of(f.rows)), columns_(count_of(f.columns)), length_(count_of(fold_.vars)),
+        width_(int64_t{machine.lanes} * machine.tile_vectors), height_(machine.tile_rows), name_(p.buffers[at(c.out)].name) {}
+
+  ProductSteps build() {
+    const std::optional<Run> run = run_of(program_, with_offsets(program_, f_.b), f_.columns, fold_.vars, width_);
+    Kernel& kernel = steps_.kernel;
+    kernel.name = name_;
+    for (const Expr& v : f_.batch) add_outer(v);
+    if (run)
+      for (const Expr& v : run->apart) add_outer(v);
+    x_.height = static_cast<int>(height_);
+    x_.width = static_cast<int>(width_);
+    for (const Expr& v : fold_.vars) x_.k.push_back(variable(v.arg(0)));
+    std::vector<Expr> columns_here;  // the variables of the nest over the sums
+    Expr sum_column;
+    if (run) columns_in_place(*run, columns_here, sum_column);
+    else columns_packed(columns_here, sum_column);
+    const Expr block = variable(ceil_div(rows_, height_));
+    kernel.outer.push_back(block);
+    x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows);
+    x_.strip = add_buffer(".strip", {Expr(height_), x_.strip_width}, Place::scratch);
+    program_.buffers[at(x_.strip)].offset = 0;
+    kernel.scratch_bytes = aligned(bytes_of(program_.buffers[at(x_.strip)]));
+    sums(height_ * block, columns_here, sum_column);
+    kernel.product = std::move(x_);
+    return std::move(steps_);
+  }
+
+ private:
+  Program& program_;
+  const Computation& c_;
+  const Factors& f_;
+  const Fold& fold_;
+  Expr rows_, columns_, length_;
+  int64_t width_, height_;
+  std::string name_;
+  ProductSteps steps_;
+  Product x_;
+  int64_t next_ = 0;
+  std::vector<Expr> from_, to_;  // the computation's variables, in the kernel
+
+  Expr variable(const Expr& extent) { return Expr::index(next_++, extent); }
+  void add_outer(const Expr& v) {
+    steps_.kernel.outer.push_back(variable(v.arg(0)));
+    from_.push_back(v);
+    to_.push_back(steps_.kernel.outer.back());
+  }
+  int add_buffer(const std::string& suffix, std::vector<Expr> sizes, Place place) {
+    Buffer b{name_ + suffix, DType::f32, std::move(sizes), {}, place, {}};
+    Expr stride = 1;
+    b.strides.resize(b.sizes.size());
+    for (std::size_t d = b.sizes.size(); d-- > 0; stride = stride * b.sizes[d]) b.strides[d] = stride;
+    program_.buffers.push_back(std::move(b));
+    return static_cast<int>(program_.buffers.size()) - 1;
+  }
+  // buffer[batch…, group, k, within] = factor at member `size*group + within` of `vars`, zero past the last. Returns where
+  // group `group` begins for the kernel's batch.
+  Expr pack(const std::string& suffix, const Expr& factor, const std::vector<Expr>& vars, int64_t size, const Expr& group, int& buffer) {
+    const Expr count = count_of(vars);
+    std::vector<Expr> sizes, own, from, to;
+    int64_t id = 0;
+    for (const Expr& v : f_.batch) {
+      own.push_back(Expr::index(id++, v.arg(0)));
+      from.push_back(v);
+      to.push_back(own.back());
+    }
+    const Expr g = Expr::index(id++, ceil_div(count, size)), k = Expr::index(id++, length_), within = Expr::index(id++, size);
+    own.insert(own.end(), {g, k, within});
+    const Expr member = size * g + within;
+    unflatten(vars, member, from, to);
+    unflatten(fold_.vars, k, from, to);
+    for (const Expr& v : own) sizes.push_back(v.arg(0));
+    buffer = add_buffer(suffix, sizes, Place::arena);
+    steps_.packs.push_back({buffer, own, {}, select(member < count, substitute(factor, from, to), Expr::constant(DType::f32, 0.0))});
+    const std::vector<Expr>& strides = program_.buffers[at(buffer)].strides;
+    Expr offset = group * strides[f_.batch.size()];
+    for (std::size_t d = 0; d < f_.batch.size(); d++) offset = offset + steps_.kernel.outer[d] * strides[d];
+    return offset;
+  }
+
+  // How many values of the first variable of the columns make a block: whole panels. 0: they are not cut.
+  int64_t choose_packed_block() const {
+    const Expr& all = f_.columns[0].arg(0);
+    if (!columns_.is_const() || !length_.is_const()) return 0;
+    const int64_t inner = columns_->i / std::max<int64_t>(1, all->i);
+    for (int64_t n = std::min(all->i - 1, most_columns(length_->i, width_) / std::max<int64_t>(1, inner)); n > 0; n--)
+      if (n * inner % width_ == 0) return n;
+    return 0;
+  }
+  void columns_packed(std::vector<Expr>& columns_here, Expr& sum_column) {
+    const Expr all = f_.columns[0].arg(0);
+    const int64_t cut = choose_packed_block();
+    Expr start = 0, here = all, panels_before = 0;
+    if (cut > 0) {
+      const Expr block = variable(ceil_div(all, cut));
+      steps_.kernel.outer.push_back(block);
+      start = cut * block;
+      here = all->i % cut == 0 ? Expr(cut) : min(Expr(cut), all - start);
+      panels_before = block * floor_div(floor_div(columns_, all) * cut, width_);
+    }
+    const Expr columns = cut > 0 ? floor_div(columns_, all) * here : columns_;
+    x_.panel = variable(ceil_div(columns, width_));
+    x_.columns_offset = pack(".packed", f_.b, f_.columns, width_, panels_before + x_.panel, x_.columns) + flattened_index(x_.k) * width_;
+    x_.first_column = width_ * x_.panel;
+    x_.strip_width = cut > 0 ? floor_div(columns_, all) * cut : ceil_div(columns_, width_) * width_;
+    for (std::size_t i = 0; i < f_.columns.size(); i++) {
+      columns_here.push_back(variable(i == 0 ? here : f_.columns[i].arg(0)));
+      from_.push_back(f_.columns[i]);
+      to_.push_back(i == 0 ? start + columns_here.back() : columns_here.back());
+    }
+    sum_column = flattened_index(columns_here);
+  }
+
+  void columns_in_place(const Run& r, std::vector<Expr>& columns_here, Expr& sum_column) {
+    const Expr all = r.vars[0].arg(0);
+    const bool is_cut = r.block < all->i;
+    if (is_cut) steps_.kernel.outer.push_back(variable(ceil_div(all, r.block)));
+    const Expr start = is_cut ? r.block * steps_.kernel.outer.back() : Expr(0);
+    const Expr here = all->i % r.block == 0 ? Expr(r.block) : min(Expr(r.block), all - start);
+    const Expr span = (here - 1) * r.strides[0] + r.within;
+    x_.panel = variable(ceil_div(span, width_));
+    // The last panel ends where the columns do.
+    x_.first_column = r.span(r.block) % width_ == 0 && here.is_const() ? width_ * x_.panel : min(width_ * x_.panel, span - width_);
+    x_.strip_width = r.span(r.block);
+    std::vector<Expr> from = from_, to = to_;
+    for (std::size_t i = 0; i < r.vars.size(); i++) {
+      from.push_back(r.vars[i]);
+      to.push_back(i == 0 ? start : Expr(0));
+    }
+    for (std::size_t i = 0; i < fold_.vars.size(); i++) {
+      from.push_back(fold_.vars[i]);
+      to.push_back(x_.k[i]);
+    }
+    const Expr b = with_offsets(program_, substitute(f_.b, from, to));
+    x_.columns = static_cast<int>(b->i);
+    x_.columns_offset = b.arg(0) + x_.first_column;
+    sum_column = 0;
+    for (std::size_t i = 0; i < r.vars.size(); i++) {
+      columns_here.push_back(variable(i == 0 ? here : r.vars[i].arg(0)));
+      from_.push_back(r.vars[i]);
+      to_.push_back(i == 0 ? start + columns_here.back() : columns_here.back());
+      sum_column = sum_column + columns_here.back() * r.strides[i];
+    }
+  }
+
+  // What becomes of the sums: rows of the strip, then the result's own columns.
+  void sums(const Expr& first_row, const std::vector<Expr>& columns_here, const Expr& sum_column) {
+    Nest n;
+    const Expr local = variable(min(Expr(height_), rows_ - first_row));
+    n.vars.push_back(local);
+    n.vars.insert(n.vars.end(), columns_here.begin(), columns_here.end());
+    unflatten(f_.rows, first_row + local, from_, to_);
+    std::vector<Expr> index = c_.leading;
+    for (const Expr& v : c_.vars) index.push_back(substitute(v, from_, to_));
+    // The sum is an element of the strip, which has its offset already: only the other loads get theirs.
+    const Expr tmp = Expr::tmp(-1, DType::f32);
+    const Expr sum = Expr::load(x_.strip, DType::f32, {local * x_.strip_width + sum_column}, program_.buffers[at(x_.strip)].name);
+    from_.push_back(fold_.tmp);
+    to_.push_back(tmp);
+    const Expr value = substitute(with_offsets(program_, substitute(c_.value, from_, to_)), tmp, sum);
+    n.stores.push_back({c_.out, offset_of(program_.buffers[at(c_.out)], index), value});
+    steps_.kernel.nests.push_back(std::move(n));
+  }
+};
+
 }  // namespace
 
 std::optional<ProductSteps> as_product(Program& p, const Computation& c, const Machine& machine) {
   const auto f = factors_of(c);
   if (!f) return std::nullopt;
   const Fold& fold = c.folds[0];
-  const Expr rows = count_of(f->rows), columns = count_of(f->columns), length = count_of(fold.vars);
-  if (is_fewer(rows, kFewestRows) || is_fewer(columns, kFewestColumns) || is_fewer(length, kShortestSum)) return std::nullopt;
+  if (is_fewer(count_of(f->rows), kFewestRows) || is_fewer(count_of(f->columns), kFewestColumns) || is_fewer(count_of(fold.vars), kShortestSum))
+    return std::nullopt;
   for (const Expr& v : fold.vars)
     if (depends_on_any(v.arg(0), c.vars)) return std::nullopt;
-
-  const int64_t width = int64_t{machine.lanes} * machine.tile_vectors, height = machine.tile_rows;
-  const Expr panels = floor_div(columns + (width - 1), width);
-  const std::string name = p.buffers[static_cast<std::size_t>(c.out)].name;
-  auto add_buffer = [&](const std::string& suffix, std::vector<Expr> sizes, Place place) {
-    Buffer b{name + suffix, DType::f32, std::move(sizes), {}, place, {}};
-    Expr stride = 1;
-    b.strides.resize(b.sizes.size());
-    for (std::size_t d = b.sizes.size(); d-- > 0; stride = stride * b.sizes[d]) b.strides[d] = stride;
-    p.buffers.push_back(std::move(b));
-    return static_cast<int>(p.buffers.size()) - 1;
-  };
-
-  // packed[batch…, panel, k, lane] = b at column width*panel + lane; zero past the last.
-  ProductSteps steps;
-  {
-    int64_t id = 0;
-    std::vector<Expr> sizes, vars, from, to;
-    for (const Expr& v : f->batch) {
-      vars.push_back(Expr::index(id++, v.arg(0)));
-      from.push_back(v);
-      to.push_back(vars.back());
-    }
-    const Expr panel = Expr::index(id++, panels), k = Expr::index(id++, length), lane = Expr::index(id++, width);
-    vars.insert(vars.end(), {panel, k, lane});
-    const Expr column = width * panel + lane;
-    unflatten(f->columns, column, from, to);
-    unflatten(fold.vars, k, from, to);
-    for (const Expr& v : vars) sizes.push_back(v.arg(0));
-    const Expr value = substitute(f->b, from, to);
-    steps.pack = {add_buffer(".packed", sizes, Place::arena), vars, {}, select(column < columns, value, Expr::constant(DType::f32, 0.0))};
-  }
-
-  Kernel& kernel = steps.kernel;
-  kernel.name = name;
-  int64_t id = 0;
-  std::vector<Expr> from, to;
-  for (const Expr& v : f->batch) {
-    kernel.outer.push_back(Expr::index(id++, v.arg(0)));
-    from.push_back(v);
-    to.push_back(kernel.outer.back());
-  }
-  const Expr block = Expr::index(id++, floor_div(rows + (height - 1), height));
-  kernel.outer.push_back(block);
-  const Expr k = Expr::index(id++, length), row = Expr::index(id++, rows);
-  Product product;
-  product.row = row;
-  product.k = k;
-  {
-    std::vector<Expr> a_from = from, a_to = to;
-    unflatten(f->rows, row, a_from, a_to);
-    unflatten(fold.vars, k, a_from, a_to);
-    product.a = with_offsets(p, substitute(f->a, a_from, a_to));
-  }
-  product.first_row = height * block;
-  product.rows = rows;
-  product.length = length;
-  product.panels = panels;
-  product.packed = steps.pack.out;
-  const Buffer& packed = p.buffers[static_cast<std::size_t>(product.packed)];
-  product.packed_offset = 0;
-  for (std::size_t d = 0; d < f->batch.size(); d++) product.packed_offset = product.packed_offset + kernel.outer[d] * packed.strides[d];
-  product.height = static_cast<int>(height);
-  product.width = static_cast<int>(width);
-  product.strip = add_buffer(".strip", {Expr(height), panels * width}, Place::scratch);
-  Buffer& strip = p.buffers[static_cast<std::size_t>(product.strip)];
-  strip.offset = 0;
-  const std::string strip_name = strip.name;
-  kernel.scratch_bytes = floor_div(bytes_of(strip) + (kAlignment - 1), kAlignment) * kAlignment;
-  if (product.a.op() != ExprOp::Load) {
-    product.own_rows = add_buffer(".rows", {length, Expr(height)}, Place::scratch);
-    Buffer& own = p.buffers[static_cast<std::size_t>(product.own_rows)];
-    own.offset = kernel.scratch_bytes;
-    kernel.scratch_bytes = kernel.scratch_bytes + floor_div(bytes_of(own) + (kAlignment - 1), kAlignment) * kAlignment;
-  }
-
-  // What becomes of the sums: rows of the strip, then the result's own columns.
-  Nest n;
-  const Expr local = Expr::index(id++, min(Expr(height), rows - product.first_row));
-  n.vars.push_back(local);
-  unflatten(f->rows, product.first_row + local, from, to);
-  std::vector<Expr> columns_here;
-  for (const Expr& v : f->columns) {
-    columns_here.push_back(Expr::index(id++, v.arg(0)));
-    n.vars.push_back(columns_here.back());
-    from.push_back(v);
-    to.push_back(columns_here.back());
-  }
-  from.push_back(fold.tmp);
-  to.push_back(Expr::load(product.strip, DType::f32, {local * (panels * width) + flattened_index(columns_here)}, strip_name));
-  std::vector<Expr> index = c.leading;
-  for (const Expr& v : c.vars) index.push_back(substitute(v, from, to));
-  // The sum is an element of the strip, which has its offset already: only the other loads get theirs.
-  const Expr tmp = Expr::tmp(-1, DType::f32);
-  const Expr sum = to.back();
-  to.back() = tmp;
-  const Expr value = substitute(with_offsets(p, substitute(c.value, from, to)), tmp, sum);
-  n.stores.push_back({c.out, offset_of(p.buffers[static_cast<std::size_t>(c.out)], index), value});
-  kernel.nests.push_back(std::move(n));
-  kernel.product = std::move(product);
-  return steps;
+  return ProductBuilder(p, c, *f, machine).build();
 }
 
 }  // namespace ingot::loop

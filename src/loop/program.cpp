@@ -118,8 +118,9 @@ std::string line(const Program& p, const Kernel& k) {
   std::string s = text("  kernel ", k.name, " parallel ", ranges(k.outer), k.across ? " across" : "", "\n");
   if (k.product) {
     const Product& x = *k.product;
-    s += text("    product ", p.buffers[static_cast<std::size_t>(x.strip)].name, " rows ", x.row, " < ", x.rows, " from ", x.first_row, " of ", x.a, " with ",
-              p.buffers[static_cast<std::size_t>(x.packed)].name, "[", x.packed_offset, "] over ", x.k, " < ", x.length, "\n");
+    auto name = [&](int b) { return p.buffers[static_cast<std::size_t>(b)].name; };
+    s += text("    product ", name(x.strip), " = ", name(x.rows), "[", x.rows_offset, "] * ", name(x.columns), "[", x.columns_offset, "] over ", ranges(x.k),
+              "; panels ", ranges({x.panel}), " at ", x.first_column, "\n");
   }
   for (const Nest& n : k.nests) s += line(p, n);
   return s;
@@ -187,10 +188,10 @@ struct Uses {
   }
   void operator()(const Kernel& k) {
     if (k.product) {
-      collect_loads(k.product->a, read);
-      read.push_back(k.product->packed);
-      written.push_back(k.product->strip);
-      if (k.product->own_rows >= 0) written.push_back(k.product->own_rows);
+      const Product& x = *k.product;
+      read.push_back(x.rows);
+      read.push_back(x.columns);
+      written.push_back(x.strip);
     }
     for (const Nest& n : k.nests) {
       for (const Fold& f : n.folds) collect_loads(f.body, read);

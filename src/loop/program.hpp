@@ -86,16 +86,18 @@ struct Nest {
   std::vector<Store> stores;
 };
 
-// Sums of products for a few rows: strip[r, column] = Σ over k of a(first_row + r, k) * packed[column // width, k, column % width]
-// for the rows of a tile and all columns, which come in panels of a tile's width.
+// Sums of products for the rows of a tile and all columns of a block: strip[r, column] = Σ over k of a(k, r) * b(k, column). The
+// columns are taken a tile's width (a panel) at a time.
 struct Product {
-  Expr row, k;       // the variables of `a`
-  Expr a;
-  Expr first_row;    // of this tile; rows past the last are computed as the last, and nobody looks at them
-  Expr rows, length, panels;
-  int packed = -1, strip = -1;
-  int own_rows = -1;   // scratch [length, height] for the tile's `a`, where that is more than a load; else -1
-  Expr packed_offset;  // where the panels begin
+  std::vector<Expr> k;
+  int rows = -1;        // the buffer of a, whose elements of this tile lie in the order [k…, height]
+  Expr rows_offset;     // of the first
+  int columns = -1;     // the buffer of b, where the elements of a panel lie one after the other
+  Expr panel;           // the variable of the panels
+  Expr columns_offset;  // of a panel's first element, for k
+  Expr first_column;    // of a panel; panels may overlap
+  int strip = -1;
+  Expr strip_width;
   int height = 0, width = 0;  // of a tile
 };
 

@@ -75,8 +75,7 @@ Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Ma
         continue;
       }
       add_kernels(p, plain, readers, steps);
-      plain = {product->pack};
-      add_kernels(p, plain, readers, steps);
+      for (const Computation& pack : product->packs) add_kernels(p, {pack}, readers, steps);
       arrange_loops(p, product->kernel);
       steps.emplace_back(std::move(product->kernel));
       plain.clear();

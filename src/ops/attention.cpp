@@ -115,12 +115,9 @@ struct Fused {
   }
   Tensor weights() const { return aten<"_safe_softmax">(scores(), -1); }  // rows in which nothing takes part are zero
 };
-// Inputs in double. Where gradients cancel (a bias of the keys has none) float would leave noise that an optimizer which
-// divides by the gradient's size makes visible.
-Fused fused_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Value& is_causal, const Value& mask, const Value& scale) {
+Fused fused_inputs(DType high, const Tensor& q, const Tensor& k, const Tensor& v, const Value& is_causal, const Value& mask, const Value& scale) {
   INGOT_REQUIRE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}");
   INGOT_REQUIRE(!is_causal.to_bool() || mask.is_none(), "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
-  constexpr DType high = DType::f64;
   Fused f{q.to(high), k.to(high), v.to(high), {}, scale_of(q, scale)};
   if (is_causal.to_bool()) f.mask = causal_mask(q.size(2), k.size(2), high, q.device());
   else if (mask.is_tensor()) f.mask = mask.tensor().to(high);
@@ -129,15 +126,16 @@ Fused fused_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Valu
 // (query, key, value, dropout_p, is_causal, attn_mask, scale) -> (output, logsumexp)
 Value fused(const Call& c) {
   INGOT_REQUIRE(c[3].to_double() == 0, "_scaled_dot_product_flash_attention_for_cpu: Currently do not support dropout > 0");
-  const Fused f = fused_inputs(c.tensor(0), c.tensor(1), c.tensor(2), c[4], c[5], c[6]);
   const DType dtype = c.tensor(0).dtype(), sums = dtype == DType::f64 ? DType::f64 : DType::f32;
+  const Fused f = fused_inputs(sums, c.tensor(0), c.tensor(1), c.tensor(2), c[4], c[5], c[6]);
   const Tensor lse = aten<"logsumexp">(f.scores(), Shape{-1}).to(sums);
   return TensorList{heads_inside(matmul(f.weights(), f.v).to(dtype)), heads_inside(lse)};
 }
 // (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale) -> gradients of query, key, value.
-// Output and logsumexp are rounded: the weights are computed anew from the inputs instead.
+// Output and logsumexp are rounded: the weights are computed anew from the inputs instead. In double: where gradients cancel
+// (a bias of the keys has none) float would leave noise that an optimizer which divides by the gradient's size makes visible.
 Value fused_backward(const Call& c) {
-  const Fused f = fused_inputs(c.tensor(1), c.tensor(2), c.tensor(3), c[7], c[8], c[9]);
+  const Fused f = fused_inputs(DType::f64, c.tensor(1), c.tensor(2), c.tensor(3), c[7], c[8], c[9]);
   const DType dtype = c.tensor(1).dtype();
   const Tensor grad = c.tensor(0).to(f.q.dtype()), p = f.weights(), through = matmul(grad, f.v.transpose(-2, -1));
   const Tensor scores = (through - aten<"sum.dim_IntList">(through * p, Shape{-1}, true)) * p * f.scale;

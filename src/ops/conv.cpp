@@ -7,6 +7,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
+#include "ops/conv.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
@@ -15,27 +16,22 @@
 namespace ingot {
 namespace {
 
-// The arguments both ops share, every list as long as there are dims of space.
-struct Params {
-  int space;
-  Shape stride, padding, dilation, output_padding;
-  bool transposed;
-  Int groups;
-};
 Shape per_dim(const Value& v, int space, std::string_view name) {
   const Shape& s = v.ints();
   INGOT_REQUIRE(s.dim() == space || s.dim() == 1, "expected ", name, " to be a single integer value or a list of ", space,
                 " values to match the convolution dimensions, but got ", name, "=", s);
   return s.dim() == space ? s : Shape::filled(static_cast<std::size_t>(space), s[0]);
 }
-// `at`: where stride stands; the others follow in schema order.
-Params params_of(const Call& c, const Tensor& input, const Tensor& weight, int at) {
+
+}  // namespace
+
+ConvolutionParams convolution_params(const Call& c, const Tensor& input, const Tensor& weight, int at) {
   const int space = static_cast<int>(weight.dim()) - 2;
   INGOT_REQUIRE(space >= 1 && space <= 3, "weight should have 3 to 5 dimensions, found ", weight.sizes());
   INGOT_REQUIRE(input.dim() == weight.dim(), "Expected ", weight.dim(), "-dimensional input for ", weight.dim(), "-dimensional weight ",
                 weight.sizes(), ", but got ", input.dim(), "-dimensional input of size ", input.sizes(), " instead");
-  Params p{space, per_dim(c[at], space, "stride"), per_dim(c[at + 1], space, "padding"), per_dim(c[at + 2], space, "dilation"),
-           per_dim(c[at + 4], space, "output_padding"), c[at + 3].to_bool(), c[at + 5].to_int()};
+  ConvolutionParams p{space, per_dim(c[at], space, "stride"), per_dim(c[at + 1], space, "padding"), per_dim(c[at + 2], space, "dilation"),
+                      per_dim(c[at + 4], space, "output_padding"), c[at + 3].to_bool(), c[at + 5].to_int()};
   INGOT_REQUIRE(p.groups > 0, "non-positive groups is not supported");
   for (int i = 0; i < space; i++) {
     INGOT_REQUIRE(p.stride[i] > 0, "non-positive stride is not supported");
@@ -46,7 +42,9 @@ Params params_of(const Call& c, const Tensor& input, const Tensor& weight, int a
   return p;
 }
 
-Shape output_sizes(const Params& p, const Tensor& input, const Tensor& weight) {
+namespace {
+
+Shape output_sizes(const ConvolutionParams& p, const Tensor& input, const Tensor& weight) {
   const Int channels = input.size(1), expected = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
   INGOT_REQUIRE(channels == expected, "Given ", p.transposed ? "transposed=1" : text("groups=", p.groups), ", weight of size ", weight.sizes(),
                 ", expected input", input.sizes(), " to have ", expected, " channels, but got ", channels, " channels instead");
@@ -150,7 +148,7 @@ void convolve(Part part, const kernels::Convolution& c, const Tensor& out, const
 }
 
 // The ordinary convolution behind the call: a transposed one is that of its output, run backwards.
-kernels::Convolution describe(const Params& p, const Shape& x, const Shape& w, const Shape& y) {
+kernels::Convolution describe(const ConvolutionParams& p, const Shape& x, const Shape& w, const Shape& y) {
   kernels::Convolution c{};
   c.dims = p.space;
   c.batch = x[0].value();
@@ -170,7 +168,7 @@ kernels::Convolution describe(const Params& p, const Shape& x, const Shape& w, c
 
 void convolution_meta(const Call& c, Outputs& o) {
   const Tensor &input = c.tensor(0), &weight = c.tensor(1);
-  const Params p = params_of(c, input, weight, 3);
+  const ConvolutionParams p = convolution_params(c, input, weight, 3);
   INGOT_REQUIRE(input.dtype() == weight.dtype(), "Input type (", name_of(input.dtype()), ") and weight type (", name_of(weight.dtype()),
                 ") should be the same");
   INGOT_REQUIRE(input.dtype() != DType::b8, "\"convolution\" not implemented for 'Bool'");
@@ -186,7 +184,7 @@ void convolution_meta(const Call& c, Outputs& o) {
 }
 void convolution_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor &input = c.tensor(0), &weight = c.tensor(1);
-  const Params p = params_of(c, input, weight, 3);
+  const ConvolutionParams p = convolution_params(c, input, weight, 3);
   const Tensor bias = c[2].tensor_or_none();
   if (p.transposed) convolve(Part::input, describe(p, r[0].sizes(), weight.sizes(), input.sizes()), r[0], input, weight, bias);
   else convolve(Part::forward, describe(p, input.sizes(), weight.sizes(), r[0].sizes()), r[0], input, weight, bias);
@@ -203,7 +201,7 @@ void convolution_vjp(Vjp& v) {
 // A result is None where output_mask says no, so the three are made here and not by one shape rule.
 Value convolution_backward_body(const Call& c) {
   const Tensor &grad = c.tensor(0), &input = c.tensor(1), &weight = c.tensor(2);
-  const Params p = params_of(c, input, weight, 4);
+  const ConvolutionParams p = convolution_params(c, input, weight, 4);
   const std::vector<bool>& mask = c[10].bools();
   INGOT_REQUIRE(mask.size() == 3, "convolution_backward: expected an output_mask of 3 entries, found ", mask.size());
   const Shape sizes = output_sizes(p, input, weight);
@@ -337,6 +335,7 @@ constinit const OpDef kOps[] = {
      .kernel = convolution_kernel,
      .vjp = convolution_vjp,
      .saves = {{0}, {1}},
+     .lower = convolution_lower,
      .batch = batch_convolution},
     {.schema = "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
                "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",

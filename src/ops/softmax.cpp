@@ -134,16 +134,20 @@ Row row_of(Lowering& l, int64_t dim) {
   for (int k = 0; k < static_cast<int>(r.at.size()); k++) (k == d ? r.along : r.others).push_back(r.at[static_cast<std::size_t>(k)]);
   return r;
 }
-template <bool Log>
+enum class Softmax : uint8_t { plain, log, safe };  // safe: a row of nothing but -inf is zero
+template <Softmax Kind>
 void softmax_lower(Lowering& l) {
   const DType type = compute_dtype(l);
   const Row r = row_of(l, l.call[1].to_int64());
   const Expr x = cast(type, l.load(0, r.at));
   const int top = l.temporary(r.others, l.fold(Accumulate::max, r.along, x));
-  const Expr shifted = x - l.load_temporary(top, r.others);
+  const Expr most = l.load_temporary(top, r.others), shifted = x - most;
   const int total = l.temporary(r.others, l.fold(Accumulate::sum, r.along, exp(shifted)));
   const Expr sum = l.load_temporary(total, r.others);
-  l.define(0, r.at, Log ? shifted - log(sum) : exp(shifted) * (Expr::constant(type, 1.0) / sum));
+  if (Kind == Softmax::log) return l.define(0, r.at, shifted - log(sum));
+  const Expr share = exp(shifted) * (Expr::constant(type, 1.0) / sum);
+  const double nothing = -std::numeric_limits<double>::infinity();
+  l.define(0, r.at, Kind == Softmax::safe ? select(most == Expr::constant(type, nothing), Expr::constant(type, 0.0), share) : share);
 }
 template <bool Log>
 void backward_lower(Lowering& l) {
@@ -161,14 +165,14 @@ constinit const OpDef kOps[] = {
      .kernel = softmax_kernel<!log_space>,
      .vjp = softmax_vjp,
      .saves = {{kResult}},
-     .lower = softmax_lower<!log_space>,
+     .lower = softmax_lower<Softmax::plain>,
      .batch = batch_dims},
     {.schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = softmax_meta,
      .kernel = softmax_kernel<log_space>,
      .vjp = log_softmax_vjp,
      .saves = {{kResult}},
-     .lower = softmax_lower<log_space>,
+     .lower = softmax_lower<Softmax::log>,
      .batch = batch_dims},
     {.schema = "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
      .meta = backward_meta,
@@ -194,6 +198,7 @@ constinit const OpDef kOps[] = {
          },
      .vjp = softmax_vjp,
      .saves = {{kResult}},
+     .lower = softmax_lower<Softmax::safe>,
      .batch = batch_dims},
     {.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .form = Form::composite, .body = softmax_int<!log_space>},
     {.schema = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .form = Form::composite, .body = softmax_int<log_space>},

@@ -15,7 +15,7 @@ bool returns_tensors(const Op& op) {
 Decompositions make() {
   Decompositions all;
   for (const Op* op : all_ops())
-    if (op->def->body && !op->comes_apart() && !op->mutates() && returns_tensors(*op) && !depends_on_data(*op))
+    if (op->def->body && !op->def->lower && !op->comes_apart() && !op->mutates() && returns_tensors(*op) && !depends_on_data(*op))
       all.emplace(op, [](const Call& c) { return c.op.def->body(c); });
   return all;
 }
