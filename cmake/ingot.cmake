@@ -26,11 +26,11 @@ function(ingot_optimize name)
   endif()
 endfunction()
 
-# ingot_precompile(NAME header...): headers that the sources of ingot_NAME share are read once. Not with sanitizers, so that a
+# ingot_precompile(TARGET header...): headers that the sources of the target share are read once. Not with sanitizers, so that a
 # source which forgets an include is noticed.
-function(ingot_precompile name)
+function(ingot_precompile target)
   if(NOT INGOT_SANITIZE)
-    target_precompile_headers(ingot_${name} PRIVATE ${ARGN})
+    target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
 endfunction()
 

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Options {
+struct BenchVerb {
   std::string file, model, weights;
   InputOptions inputs;
   int threads = 0;
@@ -41,7 +41,7 @@ std::vector<double> measure(ModelContainerRunner& runner, const TensorList& inpu
   return times;
 }
 
-void run(const Options& o) {
+void run(const BenchVerb& o) {
   const GradModeGuard no_grad(false);
   OpenModel model = open_model(o.file, o.model, o.weights);
   ModelContainerRunner& runner = model.runner();
@@ -73,7 +73,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_bench_verb(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchVerb>();
   CLI::App* verb = app.add_subcommand("bench", "measure how long a compiled model takes");
   verb->add_option("file", o->file, "a library (.so), or a package (.pt2)")->required();
   verb->add_option("--model", o->model, "the model's name, where a package has several");

@@ -22,7 +22,7 @@
 namespace ingot {
 namespace {
 
-struct Options {
+struct CheckVerb {
   std::string model, data, suite, against, target, runner;
   std::vector<std::string> sizes;
   std::vector<std::string> filters;
@@ -78,7 +78,7 @@ std::string finding(const CheckResult& r) {
 
 [[noreturn]] void fail_quietly() { throw CLI::RuntimeError(1); }
 
-void report_one(const Options& o, const std::string& name, const CheckResult& r) {
+void report_one(const CheckVerb& o, const std::string& name, const CheckResult& r) {
   if (o.json) {
     JsonWriter w(true);
     write(w, name, r);
@@ -88,12 +88,12 @@ void report_one(const Options& o, const std::string& name, const CheckResult& r)
   if (r.outcome != Outcome::passed) fail_quietly();
 }
 
-void check_one(const Options& o) {
+void check_one(const CheckVerb& o) {
   const Case c = find_case(o.model, o.data);
   report_one(o, c.name, check_case(c, o.check));
 }
 
-void check_suite(const Options& o) {
+void check_suite(const CheckVerb& o) {
   std::vector<Case> cases = find_cases(o.suite);
   if (!o.filters.empty())
     std::erase_if(cases, [&](const Case& c) {
@@ -131,7 +131,7 @@ Execute executes(std::shared_ptr<const Compiled> compiled) {
   return [compiled](ExportedProgram& p, Args inputs) { return compiled->run(p, inputs); };
 }
 
-std::function<Execute(ExportedProgram&)> compiles(const Options& o) {
+std::function<Execute(ExportedProgram&)> compiles(const CheckVerb& o) {
   CompileOptions options;
   if (!o.target.empty()) options.targets = {parse_target(o.target)};
   if (o.runner.empty()) return [options](ExportedProgram& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
@@ -140,7 +140,7 @@ std::function<Execute(ExportedProgram&)> compiles(const Options& o) {
 
 // A library against the program it was made of: on the case's inputs with PyTorch's results where one is given, else on
 // the inputs that the program's file brings along, or random ones, with what the program computes op by op.
-void check_library(Options& o) {
+void check_library(CheckVerb& o) {
   if (o.against.empty()) throw CLI::ValidationError("check", "a compiled model is checked against its program: ingot check MODEL.so --against MODEL.pt2");
   if (!o.suite.empty() || o.compiled || o.check.gradients) throw CLI::ValidationError("check", "of a compiled model takes neither --suite, --compiled nor --grad");
   const auto compiled = std::make_shared<const CompiledProgram>(o.model);
@@ -172,7 +172,7 @@ void check_library(Options& o) {
 }
 
 // --json takes a file or none, so a file of the case that follows it is taken for its file first.
-void give_back_positional(Options& o) {
+void give_back_positional(CheckVerb& o) {
   const std::string file = o.json.value_or("");
   if (file.ends_with(".pt2")) {
     if (!o.model.empty() && o.data.empty()) o.data = o.model;
@@ -185,7 +185,7 @@ void give_back_positional(Options& o) {
   o.json = "";
 }
 
-void check(Options& o) {
+void check(CheckVerb& o) {
   give_back_positional(o);
   if (o.model.ends_with(".so")) return check_library(o);
   if (!o.against.empty()) throw CLI::ValidationError("--against", "is for a compiled model: ingot check MODEL.so --against MODEL.pt2");
@@ -203,7 +203,7 @@ void check(Options& o) {
 }  // namespace
 
 void add_check_verb(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CheckVerb>();
   CLI::App* verb = app.add_subcommand("check", "compare what a program computes with what PyTorch computed");
   verb->add_option("model", o->model, "a .pt2 file, or a compiled model (.so) with --against");
   verb->add_option("case", o->data, "a .safetensors file: in.N, out.N, buffer.NAME, tangent.N, grad.N");

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using WeightsKind = Model::Weights::Kind;
 
-struct Options {
+struct CompileVerb {
   std::string file, model, output, target = "native", weights_from, dump_after;
   std::vector<std::string> cpus, emit;
   WeightsKind weights = WeightsKind::embedded;
@@ -35,7 +35,7 @@ struct Options {
 // What --emit asks for: texts on the way to the library, which are written beside it once it is there.
 class Texts {
  public:
-  explicit Texts(const Options& o) : wanted_(o.emit.begin(), o.emit.end()), several_(o.cpus.size() > 1) {
+  explicit Texts(const CompileVerb& o) : wanted_(o.emit.begin(), o.emit.end()), several_(o.cpus.size() > 1) {
     stem_ = o.output.ends_with(".so") ? o.output.substr(0, o.output.size() - 3) : o.output;
   }
   bool wants_code() const { return wanted_.contains("llvm") || wanted_.contains("asm"); }
@@ -70,7 +70,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<Target> targets_of(const Options& o) {
+std::vector<Target> targets_of(const CompileVerb& o) {
   std::vector<Target> targets;
   for (const std::string& cpu : o.cpus) targets.push_back(parse_target(o.target, cpu));
   if (targets.empty()) targets.push_back(parse_target(o.target));
@@ -84,7 +84,7 @@ void supply_weights(ExportedProgram& program, const std::string& path) {
     if (!entry.tensor.defined() && file.contains(name)) program.supply(name, file.get(name));
 }
 
-void print_json(const Options& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
+void print_json(const CompileVerb& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
   JsonWriter w(true);
   w.begin_object().field("library", o.output).field("bytes", fs::file_size(o.output));
   if (o.weights == WeightsKind::external) {
@@ -99,7 +99,7 @@ void print_json(const Options& o, double seconds, const std::vector<Stage>& stag
   std::cout << w.end().end().take() << '\n';
 }
 
-void print_text(const Options& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
+void print_text(const CompileVerb& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
   if (o.time)
     for (const Stage& s : stages) std::printf("%-10s %8.1f ms\n", s.name.c_str(), s.seconds * 1e3);
   std::printf("%s: %.1f KB, compiled in %.0f ms\n", o.output.c_str(), static_cast<double>(fs::file_size(o.output)) / 1e3, seconds * 1e3);
@@ -110,7 +110,7 @@ void print_text(const Options& o, double seconds, const std::vector<Stage>& stag
   for (const std::string& file : texts) std::printf("%s\n", file.c_str());
 }
 
-void run(Options& o) {
+void run(CompileVerb& o) {
   const auto start = std::chrono::steady_clock::now();
   if (o.output.empty()) o.output = fs::path(o.file).stem().string() + ".so";
   if (o.threads > 0) set_num_threads(o.threads);
@@ -159,7 +159,7 @@ void run(Options& o) {
 }  // namespace
 
 void add_compile_verb(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CompileVerb>();
   CLI::App* verb = app.add_subcommand("compile", "compile an exported program into a shared library");
   verb->add_option("file", o->file, "a .pt2 file")->required();
   verb->add_option("-o,--output", o->output, "the library; the program's name with .so otherwise");

@@ -10,7 +10,7 @@
 namespace ingot {
 namespace {
 
-struct Options {
+struct GraphVerb {
   std::string file, model;
   bool readable = false;
 };
@@ -18,7 +18,7 @@ struct Options {
 }  // namespace
 
 void add_graph_verb(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GraphVerb>();
   CLI::App* verb = app.add_subcommand("graph", "print a program's graph, as PyTorch FX prints it");
   verb->add_option("file", options->file, "a .pt2 file")->required();
   verb->add_option("--model", options->model, "the program's name, where the file has several");

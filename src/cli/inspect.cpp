@@ -19,7 +19,7 @@
 namespace ingot {
 namespace {
 
-struct Options {
+struct InspectVerb {
   std::string file, model;
   bool json = false;
 };
@@ -69,7 +69,7 @@ Summary summarise(const ExportedProgram& p) {
 }
 
 // "f32[s0, 64]", "int", or the value of a constant.
-std::string type_text(const Leaf& leaf) {
+std::string leaf_text(const Leaf& leaf) {
   if (leaf.is_constant) return text("= ", to_text(leaf.meta));
   if (leaf.meta.is_tensor()) return text(short_name_of(leaf.meta.tensor().dtype()), to_text(leaf.meta.tensor().sizes()));
   if (leaf.meta.is_none()) return "?";
@@ -106,7 +106,7 @@ std::string range_text(const SymbolRange& r) {
 
 void write_leaves(JsonWriter& w, std::string_view key, const std::vector<Leaf>& leaves) {
   w.key(key).begin_list();
-  for (const Leaf& l : leaves) w.begin_object().field("name", l.name).field("type", type_text(l)).end();
+  for (const Leaf& l : leaves) w.begin_object().field("name", l.name).field("type", leaf_text(l)).end();
   w.end();
 }
 
@@ -145,7 +145,7 @@ void print_leaves(std::string_view title, const std::vector<Leaf>& leaves) {
   std::cout << title << '\n';
   std::size_t width = 0;
   for (const Leaf& l : leaves) width = std::max(width, l.name.size());
-  for (const Leaf& l : leaves) std::cout << "  " << l.name << std::string(width - l.name.size() + 2, ' ') << type_text(l) << '\n';
+  for (const Leaf& l : leaves) std::cout << "  " << l.name << std::string(width - l.name.size() + 2, ' ') << leaf_text(l) << '\n';
 }
 
 void print_holding(std::string_view title, const Holding& h) {
@@ -182,7 +182,7 @@ void print_text(const ExportedProgram& p, const Summary& s) {
 }
 
 // A package may hold both: then programs are shown, unless the name is that of a compiled model.
-bool is_compiled(const Options& o) {
+bool is_compiled(const InspectVerb& o) {
   if (!o.file.ends_with(".pt2")) return true;
   const Pt2Archive a = open_pt2_archive(o.file);
   const auto has = [&](const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), o.model) != names.end(); };
@@ -192,7 +192,7 @@ bool is_compiled(const Options& o) {
 }  // namespace
 
 void add_inspect_verb(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectVerb>();
   CLI::App* verb = app.add_subcommand("inspect", "show what a program or a compiled model takes, returns and holds");
   verb->add_option("file", options->file, "a .pt2 file, or a compiled model (.so)")->required();
   verb->add_option("--model", options->model, "the program's or model's name, where the file has several");

@@ -36,7 +36,7 @@ constexpr const char* kExample =
     "\n"
     "`ingot VERB --help` explains a verb.";
 
-int run(int argc, char** argv) {
+int run_verb(int argc, char** argv) {
   CLI::App app(kSummary, "ingot");
   app.set_version_flag("--version", "ingot " INGOT_VERSION);
   app.footer(kExample);
@@ -59,7 +59,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return ingot::run(argc, argv);
+    return ingot::run_verb(argc, argv);
   } catch (const ingot::UserError& e) {
     std::cerr << "ingot: error: " << e.what() << '\n';
     return 1;

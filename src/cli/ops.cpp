@@ -13,7 +13,7 @@
 namespace ingot {
 namespace {
 
-struct Options {
+struct OpsVerb {
   std::string filter, missing;
   bool json = false;
 };
@@ -41,7 +41,7 @@ std::string_view gradient_rule(const OpDef& d) {
   return d.no_grad_result ? "none" : "-";
 }
 
-void list(const Options& options) {
+void list(const OpsVerb& options) {
   JsonWriter w(true);
   w.begin_list();
   for (const Op* o : all_ops()) {
@@ -59,7 +59,7 @@ void list(const Options& options) {
   if (options.json) std::cout << w.end().take() << '\n';
 }
 
-void list_missing(const Options& options) {
+void list_missing(const OpsVerb& options) {
   const ExportedProgram program = load_pt2(options.missing);
   std::map<std::string, std::vector<std::string>> missing;  // by target: the nodes that call it
   for (const Node* n : program.unsupported_nodes()) missing[n->target].push_back(n->name + provenance(*n));
@@ -85,7 +85,7 @@ void list_missing(const Options& options) {
 }  // namespace
 
 void add_ops_verb(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OpsVerb>();
   CLI::App* verb = app.add_subcommand("ops", "list the supported ops: name, form, how results are made, how gradients flow");
   verb->add_option("filter", options->filter, "only names that contain this");
   verb->add_option("--missing", options->missing, "list what this .pt2 file uses and Ingot does not have; exit status 1 if anything");

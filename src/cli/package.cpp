@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct PackageVerb {
   std::vector<std::string> models;    // FILE or NAME=FILE
   std::vector<std::string> metadata;  // KEY=VALUE
   std::string output;
@@ -47,7 +47,7 @@ PackagedModel packaged(const std::string& argument, std::size_t count, const std
   return m;
 }
 
-void run(const Options& o) {
+void run(const PackageVerb& o) {
   std::vector<PackagedModel> models;
   for (const std::string& argument : o.models) models.push_back(packaged(argument, o.models.size(), o.metadata));
   write_package(o.output, models);
@@ -66,7 +66,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_package_verb(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PackageVerb>();
   CLI::App* verb = app.add_subcommand("package", "put compiled models into one package (.pt2)");
   verb->add_option("models", o->models, "libraries; NAME=FILE gives one another name. A single one is called model, several by their files")->required();
   verb->add_option("-o,--output", o->output, "the package")->required();

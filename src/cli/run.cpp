@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunVerb {
   std::string file, model, output, weights;
   InputOptions inputs;
   int threads = 0;
@@ -32,12 +32,12 @@ struct Options {
 using Named = std::pair<std::string, Tensor>;
 
 // What the elements are, in a few numbers; complex ones by their absolute value.
-struct Summary {
+struct OutputSummary {
   double min = 0, max = 0, mean = 0;
   int64_t nans = 0;
 };
-Summary summarise(const Tensor& t) {
-  Summary s;
+OutputSummary summarise(const Tensor& t) {
+  OutputSummary s;
   const Tensor real = t.is_complex() ? t.abs() : t;
   int64_t count = 0;
   for (const double x : real.to(DType::f64).to_vector<double>()) {
@@ -70,7 +70,7 @@ void save(const std::string& output, const std::vector<Named>& outputs) {
   for (const auto& [name, t] : outputs) save_npy((fs::path(output) / (name + ".npy")).string(), t);
 }
 
-void run(const Options& o) {
+void run(const RunVerb& o) {
   const GradModeGuard no_grad(false);
   OpenModel model = open_model(o.file, o.model, o.weights);
   ModelContainerRunner& runner = model.runner();
@@ -94,7 +94,7 @@ void run(const Options& o) {
     JsonWriter w(true);
     w.begin_object().field("seconds", seconds).key("outputs").begin_list();
     for (const auto& [name, t] : outputs) {
-      const Summary s = summarise(t);
+      const OutputSummary s = summarise(t);
       w.begin_object().field("name", name).field("dtype", name_of(t.dtype())).key("shape").begin_list();
       for (const Int n : t.sizes()) w.value(n.value());
       w.end().field("min", s.min).field("max", s.max).field("mean", s.mean).field("nans", s.nans).end();
@@ -103,7 +103,7 @@ void run(const Options& o) {
     return;
   }
   for (const auto& [name, t] : outputs) {
-    const Summary s = summarise(t);
+    const OutputSummary s = summarise(t);
     std::printf("%s  %s  min %.6g  mean %.6g  max %.6g", name.c_str(), type_text(t).c_str(), s.min, s.mean, s.max);
     if (s.nans > 0) std::printf("  (%lld NaN)", static_cast<long long>(s.nans));
     std::printf("\n");
@@ -114,7 +114,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_run_verb(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RunVerb>();
   CLI::App* verb = app.add_subcommand("run", "run a compiled model on tensors from files");
   verb->add_option("file", o->file, "a library (.so), or a package (.pt2)")->required();
   verb->add_option("--model", o->model, "the model's name, where a package has several");

@@ -11,13 +11,13 @@
 namespace ingot {
 namespace {
 
-struct Options {
+struct TargetVerb {
   std::string name = "native";
   std::string cpu;
   bool json = false;
 };
 
-void show(const Options& options) {
+void show(const TargetVerb& options) {
   const Target target = parse_target(options.name, options.cpu);
   if (options.json) {
     JsonWriter w(true);
@@ -35,7 +35,7 @@ void show(const Options& options) {
 }  // namespace
 
 void add_target_verb(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TargetVerb>();
   CLI::App* verb = app.add_subcommand("target", "show what a target stands for");
   verb->add_option("name", options->name, "native, x86_64-linux-gnu or aarch64-linux-gnu")->capture_default_str();
   verb->add_option("--cpu", options->cpu, "the processor, as LLVM names it; native for this machine's");

@@ -42,6 +42,17 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target) {
                                                                      llvm::CodeGenOptLevel::Aggressive));
 }
 
+// One for each thread and the target it works on: making one costs more than compiling a small kernel.
+llvm::TargetMachine& target_machine(const Target& target) {
+  thread_local Target made_for;
+  thread_local std::unique_ptr<llvm::TargetMachine> machine;
+  if (!machine || !(made_for == target)) {
+    machine = make_target_machine(target);
+    made_for = target;
+  }
+  return *machine;
+}
+
 void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
   module.setTargetTriple(machine.getTargetTriple().str());
   module.setDataLayout(machine.createDataLayout());
@@ -133,19 +144,19 @@ class Diagnostics {
 
 void set_target(llvm::Module& module, const Target& target) {
   const LlvmUse use;
-  set_target(module, *make_target_machine(target));
+  set_target(module, target_machine(target));
 }
 
 Object emit(llvm::Module& module, const Target& target, CodeText* text) {
   set_function_attributes(module, target);
   const LlvmUse use;
-  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
-  set_target(module, *machine);
+  llvm::TargetMachine& machine = target_machine(target);
+  set_target(module, machine);
   verify(module);
   const Diagnostics diagnostics(module.getContext());
-  optimize(module, *machine);
-  if (text) add_text(module, *machine, *text);
-  Object object{module.getName().str(), generate(module, *machine)};
+  optimize(module, machine);
+  if (text) add_text(module, machine, *text);
+  Object object{module.getName().str(), generate(module, machine)};
   INGOT_ENSURE(diagnostics.errors().empty(), "no code for LLVM module '", object.name, "': ", diagnostics.errors());
   return object;
 }

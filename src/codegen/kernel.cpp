@@ -316,32 +316,35 @@ class KernelEmitter {
 
   // All nests for one value of the outer variables, each nest's last variable in vectors.
   void emit_rows() {
-    if (kernel_.product) emit_product(*kernel_.product);
-    for (const Nest& n : kernel_.nests) {
-      if (n.vars.empty()) {
-        for (const Fold& f : n.folds) expressions_.bind(f.tmp, expressions_.emit(f.body));
-        for (const Store& s : n.stores) store(s);
-        continue;
-      }
-      std::vector<std::vector<llvm::AllocaInst*>> vectors(static_cast<std::size_t>(copies_));
-      std::vector<llvm::AllocaInst*> scalars;
-      for (const Fold& f : n.folds) {
-        for (auto& own : vectors) own.push_back(make_accumulator(f, lanes_));
-        scalars.push_back(make_accumulator(f, 1));
-      }
-      scalar_loops(std::span(n.vars).first(n.vars.size() - 1), [&] {
-        vector_loop(n.vars.back(), b_.getInt64(0), expressions_.emit(n.vars.back().arg(0)), [&](const Copies& c) {
-          each_copy(c, [&](std::size_t k) {
-            for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], c.lanes == 1 ? scalars[f] : vectors[k][f]);
-            for (const Store& s : n.stores) store(s);
-          });
+    for (std::size_t i = 0; i <= kernel_.nests.size(); i++) {
+      if (kernel_.product && kernel_.product->place == i) emit_product(*kernel_.product);
+      if (i < kernel_.nests.size()) emit_nest(kernel_.nests[i]);
+    }
+  }
+  void emit_nest(const Nest& n) {
+    if (n.vars.empty()) {
+      for (const Fold& f : n.folds) expressions_.bind(f.tmp, expressions_.emit(f.body));
+      for (const Store& s : n.stores) store(s);
+      return;
+    }
+    std::vector<std::vector<llvm::AllocaInst*>> vectors(static_cast<std::size_t>(copies_));
+    std::vector<llvm::AllocaInst*> scalars;
+    for (const Fold& f : n.folds) {
+      for (auto& own : vectors) own.push_back(make_accumulator(f, lanes_));
+      scalars.push_back(make_accumulator(f, 1));
+    }
+    scalar_loops(std::span(n.vars).first(n.vars.size() - 1), [&] {
+      vector_loop(n.vars.back(), b_.getInt64(0), expressions_.emit(n.vars.back().arg(0)), [&](const Copies& c) {
+        each_copy(c, [&](std::size_t k) {
+          for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], c.lanes == 1 ? scalars[f] : vectors[k][f]);
+          for (const Store& s : n.stores) store(s);
         });
       });
-      for (std::size_t f = 0; f < n.folds.size(); f++) {
-        std::vector<llvm::AllocaInst*> own;
-        for (auto& v : vectors) own.push_back(v[f]);
-        expressions_.bind(n.folds[f].tmp, total(n.folds[f], own, scalars[f]));
-      }
+    });
+    for (std::size_t f = 0; f < n.folds.size(); f++) {
+      std::vector<llvm::AllocaInst*> own;
+      for (auto& v : vectors) own.push_back(v[f]);
+      expressions_.bind(n.folds[f].tmp, total(n.folds[f], own, scalars[f]));
     }
   }
 

@@ -93,7 +93,7 @@ std::vector<const void*> ingredients(const LoneKernel& k) {
   if (const auto& x = k.kernel.product) {
     exprs(x->k);
     exprs({x->rows_offset, x->panel, x->columns_offset, x->first_column, x->strip_width});
-    for (const int n : {x->rows, x->columns, x->strip, x->height, x->width}) number(n);
+    for (const int n : {x->rows, x->columns, x->strip, x->height, x->width, static_cast<int>(x->place)}) number(n);
   }
   for (const Nest& n : k.kernel.nests) {
     exprs(n.vars);

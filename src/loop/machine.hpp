@@ -1,12 +1,16 @@
 // What scheduling needs to know of the processor that code is made for.
 #pragma once
+#include <vector>
 
 namespace ingot::loop {
 
 struct Machine {
-  int lanes = 8;      // floats in a vector register
-  int tile_rows = 6;  // rows and columns of a matrix product that stay in registers
-  int tile_vectors = 2;
+  // Rows of a matrix product, and vectors of its columns, whose sums stay in registers.
+  struct Tile {
+    int rows, vectors;
+  };
+  int lanes = 8;                      // floats in a vector register
+  std::vector<Tile> tiles = {{6, 2}};  // all about as fast: the one that leaves the least over is taken
 };
 
 }  // namespace ingot::loop

@@ -126,11 +126,28 @@ std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Exp
   return r;
 }
 
+bool reads_constants(const Program& p, const Expr& e) {
+  bool all = true;
+  visit(e, [&](const Expr& x) { all = all && (x.op() != ExprOp::Load || p.buffers[at(static_cast<int>(x->i))].place == Place::constant); });
+  return all;
+}
+
+// The tile that computes the fewest sums that nobody looks at, as far as the sizes are known.
+Machine::Tile choose_tile(const Machine& machine, const Expr& rows, const Expr& columns) {
+  auto padded = [](const Expr& n, int64_t unit) { return n.is_const() ? (n->i + unit - 1) / unit * unit : 1; };
+  auto work = [&](const Machine::Tile& t) { return padded(rows, t.rows) * padded(columns, int64_t{machine.lanes} * t.vectors); };
+  return *std::min_element(machine.tiles.begin(), machine.tiles.end(), [&](const auto& a, const auto& b) { return work(a) < work(b); });
+}
+
 class ProductBuilder {
  public:
   ProductBuilder(Program& p, const Computation& c, const Factors& f, const Machine& machine)
       : program_(p), c_(c), f_(f), fold_(c.folds[0]), rows_(count_of(f.rows)), columns_(count_of(f.columns)), length_(count_of(fold_.vars)),
-        width_(int64_t{machine.lanes} * machine.tile_vectors), height_(machine.tile_rows), name_(p.buffers[at(c.out)].name) {}
+        name_(p.buffers[at(c.out)].name) {
+    const Machine::Tile tile = choose_tile(machine, rows_, columns_);
+    width_ = int64_t{machine.lanes} * tile.vectors;
+    height_ = tile.rows;
+  }
 
   ProductSteps build() {
     const std::optional<Run> run = run_of(program_, with_offsets(program_, f_.b), f_.columns, fold_.vars, width_);
@@ -146,12 +163,13 @@ class ProductBuilder {
     Expr sum_column;
     if (run) columns_in_place(*run, columns_here, sum_column);
     else columns_packed(columns_here, sum_column);
+    // A tile of rows that only one task reads is its own; others, and what is constant, are laid out by a step before.
+    const bool is_shared = kernel.outer.size() > f_.batch.size() || reads_constants(program_, f_.a);
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
-    x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows);
-    x_.strip = add_buffer(".strip", {Expr(height_), x_.strip_width}, Place::scratch);
-    program_.buffers[at(x_.strip)].offset = 0;
-    kernel.scratch_bytes = aligned(bytes_of(program_.buffers[at(x_.strip)]));
+    x_.strip = add_scratch(".strip", {Expr(height_), x_.strip_width});
+    if (is_shared) x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows);
+    else own_rows(height_ * block);
     sums(height_ * block, columns_here, sum_column);
     kernel.product = std::move(x_);
     return std::move(steps_);
@@ -163,8 +181,8 @@ class ProductBuilder {
   const Factors& f_;
   const Fold& fold_;
   Expr rows_, columns_, length_;
-  int64_t width_, height_;
   std::string name_;
+  int64_t width_, height_;
   ProductSteps steps_;
   Product x_;
   int64_t next_ = 0;
@@ -183,6 +201,13 @@ class ProductBuilder {
     for (std::size_t d = b.sizes.size(); d-- > 0; stride = stride * b.sizes[d]) b.strides[d] = stride;
     program_.buffers.push_back(std::move(b));
     return static_cast<int>(program_.buffers.size()) - 1;
+  }
+  int add_scratch(const std::string& suffix, std::vector<Expr> sizes) {
+    const int id = add_buffer(suffix, std::move(sizes), Place::scratch);
+    Buffer& b = program_.buffers[at(id)];
+    b.offset = steps_.kernel.scratch_bytes;
+    steps_.kernel.scratch_bytes = steps_.kernel.scratch_bytes + aligned(bytes_of(b));
+    return id;
   }
   // buffer[batch…, group, k, within] = factor at member `size*group + within` of `vars`, zero past the last. Returns where
   // group `group` begins for the kernel's batch.
@@ -213,9 +238,13 @@ class ProductBuilder {
   int64_t choose_packed_block() const {
     const Expr& all = f_.columns[0].arg(0);
     if (!columns_.is_const() || !length_.is_const()) return 0;
-    const int64_t inner = columns_->i / std::max<int64_t>(1, all->i);
-    for (int64_t n = std::min(all->i - 1, most_columns(length_->i, width_) / std::max<int64_t>(1, inner)); n > 0; n--)
-      if (n * inner % width_ == 0) return n;
+    const int64_t inner = columns_->i / std::max<int64_t>(1, all->i), most = most_columns(length_->i, width_) / std::max<int64_t>(1, inner);
+    if (all->i <= most) return 0;
+    auto fits = [&](int64_t n) { return n * inner % width_ == 0; };
+    for (int64_t n = most; 2 * n > most; n--)  // rather blocks of one size
+      if (fits(n) && all->i % n == 0) return n;
+    for (int64_t n = most; n > 0; n--)
+      if (fits(n)) return n;
     return 0;
   }
   void columns_packed(std::vector<Expr>& columns_here, Expr& sum_column) {
@@ -272,6 +301,25 @@ class ProductBuilder {
       to_.push_back(i == 0 ? start + columns_here.back() : columns_here.back());
       sum_column = sum_column + columns_here.back() * r.strides[i];
     }
+  }
+
+  // Rows past the last are computed as the last, and nobody looks at them.
+  void own_rows(const Expr& first_row) {
+    x_.rows = add_scratch(".rows", {length_, Expr(height_)});
+    x_.rows_offset = 0;
+    Nest n;
+    std::vector<Expr> from = from_, to = to_;
+    for (const Expr& v : fold_.vars) {
+      n.vars.push_back(variable(v.arg(0)));
+      from.push_back(v);
+      to.push_back(n.vars.back());
+    }
+    const Expr k = flattened_index(n.vars), local = variable(Expr(height_));
+    n.vars.push_back(local);
+    unflatten(f_.rows, min(first_row + local, rows_ - 1), from, to);
+    n.stores.push_back({x_.rows, k * height_ + local, with_offsets(program_, substitute(f_.a, from, to))});
+    steps_.kernel.nests.push_back(std::move(n));
+    x_.place = 1;
   }
 
   // What becomes of the sums: rows of the strip, then the result's own columns.

@@ -19,7 +19,8 @@ struct ProductSteps {
 // The columns' factor is read where it lies if the elements of a row of columns follow each other there and it is no
 // constant; else it is laid out in panels of a tile's width. Columns of several variables (the pixels of an image) are then
 // taken as one run of memory, with the few elements between one row and the next: they are computed, and nobody looks at them.
-// The rows' factor is laid out in tiles. What is constant of all that is done once for each set of weights (fold.hpp).
+// The rows' factor is laid out in tiles, by the task itself where it is the only one to read them. What is constant of all that
+// is done once for each set of weights (fold.hpp).
 std::optional<ProductSteps> as_product(Program& p, const Computation& c, const Machine& machine);
 
 }  // namespace ingot::loop

@@ -114,15 +114,18 @@ std::string line(const Program& p, const Nest& n) {
   return text("    ", n.vars.empty() ? "do" : "for ", ranges(n.vars), ": ", s, "\n");
 }
 
+std::string line(const Program& p, const Product& x) {
+  auto name = [&](int b) { return p.buffers[static_cast<std::size_t>(b)].name; };
+  return text("    product ", name(x.strip), " = ", name(x.rows), "[", x.rows_offset, "] * ", name(x.columns), "[", x.columns_offset, "] over ", ranges(x.k),
+              "; panels ", ranges({x.panel}), " at ", x.first_column, "\n");
+}
+
 std::string line(const Program& p, const Kernel& k) {
   std::string s = text("  kernel ", k.name, " parallel ", ranges(k.outer), k.across ? " across" : "", "\n");
-  if (k.product) {
-    const Product& x = *k.product;
-    auto name = [&](int b) { return p.buffers[static_cast<std::size_t>(b)].name; };
-    s += text("    product ", name(x.strip), " = ", name(x.rows), "[", x.rows_offset, "] * ", name(x.columns), "[", x.columns_offset, "] over ", ranges(x.k),
-              "; panels ", ranges({x.panel}), " at ", x.first_column, "\n");
+  for (std::size_t i = 0; i <= k.nests.size(); i++) {
+    if (k.product && k.product->place == i) s += line(p, *k.product);
+    if (i < k.nests.size()) s += line(p, k.nests[i]);
   }
-  for (const Nest& n : k.nests) s += line(p, n);
   return s;
 }
 

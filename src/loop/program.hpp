@@ -99,10 +99,11 @@ struct Product {
   int strip = -1;
   Expr strip_width;
   int height = 0, width = 0;  // of a tile
+  std::size_t place = 0;      // how many of the kernel's nests come before it
 };
 
-// For all values of `outer`, each on its own and in any order: the product, if there is one, then the nests, one after the
-// other.
+// For all values of `outer`, each on its own and in any order: the nests, one after the other, and the product, if there is one,
+// in its place among them.
 struct Kernel {
   std::string name;
   std::vector<Expr> outer;

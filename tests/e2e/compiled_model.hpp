@@ -43,7 +43,7 @@ inline TensorList inputs(int64_t n, DType dtype) {
   return {(x * 100).to(dtype), (w * 100).to(dtype)};
 }
 
-inline void expect_close(const TensorList& expected, const TensorList& found) {
+inline void expect_close(const TensorList& expected, const TensorList& found, double relative = 1e-6) {
   ASSERT_EQ(expected.size(), found.size());
   for (std::size_t k = 0; k < expected.size(); k++) {
     EXPECT_EQ(to_text(found[k].sizes()), to_text(expected[k].sizes())) << "output " << k;
@@ -53,7 +53,7 @@ inline void expect_close(const TensorList& expected, const TensorList& found) {
     // Sums that cancel are as wrong as their terms are large, so the bound is of the largest result.
     double largest = 1;
     for (const double x : e) largest = std::max(largest, std::abs(x));
-    const double tolerance = is_floating(expected[k].dtype()) ? 1e-6 * largest : 0;
+    const double tolerance = is_floating(expected[k].dtype()) ? relative * largest : 0;
     for (std::size_t i = 0; i < e.size(); i++) ASSERT_NEAR(f[i], e[i], tolerance) << "output " << k << " element " << i;
   }
 }
