@@ -1,3 +1,5 @@
+#include "autograd/custom_function.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -69,6 +71,8 @@ void attach(const Ref<FunctionNode>& node, const TensorList& inputs, const Tenso
 }
 
 }  // namespace
+
+bool is_custom_function(const GradNode& n) { return dynamic_cast<const FunctionNode*>(&n) != nullptr; }
 
 TensorList FunctionContext::saved() const {
   auto* n = const_cast<FunctionNode*>(static_cast<const FunctionNode*>(node));

@@ -38,26 +38,32 @@ Value simplified(const Value& meta, ShapeEnv& sizes) {
   return meta;
 }
 
-Values run(const std::function<Values(const Values&)>& f, const Values& leaves, const TraceOptions& options, Traced& traced) {
-  for (const Value& v : leaves)
-    INGOT_REQUIRE(!v.is_tensor() || !(v.tensor()->layers & layer_bit(Layer::wrapper)), "trace: an example is a wrapper tensor, and graphs are programs of plain "
-                  "tensors; trace the function of its inner tensors (dense_function of transform/wrapper_layout.hpp)");
-  const Values inputs = stand_ins(leaves, options, traced.sizes);
-  Tracer tracer(traced.graph, options);
-  for (std::size_t i = 0; i < inputs.size(); i++) tracer.bind_input(inputs[i], text("arg", i, "_1"));
-
+// Returns what `f` returned, as `f` sees it.
+Values record_into(Graph& graph, const std::function<Values(const Values&)>& f, const Values& inputs, const std::vector<std::string>& names, ShapeEnv& sizes,
+                   const TraceOptions& options) {
+  Tracer tracer(graph, options);
+  for (std::size_t i = 0; i < inputs.size(); i++) tracer.bind_input(inputs[i], names[i]);
   ThreadState& state = thread_state();
-  const GuardScope guards(traced.sizes);
+  const GuardScope guards(sizes);
   const TracerScope tracing(tracer);
   const Scoped<bool> fakes(state.fake_factories, options.with != TraceWith::data);
   const Scoped<bool> whole(state.keep_composites, options.pre_dispatch);
   Values results = f(inputs);
-  for (const Value& v : results) traced.graph.outputs.push_back(tracer.argument(v));
+  for (const Value& v : results) graph.outputs.push_back(tracer.argument(v));
   // An input goes on saying which symbol its size is: whoever calls the graph reads it there.
-  if (traced.sizes.any_equalities())
-    for (const auto& n : traced.graph.nodes())
-      if (n->kind != NodeKind::placeholder) n->meta = simplified(n->meta, traced.sizes);
+  if (sizes.any_equalities())
+    for (const auto& n : graph.nodes())
+      if (n->kind != NodeKind::placeholder) n->meta = simplified(n->meta, sizes);
   return results;
+}
+
+Values run(const std::function<Values(const Values&)>& f, const Values& leaves, const TraceOptions& options, Traced& traced) {
+  for (const Value& v : leaves)
+    INGOT_REQUIRE(!v.is_tensor() || !(v.tensor()->layers & layer_bit(Layer::wrapper)), "trace: an example is a wrapper tensor, and graphs are programs of plain "
+                  "tensors; trace the function of its inner tensors (dense_function of transform/wrapper_layout.hpp)");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < leaves.size(); i++) names.push_back(text("arg", i, "_1"));
+  return record_into(traced.graph, f, stand_ins(leaves, options, traced.sizes), names, traced.sizes, options);
 }
 
 }  // namespace
@@ -90,6 +96,13 @@ Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& opt
   };
   run(call_flat, flat.leaves, options, traced);
   return traced;
+}
+
+Graph record(const std::function<Values(const Values&)>& f, const Values& fakes, const std::vector<std::string>& names, ShapeEnv& sizes,
+             const TraceOptions& options) {
+  Graph graph;
+  record_into(graph, f, fakes, names, sizes, options);
+  return graph;
 }
 
 Tree run(const Traced& traced, const Tree& arguments) {

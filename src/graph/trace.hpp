@@ -43,6 +43,11 @@ struct Traced {
 Traced trace(const TensorFunction& f, const TensorList& examples, const TraceOptions& options = {});
 Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& options = {});
 
+// The same over flat lists, for fakes that are there already: `f` sees them, and they are the graph's inputs, under these names.
+// `sizes` is the environment of their symbols. A result may be any leaf; what is no value of the graph is a constant of it.
+Graph record(const std::function<Values(const Values&)>& f, const Values& fakes, const std::vector<std::string>& names, ShapeEnv& sizes,
+             const TraceOptions& options = {});
+
 // Runs the graph on arguments nested as the example was, and nests its results as the function did. User error for arguments of another shape.
 Tree run(const Traced& traced, const Tree& arguments);
 

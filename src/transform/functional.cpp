@@ -141,7 +141,8 @@ Tensor FunctionalStorage::laid_out() {
 // original had. A step that refers to the storage is one of the base, wherever it stands in a chain.
 Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) {
   if (s.op->def->from_storage) return s.apply(laid_out());
-  if (s.op->def->or_copy.empty()) return s.apply(value);
+  const bool is_plain = value.strides().same(Geometry::contiguous(value.sizes(), value.dtype()).strides);
+  if (s.op->def->or_copy.empty() || is_plain) return s.apply(value);
   Values args = s.args;
   args[0] = value;
   return call(op(s.op->def->or_copy), args).tensor();

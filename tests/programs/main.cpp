@@ -1,11 +1,15 @@
-// Runs random programs eagerly and functionalized until they differ: ingot_program_fuzz [COUNT [FIRST_SEED]].
-// Programs that differ are printed as small as they get, and the exit status is 1. The 2000 first seeds are in `make test`.
+// Runs random programs eagerly and transformed until they differ: ingot_program_fuzz [functionalize|aot|aot-keep|aot-min-cut] [COUNT [FIRST_SEED]].
+// functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
+// in the graph where they can be; aot-min-cut: with the other partitioner. Programs that differ are printed as small as they get, and the exit status is 1. The 2000 first seeds are in `make test`.
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <unistd.h>
 
+#include "aot/aot.hpp"
+#include "aot/min_cut.hpp"
 #include "base/error.hpp"
 #include "support/compare_functionalized.hpp"
 
@@ -14,9 +18,17 @@ namespace {
 using namespace ingot;
 using namespace ingot::testing;
 
+std::string way = "functionalize";
+
 Comparison compared(const Program& p) {
   try {
-    return compare_functionalized(p);
+    if (way == "functionalize") return compare_functionalized(p);
+    return compare_transformed(p, [](const TensorFunction& f) -> TensorFunction {
+      const aot::AotFunction compiled = aot::aot_function(
+          f, {.partition = way == "aot-min-cut" ? aot::Partitioner([](const Graph& g, int n) { return aot::partition_min_cut(g, n); }) : aot::partition_default,
+              .keep_inference_input_mutations = way == "aot-keep"});
+      return [compiled](const TensorList& in) { return compiled(in); };
+    });
   } catch (const std::exception& e) {
     return {Agreement::differs, text("threw ", e.what())};
   }
@@ -53,6 +65,11 @@ void print_counts(const Counts& counts) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::isalpha(static_cast<unsigned char>(argv[1][0]))) {
+    way = argv[1];
+    argv++;
+    argc--;
+  }
   const long long count = argc > 1 ? std::atoll(argv[1]) : 200000, first = argc > 2 ? std::atoll(argv[2]) : 1;
   const bool progress = isatty(STDERR_FILENO);
   std::map<Agreement, long long> found;

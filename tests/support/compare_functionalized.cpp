@@ -123,7 +123,7 @@ Comparison refused(const std::string& message) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
   if (says("as_strided() is non-compositional")) return {Agreement::refused_as_strided, message};
   if (says("as_strided() refers to a storage of which the functional program has a part")) return {Agreement::refused_storage, message};
-  if (says("no views of one tensor as the tape sees it") || says("a history of its own")) return {Agreement::refused_histories, message};
+  if (says("no views of one tensor as the tape sees it") || says("a history of its own") || says("non-differentiable view input mutations")) return {Agreement::refused_histories, message};
   return {Agreement::differs, "refused: " + message};
 }
 
@@ -134,7 +134,7 @@ namespace {
 using Runner = std::function<Outcome(bool gradients, const TensorFunction& f)>;
 
 // On tensors, with gradients.
-Comparison compare_with_gradients(const TensorFunction& body, const Runner& outcome) {
+Comparison compare_with_gradients(const TensorFunction& body, const TensorFunction& transformed, const Runner& outcome) {
   try {
     const Outcome eager = outcome(true, body);
     try {
@@ -142,7 +142,7 @@ Comparison compare_with_gradients(const TensorFunction& body, const Runner& outc
     } catch (const UserError& e) {
       return {Agreement::refused_by_eager, e.what()};
     }
-    const Outcome functional = outcome(true, functionalize(body));
+    const Outcome functional = outcome(true, transformed);
     Comparison c;
     std::optional<std::string> d = difference("", eager, functional);
     if (!d) d = gradient_difference(eager, functional, c.gradients);
@@ -173,16 +173,28 @@ Comparison compare_as_graph(const TensorFunction& body, const TensorList& exampl
   return d ? Comparison{Agreement::differs, "as a graph, " + *d} : Comparison{};
 }
 
-}  // namespace
-
-Comparison compare_functionalized(const Program& p) {
-  const TensorFunction body = [&](const TensorList& inputs) { return run(p, inputs); };
-  const Runner outcome = [&](bool gradients, const TensorFunction& f) {
+TensorFunction body_of(const Program& p) {
+  return [&p](const TensorList& inputs) { return run(p, inputs); };
+}
+Runner runner_of(const Program& p) {
+  return [&p](bool gradients, const TensorFunction& f) {
     Outcome o{make_inputs(p, gradients), {}};
     o.results = f(o.in.inputs);
     return o;
   };
-  const Comparison on_tensors = compare_with_gradients(body, outcome);
+}
+
+}  // namespace
+
+Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform) {
+  const TensorFunction body = body_of(p);
+  return compare_with_gradients(body, transform(body), runner_of(p));
+}
+
+Comparison compare_functionalized(const Program& p) {
+  const TensorFunction body = body_of(p);
+  const Runner outcome = runner_of(p);
+  const Comparison on_tensors = compare_with_gradients(body, functionalize(body), outcome);
   if (on_tensors.agreement == Agreement::differs) return on_tensors;
   const Comparison as_graph = compare_as_graph(body, make_inputs(p, false).inputs, outcome);
   if (as_graph.agreement == Agreement::agrees) return on_tensors;

@@ -1,7 +1,9 @@
 // Eager against functionalized: does a program mean the same as a program of values?
 #pragma once
+#include <functional>
 #include <string>
 
+#include "ingot/transforms.hpp"
 #include "support/random_program.hpp"
 
 namespace ingot::testing {
@@ -33,5 +35,8 @@ struct Comparison {
 // compares results, what is left in the inputs, requires_grad and gradients (not of the graph, which has no grad modes), and then
 // what happens to everything when each result is written.
 Comparison compare_functionalized(const Program& p);
+
+// The same for what `transform` makes of the program, on tensors alone.
+Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform);
 
 }  // namespace ingot::testing

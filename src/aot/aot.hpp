@@ -1,0 +1,54 @@
+// A function compiled ahead of its runs: traced once, with its gradients where they are wanted, handed to compilers as graphs
+// of values, and run from then on by what they made, with every effect the function has on its arguments (sections 1, 6, 10).
+//
+//   const aot::AotFunction f = aot::aot_function(loss, {.forward = aot::nop});
+//   const Tensor y = f(Tree::tuple({x, w})).leaf().tensor();   // compiles at the first call
+//   y.backward();                                              // and the backward at the first backward
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "aot/partition.hpp"
+#include "graph/trace.hpp"
+
+namespace ingot::aot {
+
+// A compiled graph: takes one list of arguments, which it may empty, and returns one value for each output (R130).
+using Boxed = std::function<Values(Values&)>;
+// Makes a graph run. `examples` are fakes of its inputs.
+using Compiler = std::function<Boxed(std::shared_ptr<const Graph> graph, const Values& examples)>;
+using Partitioner = std::function<Parts(const Graph& joint, int forward_outputs)>;
+
+// The graph is run as it is, op by op (R007).
+Boxed nop(std::shared_ptr<const Graph> graph, const Values& examples);
+
+struct AotOptions {
+  Compiler forward = nop;
+  Compiler backward = {};    // without one, as the forward
+  Compiler inference = {};   // without one, as the forward
+  Partitioner partition = partition_default;
+  const Decompositions* decompositions = nullptr;
+  int params_and_buffers = 0;                   // how many leading arguments are; their sizes stay as they are
+  bool keep_inference_input_mutations = false;  // writes to inputs are in the graph where they can be
+  bool dynamic = false;                         // sizes are symbols
+};
+
+// R001. Compiles at the first call, of that call's arguments, and asks nothing about later ones.
+class AotFunction {
+ public:
+  AotFunction(TreeFunction f, AotOptions options);
+  Tree operator()(const Tree& arguments) const;
+  TensorList operator()(const TensorList& arguments) const;  // of a function over a list that returns a list
+
+  int id() const { return id_; }  // R002
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+  int id_;
+};
+
+AotFunction aot_function(TreeFunction f, AotOptions options = {});
+AotFunction aot_function(const TensorFunction& f, AotOptions options = {});
+
+}  // namespace ingot::aot

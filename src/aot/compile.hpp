@@ -1,0 +1,12 @@
+// From a flat function and example arguments to what runs in its place: the choice between a graph with and one without
+// gradients, and their compilation (sections 2 and 6).
+#pragma once
+#include "aot/aot.hpp"
+#include "aot/prepared.hpp"
+
+namespace ingot::aot {
+
+// `id`: of the entry, for messages (R002).
+FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id);
+
+}  // namespace ingot::aot

@@ -1,0 +1,78 @@
+#include "aot/dedupe.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "ingot/autograd.hpp"
+
+namespace ingot::aot {
+namespace {
+
+// Nothing was done to it that another name of it could see, not even what is undone later.
+bool is_untouched(const InputInfo& i) { return !i.mutates_data && !i.mutates_metadata && i.steps.empty(); }
+
+bool are_same(const Value& a, const Value& b) { return a.is_tensor() && b.is_tensor() && a.tensor().is_same(b.tensor()); }
+
+}  // namespace
+
+void separate_repeats(Values& fakes) {
+  const Values given = fakes;
+  for (std::size_t i = 0; i < fakes.size(); i++) {
+    if (std::none_of(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(i), [&](const Value& v) { return are_same(v, given[i]); })) continue;
+    Tensor leaf = detached(given[i].tensor());
+    fakes[i] = requires_grad(given[i].tensor()) ? leaf.requires_grad_() : leaf;
+  }
+}
+
+Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers_(params_and_buffers), id_(id) {
+  Values kept, arguments;
+  bool all_untouched = true;
+  for (std::size_t i = 0; i < p.fakes.size(); i++) {
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Value& v) { return are_same(v, p.fakes[i]); });
+    keep_.push_back(same == kept.end());
+    place_.push_back(static_cast<std::size_t>(same - kept.begin()));
+    if (same == kept.end()) {
+      kept.push_back(p.fakes[i]);
+      arguments.push_back(p.arguments[i]);
+    } else {
+      all_untouched = all_untouched && is_untouched(p.meta.inputs[i]);
+    }
+  }
+  if (kept.size() == p.fakes.size()) return;
+  if (all_untouched) {
+    separate_repeats(p.fakes);
+  } else {
+    drops_ = true;
+    p.fakes = std::move(kept);
+    p.arguments = std::move(arguments);
+    p.f = [f = p.f, place = place_](const Values& given) {
+      Values all;
+      for (const std::size_t k : place) all.push_back(given[k]);
+      return f(all);
+    };
+  }
+  p.collect_again();
+}
+
+std::string Dedupe::name_of(std::size_t i) const {
+  const int k = static_cast<int>(i);
+  return k < params_and_buffers_ ? text("parameter/buffer ", k) : text("input ", k - params_and_buffers_);
+}
+
+FlatCallable Dedupe::around(FlatCallable inner) const {
+  if (!drops_) return inner;
+  return [inner = std::move(inner), self = *this](const Values& arguments) {
+    Values kept;
+    for (std::size_t i = 0; i < arguments.size(); i++)
+      if (self.keep_[i]) kept.push_back(arguments[i]);
+    for (std::size_t i = 0; i < arguments.size(); i++) {
+      const auto first = static_cast<std::size_t>(std::find(self.place_.begin(), self.place_.end(), self.place_[i]) - self.place_.begin());
+      INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]), "At compilation time, graph ", self.id_,
+                    " was compiled under the assumption that ", self.name_of(i), " would be a duplicate of ", self.name_of(first),
+                    ", but at runtime this was not the case.  This indicates a guard bug in AOTAutograd or Dynamo, please file a bug to PyTorch.");
+    }
+    return inner(kept);
+  };
+}
+
+}  // namespace ingot::aot

@@ -1,0 +1,26 @@
+// One tensor given as several arguments (section 7.1).
+#pragma once
+#include "aot/prepared.hpp"
+
+namespace ingot::aot {
+
+// Fakes that are one tensor become tensors of their own, all but the first.
+void separate_repeats(Values& fakes);
+
+class Dedupe {
+ public:
+  // Repeats that nobody writes become tensors of their own (R075); others are left out, and the function gets them back (R076).
+  explicit Dedupe(Prepared& p, int params_and_buffers, int id);
+  // The compiled function with the arguments that the caller gives; user error where they repeat otherwise (R078).
+  FlatCallable around(FlatCallable inner) const;
+
+ private:
+  int params_and_buffers_, id_;
+  std::vector<bool> keep_;
+  std::vector<std::size_t> place_;  // of each argument among those that are kept
+  bool drops_ = false;
+
+  std::string name_of(std::size_t i) const;
+};
+
+}  // namespace ingot::aot

@@ -1,0 +1,198 @@
+#include "aot/graphs.hpp"
+
+#include <algorithm>
+
+#include "aot/inputs.hpp"
+#include "autograd/engine.hpp"
+#include "base/error.hpp"
+#include "graph/dead_code.hpp"
+#include "ingot/autograd.hpp"
+#include "op/tensors.hpp"
+#include "transform/functional.hpp"
+#include "transform/functional_graph.hpp"
+
+namespace ingot::aot {
+namespace {
+
+// A function on functional tensors over the inputs of a graph that is being recorded.
+class Recording {
+ public:
+  Recording(const Metadata& meta, const Values& plain, const Values& fakes) : meta_(meta), plain_(plain) {
+    for (std::size_t k = 0; k < meta.inputs.size(); k++) {
+      if (!plain[k].is_tensor()) {
+        inputs_.push_back(plain[k]);
+        continue;
+      }
+      // A leaf where the caller's is one, else with a history that ends here: gradients are asked for at this place (R099).
+      Tensor t = to_functional(plain[k].tensor());
+      const Tensor& fake = fakes[k].tensor();
+      if (requires_grad(fake) && is_leaf(fake)) t.requires_grad_();
+      else if (requires_grad(fake)) set_history(t, grad_fn(fake), autograd_meta(fake)->result_nr);
+      inputs_.push_back(t);
+    }
+  }
+
+  const Values& inputs() const { return inputs_; }
+
+  // Everything that was written is in the inputs' values.
+  void sync_inputs() const {
+    for (const Value& v : inputs_)
+      if (v.is_tensor()) sync(v.tensor());
+  }
+  static Value value_of(const Value& v) { return v.is_tensor() ? Value(from_functional(v.tensor())) : v; }
+
+  // R094: what the graph itself does to its inputs.
+  void write_inputs(Values& outputs, std::size_t first_output) const {
+    for (const int k : meta_.mutated_in_graph()) {
+      const auto i = static_cast<std::size_t>(k);
+      const Tensor& input = plain_[i].tensor();
+      const Tensor value = from_functional(inputs_[i].tensor());
+      if (value.is_same(input)) continue;
+      const Scoped<bool> grad_mode(thread_state().grad_mode, false);
+      if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
+      else if (meta_.inputs[i].mutates_data) aten_value<"copy_">(input, value);
+    }
+    for (std::size_t o = 0; o < meta_.outputs.size(); o++) {  // R095
+      const OutputInfo& info = meta_.outputs[o];
+      if (info.kind != OutputKind::is_input || meta_.inputs[static_cast<std::size_t>(info.base)].mutation() != Mutation::in_graph) continue;
+      outputs[first_output + o] = plain_[static_cast<std::size_t>(info.base)];
+    }
+  }
+
+ private:
+  const Metadata& meta_;
+  const Values& plain_;
+  Values inputs_;
+};
+
+// Dead code goes, and what is left must be values (R063, R098).
+Graph finished(const Graph& recorded) {
+  const int writes = require_functional(recorded);
+  Graph g = without_dead_code(recorded);
+  INGOT_ENSURE(require_functional(g) == writes, "dead-code removal took a write away");
+  return g;
+}
+
+// The fakes as values of the graph: without history, and each a tensor of its own.
+Values plain_inputs(const Values& fakes) {
+  Values plain;
+  for (const Value& v : fakes) plain.push_back(v.is_tensor() ? Value(detached(v.tensor())) : v);
+  return plain;
+}
+
+std::vector<std::string> numbered(std::string_view before, std::size_t first, std::size_t count, std::string_view after) {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < count; k++) names.push_back(text(before, first + k, after));
+  return names;
+}
+
+// What the forward returns, and where its gradients come from.
+struct Forward {
+  Values outputs;       // updated inputs, outputs, bases: functional
+  std::vector<Edge> roots;
+  std::vector<std::size_t> tangents;  // of each root
+};
+
+// The input as the function may write it: what happens to it must not happen to the variable that gradients are for (R099).
+Value replaced(const InputInfo& info, const Value& v) {
+  if (info.mutation() != Mutation::out_of_graph) return v;
+  const Tensor& t = v.tensor();
+  if (info.mutates_data && info.requires_grad) return aten<"clone">(t);
+  return info.mutates_metadata ? Value(aten<"view">(t, t.sizes())) : v;
+}
+
+Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& inputs) {
+  Forward r;
+  Values given;
+  for (std::size_t k = 0; k < inputs.size(); k++) given.push_back(replaced(meta.inputs[k], inputs[k]));
+  const Values outputs = f(given);
+  std::size_t tangent = 0;
+  const auto add_root = [&](const Value& v) {
+    if (requires_grad(v.tensor())) {
+      r.roots.push_back(edge_of(v.tensor()));
+      r.tangents.push_back(tangent);
+    }
+    tangent++;
+  };
+  for (const int k : meta.mutated_out_of_graph()) {
+    const InputInfo& info = meta.inputs[static_cast<std::size_t>(k)];
+    r.outputs.push_back(given[static_cast<std::size_t>(k)]);
+    if (info.mutates_data && info.requires_grad) add_root(r.outputs.back());
+  }
+  TensorList bases;
+  for (std::size_t k = 0; k < outputs.size(); k++) {
+    const OutputInfo& info = meta.outputs[k];
+    r.outputs.push_back(outputs[k]);
+    if (info.has_tangent()) add_root(outputs[k]);
+    if (info.kind == OutputKind::alias_of_intermediate_save_as_output) bases.push_back(autograd_meta(outputs[k].tensor())->view->base);
+  }
+  INGOT_ENSURE(static_cast<int>(bases.size()) == meta.intermediate_bases, "intermediate bases: ", bases.size(), " while tracing, ", meta.intermediate_bases, " before");
+  for (const Tensor& b : bases) {
+    r.outputs.push_back(b);
+    add_root(b);
+  }
+  return r;
+}
+
+}  // namespace
+
+Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions) {
+  const auto function = [&](const Values& plain) {
+    const Scoped<bool> replay(thread_state().view_replay, true);
+    Recording r(meta, plain, fakes);
+    Values outputs, results;
+    {
+      const FunctionalizeScope scope;
+      outputs = f(r.inputs());
+      r.sync_inputs();
+    }
+    for (const int k : meta.mutated_out_of_graph()) results.push_back(Recording::value_of(r.inputs()[static_cast<std::size_t>(k)]));
+    const std::size_t first = results.size();
+    for (const Value& v : outputs) results.push_back(Recording::value_of(v));
+    r.write_inputs(results, first);
+    return results;
+  };
+  return finished(record(function, plain_inputs(fakes), numbered("arg", 0, fakes.size(), "_1"), sizes, {.decompositions = decompositions}));
+}
+
+Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions) {
+  Values inputs = plain_inputs(fakes);
+  inputs.insert(inputs.end(), meta.tangents.begin(), meta.tangents.end());
+  std::vector<std::string> names = numbered("primals_", 1, fakes.size(), "");
+  for (std::string& n : numbered("tangents_", 1, meta.tangents.size(), "")) names.push_back(std::move(n));
+  const auto function = [&](const Values& plain) {
+    ThreadState& state = thread_state();
+    const Scoped<bool> replay(state.view_replay, true);
+    Recording r(meta, plain, fakes);
+    Values results, gradients(fakes.size());
+    std::size_t first = 0;
+    {
+      const FunctionalizeScope scope;
+      const Scoped<bool> grad_mode(state.grad_mode, true);
+      std::vector<Edge> captures;  // before anything writes the inputs
+      std::vector<std::size_t> primals;
+      for (std::size_t k = 0; k < fakes.size(); k++) {
+        if (!r.inputs()[k].is_tensor() || !fakes[k].is_tensor() || !requires_grad(fakes[k].tensor())) continue;
+        captures.push_back(edge_of(r.inputs()[k].tensor()));
+        primals.push_back(k);
+      }
+      const Forward forward = run_forward(f, meta, r.inputs());
+      r.sync_inputs();
+      for (const Value& v : forward.outputs) results.push_back(Recording::value_of(v));
+      first = meta.mutated_out_of_graph().size();
+      if (!forward.roots.empty() && !captures.empty()) {
+        TensorList seeds;
+        for (const std::size_t t : forward.tangents) seeds.push_back(to_functional(plain[fakes.size() + t].tensor()));
+        const TensorList found = run_backward(forward.roots, seeds, captures, {.retain_graph = true});
+        for (std::size_t k = 0; k < primals.size(); k++)
+          if (found[k].defined()) gradients[primals[k]] = Recording::value_of(found[k]);
+      }
+    }
+    r.write_inputs(results, first);
+    results.insert(results.end(), gradients.begin(), gradients.end());
+    return results;
+  };
+  return finished(record(function, inputs, names, sizes, {.decompositions = decompositions}));
+}
+
+}  // namespace ingot::aot

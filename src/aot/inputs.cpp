@@ -1,0 +1,46 @@
+#include "aot/inputs.hpp"
+
+#include "autograd/meta.hpp"
+#include "base/error.hpp"
+#include "ingot/autograd.hpp"
+#include "transform/functional.hpp"
+
+namespace ingot::aot {
+namespace {
+
+class NoHistory final : public GradNode {
+ public:
+  std::string name() const override { return "InputBackward"; }
+  TensorList apply(const TensorList&, const std::vector<bool>&) override {
+    throw_internal_error(__FILE__, __LINE__, "a backward went through an example of an input");
+  }
+};
+
+}  // namespace
+
+Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, ShapeEnv& env) {
+  Values fakes = make_fakes(inputs, open, env);
+  for (std::size_t k = 0; k < inputs.size(); k++) {
+    if (!inputs[k].is_tensor() || !requires_grad(inputs[k].tensor())) continue;
+    Tensor fake = fakes[k].tensor();
+    if (requires_grad(fake)) continue;  // one tensor, given twice
+    if (is_leaf(inputs[k].tensor())) {
+      fake.requires_grad_();
+      continue;
+    }
+    const Ref<GradNode> node = make_ref<NoHistory>();
+    node->results = {fake->geom};
+    set_history(fake, node, 0);
+  }
+  return fakes;
+}
+
+Tensor functional_input(const Tensor& fake, bool with_history) {
+  Tensor t = to_functional(autograd_meta(fake) ? detached(fake) : fake);
+  if (!with_history || !requires_grad(fake)) return t;
+  if (is_leaf(fake)) return t.requires_grad_();
+  set_history(t, grad_fn(fake), autograd_meta(fake)->result_nr);
+  return t;
+}
+
+}  // namespace ingot::aot

@@ -1,0 +1,290 @@
+#include "aot/metadata.hpp"
+
+#include <algorithm>
+
+#include "aot/inputs.hpp"
+#include "autograd/custom_function.hpp"
+#include "base/error.hpp"
+#include "op/tensors.hpp"
+#include "tensor/geometry.hpp"
+#include "transform/functional.hpp"
+
+namespace ingot::aot {
+namespace {
+
+bool same_step(const ViewStep& a, const ViewStep& b) {
+  return a.op == b.op && a.out == b.out && a.args.size() == b.args.size() &&
+         std::equal(a.args.begin() + 1, a.args.end(), b.args.begin() + 1, [](const Value& x, const Value& y) { return to_text(x) == to_text(y); });
+}
+
+// The way from one view of a storage to another, where that leads on and not back.
+void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const std::vector<ViewStep>& to) {
+  std::size_t common = 0;
+  while (common < std::min(from.size(), to.size()) && same_step(from[common], to[common])) common++;
+  o.can_replay = common == from.size();
+  if (o.can_replay) o.steps.assign(to.begin() + static_cast<std::ptrdiff_t>(common), to.end());
+}
+
+struct Wrapped {
+  Tensor fake, tensor;
+  Ref<FunctionalStorage> storage;  // at first
+  int last = 0;                    // the last input that is it
+};
+
+class Collector {
+ public:
+  Collector(const Values& inputs, bool keep_mutations, bool is_train) : inputs_(inputs) {
+    meta_.keep_mutations = keep_mutations;
+    meta_.is_train = is_train;
+    for (std::size_t k = 0; k < inputs.size(); k++) {
+      if (!inputs[k].is_tensor()) continue;
+      Wrapped* known = find(inputs[k].tensor());
+      if (!known) {
+        wrapped_.push_back({inputs[k].tensor(), functional_input(inputs[k].tensor(), true), {}, 0});
+        known = &wrapped_.back();
+        known->storage = functional_state(known->tensor)->storage;
+      }
+      known->last = static_cast<int>(k);
+    }
+  }
+
+  Metadata collect(const FlatFunction& f) {
+    run(f);
+    for (const Value& v : inputs_) meta_.inputs.push_back(v.is_tensor() ? info_of(*find(v.tensor())) : InputInfo{});
+    for (const Value& v : results_) count_storage(v);
+    for (std::size_t k = 0; k < results_.size(); k++) meta_.outputs.push_back(info_of(k));
+    meta_.intermediate_bases = static_cast<int>(bases_.size());
+    add_tangents();
+    return std::move(meta_);
+  }
+
+ private:
+  const Values& inputs_;
+  std::vector<Wrapped> wrapped_;
+  Values results_;
+  TensorList bases_;
+  struct Shared {
+    const FunctionalStorage* storage;
+    int outputs = 0, multi_output = 0;
+  };
+  std::vector<Shared> shared_;
+  Metadata meta_;
+
+  Wrapped* find(const Tensor& fake) {
+    const auto it = std::find_if(wrapped_.begin(), wrapped_.end(), [&](const Wrapped& w) { return w.fake.is_same(fake); });
+    return it == wrapped_.end() ? nullptr : &*it;
+  }
+
+  void run(const FlatFunction& f) {
+    ThreadState& state = thread_state();
+    const bool autocast = state.active & layer_bit(Layer::autocast), grad_mode = state.grad_mode;
+    const DType autocast_dtype = state.autocast_dtype;
+    const Scoped<bool> replay(state.view_replay, true), fakes(state.fake_factories, true);
+    const FunctionalizeScope scope;
+    Values given;
+    for (const Value& v : inputs_) given.push_back(v.is_tensor() ? Value(find(v.tensor())->tensor) : v);
+    results_ = f(given);
+    INGOT_REQUIRE(autocast == static_cast<bool>(state.active & layer_bit(Layer::autocast)) && autocast_dtype == state.autocast_dtype,
+                  "AOTAutograd does not support tracing graphs that mutate the autocast state. Dynamo will only insert autocast context managers "
+                  "(e.g. with torch.autocast(..)) into the graph, which will unwind all of their mutations to autocast state before the graph exits. "
+                  "If you encounter this error while using torch.compile, please file a bug.");
+    if (state.grad_mode != grad_mode) {
+      meta_.grad_mode = state.grad_mode;
+      state.grad_mode = grad_mode;
+    }
+    for (const Wrapped& w : wrapped_) sync(w.tensor);
+  }
+
+  InputInfo info_of(const Wrapped& w) const {
+    const FunctionalState& f = *functional_state(w.tensor);
+    const FunctionalStorage& first = *w.storage;
+    InputInfo i;
+    i.is_leaf = is_leaf(w.fake);
+    i.mutates_storage_metadata = f.storage_changed && !(f.storage == w.storage);
+    i.mutates_data = first.mutations > 0 && !i.mutates_storage_metadata;
+    i.mutates_metadata = i.mutates_storage_metadata || (f.metadata_mutated && !w.tensor->geom.same(w.fake->geom));
+    i.resizes_storage = first.bytes.has_value();
+    i.hidden_from_autograd = first.mutations == 0;
+    i.under_no_grad = i.mutates_data && first.mutations <= first.mutations_no_grad;
+    i.requires_grad = requires_grad(w.tensor);
+    i.keep_mutations = meta_.keep_mutations;
+    i.steps = f.chain;
+    if (i.mutation() == Mutation::out_of_graph) require_no_set(i);
+    return i;
+  }
+  static void require_no_set(const InputInfo& i) {
+    const auto line = [](std::string_view name, bool value) { return text("\n  ", name, "=", value ? "True" : "False"); };
+    INGOT_REQUIRE(!i.mutates_storage_metadata && !i.resizes_storage, "Encountered a ", i.mutates_storage_metadata ? "set_" : "resize_",
+                  " on a graph input, but the input has other mutations that we cannot\nkeep in the graph. This is not supported today. Current state:",
+                  line("keep_input_mutations", i.keep_mutations), line("mutates_data", i.mutates_data), line("mutates_metadata", i.mutates_metadata),
+                  line("mutations_hidden_from_autograd", i.hidden_from_autograd), line("mutations_under_no_grad_or_inference_mode", i.under_no_grad),
+                  line("mutation_inductor_storage_resize", i.resizes_storage), line("requires_grad", i.requires_grad));
+  }
+
+  // ---- outputs
+
+  Shared& shared(const FunctionalState& f) {
+    const auto it = std::find_if(shared_.begin(), shared_.end(), [&](const Shared& s) { return s.storage == f.storage.get(); });
+    if (it != shared_.end()) return *it;
+    shared_.push_back({f.storage.get()});
+    return shared_.back();
+  }
+  void count_storage(const Value& v) {
+    const FunctionalState* f = v.is_tensor() ? functional_state(v.tensor()) : nullptr;
+    if (!f) return;
+    Shared& s = shared(*f);
+    s.outputs++;
+    s.multi_output += f->multi_output;
+  }
+  const Wrapped* input_on(const FunctionalState& f) const {
+    const auto it = std::find_if(wrapped_.begin(), wrapped_.end(), [&](const Wrapped& w) { return w.storage == f.storage; });
+    return it == wrapped_.end() ? nullptr : &*it;
+  }
+  const Wrapped* input_that_is(const Tensor& t) const {
+    const auto it = std::find_if(wrapped_.begin(), wrapped_.end(), [&](const Wrapped& w) { return w.tensor.is_same(t); });
+    return it == wrapped_.end() ? nullptr : &*it;
+  }
+  int output_that(const auto& is) const {
+    for (std::size_t k = 0; k < results_.size(); k++)
+      if (results_[k].is_tensor() && is(results_[k].tensor())) return static_cast<int>(k);
+    return -1;
+  }
+
+  OutputInfo info_of(std::size_t k) {
+    OutputInfo o;
+    if (!results_[k].is_tensor()) return o;
+    const Tensor& t = results_[k].tensor();
+    o.is_tensor = true;
+    o.requires_grad = requires_grad(t);
+    for (int d = 0; d < t.dim(); d++)
+      if (t.size(d).is_symbolic()) o.dynamic_dims.push_back(d);
+    if (const FunctionalState* f = functional_state(t)) {
+      o.multi_output = f->multi_output;
+      decide(o, t, *f);
+    }
+    return o;
+  }
+
+  // R035, the first that applies.
+  void decide(OutputInfo& o, const Tensor& t, const FunctionalState& f) {
+    const Shared& on = shared(f);
+    const Ref<GradNode> history = grad_fn(t);
+    if (const Wrapped* input = input_on(f); input && history && is_custom_function(*history)) {
+      o.kind = OutputKind::custom_function_view;
+      o.base = input->last;
+    } else if (input && !f.storage_changed) {
+      o.base = input->last;
+      if (history && on.outputs == on.multi_output) o.kind = OutputKind::non_alias;
+      else o.kind = input_that_is(t) ? OutputKind::is_input : OutputKind::alias_of_input;
+      if (const Wrapped* itself = input_that_is(t); itself && o.kind == OutputKind::is_input) o.base = itself->last;
+      if (o.kind == OutputKind::alias_of_input) set_way(o, {}, f.chain);
+    } else if (const Wrapped* itself = f.storage_changed ? input_that_is(t) : nullptr) {
+      o.kind = OutputKind::is_input;
+      o.base = itself->last;
+    } else if (const Tensor base = tracked_base(t); base.defined()) {
+      decide_by_base(o, f, on, base);
+    } else if (const int twin = on.outputs > 1 && !o.requires_grad ? tracked_twin(t, f) : -1; twin >= 0) {
+      o.kind = OutputKind::alias_of_intermediate_base_is_user_output;
+      o.base = twin;
+      set_way(o, functional_state(results_[static_cast<std::size_t>(twin)].tensor())->chain, f.chain);
+    }
+  }
+  // What the tape takes the output for a view of, where both require grad.
+  static Tensor tracked_base(const Tensor& t) {
+    const AutogradMeta* m = autograd_meta(t);
+    return m && m->view && requires_grad(t) && requires_grad(m->view->base) ? m->view->base : Tensor();
+  }
+  void decide_by_base(OutputInfo& o, const FunctionalState& f, const Shared& on, const Tensor& base) {
+    if (on.outputs == 1 || on.outputs - on.multi_output <= 1) {
+      o.kind = OutputKind::unsafe_view_alias;
+      return;
+    }
+    if (const int k = output_that([&](const Tensor& x) { return x.is_same(base); }); k >= 0) {
+      o.kind = OutputKind::alias_of_intermediate_base_is_user_output;
+      o.base = k;
+    } else {
+      const auto known = std::find_if(bases_.begin(), bases_.end(), [&](const Tensor& x) { return x.is_same(base); });
+      o.kind = known == bases_.end() ? OutputKind::alias_of_intermediate_save_as_output : OutputKind::alias_of_intermediate;
+      o.base = static_cast<int>(known - bases_.begin());
+      if (known == bases_.end()) bases_.push_back(base);
+    }
+    set_way(o, functional_state(base)->chain, f.chain);
+  }
+  // Another output that looks at the same elements and requires grad.
+  int tracked_twin(const Tensor& t, const FunctionalState& f) const {
+    return output_that([&](const Tensor& x) {
+      const FunctionalState* other = functional_state(x);
+      return other && !x.is_same(t) && other->storage == f.storage && requires_grad(x) && x->geom.same(t->geom);
+    });
+  }
+
+  // ---- tangents
+
+  void add_tangent(const Tensor& like) {
+    meta_.tangents.push_back(make_tensor(Geometry::contiguous(like.sizes(), like.dtype()), like.device(), true));
+  }
+  void add_tangents() {
+    for (std::size_t k = 0; k < inputs_.size(); k++) {
+      const InputInfo& i = meta_.inputs[k];
+      if (i.mutation() == Mutation::out_of_graph && i.mutates_data && i.requires_grad) add_tangent(find(inputs_[k].tensor())->tensor);
+    }
+    for (std::size_t k = 0; k < results_.size(); k++) {
+      const OutputInfo& o = meta_.outputs[k];
+      if (o.has_tangent()) add_tangent(results_[k].tensor());
+    }
+    for (const Tensor& b : bases_) add_tangent(b);
+  }
+};
+
+std::vector<int> inputs_with(const Metadata& m, Mutation kind) {
+  std::vector<int> found;
+  for (std::size_t k = 0; k < m.inputs.size(); k++)
+    if (m.inputs[k].mutation() == kind) found.push_back(static_cast<int>(k));
+  return found;
+}
+
+}  // namespace
+
+Mutation InputInfo::mutation() const {
+  if (!mutates_data && !mutates_metadata && !resizes_storage) return Mutation::none;
+  // The graph copies values; what changes how the input looks is done to the input itself.
+  const bool looks_the_same = !mutates_metadata || mutates_storage_metadata;
+  const bool allowed = (!mutates_metadata && !requires_grad) || (looks_the_same && (hidden_from_autograd || under_no_grad));
+  return keep_mutations && (mutates_data || mutates_storage_metadata || resizes_storage) && allowed ? Mutation::in_graph : Mutation::out_of_graph;
+}
+
+bool OutputInfo::is_made_again() const {
+  return kind != OutputKind::non_alias && kind != OutputKind::unsafe_view_alias && kind != OutputKind::custom_function_view;
+}
+
+std::string_view to_text(OutputKind kind) {
+  switch (kind) {
+    case OutputKind::non_alias: return "non_alias";
+    case OutputKind::alias_of_input: return "alias_of_input";
+    case OutputKind::is_input: return "is_input";
+    case OutputKind::alias_of_intermediate_save_as_output: return "alias_of_intermediate_save_as_output";
+    case OutputKind::alias_of_intermediate: return "alias_of_intermediate";
+    case OutputKind::alias_of_intermediate_base_is_user_output: return "alias_of_intermediate_base_is_user_output";
+    case OutputKind::unsafe_view_alias: return "unsafe_view_alias";
+    case OutputKind::custom_function_view: return "custom_function_view";
+  }
+  return "";
+}
+
+std::vector<int> Metadata::mutated_out_of_graph() const { return inputs_with(*this, Mutation::out_of_graph); }
+std::vector<int> Metadata::mutated_in_graph() const { return inputs_with(*this, Mutation::in_graph); }
+
+std::vector<int> Metadata::aliased_outputs() const {
+  std::vector<int> found;
+  for (std::size_t k = 0; k < outputs.size(); k++)
+    if (outputs[k].is_made_again()) found.push_back(static_cast<int>(k));
+  return found;
+}
+
+int Metadata::returned() const { return static_cast<int>(mutated_out_of_graph().size() + outputs.size()) + intermediate_bases; }
+
+Metadata collect_metadata(const FlatFunction& f, const Values& inputs, bool keep_mutations, bool is_train) {
+  return Collector(inputs, keep_mutations, is_train).collect(f);
+}
+
+}  // namespace ingot::aot

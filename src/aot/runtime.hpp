@@ -1,0 +1,12 @@
+// What happens around a compiled graph in every call: writes to the caller's tensors, and outputs that are views of them
+// (sections 10.2 and 11).
+#pragma once
+#include "aot/metadata.hpp"
+
+namespace ingot::aot {
+
+// `results`: what the graph returned, in the order (inputs that are written back, outputs, intermediate bases). Does to
+// `arguments` what the function would have done, and returns what it would have returned (R135 to R138).
+Values finish_call(const Metadata& meta, const Values& arguments, const Values& results);
+
+}  // namespace ingot::aot

@@ -1,0 +1,174 @@
+#include "aot/synthetic_base.hpp"
+
+#include <algorithm>
+
+#include "aot/dedupe.hpp"
+#include "base/error.hpp"
+#include "ingot/autograd.hpp"
+
+namespace ingot::aot {
+namespace {
+
+Tensor view_base(const Tensor& t) {
+  const AutogradMeta* m = autograd_meta(t);
+  return m && m->view ? m->view->base : Tensor();
+}
+
+// R085: what autograd takes for views of one another.
+bool are_views_of_one(const Tensor& a, const Tensor& b) {
+  const Tensor x = view_base(a), y = view_base(b);
+  return a.is_same(b) || (x.defined() && x.is_same(b)) || (y.defined() && y.is_same(a)) || (x.defined() && y.defined() && x.is_same(y));
+}
+
+// R086.
+Tensor common_base(const TensorList& members) {
+  Tensor base;
+  for (const Tensor& t : members)
+    if (const Tensor b = view_base(t); b.defined()) base = b;
+  if (!base.defined()) {
+    const Tensor& t = members[0];
+    const NoGrad scope;
+    return aten<"as_strided">(detached(t), Shape{floor_div(t->storage->nbytes(), t.itemsize())}, Shape{1}, 0);
+  }
+  for (const Tensor& t : members) {
+    const Tensor b = view_base(t);
+    INGOT_REQUIRE(b.defined() ? b.is_same(base) : t.is_same(base), "aot_autograd() does not yet handle non-differentiable view input mutations.");
+  }
+  return base;
+}
+
+void require_views_of_one(const TensorList& members, bool is_train) {
+  for (std::size_t k = 0; k + 1 < members.size(); k++) {
+    const Tensor &a = members[k], &b = members[k + 1];
+    INGOT_REQUIRE(!is_train || (!requires_grad(a) && !requires_grad(b)) || are_views_of_one(a, b),
+                  "aot_autograd() does not yet handle non-differentiable view input mutations.");
+    INGOT_REQUIRE(a.dtype() == b.dtype(), "aot_autograd() does not yet handle input mutations on views with different dtypes.");
+  }
+}
+
+}  // namespace
+
+bool definitely_apart(const Tensor& a, const Tensor& b) {
+  if (a.is_same(b)) return false;
+  if (a.numel() == 0 || b.numel() == 0) return true;
+  const bool in_order = a.storage_offset() <= b.storage_offset();
+  const Tensor &x = in_order ? a : b, &y = in_order ? b : a;
+  if (x.is_contiguous() && y.is_contiguous()) return x.storage_offset() + x.numel() <= y.storage_offset();
+  Int last = x.storage_offset();
+  for (int d = 0; d < x.dim(); d++) last = last + (x.size(d) - 1) * x.stride(d);
+  if (last < y.storage_offset()) return true;
+  if (x.dim() != 2 || y.dim() != 2 || !(x.stride(1) == 1) || !(y.stride(1) == 1) || !(x.stride(0) == y.stride(0))) return false;
+  const Int s = x.stride(0), d = y.storage_offset() - x.storage_offset();
+  if (d < x.size(1)) return false;
+  if (s * (x.size(0) - 1) + x.size(1) <= d) return true;
+  return mod(d, s) + y.size(1) <= s;
+}
+
+SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Values&)>& fake) {
+  struct Group {
+    const Storage* storage;
+    std::vector<std::size_t> members;
+  };
+  std::vector<Group> groups;
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < p.arguments.size(); i++) {
+    if (!p.arguments[i].is_tensor()) {
+      others.push_back(i);
+      continue;
+    }
+    const Storage* s = p.arguments[i].tensor()->storage.get();
+    const auto known = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.storage == s; });
+    if (known == groups.end()) groups.push_back({s, {i}});
+    else known->members.push_back(i);
+  }
+  const auto tensors = [&](const Group& g) {
+    TensorList l;
+    for (const std::size_t i : g.members) l.push_back(p.arguments[i].tensor());
+    return l;
+  };
+  const auto overlaps = [&](const Group& g) {
+    const TensorList l = tensors(g);
+    for (std::size_t a = 0; a < l.size(); a++)
+      for (std::size_t b = a + 1; b < l.size(); b++)
+        if (!l[a].is_same(l[b]) && !definitely_apart(l[a], l[b])) return true;
+    return false;
+  };
+  const auto needs_base = [&](const Group& g) {
+    const bool is_written = std::any_of(g.members.begin(), g.members.end(), [&](std::size_t i) { return p.meta.inputs[i].mutates_data; });
+    return g.members.size() > 1 && is_written && overlaps(g);
+  };
+  std::vector<Argument> bases, rest;
+  for (const std::size_t i : others) rest.push_back({{i}});
+  for (const Group& g : groups) {
+    if (needs_base(g)) {
+      require_views_of_one(tensors(g), p.meta.is_train);
+      bases.push_back({g.members, true});
+    } else {
+      for (const std::size_t i : g.members) rest.push_back({{i}});
+    }
+  }
+  if (bases.empty()) return;
+  arguments_ = std::move(bases);
+  arguments_.insert(arguments_.end(), rest.begin(), rest.end());
+
+  struct Place {
+    std::size_t argument;
+    bool is_view;
+    Shape sizes, strides;
+    Int offset;
+  };
+  const Values fakes = p.fakes;
+  p.arguments = bases_and_others(p.arguments);
+  p.fakes = fake(p.arguments);
+  separate_repeats(p.fakes);
+  std::vector<Place> places(fakes.size());
+  for (std::size_t k = 0; k < arguments_.size(); k++)
+    for (const std::size_t i : arguments_[k].members) {
+      if (!arguments_[k].is_base) {
+        places[i] = {k, false, {}, {}, 0};
+        continue;
+      }
+      const Tensor& t = fakes[i].tensor();
+      places[i] = {k, true, t.sizes(), t.strides(), t.storage_offset()};
+      if (p.meta.inputs[i].mutates_metadata) looks_changed_.push_back(i);
+    }
+  std::sort(looks_changed_.begin(), looks_changed_.end());
+  p.f = [f = p.f, places, changed = looks_changed_](const Values& given) {
+    Values all;
+    for (const Place& at : places) all.push_back(at.is_view ? Value(aten<"as_strided">(given[at.argument].tensor(), at.sizes, at.strides, at.offset)) : given[at.argument]);
+    Values outputs = f(all);
+    for (const std::size_t i : changed) outputs.push_back(all[i]);
+    return outputs;
+  };
+  p.collect_again();
+}
+
+Values SyntheticBase::bases_and_others(const Values& given) const {
+  Values all;
+  for (const Argument& a : arguments_) {
+    if (!a.is_base) {
+      all.push_back(given[a.members[0]]);
+      continue;
+    }
+    TensorList members;
+    for (const std::size_t i : a.members) members.push_back(given[i].tensor());
+    all.push_back(common_base(members));
+  }
+  return all;
+}
+
+FlatCallable SyntheticBase::around(FlatCallable inner) const {
+  if (arguments_.empty()) return inner;
+  return [inner = std::move(inner), self = *this](const Values& given) {
+    Values outputs = inner(self.bases_and_others(given));
+    const std::size_t count = outputs.size() - self.looks_changed_.size();
+    for (std::size_t k = 0; k < self.looks_changed_.size(); k++) {
+      const Tensor& t = outputs[count + k].tensor();
+      aten_value<"as_strided_">(given[self.looks_changed_[k]], t.sizes(), t.strides(), t.storage_offset());
+    }
+    outputs.resize(count);
+    return outputs;
+  };
+}
+
+}  // namespace ingot::aot

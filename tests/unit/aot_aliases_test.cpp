@@ -1,0 +1,333 @@
+// Outputs that are views, and inputs that share memory: the dispatch specification from A062 on, with the graphs it lists.
+#include "aot/synthetic_base.hpp"
+#include "unit/aot_harness.hpp"
+
+namespace ingot::aot {
+namespace {
+
+using AotAliases = AotHarness;
+
+Tensor ones_of(const Shape& sizes, bool rg) { return rg ? ones(sizes).requires_grad_() : ones(sizes); }
+
+TEST_F(AotAliases, A062_OneOfSeveralViewsOfAnInputCannotBeWritten) {
+  const auto f = [](const TensorList& in) { return in[0].unbind(0); };
+  const auto refused = [](const auto& action) {
+    EXPECT_NE(error_of(action).find("Such functions do not allow the output views"), std::string::npos) << error_of(action);
+  };
+  const AotFunction compiled = aot_function(f);
+  const auto call = [&](const Tensor& x) { return compiled(TensorList{x}); };
+  const Tensor x1 = ones_of({3, 3}, true).clone(), x2 = ones_of({3, 3}, true).clone(), x3 = ones_of({3, 3}, true).clone();
+  refused([&, out = call(x1)] { Tensor(out[0]).mul_(2); });
+  refused([&, out = call(x2)] {
+    Tensor(x2).mul_(2);
+    out[0].grad_fn_name();
+  });
+  refused([&, out = call(x3)] {
+    out[0].detach().mul_(2);
+    out[0].grad_fn_name();
+  });
+}
+
+TEST_F(AotAliases, A063_SeveralViewsOfAnInput) {
+  const auto f = [](const TensorList& in) { return in[0].unbind(0); };
+  const Tensor x = ones_of({3, 3}, true), y = ones_of({3, 3}, true);
+  const TensorList want = f({x}), found = aot_function(f)(TensorList{y});
+  for (const Tensor& t : found) EXPECT_EQ(t.grad_fn_name(), "CompiledFunctionBackward");
+  (want[0] + want[1] + want[2]).sum().backward();
+  (found[0] + found[1] + found[2]).sum().backward();
+  EXPECT_EQ(y.grad().to_vector<double>(), x.grad().to_vector<double>());
+}
+
+TEST_F(AotAliases, A064_SeveralViewsOfAnIntermediate) {
+  const auto views = [](bool base, bool again) {
+    return [base, again](const TensorList& in) {
+      const Tensor o = in[0] * 3;
+      TensorList l = o.unbind(0);
+      if (base) l.push_back(o);
+      if (again) l.push_back(o.view(o.sizes()));
+      return l;
+    };
+  };
+  const auto gradient = [](const TensorList& out, const Tensor& x, bool write) {
+    if (write) Tensor(out.back()).mul_(2);
+    Tensor sum = out.back().sum();
+    for (std::size_t k = 0; !write && k + 1 < out.size(); k++) sum = sum + out[k].sum();
+    if (write && out.size() == 5) sum = sum + out[3].sum();
+    sum.backward();
+    return x.grad().to_vector<double>();
+  };
+  for (const auto& [base, again] : {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
+    const auto f = views(base, again);
+    const Tensor x = ones_of({3, 3}, true), y = ones_of({3, 3}, true);
+    const TensorList want = f({x}), found = aot_function(f)(TensorList{y});
+    for (std::size_t k = 0; !(base && again) && k < found.size(); k++) EXPECT_EQ(found[k].grad_fn_name(), "CompiledFunctionBackward");
+    EXPECT_EQ(gradient(found, y, base || again), gradient(want, x, base || again)) << base << again;
+  }
+}
+
+TEST_F(AotAliases, A065_AViewOfAnIntermediateCanBeWritten) {
+  const auto f = [](const TensorList& in) { return TensorList{(in[0] + 1).view({-1})}; };
+  Tensor want = f({ones_of({3, 3}, true)})[0], found = aot_function(f)(TensorList{ones_of({3, 3}, true)})[0];
+  want.mul_(2);
+  found.mul_(2);
+  EXPECT_EQ(detached(found).to_vector<double>(), detached(want).to_vector<double>());
+}
+
+TEST_F(AotAliases, A066_ABaseThatNeedsNoGradientIsNoOutput) {
+  const auto f = [](const TensorList& in) { return TensorList{(in[0] * 3).view({-1}), in[1] + 1}; };
+  verify(f, {ones({3, 3}), ones({3, 3})}, {.mut = true});
+  EXPECT_EQ(verify(f, {ones({3, 3}), ones_of({3, 3}, true)}, {.mut = true}), R"(def forward(self, primals_1, primals_2):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1]);  mul = None
+    add = torch.ops.aten.add.Tensor(primals_2, 1);  primals_2 = None
+    return [view, add]
+)");
+}
+
+struct Listed {
+  const char* name;
+  TensorList (*f)(const TensorList&);
+  Shape sizes;
+  const char* graph;  // of the tracked run; null: none is listed
+};
+
+class AotListed : public AotHarness, public ::testing::WithParamInterface<Listed> {};
+
+const Listed kIntermediates[] = {
+    {"A067", [](const TensorList& in) { const Tensor o = in[0] * 3, v = o.view({-1}); return TensorList{o, v, o}; }, {3, 3}, nullptr},
+    {"A068", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o.view({-1}), o.view({-1})}; }, {3, 3},
+     R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1])
+    view_1 = torch.ops.aten.view.default(mul, [-1])
+    return [view, view_1, mul]
+)"},
+    {"A069", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o.view({-1}), o}; }, {3, 3},
+     R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1])
+    return [view, mul]
+)"},
+    {"A070", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o, o.view({-1})}; }, {3, 3},
+     R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1])
+    return [mul, view]
+)"},
+    // Chains of detach are one, as G10 allows.
+    {"A071", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o.view({-1}), o, o[0].detach()}; }, {3, 3},
+     R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1])
+    select = torch.ops.aten.select.int(mul, 0, 0)
+    detach = torch.ops.aten.detach.default(select);  select = None
+    return [view, mul, detach]
+)"},
+    {"A073",
+     [](const TensorList& in) {
+       Tensor o = in[0] * 3;
+       aten_value<"t_">(o);
+       o.detach_();
+       return TensorList{o, in[0] + 1};
+     },
+     {2, 4},
+     R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3)
+    t = torch.ops.aten.t.default(mul);  mul = None
+    add = torch.ops.aten.add.Tensor(primals_1, 1);  primals_1 = None
+    return [t, add]
+)"},
+    {"A075",
+     [](const TensorList& in) {
+       const Tensor o1 = in[0] * 3, o2 = in[0] * 4;
+       return TensorList{o1.view({-1}), o2.transpose(1, 0), o1.transpose(1, 0)};
+     },
+     {3, 3},
+     R"(def forward(self, primals_1):
+    mul = torch.ops.aten.mul.Tensor(primals_1, 3)
+    mul_1 = torch.ops.aten.mul.Tensor(primals_1, 4);  primals_1 = None
+    view = torch.ops.aten.view.default(mul, [-1])
+    transpose = torch.ops.aten.transpose.int(mul_1, 1, 0);  mul_1 = None
+    transpose_1 = torch.ops.aten.transpose.int(mul, 1, 0)
+    return [view, transpose, transpose_1, mul]
+)"},
+    {"A080", [](const TensorList& in) { const Tensor d = in[0].detach(); Tensor(in[0]).mul_(2); return TensorList{in[0], d}; }, {3, 3}, nullptr},
+};
+
+TEST_P(AotListed, HoldsAndHasTheGraphThatIsListed) {
+  const Listed& c = GetParam();
+  verify(c.f, {ones(c.sizes)}, {.mut = true});
+  const std::string graph = verify(c.f, {ones_of(c.sizes, true)}, {.mut = true});
+  if (c.graph) {
+    EXPECT_EQ(graph, c.graph);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Intermediates, AotListed, ::testing::ValuesIn(kIntermediates), [](const auto& i) { return std::string(i.param.name); });
+
+TEST_F(AotAliases, A076_EveryKindOfAlias) {
+  const auto f = [](const TensorList& in) {
+    aten_value<"transpose_">(in[0], 1, 0);
+    const Tensor t = in[0] * 2;
+    return TensorList{t.squeeze(), t.transpose(1, 0), in[0].unsqueeze(0)};
+  };
+  const auto factory = [](bool rg) -> Factory {
+    return [rg] {
+      const Tensor x = ones_of({1, 2, 4}, rg).clone();
+      return Made{{x}, {x}};
+    };
+  };
+  verify(f, factory(false), {.mut = true});
+  EXPECT_EQ(verify(f, factory(true), {.mut = true}), R"(def forward(self, primals_1):
+    view = torch.ops.aten.view.default(primals_1, [1, 2, 4]);  primals_1 = None
+    transpose = torch.ops.aten.transpose.int(view, 1, 0);  view = None
+    mul = torch.ops.aten.mul.Tensor(transpose, 2)
+    squeeze = torch.ops.aten.squeeze.default(mul)
+    transpose_1 = torch.ops.aten.transpose.int(mul, 1, 0)
+    unsqueeze = torch.ops.aten.unsqueeze.default(transpose, 0)
+    return [transpose, squeeze, transpose_1, unsqueeze, mul]
+)");
+}
+
+TEST_F(AotAliases, A079_AViewAndAnInPlaceView) {
+  const auto f = [](const TensorList& in) {
+    aten_value<"t_">(in[0]);
+    return TensorList{in[1].view(in[1].sizes()), in[0].view(in[0].sizes())};
+  };
+  verify(f, {ones({3, 3}), ones({3, 3})}, {.mut = true});
+  EXPECT_EQ(verify(f, {ones_of({3, 3}, true), ones_of({3, 3}, true)}, {.mut = true}), R"(def forward(self, primals_1, primals_2):
+    view = torch.ops.aten.view.default(primals_1, [3, 3]);  primals_1 = None
+    t = torch.ops.aten.t.default(view);  view = None
+    view_1 = torch.ops.aten.view.default(primals_2, [3, 3]);  primals_2 = None
+    view_2 = torch.ops.aten.view.default(t, [3, 3])
+    return [t, view_1, view_2]
+)");
+}
+
+// ---- inputs that share memory
+
+struct Shared {
+  const char* name;
+  TensorList (*f)(const TensorList&);
+  TensorList (*inputs)(const TensorList& x);  // of base + 1, two of them
+  Shape base;
+  const char* graph;
+};
+
+class AotShared : public AotHarness, public ::testing::WithParamInterface<Shared> {
+ protected:
+  static Factory factory(const Shared& c, bool rg) {
+    return [&c, rg] {
+      const TensorList bases{ones_of(c.base, rg), ones_of(c.base, rg)};
+      return Made{bases, c.inputs({bases[0] + 1, bases[1] + 1})};
+    };
+  }
+};
+
+TensorList add_to_first(const TensorList& in) {
+  Tensor(in[0]).add_(1);
+  return {in[0] + in[1]};
+}
+
+const Shared kShared[] = {
+    {"A082",
+     [](const TensorList& in) {
+       Tensor(in[0]).mul_(2);
+       aten_value<"t_">(in[1]);
+       return TensorList{in[0] * in[1]};
+     },
+     [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; }, {2, 2}, nullptr},
+    {"A083",
+     [](const TensorList& in) {
+       Tensor(in[0]).mul_(2);
+       return TensorList{in[0] + 1};
+     },
+     [](const TensorList& x) { return TensorList{x[0].select(1, 0)}; }, {2, 2}, nullptr},
+    {"A091", [](const TensorList& in) { return TensorList{in[0].view(in[0].sizes()), in[1].view(in[1].sizes())}; },
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0][0]}; }, {2, 2}, nullptr},
+    {"A092", add_to_first, [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; }, {4, 2},
+     R"(def forward(self, primals_1):
+    clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
+    as_strided = torch.ops.aten.as_strided.default(clone, [2], [1], 0)
+    add = torch.ops.aten.add.Tensor(as_strided, 1);  as_strided = None
+    as_strided_scatter = torch.ops.aten.as_strided_scatter.default(clone, add, [2], [1], 0);  clone = add = None
+    as_strided_2 = torch.ops.aten.as_strided.default(as_strided_scatter, [2], [1], 0)
+    as_strided_5 = torch.ops.aten.as_strided.default(as_strided_scatter, [2], [1], 0)
+    add_1 = torch.ops.aten.add.Tensor(as_strided_2, as_strided_5);  as_strided_2 = as_strided_5 = None
+    return [as_strided_scatter, add_1]
+)"},
+    {"A093", add_to_first, [](const TensorList& x) { return TensorList{x[0][0], x[0]}; }, {2, 2},
+     R"(def forward(self, primals_1):
+    clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
+    as_strided = torch.ops.aten.as_strided.default(clone, [2], [1], 0)
+    add = torch.ops.aten.add.Tensor(as_strided, 1);  as_strided = None
+    as_strided_scatter = torch.ops.aten.as_strided_scatter.default(clone, add, [2], [1], 0);  clone = add = None
+    as_strided_2 = torch.ops.aten.as_strided.default(as_strided_scatter, [2], [1], 0)
+    as_strided_5 = torch.ops.aten.as_strided.default(as_strided_scatter, [2, 2], [2, 1], 0)
+    add_1 = torch.ops.aten.add.Tensor(as_strided_2, as_strided_5);  as_strided_2 = as_strided_5 = None
+    return [as_strided_scatter, add_1]
+)"},
+    {"A096",
+     [](const TensorList& in) {
+       aten_value<"t_">(in[0]);
+       return TensorList{in[0] + in[1]};
+     },
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1})}; }, {2, 2},
+     R"(def forward(self, primals_1, primals_2):
+    t = torch.ops.aten.t.default(primals_1);  primals_1 = None
+    add = torch.ops.aten.add.Tensor(t, primals_2);  t = primals_2 = None
+    return [add]
+)"},
+};
+
+TEST_P(AotShared, HoldsAndHasTheGraphThatIsListed) {
+  const Shared& c = GetParam();
+  verify(c.f, factory(c, false), {.mut = true});
+  const std::string graph = verify(c.f, factory(c, true), {.mut = true});
+  if (c.graph) {
+    EXPECT_EQ(graph, c.graph);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Inputs, AotShared, ::testing::ValuesIn(kShared), [](const auto& i) { return std::string(i.param.name); });
+
+TEST_F(AotAliases, A099_SharedInputsThatAutogradKnowsNoBaseOf) {
+  const auto factory = [] {
+    const Tensor base = ones({4, 4});
+    return Made{{base}, {base[0].detach(), base[1].detach()}};
+  };
+  verify(add_to_first, factory, {.mut = true});
+}
+
+TEST_F(AotAliases, R083_A089_InputsThatDoNotOverlap) {
+  const Tensor x = ones({256}), square = ones({4, 4});
+  const auto strided = [&](const Shape& strides, int64_t offset) { return x.as_strided({4, 4}, strides, offset); };
+  EXPECT_TRUE(definitely_apart(square.slice(0, 0, 2), square.slice(0, 2, 4)));
+  EXPECT_TRUE(definitely_apart(square.slice(1, 0, 2), square.slice(1, 2, 4)));
+  EXPECT_TRUE(definitely_apart(strided({8, 1}, 0), strided({8, 1}, 28)));
+  EXPECT_TRUE(definitely_apart(strided({9, 1}, 0), strided({9, 1}, 22)));
+  EXPECT_TRUE(definitely_apart(strided({9, 1}, 0), strided({9, 1}, 23)));
+  EXPECT_FALSE(definitely_apart(strided({9, 1}, 0), strided({9, 1}, 24)));
+  EXPECT_FALSE(definitely_apart(strided({9, 1}, 25), strided({9, 1}, 0)));
+  const Tensor last = x.as_strided({2, 4, 3}, {110, 24, 4}, 5);
+  EXPECT_TRUE(definitely_apart(last, x.slice(0, 196, 220)));
+  EXPECT_FALSE(definitely_apart(last, x.slice(0, 195, 219)));
+  EXPECT_TRUE(definitely_apart(x.slice(0, 3, 3), x)) << "it has no elements";
+  EXPECT_FALSE(definitely_apart(x, x));
+}
+
+TEST_F(AotAliases, R075_R076_R078_OneTensorTwice) {
+  const auto multiply = [](const TensorList& in) { return TensorList{in[0] * in[1]}; };
+  const Tensor x = randn({3}).requires_grad_();
+  verify(multiply, {x, x});
+  const auto write = [](const TensorList& in) {
+    Tensor(in[0]).add_(1);
+    return TensorList{in[0] * in[1]};
+  };
+  verify(write, {x, x}, {.mut = true});
+  const AotFunction compiled = aot_function(write);
+  const Tensor y = randn({3}), z = randn({3});
+  compiled(TensorList{y, y});
+  EXPECT_NE(error_of([&] { compiled(TensorList{y, z}); }).find("would be a duplicate of input 0, but at runtime this was not the case.  This indicates"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ingot::aot

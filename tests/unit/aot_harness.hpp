@@ -1,0 +1,188 @@
+// The harness V of the dispatch specification (H01 to H13): a function and its compiled form run on copies of the same inputs,
+// and everything a caller could see of them is compared.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "aot/aot.hpp"
+#include "graph/text.hpp"
+#include "ingot/autograd.hpp"
+#include "ingot/ingot.hpp"
+#include "autograd/meta.hpp"
+#include "op/call.hpp"
+#include "support/error_text.hpp"
+#include "support/no_leaks.hpp"
+
+namespace ingot::aot {
+
+struct V {
+  bool mut = false;   // H03: graph inputs are x + 1, and outputs are written afterwards (H09)
+  bool keep = false;  // H01: only with keep_inference_input_mutations
+  bool dynamic = false;
+  const Decompositions* decompositions = nullptr;
+  Partitioner partition = partition_default;
+};
+
+class AotHarness : public NoLeaks {
+ protected:
+  using Function = std::function<TensorList(const TensorList&)>;
+
+  // H04: what gradients are compared of, and what the function is called with.
+  struct Made {
+    TensorList leaves, inputs;
+  };
+  using Factory = std::function<Made()>;
+  struct Side {
+    Values leaves, inputs;  // H02, H03
+    Values outputs;
+    TensorList grads;
+  };
+
+  // H11: the forward graph of the last run.
+  std::string verify(const Function& f, const TensorList& inputs, V flags = {}) {
+    return verify_tree(over_tree(f), Values(inputs.begin(), inputs.end()), flags);
+  }
+  std::string verify_tree(const TreeFunction& f, const Values& inputs, V flags = {}) {
+    return with_and_without_keep(f, [&] { return copies(inputs, flags.mut); }, flags);
+  }
+  std::string verify(const Function& f, const Factory& factory, V flags = {}) {
+    return with_and_without_keep(
+        over_tree(f),
+        [&] {
+          const Made m = factory();
+          return Side{Values(m.leaves.begin(), m.leaves.end()), Values(m.inputs.begin(), m.inputs.end()), {}, {}};
+        },
+        flags);
+  }
+
+  // A compiler that stores the text of the graph it is given.
+  static Compiler capture(std::string& graph) {
+    return [&graph](std::shared_ptr<const Graph> g, const Values& examples) {
+      graph = print(*g);
+      return nop(std::move(g), examples);
+    };
+  }
+
+ private:
+  static TreeFunction over_tree(const Function& f) {
+    return [f](const Tree& args) {
+      TensorList in;
+      for (const Tree& t : args.children()) in.push_back(t.leaf().tensor());
+      std::vector<Tree> out;
+      for (const Tensor& t : f(in)) out.push_back(t.defined() ? Tree(t) : Tree());
+      return Tree::tuple(std::move(out));
+    };
+  }
+  std::string with_and_without_keep(const TreeFunction& f, const std::function<Side()>& make, const V& flags) {
+    std::string graph;
+    for (const bool keep : {true, false}) {
+      if (!keep && flags.keep) continue;
+      SCOPED_TRACE(keep ? "keep" : "do not keep");
+      graph = run(f, make, keep, flags);
+    }
+    return graph;
+  }
+
+  static Side copies(const Values& inputs, bool mut) {
+    Side s;
+    for (std::size_t k = 0; k < inputs.size(); k++) {
+      const auto same = std::find_if(inputs.begin(), inputs.end(), [&](const Value& v) { return v.is_tensor() && inputs[k].is_tensor() && v.tensor().is_same(inputs[k].tensor()); });
+      const auto first = static_cast<std::size_t>(same - inputs.begin());
+      if (!inputs[k].is_tensor()) {
+        s.leaves.push_back(inputs[k]);
+        s.inputs.push_back(inputs[k]);
+      } else if (first < k) {
+        s.leaves.push_back(s.leaves[first]);
+        s.inputs.push_back(s.inputs[first]);
+      } else {
+        const Tensor& t = inputs[k].tensor();
+        Tensor leaf = detached(t).clone();
+        if (requires_grad(t)) leaf = leaf.requires_grad_();
+        const Tensor given = requires_grad(t) && !is_leaf(t) ? leaf.clone() : leaf;
+        s.leaves.push_back(given);
+        s.inputs.push_back(mut ? given + 1 : given);
+      }
+    }
+    return s;
+  }
+
+  static void call_and_differentiate(const TreeFunction& f, Side& s) {
+    std::vector<Tree> args(s.inputs.begin(), s.inputs.end());
+    s.outputs = flatten(f(Tree::tuple(std::move(args)))).leaves;
+    for (const Value& v : s.outputs)
+      if (v.is_tensor() && requires_grad(v.tensor())) backward({v.tensor().sum()}, {}, true);
+    for (Value& v : s.leaves) {
+      if (!v.is_tensor()) continue;
+      s.grads.push_back(v.tensor().grad());
+      Tensor(v.tensor()).set_grad({});
+    }
+  }
+
+  static void expect_same(const Tensor& want, const Tensor& found, const std::string& what) {
+    ASSERT_EQ(want.defined(), found.defined()) << what;
+    if (!want.defined()) return;
+    ASSERT_EQ(to_text(want.sizes()), to_text(found.sizes())) << what;
+    ASSERT_EQ(want.dtype(), found.dtype()) << what;
+    const std::vector<double> w = detached(want).to_vector<double>(), g = detached(found).to_vector<double>();
+    for (std::size_t i = 0; i < w.size(); i++) ASSERT_NEAR(w[i], g[i], 1e-5 + 1.3e-6 * std::abs(w[i])) << what << " element " << i;
+  }
+
+  // H08: whether the output is a view of what an input is a view of.
+  static bool looks_at_input(const Tensor& t, const Values& inputs) {
+    const auto base_of = [](const Tensor& x) {
+      const AutogradMeta* m = autograd_meta(x);
+      return m && m->view ? m->view->base : Tensor();
+    };
+    const Tensor base = base_of(t);
+    if (!base.defined()) return false;
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Value& v) {
+      if (!v.is_tensor()) return false;
+      const Tensor other = base_of(v.tensor());
+      return base.is_same(v.tensor()) || (other.defined() && base.is_same(other));
+    });
+  }
+
+  std::string run(const TreeFunction& f, const std::function<Side()>& make, bool keep, const V& flags) {
+    std::string graph;
+    Side want = make(), found = make();
+    call_and_differentiate(f, want);
+    const AotFunction compiled = aot_function(f, {.forward = capture(graph), .backward = nop, .partition = flags.partition, .decompositions = flags.decompositions,
+                                                  .keep_inference_input_mutations = keep, .dynamic = flags.dynamic});
+    call_and_differentiate([&](const Tree& t) { return compiled(t); }, found);
+    EXPECT_EQ(want.outputs.size(), found.outputs.size());
+    EXPECT_EQ(want.grads.size(), found.grads.size());
+    for (std::size_t k = 0; k < want.grads.size(); k++) expect_same(want.grads[k], found.grads[k], text("gradient ", k));  // H07
+    compare_outputs(want, found, "");
+    if (flags.mut) {  // H09
+      for (const double step : {2.0, -2.0}) {
+        for (Side* s : {&want, &found})
+          for (const Value& v : s->outputs)
+            if (v.is_tensor()) Tensor(v.tensor()).add_(step);
+        compare_outputs(want, found, " after a write");
+      }
+    }
+    for (std::size_t k = 0; k < want.leaves.size(); k++) {  // H10, and the graph inputs
+      if (!want.leaves[k].is_tensor()) continue;
+      EXPECT_EQ(requires_grad(want.leaves[k].tensor()), requires_grad(found.leaves[k].tensor())) << "leaf " << k;
+      expect_same(want.leaves[k].tensor(), found.leaves[k].tensor(), text("leaf ", k));
+    }
+    for (std::size_t k = 0; k < want.inputs.size(); k++) {
+      if (!want.inputs[k].is_tensor()) continue;
+      expect_same(want.inputs[k].tensor(), found.inputs[k].tensor(), text("input ", k));
+      EXPECT_EQ(to_text(want.inputs[k].tensor().strides()), to_text(found.inputs[k].tensor().strides())) << "input " << k;
+    }
+    return graph;
+  }
+  void compare_outputs(const Side& want, const Side& found, const std::string& when) {  // H08
+    for (std::size_t k = 0; k < want.outputs.size() && k < found.outputs.size(); k++) {
+      const Value &w = want.outputs[k], &g = found.outputs[k];
+      ASSERT_EQ(w.is_tensor(), g.is_tensor()) << "output " << k;
+      if (!w.is_tensor()) continue;
+      EXPECT_EQ(requires_grad(w.tensor()), requires_grad(g.tensor())) << "output " << k << when;
+      EXPECT_EQ(is_leaf(w.tensor()), is_leaf(g.tensor())) << "output " << k << when;
+      EXPECT_EQ(looks_at_input(w.tensor(), want.inputs), looks_at_input(g.tensor(), found.inputs)) << "output " << k << when;
+      expect_same(w.tensor(), g.tensor(), text("output ", k, when));
+    }
+  }
+};
+
+}  // namespace ingot::aot
