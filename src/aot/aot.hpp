@@ -17,7 +17,7 @@ namespace ingot::aot {
 using Boxed = std::function<Values(Values&)>;
 // Makes a graph run. `examples` are fakes of its inputs.
 using Compiler = std::function<Boxed(std::shared_ptr<const Graph> graph, const Values& examples)>;
-using Partitioner = std::function<Parts(const Graph& joint, int forward_outputs)>;
+using Partitioner = std::function<Parts(const Joint& joint)>;
 
 // The graph is run as it is, op by op (R007).
 Boxed nop(std::shared_ptr<const Graph> graph, const Values& examples);

@@ -161,7 +161,10 @@ class Training {
 
 FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const AotOptions& options) {
   const Graph joint = joint_graph(f, fakes, meta, sizes, options.decompositions);
-  Parts parts = options.partition(joint, meta.returned());
+  std::vector<int> written;
+  for (std::size_t k = 0; k < meta.inputs.size(); k++)
+    if (meta.inputs[k].mutates_data) written.push_back(static_cast<int>(k));
+  Parts parts = options.partition({joint, meta.returned(), written});
   const auto forward = std::make_shared<const Graph>(std::move(parts.forward));
   Boxed run;
   {

@@ -51,17 +51,17 @@ bool is_fusible(const Node& n) { return is_recomputable(n) || (n.kind == NodeKin
 
 class Problem {
  public:
-  Problem(const Graph& joint, int forward_outputs, const MinCutOptions& options)
-      : joint_(joint), options_(options), size_(joint.nodes().size()), forward_(size_), users_(size_), distance_(size_, kFar), written_(size_) {
+  Problem(const Joint& whole, const MinCutOptions& options)
+      : joint_(whole.graph), options_(options), size_(whole.graph.nodes().size()), forward_(size_), users_(size_), distance_(size_, kFar), written_(size_) {
     r_.weight.assign(size_, 0);
     r_.banned.assign(size_, false);
     r_.backward.assign(size_, false);
     r_.returned.assign(size_, false);
-    for (const auto& n : joint.nodes())
+    for (const auto& n : joint_.nodes())
       for_each_node(n->args, [&](const Node* a) { users_[at(a)].push_back(n.get()); });
-    find_sides(forward_outputs);
+    find_sides(whole.forward_outputs);
     find_distances();
-    find_written();
+    find_written(whole.written);
   }
 
   CutProblem run() {
@@ -105,9 +105,8 @@ class Problem {
       for (const Node* u : users_[i]) distance_[i] = std::min(distance_[i], distance_[at(u)] + 1);
     }
   }
-  void find_written() {
-    for (const auto& n : joint_.nodes())
-      if (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) written_[at(n->args[0].node())] = true;
+  void find_written(const std::vector<int>& primals) {
+    for (const int k : primals) written_[at(joint_.inputs()[static_cast<std::size_t>(k)])] = true;
     for (const auto& n : joint_.nodes())
       if (is_view(*n) && n->args[0].is_node() && written_[at(n->args[0].node())]) written_[at(n.get())] = true;
   }
@@ -145,7 +144,7 @@ class Problem {
 
 }  // namespace
 
-CutProblem cut_problem(const Graph& joint, int forward_outputs, const MinCutOptions& options) { return Problem(joint, forward_outputs, options).run(); }
+CutProblem cut_problem(const Joint& joint, const MinCutOptions& options) { return Problem(joint, options).run(); }
 
 // R117: a node is an edge from its entry (2 id) to its exit (2 id + 1), which costs what keeping it costs.
 std::vector<Node*> min_cut(const Graph& joint, const CutProblem& problem) {
@@ -173,12 +172,12 @@ std::vector<Node*> min_cut(const Graph& joint, const CutProblem& problem) {
   return saved;
 }
 
-Parts partition_min_cut(const Graph& joint, int forward_outputs, const MinCutOptions& options) {
-  const CutProblem problem = cut_problem(joint, forward_outputs, options);
-  if (std::none_of(problem.backward.begin(), problem.backward.end(), [](bool b) { return b; })) return partition_default(joint, forward_outputs);
+Parts partition_min_cut(const Joint& joint, const MinCutOptions& options) {
+  const CutProblem problem = cut_problem(joint, options);
+  if (std::none_of(problem.backward.begin(), problem.backward.end(), [](bool b) { return b; })) return partition_default(joint);
   std::vector<Node*> tensors, integers;
-  for (Node* n : min_cut(joint, problem)) (n->meta.is_int() ? integers : tensors).push_back(n);
-  return split(joint, forward_outputs, tensors, integers);
+  for (Node* n : min_cut(joint.graph, problem)) (n->meta.is_int() ? integers : tensors).push_back(n);
+  return split(joint, tensors, integers);
 }
 
 }  // namespace ingot::aot

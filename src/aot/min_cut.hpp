@@ -11,8 +11,8 @@ struct MinCutOptions {
 };
 
 // R115 to R121, R124, R126. Random values are never computed again.
-Parts partition_min_cut(const Graph& joint, int forward_outputs, const MinCutOptions& options);
-inline Parts partition_min_cut(const Graph& joint, int forward_outputs) { return partition_min_cut(joint, forward_outputs, {}); }
+Parts partition_min_cut(const Joint& joint, const MinCutOptions& options);
+inline Parts partition_min_cut(const Joint& joint) { return partition_min_cut(joint, {}); }
 
 // The network behind it, for tests: what keeping each node costs, and which nodes must or must not be kept.
 struct CutProblem {
@@ -21,7 +21,7 @@ struct CutProblem {
   std::vector<bool> backward;   // runs in the backward whatever is kept
   std::vector<bool> returned;   // by the backward, though it is no value of it
 };
-CutProblem cut_problem(const Graph& joint, int forward_outputs, const MinCutOptions& options);
+CutProblem cut_problem(const Joint& joint, const MinCutOptions& options);
 // The nodes to keep, in order of the graph.
 std::vector<Node*> min_cut(const Graph& joint, const CutProblem& problem);
 

@@ -59,10 +59,11 @@ std::vector<Argument> arguments(const std::vector<Node*>& nodes) { return {nodes
 
 }  // namespace
 
-Parts split(const Graph& joint, int forward_outputs, const std::vector<Node*>& saved, const std::vector<Node*>& integers) {
+Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vector<Node*>& integers) {
+  const Graph& joint = whole.graph;
   std::vector<Node*> primals, tangents;
   for (Node* n : joint.inputs()) (is_tangent(*n) ? tangents : primals).push_back(n);
-  const auto border = joint.outputs.begin() + forward_outputs;
+  const auto border = joint.outputs.begin() + whole.forward_outputs;
   std::vector<Argument> forward(joint.outputs.begin(), border), backward(border, joint.outputs.end());
 
   // R110: what no backward node uses is not kept.
@@ -91,7 +92,9 @@ Parts split(const Graph& joint, int forward_outputs, const std::vector<Node*>& s
   return parts;
 }
 
-Parts partition_default(const Graph& joint, int forward_outputs) {
+Parts partition_default(const Joint& whole) {
+  const Graph& joint = whole.graph;
+  const int forward_outputs = whole.forward_outputs;
   std::vector<Node*> saved, integers;
   // What the forward's outputs need.
   std::vector<bool> forward(joint.nodes().size());
@@ -122,7 +125,7 @@ Parts partition_default(const Graph& joint, int forward_outputs) {
       else for (Node* u : users) add(integers, u);
     }
   }
-  return split(joint, forward_outputs, saved, integers);
+  return split(whole, saved, integers);
 }
 
 }  // namespace ingot::aot

@@ -5,16 +5,23 @@
 
 namespace ingot::aot {
 
+// What is to be cut: the first `forward_outputs` outputs are the forward's.
+struct Joint {
+  const Graph& graph;
+  int forward_outputs = 0;
+  std::vector<int> written = {};  // primals whose bytes are others when the backward runs: the call writes them
+};
+
 struct Parts {
   Graph forward;   // primals → the first outputs of the joint graph, then saved tensors, then saved integers
   Graph backward;  // saved integers, saved tensors, tangents → the other outputs
   int saved_tensors = 0, saved_integers = 0;
 };
 
-// R113: everything that the first `forward_outputs` outputs need is the forward; what the rest reads of it is saved.
-Parts partition_default(const Graph& joint, int forward_outputs);
+// R113: everything that the forward's outputs need is the forward; what the rest reads of it is saved.
+Parts partition_default(const Joint& joint);
 
-// The forward's nodes and what to save of them, into two graphs (R108 to R112). `saved` and `integers` are nodes of `joint`.
-Parts split(const Graph& joint, int forward_outputs, const std::vector<Node*>& saved, const std::vector<Node*>& integers);
+// The two graphs for what is saved (R108 to R112): tensors and integers that are nodes of the joint graph.
+Parts split(const Joint& joint, const std::vector<Node*>& saved, const std::vector<Node*>& integers);
 
 }  // namespace ingot::aot

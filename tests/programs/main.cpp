@@ -25,7 +25,7 @@ Comparison compared(const Program& p) {
     if (way == "functionalize") return compare_functionalized(p);
     return compare_transformed(p, [](const TensorFunction& f) -> TensorFunction {
       const aot::AotFunction compiled = aot::aot_function(
-          f, {.partition = way == "aot-min-cut" ? aot::Partitioner([](const Graph& g, int n) { return aot::partition_min_cut(g, n); }) : aot::partition_default,
+          f, {.partition = way == "aot-min-cut" ? aot::Partitioner([](const aot::Joint& j) { return aot::partition_min_cut(j); }) : aot::partition_default,
               .keep_inference_input_mutations = way == "aot-keep"});
       return [compiled](const TensorList& in) { return compiled(in); };
     });
@@ -40,6 +40,7 @@ const char* name_of(Agreement a) {
     case Agreement::refused_by_eager: return "agree in values; eager refuses the history of a result too";
     case Agreement::refused_as_strided: return "refused: a write through as_strided of a view (R052)";
     case Agreement::refused_storage: return "refused: as_strided of elements of a storage that the argument does not have";
+    case Agreement::refused_backward: return "refused; eager refuses the backward";
     case Agreement::refused_histories: return "refused: histories on one storage";
     case Agreement::differs: return "differ";
   }

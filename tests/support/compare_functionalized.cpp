@@ -118,6 +118,13 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
   return std::nullopt;
 }
 
+// Whether eager cannot give the gradients of something that the program made or wrote.
+bool refuses_backward(const Outcome& eager) {
+  const auto refuses = [&](const Tensor& t) { return t.requires_grad() && !gradients_of(t, eager.in.leaves).refusal.empty(); };
+  return std::any_of(eager.results.begin(), eager.results.end(), refuses) || std::any_of(eager.in.inputs.begin(), eager.in.inputs.end(), refuses) ||
+         std::any_of(eager.in.bases.begin(), eager.in.bases.end(), refuses);
+}
+
 // Which rule of functionalize refused.
 Comparison refused(const std::string& message) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
@@ -142,7 +149,12 @@ Comparison compare_with_gradients(const TensorFunction& body, const TensorFuncti
     } catch (const UserError& e) {
       return {Agreement::refused_by_eager, e.what()};
     }
-    const Outcome functional = outcome(true, transformed);
+    Outcome functional;
+    try {
+      functional = outcome(true, transformed);
+    } catch (const UserError& e) {
+      return refuses_backward(eager) ? Comparison{Agreement::refused_backward, e.what()} : refused(e.what());
+    }
     Comparison c;
     std::optional<std::string> d = difference("", eager, functional);
     if (!d) d = gradient_difference(eager, functional, c.gradients);

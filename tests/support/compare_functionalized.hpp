@@ -14,6 +14,7 @@ enum class Agreement {
   // Eager is fine and functionalize refuses, as docs/ir.md says it does:
   refused_as_strided,   // a write through as_strided of a view (R052)
   refused_storage,      // as_strided of elements that an argument, part of a larger storage, does not have
+  refused_backward,     // before it runs: eager runs it and then refuses the backward (a saved tensor was written)
   refused_histories,    // arguments that share storage without being views of one tensor, or a result with a history of its own
   differs,
 };

@@ -13,7 +13,7 @@ namespace {
 using AotPartition = AotHarness;
 
 Partitioner min_cut_partition() {
-  return [](const Graph& g, int n) { return partition_min_cut(g, n); };
+  return [](const Joint& j) { return partition_min_cut(j); };
 }
 
 TEST(AotMaxFlow, CutsCostWhatTheCheapestOfAllCutsDoes) {
@@ -103,11 +103,11 @@ TEST(AotMinCut, R117_NothingCheaperIsEnoughOn2000RandomGraphs) {
   std::mt19937 random(11);
   for (int round = 0; round < 2000; round++) {
     const Graph g = random_joint(random, 1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 5));
-    const CutProblem p = cut_problem(g, 1, {});
+    const CutProblem p = cut_problem({g, 1}, {});
     int64_t cost = 0;
     for (const Node* n : min_cut(g, p)) cost += p.weight[static_cast<std::size_t>(n->id)];
     ASSERT_EQ(cost, least_cost(g, p)) << "round " << round << "\n" << print(g);
-    const Parts parts = partition_min_cut(g, 1);
+    const Parts parts = partition_min_cut({g, 1});
     verify(parts.forward);
     verify(parts.backward);
   }
@@ -117,7 +117,7 @@ TEST(AotMinCut, AJointGraphOf20000NodesIsCutInTime) {
   std::mt19937 random(3);
   const Graph g = random_joint(random, 10000, 10000);
   const auto start = std::chrono::steady_clock::now();
-  const Parts parts = partition_min_cut(g, 1);
+  const Parts parts = partition_min_cut({g, 1});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   EXPECT_GT(parts.saved_tensors, 0);
   EXPECT_LE(seconds, 2.0);
