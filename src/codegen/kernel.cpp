@@ -284,9 +284,6 @@ class KernelEmitter {
     llvm::Type* element_type = b_.getFloatTy();
     llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
     const llvm::Align align(4);
-    Expr flat_k = 0;
-    for (const Expr& k : x.k) flat_k = flat_k * k.arg(0) + k;
-    Value tile = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
     Value strip = pointers_[at(x.strip)], strip_width = expressions_.emit(x.strip_width);
     std::vector<llvm::AllocaInst*> sums;
     for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
@@ -295,10 +292,11 @@ class KernelEmitter {
       for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
       scalar_loops(x.k, [&] {
         std::vector<Value> b;
+        Value tile = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
         Value columns = element(element_type, pointers_[at(x.columns)], expressions_.emit(x.columns_offset));
         for (std::size_t v = 0; v < vectors; v++) b.push_back(b_.CreateAlignedLoad(vector, vector_at(columns, v), align));
         for (std::size_t r = 0; r < height; r++) {
-          Value a = b_.CreateAlignedLoad(element_type, element(element_type, tile, expressions_.emit(flat_k * x.height + static_cast<int64_t>(r))), align);
+          Value a = b_.CreateAlignedLoad(element_type, element(element_type, tile, b_.getInt64(r)), align);
           Value splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), a);
           for (std::size_t v = 0; v < vectors; v++) {
             llvm::AllocaInst* s = sums[r * vectors + v];

@@ -168,7 +168,7 @@ class ProductBuilder {
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
     x_.strip = add_scratch(".strip", {Expr(height_), x_.strip_width});
-    if (is_shared) x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows);
+    if (is_shared) x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows) + flattened_index(x_.k) * height_;
     else own_rows(height_ * block);
     sums(height_ * block, columns_here, sum_column);
     kernel.product = std::move(x_);
@@ -306,7 +306,7 @@ class ProductBuilder {
   // Rows past the last are computed as the last, and nobody looks at them.
   void own_rows(const Expr& first_row) {
     x_.rows = add_scratch(".rows", {length_, Expr(height_)});
-    x_.rows_offset = 0;
+    x_.rows_offset = flattened_index(x_.k) * height_;
     Nest n;
     std::vector<Expr> from = from_, to = to_;
     for (const Expr& v : fold_.vars) {

@@ -90,8 +90,8 @@ struct Nest {
 // columns are taken a tile's width (a panel) at a time.
 struct Product {
   std::vector<Expr> k;
-  int rows = -1;        // the buffer of a, whose elements of this tile lie in the order [k…, height]
-  Expr rows_offset;     // of the first
+  int rows = -1;        // the buffer of a, where the elements of a tile lie one after the other
+  Expr rows_offset;     // of the tile's first element, for k
   int columns = -1;     // the buffer of b, where the elements of a panel lie one after the other
   Expr panel;           // the variable of the panels
   Expr columns_offset;  // of a panel's first element, for k
