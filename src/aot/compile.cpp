@@ -78,20 +78,9 @@ class Training {
  public:
   Training(Metadata meta, Boxed forward, Parts parts, Compiler backward)
       : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(parts.saved_tensors)),
-        backward_(std::make_shared<Backward>(std::move(parts.backward), std::move(backward))) {
-    // Which of what the forward returns has a gradient, in the order of the tangents.
-    std::size_t k = 0;
-    for (const int i : meta_.mutated_out_of_graph()) {
-      const InputInfo& info = meta_.inputs[static_cast<std::size_t>(i)];
-      if (info.mutates_data && info.requires_grad) tracked_.push_back(k);
-      k++;
-    }
-    for (const OutputInfo& o : meta_.outputs) {
-      if (o.has_tangent()) tracked_.push_back(k);
-      if (o.has_tangent() && o.multi_output) refuses_writes_.push_back(k);
-      k++;
-    }
-    for (int b = 0; b < meta_.intermediate_bases; b++) tracked_.push_back(k++);
+        backward_(std::make_shared<Backward>(std::move(parts.backward), std::move(backward))), tracked_(meta_.with_tangents()) {
+    const std::size_t first = meta_.mutated_out_of_graph().size();
+    for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
   }
 
   Values operator()(const Values& arguments) const {
@@ -105,7 +94,7 @@ class Training {
     Values results;
     const TensorList tracked = custom_function(
         "CompiledFunction", inputs, [&](FunctionContext& c, const TensorList&) { return run_forward(c, arguments, results); },
-        [backward = backward_, places, count = arguments.size()](FunctionContext& c, const TensorList& tangents) {
+        [backward = backward_, places](FunctionContext& c, const TensorList& tangents) {
           return run_backward(*backward, c, tangents, places);
         });
     for (std::size_t k = 0; k < tracked_.size(); k++) results[tracked_[k]] = tracked[k];
@@ -117,8 +106,8 @@ class Training {
   Boxed forward_;
   std::size_t saved_tensors_;
   std::shared_ptr<Backward> backward_;
-  std::vector<std::size_t> tracked_;
-  std::vector<std::size_t> refuses_writes_;  // of them: views that autograd lets nobody write, and so should know as views
+  std::vector<std::size_t> tracked_;  // of what the forward returns, in the order of the tangents
+  std::vector<bool> refuses_writes_;  // by those: a view that autograd lets nobody write, and so should know as a view
 
   TensorList run_forward(FunctionContext& c, const Values& arguments, Values& results) const {
     Values list = arguments;
@@ -134,9 +123,9 @@ class Training {
     c.data = Values(all.begin() + static_cast<std::ptrdiff_t>(returned + saved_tensors_), all.end());
     results.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(returned));
     TensorList tracked;
-    for (const std::size_t k : tracked_) {
-      const bool is_view = std::find(refuses_writes_.begin(), refuses_writes_.end(), k) != refuses_writes_.end();
-      tracked.push_back(is_view ? results[k].tensor() : detached(results[k].tensor()));  // a view of nothing: its history is the node's
+    for (std::size_t k = 0; k < tracked_.size(); k++) {
+      const Tensor& t = results[tracked_[k]].tensor();
+      tracked.push_back(refuses_writes_[k] ? t : detached(t));  // a view of nothing: its history is the node's
     }
     return tracked;
   }

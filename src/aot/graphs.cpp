@@ -23,12 +23,7 @@ class Recording {
         inputs_.push_back(plain[k]);
         continue;
       }
-      // A leaf where the caller's is one, else with a history that ends here: gradients are asked for at this place (R099).
-      Tensor t = to_functional(plain[k].tensor());
-      const Tensor& fake = fakes[k].tensor();
-      if (requires_grad(fake) && is_leaf(fake)) t.requires_grad_();
-      else if (requires_grad(fake)) set_history(t, grad_fn(fake), autograd_meta(fake)->result_nr);
-      inputs_.push_back(t);
+      inputs_.push_back(functional_input(plain[k].tensor(), fakes[k].tensor()));
     }
   }
 
@@ -106,30 +101,17 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
   Values given;
   for (std::size_t k = 0; k < inputs.size(); k++) given.push_back(replaced(meta.inputs[k], inputs[k]));
   const Values outputs = f(given);
-  std::size_t tangent = 0;
-  const auto add_root = [&](const Value& v) {
-    if (requires_grad(v.tensor())) {
-      r.roots.push_back(edge_of(v.tensor()));
-      r.tangents.push_back(tangent);
-    }
-    tangent++;
-  };
-  for (const int k : meta.mutated_out_of_graph()) {
-    const InputInfo& info = meta.inputs[static_cast<std::size_t>(k)];
-    r.outputs.push_back(given[static_cast<std::size_t>(k)]);
-    if (info.mutates_data && info.requires_grad) add_root(r.outputs.back());
-  }
-  TensorList bases;
-  for (std::size_t k = 0; k < outputs.size(); k++) {
-    const OutputInfo& info = meta.outputs[k];
-    r.outputs.push_back(outputs[k]);
-    if (info.has_tangent()) add_root(outputs[k]);
-    if (info.kind == OutputKind::alias_of_intermediate_save_as_output) bases.push_back(autograd_meta(outputs[k].tensor())->view->base);
-  }
-  INGOT_ENSURE(static_cast<int>(bases.size()) == meta.intermediate_bases, "intermediate bases: ", bases.size(), " while tracing, ", meta.intermediate_bases, " before");
-  for (const Tensor& b : bases) {
-    r.outputs.push_back(b);
-    add_root(b);
+  for (const int k : meta.mutated_out_of_graph()) r.outputs.push_back(given[static_cast<std::size_t>(k)]);
+  r.outputs.insert(r.outputs.end(), outputs.begin(), outputs.end());
+  for (std::size_t k = 0; k < outputs.size(); k++)
+    if (meta.outputs[k].kind == OutputKind::alias_of_intermediate_save_as_output) r.outputs.push_back(autograd_meta(outputs[k].tensor())->view->base);
+  INGOT_ENSURE(static_cast<int>(r.outputs.size()) == meta.returned(), "the function has ", r.outputs.size(), " results while tracing, ", meta.returned(), " before");
+  const std::vector<std::size_t> tracked = meta.with_tangents();
+  for (std::size_t t = 0; t < tracked.size(); t++) {
+    const Tensor& root = r.outputs[tracked[t]].tensor();
+    if (!requires_grad(root)) continue;
+    r.roots.push_back(edge_of(root));
+    r.tangents.push_back(t);
   }
   return r;
 }

@@ -35,9 +35,9 @@ Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, Shap
   return fakes;
 }
 
-Tensor functional_input(const Tensor& fake, bool with_history) {
-  Tensor t = to_functional(autograd_meta(fake) ? detached(fake) : fake);
-  if (!with_history || !requires_grad(fake)) return t;
+Tensor functional_input(const Tensor& value, const Tensor& fake) {
+  Tensor t = to_functional(value);
+  if (!requires_grad(fake)) return t;
   if (is_leaf(fake)) return t.requires_grad_();
   set_history(t, grad_fn(fake), autograd_meta(fake)->result_nr);
   return t;

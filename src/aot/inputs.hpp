@@ -8,8 +8,8 @@ namespace ingot::aot {
 // requires grad and what is a leaf: a tensor that is none gets a history that refuses to run (R013, R014).
 Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, ShapeEnv& env);
 
-// A functional tensor over the fake of an input, on a storage of its own whatever shares the input's memory (R036). Where
-// `with_history`, it requires grad as the fake does, and is a leaf where that is one.
-Tensor functional_input(const Tensor& fake, bool with_history);
+// A functional tensor over `value`, which has no history, on a storage of its own whatever shares the input's memory (R036). It
+// requires grad as the input's fake does, and is a leaf where that is one.
+Tensor functional_input(const Tensor& value, const Tensor& fake);
 
 }  // namespace ingot::aot

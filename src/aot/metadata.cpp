@@ -40,7 +40,7 @@ class Collector {
       if (!inputs[k].is_tensor()) continue;
       Wrapped* known = find(inputs[k].tensor());
       if (!known) {
-        wrapped_.push_back({inputs[k].tensor(), functional_input(inputs[k].tensor(), true), {}, 0});
+        wrapped_.push_back({inputs[k].tensor(), functional_input(detached(inputs[k].tensor()), inputs[k].tensor()), {}, 0});
         known = &wrapped_.back();
         known->storage = functional_state(known->tensor)->storage;
       }
@@ -220,19 +220,13 @@ class Collector {
 
   // ---- tangents
 
-  void add_tangent(const Tensor& like) {
-    meta_.tangents.push_back(make_tensor(Geometry::contiguous(like.sizes(), like.dtype()), like.device(), true));
-  }
   void add_tangents() {
-    for (std::size_t k = 0; k < inputs_.size(); k++) {
-      const InputInfo& i = meta_.inputs[k];
-      if (i.mutation() == Mutation::out_of_graph && i.mutates_data && i.requires_grad) add_tangent(find(inputs_[k].tensor())->tensor);
-    }
-    for (std::size_t k = 0; k < results_.size(); k++) {
-      const OutputInfo& o = meta_.outputs[k];
-      if (o.has_tangent()) add_tangent(results_[k].tensor());
-    }
-    for (const Tensor& b : bases_) add_tangent(b);
+    TensorList returned;
+    for (const int k : meta_.mutated_out_of_graph()) returned.push_back(find(inputs_[static_cast<std::size_t>(k)].tensor())->tensor);
+    for (const Value& v : results_) returned.push_back(v.is_tensor() ? v.tensor() : Tensor());
+    returned.insert(returned.end(), bases_.begin(), bases_.end());
+    for (const std::size_t k : meta_.with_tangents())
+      meta_.tangents.push_back(make_tensor(Geometry::contiguous(returned[k].sizes(), returned[k].dtype()), returned[k].device(), true));
   }
 };
 
@@ -282,6 +276,22 @@ std::vector<int> Metadata::aliased_outputs() const {
 }
 
 int Metadata::returned() const { return static_cast<int>(mutated_out_of_graph().size() + outputs.size()) + intermediate_bases; }
+
+std::vector<std::size_t> Metadata::with_tangents() const {
+  std::vector<std::size_t> found;
+  std::size_t k = 0;
+  for (const int i : mutated_out_of_graph()) {
+    const InputInfo& info = inputs[static_cast<std::size_t>(i)];
+    if (info.mutates_data && info.requires_grad) found.push_back(k);
+    k++;
+  }
+  for (const OutputInfo& o : outputs) {
+    if (o.has_tangent()) found.push_back(k);
+    k++;
+  }
+  for (int b = 0; b < intermediate_bases; b++) found.push_back(k++);
+  return found;
+}
 
 Metadata collect_metadata(const FlatFunction& f, const Values& inputs, bool keep_mutations, bool is_train) {
   return Collector(inputs, keep_mutations, is_train).collect(f);

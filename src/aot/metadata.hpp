@@ -76,6 +76,7 @@ struct Metadata {
   std::vector<int> mutated_in_graph() const;
   std::vector<int> aliased_outputs() const;       // every kind that is made again, or is an input
   int returned() const;                           // by the forward graph, before what is saved for the backward
+  std::vector<std::size_t> with_tangents() const; // of what it returns: those whose gradients the backward is given (R099)
 };
 
 // Runs f once on functional tensors over `inputs`, which are fakes (inputs.hpp). User errors: the autocast state is another one

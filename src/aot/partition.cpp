@@ -55,8 +55,6 @@ std::vector<bool> effects_of_forward(const Graph& joint) {
   return found;
 }
 
-std::vector<Argument> arguments(const std::vector<Node*>& nodes) { return {nodes.begin(), nodes.end()}; }
-
 }  // namespace
 
 Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vector<Node*>& integers) {
@@ -83,7 +81,7 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   parts.saved_tensors = static_cast<int>(kept.size());
   parts.saved_integers = static_cast<int>(kept_integers.size());
   for (const std::vector<Node*>* l : {&kept, &kept_integers})
-    for (const Argument& a : arguments(*l)) forward.push_back(a);
+    forward.insert(forward.end(), l->begin(), l->end());
   parts.forward = extract(joint, primals, forward, none);
   inputs = kept_integers;
   inputs.insert(inputs.end(), kept.begin(), kept.end());
