@@ -98,7 +98,7 @@ class Training {
           return run_backward(*backward, c, tangents, places);
         });
     for (std::size_t k = 0; k < tracked_.size(); k++) results[tracked_[k]] = tracked[k];
-    return finish_call(meta_, arguments, results);
+    return finish_call(meta_, arguments, results, tracked.empty() ? Ref<GradNode>() : grad_fn(tracked[0]));
   }
 
  private:

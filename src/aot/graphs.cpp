@@ -101,6 +101,8 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
   Values given;
   for (std::size_t k = 0; k < inputs.size(); k++) given.push_back(replaced(meta.inputs[k], inputs[k]));
   const Values outputs = f(given);
+  for (const Value& v : given)
+    if (v.is_tensor()) sync(v.tensor());  // the backward starts with what the forward wrote
   for (const int k : meta.mutated_out_of_graph()) r.outputs.push_back(given[static_cast<std::size_t>(k)]);
   r.outputs.insert(r.outputs.end(), outputs.begin(), outputs.end());
   for (std::size_t k = 0; k < outputs.size(); k++)
@@ -147,7 +149,6 @@ Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& me
     const Scoped<bool> replay(state.view_replay, true);
     Recording r(meta, plain, fakes);
     Values results, gradients(fakes.size());
-    std::size_t first = 0;
     {
       const FunctionalizeScope scope;
       const Scoped<bool> grad_mode(state.grad_mode, true);
@@ -159,18 +160,18 @@ Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& me
         primals.push_back(k);
       }
       const Forward forward = run_forward(f, meta, r.inputs());
-      r.sync_inputs();
-      for (const Value& v : forward.outputs) results.push_back(Recording::value_of(v));
-      first = meta.mutated_out_of_graph().size();
       if (!forward.roots.empty() && !captures.empty()) {
         TensorList seeds;
         for (const std::size_t t : forward.tangents) seeds.push_back(to_functional(plain[fakes.size() + t].tensor()));
         const TensorList found = run_backward(forward.roots, seeds, captures, {.retain_graph = true});
         for (std::size_t k = 0; k < primals.size(); k++)
-          if (found[k].defined()) gradients[primals[k]] = Recording::value_of(found[k]);
+          if (found[k].defined()) gradients[primals[k]] = found[k];
       }
+      r.sync_inputs();
+      for (const Value& v : forward.outputs) results.push_back(Recording::value_of(v));
+      for (Value& v : gradients) v = Recording::value_of(v);
     }
-    r.write_inputs(results, first);
+    r.write_inputs(results, meta.mutated_out_of_graph().size());
     results.insert(results.end(), gradients.begin(), gradients.end());
     return results;
   };

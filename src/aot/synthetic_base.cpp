@@ -167,6 +167,10 @@ FlatCallable SyntheticBase::around(FlatCallable inner) const {
       aten_value<"as_strided_">(given[self.looks_changed_[k]], t.sizes(), t.strides(), t.storage_offset());
     }
     outputs.resize(count);
+    // The function changed the looks before it took the views that it returns.
+    for (const Value& v : outputs)
+      if (const AutogradMeta* m = v.is_tensor() && !self.looks_changed_.empty() ? autograd_meta(v.tensor()) : nullptr; m && m->view)
+        m->view->attr_version = v.tensor()->storage->version();
     return outputs;
   };
 }
