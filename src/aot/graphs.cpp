@@ -71,7 +71,7 @@ Graph finished(const Graph& recorded) {
 // The fakes as values of the graph: without history, and each a tensor of its own.
 Values plain_inputs(const Values& fakes) {
   Values plain;
-  for (const Value& v : fakes) plain.push_back(v.is_tensor() ? Value(detached(v.tensor())) : v);
+  for (const Value& v : fakes) plain.push_back(v.is_tensor() ? Value(plain_input(v.tensor())) : v);
   return plain;
 }
 

@@ -12,4 +12,7 @@ Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, Shap
 // requires grad as the input's fake does, and is a leaf where that is one.
 Tensor functional_input(const Tensor& value, const Tensor& fake);
 
+// The fake without history and on a storage of its own: a run may resize it.
+Tensor plain_input(const Tensor& fake);
+
 }  // namespace ingot::aot

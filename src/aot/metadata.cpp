@@ -46,7 +46,7 @@ class Collector {
       if (!inputs[k].is_tensor()) continue;
       Wrapped* known = find(inputs[k].tensor());
       if (!known) {
-        wrapped_.push_back({inputs[k].tensor(), functional_input(detached(inputs[k].tensor()), inputs[k].tensor()), {}, 0});
+        wrapped_.push_back({inputs[k].tensor(), functional_input(plain_input(inputs[k].tensor()), inputs[k].tensor()), {}, 0});
         known = &wrapped_.back();
         known->storage = functional_state(known->tensor)->storage;
       }
@@ -103,15 +103,15 @@ class Collector {
 
   InputInfo info_of(const Wrapped& w) const {
     const FunctionalState& f = *functional_state(w.tensor);
-    const FunctionalStorage& first = *w.storage;
+    const FunctionalStorage& now = *f.storage;
     InputInfo i;
     i.is_leaf = is_leaf(w.fake);
     i.mutates_storage_metadata = f.storage_changed && !(f.storage == w.storage);
-    i.mutates_data = first.mutations > 0 && !i.mutates_storage_metadata;
+    i.mutates_data = now.mutations > 0 && !i.mutates_storage_metadata;
     i.mutates_metadata = i.mutates_storage_metadata || (f.metadata_mutated && !w.tensor->geom.same(w.fake->geom));
-    i.resizes_storage = first.bytes.has_value();
-    i.hidden_from_autograd = first.mutations == 0;
-    i.under_no_grad = i.mutates_data && first.mutations <= first.mutations_no_grad;
+    i.resizes_storage = now.bytes.has_value();
+    i.hidden_from_autograd = now.mutations == 0;
+    i.under_no_grad = now.mutations > 0 && now.mutations <= now.mutations_no_grad;
     i.requires_grad = requires_grad(w.tensor);
     i.keep_mutations = meta_.keep_mutations;
     i.steps = f.chain;
