@@ -218,6 +218,16 @@ std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& opti
   return open;
 }
 
+void check_records(const Prepared& p, const Metadata& given, const Dedupe& dedupe, const SyntheticBase& bases) {
+  if (bases.changes_arguments()) {
+    Prepared again = p;
+    again.collect_again();
+    require_record(p.meta, again.meta, "each time it runs");
+  } else if (const std::optional<Metadata> expected = dedupe.expected_record(given)) {
+    require_record(*expected, p.meta, "where repeated arguments are left out");
+  }
+}
+
 }  // namespace
 
 Boxed nop(std::shared_ptr<const Graph> graph, const Values&) {
@@ -244,8 +254,10 @@ FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOp
                          std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) { return v.is_tensor() && requires_grad(v.tensor()); });
   p.meta = collect_metadata(f, p.fakes, options.keep_inference_input_mutations, may_train);
   if (may_train && has_nothing_to_differentiate(p.meta)) p.meta.is_train = false;
+  const Metadata given = p.meta;
   const Dedupe dedupe(p, options.params_and_buffers, id);
   const SyntheticBase bases(p, fake);
+  if (options.debug_assert) check_records(p, given, dedupe, bases);
   const CompilerTurn turn(id, sizes);
   FlatCallable graph = p.meta.is_train ? compile_training(p, options, *sizes, turn) : compile_inference(p, options, *sizes, turn);
   if (options.debug_assert && p.meta.is_train) graph = with_gradients_as_assumed(std::move(graph), p.fakes, options.params_and_buffers, id);

@@ -1,5 +1,6 @@
 #include "aot/debug_assert.hpp"
 
+#include "aot/metadata_record.hpp"
 #include "base/error.hpp"
 
 namespace ingot::aot {
@@ -22,6 +23,11 @@ std::string argument_name(std::size_t argument, int params_and_buffers) {
 std::string broken_assumption(int id, const std::string& assumption) {
   return text("At compilation time, graph ", id, " was compiled under the assumption that ", assumption,
               ", but at runtime this was not the case.  This indicates a guard bug in AOTAutograd or Dynamo, please file a bug to PyTorch.");
+}
+
+void require_record(const Metadata& expected, const Metadata& found, std::string_view of) {
+  INGOT_REQUIRE(same_record(expected, found), "the function does something else ", of, ". Expected:\n", expected, "Found:\n", found,
+                "Does it depend on anything but its arguments?");
 }
 
 FlatCallable with_gradients_as_assumed(FlatCallable inner, const Values& fakes, int params_and_buffers, int id) {

@@ -12,6 +12,12 @@ namespace {
 // Nothing was done to it that another name of it could see, not even what is undone later.
 bool is_untouched(const InputInfo& i) { return !i.mutates_data && !i.mutates_metadata && i.steps.empty(); }
 
+// Whether the base of such an output is another output, or a base of its own; of others it is an input.
+bool refers_to_result(OutputKind kind) {
+  return kind == OutputKind::alias_of_intermediate || kind == OutputKind::alias_of_intermediate_save_as_output ||
+         kind == OutputKind::alias_of_intermediate_base_is_user_output;
+}
+
 bool are_same(const Value& a, const Value& b) { return a.is_tensor() && b.is_tensor() && a.tensor().is_same(b.tensor()); }
 
 }  // namespace
@@ -53,6 +59,25 @@ Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers
     };
   }
   p.collect_again();
+}
+
+std::optional<Metadata> Dedupe::expected_record(const Metadata& with_repeats) const {
+  if (!drops_) return {};
+  Metadata m = with_repeats;
+  m.inputs.clear();
+  m.tangents.clear();
+  std::size_t tangent = 0;
+  for (std::size_t i = 0; i < with_repeats.inputs.size(); i++) {
+    const InputInfo& info = with_repeats.inputs[i];
+    if (keep_[i]) m.inputs.push_back(info);
+    if (info.mutation() != Mutation::out_of_graph || !info.mutates_data || !info.requires_grad) continue;
+    if (keep_[i]) m.tangents.push_back(with_repeats.tangents[tangent]);
+    tangent++;
+  }
+  m.tangents.insert(m.tangents.end(), with_repeats.tangents.begin() + static_cast<std::ptrdiff_t>(tangent), with_repeats.tangents.end());
+  for (OutputInfo& o : m.outputs)
+    if (o.base >= 0 && !refers_to_result(o.kind)) o.base = static_cast<int>(place_[static_cast<std::size_t>(o.base)]);
+  return m;
 }
 
 FlatCallable Dedupe::around(FlatCallable inner) const {
