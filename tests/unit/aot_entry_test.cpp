@@ -244,7 +244,7 @@ TEST_F(AotEntry, R068_R069_WhatThePartitionerIsTold) {
   EXPECT_FALSE(grad_mode);
 }
 
-TEST_F(AotEntry, R130_R134_WhatACompilerReturns) {
+TEST_F(AotEntry, R130_R134_R155_WhatACompilerReturns) {
   const Compiler plain = [](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
     return [run = nop(std::move(g), examples)](const Values& arguments) {  // it does not take the list over
       Values own = arguments;
