@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/debug_assert.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 
@@ -10,6 +11,12 @@ namespace {
 
 // Nothing was done to it that another name of it could see, not even what is undone later.
 bool is_untouched(const InputInfo& i) { return !i.mutates_data && !i.mutates_metadata && i.steps.empty(); }
+
+// Whether the base of such an output is another output, or a base of its own; of others it is an input.
+bool refers_to_result(OutputKind kind) {
+  return kind == OutputKind::alias_of_intermediate || kind == OutputKind::alias_of_intermediate_save_as_output ||
+         kind == OutputKind::alias_of_intermediate_base_is_user_output;
+}
 
 bool are_same(const Value& a, const Value& b) { return a.is_tensor() && b.is_tensor() && a.tensor().is_same(b.tensor()); }
 
@@ -54,9 +61,23 @@ Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers
   p.collect_again();
 }
 
-std::string Dedupe::name_of(std::size_t i) const {
-  const int k = static_cast<int>(i);
-  return k < params_and_buffers_ ? text("parameter/buffer ", k) : text("input ", k - params_and_buffers_);
+std::optional<Metadata> Dedupe::expected_record(const Metadata& with_repeats) const {
+  if (!drops_) return {};
+  Metadata m = with_repeats;
+  m.inputs.clear();
+  m.tangents.clear();
+  std::size_t tangent = 0;
+  for (std::size_t i = 0; i < with_repeats.inputs.size(); i++) {
+    const InputInfo& info = with_repeats.inputs[i];
+    if (keep_[i]) m.inputs.push_back(info);
+    if (info.mutation() != Mutation::out_of_graph || !info.mutates_data || !info.requires_grad) continue;
+    if (keep_[i]) m.tangents.push_back(with_repeats.tangents[tangent]);
+    tangent++;
+  }
+  m.tangents.insert(m.tangents.end(), with_repeats.tangents.begin() + static_cast<std::ptrdiff_t>(tangent), with_repeats.tangents.end());
+  for (OutputInfo& o : m.outputs)
+    if (o.base >= 0 && !refers_to_result(o.kind)) o.base = static_cast<int>(place_[static_cast<std::size_t>(o.base)]);
+  return m;
 }
 
 FlatCallable Dedupe::around(FlatCallable inner) const {
@@ -67,9 +88,8 @@ FlatCallable Dedupe::around(FlatCallable inner) const {
       if (self.keep_[i]) kept.push_back(arguments[i]);
     for (std::size_t i = 0; i < arguments.size(); i++) {
       const auto first = static_cast<std::size_t>(std::find(self.place_.begin(), self.place_.end(), self.place_[i]) - self.place_.begin());
-      INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]), "At compilation time, graph ", self.id_,
-                    " was compiled under the assumption that ", self.name_of(i), " would be a duplicate of ", self.name_of(first),
-                    ", but at runtime this was not the case.  This indicates a guard bug in AOTAutograd or Dynamo, please file a bug to PyTorch.");
+      INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]),
+                    broken_assumption(self.id_, text(argument_name(i, self.params_and_buffers_), " would be a duplicate of ", argument_name(first, self.params_and_buffers_))));
     }
     return inner(kept);
   };

@@ -6,7 +6,9 @@
 #include "autograd/engine.hpp"
 #include "base/error.hpp"
 #include "graph/dead_code.hpp"
+#include "graph/tracer.hpp"
 #include "ingot/autograd.hpp"
+#include "op/source_note.hpp"
 #include "op/tensors.hpp"
 #include "transform/functional.hpp"
 #include "transform/functional_graph.hpp"
@@ -44,6 +46,7 @@ class Recording {
       const Tensor value = from_functional(inputs_[i].tensor());
       if (value.is_same(input)) continue;
       const Scoped<bool> grad_mode(thread_state().grad_mode, false);
+      const SourceScope source(source_of(value));
       if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
       else if (meta_.inputs[i].mutates_data) aten_value<"copy_">(input, value);
     }
@@ -58,10 +61,24 @@ class Recording {
   const Metadata& meta_;
   const Values& plain_;
   Values inputs_;
+
+  // R096: where the value was made is where the input was written.
+  static Ref<SourceNote> source_of(const Tensor& value) {
+    const Argument made = current_tracer()->argument(value);
+    return make_ref<SourceNote>(made.node()->stack_trace, made.node()->module_path);
+  }
 };
+
+// R107: a graph could never run with a tensor that has no data.
+void refuse_fake_constants(const Graph& g) {
+  for (const auto& [name, held] : g.attributes)
+    if (const Tensor* t = std::get_if<Tensor>(&held))
+      INGOT_REQUIRE(!(*t)->is_fake(), "Unexpected fake tensor ", name, " of size ", t->sizes(), ": the function brings it along; pass it as an argument, or give it data");
+}
 
 // Dead code goes, and what is left must be values (R063, R098).
 Graph finished(const Graph& recorded) {
+  refuse_fake_constants(recorded);
   const int writes = require_functional(recorded);
   Graph g = without_dead_code(recorded);
   INGOT_ENSURE(require_functional(g) == writes, "dead-code removal took a write away");

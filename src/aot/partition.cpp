@@ -105,6 +105,9 @@ Parts partition_default(const Joint& whole) {
   std::vector<std::vector<Node*>> outside(joint.nodes().size());  // users of a node that are not in the forward
   for (const auto& n : joint.nodes())
     if (!forward[at(n.get())]) for_each_node(n->args, [&](const Node* a) { outside[at(a)].push_back(n.get()); });
+  std::vector<std::vector<Node*>> items(joint.nodes().size());  // of a call with several results, whoever uses them
+  for (const auto& n : joint.nodes())
+    if (n->kind == NodeKind::item) items[at(n->args[0].node())].push_back(n.get());
   std::vector<bool> is_result(joint.nodes().size());
   for (std::size_t k = static_cast<std::size_t>(forward_outputs); k < joint.outputs.size(); k++)
     for_each_node(joint.outputs[k], [&](const Node* n) { is_result[at(n)] = true; });
@@ -121,6 +124,8 @@ Parts partition_default(const Joint& whole) {
       const bool only_sizes = !users.empty() && !is_result[at(n.get())] && std::all_of(users.begin(), users.end(), [](const Node* u) { return u->meta.is_int(); });
       if (!only_sizes) add(saved, n.get());
       else for (Node* u : users) add(integers, u);
+    } else {  // the call runs once, so the backward gets every result that it uses
+      for (Node* item : items[at(n.get())]) add(saved, item);
     }
   }
   return split(whole, saved, integers);

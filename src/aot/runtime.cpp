@@ -130,6 +130,8 @@ class Finish {
 }  // namespace
 
 Values finish_call(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node) {
+  INGOT_REQUIRE(static_cast<int>(results.size()) == meta.returned(), "a compiled graph should return ", meta.returned(),
+                " values, found ", results.size(), "; what a compiler makes has one value for each output of the graph");  // R134
   return Finish(meta, arguments, results, node).run();
 }
 

@@ -9,6 +9,7 @@ class SyntheticBase {
   // User errors of R085 for arguments whose common base autograd would not follow. `fake` makes fakes of arguments.
   SyntheticBase(Prepared& p, const std::function<Values(const Values&)>& fake);
   FlatCallable around(FlatCallable inner) const;
+  bool changes_arguments() const { return !arguments_.empty(); }
 
  private:
   // One of the arguments of the new function: a base of several of the old one's, or one of them.

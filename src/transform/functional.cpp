@@ -119,7 +119,7 @@ void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
                   ", where view ", i, " was an as_strided() call. as_strided() is non-compositional, and therefore is not possible to "
                   "functionalize properly today,so this behavior is banned in compile. Take the view with select, slice, view or another op "
                   "that says which part of the tensor it means.");
-  updates.push_back({std::move(value), std::move(chain)});
+  updates.push_back({std::move(value), std::move(chain), current_source()});
   generation++;
 }
 
@@ -151,6 +151,7 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) {
 void FunctionalStorage::apply_updates() {
   const auto scope = below();
   for (const Update& u : updates) {
+    const SourceScope source(u.source);
     const bool of_storage = !u.chain.empty() && u.chain[0].op->def->from_storage;
     TensorList bases{of_storage ? laid_out() : base};
     for (std::size_t i = 0; i + 1 < u.chain.size(); i++) bases.push_back(view(u.chain[i], bases.back()));

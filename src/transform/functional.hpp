@@ -6,6 +6,7 @@
 // its views of the base (R049, R050 of the specification).
 #pragma once
 #include "autograd/meta.hpp"
+#include "op/source_note.hpp"
 
 namespace ingot {
 
@@ -14,6 +15,7 @@ struct FunctionalStorage final : Counted {
   struct Update {
     Tensor value;
     std::vector<ViewStep> chain;  // the views of the base that `value` replaces
+    Ref<SourceNote> source;       // where the write was written, whoever reads first what it made of the base
   };
   std::vector<Update> updates;
   uint32_t generation = 0;         // counts updates
