@@ -164,12 +164,6 @@ FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const 
              const Values& arguments) { return (*training)(arguments); };
 }
 
-// R017: nothing that anybody could ask gradients of.
-bool has_nothing_to_differentiate(const Metadata& m) {
-  return std::none_of(m.outputs.begin(), m.outputs.end(), [](const OutputInfo& o) { return o.requires_grad; }) &&
-         std::none_of(m.inputs.begin(), m.inputs.end(), [](const InputInfo& i) { return i.requires_grad && i.mutates_data && !i.under_no_grad; });
-}
-
 std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& options) {
   if (!options.dynamic) return {};
   std::vector<OpenSize> open = every_size_open(arguments);
@@ -178,6 +172,11 @@ std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& opti
 }
 
 }  // namespace
+
+bool has_nothing_to_differentiate(const Metadata& m) {
+  return std::none_of(m.outputs.begin(), m.outputs.end(), [](const OutputInfo& o) { return o.requires_grad; }) &&
+         std::none_of(m.inputs.begin(), m.inputs.end(), [](const InputInfo& i) { return i.requires_grad && i.mutates_data && !i.under_no_grad; });
+}
 
 Boxed nop(std::shared_ptr<const Graph> graph, const Values&) {
   return [graph, interpreter = std::make_shared<const Interpreter>(*graph)](Values& arguments) {

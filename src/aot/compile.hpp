@@ -9,4 +9,7 @@ namespace ingot::aot {
 // `id`: of the entry, for messages (R002).
 FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id);
 
+// R017: nothing that anybody could ask gradients of.
+bool has_nothing_to_differentiate(const Metadata& m);
+
 }  // namespace ingot::aot
