@@ -23,8 +23,8 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  // Depth first, in the order of registration; "encoder.weight". A tensor registered twice is listed once.
-  NamedTensors named_parameters() const;
+  // Depth first, in the order of registration; "encoder.weight". A tensor registered twice is listed once, or under `every_name`.
+  NamedTensors named_parameters(bool every_name = false) const;
   TensorList parameters() const;
   NamedTensors named_buffers() const;
   NamedTensors state() const;                       // parameters and buffers that are saved
@@ -57,10 +57,11 @@ class Module {
 };
 
 // In the scope the module's parameters and buffers are `state`, in the order of Module::state(): a module as a function of its
-// state. What a forward writes into a buffer is written into these tensors.
+// state. What a forward writes into a buffer is written into these tensors. With `every_name` the parameters are those of
+// named_parameters(true), and each name has the tensor given for it, also where the names stood for one tensor.
 class StateScope {
  public:
-  StateScope(Module& module, const TensorList& state);
+  StateScope(Module& module, const TensorList& state, bool every_name = false);
   ~StateScope();
   StateScope(const StateScope&) = delete;
   StateScope& operator=(const StateScope&) = delete;

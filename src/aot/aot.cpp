@@ -1,25 +1,11 @@
 #include "aot/aot.hpp"
 
-#include <atomic>
 #include <mutex>
 
 #include "aot/compile.hpp"
-#include "base/error.hpp"
+#include "aot/context.hpp"
 
 namespace ingot::aot {
-namespace {
-
-std::atomic<int> next_id = 0;
-
-// R004.
-void require_known(const Values& outputs) {
-  for (const Value& v : outputs)
-    INGOT_REQUIRE(v.is_tensor() || v.is_number() || v.is_string() || v.is_none(), "Found ", v.kind_name(),
-                  " in output, which is not a known type. If this type holds tensors, you need to register a pytree for it.");
-}
-
-}  // namespace
-
 struct AotFunction::State {
   TreeFunction f;
   AotOptions options;
@@ -28,7 +14,7 @@ struct AotFunction::State {
   FlatCallable compiled;
 };
 
-AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_shared<State>()), id_(next_id++) {
+AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_shared<State>()), id_(take_id()) {
   state_->f = std::move(f);
   state_->options = std::move(options);
 }
@@ -40,7 +26,7 @@ Tree AotFunction::operator()(const Tree& arguments) const {
     s.inputs = flat.spec;
     const FlatFunction f = [&s](const Values& leaves) {
       FlatTree out = flatten(s.f(unflatten(leaves, s.inputs)));
-      require_known(out.leaves);
+      for (const Value& v : out.leaves) require_known_output(v);
       s.outputs = std::move(out.spec);
       return std::move(out.leaves);
     };

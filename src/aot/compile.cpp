@@ -1,11 +1,16 @@
 #include "aot/compile.hpp"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
+#include "aot/compiler_turn.hpp"
+#include "aot/debug_assert.hpp"
 #include "aot/dedupe.hpp"
 #include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
+#include "aot/log.hpp"
+#include "aot/metadata_record.hpp"
 #include "aot/runtime.hpp"
 #include "aot/synthetic_base.hpp"
 #include "autograd/meta.hpp"
@@ -17,18 +22,15 @@
 namespace ingot::aot {
 namespace {
 
-Values metas_of_inputs(const Graph& g) {
-  Values metas;
-  for (const Node* n : g.inputs()) metas.push_back(n->meta);
-  return metas;
-}
-
 // ---- without gradients (R067)
 
-FlatCallable compile_inference(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const AotOptions& options) {
-  const auto graph = std::make_shared<const Graph>(base_graph(f, fakes, meta, sizes, options.decompositions));
-  const Boxed run = (options.inference ? options.inference : options.forward)(graph, metas_of_inputs(*graph));
-  return [meta, run](const Values& arguments) {
+FlatCallable compile_inference(const Prepared& p, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn) {
+  const auto graph = std::make_shared<const Graph>(base_graph(p.f, p.fakes, p.meta, sizes, options.decompositions));
+  const Log log(turn.id(), options);
+  log.metadata(p.meta);
+  log.graph(GraphKind::inference, *graph);
+  const Boxed run = turn(options.inference ? options.inference : options.forward, graph, GraphKind::inference);
+  return [meta = runtime_record(p.meta), run](const Values& arguments) {
     Values results;
     {
       const Scoped<bool> no_grad(thread_state().grad_mode, false);
@@ -44,10 +46,15 @@ FlatCallable compile_inference(const FlatFunction& f, const Values& fakes, const
 // The backward is compiled when it is first asked for (R151).
 class Backward {
  public:
-  Backward(Graph graph, Compiler compiler) : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)) {}
+  Backward(Graph graph, Compiler compiler, CompilerTurn turn)
+      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), turn_(std::move(turn)) {}
+
+  void compile() {
+    std::call_once(once_, [&] { compiled_ = turn_(compiler_, graph_, GraphKind::backward); });
+  }
 
   TensorList run(Values& arguments) {
-    std::call_once(once_, [&] { compiled_ = compiler_(graph_, metas_of_inputs(*graph_)); });
+    compile();
     const Values found = compiled_(arguments);
     TensorList gradients;
     for (const Value& v : found) gradients.push_back(v.is_tensor() ? v.tensor() : Tensor());
@@ -57,6 +64,7 @@ class Backward {
  private:
   std::shared_ptr<const Graph> graph_;
   Compiler compiler_;
+  CompilerTurn turn_;
   std::once_flag once_;
   Boxed compiled_;
 };
@@ -76,9 +84,9 @@ TensorList without_double_backward(const TensorList& gradients, const TensorList
 
 class Training {
  public:
-  Training(Metadata meta, Boxed forward, Parts parts, Compiler backward)
-      : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(parts.saved_tensors)),
-        backward_(std::make_shared<Backward>(std::move(parts.backward), std::move(backward))), tracked_(meta_.with_tangents()) {
+  Training(Metadata meta, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward)
+      : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(saved_tensors)), backward_(std::move(backward)),
+        tracked_(meta_.with_tangents()) {
     const std::size_t first = meta_.mutated_out_of_graph().size();
     for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
   }
@@ -148,26 +156,59 @@ class Training {
   }
 };
 
-FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const AotOptions& options) {
-  const Graph joint = joint_graph(f, fakes, meta, sizes, options.decompositions);
-  std::vector<int> written;
-  for (std::size_t k = 0; k < meta.inputs.size(); k++)
-    if (meta.inputs[k].mutates_data) written.push_back(static_cast<int>(k));
-  Parts parts = options.partition({joint, meta.returned(), written});
-  const auto forward = std::make_shared<const Graph>(std::move(parts.forward));
-  Boxed run;
-  {
-    const Scoped<bool> no_grad(thread_state().grad_mode, false);
-    run = options.forward(forward, metas_of_inputs(*forward));
+// R074: sizes that are saved make the backward's turn come now; otherwise its context is there, and nothing happens in it (R195).
+void compile_ahead(Backward& backward, int saved_integers, const Log& log, int id) {
+  if (saved_integers == 0) {
+    const CompileScope scope(id, GraphKind::backward);
+    return;
   }
-  return [training = std::make_shared<Training>(meta, std::move(run), std::move(parts), options.backward ? options.backward : options.forward)](
-             const Values& arguments) { return (*training)(arguments); };
+  try {
+    backward.compile();
+  } catch (const std::exception& e) {
+    log.note(text("failed to eagerly compile backwards for dynamic, suppressing in case backwards not needed: ", e.what()));
+  }
 }
 
-std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& options) {
+FlatCallable compile_training(const Prepared& p, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn) {
+  const Graph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
+  const Log log(turn.id(), options);
+  log.metadata(p.meta);
+  log.graph(GraphKind::joint, joint);
+  std::vector<int> written;
+  for (std::size_t k = 0; k < p.meta.inputs.size(); k++)
+    if (p.meta.inputs[k].mutates_data) written.push_back(static_cast<int>(k));
+  const Scoped<bool> no_grad(thread_state().grad_mode, false);
+  Parts parts = [&] {
+    const CompileScope scope(turn.id(), GraphKind::joint);
+    return options.partition({joint, p.meta.returned(), written});
+  }();
+  log.graph(GraphKind::forward, parts.forward);
+  log.graph(GraphKind::backward, parts.backward);
+  Boxed run = turn(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward);
+  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn);
+  compile_ahead(*backward, parts.saved_integers, log, turn.id());
+  return [training = std::make_shared<Training>(runtime_record(p.meta), std::move(run), parts.saved_tensors, backward)](const Values& arguments) {
+    return (*training)(arguments);
+  };
+}
+
+// R013. An environment that the caller brought has symbols already, whose names stay theirs.
+std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& options, const ShapeEnv& env) {
+  INGOT_REQUIRE(options.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
+                "the arguments to compile for are fakes with open sizes, whose environment is not known; give AotOptions::sizes the ShapeEnv they were made in");
   if (!options.dynamic) return {};
   std::vector<OpenSize> open = every_size_open(arguments);
-  std::erase_if(open, [&](const OpenSize& o) { return o.input < options.params_and_buffers; });
+  std::erase_if(open, [&](const OpenSize& o) {
+    const Value& v = arguments[static_cast<std::size_t>(o.input)];
+    return (o.input < options.params_and_buffers && options.static_weight_shapes) || (v.is_tensor() && v.tensor()->is_fake());
+  });
+  std::map<std::string, std::string> names;
+  int next = 0;
+  for (OpenSize& o : open) {
+    const auto [name, is_new] = names.emplace(o.name, "");
+    while (is_new && (name->second.empty() || env.find(name->second))) name->second = text("s", next++);
+    o.name = name->second;
+  }
   return open;
 }
 
@@ -186,10 +227,17 @@ Boxed nop(std::shared_ptr<const Graph> graph, const Values&) {
   };
 }
 
+void require_known_output(const Tree& output) {
+  const Value& v = output.leaf();
+  INGOT_REQUIRE(output.is_leaf() && (v.is_tensor() || v.is_number() || v.is_string() || v.is_none()), "Found ",
+                output.is_leaf() ? std::string(v.kind_name()) : output.type(),
+                " in output, which is not a known type. If this type holds tensors, you need to register a pytree for it.");
+}
+
 FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id) {
-  const auto sizes = std::make_shared<ShapeEnv>();
+  const std::shared_ptr<ShapeEnv> sizes = options.sizes ? options.sizes : std::make_shared<ShapeEnv>();
   const GuardScope guards(*sizes);
-  const auto fake = [&](const Values& given) { return fake_inputs(given, open_sizes(given, options), *sizes); };
+  const auto fake = [&](const Values& given) { return fake_inputs(given, open_sizes(given, options, *sizes), *sizes); };
   Prepared p{f, arguments, fake(arguments), {}};
   const bool may_train = thread_state().grad_mode &&
                          std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) { return v.is_tensor() && requires_grad(v.tensor()); });
@@ -197,7 +245,9 @@ FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOp
   if (may_train && has_nothing_to_differentiate(p.meta)) p.meta.is_train = false;
   const Dedupe dedupe(p, options.params_and_buffers, id);
   const SyntheticBase bases(p, fake);
-  const FlatCallable graph = p.meta.is_train ? compile_training(p.f, p.fakes, p.meta, *sizes, options) : compile_inference(p.f, p.fakes, p.meta, *sizes, options);
+  const CompilerTurn turn(id, sizes);
+  FlatCallable graph = p.meta.is_train ? compile_training(p, options, *sizes, turn) : compile_inference(p, options, *sizes, turn);
+  if (options.debug_assert && p.meta.is_train) graph = with_gradients_as_assumed(std::move(graph), p.fakes, options.params_and_buffers, id);
   return [sizes, inner = dedupe.around(bases.around(graph))](const Values& args) { return inner(args); };
 }
 

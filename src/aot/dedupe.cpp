@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/debug_assert.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 
@@ -54,11 +55,6 @@ Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers
   p.collect_again();
 }
 
-std::string Dedupe::name_of(std::size_t i) const {
-  const int k = static_cast<int>(i);
-  return k < params_and_buffers_ ? text("parameter/buffer ", k) : text("input ", k - params_and_buffers_);
-}
-
 FlatCallable Dedupe::around(FlatCallable inner) const {
   if (!drops_) return inner;
   return [inner = std::move(inner), self = *this](const Values& arguments) {
@@ -67,9 +63,8 @@ FlatCallable Dedupe::around(FlatCallable inner) const {
       if (self.keep_[i]) kept.push_back(arguments[i]);
     for (std::size_t i = 0; i < arguments.size(); i++) {
       const auto first = static_cast<std::size_t>(std::find(self.place_.begin(), self.place_.end(), self.place_[i]) - self.place_.begin());
-      INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]), "At compilation time, graph ", self.id_,
-                    " was compiled under the assumption that ", self.name_of(i), " would be a duplicate of ", self.name_of(first),
-                    ", but at runtime this was not the case.  This indicates a guard bug in AOTAutograd or Dynamo, please file a bug to PyTorch.");
+      INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]),
+                    broken_assumption(self.id_, text(argument_name(i, self.params_and_buffers_), " would be a duplicate of ", argument_name(first, self.params_and_buffers_))));
     }
     return inner(kept);
   };

@@ -20,8 +20,6 @@ class Dedupe {
   std::vector<bool> keep_;
   std::vector<std::size_t> place_;  // of each argument among those that are kept
   bool drops_ = false;
-
-  std::string name_of(std::size_t i) const;
 };
 
 }  // namespace ingot::aot

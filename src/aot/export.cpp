@@ -53,7 +53,10 @@ FlatExport export_flat(const FlatFunction& f, const Values& arguments, const Exp
   ThreadState& state = thread_state();
   const Scoped<bool> exporting(state.exporting, true);
   const Scoped<bool> grad_mode(state.grad_mode, state.grad_mode && (o.trace_joint || o.pre_dispatch));  // R177
-  ShapeEnv sizes;
+  INGOT_REQUIRE(o.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
+                "the arguments to export for are fakes with open sizes, whose environment is not known; give ExportOptions::sizes the ShapeEnv they were made in");
+  ShapeEnv own;
+  ShapeEnv& sizes = o.sizes ? *o.sizes : own;
   const GuardScope guards(sizes);
   bool wrappers = std::any_of(arguments.begin(), arguments.end(), is_wrapper);
   const auto watched = [&](const Values& given) {

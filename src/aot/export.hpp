@@ -18,6 +18,7 @@ struct ExportOptions {
   std::optional<int> output_loss_index = {};   // with gradients, of a module: the output that they are of
   bool pre_dispatch = false;                   // above autograd: composites stay whole, switches of the grad mode are nodes (R178); modules only
   std::optional<Tree> kwargs = {};             // of a module: a dict, which `forward` gets after its other arguments
+  std::shared_ptr<ShapeEnv> sizes = {};        // that the open sizes of arguments that are fakes belong to (AotOptions::sizes)
   bool functionalize_rng_ops = false;          // refused (R173)
 };
 

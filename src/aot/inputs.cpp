@@ -35,6 +35,8 @@ Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, Shap
   return fakes;
 }
 
+bool has_open_sizes(const Value& v) { return v.is_tensor() && v.tensor()->is_fake() && v.tensor().sizes().is_symbolic(); }
+
 Tensor functional_input(const Tensor& value, const Tensor& fake) {
   Tensor t = to_functional(value);
   if (!requires_grad(fake)) return t;
