@@ -143,6 +143,13 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   p.collect_again();
 }
 
+std::vector<std::vector<std::size_t>> SyntheticBase::bases() const {
+  std::vector<std::vector<std::size_t>> found;
+  for (const Argument& a : arguments_)
+    if (a.is_base) found.push_back(a.members);
+  return found;
+}
+
 Values SyntheticBase::bases_and_others(const Values& given) const {
   Values all;
   for (const Argument& a : arguments_) {
