@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "expr/guards.hpp"
+#include "graph/save_policy.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/kernel.hpp"
@@ -104,6 +105,7 @@ void Tracer::note_source(Node& n) {
     n.stack_trace = source->stack_trace;
     n.module_path = source->module_path;
   }
+  n.saving = current_save_policy();
 }
 
 // A number that was read from the data of an input holds for that input alone.

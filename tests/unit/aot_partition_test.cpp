@@ -104,7 +104,7 @@ TEST(AotMinCut, R117_NothingCheaperIsEnoughOn2000RandomGraphs) {
   std::mt19937 random(11);
   for (int round = 0; round < 2000; round++) {
     const Graph g = random_joint(random, 1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 5));
-    const CutProblem p = cut_problem({g, 1}, {});
+    const CutProblem p = cut_problem(JointInfo({g, 1}), {});
     int64_t cost = 0;
     for (const Node* n : min_cut(g, p)) cost += p.weight[static_cast<std::size_t>(n->id)];
     ASSERT_EQ(cost, least_cost(g, p)) << "round " << round << "\n" << print(g);
