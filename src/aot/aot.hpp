@@ -31,6 +31,7 @@ struct AotOptions {
   int params_and_buffers = 0;                   // how many leading arguments are; their sizes stay as they are
   bool keep_inference_input_mutations = false;  // writes to inputs are in the graph where they can be
   bool dynamic = false;                         // sizes are symbols
+  bool one_symbol_for_equal_sizes = true;       // otherwise each size has its own, and the graph says which of them are equal
 };
 
 // R001. Compiles at the first call, of that call's arguments, and asks nothing about later ones.

@@ -174,6 +174,8 @@ std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& opti
   if (!options.dynamic) return {};
   std::vector<OpenSize> open = every_size_open(arguments);
   std::erase_if(open, [&](const OpenSize& o) { return o.input < options.params_and_buffers; });
+  if (!options.one_symbol_for_equal_sizes)
+    for (std::size_t k = 0; k < open.size(); k++) open[k].name = text("s", k);
   return open;
 }
 

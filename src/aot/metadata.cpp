@@ -17,12 +17,17 @@ bool same_step(const ViewStep& a, const ViewStep& b) {
          std::equal(a.args.begin() + 1, a.args.end(), b.args.begin() + 1, [](const Value& x, const Value& y) { return to_text(x) == to_text(y); });
 }
 
-// The way from one view of a storage to another, where that leads on and not back.
+bool is_symbolic(const Value& v) { return v.is_ints() ? v.ints().is_symbolic() : v.is_int() && v.to_int().is_symbolic(); }
+
+// The way from one view of a storage to another, where that leads on and not back. Steps by sizes of the example say nothing about
+// those of another call (R157).
 void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const std::vector<ViewStep>& to) {
   std::size_t common = 0;
   while (common < std::min(from.size(), to.size()) && same_step(from[common], to[common])) common++;
-  o.can_replay = common == from.size();
-  if (o.can_replay) o.steps.assign(to.begin() + static_cast<std::ptrdiff_t>(common), to.end());
+  const auto first = to.begin() + static_cast<std::ptrdiff_t>(common);
+  o.can_replay = common == from.size() &&
+                 std::none_of(first, to.end(), [](const ViewStep& s) { return std::any_of(s.args.begin(), s.args.end(), is_symbolic); });
+  if (o.can_replay) o.steps.assign(first, to.end());
 }
 
 struct Wrapped {
