@@ -38,12 +38,14 @@ bool is_recomputable(const Node& n) {
     case Form::view:
     case Form::factory: return true;
     case Form::composite: return n.meta.is_number();  // a question about sizes
-    case Form::external: return n.op->def->autocast != Autocast::lower_precision && !joins(n) && loop_form(n).reads_few;
+    case Form::external: return !joins(n) && (loop_form(n).reads_few || is_cheap_program(n));
     default: return false;
   }
 }
 bool is_compute_intensive(const Node& n) {
-  return n.kind == NodeKind::call && n.op->form() == Form::external && (n.op->def->lower == nullptr || n.op->def->autocast == Autocast::lower_precision);
+  if (n.kind != NodeKind::call || n.op->form() != Form::external || is_recomputable(n)) return false;
+  const LoopForm form = loop_form(n);
+  return form.contracts || form.steps == 0;
 }
 
 int64_t bytes_of(const Value& v) {

@@ -15,7 +15,7 @@ bool draws(const Graph& g, const Node& n);
 // R121: each operand is written straight into its part of the result, so that whatever made it can be part of the loop.
 bool joins(const Node& n);
 // R124, what allowlist mode computes again: formulas, folds, views, factories, arithmetic on sizes, elements of lists, and kernels
-// whose loop form reads a few elements for each one they make, as gather does.
+// whose loop form reads a few elements for each one they make, as gather does, or whose body is a program of such ops.
 bool is_recomputable(const Node& n);
 // R124, what denylist mode does not compute again: products and kernels without a loop form.
 bool is_compute_intensive(const Node& n);

@@ -11,11 +11,15 @@ inline constexpr int64_t kUnknownElements = 4096;  // R120
 int64_t elements_of(const Tensor& t);
 
 struct LoopForm {
-  bool reads_few = false;  // each element of the result is made of a few elements of the operands: no fold, no kernel, nothing kept
+  bool reads_few = false;  // each element of the result is made of a few elements of the operands: without folds and kernels
+  bool contracts = false;  // it folds over elements of several operands, as a product does
   double steps = 0;        // of all its loops
 };
-// False `reads_few` and no steps where the op has no loop form for the call.
+// All false and no steps where the op has no loop form for the call.
 LoopForm loop_form(const Node& n);
+
+// Whether the op is a program of formulas, views and factories, as OpDef::body has it.
+bool is_cheap_program(const Node& n);
 
 // What doing the node again takes, in steps of its loops (R125): of a call without a loop form, its operands and results, or, where
 // it is a product, what a product of such tensors takes.
