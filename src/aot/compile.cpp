@@ -44,10 +44,14 @@ FlatCallable compile_inference(const FlatFunction& f, const Values& fakes, const
 // The backward is compiled when it is first asked for (R151).
 class Backward {
  public:
-  Backward(Graph graph, Compiler compiler) : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)) {}
+  Backward(Graph graph, Compiler compiler, std::shared_ptr<ShapeEnv> sizes)
+      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), sizes_(std::move(sizes)) {}
 
   TensorList run(Values& arguments) {
-    std::call_once(once_, [&] { compiled_ = compiler_(graph_, metas_of_inputs(*graph_)); });
+    std::call_once(once_, [&] {
+      const GuardScope guards(*sizes_);
+      compiled_ = compiler_(graph_, metas_of_inputs(*graph_));
+    });
     const Values found = compiled_(arguments);
     TensorList gradients;
     for (const Value& v : found) gradients.push_back(v.is_tensor() ? v.tensor() : Tensor());
@@ -57,6 +61,7 @@ class Backward {
  private:
   std::shared_ptr<const Graph> graph_;
   Compiler compiler_;
+  std::shared_ptr<ShapeEnv> sizes_;
   std::once_flag once_;
   Boxed compiled_;
 };
@@ -76,9 +81,9 @@ TensorList without_double_backward(const TensorList& gradients, const TensorList
 
 class Training {
  public:
-  Training(Metadata meta, Boxed forward, Parts parts, Compiler backward)
+  Training(Metadata meta, Boxed forward, Parts parts, Compiler backward, std::shared_ptr<ShapeEnv> sizes)
       : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(parts.saved_tensors)),
-        backward_(std::make_shared<Backward>(std::move(parts.backward), std::move(backward))), tracked_(meta_.with_tangents()) {
+        backward_(std::make_shared<Backward>(std::move(parts.backward), std::move(backward), std::move(sizes))), tracked_(meta_.with_tangents()) {
     const std::size_t first = meta_.mutated_out_of_graph().size();
     for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
   }
@@ -148,8 +153,9 @@ class Training {
   }
 };
 
-FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const AotOptions& options) {
-  const Graph joint = joint_graph(f, fakes, meta, sizes, options.decompositions);
+FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const Metadata& meta, const std::shared_ptr<ShapeEnv>& sizes,
+                              const AotOptions& options) {
+  const Graph joint = joint_graph(f, fakes, meta, *sizes, options.decompositions);
   std::vector<int> written;
   for (std::size_t k = 0; k < meta.inputs.size(); k++)
     if (meta.inputs[k].mutates_data) written.push_back(static_cast<int>(k));
@@ -160,7 +166,7 @@ FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const 
     const Scoped<bool> no_grad(thread_state().grad_mode, false);
     run = options.forward(forward, metas_of_inputs(*forward));
   }
-  return [training = std::make_shared<Training>(meta, std::move(run), std::move(parts), options.backward ? options.backward : options.forward)](
+  return [training = std::make_shared<Training>(meta, std::move(run), std::move(parts), options.backward ? options.backward : options.forward, sizes)](
              const Values& arguments) { return (*training)(arguments); };
 }
 
@@ -198,7 +204,7 @@ FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOp
   if (may_train && has_nothing_to_differentiate(p.meta)) p.meta.is_train = false;
   const Dedupe dedupe(p, options.params_and_buffers, id);
   const SyntheticBase bases(p, fake);
-  const FlatCallable graph = p.meta.is_train ? compile_training(p.f, p.fakes, p.meta, *sizes, options) : compile_inference(p.f, p.fakes, p.meta, *sizes, options);
+  const FlatCallable graph = p.meta.is_train ? compile_training(p.f, p.fakes, p.meta, sizes, options) : compile_inference(p.f, p.fakes, p.meta, *sizes, options);
   return [sizes, inner = dedupe.around(bases.around(graph))](const Values& args) { return inner(args); };
 }
 
