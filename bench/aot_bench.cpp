@@ -13,13 +13,20 @@
 namespace ingot::aot {
 namespace {
 
-// A graph that returns what its results would look like, and computes nothing.
+// A graph that computes nothing: it returns its arguments, and what its other results would look like.
 Boxed only_looks(std::shared_ptr<const Graph> graph, const Values&) {
   Values looks;
-  for (const Argument& a : graph->outputs) looks.push_back(a.is_node() ? a.node()->meta : a.value());
-  return [looks](Values& arguments) {
+  std::vector<std::size_t> arguments_of;  // by result; past the arguments: none
+  for (const Argument& a : graph->outputs) {
+    looks.push_back(a.is_node() ? a.node()->meta : a.value());
+    arguments_of.push_back(a.is_node() ? static_cast<std::size_t>(a.node()->id) : graph->inputs().size());  // placeholders come first
+  }
+  return [looks, arguments_of](Values& arguments) {
+    Values results = looks;
+    for (std::size_t k = 0; k < results.size(); k++)
+      if (arguments_of[k] < arguments.size()) results[k] = std::move(arguments[arguments_of[k]]);
     arguments.clear();
-    return looks;
+    return results;
   };
 }
 

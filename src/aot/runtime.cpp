@@ -1,5 +1,7 @@
 #include "aot/runtime.hpp"
 
+#include <map>
+
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/tensors.hpp"
@@ -43,13 +45,13 @@ void change_looks(const InputInfo& info, const Tensor& input, const Tensor& valu
 
 class Finish {
  public:
-  Finish(const Metadata& meta, const Values& arguments, const Values& results) : meta_(meta), arguments_(arguments), results_(results), before_(arguments.size()) {}
+  Finish(const Metadata& meta, const Values& arguments, const Values& results) : meta_(meta), arguments_(arguments), results_(results) {}
 
   Values run() {
-    std::size_t k = 0;
-    for (const int i : meta_.mutated_out_of_graph()) write_back(static_cast<std::size_t>(i), results_[k++].tensor());
-    first_ = k;
+    for (std::size_t i = 0; i < meta_.inputs.size(); i++)
+      if (meta_.inputs[i].mutation() == Mutation::out_of_graph) write_back(i, results_[first_++].tensor());
     Values outputs;
+    outputs.reserve(meta_.outputs.size());
     for (std::size_t o = 0; o < meta_.outputs.size(); o++) outputs.push_back(output(o));
     if (meta_.grad_mode) thread_state().grad_mode = *meta_.grad_mode;
     return outputs;
@@ -59,8 +61,8 @@ class Finish {
   const Metadata& meta_;
   const Values& arguments_;
   const Values& results_;
-  TensorList before_;  // inputs that look otherwise now, as they looked
-  std::size_t first_ = 0;
+  std::map<std::size_t, Tensor> before_;  // inputs that look otherwise now, as they looked
+  std::size_t first_ = 0;                 // of the outputs among the results
 
   void write_back(std::size_t i, const Tensor& value) {
     const InputInfo& info = meta_.inputs[i];
@@ -96,7 +98,7 @@ class Finish {
       case OutputKind::custom_function_view: return value;
       case OutputKind::is_input: return arguments_[base];
       case OutputKind::alias_of_input:
-        return made_again(before_[base].defined() ? before_[base] : arguments_[base].tensor(), value.tensor(), info);
+        return made_again(before_.contains(base) ? before_.at(base) : arguments_[base].tensor(), value.tensor(), info);
       case OutputKind::alias_of_intermediate:
       case OutputKind::alias_of_intermediate_save_as_output:
         return made_again(results_[first_ + meta_.outputs.size() + base].tensor(), value.tensor(), info);

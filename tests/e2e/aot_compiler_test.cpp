@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/aot_compiler.hpp"
+#include "graph/interpret.hpp"
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
@@ -19,14 +20,13 @@ Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 // Compiles the text of a graph for inputs like these, and runs it on them.
 Values run(const std::string& text, Values inputs) {
-  auto graph = std::make_shared<Graph>(parse_graph(text));
-  Values examples;
-  for (std::size_t k = 0; k < inputs.size(); k++) {
-    const Value& v = inputs[k];
-    examples.push_back(v.is_tensor() ? Value(make_tensor(v.tensor()->geom, {}, true)) : v);
-    graph->inputs()[k]->meta = examples.back();
-  }
-  return ingot_compiler()(std::move(graph), examples)(inputs);
+  const Graph parsed = parse_graph(text);
+  ShapeEnv sizes;
+  const Values examples = make_fakes(inputs, {}, sizes);
+  std::vector<std::string> names;
+  for (const Node* n : parsed.inputs()) names.push_back(n->name);
+  const auto graph = std::make_shared<const Graph>(record([&](const Values& in) { return Interpreter(parsed).run(in); }, examples, names, sizes));
+  return ingot_compiler()(graph, examples)(inputs);
 }
 
 // The function and its compiled form, on copies of the same leaves: results and gradients.
@@ -90,7 +90,7 @@ TEST_F(AotCompiler, OutputsAreWhatTheGraphSays) {
     t = torch.ops.aten.t.default(arg0_1)
     mul = torch.ops.aten.mul.Tensor(arg0_1, 2)
     view = torch.ops.aten.view.default(mul, [6])
-    split = torch.ops.aten.split.Tensor(mul, 1);  
+    split = torch.ops.aten.split.Tensor(mul, 1)
     getitem = split[0]
     getitem_1 = split[1];  split = None
     return (arg0_1, t, mul, view, getitem_1, mul, 7, None)
