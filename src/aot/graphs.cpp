@@ -119,6 +119,7 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
 }  // namespace
 
 Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions) {
+  sizes.run_again();
   const auto function = [&](const Values& plain) {
     const Scoped<bool> replay(thread_state().view_replay, true);
     Recording r(meta, plain, fakes);
@@ -138,6 +139,7 @@ Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& met
 }
 
 Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions) {
+  sizes.run_again();
   Values inputs = plain_inputs(fakes);
   inputs.insert(inputs.end(), meta.tangents.begin(), meta.tangents.end());
   std::vector<std::string> names = numbered("primals_", 1, fakes.size(), "");

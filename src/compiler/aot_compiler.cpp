@@ -52,14 +52,19 @@ bool draws(const Graph& g) {
          });
 }
 
-// Values for the symbols of the graph's inputs: what the function was traced on.
+// Values for the symbols of the graph's inputs: what the function was traced on, and for those that its data decides, and that are
+// sizes of what the forward kept, any that their range has.
 SymbolValues hints_of(const Values& examples) {
   std::map<std::string, Expr> symbols;
   for (const Value& v : examples) add_symbols(v, symbols);
   if (symbols.empty()) return {};
   const auto* env = dynamic_cast<const ShapeEnv*>(current_guard_env());
   INGOT_ENSURE(env, "a graph with open sizes is compiled outside of the environment of its symbols");
-  return env->hints();
+  SymbolValues hints = env->hints();
+  int64_t next = 8;
+  for (const auto& [name, symbol] : symbols)
+    if (hints.emplace(name, std::clamp(next, symbol->lo, symbol->hi)).second) next += 4;
+  return hints;
 }
 
 // The part of a graph that a library computes.
@@ -80,8 +85,12 @@ class GraphLibrary {
       taken.add(examples[k], hints);
     }
     taken.name_underived();
-    for (const auto& n : graph.nodes())
-      if (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) note_written(graph, root_of(n->args[0].node()));
+    for (const auto& n : graph.nodes()) {
+      if (n->kind != NodeKind::call || !n->op->mutates()) continue;
+      INGOT_REQUIRE(n->op->def->rewires == Rewires::nothing, n->op->qualified(), " changes the storage of an input, which has no compiled form; "
+                    "compile without keep_inference_input_mutations", provenance(*n));
+      if (n->args[0].is_node()) note_written(graph, root_of(n->args[0].node()));
+    }
     for (const Argument& a : graph.outputs) is_number_.push_back(a.node()->meta.is_number());
 
     const Interpreter interpreter(graph);

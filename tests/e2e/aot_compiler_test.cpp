@@ -22,10 +22,10 @@ Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 Values run(const std::string& text, Values inputs) {
   const Graph parsed = parse_graph(text);
   ShapeEnv sizes;
-  const Values examples = make_fakes(inputs, {}, sizes);
+  const Values examples = make_fakes(inputs, {}, sizes), traced = make_fakes(inputs, {}, sizes);
   std::vector<std::string> names;
   for (const Node* n : parsed.inputs()) names.push_back(n->name);
-  const auto graph = std::make_shared<const Graph>(record([&](const Values& in) { return Interpreter(parsed).run(in); }, examples, names, sizes));
+  const auto graph = std::make_shared<const Graph>(record([&](const Values& in) { return Interpreter(parsed).run(in); }, traced, names, sizes));
   return ingot_compiler()(graph, examples)(inputs);
 }
 
