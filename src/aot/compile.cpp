@@ -46,18 +46,21 @@ FlatCallable compile_inference(const Prepared& p, const AotOptions& options, Sha
 // The backward is compiled when it is first asked for (R151).
 class Backward {
  public:
-  Backward(Graph graph, Compiler compiler, CompilerTurn turn)
-      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), turn_(std::move(turn)) {}
+  // `places`: of the tensors among the arguments of the function, which has a gradient for each of its arguments.
+  Backward(Graph graph, Compiler compiler, CompilerTurn turn, std::vector<std::size_t> places)
+      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), turn_(std::move(turn)), places_(std::move(places)) {}
 
   void compile() {
     std::call_once(once_, [&] { compiled_ = turn_(compiler_, graph_, GraphKind::backward); });
   }
 
+  // The gradients of the tensors.
   TensorList run(Values& arguments) {
     compile();
     const Values found = compiled_(arguments);
     TensorList gradients;
-    for (const Value& v : found) gradients.push_back(v.is_tensor() ? v.tensor() : Tensor());
+    gradients.reserve(places_.size());
+    for (const std::size_t p : places_) gradients.push_back(found[p].is_tensor() ? found[p].tensor() : Tensor());
     return gradients;
   }
 
@@ -65,6 +68,7 @@ class Backward {
   std::shared_ptr<const Graph> graph_;
   Compiler compiler_;
   CompilerTurn turn_;
+  std::vector<std::size_t> places_;
   std::once_flag once_;
   Boxed compiled_;
 };
@@ -84,8 +88,10 @@ TensorList without_double_backward(const TensorList& gradients, const TensorList
 
 class Training {
  public:
-  Training(Metadata meta, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward)
-      : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(saved_tensors)), backward_(std::move(backward)),
+  // `places`: of the tensors among the arguments.
+  Training(Metadata meta, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward, std::vector<std::size_t> places)
+      : meta_(std::move(meta)), forward_(std::move(forward)), returned_(static_cast<std::size_t>(meta_.returned())),
+        saved_tensors_(static_cast<std::size_t>(saved_tensors)), places_(std::move(places)), backward_(std::move(backward)),
         tracked_(meta_.with_tangents()) {
     const std::size_t first = meta_.mutated_out_of_graph().size();
     for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
@@ -93,18 +99,12 @@ class Training {
 
   Values operator()(const Values& arguments) const {
     TensorList inputs;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < arguments.size(); i++) {
-      if (!arguments[i].is_tensor()) continue;
-      inputs.push_back(arguments[i].tensor());
-      places.push_back(i);
-    }
+    inputs.reserve(places_.size());
+    for (const std::size_t p : places_) inputs.push_back(arguments[p].tensor());
     Values results;
     const TensorList tracked = custom_function(
         "CompiledFunction", inputs, [&](FunctionContext& c, const TensorList&) { return run_forward(c, arguments, results); },
-        [backward = backward_, places](FunctionContext& c, const TensorList& tangents) {
-          return run_backward(*backward, c, tangents, places);
-        });
+        [backward = backward_](FunctionContext& c, const TensorList& tangents) { return run_backward(*backward, c, tangents); });
     for (std::size_t k = 0; k < tracked_.size(); k++) results[tracked_[k]] = tracked[k];
     return finish_call(meta_, arguments, results, tracked.empty() ? Ref<GradNode>() : grad_fn(tracked[0]));
   }
@@ -112,24 +112,26 @@ class Training {
  private:
   Metadata meta_;
   Boxed forward_;
-  std::size_t saved_tensors_;
+  std::size_t returned_, saved_tensors_;
+  std::vector<std::size_t> places_;
   std::shared_ptr<Backward> backward_;
   std::vector<std::size_t> tracked_;  // of what the forward returns, in the order of the tangents
   std::vector<bool> refuses_writes_;  // by those: a view that autograd lets nobody write, and so should know as a view
 
   TensorList run_forward(FunctionContext& c, const Values& arguments, Values& results) const {
     Values list = arguments;
-    Values all = forward_(list);
-    const auto returned = static_cast<std::size_t>(meta_.returned());
-    INGOT_ENSURE(all.size() >= returned + saved_tensors_, "the compiled forward returned ", all.size(), " values");
+    results = forward_(list);
+    const std::size_t end = returned_ + saved_tensors_;
+    INGOT_ENSURE(results.size() >= end, "the compiled forward returned ", results.size(), " values");
     TensorList saved;
-    for (std::size_t k = returned; k < returned + saved_tensors_; k++) {
-      const AutogradMeta* m = autograd_meta(all[k].tensor());
-      saved.push_back(m && m->view ? detached(all[k].tensor()) : all[k].tensor());  // a view would keep its base's history alive (R142)
+    saved.reserve(saved_tensors_);
+    for (std::size_t k = returned_; k < end; k++) {
+      const AutogradMeta* m = autograd_meta(results[k].tensor());
+      saved.push_back(m && m->view ? detached(results[k].tensor()) : results[k].tensor());  // a view would keep its base's history alive (R142)
     }
-    c.save(saved);
-    c.data = Values(all.begin() + static_cast<std::ptrdiff_t>(returned + saved_tensors_), all.end());
-    results.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(returned));
+    c.to_save = std::move(saved);
+    if (results.size() > end) c.data = Values(results.begin() + static_cast<std::ptrdiff_t>(end), results.end());
+    results.resize(returned_);
     TensorList tracked;
     for (std::size_t k = 0; k < tracked_.size(); k++) {
       const Tensor& t = results[tracked_[k]].tensor();
@@ -138,8 +140,8 @@ class Training {
     return tracked;
   }
 
-  static TensorList run_backward(Backward& backward, FunctionContext& c, const TensorList& tangents, const std::vector<std::size_t>& places) {
-    Values list = std::any_cast<Values>(c.data);
+  static TensorList run_backward(Backward& backward, FunctionContext& c, const TensorList& tangents) {
+    Values list = c.data.has_value() ? std::any_cast<Values>(c.data) : Values();
     TensorList made_of = c.saved();
     made_of.insert(made_of.end(), tangents.begin(), tangents.end());
     TensorList gradients;
@@ -149,10 +151,8 @@ class Training {
       for (std::size_t k = list.size() - tangents.size(); k < list.size(); k++) list[k] = aten<"contiguous">(list[k].tensor());
       gradients = backward.run(list);
     }
-    TensorList of_tensors;
-    for (const std::size_t p : places) of_tensors.push_back(gradients[p]);
     const bool again = thread_state().grad_mode && std::any_of(made_of.begin(), made_of.end(), [](const Tensor& t) { return requires_grad(t); });
-    return again ? without_double_backward(of_tensors, made_of) : of_tensors;
+    return again ? without_double_backward(gradients, made_of) : gradients;
   }
 };
 
@@ -185,9 +185,12 @@ FlatCallable compile_training(const Prepared& p, const AotOptions& options, Shap
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
   Boxed run = turn(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward);
-  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn);
+  std::vector<std::size_t> places;
+  for (std::size_t k = 0; k < p.fakes.size(); k++)
+    if (p.fakes[k].is_tensor()) places.push_back(k);
+  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, places);
   compile_ahead(*backward, parts.saved_integers, log, turn.id());
-  return [training = std::make_shared<Training>(runtime_record(p.meta), std::move(run), parts.saved_tensors, backward)](const Values& arguments) {
+  return [training = std::make_shared<Training>(runtime_record(p.meta), std::move(run), parts.saved_tensors, backward, std::move(places))](const Values& arguments) {
     return (*training)(arguments);
   };
 }

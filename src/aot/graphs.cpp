@@ -149,6 +149,7 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
 
 Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
                  bool pre_dispatch) {
+  sizes.run_again();
   const auto function = [&](const Values& plain) {
     const Scoped<bool> replay(thread_state().view_replay, true);
     Recording r(meta, plain, fakes);
@@ -170,6 +171,7 @@ Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& met
 
 Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
                   bool no_tangents) {
+  sizes.run_again();
   Values inputs = plain_inputs(fakes);
   std::vector<std::string> names = no_tangents ? numbered("arg", 0, fakes.size(), "_1") : numbered("primals_", 1, fakes.size(), "");
   if (!no_tangents) {

@@ -5,6 +5,7 @@
 #include "aot/inputs.hpp"
 #include "autograd/custom_function.hpp"
 #include "base/error.hpp"
+#include "graph/shape_env.hpp"
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "transform/functional.hpp"
@@ -307,6 +308,7 @@ std::vector<std::size_t> Metadata::with_tangents() const {
 }
 
 Metadata collect_metadata(const FlatFunction& f, const Values& inputs, bool keep_mutations, bool is_train) {
+  if (auto* sizes = dynamic_cast<ShapeEnv*>(current_guard_env())) sizes->run_again();  // sizes that data decides are one whoever runs f (R020)
   return Collector(inputs, keep_mutations, is_train).collect(f);
 }
 

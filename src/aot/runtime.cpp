@@ -1,5 +1,7 @@
 #include "aot/runtime.hpp"
 
+#include <map>
+
 #include "autograd/custom_function.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
@@ -59,13 +61,13 @@ void change_looks(const InputInfo& info, const Tensor& input, const Tensor& valu
 class Finish {
  public:
   Finish(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node)
-      : meta_(meta), arguments_(arguments), results_(results), node_(node), before_(arguments.size()) {}
+      : meta_(meta), arguments_(arguments), results_(results), node_(node) {}
 
   Values run() {
-    std::size_t k = 0;
-    for (const int i : meta_.mutated_out_of_graph()) write_back(static_cast<std::size_t>(i), results_[k++].tensor());
-    first_ = k;
+    for (std::size_t i = 0; i < meta_.inputs.size(); i++)
+      if (meta_.inputs[i].mutation() == Mutation::out_of_graph) write_back(i, results_[first_++].tensor());
     Values outputs;
+    outputs.reserve(meta_.outputs.size());
     for (std::size_t o = 0; o < meta_.outputs.size(); o++) outputs.push_back(output(o));
     if (meta_.grad_mode) thread_state().grad_mode = *meta_.grad_mode;
     return outputs;
@@ -76,8 +78,8 @@ class Finish {
   const Values& arguments_;
   const Values& results_;
   const Ref<GradNode>& node_;
-  TensorList before_;  // inputs that look otherwise now, as they looked
-  std::size_t first_ = 0;
+  std::map<std::size_t, Tensor> before_;  // inputs that look otherwise now, as they looked
+  std::size_t first_ = 0;                 // of the outputs among the results
 
   void write_back(std::size_t i, const Tensor& value) {
     const InputInfo& info = meta_.inputs[i];
@@ -105,7 +107,7 @@ class Finish {
                                            : take_again(target, info.steps), value);
   }
 
-  const Tensor& as_it_was(std::size_t input) const { return before_[input].defined() ? before_[input] : arguments_[input].tensor(); }
+  const Tensor& as_it_was(std::size_t input) const { return before_.contains(input) ? before_.at(input) : arguments_[input].tensor(); }
 
   Value output(std::size_t o) const {
     const OutputInfo& info = meta_.outputs[o];

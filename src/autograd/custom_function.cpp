@@ -90,9 +90,12 @@ TensorList custom_function(std::string name, const TensorList& inputs, const For
   bool any = false;
   for (const Tensor& t : inputs) any |= thread_state().grad_mode && t.defined() && requires_grad(t);
   auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));
-  if (any)
+  if (any) {
+    node->edges.reserve(inputs.size());
     for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
+  }
   FunctionContext& c = node->context;
+  c.needs.reserve(inputs.size());
   for (const Tensor& t : inputs) c.needs.push_back(any && t.defined() && requires_grad(t));
   c.node = node.get();
   TensorList outs;
@@ -112,6 +115,7 @@ TensorList custom_function(std::string name, const TensorList& inputs, const For
   }
   if (!any) return outs;
   attach(node, inputs, outs, differentiable, dirty);
+  node->saved.reserve(to_save.size());
   for (const Tensor& t : to_save) {
     bool result = false;
     for (std::size_t k = 0; k < outs.size(); k++) result |= t.defined() && differentiable[k] && outs[k].is_same(t);
