@@ -46,16 +46,19 @@ FlatCallable compile_inference(const Prepared& p, const AotOptions& options, Sha
 // The backward is compiled when it is first asked for (R151).
 class Backward {
  public:
-  // `places`: of the tensors among the arguments of the function, which has a gradient for each of its arguments.
-  Backward(Graph graph, Compiler compiler, CompilerTurn turn, std::vector<std::size_t> places)
-      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), turn_(std::move(turn)), places_(std::move(places)) {}
+  // `places`: of the tensors among the arguments of the function, which has a gradient for each of its arguments. `writes_tracked`: it
+  // writes an argument that requires grad.
+  Backward(Graph graph, Compiler compiler, CompilerTurn turn, std::vector<std::size_t> places, bool writes_tracked)
+      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), turn_(std::move(turn)), places_(std::move(places)),
+        writes_tracked_(writes_tracked) {}
 
   void compile() {
     std::call_once(once_, [&] { compiled_ = turn_(compiler_, graph_, GraphKind::backward); });
   }
 
-  // The gradients of the tensors.
-  TensorList run(Values& arguments) {
+  // The gradients of the tensors. `tracked`: they are to have gradients themselves.
+  TensorList run(Values& arguments, bool tracked) {
+    INGOT_REQUIRE(!tracked || !writes_tracked_, "aot_autograd does not support input mutations with requires_grad in backward for create_graph=True");  // R149
     compile();
     const Values found = compiled_(arguments);
     TensorList gradients;
@@ -69,6 +72,7 @@ class Backward {
   Compiler compiler_;
   CompilerTurn turn_;
   std::vector<std::size_t> places_;
+  bool writes_tracked_;
   std::once_flag once_;
   Boxed compiled_;
 };
@@ -126,8 +130,9 @@ class Training {
     TensorList saved;
     saved.reserve(saved_tensors_);
     for (std::size_t k = returned_; k < end; k++) {
-      const AutogradMeta* m = autograd_meta(results[k].tensor());
-      saved.push_back(m && m->view ? detached(results[k].tensor()) : results[k].tensor());  // a view would keep its base's history alive (R142)
+      // A view would keep its base's history alive (R142), and a tensor without history may get one that leads here.
+      const Tensor& t = results[k].tensor();
+      saved.push_back(requires_grad(t) && !autograd_meta(t)->view ? t : detached(t));
     }
     c.to_save = std::move(saved);
     if (results.size() > end) c.data = Values(results.begin() + static_cast<std::ptrdiff_t>(end), results.end());
@@ -145,13 +150,14 @@ class Training {
     TensorList made_of = c.saved();
     made_of.insert(made_of.end(), tangents.begin(), tangents.end());
     TensorList gradients;
+    const bool tracked = thread_state().grad_mode;
     {
       const Scoped<bool> no_grad(thread_state().grad_mode, false);
       for (const Tensor& t : made_of) list.push_back(t);
       for (std::size_t k = list.size() - tangents.size(); k < list.size(); k++) list[k] = aten<"contiguous">(list[k].tensor());
-      gradients = backward.run(list);
+      gradients = backward.run(list, tracked);
     }
-    const bool again = thread_state().grad_mode && std::any_of(made_of.begin(), made_of.end(), [](const Tensor& t) { return requires_grad(t); });
+    const bool again = tracked && std::any_of(made_of.begin(), made_of.end(), [](const Tensor& t) { return requires_grad(t); });
     return again ? without_double_backward(gradients, made_of) : gradients;
   }
 };
@@ -170,17 +176,17 @@ void compile_ahead(Backward& backward, int saved_integers, const Log& log, int i
 }
 
 FlatCallable compile_training(const Prepared& p, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn) {
-  const Graph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
+  const JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
   const Log log(turn.id(), options);
   log.metadata(p.meta);
-  log.graph(GraphKind::joint, joint);
+  log.graph(GraphKind::joint, joint.graph);
   std::vector<int> written;
   for (std::size_t k = 0; k < p.meta.inputs.size(); k++)
     if (p.meta.inputs[k].mutates_data) written.push_back(static_cast<int>(k));
   const Scoped<bool> no_grad(thread_state().grad_mode, false);
   Parts parts = [&] {
     const CompileScope scope(turn.id(), GraphKind::joint);
-    return options.partition({joint, p.meta.returned(), written});
+    return options.partition({joint.graph, p.meta.returned(), written, joint.written_by_backward});
   }();
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
@@ -188,7 +194,10 @@ FlatCallable compile_training(const Prepared& p, const AotOptions& options, Shap
   std::vector<std::size_t> places;
   for (std::size_t k = 0; k < p.fakes.size(); k++)
     if (p.fakes[k].is_tensor()) places.push_back(k);
-  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, places);
+  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, places,
+                                                   std::any_of(joint.written_by_backward.begin(), joint.written_by_backward.end(), [&](int k) {
+                                                     return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor());
+                                                   }));
   compile_ahead(*backward, parts.saved_integers, log, turn.id());
   return [training = std::make_shared<Training>(runtime_record(p.meta), std::move(run), parts.saved_tensors, backward, std::move(places))](const Values& arguments) {
     return (*training)(arguments);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/backward_writes.hpp"
 #include "aot/inputs.hpp"
 #include "autograd/engine.hpp"
 #include "base/error.hpp"
@@ -38,18 +39,20 @@ class Recording {
   }
   static Value value_of(const Value& v) { return v.is_tensor() ? Value(from_functional(v.tensor())) : v; }
 
+  // The input becomes what was made of it.
+  void write(std::size_t i) const {
+    const Tensor& input = plain_[i].tensor();
+    const Tensor value = from_functional(inputs_[i].tensor());
+    if (value.is_same(input)) return;
+    const Scoped<bool> grad_mode(thread_state().grad_mode, false);
+    const SourceScope source(source_of(value));
+    if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
+    else aten_value<"copy_">(input, value);
+  }
+
   // R094: what the graph itself does to its inputs.
   void write_inputs(Values& outputs, std::size_t first_output) const {
-    for (const int k : meta_.mutated_in_graph()) {
-      const auto i = static_cast<std::size_t>(k);
-      const Tensor& input = plain_[i].tensor();
-      const Tensor value = from_functional(inputs_[i].tensor());
-      if (value.is_same(input)) continue;
-      const Scoped<bool> grad_mode(thread_state().grad_mode, false);
-      const SourceScope source(source_of(value));
-      if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
-      else if (meta_.inputs[i].mutates_data) aten_value<"copy_">(input, value);
-    }
+    for (const int k : meta_.mutated_in_graph()) write(static_cast<std::size_t>(k));
     for (std::size_t o = 0; o < meta_.outputs.size(); o++) {  // R095
       const OutputInfo& info = meta_.outputs[o];
       if (info.kind != OutputKind::is_input || meta_.inputs[static_cast<std::size_t>(info.base)].mutation() != Mutation::in_graph) continue;
@@ -104,6 +107,7 @@ struct Forward {
   std::vector<Edge> roots;
   std::vector<std::size_t> tangents;  // of each root
   TensorList differentiated;          // the roots themselves
+  Values given;                       // what took the place of the inputs
 };
 
 // What a backward without tangents starts with (R101).
@@ -124,7 +128,7 @@ Value replaced(const InputInfo& info, const Value& v) {
 
 Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& inputs) {
   Forward r;
-  Values given;
+  Values& given = r.given;
   for (std::size_t k = 0; k < inputs.size(); k++) given.push_back(replaced(meta.inputs[k], inputs[k]));
   const Values outputs = f(given);
   for (const Value& v : given)
@@ -169,8 +173,9 @@ Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& met
                          {.decompositions = decompositions, .pre_dispatch = pre_dispatch}));
 }
 
-Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
-                  bool no_tangents) {
+JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
+                       bool no_tangents) {
+  JointGraph joint;
   sizes.run_again();
   Values inputs = plain_inputs(fakes);
   std::vector<std::string> names = no_tangents ? numbered("arg", 0, fakes.size(), "_1") : numbered("primals_", 1, fakes.size(), "");
@@ -198,7 +203,9 @@ Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& me
         TensorList seeds;
         if (no_tangents) seeds.push_back(own_gradient(forward));
         else for (const std::size_t t : forward.tangents) seeds.push_back(to_functional(plain[fakes.size() + t].tensor()));
+        const BackwardWrites writes(r.inputs(), forward.given, seeds);
         const TensorList found = run_backward(forward.roots, seeds, captures, {.retain_graph = true});
+        joint.written_by_backward = writes.found(meta);
         for (std::size_t k = 0; k < primals.size(); k++)
           if (found[k].defined()) gradients[primals[k]] = found[k];
       }
@@ -207,6 +214,7 @@ Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& me
       for (Value& v : gradients) v = Recording::value_of(v);
     }
     r.write_inputs(results, meta.mutated_out_of_graph().size());
+    for (const int k : joint.written_by_backward) r.write(static_cast<std::size_t>(k));
     for (std::size_t k = 0; k < gradients.size(); k++) {
       if (no_tangents && !(fakes[k].is_tensor() && requires_grad(fakes[k].tensor()))) continue;
       INGOT_REQUIRE(!no_tangents || gradients[k].is_tensor(), "Found a parameter that did not receive a gradient. Input ", k, " of size ",
@@ -215,7 +223,8 @@ Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& me
     }
     return results;
   };
-  return finished(record(function, inputs, names, sizes, {.decompositions = decompositions}));
+  joint.graph = finished(record(function, inputs, names, sizes, {.decompositions = decompositions}));
+  return joint;
 }
 
 }  // namespace ingot::aot

@@ -59,6 +59,12 @@ int64_t bytes_of(const Value& v) {
   return n;
 }
 
+bool is_effect_of_backward(const Joint& joint, const Node& n) {
+  if (joint.written_by_backward.empty() || n.kind != NodeKind::call || !n.op->mutates()) return false;
+  return std::any_of(joint.written_by_backward.begin(), joint.written_by_backward.end(),
+                     [&](int k) { return n.args[0].is_node() && n.args[0].node() == joint.graph.inputs()[static_cast<std::size_t>(k)]; });
+}
+
 JointInfo::JointInfo(const Joint& joint) : graph(joint.graph) {
   const std::size_t n = graph.nodes().size();
   for (std::vector<bool>* v : {&forward, &backward, &forward_result, &backward_result, &written, &recomputable, &fusible}) v->assign(n, false);
@@ -73,23 +79,28 @@ JointInfo::JointInfo(const Joint& joint) : graph(joint.graph) {
       if (users[at(a)].empty() || users[at(a)].back() != node.get()) users[at(a)].push_back(node.get());
     });
   }
-  find_sides(joint.forward_outputs);
-  find_distances();
   find_written(joint.written);
+  find_sides(joint);
+  find_distances();
   find_policies();
 }
 
-void JointInfo::find_sides(int forward_outputs) {
+void JointInfo::find_sides(const Joint& joint) {
   for (std::size_t k = 0; k < graph.outputs.size(); k++)
-    for_each_node(graph.outputs[k], [&](const Node* n) { (k < static_cast<std::size_t>(forward_outputs) ? forward_result : backward_result)[at(n)] = true; });
+    for_each_node(graph.outputs[k], [&](const Node* n) { (k < static_cast<std::size_t>(joint.forward_outputs) ? forward_result : backward_result)[at(n)] = true; });
   for (const auto& n : graph.nodes()) {
-    bool depends = is_tangent(*n);
+    bool depends = is_tangent(*n) || is_effect_of_backward(joint, *n);
     for_each_node(n->args, [&](const Node* a) { depends = depends || backward[at(a)]; });
     backward[at(n.get())] = depends;
   }
+  const auto reads_written = [&](const Node& n) {
+    bool reads = false;
+    for_each_node(n.args, [&](const Node* a) { reads = reads || written[at(a)]; });
+    return reads && !is_view(n);
+  };
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& n = *graph.nodes()[i];
-    forward[i] = !backward[i] && (forward[i] || forward_result[i] || n.kind == NodeKind::placeholder || has_side_effect(graph, n));
+    forward[i] = !backward[i] && (forward[i] || forward_result[i] || n.kind == NodeKind::placeholder || has_side_effect(graph, n) || reads_written(n));
     if (forward[i]) for_each_node(n.args, [&](const Node* a) { forward[at(a)] = true; });
   }
   int count = 0;

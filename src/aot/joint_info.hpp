@@ -20,6 +20,9 @@ bool is_recomputable(const Node& n);
 // R124, what denylist mode does not compute again: products and kernels without a loop form.
 bool is_compute_intensive(const Node& n);
 
+// A write to a primal that the backward makes, whatever it is made of (R104).
+bool is_effect_of_backward(const Joint& joint, const Node& n);
+
 // R120: by hints where sizes are open, 4096 elements where only data decides them; numbers count 1, symbolic floats 4.
 int64_t bytes_of(const Value& v);
 
@@ -28,8 +31,9 @@ struct JointInfo {
 
   const Graph& graph;
   // R115. What is neither is the backward's if it is anybody's.
-  std::vector<bool> forward;        // primals, what the forward's outputs need, and what has an effect without a tangent
-  std::vector<bool> backward;       // a tangent, or made of one
+  std::vector<bool> forward;        // primals, what the forward's outputs need, what has an effect that is not the backward's, and
+                                    // what reads a written primal while it still has its bytes
+  std::vector<bool> backward;       // a tangent, or made of one, or an effect of the backward's
   std::vector<bool> forward_result, backward_result;  // an output of the joint graph
   std::vector<bool> written;        // a primal that the call writes, or a view of one: its bytes are others when the backward runs
   std::vector<bool> recomputable, fusible;
@@ -49,7 +53,7 @@ struct JointInfo {
   bool must_recompute(const Node& n) const;
 
  private:
-  void find_sides(int forward_outputs);
+  void find_sides(const Joint& joint);
   void find_distances();
   void find_written(const std::vector<int>& primals);
   void find_policies();

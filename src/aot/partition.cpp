@@ -45,16 +45,21 @@ Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::v
   return without_dead_code(g);
 }
 
-// What the forward does to its inputs, it does once.
-std::vector<bool> effects_of_forward(const Graph& joint) {
-  std::vector<bool> of_tangents(joint.nodes().size()), found(joint.nodes().size());
-  for (const auto& n : joint.nodes()) {
-    bool depends = is_tangent(*n);
+// What each part does to its inputs, it does once: by id, the effects of either.
+struct Effects {
+  std::vector<bool> of_forward, of_backward;
+};
+Effects effects_of(const Joint& whole) {
+  const std::size_t count = whole.graph.nodes().size();
+  std::vector<bool> of_tangents(count);
+  Effects e{std::vector<bool>(count), std::vector<bool>(count)};
+  for (const auto& n : whole.graph.nodes()) {
+    bool depends = is_tangent(*n) || is_effect_of_backward(whole, *n);
     for_each_node(n->args, [&](const Node* a) { depends = depends || of_tangents[at(a)]; });
     of_tangents[at(n.get())] = depends;
-    found[at(n.get())] = !depends && has_side_effect(joint, *n);
+    if (has_side_effect(whole.graph, *n)) (depends ? e.of_backward : e.of_forward)[at(n.get())] = true;
   }
-  return found;
+  return e;
 }
 
 // ---- R111: symbols of the backward's inputs
@@ -143,8 +148,8 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   std::vector<Node*> inputs = integers;
   inputs.insert(inputs.end(), saved.begin(), saved.end());
   inputs.insert(inputs.end(), tangents.begin(), tangents.end());
-  const std::vector<bool> effects = effects_of_forward(joint), none(joint.nodes().size());
-  const Graph first = extract(joint, inputs, backward, effects);
+  const Effects effects = effects_of(whole);
+  const Graph first = extract(joint, inputs, backward, effects.of_forward);
   std::vector<bool> used(first.nodes().size());
   for (const auto& n : first.nodes()) for_each_node(n->args, [&](const Node* a) { used[at(a)] = true; });
   for_each_node(first.outputs, [&](const Node* a) { used[at(a)] = true; });
@@ -159,11 +164,11 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   parts.saved_integers = static_cast<int>(kept_integers.size());
   for (const std::vector<Node*>* l : {&kept, &kept_integers})
     forward.insert(forward.end(), l->begin(), l->end());
-  parts.forward = extract(joint, primals, forward, none);
+  parts.forward = extract(joint, primals, forward, effects.of_backward);
   inputs = kept_integers;
   inputs.insert(inputs.end(), kept.begin(), kept.end());
   inputs.insert(inputs.end(), tangents.begin(), tangents.end());
-  parts.backward = extract(joint, inputs, backward, effects);
+  parts.backward = extract(joint, inputs, backward, effects.of_forward);
   return parts;
 }
 
