@@ -44,13 +44,16 @@ class Module {
   void add(std::string name, Module& child) { children_.emplace_back(std::move(name), &child); }
   void add_parameter(std::string name, Tensor& member, Tensor value);  // an undefined value: the module has none
   void add_buffer(std::string name, Tensor& member, Tensor value);
+  // A member that is neither, and no part of the state. Known by its name, it can be watched (AttributeScope).
+  void add_attribute(std::string name, Tensor& member) { attributes_.emplace_back(std::move(name), &member); }
 
  private:
   std::vector<std::pair<std::string, Module*>> children_;
-  std::vector<std::pair<std::string, Tensor*>> parameters_, buffers_;
+  std::vector<std::pair<std::string, Tensor*>> parameters_, buffers_, attributes_;
   bool training_ = true;
   template <class F> void visit(const std::string& prefix, const F& f) const;
   friend class StateScope;
+  friend class AttributeScope;
 };
 
 // In the scope the module's parameters and buffers are `state`, in the order of Module::state(): a module as a function of its
@@ -65,6 +68,25 @@ class StateScope {
 
  private:
   std::vector<std::pair<Tensor*, Tensor>> old_;
+};
+
+// At the end of the scope the tensors that were added as attributes are again what they were at its beginning.
+class AttributeScope {
+ public:
+  explicit AttributeScope(Module& module);
+  ~AttributeScope();
+  AttributeScope(const AttributeScope&) = delete;
+  AttributeScope& operator=(const AttributeScope&) = delete;
+
+  std::vector<std::string> assigned() const;  // names of those that are other tensors now
+
+ private:
+  struct Attribute {
+    std::string name;
+    Tensor* member;
+    Tensor before;
+  };
+  std::vector<Attribute> attributes_;
 };
 
 // A module of one tensor to one tensor.

@@ -106,7 +106,7 @@ class Training {
           return run_backward(*backward, c, tangents, places);
         });
     for (std::size_t k = 0; k < tracked_.size(); k++) results[tracked_[k]] = tracked[k];
-    return finish_call(meta_, arguments, results);
+    return finish_call(meta_, arguments, results, tracked.empty() ? Ref<GradNode>() : grad_fn(tracked[0]));
   }
 
  private:
@@ -192,12 +192,6 @@ FlatCallable compile_training(const Prepared& p, const AotOptions& options, Shap
   };
 }
 
-// R017: nothing that anybody could ask gradients of.
-bool has_nothing_to_differentiate(const Metadata& m) {
-  return std::none_of(m.outputs.begin(), m.outputs.end(), [](const OutputInfo& o) { return o.requires_grad; }) &&
-         std::none_of(m.inputs.begin(), m.inputs.end(), [](const InputInfo& i) { return i.requires_grad && i.mutates_data && !i.under_no_grad; });
-}
-
 // R013. An environment that the caller brought has symbols already, whose names stay theirs.
 std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& options, const ShapeEnv& env) {
   INGOT_REQUIRE(options.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
@@ -229,6 +223,11 @@ void check_records(const Prepared& p, const Metadata& given, const Dedupe& dedup
 }
 
 }  // namespace
+
+bool has_nothing_to_differentiate(const Metadata& m) {
+  return std::none_of(m.outputs.begin(), m.outputs.end(), [](const OutputInfo& o) { return o.requires_grad; }) &&
+         std::none_of(m.inputs.begin(), m.inputs.end(), [](const InputInfo& i) { return i.requires_grad && i.mutates_data && !i.under_no_grad; });
+}
 
 Boxed nop(std::shared_ptr<const Graph> graph, const Values&) {
   return [graph, interpreter = std::make_shared<const Interpreter>(*graph)](Values& arguments) {

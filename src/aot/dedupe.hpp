@@ -15,6 +15,7 @@ class Dedupe {
   std::optional<Metadata> expected_record(const Metadata& with_repeats) const;
   // The compiled function with the arguments that the caller gives; user error where they repeat otherwise (R078).
   FlatCallable around(FlatCallable inner) const;
+  bool drops() const { return drops_; }  // the function takes fewer arguments than the caller gives
 
  private:
   int params_and_buffers_, id_;

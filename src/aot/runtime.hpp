@@ -6,7 +6,8 @@
 namespace ingot::aot {
 
 // `results`: what the graph returned, in the order (inputs that are written back, outputs, intermediate bases). Does to
-// `arguments` what the function would have done, and returns what it would have returned (R135 to R138).
-Values finish_call(const Metadata& meta, const Values& arguments, const Values& results);
+// `arguments` what the function would have done, and returns what it would have returned (R135 to R138). `node` saved tensors for the
+// backward; it may be none.
+Values finish_call(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node = {});
 
 }  // namespace ingot::aot

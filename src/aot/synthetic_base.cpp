@@ -143,6 +143,13 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   p.collect_again();
 }
 
+std::vector<std::vector<std::size_t>> SyntheticBase::bases() const {
+  std::vector<std::vector<std::size_t>> found;
+  for (const Argument& a : arguments_)
+    if (a.is_base) found.push_back(a.members);
+  return found;
+}
+
 Values SyntheticBase::bases_and_others(const Values& given) const {
   Values all;
   for (const Argument& a : arguments_) {
@@ -167,6 +174,10 @@ FlatCallable SyntheticBase::around(FlatCallable inner) const {
       aten_value<"as_strided_">(given[self.looks_changed_[k]], t.sizes(), t.strides(), t.storage_offset());
     }
     outputs.resize(count);
+    // The function changed the looks before it took the views that it returns.
+    for (const Value& v : outputs)
+      if (const AutogradMeta* m = v.is_tensor() && !self.looks_changed_.empty() ? autograd_meta(v.tensor()) : nullptr; m && m->view)
+        m->view->attr_version = v.tensor()->storage->version();
     return outputs;
   };
 }

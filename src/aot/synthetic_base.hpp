@@ -10,6 +10,8 @@ class SyntheticBase {
   SyntheticBase(Prepared& p, const std::function<Values(const Values&)>& fake);
   FlatCallable around(FlatCallable inner) const;
   bool changes_arguments() const { return !arguments_.empty(); }
+  // The arguments that a base stands for, by base.
+  std::vector<std::vector<std::size_t>> bases() const;
 
  private:
   // One of the arguments of the new function: a base of several of the old one's, or one of them.

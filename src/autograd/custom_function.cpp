@@ -74,6 +74,10 @@ void attach(const Ref<FunctionNode>& node, const TensorList& inputs, const Tenso
 
 bool is_custom_function(const GradNode& n) { return dynamic_cast<const FunctionNode*>(&n) != nullptr; }
 
+void accept_version(GradNode& n, const Storage& storage, uint32_t before) {
+  for (SavedTensor& s : dynamic_cast<FunctionNode&>(n).saved) s.accept_version(storage, before);
+}
+
 TensorList FunctionContext::saved() const {
   auto* n = const_cast<FunctionNode*>(static_cast<const FunctionNode*>(node));
   INGOT_REQUIRE(n, "saved tensors can be read in the backward only");

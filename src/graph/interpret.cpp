@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "graph/trace.hpp"
 #include "op/call.hpp"
+#include "op/grad_mode.hpp"
 #include "op/source_note.hpp"
 
 namespace ingot {
@@ -68,7 +69,7 @@ class Run {
         if (const auto* tensor = std::get_if<Tensor>(&a)) return *tensor;
         return Ref<Callable>(make_ref<GraphFunction>(std::get<std::shared_ptr<const Graph>>(a)));
       }
-      case NodeKind::grad_mode: thread_state().grad_mode = args[0].to_bool(); return {};
+      case NodeKind::grad_mode: switch_grad_mode(args[0].to_bool()); return {};
       default: throw_internal_error(__FILE__, __LINE__, text("node ", n.name, " cannot be run"));
     }
   }

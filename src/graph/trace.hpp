@@ -22,7 +22,7 @@ struct TraceOptions {
   TraceWith with = TraceWith::fakes;              // with symbols, integers among the leaves are open too
   std::vector<OpenSize> open = {};                // sizes and integers to keep open; not with data
   const Decompositions* decompositions = nullptr;
-  bool pre_dispatch = false;                      // composites that neither alias nor write stay whole
+  bool pre_dispatch = false;                      // composites that neither alias nor write stay whole, and switches of the grad mode are nodes
   bool allow_constants = true;                    // tensors that the function brings along are attributes of the graph; otherwise a user error
 };
 

@@ -4,6 +4,7 @@
 #include "expr/guards.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "op/grad_mode.hpp"
 #include "op/kernel.hpp"
 #include "op/source_note.hpp"
 
@@ -15,6 +16,10 @@ thread_local Tracer* current = nullptr;
 Value trace_handler(const Op& op, Args args) {
   INGOT_ENSURE(current, "the trace layer is active without a tracer");
   return current->record(op, args);
+}
+
+void record_grad_mode(bool on) {
+  if (current) current->record_grad_mode(on);
 }
 
 // A fake without the state other layers keep on the tensor; it shares the storage, which tells what aliases what.
@@ -53,6 +58,7 @@ Tracer* current_tracer() { return current; }
 
 TracerScope::TracerScope(Tracer& tracer) : old_(current), old_active_(thread_state().active) {
   install_once(Layer::trace, trace_handler);
+  listen_to_grad_mode(record_grad_mode);
   current = &tracer;
   thread_state().active |= layer_bit(Layer::trace);
 }
@@ -98,6 +104,10 @@ Value Tracer::record(const Op& op, Args args) {
   if (options_.with == TraceWith::data && !constant) refuse_data(op, args, r, *n);
   bind_result(r, n);
   return r;
+}
+
+void Tracer::record_grad_mode(bool on) {
+  if (options_.pre_dispatch) note_source(*graph_.grad_mode(on));
 }
 
 void Tracer::note_source(Node& n) {
@@ -159,8 +169,8 @@ void Tracer::bind_result(const Value& r, Node* n) {
     for (const Tensor& t : r.tensors()) metas.push_back(t.defined() ? meta_of(t) : t);
     n->meta = metas;
     for (std::size_t k = 0; k < metas.size(); k++) {
+      Node* item = graph_.item(n, static_cast<int>(k));  // also where there is no tensor, so that names are FX's
       if (!metas[k].defined()) continue;
-      Node* item = graph_.item(n, static_cast<int>(k));
       if (constant_.contains(n)) constant_.insert(item);
       item->meta = metas[k];
       bind(r.tensors()[k], item);

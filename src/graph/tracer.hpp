@@ -17,6 +17,8 @@ class Tracer {
   void bind_input(const Value& v, std::string_view name);
   // The trace layer: a node for the call, and the call below it.
   Value record(const Op& op, Args args);
+  // A node for a switch of the grad mode, in a trace above autograd: below it, gradients are calls like others.
+  void record_grad_mode(bool on);
   // The graph's value for a tensor or number of the traced function.
   Argument argument(const Value& v);
   // Values of the outer function that this one used; its graph has them as attributes, to be made inputs.

@@ -82,6 +82,21 @@ StateScope::~StateScope() {
   for (auto& [member, value] : old_) *member = value;
 }
 
+AttributeScope::AttributeScope(Module& module) {
+  module.visit("", [&](const std::string& prefix, const Module& m) {
+    for (const auto& [name, t] : m.attributes_) attributes_.push_back({prefix + name, t, *t});
+  });
+}
+AttributeScope::~AttributeScope() {
+  for (const Attribute& a : attributes_) *a.member = a.before;
+}
+std::vector<std::string> AttributeScope::assigned() const {
+  std::vector<std::string> names;
+  for (const Attribute& a : attributes_)
+    if (!a.member->is_same(a.before)) names.push_back(a.name);
+  return names;
+}
+
 void Module::train(bool on) {
   visit("", [&](const std::string&, const Module& m) { const_cast<Module&>(m).training_ = on; });
 }

@@ -195,6 +195,17 @@ void FunctionalState::add_step(ViewStep step) {
   made_at.push_back(storage->version);
 }
 
+std::size_t FunctionalState::older_steps() const {
+  return static_cast<std::size_t>(std::find(made_at.begin(), made_at.end(), storage->version) - made_at.begin());
+}
+
+Tensor take_views(const Tensor& base, const std::vector<ViewStep>& chain, std::size_t older) {
+  const auto newer = chain.begin() + static_cast<std::ptrdiff_t>(older);
+  Tensor t = take_again(base, {chain.begin(), newer});
+  for (auto s = newer; s != chain.end(); ++s) t = s->apply(t);
+  return t;
+}
+
 Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, const Geometry& as_written) {
   const FunctionalState& b = *functional_state(base);
   auto state = std::make_unique<FunctionalState>();
