@@ -21,7 +21,7 @@ AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_
 
 Tree AotFunction::operator()(const Tree& arguments) const {
   State& s = *state_;
-  const FlatTree flat = flatten(arguments);
+  FlatTree flat = flatten(arguments);
   std::call_once(s.once, [&] {
     s.inputs = flat.spec;
     const FlatFunction f = [&s](const Values& leaves) {
@@ -32,7 +32,7 @@ Tree AotFunction::operator()(const Tree& arguments) const {
     };
     s.compiled = compile(f, flat.leaves, s.options, id_);
   });
-  return unflatten(s.compiled(flat.leaves), s.outputs);
+  return unflatten(s.compiled(std::move(flat.leaves)), s.outputs);
 }
 
 TensorList AotFunction::operator()(const TensorList& arguments) const {
