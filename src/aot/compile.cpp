@@ -209,6 +209,8 @@ std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& opti
     while (is_new && (name->second.empty() || env.find(name->second))) name->second = text("s", next++);
     o.name = name->second;
   }
+  if (!options.one_symbol_for_equal_sizes)
+    for (std::size_t k = 0; k < open.size(); k++) open[k].name = text("s", k);
   return open;
 }
 

@@ -17,10 +17,10 @@ bool same_step(const ViewStep& a, const ViewStep& b) {
          std::equal(a.args.begin() + 1, a.args.end(), b.args.begin() + 1, [](const Value& x, const Value& y) { return to_text(x) == to_text(y); });
 }
 
-// Sizes of the next call may be others.
 bool is_symbolic(const Value& v) { return v.is_ints() ? v.ints().is_symbolic() : v.is_int() && v.to_int().is_symbolic(); }
 
-// The way from one view of a storage to another, where that leads on and not back.
+// The way from one view of a storage to another, where that leads on and not back. Steps by sizes of the example say nothing about
+// those of another call (R157).
 void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const FunctionalState& to) {
   std::size_t common = 0;
   while (common < std::min(from.size(), to.chain.size()) && same_step(from[common], to.chain[common])) common++;

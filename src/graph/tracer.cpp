@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "expr/guards.hpp"
+#include "graph/save_policy.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/grad_mode.hpp"
@@ -115,6 +116,7 @@ void Tracer::note_source(Node& n) {
     n.stack_trace = source->stack_trace;
     n.module_path = source->module_path;
   }
+  n.saving = current_save_policy();
 }
 
 // What a tensor that the function brings along looks like is a fact of the graph: nothing in a run could change it.
