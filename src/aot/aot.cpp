@@ -45,7 +45,7 @@ Tree AotFunction::operator()(const Tree& arguments) const {
   Values leaves;
   add_leaves(arguments, leaves);
   std::call_once(s.once, [&] { s.compile_for(flatten(arguments).spec, leaves, id_); });
-  return unflatten(s.compiled(leaves), s.outputs);
+  return unflatten(s.compiled(std::move(leaves)), s.outputs);
 }
 
 TensorList AotFunction::operator()(const TensorList& arguments) const {

@@ -30,14 +30,14 @@ FlatCallable compile_inference(const Prepared& p, const AotOptions& options, Sha
   log.metadata(p.meta);
   log.graph(GraphKind::inference, *graph);
   const Boxed run = turn(options.inference ? options.inference : options.forward, graph, GraphKind::inference);
-  return [meta = runtime_record(p.meta), run](const Values& arguments) {
+  return [meta = runtime_record(p.meta), run](Values arguments) {
+    const Values needed = needed_afterwards(meta, arguments);
     Values results;
     {
       const Scoped<bool> no_grad(thread_state().grad_mode, false);
-      Values list = arguments;
-      results = run(list);
+      results = run(arguments);
     }
-    return finish_call(meta, arguments, results);
+    return finish_call(meta, needed, results);
   };
 }
 
@@ -274,7 +274,7 @@ FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOp
   const CompilerTurn turn(id, sizes);
   FlatCallable graph = p.meta.is_train ? compile_training(p, options, *sizes, turn) : compile_inference(p, options, *sizes, turn);
   if (options.debug_assert && p.meta.is_train) graph = with_gradients_as_assumed(std::move(graph), p.fakes, options.params_and_buffers, id);
-  return [sizes, inner = dedupe.around(bases.around(graph))](const Values& args) { return inner(args); };
+  return [sizes, inner = dedupe.around(bases.around(graph))](Values args) { return inner(std::move(args)); };
 }
 
 }  // namespace ingot::aot

@@ -33,14 +33,14 @@ void require_record(const Metadata& expected, const Metadata& found, std::string
 FlatCallable with_gradients_as_assumed(FlatCallable inner, const Values& fakes, int params_and_buffers, int id) {
   std::vector<Assumed> assumed;
   for (const Value& v : fakes) assumed.push_back(assumed_of(v));
-  return [inner = std::move(inner), assumed = std::move(assumed), params_and_buffers, id](const Values& arguments) {
+  return [inner = std::move(inner), assumed = std::move(assumed), params_and_buffers, id](Values arguments) {
     for (std::size_t i = 0; i < arguments.size(); i++) {
       const bool is_tensor = arguments[i].is_tensor();
       INGOT_REQUIRE(assumed[i] != Assumed::no_tensor || !is_tensor, broken_assumption(id, text(argument_name(i, params_and_buffers), " would not be a tensor")));
       INGOT_REQUIRE(assumed[i] != Assumed::no_grad || !is_tensor || !requires_grad(arguments[i].tensor()),
                     broken_assumption(id, text(argument_name(i, params_and_buffers), " would not require grad")));
     }
-    return inner(arguments);
+    return inner(std::move(arguments));
   };
 }
 

@@ -12,12 +12,6 @@ namespace {
 // Nothing was done to it that another name of it could see, not even what is undone later.
 bool is_untouched(const InputInfo& i) { return !i.mutates_data && !i.mutates_metadata && i.steps.empty(); }
 
-// Whether the base of such an output is another output, or a base of its own; of others it is an input.
-bool refers_to_result(OutputKind kind) {
-  return kind == OutputKind::alias_of_intermediate || kind == OutputKind::alias_of_intermediate_save_as_output ||
-         kind == OutputKind::alias_of_intermediate_base_is_user_output;
-}
-
 bool are_same(const Value& a, const Value& b) { return a.is_tensor() && b.is_tensor() && a.tensor().is_same(b.tensor()); }
 
 }  // namespace
@@ -76,13 +70,13 @@ std::optional<Metadata> Dedupe::expected_record(const Metadata& with_repeats) co
   }
   m.tangents.insert(m.tangents.end(), with_repeats.tangents.begin() + static_cast<std::ptrdiff_t>(tangent), with_repeats.tangents.end());
   for (OutputInfo& o : m.outputs)
-    if (o.base >= 0 && !refers_to_result(o.kind)) o.base = static_cast<int>(place_[static_cast<std::size_t>(o.base)]);
+    if (o.base_is_input()) o.base = static_cast<int>(place_[static_cast<std::size_t>(o.base)]);
   return m;
 }
 
 FlatCallable Dedupe::around(FlatCallable inner) const {
   if (!drops_) return inner;
-  return [inner = std::move(inner), self = *this](const Values& arguments) {
+  return [inner = std::move(inner), self = *this](Values arguments) {
     Values kept;
     for (std::size_t i = 0; i < arguments.size(); i++)
       if (self.keep_[i]) kept.push_back(arguments[i]);
@@ -91,7 +85,8 @@ FlatCallable Dedupe::around(FlatCallable inner) const {
       INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]),
                     broken_assumption(self.id_, text(argument_name(i, self.params_and_buffers_), " would be a duplicate of ", argument_name(first, self.params_and_buffers_))));
     }
-    return inner(kept);
+    arguments.clear();
+    return inner(std::move(kept));
   };
 }
 

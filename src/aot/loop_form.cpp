@@ -121,6 +121,9 @@ LoopForm loop_form(const Node& n) {
   if (n.kind != NodeKind::call || n.op->def->lower == nullptr || !(n.meta.is_tensor() || n.meta.is_tensors())) return {};
   Values args;
   for (const Argument& a : n.args) args.push_back(example_of(a));
+  bool complex = false;  // loops are of real numbers
+  for_each_tensor(args, [&](const Tensor& t) { complex = complex || is_complex(t.dtype()); });
+  if (complex) return {};
   try {
     const Call c{*n.op, args};
     LoopProbe probe(c, n.meta);

@@ -261,6 +261,11 @@ Mutation InputInfo::mutation() const {
   return keep_mutations && (mutates_data || mutates_storage_metadata || resizes_storage) && allowed ? Mutation::in_graph : Mutation::out_of_graph;
 }
 
+bool OutputInfo::base_is_input() const {
+  return base >= 0 && kind != OutputKind::alias_of_intermediate && kind != OutputKind::alias_of_intermediate_save_as_output &&
+         kind != OutputKind::alias_of_intermediate_base_is_user_output;
+}
+
 bool OutputInfo::is_made_again() const {
   return kind != OutputKind::non_alias && kind != OutputKind::unsafe_view_alias && kind != OutputKind::custom_function_view;
 }

@@ -131,6 +131,15 @@ class Finish {
 
 }  // namespace
 
+Values needed_afterwards(const Metadata& meta, const Values& arguments) {
+  Values needed(arguments.size());
+  const auto keep = [&](int k) { needed[static_cast<std::size_t>(k)] = arguments[static_cast<std::size_t>(k)]; };
+  for (const int k : meta.mutated_out_of_graph()) keep(k);
+  for (const OutputInfo& o : meta.outputs)
+    if (o.base_is_input()) keep(o.base);
+  return needed;
+}
+
 Values finish_call(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node) {
   INGOT_REQUIRE(static_cast<int>(results.size()) == meta.returned(), "a compiled graph should return ", meta.returned(),
                 " values, found ", results.size(), "; what a compiler makes has one value for each output of the graph");  // R134

@@ -10,4 +10,7 @@ namespace ingot::aot {
 // backward; it may be none.
 Values finish_call(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node = {});
 
+// R131: of the arguments those that finish_call asks for, None in the place of the others. The graph may let the others go.
+Values needed_afterwards(const Metadata& meta, const Values& arguments);
+
 }  // namespace ingot::aot

@@ -12,7 +12,8 @@ using AotModules = AotHarness;
 Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 void expect_equal(const Tensor& found, const Tensor& want, const std::string& what) {
   ASSERT_EQ(found.defined(), want.defined()) << what;
-  if (want.defined()) EXPECT_EQ(detached(found).to_vector<double>(), detached(want).to_vector<double>()) << what;
+  if (!want.defined()) return;
+  EXPECT_EQ(detached(found).to_vector<double>(), detached(want).to_vector<double>()) << what;
 }
 
 // Two modules alike, one eager, one compiled with both graphs captured, run with gradients.

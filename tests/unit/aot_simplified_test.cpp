@@ -285,6 +285,33 @@ TEST_F(AotSimplified, R006_R013_SizesAreOpenExactlyWhereAFakeHasSymbols) {
   EXPECT_TRUE(error_of([&] { inputs({open.values[0], y, 3}, {}); }).starts_with("the arguments to compile for are fakes with open sizes")) << "whose are they?";
 }
 
+TEST_F(AotSimplified, R131_ArgumentsThatAreMovedInAreLetGoByTheGraph) {
+  int64_t freed = 0;
+  const Compiler emptying = [&](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
+    return [&freed, run = nop(std::move(g), examples)](Values& arguments) {
+      Values own = arguments;
+      Values results = run(own);
+      own.clear();
+      const int64_t before = Storage::live_bytes();
+      arguments.clear();
+      freed = before - Storage::live_bytes();
+      return results;
+    };
+  };
+  const TreeFunction f = [](const Tree& a) {
+    Tensor(at(a, 1)).add_(1);
+    return Tree::tuple({at(a, 0).sum(), at(a, 2).view({-1}), at(a, 1) * 2});
+  };
+  const auto arguments = [] { return Values{ones({100}), ones({200}), ones({20, 20})}; };
+  const FlatCallable g = aot_module_simplified(none_, f, arguments(), {.forward = emptying});
+  const Values out = g(arguments());
+  EXPECT_EQ(freed, 100 * 4) << "but not what is written back or viewed afterwards";
+  EXPECT_EQ(values(out[1].tensor()), std::vector<double>(400, 1));
+  const Values held = arguments();
+  g(held);
+  EXPECT_EQ(freed, 0) << "the caller has them";
+}
+
 TEST_F(AotSimplified, R006_ParametersAreReadWhenCompiledByReference) {
   nn::Linear m(2, 2);
   const TreeFunction forward = [&](const Tree& a) { return Tree::tuple({m(at(a, 0))}); };
