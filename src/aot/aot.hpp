@@ -15,7 +15,8 @@ namespace ingot::aot {
 
 // A compiled graph: takes one list of arguments, which it may empty, and returns one value for each output (R130).
 using Boxed = std::function<Values(Values&)>;
-// Makes a graph run. `examples` are fakes of its inputs.
+// Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other strides than the graph's, it says so
+// (output_strides.hpp).
 using Compiler = std::function<Boxed(std::shared_ptr<const Graph> graph, const Values& examples)>;
 using Partitioner = std::function<Parts(const Joint& joint)>;
 
@@ -32,6 +33,7 @@ struct AotOptions {
   bool keep_inference_input_mutations = false;  // writes to inputs are in the graph where they can be
   bool dynamic = false;                         // sizes are symbols
   bool one_symbol_for_equal_sizes = true;       // otherwise each size has its own, and the graph says which of them are equal
+  std::function<void(const std::string&)> log = {};  // is told of what went wrong and does not matter yet; without one, stderr is
 };
 
 // R001. Compiles at the first call, of that call's arguments, and asks nothing about later ones.

@@ -1,11 +1,13 @@
 #include "aot/compile.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 
 #include "aot/dedupe.hpp"
 #include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
+#include "aot/output_strides.hpp"
 #include "aot/runtime.hpp"
 #include "aot/synthetic_base.hpp"
 #include "autograd/meta.hpp"
@@ -44,10 +46,17 @@ FlatCallable compile_inference(const FlatFunction& f, const Values& fakes, const
 // The backward is compiled when it is first asked for (R151).
 class Backward {
  public:
-  Backward(Graph graph, Compiler compiler) : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)) {}
+  // `saved`: strides of the saved tensors as the compiled forward has them, after `integers` inputs (R073).
+  Backward(Graph graph, Compiler compiler, std::size_t integers, const OutputStrides& saved)
+      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), examples_(metas_of_inputs(*graph_)) {
+    for (std::size_t k = 0; k < saved.size(); k++) examples_[integers + k] = with_strides(examples_[integers + k].tensor(), saved[k]);
+  }
 
+  void compile() {
+    std::call_once(once_, [&] { compiled_ = compiler_(graph_, examples_); });
+  }
   TensorList run(Values& arguments) {
-    std::call_once(once_, [&] { compiled_ = compiler_(graph_, metas_of_inputs(*graph_)); });
+    compile();
     const Values found = compiled_(arguments);
     TensorList gradients;
     for (const Value& v : found) gradients.push_back(v.is_tensor() ? v.tensor() : Tensor());
@@ -57,6 +66,7 @@ class Backward {
  private:
   std::shared_ptr<const Graph> graph_;
   Compiler compiler_;
+  Values examples_;
   std::once_flag once_;
   Boxed compiled_;
 };
@@ -76,19 +86,25 @@ TensorList without_double_backward(const TensorList& gradients, const TensorList
 
 class Training {
  public:
-  Training(Metadata meta, Boxed forward, Parts parts, Compiler backward)
-      : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(parts.saved_tensors)),
-        backward_(std::make_shared<Backward>(std::move(parts.backward), std::move(backward))), tracked_(meta_.with_tangents()) {
+  Training(Metadata meta, Boxed forward, Parts parts, Compiler backward, const OutputStrides& saved)
+      : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(parts.saved_tensors)), tracked_(meta_.with_tangents()) {
+    INGOT_ENSURE(parts.backward.outputs.size() == meta_.inputs.size(), "the backward has ", parts.backward.outputs.size(), " results for ", meta_.inputs.size(),
+                 " inputs");
+    for (std::size_t k = 0; k < meta_.inputs.size(); k++)  // R071
+      without_gradient_.push_back(parts.backward.outputs[k].is_none() && !(meta_.inputs[k].mutation() == Mutation::in_graph && meta_.inputs[k].mutates_storage_metadata));
+    backward_ = std::make_shared<Backward>(std::move(parts.backward), std::move(backward), static_cast<std::size_t>(parts.saved_integers), saved);
     const std::size_t first = meta_.mutated_out_of_graph().size();
     for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
   }
+
+  Backward& backward() const { return *backward_; }
 
   Values operator()(const Values& arguments) const {
     TensorList inputs;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < arguments.size(); i++) {
       if (!arguments[i].is_tensor()) continue;
-      inputs.push_back(arguments[i].tensor());
+      inputs.push_back(without_gradient_[i] ? detached(arguments[i].tensor()) : arguments[i].tensor());
       places.push_back(i);
     }
     Values results;
@@ -107,6 +123,7 @@ class Training {
   std::size_t saved_tensors_;
   std::shared_ptr<Backward> backward_;
   std::vector<std::size_t> tracked_;  // of what the forward returns, in the order of the tangents
+  std::vector<bool> without_gradient_;  // by input: the backward has none for it, so autograd need not know of it
   std::vector<bool> refuses_writes_;  // by those: a view that autograd lets nobody write, and so should know as a view
 
   TensorList run_forward(FunctionContext& c, const Values& arguments, Values& results) const {
@@ -156,12 +173,27 @@ FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const 
   Parts parts = options.partition({joint, meta.returned(), written});
   const auto forward = std::make_shared<const Graph>(std::move(parts.forward));
   Boxed run;
+  OutputStrides saved;  // R073
   {
     const Scoped<bool> no_grad(thread_state().grad_mode, false);
+    const OutputStridesScope strides;
     run = options.forward(forward, metas_of_inputs(*forward));
+    const auto first = static_cast<std::size_t>(meta.returned());
+    for (std::size_t k = first; k < std::min(strides.reported().size(), first + static_cast<std::size_t>(parts.saved_tensors)); k++)
+      saved.push_back(strides.reported()[k]);
   }
-  return [training = std::make_shared<Training>(meta, std::move(run), std::move(parts), options.backward ? options.backward : options.forward)](
-             const Values& arguments) { return (*training)(arguments); };
+  const bool compile_backward_now = parts.saved_integers > 0;
+  const auto training = std::make_shared<Training>(meta, std::move(run), std::move(parts), options.backward ? options.backward : options.forward, saved);
+  if (compile_backward_now) {  // R074: while the environment of its sizes is there
+    try {
+      training->backward().compile();
+    } catch (const std::exception& e) {
+      const std::string what = text("failed to eagerly compile backwards for dynamic, suppressing in case backwards not needed: ", e.what());
+      if (options.log) options.log(what);
+      else std::fprintf(stderr, "%s\n", what.c_str());
+    }
+  }
+  return [training](const Values& arguments) { return (*training)(arguments); };
 }
 
 // R017: nothing that anybody could ask gradients of.
