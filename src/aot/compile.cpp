@@ -92,6 +92,8 @@ class Training {
                  " inputs");
     for (std::size_t k = 0; k < meta_.inputs.size(); k++)  // R071
       without_gradient_.push_back(parts.backward.outputs[k].is_none() && !(meta_.inputs[k].mutation() == Mutation::in_graph && meta_.inputs[k].mutates_storage_metadata));
+    // Where no input has one the outputs have a history all the same, as they have without a compiler.
+    if (std::all_of(without_gradient_.begin(), without_gradient_.end(), [](bool w) { return w; })) without_gradient_.assign(meta_.inputs.size(), false);
     backward_ = std::make_shared<Backward>(std::move(parts.backward), std::move(backward), static_cast<std::size_t>(parts.saved_integers), saved);
     const std::size_t first = meta_.mutated_out_of_graph().size();
     for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);

@@ -215,5 +215,23 @@ TEST_F(AotBudget, R125_ProgramsKeepNoMoreForLessAndGradientsStay) {
   }
 }
 
+// What the plan says is what is in memory between forward and backward.
+TEST_F(AotBudget, PredictedBytesAreThoseThatAreThere) {
+  const std::pair<Function, TensorList> programs[] = {{mlp, mlp_inputs()}, {transformer, transformer_inputs()}};
+  for (const auto& [f, inputs] : programs)
+    for (const double ratio : {1.0, 0.7, 0.3, 0.0}) {
+      SavePlan plan;
+      const AotFunction compiled = aot_function(TensorFunction(f), {.partition = [&](const Joint& j) {
+        Parts p = partition_min_cut(j, {.memory_budget = ratio});
+        plan = p.plan;
+        return p;
+      }});
+      compiled(inputs);  // compiles
+      const int64_t before = Storage::live_bytes();
+      const Tensor out = compiled(inputs)[0];
+      EXPECT_EQ(Storage::live_bytes() - before, plan.bytes + bytes_of(out)) << "ratio " << ratio;
+    }
+}
+
 }  // namespace
 }  // namespace ingot::aot

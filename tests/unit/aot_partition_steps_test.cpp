@@ -66,6 +66,14 @@ TEST_F(AotPartitionSteps, R071_AutogradDoesNotKnowInputsWithoutAGradient) {
   EXPECT_FALSE(y.grad().defined());
 }
 
+TEST_F(AotPartitionSteps, R071_AnOutputWhoseGradientsAllEndHasAHistoryStill) {
+  const auto f = [](const TensorList& in) {
+    return custom_function("Ends", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].sin()}; },
+                           [](FunctionContext&, const TensorList&) { return TensorList{Tensor()}; });
+  };
+  verify(f, {randn({3}).requires_grad_()});
+}
+
 TEST_F(AotPartitionSteps, R072_AForwardIsCompiledWithFakesOfThePrimals) {
   Values given;
   bool grad_mode = true;
