@@ -15,7 +15,8 @@ namespace ingot::aot {
 
 // A compiled graph: takes one list of arguments, which it may empty, and returns one value for each output (R130).
 using Boxed = std::function<Values(Values&)>;
-// Makes a graph run. `examples` are fakes of its inputs.
+// Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other strides than the graph's, it says so
+// (output_strides.hpp).
 using Compiler = std::function<Boxed(std::shared_ptr<const Graph> graph, const Values& examples)>;
 using Partitioner = std::function<Parts(const Joint& joint)>;
 
@@ -36,6 +37,7 @@ struct AotOptions {
   std::shared_ptr<ShapeEnv> sizes = {};         // that the open sizes of arguments that are fakes belong to; without one, the function makes its own
   bool debug_assert = false;                    // every call is checked against what was assumed when the function was compiled (debug_assert.hpp)
   bool enable_log = true;                       // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
+  std::function<void(const std::string&)> log = {};  // is told of what went wrong and does not matter yet; without one, the log
 };
 
 // R001. Compiles at the first call, of that call's arguments, and asks nothing about later ones.

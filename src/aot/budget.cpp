@@ -132,9 +132,7 @@ Knapsack::Knapsack(const std::vector<int64_t>& sizes, const std::vector<double>&
   const auto width = static_cast<std::size_t>(steps_) + 1;
   std::vector<double> best(width, 0);
   for (std::size_t k = 0; k < sizes.size(); k++) {
-    const double parts = std::min(static_cast<double>(steps_) + 1, static_cast<double>(sizes[k]) / static_cast<double>(largest_) * steps_);
-    const auto whole = static_cast<int>(parts);
-    sizes_.push_back(whole < parts ? whole + 1 : whole);
+    sizes_.push_back(sizes[k] > largest_ ? steps_ + 1 : static_cast<int>((sizes[k] * steps_ + largest_ - 1) / largest_));
     takes_.emplace_back(width);
     const auto size = static_cast<std::size_t>(sizes_.back());
     for (std::size_t c = width; c-- > size;) {
@@ -147,7 +145,7 @@ Knapsack::Knapsack(const std::vector<int64_t>& sizes, const std::vector<double>&
 
 std::vector<bool> Knapsack::best(int64_t capacity) const {
   std::vector<bool> chosen(sizes_.size());
-  auto left = static_cast<int>(std::min(1.0, static_cast<double>(capacity) / static_cast<double>(largest_)) * steps_);
+  auto left = static_cast<int>(std::min(capacity, largest_) * steps_ / largest_);
   for (std::size_t k = sizes_.size(); k-- > 0;) {
     if (!takes_[k][static_cast<std::size_t>(left)]) continue;
     chosen[k] = true;

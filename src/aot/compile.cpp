@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
 #include "aot/compiler_turn.hpp"
 #include "aot/debug_assert.hpp"
@@ -11,8 +10,10 @@
 #include "aot/inputs.hpp"
 #include "aot/log.hpp"
 #include "aot/metadata_record.hpp"
+#include "aot/output_strides.hpp"
 #include "aot/runtime.hpp"
 #include "aot/synthetic_base.hpp"
+#include "aot/training.hpp"
 #include "autograd/meta.hpp"
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
@@ -22,145 +23,34 @@
 namespace ingot::aot {
 namespace {
 
+Values metas_of_inputs(const Graph& g) {
+  Values metas;
+  for (const Node* n : g.inputs()) metas.push_back(n->meta);
+  return metas;
+}
+
 // ---- without gradients (R067)
 
 FlatCallable compile_inference(const Prepared& p, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn) {
-  const auto graph = std::make_shared<const Graph>(base_graph(p.f, p.fakes, p.meta, sizes, options.decompositions));
+  BaseGraph base = base_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
+  const auto graph = std::make_shared<const Graph>(std::move(base.graph));
   const Log log(turn.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::inference, *graph);
-  const Boxed run = turn(options.inference ? options.inference : options.forward, graph, GraphKind::inference);
-  return [meta = runtime_record(p.meta), run](Values arguments) {
+  const Boxed run = turn(options.inference ? options.inference : options.forward, graph, metas_of_inputs(*graph), GraphKind::inference);
+  return [meta = runtime_record(p.meta), run, takes_wrappers = base.inputs.has_wrappers(), returned = std::move(base.returned)](Values arguments) {
     const Values needed = needed_afterwards(meta, arguments);
     Values results;
     {
       const Scoped<bool> no_grad(thread_state().grad_mode, false);
-      results = run(arguments);
+      if (takes_wrappers) arguments = unwrapped(arguments);
+      results = returned.wrapped(run(arguments));
     }
     return finish_call(meta, needed, results);
   };
 }
 
 // ---- with gradients (R068)
-
-// The backward is compiled when it is first asked for (R151).
-class Backward {
- public:
-  // `places`: of the tensors among the arguments of the function, which has a gradient for each of its arguments. `writes_tracked`: it
-  // writes an argument that requires grad.
-  Backward(Graph graph, Compiler compiler, CompilerTurn turn, std::vector<std::size_t> places, bool writes_tracked)
-      : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), turn_(std::move(turn)), places_(std::move(places)),
-        writes_tracked_(writes_tracked) {}
-
-  void compile() {
-    std::call_once(once_, [&] { compiled_ = turn_(compiler_, graph_, GraphKind::backward); });
-  }
-
-  // The gradients of the tensors. `tracked`: they are to have gradients themselves.
-  TensorList run(Values& arguments, bool tracked) {
-    INGOT_REQUIRE(!tracked || !writes_tracked_, "aot_autograd does not support input mutations with requires_grad in backward for create_graph=True");  // R149
-    compile();
-    const Values found = compiled_(arguments);
-    TensorList gradients;
-    gradients.reserve(places_.size());
-    for (const std::size_t p : places_) gradients.push_back(found[p].is_tensor() ? found[p].tensor() : Tensor());
-    return gradients;
-  }
-
- private:
-  std::shared_ptr<const Graph> graph_;
-  Compiler compiler_;
-  CompilerTurn turn_;
-  std::vector<std::size_t> places_;
-  bool writes_tracked_;
-  std::once_flag once_;
-  Boxed compiled_;
-};
-
-// R150: gradients of gradients end in words.
-TensorList without_double_backward(const TensorList& gradients, const TensorList& made_of) {
-  const auto forward = [&](FunctionContext&, const TensorList&) {
-    TensorList out;
-    for (const Tensor& t : gradients) out.push_back(t.defined() ? detached(t) : t);
-    return out;
-  };
-  const auto backward = [](FunctionContext&, const TensorList&) -> TensorList {
-    throw_user_error("torch.compile with aot_autograd does not currently support double backward");
-  };
-  return custom_function("CompiledFunctionBackward", made_of, forward, backward);
-}
-
-class Training {
- public:
-  // `places`: of the tensors among the arguments.
-  Training(Metadata meta, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward, std::vector<std::size_t> places)
-      : meta_(std::move(meta)), forward_(std::move(forward)), returned_(static_cast<std::size_t>(meta_.returned())),
-        saved_tensors_(static_cast<std::size_t>(saved_tensors)), places_(std::move(places)), backward_(std::move(backward)),
-        tracked_(meta_.with_tangents()) {
-    const std::size_t first = meta_.mutated_out_of_graph().size();
-    for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
-  }
-
-  Values operator()(const Values& arguments) const {
-    TensorList inputs;
-    inputs.reserve(places_.size());
-    for (const std::size_t p : places_) inputs.push_back(arguments[p].tensor());
-    Values results;
-    const TensorList tracked = custom_function(
-        "CompiledFunction", inputs, [&](FunctionContext& c, const TensorList&) { return run_forward(c, arguments, results); },
-        [backward = backward_](FunctionContext& c, const TensorList& tangents) { return run_backward(*backward, c, tangents); });
-    for (std::size_t k = 0; k < tracked_.size(); k++) results[tracked_[k]] = tracked[k];
-    return finish_call(meta_, arguments, results, tracked.empty() ? Ref<GradNode>() : grad_fn(tracked[0]));
-  }
-
- private:
-  Metadata meta_;
-  Boxed forward_;
-  std::size_t returned_, saved_tensors_;
-  std::vector<std::size_t> places_;
-  std::shared_ptr<Backward> backward_;
-  std::vector<std::size_t> tracked_;  // of what the forward returns, in the order of the tangents
-  std::vector<bool> refuses_writes_;  // by those: a view that autograd lets nobody write, and so should know as a view
-
-  TensorList run_forward(FunctionContext& c, const Values& arguments, Values& results) const {
-    Values list = arguments;
-    results = forward_(list);
-    const std::size_t end = returned_ + saved_tensors_;
-    INGOT_ENSURE(results.size() >= end, "the compiled forward returned ", results.size(), " values");
-    TensorList saved;
-    saved.reserve(saved_tensors_);
-    for (std::size_t k = returned_; k < end; k++) {
-      // A view would keep its base's history alive (R142), and a tensor without history may get one that leads here.
-      const Tensor& t = results[k].tensor();
-      saved.push_back(requires_grad(t) && !autograd_meta(t)->view ? t : detached(t));
-    }
-    c.to_save = std::move(saved);
-    if (results.size() > end) c.data = Values(results.begin() + static_cast<std::ptrdiff_t>(end), results.end());
-    results.resize(returned_);
-    TensorList tracked;
-    for (std::size_t k = 0; k < tracked_.size(); k++) {
-      const Tensor& t = results[tracked_[k]].tensor();
-      tracked.push_back(refuses_writes_[k] ? t : detached(t));  // a view of nothing: its history is the node's
-    }
-    return tracked;
-  }
-
-  static TensorList run_backward(Backward& backward, FunctionContext& c, const TensorList& tangents) {
-    Values list = c.data.has_value() ? std::any_cast<Values>(c.data) : Values();
-    TensorList made_of = c.saved();
-    made_of.insert(made_of.end(), tangents.begin(), tangents.end());
-    TensorList gradients;
-    const bool tracked = thread_state().grad_mode;
-    {
-      const Scoped<bool> no_grad(thread_state().grad_mode, false);
-      for (const Tensor& t : made_of) list.push_back(t);
-      for (std::size_t k = list.size() - tangents.size(); k < list.size(); k++) list[k] = aten<"contiguous">(list[k].tensor());
-      gradients = backward.run(list, tracked);
-    }
-    const bool again = tracked && std::any_of(made_of.begin(), made_of.end(), [](const Tensor& t) { return requires_grad(t); });
-    return again ? without_double_backward(gradients, made_of) : gradients;
-  }
-};
 
 // R074: sizes that are saved make the backward's turn come now; otherwise its context is there, and nothing happens in it (R195).
 void compile_ahead(Backward& backward, int saved_integers, const Log& log, int id) {
@@ -175,33 +65,50 @@ void compile_ahead(Backward& backward, int saved_integers, const Log& log, int i
   }
 }
 
+// R071: every input whose slot in the backward's outputs is none, if no tensor is a wrapper.
+std::vector<bool> without_gradient(const Prepared& p, const JointLayouts& layouts, const Graph& backward) {
+  std::vector<bool> none(p.meta.inputs.size());
+  if (layouts.has_wrappers()) return none;
+  INGOT_ENSURE(backward.outputs.size() == none.size(), "the backward has ", backward.outputs.size(), " results for ", none.size(), " inputs");
+  for (std::size_t k = 0; k < none.size(); k++)
+    none[k] = backward.outputs[k].is_none() && !(p.meta.inputs[k].mutation() == Mutation::in_graph && p.meta.inputs[k].mutates_storage_metadata);
+  // Where no input has one the outputs have a history all the same, as they have without a compiler.
+  if (std::all_of(none.begin(), none.end(), [](bool n) { return n; })) none.assign(none.size(), false);
+  return none;
+}
+
 FlatCallable compile_training(const Prepared& p, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn) {
   const JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
+  const JointLayouts& layouts = joint.layouts;
   const Log log(turn.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::joint, joint.graph);
-  std::vector<int> written;
-  for (std::size_t k = 0; k < p.meta.inputs.size(); k++)
-    if (p.meta.inputs[k].mutates_data) written.push_back(static_cast<int>(k));
   const Scoped<bool> no_grad(thread_state().grad_mode, false);
   Parts parts = [&] {
     const CompileScope scope(turn.id(), GraphKind::joint);
-    return options.partition({joint.graph, p.meta.returned(), written, joint.written_by_backward});
+    const std::vector<int> written = layouts.inputs.dense_places([&](std::size_t k) { return p.meta.inputs[k].mutates_data; });
+    const std::vector<int> later = layouts.inputs.dense_places([&](std::size_t k) { return std::ranges::count(joint.written_by_backward, static_cast<int>(k)) > 0; });
+    return options.partition({joint.graph, static_cast<int>(layouts.returned.dense_size()), written, later});
   }();
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
-  Boxed run = turn(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward);
-  std::vector<std::size_t> places;
-  for (std::size_t k = 0; k < p.fakes.size(); k++)
-    if (p.fakes[k].is_tensor()) places.push_back(k);
-  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, places,
-                                                   std::any_of(joint.written_by_backward.begin(), joint.written_by_backward.end(), [&](int k) {
-                                                     return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor());
-                                                   }));
+  const auto forward = std::make_shared<const Graph>(std::move(parts.forward));
+  Values examples = metas_of_inputs(parts.backward);
+  Boxed run;
+  {
+    const OutputStridesScope strides;
+    run = turn(options.forward, forward, metas_of_inputs(*forward), GraphKind::forward);
+    const std::size_t first = layouts.returned.dense_size(), integers = static_cast<std::size_t>(parts.saved_integers);
+    const std::size_t end = std::min(strides.reported().size(), first + static_cast<std::size_t>(parts.saved_tensors));
+    for (std::size_t k = first; k < end; k++)  // R073
+      examples[integers + k - first] = with_strides(examples[integers + k - first].tensor(), strides.reported()[k]);
+  }
+  const bool writes_tracked = std::ranges::any_of(joint.written_by_backward, [&](int k) { return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor()); });
+  std::vector<bool> unknown = without_gradient(p, layouts, parts.backward);
+  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, std::move(examples), writes_tracked);
   compile_ahead(*backward, parts.saved_integers, log, turn.id());
-  return [training = std::make_shared<Training>(runtime_record(p.meta), std::move(run), parts.saved_tensors, backward, std::move(places))](const Values& arguments) {
-    return (*training)(arguments);
-  };
+  return [training = std::make_shared<Training>(runtime_record(p.meta), layouts, std::move(run), parts.saved_tensors, backward, std::move(unknown))](
+             const Values& arguments) { return (*training)(arguments); };
 }
 
 // R013. An environment that the caller brought has symbols already, whose names stay theirs.

@@ -43,6 +43,9 @@ Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers
   if (all_untouched) {
     separate_repeats(p.fakes);
   } else {
+    // R077
+    INGOT_REQUIRE(!p.meta.has_wrappers, "Encountered duplicate inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass. "
+                  "This is not supported today. You can try to remove the aliasing yourself as a workaround, or otherwise file an issue on github.");
     drops_ = true;
     p.fakes = std::move(kept);
     p.arguments = std::move(arguments);

@@ -23,10 +23,17 @@ DenseLayout DenseLayout::at(const std::vector<std::size_t>& places) const {
   return some;
 }
 
+std::vector<int> DenseLayout::dense_places(const std::function<bool(std::size_t)>& is_meant) const {
+  std::vector<int> places;
+  for (std::size_t k = 0; k < layouts_.size(); k++)
+    for (std::size_t i = 0; i < layouts_[k].leaves() && is_meant(k); i++) places.push_back(static_cast<int>(first_[k] + i));
+  return places;
+}
+
 Values DenseLayout::wrapped(Values dense) const {
+  if (!has_wrappers_) return dense;
   INGOT_REQUIRE(dense.size() == dense_size_, "Expected the number actual unwrapped-subclass outputs ", dense.size(),
                 " to equal the number of args calculated from subclasses (", dense_size_, ")");
-  if (!has_wrappers_) return dense;
   std::vector<WrapperLayout> wanted;
   TensorList leaves;
   std::vector<bool> is_made(layouts_.size());

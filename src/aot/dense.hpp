@@ -17,6 +17,8 @@ class DenseLayout {
   const WrapperLayout& operator[](std::size_t k) const { return layouts_[k]; }
   // Where the plain tensors of value k begin.
   std::size_t first_of(std::size_t k) const { return first_[k]; }
+  // Places of the plain tensors of those values that are meant.
+  std::vector<int> dense_places(const std::function<bool(std::size_t)>& is_meant) const;
   // The layout of these values of the list.
   DenseLayout at(const std::vector<std::size_t>& places) const;
 

@@ -88,7 +88,7 @@ FlatExport export_flat(const FlatFunction& f, const Values& arguments, const Exp
                   ". An exported graph has no place for it; write a clone() instead");
     e.graph = std::move(joint.graph);
   } else {
-    e.graph = base_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, o.pre_dispatch);
+    e.graph = base_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, o.pre_dispatch).graph;
   }
   e.meta = std::move(p.meta);
   e.fakes = std::move(p.fakes);

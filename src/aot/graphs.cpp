@@ -45,7 +45,7 @@ class Recording {
     const Tensor value = from_functional(inputs_[i].tensor());
     if (value.is_same(input)) return;
     const Scoped<bool> grad_mode(thread_state().grad_mode, false);
-    const SourceScope source(source_of(value));
+    const SourceScope source(source_of(unwrapped({value})[0].tensor()));
     if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
     else aten_value<"copy_">(input, value);
   }
@@ -118,6 +118,18 @@ Tensor own_gradient(const Forward& f) {
   return aten<"ones_like">(f.differentiated[0], Value(), Value(), Value(), false, MemoryFormat::preserve);
 }
 
+// Without tangents, those that require grad have one.
+Values gradients_of_tracked(const Values& fakes, const Values& gradients) {
+  Values tracked;
+  for (std::size_t k = 0; k < gradients.size(); k++) {
+    if (!fakes[k].is_tensor() || !requires_grad(fakes[k].tensor())) continue;
+    INGOT_REQUIRE(gradients[k].is_tensor(), "Found a parameter that did not receive a gradient. Input ", k, " of size ", fakes[k].tensor().sizes(),
+                  " requires grad, and the loss does not depend on it: leave it out, or do not let it require grad");
+    tracked.push_back(gradients[k]);
+  }
+  return tracked;
+}
+
 // The input as the function may write it: what happens to it must not happen to the variable that gradients are for (R099).
 Value replaced(const InputInfo& info, const Value& v) {
   if (info.mutation() != Mutation::out_of_graph) return v;
@@ -151,12 +163,17 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
 
 }  // namespace
 
-Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
-                 bool pre_dispatch) {
+bool JointLayouts::has_wrappers() const { return inputs.has_wrappers() || returned.has_wrappers() || tangents.has_wrappers() || gradients.has_wrappers(); }
+
+BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
+                     bool pre_dispatch) {
+  BaseGraph base;
+  base.inputs = DenseLayout(fakes);
   sizes.run_again();
   const auto function = [&](const Values& plain) {
     const Scoped<bool> replay(thread_state().view_replay, true);
-    Recording r(meta, plain, fakes);
+    const Values given = base.inputs.wrapped(plain);
+    Recording r(meta, given, fakes);
     Values outputs, results;
     {
       const FunctionalizeScope scope;
@@ -167,26 +184,35 @@ Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& met
     const std::size_t first = results.size();
     for (const Value& v : outputs) results.push_back(Recording::value_of(v));
     r.write_inputs(results, first);
-    return results;
+    base.returned = DenseLayout(results);
+    return unwrapped(results);
   };
-  return finished(record(function, plain_inputs(fakes), numbered("arg", 0, fakes.size(), "_1"), sizes,
-                         {.decompositions = decompositions, .pre_dispatch = pre_dispatch}));
+  const Values plain = plain_inputs(unwrapped(fakes));
+  base.graph = finished(record(function, plain, numbered("arg", 0, plain.size(), "_1"), sizes, {.decompositions = decompositions, .pre_dispatch = pre_dispatch}));
+  return base;
 }
 
 JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
                        bool no_tangents) {
   JointGraph joint;
+  JointLayouts& layouts = joint.layouts;
+  const Values tangents(meta.tangents.begin(), meta.tangents.end());
+  layouts.inputs = DenseLayout(fakes);
+  layouts.tangents = DenseLayout(tangents);
   sizes.run_again();
-  Values inputs = plain_inputs(fakes);
-  std::vector<std::string> names = no_tangents ? numbered("arg", 0, fakes.size(), "_1") : numbered("primals_", 1, fakes.size(), "");
+  Values inputs = plain_inputs(unwrapped(fakes));
+  std::vector<std::string> names = no_tangents ? numbered("arg", 0, inputs.size(), "_1") : numbered("primals_", 1, inputs.size(), "");
   if (!no_tangents) {
-    inputs.insert(inputs.end(), meta.tangents.begin(), meta.tangents.end());
-    for (std::string& n : numbered("tangents_", 1, meta.tangents.size(), "")) names.push_back(std::move(n));
+    const Values dense = unwrapped(tangents);
+    inputs.insert(inputs.end(), dense.begin(), dense.end());
+    for (std::string& n : numbered("tangents_", 1, dense.size(), "")) names.push_back(std::move(n));
   }
   const auto function = [&](const Values& plain) {
     ThreadState& state = thread_state();
     const Scoped<bool> replay(state.view_replay, true);
-    Recording r(meta, plain, fakes);
+    const auto border = plain.begin() + static_cast<std::ptrdiff_t>(layouts.inputs.dense_size());
+    const Values given = layouts.inputs.wrapped(Values(plain.begin(), border));
+    Recording r(meta, given, fakes);
     Values results, gradients(fakes.size());
     {
       const FunctionalizeScope scope;
@@ -201,8 +227,12 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
       const Forward forward = run_forward(f, meta, r.inputs());
       if (!forward.roots.empty() && !captures.empty()) {
         TensorList seeds;
-        if (no_tangents) seeds.push_back(own_gradient(forward));
-        else for (const std::size_t t : forward.tangents) seeds.push_back(to_functional(plain[fakes.size() + t].tensor()));
+        if (no_tangents) {
+          seeds.push_back(own_gradient(forward));
+        } else {
+          const Values given_tangents = layouts.tangents.wrapped(Values(border, plain.end()));
+          for (const std::size_t t : forward.tangents) seeds.push_back(to_functional(given_tangents[t].tensor()));
+        }
         const BackwardWrites writes(r.inputs(), forward.given, seeds);
         const TensorList found = run_backward(forward.roots, seeds, captures, {.retain_graph = true});
         joint.written_by_backward = writes.found(meta);
@@ -215,13 +245,13 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
     }
     r.write_inputs(results, meta.mutated_out_of_graph().size());
     for (const int k : joint.written_by_backward) r.write(static_cast<std::size_t>(k));
-    for (std::size_t k = 0; k < gradients.size(); k++) {
-      if (no_tangents && !(fakes[k].is_tensor() && requires_grad(fakes[k].tensor()))) continue;
-      INGOT_REQUIRE(!no_tangents || gradients[k].is_tensor(), "Found a parameter that did not receive a gradient. Input ", k, " of size ",
-                    fakes[k].tensor().sizes(), " requires grad, and the loss does not depend on it: leave it out, or do not let it require grad");
-      results.push_back(gradients[k]);
-    }
-    return results;
+    if (no_tangents) gradients = gradients_of_tracked(fakes, gradients);
+    layouts.returned = DenseLayout(results);
+    layouts.gradients = DenseLayout(gradients);
+    Values all = unwrapped(results);
+    const Values dense = unwrapped(gradients);
+    all.insert(all.end(), dense.begin(), dense.end());
+    return all;
   };
   joint.graph = finished(record(function, inputs, names, sizes, {.decompositions = decompositions}));
   return joint;

@@ -1,17 +1,29 @@
 // The graphs of a function: what it computes, with its effects on inputs as results or as copies into them (section 8).
 #pragma once
+#include "aot/dense.hpp"
 #include "aot/metadata.hpp"
 #include "graph/trace.hpp"
 
 namespace ingot::aot {
 
+// Graphs are of plain tensors. What is a wrapper for the caller is several of them.
+struct BaseGraph {
+  Graph graph;
+  DenseLayout inputs, returned;
+};
+
 // Of a function without gradients: (inputs that are written back, then outputs), R093 to R098. Inputs are arg0_1, arg1_1, …
 // `pre_dispatch`: above autograd, for export (R178).
-Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
-                 bool pre_dispatch = false);
+BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
+                     bool pre_dispatch = false);
 
+struct JointLayouts {
+  DenseLayout inputs, returned, tangents, gradients;
+  bool has_wrappers() const;
+};
 struct JointGraph {
   Graph graph;
+  JointLayouts layouts;
   std::vector<int> written_by_backward;  // inputs that the backward writes: copies into them are the backward's (R103, R104)
 };
 

@@ -1,5 +1,6 @@
 #include "aot/inputs.hpp"
 
+#include "aot/dense.hpp"
 #include "autograd/meta.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
@@ -19,7 +20,9 @@ class NoHistory final : public GradNode {
 }  // namespace
 
 Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, ShapeEnv& env, bool as_leaves) {
-  Values fakes = make_fakes(inputs, open, env);
+  const DenseLayout layout(inputs);
+  INGOT_REQUIRE(!layout.has_wrappers() || open.empty(), "open sizes of wrapper tensors are not supported; compile them for the sizes of the example");
+  Values fakes = layout.wrapped(make_fakes(unwrapped(inputs), open, env));
   for (std::size_t k = 0; k < inputs.size(); k++) {
     if (!inputs[k].is_tensor() || !requires_grad(inputs[k].tensor())) continue;
     Tensor fake = fakes[k].tensor();
@@ -45,6 +48,13 @@ Tensor functional_input(const Tensor& value, const Tensor& fake) {
   return t;
 }
 
-Tensor plain_input(const Tensor& fake) { return Tensor(make_ref<TensorImpl>(Storage::fake(fake->storage->nbytes(), fake.device()), fake->geom)); }
+Tensor plain_input(const Tensor& fake) {
+  if (wrapper_state(fake)) {
+    Values leaves = unwrapped({fake});
+    for (Value& v : leaves) v = plain_input(v.tensor());
+    return DenseLayout({fake}).wrapped(std::move(leaves))[0].tensor();
+  }
+  return Tensor(make_ref<TensorImpl>(Storage::fake(fake->storage->nbytes(), fake.device()), fake->geom));
+}
 
 }  // namespace ingot::aot

@@ -146,12 +146,16 @@ void JointInfo::find_policies() {
 
 bool JointInfo::any_said() const { return std::any_of(keep.begin(), keep.end(), [](Keep k) { return k != Keep::unsaid; }); }
 
+bool JointInfo::reads_written(const Node& n) const {
+  bool found = false;
+  for_each_node(n.args, [&](const Node* a) { found = found || written[at(a)]; });
+  return found;
+}
+
 bool JointInfo::must_recompute(const Node& n) const {
   if (n.kind == NodeKind::item && !must_recompute(*n.args[0].node())) return false;  // there is no list to take it from
-  if (keep[at(&n)] != Keep::recompute || backward[at(&n)] || n.kind == NodeKind::placeholder || draws(graph, n) || has_side_effect(graph, n)) return false;
-  bool can = true;
-  for_each_node(n.args, [&](const Node* a) { can = can && !written[at(a)]; });
-  return can;
+  return keep[at(&n)] == Keep::recompute && !backward[at(&n)] && n.kind != NodeKind::placeholder && !draws(graph, n) && !has_side_effect(graph, n) &&
+         !reads_written(n);
 }
 
 }  // namespace ingot::aot

@@ -45,11 +45,11 @@ struct JointInfo {
   static constexpr int kFar = 1'000'000'000;
 
   bool any_said() const;            // whether the author marked anything
+  bool reads_written(const Node& n) const;  // what it is made of is not there any more when the backward runs
   bool fuses(const Node* producer, const Node* consumer) const {  // R121
     return joins(*consumer) || (fusible[at(producer)] && fusible[at(consumer)]);
   }
-  // Whether the author wants it computed again, and it can be: random numbers would be others (R127), and what is made of an
-  // input that the call writes cannot be made of it later.
+  // Whether the author wants it computed again, and it can be: random numbers would be others (R127).
   bool must_recompute(const Node& n) const;
 
  private:

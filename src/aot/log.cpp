@@ -25,7 +25,7 @@ bool is_asked_for(std::string_view what) {
 
 }  // namespace
 
-Log::Log(int id, const AotOptions& options) : id_(id), on_(options.enable_log && is_asked_for("aot")) {}
+Log::Log(int id, const AotOptions& options) : id_(id), on_(options.enable_log && is_asked_for("aot")), told_(options.log) {}
 
 void Log::graph(GraphKind kind, const Graph& g) const {
   if (on_) write(text(to_text(kind), " graph"), print(g, GraphForm::full));
@@ -34,7 +34,8 @@ void Log::metadata(const Metadata& m) const {
   if (on_) write("metadata", to_text(m));
 }
 void Log::note(const std::string& message) const {
-  if (on_) write(message, "");
+  if (told_) told_(message);
+  else if (on_) write(message, "");
 }
 
 // One write a record: those of several threads do not mix.

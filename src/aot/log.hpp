@@ -17,6 +17,7 @@ class Log {
  private:
   int id_;
   bool on_;
+  std::function<void(const std::string&)> told_;
   void write(const std::string& title, const std::string& body) const;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/dense.hpp"
 #include "aot/inputs.hpp"
 #include "autograd/custom_function.hpp"
 #include "base/error.hpp"
@@ -58,9 +59,15 @@ class Collector {
   Metadata collect(const FlatFunction& f) {
     run(f);
     for (const Value& v : inputs_) meta_.inputs.push_back(v.is_tensor() ? info_of(*find(v.tensor())) : InputInfo{});
+    meta_.has_wrappers = std::any_of(inputs_.begin(), inputs_.end(), is_wrapper) ||
+                         std::any_of(results_.begin(), results_.end(), [](const Value& v) { return v.is_tensor() && is_wrapper(from_functional(v.tensor())); });
     for (const Value& v : results_) count_storage(v);
     for (std::size_t k = 0; k < results_.size(); k++) meta_.outputs.push_back(info_of(k));
     meta_.intermediate_bases = static_cast<int>(bases_.size());
+    INGOT_REQUIRE(bases_.empty() || !meta_.has_wrappers,
+                  "torch.compile is currently being used with tensor subclass inputs: ", inputs_text(),
+                  ". We are attempting to a compile a graph with two graph outputs that alias one another, which is currently unsupported in the subclass use case. "
+                  "Return a clone() of one of them");  // R018
     add_tangents();
     return std::move(meta_);
   }
@@ -106,6 +113,7 @@ class Collector {
     const FunctionalState& f = *functional_state(w.tensor);
     const FunctionalStorage& now = *f.storage;
     InputInfo i;
+    i.is_tensor = true;
     i.is_leaf = is_leaf(w.fake);
     i.mutates_storage_metadata = f.storage_changed && !(f.storage == w.storage);
     i.mutates_data = now.mutations > 0 && !i.mutates_storage_metadata;
@@ -116,8 +124,20 @@ class Collector {
     i.requires_grad = requires_grad(w.tensor);
     i.keep_mutations = meta_.keep_mutations;
     i.steps = f.chain;
+    if (wrapper_state(w.fake)) require_simple(i, w.fake);
     if (i.mutation() == Mutation::out_of_graph) require_no_set(i);
     return i;
+  }
+  // R028, R029: a wrapper's inner tensors would have to follow.
+  static void require_simple(const InputInfo& i, const Tensor& wrapper) {
+    INGOT_REQUIRE(!i.mutates_metadata, "Metadata mutations are currently not allowed on tensor subclasses");
+    INGOT_REQUIRE(!i.resizes_storage, "storage resizing is not supported on tensor subclass: ", wrapper_state(wrapper)->cls->name());
+    INGOT_REQUIRE(!i.mutates_data || wrapper.is_contiguous(), "Mutations on non-contiguous inputs are currently not allowed on tensor subclasses");
+  }
+  std::string inputs_text() const {
+    std::string s;
+    for (const Value& v : inputs_) s += (s.empty() ? "" : ", ") + (v.is_tensor() ? to_text(layout_of(v.tensor())) : std::string(v.kind_name()));
+    return s;
   }
   static void require_no_set(const InputInfo& i) {
     const auto line = [](std::string_view name, bool value) { return text("\n  ", name, "=", value ? "True" : "False"); };
@@ -234,13 +254,20 @@ class Collector {
 
   // ---- tangents
 
+  // R041: contiguous, and so are the inner tensors of a wrapper.
+  static Tensor tangent_of(const Tensor& t) {
+    Values leaves = unwrapped({t});
+    for (Value& v : leaves) v = make_tensor(Geometry::contiguous(v.tensor().sizes(), v.tensor().dtype()), v.tensor().device(), true);
+    return DenseLayout({t}).wrapped(std::move(leaves))[0].tensor();
+  }
+
   void add_tangents() {
     TensorList returned;
     for (const int k : meta_.mutated_out_of_graph()) returned.push_back(find(inputs_[static_cast<std::size_t>(k)].tensor())->tensor);
     for (const Value& v : results_) returned.push_back(v.is_tensor() ? v.tensor() : Tensor());
     returned.insert(returned.end(), bases_.begin(), bases_.end());
     for (const std::size_t k : meta_.with_tangents())
-      meta_.tangents.push_back(make_tensor(Geometry::contiguous(returned[k].sizes(), returned[k].dtype()), returned[k].device(), true));
+      meta_.tangents.push_back(tangent_of(from_functional(returned[k])));
   }
 };
 

@@ -19,6 +19,7 @@ enum class Mutation : uint8_t { none, in_graph, out_of_graph };
 
 // R023. Of what is no tensor every field is false.
 struct InputInfo {
+  bool is_tensor = false;
   bool is_leaf = false;                  // before the call
   bool mutates_data = false;             // an element was written, through the input or a view of it made inside
   bool mutates_metadata = false;         // its size, stride or offset is another one afterwards
@@ -70,6 +71,7 @@ struct Metadata {
   std::vector<OutputInfo> outputs;
   int intermediate_bases = 0;     // outputs of the graph after the user's, in order of collection (R039)
   bool keep_mutations = false;
+  bool has_wrappers = false;      // an input or an output is a wrapper tensor (R160)
   bool is_train = false;
   TensorList tangents;            // fakes of what the backward is given, in the order of R041
   std::optional<bool> grad_mode;  // that the function leaves behind, where it is another one (R022)

@@ -49,8 +49,7 @@ CutProblem cut_problem(const JointInfo& j, const MinCutOptions& options, const s
     p.recompute[i] = j.must_recompute(*n);
     if (!j.backward_result[i] || j.backward[i]) continue;
     // R117: what the backward returns it makes itself, unless it cannot.
-    if (p.banned[i]) p.returned[i] = true;
-    else p.recompute[i] = true;
+    (p.banned[i] || j.reads_written(*n) ? p.returned : p.recompute)[i] = true;
   }
   return p;
 }

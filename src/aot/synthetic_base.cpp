@@ -108,6 +108,9 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
     }
   }
   if (bases.empty()) return;
+  // R090
+  INGOT_REQUIRE(!p.meta.has_wrappers, "Encountered aliased inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass. "
+                "This is not supported today. You can try to remove the aliasing yourself as a workaround, or otherwise file an issue on github.");
   arguments_ = std::move(bases);
   arguments_.insert(arguments_.end(), rest.begin(), rest.end());
 

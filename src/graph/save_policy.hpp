@@ -50,7 +50,7 @@ class CheckpointScope {
   SavePolicyScope scope_;
 };
 
-// Programs with a call in the scope are cut for this budget, whatever their partitioner was told.
+// Where min-cut cuts a program with a call in the scope, this is its budget, whatever it was told.
 class MemoryBudgetScope {
  public:
   explicit MemoryBudgetScope(double ratio);

@@ -9,6 +9,7 @@
 #include "tensor/geometry.hpp"
 #include "transform/batched.hpp"
 #include "transform/functionalize_handler.hpp"
+#include "transform/wrapper.hpp"
 
 namespace ingot {
 namespace {
@@ -241,6 +242,10 @@ bool looks_within(const Geometry& view, const Geometry& tensor) {
 bool lies_otherwise(const Tensor& t) {
   const FunctionalState* f = functional_state(t);
   return f && !f->value->geom.same(t->geom);
+}
+
+Tensor inner_tensor_of(const Tensor& t, std::string_view name) {
+  return functional_state(t) ? to_functional(inner_tensor(from_functional(t), name)) : inner_tensor(t, name);
 }
 
 Tensor from_functional(const Tensor& t) {

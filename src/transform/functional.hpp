@@ -79,6 +79,10 @@ void sync(const Tensor& t);
 // The value, up to date; a tensor that is not functional is its own value.
 Tensor from_functional(const Tensor& t);
 
+// inner_tensor (wrapper.hpp) for a program that may be functionalized: the inner tensor of a functional tensor's value, functional on a
+// storage of its own, so that no write to it reaches the wrapper.
+Tensor inner_tensor_of(const Tensor& t, std::string_view name);
+
 // The views of the chain, taken of `base`. The tape makes the history of a view that is older than a write again from the base; a newer
 // one has that of the views it was taken of.
 Tensor take_views(const Tensor& base, const std::vector<ViewStep>& chain, std::size_t older);

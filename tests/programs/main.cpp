@@ -1,6 +1,7 @@
-// Runs random programs eagerly and transformed until they differ: ingot_program_fuzz [functionalize|aot|aot-keep|aot-min-cut] [COUNT [FIRST_SEED]].
+// Runs random programs eagerly and transformed until they differ: ingot_program_fuzz [functionalize|aot|aot-keep|aot-min-cut|aot-budget] [COUNT [FIRST_SEED]].
 // functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
-// in the graph where they can be; aot-min-cut: with the other partitioner. Programs that differ are printed as small as they get, and the exit status is 1. The 2000 first seeds are in `make test`.
+// in the graph where they can be; aot-min-cut: with the other partitioner; aot-budget: with as little memory for activations as it can do
+// with. Programs that differ are printed as small as they get, and the exit status is 1. The 2000 first seeds are in `make test`.
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -20,13 +21,18 @@ using namespace ingot::testing;
 
 std::string way = "functionalize";
 
+aot::Partitioner partitioner() {
+  if (way == "aot-min-cut") return [](const aot::Joint& j) { return aot::partition_min_cut(j); };
+  if (way == "aot-budget") return [](const aot::Joint& j) { return aot::partition_min_cut(j, {.activation_bytes = 0}); };
+  return aot::partition_default;
+}
+
 Comparison compared(const Program& p) {
   try {
     if (way == "functionalize") return compare_functionalized(p);
     return compare_transformed(p, [](const TensorFunction& f) -> TensorFunction {
       const aot::AotFunction compiled = aot::aot_function(
-          f, {.partition = way == "aot-min-cut" ? aot::Partitioner([](const aot::Joint& j) { return aot::partition_min_cut(j); }) : aot::partition_default,
-              .keep_inference_input_mutations = way == "aot-keep"});
+          f, {.partition = partitioner(), .keep_inference_input_mutations = way == "aot-keep"});
       return [compiled](const TensorList& in) { return compiled(in); };
     });
   } catch (const std::exception& e) {

@@ -3,6 +3,8 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "aot/module.hpp"
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
@@ -12,11 +14,13 @@
 #include "op/call.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
+#include "support/wrappers.hpp"
 
 namespace ingot::aot {
 
 struct V {
   bool mut = false;   // H03: graph inputs are x + 1, and outputs are written afterwards (H09)
+  bool sub = false;   // H04: the factory's tensors are TwoTensors
   bool keep = false;  // H01: only with keep_inference_input_mutations
   bool dynamic = false;
   const Decompositions* decompositions = nullptr;
@@ -49,6 +53,9 @@ class AotHarness : public NoLeaks {
     return with_and_without_keep(
         over_tree(f),
         [&] {
+          testing::TwoTensorMode mode;
+          std::optional<ModeScope> scope;
+          if (flags.sub) scope.emplace(mode);
           const Made m = factory();
           return Side{Values(m.leaves.begin(), m.leaves.end()), Values(m.inputs.begin(), m.inputs.end()), {}, {}};
         },
@@ -86,6 +93,22 @@ class AotHarness : public NoLeaks {
       graph = print(*g);
       return nop(std::move(g), examples);
     };
+  }
+
+  static void expect_same(const Tensor& want, const Tensor& found, const std::string& what) {
+    ASSERT_EQ(want.defined(), found.defined()) << what;
+    if (!want.defined()) return;
+    ASSERT_EQ(to_text(want.sizes()), to_text(found.sizes())) << what;
+    ASSERT_EQ(want.dtype(), found.dtype()) << what;
+    ASSERT_EQ(testing::is_two_tensor(want), testing::is_two_tensor(found)) << what;
+    if (testing::is_two_tensor(want)) {
+      expect_same(testing::a(want), testing::a(found), what + " a");
+      expect_same(testing::b(want), testing::b(found), what + " b");
+      return;
+    }
+    if (is_complex(want.dtype())) return expect_same(aten<"view_as_real">(detached(want)), aten<"view_as_real">(detached(found)), what);
+    const std::vector<double> w = detached(want).to_vector<double>(), g = detached(found).to_vector<double>();
+    for (std::size_t i = 0; i < w.size(); i++) ASSERT_NEAR(w[i], g[i], 1e-5 + 1.3e-6 * std::abs(w[i])) << what << " element " << i;
   }
 
  private:
@@ -150,16 +173,6 @@ class AotHarness : public NoLeaks {
       s.grads.push_back(v.tensor().grad());
       Tensor(v.tensor()).set_grad({});
     }
-  }
-
-  static void expect_same(const Tensor& want, const Tensor& found, const std::string& what) {
-    ASSERT_EQ(want.defined(), found.defined()) << what;
-    if (!want.defined()) return;
-    ASSERT_EQ(to_text(want.sizes()), to_text(found.sizes())) << what;
-    ASSERT_EQ(want.dtype(), found.dtype()) << what;
-    if (is_complex(want.dtype())) return expect_same(aten<"view_as_real">(detached(want)), aten<"view_as_real">(detached(found)), what);
-    const std::vector<double> w = detached(want).to_vector<double>(), g = detached(found).to_vector<double>();
-    for (std::size_t i = 0; i < w.size(); i++) ASSERT_NEAR(w[i], g[i], 1e-5 + 1.3e-6 * std::abs(w[i])) << what << " element " << i;
   }
 
   // H08: whether the output is a view of what an input is a view of.

@@ -1,0 +1,34 @@
+#include "aot/output_strides.hpp"
+
+#include <utility>
+
+#include "aot/loop_form.hpp"
+#include "base/error.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot::aot {
+namespace {
+
+thread_local OutputStrides* listener = nullptr;
+
+}  // namespace
+
+void report_output_strides(OutputStrides strides) {
+  if (listener) *listener = std::move(strides);
+}
+
+OutputStridesScope::OutputStridesScope() : old_(std::exchange(listener, &reported_)) {}
+OutputStridesScope::~OutputStridesScope() { listener = old_; }
+
+Tensor with_strides(const Tensor& fake, const std::optional<Shape>& strides) {
+  if (!strides) return fake;
+  INGOT_REQUIRE(strides->dim() == fake.dim(), "a compiler reported strides ", *strides, " for an output of sizes ", fake.sizes());
+  bool same = true;
+  for (int d = 0; d < fake.dim(); d++) same = same && hinted((*strides)[d], -1) == hinted(fake.strides()[d], -1);
+  if (same) return fake;
+  Geometry g = fake->geom;
+  g.strides = *strides;
+  return make_tensor(std::move(g), fake->device(), true);
+}
+
+}  // namespace ingot::aot

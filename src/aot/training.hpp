@@ -1,0 +1,57 @@
+// A compiled function with gradients: an autograd function over the compiled forward and backward (section 10.3).
+#pragma once
+#include <mutex>
+
+#include "aot/compiler_turn.hpp"
+#include "aot/graphs.hpp"
+#include "ingot/autograd.hpp"
+
+namespace ingot::aot {
+
+// The backward is compiled when it is first asked for (R151).
+class Backward {
+ public:
+  // `examples`: of the graph's inputs. `writes_tracked`: it writes an argument of the function that requires grad.
+  Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked);
+
+  void compile();
+  // What the graph returns. `tracked`: gradients are to have gradients themselves. User error where that cannot be (R149).
+  Values run(Values& arguments, bool tracked);
+
+ private:
+  std::shared_ptr<const Graph> graph_;
+  Compiler compiler_;
+  CompilerTurn turn_;
+  Values examples_;
+  bool writes_tracked_;
+  std::once_flag once_;
+  Boxed compiled_;
+};
+
+// Between the caller's tensors and the plain ones of the graphs. A backward may outlive the function.
+struct Border {
+  JointLayouts layouts;
+  std::vector<std::size_t> places;  // of the tensors among the arguments
+};
+
+class Training {
+ public:
+  // `without_gradient`, by argument: the backward has none for it, so autograd need not know of it (R071).
+  Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward, std::vector<bool> without_gradient);
+
+  Values operator()(const Values& arguments) const;
+
+ private:
+  Metadata meta_;
+  std::shared_ptr<const Border> border_;
+  Boxed forward_;
+  std::size_t saved_tensors_;
+  std::shared_ptr<Backward> backward_;
+  std::vector<bool> without_gradient_;
+  std::vector<std::size_t> tracked_;  // of what the forward returns, in the order of the tangents
+  std::vector<bool> refuses_writes_;  // by those: a view that autograd lets nobody write, and so should know as a view
+
+  TensorList run_forward(FunctionContext& c, const Values& arguments, Values& results) const;
+};
+
+}  // namespace ingot::aot
