@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "graph/shape_env.hpp"
 #include "graph/trace.hpp"
