@@ -171,7 +171,7 @@ FlatCallable compile_training(const FlatFunction& f, const Values& fakes, const 
   const Graph joint = joint_graph(f, fakes, meta, sizes, options.decompositions);
   std::vector<int> written;
   for (std::size_t k = 0; k < meta.inputs.size(); k++)
-    if (meta.inputs[k].mutates_data) written.push_back(static_cast<int>(k));
+    if (meta.inputs[k].mutates_data || meta.inputs[k].mutates_metadata) written.push_back(static_cast<int>(k));
   Parts parts = options.partition({joint, meta.returned(), written});
   const auto forward = std::make_shared<const Graph>(std::move(parts.forward));
   Boxed run;

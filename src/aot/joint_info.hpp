@@ -20,6 +20,9 @@ bool is_recomputable(const Node& n);
 // R124, what denylist mode does not compute again: products and kernels without a loop form.
 bool is_compute_intensive(const Node& n);
 
+// What a value looks at: the node whose storage it is.
+const Node* storage_of(const Node* n);
+
 // R120: by hints where sizes are open, 4096 elements where only data decides them; numbers count 1, symbolic floats 4.
 int64_t bytes_of(const Value& v);
 

@@ -109,15 +109,6 @@ std::vector<Node*> with_bindings(const Graph& joint, const std::vector<Node*>& i
   return bindings;
 }
 
-// What a value looks at: the node whose storage it is.
-const Node* storage_of(const Node* n) {
-  while (true) {
-    const Node* made = n->kind == NodeKind::item ? n->args[0].node() : n;
-    if (!is_view(*made) || !made->args[0].is_node()) return n;
-    n = made->args[0].node();
-  }
-}
-
 }  // namespace
 
 SavePlan plan_of(const std::vector<Node*>& saved) {

@@ -9,7 +9,7 @@ namespace ingot::aot {
 struct Joint {
   const Graph& graph;
   int forward_outputs = 0;
-  std::vector<int> written = {};  // primals whose bytes are others when the backward runs: the call writes them
+  std::vector<int> written = {};  // primals that are others when the backward runs: the call writes them, or changes how they look
 };
 
 // What is in memory between forward and backward beside the inputs, by the sizes of the example.
