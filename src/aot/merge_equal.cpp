@@ -1,7 +1,9 @@
 #include "aot/merge_equal.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
+#include "aot/joint_info.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/same.hpp"
@@ -56,12 +58,31 @@ bool are_equal(const Node& a, const Node& b) {
   return a.kind == b.kind && a.op == b.op && a.function == b.function && a.index == b.index && same_policy(a, b) && same_arguments(a.args, b.args);
 }
 
+// By id: results of the forward, and what they are views of.
+std::vector<bool> seen_by_caller(const Joint& joint) {
+  std::vector<bool> seen(joint.graph.nodes().size());
+  for (int k = 0; k < joint.forward_outputs; k++)
+    for_each_node(joint.graph.outputs[static_cast<std::size_t>(k)], [&](const Node* n) {
+      for (const Node* x : {n, storage_of(n)}) {
+        seen[at(x)] = true;
+        if (x->kind == NodeKind::item) seen[at(x->args[0].node())] = true;
+      }
+    });
+  return seen;
+}
+
 }  // namespace
 
-Graph merge_equal_calls(const Graph& g) {
+Graph merge_equal_calls(const Joint& joint) {
+  const Graph& g = joint.graph;
+  const std::vector<bool> seen = seen_by_caller(joint);
   Graph to;
   GraphCopier copier(g, to);
-  std::unordered_multimap<std::size_t, Node*> known;  // nodes of the copy
+  struct Known {
+    Node* node;  // of the copy
+    bool seen;
+  };
+  std::unordered_multimap<std::size_t, Known> known;
   for (const auto& n : g.nodes()) {
     if (!is_pure(g, *n)) {
       copier.copy(*n);
@@ -70,12 +91,15 @@ Graph merge_equal_calls(const Graph& g) {
     Node asked = *n;  // over the copies of its operands
     for (Argument& a : asked.args) a = copier(a);
     const std::size_t h = hash_of(asked);
+    const bool is_seen = seen[at(n.get())];
     const auto [first, last] = known.equal_range(h);
-    Node* found = nullptr;
-    for (auto it = first; it != last && !found; ++it)
-      if (are_equal(*it->second, asked)) found = it->second;
-    if (found) copier.replace(*n, found);
-    else known.emplace(h, copier.copy(*n));
+    const auto found = std::find_if(first, last, [&](const auto& k) { return are_equal(*k.second.node, asked) && !(is_seen && k.second.seen); });
+    if (found == last) {
+      known.emplace(h, Known{copier.copy(*n), is_seen});
+    } else {
+      copier.replace(*n, found->second.node);
+      found->second.seen = found->second.seen || is_seen;
+    }
   }
   copier.copy_outputs();
   return to;

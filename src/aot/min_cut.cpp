@@ -81,7 +81,7 @@ std::vector<Node*> min_cut(const Graph& joint, const CutProblem& problem) {
 
 Parts partition_min_cut(const Joint& whole, const MinCutOptions& given) {
   const Graph live = without_dead_code(whole.graph);
-  const Graph merged = given.cse ? merge_equal_calls(live) : Graph();
+  const Graph merged = given.cse ? merge_equal_calls({live, whole.forward_outputs}) : Graph();
   const Joint joint{given.cse ? merged : live, whole.forward_outputs, whole.written, whole.written_by_backward};
   const JointInfo info(joint);
   const bool has_backward = std::any_of(joint.graph.nodes().begin(), joint.graph.nodes().end(), [&](const auto& n) {

@@ -15,34 +15,48 @@
 namespace ingot::aot {
 namespace {
 
-// R109: the nodes that can be computed of `inputs`, and of them those that the outputs need, or that do something. `without`: by
-// id, nodes that are no business of this part.
+// R109. By id: what the outputs need, or what does something, of the nodes that can be computed of `inputs`; of the inputs, those that
+// any of it uses. `without`: by id, nodes that are no business of this part.
+std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs, const std::vector<bool>& without) {
+  std::vector<bool> given(joint.nodes().size()), has(joint.nodes().size()), needed(joint.nodes().size());
+  for (const Node* n : inputs) given[at(n)] = has[at(n)] = true;
+  for (const auto& n : joint.nodes()) {
+    if (given[at(n.get())] || n->kind == NodeKind::placeholder || without[at(n.get())]) continue;
+    bool can = true;
+    for_each_node(n->args, [&](const Node* a) { can = can && has[at(a)]; });
+    has[at(n.get())] = can;
+  }
+  for_each_node(outputs, [&](const Node* n) {
+    INGOT_REQUIRE(has[at(n)], "Node ", n->name, " was invalid, but is output");
+    needed[at(n)] = true;
+  });
+  for (std::size_t i = joint.nodes().size(); i-- > 0;) {
+    const Node& n = *joint.nodes()[i];
+    if (!has[i] || given[i] || !(needed[i] || has_side_effect(joint, n))) continue;
+    needed[i] = true;
+    for_each_node(n.args, [&](const Node* a) { needed[at(a)] = true; });
+  }
+  return needed;
+}
+
 Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs, const std::vector<bool>& without) {
+  const std::vector<bool> needed = needed_for(joint, inputs, outputs, without);
   Graph g;
   GraphCopier copier(joint, g);
-  std::vector<bool> has(joint.nodes().size());
-  for (Node* n : inputs) {
+  std::vector<bool> given(joint.nodes().size());
+  for (const Node* n : inputs) {
     Node* p = g.placeholder(n->name);
     p->meta = n->meta;
     p->stack_trace = n->stack_trace;
     p->module_path = n->module_path;
     copier.replace(*n, p);
-    has[at(n)] = true;
+    given[at(n)] = true;
   }
-  for (const auto& n : joint.nodes()) {
-    if (has[at(n.get())] || n->kind == NodeKind::placeholder || without[at(n.get())]) continue;
-    bool can = true;
-    for_each_node(n->args, [&](const Node* a) { can = can && has[at(a)]; });
-    if (!can) continue;
-    copier.copy(*n);
-    has[at(n.get())] = true;
-  }
-  for (const Argument& a : outputs) {
-    for_each_node(a, [&](const Node* n) { INGOT_REQUIRE(has[at(n)], "Node ", n->name, " was invalid, but is output"); });
-    g.outputs.push_back(copier(a));
-  }
+  for (const auto& n : joint.nodes())
+    if (needed[at(n.get())] && !given[at(n.get())]) copier.copy(*n);
+  for (const Argument& a : outputs) g.outputs.push_back(copier(a));
   g.returns = Graph::Returns::list;
-  return without_dead_code(g);
+  return g;
 }
 
 // What each part does to its inputs, it does once: by id, the effects of either.
@@ -114,15 +128,6 @@ std::vector<Node*> with_bindings(const Graph& joint, const std::vector<Node*>& i
   return bindings;
 }
 
-// What a value looks at: the node whose storage it is.
-const Node* storage_of(const Node* n) {
-  while (true) {
-    const Node* made = n->kind == NodeKind::item ? n->args[0].node() : n;
-    if (!is_view(*made) || !made->args[0].is_node()) return n;
-    n = made->args[0].node();
-  }
-}
-
 }  // namespace
 
 SavePlan plan_of(const std::vector<Node*>& saved) {
@@ -149,13 +154,12 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   inputs.insert(inputs.end(), saved.begin(), saved.end());
   inputs.insert(inputs.end(), tangents.begin(), tangents.end());
   const Effects effects = effects_of(whole);
-  const Graph first = extract(joint, inputs, backward, effects.of_forward);
-  std::vector<bool> used(first.nodes().size());
-  for (const auto& n : first.nodes()) for_each_node(n->args, [&](const Node* a) { used[at(a)] = true; });
-  for_each_node(first.outputs, [&](const Node* a) { used[at(a)] = true; });
+  const std::vector<bool> used = needed_for(joint, inputs, backward, effects.of_forward);
   std::vector<Node*> kept_integers, kept;
-  for (std::size_t k = 0; k < inputs.size() - tangents.size(); k++)
-    if (used[at(first.inputs()[k])]) (k < integers.size() ? kept_integers : kept).push_back(inputs[k]);
+  for (Node* n : integers)
+    if (used[at(n)]) kept_integers.push_back(n);
+  for (Node* n : saved)
+    if (used[at(n)]) kept.push_back(n);
   kept_integers = with_bindings(joint, kept_integers, kept, tangents);
 
   Parts parts;

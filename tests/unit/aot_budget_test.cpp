@@ -1,5 +1,8 @@
 // Budgets for what is kept between forward and backward (R125): a ratio of what the rules would keep, or bytes.
+#include <chrono>
+
 #include "aot/budget.hpp"
+#include "support/sanitized.hpp"
 #include "unit/aot_harness.hpp"
 #include "unit/aot_joint.hpp"
 
@@ -212,6 +215,19 @@ TEST_F(AotBudget, R125_ProgramsKeepNoMoreForLessAndGradientsStay) {
     }
     EXPECT_GE(different.size(), 4u);  // there is something between all and nothing
     EXPECT_EQ(last, 0);
+  }
+}
+
+TEST_F(AotBudget, ABudgetForAJointGraphOf20000NodesIsKeptInTime) {
+  std::mt19937 random(3);
+  const Graph g = random_joint(random, 10000, 10000, true);
+  const int64_t most = plan({g, 1}, {}).bytes;
+  const auto start = std::chrono::steady_clock::now();
+  const SavePlan p = plan({g, 1}, {.activation_bytes = most / 8});
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  EXPECT_TRUE(p.fits);
+  if (!kSanitized) {
+    EXPECT_LE(seconds, 20.0);
   }
 }
 

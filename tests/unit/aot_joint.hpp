@@ -60,8 +60,9 @@ inline std::vector<std::string> saved_by_min_cut(const Joint& joint, const MinCu
   return names_of(min_cut(joint.graph, cut_problem(JointInfo(joint), options)));
 }
 
-// A joint graph of pointwise ops and products: the forward over primals, the backward over all of it.
-inline Graph random_joint(std::mt19937& random, int forward_nodes, int backward_nodes) {
+// A joint graph of pointwise ops and products: the forward over primals, the backward over all of it. `live`: each node is made of the
+// one before it, so that none is dead code.
+inline Graph random_joint(std::mt19937& random, int forward_nodes, int backward_nodes, bool live = false) {
   Graph g;
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   const auto fake = [&] { return fake_of({static_cast<int64_t>(1 + below(30))}); };
@@ -72,12 +73,13 @@ inline Graph random_joint(std::mt19937& random, int forward_nodes, int backward_
   const Op &add = op_ref<"mul.Tensor">(), &mm = op_ref<"mm">();
   for (int k = 0; k < forward_nodes; k++) {
     const bool is_costly = below(4) == 0;
-    forward.push_back(g.call(is_costly ? mm : add, {forward[below(forward.size())], forward[below(forward.size())]}));
+    Node *x = live ? forward.back() : forward[below(forward.size())], *y = forward[below(forward.size())];
+    forward.push_back(g.call(is_costly ? mm : add, {x, y}));
     forward.back()->meta = fake();
   }
   for (int k = 0; k < backward_nodes; k++) {
     Node* a = forward[below(forward.size())];
-    backward.push_back(g.call(add, {a, backward[below(backward.size())]}));
+    backward.push_back(g.call(add, {a, live ? backward.back() : backward[below(backward.size())]}));
     backward.back()->meta = fake();
   }
   g.outputs = {forward.back(), backward.back(), Argument()};

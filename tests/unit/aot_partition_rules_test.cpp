@@ -133,7 +133,7 @@ TEST_F(AotPartitionRules, R114_EqualCallsAreMadeOnce) {
   for (Node* n : {first, again, second}) n->meta = fake_of({2});
   parts->meta = TensorList{fake_of({2}), fake_of({2})};
   b.g.outputs = {sum, one, also_one, real_one, truth, random, other_random, first, again, second};
-  const Graph merged = merge_equal_calls(b.g);
+  const Graph merged = merge_equal_calls({b.g, 0});
   const Names expected{"mul", "add", "add", "add_2", "add_3", "rand_like", "rand_like_1", "getitem", "getitem", "getitem_2"};
   EXPECT_EQ(names_of(merged.outputs), expected);
   const Node* product = merged.outputs[0].node();
@@ -147,7 +147,18 @@ TEST_F(AotPartitionRules, R114_CallsOfDifferentRegionsStayApartAndCseCanBeOff) {
   EXPECT_EQ(calls_of(partition_min_cut(joint).forward), std::set<std::string>({"sin", "mul"}));
   EXPECT_EQ(calls_of(partition_min_cut(joint, {.cse = false}).forward), std::set<std::string>({"sin", "sin_1", "mul"}));
   t->saving = std::make_shared<const SavePolicy>(SavePolicy{Keep::recompute, 1, {}});
-  EXPECT_EQ(calls_of(merge_equal_calls(b.g)), std::set<std::string>({"sin", "sin_1", "mul", "mul_1"}));
+  EXPECT_EQ(calls_of(merge_equal_calls(joint)), std::set<std::string>({"sin", "sin_1", "mul", "mul_1"}));
+}
+
+TEST_F(AotPartitionRules, R114_ResultsOfTheCallerStayDifferentTensors) {
+  JointBuilder b({{4, 4}}, {});
+  Node *first = b.sin(b.primals[0]), *second = b.sin(b.primals[0]), *third = b.sin(b.primals[0]), *view = b.call("t", {third}, {4, 4}), *own = b.sin(third);
+  // Two are results, one is what a result is a view of; only the last, which nobody gets, is made of another.
+  const Graph merged = merge_equal_calls(b.joint({first, second, view, own}, 4));
+  EXPECT_EQ(calls_of(merged), std::set<std::string>({"sin", "sin_1", "sin_2", "t", "sin_3"}));
+  EXPECT_EQ(calls_of(merge_equal_calls(b.joint({first, own, second, view}, 2))), std::set<std::string>({"sin", "sin_3", "t"}));
+  verify([](const TensorList& in) { return TensorList{in[0] * in[0], in[0] * in[0], aten<"sin">(in[0]).t(), aten<"sin">(in[0])}; },
+         {randn({3, 3}).requires_grad_()}, {.mut = true, .partition = [](const Joint& j) { return partition_min_cut(j); }});
 }
 
 TEST_F(AotPartitionRules, R115_R116_SidesAndDistances) {
