@@ -24,6 +24,8 @@ check zoo
 # The same compiled.
 check_compiled() { "$ingot" check --suite "$golden/$1" -j "$(nproc)" --verbose --compiled > "$results/compiled_$1" || true; }
 for set in ops models zoo; do check_compiled $set; done
+check_gradients() { "$ingot" check --suite "$golden/$1" -j "$(nproc)" --verbose --compiled --grad > "$results/gradients_$1" || true; }
+for set in ops train; do check_gradients $set; done
 golden_row() { echo "| $2 | $(tail -n 1 "$results/$1") |"; }  # SET WHAT
 not_passed() {  # SET: a bullet for every case that did not pass
   sed -nE "s#^(FAILED|skipped)  ([^:]+): (.*)\$#- \\1: $1/\\2: \\3#p" "$results/$1" | sed -E 's# \([^()]* s\)$##; s#^(.{220}).*#\1…#'
@@ -63,10 +65,12 @@ not_passed() {  # SET: a bullet for every case that did not pass
   golden_row compiled_ops "operators"
   golden_row compiled_models "models, every case file on one library"
   golden_row compiled_zoo "published architectures"
+  golden_row gradients_ops "operators that have gradients, forward and backward (\`--grad\`)"
+  golden_row gradients_train "training: loss and gradients (\`--grad\`)"
   echo
   echo "Bounds wider than the usual ones, with reasons: the table in src/check/compare.cpp. Not passed:"
   echo
-  for set in ops models train zoo compiled_ops compiled_models compiled_zoo; do not_passed $set; done
+  for set in ops models train zoo compiled_ops compiled_models compiled_zoo gradients_ops gradients_train; do not_passed $set; done
   echo
   echo "## Ops"
   echo

@@ -6,12 +6,33 @@
 #include "aot/context.hpp"
 
 namespace ingot::aot {
+namespace {
+
+// How they are nested was seen at the first call, and is not looked at again.
+void add_leaves(const Tree& tree, Values& leaves) {
+  if (tree.is_leaf()) return leaves.push_back(tree.leaf());
+  for (const Tree& child : tree.children()) add_leaves(child, leaves);
+}
+
+}  // namespace
+
 struct AotFunction::State {
   TreeFunction f;
   AotOptions options;
   std::once_flag once;
   TreeSpec inputs, outputs;
   FlatCallable compiled;
+
+  void compile_for(TreeSpec spec, const Values& arguments, int id) {
+    inputs = std::move(spec);
+    const FlatFunction flat = [this](const Values& leaves) {
+      FlatTree out = flatten(f(unflatten(leaves, inputs)));
+      for (const Value& v : out.leaves) require_known_output(v);
+      outputs = std::move(out.spec);
+      return std::move(out.leaves);
+    };
+    compiled = compile(flat, arguments, options, id);
+  }
 };
 
 AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_shared<State>()), id_(take_id()) {
@@ -21,26 +42,20 @@ AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_
 
 Tree AotFunction::operator()(const Tree& arguments) const {
   State& s = *state_;
-  const FlatTree flat = flatten(arguments);
-  std::call_once(s.once, [&] {
-    s.inputs = flat.spec;
-    const FlatFunction f = [&s](const Values& leaves) {
-      FlatTree out = flatten(s.f(unflatten(leaves, s.inputs)));
-      for (const Value& v : out.leaves) require_known_output(v);
-      s.outputs = std::move(out.spec);
-      return std::move(out.leaves);
-    };
-    s.compiled = compile(f, flat.leaves, s.options, id_);
-  });
-  return unflatten(s.compiled(flat.leaves), s.outputs);
+  Values leaves;
+  add_leaves(arguments, leaves);
+  std::call_once(s.once, [&] { s.compile_for(flatten(arguments).spec, leaves, id_); });
+  return unflatten(s.compiled(std::move(leaves)), s.outputs);
 }
 
 TensorList AotFunction::operator()(const TensorList& arguments) const {
-  std::vector<Tree> leaves;
-  for (const Tensor& t : arguments) leaves.emplace_back(t);
-  const Tree out = (*this)(Tree::list(std::move(leaves)));
+  State& s = *state_;
+  const Values leaves(arguments.begin(), arguments.end());
+  std::call_once(s.once, [&] { s.compile_for(flatten(Tree::list({arguments.begin(), arguments.end()})).spec, leaves, id_); });
+  const Values results = s.compiled(leaves);
   TensorList l;
-  for (const Tree& t : out.children()) l.push_back(t.leaf().tensor_or_none());
+  l.reserve(results.size());
+  for (const Value& v : results) l.push_back(v.tensor_or_none());
   return l;
 }
 

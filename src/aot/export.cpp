@@ -86,8 +86,14 @@ FlatExport export_flat(const FlatFunction& f, const Values& arguments, const Exp
                 "\n\nfw_metadata=", as_given);
 
   FlatExport e;
-  e.graph = p.meta.is_train && !o.pre_dispatch ? joint_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, no_tangents)
-                                               : base_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, o.pre_dispatch);
+  if (p.meta.is_train && !o.pre_dispatch) {
+    JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, no_tangents);
+    INGOT_REQUIRE(joint.written_by_backward.empty(), "Found a graph input that is written in the backward: input ", joint.written_by_backward[0],
+                  ". An exported graph has no place for it; write a clone() instead");
+    e.graph = std::move(joint.graph);
+  } else {
+    e.graph = base_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, o.pre_dispatch);
+  }
   e.meta = std::move(p.meta);
   e.fakes = std::move(p.fakes);
   return e;

@@ -45,4 +45,6 @@ Tensor functional_input(const Tensor& value, const Tensor& fake) {
   return t;
 }
 
+Tensor plain_input(const Tensor& fake) { return Tensor(make_ref<TensorImpl>(Storage::fake(fake->storage->nbytes(), fake.device()), fake->geom)); }
+
 }  // namespace ingot::aot

@@ -16,4 +16,7 @@ bool has_open_sizes(const Value& v);
 // requires grad as the input's fake does, and is a leaf where that is one.
 Tensor functional_input(const Tensor& value, const Tensor& fake);
 
+// The fake without history and on a storage of its own: a run may resize it.
+Tensor plain_input(const Tensor& fake);
+
 }  // namespace ingot::aot

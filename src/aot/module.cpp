@@ -25,9 +25,9 @@ AotOptions with_state(AotOptions options, std::size_t tensors) {
   return options;
 }
 
-Values joined(const TensorList& state, const Values& arguments) {
+Values joined(const TensorList& state, Values arguments) {
   Values all(state.begin(), state.end());
-  all.insert(all.end(), arguments.begin(), arguments.end());
+  all.insert(all.end(), std::move_iterator(arguments.begin()), std::move_iterator(arguments.end()));
   return all;
 }
 
@@ -88,8 +88,8 @@ FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forwa
   options = with_state(std::move(options), m.state.size());
   options.dynamic = std::any_of(examples.begin(), examples.end(), has_open_sizes);
   const FlatFunction f = [of = m.f](const Values& leaves) { return flat_outputs(of(Tree::tuple({leaves.begin(), leaves.end()}))); };
-  return [state = m.state, compiled = compile(f, joined(m.state, examples), options, id)](const Values& arguments) {
-    return compiled(joined(state, arguments));
+  return [state = m.state, compiled = compile(f, joined(m.state, examples), options, id)](Values arguments) {
+    return compiled(joined(state, std::move(arguments)));
   };
 }
 

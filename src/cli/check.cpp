@@ -13,6 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/verb.hpp"
 #include "compiler/compiled_program.hpp"
+#include "compiler/differentiable_program.hpp"
 #include "compiler/external_program.hpp"
 #include "import/pt2.hpp"
 #include "ingot/autograd.hpp"
@@ -99,6 +100,8 @@ void check_suite(const CheckVerb& o) {
     std::erase_if(cases, [&](const Case& c) {
       return std::none_of(o.filters.begin(), o.filters.end(), [&](const std::string& glob) { return matches(c, glob); });
     });
+  // What an operator without gradients computes when it is compiled is what --compiled alone finds out.
+  if (o.compiled && o.check.gradients) std::erase_if(cases, [](const Case& c) { return c.kind == Case::Kind::op && !c.has_gradients; });
   INGOT_REQUIRE(!cases.empty(), "no case of ", o.suite, " fits the filter");
   std::vector<CheckResult> results;
   {
@@ -134,6 +137,8 @@ Execute executes(std::shared_ptr<const Compiled> compiled) {
 std::function<Execute(ExportedProgram&)> compiles(const CheckVerb& o) {
   CompileOptions options;
   if (!o.target.empty()) options.targets = {parse_target(o.target)};
+  if (o.check.gradients)
+    return [options](ExportedProgram&) -> Execute { return [options](ExportedProgram& p, Args inputs) { return run_differentiable(p, inputs, options); }; };
   if (o.runner.empty()) return [options](ExportedProgram& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
   return [options, command = o.runner](ExportedProgram& p) { return executes(std::make_shared<const ExternalProgram>(p, options, command)); };
 }
@@ -190,8 +195,9 @@ void check(CheckVerb& o) {
   if (o.model.ends_with(".so")) return check_library(o);
   if (!o.against.empty()) throw CLI::ValidationError("--against", "is for a compiled model: ingot check MODEL.so --against MODEL.pt2");
   if (!o.compiled && (!o.target.empty() || !o.runner.empty())) throw CLI::ValidationError("check", "--target and --runner are for --compiled");
+  if (o.compiled && o.check.gradients && (!o.target.empty() || !o.runner.empty()))
+    throw CLI::ValidationError("--grad", "of compiled programs are computed by this process; leave out --target and --runner");
   if (o.compiled) o.check.prepare = compiles(o);
-  if (o.compiled && o.check.gradients) throw CLI::ValidationError("--grad", "a compiled program has no gradients; check them with --eager");
   if (o.suite.empty() == o.model.empty() || o.model.empty() != o.data.empty())
     throw CLI::ValidationError("check", "takes MODEL.pt2 and CASE.safetensors, or --suite DIR");
   if (o.suite.empty() && !o.filters.empty()) throw CLI::ValidationError("--filter", "is for --suite DIR");
@@ -212,7 +218,7 @@ void add_check_verb(CLI::App& app) {
   verb->add_flag("--grad", o->check.gradients, "compare gradients too");
   verb->add_flag("--strides", o->check.strides, "the outputs' strides must be PyTorch's, too (op cases)");
   auto* eager = verb->add_flag("--eager", o->eager, "run op by op (the default)");
-  verb->add_flag("--compiled", o->compiled, "compile each program, once for all its data, and run that")->excludes(eager);
+  verb->add_flag("--compiled", o->compiled, "compile each program, once for all its data, and run that; with --grad, with its gradients, of operators that have some")->excludes(eager);
   verb->add_option("--target", o->target, "with --compiled: for this target instead of this machine");
   verb->add_option("--runner", o->runner, "with --compiled: a command that runs a library on another machine: COMMAND LIBRARY FOLDER (see src/compiler/external_program.hpp)");
   verb->add_option("--against", o->against, "of a compiled model: the program it was made of");
@@ -230,6 +236,7 @@ void add_check_verb(CLI::App& app) {
       "  ingot check model.pt2 case0.safetensors --grad\n"
       "  ingot check --suite golden/ops --grad --filter 'linalg*' -j 2\n"
       "  ingot check --suite golden/models --compiled\n"
+      "  ingot check --suite golden/train --compiled --grad\n"
       "  ingot check model.so --against model.pt2\n"
       "  ingot check --suite golden --json results.json");
   verb->callback([o] { check(*o); });

@@ -128,6 +128,10 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
   Traced traced = stage("trace", options, [&] { return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions()}); });
+  compile(traced, output, options);
+}
+
+void compile(Traced& traced, const std::string& output, const CompileOptions& options) {
   compile_graph(traced.graph, traced.sizes, {}, output, options);
 }
 

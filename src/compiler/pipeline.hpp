@@ -29,6 +29,9 @@ struct CompileOptions {
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options = {});
 
+// The same for what was traced already: without composites and writes but to arguments, which come last.
+void compile(Traced& traced, const std::string& output, const CompileOptions& options = {});
+
 // The same for an exported program: its parameters and buffers become constants of the library, which are in it, or beside
 // it as `output`.safetensors, or nowhere, as options.weights says.
 void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options = {});

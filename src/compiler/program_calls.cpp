@@ -8,13 +8,13 @@ namespace {
 
 using InputKind = InputSpec::Kind;
 
+}  // namespace
+
 Tensor number_tensor(const Value& v) {
   const DType dtype = v.is_bool() ? DType::b8 : v.is_int() ? DType::i64 : DType::f64;
   Tensor t = make_tensor(Geometry::contiguous({}, dtype));
   return t.fill_(v.to_scalar());
 }
-
-}  // namespace
 
 TensorList library_inputs(const ExportedProgram& program, Args given) {
   std::size_t users = 0, fixed = 0;

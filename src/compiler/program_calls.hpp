@@ -4,6 +4,9 @@
 
 namespace ingot {
 
+// A number as libraries take and return it: a tensor of one element.
+Tensor number_tensor(const Value& v);
+
 // The tensors that the library takes for the inputs that `program.run` takes: numbers are tensors of one element, and effect
 // tokens, which no caller knows of, are empty.
 TensorList library_inputs(const ExportedProgram& program, Args given);

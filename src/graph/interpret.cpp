@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "graph/save_policy.hpp"
 #include "graph/trace.hpp"
 #include "op/call.hpp"
 #include "op/grad_mode.hpp"
@@ -132,6 +133,7 @@ Values Interpreter::run(Args inputs) const {
   const bool tracing = is_tracing();  // nodes of another graph are being made of this one's
   for (const auto& n : graph_.nodes()) {
     const SourceScope source(tracing && !n->stack_trace.empty() ? make_ref<SourceNote>(n->stack_trace, n->module_path) : Ref<SourceNote>());
+    const SavePolicyScope saving(tracing ? n->saving : nullptr);
     run.execute(*n);
     for (const int id : dead_after_[static_cast<std::size_t>(n->id)]) run.forget(id);
   }

@@ -48,9 +48,17 @@ Int ShapeEnv::derived(const Expr& e, int64_t found, SizeSource source) {
 }
 
 Int ShapeEnv::fresh_symbol(int64_t lo, int64_t hi, bool is_size) {
+  for (;; fresh_++) {
+    const Symbol* known = find(text("u", fresh_));
+    if (known == nullptr) break;
+    if (!known->hint && known->expr->lo == lo && known->expr->hi == hi) {
+      fresh_++;
+      return Int(known->expr);
+    }
+  }
   const std::string name = text("u", fresh_++);
   const Expr e = Expr::symbol(name, lo, hi);
-  symbols_.insert_or_assign(name, Symbol{e, std::nullopt, {}, asker()});
+  symbols_.emplace(name, Symbol{e, std::nullopt, {}, asker()});
   order_.push_back(name);
   facts_.declare(e, is_size ? Facts::Kind::size : Facts::Kind::number);
   return Int(e);

@@ -46,6 +46,8 @@ class ShapeEnv final : public GuardEnv {
   Expr simplify(const Expr& e) override;
   Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded, bool is_size = true) override;
   void becomes_size(const Expr& e) override;
+  // The program is run once more: what its data decides is what it was in the run before, in the order in which it is asked for.
+  void run_again() { fresh_ = 0; }
 
   Int simplify(Int v) { return v.is_number() ? v : Int(simplify(v.expr())); }
   Shape simplify(const Shape& s);

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "expr/guards.hpp"
+#include "graph/save_policy.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/grad_mode.hpp"
@@ -94,6 +95,7 @@ Value Tracer::record(const Op& op, Args args) {
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));
+  if (op.is_inplace_view() || op.def->rewires != Rewires::nothing) refuse_constant(op, arguments[0]);
   Node* n = graph_.call(op, std::move(arguments));
   note_source(*n);
   bool constant = true;
@@ -114,6 +116,16 @@ void Tracer::note_source(Node& n) {
     n.stack_trace = source->stack_trace;
     n.module_path = source->module_path;
   }
+  n.saving = current_save_policy();
+}
+
+// What a tensor that the function brings along looks like is a fact of the graph: nothing in a run could change it.
+void Tracer::refuse_constant(const Op& op, const Argument& self) const {
+  if (options_.with == TraceWith::data || !self.is_node()) return;
+  const Node* n = self.node();
+  while (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) n = n->args[0].node();  // the tensor that was written
+  INGOT_REQUIRE(n->kind != NodeKind::attribute, "Can't call metadata mutating ops on non-Fake Tensor inputs. Found in ", op.qualified(), " of ", n->name,
+                ", a tensor that the function brings along; pass it as an argument");
 }
 
 // A number that was read from the data of an input holds for that input alone.
@@ -182,10 +194,14 @@ Node* Tracer::node_of(const Tensor& t) {
                 "trace: a function of a higher-order op brings along a tensor that is vmapped over, and none of the "
                 "op's operands is: pass it as an operand");
   if (outer_ && outer_->knows(t)) captured_.push_back(t);
+  else
+    INGOT_REQUIRE(options_.allow_constants, "Please convert all Tensors to FakeTensors first, or allow constants (TraceOptions::allow_constants): the function "
+                  "uses a tensor of size ", t.sizes(), " that is none of its arguments");
   const std::string key = text("_tensor_constant", graph_.attributes.size());
   graph_.attributes.emplace_back(key, t);
   Node* n = graph_.attribute(key);
   n->meta = meta_of(t);
+  note_source(*n);
   constant_.insert(n);
   bind(t, n);
   return n;

@@ -45,6 +45,7 @@ class Tracer {
   void bind_result(const Value& r, Node* n);
   Value record_functions(const Op& op, Args args);
   bool knows(const Tensor& t) const { return tensors_.contains(t->identity()) || (outer_ && outer_->knows(t)); }
+  void refuse_constant(const Op& op, const Argument& self) const;
   void refuse_data(const Op& op, Args args, const Value& r, const Node& n) const;
   Node* node_of(const Tensor& t);
   Node* node_of(const Expr& e);

@@ -233,7 +233,8 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   std::vector<Elements> results;
   std::vector<Expr> decided;
   for (std::size_t k = 0; k < metas.size(); k++) {
-    Geometry g = dense_geometry(metas[k]->geom);
+    // A result that is None leaves its buffer alone; there is one all the same, so that results keep their numbers.
+    Geometry g = metas[k].defined() ? dense_geometry(metas[k]->geom) : Geometry::contiguous({0}, DType::u8);
     for (std::size_t d = 0; d < g.sizes.size(); d++) {
       const Expr size = g.sizes[d].expr();
       if (size.op() != ExprOp::Sym || knows(size)) continue;

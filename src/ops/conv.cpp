@@ -11,6 +11,7 @@
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
+#include "ops/stays_eager.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -342,6 +343,7 @@ constinit const OpDef kOps[] = {
      .body = convolution_backward_body,
      .vjp = convolution_backward_vjp,
      .saves = {{0}, {1}, {2}},
+     .lower = stays_eager,
      .batch = batch_convolution_backward},
     {.schema = "aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, Tensor self, SymInt[] stride, "
                "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, "

@@ -8,6 +8,7 @@
 #include "ops/batch_rules.hpp"
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
+#include "ops/stays_eager.hpp"
 
 namespace ingot {
 namespace {
@@ -184,6 +185,7 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
      .body = sampler_backward_body<2>,
+     .lower = stays_eager,
      .batch = batch_samples<3>},
     {.schema = "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .meta = sampler_meta<3>,
@@ -195,6 +197,7 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
      .body = sampler_backward_body<3>,
+     .lower = stays_eager,
      .batch = batch_samples<4>},
     {.schema = "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
      .body = affine_body,

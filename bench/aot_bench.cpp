@@ -1,0 +1,113 @@
+// What the AOT layer costs: a call around a graph that costs nothing (bound: 5 us for ten inputs), and the way from BERT to its
+// two graphs, before any code is generated (bound: 0.5 s).
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+
+#include "aot/aot.hpp"
+#include "aot/min_cut.hpp"
+#include "import/pt2.hpp"
+#include "ingot/ingot.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot::aot {
+namespace {
+
+// A graph that computes nothing: it returns its arguments, and what its other results would look like.
+Boxed only_looks(std::shared_ptr<const Graph> graph, const Values&) {
+  Values looks;
+  std::vector<std::size_t> arguments_of;  // by result; past the arguments: none
+  for (const Argument& a : graph->outputs) {
+    looks.push_back(a.is_node() ? a.node()->meta : a.value());
+    arguments_of.push_back(a.is_node() ? static_cast<std::size_t>(a.node()->id) : graph->inputs().size());  // placeholders come first
+  }
+  return [looks, arguments_of](Values& arguments) {
+    Values results = looks;
+    for (std::size_t k = 0; k < results.size(); k++)
+      if (arguments_of[k] < arguments.size()) results[k] = std::move(arguments[arguments_of[k]]);
+    arguments.clear();
+    return results;
+  };
+}
+
+TensorList ten_inputs(bool requires_grad) {
+  TensorList inputs;
+  for (int k = 0; k < 10; k++) inputs.push_back(ones({2, 3}).requires_grad_(requires_grad));
+  return inputs;
+}
+TensorList products(const TensorList& in) {
+  Tensor sum = in[0] * in[1];
+  for (std::size_t k = 2; k < in.size(); k += 2) sum = sum + in[k] * in[k + 1];
+  return {sum};
+}
+
+void call_list(benchmark::State& state, bool training) {
+  const TensorList inputs = ten_inputs(training);
+  const AotFunction f = aot_function(TensorFunction(products), {.forward = only_looks});
+  benchmark::DoNotOptimize(f(inputs));  // compiles
+  for (auto _ : state) benchmark::DoNotOptimize(f(inputs));
+}
+void call_tree(benchmark::State& state, bool training) {
+  const TensorList inputs = ten_inputs(training);
+  const Tree tree = Tree::list({inputs.begin(), inputs.end()});
+  const AotFunction f = aot_function(TensorFunction(products), {.forward = only_looks});
+  benchmark::DoNotOptimize(f(tree));
+  for (auto _ : state) benchmark::DoNotOptimize(f(tree));
+}
+void inference_of_list(benchmark::State& state) { call_list(state, false); }
+void inference_of_tree(benchmark::State& state) { call_tree(state, false); }
+void training_of_list(benchmark::State& state) { call_list(state, true); }
+void training_of_tree(benchmark::State& state) { call_tree(state, true); }
+
+// Forward and backward, with the engine and its accumulation of ten gradients.
+void training_step(benchmark::State& state) {
+  const TensorList inputs = ten_inputs(true);
+  const AotFunction f = aot_function(TensorFunction(products), {});
+  const Tensor tangent = ones({2, 3});
+  grad(f(inputs), inputs, {tangent});
+  for (auto _ : state) benchmark::DoNotOptimize(grad(f(inputs), inputs, {tangent}));
+}
+
+// Metadata, joint graph and min-cut of a model whose weights require grad.
+void compile_bert(benchmark::State& state) {
+  const std::string path = INGOT_GOLDEN_DIR "/zoo/bert_base/model.pt2";
+  if (!std::filesystem::exists(path)) return state.SkipWithError("the golden zoo is not unpacked");
+  ExportedProgram program = load_pt2(path);
+  program.check_inputs = false;
+  std::vector<Tree> given;
+  for (const InputSpec* s : program.user_inputs()) given.emplace_back(make_tensor(s->node->meta.tensor()->geom, {}, true));
+  const std::size_t users = given.size();
+  for (auto& [name, entry] : program.state) {
+    entry.tensor = make_tensor(Geometry::contiguous(entry.sizes, entry.dtype), {}, true);
+    if (entry.is_parameter) entry.tensor.requires_grad_();
+    given.emplace_back(entry.tensor);
+  }
+  const TreeFunction f = [&](const Tree& in) {
+    Values user;
+    for (std::size_t k = 0; k < users; k++) user.push_back(in[k].leaf());
+    std::size_t next = users;
+    for (auto& [name, entry] : program.state) entry.tensor = in[next++].leaf().tensor();
+    std::vector<Tree> results;
+    for (const Value& v : program.run(user)) results.emplace_back(v);
+    return Tree::list(std::move(results));
+  };
+  std::size_t nodes = 0;
+  const Partitioner partition = [&](const Joint& joint) {
+    nodes = joint.graph.nodes().size();
+    return partition_min_cut(joint);
+  };
+  const Tree arguments = Tree::list(std::move(given));
+  for (auto _ : state) benchmark::DoNotOptimize(aot_function(f, {.forward = only_looks, .partition = partition})(arguments));
+  state.counters["nodes of the program"] = static_cast<double>(program.graph.nodes().size());
+  state.counters["nodes of the joint graph"] = static_cast<double>(nodes);
+}
+
+BENCHMARK(inference_of_list)->Unit(benchmark::kMicrosecond);
+BENCHMARK(inference_of_tree)->Unit(benchmark::kMicrosecond);
+BENCHMARK(training_of_list)->Unit(benchmark::kMicrosecond);
+BENCHMARK(training_of_tree)->Unit(benchmark::kMicrosecond);
+BENCHMARK(training_step)->Unit(benchmark::kMicrosecond);
+BENCHMARK(compile_bert)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace ingot::aot

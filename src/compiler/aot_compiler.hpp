@@ -1,0 +1,18 @@
+// Ingot's own code generation as a compiler of the AOT layer: every graph becomes a library, which is loaded and called.
+#pragma once
+#include "aot/aot.hpp"
+#include "compiler/pipeline.hpp"
+
+namespace ingot::aot {
+
+// Makes of a graph what `ingot compile` makes of a program. Outputs that are inputs, or views, are that to the caller as well: the
+// library computes what they are views of, and the views are taken of its results, or of the arguments, at each call. Writes of
+// the graph to its inputs are done by the library. Numbers go in and come out as numbers. The file is gone once it is loaded.
+// User errors: those of `compile`, for what has no compiled form. The target must be this machine.
+Compiler ingot_compiler(CompileOptions options = {});
+
+// R007: compiled by Ingot both ways, where computing again is cheaper than keeping, over the ops that programs are brought down to.
+AotFunction memory_efficient_fusion(TreeFunction f, CompileOptions options = {});
+AotFunction memory_efficient_fusion(const TensorFunction& f, CompileOptions options = {});
+
+}  // namespace ingot::aot

@@ -1,0 +1,95 @@
+#include "compiler/functional_trace.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "expr/evaluate.hpp"
+#include "ingot/autograd.hpp"
+#include "pass/decompose.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+
+void add_symbols(const Value& meta, std::map<std::string, Expr>& symbols) {
+  const auto add = [&](const Expr& e) {
+    visit(e, [&](const Expr& x) {
+      if (x.op() == ExprOp::Sym) symbols.emplace(x->name, x);
+    });
+  };
+  if (meta.is_tensor())
+    for (Int n : meta.tensor().sizes()) add(n.expr());
+  if (meta.is_int()) add(meta.to_int().expr());
+}
+
+void Examples::add(const Value& meta, const SymbolValues& hints) {
+  const int input = static_cast<int>(values.size());
+  if (meta.is_tensor()) {
+    Geometry g = meta.tensor()->geom;
+    for (std::size_t d = 0; d < g.sizes.size(); d++) {
+      const Expr size = g.sizes[d].expr();
+      if (!size.is_const()) {
+        int64_t lo = 2, hi = kUnbounded;
+        if (size.op() == ExprOp::Sym) lo = std::max<int64_t>(size->lo, 2), hi = size->hi;
+        open.push_back({input, static_cast<int>(d), to_text(size), std::min(lo, hi), hi});
+        numbers_.push_back(size);
+      }
+      g.sizes[d] = evaluate(size, hints);
+      g.strides[d] = evaluate(g.strides[d].expr(), hints);
+    }
+    g.offset = 0;
+    values.push_back(make_tensor(std::move(g), {}, true));
+  } else if (meta.is_int() && !meta.to_int().is_number()) {
+    const Expr e = meta.to_int().expr();
+    open.push_back({input, 0, to_text(e), e->lo, e->hi});
+    numbers_.push_back(e);
+    values.push_back(Value(evaluate(e, hints)));
+  } else {
+    values.push_back(meta);
+  }
+}
+
+void Examples::name_underived() {
+  std::set<std::string> given;
+  for (const Expr& e : numbers_)
+    if (e.op() == ExprOp::Sym) given.insert(e->name);
+  std::map<std::string, std::string> names;
+  for (std::size_t k = 0; k < numbers_.size(); k++) {
+    bool is_derived = true;
+    visit(numbers_[k], [&](const Expr& x) { is_derived = is_derived && (x.op() != ExprOp::Sym || given.contains(x->name)); });
+    if (!is_derived) open[k].name = names.emplace(open[k].name, text("size_", names.size())).first->second;
+  }
+}
+
+Traced trace_functional(const std::function<Values(const Values&)>& f, Examples examples) {
+  const auto over_trees = [&f](const Tree& in) {
+    Values inputs, results;
+    TensorList tensors;
+    for (const Tree& leaf : in.children()) {
+      inputs.push_back(leaf.leaf());
+      if (leaf.leaf().is_tensor()) tensors.push_back(leaf.leaf().tensor());
+    }
+    // Functionalize is a transform of functions over tensors: numbers go around it.
+    const TensorFunction over_tensors = [&](const TensorList& given) {
+      std::size_t next = 0;
+      for (Value& v : inputs)
+        if (v.is_tensor()) v = given[next++];
+      const GradModeGuard no_grad(false);
+      results = f(inputs);
+      TensorList out;
+      for (const Value& v : results)
+        if (v.is_tensor()) out.push_back(v.tensor());
+      return out;
+    };
+    const TensorList out = functionalize(over_tensors)(tensors);
+    std::size_t next = 0;
+    std::vector<Tree> leaves;
+    for (Value& v : results) leaves.emplace_back(v.is_tensor() ? Value(out[next++]) : v);
+    return Tree::tuple(std::move(leaves));
+  };
+  std::vector<Tree> leaves(examples.values.begin(), examples.values.end());
+  return trace(TreeFunction(over_trees), Tree::list(std::move(leaves)),
+               {.open = std::move(examples.open), .decompositions = &core_decompositions()});
+}
+
+}  // namespace ingot

@@ -1,0 +1,32 @@
+// Graphs that were made elsewhere, recorded once more as what can be lowered: over values alone, by ops that do not come apart.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+
+#include "graph/trace.hpp"
+
+namespace ingot {
+
+// Inputs to trace a graph on, one for each of its placeholders: tensors without bytes, with the sizes that stay open.
+struct Examples {
+  Values values;
+  std::vector<OpenSize> open;
+
+  // For a placeholder that looks like `meta`. `hints` has every symbol of it.
+  void add(const Value& meta, const SymbolValues& hints);
+  // Numbers that are expressions of symbols (2*s0) are derived from them, which must be open by themselves, too. Where they are
+  // not, no caller of the compiled program says what they are: from now on such a number has a name of its own.
+  void name_underived();
+
+ private:
+  std::vector<Expr> numbers_;  // one for each of `open`
+};
+
+// Adds the symbols of a tensor's sizes, or of an integer, by name.
+void add_symbols(const Value& meta, std::map<std::string, Expr>& symbols);
+
+// The function without composites, views' writes and in-place ops; what it writes to its arguments is written at the end.
+Traced trace_functional(const std::function<Values(const Values&)>& f, Examples examples);
+
+}  // namespace ingot

@@ -1,0 +1,188 @@
+// Functions compiled with their gradients by Ingot's own code generation: what callers see is what eager gives them.
+#include <gtest/gtest.h>
+
+#include "compiler/aot_compiler.hpp"
+#include "graph/interpret.hpp"
+#include "graph/text.hpp"
+#include "ingot/autograd.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "support/compare_functionalized.hpp"
+#include "support/error_text.hpp"
+#include "support/no_leaks.hpp"
+
+namespace ingot::aot {
+namespace {
+
+using AotCompiler = NoLeaks;
+
+Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
+
+// Compiles the text of a graph for inputs like these, and runs it on them.
+Values run(const std::string& text, Values inputs) {
+  const Graph parsed = parse_graph(text);
+  ShapeEnv sizes;
+  const Values examples = make_fakes(inputs, {}, sizes), traced = make_fakes(inputs, {}, sizes);
+  std::vector<std::string> names;
+  for (const Node* n : parsed.inputs()) names.push_back(n->name);
+  const auto graph = std::make_shared<const Graph>(record([&](const Values& in) { return Interpreter(parsed).run(in); }, traced, names, sizes));
+  return ingot_compiler()(graph, examples)(inputs);
+}
+
+// The function and its compiled form, on copies of the same leaves: results and gradients.
+void expect_as_eager(const TensorFunction& f, const TensorList& leaves, const TensorFunction& compiled) {
+  const auto differentiate = [&](const TensorFunction& g) {
+    TensorList in, all;
+    for (const Tensor& t : leaves) in.push_back(t.requires_grad() ? tracked(t.detach().clone()) : t.clone());
+    manual_seed(3);
+    all = g(in);
+    Tensor loss;
+    for (const Tensor& t : all)
+      if (t.requires_grad()) loss = loss.defined() ? loss + (t * t).sum() : (t * t).sum();
+    if (loss.defined()) loss.backward();
+    for (const Tensor& t : in) all.push_back(t.grad());
+    all.push_back(randn({3}));  // the random stream goes on from the same place
+    return all;
+  };
+  const TensorList want = differentiate(f), found = differentiate(compiled);
+  ASSERT_EQ(want.size(), found.size());
+  for (std::size_t k = 0; k < want.size(); k++) {
+    ASSERT_EQ(want[k].defined(), found[k].defined()) << k;
+    if (!want[k].defined()) continue;
+    EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << "value " << k << ": " << to_text(found[k]) << "\nwant " << to_text(want[k]);
+  }
+}
+
+TensorFunction as_function(const AotFunction& f) {
+  return [f](const TensorList& in) { return f(in); };
+}
+
+TEST_F(AotCompiler, R007_MemoryEfficientFusionEqualsEager) {
+  const TensorFunction layer = [](const TensorList& in) {
+    const Tensor h = gelu(in[0].matmul(in[1]) + in[2]), n = aten<"layer_norm">(h, Shape{16}, in[3], in[4], 1e-5);
+    return TensorList{n.softmax(-1), h.sum()};
+  };
+  manual_seed(1);
+  const TensorList leaves{tracked(randn({4, 8})), tracked(randn({8, 16})), tracked(randn({16})), tracked(randn({16})), tracked(randn({16}))};
+  expect_as_eager(layer, leaves, as_function(memory_efficient_fusion(layer)));
+  // The same function over trees.
+  const AotFunction over_trees = memory_efficient_fusion([](const Tree& a) { return Tree::tuple({Tree(a[0].leaf().tensor() * a[1].leaf().tensor())}); });
+  EXPECT_TRUE(equal(over_trees(Tree::tuple({full({2}, 3), full({2}, 4)}))[0].leaf().tensor(), full({2}, 12)));
+}
+
+// Without an argument that requires grad there is one graph, and it is compiled as well.
+TEST_F(AotCompiler, Inference) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{(in[0] + 1).relu(), in[0].t()}; };
+  manual_seed(1);
+  expect_as_eager(f, {randn({3, 2})}, as_function(memory_efficient_fusion(f)));
+}
+
+TEST_F(AotCompiler, RandomNumbersAreEagers) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{dropout(in[0], 0.4) * 2, in[0] + rand({5, 7})}; };
+  manual_seed(1);
+  expect_as_eager(f, {tracked(randn({5, 7}))}, as_function(memory_efficient_fusion(f)));
+}
+
+// Outputs: an input, views of inputs and of what is computed, the same value twice, a constant, nothing.
+TEST_F(AotCompiler, OutputsAreWhatTheGraphSays) {
+  const Tensor x = arange(6).to(float32).view({2, 3});
+  const Values out = run(R"(def forward(self, arg0_1):
+    t = torch.ops.aten.t.default(arg0_1)
+    mul = torch.ops.aten.mul.Tensor(arg0_1, 2)
+    view = torch.ops.aten.view.default(mul, [6])
+    split = torch.ops.aten.split.Tensor(mul, 1)
+    getitem = split[0]
+    getitem_1 = split[1];  split = None
+    return (arg0_1, t, mul, view, getitem_1, mul, 7, None)
+)", {x});
+  ASSERT_EQ(out.size(), 8u);
+  EXPECT_TRUE(out[0].tensor().is_same(x));
+  EXPECT_EQ(out[1].tensor().data_ptr(), x.data_ptr());
+  EXPECT_EQ(to_text(out[1].tensor().strides()), "[1, 3]");
+  EXPECT_TRUE(equal(out[2].tensor(), x * 2));
+  EXPECT_EQ(out[3].tensor().data_ptr(), out[2].tensor().data_ptr());
+  EXPECT_EQ(to_text(out[3].tensor().sizes()), "[6]");
+  EXPECT_TRUE(equal(out[4].tensor(), x.narrow(0, 1, 1) * 2));
+  EXPECT_TRUE(out[5].tensor().is_same(out[2].tensor()));
+  EXPECT_EQ(out[6].to_int64(), 7);
+  EXPECT_TRUE(out[7].is_none());
+}
+
+// Nothing is computed: no library is needed.
+TEST_F(AotCompiler, AGraphOfViewsAlone) {
+  const Tensor x = ones({2, 3});
+  const Values out = run("def forward(self, arg0_1):\n    t = torch.ops.aten.t.default(arg0_1)\n    return (t, None)\n", {x});
+  EXPECT_EQ(out[0].tensor().data_ptr(), x.data_ptr());
+}
+
+TEST_F(AotCompiler, WritesToInputsInTheGraph) {
+  const Tensor x = ones({2, 3}), y = ones({3, 2}).t();
+  const uint64_t before = x->storage->version();
+  const Values out = run(R"(def forward(self, arg0_1, arg1_1):
+    add = torch.ops.aten.add.Tensor(arg0_1, arg1_1)
+    mul = torch.ops.aten.mul.Tensor(add, 3)
+    copy_ = torch.ops.aten.copy_.default(arg0_1, add)
+    copy__1 = torch.ops.aten.copy_.default(arg1_1, mul)
+    return (mul, copy_)
+)", {x, y});
+  EXPECT_TRUE(equal(x, full({2, 3}, 2)));
+  EXPECT_TRUE(equal(y, full({2, 3}, 6)));
+  EXPECT_TRUE(equal(out[0].tensor(), full({2, 3}, 6)));
+  EXPECT_EQ(out[1].tensor().data_ptr(), x.data_ptr());
+  EXPECT_GT(x->storage->version(), before);
+}
+
+TEST_F(AotCompiler, KeptMutationsOfInference) {
+  const AotFunction f = aot_function(TensorFunction([](const TensorList& in) {
+    Tensor(in[0]).mul_(2);
+    return TensorList{in[0] + 1};
+  }), {.forward = ingot_compiler(), .keep_inference_input_mutations = true});
+  const Tensor x = ones({4});
+  EXPECT_TRUE(equal(f(TensorList{x})[0], full({4}, 3)));
+  EXPECT_TRUE(equal(x, full({4}, 2)));
+  EXPECT_TRUE(equal(f(TensorList{x})[0], full({4}, 5)));
+}
+
+TEST_F(AotCompiler, OtherWritesAreRefused) {
+  const std::string error = error_of([] {
+    run("def forward(self, arg0_1):\n    resize_ = torch.ops.aten.resize_.default(arg0_1, [7])\n    return (resize_,)\n", {ones({2})});
+  });
+  EXPECT_NE(error.find("no compiled form"), std::string::npos) << error;
+}
+
+// One library each way for every size: symbols and integers go in and out.
+TEST_F(AotCompiler, OpenSizes) {
+  const auto f = [](const Tree& a) {
+    const Tensor x = a[0].leaf().tensor(), w = a[1].leaf().tensor();
+    const Tensor y = x.matmul(w).tanh().view({-1});
+    return Tree::list({Tree(y), Tree(Value(x.size(0) * 2))});
+  };
+  const AotFunction compiled = aot_function(TreeFunction(f), {.forward = ingot_compiler(), .dynamic = true});
+  manual_seed(1);
+  for (const int64_t n : {5, 9}) {
+    const Tensor x = tracked(randn({n, 3})), w = tracked(randn({3, 4}));
+    const auto differentiate = [&](const TreeFunction& g) {
+      const Tree out = g(Tree::list({Tree(x), Tree(w)}));
+      EXPECT_EQ(out[1].leaf().to_int64(), 2 * n);
+      const Tensor y = out[0].leaf().tensor();
+      TensorList all = grad({(y * y).sum()}, {x, w});
+      all.push_back(y);
+      return all;
+    };
+    const TensorList want = differentiate(f), found = differentiate([&](const Tree& t) { return compiled(t); });
+    for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << n << " value " << k;
+  }
+}
+
+// Views, writes and their gradients in every combination that comes up.
+TEST(AotCompilerRandom, ProgramsEqualEager) {
+  for (uint64_t seed = 1; seed <= 100; seed++) {
+    const ingot::testing::Program p = ingot::testing::random_program(seed);
+    const ingot::testing::Comparison c = ingot::testing::compare_transformed(
+        p, [](const TensorFunction& f) { return as_function(memory_efficient_fusion(f)); });
+    EXPECT_NE(c.agreement, ingot::testing::Agreement::differs) << "seed " << seed << ": " << c.what << "\n" << to_text(p);
+  }
+}
+
+}  // namespace
+}  // namespace ingot::aot
