@@ -16,7 +16,11 @@
 namespace ingot::aot {
 namespace {
 
-bool is_wrapper(const Value& v) { return v.is_tensor() && (from_functional(v.tensor())->layers & layer_bit(Layer::wrapper)); }
+bool is_wrapper(const Value& v) {
+  if (!v.is_tensor()) return false;
+  const FunctionalState* f = functional_state(v.tensor());
+  return (f ? f->value : v.tensor())->layers & layer_bit(Layer::wrapper);
+}
 
 bool any(const std::vector<InputInfo>& inputs, const auto& is) { return std::any_of(inputs.begin(), inputs.end(), is); }
 
@@ -193,6 +197,8 @@ Exported aot_export_module(nn::Module& module, TreeFunction forward, const Tree&
     return std::move(results.leaves);
   };
   FlatExport e = export_flat(f, all, options, true);
+  INGOT_REQUIRE(!options.trace_joint || e.meta.intermediate_bases == 0, "the loss and another output are views of one tensor, which is no output itself, so that its "
+                "gradient would have to come from outside of the graph; return a clone() of one of them");
   SignatureNames names{m.parameters, m.buffers, {}, {}};
   if (options.trace_joint) {
     names.output_loss_index = options.output_loss_index;

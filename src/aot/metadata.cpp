@@ -7,6 +7,7 @@
 #include "autograd/custom_function.hpp"
 #include "base/error.hpp"
 #include "graph/shape_env.hpp"
+#include "graph/tracer.hpp"
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "transform/functional.hpp"
@@ -95,6 +96,11 @@ class Collector {
     const DType autocast_dtype = state.autocast_dtype;
     const Scoped<bool> replay(state.view_replay, true), fakes(state.fake_factories, true);
     const FunctionalizeScope scope;
+    // A trace that nobody reads: calls whose functions run depending on data stay whole, as they do when the graph is recorded.
+    Graph unread;
+    const TraceOptions options;
+    Tracer tracer(unread, options);
+    const TracerScope tracing(tracer);
     Values given;
     for (const Value& v : inputs_) given.push_back(v.is_tensor() ? Value(find(v.tensor())->tensor) : v);
     results_ = f(given);

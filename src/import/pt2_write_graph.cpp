@@ -248,10 +248,10 @@ void GraphWriter::unspelled_outputs(const Node& n) {
   if (is_list) out_.begin_object().key("as_tensors").begin_list();
   for (std::size_t i = 0; i < count; i++) {
     const auto item = items.find(i);
-    const bool is_none = item == items.end() && n.meta.is_tensors() && !meta_of(i).defined();
+    const bool is_none = n.meta.is_tensors() && !meta_of(i).defined();
     if (is_list) write_name(out_, item == items.end() ? unused_name(i) : name_of(item->second));
-    else if (item != items.end()) single_output(usual_tag(Argument(const_cast<Node*>(item->second))), item->second);
     else if (is_none) write_literal(out_, {});
+    else if (item != items.end()) single_output(usual_tag(Argument(const_cast<Node*>(item->second))), item->second);
     else {
       out_.begin_object().key("as_tensor");
       write_name(out_, unused_name(i));

@@ -175,6 +175,7 @@ Value run_composite(const Op& op, Args args) {
   switch (op.variant) {
     case Variant::functional: return op.def->body({op, args});
     case Variant::inplace: {
+      if (op.same_as) return call(*op.same_as, args);
       // f_(x) is x.copy_(f(x)): the program of f stays visible to every layer.
       const Value r = call(*op.functional, args);
       const Op& copy = op_ref<"copy_">();

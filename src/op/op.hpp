@@ -132,6 +132,7 @@ struct OpDef {
   // though it may alias; the argument that says whether a conversion copies in any case, which export says it does.
   bool frozen_in_export = false;
   int8_t copy_argument = -1;
+  std::string_view same_as{};  // composite: the op that it is another name of, with the same arguments
   bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
 };
 
@@ -140,6 +141,7 @@ struct Op {
   Schema schema;
   Variant variant = Variant::functional;
   const Op* functional = nullptr;  // of a derived variant
+  const Op* same_as = nullptr;     // of an in-place variant of another name of an op (OpDef::same_as): the op's own in-place variant
   std::string name;                // "add.Tensor"
   std::string node_name;           // "AddBackward0"
   std::vector<int8_t> written;     // arguments whose alias annotation says `!`

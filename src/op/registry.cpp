@@ -43,6 +43,12 @@ bool is_out_of(const Schema& variant, const Schema& functional) {
   return k == functional.args.size();
 }
 
+// "sub.Tensor" → "sub_.Tensor"
+std::string in_place_name(std::string_view functional) {
+  const std::size_t end = std::min(functional.find('.'), functional.size());
+  return std::string(functional.substr(0, end)) + "_" + std::string(functional.substr(end));
+}
+
 // The in-place or out= variant `key` names, if the ATen table has it and its functional op has rules.
 std::unique_ptr<Op> derive(std::string_view key) {
   const std::string_view base = key.substr(0, key.find('.'));
@@ -59,7 +65,9 @@ std::unique_ptr<Op> derive(std::string_view key) {
         if (!matches(f)) continue;
         const Op* functional = find_op(f.qualified());
         if (!functional || functional->variant != Variant::functional || functional->mutates()) continue;
-        return make_variant(*functional, inplace ? Variant::inplace : Variant::out, std::move(s));
+        auto o = make_variant(*functional, inplace ? Variant::inplace : Variant::out, std::move(s));
+        if (inplace && !functional->def->same_as.empty()) o->same_as = find_op(in_place_name(functional->def->same_as));
+        return o;
       }
       return nullptr;
     };

@@ -44,11 +44,12 @@ constexpr OpDef with_kernel(OpDef d, void (*kernel)(const Call&, std::span<const
   return d;
 }
 
-// A program of other ops that comes apart before any layer sees it.
 // Another name of an op with the same arguments.
 template <OpName Name>
 constexpr OpDef alias_of(std::string_view schema) {
-  return composite(schema, [](const Call& c) -> Value { return call(op_ref<Name>(), c.args); });
+  OpDef d = composite(schema, [](const Call& c) -> Value { return call(op_ref<Name>(), c.args); });
+  d.same_as = Name.text;
+  return d;
 }
 
 }  // namespace ingot

@@ -214,5 +214,24 @@ TEST_F(AotExport, A164_BranchesKeepTheirDeadCode) {
   expect_equal(f({large}), run(larger.graph, {large}));
 }
 
+TEST_F(AotExport, R178_BranchesThatDataChooses) {
+  const Function f = [](const TensorList& in) {
+    return cond(in[0].sum() > 0, [](const TensorList& o) { return TensorList{o[0].sin() * 2}; }, kFalse, in);
+  };
+  const Tensor x = ones({2, 2}), y = x.neg();
+  for (const bool pre_dispatch : {false, true}) {
+    const Exported e = stateless(f, {x}, {.pre_dispatch = pre_dispatch});
+    for (const Tensor& t : {x, y}) expect_equal(f({t}), run(e.graph, {t}));
+  }
+  const Function loss = [&](const TensorList& in) { return TensorList{f(in)[0].sum()}; };
+  const Tensor variable = x.clone().requires_grad_();
+  const Exported joint = stateless(loss, {variable}, {.trace_joint = true, .output_loss_index = 0});
+  for (const Tensor& t : {x, y}) {
+    const Tensor v = t.clone().requires_grad_();
+    const Tensor l = loss({v})[0];
+    expect_equal({l, grad({l}, {v})[0]}, run(joint.graph, {t}));
+  }
+}
+
 }  // namespace
 }  // namespace ingot::aot

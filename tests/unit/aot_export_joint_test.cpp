@@ -192,6 +192,25 @@ TEST_F(AotExport, R180_EveryVariableHasAGradient) {
   EXPECT_EQ(b.gradients_to_user_inputs.entries()[0].first, print(joint.graph.outputs[2]));
 }
 
+TEST_F(AotExport, R180_OutputsThatNeedMoreThanTheGraph) {
+  const Function f = [](const TensorList& in) {
+    const Tensor sum = (in[0] * in[1]).sum();
+    return TensorList{sum.view({1}), sum.detach()};
+  };
+  const std::string e = error_of([&] { listing(f, {randn({2})}, {.trace_joint = true, .output_loss_index = 0}); });
+  EXPECT_EQ(e.find("the loss and another output are views of one tensor"), 0u) << e;
+}
+
+TEST_F(AotExport, R008_R009_Decompositions) {
+  const Decompositions table{{&op("aten::sin"), [](const Call& c) { return Value(c.tensor(0).cos()); }}};
+  const Function f = [](const TensorList& in) { return TensorList{in[0].sin()}; };
+  for (const bool pre_dispatch : {false, true})
+    EXPECT_NE(print(stateless(f, {randn({2})}, {.decompositions = &table, .pre_dispatch = pre_dispatch}).graph).find("aten.cos"), std::string::npos);
+  for (const bool joint : {false, true})
+    EXPECT_NE(print(aot_export_joint_simple(over_tuple(f), tuple_of({randn({2}).requires_grad_()}), {.decompositions = &table, .trace_joint = joint})).find("aten.cos"),
+              std::string::npos);
+}
+
 TEST_F(AotExport, R181_ParametersAreNotWritten) {
   TestMod m([](const TensorList& in) {
     Tensor(in[0]).mul_(Scalar(2));

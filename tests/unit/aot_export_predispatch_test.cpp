@@ -199,6 +199,8 @@ TEST_F(AotExport, A146_AFunctionUnderEnableGrad) {
   ASSERT_TRUE(found[0].requires_grad());
   const TensorList ones_of{ones({2, 2})};
   expect_equal(grad(want, {x}, ones_of), grad(found, {x}, ones_of));
+  // Exported once more it is the same: what a graph switches is recorded like what a program does.
+  EXPECT_EQ(print(stateless([&](const TensorList& in) { return run(e.graph, in); }, {m.p, x}, kPreDispatch).graph), print(e.graph));
 }
 
 TEST_F(AotExport, R177_WithoutPreDispatchThereAreNoSwitchesAndNoGradients) {
