@@ -10,6 +10,8 @@ namespace ingot {
 
 // One of the two functions, by a one-element tensor. Both return the same number of tensors of the same sizes and dtypes.
 TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands);
+// The same by a truth value that is known already, such as a comparison of sizes: a traced program keeps both functions all the same.
+TensorList cond(bool predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands);
 
 // Calls body with what it returned last, beginning with `carried`, while `condition` of the same arguments is true.
 // `others` come after what is carried, in every call. No gradients.

@@ -23,8 +23,8 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  // Depth first, in the order of registration; "encoder.weight". A tensor registered twice is listed once.
-  NamedTensors named_parameters() const;
+  // Depth first, in the order of registration; "encoder.weight". A tensor registered twice is listed once, or under `every_name`.
+  NamedTensors named_parameters(bool every_name = false) const;
   TensorList parameters() const;
   NamedTensors named_buffers() const;
   NamedTensors state() const;                       // parameters and buffers that are saved
@@ -44,26 +44,49 @@ class Module {
   void add(std::string name, Module& child) { children_.emplace_back(std::move(name), &child); }
   void add_parameter(std::string name, Tensor& member, Tensor value);  // an undefined value: the module has none
   void add_buffer(std::string name, Tensor& member, Tensor value);
+  // A member that is neither, and no part of the state. Known by its name, it can be watched (AttributeScope).
+  void add_attribute(std::string name, Tensor& member) { attributes_.emplace_back(std::move(name), &member); }
 
  private:
   std::vector<std::pair<std::string, Module*>> children_;
-  std::vector<std::pair<std::string, Tensor*>> parameters_, buffers_;
+  std::vector<std::pair<std::string, Tensor*>> parameters_, buffers_, attributes_;
   bool training_ = true;
   template <class F> void visit(const std::string& prefix, const F& f) const;
   friend class StateScope;
+  friend class AttributeScope;
 };
 
 // In the scope the module's parameters and buffers are `state`, in the order of Module::state(): a module as a function of its
-// state. What a forward writes into a buffer is written into these tensors.
+// state. What a forward writes into a buffer is written into these tensors. With `every_name` the parameters are those of
+// named_parameters(true), and each name has the tensor given for it, also where the names stood for one tensor.
 class StateScope {
  public:
-  StateScope(Module& module, const TensorList& state);
+  StateScope(Module& module, const TensorList& state, bool every_name = false);
   ~StateScope();
   StateScope(const StateScope&) = delete;
   StateScope& operator=(const StateScope&) = delete;
 
  private:
   std::vector<std::pair<Tensor*, Tensor>> old_;
+};
+
+// At the end of the scope the tensors that were added as attributes are again what they were at its beginning.
+class AttributeScope {
+ public:
+  explicit AttributeScope(Module& module);
+  ~AttributeScope();
+  AttributeScope(const AttributeScope&) = delete;
+  AttributeScope& operator=(const AttributeScope&) = delete;
+
+  std::vector<std::string> assigned() const;  // names of those that are other tensors now
+
+ private:
+  struct Attribute {
+    std::string name;
+    Tensor* member;
+    Tensor before;
+  };
+  std::vector<Attribute> attributes_;
 };
 
 // A module of one tensor to one tensor.

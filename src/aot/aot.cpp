@@ -1,22 +1,12 @@
 #include "aot/aot.hpp"
 
-#include <atomic>
 #include <mutex>
 
 #include "aot/compile.hpp"
-#include "base/error.hpp"
+#include "aot/context.hpp"
 
 namespace ingot::aot {
 namespace {
-
-std::atomic<int> next_id = 0;
-
-// R004.
-void require_known(const Values& outputs) {
-  for (const Value& v : outputs)
-    INGOT_REQUIRE(v.is_tensor() || v.is_number() || v.is_string() || v.is_none(), "Found ", v.kind_name(),
-                  " in output, which is not a known type. If this type holds tensors, you need to register a pytree for it.");
-}
 
 // How they are nested was seen at the first call, and is not looked at again.
 void add_leaves(const Tree& tree, Values& leaves) {
@@ -37,7 +27,7 @@ struct AotFunction::State {
     inputs = std::move(spec);
     const FlatFunction flat = [this](const Values& leaves) {
       FlatTree out = flatten(f(unflatten(leaves, inputs)));
-      require_known(out.leaves);
+      for (const Value& v : out.leaves) require_known_output(v);
       outputs = std::move(out.spec);
       return std::move(out.leaves);
     };
@@ -45,7 +35,7 @@ struct AotFunction::State {
   }
 };
 
-AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_shared<State>()), id_(next_id++) {
+AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_shared<State>()), id_(take_id()) {
   state_->f = std::move(f);
   state_->options = std::move(options);
 }
@@ -55,7 +45,7 @@ Tree AotFunction::operator()(const Tree& arguments) const {
   Values leaves;
   add_leaves(arguments, leaves);
   std::call_once(s.once, [&] { s.compile_for(flatten(arguments).spec, leaves, id_); });
-  return unflatten(s.compiled(leaves), s.outputs);
+  return unflatten(s.compiled(std::move(leaves)), s.outputs);
 }
 
 TensorList AotFunction::operator()(const TensorList& arguments) const {

@@ -28,9 +28,14 @@ struct AotOptions {
   Compiler inference = {};   // without one, as the forward
   Partitioner partition = partition_default;
   const Decompositions* decompositions = nullptr;
-  int params_and_buffers = 0;                   // how many leading arguments are; their sizes stay as they are
+  int params_and_buffers = 0;                   // how many leading arguments are
+  bool static_weight_shapes = true;             // their sizes are no symbols
   bool keep_inference_input_mutations = false;  // writes to inputs are in the graph where they can be
-  bool dynamic = false;                         // sizes are symbols
+  bool dynamic = false;                         // sizes are symbols, and so are integers
+  bool one_symbol_for_equal_sizes = true;       // otherwise each size has its own, and the graph says which of them are equal
+  std::shared_ptr<ShapeEnv> sizes = {};         // that the open sizes of arguments that are fakes belong to; without one, the function makes its own
+  bool debug_assert = false;                    // every call is checked against what was assumed when the function was compiled (debug_assert.hpp)
+  bool enable_log = true;                       // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
 };
 
 // R001. Compiles at the first call, of that call's arguments, and asks nothing about later ones.

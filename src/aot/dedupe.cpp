@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/debug_assert.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 
@@ -54,24 +55,38 @@ Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers
   p.collect_again();
 }
 
-std::string Dedupe::name_of(std::size_t i) const {
-  const int k = static_cast<int>(i);
-  return k < params_and_buffers_ ? text("parameter/buffer ", k) : text("input ", k - params_and_buffers_);
+std::optional<Metadata> Dedupe::expected_record(const Metadata& with_repeats) const {
+  if (!drops_) return {};
+  Metadata m = with_repeats;
+  m.inputs.clear();
+  m.tangents.clear();
+  std::size_t tangent = 0;
+  for (std::size_t i = 0; i < with_repeats.inputs.size(); i++) {
+    const InputInfo& info = with_repeats.inputs[i];
+    if (keep_[i]) m.inputs.push_back(info);
+    if (info.mutation() != Mutation::out_of_graph || !info.mutates_data || !info.requires_grad) continue;
+    if (keep_[i]) m.tangents.push_back(with_repeats.tangents[tangent]);
+    tangent++;
+  }
+  m.tangents.insert(m.tangents.end(), with_repeats.tangents.begin() + static_cast<std::ptrdiff_t>(tangent), with_repeats.tangents.end());
+  for (OutputInfo& o : m.outputs)
+    if (o.base_is_input()) o.base = static_cast<int>(place_[static_cast<std::size_t>(o.base)]);
+  return m;
 }
 
 FlatCallable Dedupe::around(FlatCallable inner) const {
   if (!drops_) return inner;
-  return [inner = std::move(inner), self = *this](const Values& arguments) {
+  return [inner = std::move(inner), self = *this](Values arguments) {
     Values kept;
     for (std::size_t i = 0; i < arguments.size(); i++)
       if (self.keep_[i]) kept.push_back(arguments[i]);
     for (std::size_t i = 0; i < arguments.size(); i++) {
       const auto first = static_cast<std::size_t>(std::find(self.place_.begin(), self.place_.end(), self.place_[i]) - self.place_.begin());
-      INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]), "At compilation time, graph ", self.id_,
-                    " was compiled under the assumption that ", self.name_of(i), " would be a duplicate of ", self.name_of(first),
-                    ", but at runtime this was not the case.  This indicates a guard bug in AOTAutograd or Dynamo, please file a bug to PyTorch.");
+      INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]),
+                    broken_assumption(self.id_, text(argument_name(i, self.params_and_buffers_), " would be a duplicate of ", argument_name(first, self.params_and_buffers_))));
     }
-    return inner(kept);
+    arguments.clear();
+    return inner(std::move(kept));
   };
 }
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "aot/backward_writes.hpp"
 #include "aot/inputs.hpp"
 #include "autograd/engine.hpp"
 #include "base/error.hpp"
 #include "graph/dead_code.hpp"
+#include "graph/tracer.hpp"
 #include "ingot/autograd.hpp"
+#include "op/source_note.hpp"
 #include "op/tensors.hpp"
 #include "transform/functional.hpp"
 #include "transform/functional_graph.hpp"
@@ -36,17 +39,20 @@ class Recording {
   }
   static Value value_of(const Value& v) { return v.is_tensor() ? Value(from_functional(v.tensor())) : v; }
 
+  // The input becomes what was made of it.
+  void write(std::size_t i) const {
+    const Tensor& input = plain_[i].tensor();
+    const Tensor value = from_functional(inputs_[i].tensor());
+    if (value.is_same(input)) return;
+    const Scoped<bool> grad_mode(thread_state().grad_mode, false);
+    const SourceScope source(source_of(value));
+    if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
+    else aten_value<"copy_">(input, value);
+  }
+
   // R094: what the graph itself does to its inputs.
   void write_inputs(Values& outputs, std::size_t first_output) const {
-    for (const int k : meta_.mutated_in_graph()) {
-      const auto i = static_cast<std::size_t>(k);
-      const Tensor& input = plain_[i].tensor();
-      const Tensor value = from_functional(inputs_[i].tensor());
-      if (value.is_same(input)) continue;
-      const Scoped<bool> grad_mode(thread_state().grad_mode, false);
-      if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
-      else if (meta_.inputs[i].mutates_data) aten_value<"copy_">(input, value);
-    }
+    for (const int k : meta_.mutated_in_graph()) write(static_cast<std::size_t>(k));
     for (std::size_t o = 0; o < meta_.outputs.size(); o++) {  // R095
       const OutputInfo& info = meta_.outputs[o];
       if (info.kind != OutputKind::is_input || meta_.inputs[static_cast<std::size_t>(info.base)].mutation() != Mutation::in_graph) continue;
@@ -58,10 +64,24 @@ class Recording {
   const Metadata& meta_;
   const Values& plain_;
   Values inputs_;
+
+  // R096: where the value was made is where the input was written.
+  static Ref<SourceNote> source_of(const Tensor& value) {
+    const Argument made = current_tracer()->argument(value);
+    return make_ref<SourceNote>(made.node()->stack_trace, made.node()->module_path);
+  }
 };
+
+// R107: a graph could never run with a tensor that has no data.
+void refuse_fake_constants(const Graph& g) {
+  for (const auto& [name, held] : g.attributes)
+    if (const Tensor* t = std::get_if<Tensor>(&held))
+      INGOT_REQUIRE(!(*t)->is_fake(), "Unexpected fake tensor ", name, " of size ", t->sizes(), ": the function brings it along; pass it as an argument, or give it data");
+}
 
 // Dead code goes, and what is left must be values (R063, R098).
 Graph finished(const Graph& recorded) {
+  refuse_fake_constants(recorded);
   const int writes = require_functional(recorded);
   Graph g = without_dead_code(recorded);
   INGOT_ENSURE(require_functional(g) == writes, "dead-code removal took a write away");
@@ -71,7 +91,7 @@ Graph finished(const Graph& recorded) {
 // The fakes as values of the graph: without history, and each a tensor of its own.
 Values plain_inputs(const Values& fakes) {
   Values plain;
-  for (const Value& v : fakes) plain.push_back(v.is_tensor() ? Value(detached(v.tensor())) : v);
+  for (const Value& v : fakes) plain.push_back(v.is_tensor() ? Value(plain_input(v.tensor())) : v);
   return plain;
 }
 
@@ -86,7 +106,17 @@ struct Forward {
   Values outputs;       // updated inputs, outputs, bases: functional
   std::vector<Edge> roots;
   std::vector<std::size_t> tangents;  // of each root
+  TensorList differentiated;          // the roots themselves
+  Values given;                       // what took the place of the inputs
 };
+
+// What a backward without tangents starts with (R101).
+Tensor own_gradient(const Forward& f) {
+  INGOT_REQUIRE(f.differentiated.size() == 1 && f.differentiated[0].numel() == 1, "a joint graph without tangents needs one result with gradients, of one "
+                "element, found ", f.differentiated.size(), f.differentiated.empty() ? "" : text(", the first of size ", f.differentiated[0].sizes()));
+  const Scoped<bool> no_grad(thread_state().grad_mode, false);
+  return aten<"ones_like">(f.differentiated[0], Value(), Value(), Value(), false, MemoryFormat::preserve);
+}
 
 // The input as the function may write it: what happens to it must not happen to the variable that gradients are for (R099).
 Value replaced(const InputInfo& info, const Value& v) {
@@ -98,9 +128,11 @@ Value replaced(const InputInfo& info, const Value& v) {
 
 Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& inputs) {
   Forward r;
-  Values given;
+  Values& given = r.given;
   for (std::size_t k = 0; k < inputs.size(); k++) given.push_back(replaced(meta.inputs[k], inputs[k]));
   const Values outputs = f(given);
+  for (const Value& v : given)
+    if (v.is_tensor()) sync(v.tensor());  // the backward starts with what the forward wrote
   for (const int k : meta.mutated_out_of_graph()) r.outputs.push_back(given[static_cast<std::size_t>(k)]);
   r.outputs.insert(r.outputs.end(), outputs.begin(), outputs.end());
   for (std::size_t k = 0; k < outputs.size(); k++)
@@ -112,13 +144,15 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
     if (!requires_grad(root)) continue;
     r.roots.push_back(edge_of(root));
     r.tangents.push_back(t);
+    r.differentiated.push_back(root);
   }
   return r;
 }
 
 }  // namespace
 
-Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions) {
+Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
+                 bool pre_dispatch) {
   sizes.run_again();
   const auto function = [&](const Values& plain) {
     const Scoped<bool> replay(thread_state().view_replay, true);
@@ -135,21 +169,25 @@ Graph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& met
     r.write_inputs(results, first);
     return results;
   };
-  return finished(record(function, plain_inputs(fakes), numbered("arg", 0, fakes.size(), "_1"), sizes, {.decompositions = decompositions}));
+  return finished(record(function, plain_inputs(fakes), numbered("arg", 0, fakes.size(), "_1"), sizes,
+                         {.decompositions = decompositions, .pre_dispatch = pre_dispatch}));
 }
 
-Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions) {
+JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
+                       bool no_tangents) {
+  JointGraph joint;
   sizes.run_again();
   Values inputs = plain_inputs(fakes);
-  inputs.insert(inputs.end(), meta.tangents.begin(), meta.tangents.end());
-  std::vector<std::string> names = numbered("primals_", 1, fakes.size(), "");
-  for (std::string& n : numbered("tangents_", 1, meta.tangents.size(), "")) names.push_back(std::move(n));
+  std::vector<std::string> names = no_tangents ? numbered("arg", 0, fakes.size(), "_1") : numbered("primals_", 1, fakes.size(), "");
+  if (!no_tangents) {
+    inputs.insert(inputs.end(), meta.tangents.begin(), meta.tangents.end());
+    for (std::string& n : numbered("tangents_", 1, meta.tangents.size(), "")) names.push_back(std::move(n));
+  }
   const auto function = [&](const Values& plain) {
     ThreadState& state = thread_state();
     const Scoped<bool> replay(state.view_replay, true);
     Recording r(meta, plain, fakes);
     Values results, gradients(fakes.size());
-    std::size_t first = 0;
     {
       const FunctionalizeScope scope;
       const Scoped<bool> grad_mode(state.grad_mode, true);
@@ -161,22 +199,32 @@ Graph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& me
         primals.push_back(k);
       }
       const Forward forward = run_forward(f, meta, r.inputs());
-      r.sync_inputs();
-      for (const Value& v : forward.outputs) results.push_back(Recording::value_of(v));
-      first = meta.mutated_out_of_graph().size();
       if (!forward.roots.empty() && !captures.empty()) {
         TensorList seeds;
-        for (const std::size_t t : forward.tangents) seeds.push_back(to_functional(plain[fakes.size() + t].tensor()));
+        if (no_tangents) seeds.push_back(own_gradient(forward));
+        else for (const std::size_t t : forward.tangents) seeds.push_back(to_functional(plain[fakes.size() + t].tensor()));
+        const BackwardWrites writes(r.inputs(), forward.given, seeds);
         const TensorList found = run_backward(forward.roots, seeds, captures, {.retain_graph = true});
+        joint.written_by_backward = writes.found(meta);
         for (std::size_t k = 0; k < primals.size(); k++)
-          if (found[k].defined()) gradients[primals[k]] = Recording::value_of(found[k]);
+          if (found[k].defined()) gradients[primals[k]] = found[k];
       }
+      r.sync_inputs();
+      for (const Value& v : forward.outputs) results.push_back(Recording::value_of(v));
+      for (Value& v : gradients) v = Recording::value_of(v);
     }
-    r.write_inputs(results, first);
-    results.insert(results.end(), gradients.begin(), gradients.end());
+    r.write_inputs(results, meta.mutated_out_of_graph().size());
+    for (const int k : joint.written_by_backward) r.write(static_cast<std::size_t>(k));
+    for (std::size_t k = 0; k < gradients.size(); k++) {
+      if (no_tangents && !(fakes[k].is_tensor() && requires_grad(fakes[k].tensor()))) continue;
+      INGOT_REQUIRE(!no_tangents || gradients[k].is_tensor(), "Found a parameter that did not receive a gradient. Input ", k, " of size ",
+                    fakes[k].tensor().sizes(), " requires grad, and the loss does not depend on it: leave it out, or do not let it require grad");
+      results.push_back(gradients[k]);
+    }
     return results;
   };
-  return finished(record(function, inputs, names, sizes, {.decompositions = decompositions}));
+  joint.graph = finished(record(function, inputs, names, sizes, {.decompositions = decompositions}));
+  return joint;
 }
 
 }  // namespace ingot::aot

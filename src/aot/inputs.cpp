@@ -18,13 +18,13 @@ class NoHistory final : public GradNode {
 
 }  // namespace
 
-Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, ShapeEnv& env) {
+Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, ShapeEnv& env, bool as_leaves) {
   Values fakes = make_fakes(inputs, open, env);
   for (std::size_t k = 0; k < inputs.size(); k++) {
     if (!inputs[k].is_tensor() || !requires_grad(inputs[k].tensor())) continue;
     Tensor fake = fakes[k].tensor();
     if (requires_grad(fake)) continue;  // one tensor, given twice
-    if (is_leaf(inputs[k].tensor())) {
+    if (as_leaves && is_leaf(inputs[k].tensor())) {
       fake.requires_grad_();
       continue;
     }
@@ -35,6 +35,8 @@ Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, Shap
   return fakes;
 }
 
+bool has_open_sizes(const Value& v) { return v.is_tensor() && v.tensor()->is_fake() && v.tensor().sizes().is_symbolic(); }
+
 Tensor functional_input(const Tensor& value, const Tensor& fake) {
   Tensor t = to_functional(value);
   if (!requires_grad(fake)) return t;
@@ -42,5 +44,7 @@ Tensor functional_input(const Tensor& value, const Tensor& fake) {
   set_history(t, grad_fn(fake), autograd_meta(fake)->result_nr);
   return t;
 }
+
+Tensor plain_input(const Tensor& fake) { return Tensor(make_ref<TensorImpl>(Storage::fake(fake->storage->nbytes(), fake.device()), fake->geom)); }
 
 }  // namespace ingot::aot

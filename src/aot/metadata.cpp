@@ -18,12 +18,18 @@ bool same_step(const ViewStep& a, const ViewStep& b) {
          std::equal(a.args.begin() + 1, a.args.end(), b.args.begin() + 1, [](const Value& x, const Value& y) { return to_text(x) == to_text(y); });
 }
 
-// The way from one view of a storage to another, where that leads on and not back.
-void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const std::vector<ViewStep>& to) {
+bool is_symbolic(const Value& v) { return v.is_ints() ? v.ints().is_symbolic() : v.is_int() && v.to_int().is_symbolic(); }
+
+// The way from one view of a storage to another, where that leads on and not back. Steps by sizes of the example say nothing about
+// those of another call (R157).
+void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const FunctionalState& to) {
   std::size_t common = 0;
-  while (common < std::min(from.size(), to.size()) && same_step(from[common], to[common])) common++;
-  o.can_replay = common == from.size();
-  if (o.can_replay) o.steps.assign(to.begin() + static_cast<std::ptrdiff_t>(common), to.end());
+  while (common < std::min(from.size(), to.chain.size()) && same_step(from[common], to.chain[common])) common++;
+  const auto first = to.chain.begin() + static_cast<std::ptrdiff_t>(common);
+  o.can_replay = common == from.size() && std::none_of(first, to.chain.end(), [](const ViewStep& s) { return std::any_of(s.args.begin(), s.args.end(), is_symbolic); });
+  if (!o.can_replay) return;
+  o.steps.assign(first, to.chain.end());
+  o.older_steps = std::max(to.older_steps(), common) - common;
 }
 
 struct Wrapped {
@@ -41,7 +47,7 @@ class Collector {
       if (!inputs[k].is_tensor()) continue;
       Wrapped* known = find(inputs[k].tensor());
       if (!known) {
-        wrapped_.push_back({inputs[k].tensor(), functional_input(detached(inputs[k].tensor()), inputs[k].tensor()), {}, 0});
+        wrapped_.push_back({inputs[k].tensor(), functional_input(plain_input(inputs[k].tensor()), inputs[k].tensor()), {}, 0});
         known = &wrapped_.back();
         known->storage = functional_state(known->tensor)->storage;
       }
@@ -98,15 +104,15 @@ class Collector {
 
   InputInfo info_of(const Wrapped& w) const {
     const FunctionalState& f = *functional_state(w.tensor);
-    const FunctionalStorage& first = *w.storage;
+    const FunctionalStorage& now = *f.storage;
     InputInfo i;
     i.is_leaf = is_leaf(w.fake);
     i.mutates_storage_metadata = f.storage_changed && !(f.storage == w.storage);
-    i.mutates_data = first.mutations > 0 && !i.mutates_storage_metadata;
+    i.mutates_data = now.mutations > 0 && !i.mutates_storage_metadata;
     i.mutates_metadata = i.mutates_storage_metadata || (f.metadata_mutated && !w.tensor->geom.same(w.fake->geom));
-    i.resizes_storage = first.bytes.has_value();
-    i.hidden_from_autograd = first.mutations == 0;
-    i.under_no_grad = i.mutates_data && first.mutations <= first.mutations_no_grad;
+    i.resizes_storage = now.bytes.has_value();
+    i.hidden_from_autograd = now.mutations == 0;
+    i.under_no_grad = now.mutations > 0 && now.mutations <= now.mutations_no_grad;
     i.requires_grad = requires_grad(w.tensor);
     i.keep_mutations = meta_.keep_mutations;
     i.steps = f.chain;
@@ -174,11 +180,12 @@ class Collector {
       o.kind = OutputKind::custom_function_view;
       o.base = input->last;
     } else if (input && !f.storage_changed) {
+      const Wrapped* itself = input_that_is(t);
       o.base = input->last;
-      if (history && on.outputs == on.multi_output) o.kind = OutputKind::non_alias;
-      else o.kind = input_that_is(t) ? OutputKind::is_input : OutputKind::alias_of_input;
-      if (const Wrapped* itself = input_that_is(t); itself && o.kind == OutputKind::is_input) o.base = itself->last;
-      if (o.kind == OutputKind::alias_of_input) set_way(o, {}, f.chain);
+      if (history && (on.outputs == on.multi_output || (!itself && has_own_history(t)))) o.kind = OutputKind::non_alias;
+      else o.kind = itself ? OutputKind::is_input : OutputKind::alias_of_input;
+      if (o.kind == OutputKind::is_input) o.base = itself->last;
+      else set_way(o, {}, f);
     } else if (const Wrapped* itself = f.storage_changed ? input_that_is(t) : nullptr) {
       o.kind = OutputKind::is_input;
       o.base = itself->last;
@@ -187,8 +194,14 @@ class Collector {
     } else if (const int twin = on.outputs > 1 && !o.requires_grad ? tracked_twin(t, f) : -1; twin >= 0) {
       o.kind = OutputKind::alias_of_intermediate_base_is_user_output;
       o.base = twin;
-      set_way(o, functional_state(results_[static_cast<std::size_t>(twin)].tensor())->chain, f.chain);
+      set_way(o, functional_state(results_[static_cast<std::size_t>(twin)].tensor())->chain, f);
     }
+  }
+  // Whether gradients come to an output on an input's storage by another way than through the input: it was detached, and written
+  // afterwards. A view of the input that is taken again would not have them.
+  bool has_own_history(const Tensor& t) const {
+    const AutogradMeta* m = autograd_meta(t);
+    return requires_grad(t) && !(m && m->view && input_that_is(m->view->base));
   }
   // What the tape takes the output for a view of, where both require grad.
   static Tensor tracked_base(const Tensor& t) {
@@ -209,7 +222,7 @@ class Collector {
       o.base = static_cast<int>(known - bases_.begin());
       if (known == bases_.end()) bases_.push_back(base);
     }
-    set_way(o, functional_state(base)->chain, f.chain);
+    set_way(o, functional_state(base)->chain, f);
   }
   // Another output that looks at the same elements and requires grad.
   int tracked_twin(const Tensor& t, const FunctionalState& f) const {
@@ -246,6 +259,11 @@ Mutation InputInfo::mutation() const {
   const bool looks_the_same = !mutates_metadata || mutates_storage_metadata;
   const bool allowed = (!mutates_metadata && !requires_grad) || (looks_the_same && (hidden_from_autograd || under_no_grad));
   return keep_mutations && (mutates_data || mutates_storage_metadata || resizes_storage) && allowed ? Mutation::in_graph : Mutation::out_of_graph;
+}
+
+bool OutputInfo::base_is_input() const {
+  return base >= 0 && kind != OutputKind::alias_of_intermediate && kind != OutputKind::alias_of_intermediate_save_as_output &&
+         kind != OutputKind::alias_of_intermediate_base_is_user_output;
 }
 
 bool OutputInfo::is_made_again() const {

@@ -56,8 +56,10 @@ struct OutputInfo {
   bool multi_output = false;      // one of several views that one call made: autograd lets nobody write it (R037)
   // Of a view that is made again: the way from its base; from an input as it was before the call changed how it looks.
   std::vector<ViewStep> steps;
+  std::size_t older_steps = 0;    // of them: that are older than the last write
   bool can_replay = false;        // otherwise its geometry has to do
 
+  bool base_is_input() const;     // and not a result
   bool is_made_again() const;     // it is no value of the graph, but what the caller's side makes of one
   bool has_tangent() const { return is_tensor && requires_grad && !is_made_again(); }
 };

@@ -1,17 +1,19 @@
 #include "aot/partition.hpp"
 
 #include <algorithm>
+#include <map>
+#include <unordered_set>
 
+#include "aot/joint_info.hpp"
+#include "aot/min_cut.hpp"
 #include "base/error.hpp"
+#include "expr/guards.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
+#include "graph/shape_env.hpp"
 
 namespace ingot::aot {
 namespace {
-
-std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
-
-bool is_tangent(const Node& n) { return n.kind == NodeKind::placeholder && n.name.starts_with("tangents_"); }
 
 // R109: the nodes that can be computed of `inputs`, and of them those that the outputs need, or that do something. `without`: by
 // id, nodes that are no business of this part.
@@ -43,19 +45,97 @@ Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::v
   return without_dead_code(g);
 }
 
-// What the forward does to its inputs, it does once.
-std::vector<bool> effects_of_forward(const Graph& joint) {
-  std::vector<bool> of_tangents(joint.nodes().size()), found(joint.nodes().size());
-  for (const auto& n : joint.nodes()) {
-    bool depends = is_tangent(*n);
+// What each part does to its inputs, it does once: by id, the effects of either.
+struct Effects {
+  std::vector<bool> of_forward, of_backward;
+};
+Effects effects_of(const Joint& whole) {
+  const std::size_t count = whole.graph.nodes().size();
+  std::vector<bool> of_tangents(count);
+  Effects e{std::vector<bool>(count), std::vector<bool>(count)};
+  for (const auto& n : whole.graph.nodes()) {
+    bool depends = is_tangent(*n) || is_effect_of_backward(whole, *n);
     for_each_node(n->args, [&](const Node* a) { depends = depends || of_tangents[at(a)]; });
     of_tangents[at(n.get())] = depends;
-    found[at(n.get())] = !depends && has_side_effect(joint, *n);
+    if (has_side_effect(whole.graph, *n)) (depends ? e.of_backward : e.of_forward)[at(n.get())] = true;
+  }
+  return e;
+}
+
+// ---- R111: symbols of the backward's inputs
+
+using Symbols = std::map<std::string, Expr>;  // by name
+
+void add_symbols(Int v, Symbols& found) {
+  if (v.is_number()) return;
+  visit(v.expr(), [&](const Expr& e) {
+    if (e.op() == ExprOp::Sym) found.try_emplace(e->name, e);
+  });
+}
+Symbols symbols_of(const Value& v) {
+  Symbols found;
+  if (v.is_int()) add_symbols(v.to_int(), found);
+  if (v.is_tensor()) {
+    for (const Shape* s : {&v.tensor().sizes(), &v.tensor().strides()})
+      for (const Int i : *s) add_symbols(i, found);
+    add_symbols(v.tensor().storage_offset(), found);
   }
   return found;
 }
 
+// The name of the symbol that the node gives its value: an integer among the inputs does, and what reads a number or a size that only
+// data decides. Empty: none. (A size of an input has its value from the input.)
+std::string symbol_bound_by(const Node& n) {
+  if (!n.meta.is_int() || n.meta.to_int().is_number() || n.meta.to_int().expr().op() != ExprOp::Sym) return {};
+  const std::string name = n.meta.to_int().expr()->name;
+  if (n.kind == NodeKind::placeholder) return name;
+  const auto* env = dynamic_cast<const ShapeEnv*>(current_guard_env());
+  const ShapeEnv::Symbol* s = env ? env->find(name) : nullptr;
+  return s && !s->hint ? name : "";
+}
+
+std::vector<Node*> with_bindings(const Graph& joint, const std::vector<Node*>& integers, const std::vector<Node*>& tensors, const std::vector<Node*>& tangents) {
+  std::vector<Node*> bindings, derived;
+  std::unordered_set<std::string> bound;
+  for (Node* n : integers) {
+    const std::string name = symbol_bound_by(*n);
+    (name.empty() ? derived : bindings).push_back(n);
+    if (!name.empty()) bound.insert(name);
+  }
+  std::map<std::string, Node*> binder;
+  for (const auto& n : joint.nodes())
+    if (const std::string name = symbol_bound_by(*n); !name.empty()) binder.try_emplace(name, n.get());
+  if (!binder.empty())
+    for (const std::vector<Node*>& l : {derived, tensors, tangents})
+      for (const Node* n : l)
+        for (const auto& [name, symbol] : symbols_of(n->meta))
+          if (const auto b = binder.find(name); bound.insert(name).second && b != binder.end()) bindings.push_back(b->second);
+  bindings.insert(bindings.end(), derived.begin(), derived.end());
+  return bindings;
+}
+
+// What a value looks at: the node whose storage it is.
+const Node* storage_of(const Node* n) {
+  while (true) {
+    const Node* made = n->kind == NodeKind::item ? n->args[0].node() : n;
+    if (!is_view(*made) || !made->args[0].is_node()) return n;
+    n = made->args[0].node();
+  }
+}
+
 }  // namespace
+
+SavePlan plan_of(const std::vector<Node*>& saved) {
+  SavePlan plan;
+  std::unordered_set<const Node*> seen;
+  for (const Node* n : saved) {
+    const Node* storage = storage_of(n);
+    const bool costs = storage->kind != NodeKind::placeholder && seen.insert(storage).second;
+    plan.values.push_back({n->name, costs ? bytes_of(storage->meta) : 0});
+    plan.bytes += plan.values.back().bytes;
+  }
+  return plan;
+}
 
 Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vector<Node*>& integers) {
   const Graph& joint = whole.graph;
@@ -68,59 +148,55 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   std::vector<Node*> inputs = integers;
   inputs.insert(inputs.end(), saved.begin(), saved.end());
   inputs.insert(inputs.end(), tangents.begin(), tangents.end());
-  const std::vector<bool> effects = effects_of_forward(joint), none(joint.nodes().size());
-  const Graph first = extract(joint, inputs, backward, effects);
+  const Effects effects = effects_of(whole);
+  const Graph first = extract(joint, inputs, backward, effects.of_forward);
   std::vector<bool> used(first.nodes().size());
   for (const auto& n : first.nodes()) for_each_node(n->args, [&](const Node* a) { used[at(a)] = true; });
   for_each_node(first.outputs, [&](const Node* a) { used[at(a)] = true; });
   std::vector<Node*> kept_integers, kept;
   for (std::size_t k = 0; k < inputs.size() - tangents.size(); k++)
     if (used[at(first.inputs()[k])]) (k < integers.size() ? kept_integers : kept).push_back(inputs[k]);
+  kept_integers = with_bindings(joint, kept_integers, kept, tangents);
 
   Parts parts;
+  parts.plan = plan_of(kept);
   parts.saved_tensors = static_cast<int>(kept.size());
   parts.saved_integers = static_cast<int>(kept_integers.size());
   for (const std::vector<Node*>* l : {&kept, &kept_integers})
     forward.insert(forward.end(), l->begin(), l->end());
-  parts.forward = extract(joint, primals, forward, none);
+  parts.forward = extract(joint, primals, forward, effects.of_backward);
   inputs = kept_integers;
   inputs.insert(inputs.end(), kept.begin(), kept.end());
   inputs.insert(inputs.end(), tangents.begin(), tangents.end());
-  parts.backward = extract(joint, inputs, backward, effects);
+  parts.backward = extract(joint, inputs, backward, effects.of_forward);
   return parts;
 }
 
 Parts partition_default(const Joint& whole) {
-  const Graph& joint = whole.graph;
-  const int forward_outputs = whole.forward_outputs;
+  const JointInfo info(whole);
+  if (info.any_said()) return partition_min_cut(whole);
   std::vector<Node*> saved, integers;
-  // What the forward's outputs need.
-  std::vector<bool> forward(joint.nodes().size());
-  for (int k = 0; k < forward_outputs; k++) for_each_node(joint.outputs[static_cast<std::size_t>(k)], [&](const Node* n) { forward[at(n)] = true; });
-  for (std::size_t i = joint.nodes().size(); i-- > 0;) {
-    const Node& n = *joint.nodes()[i];
-    if (n.kind == NodeKind::placeholder) forward[i] = !is_tangent(n);
-    if (forward[i]) for_each_node(n.args, [&](const Node* a) { forward[at(a)] = true; });
-  }
-  std::vector<std::vector<Node*>> outside(joint.nodes().size());  // users of a node that are not in the forward
-  for (const auto& n : joint.nodes())
-    if (!forward[at(n.get())]) for_each_node(n->args, [&](const Node* a) { outside[at(a)].push_back(n.get()); });
-  std::vector<bool> is_result(joint.nodes().size());
-  for (std::size_t k = static_cast<std::size_t>(forward_outputs); k < joint.outputs.size(); k++)
-    for_each_node(joint.outputs[k], [&](const Node* n) { is_result[at(n)] = true; });
-  const auto add = [](std::vector<Node*>& list, Node* n) {
-    if (std::find(list.begin(), list.end(), n) == list.end()) list.push_back(n);
+  std::vector<bool> listed(whole.graph.nodes().size());
+  const auto add = [&](std::vector<Node*>& list, Node* n) {
+    if (!listed[at(n)]) list.push_back(n);
+    listed[at(n)] = true;
   };
-  for (const auto& n : joint.nodes()) {
-    if (!forward[at(n.get())]) continue;
-    const std::vector<Node*>& users = outside[at(n.get())];
+  for (const auto& n : whole.graph.nodes()) {
+    const std::size_t i = at(n.get());
+    if (!info.forward[i]) continue;
     if (n->meta.is_int()) {
       add(integers, n.get());
     } else if (n->meta.is_tensor()) {
+      std::vector<Node*> outside;
+      for (Node* u : info.users[i])
+        if (!info.forward[at(u)]) outside.push_back(u);
       // Sizes are kept instead of the tensor they are read from.
-      const bool only_sizes = !users.empty() && !is_result[at(n.get())] && std::all_of(users.begin(), users.end(), [](const Node* u) { return u->meta.is_int(); });
+      const bool only_sizes = !info.backward_result[i] && std::all_of(outside.begin(), outside.end(), [](const Node* u) { return u->meta.is_int(); });
       if (!only_sizes) add(saved, n.get());
-      else for (Node* u : users) add(integers, u);
+      else for (Node* u : outside) add(integers, u);
+    } else if (n->kind == NodeKind::call) {  // a list is kept by its elements
+      for (Node* u : info.users[i])
+        if (u->kind == NodeKind::item && !info.backward[at(u)]) add(u->meta.is_int() ? integers : saved, u);
     }
   }
   return split(whole, saved, integers);

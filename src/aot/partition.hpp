@@ -9,19 +9,37 @@ namespace ingot::aot {
 struct Joint {
   const Graph& graph;
   int forward_outputs = 0;
-  std::vector<int> written = {};  // primals whose bytes are others when the backward runs: the call writes them
+  std::vector<int> written = {};              // primals whose bytes are others when the backward runs: the call writes them
+  std::vector<int> written_by_backward = {};  // primals that the graph writes in the backward's part (R104)
+};
+
+// What is in memory between forward and backward beside the inputs, by the sizes of the example.
+struct SavePlan {
+  struct Value {
+    std::string name;   // of the node of the joint graph
+    int64_t bytes = 0;  // that it alone keeps alive: none of an input or of a view of one, and a storage that several values look at
+                        // counts for the first of them
+  };
+  std::vector<Value> values;  // every saved tensor
+  int64_t bytes = 0;          // their sum
+  bool fits = true;           // in the budget that was asked for; otherwise this is the least that could be found
 };
 
 struct Parts {
   Graph forward;   // primals → the first outputs of the joint graph, then saved tensors, then saved integers
   Graph backward;  // saved integers, saved tensors, tangents → the other outputs
   int saved_tensors = 0, saved_integers = 0;
+  SavePlan plan = {};
 };
 
-// R113: everything that the forward's outputs need is the forward; what the rest reads of it is saved.
+// R113: everything that the forward's outputs need is the forward; what the rest reads of it is saved. With min-cut where the author
+// marked what to compute again (graph/save_policy.hpp).
 Parts partition_default(const Joint& joint);
 
 // The two graphs for what is saved (R108 to R112): tensors and integers that are nodes of the joint graph.
 Parts split(const Joint& joint, const std::vector<Node*>& saved, const std::vector<Node*>& integers);
+
+// What keeping these nodes, in this order, would keep alive.
+SavePlan plan_of(const std::vector<Node*>& saved);
 
 }  // namespace ingot::aot

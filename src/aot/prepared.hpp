@@ -6,7 +6,8 @@
 
 namespace ingot::aot {
 
-using FlatCallable = std::function<Values(const Values&)>;
+// What runs in the place of a flat function. Arguments that the caller moves in are let go as soon as nobody needs them (R131).
+using FlatCallable = std::function<Values(Values)>;
 
 struct Prepared {
   FlatFunction f;

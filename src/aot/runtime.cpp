@@ -2,32 +2,47 @@
 
 #include <map>
 
+#include "autograd/custom_function.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/tensors.hpp"
+#include "transform/functional.hpp"
 
 namespace ingot::aot {
 namespace {
 
 bool same_geometry(const Tensor& a, const Tensor& b) { return a->geom.same(b->geom); }
 
-// R157, R158: `example` is the value the graph returned for it.
+// The view of `base` that `example`, the value the graph returned for it, is one of (R157).
+Tensor view_again(const Tensor& base, const Tensor& example, const OutputInfo& info) {
+  if (!info.can_replay) return aten<"as_strided">(base, example.sizes(), example.strides(), example.storage_offset());
+  const Tensor t = take_views(base, info.steps, info.older_steps);
+  INGOT_ENSURE(t.sizes() == example.sizes(), "incorrect out shape after application of ViewMeta sequence: ", t.sizes(), " (actual) vs ", example.sizes(),
+               " (expected)");
+  return t;
+}
+
+// R158.
 Tensor made_again(const Tensor& base, const Tensor& example, const OutputInfo& info) {
   Tensor t;
   {
     const Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode && info.requires_grad);
-    if (info.can_replay) {
-      t = take_again(base, info.steps);
-      INGOT_ENSURE(t.sizes() == example.sizes(), "incorrect out shape after application of ViewMeta sequence: ", t.sizes(), " (actual) vs ", example.sizes(),
-                   " (expected)");
-    } else {
-      t = aten<"as_strided">(base, example.sizes(), example.strides(), example.storage_offset());
-    }
+    t = view_again(base, example, info);
     if (t.is_same(base)) t = aten<"alias">(base);
   }
   if (requires_grad(base) && !info.requires_grad && requires_grad(t)) return detached(t);
   if (!requires_grad(base) && info.requires_grad) t.requires_grad_();
   return t;
+}
+
+// A value of the graph with a history of its own that the function has on an input's memory has its elements there here, too.
+Tensor on_memory_of(const Tensor& input, const Tensor& value, const OutputInfo& info) {
+  const Scoped<bool> no_grad(thread_state().grad_mode, false);
+  const Tensor there = view_again(detached(input), value, info);
+  value->storage = there->storage;
+  value->geom = there->geom;
+  if (const AutogradMeta* m = autograd_meta(value); m && m->view) m->view->attr_version = there->storage->version();
+  return value;
 }
 
 // How the input looks after the call: by the in-place views it went through, since a value of the graph has strides of its own.
@@ -45,7 +60,8 @@ void change_looks(const InputInfo& info, const Tensor& input, const Tensor& valu
 
 class Finish {
  public:
-  Finish(const Metadata& meta, const Values& arguments, const Values& results) : meta_(meta), arguments_(arguments), results_(results) {}
+  Finish(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node)
+      : meta_(meta), arguments_(arguments), results_(results), node_(node) {}
 
   Values run() {
     for (std::size_t i = 0; i < meta_.inputs.size(); i++)
@@ -61,6 +77,7 @@ class Finish {
   const Metadata& meta_;
   const Values& arguments_;
   const Values& results_;
+  const Ref<GradNode>& node_;
   std::map<std::size_t, Tensor> before_;  // inputs that look otherwise now, as they looked
   std::size_t first_ = 0;                 // of the outputs among the results
 
@@ -80,7 +97,9 @@ class Finish {
         const Scoped<bool> grad_mode(thread_state().grad_mode, true);
         before_[i] = aten<"alias">(input);
       }
+      const uint32_t version = input->storage->version();
       change_looks(info, input, value);
+      if (node_) accept_version(*node_, *input->storage, version);
     }
   }
   static void write_through_steps(const InputInfo& info, const Tensor& target, const Tensor& value) {
@@ -88,17 +107,19 @@ class Finish {
                                            : take_again(target, info.steps), value);
   }
 
+  const Tensor& as_it_was(std::size_t input) const { return before_.contains(input) ? before_.at(input) : arguments_[input].tensor(); }
+
   Value output(std::size_t o) const {
     const OutputInfo& info = meta_.outputs[o];
     const Value& value = results_[first_ + o];
     const auto base = static_cast<std::size_t>(info.base);
     switch (info.kind) {
-      case OutputKind::non_alias:
+      case OutputKind::non_alias: return info.base < 0 ? value : Value(on_memory_of(as_it_was(base), value.tensor(), info));
       case OutputKind::unsafe_view_alias:
       case OutputKind::custom_function_view: return value;
       case OutputKind::is_input: return arguments_[base];
       case OutputKind::alias_of_input:
-        return made_again(before_.contains(base) ? before_.at(base) : arguments_[base].tensor(), value.tensor(), info);
+        return made_again(as_it_was(base), value.tensor(), info);
       case OutputKind::alias_of_intermediate:
       case OutputKind::alias_of_intermediate_save_as_output:
         return made_again(results_[first_ + meta_.outputs.size() + base].tensor(), value.tensor(), info);
@@ -110,6 +131,19 @@ class Finish {
 
 }  // namespace
 
-Values finish_call(const Metadata& meta, const Values& arguments, const Values& results) { return Finish(meta, arguments, results).run(); }
+Values needed_afterwards(const Metadata& meta, const Values& arguments) {
+  Values needed(arguments.size());
+  const auto keep = [&](int k) { needed[static_cast<std::size_t>(k)] = arguments[static_cast<std::size_t>(k)]; };
+  for (const int k : meta.mutated_out_of_graph()) keep(k);
+  for (const OutputInfo& o : meta.outputs)
+    if (o.base_is_input()) keep(o.base);
+  return needed;
+}
+
+Values finish_call(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node) {
+  INGOT_REQUIRE(static_cast<int>(results.size()) == meta.returned(), "a compiled graph should return ", meta.returned(),
+                " values, found ", results.size(), "; what a compiler makes has one value for each output of the graph");  // R134
+  return Finish(meta, arguments, results, node).run();
+}
 
 }  // namespace ingot::aot

@@ -143,6 +143,13 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   p.collect_again();
 }
 
+std::vector<std::vector<std::size_t>> SyntheticBase::bases() const {
+  std::vector<std::vector<std::size_t>> found;
+  for (const Argument& a : arguments_)
+    if (a.is_base) found.push_back(a.members);
+  return found;
+}
+
 Values SyntheticBase::bases_and_others(const Values& given) const {
   Values all;
   for (const Argument& a : arguments_) {
@@ -159,14 +166,21 @@ Values SyntheticBase::bases_and_others(const Values& given) const {
 
 FlatCallable SyntheticBase::around(FlatCallable inner) const {
   if (arguments_.empty()) return inner;
-  return [inner = std::move(inner), self = *this](const Values& given) {
-    Values outputs = inner(self.bases_and_others(given));
+  return [inner = std::move(inner), self = *this](Values given) {
+    Values changed, bases = self.bases_and_others(given);
+    for (const std::size_t i : self.looks_changed_) changed.push_back(given[i]);
+    given.clear();
+    Values outputs = inner(std::move(bases));
     const std::size_t count = outputs.size() - self.looks_changed_.size();
     for (std::size_t k = 0; k < self.looks_changed_.size(); k++) {
       const Tensor& t = outputs[count + k].tensor();
-      aten_value<"as_strided_">(given[self.looks_changed_[k]], t.sizes(), t.strides(), t.storage_offset());
+      aten_value<"as_strided_">(changed[k], t.sizes(), t.strides(), t.storage_offset());
     }
     outputs.resize(count);
+    // The function changed the looks before it took the views that it returns.
+    for (const Value& v : outputs)
+      if (const AutogradMeta* m = v.is_tensor() && !self.looks_changed_.empty() ? autograd_meta(v.tensor()) : nullptr; m && m->view)
+        m->view->attr_version = v.tensor()->storage->version();
     return outputs;
   };
 }

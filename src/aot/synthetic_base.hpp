@@ -9,6 +9,9 @@ class SyntheticBase {
   // User errors of R085 for arguments whose common base autograd would not follow. `fake` makes fakes of arguments.
   SyntheticBase(Prepared& p, const std::function<Values(const Values&)>& fake);
   FlatCallable around(FlatCallable inner) const;
+  bool changes_arguments() const { return !arguments_.empty(); }
+  // The arguments that a base stands for, by base.
+  std::vector<std::vector<std::size_t>> bases() const;
 
  private:
   // One of the arguments of the new function: a base of several of the old one's, or one of them.

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/state.hpp"
+#include "op/grad_mode.hpp"
 
 namespace ingot {
 namespace {
@@ -64,16 +65,16 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
 }
 
 bool is_grad_enabled() { return thread_state().grad_mode; }
-GradModeGuard::GradModeGuard(bool on) : old_(thread_state().grad_mode) { thread_state().grad_mode = on; }
-GradModeGuard::~GradModeGuard() { thread_state().grad_mode = old_; }
+GradModeGuard::GradModeGuard(bool on) : old_(thread_state().grad_mode) { switch_grad_mode(on); }
+GradModeGuard::~GradModeGuard() { switch_grad_mode(old_); }
 
 InferenceMode::InferenceMode() : old_inference_(thread_state().inference_mode), old_grad_(thread_state().grad_mode) {
   thread_state().inference_mode = true;
-  thread_state().grad_mode = false;
+  switch_grad_mode(false);
 }
 InferenceMode::~InferenceMode() {
   thread_state().inference_mode = old_inference_;
-  thread_state().grad_mode = old_grad_;
+  switch_grad_mode(old_grad_);
 }
 
 AutocastGuard::AutocastGuard(DType dtype, bool enabled)

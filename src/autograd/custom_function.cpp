@@ -15,8 +15,12 @@ class FunctionNode final : public GradNode {
  public:
   FunctionNode(std::string name, BackwardFunction backward) : name_(std::move(name)), backward_(std::move(backward)) {}
 
+  struct Saved {
+    SavedTensor checked;
+    Tensor itself;  // of an argument without history: a backward may change how it looks, too
+  };
   FunctionContext context;
-  std::vector<SavedTensor> saved;
+  std::vector<Saved> saved;
 
   std::string name() const override { return name_ + "Backward"; }
 
@@ -33,7 +37,10 @@ class FunctionNode final : public GradNode {
     return r;
   }
   void release_saved() override {
-    for (SavedTensor& s : saved) s.release();
+    for (Saved& s : saved) {
+      s.checked.release();
+      s.itself = {};
+    }
     released_ = !saved.empty();
   }
 
@@ -74,11 +81,18 @@ void attach(const Ref<FunctionNode>& node, const TensorList& inputs, const Tenso
 
 bool is_custom_function(const GradNode& n) { return dynamic_cast<const FunctionNode*>(&n) != nullptr; }
 
+void accept_version(GradNode& n, const Storage& storage, uint32_t before) {
+  for (FunctionNode::Saved& s : dynamic_cast<FunctionNode&>(n).saved) s.checked.accept_version(storage, before);
+}
+
 TensorList FunctionContext::saved() const {
   auto* n = const_cast<FunctionNode*>(static_cast<const FunctionNode*>(node));
   INGOT_REQUIRE(n, "saved tensors can be read in the backward only");
   TensorList l;
-  for (const SavedTensor& s : n->saved) l.push_back(s.empty() ? Tensor() : s.unpack(Ref<GradNode>(n)));
+  for (const FunctionNode::Saved& s : n->saved) {
+    const Tensor t = s.checked.empty() ? Tensor() : s.checked.unpack(Ref<GradNode>(n));
+    l.push_back(s.itself.defined() ? s.itself : t);
+  }
   return l;
 }
 
@@ -115,7 +129,8 @@ TensorList custom_function(std::string name, const TensorList& inputs, const For
   for (const Tensor& t : to_save) {
     bool result = false;
     for (std::size_t k = 0; k < outs.size(); k++) result |= t.defined() && differentiable[k] && outs[k].is_same(t);
-    node->saved.push_back(t.defined() ? SavedTensor(t, result) : SavedTensor());
+    if (!t.defined()) node->saved.emplace_back();
+    else node->saved.push_back({SavedTensor(t, result), !result && contains(inputs, t) && !requires_grad(t) ? t : Tensor()});
   }
   return outs;
 }

@@ -299,6 +299,10 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_result, bool may_change)
   }
 }
 
+void SavedTensor::accept_version(const Storage& storage, uint32_t before) {
+  if (tensor_.defined() && tensor_->storage.get() == &storage && version_ == before) version_ = storage.version();
+}
+
 Tensor SavedTensor::unpack(const Ref<GradNode>& owner) const {
   INGOT_ENSURE(tensor_.defined());
   const uint32_t now = tensor_->storage->version();

@@ -54,6 +54,8 @@ class SavedTensor {
   // graph was freed.
   Tensor unpack(const Ref<GradNode>& owner) const;
   void release();
+  // The version of `storage` is another one than `before`, but no byte was written: a tensor on it changed how it looks.
+  void accept_version(const Storage& storage, uint32_t before);
   bool empty() const { return !tensor_.defined() && !released_; }
 
  private:

@@ -29,6 +29,7 @@ Node* GraphCopier::copy(const Node& n) {
   c->meta = n.meta;
   c->stack_trace = n.stack_trace;
   c->module_path = n.module_path;
+  c->saving = n.saving;
   replace(n, c);
   return c;
 }

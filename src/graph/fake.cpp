@@ -13,9 +13,11 @@
 namespace ingot {
 namespace {
 
+bool is_open(const Tensor& t) { return t.sizes().is_symbolic() || t.strides().is_symbolic(); }
+
 // Strides of the example with open sizes in place: a stride that spans the dim inside it goes on doing so.
 Shape open_strides(const Tensor& example, const Shape& sizes) {
-  if (!sizes.is_symbolic()) return example.strides();
+  if (!sizes.is_symbolic() || is_open(example)) return example.strides();
   const std::vector<int64_t> old_sizes = example.sizes().values(), old_strides = example.strides().values();
   std::vector<std::size_t> inner_first(sizes.size());
   std::iota(inner_first.rbegin(), inner_first.rend(), std::size_t{0});
@@ -102,7 +104,7 @@ std::vector<OpenSize> every_size_open(const Values& examples) {
       const bool negative = v.to_int64() < 0;
       open.push_back({static_cast<int>(i), 0, text("s", next++), negative ? std::numeric_limits<int64_t>::min() : 2, kUnbounded});
     }
-    if (!v.is_tensor()) continue;
+    if (!v.is_tensor() || is_open(v.tensor())) continue;
     for (int d = 0; d < v.tensor().dim(); d++) {
       const int64_t size = v.tensor().size(d).value();
       if (size <= 1) continue;
@@ -128,7 +130,7 @@ Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, Sha
     if (!fake.defined()) {
       Geometry g{numbers[i], open_strides(example, numbers[i]), example.storage_offset(), example.dtype()};
       Ref<Storage>& storage = storages[example->storage.get()];
-      if (!storage) storage = Storage::fake(numbers[i].is_symbolic() ? required_bytes(g) : example->storage->nbytes(), example.device());
+      if (!storage) storage = Storage::fake(numbers[i].is_symbolic() && !is_open(example) ? required_bytes(g) : example->storage->nbytes(), example.device());
       fake = Tensor(make_ref<TensorImpl>(storage, std::move(g)));
     }
     fakes.push_back(fake);

@@ -18,6 +18,7 @@
 namespace ingot {
 
 struct Node;
+struct SavePolicy;  // graph/save_policy.hpp
 class Graph;
 
 // One argument: a constant, the result of a node, or a list of arguments of which at least one (at any depth) is a
@@ -66,6 +67,8 @@ struct Node {
   Value meta;
   // Where the program's author wrote it: the stack trace, and the path of the module it stands in. May be empty.
   std::string stack_trace, module_path;
+  // What the author said about keeping the value for a backward; null: nothing.
+  std::shared_ptr<const SavePolicy> saving;
 };
 
 // What an attribute node fetches.

@@ -3,8 +3,10 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "graph/save_policy.hpp"
 #include "graph/trace.hpp"
 #include "op/call.hpp"
+#include "op/grad_mode.hpp"
 #include "op/source_note.hpp"
 
 namespace ingot {
@@ -68,7 +70,7 @@ class Run {
         if (const auto* tensor = std::get_if<Tensor>(&a)) return *tensor;
         return Ref<Callable>(make_ref<GraphFunction>(std::get<std::shared_ptr<const Graph>>(a)));
       }
-      case NodeKind::grad_mode: thread_state().grad_mode = args[0].to_bool(); return {};
+      case NodeKind::grad_mode: switch_grad_mode(args[0].to_bool()); return {};
       default: throw_internal_error(__FILE__, __LINE__, text("node ", n.name, " cannot be run"));
     }
   }
@@ -131,6 +133,7 @@ Values Interpreter::run(Args inputs) const {
   const bool tracing = is_tracing();  // nodes of another graph are being made of this one's
   for (const auto& n : graph_.nodes()) {
     const SourceScope source(tracing && !n->stack_trace.empty() ? make_ref<SourceNote>(n->stack_trace, n->module_path) : Ref<SourceNote>());
+    const SavePolicyScope saving(tracing ? n->saving : nullptr);
     run.execute(*n);
     for (const int id : dead_after_[static_cast<std::size_t>(n->id)]) run.forget(id);
   }

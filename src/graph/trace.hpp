@@ -22,7 +22,8 @@ struct TraceOptions {
   TraceWith with = TraceWith::fakes;              // with symbols, integers among the leaves are open too
   std::vector<OpenSize> open = {};                // sizes and integers to keep open; not with data
   const Decompositions* decompositions = nullptr;
-  bool pre_dispatch = false;                      // composites that neither alias nor write stay whole
+  bool pre_dispatch = false;                      // composites that neither alias nor write stay whole, and switches of the grad mode are nodes
+  bool allow_constants = true;                    // tensors that the function brings along are attributes of the graph; otherwise a user error
 };
 
 // What the function did for the example's sizes, and for all sizes for which every guard of `sizes` has its answer.
@@ -39,7 +40,7 @@ struct Traced {
 // placeholder all the same; an open integer is its placeholder.
 // Where a node was written comes from the node that an Interpreter is running, or from a SourceScope (op/source_note.hpp).
 // User errors: a traced value read as a number where that needs data, an open size that does not fit its example, a result
-// that is no tensor or number.
+// that is no tensor or number, an op that gives a tensor which `f` brings along other sizes or another storage.
 Traced trace(const TensorFunction& f, const TensorList& examples, const TraceOptions& options = {});
 Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& options = {});
 

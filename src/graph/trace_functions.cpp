@@ -60,7 +60,12 @@ Value Tracer::record_functions(const Op& op, Args args) {
     const Scoped<bool> fakes(thread_state().fake_factories, true);
     return f();
   };
-  const Values operands = on_fakes([&] { return convention.operands(c); });
+  // A row that stands for all is a value of this graph like any other, though nothing may read it.
+  const Values operands = [&] {
+    const Scoped<Layer> layer(thread_state().layer, Layer::trace);
+    const Scoped<bool> fakes(thread_state().fake_factories, true);
+    return convention.operands(c);
+  }();
   // Once to find out what the functions bring along, and again with that as inputs, the same for all of them.
   std::vector<TracedFunction> traced;
   Values brought;

@@ -2,8 +2,10 @@
 
 #include "base/error.hpp"
 #include "expr/guards.hpp"
+#include "graph/save_policy.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "op/grad_mode.hpp"
 #include "op/kernel.hpp"
 #include "op/source_note.hpp"
 
@@ -15,6 +17,10 @@ thread_local Tracer* current = nullptr;
 Value trace_handler(const Op& op, Args args) {
   INGOT_ENSURE(current, "the trace layer is active without a tracer");
   return current->record(op, args);
+}
+
+void record_grad_mode(bool on) {
+  if (current) current->record_grad_mode(on);
 }
 
 // A fake without the state other layers keep on the tensor; it shares the storage, which tells what aliases what.
@@ -53,6 +59,7 @@ Tracer* current_tracer() { return current; }
 
 TracerScope::TracerScope(Tracer& tracer) : old_(current), old_active_(thread_state().active) {
   install_once(Layer::trace, trace_handler);
+  listen_to_grad_mode(record_grad_mode);
   current = &tracer;
   thread_state().active |= layer_bit(Layer::trace);
 }
@@ -88,6 +95,7 @@ Value Tracer::record(const Op& op, Args args) {
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));
+  if (op.is_inplace_view() || op.def->rewires != Rewires::nothing) refuse_constant(op, arguments[0]);
   Node* n = graph_.call(op, std::move(arguments));
   note_source(*n);
   bool constant = true;
@@ -99,11 +107,25 @@ Value Tracer::record(const Op& op, Args args) {
   return r;
 }
 
+void Tracer::record_grad_mode(bool on) {
+  if (options_.pre_dispatch) note_source(*graph_.grad_mode(on));
+}
+
 void Tracer::note_source(Node& n) {
   if (const Ref<SourceNote>& source = current_source()) {
     n.stack_trace = source->stack_trace;
     n.module_path = source->module_path;
   }
+  n.saving = current_save_policy();
+}
+
+// What a tensor that the function brings along looks like is a fact of the graph: nothing in a run could change it.
+void Tracer::refuse_constant(const Op& op, const Argument& self) const {
+  if (options_.with == TraceWith::data || !self.is_node()) return;
+  const Node* n = self.node();
+  while (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) n = n->args[0].node();  // the tensor that was written
+  INGOT_REQUIRE(n->kind != NodeKind::attribute, "Can't call metadata mutating ops on non-Fake Tensor inputs. Found in ", op.qualified(), " of ", n->name,
+                ", a tensor that the function brings along; pass it as an argument");
 }
 
 // A number that was read from the data of an input holds for that input alone.
@@ -149,8 +171,8 @@ void Tracer::bind_result(const Value& r, Node* n) {
     for (const Tensor& t : r.tensors()) metas.push_back(t.defined() ? meta_of(t) : t);
     n->meta = metas;
     for (std::size_t k = 0; k < metas.size(); k++) {
+      Node* item = graph_.item(n, static_cast<int>(k));  // also where there is no tensor, so that names are FX's
       if (!metas[k].defined()) continue;
-      Node* item = graph_.item(n, static_cast<int>(k));
       if (constant_.contains(n)) constant_.insert(item);
       item->meta = metas[k];
       bind(r.tensors()[k], item);
@@ -172,10 +194,14 @@ Node* Tracer::node_of(const Tensor& t) {
                 "trace: a function of a higher-order op brings along a tensor that is vmapped over, and none of the "
                 "op's operands is: pass it as an operand");
   if (outer_ && outer_->knows(t)) captured_.push_back(t);
+  else
+    INGOT_REQUIRE(options_.allow_constants, "Please convert all Tensors to FakeTensors first, or allow constants (TraceOptions::allow_constants): the function "
+                  "uses a tensor of size ", t.sizes(), " that is none of its arguments");
   const std::string key = text("_tensor_constant", graph_.attributes.size());
   graph_.attributes.emplace_back(key, t);
   Node* n = graph_.attribute(key);
   n->meta = meta_of(t);
+  note_source(*n);
   constant_.insert(n);
   bind(t, n);
   return n;

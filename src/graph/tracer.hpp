@@ -17,6 +17,8 @@ class Tracer {
   void bind_input(const Value& v, std::string_view name);
   // The trace layer: a node for the call, and the call below it.
   Value record(const Op& op, Args args);
+  // A node for a switch of the grad mode, in a trace above autograd: below it, gradients are calls like others.
+  void record_grad_mode(bool on);
   // The graph's value for a tensor or number of the traced function.
   Argument argument(const Value& v);
   // Values of the outer function that this one used; its graph has them as attributes, to be made inputs.
@@ -43,6 +45,7 @@ class Tracer {
   void bind_result(const Value& r, Node* n);
   Value record_functions(const Op& op, Args args);
   bool knows(const Tensor& t) const { return tensors_.contains(t->identity()) || (outer_ && outer_->knows(t)); }
+  void refuse_constant(const Op& op, const Argument& self) const;
   void refuse_data(const Op& op, Args args, const Value& r, const Node& n) const;
   Node* node_of(const Tensor& t);
   Node* node_of(const Expr& e);

@@ -28,12 +28,12 @@ void Module::add_buffer(std::string name, Tensor& member, Tensor value) {
   if (member.defined()) buffers_.emplace_back(std::move(name), &member);
 }
 
-NamedTensors Module::named_parameters() const {
+NamedTensors Module::named_parameters(bool every_name) const {
   NamedTensors r;
   std::set<TensorImpl*> seen;
   visit("", [&](const std::string& prefix, const Module& m) {
     for (const auto& [name, t] : m.parameters_)
-      if (seen.insert(t->impl()).second) r.emplace_back(prefix + name, *t);
+      if (seen.insert(t->impl()).second || every_name) r.emplace_back(prefix + name, *t);
   });
   return r;
 }
@@ -55,8 +55,9 @@ NamedTensors Module::state() const {
   return r;
 }
 
-StateScope::StateScope(Module& module, const TensorList& state) {
-  const NamedTensors names = module.state();
+StateScope::StateScope(Module& module, const TensorList& state, bool every_name) {
+  NamedTensors names = module.named_parameters(every_name);
+  for (auto& b : module.named_buffers()) names.push_back(std::move(b));
   INGOT_REQUIRE(names.size() == state.size(), "the module has ", names.size(), " parameters and buffers, found ", state.size(), " tensors for them");
   std::map<TensorImpl*, Tensor> replacement;  // shared parameters stay shared
   for (std::size_t i = 0; i < state.size(); i++) {
@@ -64,16 +65,36 @@ StateScope::StateScope(Module& module, const TensorList& state) {
                   state[i].defined() ? to_text(state[i].sizes()) : std::string("no tensor"));
     replacement.emplace(names[i].second.impl(), state[i]);
   }
-  module.visit("", [&](const std::string&, const Module& m) {
-    for (const auto* list : {&m.parameters_, &m.buffers_})
-      for (const auto& [name, t] : *list) {
-        old_.emplace_back(t, *t);
-        *t = replacement.at(t->impl());
-      }
-  });
+  std::size_t k = 0;
+  const auto install = [&](Tensor* member) {
+    old_.emplace_back(member, *member);
+    *member = every_name ? state[k++] : replacement.at(member->impl());
+  };
+  const auto install_all = [&](auto list) {
+    module.visit("", [&](const std::string&, const Module& m) {
+      for (const auto& [name, t] : m.*list) install(t);
+    });
+  };
+  install_all(&Module::parameters_);
+  install_all(&Module::buffers_);
 }
 StateScope::~StateScope() {
   for (auto& [member, value] : old_) *member = value;
+}
+
+AttributeScope::AttributeScope(Module& module) {
+  module.visit("", [&](const std::string& prefix, const Module& m) {
+    for (const auto& [name, t] : m.attributes_) attributes_.push_back({prefix + name, t, *t});
+  });
+}
+AttributeScope::~AttributeScope() {
+  for (const Attribute& a : attributes_) *a.member = a.before;
+}
+std::vector<std::string> AttributeScope::assigned() const {
+  std::vector<std::string> names;
+  for (const Attribute& a : attributes_)
+    if (!a.member->is_same(a.before)) names.push_back(a.name);
+  return names;
 }
 
 void Module::train(bool on) {

@@ -33,6 +33,10 @@ TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const Te
   return tensors_of(call(op_ref<"higher_order::cond">(), {predicate, function(if_true), function(if_false), operands}));
 }
 
+TensorList cond(bool predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands) {
+  return tensors_of(call(op_ref<"higher_order::cond">(), {predicate, function(if_true), function(if_false), operands}));
+}
+
 TensorList while_loop(const TensorFunction& condition, const TensorFunction& body, const TensorList& carried, const TensorList& others) {
   return tensors_of(call(op_ref<"higher_order::while_loop">(), {function(condition), function(body), carried, others}));
 }

@@ -26,10 +26,13 @@ Value native_dropout(const Call& c) {
   return TensorList{aten<"mul.Tensor">(aten<"mul.Tensor">(input, mask), keep_scale(p)), mask};
 }
 
+// Run as it is, a program gets its argument back where nothing is dropped. A functional program gets a copy, as PyTorch's tracers have it: what a
+// write to the result does shall not depend on a flag.
 Value dropout(const Call& c) {
   const double p = c[1].to_double();
   check_probability(p);
-  if (!c[2].to_bool() || p == 0) return c[0];
+  const bool functional = thread_state().active & layer_bit(Layer::functionalize);
+  if (!c[2].to_bool() || p == 0) return functional ? Value(aten<"clone">(c[0])) : c[0];
   return atens<"native_dropout">(c[0], p, true)[0];
 }
 

@@ -261,7 +261,8 @@ Value resize_in_place(const Tensor& self, const Shape& sizes, const Value& forma
 Value set_in_place(const Tensor& self, const Tensor& source, Geometry g) {
   INGOT_REQUIRE(self.dtype() == source.dtype(), "Could not set tensor of type ", self.dtype(), " to a tensor of type ", source.dtype());
   const Int need = required_bytes(g), have = source->storage->nbytes();
-  INGOT_REQUIRE(statically_equal(need, have) || need <= have, "setStorage: sizes ", g.sizes, ", strides ", g.strides, ", storage offset ", g.offset,
+  // A source whose storage was emptied is taken as it is.
+  INGOT_REQUIRE(g.same(source->geom) || statically_equal(need, have) || need <= have, "setStorage: sizes ", g.sizes, ", strides ", g.strides, ", storage offset ", g.offset,
                 " requiring a storage size of ", need, " are out of bounds for storage of size ", have);
   self->storage = source->storage;
   self->geom = std::move(g);

@@ -71,8 +71,11 @@ void as_strided_vjp(Vjp& v) {
   auto overlaps = [](const Geometry& g) { return g.sizes.is_symbolic() || g.strides.is_symbolic() || may_overlap(g); };
   // Sums `g`, which lies as `shape` says, into the span: elements that share an address add up.
   auto gathered = [&](const Tensor& g, const Geometry& shape) {
-    Tensor zero = aten<"zeros">(Shape{n}, g.dtype(), Value(), g.device());
-    if (!overlaps(shape)) return aten<"as_strided_scatter">(zero, g, shape.sizes, shape.strides, shape.offset - first);
+    Tensor zero = aten<"new_zeros">(g, Shape{n});
+    if (!overlaps(shape)) {
+      aten_value<"copy_">(aten<"as_strided">(zero, shape.sizes, shape.strides, shape.offset - first), g);
+      return zero;
+    }
     Tensor at = aten<"as_strided">(aten<"arange">(n, DType::i64, Value(), g.device()), shape.sizes, shape.strides, shape.offset - first);
     return aten<"index_add">(zero, 0, aten<"reshape">(at, Shape{-1}), aten<"reshape">(g, Shape{-1}));
   };

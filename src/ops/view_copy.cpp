@@ -66,7 +66,7 @@ constinit const OpDef kOps[] = {
      .body = [](const Call& c) -> Value { return aten<"view">(fresh(c.tensor(0)), c[1]); },
      .vjp = [](Vjp& v) { v.set(0, aten<"reshape">(v.grad(), v.sizes(0))); }},
     {.schema = "aten::lift_fresh_copy(Tensor self) -> Tensor",
-     .form = Form::external,
+     .form = Form::pointwise,
      .body = [](const Call& c) -> Value { return aten<"clone">(c[0]); },
      .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
 };

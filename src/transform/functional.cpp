@@ -119,7 +119,7 @@ void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
                   ", where view ", i, " was an as_strided() call. as_strided() is non-compositional, and therefore is not possible to "
                   "functionalize properly today,so this behavior is banned in compile. Take the view with select, slice, view or another op "
                   "that says which part of the tensor it means.");
-  updates.push_back({std::move(value), std::move(chain)});
+  updates.push_back({std::move(value), std::move(chain), current_source()});
   generation++;
 }
 
@@ -151,6 +151,7 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) {
 void FunctionalStorage::apply_updates() {
   const auto scope = below();
   for (const Update& u : updates) {
+    const SourceScope source(u.source);
     const bool of_storage = !u.chain.empty() && u.chain[0].op->def->from_storage;
     TensorList bases{of_storage ? laid_out() : base};
     for (std::size_t i = 0; i + 1 < u.chain.size(); i++) bases.push_back(view(u.chain[i], bases.back()));
@@ -192,6 +193,17 @@ void FunctionalState::add_step(ViewStep step) {
   step.args[0] = Value();
   chain.push_back(std::move(step));
   made_at.push_back(storage->version);
+}
+
+std::size_t FunctionalState::older_steps() const {
+  return static_cast<std::size_t>(std::find(made_at.begin(), made_at.end(), storage->version) - made_at.begin());
+}
+
+Tensor take_views(const Tensor& base, const std::vector<ViewStep>& chain, std::size_t older) {
+  const auto newer = chain.begin() + static_cast<std::ptrdiff_t>(older);
+  Tensor t = take_again(base, {chain.begin(), newer});
+  for (auto s = newer; s != chain.end(); ++s) t = s->apply(t);
+  return t;
 }
 
 Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, const Geometry& as_written) {

@@ -6,6 +6,7 @@
 // its views of the base (R049, R050 of the specification).
 #pragma once
 #include "autograd/meta.hpp"
+#include "op/source_note.hpp"
 
 namespace ingot {
 
@@ -14,6 +15,7 @@ struct FunctionalStorage final : Counted {
   struct Update {
     Tensor value;
     std::vector<ViewStep> chain;  // the views of the base that `value` replaces
+    Ref<SourceNote> source;       // where the write was written, whoever reads first what it made of the base
   };
   std::vector<Update> updates;
   uint32_t generation = 0;         // counts updates
@@ -50,6 +52,7 @@ struct FunctionalState final : SpecialState {
   std::vector<ViewStep> chain;   // from the storage's base to here
   std::vector<uint32_t> made_at; // of each step: the storage's version when the view was taken
   void add_step(ViewStep step);
+  std::size_t older_steps() const;  // that were taken before the last write on the storage
   uint32_t generation = 0;       // of the storage when `value` was made. A fresh view starts at 0, whatever its storage is at
   bool multi_output = false;     // one of several results of a view op is on the way from the base
   bool metadata_mutated = false; // an in-place view op or a resize changed what the tensor looks like
@@ -75,6 +78,10 @@ bool lies_otherwise(const Tensor& t);
 void sync(const Tensor& t);
 // The value, up to date; a tensor that is not functional is its own value.
 Tensor from_functional(const Tensor& t);
+
+// The views of the chain, taken of `base`. The tape makes the history of a view that is older than a write again from the base; a newer
+// one has that of the views it was taken of.
+Tensor take_views(const Tensor& base, const std::vector<ViewStep>& chain, std::size_t older);
 
 // Makes every call on this thread functionalize, also those without a functional argument: factories make functional tensors.
 // `exporting`: for export (R058, R059); a scope inside another is for what that one is for.

@@ -202,10 +202,7 @@ class Border {
       for (const Input& i : inputs_)
         if (i.outside.is_same(base) && i.before.defined()) base = i.before;
     const Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode && requires_grad(inside));
-    // The tape makes the history of a view that is older than a write again from the base; a newer one has that of the views it was taken of.
-    const auto newer = std::find(f.made_at.begin(), f.made_at.end(), f.storage->version) - f.made_at.begin();
-    Tensor again = take_again(base, {f.chain.begin(), f.chain.begin() + newer});
-    for (auto s = f.chain.begin() + newer; s != f.chain.end(); ++s) again = s->apply(again);
+    const Tensor again = take_views(base, f.chain, f.older_steps());
     return again.is_same(group->outside) ? aten<"alias">(again) : again;
   }
 

@@ -153,7 +153,8 @@ Value rewire(const Op& op, Args args) {
       const Int now = f.storage->bytes.value_or(self->storage->nbytes()), want = args[1].to_int();
       INGOT_REQUIRE(now == 0 || want == 0, "Functionalization: a storage can be resized only from or to 0 bytes, found ", now, " and ", want);
       f.storage->bytes = want;
-      return {};
+      const Value inner[] = {from_functional(self), args[1]};  // no value has fewer bytes: it is done to the one there is
+      return below(op, inner);
     }
     case Rewires::storage: {
       Tensor source;

@@ -151,6 +151,26 @@ const Listed kIntermediates[] = {
     transpose_1 = torch.ops.aten.transpose.int(mul, 1, 0)
     return [view, transpose, transpose_1, mul]
 )"},
+    {"A078",
+     [](const TensorList& in) {
+       aten_value<"t_">(in[0]);
+       in[0][0].mul_(2);
+       return TensorList{in[0].view(in[0].sizes())};
+     },
+     {3, 3},
+     R"(def forward(self, primals_1):
+    clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
+    t = torch.ops.aten.t.default(clone)
+    select = torch.ops.aten.select.int(t, 0, 0);  t = None
+    mul = torch.ops.aten.mul.Tensor(select, 2);  select = None
+    t_1 = torch.ops.aten.t.default(clone);  clone = None
+    select_scatter = torch.ops.aten.select_scatter.default(t_1, mul, 0, 0);  t_1 = mul = None
+    t_2 = torch.ops.aten.t.default(select_scatter);  select_scatter = None
+    t_4 = torch.ops.aten.t.default(t_2)
+    t_6 = torch.ops.aten.t.default(t_2);  t_2 = None
+    view_1 = torch.ops.aten.view.default(t_6, [3, 3]);  t_6 = None
+    return [t_4, view_1]
+)"},
     {"A080", [](const TensorList& in) { const Tensor d = in[0].detach(); Tensor(in[0]).mul_(2); return TensorList{in[0], d}; }, {3, 3}, nullptr},
 };
 
@@ -266,6 +286,37 @@ const Shared kShared[] = {
     add_1 = torch.ops.aten.add.Tensor(as_strided_2, as_strided_5);  as_strided_2 = as_strided_5 = None
     return [as_strided_scatter, add_1]
 )"},
+    {"A094",
+     [](const TensorList& in) {
+       Tensor(in[0]).add_(1);
+       return TensorList{in[1].view(in[1].sizes())};
+     },
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1})}; }, {2, 2},
+     R"(def forward(self, primals_1):
+    clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
+    as_strided = torch.ops.aten.as_strided.default(clone, [4], [1], 0)
+    add = torch.ops.aten.add.Tensor(as_strided, 1);  as_strided = None
+    as_strided_scatter = torch.ops.aten.as_strided_scatter.default(clone, add, [4], [1], 0);  clone = add = None
+    as_strided_8 = torch.ops.aten.as_strided.default(as_strided_scatter, [4], [1], 0)
+    view_1 = torch.ops.aten.view.default(as_strided_8, [4]);  as_strided_8 = None
+    return [as_strided_scatter, view_1]
+)"},
+    {"A095",
+     [](const TensorList& in) {
+       Tensor(in[2]).mul_(2);
+       return TensorList{in[1] + 1, in[2].view({-1})};
+     },
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1], x[0].view({-1})}; }, {2, 2},
+     R"(def forward(self, primals_1, primals_2):
+    clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
+    as_strided_1 = torch.ops.aten.as_strided.default(clone, [4], [1], 0)
+    mul = torch.ops.aten.mul.Tensor(as_strided_1, 2);  as_strided_1 = None
+    as_strided_scatter = torch.ops.aten.as_strided_scatter.default(clone, mul, [4], [1], 0);  clone = mul = None
+    add = torch.ops.aten.add.Tensor(primals_2, 1);  primals_2 = None
+    as_strided_7 = torch.ops.aten.as_strided.default(as_strided_scatter, [4], [1], 0)
+    view_1 = torch.ops.aten.view.default(as_strided_7, [-1]);  as_strided_7 = None
+    return [as_strided_scatter, add, view_1]
+)"},
     {"A096",
      [](const TensorList& in) {
        aten_value<"t_">(in[0]);
@@ -276,6 +327,26 @@ const Shared kShared[] = {
     t = torch.ops.aten.t.default(primals_1);  primals_1 = None
     add = torch.ops.aten.add.Tensor(t, primals_2);  t = primals_2 = None
     return [add]
+)"},
+    {"A098",
+     [](const TensorList& in) {
+       Tensor(in[1]).add_(1);
+       aten_value<"unsqueeze_">(in[3], 0);
+       return TensorList{in[0] + in[2] + in[3], in[1].view({-1})};
+     },
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1].view({-1}), x[0].view({-1}), x[1].view({-1})}; }, {2, 2},
+     R"(def forward(self, primals_1, primals_2, primals_3):
+    clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
+    as_strided = torch.ops.aten.as_strided.default(clone, [4], [1], 0)
+    add = torch.ops.aten.add.Tensor(as_strided, 1);  as_strided = None
+    as_strided_scatter = torch.ops.aten.as_strided_scatter.default(clone, add, [4], [1], 0);  clone = add = None
+    add_1 = torch.ops.aten.add.Tensor(primals_2, primals_3);  primals_2 = primals_3 = None
+    as_strided_5 = torch.ops.aten.as_strided.default(as_strided_scatter, [4], [1], 0)
+    unsqueeze_1 = torch.ops.aten.unsqueeze.default(as_strided_5, 0);  as_strided_5 = None
+    add_2 = torch.ops.aten.add.Tensor(add_1, unsqueeze_1);  add_1 = None
+    as_strided_14 = torch.ops.aten.as_strided.default(as_strided_scatter, [4], [1], 0)
+    view_2 = torch.ops.aten.view.default(as_strided_14, [-1]);  as_strided_14 = None
+    return [as_strided_scatter, add_2, view_2, unsqueeze_1]
 )"},
 };
 

@@ -3,11 +3,12 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "aot/aot.hpp"
+#include "aot/module.hpp"
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
 #include "autograd/meta.hpp"
+#include "base/dtype.hpp"
 #include "op/call.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
@@ -54,6 +55,31 @@ class AotHarness : public NoLeaks {
         flags);
   }
 
+  // The same of a module, made anew for each side from one seed: its parameters and buffers are leaves, too. `make` returns a
+  // pointer to it, `forward` says what it does with a tuple of arguments.
+  template <class Make, class Forward>
+  std::string verify_module(const Make& make, const Forward& forward, const TensorList& inputs, V flags = {}) {
+    return for_each_keep(flags, [&](bool keep) {
+      const auto made = [&] {
+        manual_seed(0);
+        return make();
+      };
+      const auto eager = made(), compiled = made();
+      const auto as_tree = [&](auto& module) -> TreeFunction { return [&](const Tree& args) { return forward(*module, args); }; };
+      const auto side = [&](const auto& module) {
+        Side s = copies(Values(inputs.begin(), inputs.end()), flags.mut);
+        for (const auto& [name, t] : module->state()) s.leaves.push_back(t);
+        return s;
+      };
+      return run(as_tree(eager), [&](const AotOptions& o) -> TreeFunction { return aot_module(*compiled, as_tree(compiled), o); }, side(eager), side(compiled), keep, flags);
+    });
+  }
+  // Of a layer.
+  template <class Make>
+  std::string verify_layer(const Make& make, const TensorList& inputs, V flags = {}) {
+    return verify_module(make, [](auto& layer, const Tree& args) { return Tree(layer(args[0].leaf().tensor())); }, inputs, flags);
+  }
+
   // A compiler that stores the text of the graph it is given.
   static Compiler capture(std::string& graph) {
     return [&graph](std::shared_ptr<const Graph> g, const Values& examples) {
@@ -72,14 +98,23 @@ class AotHarness : public NoLeaks {
       return Tree::tuple(std::move(out));
     };
   }
-  std::string with_and_without_keep(const TreeFunction& f, const std::function<Side()>& make, const V& flags) {
+  using Compile = std::function<TreeFunction(const AotOptions&)>;
+
+  static std::string for_each_keep(const V& flags, const std::function<std::string(bool)>& run) {  // H01, H11
     std::string graph;
     for (const bool keep : {true, false}) {
       if (!keep && flags.keep) continue;
       SCOPED_TRACE(keep ? "keep" : "do not keep");
-      graph = run(f, make, keep, flags);
+      graph = run(keep);
     }
     return graph;
+  }
+  std::string with_and_without_keep(const TreeFunction& f, const std::function<Side()>& make, const V& flags) {
+    const Compile compile = [&](const AotOptions& o) -> TreeFunction { return aot_function(f, o); };
+    return for_each_keep(flags, [&](bool keep) {
+      const Side want = make(), found = make();
+      return run(f, compile, want, found, keep, flags);
+    });
   }
 
   static Side copies(const Values& inputs, bool mut) {
@@ -122,6 +157,7 @@ class AotHarness : public NoLeaks {
     if (!want.defined()) return;
     ASSERT_EQ(to_text(want.sizes()), to_text(found.sizes())) << what;
     ASSERT_EQ(want.dtype(), found.dtype()) << what;
+    if (is_complex(want.dtype())) return expect_same(aten<"view_as_real">(detached(want)), aten<"view_as_real">(detached(found)), what);
     const std::vector<double> w = detached(want).to_vector<double>(), g = detached(found).to_vector<double>();
     for (std::size_t i = 0; i < w.size(); i++) ASSERT_NEAR(w[i], g[i], 1e-5 + 1.3e-6 * std::abs(w[i])) << what << " element " << i;
   }
@@ -141,13 +177,12 @@ class AotHarness : public NoLeaks {
     });
   }
 
-  std::string run(const TreeFunction& f, const std::function<Side()>& make, bool keep, const V& flags) {
+  std::string run(const TreeFunction& f, const Compile& compile, Side want, Side found, bool keep, const V& flags) {
     std::string graph;
-    Side want = make(), found = make();
     call_and_differentiate(f, want);
-    const AotFunction compiled = aot_function(f, {.forward = capture(graph), .backward = nop, .partition = flags.partition, .decompositions = flags.decompositions,
-                                                  .keep_inference_input_mutations = keep, .dynamic = flags.dynamic});
-    call_and_differentiate([&](const Tree& t) { return compiled(t); }, found);
+    const TreeFunction compiled = compile({.forward = capture(graph), .backward = nop, .partition = flags.partition, .decompositions = flags.decompositions,
+                                           .keep_inference_input_mutations = keep, .dynamic = flags.dynamic, .debug_assert = true});  // H05
+    call_and_differentiate(compiled, found);
     EXPECT_EQ(want.outputs.size(), found.outputs.size());
     EXPECT_EQ(want.grads.size(), found.grads.size());
     for (std::size_t k = 0; k < want.grads.size(); k++) expect_same(want.grads[k], found.grads[k], text("gradient ", k));  // H07

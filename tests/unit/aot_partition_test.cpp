@@ -7,6 +7,7 @@
 #include "graph/verify.hpp"
 #include "support/sanitized.hpp"
 #include "unit/aot_harness.hpp"
+#include "unit/aot_joint.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -47,30 +48,6 @@ TEST(AotMaxFlow, CutsCostWhatTheCheapestOfAllCutsDoes) {
   }
 }
 
-// A joint graph of pointwise ops: the forward over primals, the backward over all of it.
-Graph random_joint(std::mt19937& random, int forward_nodes, int backward_nodes) {
-  Graph g;
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  const auto fake = [&] { return make_tensor(Geometry::contiguous({static_cast<int64_t>(1 + below(30))}, DType::f32), {}, true); };
-  std::vector<Node*> forward, backward;
-  for (int k = 0; k < 2; k++) forward.push_back(g.placeholder(text("primals_", k + 1)));
-  backward.push_back(g.placeholder("tangents_1"));
-  for (Node* n : {forward[0], forward[1], backward[0]}) n->meta = fake();
-  const Op &add = op_ref<"mul.Tensor">(), &mm = op_ref<"mm">();
-  for (int k = 0; k < forward_nodes; k++) {
-    const bool is_costly = below(4) == 0;
-    forward.push_back(g.call(is_costly ? mm : add, {forward[below(forward.size())], forward[below(forward.size())]}));
-    forward.back()->meta = fake();
-  }
-  for (int k = 0; k < backward_nodes; k++) {
-    Node* a = forward[below(forward.size())];
-    backward.push_back(g.call(add, {a, backward[below(backward.size())]}));
-    backward.back()->meta = fake();
-  }
-  g.outputs = {forward.back(), backward.back(), Argument()};
-  return g;
-}
-
 // The least that keeping enough for the backward can cost: every set of nodes is tried.
 int64_t least_cost(const Graph& g, const CutProblem& p) {
   std::vector<const Node*> candidates;
@@ -84,6 +61,7 @@ int64_t least_cost(const Graph& g, const CutProblem& p) {
     for (std::size_t c = 0; c < candidates.size(); c++) {
       const auto i = static_cast<std::size_t>(candidates[c]->id);
       if (set >> c & 1) {
+        enough = enough && !p.recompute[i];
         there[i] = true;
         cost += p.weight[i];
       } else {
@@ -104,7 +82,7 @@ TEST(AotMinCut, R117_NothingCheaperIsEnoughOn2000RandomGraphs) {
   std::mt19937 random(11);
   for (int round = 0; round < 2000; round++) {
     const Graph g = random_joint(random, 1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 5));
-    const CutProblem p = cut_problem({g, 1}, {});
+    const CutProblem p = cut_problem(JointInfo({g, 1}), {});
     int64_t cost = 0;
     for (const Node* n : min_cut(g, p)) cost += p.weight[static_cast<std::size_t>(n->id)];
     ASSERT_EQ(cost, least_cost(g, p)) << "round " << round << "\n" << print(g);

@@ -1,0 +1,24 @@
+// A compiler's turn: what holds while it runs, and while what it made runs.
+#pragma once
+#include "aot/aot.hpp"
+#include "aot/context.hpp"
+
+namespace ingot::aot {
+
+// Made while the function is traced. The backward's turn comes when it is first asked for, maybe on another thread, and finds what held then (R151).
+class CompilerTurn {
+ public:
+  CompilerTurn(int id, std::shared_ptr<ShapeEnv> sizes);
+
+  int id() const { return id_; }
+  // In context {id}_{kind} (R194), with questions about sizes going to the function's environment, with autocast off if the
+  // function was traced under autocast: the casts are in the graph. What the compiler made runs without autocast, too (R132, R202).
+  Boxed operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, GraphKind kind) const;
+
+ private:
+  int id_;
+  std::shared_ptr<ShapeEnv> sizes_;
+  bool autocast_;
+};
+
+}  // namespace ingot::aot

@@ -1,0 +1,46 @@
+#include "aot/log.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "aot/metadata_record.hpp"
+#include "base/error.hpp"
+#include "graph/text.hpp"
+
+namespace ingot::aot {
+namespace {
+
+// Asked anew for each function, so that a program can turn it on around the one it is curious about.
+bool is_asked_for(std::string_view what) {
+  const char* list = std::getenv("INGOT_LOG");
+  if (!list) return false;
+  std::string_view rest = list;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    if (rest.substr(0, end) == what) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+Log::Log(int id, const AotOptions& options) : id_(id), on_(options.enable_log && is_asked_for("aot")) {}
+
+void Log::graph(GraphKind kind, const Graph& g) const {
+  if (on_) write(text(to_text(kind), " graph"), print(g, GraphForm::full));
+}
+void Log::metadata(const Metadata& m) const {
+  if (on_) write("metadata", to_text(m));
+}
+void Log::note(const std::string& message) const {
+  if (on_) write(message, "");
+}
+
+// One write a record: those of several threads do not mix.
+void Log::write(const std::string& title, const std::string& body) const {
+  const std::string all = text("[aot ", id_, "] ", title, body.empty() ? "" : ":\n", body, body.ends_with('\n') ? "" : "\n");
+  std::fwrite(all.data(), 1, all.size(), stderr);
+}
+
+}  // namespace ingot::aot

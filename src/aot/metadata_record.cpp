@@ -1,0 +1,90 @@
+#include "aot/metadata_record.hpp"
+
+#include <algorithm>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+
+namespace ingot::aot {
+namespace {
+
+// The fields of an input, by the names that the specification gives them (R023).
+struct Field {
+  std::string_view name;
+  bool InputInfo::* value;
+};
+constexpr Field kInputFields[] = {
+    {"is_leaf", &InputInfo::is_leaf},
+    {"mutates_data", &InputInfo::mutates_data},
+    {"mutates_metadata", &InputInfo::mutates_metadata},
+    {"mutations_hidden_from_autograd", &InputInfo::hidden_from_autograd},
+    {"mutations_under_no_grad_or_inference_mode", &InputInfo::under_no_grad},
+    {"mutation_inductor_storage_resize", &InputInfo::resizes_storage},
+    {"mutates_storage_metadata", &InputInfo::mutates_storage_metadata},
+    {"requires_grad", &InputInfo::requires_grad},
+    {"keep_input_mutations", &InputInfo::keep_mutations},
+};
+
+bool same(const InputInfo& a, const InputInfo& b) {
+  return std::all_of(std::begin(kInputFields), std::end(kInputFields), [&](const Field& f) { return a.*f.value == b.*f.value; });
+}
+bool same(const OutputInfo& a, const OutputInfo& b) {
+  return a.kind == b.kind && a.is_tensor == b.is_tensor && a.base == b.base && a.dynamic_dims == b.dynamic_dims && a.requires_grad == b.requires_grad;
+}
+bool same_tangent(const Tensor& a, const Tensor& b) { return a.sizes().same(b.sizes()) && a.dtype() == b.dtype(); }
+
+template <class T, class F>
+bool all_same(const std::vector<T>& a, const std::vector<T>& b, const F& f) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), f);
+}
+
+std::string to_text(const std::vector<int>& l) {
+  std::string s;
+  for (const int k : l) s += text(s.empty() ? "" : ", ", k);
+  return "[" + s + "]";
+}
+
+std::string_view to_text(Mutation m) {
+  switch (m) {
+    case Mutation::none: return "NOT_MUTATED";
+    case Mutation::in_graph: return "MUTATED_IN_GRAPH";
+    case Mutation::out_of_graph: return "MUTATED_OUT_GRAPH";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool same_record(const Metadata& a, const Metadata& b) {
+  return all_same(a.inputs, b.inputs, [](const InputInfo& x, const InputInfo& y) { return same(x, y); }) &&
+         all_same(a.outputs, b.outputs, [](const OutputInfo& x, const OutputInfo& y) { return same(x, y); }) && a.intermediate_bases == b.intermediate_bases &&
+         a.keep_mutations == b.keep_mutations && all_same(a.tangents, b.tangents, same_tangent);
+}
+
+std::string to_text(const Metadata& m) {
+  std::string s;
+  for (std::size_t k = 0; k < m.inputs.size(); k++) {
+    s += text("input ", k, ": ", to_text(m.inputs[k].mutation()));
+    for (const Field& f : kInputFields)
+      if (m.inputs[k].*f.value) s += text(" ", f.name);
+    s += "\n";
+  }
+  for (std::size_t k = 0; k < m.outputs.size(); k++) {
+    const OutputInfo& o = m.outputs[k];
+    s += text("output ", k, ": ", to_text(o.kind), o.base < 0 ? "" : text(" ", o.base), o.is_tensor ? "" : " no tensor", o.requires_grad ? " requires_grad" : "");
+    if (!o.dynamic_dims.empty()) s += text(" dynamic_dims=", to_text(o.dynamic_dims));
+    s += "\n";
+  }
+  s += text("num_intermediate_bases=", m.intermediate_bases, " keep_input_mutations=", m.keep_mutations, " is_train=", m.is_train);
+  if (m.grad_mode) s += text(" grad_enabled_mutation=", *m.grad_mode);
+  s += "\n";
+  for (std::size_t k = 0; k < m.tangents.size(); k++) s += text("tangent ", k, ": ", short_name_of(m.tangents[k].dtype()), to_text(m.tangents[k].sizes()), "\n");
+  return s;
+}
+
+Metadata runtime_record(Metadata m) {
+  m.tangents.clear();
+  return m;
+}
+
+}  // namespace ingot::aot

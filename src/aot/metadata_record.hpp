@@ -1,0 +1,18 @@
+// Metadata as a value: compared, printed, and without what a run does not need.
+#pragma once
+#include <string>
+
+#include "aot/metadata.hpp"
+
+namespace ingot::aot {
+
+// R044: of views only where they lead is compared, not by which steps; of tangents sizes and types.
+bool same_record(const Metadata& a, const Metadata& b);
+
+// A line for each input and output with what is true of it, then the rest.
+std::string to_text(const Metadata& m);
+
+// R045: without the tangents, whose fakes would live as long as the compiled function. Once: user code never sees the result.
+Metadata runtime_record(Metadata m);
+
+}  // namespace ingot::aot

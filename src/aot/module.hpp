@@ -1,0 +1,48 @@
+// Modules compiled like functions: their parameters and buffers are arguments before the caller's (R005, R006).
+#pragma once
+#include "aot/aot.hpp"
+#include "aot/prepared.hpp"
+#include "ingot/nn.hpp"
+
+namespace ingot::aot {
+
+// A module as a function of its state.
+struct ModuleFunction {
+  std::vector<std::string> parameters, buffers;  // names: "encoder.weight"
+  TensorList state;                              // the parameters, then the buffers; a tensor of two names is there twice
+  TreeFunction f;                                // of a tuple: a tensor for each of `state`, then the module's own arguments
+};
+
+// `forward` is what the module does with a tuple of arguments; it is called while the module's members are the tensors given for
+// them. The module must outlive the function. User error for a parameter or buffer that is a fake.
+ModuleFunction as_function(nn::Module& module, TreeFunction forward);
+// Of a layer: one tensor to one tensor.
+TreeFunction forward_of(nn::Layer& layer);
+
+// R005. A function of the module's arguments. Its tensors are those that the module had when this was made.
+class AotModule {
+ public:
+  AotModule(ModuleFunction module, AotOptions options);
+  Tree operator()(const Tree& arguments) const;    // a tuple
+  Tensor operator()(const Tensor& argument) const;  // of a layer
+
+  int id() const { return function_.id(); }
+
+ private:
+  TensorList state_;
+  AotFunction function_;
+};
+
+AotModule aot_module(nn::Module& module, TreeFunction forward, AotOptions options = {});
+AotModule aot_module(nn::Layer& layer, AotOptions options = {});
+
+// R006. Compiles now, for arguments like the examples: tensors, fakes or other leaves, one for each argument of `forward`. Sizes that
+// are open in the fakes stay open (AotOptions::sizes is their environment), others do not. The function takes the arguments alone.
+// User error where `forward` returns anything but a tuple or list of leaves.
+FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples, AotOptions options = {});
+
+// R007: other names.
+AotFunction compiled_function(TreeFunction f, AotOptions options = {});
+AotModule compiled_module(nn::Module& module, TreeFunction forward, AotOptions options = {});
+
+}  // namespace ingot::aot
