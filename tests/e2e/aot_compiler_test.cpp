@@ -6,6 +6,7 @@
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/nn.hpp"
 #include "op/call.hpp"
 #include "support/compare_functionalized.hpp"
 #include "support/error_text.hpp"
@@ -68,6 +69,23 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionEqualsEager) {
   // The same function over trees.
   const AotFunction over_trees = memory_efficient_fusion([](const Tree& a) { return Tree::tuple({Tree(a[0].leaf().tensor() * a[1].leaf().tensor())}); });
   EXPECT_TRUE(equal(over_trees(Tree::tuple({full({2}, 3), full({2}, 4)}))[0].leaf().tensor(), full({2}, 12)));
+}
+
+// Parameters get their gradients, and running statistics their new values.
+TEST_F(AotCompiler, R007_MemoryEfficientFusionOfAModule) {
+  const auto train = [](bool compiled) {
+    manual_seed(1);
+    nn::Sequential net{nn::make<nn::Linear>(6, 5), nn::make<nn::BatchNorm1d>(5), nn::make<nn::ReLU>(), nn::make<nn::Linear>(5, 2)};
+    const Tensor x = randn({8, 6}), y = compiled ? memory_efficient_fusion(net)(x) : net(x);
+    (y * y).sum().backward();
+    TensorList all{y};
+    for (const auto& [name, t] : net.named_parameters()) all.push_back(t.grad());
+    for (const auto& [name, t] : net.named_buffers()) all.push_back(t);
+    return all;
+  };
+  const TensorList want = train(false), found = train(true);
+  ASSERT_EQ(want.size(), found.size());
+  for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << "value " << k;
 }
 
 // Without an argument that requires grad there is one graph, and it is compiled as well.
