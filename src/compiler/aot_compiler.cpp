@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -12,7 +13,6 @@
 #include "graph/dead_code.hpp"
 #include "graph/interpret.hpp"
 #include "ingot/autograd.hpp"
-#include "pass/decompose.hpp"
 #include "runner/model_container_runner.hpp"
 #include "runtime/package.hpp"
 #include "tensor/geometry.hpp"
@@ -258,7 +258,7 @@ AotOptions fusing_options(CompileOptions options) {
   AotOptions o;
   o.forward = ingot_compiler(std::move(options));
   o.partition = [](const Joint& joint) { return partition_min_cut(joint); };
-  o.decompositions = &core_decompositions();
+  o.decompositions = &default_decompositions();
   return o;
 }
 
@@ -277,5 +277,9 @@ Compiler ingot_compiler(CompileOptions options) {
 
 AotFunction memory_efficient_fusion(TreeFunction f, CompileOptions options) { return aot_function(std::move(f), fusing_options(std::move(options))); }
 AotFunction memory_efficient_fusion(const TensorFunction& f, CompileOptions options) { return aot_function(f, fusing_options(std::move(options))); }
+AotModule memory_efficient_fusion(nn::Module& module, TreeFunction forward, CompileOptions options) {
+  return aot_module(module, std::move(forward), fusing_options(std::move(options)));
+}
+AotModule memory_efficient_fusion(nn::Layer& layer, CompileOptions options) { return aot_module(layer, fusing_options(std::move(options))); }
 
 }  // namespace ingot::aot

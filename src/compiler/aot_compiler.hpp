@@ -1,6 +1,7 @@
 // Ingot's own code generation as a compiler of the AOT layer: every graph becomes a library, which is loaded and called.
 #pragma once
 #include "aot/aot.hpp"
+#include "aot/module.hpp"
 #include "compiler/pipeline.hpp"
 
 namespace ingot::aot {
@@ -11,8 +12,10 @@ namespace ingot::aot {
 // User errors: those of `compile`, for what has no compiled form. The target must be this machine.
 Compiler ingot_compiler(CompileOptions options = {});
 
-// R007: compiled by Ingot both ways, where computing again is cheaper than keeping, over the ops that programs are brought down to.
+// R007: compiled by Ingot both ways, with the min-cut partitioner and the default decompositions.
 AotFunction memory_efficient_fusion(TreeFunction f, CompileOptions options = {});
 AotFunction memory_efficient_fusion(const TensorFunction& f, CompileOptions options = {});
+AotModule memory_efficient_fusion(nn::Module& module, TreeFunction forward, CompileOptions options = {});
+AotModule memory_efficient_fusion(nn::Layer& layer, CompileOptions options = {});
 
 }  // namespace ingot::aot

@@ -111,7 +111,7 @@ TEST_F(Cli, CheckRefusesWhatItCannotDo) {
   EXPECT_EQ(alone.status, 2);
   EXPECT_NE((alone.out + alone.err).find("takes MODEL.pt2 and CASE.safetensors, or --suite DIR"), std::string::npos) << alone.err;
   EXPECT_EQ(ingot("check a.pt2 b.safetensors --filter x").status, 2);
-  EXPECT_EQ(ingot("check a.pt2 b.safetensors --compiled --grad").status, 2);
+  EXPECT_EQ(ingot("check a.pt2 b.safetensors --compiled --grad --runner true").status, 2);
   EXPECT_EQ(ingot("check a.pt2 b.safetensors --against c.pt2").status, 2);
   EXPECT_EQ(ingot("check a.so").status, 2);
   EXPECT_EQ(ingot("check --suite " + golden("ops") + " --filter nothing_is_called_so").status, 1);

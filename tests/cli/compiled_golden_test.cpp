@@ -66,13 +66,12 @@ TEST_F(CompiledGolden, Ops) {
 // Forward and backward, each compiled, of every operator that has gradients.
 TEST_F(CompiledGolden, R007_GradientsOfOps) {
   const Ran r = check("ops", kSanitized ? "--grad --filter '*/f32_0'" : "--grad");
-  // Sizes that data decides; quotients of a zero, where PyTorch's eager formula is NaN and the one for graphs is not; rounding.
-  const std::set<std::string> known = {"combinations/f32_0", "combinations/f32_6",  "tensor_split/f32_0",  "tensor_split/f32_2", "repeat_interleave/f32_3",
-                                       "masked_select/f32_0", "masked_select/f32_1", "masked.prod/f32_16", "masked.prod/f32_24", "masked.prod/f32_32",
-                                       "asin/f32_0", "matmul/f32_12", "__rmatmul__/f32_12"};
+  // Decisions by data; quotients of a zero, where PyTorch's eager formula is NaN and the one for graphs is not; rounding.
+  const std::set<std::string> known = {"combinations/f32_0", "tensor_split/f32_0", "tensor_split/f32_2", "masked.prod/f32_16", "masked.prod/f32_24",
+                                       "masked.prod/f32_32", "asin/f32_0", "matmul/f32_12", "__rmatmul__/f32_12"};
   for (const std::string& name : failures(r.out)) EXPECT_TRUE(known.contains(name)) << r.out;
   const int passed = counted(r.out, "passed"), failed = counted(r.out, "failed");
-  EXPECT_GE(passed, kSanitized ? 366 : 1481) << r.out;
+  EXPECT_GE(passed, kSanitized ? 366 : 1485) << r.out;
   EXPECT_GE(passed, 0.95 * (passed + failed));
 }
 

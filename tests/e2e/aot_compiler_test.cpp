@@ -6,6 +6,7 @@
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/nn.hpp"
 #include "op/call.hpp"
 #include "support/compare_functionalized.hpp"
 #include "support/error_text.hpp"
@@ -68,6 +69,23 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionEqualsEager) {
   // The same function over trees.
   const AotFunction over_trees = memory_efficient_fusion([](const Tree& a) { return Tree::tuple({Tree(a[0].leaf().tensor() * a[1].leaf().tensor())}); });
   EXPECT_TRUE(equal(over_trees(Tree::tuple({full({2}, 3), full({2}, 4)}))[0].leaf().tensor(), full({2}, 12)));
+}
+
+// Parameters get their gradients, and running statistics their new values.
+TEST_F(AotCompiler, R007_MemoryEfficientFusionOfAModule) {
+  const auto train = [](bool compiled) {
+    manual_seed(1);
+    nn::Sequential net{nn::make<nn::Linear>(6, 5), nn::make<nn::BatchNorm1d>(5), nn::make<nn::ReLU>(), nn::make<nn::Linear>(5, 2)};
+    const Tensor x = randn({8, 6}), y = compiled ? memory_efficient_fusion(net)(x) : net(x);
+    (y * y).sum().backward();
+    TensorList all{y};
+    for (const auto& [name, t] : net.named_parameters()) all.push_back(t.grad());
+    for (const auto& [name, t] : net.named_buffers()) all.push_back(t);
+    return all;
+  };
+  const TensorList want = train(false), found = train(true);
+  ASSERT_EQ(want.size(), found.size());
+  for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << "value " << k;
 }
 
 // Without an argument that requires grad there is one graph, and it is compiled as well.
@@ -150,28 +168,44 @@ TEST_F(AotCompiler, OtherWritesAreRefused) {
   EXPECT_NE(error.find("no compiled form"), std::string::npos) << error;
 }
 
-// One library each way for every size: symbols and integers go in and out.
-TEST_F(AotCompiler, OpenSizes) {
-  const auto f = [](const Tree& a) {
-    const Tensor x = a[0].leaf().tensor(), w = a[1].leaf().tensor();
-    const Tensor y = x.matmul(w).tanh().view({-1});
-    return Tree::list({Tree(y), Tree(Value(x.size(0) * 2))});
-  };
-  const AotFunction compiled = aot_function(TreeFunction(f), {.forward = ingot_compiler(), .dynamic = true});
+// The function and its compiled form on rows of several numbers: results, numbers among them, and gradients.
+void expect_as_eager_for_every_size(const TreeFunction& f, const std::function<TensorList(int64_t)>& inputs_for) {
+  const AotFunction compiled = aot_function(f, {.forward = ingot_compiler(), .dynamic = true});
   manual_seed(1);
-  for (const int64_t n : {5, 9}) {
-    const Tensor x = tracked(randn({n, 3})), w = tracked(randn({3, 4}));
+  for (const int64_t n : {5, 9, 6}) {
+    const TensorList in = inputs_for(n);
     const auto differentiate = [&](const TreeFunction& g) {
-      const Tree out = g(Tree::list({Tree(x), Tree(w)}));
-      EXPECT_EQ(out[1].leaf().to_int64(), 2 * n);
+      const Tree out = g(Tree::list({in.begin(), in.end()}));
       const Tensor y = out[0].leaf().tensor();
-      TensorList all = grad({(y * y).sum()}, {x, w});
+      TensorList all = grad({(y * y).sum()}, in);
       all.push_back(y);
+      all.push_back(scalar_tensor(out[1].leaf().to_scalar()));
       return all;
     };
     const TensorList want = differentiate(f), found = differentiate([&](const Tree& t) { return compiled(t); });
-    for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << n << " value " << k;
+    for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << n << " rows, value " << k;
   }
+}
+
+// One library each way for every size: symbols and integers go in and out.
+TEST_F(AotCompiler, OpenSizes) {
+  const auto product = [](const Tree& a) {
+    const Tensor x = a[0].leaf().tensor(), w = a[1].leaf().tensor();
+    return Tree::list({Tree(x.matmul(w).tanh().view({-1})), Tree(Value(x.size(0) * 2))});
+  };
+  expect_as_eager_for_every_size(product, [](int64_t n) { return TensorList{tracked(randn({n, 3})), tracked(randn({3, 4}))}; });
+  // What is kept is twice as long as the argument, whose own size the backward is given as a number.
+  const auto twice = [](const Tree& a) {
+    const Tensor x = a[0].leaf().tensor();
+    return Tree::list({Tree(cat({x, x}).sin()), Tree(Value(x.size(0) + 1))});
+  };
+  expect_as_eager_for_every_size(twice, [](int64_t n) { return TensorList{tracked(randn({n}))}; });
+  // Nothing that the backward is given has the argument's size.
+  const auto pairs = [](const Tree& a) {
+    const Tensor x = a[0].leaf().tensor(), y = cat({x, x}).sin();
+    return Tree::list({Tree(y.exp() * y.detach()), Tree(Value(x.size(0)))});
+  };
+  expect_as_eager_for_every_size(pairs, [](int64_t n) { return TensorList{tracked(randn({n}))}; });
 }
 
 // Views, writes and their gradients in every combination that comes up.
