@@ -8,6 +8,7 @@
 #include "graph/shape_env.hpp"
 #include "graph/trace.hpp"
 #include "op/lowering.hpp"
+#include "op/tensors.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -122,7 +123,7 @@ LoopForm loop_form(const Node& n) {
   Values args;
   for (const Argument& a : n.args) args.push_back(example_of(a));
   bool complex = false;  // loops are of real numbers
-  for_each_tensor(args, [&](const Tensor& t) { complex = complex || is_complex(t.dtype()); });
+  for_each_tensor(Args(args), [&](const Tensor& t) { complex = complex || is_complex(t.dtype()); });
   if (complex) return {};
   try {
     const Call c{*n.op, args};
