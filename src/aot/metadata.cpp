@@ -100,9 +100,12 @@ class Collector {
     Graph unread;
     const TraceOptions options;
     Tracer tracer(unread, options);
-    const TracerScope tracing(tracer);
     Values given;
-    for (const Value& v : inputs_) given.push_back(v.is_tensor() ? Value(find(v.tensor())->tensor) : v);
+    for (const Value& v : inputs_) {
+      given.push_back(v.is_tensor() ? Value(find(v.tensor())->tensor) : v);
+      tracer.bind_input(v.is_tensor() ? Value(functional_state(given.back().tensor())->value) : v, "input");
+    }
+    const TracerScope tracing(tracer);
     results_ = f(given);
     INGOT_REQUIRE(autocast == static_cast<bool>(state.active & layer_bit(Layer::autocast)) && autocast_dtype == state.autocast_dtype,
                   "AOTAutograd does not support tracing graphs that mutate the autocast state. Dynamo will only insert autocast context managers "
