@@ -68,6 +68,14 @@ TracerScope::~TracerScope() {
   thread_state().active = old_active_;
 }
 
+namespace {
+bool is_decided_by_data(const Expr& symbol) {
+  const auto* env = dynamic_cast<const ShapeEnv*>(current_guard_env());
+  const ShapeEnv::Symbol* s = env ? env->find(symbol->name) : nullptr;
+  return s && !s->hint;
+}
+}  // namespace
+
 void Tracer::bind_input(const Value& v, std::string_view name) {
   Node* n = graph_.placeholder(name);
   if (!v.is_tensor()) {
@@ -155,11 +163,16 @@ Argument Tracer::argument(const Value& v) {
 
 void Tracer::bind(const Tensor& t, Node* n) {
   tensors_.insert_or_assign(t->identity(), n);
-  // The first size that is a bare symbol is where the graph reads it from.
-  if (t.sizes().is_symbolic())
-    for (int d = 0; d < t.dim(); d++)
-      if (t.size(d).is_symbolic())
-        if (const Expr e = t.size(d).expr(); e.op() == ExprOp::Sym) symbols_.try_emplace(e, Source{n, d});
+  if (!t.sizes().is_symbolic()) return;
+  // The first size that is a bare symbol is where the graph reads it from. One that data decides is read from what the op made, though an
+  // input may have it, too: the gradient of a result (R020).
+  for (int d = 0; d < t.dim(); d++) {
+    if (!t.size(d).is_symbolic()) continue;
+    const Expr e = t.size(d).expr();
+    if (e.op() != ExprOp::Sym) continue;
+    const auto [source, is_new] = symbols_.try_emplace(e, Source{n, d});
+    if (!is_new && source->second.node->kind == NodeKind::placeholder && n->kind != NodeKind::placeholder && is_decided_by_data(e)) source->second = {n, d};
+  }
 }
 
 void Tracer::bind_result(const Value& r, Node* n) {
