@@ -31,7 +31,7 @@ test: setup ## build and run every test
 	$(call build_preset,release)
 	@ctest --preset release -j $(JOBS)
 	@scripts/spec_coverage.sh --missing
-	@scripts/fuzz.sh 30
+	@scripts/fuzz.sh 15
 
 fuzz: setup ## fuzz every reader of files for ten minutes
 	$(call build_preset,release)

@@ -77,5 +77,10 @@ not_passed() {  # SET: a bullet for every case that did not pass
   echo '```'
   "$ingot" ops
   echo '```'
+  echo
+  echo "## Ids and tests"
+  echo
+  echo "Variants .F and .C of A015 to A137: where the test runs the harness V (H01 to H13), V runs them; where it does not, they are the test itself."
+  scripts/spec_coverage.sh --table | sed -n '/^|/p; /^$/p'
 } > "$results/status.md"
 mv "$results/status.md" docs/status.md

@@ -13,6 +13,9 @@
 
 namespace ingot::aot {
 
+class AotCache;
+struct TracingContext;
+
 // A compiled graph: takes one list of arguments, which it may empty, and returns one value for each output (R130).
 using Boxed = std::function<Values(Values&)>;
 // Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other strides than the graph's, it says so
@@ -35,6 +38,10 @@ struct AotOptions {
   bool dynamic = false;                         // sizes are symbols, and so are integers
   bool one_symbol_for_equal_sizes = true;       // otherwise each size has its own, and the graph says which of them are equal
   std::shared_ptr<ShapeEnv> sizes = {};         // that the open sizes of arguments that are fakes belong to; without one, the function makes its own
+  bool unlift_effect_tokens = false;            // tokens of ordered effects are made and consumed in the graph (R168)
+  bool functionalize_rng_ops = false;           // the state of the random stream is an argument of the graphs: with CUDA (R167)
+  std::shared_ptr<AotCache> cache = {};         // of functions compiled before: for aot_module_simplified (cache.hpp)
+  std::shared_ptr<TracingContext> context = {};  // what a front end knows, and is told (tracing_context.hpp)
   bool debug_assert = false;                    // every call is checked against what was assumed when the function was compiled (debug_assert.hpp)
   bool enable_log = true;                       // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
   std::function<void(const std::string&)> log = {};  // is told of what went wrong and does not matter yet; without one, the log

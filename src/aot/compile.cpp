@@ -1,19 +1,18 @@
 #include "aot/compile.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <utility>
 
+#include "aot/compile_report.hpp"
 #include "aot/compiler_turn.hpp"
 #include "aot/debug_assert.hpp"
-#include "aot/dedupe.hpp"
 #include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
 #include "aot/log.hpp"
 #include "aot/metadata_record.hpp"
-#include "aot/output_strides.hpp"
-#include "aot/runtime.hpp"
-#include "aot/synthetic_base.hpp"
-#include "aot/training.hpp"
+#include "aot/tracing_context.hpp"
 #include "autograd/meta.hpp"
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
@@ -29,25 +28,45 @@ Values metas_of_inputs(const Graph& g) {
   return metas;
 }
 
+// R156: the first call returns what the graph would, without data.
+Boxed fake_first(Boxed run, const Graph& graph, const OutputStrides& strides) {
+  Values fakes;
+  for (std::size_t k = 0; k < graph.outputs.size(); k++) {
+    const Argument& a = graph.outputs[k];
+    const Value v = a.is_node() ? a.node()->meta : a.is_value() ? a.value() : Value();
+    fakes.push_back(v.is_tensor() && k < strides.size() ? Value(with_strides(v.tensor(), strides[k])) : v);
+  }
+  return [run = std::move(run), fakes = std::move(fakes), is_first = std::make_shared<std::atomic<bool>>(true)](Values& arguments) {
+    return is_first->exchange(false) ? fakes : run(arguments);
+  };
+}
+
+// Compiles a forward, or the only graph.
+struct Compiled {
+  Boxed run;
+  CompileReport report;
+};
+Compiled compile_first(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, GraphKind kind, const AotOptions& options, const CompilerTurn& turn) {
+  const CompileReportScope scope;
+  Boxed run = turn(compiler, graph, metas_of_inputs(*graph), kind);
+  if (options.context && options.context->fakify_first_call) run = fake_first(std::move(run), *graph, scope.report().strides);
+  return {std::move(run), scope.report()};
+}
+
 // ---- without gradients (R067)
 
-FlatCallable compile_inference(const Prepared& p, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn) {
+FlatCallable compile_inference(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn, const WhenCompiled& tell) {
   BaseGraph base = base_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
+  a.layouts.inputs = std::move(base.inputs);
+  a.layouts.returned = std::move(base.returned);
+  if (options.unlift_effect_tokens && a.meta.tokens > 0) base.graph = with_own_tokens(base.graph, std::exchange(a.meta.tokens, 0));
   const auto graph = std::make_shared<const Graph>(std::move(base.graph));
   const Log log(turn.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::inference, *graph);
-  const Boxed run = turn(options.inference ? options.inference : options.forward, graph, metas_of_inputs(*graph), GraphKind::inference);
-  return [meta = runtime_record(p.meta), run, takes_wrappers = base.inputs.has_wrappers(), returned = std::move(base.returned)](Values arguments) {
-    const Values needed = needed_afterwards(meta, arguments);
-    Values results;
-    {
-      const Scoped<bool> no_grad(thread_state().grad_mode, false);
-      if (takes_wrappers) arguments = unwrapped(arguments);
-      results = returned.wrapped(run(arguments));
-    }
-    return finish_call(meta, needed, results);
-  };
+  Compiled c = compile_first(options.inference ? options.inference : options.forward, graph, GraphKind::inference, options, turn);
+  if (tell && !c.report.artifact.empty()) tell(a, c.report.artifact, "");  // R189
+  return around_arguments(a, around_graphs(a, std::move(c.run), nullptr));
 }
 
 // ---- with gradients (R068)
@@ -69,56 +88,72 @@ void compile_ahead(Backward& backward, int saved_integers, const Log& log, int i
 std::vector<bool> without_gradient(const Prepared& p, const JointLayouts& layouts, const Graph& backward) {
   std::vector<bool> none(p.meta.inputs.size());
   if (layouts.has_wrappers()) return none;
-  INGOT_ENSURE(backward.outputs.size() == none.size(), "the backward has ", backward.outputs.size(), " results for ", none.size(), " inputs");
+  const std::size_t first = backward.outputs.size() - none.size();  // tokens before
+  INGOT_ENSURE(backward.outputs.size() >= none.size(), "the backward has ", backward.outputs.size(), " results for ", none.size(), " inputs");
   for (std::size_t k = 0; k < none.size(); k++)
-    none[k] = backward.outputs[k].is_none() && !(p.meta.inputs[k].mutation() == Mutation::in_graph && p.meta.inputs[k].mutates_storage_metadata);
+    none[k] = backward.outputs[first + k].is_none() && !(p.meta.inputs[k].mutation() == Mutation::in_graph && p.meta.inputs[k].mutates_storage_metadata);
   // Where no input has one the outputs have a history all the same, as they have without a compiler.
   if (std::all_of(none.begin(), none.end(), [](bool n) { return n; })) none.assign(none.size(), false);
   return none;
 }
 
-FlatCallable compile_training(const Prepared& p, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn) {
+FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn, const WhenCompiled& tell) {
   const JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
-  const JointLayouts& layouts = joint.layouts;
+  a.layouts = joint.layouts;
+  const JointLayouts& layouts = a.layouts;
   const Log log(turn.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::joint, joint.graph);
   const Scoped<bool> no_grad(thread_state().grad_mode, false);
+  const int tokens = a.meta.tokens;
   Parts parts = [&] {
     const CompileScope scope(turn.id(), GraphKind::joint);
-    const std::vector<int> written = layouts.inputs.dense_places([&](std::size_t k) { return p.meta.inputs[k].mutates_data; });
-    const std::vector<int> later = layouts.inputs.dense_places([&](std::size_t k) { return std::ranges::count(joint.written_by_backward, static_cast<int>(k)) > 0; });
-    return options.partition({joint.graph, static_cast<int>(layouts.returned.dense_size()), written, later});
+    std::vector<int> written = layouts.inputs.dense_places([&](std::size_t k) { return p.meta.inputs[k].mutates_data; });
+    std::vector<int> later = layouts.inputs.dense_places([&](std::size_t k) { return std::ranges::count(joint.written_by_backward, static_cast<int>(k)) > 0; });
+    for (std::vector<int>* places : {&written, &later})
+      for (int& place : *places) place += tokens;
+    return options.partition({joint.graph, static_cast<int>(layouts.returned.dense_size()) + tokens, written, later});
   }();
+  if (options.unlift_effect_tokens && tokens > 0) {
+    parts.forward = with_own_tokens(parts.forward, std::exchange(a.meta.tokens, 0));
+    parts.backward.outputs.erase(parts.backward.outputs.begin(), parts.backward.outputs.begin() + tokens);
+  }
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
-  const auto forward = std::make_shared<const Graph>(std::move(parts.forward));
   Values examples = metas_of_inputs(parts.backward);
-  Boxed run;
-  {
-    const OutputStridesScope strides;
-    run = turn(options.forward, forward, metas_of_inputs(*forward), GraphKind::forward);
-    const std::size_t first = layouts.returned.dense_size(), integers = static_cast<std::size_t>(parts.saved_integers);
-    const std::size_t end = std::min(strides.reported().size(), first + static_cast<std::size_t>(parts.saved_tensors));
-    for (std::size_t k = first; k < end; k++)  // R073
-      examples[integers + k - first] = with_strides(examples[integers + k - first].tensor(), strides.reported()[k]);
-  }
-  const bool writes_tracked = std::ranges::any_of(joint.written_by_backward, [&](int k) { return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor()); });
-  std::vector<bool> unknown = without_gradient(p, layouts, parts.backward);
-  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, std::move(examples), writes_tracked);
+  Compiled forward = compile_first(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward, options, turn);
+  const OutputStrides& strides = forward.report.strides;
+  const std::size_t first = static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(), integers = static_cast<std::size_t>(parts.saved_integers);
+  const std::size_t end = std::min(strides.size(), first + static_cast<std::size_t>(parts.saved_tensors));
+  for (std::size_t k = first; k < end; k++) examples[integers + k - first] = with_strides(examples[integers + k - first].tensor(), strides[k]);  // R073
+  a.saved_tensors = parts.saved_tensors;
+  a.writes_tracked = std::ranges::any_of(joint.written_by_backward, [&](int k) { return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor()); });
+  a.without_gradient = without_gradient(p, layouts, parts.backward);
+  std::function<void(const std::string&)> compiled;
+  if (tell && !forward.report.artifact.empty())  // R190
+    compiled = [tell, a, forward = forward.report.artifact](const std::string& backward) { tell(a, forward, backward); };
+  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, std::move(examples),
+                                                   a.writes_tracked, std::move(compiled));
   compile_ahead(*backward, parts.saved_integers, log, turn.id());
-  return [training = std::make_shared<Training>(runtime_record(p.meta), layouts, std::move(run), parts.saved_tensors, backward, std::move(unknown))](
-             const Values& arguments) { return (*training)(arguments); };
+  FlatCallable graphs = around_graphs(a, std::move(forward.run), backward);
+  if (options.debug_assert) graphs = with_gradients_as_assumed(std::move(graphs), p.fakes, options.params_and_buffers, turn.id());
+  return around_arguments(a, std::move(graphs));
 }
 
 // R013. An environment that the caller brought has symbols already, whose names stay theirs.
 std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& options, const ShapeEnv& env) {
   INGOT_REQUIRE(options.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
                 "the arguments to compile for are fakes with open sizes, whose environment is not known; give AotOptions::sizes the ShapeEnv they were made in");
-  if (!options.dynamic) return {};
+  // R137: what a function compiled for open sizes returned has them open here, too.
+  const auto is_marked = [](const Value& v, int dim) {
+    const AutogradMeta* m = v.is_tensor() ? autograd_meta(v.tensor()) : nullptr;
+    return m && (dim < 0 ? m->open_dims != 0 : m->open_dims >> dim & 1);
+  };
+  if (!options.dynamic && std::none_of(arguments.begin(), arguments.end(), [&](const Value& v) { return is_marked(v, -1); })) return {};
   std::vector<OpenSize> open = every_size_open(arguments);
   std::erase_if(open, [&](const OpenSize& o) {
     const Value& v = arguments[static_cast<std::size_t>(o.input)];
+    if (!options.dynamic && !is_marked(v, o.dim)) return true;
     return (o.input < options.params_and_buffers && options.static_weight_shapes) || (v.is_tensor() && v.tensor()->is_fake());
   });
   std::map<std::string, std::string> names;
@@ -131,6 +166,19 @@ std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& opti
   if (!options.one_symbol_for_equal_sizes)
     for (std::size_t k = 0; k < open.size(); k++) open[k].name = text("s", k);
   return open;
+}
+
+// R046, R067, R079.
+void publish(TracingContext& context, const Metadata& meta, const Dedupe& dedupe, int params_and_buffers) {
+  context.metadata = meta;
+  for (int k = 0; k < params_and_buffers && context.inlines_modules; k++) context.metadata->static_parameters.push_back(k);
+  const std::vector<std::size_t> places = dedupe.places();
+  INGOT_REQUIRE(context.argument_sources.empty() || places.empty() || context.argument_sources.size() == places.size(), "sources are known of ",
+                context.argument_sources.size(), " arguments, and the function has ", places.size());
+  for (std::size_t k = 0; k < places.size() && !context.argument_sources.empty(); k++) {
+    const auto first = static_cast<std::size_t>(std::find(places.begin(), places.end(), places[k]) - places.begin());
+    if (first < k) context.repeats.push_back({context.argument_sources[first], context.argument_sources[k]});
+  }
 }
 
 void check_records(const Prepared& p, const Metadata& given, const Dedupe& dedupe, const SyntheticBase& bases) {
@@ -165,10 +213,16 @@ void require_known_output(const Tree& output) {
                 " in output, which is not a known type. If this type holds tensors, you need to register a pytree for it.");
 }
 
-FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id) {
+Values fakes_of(const Values& arguments, const AotOptions& options, ShapeEnv& sizes) {
+  return fake_inputs(arguments, open_sizes(arguments, options, sizes), sizes);
+}
+
+FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id, const WhenCompiled& tell) {
+  INGOT_REQUIRE(!options.functionalize_rng_ops, "CUDA not available: the stream of random numbers can be an argument of the graphs where it is that of a "
+                "graphics processor, and there is none; compile without functionalize_rng_ops");  // R167
   const std::shared_ptr<ShapeEnv> sizes = options.sizes ? options.sizes : std::make_shared<ShapeEnv>();
   const GuardScope guards(*sizes);
-  const auto fake = [&](const Values& given) { return fake_inputs(given, open_sizes(given, options, *sizes), *sizes); };
+  const auto fake = [&](const Values& given) { return fakes_of(given, options, *sizes); };
   Prepared p{f, arguments, fake(arguments), {}};
   const bool may_train = thread_state().grad_mode &&
                          std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) { return v.is_tensor() && requires_grad(v.tensor()); });
@@ -178,10 +232,11 @@ FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOp
   const Dedupe dedupe(p, options.params_and_buffers, id);
   const SyntheticBase bases(p, fake);
   if (options.debug_assert) check_records(p, given, dedupe, bases);
+  if (options.context) publish(*options.context, p.meta, dedupe, options.params_and_buffers);
   const CompilerTurn turn(id, sizes);
-  FlatCallable graph = p.meta.is_train ? compile_training(p, options, *sizes, turn) : compile_inference(p, options, *sizes, turn);
-  if (options.debug_assert && p.meta.is_train) graph = with_gradients_as_assumed(std::move(graph), p.fakes, options.params_and_buffers, id);
-  return [sizes, inner = dedupe.around(bases.around(graph))](Values args) { return inner(std::move(args)); };
+  Assembly a{runtime_record(p.meta), dedupe, bases, {}, 0, false, {}};
+  FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, std::move(a), options, *sizes, turn, tell);
+  return [sizes, run = std::move(run)](Values args) { return run(std::move(args)); };
 }
 
 }  // namespace ingot::aot

@@ -2,12 +2,19 @@
 // gradients, and their compilation (sections 2 and 6).
 #pragma once
 #include "aot/aot.hpp"
-#include "aot/prepared.hpp"
+#include "aot/assembly.hpp"
 
 namespace ingot::aot {
 
+// Everything that a cache needs to have of a function, told when the last of its graphs is compiled and a store has them all: the keys of
+// its forward (or only graph) and of its backward, which may be empty.
+using WhenCompiled = std::function<void(const Assembly& assembly, const std::string& forward, const std::string& backward)>;
+
 // `arguments` may be fakes (AotOptions::sizes). `id`: of the entry, for names and messages (R002).
-FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id);
+FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id, const WhenCompiled& tell = {});
+
+// Fakes of the arguments, with the sizes that the options leave open as symbols of the environment.
+Values fakes_of(const Values& arguments, const AotOptions& options, ShapeEnv& sizes);
 
 // R017: nothing that anybody could ask gradients of.
 bool has_nothing_to_differentiate(const Metadata& m);

@@ -6,6 +6,16 @@
 #include "ingot/state.hpp"
 
 namespace ingot::aot {
+namespace {
+
+Boxed with_autocast_off(Boxed run) {
+  return [run = std::move(run)](Values& arguments) {
+    const AutocastGuard off(bfloat16, false);
+    return run(arguments);
+  };
+}
+
+}  // namespace
 
 CompilerTurn::CompilerTurn(int id, std::shared_ptr<ShapeEnv> sizes) : id_(id), sizes_(std::move(sizes)), autocast_(autocast_state().enabled) {}
 
@@ -14,10 +24,9 @@ Boxed CompilerTurn::operator()(const Compiler& compiler, const std::shared_ptr<c
   const CompileScope scope(id_, kind);
   if (!autocast_) return compiler(graph, examples);
   const AutocastGuard off(bfloat16, false);
-  return [run = compiler(graph, examples)](Values& arguments) {
-    const AutocastGuard off(bfloat16, false);
-    return run(arguments);
-  };
+  return with_autocast_off(compiler(graph, examples));
 }
+
+Boxed without_autocast(Boxed run) { return autocast_state().enabled ? with_autocast_off(std::move(run)) : run; }
 
 }  // namespace ingot::aot

@@ -21,4 +21,7 @@ class CompilerTurn {
   bool autocast_;
 };
 
+// What was compiled for the state of autocast that holds now (R132, R191): it runs without autocast.
+Boxed without_autocast(Boxed run);
+
 }  // namespace ingot::aot

@@ -58,6 +58,12 @@ Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers
   p.collect_again();
 }
 
+Dedupe::Dedupe(std::vector<std::size_t> places, int params_and_buffers, int id)
+    : params_and_buffers_(params_and_buffers), id_(id), place_(std::move(places)), drops_(!place_.empty()) {
+  std::size_t kept = 0;
+  for (const std::size_t p : place_) keep_.push_back(p == kept ? (kept++, true) : false);
+}
+
 std::optional<Metadata> Dedupe::expected_record(const Metadata& with_repeats) const {
   if (!drops_) return {};
   Metadata m = with_repeats;

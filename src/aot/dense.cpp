@@ -10,6 +10,10 @@ DenseLayout::DenseLayout(const Values& values) {
   for (const Value& v : values) add(is_wrapper(v) ? layout_of(v.tensor()) : WrapperLayout{});
 }
 
+DenseLayout::DenseLayout(std::vector<WrapperLayout> layouts) {
+  for (WrapperLayout& l : layouts) add(std::move(l));
+}
+
 void DenseLayout::add(WrapperLayout layout) {
   has_wrappers_ = has_wrappers_ || layout.cls;
   first_.push_back(dense_size_);

@@ -10,6 +10,7 @@ class DenseLayout {
  public:
   DenseLayout() = default;
   explicit DenseLayout(const Values& values);
+  explicit DenseLayout(std::vector<WrapperLayout> layouts);
 
   bool has_wrappers() const { return has_wrappers_; }
   std::size_t outer_size() const { return layouts_.size(); }

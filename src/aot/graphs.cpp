@@ -6,6 +6,7 @@
 #include "aot/inputs.hpp"
 #include "autograd/engine.hpp"
 #include "base/error.hpp"
+#include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/tracer.hpp"
 #include "ingot/autograd.hpp"
@@ -188,7 +189,8 @@ BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata&
     return unwrapped(results);
   };
   const Values plain = plain_inputs(unwrapped(fakes));
-  base.graph = finished(record(function, plain, numbered("arg", 0, plain.size(), "_1"), sizes, {.decompositions = decompositions, .pre_dispatch = pre_dispatch}));
+  base.graph = finished(record(function, plain, numbered("arg", 0, plain.size() + static_cast<std::size_t>(meta.tokens), "_1"), sizes,
+                               {.decompositions = decompositions, .pre_dispatch = pre_dispatch, .tokens = meta.tokens}));
   return base;
 }
 
@@ -201,7 +203,8 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
   layouts.tangents = DenseLayout(tangents);
   sizes.run_again();
   Values inputs = plain_inputs(unwrapped(fakes));
-  std::vector<std::string> names = no_tangents ? numbered("arg", 0, inputs.size(), "_1") : numbered("primals_", 1, inputs.size(), "");
+  const std::size_t tokens = static_cast<std::size_t>(meta.tokens), primals = inputs.size() + tokens;
+  std::vector<std::string> names = no_tangents ? numbered("arg", 0, primals, "_1") : numbered("primals_", 1, primals, "");
   if (!no_tangents) {
     const Values dense = unwrapped(tangents);
     inputs.insert(inputs.end(), dense.begin(), dense.end());
@@ -249,12 +252,33 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
     layouts.returned = DenseLayout(results);
     layouts.gradients = DenseLayout(gradients);
     Values all = unwrapped(results);
+    if (!no_tangents) all.resize(all.size() + tokens);  // tokens have no gradients
     const Values dense = unwrapped(gradients);
     all.insert(all.end(), dense.begin(), dense.end());
     return all;
   };
-  joint.graph = finished(record(function, inputs, names, sizes, {.decompositions = decompositions}));
+  joint.graph = finished(record(function, inputs, names, sizes, {.decompositions = decompositions, .tokens = meta.tokens}));
   return joint;
+}
+
+Graph with_own_tokens(const Graph& g, int tokens) {
+  const auto count = static_cast<std::size_t>(tokens);
+  Graph to;
+  GraphCopier copier(g, to);
+  for (const Node* n : g.inputs())
+    if (static_cast<std::size_t>(n->id) >= count) copier.copy(*n);
+  for (std::size_t k = 0; k < count; k++) {
+    Node* made = to.call(op_ref<"prims::_make_token">(), {});
+    made->meta = g.inputs()[k]->meta;
+    copier.replace(*g.inputs()[k], made);
+  }
+  for (const auto& n : g.nodes())
+    if (n->kind != NodeKind::placeholder) copier.copy(*n);
+  copier.copy_outputs();
+  const auto end = to.outputs.begin() + tokens;
+  to.call(op_ref<"prims::_sink_tokens">(), {Argument::list({to.outputs.begin(), end})});
+  to.outputs.erase(to.outputs.begin(), end);
+  return to;
 }
 
 }  // namespace ingot::aot

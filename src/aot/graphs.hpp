@@ -12,7 +12,8 @@ struct BaseGraph {
   DenseLayout inputs, returned;
 };
 
-// Of a function without gradients: (inputs that are written back, then outputs), R093 to R098. Inputs are arg0_1, arg1_1, …
+// Of a function without gradients: (inputs that are written back, then outputs), R093 to R098. Inputs are arg0_1, arg1_1, … Where the function has
+// ordered effects, tokens come first on both sides, here and in a joint graph, where they have None for a gradient (R168).
 // `pre_dispatch`: above autograd, for export (R178).
 BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
                      bool pre_dispatch = false);
@@ -33,5 +34,8 @@ struct JointGraph {
 // and the gradients are those of the primals that require grad. User error for one that has none (R180).
 JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
                        bool no_tangents = false);
+
+// The graph with its tokens made and consumed inside (R168): neither inputs nor outputs are tokens any more.
+Graph with_own_tokens(const Graph& g, int tokens);
 
 }  // namespace ingot::aot

@@ -8,10 +8,9 @@
 #include "graph/text.hpp"
 
 namespace ingot::aot {
-namespace {
 
 // Asked anew for each function, so that a program can turn it on around the one it is curious about.
-bool is_asked_for(std::string_view what) {
+bool is_logged(std::string_view what) {
   const char* list = std::getenv("INGOT_LOG");
   if (!list) return false;
   std::string_view rest = list;
@@ -23,9 +22,13 @@ bool is_asked_for(std::string_view what) {
   return false;
 }
 
-}  // namespace
+void log_line(std::string_view what, const std::string& line) {
+  if (!is_logged(what)) return;
+  const std::string all = text("[", what, "] ", line, "\n");
+  std::fwrite(all.data(), 1, all.size(), stderr);
+}
 
-Log::Log(int id, const AotOptions& options) : id_(id), on_(options.enable_log && is_asked_for("aot")), told_(options.log) {}
+Log::Log(int id, const AotOptions& options) : id_(id), on_(options.enable_log && is_logged("aot")), told_(options.log) {}
 
 void Log::graph(GraphKind kind, const Graph& g) const {
   if (on_) write(text(to_text(kind), " graph"), print(g, GraphForm::full));

@@ -6,6 +6,11 @@
 
 namespace ingot::aot {
 
+// Whether INGOT_LOG has the word.
+bool is_logged(std::string_view what);
+// A line on stderr, where it has: "[cache] …".
+void log_line(std::string_view what, const std::string& line);
+
 class Log {
  public:
   Log(int id, const AotOptions& options);

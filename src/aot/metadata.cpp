@@ -107,6 +107,7 @@ class Collector {
     }
     const TracerScope tracing(tracer);
     results_ = f(given);
+    meta_.tokens = tracer.met_effect() ? 1 : 0;
     INGOT_REQUIRE(autocast == static_cast<bool>(state.active & layer_bit(Layer::autocast)) && autocast_dtype == state.autocast_dtype,
                   "AOTAutograd does not support tracing graphs that mutate the autocast state. Dynamo will only insert autocast context managers "
                   "(e.g. with torch.autocast(..)) into the graph, which will unwind all of their mutations to autocast state before the graph exits. "

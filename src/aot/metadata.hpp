@@ -69,11 +69,13 @@ struct OutputInfo {
 struct Metadata {
   std::vector<InputInfo> inputs;
   std::vector<OutputInfo> outputs;
+  int tokens = 0;                 // kinds of ordered effects: inputs and outputs of the graph before all others (R168)
   int intermediate_bases = 0;     // outputs of the graph after the user's, in order of collection (R039)
   bool keep_mutations = false;
   bool has_wrappers = false;      // an input or an output is a wrapper tensor (R160)
   bool is_train = false;
   TensorList tangents;            // fakes of what the backward is given, in the order of R041
+  std::vector<int> static_parameters;  // inputs that are parameters, where the front end inlines modules (R046)
   std::optional<bool> grad_mode;  // that the function leaves behind, where it is another one (R022)
 
   std::vector<int> mutated_out_of_graph() const;  // inputs that the caller's side writes back

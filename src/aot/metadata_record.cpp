@@ -8,12 +8,7 @@
 namespace ingot::aot {
 namespace {
 
-// The fields of an input, by the names that the specification gives them (R023).
-struct Field {
-  std::string_view name;
-  bool InputInfo::* value;
-};
-constexpr Field kInputFields[] = {
+constexpr InputField kInputFields[] = {
     {"is_leaf", &InputInfo::is_leaf},
     {"mutates_data", &InputInfo::mutates_data},
     {"mutates_metadata", &InputInfo::mutates_metadata},
@@ -26,7 +21,7 @@ constexpr Field kInputFields[] = {
 };
 
 bool same(const InputInfo& a, const InputInfo& b) {
-  return std::all_of(std::begin(kInputFields), std::end(kInputFields), [&](const Field& f) { return a.*f.value == b.*f.value; });
+  return std::all_of(std::begin(kInputFields), std::end(kInputFields), [&](const InputField& f) { return a.*f.value == b.*f.value; });
 }
 bool same(const OutputInfo& a, const OutputInfo& b) {
   return a.kind == b.kind && a.is_tensor == b.is_tensor && a.base == b.base && a.dynamic_dims == b.dynamic_dims && a.requires_grad == b.requires_grad;
@@ -55,9 +50,11 @@ std::string_view to_text(Mutation m) {
 
 }  // namespace
 
+std::span<const InputField> input_fields() { return kInputFields; }
+
 bool same_record(const Metadata& a, const Metadata& b) {
   return all_same(a.inputs, b.inputs, [](const InputInfo& x, const InputInfo& y) { return same(x, y); }) &&
-         all_same(a.outputs, b.outputs, [](const OutputInfo& x, const OutputInfo& y) { return same(x, y); }) && a.intermediate_bases == b.intermediate_bases &&
+         all_same(a.outputs, b.outputs, [](const OutputInfo& x, const OutputInfo& y) { return same(x, y); }) && a.intermediate_bases == b.intermediate_bases && a.tokens == b.tokens &&
          a.keep_mutations == b.keep_mutations && all_same(a.tangents, b.tangents, same_tangent);
 }
 
@@ -65,7 +62,7 @@ std::string to_text(const Metadata& m) {
   std::string s;
   for (std::size_t k = 0; k < m.inputs.size(); k++) {
     s += text("input ", k, ": ", to_text(m.inputs[k].mutation()));
-    for (const Field& f : kInputFields)
+    for (const InputField& f : kInputFields)
       if (m.inputs[k].*f.value) s += text(" ", f.name);
     s += "\n";
   }
@@ -76,6 +73,8 @@ std::string to_text(const Metadata& m) {
     s += "\n";
   }
   s += text("num_intermediate_bases=", m.intermediate_bases, " keep_input_mutations=", m.keep_mutations, " is_train=", m.is_train);
+  if (!m.static_parameters.empty()) s += text(" static_parameter_indices=", to_text(m.static_parameters));
+  if (m.tokens > 0) s += text(" tokens=", m.tokens);
   if (m.grad_mode) s += text(" grad_enabled_mutation=", *m.grad_mode);
   s += "\n";
   for (std::size_t k = 0; k < m.tangents.size(); k++) s += text("tangent ", k, ": ", short_name_of(m.tangents[k].dtype()), to_text(m.tangents[k].sizes()), "\n");

@@ -1,5 +1,6 @@
 // Metadata as a value: compared, printed, and without what a run does not need.
 #pragma once
+#include <span>
 #include <string>
 
 #include "aot/metadata.hpp"
@@ -8,6 +9,13 @@ namespace ingot::aot {
 
 // R044: of views only where they lead is compared, not by which steps; of tangents sizes and types.
 bool same_record(const Metadata& a, const Metadata& b);
+
+// The fields of an input, by the names that the specification gives them (R023).
+struct InputField {
+  std::string_view name;
+  bool InputInfo::* value;
+};
+std::span<const InputField> input_fields();
 
 // A line for each input and output with what is true of it, then the rest.
 std::string to_text(const Metadata& m);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/cache.hpp"
 #include "aot/compile.hpp"
 #include "aot/context.hpp"
 #include "aot/inputs.hpp"
@@ -83,14 +84,18 @@ AotModule aot_module(nn::Module& module, TreeFunction forward, AotOptions option
 AotModule aot_module(nn::Layer& layer, AotOptions options) { return aot_module(layer, forward_of(layer), std::move(options)); }
 
 FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples, AotOptions options) {
-  const int id = take_id();
   const ModuleFunction m = as_function(module, forward);
-  options = with_state(std::move(options), m.state.size());
+  return aot_module_simplified([of = m.f](const Values& leaves) { return flat_outputs(of(Tree::tuple({leaves.begin(), leaves.end()}))); }, m.state, examples,
+                               std::move(options));
+}
+
+FlatCallable aot_module_simplified(FlatFunction f, const TensorList& state, const Values& examples, AotOptions options) {
+  const int id = take_id();
+  options = with_state(std::move(options), state.size());
   options.dynamic = std::any_of(examples.begin(), examples.end(), has_open_sizes);
-  const FlatFunction f = [of = m.f](const Values& leaves) { return flat_outputs(of(Tree::tuple({leaves.begin(), leaves.end()}))); };
-  return [state = m.state, compiled = compile(f, joined(m.state, examples), options, id)](Values arguments) {
-    return compiled(joined(state, std::move(arguments)));
-  };
+  const Values all = joined(state, examples);
+  FlatCallable compiled = options.cache ? options.cache->compiled(f, all, options, id) : compile(f, all, options, id);
+  return [state, compiled = std::move(compiled)](Values arguments) { return compiled(joined(state, std::move(arguments))); };
 }
 
 AotFunction compiled_function(TreeFunction f, AotOptions options) { return aot_function(std::move(f), std::move(options)); }

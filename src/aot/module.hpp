@@ -41,6 +41,9 @@ AotModule aot_module(nn::Layer& layer, AotOptions options = {});
 // User error where `forward` returns anything but a tuple or list of leaves.
 FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples, AotOptions options = {});
 
+// The same of a flat function over the tensors of a state, then the arguments: of a graph that was captured (capture.hpp).
+FlatCallable aot_module_simplified(FlatFunction f, const TensorList& state, const Values& examples, AotOptions options = {});
+
 // R007: other names.
 AotFunction compiled_function(TreeFunction f, AotOptions options = {});
 AotModule compiled_module(nn::Module& module, TreeFunction forward, AotOptions options = {});

@@ -68,7 +68,10 @@ class Finish {
       if (meta_.inputs[i].mutation() == Mutation::out_of_graph) write_back(i, results_[first_++].tensor());
     Values outputs;
     outputs.reserve(meta_.outputs.size());
-    for (std::size_t o = 0; o < meta_.outputs.size(); o++) outputs.push_back(output(o));
+    for (std::size_t o = 0; o < meta_.outputs.size(); o++) {
+      outputs.push_back(output(o));
+      for (const int d : meta_.outputs[o].dynamic_dims) ensure_autograd_meta(outputs.back().tensor()).open_dims |= uint64_t{1} << d;  // R137
+    }
     if (meta_.grad_mode) thread_state().grad_mode = *meta_.grad_mode;
     return outputs;
   }

@@ -67,10 +67,12 @@ GraphSignature make_signature(const Graph& g, const Metadata& meta, const Signat
   for (const Node* n : g.inputs()) input_names.push_back(n->name);
   for (const Argument& a : g.outputs) output_names.push_back(print(a));
   Names inputs(input_names, "input"), outputs(output_names, "output");
+  for (int k = 0; k < meta.tokens; k++) s.input_tokens.push_back(inputs.next()), s.output_tokens.push_back(outputs.next());
+  const auto tokens = static_cast<std::size_t>(meta.tokens);
   for (const std::string& p : s.parameters) s.inputs_to_parameters.set(inputs.next(), p);
   for (const std::string& b : s.buffers) s.inputs_to_buffers.set(inputs.next(), b);
   while (inputs.left() > 0) s.user_inputs.push_back(inputs.next());
-  INGOT_ENSURE(input_names.size() == meta.inputs.size(), "the graph has ", input_names.size(), " inputs, the function ", meta.inputs.size());
+  INGOT_ENSURE(input_names.size() == meta.inputs.size() + tokens, "the graph has ", input_names.size(), " inputs, the function ", meta.inputs.size());
 
   const std::size_t parameters = s.parameters.size(), state = parameters + s.buffers.size();
   for (const int i : meta.mutated_out_of_graph()) {
@@ -78,7 +80,7 @@ GraphSignature make_signature(const Graph& g, const Metadata& meta, const Signat
     INGOT_REQUIRE(k >= parameters, "the parameter ", s.parameters[k], " is written in the forward: an exported graph can have new values of buffers and of inputs, "
                   "not of parameters. Make it a buffer, or write a copy of it");
     if (k < state) s.buffers_to_mutate.set(outputs.next(), s.buffers[k - parameters]);
-    else s.user_inputs_to_mutate.set(outputs.next(), input_names[k]);
+    else s.user_inputs_to_mutate.set(outputs.next(), input_names[tokens + k]);
   }
   for (std::size_t k = 0; k < meta.outputs.size(); k++) s.user_outputs.push_back(outputs.next());
   if (names.output_loss_index) {
@@ -86,7 +88,7 @@ GraphSignature make_signature(const Graph& g, const Metadata& meta, const Signat
     for (std::size_t k = 0; k < names.gradients.size(); k++) {
       if (!names.gradients[k]) continue;
       if (k < state) b.gradients_to_parameters.set(outputs.next(), k < parameters ? s.parameters[k] : s.buffers[k - parameters]);
-      else b.gradients_to_user_inputs.set(outputs.next(), input_names[k]);
+      else b.gradients_to_user_inputs.set(outputs.next(), input_names[tokens + k]);
     }
     b.loss_output = outputs.at(static_cast<std::size_t>(*names.output_loss_index));
     s.backward_signature = std::move(b);

@@ -39,7 +39,7 @@ struct GraphSignature {
   NameMap user_inputs_to_mutate;                       // the same: the graph input's
   TreeSpec in_spec, out_spec;                          // how the user nests arguments and results
   std::optional<BackwardSignature> backward_signature;
-  std::vector<std::string> input_tokens, output_tokens;  // of ordered effects, which no program has yet
+  std::vector<std::string> input_tokens, output_tokens;  // of ordered effects
 };
 
 // The module's side of a signature.

@@ -37,6 +37,21 @@ Tensor common_base(const TensorList& members) {
   return base;
 }
 
+// R084: with open sizes whether two of them overlap is a guard.
+constexpr std::size_t kMostSharedWithOpenSizes = 5;
+void require_few(const std::vector<std::size_t>& members, const Values& fakes) {
+  std::string all, open;
+  for (const std::size_t i : members) {
+    const Tensor& t = fakes[i].tensor();
+    all += text(all.empty() ? "" : ", ", i);
+    if (t.sizes().is_symbolic() || t.strides().is_symbolic() || t.storage_offset().is_symbolic()) open += text(open.empty() ? "" : ", ", i);
+  }
+  INGOT_REQUIRE(members.size() <= kMostSharedWithOpenSizes || open.empty(), "Encountered a graph where:\n- ", members.size(),
+                " graph inputs all share the same storage (input indices: [", all, "])\n- at least one of these aliased inputs was mutated\n"
+                "- at least one of these inputs is being compiled with dynamic shapes (indices: [", open, "])\nCurrent limit: ", kMostSharedWithOpenSizes,
+                "\nKillswitch enabled: False\nCompile the function for fixed sizes, or give parameters as such: their sizes stay as they are");
+}
+
 void require_views_of_one(const TensorList& members, bool is_train) {
   for (std::size_t k = 0; k + 1 < members.size(); k++) {
     const Tensor &a = members[k], &b = members[k + 1];
@@ -101,6 +116,7 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   for (const std::size_t i : others) rest.push_back({{i}});
   for (const Group& g : groups) {
     if (needs_base(g)) {
+      require_few(g.members, p.fakes);
       require_views_of_one(tensors(g), p.meta.is_train);
       bases.push_back({g.members, true});
     } else {
@@ -111,8 +127,8 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   // R090
   INGOT_REQUIRE(!p.meta.has_wrappers, "Encountered aliased inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass. "
                 "This is not supported today. You can try to remove the aliasing yourself as a workaround, or otherwise file an issue on github.");
-  arguments_ = std::move(bases);
-  arguments_.insert(arguments_.end(), rest.begin(), rest.end());
+  state_.arguments = std::move(bases);
+  state_.arguments.insert(state_.arguments.end(), rest.begin(), rest.end());
 
   struct Place {
     std::size_t argument;
@@ -125,18 +141,18 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   p.fakes = fake(p.arguments);
   separate_repeats(p.fakes);
   std::vector<Place> places(fakes.size());
-  for (std::size_t k = 0; k < arguments_.size(); k++)
-    for (const std::size_t i : arguments_[k].members) {
-      if (!arguments_[k].is_base) {
+  for (std::size_t k = 0; k < state_.arguments.size(); k++)
+    for (const std::size_t i : state_.arguments[k].members) {
+      if (!state_.arguments[k].is_base) {
         places[i] = {k, false, {}, {}, 0};
         continue;
       }
       const Tensor& t = fakes[i].tensor();
       places[i] = {k, true, t.sizes(), t.strides(), t.storage_offset()};
-      if (p.meta.inputs[i].mutates_metadata) looks_changed_.push_back(i);
+      if (p.meta.inputs[i].mutates_metadata) state_.looks_changed.push_back(i);
     }
-  std::sort(looks_changed_.begin(), looks_changed_.end());
-  p.f = [f = p.f, places, changed = looks_changed_](const Values& given) {
+  std::sort(state_.looks_changed.begin(), state_.looks_changed.end());
+  p.f = [f = p.f, places, changed = state_.looks_changed](const Values& given) {
     Values all;
     for (const Place& at : places) all.push_back(at.is_view ? Value(aten<"as_strided">(given[at.argument].tensor(), at.sizes, at.strides, at.offset)) : given[at.argument]);
     Values outputs = f(all);
@@ -148,41 +164,45 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
 
 std::vector<std::vector<std::size_t>> SyntheticBase::bases() const {
   std::vector<std::vector<std::size_t>> found;
-  for (const Argument& a : arguments_)
+  for (const Argument& a : state_.arguments)
     if (a.is_base) found.push_back(a.members);
   return found;
 }
 
 Values SyntheticBase::bases_and_others(const Values& given) const {
   Values all;
-  for (const Argument& a : arguments_) {
+  for (const Argument& a : state_.arguments) {
     if (!a.is_base) {
       all.push_back(given[a.members[0]]);
       continue;
     }
     TensorList members;
-    for (const std::size_t i : a.members) members.push_back(given[i].tensor());
+    for (const std::size_t i : a.members) {
+      members.push_back(given[i].tensor());
+      INGOT_REQUIRE(members.back()->storage == members[0]->storage, "the function was compiled for arguments ", a.members[0], " and ", i,  // R091
+                    " that share memory, and now they do not; compile it again for these");
+    }
     all.push_back(common_base(members));
   }
   return all;
 }
 
 FlatCallable SyntheticBase::around(FlatCallable inner) const {
-  if (arguments_.empty()) return inner;
+  if (state_.arguments.empty()) return inner;
   return [inner = std::move(inner), self = *this](Values given) {
     Values changed, bases = self.bases_and_others(given);
-    for (const std::size_t i : self.looks_changed_) changed.push_back(given[i]);
+    for (const std::size_t i : self.state_.looks_changed) changed.push_back(given[i]);
     given.clear();
     Values outputs = inner(std::move(bases));
-    const std::size_t count = outputs.size() - self.looks_changed_.size();
-    for (std::size_t k = 0; k < self.looks_changed_.size(); k++) {
+    const std::size_t count = outputs.size() - self.state_.looks_changed.size();
+    for (std::size_t k = 0; k < self.state_.looks_changed.size(); k++) {
       const Tensor& t = outputs[count + k].tensor();
       aten_value<"as_strided_">(changed[k], t.sizes(), t.strides(), t.storage_offset());
     }
     outputs.resize(count);
     // The function changed the looks before it took the views that it returns.
     for (const Value& v : outputs)
-      if (const AutogradMeta* m = v.is_tensor() && !self.looks_changed_.empty() ? autograd_meta(v.tensor()) : nullptr; m && m->view)
+      if (const AutogradMeta* m = v.is_tensor() && !self.state_.looks_changed.empty() ? autograd_meta(v.tensor()) : nullptr; m && m->view)
         m->view->attr_version = v.tensor()->storage->version();
     return outputs;
   };

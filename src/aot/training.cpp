@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "aot/compile_report.hpp"
 #include "aot/runtime.hpp"
 #include "autograd/meta.hpp"
 #include "base/error.hpp"
-#include "ingot/autograd.hpp"
+#include "ingot/state.hpp"
 #include "op/tensors.hpp"
 
 namespace ingot::aot {
@@ -63,7 +64,9 @@ TensorList run_backward(Backward& backward, const Border& border, FunctionContex
     if (!layouts.tangents.has_wrappers() && std::none_of(tangents.begin(), tangents.end(), is_wrapper)) std::for_each(tangents.begin(), tangents.end(), add);
     else
       for (const Value& v : dense_tangents(layouts.tangents, Values(tangents.begin(), tangents.end()))) add(v.tensor());
-    found = layouts.gradients.wrapped(backward.run(list, tracked));
+    found = backward.run(list, tracked);
+    found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(border.tokens));
+    found = layouts.gradients.wrapped(std::move(found));
   }
   TensorList gradients;
   gradients.reserve(border.places.size());
@@ -76,16 +79,28 @@ TensorList run_backward(Backward& backward, const Border& border, FunctionContex
 
 }  // namespace
 
-Backward::Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked)
-    : graph_(std::make_shared<const Graph>(std::move(graph))), compiler_(std::move(compiler)), turn_(std::move(turn)), examples_(std::move(examples)),
-      writes_tracked_(writes_tracked) {}
+Backward::Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked, std::function<void(const std::string&)> compiled)
+    : writes_tracked_(writes_tracked), deterministic_(are_deterministic_algorithms_enabled()),
+      compile_([graph = std::make_shared<const Graph>(std::move(graph)), compiler = std::move(compiler), turn = std::move(turn), examples = std::move(examples),
+                compiled = std::move(compiled)] {
+        const CompileReportScope scope;
+        Boxed run = turn(compiler, graph, examples, GraphKind::backward);
+        if (compiled && !scope.report().artifact.empty()) compiled(scope.report().artifact);
+        return run;
+      }) {}
+
+Backward::Backward(Boxed compiled, bool writes_tracked)
+    : writes_tracked_(writes_tracked), deterministic_(are_deterministic_algorithms_enabled()), compiled_(std::move(compiled)) {}
 
 void Backward::compile() {
-  std::call_once(once_, [&] { compiled_ = turn_(compiler_, graph_, examples_, GraphKind::backward); });
+  if (compile_) std::call_once(once_, [&] { compiled_ = compile_(); });
 }
 
 Values Backward::run(Values& arguments, bool tracked) {
   INGOT_REQUIRE(!tracked || !writes_tracked_, "aot_autograd does not support input mutations with requires_grad in backward for create_graph=True");
+  INGOT_REQUIRE(deterministic_ || !are_deterministic_algorithms_enabled(),
+                "This compiled backward function is being run with torch.use_deterministic_algorithms(True), but it was previously generated during the forward "
+                "function while torch.use_deterministic_algorithms(False) was set.");
   compile();
   return compiled_(arguments);
 }
@@ -96,7 +111,7 @@ Training::Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved
   std::vector<std::size_t> places;
   for (std::size_t k = 0; k < meta_.inputs.size(); k++)
     if (meta_.inputs[k].is_tensor) places.push_back(k);
-  border_ = std::make_shared<const Border>(Border{std::move(layouts), std::move(places)});
+  border_ = std::make_shared<const Border>(Border{std::move(layouts), std::move(places), static_cast<std::size_t>(meta_.tokens)});
   const std::size_t first = meta_.mutated_out_of_graph().size();
   for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
 }
@@ -115,7 +130,10 @@ Values Training::operator()(const Values& arguments) const {
 
 TensorList Training::run_forward(FunctionContext& c, const Values& arguments, Values& results) const {
   Values list = border_->layouts.inputs.has_wrappers() ? unwrapped(arguments) : arguments;
+  const std::size_t tokens = border_->tokens;
+  list.insert(list.begin(), tokens, Value());
   results = forward_(list);
+  results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(std::min(tokens, results.size())));
   const std::size_t returned = border_->layouts.returned.dense_size(), end = returned + saved_tensors_;
   INGOT_REQUIRE(results.size() >= end, "Expected the number actual unwrapped-subclass outputs ", results.size(), " to equal the number of args calculated from subclasses (",
                 returned, ") plus the number of additional activations saved for the backward pass (", saved_tensors_, ")");

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "aot/compiler_turn.hpp"
+#include "aot/prepared.hpp"
 #include "aot/graphs.hpp"
 #include "ingot/autograd.hpp"
 
@@ -11,19 +12,20 @@ namespace ingot::aot {
 // The backward is compiled when it is first asked for (R151).
 class Backward {
  public:
-  // `examples`: of the graph's inputs. `writes_tracked`: it writes an argument of the function that requires grad.
-  Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked);
+  // Made while the function is compiled. `examples`: of the graph's inputs. `writes_tracked`: it writes an argument of the function that requires grad.
+  // `compiled` is called once with the key of the artifact, where it has one (compile_report.hpp).
+  Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked, std::function<void(const std::string&)> compiled);
+  // Of a graph that was compiled before.
+  Backward(Boxed compiled, bool writes_tracked);
 
   void compile();
-  // What the graph returns. `tracked`: gradients are to have gradients themselves. User error where that cannot be (R149).
+  // What the graph returns. `tracked`: gradients are to have gradients themselves. User errors where that cannot be (R149), and in
+  // deterministic mode if the function was compiled outside of it (R146).
   Values run(Values& arguments, bool tracked);
 
  private:
-  std::shared_ptr<const Graph> graph_;
-  Compiler compiler_;
-  CompilerTurn turn_;
-  Values examples_;
-  bool writes_tracked_;
+  bool writes_tracked_, deterministic_;
+  std::function<Boxed()> compile_;  // none: that was done before
   std::once_flag once_;
   Boxed compiled_;
 };
@@ -32,6 +34,7 @@ class Backward {
 struct Border {
   JointLayouts layouts;
   std::vector<std::size_t> places;  // of the tensors among the arguments
+  std::size_t tokens = 0;           // before the inputs and outputs of the forward, and the results of the backward (R168)
 };
 
 class Training {

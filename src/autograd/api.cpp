@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/state.hpp"
-#include "op/grad_mode.hpp"
+#include "op/program_acts.hpp"
 
 namespace ingot {
 namespace {
@@ -48,11 +48,13 @@ std::vector<Edge> edges_of(const TensorList& tensors) {
 }  // namespace
 
 void backward(const TensorList& roots, const TensorList& gradients, bool retain_graph, bool create_graph) {
+  tell_act("a backward()");
   const TensorList seeds = make_seeds(roots, gradients);
   run_backward(edges_of(roots), seeds, {}, {retain_graph || create_graph, create_graph});
 }
 
 TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs, GradOptions o) {
+  tell_act("a grad()");
   INGOT_REQUIRE(!inputs.empty(), "grad requires non-empty inputs.");
   const TensorList seeds = make_seeds(outputs, grad_outputs);
   for (std::size_t i = 0; i < inputs.size(); i++)
@@ -69,6 +71,7 @@ GradModeGuard::GradModeGuard(bool on) : old_(thread_state().grad_mode) { switch_
 GradModeGuard::~GradModeGuard() { switch_grad_mode(old_); }
 
 InferenceMode::InferenceMode() : old_inference_(thread_state().inference_mode), old_grad_(thread_state().grad_mode) {
+  tell_act("a block in inference mode");
   thread_state().inference_mode = true;
   switch_grad_mode(false);
 }
@@ -79,6 +82,7 @@ InferenceMode::~InferenceMode() {
 
 AutocastGuard::AutocastGuard(DType dtype, bool enabled)
     : old_active_(thread_state().active), old_dtype_(thread_state().autocast_dtype) {
+  tell_act("an autocast block");
   set_autocast_state({enabled, dtype});
 }
 AutocastGuard::~AutocastGuard() {
@@ -87,6 +91,7 @@ AutocastGuard::~AutocastGuard() {
 }
 
 void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
+  tell_act("a hook");
   INGOT_REQUIRE(requires_grad(checked(t)), "cannot register a hook on a tensor that doesn't require gradient");
   if (Ref<GradNode> n = grad_fn(t)) n->hooks.emplace_back(autograd_meta(t)->result_nr, std::move(hook));
   else ensure_autograd_meta(t).leaf_hooks.push_back(std::move(hook));
@@ -115,7 +120,9 @@ Tensor& Tensor::requires_grad_(bool on) {
   INGOT_REQUIRE(ingot::is_leaf(*this) || on, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                 "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   INGOT_REQUIRE(!on || !impl()->inference || thread_state().inference_mode, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  if (ingot::is_leaf(*this)) ensure_autograd_meta(*this).requires_grad = on;
+  if (!ingot::is_leaf(*this)) return *this;
+  ensure_autograd_meta(*this).requires_grad = on;
+  if (ActListener* l = act_listener()) l->called(op_ref<"requires_grad_">(), Values{*this, on});
   return *this;
 }
 bool Tensor::is_leaf() const { return ingot::is_leaf(checked(*this)); }

@@ -7,6 +7,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
+#include "op/program_acts.hpp"
 
 namespace ingot {
 namespace {
@@ -97,6 +98,7 @@ TensorList FunctionContext::saved() const {
 }
 
 TensorList custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward, BackwardFunction backward) {
+  if (act_listener()) tell_act(text("a custom function (", name, ")"));
   bool any = false;
   for (const Tensor& t : inputs) any |= thread_state().grad_mode && t.defined() && requires_grad(t);
   auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));

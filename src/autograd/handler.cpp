@@ -5,6 +5,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/function.hpp"
+#include "op/program_acts.hpp"
 #include "op/tensors.hpp"
 #include "op/vjp.hpp"
 
@@ -176,6 +177,7 @@ Value record(const Op& op, Args args) {
       INGOT_REQUIRE(!m.view, "Can't detach views in-place. Use detach() instead.");
       m.set_node(nullptr, 0);
       m.requires_grad = false;
+      if (ActListener* l = act_listener()) l->called(op, args);
       return args[0];
     }
     Value r = call_below(Layer::autograd, op, args);

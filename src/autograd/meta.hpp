@@ -49,6 +49,7 @@ struct AutogradMeta final : LayerState {
   std::vector<GradHook> leaf_hooks;
   std::vector<std::function<void(Tensor&)>> post_accumulate_hooks;
   bool retains_grad = false;
+  uint64_t open_dims = 0;        // bit d: size d was open where the tensor was made, and may as well be in what is compiled for it (R137)
   std::mutex mutex;              // guards `accumulate` and `grad` against concurrent backwards
   ~AutogradMeta() override;
   // Gives the tensor another history. A tensor that retains its gradient keeps doing so at the new node.

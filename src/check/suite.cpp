@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "io/file.hpp"
 
 namespace ingot {

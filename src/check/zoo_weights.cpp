@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "io/dense.hpp"
 #include "io/file.hpp"
 #include "tensor/impl.hpp"

@@ -6,11 +6,15 @@
 
 namespace ingot::aot {
 
+class CompiledGraph;
+
 // Makes of a graph what `ingot compile` makes of a program. Outputs that are inputs, or views, are that to the caller as well: the
 // library computes what they are views of, and the views are taken of its results, or of the arguments, at each call. Writes of
 // the graph to its inputs are done by the library. Numbers go in and come out as numbers. The file is gone once it is loaded.
 // User errors: those of `compile`, for what has no compiled form. The target must be this machine.
 Compiler ingot_compiler(CompileOptions options = {});
+// What runs the graph, without recording gradients.
+Boxed boxed(std::shared_ptr<const CompiledGraph> compiled);
 
 // R007: compiled by Ingot both ways, with the min-cut partitioner and the default decompositions.
 AotFunction memory_efficient_fusion(TreeFunction f, CompileOptions options = {});

@@ -6,7 +6,7 @@
 #include "graph/save_policy.hpp"
 #include "graph/trace.hpp"
 #include "op/call.hpp"
-#include "op/grad_mode.hpp"
+#include "op/program_acts.hpp"
 #include "op/source_note.hpp"
 
 namespace ingot {

@@ -42,13 +42,17 @@ Value simplified(const Value& meta, ShapeEnv& sizes) {
 Values record_into(Graph& graph, const std::function<Values(const Values&)>& f, const Values& inputs, const std::vector<std::string>& names, ShapeEnv& sizes,
                    const TraceOptions& options) {
   Tracer tracer(graph, options);
-  for (std::size_t i = 0; i < inputs.size(); i++) tracer.bind_input(inputs[i], names[i]);
+  const auto tokens = static_cast<std::size_t>(options.tokens);
+  for (std::size_t i = 0; i < tokens; i++) tracer.bind_token(names[i]);
+  for (std::size_t i = 0; i < inputs.size(); i++) tracer.bind_input(inputs[i], names[tokens + i]);
   ThreadState& state = thread_state();
   const GuardScope guards(sizes);
   const TracerScope tracing(tracer);
   const Scoped<bool> fakes(state.fake_factories, options.with != TraceWith::data);
-  const Scoped<bool> whole(state.keep_composites, options.pre_dispatch);
+  // Autocast chooses types for the ops that a composite is made of, so the graph has those.
+  const Scoped<bool> whole(state.keep_composites, options.pre_dispatch && !(state.active & layer_bit(Layer::autocast)));
   Values results = f(inputs);
+  if (tokens > 0) graph.outputs.emplace_back(tracer.token());
   for (const Value& v : results) graph.outputs.push_back(tracer.argument(v));
   // An input goes on saying which symbol its size is: whoever calls the graph reads it there.
   if (sizes.any_equalities())

@@ -23,6 +23,8 @@ struct TraceOptions {
   std::vector<OpenSize> open = {};                // sizes and integers to keep open; not with data
   const Decompositions* decompositions = nullptr;
   bool pre_dispatch = false;                      // composites that neither alias nor write stay whole, and switches of the grad mode are nodes
+  bool faithful = false;                          // what the function does beside calls, and no node says, is a user error (op/program_acts.hpp)
+  int tokens = 0;                                 // calls with ordered effects take a token and make the next: so many inputs and outputs before all others
   bool allow_constants = true;                    // tensors that the function brings along are attributes of the graph; otherwise a user error
 };
 
@@ -44,7 +46,7 @@ struct Traced {
 Traced trace(const TensorFunction& f, const TensorList& examples, const TraceOptions& options = {});
 Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& options = {});
 
-// The same over flat lists, for fakes that are there already: `f` sees them, and they are the graph's inputs, under these names.
+// The same over flat lists, for fakes that are there already: `f` sees them, and they are the graph's inputs, under these names (after those of tokens).
 // `sizes` is the environment of their symbols. A result may be any leaf; what is no value of the graph is a constant of it.
 Graph record(const std::function<Values(const Values&)>& f, const Values& fakes, const std::vector<std::string>& names, ShapeEnv& sizes,
              const TraceOptions& options = {});

@@ -4,8 +4,8 @@
 #include "expr/guards.hpp"
 #include "graph/save_policy.hpp"
 #include "op/call.hpp"
+#include "op/effects.hpp"
 #include "op/function.hpp"
-#include "op/grad_mode.hpp"
 #include "op/kernel.hpp"
 #include "op/source_note.hpp"
 
@@ -17,10 +17,6 @@ thread_local Tracer* current = nullptr;
 Value trace_handler(const Op& op, Args args) {
   INGOT_ENSURE(current, "the trace layer is active without a tracer");
   return current->record(op, args);
-}
-
-void record_grad_mode(bool on) {
-  if (current) current->record_grad_mode(on);
 }
 
 // A fake without the state other layers keep on the tensor; it shares the storage, which tells what aliases what.
@@ -57,14 +53,15 @@ ScalarFunction function_of(const Expr& e) {
 
 Tracer* current_tracer() { return current; }
 
-TracerScope::TracerScope(Tracer& tracer) : old_(current), old_active_(thread_state().active) {
+TracerScope::TracerScope(Tracer& tracer) : old_(current), old_listener_(act_listener()), old_active_(thread_state().active) {
   install_once(Layer::trace, trace_handler);
-  listen_to_grad_mode(record_grad_mode);
+  act_listener() = &tracer;
   current = &tracer;
   thread_state().active |= layer_bit(Layer::trace);
 }
 TracerScope::~TracerScope() {
   current = old_;
+  act_listener() = old_listener_;
   thread_state().active = old_active_;
 }
 
@@ -100,6 +97,10 @@ Value Tracer::record(const Op& op, Args args) {
       decomposing_.insert(&op);
       return program->second({op, args});
     }
+  if (has_ordered_effect(op)) {
+    met_effect_ = true;
+    if (token_) return record_effect(op, args);
+  }
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));
@@ -115,8 +116,39 @@ Value Tracer::record(const Op& op, Args args) {
   return r;
 }
 
-void Tracer::record_grad_mode(bool on) {
+void Tracer::bind_token(std::string_view name) {
+  token_ = graph_.placeholder(name);
+  token_->meta = make_tensor(Geometry::contiguous({0}, float32), Device(), true);
+}
+
+Value Tracer::record_effect(const Op& op, Args args) {
+  std::vector<Argument> arguments{token_, Value(op.qualified())};
+  for (const Value& v : args) arguments.push_back(argument(v));
+  Node* n = graph_.call(op_ref<"higher_order::with_effects">(), std::move(arguments));
+  note_source(*n);
+  const Value r = call_below(Layer::trace, op, args), token = token_->meta;
+  token_ = graph_.item(n, 0);
+  token_->meta = token;
+  if (r.is_none()) return r;
+  bind_result(r, graph_.item(n, 1));
+  return r;
+}
+
+void Tracer::grad_mode_set(bool on) {
   if (options_.pre_dispatch) note_source(*graph_.grad_mode(on));
+}
+
+void Tracer::called(const Op& op, Args args) {
+  if (!options_.faithful) return;
+  std::vector<Argument> arguments;
+  for (const Value& v : args) arguments.push_back(argument(v));
+  Node* n = graph_.call(op, std::move(arguments));
+  note_source(*n);
+  bind_result(args[0], n);
+}
+
+void Tracer::acted(std::string_view what) {
+  INGOT_REQUIRE(!options_.faithful, "a graph has no node for ", what, ", which the function has");
 }
 
 void Tracer::note_source(Node& n) {

@@ -5,26 +5,30 @@
 #include <unordered_set>
 
 #include "graph/trace.hpp"
+#include "op/program_acts.hpp"
 
 namespace ingot {
 
-class Tracer {
+class Tracer final : private ActListener {
  public:
   // `outer`: the tracer of the function that brings this one along, whose values this one may use as constants of its own.
   Tracer(Graph& graph, const TraceOptions& options, Tracer* outer = nullptr) : graph_(graph), options_(options), outer_(outer) {}
 
   // A placeholder for a value of the function's arguments.
   void bind_input(const Value& v, std::string_view name);
+  // A placeholder for the token of ordered effects, of which there is one kind (R168).
+  void bind_token(std::string_view name);
+  Node* token() const { return token_; }  // the latest
+  bool met_effect() const { return met_effect_; }
   // The trace layer: a node for the call, and the call below it.
   Value record(const Op& op, Args args);
-  // A node for a switch of the grad mode, in a trace above autograd: below it, gradients are calls like others.
-  void record_grad_mode(bool on);
   // The graph's value for a tensor or number of the traced function.
   Argument argument(const Value& v);
   // Values of the outer function that this one used; its graph has them as attributes, to be made inputs.
   const Values& captured() const { return captured_; }
 
  private:
+  friend class TracerScope;
   struct Source {
     Node* node;
     int dim;
@@ -34,16 +38,24 @@ class Tracer {
   const TraceOptions& options_;
   Tracer* outer_;
   Values captured_;
+  Node* token_ = nullptr;
+  bool met_effect_ = false;
   std::unordered_map<uint64_t, Node*> tensors_;  // by TensorImpl::identity
   std::unordered_map<Expr, Node*, ExprHash, ExprSame> numbers_;
   std::unordered_map<Expr, Source, ExprHash, ExprSame> symbols_;  // where a symbol can be read
   std::unordered_set<const Op*> decomposing_;
   std::unordered_set<const Node*> constant_;  // nodes that no input leads to
 
+  // Nodes for them, in a trace above autograd: below it, gradients are calls like others.
+  void grad_mode_set(bool on) override;
+  void called(const Op& op, Args args) override;
+  void acted(std::string_view what) override;
+
   static void note_source(Node& n);
   void bind(const Tensor& t, Node* n);
   void bind_result(const Value& r, Node* n);
   Value record_functions(const Op& op, Args args);
+  Value record_effect(const Op& op, Args args);
   bool knows(const Tensor& t) const { return tensors_.contains(t->identity()) || (outer_ && outer_->knows(t)); }
   void refuse_constant(const Op& op, const Argument& self) const;
   void refuse_data(const Op& op, Args args, const Value& r, const Node& n) const;
@@ -66,6 +78,7 @@ class TracerScope {
 
  private:
   Tracer* old_;
+  ActListener* old_listener_;
   uint8_t old_active_;
 };
 

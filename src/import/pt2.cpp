@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "import/pt2_archive.hpp"
 #include "import/pt2_graph.hpp"
 #include "import/pt2_signature.hpp"

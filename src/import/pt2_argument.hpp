@@ -1,7 +1,7 @@
 // The Argument union of exported programs: constants, names of values, and lists of both.
 #pragma once
 #include "graph/graph.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "import/pt2_spelling.hpp"
 
 namespace ingot {

@@ -1,6 +1,6 @@
 // The numbers exported programs use for dtypes, layouts and memory formats. They are not ATen's.
 #pragma once
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "op/value.hpp"
 
 namespace ingot {

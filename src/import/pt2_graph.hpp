@@ -1,7 +1,7 @@
 // The graph of an exported program.
 #pragma once
 #include "graph/graph.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "import/pt2_spelling.hpp"
 
 namespace ingot {

@@ -2,7 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "import/pickle.hpp"
 #include "import/pt2_enums.hpp"
 #include "io/dense.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "import/sym_expression.hpp"
 
 namespace ingot {

@@ -19,7 +19,11 @@ Value key_of(const Json& j) {
       return text(j.field("fqn").string(), ".", j.field("name").string());
     return j.dump();
   }
-  return j.is_list() ? Value(j.dump()) : j.constant();
+  if (j.is_list()) return j.dump();
+  if (j.is_null()) return {};
+  if (j.is_string()) return j.string();
+  if (j.is_bool()) return j.boolean();
+  return j.is_integer() ? Value(j.integer()) : Value(j.real());
 }
 Values keys_of(const Json& array) { return array.map(key_of); }
 

@@ -1,7 +1,7 @@
 // The text of TreeSpecs in exported programs (section 12 of the format's description).
 #pragma once
 #include "graph/tree.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 
 namespace ingot {
 

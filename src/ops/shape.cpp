@@ -396,6 +396,8 @@ constinit const OpDef kOps[] = {
               [](const Call& c) -> Value { return aten<"diag">(c.tensor(0).contiguous().view({-1}), c[1]); }),
     composite("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", fill_diagonal_body),
     composite("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", one_hot_body),
+    composite("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)",
+              [](const Call& c) -> Value { return Tensor(c.tensor(0)).requires_grad_(c[1].to_bool()); }),
     metadata_op("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
                 Rewires::size, [](const Call& c) { return resize_in_place(c.tensor(0), c[1].ints(), c[2]); }),
     metadata_op("aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",

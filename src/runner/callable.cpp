@@ -5,7 +5,7 @@
 
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "import/tree_spec.hpp"
 #include "io/json_writer.hpp"
 #include "tensor/impl.hpp"

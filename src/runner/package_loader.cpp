@@ -7,7 +7,7 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "io/dense.hpp"
 #include "io/file.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "graph/target.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "import/pt2_argument.hpp"
 #include "ingot/autograd.hpp"
 #include "io/file.hpp"

@@ -2,7 +2,7 @@
 #include <regex>
 
 #include "cli_fixture.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 
 namespace ingot {
 namespace {

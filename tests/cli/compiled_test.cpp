@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "cli_fixture.hpp"
-#include "import/json.hpp"
+#include "io/json.hpp"
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
 

@@ -9,10 +9,8 @@
 #include <map>
 #include <unistd.h>
 
-#include "aot/aot.hpp"
-#include "aot/min_cut.hpp"
 #include "base/error.hpp"
-#include "support/compare_functionalized.hpp"
+#include "support/compare_aot.hpp"
 
 namespace {
 
@@ -21,20 +19,12 @@ using namespace ingot::testing;
 
 std::string way = "functionalize";
 
-aot::Partitioner partitioner() {
-  if (way == "aot-min-cut") return [](const aot::Joint& j) { return aot::partition_min_cut(j); };
-  if (way == "aot-budget") return [](const aot::Joint& j) { return aot::partition_min_cut(j, {.activation_bytes = 0}); };
-  return aot::partition_default;
-}
+const std::map<std::string, AotWay> kAotWays = {{"aot", AotWay::plain}, {"aot-keep", AotWay::keep}, {"aot-min-cut", AotWay::min_cut}, {"aot-budget", AotWay::budget}};
 
 Comparison compared(const Program& p) {
+  if (const auto aot = kAotWays.find(way); aot != kAotWays.end()) return compare_aot(p, aot->second);
   try {
-    if (way == "functionalize") return compare_functionalized(p);
-    return compare_transformed(p, [](const TensorFunction& f) -> TensorFunction {
-      const aot::AotFunction compiled = aot::aot_function(
-          f, {.partition = partitioner(), .keep_inference_input_mutations = way == "aot-keep"});
-      return [compiled](const TensorList& in) { return compiled(in); };
-    });
+    return compare_functionalized(p);
   } catch (const std::exception& e) {
     return {Agreement::differs, text("threw ", e.what())};
   }
@@ -74,6 +64,10 @@ void print_counts(const Counts& counts) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::isalpha(static_cast<unsigned char>(argv[1][0]))) {
     way = argv[1];
+    if (way != "functionalize" && !kAotWays.contains(way)) {
+      std::fprintf(stderr, "there is no way '%s': functionalize, aot, aot-keep, aot-min-cut, aot-budget\n", argv[1]);
+      return 2;
+    }
     argv++;
     argc--;
   }

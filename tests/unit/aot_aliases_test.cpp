@@ -123,6 +123,15 @@ const Listed kIntermediates[] = {
     detach = torch.ops.aten.detach.default(select);  select = None
     return [view, mul, detach]
 )"},
+    // The reference runs no check of A072 and A074; they hold here.
+    {"A072", [](const TensorList& in) { const Tensor o = in[0] * 3; aten_value<"t_">(o); return TensorList{o}; }, {2, 4}, nullptr},
+    {"A074",
+     [](const TensorList& in) {
+       const Tensor o = in[0] * 3, v = o.unsqueeze(0);
+       aten_value<"t_">(o);
+       return TensorList{v, o, o.unsqueeze(0)};
+     },
+     {2, 4}, nullptr},
     {"A073",
      [](const TensorList& in) {
        Tensor o = in[0] * 3;

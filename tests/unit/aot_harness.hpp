@@ -1,5 +1,6 @@
 // The harness V of the dispatch specification (H01 to H13): a function and its compiled form run on copies of the same inputs,
-// and everything a caller could see of them is compared.
+// and everything a caller could see of them is compared. So are the forms of the derived suites, which traces name A022.F and A022.C
+// (section 4).
 #pragma once
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "support/wrappers.hpp"
+#include "unit/aot_variants.hpp"
 
 namespace ingot::aot {
 
@@ -23,6 +25,7 @@ struct V {
   bool sub = false;   // H04: the factory's tensors are TwoTensors
   bool keep = false;  // H01: only with keep_inference_input_mutations
   bool dynamic = false;
+  bool bypass = false;  // the cache need not keep it (section 4.2)
   const Decompositions* decompositions = nullptr;
   Partitioner partition = partition_default;
 };
@@ -71,14 +74,21 @@ class AotHarness : public NoLeaks {
         manual_seed(0);
         return make();
       };
-      const auto eager = made(), compiled = made();
       const auto as_tree = [&](auto& module) -> TreeFunction { return [&](const Tree& args) { return forward(*module, args); }; };
       const auto side = [&](const auto& module) {
         Side s = copies(Values(inputs.begin(), inputs.end()), flags.mut);
         for (const auto& [name, t] : module->state()) s.leaves.push_back(t);
         return s;
       };
-      return run(as_tree(eager), [&](const AotOptions& o) -> TreeFunction { return aot_module(*compiled, as_tree(compiled), o); }, side(eager), side(compiled), keep, flags);
+      return in_every_form(keep, flags, [&](const Form& form, bool is_plain) {
+        const auto eager = made(), compiled = made();
+        const Compile compile = [&](const AotOptions& o) -> TreeFunction {
+          if (is_plain) return aot_module(*compiled, as_tree(compiled), o);
+          const ModuleFunction m = as_function(*compiled, as_tree(compiled));
+          return form({m.state, m.f}, o);
+        };
+        return run(as_tree(eager), compile, side(eager), side(compiled), keep, flags);
+      });
     });
   }
   // Of a layer.
@@ -133,11 +143,42 @@ class AotHarness : public NoLeaks {
     return graph;
   }
   std::string with_and_without_keep(const TreeFunction& f, const std::function<Side()>& make, const V& flags) {
-    const Compile compile = [&](const AotOptions& o) -> TreeFunction { return aot_function(f, o); };
     return for_each_keep(flags, [&](bool keep) {
-      const Side want = make(), found = make();
-      return run(f, compile, want, found, keep, flags);
+      return in_every_form(keep, flags, [&](const Form& form, bool is_plain) {
+        const Compile compile = [&](const AotOptions& o) -> TreeFunction { return is_plain ? aot_function(f, o) : form({{}, f}, o); };
+        const Side want = make(), found = make();
+        return run(f, compile, want, found, keep, flags);
+      });
     });
+  }
+
+  // Section 4. `verify_form` compiles in the form that it is given, or plainly, compares, and returns the forward graph.
+  using Form = std::function<TreeFunction(WithState, const AotOptions&)>;
+  static std::string in_every_form(bool keep, const V& flags, const std::function<std::string(const Form&, bool)>& verify_form) {
+    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name(), id = test.substr(test.find('/') + 1, 4);
+    const std::string graph = verify_form({}, true);
+    if (::testing::Test::HasFailure()) return graph;
+    {
+      SCOPED_TRACE(id + ".F");
+      verify_form([](const WithState& f, const AotOptions& o) { return simplified(f, o, true); }, false);
+    }
+    SCOPED_TRACE(id + ".C");
+    const testing::TemporaryPath folder;
+    const auto store = std::make_shared<testing::MemoryStore>();
+    const auto cache = std::make_shared<AotCache>(AotCache::Options{.folder = folder.path(), .artifacts = store});
+    const Form cached = [&](const WithState& f, AotOptions o) {
+      o.forward = o.backward = store->compiler();
+      o.cache = cache;
+      return simplified(f, o, false);
+    };
+    verify_form(cached, false);
+    verify_form(cached, false);  // H12
+    const CacheCounters found = cache->counters();
+    // A function whose backward nobody asked for is not kept (R190).
+    const bool unasked = found.bypass == 0 && found.saved == 0 && !store->compiled_backward;
+    EXPECT_TRUE(flags.bypass || unasked || (found.bypass == 0 && found.hit == 1 && found.saved == 1)) << "hit " << found.hit << ", miss " << found.miss << ", bypass " << found.bypass << ", saved "
+                                                                      << found.saved << ", last: " << to_text(cache->last()) << (keep ? " (keep)" : "");
+    return graph;
   }
 
   static Side copies(const Values& inputs, bool mut) {

@@ -1,6 +1,6 @@
 // What happens around the partitioner: what it is told, and how forward and backward are compiled (R069 to R074).
 #include "aot/min_cut.hpp"
-#include "aot/output_strides.hpp"
+#include "aot/compile_report.hpp"
 #include "autograd/node.hpp"
 #include "unit/aot_harness.hpp"
 
@@ -71,7 +71,7 @@ TEST_F(AotPartitionSteps, R071_AnOutputWhoseGradientsAllEndHasAHistoryStill) {
     return custom_function("Ends", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].sin()}; },
                            [](FunctionContext&, const TensorList&) { return TensorList{Tensor()}; });
   };
-  verify(f, {randn({3}).requires_grad_()});
+  verify(f, {randn({3}).requires_grad_()}, {.bypass = true});
 }
 
 TEST_F(AotPartitionSteps, R072_AForwardIsCompiledWithFakesOfThePrimals) {

@@ -59,6 +59,7 @@ TEST_F(AotSimplified, A116_R197_TheFirstOfTwoNamesIsWritten) {
   };
   const Tensor x = inner(), y = tracked(randn({3, 3}));
   verify_tree(f, {x, x});
+  number_from(2);
   const FlatCallable g = compiled(f, {x, x}, false);
   EXPECT_EQ(error_of([&] { g({x, y}); }), text("At compilation time, graph 2", kNoDuplicate));
 }

@@ -75,7 +75,7 @@ TEST_F(AotTraining, A104_A105_OutputsWithoutGradients) {
 }
 
 TEST_F(AotTraining, A106_GradInsideTheFunction) {
-  verify([](const TensorList& in) { return grad({in[0].exp()}, {in[0]}); }, {tracked(randn({}))});
+  verify([](const TensorList& in) { return grad({in[0].exp()}, {in[0]}); }, {tracked(randn({}))}, {.bypass = true});
 }
 
 TEST_F(AotTraining, A107_R016_R151_TheBackwardIsCompiledWhenItIsAskedFor) {
@@ -152,7 +152,7 @@ TEST_F(AotTraining, A121_ACustomFunctionWithoutGradients) {
   verify([](const TensorList& in) {
     return custom_function("Plus", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].clone()}; },
                            [](FunctionContext&, const TensorList& g) { return TensorList{g[0] + 1}; });
-  }, {randn({3})});
+  }, {randn({3})}, {.bypass = true});
 }
 
 TEST_F(AotTraining, A127_SizesAreKeptAndNotTheWrittenInput) {

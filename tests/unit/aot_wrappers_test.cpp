@@ -69,6 +69,29 @@ TEST_F(AotWrappers, A178_R161_R163_GraphsAreOfTheInnerTensors) {
 )");
 }
 
+TEST_F(AotWrappers, R164_TheFunctionSeesWhatRequiresGrad) {
+  std::vector<bool> seen;
+  const TensorFunction f = compiled([&](const TensorList& in) {
+    seen = {requires_grad(in[0]), requires_grad(in[1])};
+    return TensorList{in[0] + in[1]};
+  });
+  f({two_ones({2}, true), two_ones({2}, false)});
+  EXPECT_EQ(seen, (std::vector<bool>{true, false}));
+}
+
+TEST_F(AotWrappers, R165_ACompilerThatLosesAResult) {
+  const auto short_of_one = [](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
+    return [run = nop(std::move(g), examples)](Values& arguments) {
+      Values all = run(arguments);
+      all.pop_back();
+      return all;
+    };
+  };
+  for (const bool rg : {false, true})
+    expect_error([&] { aot_function(TensorFunction(product_and_half), {.forward = short_of_one})(TensorList{two_ones({2}, rg), ones({2})}); },
+                 "Expected the number actual unwrapped-subclass outputs 1 to equal the number of args calculated from subclasses (2)");
+}
+
 TEST_F(AotWrappers, A179_R160_WithoutGradients) {
   expect_same_twice(product_and_half, [](const TensorFunction& f) { return f({two_ones({3, 3}, false), ones({3, 3})}); });
 }
@@ -94,7 +117,7 @@ TEST_F(AotWrappers, A181_AnOutputThatIsAViewOfAWrapper) {
   });
 }
 
-TEST_F(AotWrappers, A182_R069_InputsAreWritten) {
+TEST_F(AotWrappers, A182_R069_R162_InputsAreWritten) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor(in[0]).mul_(2);
     Tensor(in[1]).mul_(3);

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "base/half.hpp"
 #include "kernels/sort.hpp"
 
 namespace ingot::kernels {
@@ -25,18 +26,6 @@ std::vector<int64_t> reference(const std::vector<double>& row, bool descending) 
   std::stable_sort(index.begin(), index.end(),
                    [&](int64_t a, int64_t b) { return descending ? less(row[b], row[a]) : less(row[a], row[b]); });
   return index;
-}
-
-uint16_t to_half(float f) {
-  const _Float16 h = static_cast<_Float16>(f);
-  uint16_t b;
-  std::memcpy(&b, &h, 2);
-  return b;
-}
-uint16_t to_bfloat(float f) {
-  uint32_t b;
-  std::memcpy(&b, &f, 4);
-  return static_cast<uint16_t>(b >> 16);
 }
 
 template <class T>
@@ -185,7 +174,7 @@ TEST(KernelsSortOrders, MedianAndNan) {
 TEST(KernelsSortOrders, SmallFloats) {
   const std::vector<double> x{1.5, -2, kNan, 0, -0.0, kInf, -kInf, 0.25, -0.25, 96};
   std::vector<uint16_t> half, bfloat;
-  for (const double d : x) half.push_back(to_half(float(d))), bfloat.push_back(to_bfloat(float(d)));
+  for (const double d : x) half.push_back(to_half(float(d)).bits), bfloat.push_back(to_bfloat16(float(d)).bits);
   // The same numbers as f8 bits; e4m3fn has no infinity, so 448 stands for it.
   const std::vector<uint8_t> e5m2{0x3e, 0xc0, 0x7f, 0, 0x80, 0x7c, 0xfc, 0x34, 0xb4, 0x56};
   const std::vector<uint8_t> e4m3{0x3c, 0xc0, 0xff, 0, 0x80, 0x7e, 0xfe, 0x28, 0xa8, 0x6c};

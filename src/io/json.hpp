@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "op/value.hpp"
-
 namespace ingot {
 
 class Json {
@@ -41,10 +39,10 @@ class Json {
   std::string string() const;
   bool is_null() const { return element_.is_null(); }
   bool is_string() const { return element_.is_string(); }
+  bool is_bool() const { return element_.is_bool(); }
+  bool is_integer() const { return element_.is_int64() || element_.is_uint64(); }
   bool is_object() const { return element_.is_object(); }
   bool is_list() const { return element_.is_array(); }
-  // A number, bool, string or null as a value.
-  Value constant() const;
   // The value as JSON text.
   std::string dump() const;
 

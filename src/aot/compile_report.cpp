@@ -1,4 +1,4 @@
-#include "aot/output_strides.hpp"
+#include "aot/compile_report.hpp"
 
 #include <utility>
 
@@ -9,16 +9,20 @@
 namespace ingot::aot {
 namespace {
 
-thread_local OutputStrides* listener = nullptr;
+thread_local CompileReport* listener = nullptr;
 
 }  // namespace
 
 void report_output_strides(OutputStrides strides) {
-  if (listener) *listener = std::move(strides);
+  if (listener) listener->strides = std::move(strides);
 }
 
-OutputStridesScope::OutputStridesScope() : old_(std::exchange(listener, &reported_)) {}
-OutputStridesScope::~OutputStridesScope() { listener = old_; }
+void report_artifact(std::string key) {
+  if (listener) listener->artifact = std::move(key);
+}
+
+CompileReportScope::CompileReportScope() : old_(std::exchange(listener, &report_)) {}
+CompileReportScope::~CompileReportScope() { listener = old_; }
 
 Tensor with_strides(const Tensor& fake, const std::optional<Shape>& strides) {
   if (!strides) return fake;

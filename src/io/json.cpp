@@ -1,4 +1,4 @@
-#include "import/json.hpp"
+#include "io/json.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -205,18 +205,6 @@ bool Json::boolean() const {
   bool v = false;
   if (element_.get(v) != simdjson::SUCCESS) expected("a bool");
   return v;
-}
-
-Value Json::constant() const {
-  switch (element_.type()) {
-    case dom::element_type::INT64:
-    case dom::element_type::UINT64: return integer();
-    case dom::element_type::DOUBLE: return real();
-    case dom::element_type::STRING: return string();
-    case dom::element_type::BOOL: return boolean();
-    case dom::element_type::NULL_VALUE: return {};
-    default: expected("a number, a bool, a string or null");
-  }
 }
 
 std::string Json::dump() const {

@@ -1,0 +1,24 @@
+// The front end: a function as a graph of the calls it makes, in its own words. Views, writes, switches of the grad mode and
+// requires_grad_ are nodes, and composites stay whole where they neither alias nor write. The graph is a program to compile like the
+// function itself, which can be printed, compared and kept.
+#pragma once
+#include "aot/dense.hpp"
+#include "aot/metadata.hpp"
+#include "graph/trace.hpp"
+
+namespace ingot::aot {
+
+struct Captured {
+  Graph graph;                  // inputs arg0_1, …: plain tensors
+  DenseLayout inputs, results;  // what is a wrapper for the caller is several of them
+  std::optional<bool> grad_mode;  // that the function leaves behind, where it is another one
+};
+
+// `fakes`: of the arguments (inputs.hpp); the run may change how they look. User errors: those of f, and for what f does that no node
+// says (op/program_acts.hpp).
+Captured capture(const FlatFunction& f, const Values& fakes, ShapeEnv& sizes);
+
+// The function again. `c` must have no wrappers: what autograd sees of a function of wrappers is not what it sees of their tensors.
+FlatFunction function_of(Captured c);
+
+}  // namespace ingot::aot

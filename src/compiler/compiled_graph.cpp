@@ -1,0 +1,287 @@
+#include "compiler/compiled_graph.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "compiler/functional_trace.hpp"
+#include "compiler/program_calls.hpp"
+#include "graph/copy.hpp"
+#include "graph/dead_code.hpp"
+#include "graph/text.hpp"
+#include "io/file.hpp"
+#include "io/json.hpp"
+#include "io/json_writer.hpp"
+#include "tensor/geometry.hpp"
+#include "tensor/random.hpp"
+
+namespace ingot::aot {
+namespace {
+
+std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
+
+// What the node's result is a view of by this one step: another node, or null.
+const Node* viewed(const Node& n) {
+  if (n.kind == NodeKind::item) {
+    const Node* list = n.args[0].node();
+    return list->kind == NodeKind::call && list->op->is_view() ? list : nullptr;
+  }
+  const bool is_alias = n.kind == NodeKind::call && (n.op->is_view() || (n.op->variant == Variant::inplace && n.meta.is_tensor()));
+  return is_alias && n.args[0].is_node() ? n.args[0].node() : nullptr;
+}
+const Node* root_of(const Node* n) {
+  while (const Node* base = viewed(*n)) n = base;
+  return n;
+}
+
+// Whether views can be taken of what the library returns for the node: it returns dense tensors, and knows no other strides.
+bool is_returned_as_it_is(const Node& n) {
+  if (n.kind == NodeKind::attribute || !n.meta.is_tensor()) return false;
+  const Geometry& g = n.meta.tensor()->geom;
+  return !g.sizes.is_symbolic() && !g.strides.is_symbolic() && is_non_overlapping_and_dense(g.sizes, g.strides);
+}
+
+bool draws(const Graph& g) {
+  return std::any_of(g.nodes().begin(), g.nodes().end(), [](const auto& n) { return n->kind == NodeKind::call && n->op->form() == Form::random; }) ||
+         std::any_of(g.attributes.begin(), g.attributes.end(), [](const auto& entry) {
+           const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&entry.second);
+           return inner && draws(**inner);
+         });
+}
+
+// Values for the symbols of the graph's inputs: what the function was traced on, and for those that its data decides, and that are
+// sizes of what the forward kept, any that their range has.
+SymbolValues hints_of(const Values& examples) {
+  std::map<std::string, Expr> symbols;
+  for (const Value& v : examples) add_symbols(v, symbols);
+  if (symbols.empty()) return {};
+  const auto* env = dynamic_cast<const ShapeEnv*>(current_guard_env());
+  INGOT_ENSURE(env, "a graph with open sizes is compiled outside of the environment of its symbols");
+  SymbolValues hints = env->hints();
+  int64_t next = 8;
+  for (const auto& [name, symbol] : symbols)
+    if (hints.emplace(name, std::clamp(next, symbol->lo, symbol->hi)).second) next += 4;
+  return hints;
+}
+
+
+std::size_t place_in(std::vector<const Node*>& list, const Node* n) {
+  const auto place = static_cast<std::size_t>(std::find(list.begin(), list.end(), n) - list.begin());
+  if (place == list.size()) list.push_back(n);
+  return place;
+}
+std::size_t place_of_input(const Graph& graph, const Node* n) {
+  return static_cast<std::size_t>(std::find(graph.inputs().begin(), graph.inputs().end(), n) - graph.inputs().begin());
+}
+
+// Calls f for the root of a view, and for every number that a step on the way takes.
+template <class F>
+void base_nodes(const Node* n, const F& f) {
+  const Node* next = viewed(*n);
+  if (next == nullptr) return f(n);
+  base_nodes(next, f);
+  for (std::size_t k = 1; k < n->args.size() && n->kind == NodeKind::call && n->op->is_view(); k++) for_each_node(n->args[k], f);
+}
+// Copies the steps on the way to the view. A write returns the tensor that it wrote.
+void take(const Node* n, GraphCopier& copier, std::vector<bool>& has) {
+  if (has[at(n)]) return;
+  const Node* next = viewed(*n);
+  take(next, copier, has);
+  if (n->kind == NodeKind::call && !n->op->is_view()) copier.replace(*n, copier(const_cast<Node*>(next)));
+  else copier.copy(*n);
+  has[at(n)] = true;
+}
+
+// ---- the files
+
+std::string library_file(const std::string& folder) { return folder + "/graph.so"; }
+std::string graph_file(const std::string& folder) { return folder + "/graph.txt"; }
+std::string plan_file(const std::string& folder) { return folder + "/plan.json"; }
+
+void write_file(const std::string& path, std::string_view bytes) {
+  PendingFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+void write_plan(const std::string& path, const GraphLibrary::Plan& plan) {
+  JsonWriter w;
+  const auto list = [&](std::string_view name, const auto& values) {
+    w.key(name).begin_list();
+    for (const auto v : values) w.value(v);
+    w.end();
+  };
+  w.begin_object();
+  list("taken", plan.taken);
+  list("written", plan.written);
+  w.key("is_number").begin_list();
+  for (const bool b : plan.is_number) w.value(b);
+  w.end().field("draws", plan.draws).end();
+  write_file(path, w.take());
+}
+
+GraphLibrary::Plan read_plan(const std::string& path, const Graph& graph) {
+  const JsonDocument document(MappedFile::open(path)->bytes(), path);
+  const Json j = document.root().of("plan");
+  const auto places = [&](std::string_view name) {
+    return j.field(name).map([&](const Json& p) {
+      if (p.integer() < 0 || p.integer() >= static_cast<int64_t>(graph.inputs().size())) p.fail("expected the place of an input");
+      return static_cast<std::size_t>(p.integer());
+    });
+  };
+  return {places("taken"), places("written"), j.field("is_number").map([](const Json& b) { return b.boolean(); }), j.field("draws").boolean()};
+}
+
+}  // namespace
+
+GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const CompileOptions& options, const std::string& file) {
+  std::vector<bool> used(graph.nodes().size());
+  for (const auto& n : graph.nodes()) for_each_node(n->args, [&](const Node* a) { used[at(a)] = true; });
+  for_each_node(graph.outputs, [&](const Node* a) { used[at(a)] = true; });
+  const SymbolValues hints = hints_of(examples);
+  Examples taken;
+  Values all = examples;
+  for (std::size_t k = 0; k < examples.size(); k++) {
+    const bool is_fixed = examples[k].is_number() && !(examples[k].is_int() && !examples[k].to_int().is_number());
+    if (!used[at(graph.inputs()[k])] || is_fixed) continue;
+    plan_.taken.push_back(k);
+    taken.add(examples[k], hints);
+  }
+  taken.name_underived();
+  for (const auto& n : graph.nodes()) {
+    if (n->kind != NodeKind::call || !n->op->mutates()) continue;
+    INGOT_REQUIRE(n->op->def->rewires == Rewires::nothing, n->op->qualified(), " changes the storage of an input, which has no compiled form; "
+                  "compile without keep_inference_input_mutations", provenance(*n));
+    if (n->args[0].is_node()) note_written(graph, root_of(n->args[0].node()));
+  }
+  for (const Argument& a : graph.outputs) plan_.is_number.push_back(a.node()->meta.is_number());
+
+  const Interpreter interpreter(graph);
+  Traced traced = trace_functional(
+      [&](const Values& inputs) {
+        for (std::size_t k = 0; k < inputs.size(); k++) all[plan_.taken[k]] = inputs[k];
+        return interpreter.run(all);
+      },
+      std::move(taken));
+  plan_.draws = draws(traced.graph);
+  compile(traced, file, options);
+  open(file);
+}
+
+GraphLibrary::GraphLibrary(Plan plan, const std::string& file) : plan_(std::move(plan)) { open(file); }
+
+void GraphLibrary::open(const std::string& file) {
+  runner_ = std::make_unique<ModelContainerRunner>(file);
+  runner_->set_threads(num_threads());
+}
+
+Values GraphLibrary::run(const Values& arguments) {
+  TensorList given;
+  given.reserve(plan_.taken.size());
+  for (const std::size_t k : plan_.taken) given.push_back(arguments[k].is_tensor() ? arguments[k].tensor() : number_tensor(arguments[k]));
+  const TensorList found = plan_.draws ? run_drawing(std::move(given)) : runner_->boxed_run(std::move(given));
+  for (const std::size_t k : plan_.written) arguments[k].tensor()->storage->bump_version();
+  INGOT_ENSURE(found.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ", plan_.is_number.size());
+  Values results;
+  results.reserve(found.size());
+  for (std::size_t k = 0; k < found.size(); k++) results.push_back(plan_.is_number[k] ? Value(found[k].item()) : Value(found[k]));
+  return results;
+}
+
+void GraphLibrary::note_written(const Graph& graph, const Node* target) {
+  for (std::size_t k = 0; k < graph.inputs().size(); k++)
+    if (graph.inputs()[k] == target) plan_.written.push_back(k);
+}
+
+// The random stream of the thread goes on where the run leaves it.
+TensorList GraphLibrary::run_drawing(TensorList given) {
+  const std::lock_guard<std::mutex> lock(drawing_);
+  Draw draw = default_generator()->state();
+  const ModelLibrary& library = runner_->library();
+  library.ingot_container_set_draw(runner_->container(), draw.seed, draw.offset);
+  TensorList results = runner_->boxed_run(std::move(given));
+  library.ingot_container_get_draw(runner_->container(), &draw.seed, &draw.offset);
+  default_generator()->set_state(draw);
+  return results;
+}
+
+CompiledGraph::CompiledGraph(const Graph& graph, const Values& examples, const CompileOptions& options, const std::string& folder) {
+  collect(graph);
+  Graph computed;
+  GraphCopier copier(graph, computed);
+  for (const auto& n : graph.nodes()) copier.copy(*n);
+  for (const Node* n : computed_) computed.outputs.push_back(copier(const_cast<Node*>(n)));
+  computed = without_dead_code(computed);
+  const bool acts = std::any_of(computed.nodes().begin(), computed.nodes().end(), [&](const auto& n) { return has_side_effect(computed, *n); });
+  if (!computed_.empty() || acts) library_ = std::make_unique<GraphLibrary>(computed, examples, options, library_file(folder));
+}
+
+void CompiledGraph::save(const Graph& graph, const std::string& folder) const {
+  if (library_) write_plan(plan_file(folder), library_->plan());
+  write_file(graph_file(folder), print(graph, GraphForm::full));
+}
+
+CompiledGraph::CompiledGraph(const std::string& folder) {
+  const Graph graph = parse_graph(MappedFile::open(graph_file(folder))->bytes(), {.file = graph_file(folder)});
+  collect(graph);
+  if (std::filesystem::exists(library_file(folder))) library_ = std::make_unique<GraphLibrary>(read_plan(plan_file(folder), graph), library_file(folder));
+  INGOT_REQUIRE(library_ ? library_->plan().is_number.size() == computed_.size() : computed_.empty(), folder, ": expected a library with ", computed_.size(),
+                " results");
+}
+
+Values CompiledGraph::run(Values& given) const {
+  const Values arguments = std::move(given);
+  given.clear();
+  const Values computed = library_ ? library_->run(arguments) : Values();
+  Values taken;
+  if (views_interpreter_) {
+    Values bases;
+    bases.reserve(bases_.size());
+    for (const Source& s : bases_) bases.push_back(s.kind == Source::argument ? arguments[s.index] : computed[s.index]);
+    taken = views_interpreter_->run(bases);
+  }
+  Values results;
+  results.reserve(outputs_.size());
+  for (const Source& s : outputs_) {
+    switch (s.kind) {
+      case Source::constant: results.push_back(s.value); break;
+      case Source::argument: results.push_back(arguments[s.index]); break;
+      case Source::computed: results.push_back(computed[s.index]); break;
+      case Source::view: results.push_back(taken[s.index]); break;
+    }
+  }
+  return results;
+}
+
+CompiledGraph::Source CompiledGraph::source_of(const Graph& graph, const Node* n) {
+  if (n->kind == NodeKind::placeholder) return {Source::argument, place_of_input(graph, n)};
+  return {Source::computed, place_in(computed_, n)};
+}
+
+void CompiledGraph::collect(const Graph& graph) {
+  for (const Argument& a : graph.outputs) {
+    if (a.is_value()) {
+      outputs_.push_back({Source::constant, 0, a.value()});
+      continue;
+    }
+    INGOT_REQUIRE(a.is_node(), "an output of the graph is a list, which has no compiled form");
+    const Node *n = a.node(), *root = root_of(n);
+    const bool is_view = root != n && (root->kind == NodeKind::placeholder || is_returned_as_it_is(*root));
+    outputs_.push_back(is_view ? Source{Source::view, place_in(taken_, n)} : source_of(graph, n));
+  }
+  GraphCopier copier(graph, views_);
+  std::vector<bool> has(graph.nodes().size());
+  const auto base = [&](const Node* n) {
+    if (has[at(n)]) return;
+    has[at(n)] = true;
+    bases_.push_back(source_of(graph, n));
+    copier.replace(*n, views_.placeholder(n->name));
+  };
+  for (const Node* n : taken_) base_nodes(n, base);
+  for (const Node* n : taken_) take(n, copier, has);
+  for (const Node* n : taken_) views_.outputs.push_back(copier(const_cast<Node*>(n)));
+  if (!taken_.empty()) views_interpreter_ = std::make_unique<Interpreter>(views_);
+}
+
+}  // namespace ingot::aot

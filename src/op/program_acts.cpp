@@ -1,0 +1,21 @@
+#include "op/program_acts.hpp"
+
+#include "op/call.hpp"
+
+namespace ingot {
+
+ActListener*& act_listener() {
+  thread_local ActListener* listener = nullptr;
+  return listener;
+}
+
+void tell_act(std::string_view what) {
+  if (ActListener* l = act_listener()) l->acted(what);
+}
+
+void switch_grad_mode(bool on) {
+  thread_state().grad_mode = on;
+  if (ActListener* l = act_listener()) l->grad_mode_set(on);
+}
+
+}  // namespace ingot

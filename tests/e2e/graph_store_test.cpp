@@ -1,0 +1,170 @@
+// Functions compiled by Ingot and kept on disk: found again by other processes, whatever happens to them meanwhile.
+#include "compiler/graph_store.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <random>
+
+#include "aot/module.hpp"
+#include "base/error.hpp"
+#include "ingot/autograd.hpp"
+#include "ingot/ingot.hpp"
+#include "support/temporary_path.hpp"
+
+namespace ingot::aot {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a process has.
+struct Process {
+  explicit Process(const std::string& folder, int64_t most_bytes = int64_t{1} << 30) : store(std::make_shared<GraphStore>(folder, most_bytes)) {
+    options.forward = store->compiler();
+    options.cache = std::make_shared<AotCache>(AotCache::Options{.folder = folder, .most_bytes = most_bytes, .artifacts = store});
+  }
+  std::shared_ptr<GraphStore> store;
+  AotOptions options;
+
+  // A function of x with a view of a result, a write, and a gradient; of another factor, another function.
+  void check(double factor = 2) const {
+    const auto f = [&](const Values& in) {
+      Tensor w = in[1].tensor();
+      w.add_(1);
+      const Tensor y = (in[0].tensor() * factor).tanh();
+      return Values{y.view({-1}), (y * w).sum()};
+    };
+    const auto run = [&](const FlatFunction& g) {
+      const Tensor x = full({3, 4}, 0.25).requires_grad_(), w = ones({3, 4});
+      const Values out = g({x, w});
+      (out[0].tensor().sum() + out[1].tensor()).backward();
+      return std::vector<std::vector<double>>{detached(out[0].tensor()).to_vector<double>(), w.to_vector<double>(), x.grad().to_vector<double>()};
+    };
+    const FlatCallable compiled = aot_module_simplified(f, {}, {full({3, 4}, 0.25).requires_grad_(), ones({3, 4})}, options);
+    const auto want = run(f), found = run([&](const Values& in) { return compiled(in); });
+    for (std::size_t k = 0; k < want.size(); k++)
+      for (std::size_t i = 0; i < want[k].size(); i++) ASSERT_NEAR(found[k][i], want[k][i], 1e-5) << k << " " << i;
+  }
+  CacheCounters counters() const { return options.cache->counters(); }
+};
+
+std::vector<fs::path> files(const std::string& folder, const std::string& name) {
+  std::vector<fs::path> found;
+  for (const auto& f : fs::recursive_directory_iterator(folder))
+    if (f.path().filename() == name) found.push_back(f.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(GraphStore, R191_AnotherProcessFindsWhatWasCompiled) {
+  const testing::TemporaryPath at;
+  Process(at.path()).check();
+  const auto libraries = files(at.path(), "graph.so");
+  ASSERT_EQ(libraries.size(), 2u) << "a forward and a backward";
+  const auto written = fs::last_write_time(libraries[0]);
+  const Process second(at.path());
+  second.check();
+  EXPECT_EQ(second.counters().hit, 1);
+  EXPECT_EQ(second.counters().miss, 0);
+  EXPECT_EQ(fs::last_write_time(libraries[0]), written);
+  // Without the entry, the graphs are still there.
+  second.options.cache->clear();
+  const Process third(at.path());
+  third.check();
+  EXPECT_EQ(third.counters().miss, 1);
+  EXPECT_EQ(third.counters().saved, 1);
+  EXPECT_EQ(fs::last_write_time(libraries[0]), written);
+}
+
+TEST(GraphStore, DamagedFilesAreCompiledAgain) {
+  for (const char* name : {"graph.so", "graph.txt", "plan.json"}) {
+    for (const bool gone : {true, false}) {
+      const testing::TemporaryPath at;
+      Process(at.path()).check();
+      const fs::path file = files(at.path(), name)[0];
+      if (gone) fs::remove(file);
+      else fs::resize_file(file, fs::file_size(file) / 2);
+      const Process second(at.path());
+      second.check();
+      EXPECT_EQ(second.counters().hit, 0) << name;
+      const Process third(at.path());
+      third.check();
+      EXPECT_EQ(third.counters().hit, 1) << name;
+    }
+  }
+}
+
+TEST(GraphStore, AFolderThatCannotBeWrittenIsNoError) {
+  const testing::TemporaryPath at;
+  std::ofstream(at.path()) << "no folder";
+  const Process process(at.path());
+  process.check();
+  EXPECT_EQ(process.counters().saved, 0);
+}
+
+TEST(GraphStore, TheFolderKeepsItsSize) {
+  const testing::TemporaryPath at;
+  Process(at.path()).check(1);
+  const int64_t one = CacheFolder(at.path(), 1).bytes(), most = 5 * one / 2;
+  for (int k = 2; k < 6; k++) {
+    Process(at.path(), most).check(k);
+    EXPECT_LE(CacheFolder(at.path(), 1).bytes(), most);
+  }
+  const Process last(at.path(), most);
+  last.check(5);
+  EXPECT_EQ(last.counters().hit, 1);
+}
+
+// What a process of the tests below does.
+TEST(GraphStore, DISABLED_Work) {
+  const char* folder = std::getenv("INGOT_TEST_CACHE");
+  ASSERT_TRUE(folder);
+  for (int k = 1; k < 4; k++) Process(folder).check(k);
+}
+
+pid_t start_work(const std::string& folder) {
+  setenv("INGOT_TEST_CACHE", folder.c_str(), 1);
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
+  std::vector<std::string> words{self, "--gtest_filter=GraphStore.DISABLED_Work", "--gtest_also_run_disabled_tests", "--gtest_brief=1"};
+  std::vector<char*> arguments;
+  for (std::string& w : words) arguments.push_back(w.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  INGOT_REQUIRE(posix_spawn(&child, self.c_str(), nullptr, nullptr, arguments.data(), environ) == 0, "a process of the test cannot be started");
+  return child;
+}
+int status_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(GraphStore, ProcessesThatCompileTheSameAtATime) {
+  const testing::TemporaryPath at;
+  const std::vector<pid_t> children{start_work(at.path()), start_work(at.path()), start_work(at.path())};
+  for (const pid_t child : children) EXPECT_EQ(status_of(child), 0);
+  const Process after(at.path());
+  for (int k = 1; k < 4; k++) after.check(k);
+  EXPECT_EQ(after.counters().hit, 3);
+}
+
+TEST(GraphStore, KilledProcessesLeaveNothingHalf) {
+  const testing::TemporaryPath at;
+  std::mt19937 rng(3);
+  for (int round = 0; round < 8; round++) {
+    const pid_t child = start_work(at.path());
+    usleep(20000 + rng() % 400000);
+    kill(child, SIGKILL);
+    status_of(child);
+  }
+  const Process after(at.path());
+  for (int k = 1; k < 4; k++) after.check(k);
+  EXPECT_EQ(after.counters().hit + after.counters().miss, 3);
+  EXPECT_EQ(after.counters().bypass, 0);
+}
+
+}  // namespace
+}  // namespace ingot::aot

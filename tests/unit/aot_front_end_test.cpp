@@ -1,0 +1,151 @@
+// What a front end captures, knows and is told: R046, R079, R137, R156, R167, and the graph that the derived suites compile.
+#include "aot/capture.hpp"
+#include "aot/tracing_context.hpp"
+#include "op/program_acts.hpp"
+#include "unit/aot_harness.hpp"
+
+namespace ingot::aot {
+namespace {
+
+using AotFrontEnd = AotHarness;
+
+Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
+
+std::string captured(const FlatFunction& f, const Values& arguments) {
+  ShapeEnv sizes;
+  return print(capture(f, fake_inputs(arguments, {}, sizes), sizes).graph);
+}
+
+TEST_F(AotFrontEnd, TheGraphHasTheFunctionsOwnWords) {
+  const auto f = [](const Values& in) {
+    Tensor x = in[0].tensor(), y = in[1].tensor().t();
+    {
+      const NoGrad no_grad;
+      x.mul_(2);
+    }
+    y.requires_grad_();
+    Tensor z = x * y;
+    z.detach_();
+    return Values{aten<"linear">(z, x), in[0], 3};
+  };
+  EXPECT_EQ(captured(f, {ones({2, 2}), ones({2, 2})}), R"(def forward(self, arg0_1, arg1_1):
+    t = torch.ops.aten.t.default(arg1_1);  arg1_1 = None
+    _set_grad_enabled = torch._C._set_grad_enabled(False)
+    mul_ = torch.ops.aten.mul_.Tensor(arg0_1, 2);  arg0_1 = None
+    _set_grad_enabled_1 = torch._C._set_grad_enabled(True)
+    requires_grad_ = torch.ops.aten.requires_grad_.default(t);  t = None
+    mul = torch.ops.aten.mul.Tensor(mul_, requires_grad_);  requires_grad_ = None
+    detach_ = torch.ops.aten.detach_.default(mul);  mul = None
+    linear = torch.ops.aten.linear.default(detach_, mul_);  detach_ = None
+    return (linear, mul_, 3)
+)");
+}
+
+TEST_F(AotFrontEnd, WhatNoNodeSaysIsRefused) {
+  const auto expect_refusal = [](const auto& act, const std::string& what) {
+    const auto f = [&](const Values& in) {
+      act(in[0].tensor());
+      return in;
+    };
+    EXPECT_EQ(error_of([&] { captured(f, {tracked(ones({2}))}); }), "a graph has no node for " + what + ", which the function has");
+  };
+  expect_refusal([](const Tensor& x) { (x * 2).sum().backward(); }, "a backward()");
+  expect_refusal([](const Tensor& x) { grad({(x * 2).sum()}, {x}); }, "a grad()");
+  expect_refusal([](const Tensor& x) { register_hook(x, [](const Tensor& g) { return g; }); }, "a hook");
+  expect_refusal([](const Tensor&) { const InferenceMode inference; }, "a block in inference mode");
+  expect_refusal([](const Tensor&) { const AutocastGuard autocast; }, "an autocast block");
+  expect_refusal([](const Tensor& x) {
+    custom_function("Mine", {x}, [](FunctionContext&, const TensorList& in) { return in; }, [](FunctionContext&, const TensorList& g) { return g; });
+  }, "a custom function (Mine)");
+}
+
+TEST_F(AotFrontEnd, TheGradModeThatIsLeftBehind) {
+  const auto f = [](const Values& in) {
+    switch_grad_mode(false);
+    return Values{in[0].tensor() * 2};
+  };
+  ShapeEnv sizes;
+  Captured c = aot::capture(f, fake_inputs({ones({2})}, {}, sizes), sizes);
+  EXPECT_TRUE(is_grad_enabled()) << "capturing leaves nothing behind";
+  EXPECT_EQ(c.grad_mode, std::optional<bool>(false));
+  function_of(std::move(c))({ones({2})});
+  EXPECT_FALSE(is_grad_enabled());
+  switch_grad_mode(true);
+}
+
+AotOptions with_context() {
+  AotOptions o;
+  o.context = std::make_shared<TracingContext>();
+  return o;
+}
+
+TEST_F(AotFrontEnd, R046_ParametersAreStaticWhereModulesAreInlined) {
+  for (const bool inlines : {false, true}) {
+    AotOptions o = with_context();
+    o.context->inlines_modules = inlines;
+    aot_module_simplified([](const Values& in) { return Values{in[0].tensor() * in[2].tensor() + in[1].tensor()}; }, {ones({2}), ones({2})}, {ones({2})}, o);
+    ASSERT_TRUE(o.context->metadata);
+    EXPECT_EQ(o.context->metadata->static_parameters, inlines ? std::vector<int>({0, 1}) : std::vector<int>());
+  }
+}
+
+TEST_F(AotFrontEnd, R079_EveryArgumentThatIsLeftOutIsAGuard) {
+  const auto f = [](const Values& in) {
+    Tensor(in[0].tensor()).mul_(2);
+    return Values{in[1].tensor() + in[2].tensor() + in[3].tensor()};
+  };
+  const Tensor x = ones({2}), y = ones({2});
+  AotOptions o = with_context();
+  aot_module_simplified(f, {}, {x, y, x, x}, o);
+  EXPECT_TRUE(o.context->repeats.empty()) << "nobody knows where they come from";
+  o = with_context();
+  o.context->argument_sources = {"a", "b", "c", "d"};
+  aot_module_simplified(f, {}, {x, y, x, x}, o);
+  ASSERT_EQ(o.context->repeats.size(), 2u);
+  EXPECT_EQ(o.context->repeats[0].kept + o.context->repeats[0].dropped, "ac");
+  EXPECT_EQ(o.context->repeats[1].kept + o.context->repeats[1].dropped, "ad");
+  o = with_context();
+  o.context->argument_sources = {"a"};
+  EXPECT_NE(error_of([&] { aot_module_simplified(f, {}, {x, y, x, x}, o); }).find("sources are known of 1 arguments, and the function has 4"), std::string::npos);
+}
+
+TEST_F(AotFrontEnd, R137_OpenSizesOfResultsAreOpenInWhatIsCompiledForThem) {
+  const auto twice = [](const TensorList& in) { return TensorList{in[0] * 2}; };
+  const Tensor y = aot_function(twice, {.dynamic = true})(TensorList{ones({4, 3})})[0];
+  std::string graph;
+  const auto rows = [](const TensorList& in) { return TensorList{in[0].sum() * in[0].size(0)}; };
+  aot_function(rows, {.forward = capture(graph)})(TensorList{y});
+  EXPECT_NE(graph.find("sym_size_int"), std::string::npos) << graph;
+  aot_function(rows, {.forward = capture(graph)})(TensorList{ones({4, 3})});
+  EXPECT_EQ(graph.find("sym_size_int"), std::string::npos) << graph;
+}
+
+TEST_F(AotFrontEnd, R156_TheFirstCallReturnsFakes) {
+  AotOptions o = with_context();
+  o.context->fakify_first_call = true;
+  int runs = 0;
+  o.forward = [&](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
+    report_output_strides({Shape({1, 2})});
+    return [&runs, run = nop(std::move(g), examples)](Values& arguments) {
+      runs++;
+      return run(arguments);
+    };
+  };
+  const FlatCallable f = aot_module_simplified([](const Values& in) { return Values{in[0].tensor() * 2}; }, {}, {ones({2, 3})}, o);
+  const Tensor first = f({ones({2, 3})})[0].tensor();
+  EXPECT_TRUE(first->is_fake());
+  EXPECT_EQ(to_text(first.sizes()) + to_text(first.strides()), "[2, 3][1, 2]");
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(f({ones({2, 3})})[0].tensor().to_vector<double>(), std::vector<double>(6, 2));
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(AotFrontEnd, R167_TheRandomStreamAsAnArgumentNeedsCuda) {
+  AotOptions o;
+  o.functionalize_rng_ops = true;
+  const auto message = error_of([&] { aot_function([](const TensorList& in) { return TensorList{aten<"rand_like">(in[0])}; }, o)(TensorList{ones({2})}); });
+  EXPECT_TRUE(message.starts_with("CUDA not available")) << message;
+}
+
+}  // namespace
+}  // namespace ingot::aot
