@@ -92,8 +92,6 @@ std::vector<bool> without_gradient(const Prepared& p, const JointLayouts& layout
   INGOT_ENSURE(backward.outputs.size() >= none.size(), "the backward has ", backward.outputs.size(), " results for ", none.size(), " inputs");
   for (std::size_t k = 0; k < none.size(); k++)
     none[k] = backward.outputs[first + k].is_none() && !(p.meta.inputs[k].mutation() == Mutation::in_graph && p.meta.inputs[k].mutates_storage_metadata);
-  // Where no input has one the outputs have a history all the same, as they have without a compiler.
-  if (std::all_of(none.begin(), none.end(), [](bool n) { return n; })) none.assign(none.size(), false);
   return none;
 }
 

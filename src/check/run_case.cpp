@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <optional>
 
 #include "base/error.hpp"
+#include "check/case_inputs.hpp"
 #include "check/spectral.hpp"
 #include "check/zoo_weights.hpp"
 #include "import/pt2.hpp"
@@ -31,27 +31,6 @@ CheckResult outcome(Outcome o, std::string_view message) {
   r.outcome = o;
   r.message = on_one_line(std::string(message));
   return r;
-}
-
-// The elements of `t` in a tensor of other strides, copied one by one: strides may be those of an expanded tensor.
-Tensor with_strides(const Tensor& t, const std::vector<int64_t>& strides) {
-  Geometry g;
-  g.sizes = t.sizes();
-  g.strides = Shape(strides);
-  g.dtype = t.dtype();
-  const Tensor out = make_tensor(std::move(g));
-  const int64_t n = t.numel().value(), item = t.itemsize();
-  const std::vector<int64_t> sizes = t.sizes().values();
-  const char* from = static_cast<const char*>(t.data_ptr());
-  char* to = static_cast<char*>(out.data_ptr());
-  std::vector<int64_t> index(sizes.size());
-  for (int64_t i = 0; i < n; i++, from += item) {
-    int64_t at = 0;
-    for (std::size_t d = 0; d < sizes.size(); d++) at += index[d] * strides[d];
-    std::memcpy(to + at * item, from, static_cast<std::size_t>(item));
-    for (std::size_t d = sizes.size(); d-- > 0 && ++index[d] == sizes[d];) index[d] = 0;
-  }
-  return out;
 }
 
 // The tensors among the results, nested lists flattened.
@@ -170,7 +149,7 @@ class CaseRun {
     const bool has_gradients = case_.kind == Case::Kind::op ? case_.has_gradients : !tangents.empty();
     const bool gradients = options_.gradients && has_gradients;
     const Draw before = default_generator()->state();
-    const TensorList inputs = make_inputs(gradients);
+    const TensorList inputs = case_inputs(case_, data_, gradients);
     const std::map<std::string, Tensor> kept = unchanged_buffers();
     const TensorList outputs = results_of(inputs, gradients);
     only_kind_ = case_.is_random || is_uninitialised(program_.graph) || default_generator()->state() != before;
@@ -235,21 +214,6 @@ class CaseRun {
     const Values in(inputs.begin(), inputs.end());
     for (const Value& v : execute_ ? execute_(program_, in) : program_.run(in)) collect_tensors(v, outputs);
     return outputs;
-  }
-
-  // The program may write to its inputs, so each is a copy; an op's have PyTorch's strides.
-  TensorList make_inputs(bool gradients) const {
-    TensorList inputs;
-    for (std::size_t i = 0;; i++) {
-      const std::string key = text("in.", i);
-      const Tensor t = stored(key);
-      if (!t.defined()) return inputs;
-      const auto strides = case_.strides.find(key);
-      const bool known = strides != case_.strides.end() && strides->second.size() == static_cast<std::size_t>(t.dim());
-      INGOT_REQUIRE(known || case_.kind != Case::Kind::op, case_.name, ": the index has no strides for ", key);
-      inputs.push_back(known ? with_strides(t, strides->second) : aten<"clone">(t));
-      if (gradients && data_.contains(text("grad.", i))) inputs.back().requires_grad_();
-    }
   }
 
   Difference difference(const Tensor& got, const Tensor& want, bool is_gradient = false) const {

@@ -64,8 +64,8 @@ CheckResult parse_result(const std::vector<std::string>& fields) {
 // Worker w has the cases w, w + workers, …
 class Runner {
  public:
-  Runner(const std::vector<Case>& cases, const CheckOptions& options, int workers, const std::function<void(std::size_t)>& done)
-      : cases_(cases), options_(options), count_(static_cast<std::size_t>(std::max(workers, 1))), done_(done), results_(cases.size()) {}
+  Runner(const std::vector<Case>& cases, const CaseCheck& check, int workers, const std::function<void(std::size_t)>& done)
+      : cases_(cases), check_(check), count_(static_cast<std::size_t>(std::max(workers, 1))), done_(done), results_(cases.size()) {}
   ~Runner() {
     for (const Worker& w : workers_) {
       kill(w.pid, SIGKILL);
@@ -97,7 +97,7 @@ class Runner {
     std::string buffer;
   };
   const std::vector<Case>& cases_;
-  const CheckOptions& options_;
+  const CaseCheck& check_;
   const std::size_t count_;
   const std::function<void(std::size_t)>& done_;
   std::size_t finished_ = 0;
@@ -136,7 +136,7 @@ class Runner {
     for (std::size_t i = first; i < cases_.size(); i += count_) {
       send(started_line(i));
       alarm(kSecondsPerCase);
-      send(result_line(i, check_case(cases_[i], options_)));
+      send(result_line(i, check_(cases_[i])));
     }
   }
 
@@ -186,7 +186,12 @@ class Runner {
 
 std::vector<CheckResult> check_cases(const std::vector<Case>& cases, const CheckOptions& options, int workers,
                                      const std::function<void(std::size_t)>& done) {
-  return Runner(cases, options, workers, done).run();
+  return check_cases_by(cases, [&](const Case& c) { return check_case(c, options); }, workers, done);
+}
+
+std::vector<CheckResult> check_cases_by(const std::vector<Case>& cases, const CaseCheck& check, int workers,
+                                        const std::function<void(std::size_t)>& done) {
+  return Runner(cases, check, workers, done).run();
 }
 
 }  // namespace ingot

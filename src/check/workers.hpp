@@ -8,9 +8,15 @@
 
 namespace ingot {
 
+// Checks a case, and never throws.
+using CaseCheck = std::function<CheckResult(const Case&)>;
+
 // One result for each case, in order. done(n) is called when n of them are finished. Threads are shared out among the
 // workers.
 std::vector<CheckResult> check_cases(const std::vector<Case>& cases, const CheckOptions& options, int workers,
                                      const std::function<void(std::size_t)>& done);
+// The same by another check than check_case.
+std::vector<CheckResult> check_cases_by(const std::vector<Case>& cases, const CaseCheck& check, int workers,
+                                        const std::function<void(std::size_t)>& done);
 
 }  // namespace ingot

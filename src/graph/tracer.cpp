@@ -22,6 +22,9 @@ Value trace_handler(const Op& op, Args args) {
 // A fake without the state other layers keep on the tensor; it shares the storage, which tells what aliases what.
 Tensor meta_of(const Tensor& t) { return t->is_fake() ? make_alias(t, t->geom) : make_tensor(t->geom, t->device(), true); }
 
+// A truth value counts as a number.
+Value number_of(const Expr& e) { return Int(e.dtype() == DType::b8 ? cast(DType::i64, e) : e); }
+
 template <class List, class F>
 Argument list(const List& elements, const F& f) {
   std::vector<Argument> arguments;
@@ -256,7 +259,7 @@ Node* Tracer::node_of(const Tensor& t) {
 Node* Tracer::node_of(const Expr& e) {
   if (const auto found = numbers_.find(e); found != numbers_.end()) return found->second;
   Node* n = make_number(e);
-  n->meta = Int(e.dtype() == DType::b8 ? cast(DType::i64, e) : e);
+  n->meta = number_of(e);
   numbers_.emplace(e, n);
   return n;
 }
@@ -281,7 +284,11 @@ Node* Tracer::make_number(const Expr& e) {
   if (e.op() == ExprOp::Not) return graph_.scalar(function_of(e), {operand(e.arg(0))});
   if (e.op() == ExprOp::Select) return graph_.scalar(function_of(e), {operand(e.arg(0)), operand(e.arg(1)), operand(e.arg(2))});
   Argument result = operand(e.arg(0));
-  for (std::size_t k = 1; k < e.args().size(); k++) result = graph_.scalar(function_of(e), {result, operand(e.arg(k))});
+  for (std::size_t k = 1; k < e.args().size(); k++) {
+    Node* n = graph_.scalar(function_of(e), {result, operand(e.arg(k))});
+    n->meta = number_of(rebuild(e, e.args().first(k + 1)));  // a part of a longer sum is a value like any other
+    result = n;
+  }
   INGOT_ENSURE(result.is_node(), "a size cannot be ", e);
   return result.node();
 }

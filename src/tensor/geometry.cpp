@@ -54,8 +54,11 @@ bool is_contiguous(const Shape& sizes, const Shape& strides) {
     if (s.is_number() && s.number() == 0) return true;
   Int expected = 1;
   for (int i = sizes.dim() - 1; i >= 0; i--) {
-    if (sizes[i] == 1) continue;
-    if (!statically_equal(strides[i], expected) && !(strides[i] == expected)) return false;
+    // Nothing is asked about a size whose stride is the expected one: a size of 1 would change nothing.
+    if (!statically_equal(strides[i], expected)) {
+      if (sizes[i] == 1) continue;
+      if (!(strides[i] == expected)) return false;
+    }
     expected = expected * sizes[i];
   }
   return true;

@@ -387,6 +387,15 @@ TEST(SymbolicGeometry, Predicates) {
   EXPECT_THROW(broadcast_shapes({s}, {t}, "add"), UserError);
 }
 
+TEST(SymbolicGeometry, NothingIsAskedAboutASizeWhoseStrideIsTheExpectedOne) {
+  ShapeEnv env;
+  GuardScope scope(env);
+  const Int u = env.fresh_symbol();  // data decides it
+  EXPECT_TRUE(is_contiguous({u, 3}, {3, 1}));
+  EXPECT_TRUE(is_contiguous({u, 1}, {1, u})) << "as nonzero returns the places of a vector";
+  EXPECT_TRUE(is_non_overlapping_and_dense({u, 1}, {1, u}));
+}
+
 TEST(SymbolicGeometry, WithoutAnEnvironmentAQuestionIsAnError) {
   Int s;
   {
