@@ -14,7 +14,7 @@ namespace ingot {
 namespace {
 
 struct Exception {
-  std::string_view what;  // an operator without overload, or the folder of a case
+  std::string_view what;  // an operator without overload, the folder of a case, or a case
   DType dtype;            // of the result (c64 counts as f32)
   Tolerance bound;
   bool gradients_only;
@@ -22,7 +22,7 @@ struct Exception {
 };
 // Each line says how far PyTorch's stored result, and ours, are from the same program run by Ingot in float64. A bound is
 // the usual one of the dtype unless said otherwise. That reference shares our formulas: it tells rounding from a wrong
-// bound, not a right formula from a wrong one. Sorted by name.
+// bound, not a right formula from a wrong one. Single cases are those where machines that fuse products and sums differ. Sorted by name.
 constexpr Exception kExceptions[] = {
     {"aten.conv3d", DType::f32, {1e-5, 1e-4}, false,
      "hundreds of products that cancel: 1.4 bounds from float64, ours 0.04"},
@@ -34,10 +34,18 @@ constexpr Exception kExceptions[] = {
      "complex, |result| 1500: 1.6e-6 relative; not measured against complex128"},
     {"aten.special_log_ndtr", DType::f32, {1e-5, 1e-5}, true,
      "gradient: 1.8 bounds from float64, ours 0.05"},
+    {"cdist/f32_32", DType::f32, {1e-4, 1.3e-6}, true,
+     "gradient by a distance that cancels: 4.2 bounds from float64, ours 4.2"},
+    {"grid_sampler_2d/f32_12", DType::f32, {1e-4, 1.3e-6}, true,
+     "gradient of the grid: 9.0 bounds from float64, ours 8.8"},
+    {"matrix_exp/f32_1", DType::f32, {3.4e-4, 4.4e-5}, false,
+     "squared again and again: 34 bounds from float64, ours 7"},
     {"nn.functional.multi_head_attention_forward", DType::f32, {1e-5, 1e-5}, false,
      "logits in the hundreds: the rounding of the projections, times as much, 1.7 bounds apart"},
     {"nn.functional.multi_head_attention_forward", DType::f32, {2e-3, 1e-2}, true,
      "logits in the hundreds: gradients up to 400 bounds from float64, ours 10"},
+    {"nn.functional.scaled_dot_product_attention/f32_5", DType::f32, {3e-5, 1.3e-6}, true,
+     "gradient: 1.4 bounds from float64, ours 0.7"},
 };
 
 Tolerance general_tolerance(DType t) {
@@ -106,7 +114,7 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
 Tolerance tolerance_for(DType dtype, bool is_gradient, std::string_view case_name, const std::vector<std::string>& targets) {
   Tolerance bound = general_tolerance(dtype);
   for (const Exception& e : kExceptions) {
-    const bool named = case_name.substr(0, case_name.find('/')) == e.what ||
+    const bool named = case_name == e.what || case_name.substr(0, case_name.find('/')) == e.what ||
                        std::any_of(targets.begin(), targets.end(), [&](std::string_view t) { return t.substr(0, t.rfind('.')) == e.what; });
     if (named && real_of(dtype) == e.dtype && (is_gradient || !e.gradients_only))
       bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};

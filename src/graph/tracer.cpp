@@ -100,10 +100,7 @@ Value Tracer::record(const Op& op, Args args) {
       decomposing_.insert(&op);
       return program->second({op, args});
     }
-  if (has_ordered_effect(op)) {
-    met_effect_ = true;
-    if (token_) return record_effect(op, args);
-  }
+  if (has_ordered_effect(op)) return record_effect(op, args);
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));
@@ -124,16 +121,21 @@ void Tracer::bind_token(std::string_view name) {
   token_->meta = make_tensor(Geometry::contiguous({0}, float32), Device(), true);
 }
 
+// What is done for its effect alone is not done while it is recorded.
 Value Tracer::record_effect(const Op& op, Args args) {
-  std::vector<Argument> arguments{token_, Value(op.qualified())};
+  met_effect_ = true;
+  std::vector<Argument> arguments;
+  if (token_) arguments = {token_, Value(op.qualified())};
   for (const Value& v : args) arguments.push_back(argument(v));
-  Node* n = graph_.call(op_ref<"higher_order::with_effects">(), std::move(arguments));
+  Node* n = graph_.call(token_ ? op_ref<"higher_order::with_effects">() : op, std::move(arguments));
   note_source(*n);
-  const Value r = call_below(Layer::trace, op, args), token = token_->meta;
-  token_ = graph_.item(n, 0);
-  token_->meta = token;
-  if (r.is_none()) return r;
-  bind_result(r, graph_.item(n, 1));
+  const Value r = op.schema.results.empty() && options_.with != TraceWith::data ? Value() : call_below(Layer::trace, op, args);
+  if (token_) {
+    const Value token = token_->meta;
+    token_ = graph_.item(n, 0);
+    token_->meta = token;
+  }
+  if (!r.is_none()) bind_result(r, token_ ? graph_.item(n, 1) : n);
   return r;
 }
 

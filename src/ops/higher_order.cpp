@@ -3,15 +3,12 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
-#include "op/effects.hpp"
 #include "op/batching.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/tensors.hpp"
 #include "ops/families.hpp"
 #include "ops/higher_order_gradients.hpp"
-
-#include <cstdio>
 
 namespace ingot {
 namespace {
@@ -310,11 +307,6 @@ Value batch_cond(const Batching& b) {
 constexpr OpDef kOps[] = {
     {.schema = "higher_order::auto_functionalized(str operator, ...) -> Any[]", .form = Form::higher_order, .body = auto_functionalized},
     {.schema = "higher_order::with_effects(Any token, str operator, ...) -> Any[]", .form = Form::higher_order, .body = with_effects},
-    {.schema = "aten::_print(str s) -> ()", .meta = [](const Call&, Outputs&) {}, .kernel = [](const Call& c, std::span<const Tensor>) {
-       std::fputs((c[0].string() + "\n").c_str(), stdout);
-     }},
-    {.schema = "prims::_make_token() -> Tensor", .body = [](const Call&) -> Value { return aten<"empty.memory_format">(Shape{0}); }},
-    {.schema = "prims::_sink_tokens(Tensor[] tokens) -> ()", .meta = [](const Call&, Outputs&) {}, .kernel = [](const Call&, std::span<const Tensor>) {}},
     {.schema = "higher_order::out_dtype(str operator, ScalarType dtype, ...) -> Any[]", .form = Form::higher_order, .body = out_dtype},
     // What it would print has no place in a library's output.
     {.schema = "higher_order::print(str format, ...) -> ()", .form = Form::higher_order,
@@ -351,10 +343,7 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-Family higher_order_family() {
-  set_ordered_effect("aten::_print");
-  return kOps;
-}
+Family higher_order_family() { return kOps; }
 
 const CallingConvention* calling_convention(const Op& op) {
   static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"}, 3, cond_operands, cond_results},

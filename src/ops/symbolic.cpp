@@ -8,6 +8,7 @@
 #include "expr/range.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "op/effects.hpp"
 #include "op/lowering.hpp"
 #include "op/promotion.hpp"
 #include "ops/batch_rules.hpp"
@@ -244,6 +245,8 @@ constinit const OpDef kOps[] = {
              check_scalar(c[0], c[1].string());
              return {};
            }), lower_scalar_assertion),
+    {.schema = "prims::_make_token() -> Tensor", .body = [](const Call&) -> Value { return aten<"empty.memory_format">(Shape{0}); }},
+    effect("prims::_sink_tokens(Tensor[] tokens) -> ()", [](const Call&) -> Value { return {}; }),
     effect("aten::_print(str s) -> ()",
            [](const Call& c) -> Value {
              std::fprintf(stderr, "%s\n", c[0].string().c_str());
@@ -280,6 +283,9 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family symbolic_family() { return kOps; }
+Family symbolic_family() {
+  set_ordered_effect("aten::_print");
+  return kOps;
+}
 
 }  // namespace ingot
