@@ -28,11 +28,24 @@ class Recording {
         continue;
       }
       inputs_.push_back(functional_input(plain[k].tensor(), fakes[k].tensor()));
+      // Arguments that lie apart from each other are values of their own (R083). What refers to the storage could see more.
+      const auto& storage = fakes[k].tensor()->storage;
+      for (std::size_t other = 0; other < fakes.size(); other++)
+        if (other != k && meta.inputs[other].mutates_data && fakes[other].tensor()->storage == storage) functional_state(inputs_[k].tensor())->storage->alone = true;
     }
   }
 
   const Values& inputs() const { return inputs_; }
 
+  // Outputs that are views of one intermediate stay so.
+  void keep_aliases_of(const Values& outputs) const {
+    TensorList results;
+    for (const Value& v : outputs)
+      if (v.is_tensor()) results.push_back(v.tensor());
+    keep_aliases(results, [&](const FunctionalState& f) {
+      return std::any_of(inputs_.begin(), inputs_.end(), [&](const Value& v) { return v.is_tensor() && functional_state(v.tensor())->storage == f.storage; });
+    });
+  }
   // Everything that was written is in the inputs' values.
   void sync_inputs() const {
     for (const Value& v : inputs_)
@@ -135,7 +148,11 @@ Values gradients_of_tracked(const Values& fakes, const Values& gradients) {
 Value replaced(const InputInfo& info, const Value& v) {
   if (info.mutation() != Mutation::out_of_graph) return v;
   const Tensor& t = v.tensor();
-  if (info.mutates_data && info.requires_grad) return aten<"clone">(t);
+  if (info.mutates_data && info.requires_grad) {
+    const Tensor copy = aten<"clone">(t);
+    if (!is_wrapper(from_functional(t))) take_place(copy, t);
+    return copy;
+  }
   return info.mutates_metadata ? Value(aten<"view">(t, t.sizes())) : v;
 }
 
@@ -179,6 +196,7 @@ BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata&
     {
       const FunctionalizeScope scope;
       outputs = f(r.inputs());
+      r.keep_aliases_of(outputs);
       r.sync_inputs();
     }
     for (const int k : meta.mutated_out_of_graph()) results.push_back(Recording::value_of(r.inputs()[static_cast<std::size_t>(k)]));

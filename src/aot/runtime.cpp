@@ -92,8 +92,11 @@ class Finish {
       // A value of the graph is as large as the input is now; its elements go to where the input had them.
       const Scoped<bool> grad_mode(thread_state().grad_mode, seen);
       const Tensor target = requires_grad(input) && is_leaf(input) ? detached(input) : input;
+      const uint32_t version = input->storage->version();
       if (info.mutates_metadata) write_through_steps(info, target, value);
       else aten_value<"copy_">(target, value);
+      // What is saved of the storage is of arguments that lie apart from this one (R083): written inputs are not saved.
+      if (node_) accept_version(*node_, *input->storage, version);
     }
     if (info.mutates_metadata) {
       {

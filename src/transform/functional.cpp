@@ -190,6 +190,20 @@ Tensor functional_result(const Tensor& value, const Geometry& as_written) {
   return make_functional(Storage::fake(bytes, value.device()), std::move(state), as_written);
 }
 
+void take_place(const Tensor& copy, const Tensor& of) {
+  FunctionalState& c = *functional_state(copy);
+  const FunctionalStorage& around = *functional_state(of)->storage;
+  if (around.whole) return;
+  FunctionalStorage& s = *c.storage;
+  s.layout = around.layout;
+  s.whole = false;
+  s.alone = around.alone;
+  s.first = around.first;
+  c.generation = ++s.generation;  // the elements around it are not beside its value
+  copy->geom = of->geom;
+  copy->storage = Storage::fake(of->storage->nbytes(), of.device());
+}
+
 void FunctionalState::add_step(ViewStep step) {
   step.args[0] = Value();
   chain.push_back(std::move(step));
@@ -219,6 +233,20 @@ Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, c
   state->add_step(std::move(step));
   state->copied = value->storage != b.storage->base->storage;
   return make_functional(base->storage, std::move(state), as_written);
+}
+
+void keep_aliases(const TensorList& results, const std::function<bool(const FunctionalState&)>& is_left_out) {
+  for (const Tensor& t : results) {
+    const FunctionalState* f = functional_state(t);
+    if (!f || is_left_out(*f)) continue;
+    sync(t);
+    if (!f->copied) continue;
+    const bool shared = std::any_of(results.begin(), results.end(), [&](const Tensor& o) {
+      const FunctionalState* other = functional_state(o);
+      return other && !o.is_same(t) && other->storage == f->storage;
+    });
+    if (shared) f->storage->restore_layout();
+  }
 }
 
 void sync(const Tensor& t) {

@@ -5,6 +5,8 @@
 // next use, when the queued updates are put into the base through the inverse views, and its value is made again by taking
 // its views of the base (R049, R050 of the specification).
 #pragma once
+#include <functional>
+
 #include "autograd/meta.hpp"
 #include "op/source_note.hpp"
 
@@ -28,6 +30,7 @@ struct FunctionalStorage final : Counted {
   // results follow from. The value that a write left may lie otherwise; it is laid out again for those who need it.
   Geometry layout;
   bool whole = false;  // it is all of the storage
+  bool alone = false;  // the rest of the storage is written by somebody else meanwhile: nobody may look at it
   Tensor first;        // where it is not: the base before any write, whose storage has the other elements
   void set_base(const Tensor& value, const Geometry& as_written);
   int region;                      // how many functions of higher-order ops were running when it was made
@@ -68,12 +71,18 @@ FunctionalState* functional_state(const Tensor& t);
 // A functional tensor on a storage of its own whose base is `value`. In the program as written it lies as `as_written` says.
 Tensor functional_result(const Tensor& value, const Geometry& as_written);
 Tensor to_functional(const Tensor& value);
+// Puts a functional tensor, which is a copy of one that is part of a storage, into its place there: what refers to the storage finds the copy,
+// and around it the elements that the other has around it.
+void take_place(const Tensor& copy, const Tensor& of);
 // Another functional tensor on the storage of `base`: what the views of `chain` make of it. Its value is `value`.
 Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, const Geometry& as_written);
 // Whether every element that the view has is one of the tensor on the same storage, as far as it is easily seen.
 bool looks_within(const Geometry& view, const Geometry& tensor);
 // Whether the value has other strides than the tensor has in the program as written.
 bool lies_otherwise(const Tensor& t);
+// Results that share a storage are views of one base, as they are in the program as written: where one of them needed a copy, the base is laid out
+// anew. `is_left_out`: those whose storage is somebody else's.
+void keep_aliases(const TensorList& results, const std::function<bool(const FunctionalState&)>& is_left_out);
 // Brings the value up to date.
 void sync(const Tensor& t);
 // The value, up to date; a tensor that is not functional is its own value.

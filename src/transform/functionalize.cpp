@@ -145,7 +145,7 @@ class Border {
   }
 
   TensorList results(const TensorList& inside) const {
-    keep_aliases(inside);
+    keep_aliases(inside, [&](const FunctionalState& f) { return is_of_argument(f); });
     TensorList outside;
     for (const Tensor& t : inside) {
       const auto known = std::find_if(inside.begin(), inside.end(), [&](const Tensor& o) { return o.is_same(t); });
@@ -162,21 +162,6 @@ class Border {
 
   bool is_of_argument(const FunctionalState& f) const {
     return std::any_of(groups_.begin(), groups_.end(), [&](const Group& g) { return g.storage == f.storage; });
-  }
-
-  // Results that share a storage of the function's own are views of one base, as they were.
-  void keep_aliases(const TensorList& inside) const {
-    for (const Tensor& t : inside) {
-      const FunctionalState* f = functional_state(t);
-      if (!f || is_of_argument(*f)) continue;
-      sync(t);
-      if (!f->copied) continue;
-      const bool shared = std::any_of(inside.begin(), inside.end(), [&](const Tensor& o) {
-        const FunctionalState* other = functional_state(o);
-        return other && !o.is_same(t) && other->storage == f->storage;
-      });
-      if (shared) f->storage->restore_layout();
-    }
   }
 
   // The value that the writes left in a group's tensor.

@@ -40,12 +40,17 @@ TensorList results_as_written(const Op& op, Args args) {
 }
 
 // Of a tensor that is part of a storage, a view that refers to the storage may look at elements which the functional program
-// has no gradients for.
+// has no gradients for, or which it writes elsewhere.
 void refuse_other_elements(const Op& op, const Geometry& view, const Tensor& self) {
-  INGOT_REQUIRE(
-      looks_within(view, self->geom), op.schema.name,
-      ": as_strided() refers to a storage of which the functional program has a part: it may look at elements that the tensor it is taken of, which "
-      "requires grad, does not have. Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
+  const FunctionalStorage& s = *functional_state(self)->storage;
+  const bool tracked = thread_state().grad_mode && requires_grad(self);
+  const auto require_within = [&](const Geometry& own, std::string_view why) {
+    INGOT_REQUIRE(looks_within(view, own), op.schema.name,
+                  ": as_strided() refers to a storage of which the functional program has a part: it may look at elements that the tensor it is taken of does not have", why,
+                  ". Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
+  };
+  if (tracked) require_within(self->geom, ", and the tensor requires grad");
+  if (s.alone) require_within(s.layout, ", and another argument has them, which the function writes");
 }
 
 // Views need no synced value: the result has its own place in the chain and is made again at its first use if it is stale.
@@ -61,7 +66,7 @@ Value view(const Op& op, Args args) {
   if (otherwise || op.def->from_storage) as_written = results_as_written(functional, args);
   if (op.def->from_storage) {
     if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
-    if (!f.storage->whole && thread_state().grad_mode && requires_grad(self)) refuse_other_elements(op, as_written[0]->geom, self);
+    if (!f.storage->whole) refuse_other_elements(op, as_written[0]->geom, self);
     const Scoped<Layer> layer(thread_state().layer, Layer::mode);
     r = f.storage->view(step, f.value);
   } else {

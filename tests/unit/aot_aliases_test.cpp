@@ -1,6 +1,6 @@
 // Outputs that are views, and inputs that share memory: the dispatch specification from A062 on, with the graphs it lists.
 #include "aot/synthetic_base.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -407,6 +407,39 @@ TEST_F(AotAliases, R075_R076_R078_OneTensorTwice) {
   const Tensor y = randn({3}), z = randn({3});
   compiled(TensorList{y, y});
   EXPECT_NE(error_of([&] { compiled(TensorList{y, z}); }).find("would be a duplicate of input 0, but at runtime this was not the case.  This indicates"), std::string::npos);
+}
+
+// A write to an argument that is part of a storage, and then a view that refers to the storage.
+TEST_F(AotAliases, R052_TheStorageAroundAWrittenArgument) {
+  const auto f = [](const TensorList& in) {
+    Tensor(in[0]).mul_(2);
+    const Tensor rest = in[0].detach();
+    return TensorList{aten<"as_strided">(rest, Shape{2}, Shape{2}, 0), aten<"as_strided">(rest, Shape{3}, Shape{1}, 1)};
+  };
+  for (const bool spaced : {false, true}) {
+    verify(f, [&] {
+      const Tensor leaf = tensor({1, 2, 3, 4}).requires_grad_(), whole = leaf + 1;
+      return Made{{leaf}, {spaced ? aten<"slice.Tensor">(whole, 0, 0, 4, 2) : aten<"slice.Tensor">(whole, 0, 0, 2, 1)}};
+    }, {});
+  }
+}
+
+// Arguments that lie apart are values of their own, and what refers to the storage could see both.
+TEST_F(AotAliases, R083_AViewOfWhatAnotherArgumentWrites) {
+  const auto f = [](const TensorList& in) {
+    Tensor(in[1]).mul_(2);
+    return TensorList{aten<"as_strided">(in[0], Shape{2}, Shape{1}, 1)};
+  };
+  const auto halves = [] {
+    const Tensor whole = tensor({1, 2, 3, 4});
+    return TensorList{aten<"slice.Tensor">(whole, 0, 0, 2, 1), aten<"slice.Tensor">(whole, 0, 2, 4, 1)};
+  };
+  EXPECT_NE(error_of([&] { aot_function(f)(halves()); }).find("another argument has them, which the function writes"), std::string::npos);
+  const auto within = [](const TensorList& in) {
+    Tensor(in[1]).mul_(2);
+    return TensorList{aten<"as_strided">(in[0], Shape{1}, Shape{1}, 1)};
+  };
+  EXPECT_EQ(aot_function(within)(halves())[0].to_vector<double>(), std::vector<double>({2}));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "aot/min_cut.hpp"
 #include "support/resnet18.hpp"
 #include "support/sanitized.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

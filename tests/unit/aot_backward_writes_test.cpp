@@ -1,6 +1,6 @@
 // Backwards that write what they saved: A084 to A088 of the dispatch specification.
 #include "aot/min_cut.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "aot/budget.hpp"
 #include "support/sanitized.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 #include "unit/aot_joint.hpp"
 
 namespace ingot::aot {

@@ -10,7 +10,7 @@
 #include "ingot/state.hpp"
 #include "support/memory_store.hpp"
 #include "support/temporary_path.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

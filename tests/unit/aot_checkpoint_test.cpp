@@ -3,7 +3,7 @@
 #include "graph/interpret.hpp"
 #include "graph/trace.hpp"
 #include "graph/verify.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 #include "unit/aot_joint.hpp"
 
 namespace ingot::aot {

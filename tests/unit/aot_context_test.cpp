@@ -4,7 +4,7 @@
 
 #include "aot/context.hpp"
 #include "aot/metadata_record.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

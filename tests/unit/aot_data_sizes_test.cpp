@@ -1,6 +1,6 @@
 // Functions with sizes that only data decides.
 #include "aot/min_cut.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

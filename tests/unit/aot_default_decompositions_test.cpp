@@ -1,7 +1,7 @@
 // The default table of decompositions: every program of it against the kernel it stands for.
 #include "aot/default_decompositions.hpp"
 #include "graph/interpret.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -1,5 +1,5 @@
 // Functions compiled with gradients: the first part of the dispatch specification, with the graphs it lists.
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -2,7 +2,7 @@
 #include "aot/export.hpp"
 #include "aot/min_cut.hpp"
 #include "op/effects.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -5,7 +5,7 @@
 #include "aot/min_cut.hpp"
 #include "aot/synthetic_base.hpp"
 #include "pass/decompose.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

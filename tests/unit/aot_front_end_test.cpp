@@ -1,8 +1,9 @@
 // What a front end captures, knows and is told: R046, R079, R137, R156, R167, and the graph that the derived suites compile.
 #include "aot/capture.hpp"
+#include "aot/compile_report.hpp"
 #include "aot/tracing_context.hpp"
 #include "op/program_acts.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -5,7 +5,7 @@
 #include "aot/max_flow.hpp"
 #include "aot/recompute_rules.hpp"
 #include "graph/trace.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 #include "unit/aot_joint.hpp"
 
 namespace ingot::aot {

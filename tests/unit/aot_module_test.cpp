@@ -2,7 +2,7 @@
 #include "base/dtype.hpp"
 #include "ingot/nn.hpp"
 #include "pass/decompose.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -3,7 +3,7 @@
 #include "expr/guards.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/shape_env.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 #include "unit/aot_joint.hpp"
 
 namespace ingot::aot {

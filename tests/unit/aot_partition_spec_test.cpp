@@ -3,7 +3,7 @@
 
 #include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -2,7 +2,7 @@
 #include "aot/min_cut.hpp"
 #include "aot/compile_report.hpp"
 #include "autograd/node.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

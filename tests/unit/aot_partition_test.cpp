@@ -6,7 +6,7 @@
 #include "aot/min_cut.hpp"
 #include "graph/verify.hpp"
 #include "support/sanitized.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 #include "unit/aot_joint.hpp"
 
 namespace ingot::aot {

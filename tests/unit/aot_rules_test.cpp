@@ -2,7 +2,7 @@
 #include "aot/graphs.hpp"
 #include "ingot/state.hpp"
 #include "tensor/storage.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -3,7 +3,7 @@
 #include "aot/inputs.hpp"
 #include "graph/interpret.hpp"
 #include "op/source_note.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -1,6 +1,6 @@
 // What callers rely on around gradients: when backwards are compiled, outputs of every kind, repeated inputs (A100 to A136 of the
 // dispatch specification, as far as they need no modules and no wrapper tensors).
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

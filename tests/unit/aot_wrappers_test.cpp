@@ -2,7 +2,7 @@
 #include "aot/min_cut.hpp"
 #include "transform/functional.hpp"
 #include "transform/wrapper_layout.hpp"
-#include "unit/aot_harness.hpp"
+#include "support/aot_harness.hpp"
 
 namespace ingot::aot {
 namespace {

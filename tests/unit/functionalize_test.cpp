@@ -584,7 +584,7 @@ TEST_F(Functionalize, AsStridedOfElementsThatATrackedPartDoesNotHaveIsRefused) {
         const Tensor base = count({2, 3}).requires_grad_() * 1;
         functionalize([](const TensorList& in) { return TensorList{in[0].as_strided({2}, {2}, 0)}; })({base.select(0, 1)});
       },
-      "it may look at elements that the tensor it is taken of, which requires grad, does not have");
+      "it may look at elements that the tensor it is taken of does not have, and the tensor requires grad");
 }
 
 TEST_F(Functionalize, AResultWithAHistoryOfItsOwnOnAnArgumentIsRefused) {
