@@ -43,6 +43,7 @@ AotFunction::AotFunction(TreeFunction f, AotOptions options) : state_(std::make_
 Tree AotFunction::operator()(const Tree& arguments) const {
   State& s = *state_;
   Values leaves;
+  leaves.reserve(arguments.is_leaf() ? 1 : arguments.children().size());
   add_leaves(arguments, leaves);
   std::call_once(s.once, [&] { s.compile_for(flatten(arguments).spec, leaves, id_); });
   return unflatten(s.compiled(std::move(leaves)), s.outputs);
@@ -50,9 +51,9 @@ Tree AotFunction::operator()(const Tree& arguments) const {
 
 TensorList AotFunction::operator()(const TensorList& arguments) const {
   State& s = *state_;
-  const Values leaves(arguments.begin(), arguments.end());
+  Values leaves(arguments.begin(), arguments.end());
   std::call_once(s.once, [&] { s.compile_for(flatten(Tree::list({arguments.begin(), arguments.end()})).spec, leaves, id_); });
-  const Values results = s.compiled(leaves);
+  const Values results = s.compiled(std::move(leaves));
   TensorList l;
   l.reserve(results.size());
   for (const Value& v : results) l.push_back(v.tensor_or_none());

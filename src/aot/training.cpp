@@ -116,20 +116,21 @@ Training::Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved
   for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
 }
 
-Values Training::operator()(const Values& arguments) const {
+Values Training::operator()(Values arguments) const {
   TensorList inputs;
   inputs.reserve(border_->places.size());
   for (const std::size_t p : border_->places) inputs.push_back(without_gradient_[p] ? detached(arguments[p].tensor()) : arguments[p].tensor());
+  const Values needed = needed_afterwards(meta_, arguments);
   Values results;
   const TensorList tracked = custom_function(
-      "CompiledFunction", inputs, [&](FunctionContext& c, const TensorList&) { return run_forward(c, arguments, results); },
+      "CompiledFunction", inputs, [&](FunctionContext& c, const TensorList&) { return run_forward(c, std::move(arguments), results); },
       [backward = backward_, border = border_](FunctionContext& c, const TensorList& tangents) { return run_backward(*backward, *border, c, tangents); });
   for (std::size_t k = 0; k < tracked_.size(); k++) results[tracked_[k]] = tracked[k];
-  return finish_call(meta_, arguments, results, tracked.empty() ? Ref<GradNode>() : grad_fn(tracked[0]));
+  return finish_call(meta_, needed, results, tracked.empty() ? Ref<GradNode>() : grad_fn(tracked[0]));
 }
 
-TensorList Training::run_forward(FunctionContext& c, const Values& arguments, Values& results) const {
-  Values list = border_->layouts.inputs.has_wrappers() ? unwrapped(arguments) : arguments;
+TensorList Training::run_forward(FunctionContext& c, Values arguments, Values& results) const {
+  Values list = border_->layouts.inputs.has_wrappers() ? unwrapped(arguments) : std::move(arguments);
   const std::size_t tokens = border_->tokens;
   list.insert(list.begin(), tokens, Value());
   results = forward_(list);

@@ -42,7 +42,7 @@ class Training {
   // `without_gradient`, by argument: the backward has none for it, so autograd need not know of it (R071).
   Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward, std::vector<bool> without_gradient);
 
-  Values operator()(const Values& arguments) const;
+  Values operator()(Values arguments) const;
 
  private:
   Metadata meta_;
@@ -54,7 +54,7 @@ class Training {
   std::vector<std::size_t> tracked_;  // of what the forward returns, in the order of the tangents
   std::vector<bool> refuses_writes_;  // by those: a view that autograd lets nobody write, and so should know as a view
 
-  TensorList run_forward(FunctionContext& c, const Values& arguments, Values& results) const;
+  TensorList run_forward(FunctionContext& c, Values arguments, Values& results) const;
 };
 
 }  // namespace ingot::aot

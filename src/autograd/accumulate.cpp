@@ -6,9 +6,9 @@
 
 namespace ingot {
 
-AccumulateGrad::AccumulateGrad(const Tensor& leaf) : leaf_(leaf) {
-  sequence = std::numeric_limits<uint64_t>::max();  // runs as soon as its gradient is there
-  results = {leaf->geom};
+// Runs as soon as its gradient is there.
+AccumulateGrad::AccumulateGrad(const Tensor& leaf) : GradNode(std::numeric_limits<uint64_t>::max()), leaf_(leaf) {
+  results.push_back(leaf->geom);
 }
 
 AccumulateGrad::~AccumulateGrad() {

@@ -99,16 +99,15 @@ TensorList FunctionContext::saved() const {
 
 TensorList custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward, BackwardFunction backward) {
   if (act_listener()) tell_act(text("a custom function (", name, ")"));
-  bool any = false;
-  for (const Tensor& t : inputs) any |= thread_state().grad_mode && t.defined() && requires_grad(t);
   auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));
+  FunctionContext& c = node->context;
+  c.needs.resize(inputs.size());
+  bool any = false;
+  for (std::size_t k = 0; k < inputs.size() && thread_state().grad_mode; k++) any |= c.needs[k] = inputs[k].defined() && requires_grad(inputs[k]);
   if (any) {
     node->edges.reserve(inputs.size());
-    for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
+    for (std::size_t k = 0; k < inputs.size(); k++) node->edges.push_back(c.needs[k] ? edge_of(inputs[k]) : Edge{});
   }
-  FunctionContext& c = node->context;
-  c.needs.reserve(inputs.size());
-  for (const Tensor& t : inputs) c.needs.push_back(any && t.defined() && requires_grad(t));
   c.node = node.get();
   TensorList outs;
   {

@@ -20,7 +20,9 @@ GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_rel
 void GradNode::dispose() const {
   thread_local std::vector<const GradNode*>* waiting = nullptr;
   if (waiting) return waiting->push_back(this);
-  std::vector<const GradNode*> list{this};
+  std::vector<const GradNode*> list;
+  list.reserve(32);
+  list.push_back(this);
   waiting = &list;
   while (!list.empty()) {
     const GradNode* n = list.back();

@@ -41,6 +41,7 @@ class GradNode : public Counted {
   std::vector<std::pair<int, AutogradMeta*>> retained;   // tensors that keep their gradient (retain_grad); weak
 
  protected:
+  explicit GradNode(uint64_t s) : sequence(s) {}  // at a place of its own in the order
   void dispose() const override;
 };
 
