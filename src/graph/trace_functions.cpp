@@ -87,6 +87,8 @@ Value Tracer::record_functions(const Op& op, Args args) {
   for (std::size_t i = 0; i < args.size(); i++) {
     if (args[i].is_function()) {
       const std::size_t k = returned.size();
+      // The function of a map returns a list, unless a function around it was captured before (A148, A149).
+      if (!outer_ && convention.control == Control::each_row) traced[k].graph->returns = Graph::Returns::list;
       const std::string key = free_key(graph_.attributes, convention.functions.at(k));
       graph_.attributes.emplace_back(key, std::shared_ptr<const Graph>(traced[k].graph));
       arguments.emplace_back(graph_.attribute(key));
