@@ -38,7 +38,7 @@ std::string unsealed(const MappedFile& file) {
   return std::string(bytes.substr(line + 1));
 }
 
-// Of the caller's sizes: what the function was compiled for. A guard about what only data decides is checked by the graph itself.
+// Of the caller's sizes: what the function was compiled for.
 std::vector<CacheEntry::Condition> guards_since(const ShapeEnv* sizes, std::size_t first) {
   std::vector<CacheEntry::Condition> guards;
   for (std::size_t k = first; sizes && k < sizes->guards().size(); k++) guards.push_back({print(sizes->guards()[k].condition), sizes->guards()[k].answer});

@@ -118,7 +118,7 @@ TEST(GraphStore, TheFolderKeepsItsSize) {
   EXPECT_EQ(last.counters().hit, 1);
 }
 
-// What a process of the tests below does.
+// What a process of the tests below does. Disabled because it is no test: they start it, each in a folder of its own.
 TEST(GraphStore, DISABLED_Work) {
   const char* folder = std::getenv("INGOT_TEST_CACHE");
   ASSERT_TRUE(folder);
