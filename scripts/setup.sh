@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   g++ make cmake ninja-build ccache pkg-config
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
-  libsimdjson-dev libxxhash-dev libfmt-dev libcli11-dev libeigen3-dev
+  libsimdjson-dev libxxhash-dev libfmt-dev libcli11-dev
   libgtest-dev libbenchmark-dev
   qemu-user
   clang-19 libclang-rt-19-dev

@@ -7,22 +7,14 @@
 #include <numeric>
 #include <vector>
 
-#include "ops/linalg_eigen.hpp"
-#include "ops/matrices.hpp"
+#include "ops/spectral.hpp"
+#include "ops/spectral_steps.hpp"
 
 namespace ingot {
 namespace {
 
 using Complex = std::complex<double>;
 constexpr double kUlp = std::numeric_limits<double>::epsilon(), kTiny = std::numeric_limits<double>::min();
-
-// A column-major matrix.
-template <class S>
-struct View {
-  S* data;
-  int64_t n;  // leading dim
-  S& operator()(int64_t i, int64_t j) const { return data[i + j * n]; }
-};
 
 // ---- balancing
 
@@ -110,19 +102,6 @@ void undo(const Balance& b, View<S> v) {
 
 // ---- Hessenberg form
 
-// I - tau v v^H with v[0] = 1 that maps x (m long) to (beta, 0, …): x becomes v but for x[0], which becomes beta (real).
-template <class S>
-S reflector(int64_t m, S* x) {
-  double below = 0;
-  for (int64_t i = 1; i < m; i++) below += std::norm(x[i]);
-  if (below == 0 && std::imag(x[0]) == 0) return S(0);
-  const double beta = -std::copysign(std::sqrt(std::norm(x[0]) + below), std::real(x[0]));
-  const S tau = (S(beta) - x[0]) / beta, scale = S(1) / (x[0] - S(beta));
-  for (int64_t i = 1; i < m; i++) x[i] *= scale;
-  x[0] = S(beta);
-  return tau;
-}
-
 // a = Q H Q^H in rows and columns [low, high); q becomes Q.
 template <class S>
 void hessenberg(View<S> a, View<S> q, int64_t low, int64_t high) {
@@ -183,16 +162,6 @@ int64_t block_start(View<S> h, int64_t i, int64_t low, int64_t high, double negl
   return k;
 }
 constexpr int kIterations = 30, kExceptional = 10;
-
-// The plane rotation (x, y) <- (c x + s y, c y - s x) of two rows or columns.
-struct Rotation {
-  double c, s;
-  void apply(double& x, double& y) const {
-    const double t = c * x + s * y;
-    y = c * y - s * x;
-    x = t;
-  }
-};
 
 // The rotation that makes [[a, b], [c, d]] upper triangular, or standard (a = d, b c < 0) if its eigenvalues are complex.
 Rotation standardise(double& a, double& b, double& c, double& d) {
@@ -488,7 +457,7 @@ void normalise(View<Complex> v, int64_t j, bool keep_sign) {
 template <class S>
 bool general_eigen(int64_t n, const S* matrix, Complex* values, Complex* vectors) {
   std::vector<S> memory(matrix, matrix + n * n), basis(memory.size());
-  if (!std::all_of(memory.begin(), memory.end(), [](S x) { return std::isfinite(std::real(x)) && std::isfinite(std::imag(x)); })) return false;
+  if (!all_finite(memory)) return false;
   const View<S> h{memory.data(), n}, q{basis.data(), n};
   const Balance balance = balanced(h);
   hessenberg(h, q, balance.low, balance.high);

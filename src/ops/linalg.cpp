@@ -116,7 +116,7 @@ Value matrix_rank_of(const Tensor& a, const Value& atol, const Value& rtol, bool
   if (a.numel() == 0) return aten<"zeros">(batch_of(a), DType::i64, Value(), a.device());
   const Tensor s = hermitian ? atens<"_linalg_eigh">(a, "L", false)[0].abs() : atens<"_linalg_svd">(a, false, false)[1];
   const Tensor largest = amax(s, {-1});
-  const double eps = real_of(a.dtype()) == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+  const double eps = epsilon_of(a.dtype());
   const double slack = eps * static_cast<double>(std::max(a.size(-1).value(), a.size(-2).value()));
   Tensor bound;
   if (!rtol.is_none()) bound = rtol.tensor() * largest;

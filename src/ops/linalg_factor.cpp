@@ -442,7 +442,7 @@ void det_vjp(Vjp& v) {
     return;
   }
   // The determinant is smooth where A is singular: nudge zeros off the diagonal of U.
-  const double eps = real_of(a.dtype()) == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+  const double eps = epsilon_of(a.dtype());
   const Tensor u = v.result(1).diagonal(0, -2, -1);
   const Tensor nudge = aten<"diag_embed">(where(u == 0, aten<"full_like">(u, eps), aten<"zeros_like">(u)));
   v.set(0, aten<"linalg_lu_solve">(v.result(1) + nudge, v.result(2), diagonal, true, true));

@@ -1,8 +1,8 @@
 // QR, eigenvalues, singular values, and the pseudo-inverse that has a gradient of its own.
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
-#include "ops/linalg_eigen.hpp"
 #include "ops/linear_algebra.hpp"
+#include "ops/spectral.hpp"
 
 namespace ingot {
 namespace {
@@ -118,11 +118,12 @@ Tensor as_columns(const Tensor& t) {
 }
 void eigh_kernel(const Call& c, std::span<const Tensor> r) {
   const bool up = c[1].string() == "U" || c[1].string() == "u", vectors = c[2].to_bool();
-  on_scalar(c.tensor(0).dtype(), [&]<class S>(S) {
+  const DType dtype = c.tensor(0).dtype();
+  on_scalar(dtype, [&]<class S>(S) {
     const Matrices<S> a(c.tensor(0)), v(vectors ? a.batch : 0, a.rows, a.rows);
     const Matrices<double> values(a.batch, a.rows, 1);
     for_batch(a.rows ? a.batch : 0, a.rows * a.rows * a.rows, [&](int64_t i) {
-      check_converged(hermitian_eigen<S>(a.rows, a[i], up, values[i], vectors ? v[i] : nullptr), "linalg.eigh");
+      check_converged(hermitian_eigen<S>(a.rows, a[i], up, values[i], vectors ? v[i] : nullptr, epsilon_of(dtype)), "linalg.eigh");
     });
     values.store(as_columns(r[0]));
     if (vectors) v.store(r[1]);
@@ -247,7 +248,7 @@ Value pinv_body(const Call& c) {
   const Tensor& a = c.tensor(0);
   check_matrix(a, "linalg.pinv");
   const DType real = real_of(a.dtype());
-  const double eps = real == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+  const double eps = epsilon_of(real);
   if (a.numel() == 0) return aten<"zeros">(joined(batch_of(a), {a.size(-1), a.size(-2)}), a.dtype(), Value(), a.device());
   const bool hermitian = c[3].to_bool();
   Tensor s, left, right;  // A = left s right^H, |s| = the singular values

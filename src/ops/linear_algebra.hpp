@@ -33,6 +33,9 @@ inline void check_same_dtype(const Tensor& a, const Tensor& b, std::string_view 
                 " and B of type ", scalar_type_name(b.dtype()), " instead");
 }
 
+// The distance from 1 to the next number of the dtype that LAPACK would compute in.
+inline double epsilon_of(DType t) { return real_of(t) == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07; }
+
 // LAPACK's layout: every matrix column-major, batches one after the other.
 inline Geometry column_major(Shape sizes, DType dtype) {
   Geometry g;

@@ -152,23 +152,44 @@ int32_t cholesky(int64_t n, S* a) {
   return 0;
 }
 
+// The largest |re| or |im| of m numbers.
+template <class S>
+double largest_component(int64_t m, const S* x) {
+  double largest = 0;
+  for (int64_t i = 0; i < m; i++) largest = std::max({largest, std::abs(std::real(x[i])), std::abs(std::imag(x[i]))});
+  return largest;
+}
+
+// I - tau v v^H with v[0] = 1 whose adjoint maps x (m long) to (beta, 0, …): x becomes v but for x[0], which becomes beta
+// (real).
+template <class S>
+S reflector(int64_t m, S* x) {
+  double below = 0;
+  for (int64_t i = 1; i < m; i++) below += std::norm(x[i]);
+  const double squared = std::norm(x[0]) + below;
+  // Squares near the ends of the range lose digits, and the reflector would not be unitary: a multiple of x has the same one.
+  if (constexpr double kLeast = 1e-270, kMost = 1e300; squared < kLeast || squared > kMost)
+    if (const double largest = largest_component(m, x); largest > 0 && std::isfinite(largest)) {
+      for (int64_t i = 0; i < m; i++) x[i] /= largest;
+      const S tau = reflector(m, x);
+      x[0] *= largest;
+      return tau;
+    }
+  if (below == 0 && std::imag(x[0]) == 0) return S(0);
+  const double beta = -std::copysign(std::sqrt(squared), std::real(x[0]));
+  const S tau = (S(beta) - x[0]) / beta, scale = S(1) / (x[0] - S(beta));
+  for (int64_t i = 1; i < m; i++) x[i] *= scale;
+  x[0] = S(beta);
+  return tau;
+}
+
 // a (m x n) becomes R above and the reflectors below the diagonal: Q = H_0 … H_{k-1}, H_i = I - tau_i v v^H.
 template <class S>
 void householder_qr(int64_t m, int64_t n, S* a, S* tau) {
   for (int64_t k = 0; k < std::min(m, n); k++) {
     S* v = a + k + k * m;
-    double below = 0;
-    for (int64_t i = 1; i < m - k; i++) below += std::norm(v[i]);
-    const S alpha = v[0];
-    if (below == 0 && std::imag(alpha) == 0) {
-      tau[k] = 0;
-      continue;
-    }
-    const double beta = -std::copysign(std::sqrt(std::norm(alpha) + below), std::real(alpha));
-    tau[k] = (S(beta) - alpha) / beta;
-    const S scale = S(1) / (alpha - S(beta));
-    for (int64_t i = 1; i < m - k; i++) v[i] *= scale;
-    v[0] = beta;
+    tau[k] = reflector(m - k, v);
+    if (tau[k] == S(0)) continue;
     for (int64_t j = k + 1; j < n; j++) {  // H^H from the left
       S* c = a + k + j * m;
       S dot = c[0];

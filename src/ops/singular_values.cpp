@@ -6,33 +6,13 @@
 #include <limits>
 #include <vector>
 
-#include "ops/linalg_eigen.hpp"
-#include "ops/matrices.hpp"
+#include "ops/spectral.hpp"
+#include "ops/spectral_steps.hpp"
 
 namespace ingot {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon() / 2, kTiny = std::numeric_limits<double>::min();
-
-// A plane rotation with c >= 0 that maps (f, g) to (r, 0), r of f's sign.
-struct Rotation {
-  double c = 1, s = 0, r = 0;
-  Rotation(double f, double g) {
-    if (g == 0) {
-      r = f;
-    } else if (f == 0) {
-      c = 0;
-      s = std::copysign(1.0, g);
-      r = std::abs(g);
-    } else {
-      const double d = std::hypot(f, g);
-      c = std::abs(f) / d;
-      r = std::copysign(d, f);
-      s = g / r;
-    }
-  }
-  Rotation(double c, double s, double r) : c(c), s(s), r(r) {}
-};
 
 // ---- the iteration on a bidiagonal matrix
 
@@ -43,12 +23,7 @@ struct Vectors {
   bool wanted = false;
   void rotate(std::vector<double>& m, int64_t i, int64_t j, double c, double s) const {
     if (!wanted) return;
-    for (int64_t k = 0; k < n; k++) {
-      double &x = m[static_cast<std::size_t>(k + i * n)], &y = m[static_cast<std::size_t>(k + j * n)];
-      const double t = c * x + s * y;
-      y = c * y - s * x;
-      x = t;
-    }
+    for (int64_t k = 0; k < n; k++) Rotation{c, s}.apply(m[static_cast<std::size_t>(k + i * n)], m[static_cast<std::size_t>(k + j * n)]);
   }
 };
 
@@ -183,12 +158,12 @@ bool iterate(std::vector<double>& d, std::vector<double>& e, Vectors& w) {
     }
     work -= static_cast<double>(m - first);
     if (shift == 0) {
-      Rotation a(1, 0, 0), b(1, 0, 0);
+      Givens a(1, 0), b(1, 0);
       if (down) {
         for (int64_t i = first; i < m; i++) {
-          a = Rotation(D(i) * a.c, E(i));
+          a = Givens(D(i) * a.c, E(i));
           if (i > first) E(i - 1) = b.s * a.r;
-          b = Rotation(b.c * a.r, D(i + 1) * a.s);
+          b = Givens(b.c * a.r, D(i + 1) * a.s);
           D(i) = b.r;
           w.rotate(w.v, i, i + 1, a.c, a.s);
           w.rotate(w.u, i, i + 1, b.c, b.s);
@@ -198,9 +173,9 @@ bool iterate(std::vector<double>& d, std::vector<double>& e, Vectors& w) {
         E(m - 1) = h * b.s;
       } else {
         for (int64_t i = m; i > first; i--) {
-          a = Rotation(D(i) * a.c, E(i - 1));
+          a = Givens(D(i) * a.c, E(i - 1));
           if (i < m) E(i) = b.s * a.r;
-          b = Rotation(b.c * a.r, D(i - 1) * a.s);
+          b = Givens(b.c * a.r, D(i - 1) * a.s);
           D(i) = b.r;
           w.rotate(w.v, i - 1, i, b.c, -b.s);
           w.rotate(w.u, i - 1, i, a.c, -a.s);
@@ -212,13 +187,13 @@ bool iterate(std::vector<double>& d, std::vector<double>& e, Vectors& w) {
     } else if (down) {
       double f = (std::abs(D(first)) - shift) * (std::copysign(1.0, D(first)) + shift / D(first)), g = E(first);
       for (int64_t i = first; i < m; i++) {
-        const Rotation r(f, g);
+        const Givens r(f, g);
         if (i > first) E(i - 1) = r.r;
         f = r.c * D(i) + r.s * E(i);
         E(i) = r.c * E(i) - r.s * D(i);
         g = r.s * D(i + 1);
         D(i + 1) *= r.c;
-        const Rotation l(f, g);
+        const Givens l(f, g);
         D(i) = l.r;
         f = l.c * E(i) + l.s * D(i + 1);
         D(i + 1) = l.c * D(i + 1) - l.s * E(i);
@@ -233,13 +208,13 @@ bool iterate(std::vector<double>& d, std::vector<double>& e, Vectors& w) {
     } else {
       double f = (std::abs(D(m)) - shift) * (std::copysign(1.0, D(m)) + shift / D(m)), g = E(m - 1);
       for (int64_t i = m; i > first; i--) {
-        const Rotation r(f, g);
+        const Givens r(f, g);
         if (i < m) E(i) = r.r;
         f = r.c * D(i) + r.s * E(i - 1);
         E(i - 1) = r.c * E(i - 1) - r.s * D(i);
         g = r.s * D(i - 1);
         D(i - 1) *= r.c;
-        const Rotation l(f, g);
+        const Givens l(f, g);
         D(i) = l.r;
         f = l.c * E(i - 1) + l.s * D(i - 1);
         D(i - 1) = l.c * D(i - 1) - l.s * E(i - 1);
@@ -276,46 +251,6 @@ bool iterate(std::vector<double>& d, std::vector<double>& e, Vectors& w) {
 }
 
 // ---- reduction
-
-// A product of reflectors I - tau v v^H, each on the rows from `first`.
-template <class S>
-struct Reflectors {
-  struct One {
-    int64_t first;
-    S tau;
-    std::vector<S> v;
-  };
-  std::vector<One> list;
-
-  // m (rows x cols, column-major) = H_0 H_1 … m
-  void apply(int64_t rows, int64_t cols, S* m) const {
-    for (auto h = list.rbegin(); h != list.rend(); ++h)
-      for (int64_t c = 0; c < cols; c++) {
-        S* x = m + c * rows + h->first;
-        S dot = 0;
-        for (std::size_t k = 0; k < h->v.size(); k++) dot += conj_of(h->v[k]) * x[k];
-        dot *= h->tau;
-        for (std::size_t k = 0; k < h->v.size(); k++) x[k] -= h->v[k] * dot;
-      }
-  }
-};
-
-// The reflector whose adjoint maps x to (beta, 0, …).
-template <class S>
-typename Reflectors<S>::One make_reflector(int64_t first, std::vector<S> x, double& beta) {
-  double below = 0;
-  for (std::size_t i = 1; i < x.size(); i++) below += std::norm(x[i]);
-  S tau = 0;
-  beta = std::real(x[0]);
-  if (below != 0 || std::imag(x[0]) != 0) {
-    beta = -std::copysign(std::sqrt(std::norm(x[0]) + below), std::real(x[0]));
-    tau = (S(beta) - x[0]) / beta;
-    const S scale = S(1) / (x[0] - S(beta));
-    for (std::size_t i = 1; i < x.size(); i++) x[i] *= scale;
-  }
-  x[0] = S(1);
-  return {first, tau, std::move(x)};
-}
 
 // a (m x n) = Q B P^H with B upper bidiagonal if m >= n, else lower bidiagonal.
 template <class S>
@@ -391,11 +326,11 @@ bool decompose(int64_t m, int64_t n, std::vector<S> a, double* s, S* u, int64_t 
     for (int64_t i = 0; i < k; i++) w.u[static_cast<std::size_t>(i * (k + 1))] = 1;
     w.v = w.u;
   }
-  std::vector<Rotation> lower;  // a lower bidiagonal matrix is rotated to an upper one from the left
+  std::vector<Givens> lower;  // a lower bidiagonal matrix is rotated to an upper one from the left
   if (m < n)
     for (int64_t i = 0; i + 1 < k; i++) {
       const auto at = static_cast<std::size_t>(i);
-      const Rotation r(b.d[at], b.e[at]);
+      const Givens r(b.d[at], b.e[at]);
       b.d[at] = r.r;
       b.e[at] = r.s * b.d[at + 1];
       b.d[at + 1] *= r.c;
@@ -406,12 +341,8 @@ bool decompose(int64_t m, int64_t n, std::vector<S> a, double* s, S* u, int64_t 
   if (!u) return true;
   for (auto r = lower.rbegin(); r != lower.rend(); ++r) {  // u = (R_0^T R_1^T …) u
     const auto i = static_cast<std::size_t>(lower.rend() - r - 1);
-    for (int64_t c = 0; c < k; c++) {
-      double &x = w.u[i + static_cast<std::size_t>(c * k)], &y = w.u[i + 1 + static_cast<std::size_t>(c * k)];
-      const double t = r->c * x - r->s * y;
-      y = r->s * x + r->c * y;
-      x = t;
-    }
+    const Rotation back{r->c, -r->s};
+    for (int64_t c = 0; c < k; c++) back.apply(w.u[i + static_cast<std::size_t>(c * k)], w.u[i + 1 + static_cast<std::size_t>(c * k)]);
   }
   embed(w.u, k, u, m, u_cols);
   b.q.apply(m, u_cols, u);
@@ -463,7 +394,7 @@ std::vector<S> adjoint_of(int64_t m, int64_t n, const S* a) {
 template <class S>
 bool singular_values(int64_t m, int64_t n, const S* a, bool full, S* u, double* s, S* vh) {
   const std::vector<S> copy(a, a + m * n);
-  if (!std::all_of(copy.begin(), copy.end(), [](S x) { return std::isfinite(std::real(x)) && std::isfinite(std::imag(x)); })) return false;
+  if (!all_finite(copy)) return false;
   const int64_t k = std::min(m, n), u_cols = full ? m : k, v_cols = full ? n : k;
   // From which ratio on LAPACK factorises first: 11/6 for real, 17/9 for complex matrices.
   const auto much = static_cast<int64_t>(static_cast<double>(k) * (std::is_same_v<S, double> ? 11.0 / 6 : 17.0 / 9));

@@ -78,6 +78,63 @@ TEST(Linalg, EigenvectorsSatisfyTheirEquation) {
   EXPECT_EQ(rotation[0][0].item().to_complex(), std::complex<double>(0, 1)) << "the eigenvalue above the axis comes first";
 }
 
+// Values, ascending, and orthonormal vectors of the Hermitian a, computed from either triangle: what is in the other one does
+// not matter.
+void expect_hermitian_eigen(const Tensor& a, const std::string& what) {
+  const int64_t n = a.size(-1).value();
+  const double size = largest(a), bound = 1e-13 * static_cast<double>(n);
+  const Tensor scaled = size > 0 ? a / size : a, nan = aten<"full_like">(a, NAN);
+  for (bool upper : {false, true}) {
+    const std::string where = what + ", size " + std::to_string(n) + (upper ? ", upper" : ", lower");
+    const Tensor half = upper ? aten<"triu">(a) + aten<"tril">(nan, -1) : aten<"tril">(a) + aten<"triu">(nan, 1);
+    const TensorList e = atens<"_linalg_eigh">(half, upper ? "U" : "L", true),
+                     alone = atens<"_linalg_eigh">(half, upper ? "U" : "L", false);
+    const Tensor values = size > 0 ? e[0] / size : e[0];
+    expect_equal(scaled.matmul(e[1]), e[1] * values.unsqueeze(-2), bound, where);
+    expect_equal(adjoint(e[1]).matmul(e[1]), aten<"eye">(n, a.dtype()), bound, where);
+    expect_equal(alone[0], e[0], bound * size + 1e-320, where + ", values alone");
+    if (n > 1) {
+      EXPECT_GE(aten<"min">(values.narrow(0, 1, n - 1) - values.narrow(0, 0, n - 1)).item_double(), 0) << where;
+    }
+  }
+}
+
+TEST(Linalg, HermitianEigenvectorsAreOrthonormal) {
+  for (DType t : {DType::f64, DType::c128})
+    for (int64_t n : {1, 2, 3, 4, 5, 8, 17, 40}) {
+      const Tensor x = random({n, n}, t, static_cast<uint64_t>(n)), a = x + adjoint(x), one = aten<"eye">(n, t);
+      expect_hermitian_eigen(a, "random");
+      expect_hermitian_eigen(a * 1e300, "huge");
+      expect_hermitian_eigen(a * 1e-300, "tiny");
+      expect_hermitian_eigen(one - one, "zero");
+      expect_hermitian_eigen(one, "identity");
+      expect_hermitian_eigen(one * a, "diagonal");
+      expect_hermitian_eigen(x.narrow(1, 0, 1).matmul(adjoint(x.narrow(1, 0, 1))), "rank one");
+      const Tensor q = atens<"_linalg_eigh">(a, "L", true)[1],
+                   few = aten<"remainder.Scalar">(aten<"arange">(n, DType::f64), 3);
+      expect_hermitian_eigen((q * few).matmul(adjoint(q)), "three values");
+      // Squares of all elements but one vanish.
+      const Tensor lonely = a * 1e-160;
+      lonely[0].select(0, 0).copy_(scalar_tensor(1.0, {.dtype = float64}));
+      expect_hermitian_eigen(lonely, "one large element");
+      EXPECT_ANY_THROW(atens<"_linalg_eigh">(a * NAN, "L", true));
+      EXPECT_ANY_THROW(atens<"_linalg_eigh">(a * INFINITY, "L", false));
+    }
+}
+
+TEST(Linalg, HermitianEigenvectorsHaveTheSignsOfLapack) {
+  const Tensor real = tensor(std::vector<double>{2, 1, 1, 2}, {2, 2}, float64);
+  const double half = std::sqrt(0.5);
+  expect_equal(atens<"linalg_eigh">(real)[1], tensor(std::vector<double>{-half, half, half, half}, {2, 2}, float64),
+               1e-15, "real");
+  const auto complex = [](std::vector<double> re, std::vector<double> im) {
+    return aten<"complex">(tensor(std::move(re), {2, 2}, float64), tensor(std::move(im), {2, 2}, float64));
+  };
+  const double c = std::cos(M_PI / 8), s = std::sin(M_PI / 8);
+  const Tensor vectors = atens<"linalg_eigh">(complex({1, 0, 0, 5}, {0, -2, 2, 0}))[1];
+  expect_equal(vectors, complex({-c, -s, 0, 0}, {0, 0, s, -c}), 1e-15, "complex");
+}
+
 TEST(Linalg, SingularVectorsMultiplyBack) {
   for (DType t : {DType::f64, DType::c128})
     for (int64_t m = 0; m < 9; m++)
