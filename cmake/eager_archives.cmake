@@ -8,17 +8,19 @@ set(eager_flags
   -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)
-# What handles elements is fast, what handles calls is small.
-set(eager_parts_fast tensor ops)
-set(eager_parts_small base expr op eager)
+# What handles elements is fast, what handles calls is small. In ops/ the former has loops over a type, or formulas.
+set(eager_parts tensor ops base expr op eager)
+set(eager_fast_parts tensor)
+set(eager_mixed_parts ops)
+set(eager_handles_elements "class [ST]>|template <class|formula")
 set(eager_flags_fast -O2)
 set(eager_flags_small -Os)
 
 # What the archive has in a form of its own (src/eager), or no use for: symbolic sizes, the registry, the table of schemas,
-# gradients, vmap, functions as arguments, traces, caches.
+# gradients, vmap, functions as arguments, traces, caches, tensors of other classes.
 set(eager_without
-  base/build_id.cpp base/number_text.cpp base/parallel.cpp base/sha256.cpp expr/int.cpp tensor/dlpack.cpp tensor/random.cpp op/aten_table.cpp op/batching.cpp op/program_acts.cpp op/registry.cpp
-  ops/batch_loop.cpp ops/batch_random.cpp ops/batch_rules.cpp ops/control_flow.cpp ops/families.cpp ops/higher_order.* eager/family.cpp)
+  base/build_id.cpp base/number_text.cpp base/parallel.cpp base/sha256.cpp expr/int.cpp tensor/dlpack.cpp tensor/random.cpp op/aten_table.cpp op/batching.cpp op/program_acts.cpp op/registry.cpp op/wrapper.cpp op/wrapper_handler.cpp
+  ops/batch_loop.cpp ops/batch_random.cpp ops/batch_rules.cpp ops/control_flow.cpp ops/families.cpp ops/higher_order.* ops/sparse_tensor.cpp eager/family.cpp)
 string(REPLACE ";" "|" eager_without "^(${eager_without})")
 
 function(ingot_eager_archive arch)
@@ -28,6 +30,21 @@ function(ingot_eager_archive arch)
   if(compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
     list(REMOVE_ITEM flags -fno-gnu-unique)  # it makes no such symbols, and does not know the flag
   endif()
+  set(sources_fast "")
+  set(sources_small "")
+  foreach(part IN LISTS eager_parts)
+    file(MAKE_DIRECTORY ${folder}/${part})
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp)
+    list(FILTER found EXCLUDE REGEX "${eager_without}")
+    foreach(source IN LISTS found)
+      file(STRINGS ${PROJECT_SOURCE_DIR}/src/${source} handles_elements REGEX "${eager_handles_elements}")
+      set(kind small)
+      if(part IN_LIST eager_fast_parts OR (part IN_LIST eager_mixed_parts AND handles_elements))
+        set(kind fast)
+      endif()
+      list(APPEND sources_${kind} ${source})
+    endforeach()
+  endforeach()
   set(objects "")
   foreach(kind IN ITEMS fast small)
     # archive.hpp, and what nearly every source includes, read once.
@@ -41,20 +58,9 @@ function(ingot_eager_archive arch)
       DEPFILE ${header}.d
       COMMENT "Precompiling headers for models of ${arch}"
       VERBATIM)
-    set(sources "")
-    foreach(part IN LISTS eager_parts_${kind})
-      file(MAKE_DIRECTORY ${folder}/${part})
-      file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp)
-      list(FILTER found EXCLUDE REGEX "${eager_without}")
-      list(APPEND sources ${found})
-    endforeach()
-    foreach(source IN LISTS sources)
+    foreach(source IN LISTS sources_${kind})
       set(path ${PROJECT_SOURCE_DIR}/src/${source})
       string(REGEX REPLACE "\\.cpp$" ".o" object ${folder}/${source})
-      get_source_file_property(extra ${path} COMPILE_OPTIONS)
-      if(NOT extra)
-        set(extra "")
-      endif()
       # A file that defines ops is compiled through family.cpp.
       file(STRINGS ${path} defines_ops REGEX "OpDef kOps\\[\\]")
       set(compiled ${path})
@@ -63,7 +69,7 @@ function(ingot_eager_archive arch)
       endif()
       add_custom_command(
         OUTPUT ${object}
-        COMMAND ${command} ${extra} -include ${header} -MD -MF ${object}.d -c ${compiled} -o ${object}
+        COMMAND ${command} -include ${header} -MD -MF ${object}.d -c ${compiled} -o ${object}
         DEPENDS ${path} ${header}.gch
         DEPFILE ${object}.d
         COMMENT "Compiling ${source} for models of ${arch}"

@@ -1,6 +1,9 @@
 #include "io/json.hpp"
 
+#include <simdjson.h>
+
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/error.hpp"
@@ -84,13 +87,39 @@ void write(dom::element e, JsonWriter& out) {
 
 }  // namespace
 
-JsonDocument::JsonDocument(std::string text_, std::string what) : what_(std::move(what)) {
+struct Json::Parsed {
+  static dom::element of(const Json& j) { return std::bit_cast<dom::element>(j.element_); }
+  static Element carried(dom::element e) { return std::bit_cast<Element>(e); }
+  // The key is one of the document's.
+  static Json child(const Json& of, dom::element e, std::string_view key, int64_t index = -1) {
+    return Json(carried(e), std::make_shared<const Step>(Step{of.at_, key, index}));
+  }
+  static dom::object object(const Json& j) {
+    dom::object o;
+    if (of(j).get(o) != simdjson::SUCCESS) j.expected("an object");
+    return o;
+  }
+  static dom::array array(const Json& j) {
+    dom::array a;
+    if (of(j).get(a) != simdjson::SUCCESS) j.expected("a list");
+    return a;
+  }
+};
+
+struct JsonDocument::Parser {
+  dom::parser of;
+};
+
+JsonDocument::JsonDocument(std::string text_, std::string what)
+    : parser_(std::make_unique<Parser>()), what_(std::move(what)) {
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
-  auto error = parser_.allocate(text_.size() + 1, kDeepest);
+  dom::element root;
+  auto error = parser_->of.allocate(text_.size() + 1, kDeepest);
   constexpr bool kCopy = false;  // the text has the room that the parser wants behind it
-  if (error == simdjson::SUCCESS) error = parser_.parse(text_.data(), text_.size(), kCopy).get(root_);
+  if (error == simdjson::SUCCESS) error = parser_->of.parse(text_.data(), text_.size(), kCopy).get(root);
   INGOT_REQUIRE(error == simdjson::SUCCESS, what_, ": ", std::string_view(simdjson::error_message(error)));
-  if (const auto twice = find_repeated_key(root_)) {
+  root_ = Json::Parsed::carried(root);
+  if (const auto twice = find_repeated_key(root)) {
     constexpr std::size_t kShown = 500;
     const std::string_view path = std::string_view(twice->path).substr(twice->path.starts_with('.') ? 1 : 0);
     throw_user_error(text(what_, ": ", path.substr(0, kShown), path.size() > kShown ? "…" : "", path.empty() ? "" : ": ",
@@ -98,13 +127,18 @@ JsonDocument::JsonDocument(std::string text_, std::string what) : what_(std::mov
   }
 }
 
+JsonDocument::~JsonDocument() = default;
+
 Json JsonDocument::root() const {
   return Json(root_, std::make_shared<const Json::Step>(Json::Step{nullptr, what_, -1}));
 }
 
-Json Json::child(dom::element e, std::string_view key, int64_t index) const {
-  return Json(e, std::make_shared<const Step>(Step{at_, key, index}));
-}
+bool Json::is_null() const { return Parsed::of(*this).is_null(); }
+bool Json::is_string() const { return Parsed::of(*this).is_string(); }
+bool Json::is_bool() const { return Parsed::of(*this).is_bool(); }
+bool Json::is_integer() const { return Parsed::of(*this).is_int64() || Parsed::of(*this).is_uint64(); }
+bool Json::is_object() const { return Parsed::of(*this).is_object(); }
+bool Json::is_list() const { return Parsed::of(*this).is_array(); }
 
 std::string Json::position() const {
   std::vector<const Step*> steps;
@@ -127,17 +161,13 @@ std::string_view Json::document() const {
 }
 
 void Json::fail(const std::string& message) const { throw_user_error(text(path(), ": ", message)); }
-void Json::expected(std::string_view kind) const { fail(text("expected ", kind, ", found ", kind_of(element_))); }
-
-dom::object Json::object() const {
-  dom::object o;
-  if (element_.get(o) != simdjson::SUCCESS) expected("an object");
-  return o;
+void Json::expected(std::string_view kind) const {
+  fail(text("expected ", kind, ", found ", kind_of(Parsed::of(*this))));
 }
 
 std::optional<Json> Json::find(std::string_view name) const {
-  for (const auto& [key, value] : object())
-    if (key == name) return child(value, key);
+  for (const auto& [key, value] : Parsed::object(*this))
+    if (key == name) return Parsed::child(*this, value, key);
   return std::nullopt;
 }
 
@@ -156,21 +186,20 @@ std::optional<Json> Json::optional(std::string_view name) const {
 
 std::vector<Json::Tagged> Json::fields() const {
   std::vector<Tagged> out;
-  for (const auto& [key, value] : object()) out.emplace_back(key, child(value, key));
+  for (const auto& [key, value] : Parsed::object(*this)) out.emplace_back(key, Parsed::child(*this, value, key));
   return out;
 }
 
 Json::Tagged Json::tagged() const {
-  const dom::object o = object();
+  const dom::object o = Parsed::object(*this);
   if (o.size() != 1) fail(text("expected an object with one field, found ", o.size(), " fields"));
   const auto [key, value] = *o.begin();
-  return {key, child(value, key)};
+  return {key, Parsed::child(*this, value, key)};
 }
 
-dom::array Json::array() const {
-  dom::array a;
-  if (element_.get(a) != simdjson::SUCCESS) expected("a list");
-  return a;
+void Json::for_each(const std::function<void(const Json&)>& f) const {
+  int64_t i = 0;
+  for (const dom::element e : Parsed::array(*this)) f(Parsed::child(*this, e, {}, i++));
 }
 
 std::vector<Json> Json::list() const {
@@ -178,44 +207,45 @@ std::vector<Json> Json::list() const {
 }
 
 std::size_t Json::size() const {
-  const dom::array a = array();
+  const dom::array a = Parsed::array(*this);
   return static_cast<std::size_t>(std::distance(a.begin(), a.end()));
 }
 
 int64_t Json::integer() const {
   int64_t v = 0;
-  if (element_.is_uint64() && !element_.is_int64()) fail("the integer is outside 64 bits with a sign");
-  if (element_.get(v) != simdjson::SUCCESS) expected("an integer");
+  const dom::element e = Parsed::of(*this);
+  if (e.is_uint64() && !e.is_int64()) fail("the integer is outside 64 bits with a sign");
+  if (e.get(v) != simdjson::SUCCESS) expected("an integer");
   return v;
 }
 
 double Json::real() const {
   std::string_view s;
-  if (element_.get(s) == simdjson::SUCCESS) {
+  if (Parsed::of(*this).get(s) == simdjson::SUCCESS) {
     if (s == "Infinity") return std::numeric_limits<double>::infinity();
     if (s == "-Infinity") return -std::numeric_limits<double>::infinity();
     if (s == "NaN") return std::numeric_limits<double>::quiet_NaN();
   }
   double v = 0;
-  if (element_.get(v) != simdjson::SUCCESS) expected("a number");
+  if (Parsed::of(*this).get(v) != simdjson::SUCCESS) expected("a number");
   return v;
 }
 
 bool Json::boolean() const {
   bool v = false;
-  if (element_.get(v) != simdjson::SUCCESS) expected("a bool");
+  if (Parsed::of(*this).get(v) != simdjson::SUCCESS) expected("a bool");
   return v;
 }
 
 std::string Json::dump() const {
   JsonWriter out;
-  write(element_, out);
+  write(Parsed::of(*this), out);
   return out.take();
 }
 
 std::string Json::string() const {
   std::string_view v;
-  if (element_.get(v) != simdjson::SUCCESS) expected("a string");
+  if (Parsed::of(*this).get(v) != simdjson::SUCCESS) expected("a string");
   return std::string(v);
 }
 

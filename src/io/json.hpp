@@ -1,8 +1,9 @@
 // A JSON value that knows where it stands in its document, so that every complaint can say so. Made for the structs and
-// unions of exported programs (sections 4 to 8 of the format's description).
+// unions of exported programs (sections 4 to 8 of the format's description). Parsed by simdjson, whose header json.cpp alone
+// reads: it takes a compiler longer than most sources here.
 #pragma once
-#include <simdjson.h>
-
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,22 +38,18 @@ class Json {
   double real() const;  // a number, or the strings "Infinity", "-Infinity", "NaN"
   bool boolean() const;
   std::string string() const;
-  bool is_null() const { return element_.is_null(); }
-  bool is_string() const { return element_.is_string(); }
-  bool is_bool() const { return element_.is_bool(); }
-  bool is_integer() const { return element_.is_int64() || element_.is_uint64(); }
-  bool is_object() const { return element_.is_object(); }
-  bool is_list() const { return element_.is_array(); }
+  bool is_null() const;
+  bool is_string() const;
+  bool is_bool() const;
+  bool is_integer() const;
+  bool is_object() const;
+  bool is_list() const;
   // The value as JSON text.
   std::string dump() const;
 
   // Each element of a list through f, one at a time: a file has room for many more elements than a machine for as many
   // values that know where they stand.
-  template <class F>
-  void for_each(F&& f) const {
-    int64_t i = 0;
-    for (const simdjson::dom::element e : array()) f(child(e, {}, i++));
-  }
+  void for_each(const std::function<void(const Json&)>& f) const;
   template <class F>
   auto map(F&& f) const {
     std::vector<decltype(f(std::declval<const Json&>()))> out;
@@ -67,20 +64,20 @@ class Json {
 
  private:
   friend class JsonDocument;
+  struct Parsed;  // a value of a parsed document, where json.cpp looks into it
+  struct Element {  // one where it is only carried: the same bytes
+    alignas(void*) std::byte bytes[2 * sizeof(void*)];
+  };
   struct Step {
     std::shared_ptr<const Step> up;
     std::string_view key;  // of an object's field; the root: the document's name
     int64_t index = -1;
   };
-  Json(simdjson::dom::element e, std::shared_ptr<const Step> at) : element_(e), at_(std::move(at)) {}
-  // The key is one of the document's.
-  Json child(simdjson::dom::element e, std::string_view key, int64_t index = -1) const;
+  Json(Element e, std::shared_ptr<const Step> at) : element_(e), at_(std::move(at)) {}
   std::optional<Json> find(std::string_view name) const;
-  simdjson::dom::object object() const;
-  simdjson::dom::array array() const;
   std::string_view document() const;
   [[noreturn]] void expected(std::string_view kind) const;
-  simdjson::dom::element element_;
+  Element element_;
   std::shared_ptr<const Step> at_;
   std::string_view struct_ = "object";  // of static storage
 };
@@ -94,11 +91,13 @@ class JsonDocument {
   JsonDocument(std::string_view text, std::string what) : JsonDocument(std::string(text), std::move(what)) {}
   JsonDocument(const char* text, std::string what) : JsonDocument(std::string(text), std::move(what)) {}
   JsonDocument(JsonDocument&&) = delete;
+  ~JsonDocument();
   Json root() const;
 
  private:
-  simdjson::dom::parser parser_;
-  simdjson::dom::element root_;
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
+  Json::Element root_;
   std::string what_;
 };
 
