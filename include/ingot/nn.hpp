@@ -196,21 +196,23 @@ class RMSNorm : public Layer {
 // ---- lookup
 class Embedding : public Layer {
  public:
-  Embedding(int64_t entries, int64_t dim, std::optional<int64_t> padding_idx = {});
+  Embedding(int64_t entries, int64_t dim, std::optional<int64_t> padding_idx = {}, bool sparse = false);  // of gradients: ingot/sparse.hpp
   Tensor forward(const Tensor& indices) override;
   Tensor weight;
 
  private:
   int64_t padding_idx_;
+  bool sparse_;
 };
 class EmbeddingBag : public Module {
  public:
-  EmbeddingBag(int64_t entries, int64_t dim, const std::string& mode = "mean");
+  EmbeddingBag(int64_t entries, int64_t dim, const std::string& mode = "mean", bool sparse = false);
   Tensor operator()(const Tensor& indices, const Tensor& offsets = {});  // 2-dim indices need no offsets
   Tensor weight;
 
  private:
   int64_t mode_;
+  bool sparse_;
 };
 
 // ---- pooling and dropout

@@ -7,6 +7,7 @@
 #include "graph/text.hpp"
 #include "io/json.hpp"
 #include "io/json_writer.hpp"
+#include "ops/sparse_tensor.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -166,6 +167,7 @@ void add_classes(const WrapperLayout& l, Classes& classes) {
 Classes classes_of(const DenseLayout& arguments) {
   Classes classes;
   for (std::size_t k = 0; k < arguments.outer_size(); k++) add_classes(arguments[k], classes);
+  classes.emplace(sparse_class()->name(), sparse_class());  // what gradients of plain tensors may be
   return classes;
 }
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "op/wrapper.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -29,7 +30,7 @@ Ref<GradNode> accumulate_node(const Tensor& leaf) {
 namespace {
 // A gradient nobody else holds may become the leaf's grad as it is; a shared one is copied, in the leaf's layout.
 Tensor owned_gradient(const Tensor& g, const Tensor& leaf) {
-  if (thread_state().grad_mode) return aten<"clone">(g);  // create_graph: with its history
+  if (thread_state().grad_mode || !has_storage(g)) return aten<"clone">(g);  // create_graph: with its history
   const bool dense_leaf = is_non_overlapping_and_dense(leaf.sizes(), leaf.strides());
   const bool layout_fits = dense_leaf ? g.strides().same(leaf.strides()) : g.is_contiguous();
   const bool wrapper = g->layers & layer_bit(Layer::wrapper);  // others may hold the tensors inside
@@ -57,8 +58,8 @@ TensorList AccumulateGrad::apply(const TensorList& grads, const std::vector<bool
   {
     std::lock_guard lock(m.mutex);
     if (!m.grad.defined()) m.grad = owned_gradient(g, leaf_);
-    else if (!thread_state().grad_mode) aten_value<"add_.Tensor">(m.grad, g);
-    else old = std::exchange(m.grad, aten<"add.Tensor">(m.grad, g));
+    else if (!thread_state().grad_mode && has_storage(m.grad)) aten_value<"add_.Tensor">(m.grad, g);
+    else old = std::exchange(m.grad, aten<"add.Tensor">(m.grad, g));  // what has no storage may become dense
   }
   for (std::size_t i = 0; i < m.post_accumulate_hooks.size(); i++) {
     const auto hook = m.post_accumulate_hooks[i];

@@ -55,15 +55,6 @@ AutogradMeta& ensure_autograd_meta(const Tensor& t) {
   return *autograd_meta(t);
 }
 
-Tensor detached(const Tensor& t) {
-  Tensor r = make_alias(t, t->geom);
-  r->layers = t->layers;
-  r->inference = t->inference;
-  r->share_identity(*t.impl());
-  if (t->special) r->special = t->special->clone();
-  return r;
-}
-
 Tensor ViewStep::apply(const Tensor& base) const {
   Values a = args;
   a[0] = base;

@@ -78,7 +78,4 @@ void check_inplace(std::string_view who, const Tensor& self, bool metadata_only 
 // The tensor as it was before the in-place view ops (t_ and the like) that it went through. Itself if there were none.
 Tensor without_root_steps(const Tensor& t);
 
-// Another handle to the value of t, without history.
-Tensor detached(const Tensor& t);
-
 }  // namespace ingot

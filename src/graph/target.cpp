@@ -5,12 +5,6 @@
 
 namespace ingot {
 
-std::string target_of(const Op& op) {
-  const Schema& s = op.schema;
-  const std::string name = text("torch.ops.", s.ns, ".", s.name);
-  return op.form() == Form::higher_order ? name : text(name, ".", s.overload.empty() ? "default" : s.overload);
-}
-
 const Op* find_target(std::string_view target) {
   constexpr std::string_view kOps = "torch.ops.";
   if (!target.starts_with(kOps)) return nullptr;

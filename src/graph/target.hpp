@@ -7,9 +7,7 @@
 
 namespace ingot {
 
-// "torch.ops.aten.add.Tensor"; "torch.ops.higher_order.cond", which has no overloads.
-std::string target_of(const Op& op);
-// The op of such a target; null where there is none.
+// The op of such a target (target_of); null where there is none.
 const Op* find_target(std::string_view target);
 
 inline constexpr std::string_view kGradModeTarget = "torch._C._set_grad_enabled";

@@ -4,7 +4,6 @@
 #include "expr/guards.hpp"
 #include "graph/save_policy.hpp"
 #include "op/call.hpp"
-#include "op/effects.hpp"
 #include "op/function.hpp"
 #include "op/kernel.hpp"
 #include "op/source_note.hpp"
@@ -100,7 +99,8 @@ Value Tracer::record(const Op& op, Args args) {
       decomposing_.insert(&op);
       return program->second({op, args});
     }
-  if (has_ordered_effect(op)) return record_effect(op, args);
+  if (op.def->wraps) return call_below(Layer::trace, op, args);
+  if (op.def->ordered_effect) return record_effect(op, args);
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));

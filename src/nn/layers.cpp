@@ -91,18 +91,18 @@ RMSNorm::RMSNorm(Shape shape, std::optional<double> eps, bool affine) : shape_(s
 }
 Tensor RMSNorm::forward(const Tensor& x) { return aten<"rms_norm">(x, shape_, weight, eps_); }
 
-Embedding::Embedding(int64_t entries, int64_t dim, std::optional<int64_t> padding_idx)
-    : padding_idx_(!padding_idx ? -1 : *padding_idx < 0 ? entries + *padding_idx : *padding_idx) {
+Embedding::Embedding(int64_t entries, int64_t dim, std::optional<int64_t> padding_idx, bool sparse)
+    : padding_idx_(!padding_idx ? -1 : *padding_idx < 0 ? entries + *padding_idx : *padding_idx), sparse_(sparse) {
   add_parameter("weight", weight, randn({entries, dim}));
   if (padding_idx) {
     NoGrad no_grad;
     weight[padding_idx_].zero_();
   }
 }
-Tensor Embedding::forward(const Tensor& indices) { return aten<"embedding">(weight, indices, padding_idx_); }
+Tensor Embedding::forward(const Tensor& indices) { return aten<"embedding">(weight, indices, padding_idx_, false, sparse_); }
 
-EmbeddingBag::EmbeddingBag(int64_t entries, int64_t dim, const std::string& mode)
-    : mode_(mode == "sum" ? 0 : mode == "mean" ? 1 : 2) {
+EmbeddingBag::EmbeddingBag(int64_t entries, int64_t dim, const std::string& mode, bool sparse)
+    : mode_(mode == "sum" ? 0 : mode == "mean" ? 1 : 2), sparse_(sparse) {
   INGOT_REQUIRE(mode == "sum" || mode == "mean" || mode == "max", "EmbeddingBag: mode must be sum, mean or max, found ", mode);
   add_parameter("weight", weight, randn({entries, dim}));
 }
@@ -114,7 +114,7 @@ Tensor EmbeddingBag::operator()(const Tensor& indices, const Tensor& offsets) {
     at = arange(0, indices.numel(), indices.size(1));
   }
   INGOT_REQUIRE(at.defined(), "offsets has to be a 1D Tensor but got None");
-  return atens<"embedding_bag">(weight, flat, at, false, mode_)[0];
+  return atens<"embedding_bag">(weight, flat, at, false, mode_, sparse_)[0];
 }
 
 #define POOL(Name, op, ...) \

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "ingot/sparse.hpp"
 #include "op/call.hpp"
 
 namespace ingot::optim {
@@ -27,6 +28,7 @@ void SGD::step() {
       Tensor& m = momentum_[i];
       if (!m.defined()) m = g.clone();
       else m.mul_(Scalar(o_.momentum)).add_(g, 1 - o_.dampening);
+      if (is_sparse(m)) m = coalesce(m);  // or it would grow with every step
       g = o_.nesterov ? g.add(m, o_.momentum) : m;
     }
     p.add_(g, -o_.lr);
@@ -45,6 +47,7 @@ void Adam::update(bool decoupled_decay) {
     Tensor& p = parameters_[i];
     Tensor g = p.grad();
     if (!g.defined()) continue;
+    INGOT_REQUIRE(!is_sparse(g), "Adam does not support sparse gradients; use SGD, or a layer with sparse = false");
     State& s = state_[i];
     if (!s.m.defined()) {
       s.m = zeros_like(p);

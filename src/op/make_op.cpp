@@ -36,4 +36,10 @@ std::unique_ptr<Op> make_variant(const Op& functional, Variant variant, Schema s
   return o;
 }
 
+std::string target_of(const Op& op) {
+  const Schema& s = op.schema;
+  const std::string name = "torch.ops." + s.ns + "." + s.name;
+  return op.form() == Form::higher_order ? name : name + "." + (s.overload.empty() ? "default" : s.overload);
+}
+
 }  // namespace ingot

@@ -133,6 +133,9 @@ struct OpDef {
   bool frozen_in_export = false;
   int8_t copy_argument = -1;
   std::string_view same_as{};  // composite: the op that it is another name of, with the same arguments
+  // Called for what it does beside its results: calls happen in the program's order, and graphs say so by tokens (R168).
+  bool ordered_effect = false;
+  bool wraps = false;          // the result is a tensor of a class, made of the arguments (op/wrapper.hpp): no node of a graph
   bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
 };
 
@@ -161,6 +164,8 @@ struct Op {
   // "aten::add.Tensor"
   std::string qualified() const { return schema.ns + "::" + schema.qualified(); }
 };
+// As exported programs and listings name it: "torch.ops.aten.add.Tensor"; "torch.ops.higher_order.cond", which has no overloads.
+std::string target_of(const Op& op);
 
 inline std::string to_text(const Op& op) { return op.schema.name; }
 

@@ -162,7 +162,7 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      .meta = embedding_meta,
      .kernel = embedding_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"embedding_dense_backward">(v.grad(), v.saved(1), v.sizes(0)[0], v.arg(2), v.arg(3))); },
+     .vjp = [](Vjp& v) { v.set(0, aten<"embedding_backward">(v.grad(), v.saved(1), v.sizes(0)[0], v.arg(2), v.arg(3), v.arg(4))); },
      .saves = {{1}},
      .lower = embedding_lower,
      .batch = batch_embedding},
@@ -171,7 +171,7 @@ constinit const OpDef kOps[] = {
      .form = Form::composite,
      .body =
          [](const Call& c) -> Value {
-           INGOT_REQUIRE(!c[5].to_bool(), "embedding_backward: sparse gradients are not supported; use sparse=False");
+           if (c[5].to_bool()) return aten<"embedding_sparse_backward">(c[0], c[1], c[2], c[3], c[4]);
            return aten<"embedding_dense_backward">(c[0], c[1], c[2], c[3], c[4]);
          }},
     {.schema = "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> "

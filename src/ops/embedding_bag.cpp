@@ -5,6 +5,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/dense.hpp"
+#include "ops/embedding_bag.hpp"
 #include "ops/families.hpp"
 #include "ops/indexed.hpp"
 #include "tensor/geometry.hpp"
@@ -12,7 +13,7 @@
 namespace ingot {
 namespace {
 
-enum Mode : int64_t { kSum, kMean, kMax };
+constexpr auto kSum = static_cast<int64_t>(BagMode::sum), kMean = static_cast<int64_t>(BagMode::mean), kMax = static_cast<int64_t>(BagMode::max);
 
 // Arguments of _embedding_bag.
 enum Arg { kWeight, kIndices, kOffsets, kScaleByFreq, kMode, kSparse, kSampleWeights, kIncludeLast, kPadding };
@@ -32,6 +33,7 @@ void bag_meta(const Call& c, Outputs& o) {
   check_index_type("offsets", offsets);
   INGOT_REQUIRE(indices.dtype() == offsets.dtype(), "embedding_bag: expected indices and offsets of one type, found ", indices.dtype(), " and ",
                 offsets.dtype());
+  INGOT_REQUIRE(mode != kMax || !c[kSparse].to_bool(), "max mode does not support sparse weights");
   INGOT_REQUIRE(mode >= kSum && mode <= kMax, "embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), found ", mode);
   if (c[kSampleWeights].is_tensor()) {
     const Tensor& w = c.tensor(kSampleWeights);
@@ -162,16 +164,19 @@ void dense_backward_kernel(const Call& c, std::span<const Tensor> r) {
   out.finish();
 }
 
-// offset2bag, computed where the forward left it out.
+}  // namespace
+
 Tensor offset2bag_of(const Tensor& offset2bag, const Tensor& indices, const Tensor& offsets) {
   if (statically_equal(indices.numel(), 0) || !statically_equal(offset2bag.numel(), 0)) return offset2bag;
   const Tensor places = aten<"arange">(indices.size(0), offsets.dtype(), Value(), offsets.device());
   return aten<"bucketize.Tensor">(places, offsets, false, true) - 1;
 }
 
+namespace {
+
 // (grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
 Value bag_backward(const Call& c) {
-  INGOT_REQUIRE(!c[9].to_bool(), "_embedding_bag_backward: sparse gradients are not supported; use sparse=False");
+  if (c[9].to_bool()) return aten<"_embedding_bag_sparse_backward">(c[0], c[1], c[2], c[3], c[4], c[6], c[7], c[8], c[10], c[11]);
   return aten<"_embedding_bag_dense_backward">(c[0], c[1], offset2bag_of(c.tensor(3), c.tensor(1), c.tensor(2)), c[4], c[5], c[6], c[7], c[8], c[10],
                                                c[11]);
 }
@@ -188,7 +193,10 @@ Value sample_weights_backward(const Call& c) {
 void bag_vjp(Vjp& v) {
   if (!v.grad().defined()) return;
   const Tensor indices = v.saved(kIndices), offsets = v.saved(kOffsets);
-  if (v.need(kWeight))
+  if (v.need(kWeight) && v.arg(kSparse).to_bool())  // not as one node: what it makes is no plain tensor
+    v.set(kWeight, aten<"_embedding_bag_sparse_backward">(v.grad(), indices, offsets, v.result(1), v.result(2), v.sizes(kWeight)[0], v.arg(kScaleByFreq),
+                                                          v.arg(kMode), v.saved(kSampleWeights), v.arg(kPadding)));
+  else if (v.need(kWeight))
     v.set(kWeight, aten<"_embedding_bag_backward">(v.grad(), indices, offsets, v.result(1), v.result(2), v.result(3), v.sizes(kWeight)[0],
                                                    v.arg(kScaleByFreq), v.arg(kMode), v.arg(kSparse), v.saved(kSampleWeights), v.arg(kPadding)));
   if (v.need(kSampleWeights))

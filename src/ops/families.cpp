@@ -24,6 +24,7 @@ std::vector<Family> op_families() {
       random_family(),
       sampling_family(),
       dropout_family(),
+      sparse_family(),
       reduce_family(),
       variance_family(),
       vector_norm_family(),

@@ -37,6 +37,7 @@ Family vector_norm_family();  // norms of tensors, dist, renorm
 Family order_statistic_family();  // median, mode, quantile
 Family histogram_family();    // histc, bincount, histogram
 Family segment_reduce_family();
+Family sparse_family();       // sparse tensors, gradients of embeddings that are
 Family scan_family();         // cumsum, cumprod, cummax, logcumsumexp
 Family difference_family();   // diff, gradient, trapezoid
 Family softmax_family();

@@ -8,7 +8,6 @@
 #include "expr/range.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "op/effects.hpp"
 #include "op/lowering.hpp"
 #include "op/promotion.hpp"
 #include "ops/batch_rules.hpp"
@@ -247,11 +246,13 @@ constinit const OpDef kOps[] = {
            }), lower_scalar_assertion),
     {.schema = "prims::_make_token() -> Tensor", .body = [](const Call&) -> Value { return aten<"empty.memory_format">(Shape{0}); }},
     effect("prims::_sink_tokens(Tensor[] tokens) -> ()", [](const Call&) -> Value { return {}; }),
-    effect("aten::_print(str s) -> ()",
-           [](const Call& c) -> Value {
-             std::fprintf(stderr, "%s\n", c[0].string().c_str());
-             return {};
-           }),
+    {.schema = "aten::_print(str s) -> ()",
+     .body =
+         [](const Call& c) -> Value {
+           std::fprintf(stderr, "%s\n", c[0].string().c_str());
+           return {};
+         },
+     .ordered_effect = true},
     effect("aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
            "Layout? layout=None) -> ()",
            check_metadata),
@@ -283,9 +284,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family symbolic_family() {
-  set_ordered_effect("aten::_print");
-  return kOps;
-}
+Family symbolic_family() { return kOps; }
 
 }  // namespace ingot

@@ -47,6 +47,15 @@ Tensor make_alias(const Tensor& t, Geometry g) {
   return Tensor(Ref<TensorImpl>(new TensorImpl(t->storage, std::move(g))));
 }
 
+Tensor detached(const Tensor& t) {
+  Tensor r = make_alias(t, t->geom);
+  r->layers = t->layers;
+  r->inference = t->inference;
+  r->share_identity(*t.impl());
+  if (t->special) r->special = t->special->clone();
+  return r;
+}
+
 // ---- the parts of Tensor that need no op
 Tensor::Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
 

@@ -67,5 +67,7 @@ inline TensorImpl* Tensor::impl() const { return static_cast<TensorImpl*>(impl_.
 Tensor make_tensor(Geometry g, Device device = {}, bool fake = false);
 // Another view of t's storage, without any layer's state.
 Tensor make_alias(const Tensor& t, Geometry g);
+// Another handle to the value of t, without history.
+Tensor detached(const Tensor& t);
 
 }  // namespace ingot

@@ -9,7 +9,7 @@
 #include "tensor/geometry.hpp"
 #include "transform/batched.hpp"
 #include "transform/functionalize_handler.hpp"
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 namespace ingot {
 namespace {

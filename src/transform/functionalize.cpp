@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "transform/functional.hpp"
 #include "transform/physical.hpp"
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 namespace ingot {
 namespace {

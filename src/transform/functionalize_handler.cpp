@@ -8,7 +8,7 @@
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
 #include "transform/functional.hpp"
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 namespace ingot {
 namespace {

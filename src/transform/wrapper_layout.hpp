@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "graph/trace.hpp"
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 namespace ingot {
 

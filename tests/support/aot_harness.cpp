@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "aot/capture.hpp"
+#include "ingot/sparse.hpp"
 #include "support/memory_store.hpp"
 #include "support/temporary_path.hpp"
 
@@ -30,9 +31,15 @@ void expect_same_tensors(const Tensor& want, const Tensor& found, const std::str
   ASSERT_EQ(to_text(want.sizes()), to_text(found.sizes())) << what;
   ASSERT_EQ(want.dtype(), found.dtype()) << what;
   ASSERT_EQ(testing::is_two_tensor(want), testing::is_two_tensor(found)) << what;
+  ASSERT_EQ(is_sparse(want), is_sparse(found)) << what;
   if (testing::is_two_tensor(want)) {
     expect_same_tensors(testing::a(want), testing::a(found), what + " a");
     expect_same_tensors(testing::b(want), testing::b(found), what + " b");
+    return;
+  }
+  if (is_sparse(want)) {
+    expect_same_tensors(sparse_indices(want), sparse_indices(found), what + " indices");
+    expect_same_tensors(sparse_values(want), sparse_values(found), what + " values");
     return;
   }
   if (is_complex(want.dtype())) return expect_same_tensors(aten<"view_as_real">(detached(want)), aten<"view_as_real">(detached(found)), what);

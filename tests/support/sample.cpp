@@ -11,8 +11,9 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "graph/shape_env.hpp"
-#include "op/op.hpp"
+#include "op/call.hpp"
 #include "op/tensors.hpp"
+#include "ops/sparse_tensor.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -317,6 +318,7 @@ class Parser {
     }
     Tensor t = make_tensor(base, {}, fake);
     if (!fake) fill(t, mods, lo, hi);
+    if (mods.contains("sparse")) return make_sparse(aten<"arange">(sizes[0], DType::i64).unsqueeze(0), t, sizes, true);
     return make_alias(t, g);
   }
 

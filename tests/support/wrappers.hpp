@@ -1,7 +1,7 @@
 // The two classes of wrapper tensors that the specification's tests use, and the mode that makes wrappers of new tensors.
 #pragma once
 #include "transform/mode.hpp"
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 namespace ingot::testing {
 

@@ -1,7 +1,6 @@
 // Ordered effects: tokens of graphs (R168).
 #include "aot/export.hpp"
 #include "aot/min_cut.hpp"
-#include "op/effects.hpp"
 #include "support/aot_harness.hpp"
 
 namespace ingot::aot {
@@ -111,12 +110,13 @@ TEST_F(AotEffects, R168_ExportedGraphsNameTheirTokens) {
 
 TEST_F(AotEffects, R168_OpsOfUsersMayHaveThem) {
   static int calls = 0;
-  static const OpDef def{.schema = "mine::count(Tensor self) -> Tensor", .body = [](const Call& c) -> Value {
+  static const OpDef def{.schema = "mine::count(Tensor self) -> Tensor",
+                         .body = [](const Call& c) -> Value {
                            calls += !c.tensor(0)->is_fake();
                            return c.tensor(0) + 1;
-                         }};
+                         },
+                         .ordered_effect = true};
   register_ops({&def, 1});
-  set_ordered_effect("mine::count");
   std::string graph;
   const AotFunction f = aot_function([](const TensorList& in) { return TensorList{call(op("mine::count"), Values{in[0]}).tensor() * 2}; }, {.forward = capture(graph)});
   EXPECT_EQ(f(TensorList{ones({2})})[0].to_vector<double>(), std::vector<double>({4, 4}));

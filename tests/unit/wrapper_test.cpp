@@ -1,5 +1,5 @@
 // Wrapper tensors: what ops do with them, what aliases, gradients, several classes in one call.
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 #include "autograd/meta.hpp"
 #include "ingot/ingot.hpp"

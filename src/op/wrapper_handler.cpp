@@ -1,12 +1,11 @@
-#include "transform/wrapper_handler.hpp"
+#include "op/wrapper_handler.hpp"
 
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "graph/target.hpp"
 #include "op/kernel.hpp"
 #include "op/tensors.hpp"
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 namespace ingot {
 namespace {

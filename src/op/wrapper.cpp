@@ -1,12 +1,11 @@
-#include "transform/wrapper.hpp"
+#include "op/wrapper.hpp"
 
 #include <algorithm>
 
-#include "autograd/meta.hpp"
 #include "base/error.hpp"
 #include "op/tensors.hpp"
+#include "op/wrapper_handler.hpp"
 #include "tensor/geometry.hpp"
-#include "transform/wrapper_handler.hpp"
 
 namespace ingot {
 namespace {
