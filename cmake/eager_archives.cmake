@@ -4,7 +4,7 @@
 
 # Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.
 set(eager_flags
-  -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -fno-gnu-unique
+  -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
   -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)
@@ -27,8 +27,8 @@ function(ingot_eager_archive arch)
   set(archive ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
   set(folder ${PROJECT_BINARY_DIR}/eager/${arch})
   set(flags ${eager_flags})
-  if(compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
-    list(REMOVE_ITEM flags -fno-gnu-unique)  # it makes no such symbols, and does not know the flag
+  if(NOT (compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang))
+    list(APPEND flags -fno-gnu-unique --param=ggc-min-heapsize=524288)  # of g++ alone
   endif()
   set(sources_fast "")
   set(sources_small "")

@@ -6,6 +6,15 @@
 
 namespace ingot {
 
+Argument::Argument() = default;
+Argument::Argument(const Argument& o) = default;
+Argument::Argument(Argument&& o) noexcept = default;
+Argument& Argument::operator=(const Argument& o) = default;
+Argument& Argument::operator=(Argument&& o) noexcept = default;
+Argument::~Argument() = default;
+Argument::Argument(Value v) : v_(std::move(v)) {}
+Argument::Argument(Node* n) : v_(n) {}
+
 Argument Argument::list(std::vector<Argument> elements) {
   const bool constant = std::all_of(elements.begin(), elements.end(), [](const Argument& a) { return a.is_value(); });
   if (!constant) {

@@ -25,9 +25,14 @@ class Graph;
 // node. A list of constants is a constant.
 class Argument {
  public:
-  Argument() = default;  // None
-  Argument(Value v) : v_(std::move(v)) {}
-  Argument(Node* n) : v_(n) {}
+  Argument();  // None. Out of line, as of Value
+  Argument(const Argument& o);
+  Argument(Argument&& o) noexcept;
+  Argument& operator=(const Argument& o);
+  Argument& operator=(Argument&& o) noexcept;
+  ~Argument();
+  Argument(Value v);
+  Argument(Node* n);
   // Collapses to a constant where no element refers to a node.
   static Argument list(std::vector<Argument> elements);
 

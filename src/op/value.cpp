@@ -53,6 +53,28 @@ std::string tensor_text(const Tensor& t) {
 
 }  // namespace
 
+Value::Value() = default;
+Value::Value(const Value& o) = default;
+Value::Value(Value&& o) noexcept = default;
+Value& Value::operator=(const Value& o) = default;
+Value& Value::operator=(Value&& o) noexcept = default;
+Value::~Value() = default;
+
+Value::Value(Int v) : v_(v) {}
+Value::Value(bool v) : v_(v) {}
+Value::Value(double v) : v_(v) {}
+Value::Value(std::complex<double> v) : v_(v) {}
+Value::Value(DType t) : v_(t) {}
+Value::Value(Device d) : v_(d) {}
+Value::Value(Layout l) : v_(l) {}
+Value::Value(MemoryFormat f) : v_(f) {}
+Value::Value(const Tensor& t) {
+  if (t.defined()) v_ = t;
+}
+Value::Value(Ref<Callable> f) {
+  if (f) v_ = std::move(f);
+}
+void Value::set_generator(Ref<Counted> g) { v_ = std::move(g); }
 Value::Value(const Scalar& s) {
   if (s.is_int()) v_ = s.to_int();
   else if (s.is_bool()) v_ = s.to_bool();

@@ -27,22 +27,29 @@ class Callable : public Counted {
 
 class Value {
  public:
-  Value() = default;
-  Value(std::nullopt_t) {}
-  Value(Int v) : v_(v) {}
-  Value(bool v) : v_(v) {}
+  // Out of line: what copies and destroys eighteen alternatives takes a compiler longer than most sources that do.
+  Value();
+  Value(const Value& o);
+  Value(Value&& o) noexcept;
+  Value& operator=(const Value& o);
+  Value& operator=(Value&& o) noexcept;
+  ~Value();
+
+  Value(std::nullopt_t) : Value() {}
+  Value(Int v);
+  Value(bool v);
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  Value(T v) : v_(Int(v)) {}
-  template <std::floating_point T>
-  Value(T v) : v_(static_cast<double>(v)) {}
-  Value(std::complex<double> v) : v_(v) {}
+  Value(T v) : Value(Int(v)) {}
+  Value(double v);
+  Value(float v) : Value(static_cast<double>(v)) {}
+  Value(std::complex<double> v);
   Value(const Scalar& s);
-  Value(const Tensor& t) { if (t.defined()) v_ = t; }  // an undefined tensor is None
-  Value(DType t) : v_(t) {}
-  Value(Device d) : v_(d) {}
-  Value(Layout l) : v_(l) {}
-  Value(MemoryFormat f) : v_(f) {}
+  Value(const Tensor& t);  // an undefined tensor is None
+  Value(DType t);
+  Value(Device d);
+  Value(Layout l);
+  Value(MemoryFormat f);
   Value(Shape s);
   Value(TensorList l);  // undefined members are None
   Value(std::vector<double> l);
@@ -51,12 +58,12 @@ class Value {
   Value(std::string s);
   Value(std::string_view s) : Value(std::string(s)) {}
   Value(const char* s) : Value(std::string(s)) {}
-  Value(Ref<Callable> f) { if (f) v_ = std::move(f); }
+  Value(Ref<Callable> f);
   // Templates only so that Generator need not be complete here. No generator is None.
   template <std::same_as<Generator> G>
-  Value(const Ref<G>& g) { if (g) v_ = Ref<Counted>(g); }
+  Value(const Ref<G>& g) : Value() { if (g) set_generator(Ref<Counted>(g)); }
   template <class T>
-  Value(const std::optional<T>& v) { if (v) *this = Value(*v); }
+  Value(const std::optional<T>& v) : Value() { if (v) *this = Value(*v); }
 
   bool is_none() const { return v_.index() == 0; }
   bool is_int() const { return std::holds_alternative<Int>(v_); }
@@ -122,6 +129,7 @@ class Value {
                Ref<Box<Values>>, Ref<Box<std::string>>, Ref<Counted>, Ref<Callable>> v_;
 
   Counted* counted() const;  // of a generator
+  void set_generator(Ref<Counted> g);
 };
 
 // The list of these values as an op takes it: int[], float[], bool[], Tensor[] (None becomes an undefined tensor) where
