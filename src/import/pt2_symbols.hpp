@@ -6,8 +6,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "io/json.hpp"
 #include "import/sym_expression.hpp"
+#include "io/json.hpp"
+#include "op/value.hpp"
 
 namespace ingot {
 

@@ -1,6 +1,8 @@
 // Sparse tensors in coordinate form, and the gradients that are.
 #include "ingot/sparse.hpp"
 
+#include <gtest/gtest.h>
+
 #include "ingot/nn.hpp"
 #include "ingot/optim.hpp"
 #include "op/call.hpp"
