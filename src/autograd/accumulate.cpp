@@ -30,7 +30,8 @@ Ref<GradNode> accumulate_node(const Tensor& leaf) {
 namespace {
 // A gradient nobody else holds may become the leaf's grad as it is; a shared one is copied, in the leaf's layout.
 Tensor owned_gradient(const Tensor& g, const Tensor& leaf) {
-  if (thread_state().grad_mode || !has_storage(g)) return aten<"clone">(g);  // create_graph: with its history
+  if (thread_state().grad_mode) return aten<"clone">(g);  // create_graph: with its history
+  if (!has_storage(g)) return aten<"clone">(g);           // no layout to fit
   const bool dense_leaf = is_non_overlapping_and_dense(leaf.sizes(), leaf.strides());
   const bool layout_fits = dense_leaf ? g.strides().same(leaf.strides()) : g.is_contiguous();
   const bool wrapper = g->layers & layer_bit(Layer::wrapper);  // others may hold the tensors inside

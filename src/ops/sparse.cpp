@@ -13,8 +13,10 @@
 namespace ingot {
 namespace {
 
-// (indices, values, size, …, is_coalesced)
+// (indices, values, size, dtype, …, is_coalesced)
 Value unchecked(const Call& c) {
+  INGOT_REQUIRE(c[3].is_none() || c[3].dtype() == c.tensor(1).dtype(),  // a conversion here would be in no graph
+                "_sparse_coo_tensor_unsafe: expected values of type ", c[3].dtype(), ", found ", c.tensor(1).dtype());
   return make_sparse(c.tensor(0), c.tensor(1), c[2].ints(), !c[7].is_none() && c[7].to_bool());
 }
 Value checked(const Call& c) {
@@ -40,8 +42,9 @@ Value checked(const Call& c) {
       INGOT_REQUIRE_INDEX(least >= 0 && most < bound, "size is inconsistent with indices: for dim ", d, ", size is ",
                           bound, " but found index ", least < 0 ? least : most);
     }
-  return aten<"_sparse_coo_tensor_unsafe">(aten<"_to_copy">(indices, DType::i64), values, size, c[3], c[4], c[5], c[6],
-                                           c[7]);
+  return aten<"_sparse_coo_tensor_unsafe">(aten<"_to_copy">(indices, DType::i64),
+                                           c[3].is_none() ? values : values.to(c[3].dtype()), size, c[3], c[4], c[5],
+                                           c[6], c[7]);
 }
 
 Value refuse_dense(const Call& c) {

@@ -37,6 +37,9 @@ TEST(Sparse, IsMadeOfPlacesAndValues) {
   const Tensor dense = ones({2});
   EXPECT_TRUE(to_dense(dense).is_same(dense));
   EXPECT_EQ(aten<"to_dense">(t, float64).dtype(), float64);
+  const Tensor converted = aten<"sparse_coo_tensor.indices_size">(integers({1}, {1, 1}), ones({1}), Shape{3}, float64);
+  EXPECT_EQ(converted.dtype(), float64);
+  EXPECT_EQ(numbers(to_dense(converted)), (Numbers{0, 1, 0}));
 }
 
 TEST(Sparse, CoalescedHasEachPlaceOnceInOrder) {
