@@ -52,7 +52,7 @@ format: ## format the files that differ from the last commit (ALL=1: every file)
 	@scripts/setup.sh lint
 	@scripts/format.sh $(if $(ALL),all,changed)
 
-lint: ## clang-tidy over the files that differ from the last commit (ALL=1: every file)
+lint: ## formatting, and clang-tidy over the files that differ from the last commit (ALL=1: every file)
 	@scripts/setup.sh lint
 	$(call build_preset,release)
 	@scripts/lint.sh $(if $(ALL),all,changed) build/release

@@ -19,7 +19,8 @@ Boxed only_looks(std::shared_ptr<const Graph> graph, const Values&) {
   std::vector<std::size_t> arguments_of;  // by result; past the arguments: none
   for (const Argument& a : graph->outputs) {
     looks.push_back(a.is_node() ? a.node()->meta : a.value());
-    arguments_of.push_back(a.is_node() ? static_cast<std::size_t>(a.node()->id) : graph->inputs().size());  // placeholders come first
+    arguments_of.push_back(a.is_node() ? static_cast<std::size_t>(a.node()->id)
+                                       : graph->inputs().size());  // placeholders come first
   }
   return [looks, arguments_of](Values& arguments) {
     Values results = looks;

@@ -65,6 +65,7 @@ int main() {
     optimizer.step();
   }
   const bool learned = last < 0.1 * first && correct > 0.95;
-  std::printf("\n%s\n", learned ? "The loss fell and the spirals are told apart. Next: `make test`." : "The loss did not fall as it should.");
+  std::printf("\n%s\n", learned ? "The loss fell and the spirals are told apart. Next: `make test`."
+                                : "The loss did not fall as it should.");
   return learned ? 0 : 1;
 }

@@ -1,9 +1,13 @@
 #!/bin/bash
-# clang-tidy over the C++ files that differ from the last commit, or over all with `scripts/lint.sh all`.
+# Whether every C++ file is formatted, and clang-tidy over those that differ from the last commit (`scripts/lint.sh all`: over all).
 # Needs the compile commands of a configured build: scripts/lint.sh [all] [BUILD_DIR].
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.h' | xargs clang-format-19 --dry-run --Werror --style=file || {
+  echo "lint: files are not formatted (make format ALL=1 does it)" >&2
+  exit 1
+}
 scope=${1:-changed}
 build=${2:-build/release}
 changed_files() {

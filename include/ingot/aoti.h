@@ -40,8 +40,8 @@ typedef struct AOTInductorConstantMapEntry {
 /* ---- container: `num_models` interchangeable models over one set of constants */
 
 /* As the next one with device "cpu" or "cuda". Deprecated. */
-INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerCreate(AOTInductorModelContainerHandle* container_handle, size_t num_models,
-                                                              bool is_cpu, const char* cubin_dir);
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerCreate(AOTInductorModelContainerHandle* container_handle,
+                                                              size_t num_models, bool is_cpu, const char* cubin_dir);
 /* `device_str`: "cpu", "cuda" or "cuda:1". `cubin_dir` may be null; nothing on the CPU uses it. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerCreateWithDevice(AOTInductorModelContainerHandle* container_handle,
                                                                         size_t num_models, const char* device_str,
@@ -79,17 +79,17 @@ INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetCallSpec(AOTInductorMo
 
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetNumConstants(AOTInductorModelContainerHandle container_handle,
                                                                        size_t* num_constants);
-INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantName(AOTInductorModelContainerHandle container_handle, size_t idx,
-                                                                       const char** name);
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantName(AOTInductorModelContainerHandle container_handle,
+                                                                       size_t idx, const char** name);
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantOriginalFQN(AOTInductorModelContainerHandle container_handle,
                                                                               size_t idx, const char** original_fqn);
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantFromFolded(AOTInductorModelContainerHandle container_handle,
                                                                              size_t idx, bool* from_folded);
 /* 0 unknown, 1 parameter, 2 buffer, 3 tensor constant, 4 folded constant. */
-INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantType(AOTInductorModelContainerHandle container_handle, size_t idx,
-                                                                       int32_t* type);
-INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantDtype(AOTInductorModelContainerHandle container_handle, size_t idx,
-                                                                        int32_t* dtype);
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantType(AOTInductorModelContainerHandle container_handle,
+                                                                       size_t idx, int32_t* type);
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantDtype(AOTInductorModelContainerHandle container_handle,
+                                                                        size_t idx, int32_t* dtype);
 /* In bytes; 0 for a folded constant. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTInductorModelContainerHandle container_handle,
                                                                            size_t idx, size_t* data_size);
@@ -103,20 +103,22 @@ INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateConstantBuffer(AOTI
                                                                             AOTInductorConstantMapHandle constant_map_handle,
                                                                             bool use_inactive, bool validate_full_update);
 /* The same with use_inactive and validate_full_update. */
-INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle,
-                                                                                    AOTInductorConstantMapHandle constant_map_handle);
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateInactiveConstantBuffer(
+    AOTInductorModelContainerHandle container_handle, AOTInductorConstantMapHandle constant_map_handle);
 /* The same without a copy: the caller keeps each storage alive and unmoved, and the model sees what is written there. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBuffer(
     AOTInductorModelContainerHandle container_handle, AOTInductorConstantMapHandle constant_map_handle, bool use_inactive,
     bool validate_full_update);
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
-    AOTInductorModelContainerHandle container_handle, const AOTInductorConstantMapEntry* pairs, size_t num_pairs, bool use_inactive,
-    bool validate_full_update);
+    AOTInductorModelContainerHandle container_handle, const AOTInductorConstantMapEntry* pairs, size_t num_pairs,
+    bool use_inactive, bool validate_full_update);
 /* Releases the inactive buffer's memory and its folded constants. */
-INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerFreeInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle);
+INGOT_EXPORT AOTIRuntimeError
+AOTInductorModelContainerFreeInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle);
 /* Computes the folded constants of a buffer. The first run after a load or an update of the active buffer does it by itself. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerRunConstantFolding(AOTInductorModelContainerHandle container_handle,
-                                                                          bool use_inactive, AOTInductorStreamHandle stream_handle,
+                                                                          bool use_inactive,
+                                                                          AOTInductorStreamHandle stream_handle,
                                                                           AOTIProxyExecutorHandle proxy_executor_handle);
 /* Waits for the runs under way, then makes the inactive buffer the active one and the other way about. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerSwapConstantBuffer(AOTInductorModelContainerHandle container_handle);

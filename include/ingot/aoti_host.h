@@ -81,28 +81,34 @@ INGOT_EXPORT AOTITorchError aoti_torch_is_defined(AtenTensorHandle tensor, bool*
 
 /* ---- new tensors; the handle is the caller's */
 INGOT_EXPORT AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
-    int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle* ret_new_tensor);
-INGOT_EXPORT AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* sizes_ptr, const int64_t*
-    strides_ptr, int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle* ret_new_tensor);
+                                                     int32_t dtype, int32_t device_type, int32_t device_index,
+                                                     AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
+                                                            int32_t dtype, int32_t device_type, int32_t device_index,
+                                                            AtenTensorHandle* ret_new_tensor);
 /* Over the caller's memory, which `data` begins and the offset counts from. Null data: an empty strided tensor. */
-INGOT_EXPORT AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t ndim, const int64_t* sizes_ptr, const
-    int64_t* strides_ptr, int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle*
-    ret);
-INGOT_EXPORT AOTITorchError aoti_torch_create_tensor_from_blob_v2(void* data, int64_t ndim, const int64_t* sizes_ptr, const
-    int64_t* strides_ptr, int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t device_index, AtenTensorHandle*
-    ret, int32_t layout, const uint8_t* opaque_metadata, int64_t opaque_metadata_size);
+INGOT_EXPORT AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t ndim, const int64_t* sizes_ptr,
+                                                               const int64_t* strides_ptr, int64_t storage_offset, int32_t dtype,
+                                                               int32_t device_type, int32_t device_index, AtenTensorHandle* ret);
+INGOT_EXPORT AOTITorchError aoti_torch_create_tensor_from_blob_v2(void* data, int64_t ndim, const int64_t* sizes_ptr,
+                                                                  const int64_t* strides_ptr, int64_t storage_offset,
+                                                                  int32_t dtype, int32_t device_type, int32_t device_index,
+                                                                  AtenTensorHandle* ret, int32_t layout,
+                                                                  const uint8_t* opaque_metadata, int64_t opaque_metadata_size);
 /* An undefined tensor. */
 INGOT_EXPORT AOTITorchError aoti_torch_new_uninitialized_tensor(AtenTensorHandle* ret);
 /* A second handle to the same tensor. */
 INGOT_EXPORT AOTITorchError aoti_torch_new_tensor_handle(AtenTensorHandle orig_handle, AtenTensorHandle* new_handle);
 /* Another view of the same storage, `offset_increment` elements further. */
 INGOT_EXPORT AOTITorchError aoti_torch__reinterpret_tensor(AtenTensorHandle self, int64_t ndim, const int64_t* sizes_ptr,
-    const int64_t* strides_ptr, int64_t offset_increment, AtenTensorHandle* ret_new_tensor);
+                                                           const int64_t* strides_ptr, int64_t offset_increment,
+                                                           AtenTensorHandle* ret_new_tensor);
 INGOT_EXPORT AOTITorchError aoti_torch_as_strided(AtenTensorHandle self, const int64_t* sizes_ptr, const int64_t* strides_ptr,
-    AtenTensorHandle* ret);
+                                                  AtenTensorHandle* ret);
 /* A tensor inside a pool of bytes. */
-INGOT_EXPORT AOTITorchError aoti_torch__alloc_from_pool(AtenTensorHandle self, int64_t offset_bytes, int32_t dtype, int64_t
-    ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr, AtenTensorHandle* ret_new_tensor);
+INGOT_EXPORT AOTITorchError aoti_torch__alloc_from_pool(AtenTensorHandle self, int64_t offset_bytes, int32_t dtype, int64_t ndim,
+                                                        const int64_t* sizes_ptr, const int64_t* strides_ptr,
+                                                        AtenTensorHandle* ret_new_tensor);
 
 /* ---- elements */
 INGOT_EXPORT AOTITorchError aoti_torch_copy_(AtenTensorHandle self, AtenTensorHandle src, int32_t non_blocking);
@@ -152,13 +158,14 @@ INGOT_EXPORT AOTITorchError aoti_torch_scalar_to_tensor_complex128(ingot_complex
 
 /* ---- ops that have a function of their own */
 INGOT_EXPORT AOTITorchError aoti_torch__mm_plus_mm_out(AtenTensorHandle out, AtenTensorHandle a, AtenTensorHandle b,
-    AtenTensorHandle c, AtenTensorHandle d);
-INGOT_EXPORT AOTITorchError aoti_torch_scatter_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim, AtenTensorHandle
-    index, AtenTensorHandle src);
+                                                       AtenTensorHandle c, AtenTensorHandle d);
+INGOT_EXPORT AOTITorchError aoti_torch_scatter_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim,
+                                                   AtenTensorHandle index, AtenTensorHandle src);
 INGOT_EXPORT AOTITorchError aoti_torch_scatter_reduce_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim,
-    AtenTensorHandle index, AtenTensorHandle src, const char* reduce, int32_t include_self);
-INGOT_EXPORT AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle*
-    indices, uint32_t num_indices, AtenTensorHandle values, bool accumulate);
+                                                          AtenTensorHandle index, AtenTensorHandle src, const char* reduce,
+                                                          int32_t include_self);
+INGOT_EXPORT AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle* indices,
+                                                     uint32_t num_indices, AtenTensorHandle values, bool accumulate);
 
 /* ---- checks */
 /* Raises a C++ runtime error where `cond` is false. */
@@ -168,8 +175,9 @@ INGOT_EXPORT AOTITorchError aoti_torch_check_inf_and_nan(const char* tensor_name
 INGOT_EXPORT void aoti_torch_print_tensor_handle(AtenTensorHandle self, const char* msg);
 
 /* ---- ops without a function: node `extern_node_index` of the executor's file, its arguments in schema order */
-INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int
-    extern_node_index, int num_ints, int64_t* flatten_int_args, int num_tensors, AtenTensorHandle* flatten_tensor_args);
+INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index,
+                                                                    int num_ints, int64_t* flatten_int_args, int num_tensors,
+                                                                    AtenTensorHandle* flatten_tensor_args);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,8 @@ struct GradOptions {
   bool create_graph = false;   // the result can be differentiated again; implies retain_graph
   bool allow_unused = false;   // an input that was not used gives an undefined tensor instead of an error
 };
-TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs = {}, GradOptions options = {});
+TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs = {},
+                GradOptions options = {});
 
 bool is_grad_enabled();
 
@@ -31,8 +32,12 @@ class GradModeGuard {
  private:
   bool old_;
 };
-struct NoGrad : GradModeGuard { NoGrad() : GradModeGuard(false) {} };
-struct EnableGrad : GradModeGuard { EnableGrad() : GradModeGuard(true) {} };
+struct NoGrad : GradModeGuard {
+  NoGrad() : GradModeGuard(false) {}
+};
+struct EnableGrad : GradModeGuard {
+  EnableGrad() : GradModeGuard(true) {}
+};
 
 class InferenceMode {
  public:

@@ -9,13 +9,15 @@
 namespace ingot {
 
 // One of the two functions, by a one-element tensor. Both return the same number of tensors of the same sizes and dtypes.
-TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands);
+TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const TensorFunction& if_false,
+                const TensorList& operands);
 // The same by a truth value that is known already, such as a comparison of sizes: a traced program keeps both functions all the same.
 TensorList cond(bool predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands);
 
 // Calls body with what it returned last, beginning with `carried`, while `condition` of the same arguments is true.
 // `others` come after what is carried, in every call. No gradients.
-TensorList while_loop(const TensorFunction& condition, const TensorFunction& body, const TensorList& carried, const TensorList& others = {});
+TensorList while_loop(const TensorFunction& condition, const TensorFunction& body, const TensorList& carried,
+                      const TensorList& others = {});
 
 // Calls f on each row (along dim 0) of `rows`, followed by `others`, and stacks the results.
 TensorList map(const TensorFunction& f, const TensorList& rows, const TensorList& others = {});
@@ -25,6 +27,7 @@ TensorList map(const TensorFunction& f, const TensorList& rows, const TensorList
 struct Scanned {
   TensorList carried, stacked;
 };
-Scanned scan(const TensorFunction& combine, const TensorList& init, const TensorList& rows, const TensorList& others = {}, bool reverse = false);
+Scanned scan(const TensorFunction& combine, const TensorList& init, const TensorList& rows, const TensorList& others = {},
+             bool reverse = false);
 
 }  // namespace ingot

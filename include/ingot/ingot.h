@@ -106,10 +106,12 @@ typedef struct ingot_named_tensor {
 INGOT_API size_t ingot_session_constants(const ingot_session* session);
 INGOT_API ingot_status ingot_session_constant(const ingot_session* session, size_t k, ingot_constant_info* constant);
 /* A copy of a weight, and the caller's. */
-INGOT_API ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive, DLManagedTensorVersioned** tensor);
+INGOT_API ingot_status ingot_session_get_constant(ingot_session* session, const char* name, bool inactive,
+                                                  DLManagedTensorVersioned** tensor);
 /* Copies the given weights. `full`: every parameter must be given; else those that are not keep what they have. Safe during
  * runs on the inactive set; on the active one no run may be under way. */
-INGOT_API ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count, bool inactive, bool full);
+INGOT_API ingot_status ingot_session_update(ingot_session* session, const ingot_named_tensor* tensors, size_t count,
+                                            bool inactive, bool full);
 /* Computes now what is computed from weights; else the next run does it. */
 INGOT_API ingot_status ingot_session_fold(ingot_session* session, bool inactive);
 /* Waits for the runs under way, then exchanges the sets. */

@@ -141,8 +141,10 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}
               const Shape& padding = {0, 0}, const Shape& dilation = {1, 1}, Int groups = 1);
 Tensor max_pool2d(const Tensor& input, const Shape& kernel, const Shape& stride = {}, const Shape& padding = {0, 0});
 Tensor avg_pool2d(const Tensor& input, const Shape& kernel, const Shape& stride = {}, const Shape& padding = {0, 0});
-Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask = {}, bool is_causal = false);
+Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
+                  double eps = 1e-5);
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask = {},
+                                    bool is_causal = false);
 Tensor mse_loss(const Tensor& input, const Tensor& target);
 Tensor cross_entropy(const Tensor& logits, const Tensor& target);
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target);

@@ -41,8 +41,8 @@ typedef struct ingot_value_info {
   int32_t dtype; /* ingot_dtype */
   int32_t rank;
   const char* const* sizes; /* each a number or an expression of symbols: "3", "s0", "2*s0" */
-  bool is_number;           /* an input that is a number, given as a tensor of rank 0 */
-  bool is_written;          /* an input that the run writes new elements into */
+  bool is_number; /* an input that is a number, given as a tensor of rank 0 */
+  bool is_written; /* an input that the run writes new elements into */
 } ingot_value_info;
 
 /* A size that is open until the run, and what it may be. */
@@ -79,8 +79,7 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_get_threads(AOTInductorModelContai
 /* The stream of random ops begins anew. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_set_seed(AOTInductorModelContainerHandle container, uint64_t seed);
 /* The draw that comes next; setting it repeats what followed when it was read. */
-INGOT_EXPORT AOTIRuntimeError ingot_container_set_draw(AOTInductorModelContainerHandle container, uint64_t seed,
-                                                       uint64_t offset);
+INGOT_EXPORT AOTIRuntimeError ingot_container_set_draw(AOTInductorModelContainerHandle container, uint64_t seed, uint64_t offset);
 INGOT_EXPORT AOTIRuntimeError ingot_container_get_draw(AOTInductorModelContainerHandle container, uint64_t* seed,
                                                        uint64_t* offset);
 /* Whether runs check sizes, ranges and guards of their inputs. On at first, unless AOTI_RUNTIME_CHECK_INPUTS is 0. */
@@ -99,10 +98,10 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_constant(AOTInductorModelContainer
 /* ---- tensors of the process's host (ingot/aoti_host.h), or of the library itself where the process has none */
 
 typedef struct ingot_tensor_info {
-  void* data;    /* the first element */
+  void* data; /* the first element */
   int32_t dtype; /* ingot_dtype */
   int32_t rank;
-  const int64_t* sizes;   /* these arrays and the elements live as long as the tensor */
+  const int64_t* sizes; /* these arrays and the elements live as long as the tensor */
   const int64_t* strides; /* in elements */
 } ingot_tensor_info;
 
@@ -110,8 +109,7 @@ typedef struct ingot_tensor_info {
 INGOT_EXPORT AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes,
                                                        const int64_t* strides, AtenTensorHandle* tensor);
 /* Dense and row-major, its elements not set. */
-INGOT_EXPORT AOTIRuntimeError ingot_tensor_new(int32_t dtype, int32_t rank, const int64_t* sizes,
-                                               AtenTensorHandle* tensor);
+INGOT_EXPORT AOTIRuntimeError ingot_tensor_new(int32_t dtype, int32_t rank, const int64_t* sizes, AtenTensorHandle* tensor);
 /* A second handle to the same elements. */
 INGOT_EXPORT AOTIRuntimeError ingot_tensor_share(AtenTensorHandle tensor, AtenTensorHandle* copy);
 INGOT_EXPORT AOTIRuntimeError ingot_tensor_describe(AtenTensorHandle tensor, ingot_tensor_info* info);

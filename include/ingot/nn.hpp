@@ -27,17 +27,17 @@ class Module {
   NamedTensors named_parameters(bool every_name = false) const;
   TensorList parameters() const;
   NamedTensors named_buffers() const;
-  NamedTensors state() const;                       // parameters and buffers that are saved
+  NamedTensors state() const;  // parameters and buffers that are saved
 
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
-  void zero_grad();                                 // drops every parameter's gradient
-  void to(DType dtype);                             // converts floating parameters and buffers
+  void zero_grad();  // drops every parameter's gradient
+  void to(DType dtype);  // converts floating parameters and buffers
 
   // Copies values into the parameters and buffers. User error listing every missing, unexpected or misshapen name.
   void load_state(const NamedTensors& values);
-  void save(const std::string& path) const;         // safetensors
+  void save(const std::string& path) const;  // safetensors
   void load(const std::string& path);
 
  protected:
@@ -106,7 +106,9 @@ class Sequential : public Layer {
 };
 // nn::Sequential net{nn::make<nn::Linear>(4, 8), nn::make<nn::ReLU>()};
 template <class T, class... A>
-std::shared_ptr<Layer> make(A&&... args) { return std::make_shared<T>(std::forward<A>(args)...); }
+std::shared_ptr<Layer> make(A&&... args) {
+  return std::make_shared<T>(std::forward<A>(args)...);
+}
 
 // ---- linear
 class Linear : public Layer {
@@ -141,16 +143,27 @@ class Convolution : public Layer {
   bool transposed_;
   ConvOptions o_;
 };
-struct Conv1d : Convolution { Conv1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(1, false, in, out, kernel, o) {} };
-struct Conv2d : Convolution { Conv2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(2, false, in, out, kernel, o) {} };
-struct Conv3d : Convolution { Conv3d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(3, false, in, out, kernel, o) {} };
-struct ConvTranspose1d : Convolution { ConvTranspose1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(1, true, in, out, kernel, o) {} };
-struct ConvTranspose2d : Convolution { ConvTranspose2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(2, true, in, out, kernel, o) {} };
+struct Conv1d : Convolution {
+  Conv1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(1, false, in, out, kernel, o) {}
+};
+struct Conv2d : Convolution {
+  Conv2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(2, false, in, out, kernel, o) {}
+};
+struct Conv3d : Convolution {
+  Conv3d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(3, false, in, out, kernel, o) {}
+};
+struct ConvTranspose1d : Convolution {
+  ConvTranspose1d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(1, true, in, out, kernel, o) {}
+};
+struct ConvTranspose2d : Convolution {
+  ConvTranspose2d(int64_t in, int64_t out, const Shape& kernel, ConvOptions o = {}) : Convolution(2, true, in, out, kernel, o) {}
+};
 
 // ---- normalisation
 class BatchNorm : public Layer {  // running statistics; train() normalises by the batch
  public:
-  explicit BatchNorm(int64_t features, double eps = 1e-5, double momentum = 0.1, bool affine = true, bool track_running_stats = true);
+  explicit BatchNorm(int64_t features, double eps = 1e-5, double momentum = 0.1, bool affine = true,
+                     bool track_running_stats = true);
   Tensor forward(const Tensor& x) override;
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
@@ -160,8 +173,14 @@ class BatchNorm : public Layer {  // running statistics; train() normalises by t
  private:
   double eps_, momentum_;
 };
-struct BatchNorm1d : BatchNorm { using BatchNorm::BatchNorm; void check(const Tensor& x) const override; };
-struct BatchNorm2d : BatchNorm { using BatchNorm::BatchNorm; void check(const Tensor& x) const override; };
+struct BatchNorm1d : BatchNorm {
+  using BatchNorm::BatchNorm;
+  void check(const Tensor& x) const override;
+};
+struct BatchNorm2d : BatchNorm {
+  using BatchNorm::BatchNorm;
+  void check(const Tensor& x) const override;
+};
 class LayerNorm : public Layer {
  public:
   explicit LayerNorm(Shape normalized_shape, double eps = 1e-5, bool affine = true);
@@ -196,7 +215,8 @@ class RMSNorm : public Layer {
 // ---- lookup
 class Embedding : public Layer {
  public:
-  Embedding(int64_t entries, int64_t dim, std::optional<int64_t> padding_idx = {}, bool sparse = false);  // of gradients: ingot/sparse.hpp
+  Embedding(int64_t entries, int64_t dim, std::optional<int64_t> padding_idx = {},
+            bool sparse = false);  // of gradients: ingot/sparse.hpp
   Tensor forward(const Tensor& indices) override;
   Tensor weight;
 
@@ -218,13 +238,15 @@ class EmbeddingBag : public Module {
 // ---- pooling and dropout
 class Pool : public Layer {
  protected:
-  Pool(Shape kernel, Shape stride, Shape padding) : kernel_(std::move(kernel)), stride_(std::move(stride)), padding_(std::move(padding)) {}
+  Pool(Shape kernel, Shape stride, Shape padding)
+      : kernel_(std::move(kernel)), stride_(std::move(stride)), padding_(std::move(padding)) {}
   Shape kernel_, stride_, padding_;
 };
-#define INGOT_POOL(Name)                                                                                         \
-  struct Name : Pool {                                                                                           \
-    explicit Name(Shape kernel, Shape stride = {}, Shape padding = {0}) : Pool(std::move(kernel), std::move(stride), std::move(padding)) {} \
-    Tensor forward(const Tensor& x) override;                                                                    \
+#define INGOT_POOL(Name)                                                    \
+  struct Name : Pool {                                                      \
+    explicit Name(Shape kernel, Shape stride = {}, Shape padding = {0})     \
+        : Pool(std::move(kernel), std::move(stride), std::move(padding)) {} \
+    Tensor forward(const Tensor& x) override;                               \
   }
 INGOT_POOL(MaxPool1d);
 INGOT_POOL(MaxPool2d);
@@ -267,12 +289,24 @@ class Flatten : public Layer {
 };
 
 // ---- activations
-struct ReLU : Layer { Tensor forward(const Tensor& x) override { return relu(x); } };
-struct Sigmoid : Layer { Tensor forward(const Tensor& x) override { return sigmoid(x); } };
-struct Tanh : Layer { Tensor forward(const Tensor& x) override { return tanh(x); } };
-struct SiLU : Layer { Tensor forward(const Tensor& x) override { return silu(x); } };
-struct Hardsigmoid : Layer { Tensor forward(const Tensor& x) override; };
-struct Hardswish : Layer { Tensor forward(const Tensor& x) override; };
+struct ReLU : Layer {
+  Tensor forward(const Tensor& x) override { return relu(x); }
+};
+struct Sigmoid : Layer {
+  Tensor forward(const Tensor& x) override { return sigmoid(x); }
+};
+struct Tanh : Layer {
+  Tensor forward(const Tensor& x) override { return tanh(x); }
+};
+struct SiLU : Layer {
+  Tensor forward(const Tensor& x) override { return silu(x); }
+};
+struct Hardsigmoid : Layer {
+  Tensor forward(const Tensor& x) override;
+};
+struct Hardswish : Layer {
+  Tensor forward(const Tensor& x) override;
+};
 class GELU : public Layer {
  public:
   explicit GELU(std::string approximate = "none") : approximate_(std::move(approximate)) {}
@@ -330,13 +364,17 @@ class Recurrent : public Module {
 class LSTM : public Recurrent {
  public:
   LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions o = {}) : Recurrent(4, input_size, hidden_size, o) {}
-  struct Output { Tensor output, h, c; };
+  struct Output {
+    Tensor output, h, c;
+  };
   Output operator()(const Tensor& x, const Tensor& h = {}, const Tensor& c = {});
 };
 class GRU : public Recurrent {
  public:
   GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions o = {}) : Recurrent(3, input_size, hidden_size, o) {}
-  struct Output { Tensor output, h; };
+  struct Output {
+    Tensor output, h;
+  };
   Output operator()(const Tensor& x, const Tensor& h = {});
 };
 

@@ -45,7 +45,10 @@ class Adam : public Optimizer {
   void update(bool decoupled_decay);
 
  private:
-  struct State { Tensor m, v, v_max; int64_t step = 0; };
+  struct State {
+    Tensor m, v, v_max;
+    int64_t step = 0;
+  };
   AdamOptions o_;
   std::vector<State> state_;
 };

@@ -40,17 +40,30 @@ class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) {}
-  explicit Ref(T* p) : p_(p) { if (p_) p_->retain(); }
-  Ref(const Ref& o) : p_(o.p_) { if (p_) p_->retain(); }
+  explicit Ref(T* p) : p_(p) {
+    if (p_) p_->retain();
+  }
+  Ref(const Ref& o) : p_(o.p_) {
+    if (p_) p_->retain();
+  }
   Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   template <class U>
     requires std::convertible_to<U*, T*>
   Ref(const Ref<U>& o) : Ref(static_cast<T*>(o.get())) {}
-  Ref& operator=(Ref o) noexcept { std::swap(p_, o.p_); return *this; }
-  ~Ref() { if (p_) p_->release(); }
+  Ref& operator=(Ref o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Ref() {
+    if (p_) p_->release();
+  }
 
   // Wraps a pointer whose reference the caller already holds.
-  static Ref adopt(T* p) { Ref r; r.p_ = p; return r; }
+  static Ref adopt(T* p) {
+    Ref r;
+    r.p_ = p;
+    return r;
+  }
 
   T* get() const { return p_; }
   T* operator->() const { return p_; }
@@ -63,6 +76,8 @@ class Ref {
 };
 
 template <class T, class... A>
-Ref<T> make_ref(A&&... args) { return Ref<T>(new T(std::forward<A>(args)...)); }
+Ref<T> make_ref(A&&... args) {
+  return Ref<T>(new T(std::forward<A>(args)...));
+}
 
 }  // namespace ingot

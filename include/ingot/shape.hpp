@@ -12,16 +12,38 @@ namespace ingot {
 class Shape {
  public:
   Shape() = default;
-  Shape(std::initializer_list<Int> l) { for (Int x : l) push_back(x); }
-  Shape(std::span<const Int> s) { for (Int x : s) push_back(x); }
-  Shape(std::span<const int64_t> s) { for (int64_t x : s) push_back(x); }
+  Shape(std::initializer_list<Int> l) {
+    for (Int x : l) push_back(x);
+  }
+  Shape(std::span<const Int> s) {
+    for (Int x : s) push_back(x);
+  }
+  Shape(std::span<const int64_t> s) {
+    for (int64_t x : s) push_back(x);
+  }
   Shape(const std::vector<int64_t>& s) : Shape(std::span<const int64_t>(s)) {}
   Shape(const Shape& o) : Shape(std::span<const Int>(o.begin(), o.size())) {}
   Shape(Shape&& o) noexcept { steal(o); }
-  Shape& operator=(const Shape& o) { if (this != &o) { clear(); for (Int x : o) push_back(x); } return *this; }
-  Shape& operator=(Shape&& o) noexcept { if (this != &o) { release(); steal(o); } return *this; }
+  Shape& operator=(const Shape& o) {
+    if (this != &o) {
+      clear();
+      for (Int x : o) push_back(x);
+    }
+    return *this;
+  }
+  Shape& operator=(Shape&& o) noexcept {
+    if (this != &o) {
+      release();
+      steal(o);
+    }
+    return *this;
+  }
   ~Shape() { release(); }
-  static Shape filled(std::size_t n, Int x) { Shape s; for (std::size_t i = 0; i < n; i++) s.push_back(x); return s; }
+  static Shape filled(std::size_t n, Int x) {
+    Shape s;
+    for (std::size_t i = 0; i < n; i++) s.push_back(x);
+    return s;
+  }
 
   std::size_t size() const { return size_; }
   int dim() const { return static_cast<int>(size_); }
@@ -37,18 +59,36 @@ class Shape {
   const Int& back() const { return data_[size_ - 1]; }
   operator std::span<const Int>() const { return {data_, size_}; }
 
-  void push_back(Int x) { if (size_ == capacity_) grow(); data_[size_++] = x; }
+  void push_back(Int x) {
+    if (size_ == capacity_) grow();
+    data_[size_++] = x;
+  }
   void pop_back() { size_--; }
   void clear() { size_ = 0; }
   void insert(std::size_t i, Int x);
   void erase(std::size_t i);
-  void resize(std::size_t n, Int x = 0) { while (size_ > n) pop_back(); while (size_ < n) push_back(x); }
+  void resize(std::size_t n, Int x = 0) {
+    while (size_ > n) pop_back();
+    while (size_ < n) push_back(x);
+  }
   Shape sub(std::size_t from, std::size_t to) const { return Shape(std::span<const Int>(data_ + from, to - from)); }
 
-  Int product() const { Int p = 1; for (Int x : *this) p = p * x; return p; }
-  bool is_symbolic() const { for (Int x : *this) if (x.is_symbolic()) return true; return false; }
+  Int product() const {
+    Int p = 1;
+    for (Int x : *this) p = p * x;
+    return p;
+  }
+  bool is_symbolic() const {
+    for (Int x : *this)
+      if (x.is_symbolic()) return true;
+    return false;
+  }
   // The plain numbers, specialising symbols (see Int::value).
-  std::vector<int64_t> values() const { std::vector<int64_t> v; for (Int x : *this) v.push_back(x.value()); return v; }
+  std::vector<int64_t> values() const {
+    std::vector<int64_t> v;
+    for (Int x : *this) v.push_back(x.value());
+    return v;
+  }
   // Equality may ask the shape environment; `same` never does.
   bool operator==(const Shape& o) const;
   bool same(const Shape& o) const;
@@ -60,7 +100,12 @@ class Shape {
   Int inline_[kInline];
 
   void grow();
-  void release() { if (data_ != inline_) delete[] data_; data_ = inline_; size_ = 0; capacity_ = kInline; }
+  void release() {
+    if (data_ != inline_) delete[] data_;
+    data_ = inline_;
+    size_ = 0;
+    capacity_ = kInline;
+  }
   void steal(Shape& o);
 };
 

@@ -95,9 +95,9 @@ TensorFunction functionalize(TensorFunction f, FunctionalizeOptions options = {}
 
 // What the function sees while it is recorded.
 enum class TraceWith : uint8_t {
-  fakes,    // tensors without bytes: nothing is computed
+  fakes,  // tensors without bytes: nothing is computed
   symbols,  // the same, and every size but 0 and 1 is open; equal sizes are one symbol
-  data,     // the examples' own bytes: the function runs while it is recorded
+  data,  // the examples' own bytes: the function runs while it is recorded
 };
 
 struct Traced;  // graph/trace.hpp, for compilers: the graph itself

@@ -28,22 +28,23 @@ Boxed nop(std::shared_ptr<const Graph> graph, const Values& examples);
 
 struct AotOptions {
   Compiler forward = nop;
-  Compiler backward = {};    // without one, as the forward
-  Compiler inference = {};   // without one, as the forward
+  Compiler backward = {};  // without one, as the forward
+  Compiler inference = {};  // without one, as the forward
   Partitioner partition = partition_default;
   const Decompositions* decompositions = nullptr;
-  int params_and_buffers = 0;                   // how many leading arguments are
-  bool static_weight_shapes = true;             // their sizes are no symbols
+  int params_and_buffers = 0;  // how many leading arguments are
+  bool static_weight_shapes = true;  // their sizes are no symbols
   bool keep_inference_input_mutations = false;  // writes to inputs are in the graph where they can be
-  bool dynamic = false;                         // sizes are symbols, and so are integers
-  bool one_symbol_for_equal_sizes = true;       // otherwise each size has its own, and the graph says which of them are equal
-  std::shared_ptr<ShapeEnv> sizes = {};         // that the open sizes of arguments that are fakes belong to; without one, the function makes its own
-  bool unlift_effect_tokens = false;            // tokens of ordered effects are made and consumed in the graph (R168)
-  bool functionalize_rng_ops = false;           // the state of the random stream is an argument of the graphs: with CUDA (R167)
-  std::shared_ptr<AotCache> cache = {};         // of functions compiled before: for aot_module_simplified (cache.hpp)
+  bool dynamic = false;  // sizes are symbols, and so are integers
+  bool one_symbol_for_equal_sizes = true;  // otherwise each size has its own, and the graph says which of them are equal
+  std::shared_ptr<ShapeEnv> sizes =
+      {};  // that the open sizes of arguments that are fakes belong to; without one, the function makes its own
+  bool unlift_effect_tokens = false;  // tokens of ordered effects are made and consumed in the graph (R168)
+  bool functionalize_rng_ops = false;  // the state of the random stream is an argument of the graphs: with CUDA (R167)
+  std::shared_ptr<AotCache> cache = {};  // of functions compiled before: for aot_module_simplified (cache.hpp)
   std::shared_ptr<TracingContext> context = {};  // what a front end knows, and is told (tracing_context.hpp)
-  bool debug_assert = false;                    // every call is checked against what was assumed when the function was compiled (debug_assert.hpp)
-  bool enable_log = true;                       // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
+  bool debug_assert = false;  // every call is checked against what was assumed when the function was compiled (debug_assert.hpp)
+  bool enable_log = true;  // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
   std::function<void(const std::string&)> log = {};  // is told of what went wrong and does not matter yet; without one, the log
 };
 

@@ -29,10 +29,13 @@ FlatCallable without_gradients(const Assembly& a, Boxed run) {
 
 FlatCallable around_graphs(const Assembly& a, Boxed forward, std::shared_ptr<Backward> backward) {
   if (!backward) return without_gradients(a, std::move(forward));
-  const auto training = std::make_shared<Training>(a.meta, a.layouts, std::move(forward), a.saved_tensors, std::move(backward), a.without_gradient);
+  const auto training =
+      std::make_shared<Training>(a.meta, a.layouts, std::move(forward), a.saved_tensors, std::move(backward), a.without_gradient);
   return [training](Values arguments) { return (*training)(std::move(arguments)); };
 }
 
-FlatCallable around_arguments(const Assembly& a, FlatCallable graphs) { return a.dedupe.around(a.bases.around(std::move(graphs))); }
+FlatCallable around_arguments(const Assembly& a, FlatCallable graphs) {
+  return a.dedupe.around(a.bases.around(std::move(graphs)));
+}
 
 }  // namespace ingot::aot

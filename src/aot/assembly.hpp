@@ -8,12 +8,12 @@
 namespace ingot::aot {
 
 struct Assembly {
-  Metadata meta;                       // runtime_record
+  Metadata meta;  // runtime_record
   Dedupe dedupe;
   SyntheticBase bases;
-  JointLayouts layouts;                // of a function without gradients: inputs and returned alone
-  int saved_tensors = 0;               // with gradients: that the forward returns after the rest, for the backward
-  bool writes_tracked = false;         // the backward writes an argument of the function that requires grad
+  JointLayouts layouts;  // of a function without gradients: inputs and returned alone
+  int saved_tensors = 0;  // with gradients: that the forward returns after the rest, for the backward
+  bool writes_tracked = false;  // the backward writes an argument of the function that requires grad
   std::vector<bool> without_gradient;  // by argument: the backward has none for it (R071)
 };
 

@@ -24,17 +24,21 @@ std::vector<int> BackwardWrites::found(const Metadata& meta) const {
   for (const Input& i : inputs_) {
     const InputInfo& info = meta.inputs[static_cast<std::size_t>(i.index)];
     const Seen& seen = i.given;
-    INGOT_REQUIRE(seen.tensor->geom.same(seen.geom), "Found a graph input that had its metadata mutated in the backward. This is not supported: input ", i.index,
+    INGOT_REQUIRE(seen.tensor->geom.same(seen.geom),
+                  "Found a graph input that had its metadata mutated in the backward. This is not supported: input ", i.index,
                   " has size ", seen.geom.sizes, " in the forward and ", seen.tensor.sizes(), " after the backward");
-    INGOT_REQUIRE(seen.resized || !functional_state(seen.tensor)->storage->bytes, "Found a graph input that had storage resizing in the backward. This is not supported: input ",
-                  i.index);
+    INGOT_REQUIRE(seen.resized || !functional_state(seen.tensor)->storage->bytes,
+                  "Found a graph input that had storage resizing in the backward. This is not supported: input ", i.index);
     if (!seen.is_written() && !i.own.is_written()) continue;
-    INGOT_REQUIRE(info.mutation() == Mutation::none, "Found a graph input that is written in the forward and in the backward. This is not supported: input ", i.index,
-                  "; write a clone() of it in one of them");
+    INGOT_REQUIRE(info.mutation() == Mutation::none,
+                  "Found a graph input that is written in the forward and in the backward. This is not supported: input ",
+                  i.index, "; write a clone() of it in one of them");
     written.push_back(i.index);
   }
   for (const Seen& t : tangents_)
-    INGOT_REQUIRE(!t.is_written(), "Found an input to the backward that was mutated during the backward pass. This is not supported: write a clone() of the gradient");
+    INGOT_REQUIRE(
+        !t.is_written(),
+        "Found an input to the backward that was mutated during the backward pass. This is not supported: write a clone() of the gradient");
   return written;
 }
 

@@ -34,8 +34,9 @@ class Solver {
     if (options_.activation_bytes) {
       const int64_t limit = *options_.activation_bytes;
       INGOT_REQUIRE(limit >= 0, "a budget for activations should be bytes, found ", limit);
-      return first_that_fits(plain, [](const std::vector<Node*>& s) { return static_cast<double>(plan_of(tensors_of(s)).bytes); },
-                             [&](double bytes) { return bytes <= static_cast<double>(limit); });
+      return first_that_fits(
+          plain, [](const std::vector<Node*>& s) { return static_cast<double>(plan_of(tensors_of(s)).bytes); },
+          [&](double bytes) { return bytes <= static_cast<double>(limit); });
     }
     if (ratio == 1) return {plain, true};
     if (ratio == 0) return {only_inputs(), true};
@@ -44,8 +45,12 @@ class Solver {
       if (!is_tangent(*n) && n->meta.is_tensor()) inputs += bytes_of(n->meta);
     const int64_t most = size_of_saved(plain);
     if (most <= inputs) return {plain, true};
-    return first_that_fits(plain, [&](const std::vector<Node*>& s) { return static_cast<double>(size_of_saved(s) - inputs) / static_cast<double>(most - inputs); },
-                           [&](double share) { return share < ratio; });
+    return first_that_fits(
+        plain,
+        [&](const std::vector<Node*>& s) {
+          return static_cast<double>(size_of_saved(s) - inputs) / static_cast<double>(most - inputs);
+        },
+        [&](double share) { return share < ratio; });
   }
 
  private:
@@ -64,7 +69,9 @@ class Solver {
     return b;
   }
 
-  std::vector<Node*> cut(const MinCutOptions& o, const std::vector<bool>& allowed) const { return min_cut(j_.graph, cut_problem(j_, o, allowed)); }
+  std::vector<Node*> cut(const MinCutOptions& o, const std::vector<bool>& allowed) const {
+    return min_cut(j_.graph, cut_problem(j_, o, allowed));
+  }
 
   // Everything that can be is made of the inputs, which cost nothing: they are there anyway.
   std::vector<Node*> only_inputs() const {
@@ -100,8 +107,8 @@ class Solver {
     std::vector<double> values;
     for (const auto& n : j_.graph.nodes()) {
       const std::size_t i = at(n.get());
-      if (!most_freedom.banned[i] || n->kind == NodeKind::placeholder || j_.distance[i] == JointInfo::kFar || j_.keep[i] == Keep::save ||
-          draws(j_.graph, *n) || has_side_effect(j_.graph, *n))
+      if (!most_freedom.banned[i] || n->kind == NodeKind::placeholder || j_.distance[i] == JointInfo::kFar ||
+          j_.keep[i] == Keep::save || draws(j_.graph, *n) || has_side_effect(j_.graph, *n))
         continue;
       items.push_back(n.get());
       sizes.push_back(bytes_of(n->meta));

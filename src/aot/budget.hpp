@@ -26,7 +26,7 @@ class Knapsack {
  private:
   int64_t largest_;
   int steps_;
-  std::vector<int> sizes_;                // in steps
+  std::vector<int> sizes_;  // in steps
   std::vector<std::vector<bool>> takes_;  // [item][steps]: whether the best of the items so far has it
 };
 

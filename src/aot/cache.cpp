@@ -34,14 +34,16 @@ std::string sealed(const std::string& json) { return sha256(json) + "\n" + json;
 std::string unsealed(const MappedFile& file) {
   const std::string_view bytes = file.bytes();
   const std::size_t line = bytes.find('\n');
-  INGOT_REQUIRE(line != std::string_view::npos && sha256(bytes.substr(line + 1)) == bytes.substr(0, line), file.path(), ": the entry is damaged");
+  INGOT_REQUIRE(line != std::string_view::npos && sha256(bytes.substr(line + 1)) == bytes.substr(0, line), file.path(),
+                ": the entry is damaged");
   return std::string(bytes.substr(line + 1));
 }
 
 // Of the caller's sizes: what the function was compiled for.
 std::vector<CacheEntry::Condition> guards_since(const ShapeEnv* sizes, std::size_t first) {
   std::vector<CacheEntry::Condition> guards;
-  for (std::size_t k = first; sizes && k < sizes->guards().size(); k++) guards.push_back({print(sizes->guards()[k].condition), sizes->guards()[k].answer});
+  for (std::size_t k = first; sizes && k < sizes->guards().size(); k++)
+    guards.push_back({print(sizes->guards()[k].condition), sizes->guards()[k].answer});
   return guards;
 }
 
@@ -62,7 +64,9 @@ bool guards_hold(const CacheEntry& e, ShapeEnv* sizes) {
 
 }  // namespace
 
-std::string to_text(const CacheEvent& e) { return text(to_text(e.kind), e.key.empty() ? "" : " ", e.key, e.why.empty() ? "" : ": ", e.why); }
+std::string to_text(const CacheEvent& e) {
+  return text(to_text(e.kind), e.key.empty() ? "" : " ", e.key, e.why.empty() ? "" : ": ", e.why);
+}
 
 CacheCounters AotCache::counters() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -138,7 +142,8 @@ FlatCallable AotCache::compiled(const FlatFunction& f, const Values& arguments, 
   }
   if (std::optional<FlatCallable> hit = find(key, arguments, options, id)) return *hit;
   // The backward may be compiled when nobody else knows the cache any more.
-  const WhenCompiled save = [self = options.cache, key, asked, sizes = options.sizes, layout = DenseLayout(arguments)](const Assembly& a, const std::string& forward, const std::string& backward) {
+  const WhenCompiled save = [self = options.cache, key, asked, sizes = options.sizes, layout = DenseLayout(arguments)](
+                                const Assembly& a, const std::string& forward, const std::string& backward) {
     try {
       const std::string entry = sealed(to_json({forward, backward, a, guards_since(sizes.get(), asked)}, layout));
       self->folder_.put(name_of(key), [&](const std::string& folder) {

@@ -45,15 +45,15 @@ class AotCache {
  public:
   struct Options {
     std::string folder = default_cache_folder();
-    int64_t most_bytes = int64_t{1} << 30;       // of the folder; what was not used for the longest time goes first
+    int64_t most_bytes = int64_t{1} << 30;  // of the folder; what was not used for the longest time goes first
     std::shared_ptr<ArtifactStore> artifacts = {};  // without one every function is a bypass (R186)
-    bool strict = false;                         // a bypass, a missing artifact, and a failure to load or save are user errors (R192)
+    bool strict = false;  // a bypass, a missing artifact, and a failure to load or save are user errors (R192)
   };
   explicit AotCache(Options options) : options_(std::move(options)), folder_(options_.folder, options_.most_bytes) {}
 
   CacheCounters counters() const;
   CacheEvent last() const;  // the latest
-  void clear();             // takes every entry away, and no artifact
+  void clear();  // takes every entry away, and no artifact
 
   // What compile() returns for these arguments, from the cache or by compile(), whose result is then kept (R185, R189 to R191). The cache must be
   // that of the options.

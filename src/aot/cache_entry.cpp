@@ -38,8 +38,8 @@ std::string view_text(const std::vector<ViewStep>& steps) {
     std::vector<Argument> args{at};
     for (std::size_t k = 1; k < s.args.size(); k++) {
       const Value& v = s.args[k];
-      INGOT_REQUIRE(!v.is_tensor() && !(v.is_int() && v.to_int().is_symbolic()) && !(v.is_ints() && v.ints().is_symbolic()), "a view by ", s.op->qualified(),
-                    " depends on more than its base");
+      INGOT_REQUIRE(!v.is_tensor() && !(v.is_int() && v.to_int().is_symbolic()) && !(v.is_ints() && v.ints().is_symbolic()),
+                    "a view by ", s.op->qualified(), " depends on more than its base");
       args.emplace_back(v);
     }
     at = g.call(*s.op, std::move(args));
@@ -97,13 +97,21 @@ void write(JsonWriter& w, const Metadata& m) {
   }
   w.end().key("outputs").begin_list();
   for (const OutputInfo& o : m.outputs) {
-    w.begin_object().field("kind", static_cast<int>(o.kind)).field("is_tensor", o.is_tensor).field("base", o.base).field("requires_grad", o.requires_grad);
+    w.begin_object()
+        .field("kind", static_cast<int>(o.kind))
+        .field("is_tensor", o.is_tensor)
+        .field("base", o.base)
+        .field("requires_grad", o.requires_grad);
     w.field("multi_output", o.multi_output).field("can_replay", o.can_replay).field("older_steps", o.older_steps);
     write_list(w, "dynamic_dims", o.dynamic_dims);
     write_steps(w, o.steps);
     w.end();
   }
-  w.end().field("tokens", m.tokens).field("intermediate_bases", m.intermediate_bases).field("keep_mutations", m.keep_mutations).field("has_wrappers", m.has_wrappers);
+  w.end()
+      .field("tokens", m.tokens)
+      .field("intermediate_bases", m.intermediate_bases)
+      .field("keep_mutations", m.keep_mutations)
+      .field("has_wrappers", m.has_wrappers);
   w.field("is_train", m.is_train);
   write_list(w, "static_parameters", m.static_parameters);
   if (m.grad_mode) w.field("grad_mode", *m.grad_mode);
@@ -125,7 +133,8 @@ Metadata read_metadata(const Json& j) {
   m.outputs = j.field("outputs").map([](const Json& out) {
     OutputInfo o;
     const int64_t kind = out.field("kind").integer();
-    if (kind < 0 || kind > static_cast<int>(OutputKind::custom_function_view)) out.fail("expected the number of a kind of output");
+    if (kind < 0 || kind > static_cast<int>(OutputKind::custom_function_view))
+      out.fail("expected the number of a kind of output");
     o.kind = static_cast<OutputKind>(kind);
     o.is_tensor = out.field("is_tensor").boolean();
     o.base = static_cast<int>(out.field("base").integer());
@@ -148,9 +157,11 @@ Metadata read_metadata(const Json& j) {
   if (const auto mode = j.optional("grad_mode")) m.grad_mode = mode->boolean();
   for (const OutputInfo& o : m.outputs) {
     const bool refers = o.is_made_again() || o.kind == OutputKind::is_input || o.base >= 0;
-    const int count = o.base_is_input() ? static_cast<int>(m.inputs.size())
-                      : o.kind == OutputKind::alias_of_intermediate_base_is_user_output ? static_cast<int>(m.outputs.size()) : m.intermediate_bases;
-    if (refers && (o.base < 0 || o.base >= count)) j.fail(text("expected the base of an output among ", count, ", found ", o.base));
+    const int count = o.base_is_input()                                                 ? static_cast<int>(m.inputs.size())
+                      : o.kind == OutputKind::alias_of_intermediate_base_is_user_output ? static_cast<int>(m.outputs.size())
+                                                                                        : m.intermediate_bases;
+    if (refers && (o.base < 0 || o.base >= count))
+      j.fail(text("expected the base of an output among ", count, ", found ", o.base));
   }
   return m;
 }
@@ -183,8 +194,10 @@ void write(JsonWriter& w, const WrapperLayout& l, const Classes& classes) {
     return;
   }
   const auto known = classes.find(l.cls->name());
-  INGOT_REQUIRE(known != classes.end() && known->second == l.cls, "no argument is a ", l.cls->name(), ", so that nobody who reads the entry knows the class");
-  INGOT_REQUIRE(l.metadata.is_none() || (l.metadata.is_int() && l.metadata.to_int().is_number()), "the metadata of ", l.cls->name(), " have no text");
+  INGOT_REQUIRE(known != classes.end() && known->second == l.cls, "no argument is a ", l.cls->name(),
+                ", so that nobody who reads the entry knows the class");
+  INGOT_REQUIRE(l.metadata.is_none() || (l.metadata.is_int() && l.metadata.to_int().is_number()), "the metadata of ",
+                l.cls->name(), " have no text");
   w.begin_object().field("class", l.cls->name());
   w.key("sizes");
   write(w, l.sizes);
@@ -249,12 +262,15 @@ std::string to_json(const CacheEntry& e, const DenseLayout& arguments) {
   return w.take();
 }
 
-CacheEntry read_entry(const std::string& json, const std::string& what, const DenseLayout& arguments, int params_and_buffers, int id) {
+CacheEntry read_entry(const std::string& json, const std::string& what, const DenseLayout& arguments, int params_and_buffers,
+                      int id) {
   const JsonDocument document(json, what);
   const Json j = document.root().of("cache entry");
   if (j.field("version").integer() != kVersion) j.fail(text("expected version ", kVersion));
   const Classes classes = classes_of(arguments);
-  const auto layouts = [&](std::string_view name) { return DenseLayout(j.field(name).map([&](const Json& l) { return read_layout(l, classes); })); };
+  const auto layouts = [&](std::string_view name) {
+    return DenseLayout(j.field(name).map([&](const Json& l) { return read_layout(l, classes); }));
+  };
   SyntheticBase::State bases;
   const auto place = [&](const Json& list) {
     std::vector<std::size_t> places = integers<std::size_t>(list);
@@ -269,17 +285,20 @@ CacheEntry read_entry(const std::string& json, const std::string& what, const De
   });
   bases.looks_changed = place(j.field("looks_changed"));
   std::vector<std::size_t> places = place(j.field("places"));
-  if (!places.empty() && places.size() != arguments.outer_size()) j.field("places").fail(text("expected ", arguments.outer_size(), " places"));
-  CacheEntry e{j.field("forward").string(),
-               j.field("backward").string(),
-               {read_metadata(j), Dedupe(std::move(places), params_and_buffers, id), SyntheticBase(std::move(bases)), {}, 0, false, {}},
-               {}};
+  if (!places.empty() && places.size() != arguments.outer_size())
+    j.field("places").fail(text("expected ", arguments.outer_size(), " places"));
+  CacheEntry e{
+      j.field("forward").string(),
+      j.field("backward").string(),
+      {read_metadata(j), Dedupe(std::move(places), params_and_buffers, id), SyntheticBase(std::move(bases)), {}, 0, false, {}},
+      {}};
   Assembly& a = e.assembly;
   a.layouts = {layouts("input_layouts"), layouts("returned_layouts"), layouts("tangent_layouts"), layouts("gradient_layouts")};
   a.saved_tensors = static_cast<int>(j.field("saved_tensors").integer());
   a.writes_tracked = j.field("writes_tracked").boolean();
   a.without_gradient = j.field("without_gradient").map([](const Json& b) { return b.boolean(); });
-  e.guards = j.field("guards").map([](const Json& g) { return CacheEntry::Condition{g.field("condition").string(), g.field("answer").boolean()}; });
+  e.guards = j.field("guards").map(
+      [](const Json& g) { return CacheEntry::Condition{g.field("condition").string(), g.field("answer").boolean()}; });
   if (a.meta.is_train != !e.backward.empty() || (a.meta.is_train && a.without_gradient.size() != a.meta.inputs.size()))
     j.fail("expected a backward, and whose gradients it has, where the function has gradients");
   return e;

@@ -9,7 +9,7 @@
 namespace ingot::aot {
 
 struct Captured {
-  Graph graph;                  // inputs arg0_1, …: plain tensors
+  Graph graph;  // inputs arg0_1, …: plain tensors
   DenseLayout inputs, results;  // what is a wrapper for the caller is several of them
   std::optional<bool> grad_mode;  // that the function leaves behind, where it is another one
 };

@@ -36,9 +36,8 @@ Boxed fake_first(Boxed run, const Graph& graph, const OutputStrides& strides) {
     const Value v = a.is_node() ? a.node()->meta : a.is_value() ? a.value() : Value();
     fakes.push_back(v.is_tensor() && k < strides.size() ? Value(with_strides(v.tensor(), strides[k])) : v);
   }
-  return [run = std::move(run), fakes = std::move(fakes), is_first = std::make_shared<std::atomic<bool>>(true)](Values& arguments) {
-    return is_first->exchange(false) ? fakes : run(arguments);
-  };
+  return [run = std::move(run), fakes = std::move(fakes), is_first = std::make_shared<std::atomic<bool>>(true)](
+             Values& arguments) { return is_first->exchange(false) ? fakes : run(arguments); };
 }
 
 // Compiles a forward, or the only graph.
@@ -46,7 +45,8 @@ struct Compiled {
   Boxed run;
   CompileReport report;
 };
-Compiled compile_first(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, GraphKind kind, const AotOptions& options, const CompilerTurn& turn) {
+Compiled compile_first(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, GraphKind kind,
+                       const AotOptions& options, const CompilerTurn& turn) {
   const CompileReportScope scope;
   Boxed run = turn(compiler, graph, metas_of_inputs(*graph), kind);
   if (options.context && options.context->fakify_first_call) run = fake_first(std::move(run), *graph, scope.report().strides);
@@ -55,11 +55,13 @@ Compiled compile_first(const Compiler& compiler, const std::shared_ptr<const Gra
 
 // ---- without gradients (R067)
 
-FlatCallable compile_inference(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn, const WhenCompiled& tell) {
+FlatCallable compile_inference(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes,
+                               const CompilerTurn& turn, const WhenCompiled& tell) {
   BaseGraph base = base_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
   a.layouts.inputs = std::move(base.inputs);
   a.layouts.returned = std::move(base.returned);
-  if (options.unlift_effect_tokens && a.meta.tokens > 0) base.graph = with_own_tokens(base.graph, std::exchange(a.meta.tokens, 0));
+  if (options.unlift_effect_tokens && a.meta.tokens > 0)
+    base.graph = with_own_tokens(base.graph, std::exchange(a.meta.tokens, 0));
   const auto graph = std::make_shared<const Graph>(std::move(base.graph));
   const Log log(turn.id(), options);
   log.metadata(p.meta);
@@ -89,13 +91,16 @@ std::vector<bool> without_gradient(const Prepared& p, const JointLayouts& layout
   std::vector<bool> none(p.meta.inputs.size());
   if (layouts.has_wrappers()) return none;
   const std::size_t first = backward.outputs.size() - none.size();  // tokens before
-  INGOT_ENSURE(backward.outputs.size() >= none.size(), "the backward has ", backward.outputs.size(), " results for ", none.size(), " inputs");
+  INGOT_ENSURE(backward.outputs.size() >= none.size(), "the backward has ", backward.outputs.size(), " results for ", none.size(),
+               " inputs");
   for (std::size_t k = 0; k < none.size(); k++)
-    none[k] = backward.outputs[first + k].is_none() && !(p.meta.inputs[k].mutation() == Mutation::in_graph && p.meta.inputs[k].mutates_storage_metadata);
+    none[k] = backward.outputs[first + k].is_none() &&
+              !(p.meta.inputs[k].mutation() == Mutation::in_graph && p.meta.inputs[k].mutates_storage_metadata);
   return none;
 }
 
-FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn, const WhenCompiled& tell) {
+FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn,
+                              const WhenCompiled& tell) {
   const JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
   a.layouts = joint.layouts;
   const JointLayouts& layouts = a.layouts;
@@ -107,7 +112,8 @@ FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& o
   Parts parts = [&] {
     const CompileScope scope(turn.id(), GraphKind::joint);
     std::vector<int> written = layouts.inputs.dense_places([&](std::size_t k) { return p.meta.inputs[k].mutates_data; });
-    std::vector<int> later = layouts.inputs.dense_places([&](std::size_t k) { return std::ranges::count(joint.written_by_backward, static_cast<int>(k)) > 0; });
+    std::vector<int> later = layouts.inputs.dense_places(
+        [&](std::size_t k) { return std::ranges::count(joint.written_by_backward, static_cast<int>(k)) > 0; });
     for (std::vector<int>* places : {&written, &later})
       for (int& place : *places) place += tokens;
     return options.partition({joint.graph, static_cast<int>(layouts.returned.dense_size()) + tokens, written, later});
@@ -119,19 +125,24 @@ FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& o
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
   Values examples = metas_of_inputs(parts.backward);
-  Compiled forward = compile_first(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward, options, turn);
+  Compiled forward =
+      compile_first(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward, options, turn);
   const OutputStrides& strides = forward.report.strides;
-  const std::size_t first = static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(), integers = static_cast<std::size_t>(parts.saved_integers);
+  const std::size_t first = static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(),
+                    integers = static_cast<std::size_t>(parts.saved_integers);
   const std::size_t end = std::min(strides.size(), first + static_cast<std::size_t>(parts.saved_tensors));
-  for (std::size_t k = first; k < end; k++) examples[integers + k - first] = with_strides(examples[integers + k - first].tensor(), strides[k]);  // R073
+  for (std::size_t k = first; k < end; k++)
+    examples[integers + k - first] = with_strides(examples[integers + k - first].tensor(), strides[k]);  // R073
   a.saved_tensors = parts.saved_tensors;
-  a.writes_tracked = std::ranges::any_of(joint.written_by_backward, [&](int k) { return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor()); });
+  a.writes_tracked = std::ranges::any_of(joint.written_by_backward,
+                                         [&](int k) { return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor()); });
   a.without_gradient = without_gradient(p, layouts, parts.backward);
   std::function<void(const std::string&)> compiled;
   if (tell && !forward.report.artifact.empty())  // R190
     compiled = [tell, a, forward = forward.report.artifact](const std::string& backward) { tell(a, forward, backward); };
-  const auto backward = std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn, std::move(examples),
-                                                   a.writes_tracked, std::move(compiled));
+  const auto backward =
+      std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn,
+                                 std::move(examples), a.writes_tracked, std::move(compiled));
   compile_ahead(*backward, parts.saved_integers, log, turn.id());
   FlatCallable graphs = around_graphs(a, std::move(forward.run), backward);
   if (options.debug_assert) graphs = with_gradients_as_assumed(std::move(graphs), p.fakes, options.params_and_buffers, turn.id());
@@ -140,14 +151,16 @@ FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& o
 
 // R013. An environment that the caller brought has symbols already, whose names stay theirs.
 std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& options, const ShapeEnv& env) {
-  INGOT_REQUIRE(options.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
-                "the arguments to compile for are fakes with open sizes, whose environment is not known; give AotOptions::sizes the ShapeEnv they were made in");
+  INGOT_REQUIRE(
+      options.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
+      "the arguments to compile for are fakes with open sizes, whose environment is not known; give AotOptions::sizes the ShapeEnv they were made in");
   // R137: what a function compiled for open sizes returned has them open here, too.
   const auto is_marked = [](const Value& v, int dim) {
     const AutogradMeta* m = v.is_tensor() ? autograd_meta(v.tensor()) : nullptr;
     return m && (dim < 0 ? m->open_dims != 0 : m->open_dims >> dim & 1);
   };
-  if (!options.dynamic && std::none_of(arguments.begin(), arguments.end(), [&](const Value& v) { return is_marked(v, -1); })) return {};
+  if (!options.dynamic && std::none_of(arguments.begin(), arguments.end(), [&](const Value& v) { return is_marked(v, -1); }))
+    return {};
   std::vector<OpenSize> open = every_size_open(arguments);
   std::erase_if(open, [&](const OpenSize& o) {
     const Value& v = arguments[static_cast<std::size_t>(o.input)];
@@ -171,8 +184,8 @@ void publish(TracingContext& context, const Metadata& meta, const Dedupe& dedupe
   context.metadata = meta;
   for (int k = 0; k < params_and_buffers && context.inlines_modules; k++) context.metadata->static_parameters.push_back(k);
   const std::vector<std::size_t> places = dedupe.places();
-  INGOT_REQUIRE(context.argument_sources.empty() || places.empty() || context.argument_sources.size() == places.size(), "sources are known of ",
-                context.argument_sources.size(), " arguments, and the function has ", places.size());
+  INGOT_REQUIRE(context.argument_sources.empty() || places.empty() || context.argument_sources.size() == places.size(),
+                "sources are known of ", context.argument_sources.size(), " arguments, and the function has ", places.size());
   for (std::size_t k = 0; k < places.size() && !context.argument_sources.empty(); k++) {
     const auto first = static_cast<std::size_t>(std::find(places.begin(), places.end(), places[k]) - places.begin());
     if (first < k) context.repeats.push_back({context.argument_sources[first], context.argument_sources[k]});
@@ -193,7 +206,8 @@ void check_records(const Prepared& p, const Metadata& given, const Dedupe& dedup
 
 bool has_nothing_to_differentiate(const Metadata& m) {
   return std::none_of(m.outputs.begin(), m.outputs.end(), [](const OutputInfo& o) { return o.requires_grad; }) &&
-         std::none_of(m.inputs.begin(), m.inputs.end(), [](const InputInfo& i) { return i.requires_grad && i.mutates_data && !i.under_no_grad; });
+         std::none_of(m.inputs.begin(), m.inputs.end(),
+                      [](const InputInfo& i) { return i.requires_grad && i.mutates_data && !i.under_no_grad; });
 }
 
 Boxed nop(std::shared_ptr<const Graph> graph, const Values&) {
@@ -215,15 +229,18 @@ Values fakes_of(const Values& arguments, const AotOptions& options, ShapeEnv& si
   return fake_inputs(arguments, open_sizes(arguments, options, sizes), sizes);
 }
 
-FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id, const WhenCompiled& tell) {
-  INGOT_REQUIRE(!options.functionalize_rng_ops, "CUDA not available: the stream of random numbers can be an argument of the graphs where it is that of a "
+FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id,
+                     const WhenCompiled& tell) {
+  INGOT_REQUIRE(!options.functionalize_rng_ops,
+                "CUDA not available: the stream of random numbers can be an argument of the graphs where it is that of a "
                 "graphics processor, and there is none; compile without functionalize_rng_ops");  // R167
   const std::shared_ptr<ShapeEnv> sizes = options.sizes ? options.sizes : std::make_shared<ShapeEnv>();
   const GuardScope guards(*sizes);
   const auto fake = [&](const Values& given) { return fakes_of(given, options, *sizes); };
   Prepared p{f, arguments, fake(arguments), {}};
-  const bool may_train = thread_state().grad_mode &&
-                         std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) { return v.is_tensor() && requires_grad(v.tensor()); });
+  const bool may_train = thread_state().grad_mode && std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) {
+                           return v.is_tensor() && requires_grad(v.tensor());
+                         });
   p.meta = collect_metadata(f, p.fakes, options.keep_inference_input_mutations, may_train);
   if (may_train && has_nothing_to_differentiate(p.meta)) p.meta.is_train = false;
   const Metadata given = p.meta;

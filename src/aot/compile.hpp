@@ -11,7 +11,8 @@ namespace ingot::aot {
 using WhenCompiled = std::function<void(const Assembly& assembly, const std::string& forward, const std::string& backward)>;
 
 // `arguments` may be fakes (AotOptions::sizes). `id`: of the entry, for names and messages (R002).
-FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id, const WhenCompiled& tell = {});
+FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id,
+                     const WhenCompiled& tell = {});
 
 // Fakes of the arguments, with the sizes that the options leave open as symbols of the environment.
 Values fakes_of(const Values& arguments, const AotOptions& options, ShapeEnv& sizes);

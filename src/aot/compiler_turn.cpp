@@ -17,9 +17,11 @@ Boxed with_autocast_off(Boxed run) {
 
 }  // namespace
 
-CompilerTurn::CompilerTurn(int id, std::shared_ptr<ShapeEnv> sizes) : id_(id), sizes_(std::move(sizes)), autocast_(autocast_state().enabled) {}
+CompilerTurn::CompilerTurn(int id, std::shared_ptr<ShapeEnv> sizes)
+    : id_(id), sizes_(std::move(sizes)), autocast_(autocast_state().enabled) {}
 
-Boxed CompilerTurn::operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, const Values& examples, GraphKind kind) const {
+Boxed CompilerTurn::operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, const Values& examples,
+                               GraphKind kind) const {
   const GuardScope guards(*sizes_);
   const CompileScope scope(id_, kind);
   if (!autocast_) return compiler(graph, examples);

@@ -13,7 +13,8 @@ class CompilerTurn {
   int id() const { return id_; }
   // In context {id}_{kind} (R194), with questions about sizes going to the function's environment, with autocast off if the
   // function was traced under autocast: the casts are in the graph. What the compiler made runs without autocast, too (R132, R202).
-  Boxed operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, const Values& examples, GraphKind kind) const;
+  Boxed operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, const Values& examples,
+                   GraphKind kind) const;
 
  private:
   int id_;

@@ -35,7 +35,9 @@ std::string_view to_text(GraphKind kind) {
 }
 
 // A compiler may itself compile: the names of the graph around it come back afterwards.
-CompileScope::CompileScope(int id, GraphKind kind) : outer_(std::move(current.names)) { current.names = {text(id, "_", to_text(kind))}; }
+CompileScope::CompileScope(int id, GraphKind kind) : outer_(std::move(current.names)) {
+  current.names = {text(id, "_", to_text(kind))};
+}
 
 CompileScope::~CompileScope() {
   current.names = std::move(outer_);

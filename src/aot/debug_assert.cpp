@@ -21,13 +21,14 @@ std::string argument_name(std::size_t argument, int params_and_buffers) {
 }
 
 std::string broken_assumption(int id, const std::string& assumption) {
-  return text("At compilation time, graph ", id, " was compiled under the assumption that ", assumption,
-              ", but at runtime this was not the case.  This indicates a guard bug in AOTAutograd or Dynamo, please file a bug to PyTorch.");
+  return text(
+      "At compilation time, graph ", id, " was compiled under the assumption that ", assumption,
+      ", but at runtime this was not the case.  This indicates a guard bug in AOTAutograd or Dynamo, please file a bug to PyTorch.");
 }
 
 void require_record(const Metadata& expected, const Metadata& found, std::string_view of) {
-  INGOT_REQUIRE(same_record(expected, found), "the function does something else ", of, ". Expected:\n", expected, "Found:\n", found,
-                "Does it depend on anything but its arguments?");
+  INGOT_REQUIRE(same_record(expected, found), "the function does something else ", of, ". Expected:\n", expected, "Found:\n",
+                found, "Does it depend on anything but its arguments?");
 }
 
 FlatCallable with_gradients_as_assumed(FlatCallable inner, const Values& fakes, int params_and_buffers, int id) {
@@ -36,7 +37,8 @@ FlatCallable with_gradients_as_assumed(FlatCallable inner, const Values& fakes, 
   return [inner = std::move(inner), assumed = std::move(assumed), params_and_buffers, id](Values arguments) {
     for (std::size_t i = 0; i < arguments.size(); i++) {
       const bool is_tensor = arguments[i].is_tensor();
-      INGOT_REQUIRE(assumed[i] != Assumed::no_tensor || !is_tensor, broken_assumption(id, text(argument_name(i, params_and_buffers), " would not be a tensor")));
+      INGOT_REQUIRE(assumed[i] != Assumed::no_tensor || !is_tensor,
+                    broken_assumption(id, text(argument_name(i, params_and_buffers), " would not be a tensor")));
       INGOT_REQUIRE(assumed[i] != Assumed::no_grad || !is_tensor || !requires_grad(arguments[i].tensor()),
                     broken_assumption(id, text(argument_name(i, params_and_buffers), " would not require grad")));
     }

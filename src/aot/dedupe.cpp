@@ -19,7 +19,9 @@ bool are_same(const Value& a, const Value& b) { return a.is_tensor() && b.is_ten
 void separate_repeats(Values& fakes) {
   const Values given = fakes;
   for (std::size_t i = 0; i < fakes.size(); i++) {
-    if (std::none_of(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(i), [&](const Value& v) { return are_same(v, given[i]); })) continue;
+    if (std::none_of(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const Value& v) { return are_same(v, given[i]); }))
+      continue;
     Tensor leaf = detached(given[i].tensor());
     fakes[i] = requires_grad(given[i].tensor()) ? leaf.requires_grad_() : leaf;
   }
@@ -44,8 +46,10 @@ Dedupe::Dedupe(Prepared& p, int params_and_buffers, int id) : params_and_buffers
     separate_repeats(p.fakes);
   } else {
     // R077
-    INGOT_REQUIRE(!p.meta.has_wrappers, "Encountered duplicate inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass. "
-                  "This is not supported today. You can try to remove the aliasing yourself as a workaround, or otherwise file an issue on github.");
+    INGOT_REQUIRE(
+        !p.meta.has_wrappers,
+        "Encountered duplicate inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass. "
+        "This is not supported today. You can try to remove the aliasing yourself as a workaround, or otherwise file an issue on github.");
     drops_ = true;
     p.fakes = std::move(kept);
     p.arguments = std::move(arguments);
@@ -77,7 +81,8 @@ std::optional<Metadata> Dedupe::expected_record(const Metadata& with_repeats) co
     if (keep_[i]) m.tangents.push_back(with_repeats.tangents[tangent]);
     tangent++;
   }
-  m.tangents.insert(m.tangents.end(), with_repeats.tangents.begin() + static_cast<std::ptrdiff_t>(tangent), with_repeats.tangents.end());
+  m.tangents.insert(m.tangents.end(), with_repeats.tangents.begin() + static_cast<std::ptrdiff_t>(tangent),
+                    with_repeats.tangents.end());
   for (OutputInfo& o : m.outputs)
     if (o.base_is_input()) o.base = static_cast<int>(place_[static_cast<std::size_t>(o.base)]);
   return m;
@@ -90,9 +95,11 @@ FlatCallable Dedupe::around(FlatCallable inner) const {
     for (std::size_t i = 0; i < arguments.size(); i++)
       if (self.keep_[i]) kept.push_back(arguments[i]);
     for (std::size_t i = 0; i < arguments.size(); i++) {
-      const auto first = static_cast<std::size_t>(std::find(self.place_.begin(), self.place_.end(), self.place_[i]) - self.place_.begin());
+      const auto first =
+          static_cast<std::size_t>(std::find(self.place_.begin(), self.place_.end(), self.place_[i]) - self.place_.begin());
       INGOT_REQUIRE(self.keep_[i] || are_same(arguments[i], kept[self.place_[i]]),
-                    broken_assumption(self.id_, text(argument_name(i, self.params_and_buffers_), " would be a duplicate of ", argument_name(first, self.params_and_buffers_))));
+                    broken_assumption(self.id_, text(argument_name(i, self.params_and_buffers_), " would be a duplicate of ",
+                                                     argument_name(first, self.params_and_buffers_))));
     }
     arguments.clear();
     return inner(std::move(kept));

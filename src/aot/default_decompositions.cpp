@@ -31,30 +31,39 @@ Tensor ramp(const Tensor& x) { return aten<"clamp">(x + 3, 0, 6); }  // of hards
 
 Value gelu_backward(const Call& c) {
   if (c[2].string() == "none")
-    return computed([](const Tensor& g, const Tensor& x) {
-      const Tensor cdf = (aten<"erf">(x * M_SQRT1_2) + 1) * 0.5, pdf = (x * x * -0.5).exp() * (M_2_SQRTPI * M_SQRT1_2 * 0.5);
-      return g * (cdf + x * pdf);
-    }, c.tensor(0), c.tensor(1));
-  return computed([](const Tensor& g, const Tensor& x) {
-    constexpr double kBeta = M_SQRT2 * M_2_SQRTPI * 0.5, kCubic = 0.044715;
-    const Tensor t = ((x + x * x * x * kCubic) * kBeta).tanh(), slope = (x * x * (3 * kCubic) + 1) * kBeta;
-    return g * ((t + 1) * 0.5 + x * 0.5 * (aten<"rsub.Scalar">(t * t, 1)) * slope);
-  }, c.tensor(0), c.tensor(1));
+    return computed(
+        [](const Tensor& g, const Tensor& x) {
+          const Tensor cdf = (aten<"erf">(x * M_SQRT1_2) + 1) * 0.5, pdf = (x * x * -0.5).exp() * (M_2_SQRTPI * M_SQRT1_2 * 0.5);
+          return g * (cdf + x * pdf);
+        },
+        c.tensor(0), c.tensor(1));
+  return computed(
+      [](const Tensor& g, const Tensor& x) {
+        constexpr double kBeta = M_SQRT2 * M_2_SQRTPI * 0.5, kCubic = 0.044715;
+        const Tensor t = ((x + x * x * x * kCubic) * kBeta).tanh(), slope = (x * x * (3 * kCubic) + 1) * kBeta;
+        return g * ((t + 1) * 0.5 + x * 0.5 * (aten<"rsub.Scalar">(t * t, 1)) * slope);
+      },
+      c.tensor(0), c.tensor(1));
 }
 Value sigmoid_backward(const Call& c) {
-  return computed([](const Tensor& g, const Tensor& y) { return g * conjugate(y * aten<"rsub.Scalar">(y, 1)); }, c.tensor(0), c.tensor(1));
+  return computed([](const Tensor& g, const Tensor& y) { return g * conjugate(y * aten<"rsub.Scalar">(y, 1)); }, c.tensor(0),
+                  c.tensor(1));
 }
 Value tanh_backward(const Call& c) {
-  return computed([](const Tensor& g, const Tensor& y) { return g * conjugate(aten<"rsub.Scalar">(y * y, 1)); }, c.tensor(0), c.tensor(1));
+  return computed([](const Tensor& g, const Tensor& y) { return g * conjugate(aten<"rsub.Scalar">(y * y, 1)); }, c.tensor(0),
+                  c.tensor(1));
 }
 Value silu_backward(const Call& c) {
-  return computed([](const Tensor& g, const Tensor& x) {
-    const Tensor s = aten<"sigmoid">(x);
-    return g * s * (x * aten<"rsub.Scalar">(s, 1) + 1);
-  }, c.tensor(0), c.tensor(1));
+  return computed(
+      [](const Tensor& g, const Tensor& x) {
+        const Tensor s = aten<"sigmoid">(x);
+        return g * s * (x * aten<"rsub.Scalar">(s, 1) + 1);
+      },
+      c.tensor(0), c.tensor(1));
 }
 Value leaky_relu_backward(const Call& c) {
-  return computed([&](const Tensor& g, const Tensor& x) { return where(above(x, 0), g, times(g, c[2])); }, c.tensor(0), c.tensor(1));
+  return computed([&](const Tensor& g, const Tensor& x) { return where(above(x, 0), g, times(g, c[2])); }, c.tensor(0),
+                  c.tensor(1));
 }
 Value threshold_backward(const Call& c) { return zero_where(at_most(c.tensor(1), c[2]), c.tensor(0)); }
 Value hardtanh_backward(const Call& c) {
@@ -62,26 +71,31 @@ Value hardtanh_backward(const Call& c) {
   return zero_where(aten<"logical_or">(at_most(x, c[2]), at_least(x, c[3])), c.tensor(0));
 }
 Value hardsigmoid_backward(const Call& c) {
-  return computed([](const Tensor& g, const Tensor& x) { return zero_where(aten<"logical_or">(at_most(x, -3), at_least(x, 3)), g * (1.0 / 6)); },
+  return computed([](const Tensor& g,
+                     const Tensor& x) { return zero_where(aten<"logical_or">(at_most(x, -3), at_least(x, 3)), g * (1.0 / 6)); },
                   c.tensor(0), c.tensor(1));
 }
 Value hardswish_backward(const Call& c) {
-  return computed([](const Tensor& g, const Tensor& x) { return zero_where(at_most(x, -3), where(at_least(x, 3), g, g * (x / 3 + 0.5))); },
-                  c.tensor(0), c.tensor(1));
+  return computed(
+      [](const Tensor& g, const Tensor& x) { return zero_where(at_most(x, -3), where(at_least(x, 3), g, g * (x / 3 + 0.5))); },
+      c.tensor(0), c.tensor(1));
 }
 Value elu_backward(const Call& c) {  // (grad_output, alpha, scale, input_scale, is_result, self_or_result)
   const double scale = c[2].to_double(), below = c[1].to_double() * scale, inner = c[3].to_double();
-  return computed([&](const Tensor& g, const Tensor& x) {
-    const Tensor slope = c[4].to_bool() ? (x + below) * inner : (x * inner).exp() * (inner * below);
-    return where(at_most(x, 0), g * slope, g * scale);
-  }, c.tensor(0), c.tensor(5));
+  return computed(
+      [&](const Tensor& g, const Tensor& x) {
+        const Tensor slope = c[4].to_bool() ? (x + below) * inner : (x * inner).exp() * (inner * below);
+        return where(at_most(x, 0), g * slope, g * scale);
+      },
+      c.tensor(0), c.tensor(5));
 }
 
 // ---- activations
 
 Value elu(const Call& c) {  // (self, alpha, scale, input_scale)
   const double scale = c[2].to_double(), below = c[1].to_double() * scale, inner = c[3].to_double();
-  return computed([&](const Tensor& x) { return where(at_most(x, 0), aten<"expm1">(x * inner) * below, x * scale); }, c.tensor(0));
+  return computed([&](const Tensor& x) { return where(at_most(x, 0), aten<"expm1">(x * inner) * below, x * scale); },
+                  c.tensor(0));
 }
 Value leaky_relu(const Call& c) {
   return computed([&](const Tensor& x) { return where(above(x, 0), x, times(x, c[1])); }, c.tensor(0));
@@ -99,7 +113,8 @@ Value hardswish(const Call& c) {
 // The value takes the type of what it fills.
 Value masked_fill(const Call& c) {
   const Tensor& self = c.tensor(0);
-  const Tensor value = c[2].is_tensor() ? c.tensor(2).to(self.dtype()) : aten<"scalar_tensor">(c[2], self.dtype(), Value(), self.device());
+  const Tensor value =
+      c[2].is_tensor() ? c.tensor(2).to(self.dtype()) : aten<"scalar_tensor">(c[2], self.dtype(), Value(), self.device());
   return where(c.tensor(1), value, self);
 }
 Value detach(const Call& c) { return aten<"alias">(c[0]); }

@@ -42,7 +42,8 @@ Values DenseLayout::wrapped(Values dense) const {
   TensorList leaves;
   std::vector<bool> is_made(layouts_.size());
   for (std::size_t k = 0; k < layouts_.size(); k++) {
-    const auto first = dense.begin() + static_cast<std::ptrdiff_t>(first_[k]), last = first + static_cast<std::ptrdiff_t>(layouts_[k].leaves());
+    const auto first = dense.begin() + static_cast<std::ptrdiff_t>(first_[k]),
+               last = first + static_cast<std::ptrdiff_t>(layouts_[k].leaves());
     is_made[k] = layouts_[k].cls && std::any_of(first, last, [](const Value& v) { return v.is_tensor(); });
     if (!is_made[k]) continue;
     wanted.push_back(layouts_[k]);

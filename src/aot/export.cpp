@@ -26,13 +26,19 @@ bool any(const std::vector<InputInfo>& inputs, const auto& is) { return std::any
 
 // R170 to R173, in this order (R175).
 void refuse_unsupported(const Metadata& m, bool wrappers, const ExportOptions& o) {
-  constexpr std::string_view kBanned = "\nThis is currently banned in the aot_export workflow. If you need this functionality, please file a github issue.\n\nfw_metadata=";
+  constexpr std::string_view kBanned =
+      "\nThis is currently banned in the aot_export workflow. If you need this functionality, please file a github issue.\n\nfw_metadata=";
   if (any(m.inputs, [](const InputInfo& i) { return i.mutates_metadata; }))
-    throw_user_error(text("Found an input that received a metadata mutation, through e.g. a call to `.resize_()` or `.transpose_()`.", kBanned, to_text(m)));
+    throw_user_error(
+        text("Found an input that received a metadata mutation, through e.g. a call to `.resize_()` or `.transpose_()`.", kBanned,
+             to_text(m)));
   if (any(m.inputs, [](const InputInfo& i) { return i.mutates_data && i.requires_grad; }))
     throw_user_error(text("Found a graph input that requires gradients, and received a mutation.", kBanned, to_text(m)));
-  INGOT_REQUIRE(!wrappers, "aot_export is not currently supported with traceable tensor subclass.\nIf you need this feature, please comment on <CREATE_ISSUE_LINK>");
-  INGOT_REQUIRE(!o.functionalize_rng_ops, "Functionalized RNG is not currently supported in the aot_export workflow. Please file a github issue,\n"
+  INGOT_REQUIRE(
+      !wrappers,
+      "aot_export is not currently supported with traceable tensor subclass.\nIf you need this feature, please comment on <CREATE_ISSUE_LINK>");
+  INGOT_REQUIRE(!o.functionalize_rng_ops,
+                "Functionalized RNG is not currently supported in the aot_export workflow. Please file a github issue,\n"
                 "or otherwise set torch._functorch.config.functionalize_rng_ops = False.");
 }
 
@@ -57,8 +63,9 @@ FlatExport export_flat(const FlatFunction& f, const Values& arguments, const Exp
   ThreadState& state = thread_state();
   const Scoped<bool> exporting(state.exporting, true);
   const Scoped<bool> grad_mode(state.grad_mode, state.grad_mode && (o.trace_joint || o.pre_dispatch));  // R177
-  INGOT_REQUIRE(o.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
-                "the arguments to export for are fakes with open sizes, whose environment is not known; give ExportOptions::sizes the ShapeEnv they were made in");
+  INGOT_REQUIRE(
+      o.sizes || std::none_of(arguments.begin(), arguments.end(), has_open_sizes),
+      "the arguments to export for are fakes with open sizes, whose environment is not known; give ExportOptions::sizes the ShapeEnv they were made in");
   ShapeEnv own;
   ShapeEnv& sizes = o.sizes ? *o.sizes : own;
   const GuardScope guards(sizes);
@@ -70,26 +77,30 @@ FlatExport export_flat(const FlatFunction& f, const Values& arguments, const Exp
   };
   const auto fake = [&](const Values& given) { return fake_inputs(given, {}, sizes, false); };
   Prepared p{watched, arguments, fake(arguments), {}};
-  const bool may_train = state.grad_mode &&
-                         std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) { return v.is_tensor() && requires_grad(v.tensor()); });
+  const bool may_train = state.grad_mode && std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) {
+                           return v.is_tensor() && requires_grad(v.tensor());
+                         });
   p.meta = collect_metadata(p.f, p.fakes, false, may_train);
   if (may_train && has_nothing_to_differentiate(p.meta)) p.meta.is_train = false;
   refuse_unsupported(p.meta, wrappers, o);
 
   // R174: the graph takes what the caller gives, or there is none.
   const std::string as_given = to_text(p.meta);
-  INGOT_REQUIRE(!Dedupe(p, 0, 0).drops(), "Encountered duplicated inputs that are mutated in the graph you are trying to export.\n"
-                "This functionality is currently not supported. If needed, please file a github issue.\n\nfw_metadata=", as_given);
+  INGOT_REQUIRE(!Dedupe(p, 0, 0).drops(),
+                "Encountered duplicated inputs that are mutated in the graph you are trying to export.\n"
+                "This functionality is currently not supported. If needed, please file a github issue.\n\nfw_metadata=",
+                as_given);
   const SyntheticBase bases(p, fake);
-  INGOT_REQUIRE(bases.bases().empty(), "Encountered aliased inputs that are mutated in the graph you are trying to export.\n"
-                "This functionality is currently not supported. If needed, please file a github issue.\n\nsynthetic_base_info=", base_info(bases),
-                "\n\nfw_metadata=", as_given);
+  INGOT_REQUIRE(bases.bases().empty(),
+                "Encountered aliased inputs that are mutated in the graph you are trying to export.\n"
+                "This functionality is currently not supported. If needed, please file a github issue.\n\nsynthetic_base_info=",
+                base_info(bases), "\n\nfw_metadata=", as_given);
 
   FlatExport e;
   if (p.meta.is_train && !o.pre_dispatch) {
     JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, no_tangents);
-    INGOT_REQUIRE(joint.written_by_backward.empty(), "Found a graph input that is written in the backward: input ", joint.written_by_backward[0],
-                  ". An exported graph has no place for it; write a clone() instead");
+    INGOT_REQUIRE(joint.written_by_backward.empty(), "Found a graph input that is written in the backward: input ",
+                  joint.written_by_backward[0], ". An exported graph has no place for it; write a clone() instead");
     e.graph = std::move(joint.graph);
   } else {
     e.graph = base_graph(p.f, p.fakes, p.meta, sizes, o.decompositions, o.pre_dispatch).graph;
@@ -105,14 +116,16 @@ std::string type_name(const Tree& t) { return t.is_leaf() ? std::string(t.leaf()
 
 // R179. Gradients are of the loss alone.
 Tree with_loss(const Tree& out, std::optional<int> index) {
-  INGOT_REQUIRE(index, "If trace_joint=Trueit is required that one of your forward outputs must be a scalar loss.\n"
+  INGOT_REQUIRE(index,
+                "If trace_joint=Trueit is required that one of your forward outputs must be a scalar loss.\n"
                 "You must specify the which (index) output is the loss with output_loss_index.");
   const Tree all = out.is_leaf() && out.leaf().is_tensor() ? Tree::tuple({out}) : out;
   INGOT_REQUIRE(all.type() == tree_types::kTuple || all.type() == tree_types::kList,
                 "Expected forward output to be either a tensor or a list/tuple of tensors. found ", type_name(all));
   const auto k = static_cast<std::size_t>(*index);
-  INGOT_REQUIRE(*index >= 0 && k < all.children().size() && all[k].is_leaf() && all[k].leaf().is_tensor(), "output_loss_index is ", *index,
-                ", and there is no tensor at that place: the forward returned ", all.children().size(), " outputs");
+  INGOT_REQUIRE(*index >= 0 && k < all.children().size() && all[k].is_leaf() && all[k].leaf().is_tensor(),
+                "output_loss_index is ", *index, ", and there is no tensor at that place: the forward returned ",
+                all.children().size(), " outputs");
   for (std::size_t i = 0; i < all.children().size(); i++)
     for (const Value& v : flatten(all[i]).leaves)
       INGOT_REQUIRE(i == k || !v.is_tensor() || !requires_grad(v.tensor()),
@@ -120,10 +133,12 @@ Tree with_loss(const Tree& out, std::optional<int> index) {
                     "We require all outputs to the forward that are not the scalar loss to not require gradient,\n"
                     "because we will only compute a backward graph against the scalar loss.\n"
                     "You can fix this by calling .detach() on each of your forward outputs that is not the loss.\n"
-                    "You specified that output index ", k, " is the loss, but we found that\nthe output at index ", i, " requires gradients.");
+                    "You specified that output index ",
+                    k, " is the loss, but we found that\nthe output at index ", i, " requires gradients.");
   const Tensor& loss = all[k].leaf().tensor();
   INGOT_REQUIRE(requires_grad(loss), "The output at index ", k, " was marked as the loss, but it does not require gradients");
-  INGOT_REQUIRE(loss.numel() == 1, "We require the output marked as the loss (at index ", k, ") to be a scalar, but it has shape ", loss.sizes());
+  INGOT_REQUIRE(loss.numel() == 1, "We require the output marked as the loss (at index ", k,
+                ") to be a scalar, but it has shape ", loss.sizes());
   return all;
 }
 
@@ -139,8 +154,9 @@ Tree call_watched(nn::Module& module, const TreeFunction& forward, const Tree& a
     std::string names;
     for (const std::string& n : assigned) names += text(names.empty() ? "" : ", ", "self.", n);
     const bool one = assigned.size() == 1;
-    throw_user_error(text("The tensor attribute", one ? "" : "s", " ", names, one ? " was" : " were",
-                          " assigned during export. Such attributes must be registered as buffers using the `register_buffer` API (nn::Module::add_buffer)."));
+    throw_user_error(text(
+        "The tensor attribute", one ? "" : "s", " ", names, one ? " was" : " were",
+        " assigned during export. Such attributes must be registered as buffers using the `register_buffer` API (nn::Module::add_buffer)."));
   }
   nn::NamedTensors after = module.named_parameters(true);
   for (auto& b : module.named_buffers()) after.push_back(std::move(b));
@@ -157,17 +173,22 @@ std::string to_text(const TreeSpec& s) {
   std::string keys, children;
   for (const Value& k : s.keys) keys += text(keys.empty() ? "" : ", ", k);
   for (const TreeSpec& c : s.children) children += (children.empty() ? "" : ", ") + to_text(c);
-  return text("TreeSpec(", s.type.substr(s.type.rfind('.') + 1), ", ", s.keys.empty() ? "None" : "[" + keys + "]", ", [", children, "])");
+  return text("TreeSpec(", s.type.substr(s.type.rfind('.') + 1), ", ", s.keys.empty() ? "None" : "[" + keys + "]", ", [",
+              children, "])");
 }
 
-bool is_flat(const TreeSpec& s) { return std::all_of(s.children.begin(), s.children.end(), [](const TreeSpec& c) { return c.is_leaf(); }); }
+bool is_flat(const TreeSpec& s) {
+  return std::all_of(s.children.begin(), s.children.end(), [](const TreeSpec& c) { return c.is_leaf(); });
+}
 
 // R183: the graph is called as the function is.
 void require_simple(const Metadata& m, const TreeSpec& in, const TreeSpec& out) {
   constexpr std::string_view kName = "aot_export_joint_simple";
-  INGOT_REQUIRE(!any(m.inputs, [](const InputInfo& i) { return i.mutates_data || i.mutates_metadata; }), kName, " does not support input mutations. ", to_text(m));
-  INGOT_REQUIRE(std::all_of(m.outputs.begin(), m.outputs.end(), [](const OutputInfo& o) { return o.kind == OutputKind::non_alias; }), kName,
-                " does not support outputs that alias inputs. ", to_text(m));
+  INGOT_REQUIRE(!any(m.inputs, [](const InputInfo& i) { return i.mutates_data || i.mutates_metadata; }), kName,
+                " does not support input mutations. ", to_text(m));
+  INGOT_REQUIRE(
+      std::all_of(m.outputs.begin(), m.outputs.end(), [](const OutputInfo& o) { return o.kind == OutputKind::non_alias; }), kName,
+      " does not support outputs that alias inputs. ", to_text(m));
   INGOT_REQUIRE(!in.is_leaf(), kName, " requires inputs to be a single list/tuple. in_spec=", to_text(in));
   INGOT_REQUIRE(is_flat(in), kName, " requires individual inputs not to be pytrees. in_spec=", to_text(in));
   INGOT_REQUIRE(!out.is_leaf(), kName, " requires outputs to be a single list/tuple. out_spec=", to_text(out));
@@ -197,7 +218,8 @@ Exported aot_export_module(nn::Module& module, TreeFunction forward, const Tree&
     return std::move(results.leaves);
   };
   FlatExport e = export_flat(f, all, options, true);
-  INGOT_REQUIRE(!options.trace_joint || e.meta.intermediate_bases == 0, "the loss and another output are views of one tensor, which is no output itself, so that its "
+  INGOT_REQUIRE(!options.trace_joint || e.meta.intermediate_bases == 0,
+                "the loss and another output are views of one tensor, which is no output itself, so that its "
                 "gradient would have to come from outside of the graph; return a clone() of one of them");
   SignatureNames names{m.parameters, m.buffers, {}, {}};
   if (options.trace_joint) {

@@ -16,10 +16,10 @@ struct ExportOptions {
   const Decompositions* decompositions = nullptr;
   bool trace_joint = false;                    // with gradients
   std::optional<int> output_loss_index = {};   // with gradients, of a module: the output that they are of
-  bool pre_dispatch = false;                   // above autograd: composites stay whole, switches of the grad mode are nodes (R178); modules only
-  std::optional<Tree> kwargs = {};             // of a module: a dict, which `forward` gets after its other arguments
-  std::shared_ptr<ShapeEnv> sizes = {};        // that the open sizes of arguments that are fakes belong to (AotOptions::sizes)
-  bool functionalize_rng_ops = false;          // refused (R173)
+  bool pre_dispatch = false;  // above autograd: composites stay whole, switches of the grad mode are nodes (R178); modules only
+  std::optional<Tree> kwargs = {};  // of a module: a dict, which `forward` gets after its other arguments
+  std::shared_ptr<ShapeEnv> sizes = {};  // that the open sizes of arguments that are fakes belong to (AotOptions::sizes)
+  bool functionalize_rng_ops = false;  // refused (R173)
 };
 
 struct Exported {

@@ -31,7 +31,8 @@ class Recording {
       // Arguments that lie apart from each other are values of their own (R083). What refers to the storage could see more.
       const auto& storage = fakes[k].tensor()->storage;
       for (std::size_t other = 0; other < fakes.size(); other++)
-        if (other != k && meta.inputs[other].mutates_data && fakes[other].tensor()->storage == storage) functional_state(inputs_[k].tensor())->storage->alone = true;
+        if (other != k && meta.inputs[other].mutates_data && fakes[other].tensor()->storage == storage)
+          functional_state(inputs_[k].tensor())->storage->alone = true;
     }
   }
 
@@ -43,7 +44,8 @@ class Recording {
     for (const Value& v : outputs)
       if (v.is_tensor()) results.push_back(v.tensor());
     keep_aliases(results, [&](const FunctionalState& f) {
-      return std::any_of(inputs_.begin(), inputs_.end(), [&](const Value& v) { return v.is_tensor() && functional_state(v.tensor())->storage == f.storage; });
+      return std::any_of(inputs_.begin(), inputs_.end(),
+                         [&](const Value& v) { return v.is_tensor() && functional_state(v.tensor())->storage == f.storage; });
     });
   }
   // Everything that was written is in the inputs' values.
@@ -69,7 +71,8 @@ class Recording {
     for (const int k : meta_.mutated_in_graph()) write(static_cast<std::size_t>(k));
     for (std::size_t o = 0; o < meta_.outputs.size(); o++) {  // R095
       const OutputInfo& info = meta_.outputs[o];
-      if (info.kind != OutputKind::is_input || meta_.inputs[static_cast<std::size_t>(info.base)].mutation() != Mutation::in_graph) continue;
+      if (info.kind != OutputKind::is_input || meta_.inputs[static_cast<std::size_t>(info.base)].mutation() != Mutation::in_graph)
+        continue;
       outputs[first_output + o] = plain_[static_cast<std::size_t>(info.base)];
     }
   }
@@ -90,7 +93,8 @@ class Recording {
 void refuse_fake_constants(const Graph& g) {
   for (const auto& [name, held] : g.attributes)
     if (const Tensor* t = std::get_if<Tensor>(&held))
-      INGOT_REQUIRE(!(*t)->is_fake(), "Unexpected fake tensor ", name, " of size ", t->sizes(), ": the function brings it along; pass it as an argument, or give it data");
+      INGOT_REQUIRE(!(*t)->is_fake(), "Unexpected fake tensor ", name, " of size ", t->sizes(),
+                    ": the function brings it along; pass it as an argument, or give it data");
 }
 
 // Dead code goes, and what is left must be values (R063, R098).
@@ -117,17 +121,20 @@ std::vector<std::string> numbered(std::string_view before, std::size_t first, st
 
 // What the forward returns, and where its gradients come from.
 struct Forward {
-  Values outputs;       // updated inputs, outputs, bases: functional
+  Values outputs;  // updated inputs, outputs, bases: functional
   std::vector<Edge> roots;
   std::vector<std::size_t> tangents;  // of each root
-  TensorList differentiated;          // the roots themselves
-  Values given;                       // what took the place of the inputs
+  TensorList differentiated;  // the roots themselves
+  Values given;  // what took the place of the inputs
 };
 
 // What a backward without tangents starts with (R101).
 Tensor own_gradient(const Forward& f) {
-  INGOT_REQUIRE(f.differentiated.size() == 1 && f.differentiated[0].numel() == 1, "a joint graph without tangents needs one result with gradients, of one "
-                "element, found ", f.differentiated.size(), f.differentiated.empty() ? "" : text(", the first of size ", f.differentiated[0].sizes()));
+  INGOT_REQUIRE(f.differentiated.size() == 1 && f.differentiated[0].numel() == 1,
+                "a joint graph without tangents needs one result with gradients, of one "
+                "element, found ",
+                f.differentiated.size(),
+                f.differentiated.empty() ? "" : text(", the first of size ", f.differentiated[0].sizes()));
   const Scoped<bool> no_grad(thread_state().grad_mode, false);
   return aten<"ones_like">(f.differentiated[0], Value(), Value(), Value(), false, MemoryFormat::preserve);
 }
@@ -137,7 +144,8 @@ Values gradients_of_tracked(const Values& fakes, const Values& gradients) {
   Values tracked;
   for (std::size_t k = 0; k < gradients.size(); k++) {
     if (!fakes[k].is_tensor() || !requires_grad(fakes[k].tensor())) continue;
-    INGOT_REQUIRE(gradients[k].is_tensor(), "Found a parameter that did not receive a gradient. Input ", k, " of size ", fakes[k].tensor().sizes(),
+    INGOT_REQUIRE(gradients[k].is_tensor(), "Found a parameter that did not receive a gradient. Input ", k, " of size ",
+                  fakes[k].tensor().sizes(),
                   " requires grad, and the loss does not depend on it: leave it out, or do not let it require grad");
     tracked.push_back(gradients[k]);
   }
@@ -166,8 +174,10 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
   for (const int k : meta.mutated_out_of_graph()) r.outputs.push_back(given[static_cast<std::size_t>(k)]);
   r.outputs.insert(r.outputs.end(), outputs.begin(), outputs.end());
   for (std::size_t k = 0; k < outputs.size(); k++)
-    if (meta.outputs[k].kind == OutputKind::alias_of_intermediate_save_as_output) r.outputs.push_back(autograd_meta(outputs[k].tensor())->view->base);
-  INGOT_ENSURE(static_cast<int>(r.outputs.size()) == meta.returned(), "the function has ", r.outputs.size(), " results while tracing, ", meta.returned(), " before");
+    if (meta.outputs[k].kind == OutputKind::alias_of_intermediate_save_as_output)
+      r.outputs.push_back(autograd_meta(outputs[k].tensor())->view->base);
+  INGOT_ENSURE(static_cast<int>(r.outputs.size()) == meta.returned(), "the function has ", r.outputs.size(),
+               " results while tracing, ", meta.returned(), " before");
   const std::vector<std::size_t> tracked = meta.with_tangents();
   for (std::size_t t = 0; t < tracked.size(); t++) {
     const Tensor& root = r.outputs[tracked[t]].tensor();
@@ -181,10 +191,12 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
 
 }  // namespace
 
-bool JointLayouts::has_wrappers() const { return inputs.has_wrappers() || returned.has_wrappers() || tangents.has_wrappers() || gradients.has_wrappers(); }
+bool JointLayouts::has_wrappers() const {
+  return inputs.has_wrappers() || returned.has_wrappers() || tangents.has_wrappers() || gradients.has_wrappers();
+}
 
-BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
-                     bool pre_dispatch) {
+BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes,
+                     const Decompositions* decompositions, bool pre_dispatch) {
   BaseGraph base;
   base.inputs = DenseLayout(fakes);
   sizes.run_again();
@@ -199,7 +211,8 @@ BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata&
       r.keep_aliases_of(outputs);
       r.sync_inputs();
     }
-    for (const int k : meta.mutated_out_of_graph()) results.push_back(Recording::value_of(r.inputs()[static_cast<std::size_t>(k)]));
+    for (const int k : meta.mutated_out_of_graph())
+      results.push_back(Recording::value_of(r.inputs()[static_cast<std::size_t>(k)]));
     const std::size_t first = results.size();
     for (const Value& v : outputs) results.push_back(Recording::value_of(v));
     r.write_inputs(results, first);
@@ -207,13 +220,13 @@ BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata&
     return unwrapped(results);
   };
   const Values plain = plain_inputs(unwrapped(fakes));
-  base.graph = finished(record(function, plain, numbered("arg", 0, plain.size() + static_cast<std::size_t>(meta.tokens), "_1"), sizes,
-                               {.decompositions = decompositions, .pre_dispatch = pre_dispatch, .tokens = meta.tokens}));
+  base.graph = finished(record(function, plain, numbered("arg", 0, plain.size() + static_cast<std::size_t>(meta.tokens), "_1"),
+                               sizes, {.decompositions = decompositions, .pre_dispatch = pre_dispatch, .tokens = meta.tokens}));
   return base;
 }
 
-JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
-                       bool no_tangents) {
+JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes,
+                       const Decompositions* decompositions, bool no_tangents) {
   JointGraph joint;
   JointLayouts& layouts = joint.layouts;
   const Values tangents(meta.tangents.begin(), meta.tangents.end());

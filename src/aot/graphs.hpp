@@ -15,8 +15,8 @@ struct BaseGraph {
 // Of a function without gradients: (inputs that are written back, then outputs), R093 to R098. Inputs are arg0_1, arg1_1, … Where the function has
 // ordered effects, tokens come first on both sides, here and in a joint graph, where they have None for a gradient (R168).
 // `pre_dispatch`: above autograd, for export (R178).
-BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
-                     bool pre_dispatch = false);
+BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes,
+                     const Decompositions* decompositions, bool pre_dispatch = false);
 
 struct JointLayouts {
   DenseLayout inputs, returned, tangents, gradients;
@@ -32,8 +32,8 @@ struct JointGraph {
 // intermediate bases, then for each primal its gradient or None), R099 to R107.
 // `no_tangents`, for export: the one result with gradients has one element, whose own gradient is 1 (R101). Inputs are arg0_1, … then,
 // and the gradients are those of the primals that require grad. User error for one that has none (R180).
-JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes, const Decompositions* decompositions,
-                       bool no_tangents = false);
+JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes,
+                       const Decompositions* decompositions, bool no_tangents = false);
 
 // The graph with its tokens made and consumed inside (R168): neither inputs nor outputs are tokens any more.
 Graph with_own_tokens(const Graph& g, int tokens);

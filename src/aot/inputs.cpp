@@ -21,7 +21,8 @@ class NoHistory final : public GradNode {
 
 Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, ShapeEnv& env, bool as_leaves) {
   const DenseLayout layout(inputs);
-  INGOT_REQUIRE(!layout.has_wrappers() || open.empty(), "open sizes of wrapper tensors are not supported; compile them for the sizes of the example");
+  INGOT_REQUIRE(!layout.has_wrappers() || open.empty(),
+                "open sizes of wrapper tensors are not supported; compile them for the sizes of the example");
   Values fakes = layout.wrapped(make_fakes(unwrapped(inputs), open, env));
   for (std::size_t k = 0; k < inputs.size(); k++) {
     if (!inputs[k].is_tensor() || !requires_grad(inputs[k].tensor())) continue;

@@ -24,7 +24,8 @@ bool draws(const Graph& g, const Node& n) {
   return found;
 }
 bool joins(const Node& n) {
-  if (n.kind != NodeKind::call || n.op->form() != Form::external || n.op->def->lower == nullptr || n.op->schema.args.empty()) return false;
+  if (n.kind != NodeKind::call || n.op->form() != Form::external || n.op->def->lower == nullptr || n.op->schema.args.empty())
+    return false;
   const auto& first = n.op->schema.args[0].type;
   return first.kind == Kind::tensor && first.is_list();
 }
@@ -69,13 +70,15 @@ int64_t bytes_of(const Value& v) {
 
 bool is_effect_of_backward(const Joint& joint, const Node& n) {
   if (joint.written_by_backward.empty() || n.kind != NodeKind::call || !n.op->mutates()) return false;
-  return std::any_of(joint.written_by_backward.begin(), joint.written_by_backward.end(),
-                     [&](int k) { return n.args[0].is_node() && n.args[0].node() == joint.graph.inputs()[static_cast<std::size_t>(k)]; });
+  return std::any_of(joint.written_by_backward.begin(), joint.written_by_backward.end(), [&](int k) {
+    return n.args[0].is_node() && n.args[0].node() == joint.graph.inputs()[static_cast<std::size_t>(k)];
+  });
 }
 
 JointInfo::JointInfo(const Joint& joint) : graph(joint.graph) {
   const std::size_t n = graph.nodes().size();
-  for (std::vector<bool>* v : {&forward, &backward, &forward_result, &backward_result, &written, &recomputable, &fusible}) v->assign(n, false);
+  for (std::vector<bool>* v : {&forward, &backward, &forward_result, &backward_result, &written, &recomputable, &fusible})
+    v->assign(n, false);
   users.resize(n);
   distance.assign(n, kFar);
   order.assign(n, -1);
@@ -95,7 +98,9 @@ JointInfo::JointInfo(const Joint& joint) : graph(joint.graph) {
 
 void JointInfo::find_sides(const Joint& joint) {
   for (std::size_t k = 0; k < graph.outputs.size(); k++)
-    for_each_node(graph.outputs[k], [&](const Node* n) { (k < static_cast<std::size_t>(joint.forward_outputs) ? forward_result : backward_result)[at(n)] = true; });
+    for_each_node(graph.outputs[k], [&](const Node* n) {
+      (k < static_cast<std::size_t>(joint.forward_outputs) ? forward_result : backward_result)[at(n)] = true;
+    });
   for (const auto& n : graph.nodes()) {
     bool depends = is_tangent(*n) || is_effect_of_backward(joint, *n);
     for_each_node(n->args, [&](const Node* a) { depends = depends || backward[at(a)]; });
@@ -108,7 +113,8 @@ void JointInfo::find_sides(const Joint& joint) {
   };
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& n = *graph.nodes()[i];
-    forward[i] = !backward[i] && (forward[i] || forward_result[i] || n.kind == NodeKind::placeholder || has_side_effect(graph, n) || reads_written(n));
+    forward[i] = !backward[i] && (forward[i] || forward_result[i] || n.kind == NodeKind::placeholder ||
+                                  has_side_effect(graph, n) || reads_written(n));
     if (forward[i]) for_each_node(n.args, [&](const Node* a) { forward[at(a)] = true; });
   }
   int count = 0;
@@ -146,13 +152,16 @@ void JointInfo::find_policies() {
   for (const auto& n : graph.nodes()) {
     if (keep[at(n.get())] != Keep::recompute) continue;
     const std::vector<Node*>& u = users[at(n.get())];
-    crosses[at(n.get())] = std::any_of(u.begin(), u.end(), [&](const Node* x) { return keep[at(x)] == Keep::recompute && region[at(x)] > region[at(n.get())]; });
+    crosses[at(n.get())] = std::any_of(
+        u.begin(), u.end(), [&](const Node* x) { return keep[at(x)] == Keep::recompute && region[at(x)] > region[at(n.get())]; });
   }
   for (std::size_t i = 0; i < keep.size(); i++)
     if (crosses[i]) keep[i] = Keep::save;
 }
 
-bool JointInfo::any_said() const { return std::any_of(keep.begin(), keep.end(), [](Keep k) { return k != Keep::unsaid; }); }
+bool JointInfo::any_said() const {
+  return std::any_of(keep.begin(), keep.end(), [](Keep k) { return k != Keep::unsaid; });
+}
 
 bool JointInfo::reads_written(const Node& n) const {
   bool found = false;
@@ -162,8 +171,8 @@ bool JointInfo::reads_written(const Node& n) const {
 
 bool JointInfo::must_recompute(const Node& n) const {
   if (n.kind == NodeKind::item && !must_recompute(*n.args[0].node())) return false;  // there is no list to take it from
-  return keep[at(&n)] == Keep::recompute && !backward[at(&n)] && n.kind != NodeKind::placeholder && !draws(graph, n) && !has_side_effect(graph, n) &&
-         !reads_written(n);
+  return keep[at(&n)] == Keep::recompute && !backward[at(&n)] && n.kind != NodeKind::placeholder && !draws(graph, n) &&
+         !has_side_effect(graph, n) && !reads_written(n);
 }
 
 }  // namespace ingot::aot

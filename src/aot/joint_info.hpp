@@ -33,20 +33,20 @@ struct JointInfo {
 
   const Graph& graph;
   // R115. What is neither is the backward's if it is anybody's.
-  std::vector<bool> forward;        // primals, what the forward's outputs need, what has an effect that is not the backward's, and
-                                    // what reads a written primal while it still has its bytes
-  std::vector<bool> backward;       // a tangent, or made of one, or an effect of the backward's
+  std::vector<bool> forward;  // primals, what the forward's outputs need, what has an effect that is not the backward's, and
+      // what reads a written primal while it still has its bytes
+  std::vector<bool> backward;  // a tangent, or made of one, or an effect of the backward's
   std::vector<bool> forward_result, backward_result;  // an output of the joint graph
-  std::vector<bool> written;        // a primal that the call writes, or a view of one: its bytes are others when the backward runs
+  std::vector<bool> written;  // a primal that the call writes, or a view of one: its bytes are others when the backward runs
   std::vector<bool> recomputable, fusible;
   std::vector<std::vector<Node*>> users;  // each once
-  std::vector<int> distance;        // R116: from the backward, along users; kFar: no way
-  std::vector<int> order;           // among the nodes of the forward
-  std::vector<Keep> keep;           // what the author said, after R128
+  std::vector<int> distance;  // R116: from the backward, along users; kFar: no way
+  std::vector<int> order;  // among the nodes of the forward
+  std::vector<Keep> keep;  // what the author said, after R128
 
   static constexpr int kFar = 1'000'000'000;
 
-  bool any_said() const;            // whether the author marked anything
+  bool any_said() const;  // whether the author marked anything
   bool reads_written(const Node& n) const;  // what it is made of is not there any more when the backward runs
   bool fuses(const Node* producer, const Node* consumer) const {  // R121
     return joins(*consumer) || (fusible[at(producer)] && fusible[at(consumer)]);

@@ -48,7 +48,8 @@ class LoopProbe final : public Lowering {
   }
   Expr load_temporary(int k, std::span<const Expr> index) override {
     const Expr& value = temporaries_[static_cast<std::size_t>(k)];
-    return was_folded(value) ? Expr::tmp(names_++, value.dtype()) : Expr::load(kFirstTemporary + k, value.dtype(), {index.begin(), index.end()});
+    return was_folded(value) ? Expr::tmp(names_++, value.dtype())
+                             : Expr::load(kFirstTemporary + k, value.dtype(), {index.begin(), index.end()});
   }
   void check(const Expr&, std::string) override {}
   void kernel(std::string_view, std::vector<KernelArgument>) override { simple_ = false; }
@@ -137,7 +138,9 @@ LoopForm loop_form(const Node& n) {
 }
 
 bool is_cheap_program(const Node& n) {
-  if (n.kind != NodeKind::call || n.op->def->body == nullptr || n.op->comes_apart() || !(n.meta.is_tensor() || n.meta.is_tensors())) return false;
+  if (n.kind != NodeKind::call || n.op->def->body == nullptr || n.op->comes_apart() ||
+      !(n.meta.is_tensor() || n.meta.is_tensors()))
+    return false;
   Values args, fakes;
   std::vector<std::string> names;
   for (const Argument& a : n.args) {
@@ -159,7 +162,8 @@ bool is_cheap_program(const Node& n) {
     auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
     const Graph g = record(program, fakes, names, env ? *env : unused);
     return std::all_of(g.nodes().begin(), g.nodes().end(), [](const auto& x) {
-      return x->kind != NodeKind::call || x->op->form() == Form::view || x->op->form() == Form::pointwise || x->op->form() == Form::factory;
+      return x->kind != NodeKind::call || x->op->form() == Form::view || x->op->form() == Form::pointwise ||
+             x->op->form() == Form::factory;
     });
   } catch (const UserError&) {  // it looks at data
     return false;

@@ -13,7 +13,7 @@ int64_t elements_of(const Tensor& t);
 struct LoopForm {
   bool reads_few = false;  // each element of the result is made of a few elements of the operands: without folds and kernels
   bool contracts = false;  // it folds over elements of several operands, as a product does
-  double steps = 0;        // of all its loops
+  double steps = 0;  // of all its loops
 };
 // All false and no steps where the op has no loop form for the call.
 LoopForm loop_form(const Node& n);

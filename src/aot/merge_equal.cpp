@@ -17,7 +17,8 @@ bool is_pure(const Graph& g, const Node& n) {
     case NodeKind::item:
     case NodeKind::scalar: return true;
     case NodeKind::call:
-      return n.op->form() != Form::random && n.op->form() != Form::higher_order && !n.op->def->uninitialised && !has_side_effect(g, n);
+      return n.op->form() != Form::random && n.op->form() != Form::higher_order && !n.op->def->uninitialised &&
+             !has_side_effect(g, n);
     default: return false;
   }
 }
@@ -55,7 +56,8 @@ bool same_policy(const Node& a, const Node& b) {
   return x.keep == y.keep && x.region == y.region;
 }
 bool are_equal(const Node& a, const Node& b) {
-  return a.kind == b.kind && a.op == b.op && a.function == b.function && a.index == b.index && same_policy(a, b) && same_arguments(a.args, b.args);
+  return a.kind == b.kind && a.op == b.op && a.function == b.function && a.index == b.index && same_policy(a, b) &&
+         same_arguments(a.args, b.args);
 }
 
 // By id: results of the forward, and what they are views of.
@@ -93,7 +95,8 @@ Graph merge_equal_calls(const Joint& joint) {
     const std::size_t h = hash_of(asked);
     const bool is_seen = seen[at(n.get())];
     const auto [first, last] = known.equal_range(h);
-    const auto found = std::find_if(first, last, [&](const auto& k) { return are_equal(*k.second.node, asked) && !(is_seen && k.second.seen); });
+    const auto found =
+        std::find_if(first, last, [&](const auto& k) { return are_equal(*k.second.node, asked) && !(is_seen && k.second.seen); });
     if (found == last) {
       known.emplace(h, Known{copier.copy(*n), is_seen});
     } else {

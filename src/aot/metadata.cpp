@@ -17,7 +17,8 @@ namespace {
 
 bool same_step(const ViewStep& a, const ViewStep& b) {
   return a.op == b.op && a.out == b.out && a.args.size() == b.args.size() &&
-         std::equal(a.args.begin() + 1, a.args.end(), b.args.begin() + 1, [](const Value& x, const Value& y) { return to_text(x) == to_text(y); });
+         std::equal(a.args.begin() + 1, a.args.end(), b.args.begin() + 1,
+                    [](const Value& x, const Value& y) { return to_text(x) == to_text(y); });
 }
 
 bool is_symbolic(const Value& v) { return v.is_ints() ? v.ints().is_symbolic() : v.is_int() && v.to_int().is_symbolic(); }
@@ -28,7 +29,9 @@ void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const FunctionalS
   std::size_t common = 0;
   while (common < std::min(from.size(), to.chain.size()) && same_step(from[common], to.chain[common])) common++;
   const auto first = to.chain.begin() + static_cast<std::ptrdiff_t>(common);
-  o.can_replay = common == from.size() && std::none_of(first, to.chain.end(), [](const ViewStep& s) { return std::any_of(s.args.begin(), s.args.end(), is_symbolic); });
+  o.can_replay = common == from.size() && std::none_of(first, to.chain.end(), [](const ViewStep& s) {
+                   return std::any_of(s.args.begin(), s.args.end(), is_symbolic);
+                 });
   if (!o.can_replay) return;
   o.steps.assign(first, to.chain.end());
   o.older_steps = std::max(to.older_steps(), common) - common;
@@ -37,7 +40,7 @@ void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const FunctionalS
 struct Wrapped {
   Tensor fake, tensor;
   Ref<FunctionalStorage> storage;  // at first
-  int last = 0;                    // the last input that is it
+  int last = 0;  // the last input that is it
 };
 
 class Collector {
@@ -61,14 +64,16 @@ class Collector {
     run(f);
     for (const Value& v : inputs_) meta_.inputs.push_back(v.is_tensor() ? info_of(*find(v.tensor())) : InputInfo{});
     meta_.has_wrappers = std::any_of(inputs_.begin(), inputs_.end(), is_wrapper) ||
-                         std::any_of(results_.begin(), results_.end(), [](const Value& v) { return v.is_tensor() && is_wrapper(from_functional(v.tensor())); });
+                         std::any_of(results_.begin(), results_.end(),
+                                     [](const Value& v) { return v.is_tensor() && is_wrapper(from_functional(v.tensor())); });
     for (const Value& v : results_) count_storage(v);
     for (std::size_t k = 0; k < results_.size(); k++) meta_.outputs.push_back(info_of(k));
     meta_.intermediate_bases = static_cast<int>(bases_.size());
-    INGOT_REQUIRE(bases_.empty() || !meta_.has_wrappers,
-                  "torch.compile is currently being used with tensor subclass inputs: ", inputs_text(),
-                  ". We are attempting to a compile a graph with two graph outputs that alias one another, which is currently unsupported in the subclass use case. "
-                  "Return a clone() of one of them");  // R018
+    INGOT_REQUIRE(
+        bases_.empty() || !meta_.has_wrappers,
+        "torch.compile is currently being used with tensor subclass inputs: ", inputs_text(),
+        ". We are attempting to a compile a graph with two graph outputs that alias one another, which is currently unsupported in the subclass use case. "
+        "Return a clone() of one of them");  // R018
     add_tangents();
     return std::move(meta_);
   }
@@ -108,10 +113,11 @@ class Collector {
     const TracerScope tracing(tracer);
     results_ = f(given);
     meta_.tokens = tracer.met_effect() ? 1 : 0;
-    INGOT_REQUIRE(autocast == static_cast<bool>(state.active & layer_bit(Layer::autocast)) && autocast_dtype == state.autocast_dtype,
-                  "AOTAutograd does not support tracing graphs that mutate the autocast state. Dynamo will only insert autocast context managers "
-                  "(e.g. with torch.autocast(..)) into the graph, which will unwind all of their mutations to autocast state before the graph exits. "
-                  "If you encounter this error while using torch.compile, please file a bug.");
+    INGOT_REQUIRE(
+        autocast == static_cast<bool>(state.active & layer_bit(Layer::autocast)) && autocast_dtype == state.autocast_dtype,
+        "AOTAutograd does not support tracing graphs that mutate the autocast state. Dynamo will only insert autocast context managers "
+        "(e.g. with torch.autocast(..)) into the graph, which will unwind all of their mutations to autocast state before the graph exits. "
+        "If you encounter this error while using torch.compile, please file a bug.");
     if (state.grad_mode != grad_mode) {
       meta_.grad_mode = state.grad_mode;
       state.grad_mode = grad_mode;
@@ -141,21 +147,26 @@ class Collector {
   // R028, R029: a wrapper's inner tensors would have to follow.
   static void require_simple(const InputInfo& i, const Tensor& wrapper) {
     INGOT_REQUIRE(!i.mutates_metadata, "Metadata mutations are currently not allowed on tensor subclasses");
-    INGOT_REQUIRE(!i.resizes_storage, "storage resizing is not supported on tensor subclass: ", wrapper_state(wrapper)->cls->name());
-    INGOT_REQUIRE(!i.mutates_data || wrapper.is_contiguous(), "Mutations on non-contiguous inputs are currently not allowed on tensor subclasses");
+    INGOT_REQUIRE(!i.resizes_storage,
+                  "storage resizing is not supported on tensor subclass: ", wrapper_state(wrapper)->cls->name());
+    INGOT_REQUIRE(!i.mutates_data || wrapper.is_contiguous(),
+                  "Mutations on non-contiguous inputs are currently not allowed on tensor subclasses");
   }
   std::string inputs_text() const {
     std::string s;
-    for (const Value& v : inputs_) s += (s.empty() ? "" : ", ") + (v.is_tensor() ? to_text(layout_of(v.tensor())) : std::string(v.kind_name()));
+    for (const Value& v : inputs_)
+      s += (s.empty() ? "" : ", ") + (v.is_tensor() ? to_text(layout_of(v.tensor())) : std::string(v.kind_name()));
     return s;
   }
   static void require_no_set(const InputInfo& i) {
     const auto line = [](std::string_view name, bool value) { return text("\n  ", name, "=", value ? "True" : "False"); };
-    INGOT_REQUIRE(!i.mutates_storage_metadata && !i.resizes_storage, "Encountered a ", i.mutates_storage_metadata ? "set_" : "resize_",
-                  " on a graph input, but the input has other mutations that we cannot\nkeep in the graph. This is not supported today. Current state:",
-                  line("keep_input_mutations", i.keep_mutations), line("mutates_data", i.mutates_data), line("mutates_metadata", i.mutates_metadata),
-                  line("mutations_hidden_from_autograd", i.hidden_from_autograd), line("mutations_under_no_grad_or_inference_mode", i.under_no_grad),
-                  line("mutation_inductor_storage_resize", i.resizes_storage), line("requires_grad", i.requires_grad));
+    INGOT_REQUIRE(
+        !i.mutates_storage_metadata && !i.resizes_storage, "Encountered a ", i.mutates_storage_metadata ? "set_" : "resize_",
+        " on a graph input, but the input has other mutations that we cannot\nkeep in the graph. This is not supported today. Current state:",
+        line("keep_input_mutations", i.keep_mutations), line("mutates_data", i.mutates_data),
+        line("mutates_metadata", i.mutates_metadata), line("mutations_hidden_from_autograd", i.hidden_from_autograd),
+        line("mutations_under_no_grad_or_inference_mode", i.under_no_grad),
+        line("mutation_inductor_storage_resize", i.resizes_storage), line("requires_grad", i.requires_grad));
   }
 
   // ---- outputs
@@ -267,17 +278,18 @@ class Collector {
   // R041: contiguous, and so are the inner tensors of a wrapper.
   static Tensor tangent_of(const Tensor& t) {
     Values leaves = unwrapped({t});
-    for (Value& v : leaves) v = make_tensor(Geometry::contiguous(v.tensor().sizes(), v.tensor().dtype()), v.tensor().device(), true);
+    for (Value& v : leaves)
+      v = make_tensor(Geometry::contiguous(v.tensor().sizes(), v.tensor().dtype()), v.tensor().device(), true);
     return DenseLayout({t}).wrapped(std::move(leaves))[0].tensor();
   }
 
   void add_tangents() {
     TensorList returned;
-    for (const int k : meta_.mutated_out_of_graph()) returned.push_back(find(inputs_[static_cast<std::size_t>(k)].tensor())->tensor);
+    for (const int k : meta_.mutated_out_of_graph())
+      returned.push_back(find(inputs_[static_cast<std::size_t>(k)].tensor())->tensor);
     for (const Value& v : results_) returned.push_back(v.is_tensor() ? v.tensor() : Tensor());
     returned.insert(returned.end(), bases_.begin(), bases_.end());
-    for (const std::size_t k : meta_.with_tangents())
-      meta_.tangents.push_back(tangent_of(from_functional(returned[k])));
+    for (const std::size_t k : meta_.with_tangents()) meta_.tangents.push_back(tangent_of(from_functional(returned[k])));
   }
 };
 
@@ -295,7 +307,8 @@ Mutation InputInfo::mutation() const {
   // The graph copies values; what changes how the input looks is done to the input itself.
   const bool looks_the_same = !mutates_metadata || mutates_storage_metadata;
   const bool allowed = (!mutates_metadata && !requires_grad) || (looks_the_same && (hidden_from_autograd || under_no_grad));
-  return keep_mutations && (mutates_data || mutates_storage_metadata || resizes_storage) && allowed ? Mutation::in_graph : Mutation::out_of_graph;
+  return keep_mutations && (mutates_data || mutates_storage_metadata || resizes_storage) && allowed ? Mutation::in_graph
+                                                                                                    : Mutation::out_of_graph;
 }
 
 bool OutputInfo::base_is_input() const {
@@ -350,7 +363,8 @@ std::vector<std::size_t> Metadata::with_tangents() const {
 }
 
 Metadata collect_metadata(const FlatFunction& f, const Values& inputs, bool keep_mutations, bool is_train) {
-  if (auto* sizes = dynamic_cast<ShapeEnv*>(current_guard_env())) sizes->run_again();  // sizes that data decides are one whoever runs f (R020)
+  if (auto* sizes = dynamic_cast<ShapeEnv*>(current_guard_env()))
+    sizes->run_again();  // sizes that data decides are one whoever runs f (R020)
   return Collector(inputs, keep_mutations, is_train).collect(f);
 }
 

@@ -21,10 +21,12 @@ constexpr InputField kInputFields[] = {
 };
 
 bool same(const InputInfo& a, const InputInfo& b) {
-  return std::all_of(std::begin(kInputFields), std::end(kInputFields), [&](const InputField& f) { return a.*f.value == b.*f.value; });
+  return std::all_of(std::begin(kInputFields), std::end(kInputFields),
+                     [&](const InputField& f) { return a.*f.value == b.*f.value; });
 }
 bool same(const OutputInfo& a, const OutputInfo& b) {
-  return a.kind == b.kind && a.is_tensor == b.is_tensor && a.base == b.base && a.dynamic_dims == b.dynamic_dims && a.requires_grad == b.requires_grad;
+  return a.kind == b.kind && a.is_tensor == b.is_tensor && a.base == b.base && a.dynamic_dims == b.dynamic_dims &&
+         a.requires_grad == b.requires_grad;
 }
 bool same_tangent(const Tensor& a, const Tensor& b) { return a.sizes().same(b.sizes()) && a.dtype() == b.dtype(); }
 
@@ -54,8 +56,9 @@ std::span<const InputField> input_fields() { return kInputFields; }
 
 bool same_record(const Metadata& a, const Metadata& b) {
   return all_same(a.inputs, b.inputs, [](const InputInfo& x, const InputInfo& y) { return same(x, y); }) &&
-         all_same(a.outputs, b.outputs, [](const OutputInfo& x, const OutputInfo& y) { return same(x, y); }) && a.intermediate_bases == b.intermediate_bases && a.tokens == b.tokens &&
-         a.keep_mutations == b.keep_mutations && all_same(a.tangents, b.tangents, same_tangent);
+         all_same(a.outputs, b.outputs, [](const OutputInfo& x, const OutputInfo& y) { return same(x, y); }) &&
+         a.intermediate_bases == b.intermediate_bases && a.tokens == b.tokens && a.keep_mutations == b.keep_mutations &&
+         all_same(a.tangents, b.tangents, same_tangent);
 }
 
 std::string to_text(const Metadata& m) {
@@ -68,16 +71,19 @@ std::string to_text(const Metadata& m) {
   }
   for (std::size_t k = 0; k < m.outputs.size(); k++) {
     const OutputInfo& o = m.outputs[k];
-    s += text("output ", k, ": ", to_text(o.kind), o.base < 0 ? "" : text(" ", o.base), o.is_tensor ? "" : " no tensor", o.requires_grad ? " requires_grad" : "");
+    s += text("output ", k, ": ", to_text(o.kind), o.base < 0 ? "" : text(" ", o.base), o.is_tensor ? "" : " no tensor",
+              o.requires_grad ? " requires_grad" : "");
     if (!o.dynamic_dims.empty()) s += text(" dynamic_dims=", to_text(o.dynamic_dims));
     s += "\n";
   }
-  s += text("num_intermediate_bases=", m.intermediate_bases, " keep_input_mutations=", m.keep_mutations, " is_train=", m.is_train);
+  s +=
+      text("num_intermediate_bases=", m.intermediate_bases, " keep_input_mutations=", m.keep_mutations, " is_train=", m.is_train);
   if (!m.static_parameters.empty()) s += text(" static_parameter_indices=", to_text(m.static_parameters));
   if (m.tokens > 0) s += text(" tokens=", m.tokens);
   if (m.grad_mode) s += text(" grad_enabled_mutation=", *m.grad_mode);
   s += "\n";
-  for (std::size_t k = 0; k < m.tangents.size(); k++) s += text("tangent ", k, ": ", short_name_of(m.tangents[k].dtype()), to_text(m.tangents[k].sizes()), "\n");
+  for (std::size_t k = 0; k < m.tangents.size(); k++)
+    s += text("tangent ", k, ": ", short_name_of(m.tangents[k].dtype()), to_text(m.tangents[k].sizes()), "\n");
   return s;
 }
 

@@ -75,7 +75,8 @@ std::vector<Node*> min_cut(const Graph& joint, const CutProblem& problem) {
   INGOT_ENSURE(network.flow() < kInfinite, "the backward needs a value that can neither be kept nor computed again");
   std::vector<Node*> saved;
   for (const auto& node : joint.nodes())
-    if (!problem.backward[at(node.get())] && side[2 * at(node.get())] && !side[2 * at(node.get()) + 1]) saved.push_back(node.get());
+    if (!problem.backward[at(node.get())] && side[2 * at(node.get())] && !side[2 * at(node.get()) + 1])
+      saved.push_back(node.get());
   return saved;
 }
 

@@ -33,10 +33,10 @@ inline Parts partition_min_cut(const Joint& joint) { return partition_min_cut(jo
 // The network behind it: what keeping each node costs, and which nodes must or must not be kept. By id.
 struct CutProblem {
   std::vector<int64_t> weight;  // FlowNetwork::kInfinite: cannot be kept
-  std::vector<bool> banned;     // from being computed again: it is kept if the backward, or what that computes again, reads it
+  std::vector<bool> banned;  // from being computed again: it is kept if the backward, or what that computes again, reads it
   std::vector<bool> recompute;  // is computed again if it is needed, and so is what is made of it
-  std::vector<bool> backward;   // runs in the backward whatever is kept
-  std::vector<bool> returned;   // by the backward, though it is no value of it
+  std::vector<bool> backward;  // runs in the backward whatever is kept
+  std::vector<bool> returned;  // by the backward, though it is no value of it
 };
 // `allowed`: nodes that no rule keeps from being computed again (the budget's choice); empty: none.
 CutProblem cut_problem(const JointInfo& joint, const MinCutOptions& options, const std::vector<bool>& allowed = {});

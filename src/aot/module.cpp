@@ -13,7 +13,8 @@ namespace {
 
 void require_data(const nn::NamedTensors& tensors, std::string_view what) {
   for (const auto& [name, t] : tensors)
-    INGOT_REQUIRE(!t->is_fake(), "Unexpected fake ", what, " ", name, ": a module is compiled with the data of its tensors, and this one has none. Make the module "
+    INGOT_REQUIRE(!t->is_fake(), "Unexpected fake ", what, " ", name,
+                  ": a module is compiled with the data of its tensors, and this one has none. Make the module "
                   "outside of tracing, and pass fakes as arguments only.");
 }
 
@@ -34,9 +35,10 @@ Values joined(const TensorList& state, Values arguments) {
 
 // Outputs of a simplified module: leaves in one tuple or list, so that nobody need rebuild containers.
 Values flat_outputs(const Tree& out) {
-  INGOT_REQUIRE(out.type() == tree_types::kTuple || out.type() == tree_types::kList,
-                "Graph output must be a tuple(). This is so that we can avoid pytree processing of the outputs. Please change the module to have tuple "
-                "outputs or use aot_module instead.");
+  INGOT_REQUIRE(
+      out.type() == tree_types::kTuple || out.type() == tree_types::kList,
+      "Graph output must be a tuple(). This is so that we can avoid pytree processing of the outputs. Please change the module to have tuple "
+      "outputs or use aot_module instead.");
   Values leaves;
   for (const Tree& t : out.children()) {
     require_known_output(t);
@@ -85,8 +87,9 @@ AotModule aot_module(nn::Layer& layer, AotOptions options) { return aot_module(l
 
 FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples, AotOptions options) {
   const ModuleFunction m = as_function(module, forward);
-  return aot_module_simplified([of = m.f](const Values& leaves) { return flat_outputs(of(Tree::tuple({leaves.begin(), leaves.end()}))); }, m.state, examples,
-                               std::move(options));
+  return aot_module_simplified(
+      [of = m.f](const Values& leaves) { return flat_outputs(of(Tree::tuple({leaves.begin(), leaves.end()}))); }, m.state,
+      examples, std::move(options));
 }
 
 FlatCallable aot_module_simplified(FlatFunction f, const TensorList& state, const Values& examples, AotOptions options) {
@@ -99,6 +102,8 @@ FlatCallable aot_module_simplified(FlatFunction f, const TensorList& state, cons
 }
 
 AotFunction compiled_function(TreeFunction f, AotOptions options) { return aot_function(std::move(f), std::move(options)); }
-AotModule compiled_module(nn::Module& module, TreeFunction forward, AotOptions options) { return aot_module(module, std::move(forward), std::move(options)); }
+AotModule compiled_module(nn::Module& module, TreeFunction forward, AotOptions options) {
+  return aot_module(module, std::move(forward), std::move(options));
+}
 
 }  // namespace ingot::aot

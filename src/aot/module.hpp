@@ -39,7 +39,8 @@ AotModule aot_module(nn::Layer& layer, AotOptions options = {});
 // R006. Compiles now, for arguments like the examples: tensors, fakes or other leaves, one for each argument of `forward`. Sizes that
 // are open in the fakes stay open (AotOptions::sizes is their environment), others do not. The function takes the arguments alone.
 // User error where `forward` returns anything but a tuple or list of leaves.
-FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples, AotOptions options = {});
+FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples,
+                                   AotOptions options = {});
 
 // The same of a flat function over the tensors of a state, then the arguments: of a graph that was captured (capture.hpp).
 FlatCallable aot_module_simplified(FlatFunction f, const TensorList& state, const Values& examples, AotOptions options = {});

@@ -17,7 +17,8 @@ namespace {
 
 // R109. By id: what the outputs need, or what does something, of the nodes that can be computed of `inputs`; of the inputs, those that
 // any of it uses. `without`: by id, nodes that are no business of this part.
-std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs, const std::vector<bool>& without) {
+std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs,
+                             const std::vector<bool>& without) {
   std::vector<bool> given(joint.nodes().size()), has(joint.nodes().size()), needed(joint.nodes().size());
   for (const Node* n : inputs) given[at(n)] = has[at(n)] = true;
   for (const auto& n : joint.nodes()) {
@@ -39,7 +40,8 @@ std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& input
   return needed;
 }
 
-Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs, const std::vector<bool>& without) {
+Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs,
+              const std::vector<bool>& without) {
   const std::vector<bool> needed = needed_for(joint, inputs, outputs, without);
   Graph g;
   GraphCopier copier(joint, g);
@@ -108,7 +110,8 @@ std::string symbol_bound_by(const Node& n) {
   return s && !s->hint ? name : "";
 }
 
-std::vector<Node*> with_bindings(const Graph& joint, const std::vector<Node*>& integers, const std::vector<Node*>& tensors, const std::vector<Node*>& tangents) {
+std::vector<Node*> with_bindings(const Graph& joint, const std::vector<Node*>& integers, const std::vector<Node*>& tensors,
+                                 const std::vector<Node*>& tangents) {
   std::vector<Node*> bindings, derived;
   std::unordered_set<std::string> bound;
   for (Node* n : integers) {
@@ -166,8 +169,7 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   parts.plan = plan_of(kept);
   parts.saved_tensors = static_cast<int>(kept.size());
   parts.saved_integers = static_cast<int>(kept_integers.size());
-  for (const std::vector<Node*>* l : {&kept, &kept_integers})
-    forward.insert(forward.end(), l->begin(), l->end());
+  for (const std::vector<Node*>* l : {&kept, &kept_integers}) forward.insert(forward.end(), l->begin(), l->end());
   parts.forward = extract(joint, primals, forward, effects.of_backward);
   inputs = kept_integers;
   inputs.insert(inputs.end(), kept.begin(), kept.end());
@@ -195,9 +197,11 @@ Parts partition_default(const Joint& whole) {
       for (Node* u : info.users[i])
         if (!info.forward[at(u)]) outside.push_back(u);
       // Sizes are kept instead of the tensor they are read from.
-      const bool only_sizes = !info.backward_result[i] && std::all_of(outside.begin(), outside.end(), [](const Node* u) { return u->meta.is_int(); });
+      const bool only_sizes =
+          !info.backward_result[i] && std::all_of(outside.begin(), outside.end(), [](const Node* u) { return u->meta.is_int(); });
       if (!only_sizes) add(saved, n.get());
-      else for (Node* u : outside) add(integers, u);
+      else
+        for (Node* u : outside) add(integers, u);
     } else if (n->kind == NodeKind::call) {  // a list is kept by its elements
       for (Node* u : info.users[i])
         if (u->kind == NodeKind::item && !info.backward[at(u)]) add(u->meta.is_int() ? integers : saved, u);

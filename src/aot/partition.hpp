@@ -17,7 +17,8 @@ struct Joint {
 struct SavePlan {
   struct Value {
     std::string name;   // of the node of the joint graph
-    int64_t bytes = 0;  // that it alone keeps alive: none of an input or of a view of one, and a storage that several values look at
+    int64_t bytes =
+        0;  // that it alone keeps alive: none of an input or of a view of one, and a storage that several values look at
                         // counts for the first of them
   };
   std::vector<Value> values;  // every saved tensor

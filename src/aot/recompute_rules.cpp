@@ -78,7 +78,9 @@ class Rules {
     std::vector<int> first_break(size_, kNever);
     for (std::size_t i = size_; i-- > 0;)
       for (const Node* u : j_.users[i])
-        if (j_.forward[at(u)]) first_break[i] = std::min(first_break[i], j_.fuses(j_.graph.nodes()[i].get(), u) ? first_break[at(u)] : j_.order[at(u)]);
+        if (j_.forward[at(u)])
+          first_break[i] =
+              std::min(first_break[i], j_.fuses(j_.graph.nodes()[i].get(), u) ? first_break[at(u)] : j_.order[at(u)]);
     for (const auto& n : j_.graph.nodes()) {
       if (!j_.forward[at(n.get())]) continue;
       int end = kNever, last = -1;

@@ -17,8 +17,8 @@ bool same_geometry(const Tensor& a, const Tensor& b) { return a->geom.same(b->ge
 Tensor view_again(const Tensor& base, const Tensor& example, const OutputInfo& info) {
   if (!info.can_replay) return aten<"as_strided">(base, example.sizes(), example.strides(), example.storage_offset());
   const Tensor t = take_views(base, info.steps, info.older_steps);
-  INGOT_ENSURE(t.sizes() == example.sizes(), "incorrect out shape after application of ViewMeta sequence: ", t.sizes(), " (actual) vs ", example.sizes(),
-               " (expected)");
+  INGOT_ENSURE(t.sizes() == example.sizes(), "incorrect out shape after application of ViewMeta sequence: ", t.sizes(),
+               " (actual) vs ", example.sizes(), " (expected)");
   return t;
 }
 
@@ -70,7 +70,8 @@ class Finish {
     outputs.reserve(meta_.outputs.size());
     for (std::size_t o = 0; o < meta_.outputs.size(); o++) {
       outputs.push_back(output(o));
-      for (const int d : meta_.outputs[o].dynamic_dims) ensure_autograd_meta(outputs.back().tensor()).open_dims |= uint64_t{1} << d;  // R137
+      for (const int d : meta_.outputs[o].dynamic_dims)
+        ensure_autograd_meta(outputs.back().tensor()).open_dims |= uint64_t{1} << d;  // R137
     }
     if (meta_.grad_mode) thread_state().grad_mode = *meta_.grad_mode;
     return outputs;
@@ -110,10 +111,13 @@ class Finish {
   }
   static void write_through_steps(const InputInfo& info, const Tensor& target, const Tensor& value) {
     aten_value<"copy_">(info.steps.empty() ? aten<"as_strided">(target, value.sizes(), value.strides(), value.storage_offset())
-                                           : take_again(target, info.steps), value);
+                                           : take_again(target, info.steps),
+                        value);
   }
 
-  const Tensor& as_it_was(std::size_t input) const { return before_.contains(input) ? before_.at(input) : arguments_[input].tensor(); }
+  const Tensor& as_it_was(std::size_t input) const {
+    return before_.contains(input) ? before_.at(input) : arguments_[input].tensor();
+  }
 
   Value output(std::size_t o) const {
     const OutputInfo& info = meta_.outputs[o];
@@ -124,12 +128,12 @@ class Finish {
       case OutputKind::unsafe_view_alias:
       case OutputKind::custom_function_view: return value;
       case OutputKind::is_input: return arguments_[base];
-      case OutputKind::alias_of_input:
-        return made_again(as_it_was(base), value.tensor(), info);
+      case OutputKind::alias_of_input: return made_again(as_it_was(base), value.tensor(), info);
       case OutputKind::alias_of_intermediate:
       case OutputKind::alias_of_intermediate_save_as_output:
         return made_again(results_[first_ + meta_.outputs.size() + base].tensor(), value.tensor(), info);
-      case OutputKind::alias_of_intermediate_base_is_user_output: return made_again(results_[first_ + base].tensor(), value.tensor(), info);
+      case OutputKind::alias_of_intermediate_base_is_user_output:
+        return made_again(results_[first_ + base].tensor(), value.tensor(), info);
     }
     return value;
   }

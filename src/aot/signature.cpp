@@ -17,7 +17,9 @@ class Names {
     return names_[next_++];
   }
   std::size_t left() const { return names_.size() - next_; }
-  void require_none_left() const { INGOT_ENSURE(left() == 0, left(), " of ", names_.size(), " ", what_, "s of the graph are nothing to the module"); }
+  void require_none_left() const {
+    INGOT_ENSURE(left() == 0, left(), " of ", names_.size(), " ", what_, "s of the graph are nothing to the module");
+  }
   const std::string& at(std::size_t k) const {
     INGOT_ENSURE(k < names_.size(), what_, " ", k, " of ", names_.size());
     return names_[k];
@@ -56,7 +58,8 @@ std::string to_text(const NameMap& m) {
 }
 std::string to_text(const std::vector<std::string>& l) { return "[" + joined(l, quoted) + "]"; }
 
-GraphSignature make_signature(const Graph& g, const Metadata& meta, const SignatureNames& names, TreeSpec in_spec, TreeSpec out_spec) {
+GraphSignature make_signature(const Graph& g, const Metadata& meta, const SignatureNames& names, TreeSpec in_spec,
+                              TreeSpec out_spec) {
   GraphSignature s;
   s.parameters = names.parameters;
   s.buffers = names.buffers;
@@ -72,12 +75,14 @@ GraphSignature make_signature(const Graph& g, const Metadata& meta, const Signat
   for (const std::string& p : s.parameters) s.inputs_to_parameters.set(inputs.next(), p);
   for (const std::string& b : s.buffers) s.inputs_to_buffers.set(inputs.next(), b);
   while (inputs.left() > 0) s.user_inputs.push_back(inputs.next());
-  INGOT_ENSURE(input_names.size() == meta.inputs.size() + tokens, "the graph has ", input_names.size(), " inputs, the function ", meta.inputs.size());
+  INGOT_ENSURE(input_names.size() == meta.inputs.size() + tokens, "the graph has ", input_names.size(), " inputs, the function ",
+               meta.inputs.size());
 
   const std::size_t parameters = s.parameters.size(), state = parameters + s.buffers.size();
   for (const int i : meta.mutated_out_of_graph()) {
     const auto k = static_cast<std::size_t>(i);
-    INGOT_REQUIRE(k >= parameters, "the parameter ", s.parameters[k], " is written in the forward: an exported graph can have new values of buffers and of inputs, "
+    INGOT_REQUIRE(k >= parameters, "the parameter ", s.parameters[k],
+                  " is written in the forward: an exported graph can have new values of buffers and of inputs, "
                   "not of parameters. Make it a buffer, or write a copy of it");
     if (k < state) s.buffers_to_mutate.set(outputs.next(), s.buffers[k - parameters]);
     else s.user_inputs_to_mutate.set(outputs.next(), input_names[tokens + k]);

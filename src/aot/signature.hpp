@@ -45,11 +45,12 @@ struct GraphSignature {
 // The module's side of a signature.
 struct SignatureNames {
   std::vector<std::string> parameters, buffers;
-  std::vector<bool> gradients;           // of a joint graph: which inputs have one, parameters, buffers and the user's; else empty
+  std::vector<bool> gradients;  // of a joint graph: which inputs have one, parameters, buffers and the user's; else empty
   std::optional<int> output_loss_index;  // of a joint graph
 };
 
 // User error for a parameter that is written. Internal error where an input or output is left over.
-GraphSignature make_signature(const Graph& g, const Metadata& meta, const SignatureNames& names, TreeSpec in_spec, TreeSpec out_spec);
+GraphSignature make_signature(const Graph& g, const Metadata& meta, const SignatureNames& names, TreeSpec in_spec,
+                              TreeSpec out_spec);
 
 }  // namespace ingot::aot

@@ -17,7 +17,8 @@ Tensor view_base(const Tensor& t) {
 // R085: what autograd takes for views of one another.
 bool are_views_of_one(const Tensor& a, const Tensor& b) {
   const Tensor x = view_base(a), y = view_base(b);
-  return a.is_same(b) || (x.defined() && x.is_same(b)) || (y.defined() && y.is_same(a)) || (x.defined() && y.defined() && x.is_same(y));
+  return a.is_same(b) || (x.defined() && x.is_same(b)) || (y.defined() && y.is_same(a)) ||
+         (x.defined() && y.defined() && x.is_same(y));
 }
 
 // R086.
@@ -32,7 +33,8 @@ Tensor common_base(const TensorList& members) {
   }
   for (const Tensor& t : members) {
     const Tensor b = view_base(t);
-    INGOT_REQUIRE(b.defined() ? b.is_same(base) : t.is_same(base), "aot_autograd() does not yet handle non-differentiable view input mutations.");
+    INGOT_REQUIRE(b.defined() ? b.is_same(base) : t.is_same(base),
+                  "aot_autograd() does not yet handle non-differentiable view input mutations.");
   }
   return base;
 }
@@ -44,12 +46,16 @@ void require_few(const std::vector<std::size_t>& members, const Values& fakes) {
   for (const std::size_t i : members) {
     const Tensor& t = fakes[i].tensor();
     all += text(all.empty() ? "" : ", ", i);
-    if (t.sizes().is_symbolic() || t.strides().is_symbolic() || t.storage_offset().is_symbolic()) open += text(open.empty() ? "" : ", ", i);
+    if (t.sizes().is_symbolic() || t.strides().is_symbolic() || t.storage_offset().is_symbolic())
+      open += text(open.empty() ? "" : ", ", i);
   }
-  INGOT_REQUIRE(members.size() <= kMostSharedWithOpenSizes || open.empty(), "Encountered a graph where:\n- ", members.size(),
-                " graph inputs all share the same storage (input indices: [", all, "])\n- at least one of these aliased inputs was mutated\n"
-                "- at least one of these inputs is being compiled with dynamic shapes (indices: [", open, "])\nCurrent limit: ", kMostSharedWithOpenSizes,
-                "\nKillswitch enabled: False\nCompile the function for fixed sizes, or give parameters as such: their sizes stay as they are");
+  INGOT_REQUIRE(
+      members.size() <= kMostSharedWithOpenSizes || open.empty(), "Encountered a graph where:\n- ", members.size(),
+      " graph inputs all share the same storage (input indices: [", all,
+      "])\n- at least one of these aliased inputs was mutated\n"
+      "- at least one of these inputs is being compiled with dynamic shapes (indices: [",
+      open, "])\nCurrent limit: ", kMostSharedWithOpenSizes,
+      "\nKillswitch enabled: False\nCompile the function for fixed sizes, or give parameters as such: their sizes stay as they are");
 }
 
 void require_views_of_one(const TensorList& members, bool is_train) {
@@ -109,7 +115,8 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
     return false;
   };
   const auto needs_base = [&](const Group& g) {
-    const bool is_written = std::any_of(g.members.begin(), g.members.end(), [&](std::size_t i) { return p.meta.inputs[i].mutates_data; });
+    const bool is_written =
+        std::any_of(g.members.begin(), g.members.end(), [&](std::size_t i) { return p.meta.inputs[i].mutates_data; });
     return g.members.size() > 1 && is_written && overlaps(g);
   };
   std::vector<Argument> bases, rest;
@@ -125,8 +132,10 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   }
   if (bases.empty()) return;
   // R090
-  INGOT_REQUIRE(!p.meta.has_wrappers, "Encountered aliased inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass. "
-                "This is not supported today. You can try to remove the aliasing yourself as a workaround, or otherwise file an issue on github.");
+  INGOT_REQUIRE(
+      !p.meta.has_wrappers,
+      "Encountered aliased inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass. "
+      "This is not supported today. You can try to remove the aliasing yourself as a workaround, or otherwise file an issue on github.");
   state_.arguments = std::move(bases);
   state_.arguments.insert(state_.arguments.end(), rest.begin(), rest.end());
 
@@ -154,7 +163,9 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   std::sort(state_.looks_changed.begin(), state_.looks_changed.end());
   p.f = [f = p.f, places, changed = state_.looks_changed](const Values& given) {
     Values all;
-    for (const Place& at : places) all.push_back(at.is_view ? Value(aten<"as_strided">(given[at.argument].tensor(), at.sizes, at.strides, at.offset)) : given[at.argument]);
+    for (const Place& at : places)
+      all.push_back(at.is_view ? Value(aten<"as_strided">(given[at.argument].tensor(), at.sizes, at.strides, at.offset))
+                               : given[at.argument]);
     Values outputs = f(all);
     for (const std::size_t i : changed) outputs.push_back(all[i]);
     return outputs;
@@ -179,7 +190,8 @@ Values SyntheticBase::bases_and_others(const Values& given) const {
     TensorList members;
     for (const std::size_t i : a.members) {
       members.push_back(given[i].tensor());
-      INGOT_REQUIRE(members.back()->storage == members[0]->storage, "the function was compiled for arguments ", a.members[0], " and ", i,  // R091
+      INGOT_REQUIRE(members.back()->storage == members[0]->storage, "the function was compiled for arguments ", a.members[0],
+                    " and ", i,  // R091
                     " that share memory, and now they do not; compile it again for these");
     }
     all.push_back(common_base(members));
@@ -202,7 +214,8 @@ FlatCallable SyntheticBase::around(FlatCallable inner) const {
     outputs.resize(count);
     // The function changed the looks before it took the views that it returns.
     for (const Value& v : outputs)
-      if (const AutogradMeta* m = v.is_tensor() && !self.state_.looks_changed.empty() ? autograd_meta(v.tensor()) : nullptr; m && m->view)
+      if (const AutogradMeta* m = v.is_tensor() && !self.state_.looks_changed.empty() ? autograd_meta(v.tensor()) : nullptr;
+          m && m->view)
         m->view->attr_version = v.tensor()->storage->version();
     return outputs;
   };

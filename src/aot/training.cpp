@@ -37,16 +37,22 @@ std::string class_names(const DenseLayout& l) {
 
 // The plain tensors that the backward takes.
 Values dense_tangents(const DenseLayout& want, const Values& tangents) {
-  INGOT_REQUIRE(tangents.size() == want.outer_size(), "The grad inputs should be same number as forward output tangents: expected ", want.outer_size(), ", found ",
+  INGOT_REQUIRE(tangents.size() == want.outer_size(),
+                "The grad inputs should be same number as forward output tangents: expected ", want.outer_size(), ", found ",
                 tangents.size());
   const DenseLayout found(tangents);
   for (std::size_t k = 0; k < tangents.size(); k++) {
-    INGOT_REQUIRE(want[k].cls == found[k].cls, "We incorrectly attempted to compile the backward with incorrect subclass metadata.\n"
-                  "If you run into this error, please file an issue.\nExpected grad_output types: ", class_names(want), "\nGot grad_output types: ", class_names(found));
-    INGOT_REQUIRE(same_classes(want[k], found[k]), "The grad inputs should be same tensor subclass type as forward output: expected ", to_text(want[k]), ", found ",
-                  to_text(found[k]));
-    INGOT_REQUIRE(same_metadata(want[k], found[k]), "During the backward, we encountered a tensor subclass where we guessed its metadata incorrectly.\n"
-                  "Expected metadata: ", to_text(want[k]), "\nRuntime metadata: ", to_text(found[k]), "\nshape: ", tangents[k].tensor().sizes());
+    INGOT_REQUIRE(want[k].cls == found[k].cls,
+                  "We incorrectly attempted to compile the backward with incorrect subclass metadata.\n"
+                  "If you run into this error, please file an issue.\nExpected grad_output types: ",
+                  class_names(want), "\nGot grad_output types: ", class_names(found));
+    INGOT_REQUIRE(same_classes(want[k], found[k]),
+                  "The grad inputs should be same tensor subclass type as forward output: expected ", to_text(want[k]),
+                  ", found ", to_text(found[k]));
+    INGOT_REQUIRE(same_metadata(want[k], found[k]),
+                  "During the backward, we encountered a tensor subclass where we guessed its metadata incorrectly.\n"
+                  "Expected metadata: ",
+                  to_text(want[k]), "\nRuntime metadata: ", to_text(found[k]), "\nshape: ", tangents[k].tensor().sizes());
   }
   return unwrapped(tangents);
 }
@@ -61,7 +67,8 @@ TensorList run_backward(Backward& backward, const Border& border, FunctionContex
     const Scoped<bool> no_grad(thread_state().grad_mode, false);
     list.insert(list.end(), saved.begin(), saved.end());
     const auto add = [&](const Tensor& t) { list.push_back(aten<"contiguous">(t)); };  // R148
-    if (!layouts.tangents.has_wrappers() && std::none_of(tangents.begin(), tangents.end(), is_wrapper)) std::for_each(tangents.begin(), tangents.end(), add);
+    if (!layouts.tangents.has_wrappers() && std::none_of(tangents.begin(), tangents.end(), is_wrapper))
+      std::for_each(tangents.begin(), tangents.end(), add);
     else
       for (const Value& v : dense_tangents(layouts.tangents, Values(tangents.begin(), tangents.end()))) add(v.tensor());
     found = backward.run(list, tracked);
@@ -74,15 +81,18 @@ TensorList run_backward(Backward& backward, const Border& border, FunctionContex
   if (!tracked) return gradients;
   TensorList made_of = saved;
   made_of.insert(made_of.end(), tangents.begin(), tangents.end());
-  return std::any_of(made_of.begin(), made_of.end(), [](const Tensor& t) { return requires_grad(t); }) ? without_double_backward(gradients, made_of) : gradients;
+  return std::any_of(made_of.begin(), made_of.end(), [](const Tensor& t) { return requires_grad(t); })
+             ? without_double_backward(gradients, made_of)
+             : gradients;
 }
 
 }  // namespace
 
-Backward::Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked, std::function<void(const std::string&)> compiled)
+Backward::Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked,
+                   std::function<void(const std::string&)> compiled)
     : writes_tracked_(writes_tracked), deterministic_(are_deterministic_algorithms_enabled()),
-      compile_([graph = std::make_shared<const Graph>(std::move(graph)), compiler = std::move(compiler), turn = std::move(turn), examples = std::move(examples),
-                compiled = std::move(compiled)] {
+      compile_([graph = std::make_shared<const Graph>(std::move(graph)), compiler = std::move(compiler), turn = std::move(turn),
+                examples = std::move(examples), compiled = std::move(compiled)] {
         const CompileReportScope scope;
         Boxed run = turn(compiler, graph, examples, GraphKind::backward);
         if (compiled && !scope.report().artifact.empty()) compiled(scope.report().artifact);
@@ -97,15 +107,18 @@ void Backward::compile() {
 }
 
 Values Backward::run(Values& arguments, bool tracked) {
-  INGOT_REQUIRE(!tracked || !writes_tracked_, "aot_autograd does not support input mutations with requires_grad in backward for create_graph=True");
-  INGOT_REQUIRE(deterministic_ || !are_deterministic_algorithms_enabled(),
-                "This compiled backward function is being run with torch.use_deterministic_algorithms(True), but it was previously generated during the forward "
-                "function while torch.use_deterministic_algorithms(False) was set.");
+  INGOT_REQUIRE(!tracked || !writes_tracked_,
+                "aot_autograd does not support input mutations with requires_grad in backward for create_graph=True");
+  INGOT_REQUIRE(
+      deterministic_ || !are_deterministic_algorithms_enabled(),
+      "This compiled backward function is being run with torch.use_deterministic_algorithms(True), but it was previously generated during the forward "
+      "function while torch.use_deterministic_algorithms(False) was set.");
   compile();
   return compiled_(arguments);
 }
 
-Training::Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward, std::vector<bool> without_gradient)
+Training::Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward,
+                   std::vector<bool> without_gradient)
     : meta_(std::move(meta)), forward_(std::move(forward)), saved_tensors_(static_cast<std::size_t>(saved_tensors)),
       backward_(std::move(backward)), without_gradient_(std::move(without_gradient)), tracked_(meta_.with_tangents()) {
   std::vector<std::size_t> places;
@@ -113,18 +126,23 @@ Training::Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved
     if (meta_.inputs[k].is_tensor) places.push_back(k);
   border_ = std::make_shared<const Border>(Border{std::move(layouts), std::move(places), static_cast<std::size_t>(meta_.tokens)});
   const std::size_t first = meta_.mutated_out_of_graph().size();
-  for (const std::size_t k : tracked_) refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
+  for (const std::size_t k : tracked_)
+    refuses_writes_.push_back(k >= first && k - first < meta_.outputs.size() && meta_.outputs[k - first].multi_output);
 }
 
 Values Training::operator()(Values arguments) const {
   TensorList inputs;
   inputs.reserve(border_->places.size());
-  for (const std::size_t p : border_->places) inputs.push_back(without_gradient_[p] ? detached(arguments[p].tensor()) : arguments[p].tensor());
+  for (const std::size_t p : border_->places)
+    inputs.push_back(without_gradient_[p] ? detached(arguments[p].tensor()) : arguments[p].tensor());
   const Values needed = needed_afterwards(meta_, arguments);
   Values results;
   const TensorList tracked = custom_function(
-      "CompiledFunction", inputs, [&](FunctionContext& c, const TensorList&) { return run_forward(c, std::move(arguments), results); },
-      [backward = backward_, border = border_](FunctionContext& c, const TensorList& tangents) { return run_backward(*backward, *border, c, tangents); });
+      "CompiledFunction", inputs,
+      [&](FunctionContext& c, const TensorList&) { return run_forward(c, std::move(arguments), results); },
+      [backward = backward_, border = border_](FunctionContext& c, const TensorList& tangents) {
+        return run_backward(*backward, *border, c, tangents);
+      });
   for (std::size_t k = 0; k < tracked_.size(); k++) results[tracked_[k]] = tracked[k];
   return finish_call(meta_, needed, results, tracked.empty() ? Ref<GradNode>() : grad_fn(tracked[0]));
 }
@@ -136,8 +154,9 @@ TensorList Training::run_forward(FunctionContext& c, Values arguments, Values& r
   results = forward_(list);
   results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(std::min(tokens, results.size())));
   const std::size_t returned = border_->layouts.returned.dense_size(), end = returned + saved_tensors_;
-  INGOT_REQUIRE(results.size() >= end, "Expected the number actual unwrapped-subclass outputs ", results.size(), " to equal the number of args calculated from subclasses (",
-                returned, ") plus the number of additional activations saved for the backward pass (", saved_tensors_, ")");
+  INGOT_REQUIRE(results.size() >= end, "Expected the number actual unwrapped-subclass outputs ", results.size(),
+                " to equal the number of args calculated from subclasses (", returned,
+                ") plus the number of additional activations saved for the backward pass (", saved_tensors_, ")");
   TensorList saved;
   saved.reserve(saved_tensors_);
   for (std::size_t k = returned; k < end; k++) {

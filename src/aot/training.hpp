@@ -14,7 +14,8 @@ class Backward {
  public:
   // Made while the function is compiled. `examples`: of the graph's inputs. `writes_tracked`: it writes an argument of the function that requires grad.
   // `compiled` is called once with the key of the artifact, where it has one (compile_report.hpp).
-  Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked, std::function<void(const std::string&)> compiled);
+  Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked,
+           std::function<void(const std::string&)> compiled);
   // Of a graph that was compiled before.
   Backward(Boxed compiled, bool writes_tracked);
 
@@ -34,13 +35,14 @@ class Backward {
 struct Border {
   JointLayouts layouts;
   std::vector<std::size_t> places;  // of the tensors among the arguments
-  std::size_t tokens = 0;           // before the inputs and outputs of the forward, and the results of the backward (R168)
+  std::size_t tokens = 0;  // before the inputs and outputs of the forward, and the results of the backward (R168)
 };
 
 class Training {
  public:
   // `without_gradient`, by argument: the backward has none for it, so autograd need not know of it (R071).
-  Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward, std::vector<bool> without_gradient);
+  Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward,
+           std::vector<bool> without_gradient);
 
   Values operator()(Values arguments) const;
 

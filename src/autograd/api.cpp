@@ -16,13 +16,15 @@ TensorList make_seeds(const TensorList& roots, const TensorList& given) {
   TensorList seeds;
   for (std::size_t i = 0; i < roots.size(); i++) {
     const Tensor& r = roots[i];
-    INGOT_REQUIRE(r.defined() && requires_grad(r), "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    INGOT_REQUIRE(r.defined() && requires_grad(r), "element ", i,
+                  " of tensors does not require grad and does not have a grad_fn");
     if (i < given.size() && given[i].defined()) {
       INGOT_REQUIRE(given[i].sizes() == r.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", given[i].sizes(),
                     " and output[", i, "] has a shape of ", r.sizes(), ".");
-      INGOT_REQUIRE(given[i].is_complex() == r.is_complex(), "For complex Tensors, both grad_output and output are required to have the "
-                    "same dtype. Mismatch in dtype: grad_output[", i, "] has a dtype of ", given[i].dtype(), " and output[", i,
-                    "] has a dtype of ", r.dtype(), ".");
+      INGOT_REQUIRE(given[i].is_complex() == r.is_complex(),
+                    "For complex Tensors, both grad_output and output are required to have the "
+                    "same dtype. Mismatch in dtype: grad_output[",
+                    i, "] has a dtype of ", given[i].dtype(), " and output[", i, "] has a dtype of ", r.dtype(), ".");
       seeds.push_back(given[i]);
     } else {
       INGOT_REQUIRE(r.numel() == 1, "grad can be implicitly created only for scalar outputs");
@@ -58,10 +60,13 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   INGOT_REQUIRE(!inputs.empty(), "grad requires non-empty inputs.");
   const TensorList seeds = make_seeds(outputs, grad_outputs);
   for (std::size_t i = 0; i < inputs.size(); i++)
-    INGOT_REQUIRE(inputs[i].defined() && requires_grad(inputs[i]), "One of the differentiated Tensors does not require grad (input ", i, ")");
-  const TensorList got = run_backward(edges_of(outputs), seeds, edges_of(inputs), {o.retain_graph || o.create_graph, o.create_graph});
+    INGOT_REQUIRE(inputs[i].defined() && requires_grad(inputs[i]),
+                  "One of the differentiated Tensors does not require grad (input ", i, ")");
+  const TensorList got =
+      run_backward(edges_of(outputs), seeds, edges_of(inputs), {o.retain_graph || o.create_graph, o.create_graph});
   for (const Tensor& g : got)
-    INGOT_REQUIRE(o.allow_unused || g.defined(), "One of the differentiated Tensors appears to not have been used in the graph. Set "
+    INGOT_REQUIRE(o.allow_unused || g.defined(),
+                  "One of the differentiated Tensors appears to not have been used in the graph. Set "
                   "allow_unused=True if this is the desired behavior.");
   return got;
 }
@@ -98,7 +103,8 @@ void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
 }
 
 void register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(Tensor&)> hook) {
-  INGOT_REQUIRE(requires_grad(checked(leaf)) && is_leaf(leaf), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  INGOT_REQUIRE(requires_grad(checked(leaf)) && is_leaf(leaf),
+                "post accumulate grad hooks cannot be registered on non-leaf tensors");
   ensure_autograd_meta(leaf).post_accumulate_hooks.push_back(std::move(hook));
 }
 
@@ -116,10 +122,13 @@ bool Tensor::requires_grad() const { return defined() && ingot::requires_grad(*t
 
 Tensor& Tensor::requires_grad_(bool on) {
   checked(*this);
-  INGOT_REQUIRE(!on || is_differentiable(dtype()), "only Tensors of floating point and complex dtype can require gradients, found ", dtype());
-  INGOT_REQUIRE(ingot::is_leaf(*this) || on, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+  INGOT_REQUIRE(!on || is_differentiable(dtype()),
+                "only Tensors of floating point and complex dtype can require gradients, found ", dtype());
+  INGOT_REQUIRE(ingot::is_leaf(*this) || on,
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                 "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-  INGOT_REQUIRE(!on || !impl()->inference || thread_state().inference_mode, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  INGOT_REQUIRE(!on || !impl()->inference || thread_state().inference_mode,
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (!ingot::is_leaf(*this)) return *this;
   ensure_autograd_meta(*this).requires_grad = on;
   if (ActListener* l = act_listener()) l->called(op_ref<"requires_grad_">(), Values{*this, on});

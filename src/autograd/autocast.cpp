@@ -12,9 +12,7 @@ namespace {
 // Autocast leaves float64 and everything that is not floating alone.
 bool eligible(const Tensor& t) { return is_floating(t.dtype()) && t.dtype() != DType::f64 && !is_float8(t.dtype()); }
 
-Tensor cast(const Tensor& t, DType to) {
-  return eligible(t) && t.dtype() != to ? aten<"_to_copy">(t, to) : t;
-}
+Tensor cast(const Tensor& t, DType to) { return eligible(t) && t.dtype() != to ? aten<"_to_copy">(t, to) : t; }
 
 Value cast(const Value& v, DType to) {
   return map_tensors(v, [&](const Tensor& t) { return cast(t, to); });

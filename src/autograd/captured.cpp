@@ -34,7 +34,8 @@ Value watched(const Value& f, const std::shared_ptr<Captured>& captured) {
     const TapeLayer layer;
     FunctionRegion region(args);
     const Values results = region.use(f.function()(args));
-    for (std::size_t k = 0; k < region.captured().tensors.size(); k++) note(*captured, region.captured().identities[k], region.captured().tensors[k]);
+    for (std::size_t k = 0; k < region.captured().tensors.size(); k++)
+      note(*captured, region.captured().identities[k], region.captured().tensors[k]);
     return results;
   });
 }
@@ -62,7 +63,9 @@ FunctionRegion* FunctionRegion::current() { return current_region; }
 Tensor FunctionRegion::use(const Tensor& t) {
   const uint64_t identity = t->identity();
   const auto found = replaced_.find(identity);
-  const Tensor seen = outer_ ? outer_->use(found == replaced_.end() ? t : found->second) : found == replaced_.end() ? t : found->second;
+  const Tensor seen = outer_                     ? outer_->use(found == replaced_.end() ? t : found->second)
+                      : found == replaced_.end() ? t
+                                                 : found->second;
   if (found == replaced_.end() && !own_.contains(identity)) note(captured_, identity, seen);
   return seen;
 }

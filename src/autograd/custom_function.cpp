@@ -33,8 +33,8 @@ class FunctionNode final : public GradNode {
       g.push_back(k < grads.size() && grads[k].defined() ? grads[k] : aten<"zeros">(results[k].sizes, results[k].dtype));
     TensorList r = backward_(context, g);
     while (r.size() > edges.size() && !r.back().defined()) r.pop_back();
-    INGOT_REQUIRE(r.size() == edges.size(), "function ", name(), " returned an incorrect number of gradients (expected ", edges.size(),
-                  ", got ", r.size(), ")");
+    INGOT_REQUIRE(r.size() == edges.size(), "function ", name(), " returned an incorrect number of gradients (expected ",
+                  edges.size(), ", got ", r.size(), ")");
     return r;
   }
   void release_saved() override {
@@ -58,8 +58,8 @@ bool contains(const TensorList& l, const Tensor& t) {
 }
 
 // Makes the node the history of the results that have a gradient.
-void attach(const Ref<FunctionNode>& node, const TensorList& inputs, const TensorList& outs, const std::vector<bool>& differentiable,
-            const TensorList& dirty) {
+void attach(const Ref<FunctionNode>& node, const TensorList& inputs, const TensorList& outs,
+            const std::vector<bool>& differentiable, const TensorList& dirty) {
   for (const Tensor& o : outs) node->results.push_back(o.defined() ? o->geom : Geometry{});
   const auto several = std::count(differentiable.begin(), differentiable.end(), true) > 1;
   for (std::size_t k = 0; k < outs.size(); k++) {
@@ -97,13 +97,15 @@ TensorList FunctionContext::saved() const {
   return l;
 }
 
-TensorList custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward, BackwardFunction backward) {
+TensorList custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward,
+                           BackwardFunction backward) {
   if (act_listener()) tell_act(text("a custom function (", name, ")"));
   auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));
   FunctionContext& c = node->context;
   c.needs.resize(inputs.size());
   bool any = false;
-  for (std::size_t k = 0; k < inputs.size() && thread_state().grad_mode; k++) any |= c.needs[k] = inputs[k].defined() && requires_grad(inputs[k]);
+  for (std::size_t k = 0; k < inputs.size() && thread_state().grad_mode; k++)
+    any |= c.needs[k] = inputs[k].defined() && requires_grad(inputs[k]);
   if (any) {
     node->edges.reserve(inputs.size());
     for (std::size_t k = 0; k < inputs.size(); k++) node->edges.push_back(c.needs[k] ? edge_of(inputs[k]) : Edge{});
@@ -115,9 +117,11 @@ TensorList custom_function(std::string name, const TensorList& inputs, const For
     outs = forward(c, inputs);
   }
   // Out of the context, which the node owns: they may own the node from now on.
-  const TensorList dirty = std::exchange(c.dirty, {}), plain = std::exchange(c.non_differentiable, {}), to_save = std::exchange(c.to_save, {});
+  const TensorList dirty = std::exchange(c.dirty, {}), plain = std::exchange(c.non_differentiable, {}),
+                   to_save = std::exchange(c.to_save, {});
   for (const Tensor& t : dirty)
-    INGOT_REQUIRE(contains(outs, t), "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+    INGOT_REQUIRE(contains(outs, t),
+                  "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
                   "modified inplace must all be outputs of the Function.");
   std::vector<bool> differentiable;
   for (Tensor& o : outs) {

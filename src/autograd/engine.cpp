@@ -36,7 +36,8 @@ Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string&
 Tensor hooked(const GradHook& hook, const Tensor& grad) {
   Tensor r = hook(grad);
   if (!r.defined()) return grad;
-  INGOT_REQUIRE(r.sizes() == grad.sizes(), "a hook has changed the size of value: expected ", grad.sizes(), ", found ", r.sizes());
+  INGOT_REQUIRE(r.sizes() == grad.sizes(), "a hook has changed the size of value: expected ", grad.sizes(), ", found ",
+                r.sizes());
   return r;
 }
 
@@ -48,7 +49,8 @@ void GradNode::run_hooks(TensorList& grads) {
   }
   for (const auto& [nr, meta] : retained) {
     const Tensor& g = grads[static_cast<std::size_t>(nr)];
-    if (g.defined()) meta->grad = meta->grad.defined() ? aten<"add.Tensor">(meta->grad, g) : aten<"clone">(g, MemoryFormat::contiguous);
+    if (g.defined())
+      meta->grad = meta->grad.defined() ? aten<"add.Tensor">(meta->grad, g) : aten<"clone">(g, MemoryFormat::contiguous);
   }
 }
 

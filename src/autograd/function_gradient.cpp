@@ -25,7 +25,8 @@ Value gradient_function(const Value& f, std::vector<bool> wanted) {
       to.push_back({node, 0});
     }
     const Values results = f.function()(inputs);
-    INGOT_REQUIRE(results.size() == args.size() - operands, "a function with ", results.size(), " results got ", args.size() - operands, " gradients");
+    INGOT_REQUIRE(results.size() == args.size() - operands, "a function with ", results.size(), " results got ",
+                  args.size() - operands, " gradients");
     std::vector<Edge> from;
     TensorList seeds;
     for (std::size_t k = 0; k < results.size(); k++) {
@@ -36,7 +37,8 @@ Value gradient_function(const Value& f, std::vector<bool> wanted) {
     TensorList got = from.empty() ? TensorList(to.size()) : run_backward(from, seeds, to, {true, create_graph});
     // A function of a higher-order op returns tensors of its own.
     const auto is_operand = [&](const Tensor& t) {
-      return std::any_of(args.begin(), args.end(), [&](const Value& v) { return v.is_tensor() && v.tensor()->storage == t->storage; });
+      return std::any_of(args.begin(), args.end(),
+                         [&](const Value& v) { return v.is_tensor() && v.tensor()->storage == t->storage; });
     };
     Values gradients;
     std::size_t next = 0;

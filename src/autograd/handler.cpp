@@ -20,7 +20,8 @@ class NotImplementedNode final : public GradNode {
   }
   std::string name() const override { return "NotImplemented"; }
   TensorList apply(const TensorList&, const std::vector<bool>&) override {
-    if (op_.variant == Variant::inplace && op_.def->vjp) derivative_not_implemented("inplace version of " + op_.functional->schema.name);
+    if (op_.variant == Variant::inplace && op_.def->vjp)
+      derivative_not_implemented("inplace version of " + op_.functional->schema.name);
     throw_user_error(text("derivative for ", op_.schema.ns, "::", op_.schema.name, " is not implemented"));
   }
 
@@ -52,7 +53,8 @@ void check_refused(const Op& op, Args args) {
 
 void attach_history(const Op& op, const Ref<GradNode>& node, const TensorList& outs) {
   for (std::size_t k = 0; k < outs.size(); k++)
-    if (outs[k].defined() && is_differentiable(outs[k].dtype()) && has_gradient(op, k)) set_history(outs[k], node, static_cast<int>(k));
+    if (outs[k].defined() && is_differentiable(outs[k].dtype()) && has_gradient(op, k))
+      set_history(outs[k], node, static_cast<int>(k));
 }
 
 // Calls f for every tensor the op writes.
@@ -62,9 +64,10 @@ void each_written(const Op& op, Args args, const F& f) {
 }
 void check_written(const Op& op, Args args) {
   each_written(op, args, [&](const Tensor& t) {
-    INGOT_REQUIRE(!t->inference || thread_state().inference_mode, op.schema.name,
-                  ": Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-                  "tensor before doing inplace update.");
+    INGOT_REQUIRE(
+        !t->inference || thread_state().inference_mode, op.schema.name,
+        ": Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update.");
   });
 }
 void bump_versions(const Op& op, Args args) {
@@ -145,7 +148,8 @@ Value record_inplace_view(const Op& op, Args args, bool any) {
 Value record_mutation(const Op& op, Args args, bool any) {
   const Op& f = *op.functional;
   if (op.variant == Variant::out) {
-    INGOT_REQUIRE(!any, op.schema.name, "(): functions with out=... arguments don't support automatic differentiation, but one of the "
+    INGOT_REQUIRE(!any, op.schema.name,
+                  "(): functions with out=... arguments don't support automatic differentiation, but one of the "
                   "arguments requires grad.");
     Value r = call_below(Layer::autograd, op, args);
     bump_versions(op, args);

@@ -103,24 +103,28 @@ void refuse_inplace_view(const ViewInfo& v, const Tensor& t, bool indirect) {
   if (v.creation == Creation::normal) return;
   const AutogradMeta& m = *autograd_meta(t);
   const std::string_view happened = indirect ? "its base or another view of its base has been" : "is being";
-  constexpr std::string_view ambiguous = " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-                                         "moving both the view and the inplace either both inside the ",
-                             outside = " (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).";
+  constexpr std::string_view
+      ambiguous =
+          " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+          "moving both the view and the inplace either both inside the ",
+      outside = " (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).";
   if (v.creation == Creation::no_grad)
-    throw_user_error(text("A view was created in no_grad mode and ", happened, " modified inplace with grad mode enabled.", ambiguous,
-                          "no_grad block", outside));
+    throw_user_error(text("A view was created in no_grad mode and ", happened, " modified inplace with grad mode enabled.",
+                          ambiguous, "no_grad block", outside));
   if (v.creation == Creation::inference)
     throw_user_error(text("A view was created in inference mode and ", happened, " modified inplace in normal mode.", ambiguous,
                           "inference_mode block", outside));
-  const std::string who = text("Output ", m.result_nr, " of ", m.node ? m.node->name() : "a view function", " is a view and ", happened,
-                               " modified inplace. ");
+  const std::string who = text("Output ", m.result_nr, " of ", m.node ? m.node->name() : "a view function", " is a view and ",
+                               happened, " modified inplace. ");
   if (v.creation == Creation::custom_function)
-    throw_user_error(who + "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-                           "logic to handle view+inplace would override the custom backward associated with the custom Function, "
-                           "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of "
-                           "the custom Function.");
-  throw_user_error(who + "This view is the output of a function that returns multiple views. Such functions do not allow the output "
-                         "views to be modified inplace. You should replace the inplace operation by an out-of-place one.");
+    throw_user_error(who +
+                     "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+                     "logic to handle view+inplace would override the custom backward associated with the custom Function, "
+                     "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of "
+                     "the custom Function.");
+  throw_user_error(who +
+                   "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+                   "views to be modified inplace. You should replace the inplace operation by an out-of-place one.");
 }
 
 // A chain is relative to the base as it was when the view was taken: in-place view ops the base got since are undone.
@@ -137,7 +141,8 @@ bool refers_to_storage(const std::vector<ViewStep>& chain) {
   return std::any_of(chain.begin(), chain.end(), [](const ViewStep& s) { return s.op->def->from_storage; });
 }
 // The same of a base that got root steps since the chain's beginning.
-Tensor take_again(const Tensor& base, const std::vector<RootStep>& root_steps, std::size_t from, const std::vector<ViewStep>& chain, Int shift) {
+Tensor take_again(const Tensor& base, const std::vector<RootStep>& root_steps, std::size_t from,
+                  const std::vector<ViewStep>& chain, Int shift) {
   return take_again(refers_to_storage(chain) ? base : undo_root_steps(base, root_steps, from), chain, shift);
 }
 
@@ -279,7 +284,8 @@ void check_inplace(std::string_view who, const Tensor& self, bool metadata_only)
 // ---- saved tensors
 SavedTensor::SavedTensor(const Tensor& t, bool is_result, bool may_change)
     : version_(t->storage->version()), is_result_(is_result), may_change_(may_change) {
-  INGOT_REQUIRE(!t->inference, "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
+  INGOT_REQUIRE(!t->inference,
+                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
                 "tensor and use it in autograd.");
   requires_grad_ = !is_result && requires_grad(t);
   is_leaf_ = requires_grad_ && is_leaf(t);
@@ -303,10 +309,12 @@ Tensor SavedTensor::unpack(const Ref<GradNode>& owner) const {
     std::string of;
     if (is_result_) of = text(", which is output ", result_nr_, " of ", owner->name(), ",");
     else if (edge_.node) of = text(", which is output ", edge_.input, " of ", edge_.node->name(), ",");
-    throw_user_error(text("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
-                          scalar_type_name(tensor_.dtype()), "Tensor ", tensor_.sizes(), "]", of, " is at version ", now,
-                          "; expected version ", version_, " instead. Hint: clone() the tensor before the inplace operation, or use "
-                          "its out-of-place form."));
+    throw_user_error(
+        text("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+             scalar_type_name(tensor_.dtype()), "Tensor ", tensor_.sizes(), "]", of, " is at version ", now,
+             "; expected version ", version_,
+             " instead. Hint: clone() the tensor before the inplace operation, or use "
+             "its out-of-place form."));
   }
   if (is_leaf_) return tensor_;
   Tensor r = detached(tensor_);

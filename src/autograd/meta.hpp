@@ -30,27 +30,28 @@ struct RootStep {
 enum class Creation : uint8_t { normal, multi_output, no_grad, custom_function, inference };
 
 struct ViewInfo {
-  Tensor base;                   // never a view itself
-  std::vector<ViewStep> chain;   // from base to here; kept only if `replay`
+  Tensor base;  // never a view itself
+  std::vector<ViewStep> chain;  // from base to here; kept only if `replay`
   bool replay = false;
   Creation creation = Creation::normal;
-  uint32_t attr_version = 0;     // version of the storage when `node` was right
-  std::size_t root_steps = 0;    // how many root steps the base had when the view was taken
+  uint32_t attr_version = 0;  // version of the storage when `node` was right
+  std::size_t root_steps = 0;  // how many root steps the base had when the view was taken
 };
 
 struct AutogradMeta final : LayerState {
-  bool requires_grad = false;    // of a leaf
+  bool requires_grad = false;  // of a leaf
   Tensor grad;
-  Ref<GradNode> node;                // history; null for a leaf
+  Ref<GradNode> node;  // history; null for a leaf
   int result_nr = 0;
-  GradNode* accumulate = nullptr;    // weak: the node owns the leaf
+  GradNode* accumulate = nullptr;  // weak: the node owns the leaf
   std::unique_ptr<ViewInfo> view;
   std::vector<RootStep> root_steps;
   std::vector<GradHook> leaf_hooks;
   std::vector<std::function<void(Tensor&)>> post_accumulate_hooks;
   bool retains_grad = false;
-  uint64_t open_dims = 0;        // bit d: size d was open where the tensor was made, and may as well be in what is compiled for it (R137)
-  std::mutex mutex;              // guards `accumulate` and `grad` against concurrent backwards
+  uint64_t open_dims =
+      0;  // bit d: size d was open where the tensor was made, and may as well be in what is compiled for it (R137)
+  std::mutex mutex;  // guards `accumulate` and `grad` against concurrent backwards
   ~AutogradMeta() override;
   // Gives the tensor another history. A tensor that retains its gradient keeps doing so at the new node.
   void set_node(const Ref<GradNode>& n, int nr);

@@ -41,9 +41,10 @@ OpNode::OpNode(const Op& op, Args args, bool inplace)
       args_[i] = Value();
     } else {
       for_each_tensor(args[i], [&](const Tensor& t) {
-        INGOT_REQUIRE(!(is_differentiable(t.dtype()) && requires_grad(t)), op.schema.name, ": argument '", op.schema.args[i].name,
-                      "' mixes tensors that require grad with other values, and gradients do not flow through such a list. Make the other values "
-                      "tensors, or let the function that takes them bring them along");
+        INGOT_REQUIRE(
+            !(is_differentiable(t.dtype()) && requires_grad(t)), op.schema.name, ": argument '", op.schema.args[i].name,
+            "' mixes tensors that require grad with other values, and gradients do not flow through such a list. Make the other values "
+            "tensors, or let the function that takes them bring them along");
       });
     }
   }

@@ -20,8 +20,9 @@ Tensor get_rng_state() {
 }
 void set_rng_state(const Tensor& state) {
   INGOT_REQUIRE(state.dtype() == DType::u8, "RNG state must be a torch.ByteTensor, found ", state.dtype());
-  INGOT_REQUIRE(state.is_contiguous() && state.numel() == static_cast<int64_t>(sizeof(Draw)), "RNG state is wrong size: expected ", sizeof(Draw),
-                " bytes in a row, as get_rng_state() gives them, found ", state.sizes(), " with strides ", state.strides());
+  INGOT_REQUIRE(state.is_contiguous() && state.numel() == static_cast<int64_t>(sizeof(Draw)),
+                "RNG state is wrong size: expected ", sizeof(Draw), " bytes in a row, as get_rng_state() gives them, found ",
+                state.sizes(), " with strides ", state.strides());
   Draw d;
   std::memcpy(&d, state.data_ptr(), sizeof(d));
   default_generator()->set_state(d);
@@ -39,7 +40,8 @@ AutocastState autocast_state() {
   return {(ts.active & layer_bit(Layer::autocast)) != 0, ts.autocast_dtype};
 }
 void set_autocast_state(const AutocastState& state) {
-  INGOT_REQUIRE(state.dtype == DType::bf16 || state.dtype == DType::f16, "autocast takes bfloat16 or float16, found ", state.dtype);
+  INGOT_REQUIRE(state.dtype == DType::bf16 || state.dtype == DType::f16, "autocast takes bfloat16 or float16, found ",
+                state.dtype);
   ThreadState& ts = thread_state();
   const unsigned bit = layer_bit(Layer::autocast);
   ts.active = static_cast<uint8_t>(state.enabled ? ts.active | bit : ts.active & ~bit);

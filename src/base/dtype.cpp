@@ -11,6 +11,7 @@ struct Names {
   std::string_view name, scalar_type, short_name;
 };
 // Indexed by DType.
+// clang-format off
 constexpr Names kNames[kDTypes] = {
     {"uint8", "Byte", "u8"},        {"int8", "Char", "i8"},
     {"int16", "Short", "i16"},      {"int32", "Int", "i32"},
@@ -21,6 +22,7 @@ constexpr Names kNames[kDTypes] = {
     {"float8_e4m3fn", "Float8_e4m3fn", "f8e4m3fn"}, {"float8_e5m2", "Float8_e5m2", "f8e5m2"},
     {"uint16", "UInt16", "u16"},    {"uint32", "UInt32", "u32"},
     {"uint64", "UInt64", "u64"},
+// clang-format on
 };
 const Names& names(DType t) { return kNames[static_cast<int>(t)]; }
 
@@ -33,8 +35,7 @@ std::string_view short_name_of(DType t) { return names(t).short_name; }
 DType dtype_from_name(std::string_view name) {
   std::string_view bare = name.starts_with("torch.") ? name.substr(6) : name;
   for (int i = 0; i < kDTypes; i++)
-    if (bare == kNames[i].name || bare == kNames[i].scalar_type || bare == kNames[i].short_name)
-      return static_cast<DType>(i);
+    if (bare == kNames[i].name || bare == kNames[i].scalar_type || bare == kNames[i].short_name) return static_cast<DType>(i);
   throw_user_error(text("unknown dtype '", name, "'; expected one of float32, float64, float16, bfloat16, int64, …"));
 }
 
@@ -64,8 +65,8 @@ Device device_from_text(std::string_view s) {
     std::string_view number = s.substr(type.size() + 1);
     int n = -1;
     auto r = std::from_chars(number.data(), number.data() + number.size(), n);
-    INGOT_REQUIRE(r.ec == std::errc() && r.ptr == number.data() + number.size() && n >= 0 && n < 128,
-                  "bad device index in '", s, "'; expected a number from 0 to 127");
+    INGOT_REQUIRE(r.ec == std::errc() && r.ptr == number.data() + number.size() && n >= 0 && n < 128, "bad device index in '", s,
+                  "'; expected a number from 0 to 127");
     d.index = static_cast<int8_t>(n);
   }
   return d;
@@ -76,10 +77,14 @@ namespace {
 int rank(DType t) {
   switch (t) {
     case DType::b8: return 0;
-    case DType::u8: case DType::i8: return 1;
-    case DType::i16: case DType::u16: return 2;
-    case DType::i32: case DType::u32: return 3;
-    case DType::i64: case DType::u64: return 4;
+    case DType::u8:
+    case DType::i8: return 1;
+    case DType::i16:
+    case DType::u16: return 2;
+    case DType::i32:
+    case DType::u32: return 3;
+    case DType::i64:
+    case DType::u64: return 4;
     default: return 5;
   }
 }
@@ -87,14 +92,14 @@ int rank(DType t) {
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
-  INGOT_REQUIRE(!is_float8(a) && !is_float8(b), "Promotion for Float8 Types is not supported, attempted to promote ", scalar_type_name(a),
-                " and ", scalar_type_name(b));
+  INGOT_REQUIRE(!is_float8(a) && !is_float8(b), "Promotion for Float8 Types is not supported, attempted to promote ",
+                scalar_type_name(a), " and ", scalar_type_name(b));
   auto unsigned_wide = [](DType t) { return t == DType::u16 || t == DType::u32 || t == DType::u64; };
   if (unsigned_wide(a) || unsigned_wide(b)) {
     if (is_floating(a)) return a;
     if (is_floating(b)) return b;
-    throw_user_error(text("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ", scalar_type_name(a), " and ",
-                          scalar_type_name(b)));
+    throw_user_error(text("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ",
+                          scalar_type_name(a), " and ", scalar_type_name(b)));
   }
   if (is_complex(a) || is_complex(b)) {
     const bool wide = a == DType::c128 || b == DType::c128 || a == DType::f64 || b == DType::f64;

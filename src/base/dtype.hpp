@@ -9,11 +9,13 @@ namespace ingot {
 
 constexpr int size_of(DType t) {
   switch (t) {
+    // clang-format off
     case DType::u8: case DType::i8: case DType::b8: case DType::f8e4m3fn: case DType::f8e5m2: return 1;
     case DType::i16: case DType::u16: case DType::f16: case DType::bf16: return 2;
     case DType::i32: case DType::u32: case DType::f32: return 4;
     case DType::i64: case DType::u64: case DType::f64: case DType::c64: return 8;
     case DType::c128: return 16;
+    // clang-format on
   }
   return 0;
 }
@@ -25,9 +27,7 @@ constexpr bool is_floating(DType t) {
 constexpr bool is_reduced_floating(DType t) { return t == DType::f16 || t == DType::bf16 || is_float8(t); }
 constexpr bool is_integral(DType t) { return !is_floating(t) && !is_complex(t) && t != DType::b8; }  // bool is not
 constexpr bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
-constexpr bool is_signed_integral(DType t) {
-  return t == DType::i8 || t == DType::i16 || t == DType::i32 || t == DType::i64;
-}
+constexpr bool is_signed_integral(DType t) { return t == DType::i8 || t == DType::i16 || t == DType::i32 || t == DType::i64; }
 // c64 -> f32, c128 -> f64, every other type is itself.
 constexpr DType real_of(DType t) { return t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t; }
 // f32/f16/bf16 -> c64, f64 -> c128.
@@ -40,9 +40,14 @@ inline constexpr int kComputes = 5;
 constexpr Compute compute_type(DType t) {
   switch (t) {
     case DType::f64: return Compute::f64;
-    case DType::c64: case DType::c128: return Compute::c128;
+    case DType::c64:
+    case DType::c128: return Compute::c128;
     case DType::b8: return Compute::b8;
-    case DType::f32: case DType::f16: case DType::bf16: case DType::f8e4m3fn: case DType::f8e5m2: return Compute::f32;
+    case DType::f32:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e5m2: return Compute::f32;
     default: return Compute::i64;
   }
 }

@@ -6,10 +6,12 @@
 
 namespace ingot {
 
+// clang-format off
 struct BFloat16 { uint16_t bits; };
 struct Half { uint16_t bits; };
 struct Float8E4M3FN { uint8_t bits; };
 struct Float8E5M2 { uint8_t bits; };
+// clang-format on
 
 inline float to_float(BFloat16 v) { return std::bit_cast<float>(static_cast<uint32_t>(v.bits) << 16); }
 inline BFloat16 to_bfloat16(float f) {
@@ -54,9 +56,11 @@ uint32_t float_to_small(float f) {
   return sign | r;
 }
 #if defined(__aarch64__)  // where g++ 12 has no _Float16 for C++
-inline float to_float(Half v) { return __builtin_bit_cast(__fp16, v.bits); } inline Half to_half(float f) { return {__builtin_bit_cast(uint16_t, static_cast<__fp16>(f))}; }
+inline float to_float(Half v) { return __builtin_bit_cast(__fp16, v.bits); }
+inline Half to_half(float f) { return {__builtin_bit_cast(uint16_t, static_cast<__fp16>(f))}; }
 #elif defined(__F16C__)
-inline float to_float(Half v) { return std::bit_cast<_Float16>(v.bits); } inline Half to_half(float f) { return {std::bit_cast<uint16_t>(static_cast<_Float16>(f))}; }
+inline float to_float(Half v) { return std::bit_cast<_Float16>(v.bits); }
+inline Half to_half(float f) { return {std::bit_cast<uint16_t>(static_cast<_Float16>(f))}; }
 #else
 inline float to_float(Half v) { return small_to_float<5, 10, false>(v.bits); }
 inline Half to_half(float f) { return {static_cast<uint16_t>(float_to_small<5, 10, false>(f))}; }

@@ -20,8 +20,9 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& f) {
     if (begin < end) f(begin, end);
     return;
   }
-  detail::parallel_run(begin, end, grain, [](void* c, int64_t b, int64_t e) { (*static_cast<const F*>(c))(b, e); },
-                       const_cast<void*>(static_cast<const void*>(&f)));
+  detail::parallel_run(
+      begin, end, grain, [](void* c, int64_t b, int64_t e) { (*static_cast<const F*>(c))(b, e); },
+      const_cast<void*>(static_cast<const void*>(&f)));
 }
 
 }  // namespace ingot

@@ -24,27 +24,36 @@ struct Exception {
 // the usual one of the dtype unless said otherwise. That reference shares our formulas: it tells rounding from a wrong
 // bound, not a right formula from a wrong one. Single cases are those where machines that fuse products and sums differ. Sorted by name.
 constexpr Exception kExceptions[] = {
-    {"aten.conv3d", DType::f32, {1e-5, 1e-4}, false,
-     "hundreds of products that cancel: 1.4 bounds from float64, ours 0.04"},
-    {"aten.grid_sampler", DType::bf16, {3e-2, 1.6e-2}, false,
+    {"aten.conv3d", DType::f32, {1e-5, 1e-4}, false, "hundreds of products that cancel: 1.4 bounds from float64, ours 0.04"},
+    {"aten.grid_sampler",
+     DType::bf16,
+     {3e-2, 1.6e-2},
+     false,
      "8 times as far from float64 as ours; perhaps the weights are rounded to bfloat16"},
-    {"aten.logit", DType::bf16, {1e-2, 1.6e-2}, false,
+    {"aten.logit",
+     DType::bf16,
+     {1e-2, 1.6e-2},
+     false,
      "small near x = 1/2, against the rounding of the result's parts; as far from float64 as ours"},
-    {"aten.sinc", DType::f32, {1e-5, 1e-5}, false,
-     "complex, |result| 1500: 1.6e-6 relative; not measured against complex128"},
-    {"aten.special_log_ndtr", DType::f32, {1e-5, 1e-5}, true,
-     "gradient: 1.8 bounds from float64, ours 0.05"},
-    {"cdist/f32_32", DType::f32, {1e-4, 1.3e-6}, true,
-     "gradient by a distance that cancels: 4.2 bounds from float64, ours 4.2"},
-    {"grid_sampler_2d/f32_12", DType::f32, {1e-4, 1.3e-6}, true,
-     "gradient of the grid: 9.0 bounds from float64, ours 8.8"},
-    {"matrix_exp/f32_1", DType::f32, {3.4e-4, 4.4e-5}, false,
-     "squared again and again: 34 bounds from float64, ours 7"},
-    {"nn.functional.multi_head_attention_forward", DType::f32, {1e-5, 1e-5}, false,
+    {"aten.sinc", DType::f32, {1e-5, 1e-5}, false, "complex, |result| 1500: 1.6e-6 relative; not measured against complex128"},
+    {"aten.special_log_ndtr", DType::f32, {1e-5, 1e-5}, true, "gradient: 1.8 bounds from float64, ours 0.05"},
+    {"cdist/f32_32", DType::f32, {1e-4, 1.3e-6}, true, "gradient by a distance that cancels: 4.2 bounds from float64, ours 4.2"},
+    {"grid_sampler_2d/f32_12", DType::f32, {1e-4, 1.3e-6}, true, "gradient of the grid: 9.0 bounds from float64, ours 8.8"},
+    {"matrix_exp/f32_1", DType::f32, {3.4e-4, 4.4e-5}, false, "squared again and again: 34 bounds from float64, ours 7"},
+    {"nn.functional.multi_head_attention_forward",
+     DType::f32,
+     {1e-5, 1e-5},
+     false,
      "logits in the hundreds: the rounding of the projections, times as much, 1.7 bounds apart"},
-    {"nn.functional.multi_head_attention_forward", DType::f32, {2e-3, 1e-2}, true,
+    {"nn.functional.multi_head_attention_forward",
+     DType::f32,
+     {2e-3, 1e-2},
+     true,
      "logits in the hundreds: gradients up to 400 bounds from float64, ours 10"},
-    {"nn.functional.scaled_dot_product_attention/f32_5", DType::f32, {3e-5, 1.3e-6}, true,
+    {"nn.functional.scaled_dot_product_attention/f32_5",
+     DType::f32,
+     {3e-5, 1.3e-6},
+     true,
      "gradient: 1.4 bounds from float64, ours 0.7"},
 };
 
@@ -54,7 +63,8 @@ Tolerance general_tolerance(DType t) {
     case DType::f32: return {1e-5, 1.3e-6};
     case DType::f16: return {1e-5, 1e-3};
     case DType::bf16: return {1e-5, 1.6e-2};
-    case DType::f8e4m3fn: case DType::f8e5m2: return {1e-5, 1.3e-1};
+    case DType::f8e4m3fn:
+    case DType::f8e5m2: return {1e-5, 1.3e-1};
     default: return {};
   }
 }
@@ -90,7 +100,9 @@ double distance(T a, T b) {
 
 std::string shown(std::complex<double> x) { return text("(", x.real(), ", ", x.imag(), ")"); }
 template <class T>
-std::string shown(T x) { return text(x); }
+std::string shown(T x) {
+  return text(x);
+}
 
 template <class T>
 Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute type, Tolerance tolerance) {
@@ -104,8 +116,8 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
     if (e > 0) d.largest = std::max(d.largest, distance(a[i], b[i]));
   }
   if (wrong > 0)
-    d.message = text(wrong, " of ", n, " elements differ; the worst is element ", at, ": got ", shown(a[at]), ", want ",
-                     shown(b[at]));
+    d.message =
+        text(wrong, " of ", n, " elements differ; the worst is element ", at, ": got ", shown(a[at]), ", want ", shown(b[at]));
   return d;
 }
 
@@ -114,8 +126,9 @@ Difference compare_as(const Tensor& got, const Tensor& want, int64_t n, Compute 
 Tolerance tolerance_for(DType dtype, bool is_gradient, std::string_view case_name, const std::vector<std::string>& targets) {
   Tolerance bound = general_tolerance(dtype);
   for (const Exception& e : kExceptions) {
-    const bool named = case_name == e.what || case_name.substr(0, case_name.find('/')) == e.what ||
-                       std::any_of(targets.begin(), targets.end(), [&](std::string_view t) { return t.substr(0, t.rfind('.')) == e.what; });
+    const bool named =
+        case_name == e.what || case_name.substr(0, case_name.find('/')) == e.what ||
+        std::any_of(targets.begin(), targets.end(), [&](std::string_view t) { return t.substr(0, t.rfind('.')) == e.what; });
     if (named && real_of(dtype) == e.dtype && (is_gradient || !e.gradients_only))
       bound = {std::max(bound.absolute, e.bound.absolute), std::max(bound.relative, e.bound.relative)};
   }
@@ -133,7 +146,8 @@ Tolerance model_tolerance(const Tensor& want) {
     count++;
   }
   // A single value has no spread: its own size stands in.
-  const double variance = count > 1 ? squares / count - std::norm(sum / count) : squares, spread = std::sqrt(std::max(variance, 0.0));
+  const double variance = count > 1 ? squares / count - std::norm(sum / count) : squares,
+               spread = std::sqrt(std::max(variance, 0.0));
   return {1e-5 + (is_reduced_floating(want.dtype()) ? 1.6e-2 : 1e-4) * spread, 0};
 }
 
@@ -150,7 +164,8 @@ Difference compare(const Tensor& got, const Tensor& want, Tolerance tolerance) {
   if (!d.message.empty()) return d;
   const int64_t n = want.numel().value();
   switch (compute_type(want.dtype())) {
-    case Compute::f32: case Compute::f64: return compare_as<double>(got, want, n, Compute::f64, tolerance);
+    case Compute::f32:
+    case Compute::f64: return compare_as<double>(got, want, n, Compute::f64, tolerance);
     case Compute::c128: return compare_as<std::complex<double>>(got, want, n, Compute::c128, tolerance);
     default: return compare_as<int64_t>(got, want, n, Compute::i64, tolerance);
   }

@@ -50,32 +50,30 @@ struct Excuse {
 constexpr Excuse kExcuses[] = {
     {"aten.as_strided_scatter", "grad.0",
      "PyTorch's gradient of self is that of the part which src overwrites, where the result does not depend on self"},
-    {"masked_select/f32_2", "",
-     "the exported program asserts that at most 10 elements are selected, and its input selects 49"},
-    {"matrix_exp/bf16_", "",
-     "PyTorch reads the bytes of its double coefficients as bfloat16 numbers; its results are NaN"},
+    {"masked_select/f32_2", "", "the exported program asserts that at most 10 elements are selected, and its input selects 49"},
+    {"matrix_exp/bf16_", "", "PyTorch reads the bytes of its double coefficients as bfloat16 numbers; its results are NaN"},
     {"matrix_exp/f16_", "", "as bfloat16"},
 };
 const Excuse* find_excuse(const Case& c) {
   for (const Excuse& e : kExcuses)
     if (e.what == c.entry || (e.what.ends_with('_') && c.entry.starts_with(e.what)) ||
-        std::any_of(c.targets.begin(), c.targets.end(), [&](std::string_view t) {
-          return t.substr(0, t.rfind('.')) == e.what;
-        }))
+        std::any_of(c.targets.begin(), c.targets.end(), [&](std::string_view t) { return t.substr(0, t.rfind('.')) == e.what; }))
       return &e;
   return nullptr;
 }
 
 // Whether a program's results may be memory that nobody wrote.
 bool is_uninitialised(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& n) { return n->kind == NodeKind::call && n->op->def->uninitialised; });
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const auto& n) { return n->kind == NodeKind::call && n->op->def->uninitialised; });
 }
 
 // The dim along which the program orders its first input, if it picks among equal elements in an order that PyTorch
 // leaves open: its indices then need not be ours.
 std::optional<int64_t> ordered_dim(const Graph& graph) {
   for (const auto& n : graph.nodes()) {
-    const bool of_first_input = !n->args.empty() && n->args[0].is_node() && !graph.inputs().empty() && n->args[0].node() == graph.inputs()[0];
+    const bool of_first_input =
+        !n->args.empty() && n->args[0].is_node() && !graph.inputs().empty() && n->args[0].node() == graph.inputs()[0];
     if (n->kind != NodeKind::call || !of_first_input || !n->op->def->order_is_free) continue;
     const auto constant = [&](std::string_view arg) {
       const int i = n->op->schema.index_of(arg);
@@ -172,7 +170,8 @@ class CaseRun {
   std::map<std::string, Tensor> unchanged_buffers() const {
     std::map<std::string, Tensor> kept;
     for (const auto& [name, entry] : program_.state)
-      if (!entry.is_parameter && entry.tensor.defined() && !data_.contains("buffer." + name)) kept[name] = aten<"clone">(entry.tensor);
+      if (!entry.is_parameter && entry.tensor.defined() && !data_.contains("buffer." + name))
+        kept[name] = aten<"clone">(entry.tensor);
     return kept;
   }
 
@@ -258,8 +257,9 @@ class CaseRun {
       if (!options_.strides || !result.message.empty()) continue;
       const auto strides = case_.strides.find(key);
       if (strides != case_.strides.end() && outputs[i].strides().values() != strides->second)
-        note(result, key, structural(text("got strides ", outputs[i].strides(), ", want ", Shape(strides->second), " for size ",
-                                          outputs[i].sizes())));
+        note(result, key,
+             structural(text("got strides ", outputs[i].strides(), ", want ", Shape(strides->second), " for size ",
+                             outputs[i].sizes())));
     }
     if (i < outputs.size()) note(result, "outputs", structural(text("got ", outputs.size(), ", want ", i)));
   }
@@ -281,7 +281,8 @@ class CaseRun {
     TensorList roots, tangents, leaves, wanted;
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < outputs.size(); i++) wanted.push_back(stored(text("tangent.", i)));
-    if (const SpectralFreedom* freedom = spectral_freedom(case_.targets)) wanted = align_tangents(*freedom, outputs, stored_outputs(), wanted);
+    if (const SpectralFreedom* freedom = spectral_freedom(case_.targets))
+      wanted = align_tangents(*freedom, outputs, stored_outputs(), wanted);
     for (std::size_t i = 0; i < outputs.size(); i++) {
       if (!wanted[i].defined()) continue;
       if (!outputs[i].requires_grad()) return note(result, text("out.", i), structural("it does not require grad"));
@@ -294,7 +295,8 @@ class CaseRun {
       numbers.push_back(i);
     }
     if (leaves.size() != keys_with("grad.").size())
-      return note(result, "grad", structural(text(keys_with("grad.").size(), " gradients are stored, for ", leaves.size(), " inputs")));
+      return note(result, "grad",
+                  structural(text(keys_with("grad.").size(), " gradients are stored, for ", leaves.size(), " inputs")));
     if (leaves.empty()) return note(result, "grad", structural("the case has tangents, and no gradients"));
     const TensorList grads = grad(roots, leaves, tangents, {.allow_unused = true});
     for (std::size_t k = 0; k < grads.size(); k++) {

@@ -24,9 +24,11 @@ namespace {
 
 constexpr int kNone = -1;
 constexpr SpectralFreedom kFreedoms[] = {
-    {"aten._linalg_eigh", 0, 1, kNone, kNone, false, "an eigenvector times a phase is one too; equal eigenvalues share a subspace"},
+    {"aten._linalg_eigh", 0, 1, kNone, kNone, false,
+     "an eigenvector times a phase is one too; equal eigenvalues share a subspace"},
     {"aten._linalg_eigvals", 0, kNone, kNone, kNone, true, "eigenvalues of a general matrix have no order"},
-    {"aten._linalg_svd", 1, 0, kNone, 2, false, "a pair of singular vectors times a phase is one too; beyond min(m, n) any basis will do"},
+    {"aten._linalg_svd", 1, 0, kNone, 2, false,
+     "a pair of singular vectors times a phase is one too; beyond min(m, n) any basis will do"},
     {"aten.linalg_eig", 0, 1, kNone, kNone, true, "eigenvalues of a general matrix have no order, their vectors no phase"},
     {"aten.linalg_eigh", 0, 1, kNone, kNone, false, "as _linalg_eigh"},
     {"aten.linalg_eigvals", 0, kNone, kNone, kNone, true, "as _linalg_eigvals"},
@@ -42,7 +44,8 @@ Tensor wide(const Tensor& t) { return t.detach().to(t.is_complex() ? DType::c128
 bool fits(int which, const TensorList& got, const TensorList& want) {
   if (which == kNone) return true;
   const auto k = static_cast<std::size_t>(which);
-  return k < got.size() && k < want.size() && got[k].defined() && got[k].sizes() == want[k].sizes() && got[k].dtype() == want[k].dtype();
+  return k < got.size() && k < want.size() && got[k].defined() && got[k].sizes() == want[k].sizes() &&
+         got[k].dtype() == want[k].dtype();
 }
 
 // For every matrix of a batch: place k holds which of `got` is the k-th of `want`, each taken once, the nearest first come.
@@ -93,7 +96,7 @@ struct Alignment {
 
   Alignment(const SpectralFreedom& f, const TensorList& results, const TensorList& want) : free(f) {
     const auto at = [](const TensorList& l, int k) { return l[static_cast<std::size_t>(k)]; };
-    const Tensor &values = at(want, f.values);
+    const Tensor& values = at(want, f.values);
     if (f.unordered) order = matching_order(at(results, f.values), values);
     if (f.columns == kNone) return;
     const Tensor got = f.unordered ? reordered(at(results, f.columns), order) : at(results, f.columns);
@@ -152,7 +155,8 @@ const SpectralFreedom* spectral_freedom(const std::vector<std::string>& targets)
   const auto one = std::find_if(targets.begin(), targets.end(), is_operator);
   if (one == targets.end() || std::count_if(targets.begin(), targets.end(), is_operator) != 1) return nullptr;
   const std::string_view op = std::string_view(*one).substr(0, one->rfind('.'));
-  const auto* found = std::find_if(std::begin(kFreedoms), std::end(kFreedoms), [&](const SpectralFreedom& f) { return f.op == op; });
+  const auto* found =
+      std::find_if(std::begin(kFreedoms), std::end(kFreedoms), [&](const SpectralFreedom& f) { return f.op == op; });
   return found == std::end(kFreedoms) ? nullptr : found;
 }
 
@@ -161,7 +165,8 @@ TensorList align_results(const SpectralFreedom& freedom, const TensorList& resul
   return can_align(freedom, results, want) ? Alignment(freedom, results, want).results(results) : results;
 }
 
-TensorList align_tangents(const SpectralFreedom& freedom, const TensorList& results, const TensorList& want, const TensorList& tangents) {
+TensorList align_tangents(const SpectralFreedom& freedom, const TensorList& results, const TensorList& want,
+                          const TensorList& tangents) {
   NoGrad no_grad;
   return can_align(freedom, results, want) ? Alignment(freedom, results, want).tangents(tangents) : tangents;
 }

@@ -16,6 +16,7 @@ const SpectralFreedom* spectral_freedom(const std::vector<std::string>& targets)
 // span stay different. Results of other sizes than wanted come back as they are.
 TensorList align_results(const SpectralFreedom& freedom, const TensorList& results, const TensorList& want);
 // Gradients fed to the wanted results as gradients of the same loss with respect to `results`; undefined ones stay so.
-TensorList align_tangents(const SpectralFreedom& freedom, const TensorList& results, const TensorList& want, const TensorList& tangents);
+TensorList align_tangents(const SpectralFreedom& freedom, const TensorList& results, const TensorList& want,
+                          const TensorList& tangents);
 
 }  // namespace ingot

@@ -120,9 +120,8 @@ bool matches(const Case& c, const std::string& glob) {
   for (const std::string* name : {&c.name, &c.entry})
     for (std::size_t slash = name->find('/'); slash != name->npos; slash = name->find('/', slash + 1))
       if (fits(name->substr(0, slash)) || fits(name->substr(slash + 1))) return true;
-  return std::any_of(c.targets.begin(), c.targets.end(), [&](const std::string& t) {
-    return fits(t) || fits(t.substr(0, t.rfind('.')));
-  });
+  return std::any_of(c.targets.begin(), c.targets.end(),
+                     [&](const std::string& t) { return fits(t) || fits(t.substr(0, t.rfind('.'))); });
 }
 
 }  // namespace ingot

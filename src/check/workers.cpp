@@ -65,7 +65,8 @@ CheckResult parse_result(const std::vector<std::string>& fields) {
 class Runner {
  public:
   Runner(const std::vector<Case>& cases, const CaseCheck& check, int workers, const std::function<void(std::size_t)>& done)
-      : cases_(cases), check_(check), count_(static_cast<std::size_t>(std::max(workers, 1))), done_(done), results_(cases.size()) {}
+      : cases_(cases), check_(check), count_(static_cast<std::size_t>(std::max(workers, 1))), done_(done),
+        results_(cases.size()) {}
   ~Runner() {
     for (const Worker& w : workers_) {
       kill(w.pid, SIGKILL);
@@ -162,8 +163,9 @@ class Runner {
     // It ended before its work did: the case that was in work, or was to come next, has failed.
     CheckResult r;
     r.outcome = CheckResult::Outcome::failed;
-    r.message = !WIFSIGNALED(status) ? "the process ended" : WTERMSIG(status) == SIGALRM ? "ran out of time"
-                : text("CRASH: ", strsignal(WTERMSIG(status)));
+    r.message = !WIFSIGNALED(status)          ? "the process ended"
+                : WTERMSIG(status) == SIGALRM ? "ran out of time"
+                                              : text("CRASH: ", strsignal(WTERMSIG(status)));
     finish(next, std::move(r));
     start(next + count_);
   }

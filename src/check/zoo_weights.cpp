@@ -50,10 +50,9 @@ std::map<std::string, ZooWeight> read_zoo_weights(const std::string& path) {
   for (const auto& [name, spec] : document.root().fields()) {
     const Json shape = spec.field("shape");
     const auto sizes = shape.map([](const Json& n) { return n.integer(); });
-    if (sizes.size() > kMaxFileDims || !dense_bytes(sizes, DType::f32))
-      shape.fail("a negative size, or too large a tensor");
-    out[std::string(name)] = {static_cast<float>(spec.field("offset").real()),
-                              static_cast<float>(spec.field("scale").real()), Shape(sizes)};
+    if (sizes.size() > kMaxFileDims || !dense_bytes(sizes, DType::f32)) shape.fail("a negative size, or too large a tensor");
+    out[std::string(name)] = {static_cast<float>(spec.field("offset").real()), static_cast<float>(spec.field("scale").real()),
+                              Shape(sizes)};
   }
   return out;
 }

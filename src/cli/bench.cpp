@@ -56,7 +56,9 @@ void run(const BenchVerb& o) {
   std::sort(times.begin(), times.end());
   double total = 0;
   for (const double t : times) total += t;
-  const auto at = [&](double fraction) { return times[std::min(times.size() - 1, static_cast<std::size_t>(fraction * static_cast<double>(times.size())))]; };
+  const auto at = [&](double fraction) {
+    return times[std::min(times.size() - 1, static_cast<std::size_t>(fraction * static_cast<double>(times.size())))];
+  };
   const double mean = total / static_cast<double>(times.size());
   if (o.json) {
     JsonWriter w(true);

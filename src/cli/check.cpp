@@ -73,7 +73,8 @@ std::string shown(double x) {
 // What the comparison found, in words.
 std::string finding(const CheckResult& r) {
   if (r.outcome != Outcome::passed) return r.message;
-  const std::string s = text("largest difference ", shown(r.largest), "; ", r.where, " comes nearest its bound, with ", shown(r.worst), " of it");
+  const std::string s =
+      text("largest difference ", shown(r.largest), "; ", r.where, " comes nearest its bound, with ", shown(r.worst), " of it");
   return r.partly.empty() ? s : text(s, "; ", r.partly);
 }
 
@@ -101,7 +102,8 @@ void check_suite(const CheckVerb& o) {
       return std::none_of(o.filters.begin(), o.filters.end(), [&](const std::string& glob) { return matches(c, glob); });
     });
   // What an operator without gradients computes when it is compiled is what --compiled alone finds out.
-  if (o.compiled && o.check.gradients) std::erase_if(cases, [](const Case& c) { return c.kind == Case::Kind::op && !c.has_gradients; });
+  if (o.compiled && o.check.gradients)
+    std::erase_if(cases, [](const Case& c) { return c.kind == Case::Kind::op && !c.has_gradients; });
   INGOT_REQUIRE(!cases.empty(), "no case of ", o.suite, " fits the filter");
   std::vector<CheckResult> results;
   {
@@ -115,7 +117,8 @@ void check_suite(const CheckVerb& o) {
     counts[static_cast<int>(r.outcome)]++;
     if (quiet) continue;
     if (r.outcome == Outcome::failed) std::cout << "FAILED  " << cases[i].name << ": " << finding(r) << '\n';
-    else if (o.verbose) std::cout << name_of(r.outcome) << "  " << cases[i].name << ": " << finding(r) << " (" << shown(r.seconds) << " s)\n";
+    else if (o.verbose)
+      std::cout << name_of(r.outcome) << "  " << cases[i].name << ": " << finding(r) << " (" << shown(r.seconds) << " s)\n";
   }
   if (o.json) {
     JsonWriter w(true);
@@ -138,16 +141,24 @@ std::function<Execute(ExportedProgram&)> compiles(const CheckVerb& o) {
   CompileOptions options;
   if (!o.target.empty()) options.targets = {parse_target(o.target)};
   if (o.check.gradients)
-    return [options](ExportedProgram&) -> Execute { return [options](ExportedProgram& p, Args inputs) { return run_differentiable(p, inputs, options); }; };
-  if (o.runner.empty()) return [options](ExportedProgram& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
-  return [options, command = o.runner](ExportedProgram& p) { return executes(std::make_shared<const ExternalProgram>(p, options, command)); };
+    return [options](ExportedProgram&) -> Execute {
+      return [options](ExportedProgram& p, Args inputs) { return run_differentiable(p, inputs, options); };
+    };
+  if (o.runner.empty())
+    return [options](ExportedProgram& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
+  return [options, command = o.runner](ExportedProgram& p) {
+    return executes(std::make_shared<const ExternalProgram>(p, options, command));
+  };
 }
 
 // A library against the program it was made of: on the case's inputs with PyTorch's results where one is given, else on
 // the inputs that the program's file brings along, or random ones, with what the program computes op by op.
 void check_library(CheckVerb& o) {
-  if (o.against.empty()) throw CLI::ValidationError("check", "a compiled model is checked against its program: ingot check MODEL.so --against MODEL.pt2");
-  if (!o.suite.empty() || o.compiled || o.check.gradients) throw CLI::ValidationError("check", "of a compiled model takes neither --suite, --compiled nor --grad");
+  if (o.against.empty())
+    throw CLI::ValidationError("check",
+                               "a compiled model is checked against its program: ingot check MODEL.so --against MODEL.pt2");
+  if (!o.suite.empty() || o.compiled || o.check.gradients)
+    throw CLI::ValidationError("check", "of a compiled model takes neither --suite, --compiled nor --grad");
   const auto compiled = std::make_shared<const CompiledProgram>(o.model);
   if (!o.data.empty()) {
     o.check.prepare = [compiled](ExportedProgram&) { return executes(compiled); };
@@ -167,7 +178,9 @@ void check_library(CheckVerb& o) {
   CheckResult result;
   for (std::size_t k = 0; k < want.size(); k++) {
     if (!want[k].is_tensor()) continue;
-    const Difference d = compare(got.at(k).tensor(), want[k].tensor(), o.rtol || o.atol ? Tolerance{o.atol.value_or(0), o.rtol.value_or(0)} : model_tolerance(want[k].tensor()));
+    const Difference d =
+        compare(got.at(k).tensor(), want[k].tensor(),
+                o.rtol || o.atol ? Tolerance{o.atol.value_or(0), o.rtol.value_or(0)} : model_tolerance(want[k].tensor()));
     result.largest = std::max(result.largest, d.largest);
     if (result.where.empty() || d.worst > result.worst) result.worst = d.worst, result.where = text("out.", k);
     if (result.message.empty() && !d.message.empty()) result.message = text("out.", k, ": ", d.message);
@@ -193,8 +206,10 @@ void give_back_positional(CheckVerb& o) {
 void check(CheckVerb& o) {
   give_back_positional(o);
   if (o.model.ends_with(".so")) return check_library(o);
-  if (!o.against.empty()) throw CLI::ValidationError("--against", "is for a compiled model: ingot check MODEL.so --against MODEL.pt2");
-  if (!o.compiled && (!o.target.empty() || !o.runner.empty())) throw CLI::ValidationError("check", "--target and --runner are for --compiled");
+  if (!o.against.empty())
+    throw CLI::ValidationError("--against", "is for a compiled model: ingot check MODEL.so --against MODEL.pt2");
+  if (!o.compiled && (!o.target.empty() || !o.runner.empty()))
+    throw CLI::ValidationError("check", "--target and --runner are for --compiled");
   if (o.compiled && o.check.gradients && (!o.target.empty() || !o.runner.empty()))
     throw CLI::ValidationError("--grad", "of compiled programs are computed by this process; leave out --target and --runner");
   if (o.compiled) o.check.prepare = compiles(o);
@@ -218,15 +233,21 @@ void add_check_verb(CLI::App& app) {
   verb->add_flag("--grad", o->check.gradients, "compare gradients too");
   verb->add_flag("--strides", o->check.strides, "the outputs' strides must be PyTorch's, too (op cases)");
   auto* eager = verb->add_flag("--eager", o->eager, "run op by op (the default)");
-  verb->add_flag("--compiled", o->compiled, "compile each program, once for all its data, and run that; with --grad, with its gradients, of operators that have some")->excludes(eager);
+  verb->add_flag(
+          "--compiled", o->compiled,
+          "compile each program, once for all its data, and run that; with --grad, with its gradients, of operators that have some")
+      ->excludes(eager);
   verb->add_option("--target", o->target, "with --compiled: for this target instead of this machine");
-  verb->add_option("--runner", o->runner, "with --compiled: a command that runs a library on another machine: COMMAND LIBRARY FOLDER (see src/compiler/external_program.hpp)");
+  verb->add_option(
+      "--runner", o->runner,
+      "with --compiled: a command that runs a library on another machine: COMMAND LIBRARY FOLDER (see src/compiler/external_program.hpp)");
   verb->add_option("--against", o->against, "of a compiled model: the program it was made of");
   verb->add_option("--size", o->sizes, "of a compiled model without a case: SYMBOL=NUMBER for its random inputs");
   verb->add_option("--rtol", o->rtol, "|difference| <= atol + rtol * |expected|, instead of the usual bounds");
   verb->add_option("--atol", o->atol, "see --rtol");
   verb->add_option("-j", o->workers, "cases to check side by side")->check(CLI::PositiveNumber)->capture_default_str();
-  verb->add_option("--json", o->json, "write the results as JSON to this file; without a file to standard output")->expected(0, 1);
+  verb->add_option("--json", o->json, "write the results as JSON to this file; without a file to standard output")
+      ->expected(0, 1);
   verb->add_flag("-v,--verbose", o->verbose, "a line for every case, not only for failures");
   verb->footer(
       "The usual bounds: single operators (cases of an index.json) 1e-5 + 1.3e-6 * |expected| in float32 (a table grants some more, with reasons), models\n"

@@ -102,7 +102,8 @@ void print_json(const CompileVerb& o, double seconds, const std::vector<Stage>& 
 void print_text(const CompileVerb& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
   if (o.time)
     for (const Stage& s : stages) std::printf("%-10s %8.1f ms\n", s.name.c_str(), s.seconds * 1e3);
-  std::printf("%s: %.1f KB, compiled in %.0f ms\n", o.output.c_str(), static_cast<double>(fs::file_size(o.output)) / 1e3, seconds * 1e3);
+  std::printf("%s: %.1f KB, compiled in %.0f ms\n", o.output.c_str(), static_cast<double>(fs::file_size(o.output)) / 1e3,
+              seconds * 1e3);
   if (o.weights == WeightsKind::external) {
     const std::string file = o.output + ".safetensors";
     std::printf("%s: %.1f KB, its weights\n", file.c_str(), static_cast<double>(fs::file_size(file)) / 1e3);
@@ -165,19 +166,24 @@ void add_compile_verb(CLI::App& app) {
   verb->add_option("-o,--output", o->output, "the library; the program's name with .so otherwise");
   verb->add_option("--model", o->model, "the program's name, where the file has several");
   verb->add_option("--target", o->target, "native, x86_64-linux-gnu or aarch64-linux-gnu")->capture_default_str();
-  verb->add_option("--cpu", o->cpus, "the processor, as LLVM names it (x86-64-v3, neoverse-n1); several, best first, go into one file")->delimiter(',');
-  verb->add_option("--weights", o->weights, "embed: in the library; external: beside it, in OUTPUT.safetensors; none: given when it is loaded")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, WeightsKind>{{"embed", WeightsKind::embedded}, {"external", WeightsKind::external}, {"none", WeightsKind::none}}))
+  verb->add_option("--cpu", o->cpus,
+                   "the processor, as LLVM names it (x86-64-v3, neoverse-n1); several, best first, go into one file")
+      ->delimiter(',');
+  verb->add_option("--weights", o->weights,
+                   "embed: in the library; external: beside it, in OUTPUT.safetensors; none: given when it is loaded")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, WeightsKind>{
+          {"embed", WeightsKind::embedded}, {"external", WeightsKind::external}, {"none", WeightsKind::none}}))
       ->default_str("embed");
   verb->add_option("--weights-from", o->weights_from, "a .safetensors file with weights that the program's file leaves out");
   verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(CLI::PositiveNumber);
   verb->add_flag("--time", o->time, "say how long each stage took");
   verb->add_option("--dump-after", o->dump_after, "print the program as text as it is after this stage: trace, lower, schedule");
-  verb->add_option("--emit", o->emit, "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
+  verb->add_option("--emit", o->emit,
+                   "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
       ->delimiter(',')
       ->check(CLI::IsMember({"graph", "loop", "llvm", "asm"}));
-  verb->add_flag("-g,--debug", o->debug, "say in the library which line of the program a kernel computes, for debuggers and profilers");
+  verb->add_flag("-g,--debug", o->debug,
+                 "say in the library which line of the program a kernel computes, for debuggers and profilers");
   verb->add_flag("--json", o->json, "print a JSON object");
   verb->footer(
       "The library has the C interface of include/ingot/aoti.h and needs nothing but libc.\n\n"

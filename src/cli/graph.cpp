@@ -22,7 +22,8 @@ void add_graph_verb(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("graph", "print a program's graph, as PyTorch FX prints it");
   verb->add_option("file", options->file, "a .pt2 file")->required();
   verb->add_option("--model", options->model, "the program's name, where the file has several");
-  verb->add_flag("--readable", options->readable, "with element types, sizes, source lines and the graphs of higher-order operators");
+  verb->add_flag("--readable", options->readable,
+                 "with element types, sizes, source lines and the graphs of higher-order operators");
   verb->footer("examples:\n  ingot graph model.pt2\n  ingot graph model.pt2 --readable | less");
   verb->callback([options] {
     const ExportedProgram program = load_pt2(options->file, options->model);

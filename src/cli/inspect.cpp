@@ -73,7 +73,8 @@ std::string leaf_text(const Leaf& leaf) {
   if (leaf.is_constant) return text("= ", to_text(leaf.meta));
   if (leaf.meta.is_tensor()) return text(short_name_of(leaf.meta.tensor().dtype()), to_text(leaf.meta.tensor().sizes()));
   if (leaf.meta.is_none()) return "?";
-  return leaf.meta.is_int() && leaf.meta.to_int().is_symbolic() ? text("int ", leaf.meta.to_int()) : std::string(leaf.meta.kind_name());
+  return leaf.meta.is_int() && leaf.meta.to_int().is_symbolic() ? text("int ", leaf.meta.to_int())
+                                                                : std::string(leaf.meta.kind_name());
 }
 
 // Adds the symbols of an expression that are not there yet.
@@ -85,7 +86,9 @@ void add_symbols(const Expr& e, std::vector<std::string>& names) {
 // The symbols of input sizes, in order of appearance.
 std::vector<std::string> dynamic_symbols(const ExportedProgram& p) {
   std::vector<std::string> names;
-  const auto add = [&](const Int i) { if (i.is_symbolic()) add_symbols(i.expr(), names); };
+  const auto add = [&](const Int i) {
+    if (i.is_symbolic()) add_symbols(i.expr(), names);
+  };
   for (const Leaf& l : p.input_leaves()) {
     if (l.meta.is_tensor())
       for (const Int i : l.meta.tensor().sizes()) add(i);
@@ -111,12 +114,21 @@ void write_leaves(JsonWriter& w, std::string_view key, const std::vector<Leaf>& 
 }
 
 void write_holding(JsonWriter& w, std::string_view key, const Holding& h) {
-  w.key(key).begin_object().field("count", h.count).field("elements", h.elements).field("bytes", h.bytes).field("missing", h.missing).end();
+  w.key(key)
+      .begin_object()
+      .field("count", h.count)
+      .field("elements", h.elements)
+      .field("bytes", h.bytes)
+      .field("missing", h.missing)
+      .end();
 }
 
 void print_json(const ExportedProgram& p, const Summary& s) {
   JsonWriter w(true);
-  w.begin_object().field("file", p.name).field("file_bytes", std::filesystem::file_size(p.name)).field("torch_version", p.torch_version);
+  w.begin_object()
+      .field("file", p.name)
+      .field("file_bytes", std::filesystem::file_size(p.name))
+      .field("torch_version", p.torch_version);
   write_leaves(w, "inputs", p.input_leaves());
   write_leaves(w, "outputs", p.result_leaves());
   w.key("dynamic").begin_list();
@@ -185,7 +197,9 @@ void print_text(const ExportedProgram& p, const Summary& s) {
 bool is_compiled(const InspectVerb& o) {
   if (!o.file.ends_with(".pt2")) return true;
   const Pt2Archive a = open_pt2_archive(o.file);
-  const auto has = [&](const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), o.model) != names.end(); };
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), o.model) != names.end();
+  };
   return o.model.empty() ? a.programs.empty() : has(a.compiled) && !has(a.programs);
 }
 

@@ -92,7 +92,12 @@ Description describe(OpenModel& model) {
 void write_values(JsonWriter& w, std::string_view key, const std::vector<ingot_value_info>& values) {
   w.key(key).begin_list();
   for (const ingot_value_info& v : values) {
-    w.begin_object().field("name", v.name).field("type", type_text(v)).field("is_number", v.is_number).field("is_written", v.is_written).end();
+    w.begin_object()
+        .field("name", v.name)
+        .field("type", type_text(v))
+        .field("is_number", v.is_number)
+        .field("is_written", v.is_written)
+        .end();
   }
   w.end();
 }
@@ -109,13 +114,20 @@ void print_json(const std::string& path, const Description& d) {
   write_values(w, "inputs", d.inputs);
   write_values(w, "outputs", d.outputs);
   w.key("symbols").begin_list();
-  for (const ingot_symbol_info& s : d.symbols) w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
+  for (const ingot_symbol_info& s : d.symbols)
+    w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
   w.end();
   write_strings(w, "guards", d.guards);
   write_strings(w, "levels", d.levels);
   w.field("level_used", d.level_used).field("weights_file", d.weights_file).key("constants").begin_list();
   for (const ConstantInfo& c : d.constants)
-    w.begin_object().field("name", c.name).field("fqn", c.fqn).field("dtype", c.dtype).field("kind", c.kind).field("bytes", c.bytes).end();
+    w.begin_object()
+        .field("name", c.name)
+        .field("fqn", c.fqn)
+        .field("dtype", c.dtype)
+        .field("kind", c.kind)
+        .field("bytes", c.bytes)
+        .end();
   w.end().key("metadata").begin_object();
   for (const auto& [key, value] : d.metadata) w.field(key, value);
   std::cout << w.end().end().take() << '\n';
@@ -126,7 +138,8 @@ void print_values(const char* title, const std::vector<ingot_value_info>& values
   int width = 0;
   for (const ingot_value_info& v : values) width = std::max(width, static_cast<int>(std::string_view(v.name).size()));
   for (const ingot_value_info& v : values)
-    std::printf("  %-*s  %s%s%s\n", width, v.name, type_text(v).c_str(), v.is_number ? "  (a number)" : "", v.is_written ? "  (written)" : "");
+    std::printf("  %-*s  %s%s%s\n", width, v.name, type_text(v).c_str(), v.is_number ? "  (a number)" : "",
+                v.is_written ? "  (written)" : "");
 }
 
 std::string bound_text(int64_t max) { return max >= (int64_t{1} << 62) ? "any" : std::to_string(max); }
@@ -136,14 +149,16 @@ void print_text(const std::string& path, const Description& d) {
   print_values("inputs", d.inputs);
   print_values("outputs", d.outputs);
   if (!d.symbols.empty()) std::printf("open sizes\n");
-  for (const ingot_symbol_info& s : d.symbols) std::printf("  %s  from %lld to %s\n", s.name, static_cast<long long>(s.min), bound_text(s.max).c_str());
+  for (const ingot_symbol_info& s : d.symbols)
+    std::printf("  %s  from %lld to %s\n", s.name, static_cast<long long>(s.min), bound_text(s.max).c_str());
   if (!d.guards.empty()) std::printf("conditions\n");
   for (const std::string& g : d.guards) std::printf("  %s\n", g.c_str());
   std::size_t bytes = 0;
   for (const ConstantInfo& c : d.constants) bytes += c.bytes;
-  std::printf("constants  %zu (%.1f KB%s%s)\n", d.constants.size(), static_cast<double>(bytes) / 1e3, d.weights_file.empty() ? "" : ", in ",
-              d.weights_file.c_str());
-  for (const ConstantInfo& c : d.constants) std::printf("  %-40s %-5s %10zu bytes  %s\n", c.fqn.c_str(), c.dtype.c_str(), c.bytes, c.kind.c_str());
+  std::printf("constants  %zu (%.1f KB%s%s)\n", d.constants.size(), static_cast<double>(bytes) / 1e3,
+              d.weights_file.empty() ? "" : ", in ", d.weights_file.c_str());
+  for (const ConstantInfo& c : d.constants)
+    std::printf("  %-40s %-5s %10zu bytes  %s\n", c.fqn.c_str(), c.dtype.c_str(), c.bytes, c.kind.c_str());
   std::printf("processors");
   for (const std::string& level : d.levels) std::printf("  %s%s", level.c_str(), level == d.level_used ? " (used here)" : "");
   std::printf("\n");

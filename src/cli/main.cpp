@@ -9,15 +9,8 @@ namespace ingot {
 namespace {
 
 constexpr Verb kVerbs[] = {
-    add_compile_verb,
-    add_run_verb,
-    add_bench_verb,
-    add_inspect_verb,
-    add_graph_verb,
-    add_check_verb,
-    add_package_verb,
-    add_ops_verb,
-    add_target_verb,
+    add_compile_verb, add_run_verb,     add_bench_verb, add_inspect_verb, add_graph_verb,
+    add_check_verb,   add_package_verb, add_ops_verb,   add_target_verb,
 };
 
 constexpr const char* kSummary =

@@ -111,7 +111,8 @@ class InputReader {
       known += text(known.empty() ? "" : ", ", info.name);
       if (it != given.end()) given.erase(it);
     }
-    INGOT_REQUIRE(given.empty(), "--size: the model has no symbol ", given.empty() ? "" : given.begin()->first, "; it has ", known.empty() ? "none" : known);
+    INGOT_REQUIRE(given.empty(), "--size: the model has no symbol ", given.empty() ? "" : given.begin()->first, "; it has ",
+                  known.empty() ? "none" : known);
     return names;
   }
 
@@ -132,7 +133,8 @@ class InputReader {
 // The model of a package that is meant where none is named.
 std::string usual_model(const std::string& path) {
   const Pt2Archive archive = open_pt2_archive(path);
-  INGOT_REQUIRE(!archive.compiled.empty(), path, " holds an exported program and no compiled model; compile it first: ingot compile ", path);
+  INGOT_REQUIRE(!archive.compiled.empty(), path,
+                " holds an exported program and no compiled model; compile it first: ingot compile ", path);
   return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
 }
 
@@ -141,7 +143,8 @@ std::string usual_model(const std::string& path) {
 void InputOptions::add_to(CLI::App& verb) {
   verb.add_option("-i,--input", files, "a file .npy, .npz or .safetensors; NAME=FILE for one input; repeat it for several");
   verb.add_flag("--random", random, "random values for the inputs that no file gives");
-  verb.add_option("--size", sizes, "with --random: SYMBOL=NUMBER for a size that is open; 8 otherwise, or the nearest that the model takes");
+  verb.add_option("--size", sizes,
+                  "with --random: SYMBOL=NUMBER for a size that is open; 8 otherwise, or the nearest that the model takes");
   verb.add_option("--seed", seed, "of --random")->capture_default_str();
   verb.add_option("--high", high, "with --random: integers are below this")->check(CLI::PositiveNumber)->capture_default_str();
 }

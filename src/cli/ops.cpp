@@ -52,8 +52,8 @@ void list(const OpsVerb& options) {
       w.begin_object().field("name", o->name).field("form", form_name(d.form)).field("eager", eager_rule(d));
       w.field("gradient", gradient_rule(d)).field("core", core).end();
     } else {
-      std::printf("%-52s %-12s %-9s %s\n", o->name.c_str(), std::string(form_name(d.form)).c_str(), std::string(eager_rule(d)).c_str(),
-                  std::string(gradient_rule(d)).c_str());
+      std::printf("%-52s %-12s %-9s %s\n", o->name.c_str(), std::string(form_name(d.form)).c_str(),
+                  std::string(eager_rule(d)).c_str(), std::string(gradient_rule(d)).c_str());
     }
   }
   if (options.json) std::cout << w.end().take() << '\n';
@@ -88,9 +88,11 @@ void add_ops_verb(CLI::App& app) {
   auto options = std::make_shared<OpsVerb>();
   CLI::App* verb = app.add_subcommand("ops", "list the supported ops: name, form, how results are made, how gradients flow");
   verb->add_option("filter", options->filter, "only names that contain this");
-  verb->add_option("--missing", options->missing, "list what this .pt2 file uses and Ingot does not have; exit status 1 if anything");
+  verb->add_option("--missing", options->missing,
+                   "list what this .pt2 file uses and Ingot does not have; exit status 1 if anything");
   verb->add_flag("--json", options->json, "print a JSON array");
-  verb->footer("in-place (`add_`) and out= variants are derived and not listed\n\nexamples:\n  ingot ops\n  ingot ops layer_norm --json\n  ingot ops --missing model.pt2");
+  verb->footer(
+      "in-place (`add_`) and out= variants are derived and not listed\n\nexamples:\n  ingot ops\n  ingot ops layer_norm --json\n  ingot ops --missing model.pt2");
   verb->callback([options] { options->missing.empty() ? list(*options) : list_missing(*options); });
 }
 

@@ -55,11 +55,13 @@ void run(const PackageVerb& o) {
   if (o.json) {
     JsonWriter w(true);
     w.begin_object().field("package", o.output).field("bytes", bytes).key("models").begin_list();
-    for (const PackagedModel& m : models) w.begin_object().field("name", m.name).field("library", m.library).field("weights", m.weights).end();
+    for (const PackagedModel& m : models)
+      w.begin_object().field("name", m.name).field("library", m.library).field("weights", m.weights).end();
     std::cout << w.end().end().take() << '\n';
     return;
   }
-  for (const PackagedModel& m : models) std::printf("%s  %s%s%s\n", m.name.c_str(), m.library.c_str(), m.weights.empty() ? "" : " and ", m.weights.c_str());
+  for (const PackagedModel& m : models)
+    std::printf("%s  %s%s%s\n", m.name.c_str(), m.library.c_str(), m.weights.empty() ? "" : " and ", m.weights.c_str());
   std::printf("%s: %.1f KB\n", o.output.c_str(), static_cast<double>(bytes) / 1e3);
 }
 
@@ -68,7 +70,9 @@ void run(const PackageVerb& o) {
 void add_package_verb(CLI::App& app) {
   auto o = std::make_shared<PackageVerb>();
   CLI::App* verb = app.add_subcommand("package", "put compiled models into one package (.pt2)");
-  verb->add_option("models", o->models, "libraries; NAME=FILE gives one another name. A single one is called model, several by their files")->required();
+  verb->add_option("models", o->models,
+                   "libraries; NAME=FILE gives one another name. A single one is called model, several by their files")
+      ->required();
   verb->add_option("-o,--output", o->output, "the package")->required();
   verb->add_option("--metadata", o->metadata, "KEY=VALUE to keep with every model");
   verb->add_flag("--json", o->json, "print a JSON object");

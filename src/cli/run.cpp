@@ -61,7 +61,8 @@ void save(const std::string& output, const std::vector<Named>& outputs) {
     return;
   }
   if (output.ends_with(".npy")) {
-    INGOT_REQUIRE(outputs.size() == 1, output, ": a .npy file holds one array, the model returned ", outputs.size(), "; take .npz, .safetensors or a folder");
+    INGOT_REQUIRE(outputs.size() == 1, output, ": a .npy file holds one array, the model returned ", outputs.size(),
+                  "; take .npz, .safetensors or a folder");
     return save_npy(output, outputs[0].second);
   }
   std::error_code error;

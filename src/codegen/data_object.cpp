@@ -10,7 +10,9 @@ namespace {
 constexpr uint64_t kPage = 16384;  // of aarch64; x86_64 has smaller ones
 
 template <class T>
-void append(std::string& bytes, const T& record) { bytes.append(reinterpret_cast<const char*>(&record), sizeof record); }
+void append(std::string& bytes, const T& record) {
+  bytes.append(reinterpret_cast<const char*>(&record), sizeof record);
+}
 
 // A table of names: the empty one first.
 struct Names {
@@ -25,7 +27,8 @@ struct Names {
 
 }  // namespace
 
-Object data_object(const std::string& name, const std::string& symbol, const std::vector<DataPart>& parts, uint64_t size, Arch arch) {
+Object data_object(const std::string& name, const std::string& symbol, const std::vector<DataPart>& parts, uint64_t size,
+                   Arch arch) {
   enum Section : uint16_t { kNone, kData, kSymbols, kStrings, kSectionNames, kSections };
   Names strings, section_names;
   std::string symbols;
@@ -40,7 +43,8 @@ Object data_object(const std::string& name, const std::string& symbol, const std
   for (const DataPart& p : parts) std::memcpy(out.data() + data_at + p.position, p.bytes, p.size);
 
   std::vector<Elf64_Shdr> headers(kSections);
-  auto section = [&](Section k, const char* section_name, uint32_t type, uint64_t flags, uint64_t at, uint64_t bytes, uint64_t align) {
+  auto section = [&](Section k, const char* section_name, uint32_t type, uint64_t flags, uint64_t at, uint64_t bytes,
+                     uint64_t align) {
     headers[k] = {section_names.add(section_name), type, flags, 0, at, bytes, 0, 0, align, 0};
   };
   section(kData, ".data.ingot_weights", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, data_at, size, kPage);

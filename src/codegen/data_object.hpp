@@ -14,6 +14,7 @@ struct DataPart {
 };
 
 // An object whose one section, page-aligned and writable, holds the parts and zeros between them; `symbol` (hidden) is its start.
-Object data_object(const std::string& name, const std::string& symbol, const std::vector<DataPart>& parts, uint64_t size, Arch arch);
+Object data_object(const std::string& name, const std::string& symbol, const std::vector<DataPart>& parts, uint64_t size,
+                   Arch arch);
 
 }  // namespace ingot

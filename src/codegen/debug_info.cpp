@@ -41,8 +41,9 @@ void DebugInfo::place(llvm::Function& f, const std::string& name, const Model::S
   llvm::DIFile* file = file_of(*builder_, source.file);
   const auto line = static_cast<unsigned>(source.line);
   llvm::DISubroutineType* type = builder_->createSubroutineType(builder_->getOrCreateTypeArray({}));
-  llvm::DISubprogram* program = builder_->createFunction(file, name, f.getName(), file, line, type, line, llvm::DINode::FlagZero,
-                                                         llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
+  llvm::DISubprogram* program =
+      builder_->createFunction(file, name, f.getName(), file, line, type, line, llvm::DINode::FlagZero,
+                               llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
   f.setSubprogram(program);
   const llvm::DILocation* here = llvm::DILocation::get(f.getContext(), line, 0, program);
   for (llvm::BasicBlock& b : f)

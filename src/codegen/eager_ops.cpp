@@ -19,7 +19,9 @@ Object eager_ops(std::span<const std::string> names, const Target& target) {
     variables += text(symbol, " = external hidden global i8\n");
     table += text("ptr ", symbol, ", ");
   }
-  return emit_text("eager_ops", text(variables, "@ingot_eager_ops = hidden constant [", names.size() + 1, " x ptr] [", table, "ptr null]\n"), target);
+  return emit_text("eager_ops",
+                   text(variables, "@ingot_eager_ops = hidden constant [", names.size() + 1, " x ptr] [", table, "ptr null]\n"),
+                   target);
 }
 
 }  // namespace ingot

@@ -37,9 +37,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // fuse where the instructions say `contract`, nowhere else
   options.FunctionSections = true;
   options.DataSections = true;
-  return std::unique_ptr<llvm::TargetMachine>(t->createTargetMachine(target.triple, target.cpu, target.features,
-                                                                     options, llvm::Reloc::PIC_, std::nullopt,
-                                                                     llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(t->createTargetMachine(
+      target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 // One for each thread and the target it works on: making one costs more than compiling a small kernel.
@@ -98,7 +97,8 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.run(module, modules);
 }
 
-std::string generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type = llvm::CodeGenFileType::ObjectFile) {
+std::string generate(llvm::Module& module, llvm::TargetMachine& machine,
+                     llvm::CodeGenFileType type = llvm::CodeGenFileType::ObjectFile) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
@@ -112,7 +112,8 @@ void add_text(const llvm::Module& module, llvm::TargetMachine& machine, CodeText
   llvm::raw_string_ostream out(text.llvm);
   module.print(out, nullptr);
   out << '\n';
-  text.assembly += generate(*llvm::CloneModule(module), machine, llvm::CodeGenFileType::AssemblyFile);  // code generation changes a module
+  text.assembly +=
+      generate(*llvm::CloneModule(module), machine, llvm::CodeGenFileType::AssemblyFile);  // code generation changes a module
 }
 
 // Collects the errors that code generation reports through the context, for as long as it lives.

@@ -44,10 +44,14 @@ llvm::Value* combine(llvm::IRBuilder<>& b, ExprOp op, DType t, llvm::Value* x, l
     case Add: return f ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
     case Mul: return f ? b.CreateFMul(x, y) : b.CreateMul(x, y);
     // minimum and maximum, not minnum: NaN wins.
-    case Min: return b.CreateBinaryIntrinsic(f ? llvm::Intrinsic::minimum : u ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, x, y);
-    case Max: return b.CreateBinaryIntrinsic(f ? llvm::Intrinsic::maximum : u ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, x, y);
-    case And: case BitAnd: return b.CreateAnd(x, y);
-    case Or: case BitOr: return b.CreateOr(x, y);
+    case Min:
+      return b.CreateBinaryIntrinsic(f ? llvm::Intrinsic::minimum : u ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, x, y);
+    case Max:
+      return b.CreateBinaryIntrinsic(f ? llvm::Intrinsic::maximum : u ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, x, y);
+    case And:
+    case BitAnd: return b.CreateAnd(x, y);
+    case Or:
+    case BitOr: return b.CreateOr(x, y);
     default: no_code(op, t);
   }
 }
@@ -84,7 +88,9 @@ llvm::Value* ExpressionEmitter::emit(const Expr& e) {
 llvm::Value* ExpressionEmitter::make(const Expr& e) {
   switch (e.op()) {
     case Const: return constant(e);
-    case Sym: case Idx: case Tmp: throw_internal_error(__FILE__, __LINE__, text(e, " has no value here"));
+    case Sym:
+    case Idx:
+    case Tmp: throw_internal_error(__FILE__, __LINE__, text(e, " has no value here"));
     case Load: return load_(e);
     case Select: return select(e);
     case Cast: return convert(emit(e.arg(0)), e.arg(0).dtype(), e.dtype());
@@ -138,14 +144,20 @@ llvm::Value* ExpressionEmitter::binary(const Expr& e, llvm::Value* x, llvm::Valu
   const DType t = e.arg(0).dtype();
   match(x, y);
   switch (e.op()) {
-    case Lt: case Le: case Eq: case Ne: return compare(e.op(), t, x, y);
+    case Lt:
+    case Le:
+    case Eq:
+    case Ne: return compare(e.op(), t, x, y);
     case FDiv: return b_.CreateFDiv(x, y);
-    case FloorDiv: case Mod: return divide(e, x, y);
+    case FloorDiv:
+    case Mod: return divide(e, x, y);
     case BitXor: return b_.CreateXor(x, y);
     case Shl: return b_.CreateShl(x, y);
     case Shr: return is_unsigned(t) ? b_.CreateLShr(x, y) : b_.CreateAShr(x, y);
     case Copysign: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, y);
-    case Pow: case Atan2: case Fmod:
+    case Pow:
+    case Atan2:
+    case Fmod:
       if (!is_floating(t)) return e.op() == Fmod ? remainder(x, y, is_unsigned(t)) : call_lanes(b_, "ingot_k_pow_i64", {x, y});
       return emit_math(b_, e.op(), x, y);
     default: return combine(b_, e.op(), t, x, y);
@@ -167,7 +179,8 @@ llvm::Value* ExpressionEmitter::compare(ExprOp op, DType t, llvm::Value* x, llvm
 llvm::Value* ExpressionEmitter::divide(const Expr& e, llvm::Value* x, llvm::Value* y) {
   const bool quotient = e.op() == FloorDiv;
   const bool not_negative = e.arg(0)->lo >= 0 && e.arg(1)->lo >= 0;
-  if (!e.arg(1)->has_data && (is_unsigned(e.dtype()) || not_negative)) return quotient ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);
+  if (!e.arg(1)->has_data && (is_unsigned(e.dtype()) || not_negative))
+    return quotient ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);
   llvm::Constant* zero = llvm::Constant::getNullValue(x->getType());
   llvm::Constant* one = llvm::ConstantInt::get(x->getType(), 1);
   llvm::Value *by = y, *negated = nullptr;

@@ -41,7 +41,8 @@ class Converter {
     llvm::Value* shifted = b_.CreateShl(magnitude, c(23 - l.mantissa));
     // A number that float has, times a power of two: exact for denormals too.
     llvm::Value* scaled = as_int(b_.CreateFMul(as_float(shifted), as_float(c((254 - l.bias()) << 23))));
-    const uint32_t special_from = l.finite_only ? (l.exponent_mask() << l.mantissa) | l.mantissa_mask() : l.exponent_mask() << l.mantissa;
+    const uint32_t special_from =
+        l.finite_only ? (l.exponent_mask() << l.mantissa) | l.mantissa_mask() : l.exponent_mask() << l.mantissa;
     llvm::Value* special = b_.CreateOr(shifted, c(0x7f800000u));
     llvm::Value* is_special = b_.CreateICmpUGE(magnitude, c(special_from));
     return as_float(b_.CreateOr(sign, b_.CreateSelect(is_special, special, scaled)));
@@ -50,7 +51,8 @@ class Converter {
   llvm::Value* narrow(llvm::Value* x, Layout l) {
     const uint32_t nan = (l.exponent_mask() << l.mantissa) | (l.finite_only ? l.mantissa_mask() : 1u << (l.mantissa - 1));
     const uint32_t overflow = l.finite_only ? nan : l.exponent_mask() << l.mantissa;
-    const uint32_t greatest = l.finite_only ? ((l.exponent_mask() << l.mantissa) | (l.mantissa_mask() - 1)) : (l.exponent_mask() << l.mantissa) - 1;
+    const uint32_t greatest =
+        l.finite_only ? ((l.exponent_mask() << l.mantissa) | (l.mantissa_mask() - 1)) : (l.exponent_mask() << l.mantissa) - 1;
     const unsigned drop = 23 - l.mantissa;
     llvm::Value* u = as_int(x);
     llvm::Value* a = b_.CreateAnd(u, c(0x7fffffffu));

@@ -39,8 +39,10 @@ llvm::Constant* identity(llvm::Type* type, Accumulate how, DType t) {
   }
   const unsigned bits = type->getScalarSizeInBits();
   const bool has_sign = is_signed_integral(t);
-  if (highest) return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits));
-  if (lowest) return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits));
+  if (highest)
+    return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits));
+  if (lowest)
+    return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits));
   return llvm::ConstantInt::get(type, how == Accumulate::product || how == Accumulate::all ? 1 : 0);
 }
 
@@ -74,9 +76,11 @@ int64_t slots_of(const Nest& n) {
 
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target, const std::string& name)
-      : module_(module), context_(module.getContext()), program_(program), kernel_(kernel), target_(target), name_(name), b_(context_),
-        expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)) {
+  KernelEmitter(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target,
+                const std::string& name)
+      : module_(module), context_(module.getContext()), program_(program), kernel_(kernel), target_(target), name_(name),
+        b_(context_), expressions_(b_, target, [this](const Expr& e) { return load(e); }),
+        pointer_(llvm::PointerType::getUnqual(context_)) {
     llvm::FastMathFlags contract;
     contract.setAllowContract();
     b_.setFastMathFlags(contract);
@@ -146,7 +150,8 @@ class KernelEmitter {
 
   llvm::Function* emit_entry(const std::vector<int>& buffers) {
     const std::vector<llvm::Type*> params{pointer_, pointer_, pointer_, b_.getInt64Ty(), b_.getInt64Ty()};
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::ExternalLinkage, name_, module_);
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::ExternalLinkage,
+                                     name_, module_);
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
     std::vector<Value> args{f->getArg(1), f->getArg(2), f->getArg(3), f->getArg(4)};
@@ -249,7 +254,8 @@ class KernelEmitter {
       Value past = b_.CreateNSWAdd(lo, b_.getInt64(static_cast<uint64_t>(chunk)));
       Value extent = expressions_.emit(outer_extent(whole));
       Value hi = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, past, extent);
-      if (const auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent); n && n->getSExtValue() <= chunk) lo = b_.getInt64(0), hi = extent;
+      if (const auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent); n && n->getSExtValue() <= chunk)
+        lo = b_.getInt64(0), hi = extent;
       vector_loop(kernel_.outer[whole], lo, hi, [&](const Copies& c) { emit_across(c); });
     });
     b_.CreateRetVoid();
@@ -287,7 +293,9 @@ class KernelEmitter {
     Value strip = pointers_[at(x.strip)], strip_width = expressions_.emit(x.strip_width);
     std::vector<llvm::AllocaInst*> sums;
     for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
-    auto vector_at = [&](Value first_element, std::size_t v) { return element(element_type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_))); };
+    auto vector_at = [&](Value first_element, std::size_t v) {
+      return element(element_type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
+    };
     scalar_loops(std::span(&x.panel, 1), [&] {
       for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
       scalar_loops(x.k, [&] {
@@ -307,7 +315,8 @@ class KernelEmitter {
       Value column = expressions_.emit(x.first_column);
       for (std::size_t r = 0; r < height; r++) {
         Value row = element(element_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(r), strip_width), column));
-        for (std::size_t v = 0; v < vectors; v++) b_.CreateAlignedStore(b_.CreateLoad(vector, sums[r * vectors + v]), vector_at(row, v), align);
+        for (std::size_t v = 0; v < vectors; v++)
+          b_.CreateAlignedStore(b_.CreateLoad(vector, sums[r * vectors + v]), vector_at(row, v), align);
       }
     });
   }
@@ -385,7 +394,8 @@ class KernelEmitter {
   Value nowhere() {
     if (!zeros_) {
       llvm::Type* type = llvm::ArrayType::get(b_.getInt8Ty(), 16);
-      zeros_ = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage, llvm::Constant::getNullValue(type), "zeros");
+      zeros_ = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage,
+                                        llvm::Constant::getNullValue(type), "zeros");
       zeros_->setAlignment(llvm::Align(16));
     }
     return zeros_;
@@ -408,9 +418,11 @@ class KernelEmitter {
           Value first = element(type, element(type, pointer, expressions_.emit(offset - v)), expressions_.base());
           llvm::Type* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
           if (!mask) return expressions_.from_memory(b_.CreateAlignedLoad(vector, first, align), t);
-          return expressions_.from_memory(b_.CreateMaskedLoad(vector, first, align, mask, llvm::Constant::getNullValue(vector)), t);
+          return expressions_.from_memory(b_.CreateMaskedLoad(vector, first, align, mask, llvm::Constant::getNullValue(vector)),
+                                          t);
         }
-        Value first = b_.CreateAdd(expressions_.emit(offset - *step * v), b_.CreateMul(expressions_.emit(*step), expressions_.base()));
+        Value first =
+            b_.CreateAdd(expressions_.emit(offset - *step * v), b_.CreateMul(expressions_.emit(*step), expressions_.base()));
         std::vector<Value> offsets{first};
         Value by = expressions_.emit(*step);
         while (static_cast<int>(offsets.size()) < lanes) offsets.push_back(b_.CreateAdd(offsets.back(), by));
@@ -431,7 +443,8 @@ class KernelEmitter {
     Value vector = llvm::PoisonValue::get(llvm::FixedVectorType::get(type, static_cast<unsigned>(offsets.size())));
     for (std::size_t k = 0; k < offsets.size(); k++) {
       Value asked = mask ? b_.CreateExtractElement(mask, k) : nullptr;
-      vector = b_.CreateInsertElement(vector, b_.CreateAlignedLoad(type, guarded(asked, element(type, pointer, offsets[k])), align), k);
+      vector = b_.CreateInsertElement(vector,
+                                      b_.CreateAlignedLoad(type, guarded(asked, element(type, pointer, offsets[k])), align), k);
     }
     return expressions_.from_memory(vector, t);
   }
@@ -457,7 +470,8 @@ class KernelEmitter {
     }
     value = expressions_.broadcast(value);
     if (const auto step = stride(s.offset, v); step && step->is_const(1)) {
-      b_.CreateAlignedStore(value, element(type, element(type, pointer, expressions_.emit(s.offset - v)), expressions_.base()), align);
+      b_.CreateAlignedStore(value, element(type, element(type, pointer, expressions_.emit(s.offset - v)), expressions_.base()),
+                            align);
       return;
     }
     Value position = expressions_.broadcast(expressions_.emit(s.offset));
@@ -501,7 +515,8 @@ std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& 
   return buffers;
 }
 
-llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target, const std::string& name) {
+llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target,
+                            const std::string& name) {
   return KernelEmitter(module, program, kernel, target, name).run();
 }
 

@@ -22,6 +22,7 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
 std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel);
 
 // The function of the kernel under this name, of the type `ingot_kernel` of src/model/program.h.
-llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target, const std::string& name);
+llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target,
+                            const std::string& name);
 
 }  // namespace ingot

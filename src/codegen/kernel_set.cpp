@@ -44,7 +44,8 @@ KernelSet::KernelSet(const std::vector<const loop::Program*>& programs, const Ta
       const Tasks tasks = tasks_of(code.kernel.program, code.kernel.kernel, target);
       Use& use = uses_[k];
       use = {code.symbol, {}, tasks.count, tasks.grain, code.kernel.kernel.scratch_bytes};
-      for (const int b : arguments_of(code.kernel.program, code.kernel.kernel)) use.buffers.push_back(buffers[static_cast<std::size_t>(b)]);
+      for (const int b : arguments_of(code.kernel.program, code.kernel.kernel))
+        use.buffers.push_back(buffers[static_cast<std::size_t>(b)]);
     });
 }
 

@@ -184,8 +184,8 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   if (any_names(objects, "ingot_eager_call")) {
     const std::string archive = text("libingot_eager_", to_text(arch), ".a");
     add(support_file(archive), text("--exclude-libs=", archive));  // the C++ runtime is in it, with symbols that are not hidden
-    add("--eh-frame-hdr");                                         // how that finds who catches an exception
-    if (!any_names(objects, ".debug_line")) add("--strip-all");    // the names of all its functions are a third of the file
+    add("--eh-frame-hdr");  // how that finds who catches an exception
+    if (!any_names(objects, ".debug_line")) add("--strip-all");  // the names of all its functions are a third of the file
   }
   add(kernel_archive(target), "--as-needed");
   for (const char* library : {"libm_", "libc_"}) add(support_file(text(library, to_text(arch), ".so")));

@@ -25,7 +25,8 @@ class MainEmitter {
         view_(llvm::StructType::get(context_, {pointer_, pointer_, pointer_, i32_, i32_})) {}
 
   llvm::Function* run(const std::string& name) {
-    function_ = llvm::Function::Create(llvm::FunctionType::get(i32_, {pointer_}, false), llvm::Function::ExternalLinkage, name, module_);
+    function_ =
+        llvm::Function::Create(llvm::FunctionType::get(i32_, {pointer_}, false), llvm::Function::ExternalLinkage, name, module_);
     function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
     failed_ = llvm::BasicBlock::Create(context_, "failed", function_);
@@ -41,7 +42,8 @@ class MainEmitter {
       expressions_.bind(program_.symbols[k], b_.CreateLoad(i64_, element(i64_, symbols_, k), to_text(program_.symbols[k])));
     pointers_.resize(program_.buffers.size());
     for (const auto& [list, array] : {std::pair{&program_.inputs, inputs}, std::pair{&program_.constants, constants}})
-      for (std::size_t k = 0; k < list->size(); k++) pointers_[at((*list)[k])] = b_.CreateLoad(pointer_, element(pointer_, array, k));
+      for (std::size_t k = 0; k < list->size(); k++)
+        pointers_[at((*list)[k])] = b_.CreateLoad(pointer_, element(pointer_, array, k));
 
     emit(program_.steps);
     for (std::size_t k = 0; k < program_.outputs.size(); k++) address(program_.outputs[k]);  // those without elements, too
@@ -98,12 +100,14 @@ class MainEmitter {
     Value& p = pointers_[at(id)];
     if (p) return p;
     const Buffer& b = program_.buffers[at(id)];
-    if (b.place == Place::arena) return p = b_.CreateInBoundsGEP(b_.getInt8Ty(), arena_, expressions_.emit(b.offset.valid() ? b.offset : Expr(0)), b.name);
+    if (b.place == Place::arena)
+      return p = b_.CreateInBoundsGEP(b_.getInt8Ty(), arena_, expressions_.emit(b.offset.valid() ? b.offset : Expr(0)), b.name);
     if (b.place == Place::output) {
       std::size_t k = 0;
       while (program_.outputs[k] != id) k++;
-      p = call("ingot_rt_output", pointer_, {function_->getArg(0), b_.getInt32(static_cast<uint32_t>(k)), b_.getInt32(static_cast<uint32_t>(b.sizes.size())),
-                                            array_of(b.sizes), array_of(b.strides)});
+      p = call("ingot_rt_output", pointer_,
+               {function_->getArg(0), b_.getInt32(static_cast<uint32_t>(k)), b_.getInt32(static_cast<uint32_t>(b.sizes.size())),
+                array_of(b.sizes), array_of(b.strides)});
     } else {
       p = call("ingot_rt_alloc", pointer_, {function_->getArg(0), expressions_.emit(bytes_of(b))});
     }
@@ -115,7 +119,8 @@ class MainEmitter {
   void prepare(const loop::Step& step) {
     const auto* eager = std::get_if<loop::EagerCall>(&step);
     for (int b : buffers_of(step)) {
-      const bool makes = eager && std::any_of(eager->decides.begin(), eager->decides.end(), [&](const auto& d) { return eager->results[at(d.result)] == b; });
+      const bool makes = eager && std::any_of(eager->decides.begin(), eager->decides.end(),
+                                              [&](const auto& d) { return eager->results[at(d.result)] == b; });
       if (!makes && program_.buffers[at(b)].place != Place::scratch) address(b);
     }
   }
@@ -136,8 +141,9 @@ class MainEmitter {
     function->setVisibility(llvm::GlobalValue::HiddenVisibility);
     llvm::AllocaInst* buffers = local(pointer_, k.buffers.size());
     for (std::size_t i = 0; i < k.buffers.size(); i++) b_.CreateStore(address(k.buffers[i]), element(pointer_, buffers, i));
-    call("ingot_rt_parallel", b_.getVoidTy(), {function_->getArg(0), function, buffers, expressions_.emit(k.tasks), expressions_.emit(k.grain),
-                                              expressions_.emit(k.scratch_bytes)});
+    call("ingot_rt_parallel", b_.getVoidTy(),
+         {function_->getArg(0), function, buffers, expressions_.emit(k.tasks), expressions_.emit(k.grain),
+          expressions_.emit(k.scratch_bytes)});
   }
 
   void emit(const loop::Computation&) { throw_internal_error(__FILE__, __LINE__, "a computation was not scheduled"); }
@@ -195,7 +201,8 @@ class MainEmitter {
   Value argument(const loop::KernelCall::Argument& a) {
     using enum loop::KernelCall::Argument::Kind;
     switch (a.kind) {
-      case read: case write: return address(a.buffer);
+      case read:
+      case write: return address(a.buffer);
       case null: return llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
       case int32: return b_.CreateTrunc(expressions_.emit(a.values[0]), i32_);
       case int64: return expressions_.emit(a.values[0]);
@@ -210,7 +217,8 @@ class MainEmitter {
       for (std::size_t k = 0; k < buffers.size(); k++) {
         const Buffer& b = program_.buffers[at(buffers[k])];
         Value view = element(view_, v, k);
-        const bool made_by_op = &buffers == &c.results && std::any_of(c.decides.begin(), c.decides.end(), [&](const auto& d) { return at(d.result) == k; });
+        const bool made_by_op = &buffers == &c.results &&
+                                std::any_of(c.decides.begin(), c.decides.end(), [&](const auto& d) { return at(d.result) == k; });
         Value none = llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(context_));
         b_.CreateStore(made_by_op ? none : address(buffers[k]), b_.CreateStructGEP(view_, view, 0));
         b_.CreateStore(made_by_op ? none : array_of(b.sizes), b_.CreateStructGEP(view_, view, 1));
@@ -221,8 +229,9 @@ class MainEmitter {
       return v;
     };
     Value tensors = views(c.tensors), results = views(c.results);
-    Value status = call("ingot_eager_call", i32_, {function_->getArg(0), string(c.text), tensors, array_of(c.integers), results,
-                                                  b_.getInt32(static_cast<uint32_t>(c.results.size()))});
+    Value status = call("ingot_eager_call", i32_,
+                        {function_->getArg(0), string(c.text), tensors, array_of(c.integers), results,
+                         b_.getInt32(static_cast<uint32_t>(c.results.size()))});
     fail_where(b_.CreateICmpNE(status, b_.getInt32(0)));
     for (const auto& d : c.decides) {
       Value view = element(view_, results, at(d.result));
@@ -253,20 +262,24 @@ class MainEmitter {
 
 }  // namespace
 
-llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target, const std::string& name) {
+llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target,
+                          const std::string& name) {
   return MainEmitter(module, program, kernels, target).run(name);
 }
 
-llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e, const std::string& name) {
+llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e,
+                                   const std::string& name) {
   llvm::LLVMContext& context = module.getContext();
   llvm::IRBuilder<> b(context);
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getInt64Ty(), {llvm::PointerType::getUnqual(context)}, false),
                                    llvm::Function::ExternalLinkage, name, module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", f));
-  ExpressionEmitter expressions(b, target, [](const Expr& load) -> llvm::Value* { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
+  ExpressionEmitter expressions(
+      b, target, [](const Expr& load) -> llvm::Value* { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
   for (std::size_t k = 0; k < program.symbols.size(); k++)
-    expressions.bind(program.symbols[k], b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), f->getArg(0), k)));
+    expressions.bind(program.symbols[k],
+                     b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), f->getArg(0), k)));
   b.CreateRet(expressions.emit(e));
   return f;
 }

@@ -11,9 +11,11 @@
 namespace ingot {
 
 // int32_t name(ingot_frame*). It calls the kernels of the set, which are elsewhere.
-llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target, const std::string& name);
+llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target,
+                          const std::string& name);
 
 // int64_t name(const int64_t* symbols): the value of an expression over the program's symbols.
-llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e, const std::string& name);
+llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e,
+                                   const std::string& name);
 
 }  // namespace ingot

@@ -113,8 +113,8 @@ class Inline {
   Value tanh(Value x) {
     Value a = magnitude(x), z = mul(x, x);
     Value p = c(-443861162.0 / 1856156927625.0);  // the series, to x^19
-    for (double coefficient : {6404582.0 / 10854718875.0, -929569.0 / 638512875.0, 21844.0 / 6081075.0, -1382.0 / 155925.0, 62.0 / 2835.0,
-                               -17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0})
+    for (double coefficient : {6404582.0 / 10854718875.0, -929569.0 / 638512875.0, 21844.0 / 6081075.0, -1382.0 / 155925.0,
+                               62.0 / 2835.0, -17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0})
       p = fma(p, z, c(coefficient));
     Value near = fma(mul(p, z), x, x);
     Value far = sub(c(1), div(c(2), add(exp(add(a, a)), c(1))));
@@ -245,7 +245,9 @@ llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x) {
   Inline code(b, x);
   switch (op) {
     case Exp: return code.exp(x);
-    case Log: return code.log(x);
+    case Log:
+      return code.log(x);
+    // clang-format off
     case Exp2: if (single) return code.exp2(x); break;
     case Expm1: if (single) return code.expm1(x); break;
     case Log2: if (single) return code.log2(x); break;
@@ -253,6 +255,7 @@ llvm::Value* emit_math(llvm::IRBuilder<>& b, ExprOp op, llvm::Value* x) {
     case Log1p: if (single) return code.log1p(x); break;
     case Tanh: if (single) return code.tanh(x); break;
     case Erf: if (single) return code.erf(x); break;
+    // clang-format on
     default: break;
   }
   return call_libm(b, op, {x});

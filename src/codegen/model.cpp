@@ -32,39 +32,65 @@ std::string function_name(const char* what, const std::string& suffix) { return 
 class TableEmitter {
  public:
   TableEmitter(llvm::Module& module, const Model& model, const Target& target)
-      : module_(module), context_(module.getContext()), model_(model), program_(model.levels[0].run), target_(target), b_(context_),
-        pointer_(llvm::PointerType::getUnqual(context_)) {}
+      : module_(module), context_(module.getContext()), model_(model), program_(model.levels[0].run), target_(target),
+        b_(context_), pointer_(llvm::PointerType::getUnqual(context_)) {}
 
   void run() {
     const loop::Program& p = program_;
     std::vector<Constant*> symbols, guards, inputs, outputs, constants, all_codes, metadata;
     for (const Expr& s : p.symbols) symbols.push_back(record({string(s->name), i64(s->lo), i64(s->hi)}));
-    for (const Guard& g : p.guards) guards.push_back(record({string(readable(g.answer ? g.condition : !g.condition)), string(g.asked_by)}));
+    for (const Guard& g : p.guards)
+      guards.push_back(record({string(readable(g.answer ? g.condition : !g.condition)), string(g.asked_by)}));
     for (std::size_t k = 0; k < p.inputs.size(); k++) {
       const Buffer& b = p.buffers[at(p.inputs[k])];
       const Model::Input& i = model_.inputs[k];
-      inputs.push_back(record({string(i.name), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes), i8(i.is_number), i8(i.is_written)}));
+      inputs.push_back(record({string(i.name), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes),
+                               i8(i.is_number), i8(i.is_written)}));
     }
     for (std::size_t k = 0; k < p.outputs.size(); k++) {
       const Buffer& b = p.buffers[at(p.outputs[k])];
-      outputs.push_back(record({string(model_.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
+      outputs.push_back(
+          record({string(model_.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
     }
     for (const Model::Constant& c : model_.constants)
-      constants.push_back(record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())), numbers(c.sizes),
-                                  numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)), i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.on_gpu)}));
+      constants.push_back(record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())),
+                                  numbers(c.sizes), numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)),
+                                  i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.on_gpu)}));
     for (std::size_t k = 0; k < model_.levels.size(); k++) all_codes.push_back(code(model_.levels[k], std::to_string(k)));
     for (const auto& [key, value] : model_.metadata) metadata.push_back(string(key)), metadata.push_back(string(value));
     const std::size_t folded = model_.levels[0].fold ? model_.levels[0].fold->outputs.size() : 0;
 
     const std::size_t from_inputs = p.symbols.size() - p.decided;
-    Constant* table = record({i32(INGOT_PROGRAM_VERSION), count(symbols), count(guards), count(inputs), count(outputs), count(constants),
-                              i32(static_cast<int>(folded)), count(all_codes), i32(static_cast<int>(metadata.size() / 2)),
-                              i32(static_cast<int>(from_inputs)), string(model_.name),
-                              string(model_.in_spec), string(model_.out_spec), array(symbols), array(guards), array(inputs), array(outputs),
-                              array(constants), array(all_codes), array(metadata), emit_bind(), emit_expect(), emit_check(),
-                              i32(static_cast<int>(model_.weights.kind)), embedded(), string(model_.weights.file),
-                              i64(static_cast<int64_t>(model_.weights.bytes)), i64(static_cast<int64_t>(model_.weights.hash))});
-    auto* g = new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
+    Constant* table = record({i32(INGOT_PROGRAM_VERSION),
+                              count(symbols),
+                              count(guards),
+                              count(inputs),
+                              count(outputs),
+                              count(constants),
+                              i32(static_cast<int>(folded)),
+                              count(all_codes),
+                              i32(static_cast<int>(metadata.size() / 2)),
+                              i32(static_cast<int>(from_inputs)),
+                              string(model_.name),
+                              string(model_.in_spec),
+                              string(model_.out_spec),
+                              array(symbols),
+                              array(guards),
+                              array(inputs),
+                              array(outputs),
+                              array(constants),
+                              array(all_codes),
+                              array(metadata),
+                              emit_bind(),
+                              emit_expect(),
+                              emit_check(),
+                              i32(static_cast<int>(model_.weights.kind)),
+                              embedded(),
+                              string(model_.weights.file),
+                              i64(static_cast<int64_t>(model_.weights.bytes)),
+                              i64(static_cast<int64_t>(model_.weights.hash))});
+    auto* g =
+        new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);
   }
 
@@ -105,12 +131,14 @@ class TableEmitter {
   }
   Constant* embedded() {
     if (model_.weights.kind != Model::Weights::Kind::embedded || model_.weights.bytes == 0) return null();
-    auto* g = new llvm::GlobalVariable(module_, b_.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, "ingot_weights");
+    auto* g =
+        new llvm::GlobalVariable(module_, b_.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, "ingot_weights");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return g;
   }
   Constant* declared(const std::string& name) {
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), false), llvm::Function::ExternalLinkage, name, module_);
+    auto* f =
+        llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), false), llvm::Function::ExternalLinkage, name, module_);
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return f;
   }
@@ -118,8 +146,9 @@ class TableEmitter {
     std::vector<Constant*> features;
     for (uint64_t f : c.features) features.push_back(i64(static_cast<int64_t>(f)));
     features.push_back(i64(0));
-    return record({string(c.name), array(features), declared(function_name("arena", suffix)), declared(function_name("run", suffix)),
-                   i64(c.fold ? c.fold->arena_bytes->i : 0), c.fold ? declared(function_name("fold", suffix)) : null()});
+    return record({string(c.name), array(features), declared(function_name("arena", suffix)),
+                   declared(function_name("run", suffix)), i64(c.fold ? c.fold->arena_bytes->i : 0),
+                   c.fold ? declared(function_name("fold", suffix)) : null()});
   }
 
   // ---- functions over the symbols
@@ -127,14 +156,16 @@ class TableEmitter {
   // A function with pointer parameters, open for its body.
   llvm::Function* begin(const char* name, llvm::Type* result, std::size_t params) {
     const std::vector<llvm::Type*> types(params, pointer_);
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(result, types, false), llvm::Function::InternalLinkage, name, module_);
+    auto* f =
+        llvm::Function::Create(llvm::FunctionType::get(result, types, false), llvm::Function::InternalLinkage, name, module_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
     return f;
   }
   Value element(Value array, std::size_t k) { return b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), array, k); }
   Value read(Value array, std::size_t k) { return b_.CreateLoad(b_.getInt64Ty(), element(array, k)); }
   ExpressionEmitter over(Value symbols) {
-    ExpressionEmitter e(b_, target_, [](const Expr& load) -> Value { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
+    ExpressionEmitter e(b_, target_,
+                        [](const Expr& load) -> Value { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
     for (std::size_t k = 0; k < program_.symbols.size(); k++) e.bind(program_.symbols[k], read(symbols, k));
     return e;
   }

@@ -33,12 +33,15 @@ std::vector<std::string> native_features() {
     const char* feature;
   };
   static constexpr Hwcap kHwcaps[] = {
-      {AT_HWCAP, HWCAP_ATOMICS, "lse"},      {AT_HWCAP, HWCAP_CRC32, "crc"},        {AT_HWCAP, HWCAP_AES, "aes"},
-      {AT_HWCAP, HWCAP_SHA2, "sha2"},        {AT_HWCAP, HWCAP_SHA3, "sha3"},        {AT_HWCAP, HWCAP_SM4, "sm4"},
-      {AT_HWCAP, HWCAP_ASIMDHP, "fullfp16"}, {AT_HWCAP, HWCAP_ASIMDFHM, "fp16fml"}, {AT_HWCAP, HWCAP_ASIMDRDM, "rdm"},
-      {AT_HWCAP, HWCAP_ASIMDDP, "dotprod"},  {AT_HWCAP, HWCAP_FCMA, "complxnum"},   {AT_HWCAP, HWCAP_JSCVT, "jsconv"},
-      {AT_HWCAP, HWCAP_LRCPC, "rcpc"},       {AT_HWCAP, HWCAP_ILRCPC, "rcpc-immo"}, {AT_HWCAP, HWCAP_SVE, "sve"},
-      {AT_HWCAP2, HWCAP2_SVE2, "sve2"},      {AT_HWCAP2, HWCAP2_BF16, "bf16"},      {AT_HWCAP2, HWCAP2_I8MM, "i8mm"},
+      {AT_HWCAP, HWCAP_ATOMICS, "lse"},      {AT_HWCAP, HWCAP_CRC32, "crc"},
+      {AT_HWCAP, HWCAP_AES, "aes"},          {AT_HWCAP, HWCAP_SHA2, "sha2"},
+      {AT_HWCAP, HWCAP_SHA3, "sha3"},        {AT_HWCAP, HWCAP_SM4, "sm4"},
+      {AT_HWCAP, HWCAP_ASIMDHP, "fullfp16"}, {AT_HWCAP, HWCAP_ASIMDFHM, "fp16fml"},
+      {AT_HWCAP, HWCAP_ASIMDRDM, "rdm"},     {AT_HWCAP, HWCAP_ASIMDDP, "dotprod"},
+      {AT_HWCAP, HWCAP_FCMA, "complxnum"},   {AT_HWCAP, HWCAP_JSCVT, "jsconv"},
+      {AT_HWCAP, HWCAP_LRCPC, "rcpc"},       {AT_HWCAP, HWCAP_ILRCPC, "rcpc-immo"},
+      {AT_HWCAP, HWCAP_SVE, "sve"},          {AT_HWCAP2, HWCAP2_SVE2, "sve2"},
+      {AT_HWCAP2, HWCAP2_BF16, "bf16"},      {AT_HWCAP2, HWCAP2_I8MM, "i8mm"},
       {AT_HWCAP2, HWCAP2_FRINT, "fptoint"},  {AT_HWCAP2, HWCAP2_FLAGM2, "altnzcv"},
       {AT_HWCAP2, 1ul << 34, "cssc"},  // HWCAP2_CSSC, which headers of older systems lack
   };
@@ -59,13 +62,9 @@ std::vector<std::string> native_features() {
 
 #endif
 
-Arch arch_of(const llvm::Triple& triple) {
-  return triple.getArch() == llvm::Triple::x86_64 ? Arch::x86_64 : Arch::aarch64;
-}
+Arch arch_of(const llvm::Triple& triple) { return triple.getArch() == llvm::Triple::x86_64 ? Arch::x86_64 : Arch::aarch64; }
 
-const char* triple_of(Arch arch) {
-  return arch == Arch::x86_64 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu";
-}
+const char* triple_of(Arch arch) { return arch == Arch::x86_64 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu"; }
 
 Arch native_arch() { return arch_of(llvm::Triple(llvm::sys::getProcessTriple())); }
 
@@ -114,8 +113,8 @@ Target parse_target(std::string_view name, std::string_view cpu) {
   const LlvmUse use;
   const Arch arch = name == "native" ? native_arch() : parse_arch(name);
   if (cpu == "native" || (name == "native" && cpu.empty())) {
-    INGOT_REQUIRE(arch == native_arch(), "cpu 'native' is the processor of this machine, which is ",
-                  to_text(native_arch()), "; for the target '", name, "' name a processor");
+    INGOT_REQUIRE(arch == native_arch(), "cpu 'native' is the processor of this machine, which is ", to_text(native_arch()),
+                  "; for the target '", name, "' name a processor");
     return native_target();
   }
 

@@ -34,11 +34,17 @@ Compiler ingot_compiler(CompileOptions options) {
   };
 }
 
-AotFunction memory_efficient_fusion(TreeFunction f, CompileOptions options) { return aot_function(std::move(f), fusing_options(std::move(options))); }
-AotFunction memory_efficient_fusion(const TensorFunction& f, CompileOptions options) { return aot_function(f, fusing_options(std::move(options))); }
+AotFunction memory_efficient_fusion(TreeFunction f, CompileOptions options) {
+  return aot_function(std::move(f), fusing_options(std::move(options)));
+}
+AotFunction memory_efficient_fusion(const TensorFunction& f, CompileOptions options) {
+  return aot_function(f, fusing_options(std::move(options)));
+}
 AotModule memory_efficient_fusion(nn::Module& module, TreeFunction forward, CompileOptions options) {
   return aot_module(module, std::move(forward), fusing_options(std::move(options)));
 }
-AotModule memory_efficient_fusion(nn::Layer& layer, CompileOptions options) { return aot_module(layer, fusing_options(std::move(options))); }
+AotModule memory_efficient_fusion(nn::Layer& layer, CompileOptions options) {
+  return aot_module(layer, fusing_options(std::move(options)));
+}
 
 }  // namespace ingot::aot

@@ -27,7 +27,8 @@ const Node* viewed(const Node& n) {
     const Node* list = n.args[0].node();
     return list->kind == NodeKind::call && list->op->is_view() ? list : nullptr;
   }
-  const bool is_alias = n.kind == NodeKind::call && (n.op->is_view() || (n.op->variant == Variant::inplace && n.meta.is_tensor()));
+  const bool is_alias =
+      n.kind == NodeKind::call && (n.op->is_view() || (n.op->variant == Variant::inplace && n.meta.is_tensor()));
   return is_alias && n.args[0].is_node() ? n.args[0].node() : nullptr;
 }
 const Node* root_of(const Node* n) {
@@ -43,7 +44,8 @@ bool is_returned_as_it_is(const Node& n) {
 }
 
 bool draws(const Graph& g) {
-  return std::any_of(g.nodes().begin(), g.nodes().end(), [](const auto& n) { return n->kind == NodeKind::call && n->op->form() == Form::random; }) ||
+  return std::any_of(g.nodes().begin(), g.nodes().end(),
+                     [](const auto& n) { return n->kind == NodeKind::call && n->op->form() == Form::random; }) ||
          std::any_of(g.attributes.begin(), g.attributes.end(), [](const auto& entry) {
            const auto* inner = std::get_if<std::shared_ptr<const Graph>>(&entry.second);
            return inner && draws(**inner);
@@ -64,7 +66,6 @@ SymbolValues hints_of(const Values& examples) {
     if (hints.emplace(name, std::clamp(next, symbol->lo, symbol->hi)).second) next += 4;
   return hints;
 }
-
 
 std::size_t place_in(std::vector<const Node*>& list, const Node* n) {
   const auto place = static_cast<std::size_t>(std::find(list.begin(), list.end(), n) - list.begin());
@@ -130,7 +131,8 @@ GraphLibrary::Plan read_plan(const std::string& path, const Graph& graph) {
       return static_cast<std::size_t>(p.integer());
     });
   };
-  return {places("taken"), places("written"), j.field("is_number").map([](const Json& b) { return b.boolean(); }), j.field("draws").boolean()};
+  return {places("taken"), places("written"), j.field("is_number").map([](const Json& b) { return b.boolean(); }),
+          j.field("draws").boolean()};
 }
 
 }  // namespace
@@ -151,8 +153,10 @@ GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const Com
   taken.name_underived();
   for (const auto& n : graph.nodes()) {
     if (n->kind != NodeKind::call || !n->op->mutates()) continue;
-    INGOT_REQUIRE(n->op->def->rewires == Rewires::nothing, n->op->qualified(), " changes the storage of an input, which has no compiled form; "
-                  "compile without keep_inference_input_mutations", provenance(*n));
+    INGOT_REQUIRE(n->op->def->rewires == Rewires::nothing, n->op->qualified(),
+                  " changes the storage of an input, which has no compiled form; "
+                  "compile without keep_inference_input_mutations",
+                  provenance(*n));
     if (n->args[0].is_node()) note_written(graph, root_of(n->args[0].node()));
   }
   for (const Argument& a : graph.outputs) plan_.is_number.push_back(a.node()->meta.is_number());
@@ -179,10 +183,12 @@ void GraphLibrary::open(const std::string& file) {
 Values GraphLibrary::run(const Values& arguments) {
   TensorList given;
   given.reserve(plan_.taken.size());
-  for (const std::size_t k : plan_.taken) given.push_back(arguments[k].is_tensor() ? arguments[k].tensor() : number_tensor(arguments[k]));
+  for (const std::size_t k : plan_.taken)
+    given.push_back(arguments[k].is_tensor() ? arguments[k].tensor() : number_tensor(arguments[k]));
   const TensorList found = plan_.draws ? run_drawing(std::move(given)) : runner_->boxed_run(std::move(given));
   for (const std::size_t k : plan_.written) arguments[k].tensor()->storage->bump_version();
-  INGOT_ENSURE(found.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ", plan_.is_number.size());
+  INGOT_ENSURE(found.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ",
+               plan_.is_number.size());
   Values results;
   results.reserve(found.size());
   for (std::size_t k = 0; k < found.size(); k++) results.push_back(plan_.is_number[k] ? Value(found[k].item()) : Value(found[k]));
@@ -206,14 +212,16 @@ TensorList GraphLibrary::run_drawing(TensorList given) {
   return results;
 }
 
-CompiledGraph::CompiledGraph(const Graph& graph, const Values& examples, const CompileOptions& options, const std::string& folder) {
+CompiledGraph::CompiledGraph(const Graph& graph, const Values& examples, const CompileOptions& options,
+                             const std::string& folder) {
   collect(graph);
   Graph computed;
   GraphCopier copier(graph, computed);
   for (const auto& n : graph.nodes()) copier.copy(*n);
   for (const Node* n : computed_) computed.outputs.push_back(copier(const_cast<Node*>(n)));
   computed = without_dead_code(computed);
-  const bool acts = std::any_of(computed.nodes().begin(), computed.nodes().end(), [&](const auto& n) { return has_side_effect(computed, *n); });
+  const bool acts =
+      std::any_of(computed.nodes().begin(), computed.nodes().end(), [&](const auto& n) { return has_side_effect(computed, *n); });
   if (!computed_.empty() || acts) library_ = std::make_unique<GraphLibrary>(computed, examples, options, library_file(folder));
 }
 
@@ -225,9 +233,10 @@ void CompiledGraph::save(const Graph& graph, const std::string& folder) const {
 CompiledGraph::CompiledGraph(const std::string& folder) {
   const Graph graph = parse_graph(MappedFile::open(graph_file(folder))->bytes(), {.file = graph_file(folder)});
   collect(graph);
-  if (std::filesystem::exists(library_file(folder))) library_ = std::make_unique<GraphLibrary>(read_plan(plan_file(folder), graph), library_file(folder));
-  INGOT_REQUIRE(library_ ? library_->plan().is_number.size() == computed_.size() : computed_.empty(), folder, ": expected a library with ", computed_.size(),
-                " results");
+  if (std::filesystem::exists(library_file(folder)))
+    library_ = std::make_unique<GraphLibrary>(read_plan(plan_file(folder), graph), library_file(folder));
+  INGOT_REQUIRE(library_ ? library_->plan().is_number.size() == computed_.size() : computed_.empty(), folder,
+                ": expected a library with ", computed_.size(), " results");
 }
 
 Values CompiledGraph::run(Values& given) const {

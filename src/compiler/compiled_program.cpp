@@ -42,14 +42,15 @@ Values CompiledProgram::run(ExportedProgram& program, Args inputs) const {
   return caller_results(program, outputs);
 }
 
-std::string aot_compile(const TensorFunction& model, const TensorList& example_inputs, const std::string& output, const CompileOptions& options,
-                        const std::vector<OpenSize>& dynamic_shapes) {
+std::string aot_compile(const TensorFunction& model, const TensorList& example_inputs, const std::string& output,
+                        const CompileOptions& options, const std::vector<OpenSize>& dynamic_shapes) {
   const GradModeGuard no_grad(false);
   compile(model, example_inputs, dynamic_shapes, output, options);
   return output;
 }
 
-std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kwargs, const std::string& output, const CompileOptions& options) {
+std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kwargs, const std::string& output,
+                        const CompileOptions& options) {
   for (const ModuleCall& c : model.facts.module_calls) {
     if (!c.fqn.empty() || !c.in_spec) continue;
     const Tree given = Tree::tuple({args, kwargs});
@@ -57,7 +58,8 @@ std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kw
       flatten(given, *c.in_spec, "inputs");
     } catch (const UserError& e) {
       throw_user_error(text("Trying to flatten user inputs with exported input tree spec: \n", tree_spec_text(*c.in_spec),
-                            "\nbut actually got inputs with tree spec of: \n", tree_spec_text(flatten(given).spec), "\n(", e.what(), ")"));
+                            "\nbut actually got inputs with tree spec of: \n", tree_spec_text(flatten(given).spec), "\n(",
+                            e.what(), ")"));
     }
   }
   const GradModeGuard no_grad(false);
@@ -76,18 +78,20 @@ CallableModel aot_load(const std::string& device, const std::string& path) {
   return CallableModel(aot_load_runner(device, path));
 }
 
-TensorList aot_run(const std::string& device, const TensorFunction& model, const TensorList& example_inputs, const CompileOptions& options,
-                   const std::vector<OpenSize>& dynamic_shapes) {
+TensorList aot_run(const std::string& device, const TensorFunction& model, const TensorList& example_inputs,
+                   const CompileOptions& options, const std::vector<OpenSize>& dynamic_shapes) {
   return aot_run_multiple(device, model, {example_inputs}, options, dynamic_shapes)[0];
 }
 
-Tree aot_run(const std::string& device, ExportedProgram& model, const Tree& args, const Tree& kwargs, const CompileOptions& options) {
+Tree aot_run(const std::string& device, ExportedProgram& model, const Tree& args, const Tree& kwargs,
+             const CompileOptions& options) {
   const TemporaryFolder folder;
   return aot_load(device, aot_compile(model, args, kwargs, library_in(folder), options))(args, kwargs);
 }
 
-std::vector<TensorList> aot_run_multiple(const std::string& device, const TensorFunction& model, const std::vector<TensorList>& list_of_inputs,
-                                         const CompileOptions& options, const std::vector<OpenSize>& dynamic_shapes) {
+std::vector<TensorList> aot_run_multiple(const std::string& device, const TensorFunction& model,
+                                         const std::vector<TensorList>& list_of_inputs, const CompileOptions& options,
+                                         const std::vector<OpenSize>& dynamic_shapes) {
   INGOT_REQUIRE(!list_of_inputs.empty(), "run_multiple needs at least one list of inputs");
   require_device(device);
   const TemporaryFolder folder;

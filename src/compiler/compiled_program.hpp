@@ -29,7 +29,8 @@ class CompiledProgram {
 std::string aot_compile(const TensorFunction& model, const TensorList& example_inputs, const std::string& output,
                         const CompileOptions& options = {}, const std::vector<OpenSize>& dynamic_shapes = {});
 // The same for an exported program, whose examples must be nested as it was exported.
-std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kwargs, const std::string& output, const CompileOptions& options = {});
+std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kwargs, const std::string& output,
+                        const CompileOptions& options = {});
 
 // One model on "cpu"; another device is the library's to accept.
 std::unique_ptr<ModelContainerRunner> aot_load_runner(const std::string& device, const std::string& path);
@@ -37,12 +38,13 @@ std::unique_ptr<ModelContainerRunner> aot_load_runner(const std::string& device,
 CallableModel aot_load(const std::string& device, const std::string& path);
 
 // Compiles, loads, and calls it on the examples.
-TensorList aot_run(const std::string& device, const TensorFunction& model, const TensorList& example_inputs, const CompileOptions& options = {},
-                   const std::vector<OpenSize>& dynamic_shapes = {});
+TensorList aot_run(const std::string& device, const TensorFunction& model, const TensorList& example_inputs,
+                   const CompileOptions& options = {}, const std::vector<OpenSize>& dynamic_shapes = {});
 Tree aot_run(const std::string& device, ExportedProgram& model, const Tree& args, const Tree& kwargs = Tree::dict({}),
              const CompileOptions& options = {});
 // Compiles from the first of the lists alone, loads once, and calls it on each.
-std::vector<TensorList> aot_run_multiple(const std::string& device, const TensorFunction& model, const std::vector<TensorList>& list_of_inputs,
-                                         const CompileOptions& options = {}, const std::vector<OpenSize>& dynamic_shapes = {});
+std::vector<TensorList> aot_run_multiple(const std::string& device, const TensorFunction& model,
+                                         const std::vector<TensorList>& list_of_inputs, const CompileOptions& options = {},
+                                         const std::vector<OpenSize>& dynamic_shapes = {});
 
 }  // namespace ingot

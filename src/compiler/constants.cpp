@@ -25,7 +25,8 @@ std::string internal_name(const std::string& fqn, const std::vector<Model::Const
   for (char c : fqn) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "_" + name;
   std::string unique = name;
-  for (int k = 1; std::any_of(taken.begin(), taken.end(), [&](const auto& c) { return c.name == unique; }); k++) unique = text(name, "_", k);
+  for (int k = 1; std::any_of(taken.begin(), taken.end(), [&](const auto& c) { return c.name == unique; }); k++)
+    unique = text(name, "_", k);
   return unique;
 }
 
@@ -37,9 +38,11 @@ Tensor tensor_of(const loop::Lowered& lowered, const Graph& graph, const Program
 }
 
 // The same, which must be there.
-Tensor weight_of(const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, std::size_t k, const std::string& fqn) {
+Tensor weight_of(const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, std::size_t k,
+                 const std::string& fqn) {
   const Tensor t = tensor_of(lowered, graph, names, k);
-  INGOT_REQUIRE(t.defined(), "weight ", fqn, " is not in the program and was not supplied; compile without weights, or supply it");
+  INGOT_REQUIRE(t.defined(), "weight ", fqn,
+                " is not in the program and was not supplied; compile without weights, or supply it");
   return t;
 }
 
@@ -56,7 +59,8 @@ Tensor as_stored(const Tensor& t, const Model::Constant& c) {
 
 // The weights beside the library, under their original names. Names of one tensor share its bytes; the format has no word
 // for that, so the file's metadata says `same_as.NAME` for the ones that are not in it.
-void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, PendingFile& file) {
+void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names,
+                        PendingFile& file) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata = {{"format", "ingot"}};
   std::map<std::pair<const void*, uint64_t>, std::string> placed;  // by address and length
@@ -94,7 +98,9 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
   model.in_spec = names.in_spec;
   model.out_spec = names.out_spec;
   const loop::Program& p = model.levels[0].run;
-  auto is_written = [&](const Node* n) { return std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end(); };
+  auto is_written = [&](const Node* n) {
+    return std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end();
+  };
   for (std::size_t k = 0; k < lowered.inputs.size(); k++) {
     const Node* n = lowered.inputs[k];
     model.inputs.push_back({k < names.inputs.size() ? names.inputs[k] : n->name, !n->meta.is_tensor(), is_written(n)});
@@ -115,7 +121,8 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
       c.fqn = is_literal ? n.target.empty() ? n.name : n.target : names.constants[k].fqn;
       c.kind = is_literal ? 3 : names.constants[k].kind;
       c.is_written = is_written(&n);
-      if (const Tensor t = is_literal ? Tensor() : names.constants[k].tensor; t.defined()) c.on_gpu = t.device().type != DeviceType::cpu;
+      if (const Tensor t = is_literal ? Tensor() : names.constants[k].tensor; t.defined())
+        c.on_gpu = t.device().type != DeviceType::cpu;
     }
     c.name = internal_name(c.fqn, model.constants);
     for (const Expr& e : b.sizes) c.sizes.push_back(e->i);
@@ -128,8 +135,8 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
   }
 }
 
-Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, Model::Weights::Kind kind,
-                         PendingFile* weights_file) {
+Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names,
+                         Model::Weights::Kind kind, PendingFile* weights_file) {
   model.weights.kind = kind;
   if (kind == Model::Weights::Kind::none) return {};
   if (kind == Model::Weights::Kind::external) {
@@ -167,8 +174,11 @@ Model::Level level_for(const Target& target) {
     if (has_feature(target, feature)) level.features.push_back(id);
   };
 #define INGOT_ADD(id, number, feature) add(number, feature);
-  if (arch_of(target) == Arch::x86_64) { INGOT_CPU_FEATURES_X86_64(INGOT_ADD) }
-  else { INGOT_CPU_FEATURES_AARCH64(INGOT_ADD) }
+  if (arch_of(target) == Arch::x86_64) {
+    INGOT_CPU_FEATURES_X86_64(INGOT_ADD)
+  } else {
+    INGOT_CPU_FEATURES_AARCH64(INGOT_ADD)
+  }
 #undef INGOT_ADD
   return level;
 }

@@ -13,8 +13,8 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
 
 // Gives every constant its place and writes the bytes: into the object that is returned (embedded), into `weights_file`
 // (external), or nowhere (the object is empty). Constants of one storage share their bytes.
-Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, Model::Weights::Kind kind,
-                         PendingFile* weights_file);
+Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names,
+                         Model::Weights::Kind kind, PendingFile* weights_file);
 
 // A level without its programs: what it is called, and what a processor must have for it.
 Model::Level level_for(const Target& target);

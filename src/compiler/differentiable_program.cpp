@@ -9,7 +9,8 @@ namespace {
 class ReplacedState {
  public:
   ReplacedState(ExportedProgram& program, const std::vector<std::string>& names, std::span<const Tree> now) : program_(program) {
-    for (std::size_t k = 0; k < names.size(); k++) before_.emplace_back(names[k], std::exchange(program.state.at(names[k]).tensor, now[k].leaf().tensor()));
+    for (std::size_t k = 0; k < names.size(); k++)
+      before_.emplace_back(names[k], std::exchange(program.state.at(names[k]).tensor, now[k].leaf().tensor()));
   }
   ~ReplacedState() {
     for (auto& [name, tensor] : before_) program_.state.at(name).tensor = std::move(tensor);

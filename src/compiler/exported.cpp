@@ -21,7 +21,8 @@ SymbolValues choose_hints(const ExportedProgram& p, const std::map<std::string, 
   SymbolValues hints;
   for (const auto& [node, value] : p.spelled.values)
     for (const SpelledNumber& n : value.numbers)
-      if (symbols.contains(n.expression) && n.hint.is_int() && n.hint.to_int().is_number()) hints[n.expression] = n.hint.to_int64();
+      if (symbols.contains(n.expression) && n.hint.is_int() && n.hint.to_int().is_number())
+        hints[n.expression] = n.hint.to_int64();
   int64_t next = 8;
   for (const auto& [name, symbol] : symbols) {
     if (hints.contains(name)) continue;
@@ -66,7 +67,8 @@ Values run_graph(const ExportedProgram& p, const Values& inputs) {
   std::vector<std::pair<Tensor, Tensor>> writes;
   for (std::size_t i = 0; i < p.outputs.size(); i++) {
     const OutputSpec& s = p.outputs[i];
-    const bool is_write = s.kind == OutputKind::buffer_mutation || s.kind == OutputKind::parameter_mutation || s.kind == OutputKind::user_input_mutation;
+    const bool is_write = s.kind == OutputKind::buffer_mutation || s.kind == OutputKind::parameter_mutation ||
+                          s.kind == OutputKind::user_input_mutation;
     if (is_write) writes.emplace_back(by_name.at(s.target).tensor(), all[i].tensor());
     else if (s.kind != OutputKind::token) results.push_back(all[i]);
   }
@@ -78,7 +80,8 @@ Values run_graph(const ExportedProgram& p, const Values& inputs) {
 
 Traced trace_exported(ExportedProgram& p) {
   const std::vector<const Node*> missing = p.unsupported_nodes();
-  INGOT_REQUIRE(missing.empty(), p.name, ": unsupported operator ", missing.empty() ? "" : missing[0]->target, "\n", kListMissing);
+  INGOT_REQUIRE(missing.empty(), p.name, ": unsupported operator ", missing.empty() ? "" : missing[0]->target, "\n",
+                kListMissing);
   return trace_functional([&p](const Values& inputs) { return run_graph(p, inputs); }, make_examples(p));
 }
 

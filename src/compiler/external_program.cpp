@@ -34,7 +34,8 @@ std::string first_line(const std::string& path) {
 
 }  // namespace
 
-ExternalProgram::ExternalProgram(ExportedProgram& program, const CompileOptions& options, std::string command) : command_(std::move(command)) {
+ExternalProgram::ExternalProgram(ExportedProgram& program, const CompileOptions& options, std::string command)
+    : command_(std::move(command)) {
   compile(program, path("model.so"), options);
 }
 
@@ -74,7 +75,8 @@ Values ExternalProgram::run(ExportedProgram& program, Args inputs) const {
   std::ofstream(path("draw")) << before.seed << ' ' << before.offset;
   const int status = std::system(text(command_, " ", path("model.so"), " ", folder_.path(), " 2>", path("stderr")).c_str());
   const bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  INGOT_REQUIRE(is_well, WIFEXITED(status) ? text("status ", WEXITSTATUS(status)) : text("signal ", WTERMSIG(status)), ": ", first_line(path("stderr")));
+  INGOT_REQUIRE(is_well, WIFEXITED(status) ? text("status ", WEXITSTATUS(status)) : text("signal ", WTERMSIG(status)), ": ",
+                first_line(path("stderr")));
 
   TensorList outputs;
   while (std::filesystem::exists(path(text("out", outputs.size())))) outputs.push_back(read_tensor(text("out", outputs.size())));

@@ -17,10 +17,12 @@ std::string name_of(const std::string& key) { return "graphs/" + key; }
 
 }  // namespace
 
-GraphStore::GraphStore(std::string folder, int64_t most_bytes, CompileOptions options) : folder_(std::move(folder), most_bytes), options_(std::move(options)) {}
+GraphStore::GraphStore(std::string folder, int64_t most_bytes, CompileOptions options)
+    : folder_(std::move(folder), most_bytes), options_(std::move(options)) {}
 
 std::string GraphStore::settings() const {
-  std::string s = text("ingot ", build_id(), " weights=", static_cast<int>(options_.weights), " debug_info=", options_.debug_info);
+  std::string s =
+      text("ingot ", build_id(), " weights=", static_cast<int>(options_.weights), " debug_info=", options_.debug_info);
   for (const Target& t : options_.targets) s += text(" ", t.triple, " ", t.cpu, " ", t.features);
   return s + "\n";
 }

@@ -13,7 +13,8 @@ namespace ingot::aot {
 class GraphStore final : public ArtifactStore, public std::enable_shared_from_this<GraphStore> {
  public:
   // Entries and artifacts may lie in one folder, and then share its size.
-  explicit GraphStore(std::string folder = default_cache_folder(), int64_t most_bytes = int64_t{1} << 30, CompileOptions options = {});
+  explicit GraphStore(std::string folder = default_cache_folder(), int64_t most_bytes = int64_t{1} << 30,
+                      CompileOptions options = {});
 
   // ingot_compiler with a memory: what the store has is not compiled again.
   Compiler compiler();

@@ -27,7 +27,9 @@ namespace {
 
 // The text of a stage's result, where it has one.
 template <class T>
-std::string text_of_stage(const T&) { return {}; }
+std::string text_of_stage(const T&) {
+  return {};
+}
 std::string text_of_stage(const Traced& t) { return print(t.graph); }
 std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
 std::string text_of_stage(const loop::Program& p) { return to_text(p); }
@@ -56,7 +58,8 @@ std::vector<std::string> eager_ops_of(const Model::Level& level) {
 
 std::vector<bool> written_constants(const loop::Lowered& lowered) {
   std::vector<bool> written;
-  for (const Node* n : lowered.constants) written.push_back(std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end());
+  for (const Node* n : lowered.constants)
+    written.push_back(std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end());
   return written;
 }
 
@@ -64,7 +67,8 @@ std::vector<bool> written_constants(const loop::Lowered& lowered) {
 std::map<std::string, Model::Source> sources_of(const Graph& graph) {
   std::map<std::string, Model::Source> all;
   for (const auto& n : graph.nodes())
-    if (const auto frame = innermost_frame(source_of(*n).stack_trace)) all[n->name] = {frame->file, std::atoi(frame->line.c_str())};
+    if (const auto frame = innermost_frame(source_of(*n).stack_trace))
+      all[n->name] = {frame->file, std::atoi(frame->line.c_str())};
   return all;
 }
 
@@ -79,11 +83,13 @@ void name_weights(PendingFile& file, const std::string& library) {
 }
 
 // From a functional graph on. `names` says what the graph's inputs are to the caller.
-void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& names, const std::string& output, const CompileOptions& options) {
+void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& names, const std::string& output,
+                   const CompileOptions& options) {
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   const Arch arch = arch_of(options.targets[0]);
   for (const Target& t : options.targets)
-    INGOT_REQUIRE(arch_of(t) == arch, "compile: expected targets of one architecture, found ", to_text(arch), " and ", to_text(arch_of(t)));
+    INGOT_REQUIRE(arch_of(t) == arch, "compile: expected targets of one architecture, found ", to_text(arch), " and ",
+                  to_text(arch_of(t)));
   loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, sizes, names.is_constant); });
   Model model;
   for (const Target& target : options.targets) {
@@ -97,7 +103,8 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
     if (level.fold) loop::plan_memory(*level.fold);
     loop::plan_memory(level.run);
     model.levels.push_back(std::move(level));
-    INGOT_ENSURE(model.levels.back().run.constants.size() == model.levels[0].run.constants.size(), "levels fold different constants");
+    INGOT_ENSURE(model.levels.back().run.constants.size() == model.levels[0].run.constants.size(),
+                 "levels fold different constants");
   }
   describe(model, lowered, names);
   if (options.debug_info) model.sources = sources_of(graph);
@@ -110,11 +117,13 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
   objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, weights_file ? &*weights_file : nullptr));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
-    for (Object& o : stage("codegen", options, [&] { return generate_code(model, k, options.code ? &code : nullptr); })) objects.push_back(std::move(o));
+    for (Object& o : stage("codegen", options, [&] { return generate_code(model, k, options.code ? &code : nullptr); }))
+      objects.push_back(std::move(o));
     if (options.code) options.code(model.levels[k].name, code);
   }
   objects.push_back(stage("table", options, [&] { return generate_table(model); }));
-  if (const std::vector<std::string> ops = eager_ops_of(model.levels[0]); !ops.empty()) objects.push_back(eager_ops(ops, options.targets[0]));
+  if (const std::vector<std::string> ops = eager_ops_of(model.levels[0]); !ops.empty())
+    objects.push_back(eager_ops(ops, options.targets[0]));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] {
     link_library(objects, options.targets[0], output);
@@ -127,7 +136,9 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
 
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
-  Traced traced = stage("trace", options, [&] { return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions()}); });
+  Traced traced = stage("trace", options, [&] {
+    return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions()});
+  });
   compile(traced, output, options);
 }
 

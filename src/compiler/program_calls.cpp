@@ -32,7 +32,8 @@ TensorList library_inputs(const ExportedProgram& program, Args given) {
       continue;
     }
     const Value& v = given[next++];
-    INGOT_REQUIRE(v.is_tensor() || v.is_number(), program.name, ": input ", s.name, ": expected a tensor or a number, found ", v.kind_name());
+    INGOT_REQUIRE(v.is_tensor() || v.is_number(), program.name, ": input ", s.name, ": expected a tensor or a number, found ",
+                  v.kind_name());
     inputs.push_back(v.is_tensor() ? v.tensor() : number_tensor(v));
   }
   return inputs;
@@ -43,26 +44,29 @@ Values caller_results(const ExportedProgram& program, const TensorList& outputs)
   std::size_t next = 0;
   for (std::size_t i = 0; i < program.outputs.size(); i++) {
     const OutputSpec::Kind kind = program.outputs[i].kind;
-    if (kind == OutputSpec::Kind::token || kind == OutputSpec::Kind::buffer_mutation || kind == OutputSpec::Kind::parameter_mutation ||
-        kind == OutputSpec::Kind::user_input_mutation)
+    if (kind == OutputSpec::Kind::token || kind == OutputSpec::Kind::buffer_mutation ||
+        kind == OutputSpec::Kind::parameter_mutation || kind == OutputSpec::Kind::user_input_mutation)
       continue;
     const Argument& a = program.graph.outputs[i];
     if (a.is_value()) {  // a constant, which the library does not return
       results.push_back(a.value());
       continue;
     }
-    INGOT_REQUIRE(next < outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns more");
+    INGOT_REQUIRE(next < outputs.size(), program.name, ": the library returned ", outputs.size(),
+                  " values, the program returns more");
     const Tensor& t = outputs[next++];
     const bool is_tensor = a.is_node() && a.node()->meta.is_tensor();
     results.push_back(is_tensor ? Value(t) : Value(t.item()));
   }
-  INGOT_REQUIRE(next == outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns ", next);
+  INGOT_REQUIRE(next == outputs.size(), program.name, ": the library returned ", outputs.size(), " values, the program returns ",
+                next);
   return results;
 }
 
 void take_back_buffer(ExportedProgram& program, const std::string& fqn, const Tensor& value) {
   const auto entry = program.state.find(fqn);
-  if (entry != program.state.end() && !entry->second.is_parameter && entry->second.tensor.defined()) entry->second.tensor.copy_(value);
+  if (entry != program.state.end() && !entry->second.is_parameter && entry->second.tensor.defined())
+    entry->second.tensor.copy_(value);
 }
 
 }  // namespace ingot

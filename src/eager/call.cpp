@@ -81,8 +81,8 @@ class Results {
     if (!t.defined()) return;
     if (views_[k].data) {
       const Tensor place = wrap(views_[k]);
-      INGOT_ENSURE(t.sizes().same(place.sizes()) && t.dtype() == place.dtype(), op_.name, ": result ", k, " is ", t.dtype(), t.sizes(),
-                   ", the caller has memory for ", place.dtype(), place.sizes());
+      INGOT_ENSURE(t.sizes().same(place.sizes()) && t.dtype() == place.dtype(), op_.name, ": result ", k, " is ", t.dtype(),
+                   t.sizes(), ", the caller has memory for ", place.dtype(), place.sizes());
       return copy_elements(place, t);
     }
     const Geometry g = Geometry::contiguous(t.sizes(), t.dtype());
@@ -124,8 +124,8 @@ void run(ingot_frame* frame, const char* text, const ingot_view* tensors, const 
 }  // namespace
 }  // namespace ingot
 
-int32_t ingot_eager_call(ingot_frame* frame, const char* call, const ingot_view* tensors, const int64_t* integers, ingot_view* results,
-                         int32_t result_count) {
+int32_t ingot_eager_call(ingot_frame* frame, const char* call, const ingot_view* tensors, const int64_t* integers,
+                         ingot_view* results, int32_t result_count) {
   try {
     ingot::run(frame, call, tensors, integers, {results, static_cast<std::size_t>(result_count)});
     return 0;

@@ -42,7 +42,8 @@ std::string to_text(double v) {
   if (exponent < -20 || exponent > 40) return scientific;
   std::string plain = digits;
   if (exponent < 0) plain = "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
-  else if (const auto whole = static_cast<std::size_t>(exponent) + 1; digits.size() <= whole) plain.append(whole - digits.size(), '0');
+  else if (const auto whole = static_cast<std::size_t>(exponent) + 1; digits.size() <= whole)
+    plain.append(whole - digits.size(), '0');
   else plain.insert(whole, ".");
   plain = sign + plain;
   return plain.size() <= scientific.size() ? plain : scientific;

@@ -42,7 +42,8 @@ class Prover {
   static int rank(const Expr& v) {
     switch (v.op()) {
       case ExprOp::Idx: return has_index(v.arg(0)) ? 0 : 2;
-      case ExprOp::Min: case ExprOp::Max: return 1;
+      case ExprOp::Min:
+      case ExprOp::Max: return 1;
       case ExprOp::Mod: return 3;
       case ExprOp::FloorDiv: return 4;
       case ExprOp::Sym: return 6;
@@ -140,7 +141,11 @@ struct Sample {
         if (!extent || *extent <= 0) return std::nullopt;
         return last_index ? *extent - 1 : 0;
       }
-      case ExprOp::Add: case ExprOp::Mul: case ExprOp::FloorDiv: case ExprOp::Mod: case ExprOp::Min:
+      case ExprOp::Add:
+      case ExprOp::Mul:
+      case ExprOp::FloorDiv:
+      case ExprOp::Mod:
+      case ExprOp::Min:
       case ExprOp::Max: break;
       default: return std::nullopt;
     }

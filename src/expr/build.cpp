@@ -31,9 +31,7 @@ void check_name(std::string_view name) {
                 "'_' and '.', not starting with a digit, and not a keyword");
 }
 
-Expr constant_as(DType t, const Expr& c) {
-  return is_floating(c.dtype()) ? Expr::constant(t, c->f) : Expr::constant(t, c->i);
-}
+Expr constant_as(DType t, const Expr& c) { return is_floating(c.dtype()) ? Expr::constant(t, c->f) : Expr::constant(t, c->i); }
 
 bool accepts(Operand operand, DType t) {
   switch (operand) {
@@ -106,8 +104,11 @@ Expr narrow_integer_binary(ExprOp op, Expr a, Expr b) {
     case FloorDiv:
       if (b.is_const(1)) return a;
       break;
-    case BitAnd: case BitOr: case BitXor: in_order(a, b); break;
-    case Shl: case Shr:
+    case BitAnd:
+    case BitOr:
+    case BitXor: in_order(a, b); break;
+    case Shl:
+    case Shr:
       if (b.is_const(0)) return a;
       break;
     default: break;
@@ -128,7 +129,8 @@ Expr i64_binary(ExprOp op, const Expr& a, const Expr& b) {
       if (a.is_const(1)) return b;
       if (b.is_const(1)) return a;
       return from_poly(multiply(to_poly(a), to_poly(b)));
-    case FloorDiv: case Mod: return divide_i64(op, a, b);
+    case FloorDiv:
+    case Mod: return divide_i64(op, a, b);
     // A shift by a constant is arithmetic, which simplifies.
     case Shl:
       if (b.is_const() && b->i >= 0 && b->i < 63) return a * Expr(int64_t{1} << b->i);
@@ -211,9 +213,14 @@ Expr build_binary(ExprOp op, Expr a, Expr b) {
   const std::string problem = prepare(op, a, b);
   INGOT_ENSURE(problem.empty(), "", problem);
   switch (op) {
-    case Lt: case Le: case Eq: case Ne: return build_comparison(op, a, b);
-    case And: case Or: return build_connective(op, a, b);
-    case Min: case Max: return build_extremum(op, a, b);
+    case Lt:
+    case Le:
+    case Eq:
+    case Ne: return build_comparison(op, a, b);
+    case And:
+    case Or: return build_connective(op, a, b);
+    case Min:
+    case Max: return build_extremum(op, a, b);
     default: break;
   }
   if (a.dtype() == DType::b8) return bool_bits(op, a, b);
@@ -256,8 +263,8 @@ Expr Expr::float_constant(DType t, double v) {
 
 Expr Expr::symbol(std::string_view name, int64_t lo, int64_t hi) {
   check_name(name);
-  INGOT_REQUIRE(lo <= hi && lo != Range::kMax && hi != Range::kMin, "symbol '", name, "' has the empty range [", lo,
-                ", ", hi, "]");
+  INGOT_REQUIRE(lo <= hi && lo != Range::kMax && hi != Range::kMin, "symbol '", name, "' has the empty range [", lo, ", ", hi,
+                "]");
   return intern_leaf(Sym, DType::i64, 0, 0, name, {}, lo, hi);
 }
 
@@ -274,8 +281,7 @@ Expr Expr::tmp(int64_t id, DType t, std::string_view name) {
 
 Expr Expr::load(int64_t buffer, DType t, std::vector<Expr> indices, std::string_view name) {
   if (!name.empty()) check_name(name);
-  for (const Expr& i : indices)
-    INGOT_ENSURE(i.dtype() == DType::i64, "an index is i64, not ", short_name_of(i.dtype()));
+  for (const Expr& i : indices) INGOT_ENSURE(i.dtype() == DType::i64, "an index is i64, not ", short_name_of(i.dtype()));
   return intern_leaf(Load, t, buffer, 0, name, std::move(indices));
 }
 

@@ -40,13 +40,19 @@ class Evaluator {
 
   int64_t compute(const Expr& e) {
     switch (e.op()) {
-      case Sym: case Idx: case Tmp: case Load: return leaf_(e);
+      case Sym:
+      case Idx:
+      case Tmp:
+      case Load: return leaf_(e);
       case Select: return value(e.arg(value(e.arg(0)) != 0 ? 1 : 2));
       case And: return value(e.arg(0)) != 0 && value(e.arg(1)) != 0;
       case Or: return value(e.arg(0)) != 0 || value(e.arg(1)) != 0;
       case Not: return value(e.arg(0)) == 0;
       case Cast: return is_floating(e.arg(0).dtype()) ? truncated(e) : wrap_to(e.dtype(), value(e.arg(0)));
-      case Lt: case Le: case Eq: case Ne: return compared(e);
+      case Lt:
+      case Le:
+      case Eq:
+      case Ne: return compared(e);
       default: break;
     }
     if (e.args().size() == 1) {
@@ -61,8 +67,10 @@ class Evaluator {
 
   double compute_real(const Expr& e) {
     switch (e.op()) {
-      case Sym: case Idx: case Tmp: case Load:
-        throw_user_error(text("the value of ", e, " is not known when sizes are evaluated"));
+      case Sym:
+      case Idx:
+      case Tmp:
+      case Load: throw_user_error(text("the value of ", e, " is not known when sizes are evaluated"));
       case Select: return real(e.arg(value(e.arg(0)) != 0 ? 1 : 2));
       case Cast:
         return round_to(e.dtype(), is_floating(e.arg(0).dtype()) ? real(e.arg(0)) : static_cast<double>(value(e.arg(0))));
@@ -88,8 +96,7 @@ class Evaluator {
 
   int64_t compared(const Expr& e) {
     const DType t = e.arg(0).dtype();
-    if (is_floating(t))
-      return fold_compare(e.op(), Expr::constant(t, real(e.arg(0))), Expr::constant(t, real(e.arg(1))));
+    if (is_floating(t)) return fold_compare(e.op(), Expr::constant(t, real(e.arg(0))), Expr::constant(t, real(e.arg(1))));
     return fold_compare(e.op(), Expr::constant(t, value(e.arg(0))), Expr::constant(t, value(e.arg(1))));
   }
 
@@ -107,10 +114,10 @@ class Evaluator {
 
   int64_t combined(const Expr& e, int64_t a, int64_t b) {
     int64_t v;
-    const bool overflow = e.dtype() == DType::i64 && ((e.op() == Add && __builtin_add_overflow(a, b, &v)) ||
-                                                      (e.op() == Mul && __builtin_mul_overflow(a, b, &v)) ||
-                                                      (e.op() == Pow && power_overflows(a, b)) ||
-                                                      (e.op() == Shl && shift_overflows(a, b)));
+    const bool overflow =
+        e.dtype() == DType::i64 &&
+        ((e.op() == Add && __builtin_add_overflow(a, b, &v)) || (e.op() == Mul && __builtin_mul_overflow(a, b, &v)) ||
+         (e.op() == Pow && power_overflows(a, b)) || (e.op() == Shl && shift_overflows(a, b)));
     INGOT_REQUIRE(!overflow, "integer overflow in ", e);
     const auto r = fold_integer(e.op(), e.dtype(), a, b);
     INGOT_REQUIRE(r, "division by zero or bad operand in ", e);
@@ -120,13 +127,9 @@ class Evaluator {
 
 }  // namespace
 
-int64_t evaluate(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf) {
-  return Evaluator(leaf).value(e);
-}
+int64_t evaluate(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf) { return Evaluator(leaf).value(e); }
 
-double evaluate_real(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf) {
-  return Evaluator(leaf).real(e);
-}
+double evaluate_real(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf) { return Evaluator(leaf).real(e); }
 
 int64_t evaluate(const Expr& e, const SymbolValues& symbols) {
   return evaluate(e, [&](const Expr& leaf) {

@@ -36,6 +36,7 @@
 namespace ingot {
 
 enum class ExprOp : uint8_t {
+  // clang-format off
   Const, Sym, Idx, Tmp, Load,
   Add, Mul, FDiv, FloorDiv, Mod, Min, Max,
   Lt, Le, Eq, Ne, And, Or, Not,
@@ -46,6 +47,7 @@ enum class ExprOp : uint8_t {
   Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh,
   Erf, Erfc, Lgamma, Digamma, IsNan, IsInf,
   Atan2, Pow, Fmod, Copysign,
+  // clang-format on
 };
 
 struct ExprNode;
@@ -67,9 +69,13 @@ class Expr {
 
   // A constant of exactly this type; the value is rounded or wrapped to it.
   template <std::integral T>
-  static Expr constant(DType t, T v) { return integer_constant(t, static_cast<int64_t>(v)); }
+  static Expr constant(DType t, T v) {
+    return integer_constant(t, static_cast<int64_t>(v));
+  }
   template <std::floating_point T>
-  static Expr constant(DType t, T v) { return float_constant(t, static_cast<double>(v)); }
+  static Expr constant(DType t, T v) {
+    return float_constant(t, static_cast<double>(v));
+  }
   static Expr boolean(bool v) { return integer_constant(DType::b8, v); }
   // A size known at run time, in [lo, hi]. Identity is name and range. Names are identifiers.
   static Expr symbol(std::string_view name, int64_t lo = 1, int64_t hi = kUnbounded);

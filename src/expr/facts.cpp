@@ -22,7 +22,9 @@ bool compares_integers(const Expr& e) {
 // The symbols of `e`.
 std::vector<Expr> symbols_of(const Expr& e) {
   std::vector<Expr> found;
-  visit(e, [&](const Expr& x) { if (x.op() == Sym && x.dtype() == DType::i64) found.push_back(x); });
+  visit(e, [&](const Expr& x) {
+    if (x.op() == Sym && x.dtype() == DType::i64) found.push_back(x);
+  });
   return found;
 }
 
@@ -61,7 +63,8 @@ void Facts::become_size(const Expr& symbol) {
     many_.push_back(s->second.expr);
   }
   for (std::size_t k = 0; k < wide_sizes_.size(); k++)
-    if (wide_sizes_[k]->name == symbol->name && r.hi >= 2) many_[k] = Expr::symbol(symbol->name, std::max<int64_t>(r.lo, 2), r.hi);
+    if (wide_sizes_[k]->name == symbol->name && r.hi >= 2)
+      many_[k] = Expr::symbol(symbol->name, std::max<int64_t>(r.lo, 2), r.hi);
 }
 
 bool Facts::is_size(const Expr& symbol) const {
@@ -216,7 +219,8 @@ void Facts::learn_equal(const Expr& a, const Expr& b) {
     const auto value = solved_for(p, s);
     if (!value) continue;
     const auto others = symbols_of(*value);
-    if (!from_data(s) && std::any_of(others.begin(), others.end(), [&](const Expr& o) { return !symbols_.contains(o->name) || from_data(o); }))
+    if (!from_data(s) &&
+        std::any_of(others.begin(), others.end(), [&](const Expr& o) { return !symbols_.contains(o->name) || from_data(o); }))
       continue;
     const Range r = symbols_.find(s->name)->second.range;
     replace(s, *value);
@@ -238,7 +242,8 @@ void Facts::learn_equal(const Expr& a, const Expr& b) {
 
 void Facts::replace(const Expr& from, const Expr& to) {
   for (Expr& e : to_) e = substitute(e, from, to);
-  for (Expr& e : from_) if (e.op() != Sym) e = substitute(e, from, to);
+  for (Expr& e : from_)
+    if (e.op() != Sym) e = substitute(e, from, to);
   from_.push_back(from);
   to_.push_back(to);
   simplified_.clear();

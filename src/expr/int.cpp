@@ -12,9 +12,7 @@ namespace {
 
 const ExprNode* node_at(int64_t bits) { return reinterpret_cast<const ExprNode*>(bits - 1); }
 
-[[noreturn]] void overflow(Int a, const char* op, Int b) {
-  throw_user_error(text("integer overflow in ", a, op, b));
-}
+[[noreturn]] void overflow(Int a, const char* op, Int b) { throw_user_error(text("integer overflow in ", a, op, b)); }
 
 bool decide(const Expr& condition) {
   if (condition.is_const()) return condition->i != 0;

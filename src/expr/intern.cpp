@@ -109,8 +109,8 @@ Expr intern(ExprOp op, DType dtype, std::vector<Expr> args) {
 
 Expr intern_leaf(ExprOp op, DType dtype, int64_t i, double f, std::string_view name, std::vector<Expr> args, int64_t lo,
                  int64_t hi) {
-  return intern_node(ExprNode{.op = op, .dtype = dtype, .i = i, .f = f, .lo = lo, .hi = hi, .name = std::string(name),
-                              .args = std::move(args)});
+  return intern_node(
+      ExprNode{.op = op, .dtype = dtype, .i = i, .f = f, .lo = lo, .hi = hi, .name = std::string(name), .args = std::move(args)});
 }
 
 bool same(std::span<const Expr> a, std::span<const Expr> b) {

@@ -47,7 +47,8 @@ Expr build_equality(ExprOp op, const Expr& a, const Expr& b) {
   if (!is_floating(a.dtype()) && same(a, b)) return is_eq;
   if (a.dtype() == DType::b8 && b.is_const()) return (b->i != 0) == is_eq ? a : build_not(a);
   // A truth value as a number.
-  if (a.op() == Cast && a.arg(0).dtype() == DType::b8 && (b.is_const(0) || b.is_const(1))) return b.is_const(1) == is_eq ? a.arg(0) : build_not(a.arg(0));
+  if (a.op() == Cast && a.arg(0).dtype() == DType::b8 && (b.is_const(0) || b.is_const(1)))
+    return b.is_const(1) == is_eq ? a.arg(0) : build_not(a.arg(0));
   if (surely_lt(a, b) || surely_lt(b, a)) return !is_eq;
   if (a.dtype() == DType::i64 && surely_le(a, b) && surely_le(b, a)) return is_eq;
   return intern(op, DType::b8, {a, b});
@@ -85,8 +86,12 @@ Expr build_not(const Expr& a) {
     case Not: return a.arg(0);
     case Eq: return build_comparison(Ne, a.arg(0), a.arg(1));
     case Ne: return build_comparison(Eq, a.arg(0), a.arg(1));
-    case Lt: if (exact) return build_comparison(Le, a.arg(1), a.arg(0)); break;
-    case Le: if (exact) return build_comparison(Lt, a.arg(1), a.arg(0)); break;
+    case Lt:
+      if (exact) return build_comparison(Le, a.arg(1), a.arg(0));
+      break;
+    case Le:
+      if (exact) return build_comparison(Lt, a.arg(1), a.arg(0));
+      break;
     default: break;
   }
   return intern(Not, DType::b8, {a});

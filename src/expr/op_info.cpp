@@ -21,6 +21,7 @@ constexpr OpInfo leaf(ExprOp op, std::string_view name, uint8_t cost) {
 }
 
 // Indexed by ExprOp.
+// clang-format off
 constexpr OpInfo kOps[] = {
     leaf(Const, "const", 0), leaf(Sym, "sym", 0), leaf(Idx, "idx", 0), leaf(Tmp, "tmp", 0), leaf(Load, "load", 2),
     binary(Add, "add", 1), binary(Mul, "mul", 1), binary(FDiv, "div", 6, Operand::Floating),
@@ -53,6 +54,7 @@ constexpr OpInfo kOps[] = {
 constexpr bool table_is_indexed_by_op() {
   for (std::size_t k = 0; k < std::size(kOps); k++)
     if (static_cast<std::size_t>(kOps[k].op) != k) return false;
+// clang-format on
   return std::size(kOps) == static_cast<std::size_t>(Copysign) + 1;
 }
 static_assert(table_is_indexed_by_op());
@@ -63,8 +65,10 @@ const OpInfo& info_of(ExprOp op) { return kOps[static_cast<std::size_t>(op)]; }
 
 bool is_infix(ExprOp op) {
   switch (op) {
+    // clang-format off
     case Add: case Mul: case FDiv: case FloorDiv: case Mod: case Lt: case Le: case Eq: case Ne: case And: case Or:
     case Not: case BitAnd: case BitOr: case BitXor: case Shl: case Shr: case Neg: return true;
+    // clang-format on
     default: return false;
   }
 }

@@ -28,11 +28,13 @@ struct Infix {
   enum { Plain, Negate, Swap } form = Plain;
 };
 // Longer signs before their prefixes.
+// clang-format off
 constexpr Infix kInfix[] = {
     {"or", Or}, {"and", And}, {"<<", Shl}, {">>", Shr}, {"<=", Le}, {">=", Le, Infix::Swap}, {"==", Eq}, {"!=", Ne},
     {"//", FloorDiv}, {"<", Lt}, {">", Lt, Infix::Swap}, {"|", BitOr}, {"^", BitXor}, {"&", BitAnd}, {"+", Add},
     {"-", Add, Infix::Negate}, {"*", Mul}, {"/", FDiv}, {"%", Mod},
 };
+// clang-format on
 
 const DType* dtype_named(std::string_view name) {
   static const std::vector<DType> all = [] {

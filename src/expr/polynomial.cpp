@@ -127,7 +127,8 @@ Poly to_poly(const Expr& e) {
     const bool scaled = term.arg(0).is_const();
     add_term(r, Monomial(term.args().begin() + scaled, term.args().end()), scaled ? term.arg(0)->i : 1);
   };
-  if (e.op() == ExprOp::Add) for (const Expr& term : e.args()) add(term);
+  if (e.op() == ExprOp::Add)
+    for (const Expr& term : e.args()) add(term);
   else add(e);
   return r;
 }

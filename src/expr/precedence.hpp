@@ -7,7 +7,9 @@
 namespace ingot {
 
 enum Precedence : int {
+  // clang-format off
   kLowest, kOr, kAnd, kNot, kComparison, kBitOr, kBitXor, kBitAnd, kShift, kSum, kProduct, kUnaryMinus, kPrimary,
+  // clang-format on
 };
 
 constexpr int precedence_of(ExprOp op) {
@@ -15,13 +17,20 @@ constexpr int precedence_of(ExprOp op) {
     case ExprOp::Or: return kOr;
     case ExprOp::And: return kAnd;
     case ExprOp::Not: return kNot;
-    case ExprOp::Lt: case ExprOp::Le: case ExprOp::Eq: case ExprOp::Ne: return kComparison;
+    case ExprOp::Lt:
+    case ExprOp::Le:
+    case ExprOp::Eq:
+    case ExprOp::Ne: return kComparison;
     case ExprOp::BitOr: return kBitOr;
     case ExprOp::BitXor: return kBitXor;
     case ExprOp::BitAnd: return kBitAnd;
-    case ExprOp::Shl: case ExprOp::Shr: return kShift;
+    case ExprOp::Shl:
+    case ExprOp::Shr: return kShift;
     case ExprOp::Add: return kSum;
-    case ExprOp::Mul: case ExprOp::FDiv: case ExprOp::FloorDiv: case ExprOp::Mod: return kProduct;
+    case ExprOp::Mul:
+    case ExprOp::FDiv:
+    case ExprOp::FloorDiv:
+    case ExprOp::Mod: return kProduct;
     case ExprOp::Neg: return kUnaryMinus;
     default: return kPrimary;
   }

@@ -60,7 +60,9 @@ class Printer {
   void print_bare(const Expr& e) {
     switch (e.op()) {
       case Const: return constant(e, false);
-      case Sym: case Idx: case Tmp: out_ += name_(e); return;
+      case Sym:
+      case Idx:
+      case Tmp: out_ += name_(e); return;
       case Load: out_ += name_(e); return list('[', e.args(), ']');
       case Add: return sum(e);
       case Mul: return product(e);

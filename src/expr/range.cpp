@@ -41,8 +41,7 @@ Range mod_range(Range x, Range d) {
 }
 
 Range negated(Range a) {
-  return {a.hi == Range::kMax ? Range::kMin : as_lower(-Wide{a.hi}),
-          a.lo == Range::kMin ? Range::kMax : as_upper(-Wide{a.lo})};
+  return {a.hi == Range::kMax ? Range::kMin : as_lower(-Wide{a.hi}), a.lo == Range::kMin ? Range::kMax : as_upper(-Wide{a.lo})};
 }
 
 Range abs_range(Range a) {

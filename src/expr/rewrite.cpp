@@ -75,9 +75,7 @@ Expr substitute(const Expr& e, std::span<const Expr> from, std::span<const Expr>
   return substitute_in(e, done, from);
 }
 
-Expr substitute(const Expr& e, const Expr& from, const Expr& to) {
-  return substitute(e, std::span(&from, 1), std::span(&to, 1));
-}
+Expr substitute(const Expr& e, const Expr& from, const Expr& to) { return substitute(e, std::span(&from, 1), std::span(&to, 1)); }
 
 bool depends(const Expr& e, const Expr& v) {
   NodeSet seen;

@@ -15,8 +15,14 @@ namespace {
 using enum ExprOp;
 
 // std::lgamma writes a global; this form does not.
-float log_gamma(float x) { int sign; return lgammaf_r(x, &sign); }
-double log_gamma(double x) { int sign; return lgamma_r(x, &sign); }
+float log_gamma(float x) {
+  int sign;
+  return lgammaf_r(x, &sign);
+}
+double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
 
 template <class T>
 std::optional<double> fold_unary(ExprOp op, T x) {
@@ -85,9 +91,7 @@ std::optional<double> fold_binary(ExprOp op, T a, T b) {
   }
 }
 
-bool less(DType t, int64_t a, int64_t b) {
-  return t == DType::u64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
-}
+bool less(DType t, int64_t a, int64_t b) { return t == DType::u64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b; }
 
 int64_t integer_power(int64_t base, uint64_t exponent) {
   int64_t r = 1;
@@ -119,12 +123,8 @@ int64_t floor_remainder(int64_t a, int64_t b) {
   const int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-int64_t wrapping_add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t wrapping_mul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
+int64_t wrapping_add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+int64_t wrapping_mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
 
 int64_t wrap_to(DType t, int64_t v) {
   switch (t) {
@@ -157,15 +157,23 @@ std::optional<int64_t> fold_integer(ExprOp op, DType t, int64_t a, int64_t b) {
   switch (op) {
     case Add: r = wrapping_add(a, b); break;
     case Mul: r = wrapping_mul(a, b); break;
-    case FloorDiv: case Mod: case Fmod: r = fold_division(op, t, a, b); break;
+    case FloorDiv:
+    case Mod:
+    case Fmod: r = fold_division(op, t, a, b); break;
     case Min: r = less(t, b, a) ? b : a; break;
     case Max: r = less(t, a, b) ? b : a; break;
     case BitAnd: r = a & b; break;
     case BitOr: r = a | b; break;
     case BitXor: r = a ^ b; break;
-    case Shl: if (shift_fits) r = static_cast<int64_t>(static_cast<uint64_t>(a) << b); break;
-    case Shr: if (shift_fits) r = t == DType::u64 ? static_cast<int64_t>(static_cast<uint64_t>(a) >> b) : a >> b; break;
-    case Pow: if (b >= 0) r = integer_power(a, static_cast<uint64_t>(b)); break;
+    case Shl:
+      if (shift_fits) r = static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+      break;
+    case Shr:
+      if (shift_fits) r = t == DType::u64 ? static_cast<int64_t>(static_cast<uint64_t>(a) >> b) : a >> b;
+      break;
+    case Pow:
+      if (b >= 0) r = integer_power(a, static_cast<uint64_t>(b));
+      break;
     default: break;
   }
   if (r) r = wrap_to(t, *r);
@@ -183,8 +191,8 @@ std::optional<int64_t> fold_integer(ExprOp op, DType t, int64_t a) {
 }
 
 std::optional<double> fold_float(ExprOp op, DType t, double a, double b) {
-  const auto r = t == DType::f64 ? fold_binary<double>(op, a, b)
-                                 : fold_binary<float>(op, static_cast<float>(a), static_cast<float>(b));
+  const auto r =
+      t == DType::f64 ? fold_binary<double>(op, a, b) : fold_binary<float>(op, static_cast<float>(a), static_cast<float>(b));
   return r ? std::optional(round_to(t, *r)) : std::nullopt;
 }
 

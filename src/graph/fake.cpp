@@ -36,7 +36,8 @@ Shape open_strides(const Tensor& example, const Shape& sizes) {
 
 bool is_identifier(std::string_view s) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
-  return !s.empty() && letter(s[0]) && std::all_of(s.begin(), s.end(), [&](char c) { return letter(c) || std::isdigit(static_cast<unsigned char>(c)); });
+  return !s.empty() && letter(s[0]) &&
+         std::all_of(s.begin(), s.end(), [&](char c) { return letter(c) || std::isdigit(static_cast<unsigned char>(c)); });
 }
 
 // The numbers of the examples that may be open, with the symbols of `open` in place.
@@ -61,14 +62,16 @@ class OpenNumbers {
   Names symbols_;
 
   SizeSource source_of(const OpenSize& o) const {
-    INGOT_REQUIRE(o.input >= 0 && o.input < static_cast<int>(examples_.size()), "trace: open size '", o.name, "' names input ", o.input,
-                  " of ", examples_.size());
+    INGOT_REQUIRE(o.input >= 0 && o.input < static_cast<int>(examples_.size()), "trace: open size '", o.name, "' names input ",
+                  o.input, " of ", examples_.size());
     const Value& v = examples_[static_cast<std::size_t>(o.input)];
-    INGOT_REQUIRE(v.is_tensor() || v.is_int(), "trace: open size '", o.name, "' names input ", o.input, ", which is a ", v.kind_name(),
-                  "; tensors have sizes, and integers can be open");
+    INGOT_REQUIRE(v.is_tensor() || v.is_int(), "trace: open size '", o.name, "' names input ", o.input, ", which is a ",
+                  v.kind_name(), "; tensors have sizes, and integers can be open");
     return {o.input, v.is_tensor() ? wrap_dim(o.dim, static_cast<int>(v.tensor().dim())) : -1};
   }
-  Int& number_at(SizeSource s) { return numbers[static_cast<std::size_t>(s.input)][static_cast<std::size_t>(std::max(s.dim, 0))]; }
+  Int& number_at(SizeSource s) {
+    return numbers[static_cast<std::size_t>(s.input)][static_cast<std::size_t>(std::max(s.dim, 0))];
+  }
 
   void add_symbol(const OpenSize& o) {
     const SizeSource source = source_of(o);
@@ -130,7 +133,9 @@ Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, Sha
     if (!fake.defined()) {
       Geometry g{numbers[i], open_strides(example, numbers[i]), example.storage_offset(), example.dtype()};
       Ref<Storage>& storage = storages[example->storage.get()];
-      if (!storage) storage = Storage::fake(numbers[i].is_symbolic() && !is_open(example) ? required_bytes(g) : example->storage->nbytes(), example.device());
+      if (!storage)
+        storage = Storage::fake(numbers[i].is_symbolic() && !is_open(example) ? required_bytes(g) : example->storage->nbytes(),
+                                example.device());
       fake = Tensor(make_ref<TensorImpl>(storage, std::move(g)));
     }
     fakes.push_back(fake);

@@ -51,7 +51,8 @@ Node* Graph::attribute(std::string_view key, std::string_view name) {
 
 Node* Graph::call(const Op& op, std::vector<Argument> args, std::string_view name) {
   const auto& params = op.schema.args;
-  INGOT_REQUIRE(args.size() <= params.size() || op.schema.variadic_args, op.name, " takes at most ", params.size(), " arguments, found ", args.size());
+  INGOT_REQUIRE(args.size() <= params.size() || op.schema.variadic_args, op.name, " takes at most ", params.size(),
+                " arguments, found ", args.size());
   for (std::size_t i = args.size(); i < params.size(); i++) {
     INGOT_REQUIRE(params[i].has_default, op.name, ": argument ", params[i].name, " is missing");
     args.push_back(params[i].default_value);

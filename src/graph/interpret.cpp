@@ -29,8 +29,7 @@ void list_unsupported(const Graph& g, std::set<const Graph*>& seen, std::string&
   for (const auto& n : g.nodes())
     if (n->kind == NodeKind::unsupported) out += text("unsupported operator ", n->target, provenance(*n), "\n");
   for (const auto& [key, attribute] : g.attributes)
-    if (const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute))
-      list_unsupported(**subgraph, seen, out);
+    if (const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute)) list_unsupported(**subgraph, seen, out);
 }
 
 class Run {
@@ -96,11 +95,13 @@ class Run {
     const auto require = [&](std::size_t size) {
       INGOT_REQUIRE(n.index >= 0 && i < size, "element ", n.index, " of a list of ", size, provenance(n));
     };
+    // clang-format off
     if (list.is_tensors()) { require(list.tensors().size()); return list.tensors()[i]; }
     if (list.is_values()) { require(list.values().size()); return list.values()[i]; }
     if (list.is_ints()) { require(list.ints().size()); return list.ints()[i]; }
     if (list.is_floats()) { require(list.floats().size()); return list.floats()[i]; }
     if (list.is_bools()) { require(list.bools().size()); return bool{list.bools()[i]}; }
+    // clang-format on
     throw_user_error(text("a list was expected, found ", list.kind_name(), provenance(n)));
   }
 };
@@ -132,7 +133,8 @@ Values Interpreter::run(Args inputs) const {
   for (std::size_t i = 0; i < inputs.size(); i++) run.value_of(*graph_.inputs()[i]) = inputs[i];
   const bool tracing = is_tracing();  // nodes of another graph are being made of this one's
   for (const auto& n : graph_.nodes()) {
-    const SourceScope source(tracing && !n->stack_trace.empty() ? make_ref<SourceNote>(n->stack_trace, n->module_path) : Ref<SourceNote>());
+    const SourceScope source(tracing && !n->stack_trace.empty() ? make_ref<SourceNote>(n->stack_trace, n->module_path)
+                                                                : Ref<SourceNote>());
     const SavePolicyScope saving(tracing ? n->saving : nullptr);
     run.execute(*n);
     for (const int id : dead_after_[static_cast<std::size_t>(n->id)]) run.forget(id);

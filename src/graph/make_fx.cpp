@@ -29,14 +29,16 @@ void check_arguments(const Traced& t, const TensorList& arguments) {
 TensorList GraphFunction::operator()(const TensorList& arguments) const {
   check_arguments(*traced_, arguments);
   TensorList results;
-  for (const Value& v : Interpreter(traced_->graph).run(Values(arguments.begin(), arguments.end()))) results.push_back(v.tensor_or_none());
+  for (const Value& v : Interpreter(traced_->graph).run(Values(arguments.begin(), arguments.end())))
+    results.push_back(v.tensor_or_none());
   return results;
 }
 std::string GraphFunction::text() const { return print(traced_->graph); }
 std::string GraphFunction::guards() const { return traced_->sizes.listing(); }
 
 GraphFunction make_fx(const TensorFunction& f, const TensorList& examples, MakeFxOptions options) {
-  return GraphFunction(std::make_shared<Traced>(trace(f, examples, {.with = options.with, .pre_dispatch = options.pre_dispatch})));
+  return GraphFunction(
+      std::make_shared<Traced>(trace(f, examples, {.with = options.with, .pre_dispatch = options.pre_dispatch})));
 }
 
 }  // namespace ingot

@@ -11,6 +11,7 @@ namespace {
 
 // Python's keywords, the names of its module `builtins`, and what FX brings into the scope of every graph (`self` too: the
 // text of a graph fetches attributes from it). Sorted by byte.
+// clang-format off
 constexpr std::string_view kTaken[] = {
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BlockingIOError",
     "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError", "ConnectionAbortedError", "ConnectionError",
@@ -35,6 +36,7 @@ constexpr std::string_view kTaken[] = {
     "pow", "print", "property", "pytree", "quit", "raise", "range", "repr", "return", "reversed", "round", "self",
     "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "torch", "try", "tuple", "type", "vars",
     "while", "with", "yield", "zip"};
+// clang-format on
 static_assert(std::is_sorted(std::begin(kTaken), std::end(kTaken)));
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -360,8 +360,7 @@ class GraphParser final : TextScope {
   std::vector<Argument> arguments_of_unknown(const std::string& target) {
     std::vector<Argument> args;
     while (!in_.accept(")")) {
-      if (in_.at_keyword_argument())
-        in_.expected(text("an argument without a name: ", target, " is no operator Ingot knows"));
+      if (in_.at_keyword_argument()) in_.expected(text("an argument without a name: ", target, " is no operator Ingot knows"));
       args.push_back(argument());
       if (!in_.accept(",") && in_.peek() != ')') in_.expected("',' or ')'");
     }

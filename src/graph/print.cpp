@@ -30,8 +30,7 @@ std::string double_quoted(std::string_view s) {
 // "a.b" as it is; a part that is no identifier is fetched by getattr, as FX does: getattr(self.layers, "0").weight.
 std::string path_text(std::string_view path) {
   std::vector<std::string_view> parts;
-  for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1))
-    parts.push_back(path.substr(0, dot));
+  for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1)) parts.push_back(path.substr(0, dot));
   parts.push_back(path);
   std::string prefix, out(parts[0]);
   for (std::size_t i = 1; i < parts.size(); i++) {
@@ -105,8 +104,12 @@ class Printer {
    public:
     explicit Releases(const Graph& g) : graph_(g), last_user_(g.nodes().size()) {
       for (const auto& n : g.nodes())
-        for_each_node(n->args, [&](const Node* used) { if (owned(used)) last_user_[at(used)] = n.get(); });
-      for_each_node(g.outputs, [&](const Node* used) { if (owned(used)) last_user_[at(used)] = nullptr; });
+        for_each_node(n->args, [&](const Node* used) {
+          if (owned(used)) last_user_[at(used)] = n.get();
+        });
+      for_each_node(g.outputs, [&](const Node* used) {
+        if (owned(used)) last_user_[at(used)] = nullptr;
+      });
     }
     std::string after(const Node& n) {
       std::string out;

@@ -36,7 +36,8 @@ std::string called(const Node& n) {
     case NodeKind::call: return n.op ? target_of(*n.op) : "None";
     case NodeKind::item: return text("element ", n.index);
     case NodeKind::scalar: return std::string(target_of(n.function));
-    case NodeKind::attribute: case NodeKind::unsupported: return n.target;
+    case NodeKind::attribute:
+    case NodeKind::unsupported: return n.target;
     default: return {};
   }
 }

@@ -15,6 +15,7 @@ struct Info {
   std::string_view spelling = {};  // where FX's text differs from the target
 };
 // In the order of the enumerators.
+// clang-format off
 constexpr Info kInfo[] = {
     {"_operator.add", 2, "+"}, {"_operator.sub", 2, "-"}, {"_operator.mul", 2, "*"}, {"_operator.neg", 1, "-"},
     {"_operator.pos", 1, "+"}, {"_operator.floordiv", 2, "//"}, {"_operator.mod", 2, "%"}, {"_operator.truediv", 2, "/"},
@@ -23,6 +24,7 @@ constexpr Info kInfo[] = {
     {"_operator.le", 2, "<="}, {"_operator.gt", 2, ">"}, {"_operator.ge", 2, ">="}, {"math.trunc", 1, "math_trunc"},
     {"torch.sym_int", 1}, {"torch.sym_float", 1}, {"torch.sym_not", 1}, {"torch.sym_max", 2}, {"torch.sym_min", 2},
     {"torch.sym_ite", 3}, {"torch.sym_sqrt", 1}};
+// clang-format on
 static_assert(std::size(kInfo) == static_cast<std::size_t>(ScalarFunction::sym_sqrt) + 1);
 
 const Info& info(ScalarFunction f) { return kInfo[static_cast<std::size_t>(f)]; }
@@ -92,7 +94,9 @@ Value truth(const Expr& condition) {
   return Int(cast(DType::i64, condition));
 }
 Expr condition_of(const Value& v) { return v.is_bool() ? Expr(v.to_bool()) : ne(v.to_int().expr(), Expr(0)); }
-bool is_truth(const Value& v) { return v.is_bool() || (v.is_int() && v.to_int().is_symbolic() && v.to_int().expr().op() == ExprOp::Cast); }
+bool is_truth(const Value& v) {
+  return v.is_bool() || (v.is_int() && v.to_int().is_symbolic() && v.to_int().expr().op() == ExprOp::Cast);
+}
 
 Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
   const Int a = left.to_int(), b = right.to_int();
@@ -106,8 +110,10 @@ Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
     case ScalarFunction::pow:
       if (b < Int(0)) return std::pow(left.to_double(), right.to_double());
       return power(a, b.value());
-    case ScalarFunction::lshift: case ScalarFunction::rshift: return shifted(f, a, b);
-    case ScalarFunction::and_: case ScalarFunction::or_: {
+    case ScalarFunction::lshift:
+    case ScalarFunction::rshift: return shifted(f, a, b);
+    case ScalarFunction::and_:
+    case ScalarFunction::or_: {
       if (is_truth(left) && is_truth(right)) {
         const Expr x = condition_of(left), y = condition_of(right);
         return truth(f == ScalarFunction::and_ ? logical_and(x, y) : logical_or(x, y));
@@ -160,7 +166,8 @@ Value evaluate(ScalarFunction f, Args args) {
   switch (f) {
     case ScalarFunction::neg: return is_real(a) ? Value(-a.to_double()) : Value(-a.to_int());
     case ScalarFunction::pos: return is_real(a) ? a : Value(a.to_int());
-    case ScalarFunction::trunc: case ScalarFunction::sym_int: return truncated(f, a);
+    case ScalarFunction::trunc:
+    case ScalarFunction::sym_int: return truncated(f, a);
     case ScalarFunction::sym_float: return a.to_double();
     case ScalarFunction::sym_not: return is_real(a) ? Value(a.to_double() == 0) : truth(logical_not(condition_of(a)));
     case ScalarFunction::sym_ite:
@@ -170,8 +177,8 @@ Value evaluate(ScalarFunction f, Args args) {
     case ScalarFunction::sym_sqrt:
       INGOT_REQUIRE(!(a.to_double() < 0), target_of(f), ": math domain error: square root of ", a.to_double());
       return std::sqrt(a.to_double());
-    default: return is_real(a) || is_real(args[1]) ? real_result(f, a.to_double(), args[1].to_double())
-                                                  : integer_result(f, a, args[1]);
+    default:
+      return is_real(a) || is_real(args[1]) ? real_result(f, a.to_double(), args[1].to_double()) : integer_result(f, a, args[1]);
   }
 }
 

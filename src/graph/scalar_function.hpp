@@ -8,8 +8,10 @@
 namespace ingot {
 
 enum class ScalarFunction : uint8_t {
+  // clang-format off
   add, sub, mul, neg, pos, floordiv, mod, truediv, pow, lshift, rshift, and_, or_, eq, ne, lt, le, gt, ge,
   trunc, sym_int, sym_float, sym_not, sym_max, sym_min, sym_ite, sym_sqrt,
+  // clang-format on
 };
 
 // "_operator.add", "math.trunc", "torch.sym_max"

@@ -14,7 +14,8 @@ namespace {
 std::string asker() {
   std::string who = current_op() ? current_op()->qualified() : std::string();
   if (const Ref<SourceNote>& note = current_source())
-    if (const std::string line = source_line(note->stack_trace); !line.empty()) who += text(who.empty() ? "the program" : "", " at ", line);
+    if (const std::string line = source_line(note->stack_trace); !line.empty())
+      who += text(who.empty() ? "the program" : "", " at ", line);
   return who;
 }
 
@@ -27,11 +28,12 @@ std::string to_text(Range r) {
 
 }  // namespace
 
-std::string to_text(const SizeSource& s) { return s.dim < 0 ? text("input ", s.input) : text("size ", s.dim, " of input ", s.input); }
+std::string to_text(const SizeSource& s) {
+  return s.dim < 0 ? text("input ", s.input) : text("size ", s.dim, " of input ", s.input);
+}
 
 Int ShapeEnv::symbol(std::string_view name, int64_t hint, int64_t lo, int64_t hi, SizeSource source) {
-  INGOT_REQUIRE(hint >= lo && hint <= hi, "the hint ", hint, " of symbol '", name, "' is outside its range [", lo, ", ",
-                hi, "]");
+  INGOT_REQUIRE(hint >= lo && hint <= hi, "the hint ", hint, " of symbol '", name, "' is outside its range [", lo, ", ", hi, "]");
   INGOT_REQUIRE(!symbols_.contains(name), "symbol '", name, "' is already defined");
   const Expr e = Expr::symbol(name, lo, hi);
   symbols_.emplace(name, Symbol{e, hint, source, {}});
@@ -160,11 +162,12 @@ void ShapeEnv::refuse(std::string_view start, const Expr& e, bool is_condition) 
     made += text(made.empty() ? "" : ", ", x, " was made by ", s->made_by.empty() ? "the program" : s->made_by);
   });
   const std::string shown = readable(e), who = asker();
-  throw_user_error(text(start, shown, " (unhinted: ", shown, ").  (Size-like symbols: ", sizes.empty() ? "none" : sizes, ")\n", made,
-                        who.empty() ? "" : text("; asked by ", who), ". The data decides it, so a graph cannot take one way or the other. ",
-                        is_condition ? "Promise the answer with check(condition), which the program tests when it runs (for a size, check_is_size)"
-                                     : "Keep the size open, or promise its value with check(size == value)",
-                        "; or let where() choose among values, or cond() among functions"));
+  throw_user_error(text(
+      start, shown, " (unhinted: ", shown, ").  (Size-like symbols: ", sizes.empty() ? "none" : sizes, ")\n", made,
+      who.empty() ? "" : text("; asked by ", who), ". The data decides it, so a graph cannot take one way or the other. ",
+      is_condition ? "Promise the answer with check(condition), which the program tests when it runs (for a size, check_is_size)"
+                   : "Keep the size open, or promise its value with check(size == value)",
+      "; or let where() choose among values, or cond() among functions"));
 }
 
 std::string ShapeEnv::listing() const {
@@ -199,7 +202,8 @@ std::string ShapeEnv::violation(const SymbolValues& values) const {
     visit(g.condition, [&](const Expr& x) {
       if (x.op() != ExprOp::Sym) return;
       const Symbol* s = find(x->name);
-      found += text(found.empty() ? "" : ", ", x, " = ", values.find(x->name)->second, s->source.input < 0 ? "" : text(" (", s->source, ")"));
+      found += text(found.empty() ? "" : ", ", x, " = ", values.find(x->name)->second,
+                    s->source.input < 0 ? "" : text(" (", s->source, ")"));
     });
     return text("the program was traced for ", g, "\nfound ", found);
   }
@@ -233,7 +237,8 @@ std::string ShapeEnv::violation(Args inputs) const {
 }
 
 void check(const Expr& condition, std::string_view message) {
-  const std::string says = message.empty() ? text("Runtime assertion failed for expression ", readable(condition)) : std::string(message);
+  const std::string says =
+      message.empty() ? text("Runtime assertion failed for expression ", readable(condition)) : std::string(message);
   if (condition.is_const()) aten_value<"_assert_scalar">(condition->i != 0, says);
   else aten_value<"_assert_scalar">(Int(cast(DType::i64, condition)), says);
 }

@@ -20,8 +20,10 @@ std::optional<SourceFrame> frame_line(std::string_view s) {
   if (line == s.npos || line <= kFile.size()) return std::nullopt;
   const std::size_t digits = line + kLine.size(), in = s.find_first_not_of("0123456789", digits);
   if (in == s.npos || in == digits || s.substr(in, kIn.size()) != kIn || s.size() == in + kIn.size()) return std::nullopt;
-  return SourceFrame{std::string(s.substr(kFile.size(), line - kFile.size())), std::string(s.substr(digits, in - digits)),
-                     std::string(s.substr(in + kIn.size())), {}};
+  return SourceFrame{std::string(s.substr(kFile.size(), line - kFile.size())),
+                     std::string(s.substr(digits, in - digits)),
+                     std::string(s.substr(in + kIn.size())),
+                     {}};
 }
 
 }  // namespace
@@ -78,8 +80,7 @@ const Node& source_of(const Node& n) {
 std::string provenance(const Node& n) {
   const Node& source = source_of(n);
   std::string where = source_line(source.stack_trace);
-  if (!where.empty())
-    where = (source.module_path.empty() ? ", at " : text(", from ", source.module_path, " at ")) + where;
+  if (!where.empty()) where = (source.module_path.empty() ? ", at " : text(", from ", source.module_path, " at ")) + where;
   return text(" (node ", n.name, where, ")");
 }
 

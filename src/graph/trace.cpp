@@ -39,8 +39,8 @@ Value simplified(const Value& meta, ShapeEnv& sizes) {
 }
 
 // Returns what `f` returned, as `f` sees it.
-Values record_into(Graph& graph, const std::function<Values(const Values&)>& f, const Values& inputs, const std::vector<std::string>& names, ShapeEnv& sizes,
-                   const TraceOptions& options) {
+Values record_into(Graph& graph, const std::function<Values(const Values&)>& f, const Values& inputs,
+                   const std::vector<std::string>& names, ShapeEnv& sizes, const TraceOptions& options) {
   Tracer tracer(graph, options);
   const auto tokens = static_cast<std::size_t>(options.tokens);
   for (std::size_t i = 0; i < tokens; i++) tracer.bind_token(names[i]);
@@ -63,7 +63,8 @@ Values record_into(Graph& graph, const std::function<Values(const Values&)>& f, 
 
 Values run(const std::function<Values(const Values&)>& f, const Values& leaves, const TraceOptions& options, Traced& traced) {
   for (const Value& v : leaves)
-    INGOT_REQUIRE(!v.is_tensor() || !(v.tensor()->layers & layer_bit(Layer::wrapper)), "trace: an example is a wrapper tensor, and graphs are programs of plain "
+    INGOT_REQUIRE(!v.is_tensor() || !(v.tensor()->layers & layer_bit(Layer::wrapper)),
+                  "trace: an example is a wrapper tensor, and graphs are programs of plain "
                   "tensors; trace the function of its inner tensors (dense_function of transform/wrapper_layout.hpp)");
   std::vector<std::string> names;
   for (std::size_t i = 0; i < leaves.size(); i++) names.push_back(text("arg", i, "_1"));
@@ -82,7 +83,9 @@ Traced trace(const TensorFunction& f, const TensorList& examples, const TraceOpt
     const TensorList out = f(in);
     return Values(out.begin(), out.end());
   };
-  const auto list_spec = [](std::size_t n) { return TreeSpec{std::string(tree_types::kList), "null", {}, std::vector<TreeSpec>(n)}; };
+  const auto list_spec = [](std::size_t n) {
+    return TreeSpec{std::string(tree_types::kList), "null", {}, std::vector<TreeSpec>(n)};
+  };
   const Values results = run(call_flat, Values(examples.begin(), examples.end()), options, traced);
   traced.inputs = list_spec(examples.size());
   traced.results = list_spec(results.size());
@@ -102,8 +105,8 @@ Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& opt
   return traced;
 }
 
-Graph record(const std::function<Values(const Values&)>& f, const Values& fakes, const std::vector<std::string>& names, ShapeEnv& sizes,
-             const TraceOptions& options) {
+Graph record(const std::function<Values(const Values&)>& f, const Values& fakes, const std::vector<std::string>& names,
+             ShapeEnv& sizes, const TraceOptions& options) {
   Graph graph;
   record_into(graph, f, fakes, names, sizes, options);
   return graph;

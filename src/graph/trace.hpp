@@ -22,10 +22,10 @@ struct TraceOptions {
   TraceWith with = TraceWith::fakes;              // with symbols, integers among the leaves are open too
   std::vector<OpenSize> open = {};                // sizes and integers to keep open; not with data
   const Decompositions* decompositions = nullptr;
-  bool pre_dispatch = false;                      // composites that neither alias nor write stay whole, and switches of the grad mode are nodes
-  bool faithful = false;                          // what the function does beside calls, and no node says, is a user error (op/program_acts.hpp)
-  int tokens = 0;                                 // calls with ordered effects take a token and make the next: so many inputs and outputs before all others
-  bool allow_constants = true;                    // tensors that the function brings along are attributes of the graph; otherwise a user error
+  bool pre_dispatch = false;  // composites that neither alias nor write stay whole, and switches of the grad mode are nodes
+  bool faithful = false;  // what the function does beside calls, and no node says, is a user error (op/program_acts.hpp)
+  int tokens = 0;  // calls with ordered effects take a token and make the next: so many inputs and outputs before all others
+  bool allow_constants = true;  // tensors that the function brings along are attributes of the graph; otherwise a user error
 };
 
 // What the function did for the example's sizes, and for all sizes for which every guard of `sizes` has its answer.
@@ -48,8 +48,8 @@ Traced trace(const TreeFunction& f, const Tree& example, const TraceOptions& opt
 
 // The same over flat lists, for fakes that are there already: `f` sees them, and they are the graph's inputs, under these names (after those of tokens).
 // `sizes` is the environment of their symbols. A result may be any leaf; what is no value of the graph is a constant of it.
-Graph record(const std::function<Values(const Values&)>& f, const Values& fakes, const std::vector<std::string>& names, ShapeEnv& sizes,
-             const TraceOptions& options = {});
+Graph record(const std::function<Values(const Values&)>& f, const Values& fakes, const std::vector<std::string>& names,
+             ShapeEnv& sizes, const TraceOptions& options = {});
 
 // Runs the graph on arguments nested as the example was, and nests its results as the function did. User error for arguments of another shape.
 Tree run(const Traced& traced, const Tree& arguments);

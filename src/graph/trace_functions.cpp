@@ -16,7 +16,8 @@ struct TracedFunction {
 
 // The graph of f for operands like these. What f brings along from the function around it is in `brought`, and comes after
 // the operands.
-TracedFunction trace_function(const Callable& f, const Values& operands, const Values& brought, const TraceOptions& options, Tracer& outer) {
+TracedFunction trace_function(const Callable& f, const Values& operands, const Values& brought, const TraceOptions& options,
+                              Tracer& outer) {
   TracedFunction r{std::make_shared<Graph>(), {}, {}};
   Tracer tracer(*r.graph, options, &outer);
   Values inputs;

@@ -168,9 +168,10 @@ void Tracer::note_source(Node& n) {
 void Tracer::refuse_constant(const Op& op, const Argument& self) const {
   if (options_.with == TraceWith::data || !self.is_node()) return;
   const Node* n = self.node();
-  while (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) n = n->args[0].node();  // the tensor that was written
-  INGOT_REQUIRE(n->kind != NodeKind::attribute, "Can't call metadata mutating ops on non-Fake Tensor inputs. Found in ", op.qualified(), " of ", n->name,
-                ", a tensor that the function brings along; pass it as an argument");
+  while (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node())
+    n = n->args[0].node();  // the tensor that was written
+  INGOT_REQUIRE(n->kind != NodeKind::attribute, "Can't call metadata mutating ops on non-Fake Tensor inputs. Found in ",
+                op.qualified(), " of ", n->name, ", a tensor that the function brings along; pass it as an argument");
 }
 
 // A number that was read from the data of an input holds for that input alone.
@@ -183,16 +184,16 @@ void Tracer::refuse_data(const Op& op, Args args, const Value& r, const Node& n)
     if (call_below(Layer::trace, op, fakes).same(r)) return;
   } catch (const UserError&) {  // it needs the data
   }
-  throw_user_error(text("It appears that you're trying to get value out of a tracing tensor with ", op.qualified(), " (node ", n.name,
-                        ") - erroring out! It's likely that this is caused by data-dependent control flow or similar: a graph takes one way "
-                        "through the program, so let where() choose among values, or cond() among functions."));
+  throw_user_error(
+      text("It appears that you're trying to get value out of a tracing tensor with ", op.qualified(), " (node ", n.name,
+           ") - erroring out! It's likely that this is caused by data-dependent control flow or similar: a graph takes one way "
+           "through the program, so let where() choose among values, or cond() among functions."));
 }
 
 Argument Tracer::argument(const Value& v) {
   if (v.is_tensor()) return node_of(v.tensor());
   if (v.is_int() && v.to_int().is_symbolic()) return operand(v.to_int().expr());
-  if (v.is_tensors())
-    return list(v.tensors(), [&](const Tensor& t) { return t.defined() ? Argument(node_of(t)) : Argument(); });
+  if (v.is_tensors()) return list(v.tensors(), [&](const Tensor& t) { return t.defined() ? Argument(node_of(t)) : Argument(); });
   if (v.is_ints() && v.ints().is_symbolic()) return list(v.ints(), [&](Int i) { return argument(i); });
   if (v.is_values()) return list(v.values(), [&](const Value& e) { return argument(e); });
   return v;
@@ -208,7 +209,9 @@ void Tracer::bind(const Tensor& t, Node* n) {
     const Expr e = t.size(d).expr();
     if (e.op() != ExprOp::Sym) continue;
     const auto [source, is_new] = symbols_.try_emplace(e, Source{n, d});
-    if (!is_new && source->second.node->kind == NodeKind::placeholder && n->kind != NodeKind::placeholder && is_decided_by_data(e)) source->second = {n, d};
+    if (!is_new && source->second.node->kind == NodeKind::placeholder && n->kind != NodeKind::placeholder &&
+        is_decided_by_data(e))
+      source->second = {n, d};
   }
 }
 
@@ -238,15 +241,19 @@ void Tracer::bind_result(const Value& r, Node* n) {
 
 Node* Tracer::node_of(const Tensor& t) {
   if (const auto found = tensors_.find(t->identity()); found != tensors_.end()) return found->second;
-  INGOT_REQUIRE(!(t->layers & layer_bit(Layer::wrapper)), "trace: a result of the function is a wrapper tensor, and graphs are programs of "
+  INGOT_REQUIRE(!(t->layers & layer_bit(Layer::wrapper)),
+                "trace: a result of the function is a wrapper tensor, and graphs are programs of "
                 "plain tensors; trace the function of the inner tensors (dense_function of transform/wrapper_layout.hpp)");
   INGOT_REQUIRE(!(t->layers & layer_bit(Layer::transform)),
                 "trace: a function of a higher-order op brings along a tensor that is vmapped over, and none of the "
                 "op's operands is: pass it as an operand");
   if (outer_ && outer_->knows(t)) captured_.push_back(t);
   else
-    INGOT_REQUIRE(options_.allow_constants, "Please convert all Tensors to FakeTensors first, or allow constants (TraceOptions::allow_constants): the function "
-                  "uses a tensor of size ", t.sizes(), " that is none of its arguments");
+    INGOT_REQUIRE(
+        options_.allow_constants,
+        "Please convert all Tensors to FakeTensors first, or allow constants (TraceOptions::allow_constants): the function "
+        "uses a tensor of size ",
+        t.sizes(), " that is none of its arguments");
   const std::string key = text("_tensor_constant", graph_.attributes.size());
   graph_.attributes.emplace_back(key, t);
   Node* n = graph_.attribute(key);
@@ -278,7 +285,8 @@ Node* Tracer::make_number(const Expr& e) {
       captured_.push_back(Int(e));
       return graph_.attribute(text("_size_", e));  // made an input before the graph is used
     }
-    INGOT_REQUIRE(source != symbols_.end(), "trace: the size ", e, " is no size of an input or of a result, so the graph cannot compute it; give the "
+    INGOT_REQUIRE(source != symbols_.end(), "trace: the size ", e,
+                  " is no size of an input or of a result, so the graph cannot compute it; give the "
                   "function a tensor that has it");
     return graph_.call(op_ref<"sym_size.int">(), {source->second.node, Value(source->second.dim)}, "sym_size_int");
   }

@@ -33,8 +33,7 @@ std::string short_type(std::string_view type) {
   return std::string(type.substr(type.rfind('.') == type.npos ? 0 : type.rfind('.') + 1));
 }
 std::string kind_of(const Tree& t) {
-  return t.is_leaf() ? std::string(t.leaf().kind_name())
-                     : text("a ", short_type(t.type()), " of ", t.children().size());
+  return t.is_leaf() ? std::string(t.leaf().kind_name()) : text("a ", short_type(t.type()), " of ", t.children().size());
 }
 
 std::string listed(const Values& keys) {
@@ -54,12 +53,12 @@ void add_leaves(const Tree& tree, const TreeSpec& spec, const std::string& name,
     INGOT_REQUIRE(tree.is_leaf(), "input ", name, " must be a single value, got ", kind_of(tree));
     return out.push_back(tree.leaf());
   }
-  INGOT_REQUIRE(!tree.is_leaf(), "input ", name, " must be a ", short_type(spec.type), " of ", spec.children.size(),
-                ", got ", kind_of(tree));
+  INGOT_REQUIRE(!tree.is_leaf(), "input ", name, " must be a ", short_type(spec.type), " of ", spec.children.size(), ", got ",
+                kind_of(tree));
   if (spec.keys.empty() || tree.keys().empty()) {
     const bool is_numbered = !spec.is_mapping() || spec.children.empty();  // a dict without keys has no children to name
-    INGOT_REQUIRE(tree.keys().empty() && is_numbered && tree.children().size() == spec.children.size(), "input ",
-                  name, " must be a ", short_type(spec.type), " of ", spec.children.size(), ", got ", kind_of(tree));
+    INGOT_REQUIRE(tree.keys().empty() && is_numbered && tree.children().size() == spec.children.size(), "input ", name,
+                  " must be a ", short_type(spec.type), " of ", spec.children.size(), ", got ", kind_of(tree));
     for (std::size_t i = 0; i < spec.children.size(); i++)
       add_leaves(tree.children()[i], spec.children[i], child_name(name, spec, i), out);
     return;
@@ -69,9 +68,8 @@ void add_leaves(const Tree& tree, const TreeSpec& spec, const std::string& name,
     if (find(tree, k) == nullptr) missing.push_back(k);
   for (const Value& k : tree.keys())
     if (std::none_of(spec.keys.begin(), spec.keys.end(), [&](const Value& s) { return s.same(k); })) extra.push_back(k);
-  INGOT_REQUIRE(missing.empty() && extra.empty(), "input ", name, ":",
-                missing.empty() ? "" : " missing keys " + listed(missing), missing.empty() || extra.empty() ? "" : ",",
-                extra.empty() ? "" : " unexpected keys " + listed(extra));
+  INGOT_REQUIRE(missing.empty() && extra.empty(), "input ", name, ":", missing.empty() ? "" : " missing keys " + listed(missing),
+                missing.empty() || extra.empty() ? "" : ",", extra.empty() ? "" : " unexpected keys " + listed(extra));
   for (std::size_t i = 0; i < spec.children.size(); i++)
     add_leaves(*find(tree, spec.keys[i]), spec.children[i], child_name(name, spec, i), out);
 }
@@ -86,8 +84,7 @@ Tree take_leaves(Args leaves, std::size_t& next, const TreeSpec& spec) {
 }  // namespace
 
 Tree Tree::container(std::string type, Values keys, std::vector<Tree> children) {
-  INGOT_ENSURE(keys.empty() || keys.size() == children.size(), type, " with ", keys.size(), " keys for ",
-               children.size());
+  INGOT_ENSURE(keys.empty() || keys.size() == children.size(), type, " with ", keys.size(), " keys for ", children.size());
   Tree t;
   t.type_ = std::move(type);
   t.keys_ = std::move(keys);
@@ -154,8 +151,7 @@ FlatTree flatten(const Tree& tree) {
 }
 
 Tree unflatten(Args leaves, const TreeSpec& spec) {
-  INGOT_REQUIRE(leaves.size() == spec.leaves(), "the tree has ", spec.leaves(), " leaves, found ", leaves.size(),
-                " values");
+  INGOT_REQUIRE(leaves.size() == spec.leaves(), "the tree has ", spec.leaves(), " leaves, found ", leaves.size(), " values");
   std::size_t next = 0;
   return take_leaves(leaves, next, spec);
 }

@@ -86,9 +86,7 @@ class Verifier {
     const std::string at = source_line(source_of(n).stack_trace);
     return at.empty() ? at : text(" (at ", at, ")");
   }
-  std::string report(const std::string& fault, std::size_t line) const {
-    return fault + excerpt(print(graph_), {line, 0});
-  }
+  std::string report(const std::string& fault, std::size_t line) const { return fault + excerpt(print(graph_), {line, 0}); }
 
   std::string node_fault(const Node& n) {
     if (n.id != defined_) return text("its id is ", n.id, ", and its place ", defined_);

@@ -56,8 +56,7 @@ void write_back(std::vector<Write> writes, Values& results) {
   if (writes.empty()) return;
   const GradModeGuard no_grad(false);
   for (Value& r : results)
-    if (std::any_of(writes.begin(), writes.end(), [&](const Write& w) { return share_storage(r, w.target); }))
-      r = cloned(r);
+    if (std::any_of(writes.begin(), writes.end(), [&](const Write& w) { return share_storage(r, w.target); })) r = cloned(r);
   for (std::size_t i = 0; i < writes.size(); i++)
     for (std::size_t k = 0; k < i; k++)
       if (share_storage(writes[i].source, writes[k].target)) {
@@ -83,8 +82,8 @@ std::vector<const InputSpec*> ExportedProgram::user_inputs() const {
 }
 
 const ModuleCall* ExportedProgram::own_call() const {
-  const auto it = std::find_if(facts.module_calls.begin(), facts.module_calls.end(),
-                               [](const ModuleCall& c) { return c.fqn.empty(); });
+  const auto it =
+      std::find_if(facts.module_calls.begin(), facts.module_calls.end(), [](const ModuleCall& c) { return c.fqn.empty(); });
   return it == facts.module_calls.end() || !it->in_spec ? nullptr : &*it;
 }
 
@@ -98,24 +97,23 @@ std::vector<Leaf> ExportedProgram::input_leaves() const {
       for (std::string& leaf : leaf_names(args.children[i], name)) names.push_back(std::move(leaf));
     }
     for (std::size_t i = 0; i < kwargs.children.size(); i++)
-      for (std::string& leaf : leaf_names(
-               kwargs.children[i], kwargs.keys[i].is_string() ? kwargs.keys[i].string() : to_text(kwargs.keys[i])))
+      for (std::string& leaf :
+           leaf_names(kwargs.children[i], kwargs.keys[i].is_string() ? kwargs.keys[i].string() : to_text(kwargs.keys[i])))
         names.push_back(std::move(leaf));
   }
   std::vector<Leaf> leaves;
   for (const InputSpec& s : inputs) {
     if (s.kind != InputSpec::Kind::user) continue;
     const bool is_constant = s.node == nullptr;
-    leaves.push_back({leaves.size() < names.size() ? names[leaves.size()] : s.name,
-                      is_constant ? s.fixed : s.node->meta, is_constant});
+    leaves.push_back(
+        {leaves.size() < names.size() ? names[leaves.size()] : s.name, is_constant ? s.fixed : s.node->meta, is_constant});
   }
   return leaves;
 }
 
 std::vector<Leaf> ExportedProgram::result_leaves() const {
   const ModuleCall* c = own_call();
-  const std::vector<std::string> names =
-      c && c->out_spec ? leaf_names(*c->out_spec, "output") : std::vector<std::string>();
+  const std::vector<std::string> names = c && c->out_spec ? leaf_names(*c->out_spec, "output") : std::vector<std::string>();
   std::vector<Leaf> leaves;
   for (std::size_t i = 0; i < outputs.size(); i++) {
     if (!outputs[i].is_result()) continue;
@@ -138,8 +136,8 @@ void ExportedProgram::supply(std::string_view key, const Tensor& t) {
   INGOT_REQUIRE(it != state.end(), name, ": it has no parameter or buffer ", shown_name(key));
   StateEntry& e = it->second;
   INGOT_REQUIRE(t.defined(), name, ": ", key, " was supplied without a tensor");
-  INGOT_REQUIRE(t.dtype() == e.dtype && t.sizes() == e.sizes, name, ": ", key, " should be ", e.dtype, " of size ",
-                e.sizes, ", found ", t.dtype(), " of size ", t.sizes());
+  INGOT_REQUIRE(t.dtype() == e.dtype && t.sizes() == e.sizes, name, ": ", key, " should be ", e.dtype, " of size ", e.sizes,
+                ", found ", t.dtype(), " of size ", t.sizes());
   e.tensor = t;
 }
 
@@ -152,16 +150,15 @@ void ExportedProgram::prepare() {
 }
 
 Values ExportedProgram::without_constants(Args given) const {
-  const auto wanted = static_cast<std::size_t>(
-      std::count_if(leaves_.begin(), leaves_.end(), [](const Leaf& l) { return !l.is_constant; }));
+  const auto wanted =
+      static_cast<std::size_t>(std::count_if(leaves_.begin(), leaves_.end(), [](const Leaf& l) { return !l.is_constant; }));
   if (given.size() == wanted) return Values(given.begin(), given.end());
   INGOT_REQUIRE(given.size() == leaves_.size(), name, " takes ", wanted, " inputs, found ", given.size());
   Values out;
   for (std::size_t i = 0; i < leaves_.size(); i++) {
     if (!leaves_[i].is_constant) out.push_back(given[i]);
     else if (check_inputs)
-      INGOT_REQUIRE(given[i].same(leaves_[i].meta), "input ", leaves_[i].name, " must be ", leaves_[i].meta, ", got ",
-                    given[i]);
+      INGOT_REQUIRE(given[i].same(leaves_[i].meta), "input ", leaves_[i].name, " must be ", leaves_[i].meta, ", got ", given[i]);
   }
   return out;
 }
@@ -205,8 +202,8 @@ Values ExportedProgram::run(Args all_given) {
       case OutputSpec::Kind::user_input_mutation: write(s, user[s.target], all[i]); break;
       case OutputSpec::Kind::parameter_gradient:
       case OutputSpec::Kind::user_input_gradient:
-        INGOT_REQUIRE(all[i].is_tensor() || all[i].is_none(), name, ": the gradient of ", s.target,
-                      " should be a tensor, found ", all[i].kind_name());
+        INGOT_REQUIRE(all[i].is_tensor() || all[i].is_none(), name, ": the gradient of ", s.target, " should be a tensor, found ",
+                      all[i].kind_name());
         gradients[s.target] = all[i].tensor_or_none();
         break;
       case OutputSpec::Kind::token: break;
@@ -218,8 +215,7 @@ Values ExportedProgram::run(Args all_given) {
 
 Tree ExportedProgram::call(const Tree& args, const Tree& kwargs) {
   const ModuleCall* c = own_call();
-  INGOT_REQUIRE(c != nullptr && c->out_spec, name,
-                ": the file does not say how its arguments nest; call it with a flat list");
+  INGOT_REQUIRE(c != nullptr && c->out_spec, name, ": the file does not say how its arguments nest; call it with a flat list");
   const TreeSpec &positional = c->in_spec->children[0], &keywords = c->in_spec->children[1];
   INGOT_REQUIRE(!args.is_leaf() && args.keys().empty(), name, ": positional arguments come as a tuple");
   INGOT_REQUIRE(!kwargs.is_leaf() && kwargs.keys().size() == kwargs.children().size(), name,

@@ -75,8 +75,7 @@ class InputCheck::Binding {
     const auto open = unbound(item.expected);
     if (open.empty()) {
       const int64_t value = evaluate(item.expected, values);
-      INGOT_REQUIRE(value == item.found, "input ", place(item), " must be ", value, " (", item.expected, "), got ",
-                    item.found);
+      INGOT_REQUIRE(value == item.found, "input ", place(item), " must be ", value, " (", item.expected, "), got ", item.found);
       item.done = true;
       return nullptr;
     }
@@ -84,9 +83,8 @@ class InputCheck::Binding {
     if (!factor || !unbound(*factor).empty()) return nullptr;
     const std::string& symbol = open[0]->name;
     const int64_t step = evaluate(*factor, values);
-    const int64_t rest = evaluate(item.expected, [&](const Expr& leaf) -> int64_t {
-      return leaf->name == symbol ? 0 : values.at(leaf->name);
-    });
+    const int64_t rest =
+        evaluate(item.expected, [&](const Expr& leaf) -> int64_t { return leaf->name == symbol ? 0 : values.at(leaf->name); });
     int64_t difference, negated;
     if (step == 0 || __builtin_sub_overflow(item.found, rest, &difference)) return nullptr;
     if (step == -1 && __builtin_sub_overflow(0, difference, &negated)) return nullptr;
@@ -105,11 +103,11 @@ class InputCheck::Binding {
     const SymbolRange& r = it->second;
     const int64_t value = values.at(symbol->name);
     if (r.max && value > *r.max)
-      throw_user_error(text("input ", place(item), " must be ",
-                            step > Int(0) ? "<= " : ">= ", step * Int(*r.max) + rest, ", got ", item.found));
+      throw_user_error(text("input ", place(item), " must be ", step > Int(0) ? "<= " : ">= ", step * Int(*r.max) + rest,
+                            ", got ", item.found));
     if (r.min && *r.min > 2 && value < *r.min)
-      throw_user_error(text("input ", place(item), " must be ",
-                            step > Int(0) ? ">= " : "<= ", step * Int(*r.min) + rest, ", got ", item.found));
+      throw_user_error(text("input ", place(item), " must be ", step > Int(0) ? ">= " : "<= ", step * Int(*r.min) + rest,
+                            ", got ", item.found));
   }
 };
 
@@ -125,9 +123,8 @@ class InputCheck::GuardScope final : public SymScope {
     const auto it = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) { return i.path == wanted; });
     INGOT_REQUIRE(it != inputs_.end(), "there is no input ", wanted);
     const bool of_tensor = it->meta.is_tensor();
-    INGOT_REQUIRE(
-        of_tensor != kind.empty() && (!of_tensor || kind == "storage_offset" || dim < it->meta.tensor().dim()),
-        "input ", wanted, " has no ", kind.empty() ? "value" : kind, " ", dim);
+    INGOT_REQUIRE(of_tensor != kind.empty() && (!of_tensor || kind == "storage_offset" || dim < it->meta.tensor().dim()),
+                  "input ", wanted, " has no ", kind.empty() ? "value" : kind, " ", dim);
     const auto input = static_cast<std::size_t>(it - inputs_.begin());
     const std::string name = text("g", input, "_", kind, "_", dim);
     condition_.facts.emplace(name, Fact{input, std::string(kind), dim});
@@ -145,9 +142,8 @@ class InputCheck::GuardScope final : public SymScope {
     std::string out;
     const std::size_t last = guard.rfind(']');  // searching for one where there is none would cost a whole guard a time
     for (std::size_t at = 0; at < guard.size();) {
-      const bool starts =
-          last != guard.npos && at < last && guard.substr(at, 2) == "L[" &&
-          (at == 0 || !(std::isalnum(static_cast<unsigned char>(guard[at - 1])) || guard[at - 1] == '_'));
+      const bool starts = last != guard.npos && at < last && guard.substr(at, 2) == "L[" &&
+                          (at == 0 || !(std::isalnum(static_cast<unsigned char>(guard[at - 1])) || guard[at - 1] == '_'));
       const std::size_t end = starts ? guard.find(']', at) : guard.npos;
       if (end == guard.npos || end < at + 5) {
         out += guard[at++];
@@ -170,8 +166,7 @@ InputCheck::InputCheck(std::vector<Input> inputs, std::map<std::string, SymbolRa
   std::string skipped;
   const auto skip = [&](std::string_view guard, std::string_view reason) {
     constexpr std::size_t kShown = 200;
-    skipped += text(skipped.empty() ? "" : "; ", guard.substr(0, kShown), guard.size() > kShown ? "…" : "", " (", reason,
-                    ")");
+    skipped += text(skipped.empty() ? "" : "; ", guard.substr(0, kShown), guard.size() > kShown ? "…" : "", " (", reason, ")");
   };
   for (const std::string& g : guards) {
     Condition c{GuardScope::shown(g), {}, {}};
@@ -193,10 +188,8 @@ void InputCheck::check_kind(const Input& input, const Value& v) const {
   if (input.meta.is_tensor()) {
     const Tensor& t = input.meta.tensor();
     INGOT_REQUIRE(v.is_tensor(), "input ", input.path, " must be a tensor, got ", v.kind_name());
-    INGOT_REQUIRE(v.tensor().dtype() == t.dtype(), "input ", input.path, " must be ", t.dtype(), ", got ",
-                  v.tensor().dtype());
-    INGOT_REQUIRE(v.tensor().dim() == t.dim(), "input ", input.path, " must have ", t.dim(), " dims, got ",
-                  v.tensor().dim());
+    INGOT_REQUIRE(v.tensor().dtype() == t.dtype(), "input ", input.path, " must be ", t.dtype(), ", got ", v.tensor().dtype());
+    INGOT_REQUIRE(v.tensor().dim() == t.dim(), "input ", input.path, " must have ", t.dim(), " dims, got ", v.tensor().dim());
   } else if (input.meta.is_int()) {
     INGOT_REQUIRE(v.is_int(), "input ", input.path, " must be an integer, got ", v.kind_name());
   }
@@ -231,8 +224,7 @@ void InputCheck::check_guards(Args given) const {
     return f.kind == "stride" ? v.tensor().stride(f.dim) : v.tensor().storage_offset();
   };
   for (const Condition& c : guards_) {
-    if (std::any_of(c.facts.begin(), c.facts.end(), [&](const auto& f) { return number(f.second).is_symbolic(); }))
-      continue;
+    if (std::any_of(c.facts.begin(), c.facts.end(), [&](const auto& f) { return number(f.second).is_symbolic(); })) continue;
     bool holds = true;
     try {
       holds = evaluate(c.holds, [&](const Expr& leaf) { return number(c.facts.at(leaf->name)).number(); }) != 0;

@@ -19,8 +19,8 @@ class InputCheck {
   };
   InputCheck() = default;
   // A guard that cannot be read is left out with a warning.
-  InputCheck(std::vector<Input> inputs, std::map<std::string, SymbolRange> ranges,
-             const std::vector<std::string>& guards, std::vector<std::string>& warnings);
+  InputCheck(std::vector<Input> inputs, std::map<std::string, SymbolRange> ranges, const std::vector<std::string>& guards,
+             std::vector<std::string>& warnings);
 
   // One value for each input; returns what the inputs make of the symbols. User error for the first that does not fit.
   SymbolValues check(Args given) const;

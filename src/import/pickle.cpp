@@ -29,17 +29,21 @@ struct StorageClass {
   DType dtype;
 };
 constexpr StorageClass kStorageClasses[] = {
+    // clang-format off
     {"ByteStorage", DType::u8},          {"CharStorage", DType::i8},           {"ShortStorage", DType::i16},
     {"IntStorage", DType::i32},          {"LongStorage", DType::i64},          {"HalfStorage", DType::f16},
     {"BFloat16Storage", DType::bf16},    {"FloatStorage", DType::f32},         {"DoubleStorage", DType::f64},
     {"ComplexFloatStorage", DType::c64}, {"ComplexDoubleStorage", DType::c128}, {"BoolStorage", DType::b8},
+    // clang-format on
 };
 
 // What stands on the machine's stack: sixteen bytes, with the rest in tables of the machine. Containers are known by
 // their place in such a table, so that one that is on the stack and in the memo stays one.
 struct Object {
   enum class Kind : uint8_t {
+    // clang-format off
     none, boolean, integer, real, string, tuple, list, dict, tensor, dtype, function, storage_class, untyped_storage_class,
+    // clang-format on
     storage
   };
   Kind kind = Kind::none;
@@ -186,8 +190,10 @@ class Machine {
         if (!known) code_.fail(text("the class or function ", shown_name(text(s.text, ".", s.name)), " is not allowed"));
         return push(*known);
       }
-      case PickleOp::BINPUT: case PickleOp::LONG_BINPUT: memo_[s.integer] = top(); return;
-      case PickleOp::BINGET: case PickleOp::LONG_BINGET: {
+      case PickleOp::BINPUT:
+      case PickleOp::LONG_BINPUT: memo_[s.integer] = top(); return;
+      case PickleOp::BINGET:
+      case PickleOp::LONG_BINGET: {
         const auto it = memo_.find(s.integer);
         if (it == memo_.end()) code_.fail(text("nothing was remembered as ", s.integer));
         return push(it->second);
@@ -205,8 +211,10 @@ class Machine {
       case PickleOp::SETITEM: return extend(Kind::dict, pop_several(2));
       case PickleOp::SETITEMS: return extend(Kind::dict, pop_to_mark());
       case PickleOp::BINUNICODE: return push(string(s.text));
-      case PickleOp::BININT: case PickleOp::BININT1: case PickleOp::BININT2: case PickleOp::LONG1:
-        return push({Kind::integer, s.integer});
+      case PickleOp::BININT:
+      case PickleOp::BININT1:
+      case PickleOp::BININT2:
+      case PickleOp::LONG1: return push({Kind::integer, s.integer});
       case PickleOp::BINFLOAT: return push({Kind::real, std::bit_cast<int64_t>(s.real)});
       case PickleOp::NONE: return push({});
       case PickleOp::NEWTRUE: return push({Kind::boolean, 1});
@@ -361,16 +369,28 @@ class Machine {
     PythonValue v;
     switch (o.kind) {
       case Kind::none: break;
-      case Kind::boolean: v.kind = Out::boolean; v.integer = o.value; break;
-      case Kind::integer: v.kind = Out::integer; v.integer = o.value; break;
-      case Kind::real: v.kind = Out::real; v.real = std::bit_cast<double>(o.value); break;
+      case Kind::boolean:
+        v.kind = Out::boolean;
+        v.integer = o.value;
+        break;
+      case Kind::integer:
+        v.kind = Out::integer;
+        v.integer = o.value;
+        break;
+      case Kind::real:
+        v.kind = Out::real;
+        v.real = std::bit_cast<double>(o.value);
+        break;
       case Kind::string:
         v.kind = Out::string;
         v.string = strings_[static_cast<std::size_t>(o.value)];
         string_bytes_ += v.string.size();
         if (string_bytes_ / 16 > code_.size()) code_.fail("its strings are longer than its length allows");
         break;
-      case Kind::dtype: v.kind = Out::dtype; v.dtype = static_cast<DType>(o.value); break;
+      case Kind::dtype:
+        v.kind = Out::dtype;
+        v.dtype = static_cast<DType>(o.value);
+        break;
       case Kind::tensor: {
         const TensorRecord& t = tensors_[static_cast<std::size_t>(o.value)];
         v.kind = Out::tensor;
@@ -379,7 +399,9 @@ class Machine {
         v.requires_grad = t.requires_grad;
         break;
       }
-      case Kind::tuple: case Kind::list: case Kind::dict:
+      case Kind::tuple:
+      case Kind::list:
+      case Kind::dict:
         v.kind = o.kind == Kind::tuple ? Out::tuple : o.kind == Kind::list ? Out::list : Out::dict;
         for (const Object& item : items(o)) v.items.push_back(tree(item, depth + 1));
         break;

@@ -37,11 +37,13 @@ PickleStep PickleCode::next() {
   const auto byte = number<uint8_t>();
   s.op = static_cast<PickleOp>(byte);
   switch (s.op) {
-    case PickleOp::PROTO: case PickleOp::BINPUT: case PickleOp::BINGET: case PickleOp::BININT1:
-      s.integer = number<uint8_t>();
-      break;
+    case PickleOp::PROTO:
+    case PickleOp::BINPUT:
+    case PickleOp::BINGET:
+    case PickleOp::BININT1: s.integer = number<uint8_t>(); break;
     case PickleOp::BININT2: s.integer = number<uint16_t>(); break;
-    case PickleOp::LONG_BINPUT: case PickleOp::LONG_BINGET: s.integer = number<uint32_t>(); break;
+    case PickleOp::LONG_BINPUT:
+    case PickleOp::LONG_BINGET: s.integer = number<uint32_t>(); break;
     case PickleOp::BININT: s.integer = number<int32_t>(); break;
     case PickleOp::LONG1: {
       const std::string_view bytes = take(number<uint8_t>());
@@ -63,10 +65,12 @@ PickleStep PickleCode::next() {
       s.text = line();
       s.name = line();
       break;
+    // clang-format off
     case PickleOp::MARK: case PickleOp::TUPLE: case PickleOp::TUPLE1: case PickleOp::TUPLE2: case PickleOp::TUPLE3:
     case PickleOp::EMPTY_TUPLE: case PickleOp::EMPTY_LIST: case PickleOp::APPEND: case PickleOp::APPENDS:
     case PickleOp::EMPTY_DICT: case PickleOp::SETITEM: case PickleOp::SETITEMS: case PickleOp::NONE: case PickleOp::NEWTRUE:
     case PickleOp::NEWFALSE: case PickleOp::REDUCE: case PickleOp::BUILD: case PickleOp::BINPERSID: case PickleOp::STOP:
+    // clang-format on
       break;
     default: {
       constexpr char kHex[] = "0123456789abcdef";

@@ -8,10 +8,12 @@ namespace ingot {
 
 // Named as in Python's pickletools; the values are those of the format.
 enum class PickleOp : uint8_t {
+  // clang-format off
   PROTO = 0x80, GLOBAL = 'c', BINPUT = 'q', LONG_BINPUT = 'r', BINGET = 'h', LONG_BINGET = 'j', MARK = '(', TUPLE = 't',
   TUPLE1 = 0x85, TUPLE2 = 0x86, TUPLE3 = 0x87, EMPTY_TUPLE = ')', EMPTY_LIST = ']', APPEND = 'a', APPENDS = 'e',
   EMPTY_DICT = '}', SETITEM = 's', SETITEMS = 'u', BINUNICODE = 'X', BININT = 'J', BININT1 = 'K', BININT2 = 'M',
   LONG1 = 0x8a, BINFLOAT = 'G', NONE = 'N', NEWTRUE = 0x88, NEWFALSE = 0x89, REDUCE = 'R', BUILD = 'b', BINPERSID = 'Q',
+  // clang-format on
   STOP = '.',
 };
 

@@ -38,8 +38,7 @@ void read_dialects(const Json& program, ExportedProgram& p) {
   else if (const auto dialect = program.optional("dialect")) p.facts.verifiers = {dialect->string()};
   for (const std::string& v : p.facts.verifiers)
     if (v != "TRAINING" && v != "ATEN" && !v.empty())
-      p.warnings.push_back(
-          text("dialect ", shown_name(v), " is not one this reader knows; the program is read all the same"));
+      p.warnings.push_back(text("dialect ", shown_name(v), " is not one this reader knows; the program is read all the same"));
 }
 
 ModuleCall read_module_call(const Json& j, const NamedTupleFields& fields) {
@@ -64,8 +63,8 @@ void check_own_call(const Json& calls, const ExportedProgram& p) {
     const auto& parts = c.in_spec->children;
     if (parts.size() != 2 || !parts[1].is_mapping())
       calls.fail("in_spec should be a tuple of positional arguments and a dict of keyword arguments");
-    const auto inputs = static_cast<std::size_t>(std::count_if(
-        p.inputs.begin(), p.inputs.end(), [](const InputSpec& s) { return s.kind == InputSpec::Kind::user; }));
+    const auto inputs = static_cast<std::size_t>(
+        std::count_if(p.inputs.begin(), p.inputs.end(), [](const InputSpec& s) { return s.kind == InputSpec::Kind::user; }));
     const auto results = static_cast<std::size_t>(
         std::count_if(p.outputs.begin(), p.outputs.end(), [](const OutputSpec& s) { return s.is_result(); }));
     if (c.in_spec->leaves() != inputs)

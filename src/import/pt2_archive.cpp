@@ -24,13 +24,11 @@ std::string word(const Pt2Archive& a, std::string_view name) {
 
 bool has_folder(const Pt2Archive& a, std::string_view folder) {
   const std::string prefix = text(a.top, folder);
-  return std::any_of(a.zip.names().begin(), a.zip.names().end(),
-                     [&](const std::string& n) { return n.starts_with(prefix); });
+  return std::any_of(a.zip.names().begin(), a.zip.names().end(), [&](const std::string& n) { return n.starts_with(prefix); });
 }
 
 // The names of the entries `folder`NAME`suffix`.
-std::vector<std::string> names_in(const Pt2Archive& a, std::string_view folder, std::string_view suffix,
-                                  bool deep = false) {
+std::vector<std::string> names_in(const Pt2Archive& a, std::string_view folder, std::string_view suffix, bool deep = false) {
   const std::string prefix = text(a.top, folder);
   std::vector<std::string> out;
   for (const std::string& name : a.zip.names()) {
@@ -82,8 +80,7 @@ void find_top(Pt2Archive& a) {
 void check_versions(const Pt2Archive& a) {
   if (a.contains("archive_version"))
     if (const std::string v = word(a, "archive_version"); v != "0")
-      a.fail("entry 'archive_version': Saved archive version ", shown_name(v),
-             " does not match our current archive version 0.");
+      a.fail("entry 'archive_version': Saved archive version ", shown_name(v), " does not match our current archive version 0.");
   if (a.contains("byteorder"))
     if (const std::string order = word(a, "byteorder"); order != "little")
       a.fail("entry 'byteorder': expected little, found ", shown_name(order));

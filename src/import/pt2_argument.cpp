@@ -105,8 +105,7 @@ class ArgumentReader {
     if (tag == "as_nested_tensors")
       return list(v, [&](const Json& e) { return list(e, [&](const Json& n) { return name(n); }); });
     if (tag == "as_int_lists")
-      return list(v,
-                  [&](const Json& e) { return list(e, [](const Json& n) { return Argument(Value(n.integer())); }); });
+      return list(v, [&](const Json& e) { return list(e, [](const Json& n) { return Argument(Value(n.integer())); }); });
     if (tag == "as_graph") return scope_.subgraph(v);
     return map(v);  // as_string_to_argument
   }
@@ -177,11 +176,10 @@ bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const Sc
   }
   switch (type.kind) {
     case Kind::tensor:
-      return is({"as_tensor", "as_optional_tensor", "as_int", "as_float", "as_bool", "as_complex", "as_sym_int",
-                 "as_sym_float", "as_sym_bool"});
+      return is({"as_tensor", "as_optional_tensor", "as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float",
+                 "as_sym_bool"});
     case Kind::scalar:
-    case Kind::complex:
-      return is({"as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float", "as_sym_bool"});
+    case Kind::complex: return is({"as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float", "as_sym_bool"});
     case Kind::integer:
     case Kind::sym_int: return is({"as_int", "as_bool", "as_sym_int"});
     case Kind::real: return is({"as_float", "as_int", "as_sym_int", "as_sym_float"});

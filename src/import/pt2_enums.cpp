@@ -11,10 +11,10 @@ namespace ingot {
 
 namespace {
 
-constexpr std::pair<int, DType> kScalarTypes[] = {
-    {1, DType::u8},  {2, DType::i8},    {3, DType::i16},  {4, DType::i32},       {5, DType::i64},
-    {6, DType::f16}, {7, DType::f32},   {8, DType::f64},  {10, DType::c64},      {11, DType::c128},
-    {12, DType::b8}, {13, DType::bf16}, {28, DType::u16}, {29, DType::f8e4m3fn}, {30, DType::f8e5m2}};
+constexpr std::pair<int, DType> kScalarTypes[] = {{1, DType::u8},   {2, DType::i8},        {3, DType::i16},    {4, DType::i32},
+                                                  {5, DType::i64},  {6, DType::f16},       {7, DType::f32},    {8, DType::f64},
+                                                  {10, DType::c64}, {11, DType::c128},     {12, DType::b8},    {13, DType::bf16},
+                                                  {28, DType::u16}, {29, DType::f8e4m3fn}, {30, DType::f8e5m2}};
 // Those the format has and Ingot has not.
 constexpr std::pair<int, std::string_view> kOtherScalarTypes[] = {
     {9, "complex32"}, {31, "float8_e4m3fnuz"}, {32, "float8_e5m2fnuz"}};

@@ -207,13 +207,12 @@ class GraphReader final : ArgumentScope {
 
   Node* unknown_node(const Json& j, const std::string& target, const std::string& name, SpelledNode& s) {
     std::vector<Argument> args = positional_args(j, s);
-    const bool is_item = target == "_operator.getitem" && args.size() == 2 && args[0].is_node() && args[1].is_value() &&
-                         args[1].value().is_int();
+    const bool is_item =
+        target == "_operator.getitem" && args.size() == 2 && args[0].is_node() && args[1].is_value() && args[1].value().is_int();
     if (!is_item) return graph().unsupported(target, std::move(args), name);
     const int64_t index = args[1].value().to_int64();
     if (index < 0 || index > std::numeric_limits<int>::max())
-      j.fail(text(name, ": ", target, ": an index should be from 0 to ", std::numeric_limits<int>::max(), ", found ",
-                  index));
+      j.fail(text(name, ": ", target, ": an index should be from 0 to ", std::numeric_limits<int>::max(), ", found ", index));
     s.inputs[1].at = -1;  // an item has its index beside its arguments
     s.inputs[1].value = args[1];
     return graph().item(args[0].node(), static_cast<int>(index), name);
@@ -249,8 +248,8 @@ class GraphReader final : ArgumentScope {
                    SpelledInput& input) {
     Argument argument = read_argument(a.field("arg"), &param.type, *this, input.argument);
     if (!tag_fits(input.argument, argument, param.type))
-      a.fail(text(name, ": ", target, ": argument ", param.name, " has kind ", input.argument.tag, ", ",
-                  type_text(param), " expected"));
+      a.fail(text(name, ": ", target, ": argument ", param.name, " has kind ", input.argument.tag, ", ", type_text(param),
+                  " expected"));
     return argument;
   }
 
@@ -264,8 +263,8 @@ class GraphReader final : ArgumentScope {
       SpelledInput& input = spell_input(a, s);
       const int named = input.name.empty() ? -1 : op.schema.index_of(input.name);
       const bool is_option = !input.name.empty() && named < 0 && op.schema.variadic_args;
-      const bool is_next = input.name.empty() ? args.size() < params.size() || op.schema.variadic_args
-                                              : named == static_cast<int>(args.size());
+      const bool is_next =
+          input.name.empty() ? args.size() < params.size() || op.schema.variadic_args : named == static_cast<int>(args.size());
       if (is_option) {
         input.value = read_argument(a.field("arg"), nullptr, *this, input.argument);
         continue;
@@ -303,12 +302,10 @@ class GraphReader final : ArgumentScope {
       std::size_t at = next;
       if (!input.name.empty()) {
         const int i = inner.schema.index_of(input.name);
-        if (i < 0)
-          a.fail(text(name, ": ", target, ": ", inner.qualified(), " has no argument ", shown_name(input.name)));
+        if (i < 0) a.fail(text(name, ": ", target, ": ", inner.qualified(), " has no argument ", shown_name(input.name)));
         at = own.size() + static_cast<std::size_t>(i);
       }
-      if (at >= args.size() || given[at])
-        a.fail(text(name, ": ", target, ": more arguments than ", inner.qualified(), " takes"));
+      if (at >= args.size() || given[at]) a.fail(text(name, ": ", target, ": more arguments than ", inner.qualified(), " takes"));
       args[at] = at < own.size() && own[at].name == kOperator
                      ? read_argument(a.field("arg"), nullptr, *this, input.argument)
                      : checked(a, at < own.size() ? own[at] : params[at - own.size()], target, name, input);
@@ -354,8 +351,8 @@ class GraphReader final : ArgumentScope {
   void bind_outputs(Node* n, const Json& j, const std::vector<Json>& outputs, SpelledNode& s) {
     const bool flat_list = n->op != nullptr && n->op->form() == Form::higher_order;
     if (n->op != nullptr && !flat_list && outputs.size() != n->op->schema.results.size())
-      j.fail(text(n->name, ": ", target_of(*n), " has ", n->op->schema.results.size(), " results, found ",
-                  outputs.size(), " outputs"));
+      j.fail(text(n->name, ": ", target_of(*n), " has ", n->op->schema.results.size(), " results, found ", outputs.size(),
+                  " outputs"));
     if (outputs.size() == 1 && !flat_list) return bind(n, outputs[0], s);
     for (std::size_t i = 0; i < outputs.size(); i++) {
       const bool none = outputs[i].tagged().first == "as_none";
@@ -388,9 +385,7 @@ class GraphReader final : ArgumentScope {
   }
 
   // Where it was written is said once, by the node itself (source.hpp).
-  Node* element(Node* list, std::size_t i, std::string_view name) {
-    return graph().item(list, static_cast<int>(i), name);
-  }
+  Node* element(Node* list, std::size_t i, std::string_view name) { return graph().item(list, static_cast<int>(i), name); }
 
   // ---- what the file says about the values
 
@@ -411,9 +406,8 @@ class GraphReader final : ArgumentScope {
 
   void read_values(const Json& j) {
     using Map = SpelledValue::Map;
-    for_each_entry(j, "tensor_values", [&](const Json& entry, Node& n, SpelledValue& s) {
-      n.meta = read_tensor_meta(entry, s.name, symbols_, s);
-    });
+    for_each_entry(j, "tensor_values",
+                   [&](const Json& entry, Node& n, SpelledValue& s) { n.meta = read_tensor_meta(entry, s.name, symbols_, s); });
     for_each_entry(j, "sym_int_values", [&](const Json& entry, Node& n, SpelledValue& s) {
       s.map = Map::integer;
       n.meta = *symbols_.read_int(entry, s.name, false, s.numbers.emplace_back());

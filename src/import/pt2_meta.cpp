@@ -33,8 +33,7 @@ Tensor read_tensor_meta(const Json& j, std::string_view name, Pt2Symbols& symbol
   Shape shape, steps;
   sizes.for_each([&](const Json& s) {
     shape.push_back(number(s, false));
-    if (shape.back().is_number() && shape.back().number() < 0)
-      s.fail(text("value ", name, ": a size cannot be ", shape.back()));
+    if (shape.back().is_number() && shape.back().number() < 0) s.fail(text("value ", name, ": a size cannot be ", shape.back()));
   });
   strides.for_each([&](const Json& s) { steps.push_back(number(s, true)); });
   g.offset = number(meta.field("storage_offset"), true);

@@ -25,8 +25,8 @@ Value constant_value(const Json& j) {
 void require_name(const Json& where, const std::string& name, const std::string& graph_name, std::string_view what,
                   std::size_t position) {
   if (name != graph_name)
-    where.fail(text("the signature names ", shown_name(name), " where the graph has ", shown_name(graph_name), " (",
-                    what, " ", position, ")"));
+    where.fail(text("the signature names ", shown_name(name), " where the graph has ", shown_name(graph_name), " (", what, " ",
+                    position, ")"));
 }
 
 InputSpec read_input_spec(const Json& j, const Argument& input, const std::string& graph_name, std::size_t position) {
@@ -79,10 +79,9 @@ OutputSpec read_output_spec(const Json& j, const Argument& output, const std::st
   const auto [tag, content] = j.tagged();
   const Json v = content.of("OutputSpec"), arg = v.field("arg");
   const bool any_argument = tag == "user_output";
-  require_name(arg, any_argument ? defined_name(arg) : arg.of("TensorArgument").field("name").string(), graph_name,
-               "output", position);
-  if (!any_argument && !output.is_node())
-    j.fail(text(tag, ", and the graph has a constant there (output ", position, ")"));
+  require_name(arg, any_argument ? defined_name(arg) : arg.of("TensorArgument").field("name").string(), graph_name, "output",
+               position);
+  if (!any_argument && !output.is_node()) j.fail(text(tag, ", and the graph has a constant there (output ", position, ")"));
   if (tag == "user_output") return {Kind::user, {}};
   if (tag == "loss_output") return {Kind::loss, {}};
   if (tag == "token") return {Kind::token, {}};
@@ -145,19 +144,18 @@ void check_targets(const std::vector<Json>& specs, const ExportedProgram& p) {
 void read_signature(const Json& where, const ReadGraph& g, ExportedProgram& p) {
   const Json signature = where.of("GraphSignature"), inputs = signature.field("input_specs"),
              outputs = signature.field("output_specs");
-  if (inputs.size() != g.inputs.size())
-    inputs.fail(text(inputs.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
+  if (inputs.size() != g.inputs.size()) inputs.fail(text(inputs.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
   if (outputs.size() != p.graph.outputs.size())
     outputs.fail(text(outputs.size(), " specs for ", p.graph.outputs.size(), " outputs of the graph"));
   const auto in = inputs.list(), out = outputs.list();
-  for (std::size_t i = 0; i < in.size(); i++)
-    p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
-  for (std::size_t i = 0; i < out.size(); i++) p.outputs.push_back(read_output_spec(out[i], p.graph.outputs[i], g.output_names[i], i));
+  for (std::size_t i = 0; i < in.size(); i++) p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
+  for (std::size_t i = 0; i < out.size(); i++)
+    p.outputs.push_back(read_output_spec(out[i], p.graph.outputs[i], g.output_names[i], i));
 
   for (std::size_t i = 0; i < in.size(); i++) {
     const InputSpec& s = p.inputs[i];
-    const bool is_state = s.kind == InputSpec::Kind::parameter || s.kind == InputSpec::Kind::buffer ||
-                          s.kind == InputSpec::Kind::constant;
+    const bool is_state =
+        s.kind == InputSpec::Kind::parameter || s.kind == InputSpec::Kind::buffer || s.kind == InputSpec::Kind::constant;
     if (is_state && !p.state.contains(s.name))
       in[i].fail(text(shown_name(s.name), " is neither among the weights nor among the constants"));
   }

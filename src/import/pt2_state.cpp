@@ -14,8 +14,7 @@ namespace {
 using State = std::map<std::string, StateEntry>;
 
 void add(State& state, std::string name, StateEntry e, const std::string& where) {
-  INGOT_REQUIRE(!state.contains(name), where, ": ", shown_name(name),
-                " is there twice, or both a weight and a constant");
+  INGOT_REQUIRE(!state.contains(name), where, ": ", shown_name(name), " is there twice, or both a weight and a constant");
   state.emplace(std::move(name), std::move(e));
 }
 
@@ -36,8 +35,7 @@ View view_of(const Json& meta) {
   View v;
   v.geometry.dtype = dtype_of(meta.field("dtype"));
   layout_of(meta.field("layout"));
-  const std::vector<int64_t> sizes = meta.field("sizes").map(plain_number),
-                             strides = meta.field("strides").map(plain_number);
+  const std::vector<int64_t> sizes = meta.field("sizes").map(plain_number), strides = meta.field("strides").map(plain_number);
   if (sizes.size() != strides.size()) meta.fail(text(sizes.size(), " sizes and ", strides.size(), " strides"));
   if (sizes.size() > kMaxFileDims) meta.fail(text(sizes.size(), " dims, at most ", kMaxFileDims, " are allowed"));
   const int64_t offset = plain_number(meta.field("storage_offset"));
@@ -59,8 +57,7 @@ class PayloadReader {
     const Json payload = where.of("PayloadMeta");
     StateEntry e;
     const std::string file = payload.field("path_name").string();
-    if (file.empty() || file.find('/') != file.npos)
-      payload.fail("path_name should be the name of a file, without '/'");
+    if (file.empty() || file.find('/') != file.npos) payload.fail("path_name should be the name of a file, without '/'");
     e.entry = folder_ + file;
     const auto meta = payload.optional("tensor_meta");
     if (!meta) return e;  // a custom object: an error only where it is used
@@ -92,8 +89,7 @@ class PayloadReader {
     if (!p.storage) p.storage = zip_.read_storage(e.entry);
     const int64_t have = p.storage->nbytes().value();
     if (have == 0 && v.nbytes > 0) return {};  // the exporter had no data
-    if (have < v.nbytes)
-      where.fail(text("payload ", e.entry, " of ", name, " has ", have, " bytes, ", v.nbytes, " needed"));
+    if (have < v.nbytes) where.fail(text("payload ", e.entry, " of ", name, " has ", have, " bytes, ", v.nbytes, " needed"));
     if (e.dtype == DType::b8 && !p.has_bools) normalize_bools(*p.storage);
     p.has_bools |= e.dtype == DType::b8;
     return Tensor(make_ref<TensorImpl>(p.storage, v.geometry));
@@ -112,11 +108,9 @@ class PayloadReader {
     const ZipReader file = ZipReader::over(zip_.read(e.entry), zip_.what(e.entry));
     const std::string foreign = foreign_class(file);
     if (!foreign.empty())
-      where.fail(
-          text("weight ", name, " is stored as a pickled ", shown_name(foreign), "; only plain tensors are supported"));
+      where.fail(text("weight ", name, " is stored as a pickled ", shown_name(foreign), "; only plain tensors are supported"));
     const PythonValue v = read_torch_save(file);
-    if (!v.is(PythonValue::Kind::tensor))
-      where.fail(text("weight ", name, " is stored as a pickled object that is no tensor"));
+    if (!v.is(PythonValue::Kind::tensor)) where.fail(text("weight ", name, " is stored as a pickled object that is no tensor"));
     return v.tensor;
   }
 };

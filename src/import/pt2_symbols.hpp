@@ -37,8 +37,7 @@ class Pt2Symbols final : public SymScope {
 
   // A SymInt of the value `name`: as_int or as_expr. `spelled` gets the text. User error for an expression that cannot be
   // read; where it is `only_descriptive`, nothing, and a warning.
-  std::optional<Int> read_int(const Json& sym_int, std::string_view name, bool only_descriptive,
-                              SpelledNumber& spelled);
+  std::optional<Int> read_int(const Json& sym_int, std::string_view name, bool only_descriptive, SpelledNumber& spelled);
   // The same for a SymFloat or SymBool. They are never needed: their nodes compute them. A plain one is a value.
   Value read_scalar(const Json& scalar, std::string_view name, SpelledNumber& spelled);
 

@@ -60,11 +60,11 @@ class FolderWriter {
     config_ += config_.empty() ? "" : ", ";
     config_ += json_name(name, what_);
     const auto boolean = [](bool b) { return b ? "true" : "false"; };
-    config_ += text(R"(: {"path_name": ")", payload(e), R"(", "is_param": )", boolean(e.is_parameter),
-                    R"(, "use_pickle": false, "tensor_meta": {"dtype": )", schema_number(g.dtype),
-                    R"(, "sizes": [)", numbers(g.sizes), R"(], "requires_grad": )", boolean(e.requires_grad),
-                    R"(, "device": {"type": "cpu", "index": null}, "strides": [)", numbers(g.strides),
-                    R"(], "storage_offset": {"as_int": )", g.offset.value(), R"(}, "layout": 7}})");
+    config_ +=
+        text(R"(: {"path_name": ")", payload(e), R"(", "is_param": )", boolean(e.is_parameter),
+             R"(, "use_pickle": false, "tensor_meta": {"dtype": )", schema_number(g.dtype), R"(, "sizes": [)", numbers(g.sizes),
+             R"(], "requires_grad": )", boolean(e.requires_grad), R"(, "device": {"type": "cpu", "index": null}, "strides": [)",
+             numbers(g.strides), R"(], "storage_offset": {"as_int": )", g.offset.value(), R"(}, "layout": 7}})");
   }
 
   void finish(std::string_view kind) {

@@ -95,8 +95,7 @@ const std::string& GraphWriter::name_of(const Node* n) const {
 }
 
 Map GraphWriter::map_of(const Node& n) const {
-  if (const auto it = spelled_.values.find(&n); it != spelled_.values.end() && it->second.map != Map::none)
-    return it->second.map;
+  if (const auto it = spelled_.values.find(&n); it != spelled_.values.end() && it->second.map != Map::none) return it->second.map;
   if (n.meta.is_tensor()) return Map::tensor;
   if (n.meta.is_int()) return Map::integer;
   if (n.meta.is_float()) return Map::real;
@@ -168,8 +167,7 @@ void GraphWriter::node(const Node& n) {
 void GraphWriter::node_inputs(const Node& n, const SpelledNode* s) {
   constexpr int kPositional = 1, kKeyword = 2;
   out_.key("inputs").begin_list();
-  const auto input = [&](std::string_view name, const Argument& a, const SpelledArgument* spelled,
-                         std::optional<int64_t> kind) {
+  const auto input = [&](std::string_view name, const Argument& a, const SpelledArgument* spelled, std::optional<int64_t> kind) {
     out_.begin_object().key("name").value(name).key("arg");
     argument(a, spelled);
     out_.key("kind");
@@ -307,8 +305,7 @@ void GraphWriter::values() {
       out_.end();
     };
   };
-  value_map("tensor_values", Map::tensor,
-            [&](const Node& n, const SpelledValue* s) { tensor_meta(n.meta.tensor(), s); });
+  value_map("tensor_values", Map::tensor, [&](const Node& n, const SpelledValue* s) { tensor_meta(n.meta.tensor(), s); });
   value_map("sym_int_values", Map::integer, [&](const Node& n, const SpelledValue* s) {
     write_sym_int(out_, n.meta.to_int(), s && !s->numbers.empty() ? &s->numbers[0] : nullptr);
   });
@@ -408,12 +405,7 @@ void GraphWriter::content(std::string_view tag, const Argument& a, const Spelled
   if (tag == "as_none") out_.value(true);
   else if (tag == "as_tensor") named(a.node());
   else if (tag == "as_custom_obj")
-    out_.begin_object()
-        .key("name")
-        .value(name_of(a.node()))
-        .key("class_fqn")
-        .value(spelled ? spelled->note : "")
-        .end();
+    out_.begin_object().key("name").value(name_of(a.node())).key("class_fqn").value(spelled ? spelled->note : "").end();
   else if (tag == "as_int") integer(a);
   else if (tag == "as_float") out_.value(a.value().to_double());
   else if (tag == "as_bool") out_.value(a.value().to_bool());

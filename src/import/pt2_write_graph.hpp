@@ -12,8 +12,7 @@ namespace ingot {
 
 class GraphWriter {
  public:
-  GraphWriter(const Graph& graph, const SpelledGraph& spelled, JsonWriter& out)
-      : graph_(graph), spelled_(spelled), out_(out) {}
+  GraphWriter(const Graph& graph, const SpelledGraph& spelled, JsonWriter& out) : graph_(graph), spelled_(spelled), out_(out) {}
 
   // The whole Graph struct.
   void write();

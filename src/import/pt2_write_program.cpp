@@ -33,13 +33,7 @@ class ProgramWriter {
     out_.key("range_constraints").begin_object();
     for (const auto& [expression, range] : f.range_constraints) out_.key(expression).raw(range);
     out_.end();
-    out_.key("schema_version")
-        .begin_object()
-        .key("major")
-        .value(f.schema_major)
-        .key("minor")
-        .value(f.schema_minor)
-        .end();
+    out_.key("schema_version").begin_object().key("major").value(f.schema_major).key("minor").value(f.schema_minor).end();
     out_.key("verifiers");
     strings(f.verifiers);
     out_.key("torch_version").value(p_.torch_version).key("guards_code");
@@ -85,8 +79,7 @@ class ProgramWriter {
         } else {
           out_.key("user_input").begin_object().key("arg");
           const bool spelled = i < p_.spelled.inputs.size();
-          graph_.argument(s.node ? Argument(s.node) : Argument(s.fixed),
-                          spelled ? &p_.spelled.inputs[i].first : nullptr);
+          graph_.argument(s.node ? Argument(s.node) : Argument(s.fixed), spelled ? &p_.spelled.inputs[i].first : nullptr);
         }
         break;
       case InputSpec::Kind::parameter: state("parameter", "parameter_name"); break;

@@ -49,8 +49,7 @@ class Parser {
   [[noreturn]] void fail(std::string_view what) const {
     constexpr std::size_t kShown = 24;
     const std::string_view rest = text_.substr(std::min(at_, text_.size()), kShown);
-    throw_user_error(
-        text("expression, position ", at_, ": ", what, ", found ", rest.empty() ? "the end" : shown_name(rest)));
+    throw_user_error(text("expression, position ", at_, ": ", what, ", found ", rest.empty() ? "the end" : shown_name(rest)));
   }
 
   char peek() {
@@ -60,8 +59,7 @@ class Parser {
   bool take(std::string_view sign) {
     peek();
     if (!text_.substr(at_).starts_with(sign)) return false;
-    if (starts_name(sign[0]) && at_ + sign.size() < text_.size() && continues_name(text_[at_ + sign.size()]))
-      return false;
+    if (starts_name(sign[0]) && at_ + sign.size() < text_.size() && continues_name(text_[at_ + sign.size()])) return false;
     at_ += sign.size();
     return true;
   }
@@ -245,8 +243,7 @@ class Parser {
     if (take(")")) return args;
     do {
       const std::size_t before = at_;
-      if (const std::string_view name = word();
-          !name.empty() && peek() == '=' && !text_.substr(at_).starts_with("==")) {
+      if (const std::string_view name = word(); !name.empty() && peek() == '=' && !text_.substr(at_).starts_with("==")) {
         expect("=");
         disjunction_or_string();
         continue;

@@ -38,8 +38,8 @@ Extent extent(const Expr& e) {
 void require_fits(const Extent& result) {
   constexpr double kLargest = 0x1p63;
   constexpr std::size_t kMostTerms = 256, kMostAtoms = 2048;
-  INGOT_REQUIRE(result.terms <= kMostTerms && result.atoms <= kMostAtoms,
-                "the expression has too many terms (at most ", kMostTerms, " once its products are written out)");
+  INGOT_REQUIRE(result.terms <= kMostTerms && result.atoms <= kMostAtoms, "the expression has too many terms (at most ",
+                kMostTerms, " once its products are written out)");
   if (result.weight >= kLargest) overflow();
 }
 
@@ -111,15 +111,12 @@ SymNumber extremum(bool larger, const SymNumber& a, const SymNumber& b) {
   const auto pick = [&](const Expr& x, const Expr& y) { return larger ? max(x, y) : min(x, y); };
   if (either_real(a, b)) return pick(sym_real(a), sym_real(b));
   if (a.bottom.is_const(1) && b.bottom.is_const(1)) return pick(whole(a), whole(b));
-  INGOT_REQUIRE(prove_ge(a.bottom, 1) && prove_ge(b.bottom, 1),
-                "cannot compare quotients whose divisors may be negative");
+  INGOT_REQUIRE(prove_ge(a.bottom, 1) && prove_ge(b.bottom, 1), "cannot compare quotients whose divisors may be negative");
   return fraction(pick(times(whole(a), b.bottom), times(whole(b), a.bottom)), times(a.bottom, b.bottom));
 }
 
 // Integers of a double: the function rounds it to a whole double first.
-SymNumber to_integer(const SymNumber& n, Expr (*rounded)(const Expr&)) {
-  return cast(DType::i64, rounded(sym_real(n)));
-}
+SymNumber to_integer(const SymNumber& n, Expr (*rounded)(const Expr&)) { return cast(DType::i64, rounded(sym_real(n))); }
 
 SymNumber truncated(const SymNumber& n) {
   if (n.is_real()) return to_integer(n, [](const Expr& e) { return trunc(e); });
@@ -251,8 +248,7 @@ const Function kFunctions[] = {
     {"CeilToInt", 1, ceil_to_integer},
     {"FloorDiv", 2, fold<sym_floor_divide>},
     {"CleanDiv", 2, fold<sym_floor_divide>},
-    {"CeilDiv", 2,
-     [](Arguments a) -> SymNumber { return minus(sym_floor_divide(minus(sym_integer(a[0])), a[1]).top); }},
+    {"CeilDiv", 2, [](Arguments a) -> SymNumber { return minus(sym_floor_divide(minus(sym_integer(a[0])), a[1]).top); }},
     {"Mod", 2, fold<sym_modulo>},
     {"PythonMod", 2, fold<sym_modulo>},
     {"ModularIndexing", 3, [](Arguments a) { return sym_modulo(sym_floor_divide(a[0], a[1]), a[2]); }},
@@ -400,8 +396,7 @@ SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNu
 }
 
 SymNumber sym_call(std::string_view name, std::span<const SymNumber> args) {
-  const auto* f =
-      std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& x) { return x.name == name; });
+  const auto* f = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& x) { return x.name == name; });
   if (f == std::end(kFunctions)) throw UnknownSymFunction{std::string(name)};
   const bool fits = f->arity == kAnyNumber ? !args.empty() : static_cast<int>(args.size()) == f->arity;
   INGOT_REQUIRE(fits, name, " cannot take ", args.size(), " arguments");

@@ -92,7 +92,8 @@ void CacheFolder::put(const std::string& name, const std::function<void(const st
   } leave{pending};
   std::error_code failed;
   const auto require = [&] {
-    INGOT_REQUIRE(!failed, "the cache ", path_, " cannot be written: ", failed.message(), "; name another folder, or do without a cache");
+    INGOT_REQUIRE(!failed, "the cache ", path_, " cannot be written: ", failed.message(),
+                  "; name another folder, or do without a cache");
   };
   fs::create_directories(pending, failed);
   require();
@@ -122,7 +123,8 @@ void CacheFolder::make_room(const std::string& keep) const {
   const auto now = fs::file_time_type::clock::now();
   for (fs::directory_iterator it(fs::path(path_) / kPending, failed), end; !failed && it != end; it.increment(failed)) {
     std::error_code gone;
-    if (const auto used = fs::last_write_time(it->path(), gone); !gone && now - used > kAbandoned) fs::remove_all(it->path(), gone);
+    if (const auto used = fs::last_write_time(it->path(), gone); !gone && now - used > kAbandoned)
+      fs::remove_all(it->path(), gone);
   }
   std::vector<Thing> things = things_in(path_);
   int64_t total = 0;

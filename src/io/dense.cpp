@@ -54,8 +54,7 @@ std::optional<int64_t> strided_bytes(const std::vector<int64_t>& sizes, const st
 }
 
 Ref<Storage> storage_over(const Ref<Counted>& owner, void* data, int64_t nbytes, std::size_t alignment) {
-  if (reinterpret_cast<std::uintptr_t>(data) % alignment == 0)
-    return Storage::wrap(data, nbytes, [owner] { (void)owner; });
+  if (reinterpret_cast<std::uintptr_t>(data) % alignment == 0) return Storage::wrap(data, nbytes, [owner] { (void)owner; });
   Ref<Storage> copy = Storage::allocate(nbytes);
   if (nbytes > 0) std::memcpy(copy->data(), data, static_cast<std::size_t>(nbytes));
   return copy;
@@ -92,8 +91,7 @@ std::vector<const NamedTensor*> sorted_by_name(const std::vector<NamedTensor>& t
   for (const auto& t : tensors) sorted.push_back(&t);
   std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->first < b->first; });
   for (std::size_t i = 1; i < sorted.size(); i++)
-    INGOT_REQUIRE(sorted[i - 1]->first != sorted[i]->first, what, ": two tensors are named ",
-                  shown_name(sorted[i]->first));
+    INGOT_REQUIRE(sorted[i - 1]->first != sorted[i]->first, what, ": two tensors are named ", shown_name(sorted[i]->first));
   return sorted;
 }
 

@@ -23,7 +23,9 @@ std::string reason() { return std::generic_category().message(errno); }
 
 struct Descriptor {
   int fd;
-  ~Descriptor() { if (fd >= 0) ::close(fd); }
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
 };
 
 std::string folder_of(const std::string& path) {

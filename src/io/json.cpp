@@ -110,8 +110,7 @@ struct JsonDocument::Parser {
   dom::parser of;
 };
 
-JsonDocument::JsonDocument(std::string text_, std::string what)
-    : parser_(std::make_unique<Parser>()), what_(std::move(what)) {
+JsonDocument::JsonDocument(std::string text_, std::string what) : parser_(std::make_unique<Parser>()), what_(std::move(what)) {
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
   dom::element root;
   auto error = parser_->of.allocate(text_.size() + 1, kDeepest);
@@ -129,9 +128,7 @@ JsonDocument::JsonDocument(std::string text_, std::string what)
 
 JsonDocument::~JsonDocument() = default;
 
-Json JsonDocument::root() const {
-  return Json(root_, std::make_shared<const Json::Step>(Json::Step{nullptr, what_, -1}));
-}
+Json JsonDocument::root() const { return Json(root_, std::make_shared<const Json::Step>(Json::Step{nullptr, what_, -1})); }
 
 bool Json::is_null() const { return Parsed::of(*this).is_null(); }
 bool Json::is_string() const { return Parsed::of(*this).is_string(); }
@@ -161,9 +158,7 @@ std::string_view Json::document() const {
 }
 
 void Json::fail(const std::string& message) const { throw_user_error(text(path(), ": ", message)); }
-void Json::expected(std::string_view kind) const {
-  fail(text("expected ", kind, ", found ", kind_of(Parsed::of(*this))));
-}
+void Json::expected(std::string_view kind) const { fail(text("expected ", kind, ", found ", kind_of(Parsed::of(*this)))); }
 
 std::optional<Json> Json::find(std::string_view name) const {
   for (const auto& [key, value] : Parsed::object(*this))
@@ -174,8 +169,8 @@ std::optional<Json> Json::find(std::string_view name) const {
 Json Json::field(std::string_view name) const {
   if (auto found = find(name)) return std::move(*found);
   const std::string where = position();
-  throw_user_error(text(document(), ": ", struct_, ": field ", name, " is missing (at ",
-                        where.empty() ? "the top level" : where, ")"));
+  throw_user_error(
+      text(document(), ": ", struct_, ": field ", name, " is missing (at ", where.empty() ? "the top level" : where, ")"));
 }
 
 std::optional<Json> Json::optional(std::string_view name) const {

@@ -25,11 +25,15 @@ class JsonWriter {
   JsonWriter& value(double d);
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  JsonWriter& value(T i) { return raw(std::to_string(i)); }
+  JsonWriter& value(T i) {
+    return raw(std::to_string(i));
+  }
   JsonWriter& null() { return raw("null"); }
   JsonWriter& raw(std::string_view json);  // text that is JSON already
   template <class T>
-  JsonWriter& field(std::string_view name, const T& v) { return key(name).value(v); }
+  JsonWriter& field(std::string_view name, const T& v) {
+    return key(name).value(v);
+  }
 
   // What has been written. Everything that was opened must be closed.
   std::string take();

@@ -17,11 +17,14 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20;  // a hundred times what NumPy takes by itself
 
-struct NamedDType { std::string_view name; DType dtype; };  // without the byte order
-constexpr NamedDType kDTypeNames[] = {
-    {"b1", DType::b8},  {"u1", DType::u8},  {"i1", DType::i8},  {"u2", DType::u16}, {"i2", DType::i16},
-    {"f2", DType::f16}, {"u4", DType::u32}, {"i4", DType::i32}, {"f4", DType::f32}, {"u8", DType::u64},
-    {"i8", DType::i64}, {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128}};
+struct NamedDType {
+  std::string_view name;
+  DType dtype;
+};  // without the byte order
+constexpr NamedDType kDTypeNames[] = {{"b1", DType::b8},  {"u1", DType::u8},   {"i1", DType::i8},  {"u2", DType::u16},
+                                      {"i2", DType::i16}, {"f2", DType::f16},  {"u4", DType::u32}, {"i4", DType::i32},
+                                      {"f4", DType::f32}, {"u8", DType::u64},  {"i8", DType::i64}, {"f8", DType::f64},
+                                      {"c8", DType::c64}, {"c16", DType::c128}};
 
 // Reads the Python dict of a header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class DictReader {
@@ -34,8 +37,7 @@ class DictReader {
     expect('{');
     while (!accept('}')) {
       const std::string_view key = quoted("a key in quotes or '}'");
-      bool* const has = key == "descr" ? &has_descr : key == "fortran_order" ? &has_order
-                        : key == "shape" ? &has_shape : nullptr;
+      bool* const has = key == "descr" ? &has_descr : key == "fortran_order" ? &has_order : key == "shape" ? &has_shape : nullptr;
       if (has == nullptr) fail("the header has the unknown key ", shown_name(key));
       if (std::exchange(*has, true)) fail("the header has two keys ", shown_name(key));
       expect(':');
@@ -59,15 +61,15 @@ class DictReader {
   std::size_t at_ = 0;
 
   template <class... T>
-  [[noreturn]] void fail(const T&... parts) const { throw_user_error(text(what_, ": ", parts...)); }
+  [[noreturn]] void fail(const T&... parts) const {
+    throw_user_error(text(what_, ": ", parts...));
+  }
   [[noreturn]] void fail_expected(std::string_view expected) const {
     fail("expected ", expected, " at byte ", at_, " of the header's text, found ",
          at_ < dict_.size() ? shown_name(dict_.substr(at_, 16)) : "its end");
   }
 
-  void skip_spaces() {
-    at_ = std::min(dict_.find_first_not_of(" \n\t\r", at_), dict_.size());
-  }
+  void skip_spaces() { at_ = std::min(dict_.find_first_not_of(" \n\t\r", at_), dict_.size()); }
   char peek() {
     skip_spaces();
     return at_ < dict_.size() ? dict_[at_] : '\0';
@@ -114,8 +116,10 @@ class DictReader {
     for (const NamedDType& d : kDTypeNames) {
       if (d.name != name) continue;
       if (order == '>' && size_of(d.dtype) > 1)
-        fail("the dtype ", shown_name(descr), " is big-endian, and only little-endian arrays are read; in NumPy, save "
-             "a.astype('<", name, "')");
+        fail("the dtype ", shown_name(descr),
+             " is big-endian, and only little-endian arrays are read; in NumPy, save "
+             "a.astype('<",
+             name, "')");
       return d.dtype;
     }
     if (name.starts_with('O')) fail("the dtype ", shown_name(descr), " is a pickled object, which is never read");
@@ -177,8 +181,8 @@ std::string npy_header_of(const Tensor& t, std::string_view what) {
   std::string shape;
   for (const Int s : t.sizes()) shape += text(shape.empty() ? "" : " ", s, ",");
   if (t.dim() > 1) shape.pop_back();  // (3,) needs its comma, (3, 4) has it between
-  std::string dict = text("{'descr': '", size_of(t.dtype()) == 1 ? "|" : "<", name,
-                          "', 'fortran_order': False, 'shape': (", shape, "), }");
+  std::string dict =
+      text("{'descr': '", size_of(t.dtype()) == 1 ? "|" : "<", name, "', 'fortran_order': False, 'shape': (", shape, "), }");
   // Version 2 exists for lengths that two bytes cannot hold; no tensor comes near, for its rank is a few dozen at most.
   constexpr std::size_t kPrefix = 10, kAlignment = 64;
   dict.resize((kPrefix + dict.size() + 1 + kAlignment - 1) / kAlignment * kAlignment - kPrefix - 1, ' ');
@@ -209,12 +213,11 @@ Tensor load_npy(const std::string& path) {
   const std::string what = text("bad npy file ", path);
   const Ref<MappedFile> file = MappedFile::open(path);
   const std::size_t begin = npy_header_size(file->bytes(), what);
-  INGOT_REQUIRE(begin <= file->size(), what, ": its header should have ", begin, " bytes, and the file has ",
-                file->size());
+  INGOT_REQUIRE(begin <= file->size(), what, ": its header should have ", begin, " bytes, and the file has ", file->size());
   const NpyHeader h = parse_npy_header(file->bytes().substr(0, begin), what);
   const std::size_t rest = file->size() - begin;
-  INGOT_REQUIRE(rest == static_cast<std::size_t>(h.nbytes), what, ": the shape ", Shape(h.sizes), " of ", h.dtype,
-                " needs ", h.nbytes, " bytes, and ", rest, " follow the header");
+  INGOT_REQUIRE(rest == static_cast<std::size_t>(h.nbytes), what, ": the shape ", Shape(h.sizes), " of ", h.dtype, " needs ",
+                h.nbytes, " bytes, and ", rest, " follow the header");
   return npy_tensor(h, storage_over(file, file->data() + begin, h.nbytes, alignment_of(h.dtype)), what);
 }
 

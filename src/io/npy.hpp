@@ -19,7 +19,6 @@ void save_npy(const std::string& path, const Tensor& t);
 // The arrays of a zip, in its order, under their names without ".npy". User error naming file and entry.
 std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& path);
 // Writes the arrays sorted by name, stored or deflated. The same tensors give the same bytes.
-void save_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-              bool compress = false);
+void save_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors, bool compress = false);
 
 }  // namespace ingot

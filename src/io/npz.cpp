@@ -14,12 +14,11 @@ constexpr std::string_view kSuffix = ".npy";
 
 Tensor read_array(const OwnedBytes& array, const std::string& what) {
   const std::size_t begin = npy_header_size(array.view(), what);
-  INGOT_REQUIRE(begin <= array.size, what, ": its header should have ", begin, " bytes, and all of it has ",
-                array.size);
+  INGOT_REQUIRE(begin <= array.size, what, ": its header should have ", begin, " bytes, and all of it has ", array.size);
   const NpyHeader h = parse_npy_header(array.view().substr(0, begin), what);
   const std::size_t rest = array.size - begin;
-  INGOT_REQUIRE(rest == static_cast<std::size_t>(h.nbytes), what, ": the shape ", Shape(h.sizes), " of ", h.dtype,
-                " needs ", h.nbytes, " bytes, and ", rest, " follow the header");
+  INGOT_REQUIRE(rest == static_cast<std::size_t>(h.nbytes), what, ": the shape ", Shape(h.sizes), " of ", h.dtype, " needs ",
+                h.nbytes, " bytes, and ", rest, " follow the header");
   return npy_tensor(h, storage_over(array.owner, array.data + begin, h.nbytes, alignment_of(h.dtype)), what);
 }
 

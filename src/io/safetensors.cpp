@@ -23,12 +23,15 @@ namespace dom = simdjson::dom;
 constexpr uint64_t kLongestHeader = 100'000'000;  // the reference implementation's limit
 constexpr std::string_view kMetadata = "__metadata__";
 
-struct NamedDType { std::string_view name; DType dtype; };
+struct NamedDType {
+  std::string_view name;
+  DType dtype;
+};
 constexpr NamedDType kDTypeNames[] = {
-    {"BOOL", DType::b8},  {"U8", DType::u8},   {"I8", DType::i8},       {"F8_E4M3", DType::f8e4m3fn},
+    {"BOOL", DType::b8},        {"U8", DType::u8},   {"I8", DType::i8},   {"F8_E4M3", DType::f8e4m3fn},
     {"F8_E5M2", DType::f8e5m2}, {"I16", DType::i16}, {"U16", DType::u16}, {"F16", DType::f16},
-    {"BF16", DType::bf16}, {"I32", DType::i32}, {"U32", DType::u32},     {"F32", DType::f32},
-    {"F64", DType::f64},  {"I64", DType::i64}, {"U64", DType::u64},     {"C64", DType::c64}};
+    {"BF16", DType::bf16},      {"I32", DType::i32}, {"U32", DType::u32}, {"F32", DType::f32},
+    {"F64", DType::f64},        {"I64", DType::i64}, {"U64", DType::u64}, {"C64", DType::c64}};
 
 // Where a tensor is said to lie: bytes [begin, end) behind the header.
 struct Entry {
@@ -67,8 +70,7 @@ class HeaderReader {
     dom::object object;
     const simdjson::padded_string padded(header);
     const auto error = parser.parse(padded).get(object);
-    if (error != simdjson::SUCCESS)
-      fail("the header is not a JSON object: ", std::string_view(simdjson::error_message(error)));
+    if (error != simdjson::SUCCESS) fail("the header is not a JSON object: ", std::string_view(simdjson::error_message(error)));
     bool has_metadata = false;
     for (const auto& [key, value] : object) {
       if (key == kMetadata) {
@@ -100,8 +102,7 @@ class HeaderReader {
     std::memcpy(&length, bytes.data(), sizeof length);
     if (length > bytes.size() - sizeof length)
       fail("the header should have ", length, " bytes, and only ", bytes.size() - sizeof length, " follow its length");
-    if (length > kLongestHeader)
-      fail("the header has ", length, " bytes, and at most ", kLongestHeader, " are allowed");
+    if (length > kLongestHeader) fail("the header has ", length, " bytes, and at most ", kLongestHeader, " are allowed");
     data_begin = sizeof length + length;
     const std::string_view header = bytes.substr(sizeof length, length);
     if (!header.starts_with('{')) fail("the header should start with '{'");
@@ -110,8 +111,7 @@ class HeaderReader {
 
   void read_metadata(const dom::element& value) {
     dom::object object;
-    if (value.get(object) != simdjson::SUCCESS)
-      fail("the metadata should be an object of strings, found ", kind_of(value));
+    if (value.get(object) != simdjson::SUCCESS) fail("the metadata should be an object of strings, found ", kind_of(value));
     for (const auto& [key, element] : object) {
       std::string_view content;
       if (element.get(content) != simdjson::SUCCESS)
@@ -127,8 +127,10 @@ class HeaderReader {
     if (value.get(object) != simdjson::SUCCESS) fail_in(e, "its entry should be an object, found ", kind_of(value));
     bool has_dtype = false, has_shape = false, has_offsets = false;
     for (const auto& [key, element] : object) {
-      bool* const has = key == "dtype" ? &has_dtype : key == "shape" ? &has_shape
-                        : key == "data_offsets" ? &has_offsets : nullptr;
+      bool* const has = key == "dtype"          ? &has_dtype
+                        : key == "shape"        ? &has_shape
+                        : key == "data_offsets" ? &has_offsets
+                                                : nullptr;
       if (has == nullptr) fail_in(e, "its entry has the unknown field ", shown_name(key));
       if (std::exchange(*has, true)) fail_in(e, "its entry has two fields ", shown_name(key));
       if (has == &has_dtype) read_dtype(e, element);
@@ -141,8 +143,8 @@ class HeaderReader {
     if (!bytes) fail_in(e, "the shape ", Shape(e.sizes), " of ", e.dtype, " has more bytes than a file can have");
     if (e.begin > e.end) fail_in(e, "its bytes end at ", e.end, ", before they begin at ", e.begin);
     if (e.end - e.begin != static_cast<uint64_t>(*bytes))
-      fail_in(e, "the shape ", Shape(e.sizes), " of ", e.dtype, " needs ", *bytes, " bytes, and the offsets ", e.begin,
-              " to ", e.end, " give it ", e.end - e.begin);
+      fail_in(e, "the shape ", Shape(e.sizes), " of ", e.dtype, " needs ", *bytes, " bytes, and the offsets ", e.begin, " to ",
+              e.end, " give it ", e.end - e.begin);
   }
 
   void read_dtype(Entry& e, const dom::element& value) const {
@@ -153,7 +155,8 @@ class HeaderReader {
       e.dtype = d.dtype;
       return;
     }
-    fail_in(e, "its dtype ", shown_name(name), " is unknown; expected one of BOOL, U8 to U64, I8 to I64, F8_E4M3, "
+    fail_in(e, "its dtype ", shown_name(name),
+            " is unknown; expected one of BOOL, U8 to U64, I8 to I64, F8_E4M3, "
             "F8_E5M2, F16, BF16, F32, F64, C64");
   }
 
@@ -182,8 +185,7 @@ class HeaderReader {
     if (offsets.size() != 2) fail_in(e, "its data_offsets should be two numbers, found ", offsets.size());
     const uint64_t available = file_.size() - data_begin;
     if (offsets[0] > available || offsets[1] > available)
-      fail_in(e, "its offsets ", offsets[0], " to ", offsets[1], " lie outside the ", available,
-              " bytes behind the header");
+      fail_in(e, "its offsets ", offsets[0], " to ", offsets[1], " lie outside the ", available, " bytes behind the header");
     e.begin = offsets[0];
     e.end = offsets[1];
   }
@@ -199,13 +201,11 @@ class HeaderReader {
     for (const Entry* e : order) {
       if (e->begin < covered) fail_in(*e, "it starts at byte ", e->begin, ", inside the tensor that ends at ", covered);
       if (e->begin > covered)
-        fail_in(*e, "it starts at byte ", e->begin, " when it should at ", covered,
-                ": the bytes between belong to no tensor");
+        fail_in(*e, "it starts at byte ", e->begin, " when it should at ", covered, ": the bytes between belong to no tensor");
       covered = e->end;
     }
     const uint64_t available = file_.size() - data_begin;
-    if (covered != available)
-      fail("the tensors have ", covered, " bytes, and the file has ", available, " behind its header");
+    if (covered != available) fail("the tensors have ", covered, " bytes, and the file has ", available, " behind its header");
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
     for (std::size_t i = 1; i < entries.size(); i++)
       if (entries[i].name == entries[i - 1].name) fail("two tensors are named ", shown_name(entries[i].name));
@@ -228,8 +228,8 @@ struct SafeTensors::State {
   std::vector<Entry> entries;
 
   Entry* find(std::string_view name) {
-    const auto it = std::lower_bound(entries.begin(), entries.end(), name,
-                                     [](const Entry& e, std::string_view n) { return e.name < n; });
+    const auto it =
+        std::lower_bound(entries.begin(), entries.end(), name, [](const Entry& e, std::string_view n) { return e.name < n; });
     return it != entries.end() && it->name == name ? &*it : nullptr;
   }
 };
@@ -258,8 +258,8 @@ const std::map<std::string, std::string>& SafeTensors::metadata() const { return
 Tensor SafeTensors::get(std::string_view name) const {
   Entry* const e = state_->find(name);
   const std::string& path = state_->file->path();
-  INGOT_REQUIRE(e != nullptr, "safetensors file ", path, " has no tensor ", shown_name(name), "; it has ",
-                state_->entries.size(), " others");
+  INGOT_REQUIRE(e != nullptr, "safetensors file ", path, " has no tensor ", shown_name(name), "; it has ", state_->entries.size(),
+                " others");
   const std::lock_guard lock(state_->mutex);
   if (!e->storage) {
     const auto nbytes = static_cast<int64_t>(e->end - e->begin);
@@ -275,7 +275,11 @@ Tensor SafeTensors::get(std::string_view name) const {
 SafeTensorsLayout write_safetensors(PendingFile& file, const std::vector<std::pair<std::string, Tensor>>& tensors,
                                     const std::map<std::string, std::string>& metadata) {
   const std::string what = text("cannot write safetensors file ", file.target());
-  struct Item { std::string name; Tensor tensor; uint64_t begin = 0, nbytes = 0; };
+  struct Item {
+    std::string name;
+    Tensor tensor;
+    uint64_t begin = 0, nbytes = 0;
+  };
   std::vector<Item> items;  // by name
   for (const auto* t : sorted_by_name(tensors, what)) {
     const std::string where = text(what, ": tensor ", shown_name(t->first));
@@ -297,7 +301,9 @@ SafeTensorsLayout write_safetensors(PendingFile& file, const std::vector<std::pa
   }
 
   std::string header = "{";
-  const auto separate = [&] { if (header.size() > 1) header += ","; };
+  const auto separate = [&] {
+    if (header.size() > 1) header += ",";
+  };
   if (!metadata.empty()) {
     header.append("\"").append(kMetadata).append("\":{");
     bool first = true;
@@ -314,13 +320,13 @@ SafeTensorsLayout write_safetensors(PendingFile& file, const std::vector<std::pa
     header += json_name(i.name, what);
     std::string shape;
     for (const Int s : i.tensor.sizes()) shape.append(shape.empty() ? "" : ",").append(to_text(s));
-    header += text(":{\"dtype\":\"", dtype_name(i.tensor.dtype()), "\",\"shape\":[", shape, "],\"data_offsets\":[",
-                   i.begin, ",", i.begin + i.nbytes, "]}");
+    header += text(":{\"dtype\":\"", dtype_name(i.tensor.dtype()), "\",\"shape\":[", shape, "],\"data_offsets\":[", i.begin, ",",
+                   i.begin + i.nbytes, "]}");
   }
   header += "}";
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  INGOT_REQUIRE(header.size() <= kLongestHeader, what, ": its header would have ", header.size(),
-                " bytes, more than the ", kLongestHeader, " the format allows");
+  INGOT_REQUIRE(header.size() <= kLongestHeader, what, ": its header would have ", header.size(), " bytes, more than the ",
+                kLongestHeader, " the format allows");
 
   const uint64_t length = header.size();
   SafeTensorsLayout saved;

@@ -61,14 +61,13 @@ ZipReader ZipReader::over(OwnedBytes archive, std::string what) {
   r.archive_ = std::move(archive);
   r.by_name_ = read_zip_directory(r.archive_.view(), r.what_);
   for (const ZipMember& m : r.by_name_) r.names_.emplace_back(m.name);
-  std::sort(r.by_name_.begin(), r.by_name_.end(),
-            [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
+  std::sort(r.by_name_.begin(), r.by_name_.end(), [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
   return r;
 }
 
 const ZipMember* ZipReader::find(std::string_view name) const {
-  const auto it = std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                                   [](const ZipMember& m, std::string_view n) { return m.name < n; });
+  const auto it =
+      std::lower_bound(by_name_.begin(), by_name_.end(), name, [](const ZipMember& m, std::string_view n) { return m.name < n; });
   return it != by_name_.end() && it->name == name ? &*it : nullptr;
 }
 

@@ -86,8 +86,7 @@ class Reader {
 
   Directory find_directory() const {
     const uint64_t end = find_end();
-    Directory d{number<uint16_t>(bytes_, end + 10), number<uint32_t>(bytes_, end + 16),
-                number<uint32_t>(bytes_, end + 12)};
+    Directory d{number<uint16_t>(bytes_, end + 10), number<uint32_t>(bytes_, end + 16), number<uint32_t>(bytes_, end + 12)};
     uint64_t first_disk = number<uint16_t>(bytes_, end + 4), directory_disk = number<uint16_t>(bytes_, end + 6);
     uint64_t count_here = number<uint16_t>(bytes_, end + 8), limit = end;
     if (end >= kLocator64Size && has(kLocator64, end - kLocator64Size)) {
@@ -111,12 +110,10 @@ class Reader {
       widen(d.size, kFull32, number<uint64_t>(bytes_, at + 40), "the size of the directory");
       widen(d.begin, kFull32, number<uint64_t>(bytes_, at + 48), "the place of the directory");
     }
-    if (first_disk != 0 || directory_disk != 0 || count_here != d.count)
-      fail("it is one part of an archive of several files");
+    if (first_disk != 0 || directory_disk != 0 || count_here != d.count) fail("it is one part of an archive of several files");
     if (d.count > kMostEntries) fail("it has ", d.count, " entries, and at most ", kMostEntries, " are allowed");
     if (!lies_inside(d.begin, d.size, limit))
-      fail("its directory of ", d.size, " bytes at byte ", d.begin, " reaches behind byte ", limit,
-           ", where it should end");
+      fail("its directory of ", d.size, " bytes at byte ", d.begin, " reaches behind byte ", limit, ", where it should end");
     if (d.count > d.size / kCentralSize)
       fail("its directory should have ", d.count, " entries, too many for its ", d.size, " bytes");
     return d;
@@ -192,8 +189,7 @@ class Reader {
     m.deflated = method == kDeflated;
     const uint64_t least = m.size <= kDeflateSlack ? 0 : (m.size - kDeflateSlack - 1) / kBestDeflate + 1;
     if (m.deflated ? m.packed < least : m.packed != m.size)
-      fail_in(m.name, m.packed, m.deflated ? " deflated" : " stored", " bytes cannot hold the ", m.size,
-              " it should have");
+      fail_in(m.name, m.packed, m.deflated ? " deflated" : " stored", " bytes cannot hold the ", m.size, " it should have");
   }
 
   // The local header's own name and extra field come before the data, and need not be those of the directory.
@@ -221,8 +217,7 @@ class Reader {
     std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->header < b->header; });
     for (std::size_t i = 1; i < order.size(); i++)
       if (order[i]->header < order[i - 1]->begin + order[i - 1]->packed)
-        fail_in(order[i]->name, "it starts at byte ", order[i]->header, ", inside entry ",
-                shown_name(order[i - 1]->name));
+        fail_in(order[i]->name, "it starts at byte ", order[i]->header, ", inside entry ", shown_name(order[i - 1]->name));
   }
 };
 
@@ -243,8 +238,6 @@ std::string zip_name_fault(std::string_view name) {
   }
 }
 
-std::vector<ZipMember> read_zip_directory(std::string_view bytes, const std::string& what) {
-  return Reader(bytes, what).read();
-}
+std::vector<ZipMember> read_zip_directory(std::string_view bytes, const std::string& what) { return Reader(bytes, what).read(); }
 
 }  // namespace ingot

@@ -261,9 +261,7 @@ void convolution_forward(const Convolution& c, const T* x, const T* w, const T* 
 
 // ---- gradient of the input: a task is (image, group, block of input channels) ----
 
-int64_t convolution_backward_input_tasks(const Convolution& c) {
-  return c.batch * c.groups * channel_blocks(Geometry(c)).count;
-}
+int64_t convolution_backward_input_tasks(const Convolution& c) { return c.batch * c.groups * channel_blocks(Geometry(c)).count; }
 
 template <class T>
 int64_t convolution_backward_input_scratch_bytes(const Convolution& c) {
@@ -273,8 +271,8 @@ int64_t convolution_backward_input_scratch_bytes(const Convolution& c) {
 }
 
 template <class T>
-void convolution_backward_input(const Convolution& c, const T* gy, const T* w, const T* bias, T* gx, int64_t begin,
-                                int64_t end, void* scratch) {
+void convolution_backward_input(const Convolution& c, const T* gy, const T* w, const T* bias, T* gx, int64_t begin, int64_t end,
+                                void* scratch) {
   const Geometry g(c);
   const Blocks blocks = channel_blocks(g);
   T* const columns = static_cast<T*>(scratch);
@@ -293,8 +291,8 @@ void convolution_backward_input(const Convolution& c, const T* gy, const T* w, c
       continue;
     }
     // columns [channels * taps, positions] = transposed weights times gy
-    Gemm<T> product{channels * g.taps, g.out_size, g.group_out, T(1), wg, 1, g.depth, gyg, g.out_size, 1, T(0), columns,
-                    g.out_size, 1};
+    Gemm<T> product{channels * g.taps, g.out_size, g.group_out, T(1),    wg,         1, g.depth, gyg,
+                    g.out_size,        1,          T(0),        columns, g.out_size, 1};
     if (g.pointwise) {
       product.c = gxg;
       product.beta = T(1);
@@ -352,36 +350,35 @@ void convolution_backward_weight(const Convolution& c, const T* gy, const T* x, 
   }
 }
 
-#define INGOT_CONVOLUTION(T, name)                                                                                         \
-  template void gather_columns<T>(const Convolution&, const T*, int64_t, int64_t, int64_t, T*);                            \
-  template void scatter_columns<T>(const Convolution&, const T*, int64_t, T*);                                             \
-  template int64_t convolution_forward_scratch_bytes<T>(const Convolution&);                                               \
-  template int64_t convolution_backward_input_scratch_bytes<T>(const Convolution&);                                        \
-  template int64_t convolution_backward_weight_scratch_bytes<T>(const Convolution&);                                       \
-  template void convolution_forward<T>(const Convolution&, const T*, const T*, const T*, T*, int64_t, int64_t, void*);     \
-  template void convolution_backward_input<T>(const Convolution&, const T*, const T*, const T*, T*, int64_t, int64_t,      \
-                                              void*);                                                                      \
-  template void convolution_backward_weight<T>(const Convolution&, const T*, const T*, T*, int64_t, int64_t, void*);       \
-  extern "C" int64_t ingot_k_convolution_forward_scratch_bytes_##name(const Convolution* c) {                              \
-    return convolution_forward_scratch_bytes<T>(*c);                                                                       \
-  }                                                                                                                        \
-  extern "C" int64_t ingot_k_convolution_backward_input_scratch_bytes_##name(const Convolution* c) {                       \
-    return convolution_backward_input_scratch_bytes<T>(*c);                                                                \
-  }                                                                                                                        \
-  extern "C" int64_t ingot_k_convolution_backward_weight_scratch_bytes_##name(const Convolution* c) {                      \
-    return convolution_backward_weight_scratch_bytes<T>(*c);                                                               \
-  }                                                                                                                        \
-  extern "C" void ingot_k_convolution_forward_##name(const Convolution* c, const T* x, const T* w, const T* bias, T* y,    \
-                                                     int64_t begin, int64_t end, void* scratch) {                          \
-    convolution_forward<T>(*c, x, w, bias, y, begin, end, scratch);                                                        \
-  }                                                                                                                        \
-  extern "C" void ingot_k_convolution_backward_input_##name(const Convolution* c, const T* gy, const T* w, const T* bias,  \
-                                                            T* gx, int64_t begin, int64_t end, void* scratch) {            \
-    convolution_backward_input<T>(*c, gy, w, bias, gx, begin, end, scratch);                                               \
-  }                                                                                                                        \
-  extern "C" void ingot_k_convolution_backward_weight_##name(const Convolution* c, const T* gy, const T* x, T* gw,         \
-                                                             int64_t begin, int64_t end, void* scratch) {                  \
-    convolution_backward_weight<T>(*c, gy, x, gw, begin, end, scratch);                                                    \
+#define INGOT_CONVOLUTION(T, name)                                                                                               \
+  template void gather_columns<T>(const Convolution&, const T*, int64_t, int64_t, int64_t, T*);                                  \
+  template void scatter_columns<T>(const Convolution&, const T*, int64_t, T*);                                                   \
+  template int64_t convolution_forward_scratch_bytes<T>(const Convolution&);                                                     \
+  template int64_t convolution_backward_input_scratch_bytes<T>(const Convolution&);                                              \
+  template int64_t convolution_backward_weight_scratch_bytes<T>(const Convolution&);                                             \
+  template void convolution_forward<T>(const Convolution&, const T*, const T*, const T*, T*, int64_t, int64_t, void*);           \
+  template void convolution_backward_input<T>(const Convolution&, const T*, const T*, const T*, T*, int64_t, int64_t, void*);    \
+  template void convolution_backward_weight<T>(const Convolution&, const T*, const T*, T*, int64_t, int64_t, void*);             \
+  extern "C" int64_t ingot_k_convolution_forward_scratch_bytes_##name(const Convolution* c) {                                    \
+    return convolution_forward_scratch_bytes<T>(*c);                                                                             \
+  }                                                                                                                              \
+  extern "C" int64_t ingot_k_convolution_backward_input_scratch_bytes_##name(const Convolution* c) {                             \
+    return convolution_backward_input_scratch_bytes<T>(*c);                                                                      \
+  }                                                                                                                              \
+  extern "C" int64_t ingot_k_convolution_backward_weight_scratch_bytes_##name(const Convolution* c) {                            \
+    return convolution_backward_weight_scratch_bytes<T>(*c);                                                                     \
+  }                                                                                                                              \
+  extern "C" void ingot_k_convolution_forward_##name(const Convolution* c, const T* x, const T* w, const T* bias, T* y,          \
+                                                     int64_t begin, int64_t end, void* scratch) {                                \
+    convolution_forward<T>(*c, x, w, bias, y, begin, end, scratch);                                                              \
+  }                                                                                                                              \
+  extern "C" void ingot_k_convolution_backward_input_##name(const Convolution* c, const T* gy, const T* w, const T* bias, T* gx, \
+                                                            int64_t begin, int64_t end, void* scratch) {                         \
+    convolution_backward_input<T>(*c, gy, w, bias, gx, begin, end, scratch);                                                     \
+  }                                                                                                                              \
+  extern "C" void ingot_k_convolution_backward_weight_##name(const Convolution* c, const T* gy, const T* x, T* gw,               \
+                                                             int64_t begin, int64_t end, void* scratch) {                        \
+    convolution_backward_weight<T>(*c, gy, x, gw, begin, end, scratch);                                                          \
   }
 INGOT_CONVOLUTION(float, f32)
 INGOT_CONVOLUTION(double, f64)

@@ -42,16 +42,15 @@ int64_t convolution_backward_input_tasks(const Convolution& c);
 template <class T>
 int64_t convolution_backward_input_scratch_bytes(const Convolution& c);
 template <class T>
-void convolution_backward_input(const Convolution& c, const T* gy, const T* w, const T* bias, T* gx, int64_t begin,
-                                int64_t end, void* scratch);
+void convolution_backward_input(const Convolution& c, const T* gy, const T* w, const T* bias, T* gx, int64_t begin, int64_t end,
+                                void* scratch);
 
 // gw = gradient of w, summed over the batch in order; overwrites gw.
 int64_t convolution_backward_weight_tasks(const Convolution& c);
 template <class T>
 int64_t convolution_backward_weight_scratch_bytes(const Convolution& c);
 template <class T>
-void convolution_backward_weight(const Convolution& c, const T* gy, const T* x, T* gw, int64_t begin, int64_t end,
-                                 void* scratch);
+void convolution_backward_weight(const Convolution& c, const T* gy, const T* x, T* gw, int64_t begin, int64_t end, void* scratch);
 
 // ---- the gathering itself (im2col and col2im, for unfold and fold) ----
 
@@ -67,15 +66,15 @@ void scatter_columns(const Convolution& c, const T* columns, int64_t channels, T
 }  // namespace ingot::kernels
 
 // The same for compiled models.
-#define INGOT_CONVOLUTION_C(T, name)                                                                                       \
-  int64_t ingot_k_convolution_forward_scratch_bytes_##name(const ingot::kernels::Convolution*);                            \
-  int64_t ingot_k_convolution_backward_input_scratch_bytes_##name(const ingot::kernels::Convolution*);                     \
-  int64_t ingot_k_convolution_backward_weight_scratch_bytes_##name(const ingot::kernels::Convolution*);                    \
-  void ingot_k_convolution_forward_##name(const ingot::kernels::Convolution*, const T* x, const T* w, const T* bias, T* y, \
-                                          int64_t begin, int64_t end, void* scratch);                                      \
-  void ingot_k_convolution_backward_input_##name(const ingot::kernels::Convolution*, const T* gy, const T* w,              \
-                                                 const T* bias, T* gx, int64_t begin, int64_t end, void* scratch);         \
-  void ingot_k_convolution_backward_weight_##name(const ingot::kernels::Convolution*, const T* gy, const T* x, T* gw,      \
+#define INGOT_CONVOLUTION_C(T, name)                                                                                         \
+  int64_t ingot_k_convolution_forward_scratch_bytes_##name(const ingot::kernels::Convolution*);                              \
+  int64_t ingot_k_convolution_backward_input_scratch_bytes_##name(const ingot::kernels::Convolution*);                       \
+  int64_t ingot_k_convolution_backward_weight_scratch_bytes_##name(const ingot::kernels::Convolution*);                      \
+  void ingot_k_convolution_forward_##name(const ingot::kernels::Convolution*, const T* x, const T* w, const T* bias, T* y,   \
+                                          int64_t begin, int64_t end, void* scratch);                                        \
+  void ingot_k_convolution_backward_input_##name(const ingot::kernels::Convolution*, const T* gy, const T* w, const T* bias, \
+                                                 T* gx, int64_t begin, int64_t end, void* scratch);                          \
+  void ingot_k_convolution_backward_weight_##name(const ingot::kernels::Convolution*, const T* gy, const T* x, T* gw,        \
                                                   int64_t begin, int64_t end, void* scratch);
 extern "C" {
 int64_t ingot_k_convolution_forward_tasks(const ingot::kernels::Convolution*);

@@ -23,17 +23,29 @@ struct Complex {
   T re, im;
 };
 template <class T>
-inline Complex<T> operator+(Complex<T> a, Complex<T> b) { return {a.re + b.re, a.im + b.im}; }
+inline Complex<T> operator+(Complex<T> a, Complex<T> b) {
+  return {a.re + b.re, a.im + b.im};
+}
 template <class T>
-inline Complex<T> operator-(Complex<T> a, Complex<T> b) { return {a.re - b.re, a.im - b.im}; }
+inline Complex<T> operator-(Complex<T> a, Complex<T> b) {
+  return {a.re - b.re, a.im - b.im};
+}
 template <class T>
-inline Complex<T> operator*(Complex<T> a, Complex<T> b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+inline Complex<T> operator*(Complex<T> a, Complex<T> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
 template <class T>
-inline Complex<T> operator*(T s, Complex<T> a) { return {s * a.re, s * a.im}; }
+inline Complex<T> operator*(T s, Complex<T> a) {
+  return {s * a.re, s * a.im};
+}
 template <class T>
-inline Complex<T> swapped(Complex<T> a) { return {a.im, a.re}; }
+inline Complex<T> swapped(Complex<T> a) {
+  return {a.im, a.re};
+}
 template <class T>
-inline Complex<T> minus_i(Complex<T> a) { return {a.im, -a.re}; }  // -i a
+inline Complex<T> minus_i(Complex<T> a) {
+  return {a.im, -a.re};
+}  // -i a
 
 // Factors of n, fours first; false when a prime is too large.
 bool factorize(int64_t n, Header& h) {
@@ -221,8 +233,8 @@ void fft_make_plan(int64_t n, void* plan) {
 }
 
 template <class T>
-void fft_rows(const void* plan, int64_t, bool inverse, T scale, const std::complex<T>* in, Rows in_rows,
-              std::complex<T>* out, Rows out_rows, int64_t begin, int64_t end, void* scratch) {
+void fft_rows(const void* plan, int64_t, bool inverse, T scale, const std::complex<T>* in, Rows in_rows, std::complex<T>* out,
+              Rows out_rows, int64_t begin, int64_t end, void* scratch) {
   for (int64_t row = begin; row < end; ++row) {
     const std::complex<T>* const from = in + in_rows.start(row);
     std::complex<T>* const to = out + out_rows.start(row);
@@ -253,8 +265,8 @@ void fft_real_rows(const void* plan, int64_t n, T scale, const T* in, Rows in_ro
 }
 
 template <class T>
-void fft_hermitian_rows(const void* plan, int64_t n, T scale, const std::complex<T>* in, Rows in_rows, T* out,
-                        Rows out_rows, int64_t begin, int64_t end, void* scratch) {
+void fft_hermitian_rows(const void* plan, int64_t n, T scale, const std::complex<T>* in, Rows in_rows, T* out, Rows out_rows,
+                        int64_t begin, int64_t end, void* scratch) {
   for (int64_t row = begin; row < end; ++row) {
     const std::complex<T>* const from = in + in_rows.start(row);
     T* const to = out + out_rows.start(row);
@@ -268,33 +280,31 @@ void fft_hermitian_rows(const void* plan, int64_t n, T scale, const std::complex
   }
 }
 
-#define INGOT_FFT(T, name)                                                                                                 \
-  template int64_t fft_plan_bytes<T>(int64_t);                                                                             \
-  template int64_t fft_scratch_bytes<T>(int64_t);                                                                          \
-  template void fft_make_plan<T>(int64_t, void*);                                                                          \
-  template void fft_rows<T>(const void*, int64_t, bool, T, const std::complex<T>*, Rows, std::complex<T>*, Rows, int64_t,  \
-                            int64_t, void*);                                                                               \
-  template void fft_real_rows<T>(const void*, int64_t, T, const T*, Rows, std::complex<T>*, Rows, int64_t, int64_t,        \
-                                 void*);                                                                                   \
-  template void fft_hermitian_rows<T>(const void*, int64_t, T, const std::complex<T>*, Rows, T*, Rows, int64_t, int64_t,   \
-                                      void*);                                                                              \
-  extern "C" int64_t ingot_k_fft_plan_bytes_##name(int64_t n) { return fft_plan_bytes<T>(n); }                             \
-  extern "C" void ingot_k_fft_make_plan_##name(int64_t n, void* plan) { fft_make_plan<T>(n, plan); }                       \
-  extern "C" int64_t ingot_k_fft_scratch_bytes_##name(int64_t n) { return fft_scratch_bytes<T>(n); }                       \
-  extern "C" void ingot_k_fft_rows_##name(const void* plan, int64_t n, int32_t inverse, T scale,                           \
-                                          const std::complex<T>* in, const Rows* in_rows, std::complex<T>* out,            \
-                                          const Rows* out_rows, int64_t begin, int64_t end, void* scratch) {               \
-    fft_rows(plan, n, inverse != 0, scale, in, *in_rows, out, *out_rows, begin, end, scratch);                             \
-  }                                                                                                                        \
-  extern "C" void ingot_k_fft_real_rows_##name(const void* plan, int64_t n, T scale, const T* in, const Rows* in_rows,     \
-                                               std::complex<T>* out, const Rows* out_rows, int64_t begin, int64_t end,     \
-                                               void* scratch) {                                                            \
-    fft_real_rows(plan, n, scale, in, *in_rows, out, *out_rows, begin, end, scratch);                                      \
-  }                                                                                                                        \
-  extern "C" void ingot_k_fft_hermitian_rows_##name(const void* plan, int64_t n, T scale, const std::complex<T>* in,       \
-                                                    const Rows* in_rows, T* out, const Rows* out_rows, int64_t begin,      \
-                                                    int64_t end, void* scratch) {                                          \
-    fft_hermitian_rows(plan, n, scale, in, *in_rows, out, *out_rows, begin, end, scratch);                                 \
+#define INGOT_FFT(T, name)                                                                                                       \
+  template int64_t fft_plan_bytes<T>(int64_t);                                                                                   \
+  template int64_t fft_scratch_bytes<T>(int64_t);                                                                                \
+  template void fft_make_plan<T>(int64_t, void*);                                                                                \
+  template void fft_rows<T>(const void*, int64_t, bool, T, const std::complex<T>*, Rows, std::complex<T>*, Rows, int64_t,        \
+                            int64_t, void*);                                                                                     \
+  template void fft_real_rows<T>(const void*, int64_t, T, const T*, Rows, std::complex<T>*, Rows, int64_t, int64_t, void*);      \
+  template void fft_hermitian_rows<T>(const void*, int64_t, T, const std::complex<T>*, Rows, T*, Rows, int64_t, int64_t, void*); \
+  extern "C" int64_t ingot_k_fft_plan_bytes_##name(int64_t n) { return fft_plan_bytes<T>(n); }                                   \
+  extern "C" void ingot_k_fft_make_plan_##name(int64_t n, void* plan) { fft_make_plan<T>(n, plan); }                             \
+  extern "C" int64_t ingot_k_fft_scratch_bytes_##name(int64_t n) { return fft_scratch_bytes<T>(n); }                             \
+  extern "C" void ingot_k_fft_rows_##name(const void* plan, int64_t n, int32_t inverse, T scale, const std::complex<T>* in,      \
+                                          const Rows* in_rows, std::complex<T>* out, const Rows* out_rows, int64_t begin,        \
+                                          int64_t end, void* scratch) {                                                          \
+    fft_rows(plan, n, inverse != 0, scale, in, *in_rows, out, *out_rows, begin, end, scratch);                                   \
+  }                                                                                                                              \
+  extern "C" void ingot_k_fft_real_rows_##name(const void* plan, int64_t n, T scale, const T* in, const Rows* in_rows,           \
+                                               std::complex<T>* out, const Rows* out_rows, int64_t begin, int64_t end,           \
+                                               void* scratch) {                                                                  \
+    fft_real_rows(plan, n, scale, in, *in_rows, out, *out_rows, begin, end, scratch);                                            \
+  }                                                                                                                              \
+  extern "C" void ingot_k_fft_hermitian_rows_##name(const void* plan, int64_t n, T scale, const std::complex<T>* in,             \
+                                                    const Rows* in_rows, T* out, const Rows* out_rows, int64_t begin,            \
+                                                    int64_t end, void* scratch) {                                                \
+    fft_hermitian_rows(plan, n, scale, in, *in_rows, out, *out_rows, begin, end, scratch);                                       \
   }
 INGOT_FFT(float, f32)
 INGOT_FFT(double, f64)

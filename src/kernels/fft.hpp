@@ -28,8 +28,8 @@ int64_t fft_scratch_bytes(int64_t n);
 
 // Rows [begin, end) of complex data; scale is 1, 1 / sqrt(n) or 1 / n as the normalisation wants.
 template <class T>
-void fft_rows(const void* plan, int64_t n, bool inverse, T scale, const std::complex<T>* in, Rows in_rows,
-              std::complex<T>* out, Rows out_rows, int64_t begin, int64_t end, void* scratch);
+void fft_rows(const void* plan, int64_t n, bool inverse, T scale, const std::complex<T>* in, Rows in_rows, std::complex<T>* out,
+              Rows out_rows, int64_t begin, int64_t end, void* scratch);
 
 // Real input of n elements, the n / 2 + 1 first outputs of the forward transform.
 template <class T>
@@ -39,25 +39,25 @@ void fft_real_rows(const void* plan, int64_t n, T scale, const T* in, Rows in_ro
 // Inverse of a Hermitian spectrum given by its n / 2 + 1 first elements (the imaginary parts of the first, and of the
 // last for even n, are ignored), real output of n elements.
 template <class T>
-void fft_hermitian_rows(const void* plan, int64_t n, T scale, const std::complex<T>* in, Rows in_rows, T* out,
-                        Rows out_rows, int64_t begin, int64_t end, void* scratch);
+void fft_hermitian_rows(const void* plan, int64_t n, T scale, const std::complex<T>* in, Rows in_rows, T* out, Rows out_rows,
+                        int64_t begin, int64_t end, void* scratch);
 
 }  // namespace ingot::kernels
 
 // The same for compiled models.
-#define INGOT_FFT_C(T, name)                                                                                               \
-  int64_t ingot_k_fft_plan_bytes_##name(int64_t n);                                                                        \
-  void ingot_k_fft_make_plan_##name(int64_t n, void* plan);                                                                \
-  int64_t ingot_k_fft_scratch_bytes_##name(int64_t n);                                                                     \
-  void ingot_k_fft_rows_##name(const void* plan, int64_t n, int32_t inverse, T scale, const std::complex<T>* in,           \
-                               const ingot::kernels::Rows* in_rows, std::complex<T>* out,                                  \
-                               const ingot::kernels::Rows* out_rows, int64_t begin, int64_t end, void* scratch);           \
-  void ingot_k_fft_real_rows_##name(const void* plan, int64_t n, T scale, const T* in,                                     \
-                                    const ingot::kernels::Rows* in_rows, std::complex<T>* out,                             \
-                                    const ingot::kernels::Rows* out_rows, int64_t begin, int64_t end, void* scratch);      \
-  void ingot_k_fft_hermitian_rows_##name(const void* plan, int64_t n, T scale, const std::complex<T>* in,                  \
-                                         const ingot::kernels::Rows* in_rows, T* out,                                      \
-                                         const ingot::kernels::Rows* out_rows, int64_t begin, int64_t end, void* scratch);
+#define INGOT_FFT_C(T, name)                                                                                                    \
+  int64_t ingot_k_fft_plan_bytes_##name(int64_t n);                                                                             \
+  void ingot_k_fft_make_plan_##name(int64_t n, void* plan);                                                                     \
+  int64_t ingot_k_fft_scratch_bytes_##name(int64_t n);                                                                          \
+  void ingot_k_fft_rows_##name(const void* plan, int64_t n, int32_t inverse, T scale, const std::complex<T>* in,                \
+                               const ingot::kernels::Rows* in_rows, std::complex<T>* out, const ingot::kernels::Rows* out_rows, \
+                               int64_t begin, int64_t end, void* scratch);                                                      \
+  void ingot_k_fft_real_rows_##name(const void* plan, int64_t n, T scale, const T* in, const ingot::kernels::Rows* in_rows,     \
+                                    std::complex<T>* out, const ingot::kernels::Rows* out_rows, int64_t begin, int64_t end,     \
+                                    void* scratch);                                                                             \
+  void ingot_k_fft_hermitian_rows_##name(const void* plan, int64_t n, T scale, const std::complex<T>* in,                       \
+                                         const ingot::kernels::Rows* in_rows, T* out, const ingot::kernels::Rows* out_rows,     \
+                                         int64_t begin, int64_t end, void* scratch);
 extern "C" {
 INGOT_FFT_C(float, f32)
 INGOT_FFT_C(double, f64)

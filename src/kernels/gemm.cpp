@@ -42,8 +42,8 @@ Tiling tiling(int64_t m, int64_t n) {
 // ---- register tiles by type and level ----
 
 template <class T>
-using MultiplyBlock = void (*)(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c,
-                               int64_t c_row, int64_t c_col);
+using MultiplyBlock = void (*)(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c, int64_t c_row,
+                               int64_t c_col);
 template <class T>
 struct Level {
   int mr, nr;
@@ -57,13 +57,13 @@ void multiply_baseline(int64_t m, int64_t n, int64_t k, const T* a, const T* b, 
 }
 #if defined(__x86_64__)
 template <class Tile, class T>
-__attribute__((target("avx2,fma"))) void multiply_avx2(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha,
-                                                       T beta, T* c, int64_t c_row, int64_t c_col) {
+__attribute__((target("avx2,fma"))) void multiply_avx2(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta,
+                                                       T* c, int64_t c_row, int64_t c_col) {
   detail::multiply_block<Tile>(m, n, k, a, b, alpha, beta, c, c_row, c_col);
 }
 template <class Tile, class T>
-__attribute__((target("avx512f,avx512vl,avx2,fma"))) void multiply_avx512(
-    int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c, int64_t c_row, int64_t c_col) {
+__attribute__((target("avx512f,avx512vl,avx2,fma"))) void multiply_avx512(int64_t m, int64_t n, int64_t k, const T* a, const T* b,
+                                                                          T alpha, T beta, T* c, int64_t c_row, int64_t c_col) {
   detail::multiply_block<Tile>(m, n, k, a, b, alpha, beta, c, c_row, c_col);
 }
 #endif
@@ -137,8 +137,8 @@ void multiply_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, in
     for (int64_t row = row0; row < row1; ++row) {
       const int64_t i0 = row * t.m, m = min(t.m, g.m - i0);
       pack(g.a + i0 * g.a_row + p0 * g.a_col, m, g.a_row, k, g.a_col, level.mr, packed_a);
-      level.multiply(m, n, k, packed_a, packed_b, g.alpha, p0 == 0 ? g.beta : T(1), g.c + i0 * g.c_row + j0 * g.c_col,
-                     g.c_row, g.c_col);
+      level.multiply(m, n, k, packed_a, packed_b, g.alpha, p0 == 0 ? g.beta : T(1), g.c + i0 * g.c_row + j0 * g.c_col, g.c_row,
+                     g.c_col);
     }
   }
 }
@@ -166,8 +166,7 @@ void multiply_vector(const Gemm<T>& g, int64_t begin, int64_t end, T* scratch) {
       for (int64_t p = 0; p < g.k; ++p) scratch[p] = g.b[p * g.b_row];
       x = scratch;
     }
-    for (int64_t i = begin; i < end; ++i)
-      detail::store(g.c[i * g.c_row], dot(g.a + i * g.a_row, x, g.k), g.alpha, g.beta);
+    for (int64_t i = begin; i < end; ++i) detail::store(g.c[i * g.c_row], dot(g.a + i * g.a_row, x, g.k), g.alpha, g.beta);
     return;
   }
   constexpr int64_t kRows = 128;
@@ -258,15 +257,15 @@ void gemm(const Gemm<T>& g, int64_t begin, int64_t end, void* scratch) {
   detail::gemm_at(detail::vector_level(), g, begin, end, scratch);
 }
 
-#define INGOT_GEMM(T, name)                                                                                \
-  template int64_t gemm_scratch_bytes<T>(int64_t, int64_t, int64_t);                                       \
-  template void gemm<T>(const Gemm<T>&, int64_t, int64_t, void*);                                          \
-  template void detail::gemm_at<T>(int, const Gemm<T>&, int64_t, int64_t, void*);                          \
-  extern "C" int64_t ingot_k_gemm_scratch_bytes_##name(int64_t m, int64_t n, int64_t k) {                  \
-    return gemm_scratch_bytes<T>(m, n, k);                                                                 \
-  }                                                                                                        \
-  extern "C" void ingot_k_gemm_##name(const Gemm<T>* g, int64_t begin, int64_t end, void* scratch) {       \
-    gemm(*g, begin, end, scratch);                                                                         \
+#define INGOT_GEMM(T, name)                                                                          \
+  template int64_t gemm_scratch_bytes<T>(int64_t, int64_t, int64_t);                                 \
+  template void gemm<T>(const Gemm<T>&, int64_t, int64_t, void*);                                    \
+  template void detail::gemm_at<T>(int, const Gemm<T>&, int64_t, int64_t, void*);                    \
+  extern "C" int64_t ingot_k_gemm_scratch_bytes_##name(int64_t m, int64_t n, int64_t k) {            \
+    return gemm_scratch_bytes<T>(m, n, k);                                                           \
+  }                                                                                                  \
+  extern "C" void ingot_k_gemm_##name(const Gemm<T>* g, int64_t begin, int64_t end, void* scratch) { \
+    gemm(*g, begin, end, scratch);                                                                   \
   }
 INGOT_GEMM(float, f32)
 INGOT_GEMM(double, f64)

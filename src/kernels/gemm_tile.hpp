@@ -23,8 +23,7 @@ INGOT_INLINE void multiply_add(int64_t& sum, int64_t a, int64_t b) {  // unsigne
 // By hand: operator* of std::complex calls into libgcc.
 template <class R>
 INGOT_INLINE void multiply_add(std::complex<R>& sum, std::complex<R> a, std::complex<R> b) {
-  sum = {sum.real() + (a.real() * b.real() - a.imag() * b.imag()),
-         sum.imag() + (a.real() * b.imag() + a.imag() * b.real())};
+  sum = {sum.real() + (a.real() * b.real() - a.imag() * b.imag()), sum.imag() + (a.real() * b.imag() + a.imag() * b.real())};
 }
 
 // One tile of scalars, for types without vector arithmetic.
@@ -76,8 +75,8 @@ INGOT_INLINE void store(T& c, T sum, T alpha, T beta) {
 
 // C[m, n] = alpha A B + beta C from packed panels of depth k.
 template <class Tile, class T>
-INGOT_INLINE void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c,
-                                 int64_t c_row, int64_t c_col) {
+INGOT_INLINE void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c, int64_t c_row,
+                                 int64_t c_col) {
   constexpr int MR = Tile::kMR, NR = Tile::kNR;
   alignas(64) T sum[MR * NR];
   for (int64_t j0 = 0; j0 < n; j0 += NR) {

@@ -57,16 +57,17 @@ Taps<T> taps_at(T coordinate, int64_t size, const GridSample& s) {
     return {1, {inside(static_cast<int64_t>(std::nearbyint(p.at)), size)}, {T(1)}, {T(0)}};
   const T floor = std::floor(p.at), t = p.at - floor;
   const int64_t i = static_cast<int64_t>(floor);
-  if (s.mode == GridInterpolation::linear)
-    return {2, {inside(i, size), inside(i + 1, size)}, {T(1) - t, t}, {-p.slope, p.slope}};
+  if (s.mode == GridInterpolation::linear) return {2, {inside(i, size), inside(i + 1, size)}, {T(1) - t, t}, {-p.slope, p.slope}};
   const T a = T(-0.75);
   auto near = [a](T x) { return ((a + T(2)) * x - (a + T(3))) * x * x + T(1); };
   auto far = [a](T x) { return ((a * x - T(5) * a) * x + T(8) * a) * x - T(4) * a; };
   auto near_slope = [a](T x) { return (T(3) * (a + T(2)) * x - T(2) * (a + T(3))) * x; };
   auto far_slope = [a](T x) { return (T(3) * a * x - T(10) * a) * x + T(8) * a; };
-  Taps<T> taps{4, {}, {far(t + T(1)), near(t), near(T(1) - t), far(T(2) - t)},
-               {far_slope(t + T(1)) * p.slope, near_slope(t) * p.slope, -near_slope(T(1) - t) * p.slope,
-                -far_slope(T(2) - t) * p.slope}};
+  Taps<T> taps{
+      4,
+      {},
+      {far(t + T(1)), near(t), near(T(1) - t), far(T(2) - t)},
+      {far_slope(t + T(1)) * p.slope, near_slope(t) * p.slope, -near_slope(T(1) - t) * p.slope, -far_slope(T(2) - t) * p.slope}};
   for (int k = 0; k < 4; ++k)  // a cubic tap is padded by itself
     taps.at[k] = inside(static_cast<int64_t>(pad(Point<T>{T(i + k - 1), T(1)}, size, s).at), size);
   return taps;
@@ -168,16 +169,16 @@ void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T*
   }
 }
 
-#define INGOT_GRID_SAMPLE(T, name)                                                                                         \
-  template void grid_sample_forward<T>(const GridSample&, const T*, const T*, T*, int64_t, int64_t);                       \
-  template void grid_sample_backward<T>(const GridSample&, const T*, const T*, const T*, T*, T*, int64_t, int64_t);        \
-  extern "C" void ingot_k_grid_sample_forward_##name(const GridSample* s, const T* x, const T* grid, T* y, int64_t begin,  \
-                                                     int64_t end) {                                                        \
-    grid_sample_forward(*s, x, grid, y, begin, end);                                                                       \
-  }                                                                                                                        \
-  extern "C" void ingot_k_grid_sample_backward_##name(const GridSample* s, const T* gy, const T* x, const T* grid, T* gx,  \
-                                                      T* ggrid, int64_t begin, int64_t end) {                              \
-    grid_sample_backward(*s, gy, x, grid, gx, ggrid, begin, end);                                                          \
+#define INGOT_GRID_SAMPLE(T, name)                                                                                        \
+  template void grid_sample_forward<T>(const GridSample&, const T*, const T*, T*, int64_t, int64_t);                      \
+  template void grid_sample_backward<T>(const GridSample&, const T*, const T*, const T*, T*, T*, int64_t, int64_t);       \
+  extern "C" void ingot_k_grid_sample_forward_##name(const GridSample* s, const T* x, const T* grid, T* y, int64_t begin, \
+                                                     int64_t end) {                                                       \
+    grid_sample_forward(*s, x, grid, y, begin, end);                                                                      \
+  }                                                                                                                       \
+  extern "C" void ingot_k_grid_sample_backward_##name(const GridSample* s, const T* gy, const T* x, const T* grid, T* gx, \
+                                                      T* ggrid, int64_t begin, int64_t end) {                             \
+    grid_sample_backward(*s, gy, x, grid, gx, ggrid, begin, end);                                                         \
   }
 INGOT_GRID_SAMPLE(float, f32)
 INGOT_GRID_SAMPLE(double, f64)

@@ -134,8 +134,7 @@ inline void fill_normal(double* out, uint64_t seed, uint64_t offset, int64_t beg
   });
 }
 // Integers of [low, low + range); range 0 stands for 2^64, all values.
-inline void fill_integers(int64_t* out, int64_t low, uint64_t range, uint64_t seed, uint64_t offset, int64_t begin,
-                          int64_t end) {
+inline void fill_integers(int64_t* out, int64_t low, uint64_t range, uint64_t seed, uint64_t offset, int64_t begin, int64_t end) {
   detail::fill_blocks<2>(out, begin, end, [=](uint64_t b, int64_t* lanes) {
     const Philox4 p = philox(seed, offset, b);
     for (int j = 0; j < 2; ++j) {

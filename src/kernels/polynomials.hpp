@@ -12,7 +12,9 @@ namespace detail {
 
 // Infinite and NaN degrees count as negative.
 template <class T>
-int64_t degree(T n) { return n > T(-1) && n < T(0x1p62) ? static_cast<int64_t>(n) : -1; }
+int64_t degree(T n) {
+  return n > T(-1) && n < T(0x1p62) ? static_cast<int64_t>(n) : -1;
+}
 
 // p_0 = 1, p_1 = first, p_{k+1} = step(k, p_k, p_{k-1})
 template <class T, class Step>
@@ -76,23 +78,39 @@ inline constexpr int64_t kHermiteLimit = sizeof(T) == 4 ? 128 : 512;
 }  // namespace detail
 
 template <class T>
-T chebyshev_t(T x, T n) { return detail::chebyshev(detail::Kind::t, x, detail::degree(n), x == T(-1), x == T(1), 6); }
+T chebyshev_t(T x, T n) {
+  return detail::chebyshev(detail::Kind::t, x, detail::degree(n), x == T(-1), x == T(1), 6);
+}
 template <class T>
-T chebyshev_u(T x, T n) { return detail::chebyshev(detail::Kind::u, x, detail::degree(n), x == T(-1), x == T(1), 8); }
+T chebyshev_u(T x, T n) {
+  return detail::chebyshev(detail::Kind::u, x, detail::degree(n), x == T(-1), x == T(1), 8);
+}
 template <class T>
-T chebyshev_v(T x, T n) { return detail::chebyshev(detail::Kind::v, x, detail::degree(n), x == T(-1), x == T(1), 8); }
+T chebyshev_v(T x, T n) {
+  return detail::chebyshev(detail::Kind::v, x, detail::degree(n), x == T(-1), x == T(1), 8);
+}
 template <class T>
-T chebyshev_w(T x, T n) { return detail::chebyshev(detail::Kind::w, x, detail::degree(n), x == T(-1), x == T(1), 8); }
+T chebyshev_w(T x, T n) {
+  return detail::chebyshev(detail::Kind::w, x, detail::degree(n), x == T(-1), x == T(1), 8);
+}
 
 // The same on [0, 1].
 template <class T>
-T shifted_chebyshev_t(T x, T n) { return detail::chebyshev(detail::Kind::t, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 6); }
+T shifted_chebyshev_t(T x, T n) {
+  return detail::chebyshev(detail::Kind::t, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 6);
+}
 template <class T>
-T shifted_chebyshev_u(T x, T n) { return detail::chebyshev(detail::Kind::u, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 6); }
+T shifted_chebyshev_u(T x, T n) {
+  return detail::chebyshev(detail::Kind::u, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 6);
+}
 template <class T>
-T shifted_chebyshev_v(T x, T n) { return detail::chebyshev(detail::Kind::v, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 6); }
+T shifted_chebyshev_v(T x, T n) {
+  return detail::chebyshev(detail::Kind::v, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 6);
+}
 template <class T>
-T shifted_chebyshev_w(T x, T n) { return detail::chebyshev(detail::Kind::w, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 4); }
+T shifted_chebyshev_w(T x, T n) {
+  return detail::chebyshev(detail::Kind::w, x + x - T(1), detail::degree(n), x == T(0), x == T(1), 4);
+}
 
 template <class T>
 T hermite_h(T x, T n) {
@@ -115,14 +133,16 @@ T laguerre_l(T x, T n) {
   if (k < 0) return T(0);
   if (x == T(0)) return T(1);
   const T first = T(1) - x;
-  return detail::recurrence(k, first, [first](T i, T p, T before) { return std::fma(i + i + first, p, -(i * before)) / (i + T(1)); });
+  return detail::recurrence(k, first,
+                            [first](T i, T p, T before) { return std::fma(i + i + first, p, -(i * before)) / (i + T(1)); });
 }
 template <class T>
 T legendre_p(T x, T n) {
   const int64_t k = detail::degree(n);
   if (k < 0) return T(0);
   if (std::abs(x) == T(1)) return x > T(0) || k % 2 == 0 ? T(1) : T(-1);
-  return detail::recurrence(k, x, [x](T i, T p, T before) { return std::fma((i + i + T(1)) * x, p, -(i * before)) / (i + T(1)); });
+  return detail::recurrence(k, x,
+                            [x](T i, T p, T before) { return std::fma((i + i + T(1)) * x, p, -(i * before)) / (i + T(1)); });
 }
 
 }  // namespace ingot::kernels

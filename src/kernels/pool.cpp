@@ -116,8 +116,7 @@ void avg_forward(const Windows& s, int64_t divisor_override, const T* x, T* y, i
     for_each_output(s, [&](int64_t o, const Window& wd, const Window& wh, const Window& ww) {
       T sum = 0;
       for_each_element(s, wd, wh, ww, [&](int64_t i) { sum += from[i]; });
-      y[plane * s.out_size + o] =
-          empty(wd) || empty(wh) || empty(ww) ? T(0) : sum / divisor<T>(divisor_override, wd, wh, ww);
+      y[plane * s.out_size + o] = empty(wd) || empty(wh) || empty(ww) ? T(0) : sum / divisor<T>(divisor_override, wd, wh, ww);
     });
   }
 }
@@ -183,40 +182,39 @@ void adaptive_avg_pool_backward(const Pool& p, const T* gy, T* gx, int64_t begin
 template void max_pool_forward<int64_t>(const Pool&, const int64_t*, int64_t*, int64_t*, int64_t, int64_t);
 template void adaptive_max_pool_forward<int64_t>(const Pool&, const int64_t*, int64_t*, int64_t*, int64_t, int64_t);
 
-#define INGOT_POOL(T, name)                                                                                                \
-  template void max_pool_forward<T>(const Pool&, const T*, T*, int64_t*, int64_t, int64_t);                                \
-  template void adaptive_max_pool_forward<T>(const Pool&, const T*, T*, int64_t*, int64_t, int64_t);                       \
-  template void max_pool_backward<T>(const Pool&, const T*, const int64_t*, T*, int64_t, int64_t);                         \
-  template void avg_pool_forward<T>(const Pool&, bool, int64_t, const T*, T*, int64_t, int64_t);                           \
-  template void avg_pool_backward<T>(const Pool&, bool, int64_t, const T*, T*, int64_t, int64_t);                          \
-  template void adaptive_avg_pool_forward<T>(const Pool&, const T*, T*, int64_t, int64_t);                                 \
-  template void adaptive_avg_pool_backward<T>(const Pool&, const T*, T*, int64_t, int64_t);                                \
-  extern "C" void ingot_k_max_pool_forward_##name(const Pool* p, const T* x, T* y, int64_t* indices, int64_t begin,        \
-                                                  int64_t end) {                                                           \
-    max_pool_forward(*p, x, y, indices, begin, end);                                                                       \
-  }                                                                                                                        \
-  extern "C" void ingot_k_adaptive_max_pool_forward_##name(const Pool* p, const T* x, T* y, int64_t* indices,              \
-                                                           int64_t begin, int64_t end) {                                   \
-    adaptive_max_pool_forward(*p, x, y, indices, begin, end);                                                              \
-  }                                                                                                                        \
-  extern "C" void ingot_k_max_pool_backward_##name(const Pool* p, const T* gy, const int64_t* indices, T* gx,              \
-                                                   int64_t begin, int64_t end) {                                           \
-    max_pool_backward(*p, gy, indices, gx, begin, end);                                                                    \
-  }                                                                                                                        \
-  extern "C" void ingot_k_avg_pool_forward_##name(const Pool* p, int32_t count_include_pad, int64_t divisor_override,      \
-                                                  const T* x, T* y, int64_t begin, int64_t end) {                          \
-    avg_pool_forward(*p, count_include_pad != 0, divisor_override, x, y, begin, end);                                      \
-  }                                                                                                                        \
-  extern "C" void ingot_k_avg_pool_backward_##name(const Pool* p, int32_t count_include_pad, int64_t divisor_override,     \
-                                                   const T* gy, T* gx, int64_t begin, int64_t end) {                       \
-    avg_pool_backward(*p, count_include_pad != 0, divisor_override, gy, gx, begin, end);                                   \
-  }                                                                                                                        \
-  extern "C" void ingot_k_adaptive_avg_pool_forward_##name(const Pool* p, const T* x, T* y, int64_t begin, int64_t end) {  \
-    adaptive_avg_pool_forward(*p, x, y, begin, end);                                                                       \
-  }                                                                                                                        \
-  extern "C" void ingot_k_adaptive_avg_pool_backward_##name(const Pool* p, const T* gy, T* gx, int64_t begin,              \
-                                                            int64_t end) {                                                 \
-    adaptive_avg_pool_backward(*p, gy, gx, begin, end);                                                                    \
+#define INGOT_POOL(T, name)                                                                                                  \
+  template void max_pool_forward<T>(const Pool&, const T*, T*, int64_t*, int64_t, int64_t);                                  \
+  template void adaptive_max_pool_forward<T>(const Pool&, const T*, T*, int64_t*, int64_t, int64_t);                         \
+  template void max_pool_backward<T>(const Pool&, const T*, const int64_t*, T*, int64_t, int64_t);                           \
+  template void avg_pool_forward<T>(const Pool&, bool, int64_t, const T*, T*, int64_t, int64_t);                             \
+  template void avg_pool_backward<T>(const Pool&, bool, int64_t, const T*, T*, int64_t, int64_t);                            \
+  template void adaptive_avg_pool_forward<T>(const Pool&, const T*, T*, int64_t, int64_t);                                   \
+  template void adaptive_avg_pool_backward<T>(const Pool&, const T*, T*, int64_t, int64_t);                                  \
+  extern "C" void ingot_k_max_pool_forward_##name(const Pool* p, const T* x, T* y, int64_t* indices, int64_t begin,          \
+                                                  int64_t end) {                                                             \
+    max_pool_forward(*p, x, y, indices, begin, end);                                                                         \
+  }                                                                                                                          \
+  extern "C" void ingot_k_adaptive_max_pool_forward_##name(const Pool* p, const T* x, T* y, int64_t* indices, int64_t begin, \
+                                                           int64_t end) {                                                    \
+    adaptive_max_pool_forward(*p, x, y, indices, begin, end);                                                                \
+  }                                                                                                                          \
+  extern "C" void ingot_k_max_pool_backward_##name(const Pool* p, const T* gy, const int64_t* indices, T* gx, int64_t begin, \
+                                                   int64_t end) {                                                            \
+    max_pool_backward(*p, gy, indices, gx, begin, end);                                                                      \
+  }                                                                                                                          \
+  extern "C" void ingot_k_avg_pool_forward_##name(const Pool* p, int32_t count_include_pad, int64_t divisor_override,        \
+                                                  const T* x, T* y, int64_t begin, int64_t end) {                            \
+    avg_pool_forward(*p, count_include_pad != 0, divisor_override, x, y, begin, end);                                        \
+  }                                                                                                                          \
+  extern "C" void ingot_k_avg_pool_backward_##name(const Pool* p, int32_t count_include_pad, int64_t divisor_override,       \
+                                                   const T* gy, T* gx, int64_t begin, int64_t end) {                         \
+    avg_pool_backward(*p, count_include_pad != 0, divisor_override, gy, gx, begin, end);                                     \
+  }                                                                                                                          \
+  extern "C" void ingot_k_adaptive_avg_pool_forward_##name(const Pool* p, const T* x, T* y, int64_t begin, int64_t end) {    \
+    adaptive_avg_pool_forward(*p, x, y, begin, end);                                                                         \
+  }                                                                                                                          \
+  extern "C" void ingot_k_adaptive_avg_pool_backward_##name(const Pool* p, const T* gy, T* gx, int64_t begin, int64_t end) { \
+    adaptive_avg_pool_backward(*p, gy, gx, begin, end);                                                                      \
   }
 INGOT_POOL(float, f32)
 INGOT_POOL(double, f64)

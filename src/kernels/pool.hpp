@@ -51,21 +51,19 @@ void adaptive_avg_pool_backward(const Pool& p, const T* gy, T* gx, int64_t begin
 }  // namespace ingot::kernels
 
 // The same for compiled models.
-#define INGOT_POOL_C(T, name)                                                                                              \
-  void ingot_k_max_pool_forward_##name(const ingot::kernels::Pool* p, const T* x, T* y, int64_t* indices, int64_t begin,   \
-                                       int64_t end);                                                                       \
-  void ingot_k_adaptive_max_pool_forward_##name(const ingot::kernels::Pool* p, const T* x, T* y, int64_t* indices,         \
-                                                int64_t begin, int64_t end);                                               \
-  void ingot_k_max_pool_backward_##name(const ingot::kernels::Pool* p, const T* gy, const int64_t* indices, T* gx,         \
-                                        int64_t begin, int64_t end);                                                       \
-  void ingot_k_avg_pool_forward_##name(const ingot::kernels::Pool* p, int32_t count_include_pad, int64_t divisor_override, \
-                                       const T* x, T* y, int64_t begin, int64_t end);                                      \
-  void ingot_k_avg_pool_backward_##name(const ingot::kernels::Pool* p, int32_t count_include_pad,                          \
-                                        int64_t divisor_override, const T* gy, T* gx, int64_t begin, int64_t end);         \
-  void ingot_k_adaptive_avg_pool_forward_##name(const ingot::kernels::Pool* p, const T* x, T* y, int64_t begin,            \
-                                                int64_t end);                                                              \
-  void ingot_k_adaptive_avg_pool_backward_##name(const ingot::kernels::Pool* p, const T* gy, T* gx, int64_t begin,         \
-                                                 int64_t end);
+#define INGOT_POOL_C(T, name)                                                                                                 \
+  void ingot_k_max_pool_forward_##name(const ingot::kernels::Pool* p, const T* x, T* y, int64_t* indices, int64_t begin,      \
+                                       int64_t end);                                                                          \
+  void ingot_k_adaptive_max_pool_forward_##name(const ingot::kernels::Pool* p, const T* x, T* y, int64_t* indices,            \
+                                                int64_t begin, int64_t end);                                                  \
+  void ingot_k_max_pool_backward_##name(const ingot::kernels::Pool* p, const T* gy, const int64_t* indices, T* gx,            \
+                                        int64_t begin, int64_t end);                                                          \
+  void ingot_k_avg_pool_forward_##name(const ingot::kernels::Pool* p, int32_t count_include_pad, int64_t divisor_override,    \
+                                       const T* x, T* y, int64_t begin, int64_t end);                                         \
+  void ingot_k_avg_pool_backward_##name(const ingot::kernels::Pool* p, int32_t count_include_pad, int64_t divisor_override,   \
+                                        const T* gy, T* gx, int64_t begin, int64_t end);                                      \
+  void ingot_k_adaptive_avg_pool_forward_##name(const ingot::kernels::Pool* p, const T* x, T* y, int64_t begin, int64_t end); \
+  void ingot_k_adaptive_avg_pool_backward_##name(const ingot::kernels::Pool* p, const T* gy, T* gx, int64_t begin, int64_t end);
 extern "C" {
 INGOT_POOL_C(float, f32)
 INGOT_POOL_C(double, f64)

@@ -42,7 +42,8 @@ T support_of(const Resample& r, T step) {
 template <class T>
 int64_t taps_of(const Resample& r, int d) {
   switch (r.mode) {
-    case Interpolation::nearest: case Interpolation::nearest_exact: return 1;
+    case Interpolation::nearest:
+    case Interpolation::nearest_exact: return 1;
     case Interpolation::linear: return 2;
     case Interpolation::cubic: return 4;
     default: return static_cast<int64_t>(std::ceil(support_of(r, step_of<T>(r, d, aligned(r))))) * 2 + 1;
@@ -215,18 +216,18 @@ void resample_backward(const Resample& r, const T* gy, T* gx, int64_t begin, int
   }
 }
 
-#define INGOT_RESAMPLE(T, name)                                                                                            \
-  template int64_t resample_scratch_bytes<T>(const Resample&);                                                             \
-  template void resample_forward<T>(const Resample&, const T*, T*, int64_t, int64_t, void*);                               \
-  template void resample_backward<T>(const Resample&, const T*, T*, int64_t, int64_t, void*);                              \
-  extern "C" int64_t ingot_k_resample_scratch_bytes_##name(const Resample* r) { return resample_scratch_bytes<T>(*r); }    \
-  extern "C" void ingot_k_resample_forward_##name(const Resample* r, const T* x, T* y, int64_t begin, int64_t end,         \
-                                                  void* scratch) {                                                         \
-    resample_forward(*r, x, y, begin, end, scratch);                                                                       \
-  }                                                                                                                        \
-  extern "C" void ingot_k_resample_backward_##name(const Resample* r, const T* gy, T* gx, int64_t begin, int64_t end,      \
-                                                   void* scratch) {                                                        \
-    resample_backward(*r, gy, gx, begin, end, scratch);                                                                    \
+#define INGOT_RESAMPLE(T, name)                                                                                         \
+  template int64_t resample_scratch_bytes<T>(const Resample&);                                                          \
+  template void resample_forward<T>(const Resample&, const T*, T*, int64_t, int64_t, void*);                            \
+  template void resample_backward<T>(const Resample&, const T*, T*, int64_t, int64_t, void*);                           \
+  extern "C" int64_t ingot_k_resample_scratch_bytes_##name(const Resample* r) { return resample_scratch_bytes<T>(*r); } \
+  extern "C" void ingot_k_resample_forward_##name(const Resample* r, const T* x, T* y, int64_t begin, int64_t end,      \
+                                                  void* scratch) {                                                      \
+    resample_forward(*r, x, y, begin, end, scratch);                                                                    \
+  }                                                                                                                     \
+  extern "C" void ingot_k_resample_backward_##name(const Resample* r, const T* gy, T* gx, int64_t begin, int64_t end,   \
+                                                   void* scratch) {                                                     \
+    resample_backward(*r, gy, gx, begin, end, scratch);                                                                 \
   }
 INGOT_RESAMPLE(float, f32)
 INGOT_RESAMPLE(double, f64)

@@ -67,16 +67,16 @@ void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T*
 }  // namespace ingot::kernels
 
 // The same for compiled models.
-#define INGOT_RESAMPLE_C(T, name)                                                                                          \
-  int64_t ingot_k_resample_scratch_bytes_##name(const ingot::kernels::Resample* r);                                        \
-  void ingot_k_resample_forward_##name(const ingot::kernels::Resample* r, const T* x, T* y, int64_t begin, int64_t end,    \
-                                       void* scratch);                                                                     \
-  void ingot_k_resample_backward_##name(const ingot::kernels::Resample* r, const T* gy, T* gx, int64_t begin, int64_t end, \
-                                        void* scratch);                                                                    \
-  void ingot_k_grid_sample_forward_##name(const ingot::kernels::GridSample* s, const T* x, const T* grid, T* y,            \
-                                          int64_t begin, int64_t end);                                                     \
-  void ingot_k_grid_sample_backward_##name(const ingot::kernels::GridSample* s, const T* gy, const T* x, const T* grid,    \
-                                           T* gx, T* ggrid, int64_t begin, int64_t end);
+#define INGOT_RESAMPLE_C(T, name)                                                                                              \
+  int64_t ingot_k_resample_scratch_bytes_##name(const ingot::kernels::Resample* r);                                            \
+  void ingot_k_resample_forward_##name(const ingot::kernels::Resample* r, const T* x, T* y, int64_t begin, int64_t end,        \
+                                       void* scratch);                                                                         \
+  void ingot_k_resample_backward_##name(const ingot::kernels::Resample* r, const T* gy, T* gx, int64_t begin, int64_t end,     \
+                                        void* scratch);                                                                        \
+  void ingot_k_grid_sample_forward_##name(const ingot::kernels::GridSample* s, const T* x, const T* grid, T* y, int64_t begin, \
+                                          int64_t end);                                                                        \
+  void ingot_k_grid_sample_backward_##name(const ingot::kernels::GridSample* s, const T* gy, const T* x, const T* grid, T* gx, \
+                                           T* ggrid, int64_t begin, int64_t end);
 extern "C" {
 int64_t ingot_k_grid_sample_forward_tasks(const ingot::kernels::GridSample* s);
 INGOT_RESAMPLE_C(float, f32)

@@ -43,7 +43,8 @@ inline uint64_t signed_key(Bits bits) {
 template <class F>
 inline void with_key(DType dtype, F f) {
   switch (dtype) {
-    case DType::u8: case DType::b8: return f([](const void* p, int64_t i) -> uint64_t { return load<uint8_t>(p, i); });
+    case DType::u8:
+    case DType::b8: return f([](const void* p, int64_t i) -> uint64_t { return load<uint8_t>(p, i); });
     case DType::u16: return f([](const void* p, int64_t i) -> uint64_t { return load<uint16_t>(p, i); });
     case DType::u32: return f([](const void* p, int64_t i) -> uint64_t { return load<uint32_t>(p, i); });
     case DType::u64: return f([](const void* p, int64_t i) -> uint64_t { return load<uint64_t>(p, i); });
@@ -53,13 +54,13 @@ inline void with_key(DType dtype, F f) {
     case DType::i64: return f([](const void* p, int64_t i) { return signed_key(load<uint64_t>(p, i)); });
     case DType::f16: return f([](const void* p, int64_t i) { return float_key<uint16_t>(load<uint16_t>(p, i), 0x7c00); });
     case DType::bf16: return f([](const void* p, int64_t i) { return float_key<uint16_t>(load<uint16_t>(p, i), 0x7f80); });
-    case DType::f32:
-      return f([](const void* p, int64_t i) { return float_key<uint32_t>(load<uint32_t>(p, i), 0x7f800000u); });
+    case DType::f32: return f([](const void* p, int64_t i) { return float_key<uint32_t>(load<uint32_t>(p, i), 0x7f800000u); });
     case DType::f64:
       return f([](const void* p, int64_t i) { return float_key<uint64_t>(load<uint64_t>(p, i), 0x7ff0000000000000u); });
     case DType::f8e4m3fn: return f([](const void* p, int64_t i) { return float_key<uint8_t>(load<uint8_t>(p, i), 0x7e); });
     case DType::f8e5m2: return f([](const void* p, int64_t i) { return float_key<uint8_t>(load<uint8_t>(p, i), 0x7c); });
-    case DType::c64: case DType::c128: return;  // has no order; excluded by the contract
+    case DType::c64:
+    case DType::c128: return;  // has no order; excluded by the contract
   }
 }
 
@@ -128,7 +129,11 @@ void select(Item* items, Item* other, int64_t n, int64_t k) {
   while (high - low > 32) {
     if (budget-- == 0) return merge_sort(items + low, other, high - low);
     Item a = items[low], b = items[low + (high - low) / 2], c = items[high - 1];
-    if (before(b, a)) { const Item t = a; a = b; b = t; }
+    if (before(b, a)) {
+      const Item t = a;
+      a = b;
+      b = t;
+    }
     const Item pivot = before(c, b) ? (before(c, a) ? a : c) : b;
     int64_t i = low, j = high - 1;
     while (true) {  // Hoare: [low, j] <= pivot <= [j + 1, high)
@@ -177,8 +182,8 @@ void sort_rows(DType dtype, const void* in, Rows in_rows, int64_t n, bool descen
   }
 }
 
-void topk_rows(DType dtype, const void* in, Rows in_rows, int64_t n, int64_t k, bool largest, void* out_values,
-               Rows value_rows, int64_t* out_indices, Rows index_rows, int64_t begin, int64_t end, void* scratch) {
+void topk_rows(DType dtype, const void* in, Rows in_rows, int64_t n, int64_t k, bool largest, void* out_values, Rows value_rows,
+               int64_t* out_indices, Rows index_rows, int64_t begin, int64_t end, void* scratch) {
   if (k <= 0) return;
   Item* const items = static_cast<Item*>(scratch);
   for (int64_t row = begin; row < end; ++row) {
@@ -202,8 +207,8 @@ void kthvalue_rows(DType dtype, const void* in, Rows in_rows, int64_t n, int64_t
   }
 }
 
-void median_rows(DType dtype, const void* in, Rows in_rows, int64_t n, bool ignore_nan, void* out_values,
-                 int64_t* out_indices, int64_t begin, int64_t end, void* scratch) {
+void median_rows(DType dtype, const void* in, Rows in_rows, int64_t n, bool ignore_nan, void* out_values, int64_t* out_indices,
+                 int64_t begin, int64_t end, void* scratch) {
   Item* const items = static_cast<Item*>(scratch);
   const Rows single{1, 1, 0, 0};
   for (int64_t row = begin; row < end; ++row) {
@@ -220,8 +225,7 @@ void median_rows(DType dtype, const void* in, Rows in_rows, int64_t n, bool igno
 }
 
 void searchsorted_rows(DType dtype, const void* sequence, Rows sequence_rows, int64_t n, const int64_t* sorter,
-                       const void* values, Rows value_rows, int64_t m, bool right, int64_t* out, int64_t begin,
-                       int64_t end) {
+                       const void* values, Rows value_rows, int64_t m, bool right, int64_t* out, int64_t begin, int64_t end) {
   const bool may_be_nan = is_floating(dtype);
   with_key(dtype, [&](auto key) {
     for (int64_t row = begin; row < end; ++row) {
@@ -249,9 +253,9 @@ void searchsorted_rows(DType dtype, const void* sequence, Rows sequence_rows, in
 namespace ik = ingot::kernels;
 extern "C" {
 int64_t ingot_k_select_scratch_bytes(int64_t n) { return ik::select_scratch_bytes(n); }
-void ingot_k_sort_rows(int32_t dtype, const void* in, const ik::Rows* in_rows, int64_t n, int32_t descending,
-                       void* out_values, const ik::Rows* value_rows, int64_t* out_indices, const ik::Rows* index_rows,
-                       int64_t begin, int64_t end, void* scratch) {
+void ingot_k_sort_rows(int32_t dtype, const void* in, const ik::Rows* in_rows, int64_t n, int32_t descending, void* out_values,
+                       const ik::Rows* value_rows, int64_t* out_indices, const ik::Rows* index_rows, int64_t begin, int64_t end,
+                       void* scratch) {
   ik::sort_rows(static_cast<ingot::DType>(dtype), in, *in_rows, n, descending != 0, out_values, *value_rows, out_indices,
                 *index_rows, begin, end, scratch);
 }
@@ -265,15 +269,15 @@ void ingot_k_kthvalue_rows(int32_t dtype, const void* in, const ik::Rows* in_row
                            int64_t* out_indices, int64_t begin, int64_t end, void* scratch) {
   ik::kthvalue_rows(static_cast<ingot::DType>(dtype), in, *in_rows, n, k, out_values, out_indices, begin, end, scratch);
 }
-void ingot_k_median_rows(int32_t dtype, const void* in, const ik::Rows* in_rows, int64_t n, int32_t ignore_nan,
-                         void* out_values, int64_t* out_indices, int64_t begin, int64_t end, void* scratch) {
+void ingot_k_median_rows(int32_t dtype, const void* in, const ik::Rows* in_rows, int64_t n, int32_t ignore_nan, void* out_values,
+                         int64_t* out_indices, int64_t begin, int64_t end, void* scratch) {
   ik::median_rows(static_cast<ingot::DType>(dtype), in, *in_rows, n, ignore_nan != 0, out_values, out_indices, begin, end,
                   scratch);
 }
 void ingot_k_searchsorted_rows(int32_t dtype, const void* sequence, const ik::Rows* sequence_rows, int64_t n,
-                               const int64_t* sorter, const void* values, const ik::Rows* value_rows, int64_t m,
-                               int32_t right, int64_t* out, int64_t begin, int64_t end) {
-  ik::searchsorted_rows(static_cast<ingot::DType>(dtype), sequence, *sequence_rows, n, sorter, values, *value_rows, m,
-                        right != 0, out, begin, end);
+                               const int64_t* sorter, const void* values, const ik::Rows* value_rows, int64_t m, int32_t right,
+                               int64_t* out, int64_t begin, int64_t end) {
+  ik::searchsorted_rows(static_cast<ingot::DType>(dtype), sequence, *sequence_rows, n, sorter, values, *value_rows, m, right != 0,
+                        out, begin, end);
 }
 }

@@ -23,8 +23,8 @@ void sort_rows(DType dtype, const void* in, Rows in_rows, int64_t n, bool descen
                int64_t* out_indices, Rows index_rows, int64_t begin, int64_t end, void* scratch);
 
 // The k largest (or smallest) elements of each row, best first. Requires 0 <= k <= n.
-void topk_rows(DType dtype, const void* in, Rows in_rows, int64_t n, int64_t k, bool largest, void* out_values,
-               Rows value_rows, int64_t* out_indices, Rows index_rows, int64_t begin, int64_t end, void* scratch);
+void topk_rows(DType dtype, const void* in, Rows in_rows, int64_t n, int64_t k, bool largest, void* out_values, Rows value_rows,
+               int64_t* out_indices, Rows index_rows, int64_t begin, int64_t end, void* scratch);
 
 // The k-th smallest element of each row and its index. Requires 1 <= k <= n. Row r writes element r of
 // either output.
@@ -33,16 +33,15 @@ void kthvalue_rows(DType dtype, const void* in, Rows in_rows, int64_t n, int64_t
 
 // The lower median and its index. A row with a NaN gives NaN (its first), or with ignore_nan the median of the others
 // (NaN when all are). Requires n >= 1. Outputs as in kthvalue_rows.
-void median_rows(DType dtype, const void* in, Rows in_rows, int64_t n, bool ignore_nan, void* out_values,
-                 int64_t* out_indices, int64_t begin, int64_t end, void* scratch);
+void median_rows(DType dtype, const void* in, Rows in_rows, int64_t n, bool ignore_nan, void* out_values, int64_t* out_indices,
+                 int64_t begin, int64_t end, void* scratch);
 
 // For each value v of row r of `values` (m a row): the first position p of sorted row r of `sequence` (n a row) with
 // seq[p] >= v, or with `right` seq[p] > v; n when there is none. As in PyTorch a NaN on either side moves the position
 // right. `sorter` (or null), laid out as the sequence, holds the indices that sort it. The sequence may be one shared
 // row. Both sides have the same dtype. Needs no scratch. Row r of out starts at r * m.
 void searchsorted_rows(DType dtype, const void* sequence, Rows sequence_rows, int64_t n, const int64_t* sorter,
-                       const void* values, Rows value_rows, int64_t m, bool right, int64_t* out, int64_t begin,
-                       int64_t end);
+                       const void* values, Rows value_rows, int64_t m, bool right, int64_t* out, int64_t begin, int64_t end);
 
 }  // namespace ingot::kernels
 
@@ -52,8 +51,8 @@ int64_t ingot_k_select_scratch_bytes(int64_t n);
 void ingot_k_sort_rows(int32_t dtype, const void* in, const ingot::kernels::Rows* in_rows, int64_t n, int32_t descending,
                        void* out_values, const ingot::kernels::Rows* value_rows, int64_t* out_indices,
                        const ingot::kernels::Rows* index_rows, int64_t begin, int64_t end, void* scratch);
-void ingot_k_topk_rows(int32_t dtype, const void* in, const ingot::kernels::Rows* in_rows, int64_t n, int64_t k,
-                       int32_t largest, void* out_values, const ingot::kernels::Rows* value_rows, int64_t* out_indices,
+void ingot_k_topk_rows(int32_t dtype, const void* in, const ingot::kernels::Rows* in_rows, int64_t n, int64_t k, int32_t largest,
+                       void* out_values, const ingot::kernels::Rows* value_rows, int64_t* out_indices,
                        const ingot::kernels::Rows* index_rows, int64_t begin, int64_t end, void* scratch);
 void ingot_k_kthvalue_rows(int32_t dtype, const void* in, const ingot::kernels::Rows* in_rows, int64_t n, int64_t k,
                            void* out_values, int64_t* out_indices, int64_t begin, int64_t end, void* scratch);

@@ -120,9 +120,11 @@ double digamma(double x) {
 
 // Euler–Maclaurin after nine terms; the divisors are (2k)! / B_2k.
 double zeta(double s, double q) {
+  // clang-format off
   constexpr double kDivisors[] = {12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1.8924375803183791606e9, 7.47242496e10,
                                   -2.950130727918164224e12, 1.1646782814350067249e14, -4.5979787224074726105e15,
                                   1.8152105401943546773e17, -7.1661652561756670113e18};
+  // clang-format on
   if (s == 1) return kInf;
   if (!(s > 1)) return kNan;
   if (q <= 0) {
@@ -182,7 +184,8 @@ float polygamma(int64_t n, float x) {
   // The first term of the zeta function is a float power, the others are double.
   const float order = static_cast<float>(n) + 1;
   const double first = std::pow(static_cast<double>(x), -static_cast<double>(order)), zeta_sum = zeta(order, x);
-  const float z = std::isfinite(zeta_sum) ? static_cast<float>(zeta_sum - first + static_cast<double>(std::pow(x, -order))) : static_cast<float>(zeta_sum);
+  const float z = std::isfinite(zeta_sum) ? static_cast<float>(zeta_sum - first + static_cast<double>(std::pow(x, -order)))
+                                          : static_cast<float>(zeta_sum);
   return (n % 2 ? 1.f : -1.f) * std::exp(static_cast<float>(log_gamma(order))) * z;
 }
 

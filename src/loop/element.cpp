@@ -60,7 +60,8 @@ bool any_complex(const Call& call) {
   auto complex = [](const Value& v) {
     if (v.is_tensor()) return is_complex(v.tensor().dtype());
     if (!v.is_tensors()) return false;
-    return std::any_of(v.tensors().begin(), v.tensors().end(), [](const Tensor& t) { return t.defined() && is_complex(t.dtype()); });
+    return std::any_of(v.tensors().begin(), v.tensors().end(),
+                       [](const Tensor& t) { return t.defined() && is_complex(t.dtype()); });
   };
   return std::any_of(call.args.begin(), call.args.end(), complex);
 }

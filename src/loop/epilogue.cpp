@@ -93,7 +93,9 @@ void fuse_epilogues(const Program& p, std::vector<Computation>& run, const std::
     });
     for (int b : read) {
       const auto made = made_by.find(b);
-      if (made == made_by.end() || gone[made->second] || run[made->second].folds.empty() || readers[static_cast<std::size_t>(b)] != 1) continue;
+      if (made == made_by.end() || gone[made->second] || run[made->second].folds.empty() ||
+          readers[static_cast<std::size_t>(b)] != 1)
+        continue;
       if (!run[made->second].leading.empty() || !can_move(run, made->second, i)) continue;
       const std::vector<Expr> index = only_index(run[i], b);
       if (index.empty() || !is_one_to_one(index, p.buffers[static_cast<std::size_t>(b)], run[i].vars)) continue;

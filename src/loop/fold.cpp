@@ -55,10 +55,13 @@ class Folding {
   // A step over constants that fills memory of its own, and says nothing about sizes.
   bool can_fold(const Step& s) const {
     if (!std::holds_alternative<Kernel>(s) && !std::holds_alternative<EagerCall>(s)) return false;
-    if (const auto* call = std::get_if<EagerCall>(&s); call && (call->draws || !call->integers.empty() || !call->decides.empty())) return false;
+    if (const auto* call = std::get_if<EagerCall>(&s); call && (call->draws || !call->integers.empty() || !call->decides.empty()))
+      return false;
     const std::vector<int> written = written_by(s);
     for (int b : written)
-      if ((program_.buffers[at(b)].place != Place::arena && program_.buffers[at(b)].place != Place::scratch) || !is_fixed(program_.buffers[at(b)])) return false;
+      if ((program_.buffers[at(b)].place != Place::arena && program_.buffers[at(b)].place != Place::scratch) ||
+          !is_fixed(program_.buffers[at(b)]))
+        return false;
     bool reads_any = false;
     for (int b : buffers_of(s)) {
       if (std::find(written.begin(), written.end(), b) != written.end()) continue;

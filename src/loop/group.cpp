@@ -51,7 +51,8 @@ std::optional<std::vector<Expr>> rows_in(const Computation& c, const Group& g) {
     reads = true;
     for (std::size_t k = 0; k < rows.size(); k++) {
       const Expr& index = load.arg(made->second[k]);
-      const bool is_row = index.op() == ExprOp::Idx && same(index.arg(0), g.extents[k]) && (!rows[k].valid() || same(rows[k], index));
+      const bool is_row =
+          index.op() == ExprOp::Idx && same(index.arg(0), g.extents[k]) && (!rows[k].valid() || same(rows[k], index));
       if (is_row) rows[k] = index;
       agrees = agrees && is_row;
     }
@@ -59,7 +60,8 @@ std::optional<std::vector<Expr>> rows_in(const Computation& c, const Group& g) {
   if (!reads || !agrees) return std::nullopt;
   for (std::size_t k = 0; k < rows.size(); k++) {
     const bool is_own = std::any_of(c.vars.begin(), c.vars.end(), [&](const Expr& v) { return same(v, rows[k]); });
-    const bool is_new = std::none_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k), [&](const Expr& v) { return same(v, rows[k]); });
+    const bool is_new = std::none_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k),
+                                     [&](const Expr& v) { return same(v, rows[k]); });
     if (!is_own || !is_new) return std::nullopt;
   }
   return rows;
@@ -146,7 +148,8 @@ class Grouping {
     g.dims[c.out] = std::move(dims);
     made_by_[c.out] = index;
     for (std::size_t r : read)
-      if (r != index && std::find(needs_[index].begin(), needs_[index].end(), r) == needs_[index].end()) needs_[index].push_back(r);
+      if (r != index && std::find(needs_[index].begin(), needs_[index].end(), r) == needs_[index].end())
+        needs_[index].push_back(r);
   }
 
   // Whether group `from` needs group `to`, directly or through others.
@@ -200,7 +203,8 @@ class Grouping {
         const Expr renamed = substitute(e, from, to);
         return with_loads(renamed, [&](const Expr& load, const std::vector<Expr>& args) {
           if (const auto value = row_values.find(static_cast<int>(load->i)); value != row_values.end()) return value->second;
-          return Expr::load(load->i, load.dtype(), {offset_of(program_.buffers[at(static_cast<int>(load->i))], args)}, load->name);
+          return Expr::load(load->i, load.dtype(), {offset_of(program_.buffers[at(static_cast<int>(load->i))], args)},
+                            load->name);
         });
       };
       for (const Fold& f : c.folds) {

@@ -53,7 +53,8 @@ bool reads(const Nest& n, const Expr& tmp) {
 }
 bool reads(const Nest& n, int buffer) {
   bool found = false;
-  each_value(n, [&](const Expr& e) { visit(e, [&](const Expr& x) { found = found || (x.op() == ExprOp::Load && x->i == buffer); }); });
+  each_value(
+      n, [&](const Expr& e) { visit(e, [&](const Expr& x) { found = found || (x.op() == ExprOp::Load && x->i == buffer); }); });
   return found;
 }
 
@@ -125,7 +126,9 @@ void make_rows(Program& p, Kernel& k, const std::vector<bool>& is_read_elsewhere
       bool only_there = true;
       for (const Nest& n : k.nests)
         each_value(n, [&](const Expr& e) {
-          visit(e, [&](const Expr& x) { only_there = only_there && !(x.op() == ExprOp::Load && x->i == store.out && !same(x, element)); });
+          visit(e, [&](const Expr& x) {
+            only_there = only_there && !(x.op() == ExprOp::Load && x->i == store.out && !same(x, element));
+          });
         });
       if (!only_there) continue;
       const int row = scratch.add(p.buffers[at(store.out)].name + ".row", store.value.dtype(), k.nests[i].vars);
@@ -147,8 +150,11 @@ void keep_repeated(Kernel& k, Scratch& scratch) {
       Expr best;
       each_value(k.nests[j], [&](const Expr& e) {
         visit(e, [&](const Expr& x) {
-          const bool varies = std::any_of(k.nests[i].vars.begin(), k.nests[i].vars.end(), [&](const Expr& v) { return depends(x, v); });
-          if (here.contains(x) && x->has_data && x.op() != ExprOp::Load && varies && cost(x) >= kWorthKeeping && (!best.valid() || cost(x) > cost(best))) best = x;
+          const bool varies =
+              std::any_of(k.nests[i].vars.begin(), k.nests[i].vars.end(), [&](const Expr& v) { return depends(x, v); });
+          if (here.contains(x) && x->has_data && x.op() != ExprOp::Load && varies && cost(x) >= kWorthKeeping &&
+              (!best.valid() || cost(x) > cost(best)))
+            best = x;
         });
       });
       if (!best.valid()) continue;

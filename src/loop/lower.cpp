@@ -57,7 +57,8 @@ std::vector<Use> uses_of(const Graph& graph) {
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
     // A write, or an assertion: an op that has no result and does something.
-    const bool acts = user.kind == NodeKind::call && (user.op->mutates() || (user.op->schema.results.empty() && user.op->def->lower));
+    const bool acts =
+        user.kind == NodeKind::call && (user.op->mutates() || (user.op->schema.results.empty() && user.op->def->lower));
     if (acts) all[i].users = std::max(all[i].users, 1);
     if (all[i].users == 0) continue;
     const bool passes_through = user.kind != NodeKind::call || user.op->is_view();
@@ -71,9 +72,9 @@ std::vector<Use> uses_of(const Graph& graph) {
       }
       u.users++;
       if (user.op->form() == Form::pointwise)
-        u.repeated = u.repeated || !(n->meta.is_tensor() && user.meta.is_tensor() && n->meta.tensor().sizes().same(user.meta.tensor().sizes()));
-      else if (user.op->form() != Form::reduction)
-        u.factor = true;
+        u.repeated = u.repeated ||
+                     !(n->meta.is_tensor() && user.meta.is_tensor() && n->meta.tensor().sizes().same(user.meta.tensor().sizes()));
+      else if (user.op->form() != Form::reduction) u.factor = true;
     });
   }
   return all;
@@ -87,7 +88,8 @@ class RuleLowering final : public Lowering {
 
   // Whether the rule had a form for this call. One that has none defines nothing.
   bool is_defined() const {
-    return results_.empty() || std::any_of(results_.begin(), results_.end(), [](const Elements& e) { return static_cast<bool>(e.at); });
+    return results_.empty() ||
+           std::any_of(results_.begin(), results_.end(), [](const Elements& e) { return static_cast<bool>(e.at); });
   }
   std::vector<Elements> take_results() {
     for (const Elements& e : results_) INGOT_ENSURE(e.at, call.op.name, ": the rule left a result undefined");
@@ -113,7 +115,8 @@ class RuleLowering final : public Lowering {
   }
   void define(int k, std::vector<Expr> vars, const Expr& value) override {
     const Geometry g = dense_geometry(result(k));
-    INGOT_ENSURE(vars.size() == g.sizes.size(), call.op.name, ": ", vars.size(), " variables for a result of rank ", g.sizes.size());
+    INGOT_ENSURE(vars.size() == g.sizes.size(), call.op.name, ": ", vars.size(), " variables for a result of rank ",
+                 g.sizes.size());
     if (folds_.empty()) {
       auto elements = [vars, value = cast(g.dtype, value)](Index index) { return substitute(value, vars, index); };
       Elements e{g.sizes, g.dtype, std::move(elements)};
@@ -138,7 +141,9 @@ class RuleLowering final : public Lowering {
     const Buffer& b = lowerer_.program_.buffers[at(temporary)];
     return Expr::load(temporary, b.dtype, {index.begin(), index.end()}, b.name);
   }
-  void check(const Expr& condition, std::string message) override { lowerer_.steps_->emplace_back(Check{condition, std::move(message)}); }
+  void check(const Expr& condition, std::string message) override {
+    lowerer_.steps_->emplace_back(Check{condition, std::move(message)});
+  }
   void kernel(std::string_view symbol, std::vector<KernelArgument> args) override {
     KernelCall k{std::string(symbol), {}};
     for (KernelArgument& a : args) k.args.push_back(argument(std::move(a)));
@@ -197,12 +202,14 @@ bool Lowerer::is_worth_storing(const Node& n, const Elements& e) const {
   if (use.stored) return true;
   const Expr value = e.at(variables(e.sizes));
   const int slots = cost(value);
-  return (use.users > 1 && slots > kCheapForMany) || (use.repeated && slots > kCheapForRepeated) || (use.factor && slots > kJustALoad) || value->depth > kDeepest;
+  return (use.users > 1 && slots > kCheapForMany) || (use.repeated && slots > kCheapForRepeated) ||
+         (use.factor && slots > kJustALoad) || value->depth > kDeepest;
 }
 
 // An in-place op on an input: the program's last word about its elements. Until the end nothing is written.
 void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
-  INGOT_REQUIRE(n.op->variant == Variant::inplace && n.op->functional && n.args[0].is_node() && n.args[0].node()->kind == NodeKind::placeholder,
+  INGOT_REQUIRE(n.op->variant == Variant::inplace && n.op->functional && n.args[0].is_node() &&
+                    n.args[0].node()->kind == NodeKind::placeholder,
                 n.op->qualified(), " writes a tensor that is no input of the program, which has no compiled form");
   const Node* target = n.args[0].node();
   Values args(call.args.begin(), call.args.end());

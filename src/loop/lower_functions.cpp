@@ -5,14 +5,17 @@
 namespace ingot::loop {
 
 Lowerer::Lowerer(const Graph& function, Lowerer& caller, Steps& steps, const std::vector<Elements>& arguments, std::string prefix)
-    : graph_(function), lowered_(caller.lowered_), program_(caller.program_), steps_(&steps), prefix_(std::move(prefix)), uses_(uses_of(function)),
-      values_(uses_.size()) {
-  INGOT_ENSURE(function.inputs().size() == arguments.size(), "a function of ", function.inputs().size(), " arguments is called with ", arguments.size());
+    : graph_(function), lowered_(caller.lowered_), program_(caller.program_), steps_(&steps), prefix_(std::move(prefix)),
+      uses_(uses_of(function)), values_(uses_.size()) {
+  INGOT_ENSURE(function.inputs().size() == arguments.size(), "a function of ", function.inputs().size(),
+               " arguments is called with ", arguments.size());
   for (std::size_t k = 0; k < arguments.size(); k++) set_values(*function.inputs()[k], {arguments[k]});
 }
 
-std::vector<Elements> Lowerer::lower_function(const Argument& function, Steps& steps, const std::vector<Elements>& arguments, const Node& caller) {
-  INGOT_REQUIRE(function.is_node() && function.node()->kind == NodeKind::attribute, caller.name, ": a function that is no graph has no compiled form");
+std::vector<Elements> Lowerer::lower_function(const Argument& function, Steps& steps, const std::vector<Elements>& arguments,
+                                              const Node& caller) {
+  INGOT_REQUIRE(function.is_node() && function.node()->kind == NodeKind::attribute, caller.name,
+                ": a function that is no graph has no compiled form");
   const Attribute* a = graph_.find_attribute(function.node()->target);
   const Graph& graph = *std::get<std::shared_ptr<const Graph>>(*a);
   Lowerer inner(graph, *this, steps, arguments, text(prefix_, caller.name, ".", function.node()->target, "."));
@@ -21,7 +24,8 @@ std::vector<Elements> Lowerer::lower_function(const Argument& function, Steps& s
   INGOT_REQUIRE(inner.writes_.empty(), caller.name, ": a function that writes its arguments has no compiled form");
   std::vector<Elements> results;
   for (const Argument& r : graph.outputs) {
-    INGOT_REQUIRE(r.is_node() && r.node()->meta.is_tensor(), caller.name, ": a function returns something that is no tensor, which has no compiled form");
+    INGOT_REQUIRE(r.is_node() && r.node()->meta.is_tensor(), caller.name,
+                  ": a function returns something that is no tensor, which has no compiled form");
     results.push_back(inner.values_[at(r.node()->id)][0]);
   }
   return results;
@@ -105,7 +109,8 @@ void Lowerer::repeat(const Node& n) {
 // there is such a list, and the other results are rows of the node's.
 void Lowerer::each_row(const Node& n, std::size_t carried_at, std::size_t rows_at, std::size_t others_at) {
   const bool carries = carried_at < n.args.size();
-  const std::vector<Elements> start = carries ? operands(n, carried_at) : std::vector<Elements>{}, rows = operands(n, rows_at), others = operands(n, others_at);
+  const std::vector<Elements> start = carries ? operands(n, carried_at) : std::vector<Elements>{}, rows = operands(n, rows_at),
+                              others = operands(n, others_at);
   const std::vector<int> results = add_results(n);
   INGOT_REQUIRE(!rows.empty(), n.name, ": there is nothing to go along");
   Times loop;

@@ -31,16 +31,21 @@ std::vector<Use> uses_of(const Graph& graph);
 class Lowerer {
  public:
   Lowerer(const Graph& graph, Lowered& lowered, const std::vector<bool>& is_constant)
-      : graph_(graph), lowered_(lowered), program_(lowered.program), steps_(&program_.steps), uses_(uses_of(graph)), values_(uses_.size()) {
-    for (std::size_t k = 0; k < graph.inputs().size(); k++) add_input(*graph.inputs()[k], k < is_constant.size() && is_constant[k]);
+      : graph_(graph), lowered_(lowered), program_(lowered.program), steps_(&program_.steps), uses_(uses_of(graph)),
+        values_(uses_.size()) {
+    for (std::size_t k = 0; k < graph.inputs().size(); k++)
+      add_input(*graph.inputs()[k], k < is_constant.size() && is_constant[k]);
   }
 
   void run() {
     for (const auto& n : graph_.nodes())
       if (uses_[at(n->id)].users > 0 && n->kind != NodeKind::placeholder) lower_node(*n);
     std::vector<Elements> sources;  // everything is computed before the first write
-    for (const Write& w : writes_) sources.push_back(w.value.buffer >= 0 && program_.buffers[at(w.value.buffer)].place == Place::arena
-                                                         ? w.value : store(w.node->name + ".new", w.value, Geometry::contiguous(w.value.sizes, w.value.dtype), Place::arena));
+    for (const Write& w : writes_)
+      sources.push_back(
+          w.value.buffer >= 0 && program_.buffers[at(w.value.buffer)].place == Place::arena
+              ? w.value
+              : store(w.node->name + ".new", w.value, Geometry::contiguous(w.value.sizes, w.value.dtype), Place::arena));
     for (std::size_t k = 0; k < graph_.outputs.size(); k++) add_output(graph_.outputs[k], k);
     for (std::size_t k = 0; k < writes_.size(); k++) write(writes_[k], sources[k]);
   }
@@ -117,7 +122,8 @@ class Lowerer {
     if (meta.is_tensor()) {
       g = meta.tensor()->geom;
     } else {  // a number comes as a tensor of one element
-      INGOT_REQUIRE(meta.is_number(), "input ", n.name, " is a ", meta.kind_name(), "; a compiled program takes tensors and numbers");
+      INGOT_REQUIRE(meta.is_number(), "input ", n.name, " is a ", meta.kind_name(),
+                    "; a compiled program takes tensors and numbers");
       g = Geometry::contiguous({}, meta.is_int() ? DType::i64 : meta.is_bool() ? DType::b8 : DType::f64);
       if (meta.is_int() && !meta.to_int().is_number()) number = meta.to_int().expr();
     }
@@ -170,7 +176,8 @@ class Lowerer {
       Buffer& b = program_.buffers[k];
       if (b.name != w.node->name || (b.place != Place::input && b.place != Place::constant)) continue;
       compute(static_cast<int>(k), value);
-      if (std::find(lowered_.written.begin(), lowered_.written.end(), w.node) == lowered_.written.end()) lowered_.written.push_back(w.node);
+      if (std::find(lowered_.written.begin(), lowered_.written.end(), w.node) == lowered_.written.end())
+        lowered_.written.push_back(w.node);
       return;
     }
   }
@@ -192,7 +199,8 @@ class Lowerer {
       if (at(n.index) < list.size()) set_values(n, {list[at(n.index)]});
       return;
     }
-    if (n.kind == NodeKind::scalar || n.kind == NodeKind::grad_mode) return;  // an expression: it stands in the metas of its users
+    if (n.kind == NodeKind::scalar || n.kind == NodeKind::grad_mode)
+      return;  // an expression: it stands in the metas of its users
     if (n.kind == NodeKind::attribute) return add_attribute(n);
     INGOT_REQUIRE(n.kind == NodeKind::call, "node ", n.name, " has no compiled form", provenance(n));
     Values args;
@@ -239,7 +247,8 @@ class Lowerer {
 
   // A function that a node calls: its steps go to `steps`, its arguments are these. Returns what it returns.
   Lowerer(const Graph& function, Lowerer& caller, Steps& steps, const std::vector<Elements>& arguments, std::string prefix);
-  std::vector<Elements> lower_function(const Argument& function, Steps& steps, const std::vector<Elements>& arguments, const Node& caller);
+  std::vector<Elements> lower_function(const Argument& function, Steps& steps, const std::vector<Elements>& arguments,
+                                       const Node& caller);
   void lower_functions(const Node& n);
   void choose(const Node& n);
   void repeat(const Node& n);

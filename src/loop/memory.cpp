@@ -62,7 +62,9 @@ void plan_memory(Program& p) {
     if (buffer.place == Place::arena && depends_on_data(p, buffer)) buffer.place = Place::lent;
     if (buffer.place == Place::arena && lives[b].first >= 0) order.push_back(static_cast<int>(b));
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return lives[static_cast<std::size_t>(a)].first < lives[static_cast<std::size_t>(b)].first; });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return lives[static_cast<std::size_t>(a)].first < lives[static_cast<std::size_t>(b)].first;
+  });
 
   std::vector<Slot> slots;
   for (int b : order) {

@@ -86,7 +86,8 @@ int64_t most_columns(int64_t elements, int64_t width) {
 // How many values of the first variable make a block: the fewest panels, and some for each task's own cost. A block is never
 // smaller than a panel.
 int64_t choose_block(const Run& r, int64_t elements, int64_t width) {
-  const int64_t all = r.vars[0].arg(0)->i, most = std::min(all, std::max<int64_t>(1, most_columns(elements, width) / r.strides[0]));
+  const int64_t all = r.vars[0].arg(0)->i,
+                most = std::min(all, std::max<int64_t>(1, most_columns(elements, width) / r.strides[0]));
   auto panels = [&](int64_t values) { return (r.span(values) + width - 1) / width; };
   int64_t best = all, least = -1;
   for (int64_t n = most; n >= 1; n--) {
@@ -99,7 +100,8 @@ int64_t choose_block(const Run& r, int64_t elements, int64_t width) {
 }
 
 // Nothing where the factor `b` has to be laid out anew.
-std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Expr>& columns, const std::vector<Expr>& k, int64_t width) {
+std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Expr>& columns, const std::vector<Expr>& k,
+                          int64_t width) {
   if (b.op() != ExprOp::Load || p.buffers[at(static_cast<int>(b->i))].place == Place::constant) return std::nullopt;
   Run r;
   int64_t span = 1;
@@ -128,7 +130,9 @@ std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Exp
 
 bool reads_constants(const Program& p, const Expr& e) {
   bool all = true;
-  visit(e, [&](const Expr& x) { all = all && (x.op() != ExprOp::Load || p.buffers[at(static_cast<int>(x->i))].place == Place::constant); });
+  visit(e, [&](const Expr& x) {
+    all = all && (x.op() != ExprOp::Load || p.buffers[at(static_cast<int>(x->i))].place == Place::constant);
+  });
   return all;
 }
 
@@ -136,14 +140,15 @@ bool reads_constants(const Program& p, const Expr& e) {
 Machine::Tile choose_tile(const Machine& machine, const Expr& rows, const Expr& columns) {
   auto padded = [](const Expr& n, int64_t unit) { return n.is_const() ? (n->i + unit - 1) / unit * unit : 1; };
   auto work = [&](const Machine::Tile& t) { return padded(rows, t.rows) * padded(columns, int64_t{machine.lanes} * t.vectors); };
-  return *std::min_element(machine.tiles.begin(), machine.tiles.end(), [&](const auto& a, const auto& b) { return work(a) < work(b); });
+  return *std::min_element(machine.tiles.begin(), machine.tiles.end(),
+                           [&](const auto& a, const auto& b) { return work(a) < work(b); });
 }
 
 class ProductBuilder {
  public:
   ProductBuilder(Program& p, const Computation& c, const Factors& f, const Machine& machine)
-      : program_(p), c_(c), f_(f), fold_(c.folds[0]), rows_(count_of(f.rows)), columns_(count_of(f.columns)), length_(count_of(fold_.vars)),
-        name_(p.buffers[at(c.out)].name) {
+      : program_(p), c_(c), f_(f), fold_(c.folds[0]), rows_(count_of(f.rows)), columns_(count_of(f.columns)),
+        length_(count_of(fold_.vars)), name_(p.buffers[at(c.out)].name) {
     const Machine::Tile tile = choose_tile(machine, rows_, columns_);
     width_ = int64_t{machine.lanes} * tile.vectors;
     height_ = tile.rows;
@@ -211,7 +216,8 @@ class ProductBuilder {
   }
   // buffer[batch…, group, k, within] = factor at member `size*group + within` of `vars`, zero past the last. Returns where
   // group `group` begins for the kernel's batch.
-  Expr pack(const std::string& suffix, const Expr& factor, const std::vector<Expr>& vars, int64_t size, const Expr& group, int& buffer) {
+  Expr pack(const std::string& suffix, const Expr& factor, const std::vector<Expr>& vars, int64_t size, const Expr& group,
+            int& buffer) {
     const Expr count = count_of(vars);
     std::vector<Expr> sizes, own, from, to;
     int64_t id = 0;
@@ -227,7 +233,8 @@ class ProductBuilder {
     unflatten(fold_.vars, k, from, to);
     for (const Expr& v : own) sizes.push_back(v.arg(0));
     buffer = add_buffer(suffix, sizes, Place::arena);
-    steps_.packs.push_back({buffer, own, {}, select(member < count, substitute(factor, from, to), Expr::constant(DType::f32, 0.0))});
+    steps_.packs.push_back(
+        {buffer, own, {}, select(member < count, substitute(factor, from, to), Expr::constant(DType::f32, 0.0))});
     const std::vector<Expr>& strides = program_.buffers[at(buffer)].strides;
     Expr offset = group * strides[f_.batch.size()];
     for (std::size_t d = 0; d < f_.batch.size(); d++) offset = offset + steps_.kernel.outer[d] * strides[d];
@@ -238,7 +245,8 @@ class ProductBuilder {
   int64_t choose_packed_block() const {
     const Expr& all = f_.columns[0].arg(0);
     if (!columns_.is_const() || !length_.is_const()) return 0;
-    const int64_t inner = columns_->i / std::max<int64_t>(1, all->i), most = most_columns(length_->i, width_) / std::max<int64_t>(1, inner);
+    const int64_t inner = columns_->i / std::max<int64_t>(1, all->i),
+                  most = most_columns(length_->i, width_) / std::max<int64_t>(1, inner);
     if (all->i <= most) return 0;
     auto fits = [&](int64_t n) { return n * inner % width_ == 0; };
     for (int64_t n = most; 2 * n > most; n--)  // rather blocks of one size
@@ -260,7 +268,8 @@ class ProductBuilder {
     }
     const Expr columns = cut > 0 ? floor_div(columns_, all) * here : columns_;
     x_.panel = variable(ceil_div(columns, width_));
-    x_.columns_offset = pack(".packed", f_.b, f_.columns, width_, panels_before + x_.panel, x_.columns) + flattened_index(x_.k) * width_;
+    x_.columns_offset =
+        pack(".packed", f_.b, f_.columns, width_, panels_before + x_.panel, x_.columns) + flattened_index(x_.k) * width_;
     x_.first_column = width_ * x_.panel;
     x_.strip_width = cut > 0 ? floor_div(columns_, all) * cut : ceil_div(columns_, width_) * width_;
     for (std::size_t i = 0; i < f_.columns.size(); i++) {
@@ -280,7 +289,8 @@ class ProductBuilder {
     const Expr span = (here - 1) * r.strides[0] + r.within;
     x_.panel = variable(ceil_div(span, width_));
     // The last panel ends where the columns do.
-    x_.first_column = r.span(r.block) % width_ == 0 && here.is_const() ? width_ * x_.panel : min(width_ * x_.panel, span - width_);
+    x_.first_column =
+        r.span(r.block) % width_ == 0 && here.is_const() ? width_ * x_.panel : min(width_ * x_.panel, span - width_);
     x_.strip_width = r.span(r.block);
     std::vector<Expr> from = from_, to = to_;
     for (std::size_t i = 0; i < r.vars.size(); i++) {
@@ -348,7 +358,8 @@ std::optional<ProductSteps> as_product(Program& p, const Computation& c, const M
   const auto f = factors_of(c);
   if (!f) return std::nullopt;
   const Fold& fold = c.folds[0];
-  if (is_fewer(count_of(f->rows), kFewestRows) || is_fewer(count_of(f->columns), kFewestColumns) || is_fewer(count_of(fold.vars), kShortestSum))
+  if (is_fewer(count_of(f->rows), kFewestRows) || is_fewer(count_of(f->columns), kFewestColumns) ||
+      is_fewer(count_of(fold.vars), kShortestSum))
     return std::nullopt;
   for (const Expr& v : fold.vars)
     if (depends_on_any(v.arg(0), c.vars)) return std::nullopt;

@@ -69,8 +69,8 @@ std::string line(const Buffer& b) {
 }
 
 std::string line(const Program& p, const Computation& c) {
-  std::string s = text("  ", p.buffers[static_cast<std::size_t>(c.out)].name, "[", list(c.leading), c.leading.empty() || c.vars.empty() ? "" : ", ",
-                       ranges(c.vars), "] = ", c.value);
+  std::string s = text("  ", p.buffers[static_cast<std::size_t>(c.out)].name, "[", list(c.leading),
+                       c.leading.empty() || c.vars.empty() ? "" : ", ", ranges(c.vars), "] = ", c.value);
   for (const Fold& f : c.folds)
     s += text(&f == c.folds.data() ? " where " : ", ", f.tmp, " = ", name_of(f.how), "(", ranges(f.vars), ") ", f.body);
   return s + "\n";
@@ -82,7 +82,8 @@ std::string argument_text(const Program& p, const KernelCall::Argument& a) {
     case read: return p.buffers[static_cast<std::size_t>(a.buffer)].name;
     case write: return "&" + p.buffers[static_cast<std::size_t>(a.buffer)].name;
     case null: return "null";
-    case int32: case int64: return to_text(a.values[0]);
+    case int32:
+    case int64: return to_text(a.values[0]);
     case array: return "{" + list(a.values) + "}";
   }
   return {};
@@ -96,7 +97,8 @@ std::string line(const Program& p, const KernelCall& k) {
 
 std::string indented(const std::string& lines) {
   std::string s = "  ";
-  for (std::size_t i = 0; i < lines.size(); i++) s += lines[i] == '\n' && i + 1 < lines.size() ? std::string("\n  ") : std::string(1, lines[i]);
+  for (std::size_t i = 0; i < lines.size(); i++)
+    s += lines[i] == '\n' && i + 1 < lines.size() ? std::string("\n  ") : std::string(1, lines[i]);
   return lines.empty() ? "" : s;
 }
 
@@ -116,8 +118,8 @@ std::string line(const Program& p, const Nest& n) {
 
 std::string line(const Program& p, const Product& x) {
   auto name = [&](int b) { return p.buffers[static_cast<std::size_t>(b)].name; };
-  return text("    product ", name(x.strip), " = ", name(x.rows), "[", x.rows_offset, "] * ", name(x.columns), "[", x.columns_offset, "] over ", ranges(x.k),
-              "; panels ", ranges({x.panel}), " at ", x.first_column, "\n");
+  return text("    product ", name(x.strip), " = ", name(x.rows), "[", x.rows_offset, "] * ", name(x.columns), "[",
+              x.columns_offset, "] over ", ranges(x.k), "; panels ", ranges({x.panel}), " at ", x.first_column, "\n");
 }
 
 std::string line(const Program& p, const Kernel& k) {
@@ -130,7 +132,8 @@ std::string line(const Program& p, const Kernel& k) {
 }
 
 std::string line(const Program& p, const EagerCall& c) {
-  std::string s = text("  eager ", c.text, " (", names(p, c.tensors), c.integers.empty() ? "" : "; ", list(c.integers), ") -> (", names(p, c.results), ")");
+  std::string s = text("  eager ", c.text, " (", names(p, c.tensors), c.integers.empty() ? "" : "; ", list(c.integers), ") -> (",
+                       names(p, c.results), ")");
   for (const EagerCall::Size& d : c.decides) s += text(" ", d.symbol, " = size ", d.dim, " of ", d.result);
   return s + "\n";
 }
@@ -141,7 +144,9 @@ std::string line(const Program& p, const Branch& b) {
 std::string line(const Program& p, const Repeat& r) {
   return text("  repeat\n", indented(line(p, r.test)), "  while ", r.condition, "\n", indented(line(p, r.body)));
 }
-std::string line(const Program& p, const Times& t) { return text("  times ", t.symbol, " < ", t.count, "\n", indented(line(p, t.body))); }
+std::string line(const Program& p, const Times& t) {
+  return text("  times ", t.symbol, " < ", t.count, "\n", indented(line(p, t.body)));
+}
 std::string line(const Program&, const Decide& d) { return text("  ", d.symbol, " = ", d.value, "\n"); }
 std::string line(const Program&, const Check& c) { return text("  check ", c.condition, "\n"); }
 

@@ -23,14 +23,16 @@ std::vector<int> count_readers(const Program& p) {
     if (const auto* r = std::get_if<Repeat>(&s)) return add(r->condition);
     if (std::holds_alternative<Times>(s)) return;
     const std::vector<int> written = written_by(s);
-    for (int b : buffers_of(s)) readers[static_cast<std::size_t>(b)] += std::find(written.begin(), written.end(), b) == written.end();
+    for (int b : buffers_of(s))
+      readers[static_cast<std::size_t>(b)] += std::find(written.begin(), written.end(), b) == written.end();
   });
   for (std::size_t b = 0; b < p.buffers.size(); b++) readers[b] += p.buffers[b].place != Place::arena;
   return readers;
 }
 
 // Which buffers somebody other than this kernel, which has the members' loads, looks at.
-std::vector<bool> read_elsewhere(const Program& p, const Kernel& k, const std::vector<Computation>& run, const std::vector<int>& readers) {
+std::vector<bool> read_elsewhere(const Program& p, const Kernel& k, const std::vector<Computation>& run,
+                                 const std::vector<int>& readers) {
   std::vector<int> own(p.buffers.size());
   const std::vector<int> written = written_by(Step(k));
   for (const Computation& c : run)

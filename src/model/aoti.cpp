@@ -46,8 +46,7 @@ AOTIRuntimeError answer(AOTInductorModelContainerHandle handle, const char* what
 
 template <class T, class Value>
 AOTIRuntimeError constant_answer(AOTInductorModelContainerHandle handle, size_t index, T* result, Value value) {
-  return answer(handle, "constant", index, program.constant_count, result,
-                [&](size_t k) { return value(program.constants[k]); });
+  return answer(handle, "constant", index, program.constant_count, result, [&](size_t k) { return value(program.constants[k]); });
 }
 
 AOTIRuntimeError create_container(AOTInductorModelContainerHandle* result, size_t num_models, const char* device) {
@@ -88,8 +87,8 @@ AOTIRuntimeError AOTInductorModelContainerCreate(AOTInductorModelContainerHandle
   return create_container(container_handle, num_models, is_cpu ? "cpu" : "cuda");
 }
 
-AOTIRuntimeError AOTInductorModelContainerCreateWithDevice(AOTInductorModelContainerHandle* container_handle,
-                                                           size_t num_models, const char* device_str, const char*) {
+AOTIRuntimeError AOTInductorModelContainerCreateWithDevice(AOTInductorModelContainerHandle* container_handle, size_t num_models,
+                                                           const char* device_str, const char*) {
   return create_container(container_handle, num_models, device_str);
 }
 
@@ -98,9 +97,8 @@ AOTIRuntimeError AOTInductorModelContainerDelete(AOTInductorModelContainerHandle
   return AOTI_RUNTIME_SUCCESS;
 }
 
-AOTIRuntimeError AOTInductorModelContainerRun(AOTInductorModelContainerHandle container_handle,
-                                              AtenTensorHandle* input_handles, size_t num_inputs,
-                                              AtenTensorHandle* output_handles, size_t num_outputs,
+AOTIRuntimeError AOTInductorModelContainerRun(AOTInductorModelContainerHandle container_handle, AtenTensorHandle* input_handles,
+                                              size_t num_inputs, AtenTensorHandle* output_handles, size_t num_outputs,
                                               AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
   const Taken taken(input_handles, num_inputs);
   return with(container_handle, "No available models in container!",
@@ -112,19 +110,17 @@ AOTIRuntimeError AOTInductorModelContainerRunSingleThreaded(AOTInductorModelCont
                                                             AtenTensorHandle* output_handles, size_t num_outputs,
                                                             AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
   const Taken taken(input_handles, num_inputs);
-  return with(container_handle, "No available models in container!", [&](Container& c) {
-    return c.run_single_threaded(input_handles, num_inputs, output_handles, num_outputs);
-  });
+  return with(container_handle, "No available models in container!",
+              [&](Container& c) { return c.run_single_threaded(input_handles, num_inputs, output_handles, num_outputs); });
 }
 
 // ---- questions
 
-AOTIRuntimeError AOTInductorModelContainerGetNumInputs(AOTInductorModelContainerHandle container_handle,
-                                                       size_t* ret_num_inputs) {
+AOTIRuntimeError AOTInductorModelContainerGetNumInputs(AOTInductorModelContainerHandle container_handle, size_t* ret_num_inputs) {
   return answer(container_handle, ret_num_inputs, size_t{program.input_count});
 }
-AOTIRuntimeError AOTInductorModelContainerGetInputName(AOTInductorModelContainerHandle container_handle,
-                                                       size_t input_idx, const char** ret_input_names) {
+AOTIRuntimeError AOTInductorModelContainerGetInputName(AOTInductorModelContainerHandle container_handle, size_t input_idx,
+                                                       const char** ret_input_names) {
   return answer(container_handle, "input", input_idx, program.input_count, ret_input_names,
                 [](size_t k) { return program.inputs[k].name; });
 }
@@ -132,13 +128,13 @@ AOTIRuntimeError AOTInductorModelContainerGetNumOutputs(AOTInductorModelContaine
                                                         size_t* ret_num_outputs) {
   return answer(container_handle, ret_num_outputs, size_t{program.output_count});
 }
-AOTIRuntimeError AOTInductorModelContainerGetOutputName(AOTInductorModelContainerHandle container_handle,
-                                                        size_t output_idx, const char** ret_output_names) {
+AOTIRuntimeError AOTInductorModelContainerGetOutputName(AOTInductorModelContainerHandle container_handle, size_t output_idx,
+                                                        const char** ret_output_names) {
   return answer(container_handle, "output", output_idx, program.output_count, ret_output_names,
                 [](size_t k) { return program.outputs[k].name; });
 }
-AOTIRuntimeError AOTInductorModelContainerGetCallSpec(AOTInductorModelContainerHandle container_handle,
-                                                      const char** in_spec, const char** out_spec) {
+AOTIRuntimeError AOTInductorModelContainerGetCallSpec(AOTInductorModelContainerHandle container_handle, const char** in_spec,
+                                                      const char** out_spec) {
   const AOTIRuntimeError first = answer(container_handle, in_spec, program.in_spec);
   return first ? first : answer(container_handle, out_spec, program.out_spec);
 }
@@ -151,12 +147,12 @@ AOTIRuntimeError AOTInductorModelContainerGetConstantName(AOTInductorModelContai
                                                           const char** name) {
   return constant_answer(container_handle, idx, name, [](const ingot_constant& c) { return c.name; });
 }
-AOTIRuntimeError AOTInductorModelContainerGetConstantOriginalFQN(AOTInductorModelContainerHandle container_handle,
-                                                                 size_t idx, const char** original_fqn) {
+AOTIRuntimeError AOTInductorModelContainerGetConstantOriginalFQN(AOTInductorModelContainerHandle container_handle, size_t idx,
+                                                                 const char** original_fqn) {
   return constant_answer(container_handle, idx, original_fqn, [](const ingot_constant& c) { return c.fqn; });
 }
-AOTIRuntimeError AOTInductorModelContainerGetConstantFromFolded(AOTInductorModelContainerHandle container_handle,
-                                                                size_t idx, bool* from_folded) {
+AOTIRuntimeError AOTInductorModelContainerGetConstantFromFolded(AOTInductorModelContainerHandle container_handle, size_t idx,
+                                                                bool* from_folded) {
   return constant_answer(container_handle, idx, from_folded, [](const ingot_constant& c) { return c.kind == 4; });
 }
 AOTIRuntimeError AOTInductorModelContainerGetConstantType(AOTInductorModelContainerHandle container_handle, size_t idx,
@@ -167,8 +163,8 @@ AOTIRuntimeError AOTInductorModelContainerGetConstantDtype(AOTInductorModelConta
                                                            int32_t* dtype) {
   return constant_answer(container_handle, idx, dtype, [](const ingot_constant& c) { return host().dtypes[c.dtype]; });
 }
-AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTInductorModelContainerHandle container_handle,
-                                                              size_t idx, size_t* data_size) {
+AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTInductorModelContainerHandle container_handle, size_t idx,
+                                                              size_t* data_size) {
   return constant_answer(container_handle, idx, data_size, [](const ingot_constant& c) { return c.bytes; });
 }
 
@@ -179,18 +175,19 @@ AOTIRuntimeError AOTInductorModelContainerUpdateConstantBuffer(AOTInductorModelC
                                                                bool use_inactive, bool validate_full_update) {
   return update(container_handle, constant_map_handle, use_inactive, validate_full_update, false);
 }
-AOTIRuntimeError AOTInductorModelContainerUpdateInactiveConstantBuffer(
-    AOTInductorModelContainerHandle container_handle, AOTInductorConstantMapHandle constant_map_handle) {
+AOTIRuntimeError AOTInductorModelContainerUpdateInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle,
+                                                                       AOTInductorConstantMapHandle constant_map_handle) {
   return update(container_handle, constant_map_handle, true, true, false);
 }
-AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBuffer(
-    AOTInductorModelContainerHandle container_handle, AOTInductorConstantMapHandle constant_map_handle,
-    bool use_inactive, bool validate_full_update) {
+AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBuffer(AOTInductorModelContainerHandle container_handle,
+                                                                          AOTInductorConstantMapHandle constant_map_handle,
+                                                                          bool use_inactive, bool validate_full_update) {
   return update(container_handle, constant_map_handle, use_inactive, validate_full_update, true);
 }
-AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
-    AOTInductorModelContainerHandle container_handle, const AOTInductorConstantMapEntry* pairs, size_t num_pairs,
-    bool use_inactive, bool validate_full_update) {
+AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(AOTInductorModelContainerHandle container_handle,
+                                                                               const AOTInductorConstantMapEntry* pairs,
+                                                                               size_t num_pairs, bool use_inactive,
+                                                                               bool validate_full_update) {
   return with(container_handle, "No model available in container!", [&](Container& container) {
     return container.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, true);
   });
@@ -198,9 +195,8 @@ AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
 AOTIRuntimeError AOTInductorModelContainerFreeInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle) {
   return with(container_handle, "No model available in container!", [](Container& c) { return c.free_inactive(); });
 }
-AOTIRuntimeError AOTInductorModelContainerRunConstantFolding(AOTInductorModelContainerHandle container_handle,
-                                                             bool use_inactive, AOTInductorStreamHandle,
-                                                             AOTIProxyExecutorHandle) {
+AOTIRuntimeError AOTInductorModelContainerRunConstantFolding(AOTInductorModelContainerHandle container_handle, bool use_inactive,
+                                                             AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
   return with(container_handle, "No model available in container!", [&](Container& c) { return c.fold(use_inactive); });
 }
 AOTIRuntimeError AOTInductorModelContainerSwapConstantBuffer(AOTInductorModelContainerHandle container_handle) {
@@ -210,14 +206,12 @@ AOTIRuntimeError AOTInductorModelContainerExtractConstantsMap(AOTInductorModelCo
                                                               AOTInductorConstantMapHandle constant_map_handle,
                                                               bool use_inactive) {
   return with(container_handle, "No available models in container!", [&](Container& c) {
-    return constant_map_handle ? c.extract(ConstantMap(constant_map_handle), use_inactive)
-                               : fail("the map of constants is null");
+    return constant_map_handle ? c.extract(ConstantMap(constant_map_handle), use_inactive) : fail("the map of constants is null");
   });
 }
 AOTIRuntimeError AOTInductorModelContainerGetConstantsBlobSize(AOTInductorModelContainerHandle container_handle,
                                                                uint64_t* ret_size) {
-  if (program.weights != INGOT_WEIGHTS_EXTERNAL)
-    return status(fail("constant blob size is only available for mmap'd weights"));
+  if (program.weights != INGOT_WEIGHTS_EXTERNAL) return status(fail("constant blob size is only available for mmap'd weights"));
   uint64_t bytes = 0;
   for (uint32_t k = 0; k < stored_constant_count(); k++) bytes += program.constants[k].bytes;
   return answer(container_handle, ret_size, bytes);
@@ -230,8 +224,7 @@ AOTIRuntimeError AOTInductorModelUpdateConstantsFromBlob(AOTInductorModelContain
 
 // ---- bare model
 
-AOTIRuntimeError AOTInductorModelCreate(AOTInductorModelHandle* model_handle,
-                                        AOTInductorConstantMapHandle constant_map_handle) {
+AOTIRuntimeError AOTInductorModelCreate(AOTInductorModelHandle* model_handle, AOTInductorConstantMapHandle constant_map_handle) {
   if (!model_handle) return status(fail("the address for the model is null"));
   ConstantMap constants(constant_map_handle);
   auto* model = create<BareModel>();

@@ -15,8 +15,8 @@ void add_numbers(Text& text, int32_t rank, const int64_t* numbers) {
   text.add("]");
 }
 
-bool fail_for_numbers(const char* name, const char* what, const ingot_view& found, const int64_t* found_numbers,
-                      int32_t rank, const int64_t* expected, const char* hint) {
+bool fail_for_numbers(const char* name, const char* what, const ingot_view& found, const int64_t* found_numbers, int32_t rank,
+                      const int64_t* expected, const char* hint) {
   Text text;
   text.add("constant '%s': %s: expected ", name, what);
   add_numbers(text, rank, expected);
@@ -113,16 +113,14 @@ bool ConstantBuffer::check(uint32_t k, AtenTensorHandle tensor, bool in_place) c
         "device type %d",
         c.name, device, host().cpu);
   }
-  if (view.dtype != c.dtype)
-    return fail("%s: dtype: expected %s, found %s", what, dtype_name(c.dtype), dtype_name(view.dtype));
+  if (view.dtype != c.dtype) return fail("%s: dtype: expected %s, found %s", what, dtype_name(c.dtype), dtype_name(view.dtype));
   if (view.rank != c.rank || memcmp(view.sizes, c.sizes, sizeof(int64_t) * static_cast<size_t>(c.rank)) != 0) {
     return fail_for_numbers(c.name, "sizes", view, view.sizes, c.rank, c.sizes, "");
   }
   if (!in_place) return true;
   if (!same_places(c.rank, c.sizes, view.strides, c.strides)) {
-    return fail_for_numbers(
-        c.name, "strides", view, view.strides, c.rank, c.strides,
-        ". A user-managed constant is used where it lies: lay it out like this, or let the update copy it");
+    return fail_for_numbers(c.name, "strides", view, view.strides, c.rank, c.strides,
+                            ". A user-managed constant is used where it lies: lay it out like this, or let the update copy it");
   }
   if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(element_size(c.dtype)) != 0) {
     return fail("%s: address: expected a multiple of %lld for a user-managed constant, found %p", what,
@@ -149,8 +147,7 @@ bool ConstantBuffer::copy_constant(uint32_t k, const ConstantBuffer& other) {
   char* own = c.bytes ? slot(k) : nullptr;
   if (c.bytes && !own) return false;
   const int64_t size = element_size(c.dtype);
-  if (c.bytes)
-    copy_elements(c.rank, c.sizes, own + c.storage_offset * size, c.strides, other.elements_[k], c.strides, size);
+  if (c.bytes) copy_elements(c.rank, c.sizes, own + c.storage_offset * size, c.strides, other.elements_[k], c.strides, size);
   place(k, own);
   return true;
 }

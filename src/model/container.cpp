@@ -9,12 +9,10 @@ const ingot_program& program = ingot_the_program;
 bool may_be_left_out(const ingot_constant& c) { return c.kind == 3 || c.kind == 2 || (c.kind == 1 && c.bytes == 0); }
 
 void warn_of_left_out(const ingot_constant& c) {
-  print_line(
-      c.kind == 3
-          ? "[WARNING] Found constant %s in model, but not provided by user!"
-          : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
-            "provided by user!",
-      c.name);
+  print_line(c.kind == 3 ? "[WARNING] Found constant %s in model, but not provided by user!"
+                         : "[WARNING] Found constant or module state buffer or empty module state parameter %s in model, but not "
+                           "provided by user!",
+             c.name);
 }
 
 class Inside {
@@ -31,8 +29,7 @@ class Inside {
 
 }  // namespace
 
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
-                  size_t output_count) {
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count) {
   if (input_count != program.input_count)
     return fail("expected inputs vector size to be %u, but got %zu", program.input_count, input_count);
   if (output_count != program.output_count) {
@@ -46,23 +43,23 @@ bool check_device(const char* device) {
   if (!device) return fail("device: expected a name, found null");
   const size_t length = strcspn(device, ":");
   bool is_known = false;
-  for (const char* name : {"cpu", "cuda", "xpu", "mps"})
-    is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
+  for (const char* name : {"cpu", "cuda", "xpu", "mps"}) is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
   if (device[length] == ':') {
     const char* index = device + length + 1;
     is_known &= *index && strspn(index, "0123456789") == strlen(index);
   }
   if (!is_known) return fail("Invalid device: %s", device);
-  return memcmp(device, "cpu", 3) == 0 ||
-         fail("device: expected cpu, which this library was compiled for, found %s", device);
+  return memcmp(device, "cpu", 3) == 0 || fail("device: expected cpu, which this library was compiled for, found %s", device);
 }
 
 // I048: a model for the CPU has no other memory.
 bool check_constants() {
   for (uint32_t k = 0; k < stored_constant_count(); k++)
     if (program.constants[k].device != 0)
-      return fail("Mixed-device constants are only supported when the secondary device is CPU. Constant '%s' was compiled for a non-CPU device. "
-                  "Hint: move it to the CPU before the program is exported, or compile the program for the GPU.", program.constants[k].fqn);
+      return fail(
+          "Mixed-device constants are only supported when the secondary device is CPU. Constant '%s' was compiled for a non-CPU device. "
+          "Hint: move it to the CPU before the program is exported, or compile the program for the GPU.",
+          program.constants[k].fqn);
   return true;
 }
 
@@ -120,8 +117,7 @@ bool Container::fold_active_and_stay() {
   return true;
 }
 
-bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
-                    size_t output_count) {
+bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
   if (!check_counts(inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   gate_.enter();
@@ -152,8 +148,8 @@ bool Container::update(const Array<AtenTensorHandle>& given, bool use_inactive, 
   return apply(given, use_inactive, must_be_full, user_managed);
 }
 
-bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive,
-                             bool must_be_full, bool user_managed) {
+bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
+                             bool user_managed) {
   if (!pairs && count) return fail("the array of constants is null");
   Array<AtenTensorHandle> given;
   if (!given.make(program.constant_count)) return false;

@@ -20,8 +20,7 @@ class Container {
 
   // The input handles stay the caller's, the output handles become it (null after a failure).
   bool run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
-  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
-                           size_t output_count);
+  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
 
   // Given: a handle or null for each constant.
   bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);
@@ -63,8 +62,7 @@ class Container {
 };
 
 // Are the handles as many as the program has?
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
-                  size_t output_count);
+bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count);
 
 // `(cpu|cuda|xpu|mps)(:index)?`, and then the device that the library was compiled for.
 bool check_device(const char* device);

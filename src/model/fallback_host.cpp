@@ -59,9 +59,8 @@ bool is_possible(int64_t rank, const int64_t* sizes, const int64_t* strides, int
   for (int64_t d = 0; d < rank; d++) {
     int64_t step;
     if (sizes[d] < 0 || strides[d] < 0) return fail("a tensor with a negative size or stride");
-    if (sizes[d] &&
-        (__builtin_mul_overflow(sizes[d] - 1, strides[d], &step) ||
-         __builtin_mul_overflow(step, element_size(dtype), &step) || __builtin_add_overflow(last, step, &last))) {
+    if (sizes[d] && (__builtin_mul_overflow(sizes[d] - 1, strides[d], &step) ||
+                     __builtin_mul_overflow(step, element_size(dtype), &step) || __builtin_add_overflow(last, step, &last))) {
       return fail("a tensor of more bytes than can be counted");
     }
   }
@@ -100,11 +99,10 @@ AOTITorchError get_device_type(AtenTensorHandle, int32_t* device) {
   return AOTI_TORCH_SUCCESS;
 }
 
-AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device,
-                             int32_t, AtenTensorHandle* result) {
+AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device, int32_t,
+                             AtenTensorHandle* result) {
   if (!is_possible(rank, sizes, strides, dtype, device)) return AOTI_TORCH_FAILURE;
-  void* memory =
-      allocate(static_cast<uint64_t>(extent(static_cast<int32_t>(rank), sizes, strides) * element_size(dtype)));
+  void* memory = allocate(static_cast<uint64_t>(extent(static_cast<int32_t>(rank), sizes, strides) * element_size(dtype)));
   Storage* storage = memory ? create<Storage>(memory) : nullptr;
   if (!storage) {
     free(memory);
@@ -115,9 +113,8 @@ AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* 
   return status;
 }
 
-AOTITorchError create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes, const int64_t* strides,
-                                       int64_t offset, int32_t dtype, int32_t device, int32_t index,
-                                       AtenTensorHandle* result) {
+AOTITorchError create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes, const int64_t* strides, int64_t offset,
+                                       int32_t dtype, int32_t device, int32_t index, AtenTensorHandle* result) {
   if (!data) return empty_strided(rank, sizes, strides, dtype, device, index, result);
   if (!is_possible(rank, sizes, strides, dtype, device)) return AOTI_TORCH_FAILURE;
   Storage* storage = create<Storage>(nullptr);

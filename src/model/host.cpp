@@ -85,11 +85,9 @@ bool view_tensor(AtenTensorHandle tensor, const char* what, ingot_view* view, in
   known = known && (!h.get_layout || h.get_layout(tensor, &layout) == 0);
   if (known && layout != h.strided)
     return fail("%s: layout: expected a strided tensor, found the host's layout %d", what, layout);
-  known = known && h.get_dim(tensor, &rank) == 0 && h.get_sizes(tensor, &sizes) == 0 &&
-          h.get_strides(tensor, &strides) == 0;
+  known = known && h.get_dim(tensor, &rank) == 0 && h.get_sizes(tensor, &sizes) == 0 && h.get_strides(tensor, &strides) == 0;
   known = known && h.get_data_ptr(tensor, &view->data) == 0;
-  if (!known)
-    return fail("%s: expected a tensor, found a handle that its host cannot describe (an undefined tensor?)", what);
+  if (!known) return fail("%s: expected a tensor, found a handle that its host cannot describe (an undefined tensor?)", what);
   view->sizes = sizes;
   view->strides = strides;
   view->rank = static_cast<int32_t>(rank);

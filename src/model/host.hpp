@@ -10,11 +10,12 @@
 namespace ingot::model {
 
 // What a library cannot do without: all of them or none are taken.
-#define INGOT_HOST_FUNCTIONS(X)                                                                           \
-  X(delete_tensor_object)                                                                                 \
-  X(get_data_ptr) X(get_dim) X(get_sizes) X(get_strides) X(get_dtype) X(get_device_type) X(empty_strided) \
-      X(create_tensor_from_blob) X(new_tensor_handle) X(grad_mode_is_enabled) X(grad_mode_set_enabled)    \
-          X(device_type_cpu)
+// clang-format off
+#define INGOT_HOST_FUNCTIONS(X)                                                                      \
+  X(delete_tensor_object) X(get_data_ptr) X(get_dim) X(get_sizes) X(get_strides) X(get_dtype)        \
+  X(get_device_type) X(empty_strided) X(create_tensor_from_blob) X(new_tensor_handle)                \
+  X(grad_mode_is_enabled) X(grad_mode_set_enabled) X(device_type_cpu)
+// clang-format on
 
 struct Host {
 #define INGOT_HOST_MEMBER(name) decltype(&::aoti_torch_##name) name;
@@ -34,8 +35,7 @@ const Host& host();
 extern const Host fallback_host;
 
 // Says that a function of the host failed, which has logged why. Always false.
-#define INGOT_FAIL_FOR_HOST(function) \
-  ::ingot::model::fail("%s API call failed at %s, line %d", function, __FILE_NAME__, __LINE__)
+#define INGOT_FAIL_FOR_HOST(function) ::ingot::model::fail("%s API call failed at %s, line %d", function, __FILE_NAME__, __LINE__)
 
 // The dtype of ours that the host's code stands for, or -1.
 int32_t dtype_from_host(int32_t code);

@@ -22,13 +22,9 @@ Name name_of(uint32_t k) {
   return name;
 }
 
-bool is_number_text(const char* text) {
-  return *text >= '0' && *text <= '9' && strspn(text, "0123456789") == strlen(text);
-}
+bool is_number_text(const char* text) { return *text >= '0' && *text <= '9' && strspn(text, "0123456789") == strlen(text); }
 
-bool is_part_of_a_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+bool is_part_of_a_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
 // Is the symbol named in the condition?
 bool is_in(const char* condition, const char* symbol) {
@@ -72,8 +68,7 @@ bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
     return fail("%s: device: expected cpu, found a tensor on the host's device type %d", name.text, device);
   if (view.dtype != input.dtype)
     return fail("%s: dtype: expected %s, found %s", name.text, dtype_name(input.dtype), dtype_name(view.dtype));
-  if (view.rank != input.rank)
-    return fail("%s: number of dims: expected %d, found %d", name.text, input.rank, view.rank);
+  if (view.rank != input.rank) return fail("%s: number of dims: expected %d, found %d", name.text, input.rank, view.rank);
   if (!view.data && element_count(view.rank, view.sizes) != 0)
     return fail("%s: expected elements, found none behind the tensor", name.text);
   return true;
@@ -81,8 +76,7 @@ bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
 
 bool Inputs::check_ranges(const int64_t* symbols) const {
   for (uint32_t s = 0; s < program.input_symbol_count; s++) {
-    if (symbols[s] < program.symbols[s].min || symbols[s] > program.symbols[s].max)
-      return fail_for_symbol(s, symbols[s]);
+    if (symbols[s] < program.symbols[s].min || symbols[s] > program.symbols[s].max) return fail_for_symbol(s, symbols[s]);
   }
   return true;
 }
@@ -166,8 +160,7 @@ void Inputs::write_back() {
   for (uint32_t k = 0; k < program.input_count; k++) {
     const ingot_view& view = views_[k];
     if (program.inputs[k].is_written && elements_[k] != view.data) {
-      copy_elements(view.rank, sizes, view.data, view.strides, elements_[k], sizes + view.rank,
-                    element_size(view.dtype));
+      copy_elements(view.rank, sizes, view.data, view.strides, elements_[k], sizes + view.rank, element_size(view.dtype));
     }
     sizes += 2 * view.rank;
   }

@@ -37,7 +37,7 @@ class Inputs {
   Array<ingot_view> views_;  // as they were given
   Array<void*> elements_;
   Array<int64_t> expected_;  // sizes, then strides, input by input
-  Array<Number> numbers_;    // aligned copies of the inputs that are numbers
+  Array<Number> numbers_;  // aligned copies of the inputs that are numbers
 };
 
 }  // namespace ingot::model

@@ -16,8 +16,7 @@ constexpr uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 1) /
 
 // At least one byte at kAlignment, for free(). Null after a failure.
 inline void* allocate(uint64_t bytes) {
-  void* p =
-      bytes <= PTRDIFF_MAX - kAlignment ? aligned_alloc(kAlignment, round_up(bytes ? bytes : 1, kAlignment)) : nullptr;
+  void* p = bytes <= PTRDIFF_MAX - kAlignment ? aligned_alloc(kAlignment, round_up(bytes ? bytes : 1, kAlignment)) : nullptr;
   if (!p) fail_for_memory(bytes);
   return p;
 }

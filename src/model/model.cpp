@@ -36,12 +36,10 @@ bool Model::make() {
          folded_.make(program.folded_count);
 }
 
-bool Model::run(Engine& engine, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
-                AtenTensorHandle* outputs) {
+bool Model::run(Engine& engine, const ConstantBuffer& constants, const AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   for (uint32_t k = 0; k < program.output_count; k++) outputs[k] = nullptr;
   Run run(engine, *this, constants);
-  if (!inputs_.bind(inputs, symbols_.data(), engine.checks_inputs.load(std::memory_order_relaxed)) ||
-      !inputs_.lay_out(run))
+  if (!inputs_.bind(inputs, symbols_.data(), engine.checks_inputs.load(std::memory_order_relaxed)) || !inputs_.lay_out(run))
     return false;
   run.inputs = inputs_.elements();
   if (!run.call(engine.code->run, engine.code->arena_bytes(symbols_.data()))) return false;
@@ -58,8 +56,7 @@ bool Model::run(Engine& engine, const ConstantBuffer& constants, const AtenTenso
 }
 
 bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weights) {
-  if (constants.state == ConstantState::NONE)
-    return fail("Unknown constant state: ConstantState::%s", to_text(constants.state));
+  if (constants.state == ConstantState::NONE) return fail("Unknown constant state: ConstantState::%s", to_text(constants.state));
   if (const int64_t missing = constants.first_missing(); missing >= 0) {
     const char* name = program.constants[missing].name;
     if (*weights.missing_file()) {
@@ -69,9 +66,8 @@ bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weigh
           name, weights.missing_file());
     }
     return fail("constant '%s' has no value: %s", name,
-                program.weights == INGOT_WEIGHTS_NONE
-                    ? "the library was compiled without weights; update its constants first"
-                    : "the update of this buffer left it out");
+                program.weights == INGOT_WEIGHTS_NONE ? "the library was compiled without weights; update its constants first"
+                                                      : "the update of this buffer left it out");
   }
   if (engine.code->fold) {
     Run run(engine, *this, constants);
@@ -150,8 +146,7 @@ void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64
   }
   if (element_count(rank, sizes) == 0) return nothing;
   if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0) {
-    fail("output %d (%s): expected memory at a multiple of %zu bytes from the host, found %p", k, output.name,
-         kAlignment, data);
+    fail("output %d (%s): expected memory at a multiple of %zu bytes from the host, found %p", k, output.name, kAlignment, data);
     return nullptr;
   }
   return data;
@@ -163,8 +158,7 @@ void* Run::new_folded(int32_t k, int32_t rank, const int64_t* sizes, const int64
     return nullptr;
   }
   const ingot_constant& constant = program.constants[stored_constant_count() + static_cast<uint32_t>(k)];
-  return model.folded_[k] =
-             allocate(static_cast<uint64_t>(extent(rank, sizes, strides) * element_size(constant.dtype)));
+  return model.folded_[k] = allocate(static_cast<uint64_t>(extent(rank, sizes, strides) * element_size(constant.dtype)));
 }
 
 }  // namespace ingot::model
@@ -193,8 +187,7 @@ void ingot_rt_parallel(ingot_frame* frame, ingot_kernel* kernel, void* const* bu
   if (run.has_failed) return;
   const uint64_t bytes = ingot::model::round_up(static_cast<uint64_t>(scratch_bytes), ingot::model::kAlignment);
   char* scratch = run.scratch(bytes);
-  if (!scratch || !run.engine.threads.run(kernel, buffers, run.symbols, scratch, bytes, tasks, grain))
-    run.has_failed = true;
+  if (!scratch || !run.engine.threads.run(kernel, buffers, run.symbols, scratch, bytes, tasks, grain)) run.has_failed = true;
 }
 
 int32_t ingot_rt_fail(ingot_frame* frame, const char* text) {

@@ -12,9 +12,7 @@ const ingot_program& program = ingot_the_program;
 
 AOTIRuntimeError status(bool is_well) { return is_well ? AOTI_RUNTIME_SUCCESS : AOTI_RUNTIME_FAILURE; }
 
-bool is_there(const char* what, size_t k, size_t count) {
-  return k < count || fail("%s %zu: there are %zu", what, k, count);
-}
+bool is_there(const char* what, size_t k, size_t count) { return k < count || fail("%s %zu: there are %zu", what, k, count); }
 
 template <class Action>
 AOTIRuntimeError with(AOTInductorModelContainerHandle handle, Action action) {
@@ -101,9 +99,7 @@ AOTIRuntimeError ingot_model_level_used(const char** level) {
   if (code) *level = code->level;
   return status(code != nullptr);
 }
-const char* ingot_model_weights_file(void) {
-  return program.weights == INGOT_WEIGHTS_EXTERNAL ? program.external_file : nullptr;
-}
+const char* ingot_model_weights_file(void) { return program.weights == INGOT_WEIGHTS_EXTERNAL ? program.external_file : nullptr; }
 
 AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count) {
   return with(container, [&](Container& c) { return c.engine().threads.set_count(count); });
@@ -139,25 +135,22 @@ AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle cont
   });
 }
 
-AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container,
-                                        const AOTInductorConstantMapEntry* pairs, size_t num_pairs, bool use_inactive,
-                                        bool validate_full_update) {
-  return with(container, [&](Container& c) {
-    return c.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, false);
-  });
+AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container, const AOTInductorConstantMapEntry* pairs,
+                                        size_t num_pairs, bool use_inactive, bool validate_full_update) {
+  return with(container,
+              [&](Container& c) { return c.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, false); });
 }
-AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name,
-                                          bool use_inactive, AtenTensorHandle* tensor) {
+AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool use_inactive,
+                                          AtenTensorHandle* tensor) {
   return with(container, [&](Container& c) { return c.extract_one(name, use_inactive, tensor); });
 }
 
-AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes,
-                                          const int64_t* strides, AtenTensorHandle* tensor) {
+AOTIRuntimeError ingot_tensor_from_memory(void* data, int32_t dtype, int32_t rank, const int64_t* sizes, const int64_t* strides,
+                                          AtenTensorHandle* tensor) {
   Strides dense;
   const int32_t code = host_dtype(dtype);
   if (code < 0 || !dense_strides(rank, sizes, &dense)) return AOTI_RUNTIME_FAILURE;
-  return told(host().create_tensor_from_blob(data, rank, sizes, strides ? strides : dense.dense, 0, code, host().cpu, 0,
-                                             tensor),
+  return told(host().create_tensor_from_blob(data, rank, sizes, strides ? strides : dense.dense, 0, code, host().cpu, 0, tensor),
               "aoti_torch_create_tensor_from_blob");
 }
 AOTIRuntimeError ingot_tensor_new(int32_t dtype, int32_t rank, const int64_t* sizes, AtenTensorHandle* tensor) {

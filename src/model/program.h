@@ -118,7 +118,7 @@ typedef struct ingot_program {
   char* embedded;               /* page-aligned, writable, private to the process */
   const char* external_file;    /* a name beside the library */
   uint64_t weights_bytes;       /* of the section or the file */
-  uint64_t weights_hash;        /* XXH3-64 of the external .safetensors' header (the length in the first 8 bytes and the JSON text
+  uint64_t weights_hash; /* XXH3-64 of the external .safetensors' header (the length in the first 8 bytes and the JSON text
                                    after it), so that another file is noticed */
 } ingot_program;
 

@@ -58,16 +58,15 @@ Threads::Threads() : count_(default_count(kMostThreads)) {}
 Threads::~Threads() { stop_workers(); }
 
 bool Threads::set_count(int count) {
-  if (count < 1 || count > kMostThreads)
-    return fail("number of threads: expected 1 to %d, found %d", kMostThreads, count);
+  if (count < 1 || count > kMostThreads) return fail("number of threads: expected 1 to %d, found %d", kMostThreads, count);
   Lock lock(caller_);
   if (count < this->count()) stop_workers();  // those that are still wanted start again with the next region
   count_.store(count, std::memory_order_relaxed);
   return true;
 }
 
-bool Threads::run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch,
-                  uint64_t scratch_bytes, int64_t tasks, int64_t grain) {
+bool Threads::run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch, uint64_t scratch_bytes,
+                  int64_t tasks, int64_t grain) {
   if (tasks <= 0) return true;
   if (grain < 1) grain = 1;
   constexpr int64_t kMostItems = 1 << 30;
@@ -128,8 +127,7 @@ bool Threads::take_items(ScratchOf scratch_of) {
     // If the region changes between this look and the exchange, the ticket has changed too and the exchange fails.
     const uint32_t items = region.items.load(std::memory_order_relaxed);
     if (item_of(ticket) >= items) return took_some;
-    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire))
-      continue;
+    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
 
     took_some = true;
     const int64_t begin = item_of(ticket) * region.grain;

@@ -14,7 +14,7 @@ namespace ingot::model {
 
 class Threads {
  public:
-  Threads();   // as many as INGOT_NUM_THREADS says, else as there are processors for this process; none is started yet
+  Threads();  // as many as INGOT_NUM_THREADS says, else as there are processors for this process; none is started yet
   ~Threads();  // ends and joins them
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
@@ -68,7 +68,7 @@ class Threads {
   Mutex caller_;  // held by the one region under way
   Region regions_[2] = {};
   alignas(64) std::atomic<uint64_t> ticket_{0};  // epoch in the upper half, next item in the lower one
-  alignas(64) std::atomic<uint32_t> epoch_{0};   // what workers sleep on; follows the ticket's
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // what workers sleep on; follows the ticket's
   std::atomic<int> sleepers_{0};
 
   // Guarded by caller_.

@@ -24,8 +24,7 @@ bool path_beside(const char* name, char* path, size_t most) {
   Dl_info library{};
   int folder_length = 0;
   if (dladdr(&ingot_the_program, &library) && library.dli_fname) {
-    if (const char* slash = strrchr(library.dli_fname, '/'))
-      folder_length = static_cast<int>(slash - library.dli_fname) + 1;
+    if (const char* slash = strrchr(library.dli_fname, '/')) folder_length = static_cast<int>(slash - library.dli_fname) + 1;
   }
   const int n = snprintf(path, most, "%.*s%s", folder_length, library.dli_fname ? library.dli_fname : "", name);
   return (n > 0 && static_cast<size_t>(n) < most) || fail("the path of the weights file '%s' is too long", name);
@@ -91,8 +90,8 @@ bool Weights::open(const ingot_program& program) {
   const bool is_known = fstat(file, &about) == 0;
   bool is_well = false;
   if (!is_known || static_cast<uint64_t>(about.st_size) != program.weights_bytes) {
-    fail("the weights file '%s' is not the one this library was compiled with: size: expected %llu bytes, found %lld",
-         path, static_cast<unsigned long long>(program.weights_bytes), static_cast<long long>(about.st_size));
+    fail("the weights file '%s' is not the one this library was compiled with: size: expected %llu bytes, found %lld", path,
+         static_cast<unsigned long long>(program.weights_bytes), static_cast<long long>(about.st_size));
   } else {
     is_well = pages_.map(file, program.weights_bytes) && is_the_right_file(program, pages_.data(), path);
   }

@@ -8,7 +8,8 @@ namespace ingot::nn {
 
 MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, double dropout, bool bias, bool batch_first)
     : out_proj(embed_dim, embed_dim, bias), embed_(embed_dim), heads_(num_heads), dropout_(dropout), batch_first_(batch_first) {
-  INGOT_REQUIRE(num_heads > 0 && embed_dim % num_heads == 0, "embed_dim must be divisible by num_heads, found ", embed_dim, " and ", num_heads);
+  INGOT_REQUIRE(num_heads > 0 && embed_dim % num_heads == 0, "embed_dim must be divisible by num_heads, found ", embed_dim,
+                " and ", num_heads);
   NoGrad no_grad;
   const double bound = std::sqrt(6.0 / static_cast<double>(4 * embed_dim));  // Xavier over [3·embed, embed]
   add_parameter("in_proj_weight", in_proj_weight, rand({3 * embed_dim, embed_dim}) * (2 * bound) - bound);
@@ -17,9 +18,11 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads, dou
   if (bias) out_proj.bias.zero_();
 }
 
-Tensor MultiheadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal) {
-  INGOT_REQUIRE(query.dim() == 3 && key.dim() == 3 && value.dim() == 3, "MultiheadAttention: query, key and value must be 3D, found ",
-                query.dim(), "D, ", key.dim(), "D and ", value.dim(), "D");
+Tensor MultiheadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                                      bool is_causal) {
+  INGOT_REQUIRE(query.dim() == 3 && key.dim() == 3 && value.dim() == 3,
+                "MultiheadAttention: query, key and value must be 3D, found ", query.dim(), "D, ", key.dim(), "D and ",
+                value.dim(), "D");
   auto batch_major = [&](const Tensor& t) { return batch_first_ ? t : t.transpose(0, 1); };
   const Tensor inputs[] = {batch_major(query), batch_major(key), batch_major(value)};
   const Int batch = inputs[0].size(0);
@@ -41,8 +44,8 @@ Tensor MultiheadAttention::operator()(const Tensor& query, const Tensor& key, co
 }
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d, int64_t heads, TransformerOptions o)
-    : self_attn(d, heads, o.dropout, true, o.batch_first), linear1(d, o.dim_feedforward), linear2(o.dim_feedforward, d), norm1({d}), norm2({d}),
-      dropout_(o.dropout), dropout1_(o.dropout), dropout2_(o.dropout), o_(o) {
+    : self_attn(d, heads, o.dropout, true, o.batch_first), linear1(d, o.dim_feedforward), linear2(o.dim_feedforward, d),
+      norm1({d}), norm2({d}), dropout_(o.dropout), dropout1_(o.dropout), dropout2_(o.dropout), o_(o) {
   add("self_attn", self_attn);
   add("linear1", linear1);
   add("dropout", dropout_);

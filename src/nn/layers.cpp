@@ -48,7 +48,8 @@ Convolution::Convolution(int dims, bool transposed, int64_t in, int64_t out, con
 Tensor Convolution::forward(const Tensor& x) {
   const Shape stride = per_dim(o_.stride, dims_), padding = per_dim(o_.padding, dims_), dilation = per_dim(o_.dilation, dims_),
               output_padding = per_dim(o_.output_padding, dims_);
-  if (transposed_ && dims_ == 1) return aten<"conv_transpose1d">(x, weight, bias, stride, padding, output_padding, o_.groups, dilation);
+  if (transposed_ && dims_ == 1)
+    return aten<"conv_transpose1d">(x, weight, bias, stride, padding, output_padding, o_.groups, dilation);
   if (transposed_) return aten<"conv_transpose2d.input">(x, weight, bias, stride, padding, output_padding, o_.groups, dilation);
   if (dims_ == 1) return aten<"conv1d">(x, weight, bias, stride, padding, dilation, o_.groups);
   if (dims_ == 2) return aten<"conv2d">(x, weight, bias, stride, padding, dilation, o_.groups);
@@ -80,7 +81,8 @@ LayerNorm::LayerNorm(Shape shape, double eps, bool affine) : shape_(std::move(sh
 Tensor LayerNorm::forward(const Tensor& x) { return layer_norm(x, shape_, weight, bias, eps_); }
 
 GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine) : groups_(groups), eps_(eps) {
-  INGOT_REQUIRE(groups > 0 && channels % groups == 0, "num_channels must be divisible by num_groups, found ", channels, " and ", groups);
+  INGOT_REQUIRE(groups > 0 && channels % groups == 0, "num_channels must be divisible by num_groups, found ", channels, " and ",
+                groups);
   add_parameter("weight", weight, affine ? ones({channels}) : Tensor());
   add_parameter("bias", bias, affine ? zeros({channels}) : Tensor());
 }
@@ -92,7 +94,10 @@ RMSNorm::RMSNorm(Shape shape, std::optional<double> eps, bool affine) : shape_(s
 Tensor RMSNorm::forward(const Tensor& x) { return aten<"rms_norm">(x, shape_, weight, eps_); }
 
 Embedding::Embedding(int64_t entries, int64_t dim, std::optional<int64_t> padding_idx, bool sparse)
-    : padding_idx_(!padding_idx ? -1 : *padding_idx < 0 ? entries + *padding_idx : *padding_idx), sparse_(sparse) {
+    : padding_idx_(!padding_idx       ? -1
+                   : *padding_idx < 0 ? entries + *padding_idx
+                                      : *padding_idx),
+      sparse_(sparse) {
   add_parameter("weight", weight, randn({entries, dim}));
   if (padding_idx) {
     NoGrad no_grad;
@@ -102,14 +107,18 @@ Embedding::Embedding(int64_t entries, int64_t dim, std::optional<int64_t> paddin
 Tensor Embedding::forward(const Tensor& indices) { return aten<"embedding">(weight, indices, padding_idx_, false, sparse_); }
 
 EmbeddingBag::EmbeddingBag(int64_t entries, int64_t dim, const std::string& mode, bool sparse)
-    : mode_(mode == "sum" ? 0 : mode == "mean" ? 1 : 2), sparse_(sparse) {
+    : mode_(mode == "sum"    ? 0
+            : mode == "mean" ? 1
+                             : 2),
+      sparse_(sparse) {
   INGOT_REQUIRE(mode == "sum" || mode == "mean" || mode == "max", "EmbeddingBag: mode must be sum, mean or max, found ", mode);
   add_parameter("weight", weight, randn({entries, dim}));
 }
 Tensor EmbeddingBag::operator()(const Tensor& indices, const Tensor& offsets) {
   Tensor flat = indices, at = offsets;
   if (indices.dim() == 2) {
-    INGOT_REQUIRE(!offsets.defined(), "if input is 2D, then offsets has to be None, as input is treated as a mini-batch of fixed length sequences");
+    INGOT_REQUIRE(!offsets.defined(),
+                  "if input is 2D, then offsets has to be None, as input is treated as a mini-batch of fixed length sequences");
     flat = indices.reshape({-1});
     at = arange(0, indices.numel(), indices.size(1));
   }
@@ -118,7 +127,7 @@ Tensor EmbeddingBag::operator()(const Tensor& indices, const Tensor& offsets) {
 }
 
 #define POOL(Name, op, ...) \
-  Tensor Name::forward(const Tensor& x) { return aten<op>(x, kernel_, stride_, padding_ __VA_OPT__(,) __VA_ARGS__); }
+  Tensor Name::forward(const Tensor& x) { return aten<op>(x, kernel_, stride_, padding_ __VA_OPT__(, ) __VA_ARGS__); }
 POOL(MaxPool1d, "max_pool1d")
 POOL(MaxPool2d, "max_pool2d")
 POOL(MaxPool3d, "max_pool3d")

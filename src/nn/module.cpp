@@ -58,11 +58,12 @@ NamedTensors Module::state() const {
 StateScope::StateScope(Module& module, const TensorList& state, bool every_name) {
   NamedTensors names = module.named_parameters(every_name);
   for (auto& b : module.named_buffers()) names.push_back(std::move(b));
-  INGOT_REQUIRE(names.size() == state.size(), "the module has ", names.size(), " parameters and buffers, found ", state.size(), " tensors for them");
+  INGOT_REQUIRE(names.size() == state.size(), "the module has ", names.size(), " parameters and buffers, found ", state.size(),
+                " tensors for them");
   std::map<TensorImpl*, Tensor> replacement;  // shared parameters stay shared
   for (std::size_t i = 0; i < state.size(); i++) {
-    INGOT_REQUIRE(state[i].defined() && state[i].sizes() == names[i].second.sizes(), names[i].first, " has size ", names[i].second.sizes(), ", found ",
-                  state[i].defined() ? to_text(state[i].sizes()) : std::string("no tensor"));
+    INGOT_REQUIRE(state[i].defined() && state[i].sizes() == names[i].second.sizes(), names[i].first, " has size ",
+                  names[i].second.sizes(), ", found ", state[i].defined() ? to_text(state[i].sizes()) : std::string("no tensor"));
     replacement.emplace(names[i].second.impl(), state[i]);
   }
   std::size_t k = 0;

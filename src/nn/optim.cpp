@@ -61,7 +61,8 @@ void Adam::update(bool decoupled_decay) {
     }
     s.m.mul_(Scalar(o_.beta1)).add_(g, 1 - o_.beta1);
     s.v.mul_(Scalar(o_.beta2)).add_(g * g, 1 - o_.beta2);
-    const double c1 = 1 - std::pow(o_.beta1, static_cast<double>(s.step)), c2 = 1 - std::pow(o_.beta2, static_cast<double>(s.step));
+    const double c1 = 1 - std::pow(o_.beta1, static_cast<double>(s.step)),
+                 c2 = 1 - std::pow(o_.beta2, static_cast<double>(s.step));
     Tensor v = s.v;
     if (o_.amsgrad) v = s.v_max = maximum(s.v_max, s.v);
     p.add_(s.m / (v.sqrt() / std::sqrt(c2) + o_.eps), -o_.lr / c1);

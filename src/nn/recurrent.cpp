@@ -49,7 +49,8 @@ LSTM::Output LSTM::operator()(const Tensor& x, const Tensor& h, const Tensor& c)
   auto up = [&](const Tensor& t, int64_t d) { return batched ? t : t.unsqueeze(d); };
   auto down = [&](const Tensor& t, int64_t d) { return batched ? t : t.squeeze(d); };
   const TensorList state = {up(h.defined() ? h : zero_state(x), 1), up(c.defined() ? c : zero_state(x), 1)};
-  TensorList r = atens<"lstm.input">(up(x, batch_dim), state, flat_weights(), o_.bias, o_.num_layers, o_.dropout, is_training(), o_.bidirectional, o_.batch_first);
+  TensorList r = atens<"lstm.input">(up(x, batch_dim), state, flat_weights(), o_.bias, o_.num_layers, o_.dropout, is_training(),
+                                     o_.bidirectional, o_.batch_first);
   return {down(r[0], batch_dim), down(r[1], 1), down(r[2], 1)};
 }
 
@@ -59,8 +60,8 @@ GRU::Output GRU::operator()(const Tensor& x, const Tensor& h) {
   const int64_t batch_dim = o_.batch_first ? 0 : 1;
   auto up = [&](const Tensor& t, int64_t d) { return batched ? t : t.unsqueeze(d); };
   auto down = [&](const Tensor& t, int64_t d) { return batched ? t : t.squeeze(d); };
-  TensorList r = atens<"gru.input">(up(x, batch_dim), up(h.defined() ? h : zero_state(x), 1), flat_weights(), o_.bias, o_.num_layers, o_.dropout, is_training(),
-                                    o_.bidirectional, o_.batch_first);
+  TensorList r = atens<"gru.input">(up(x, batch_dim), up(h.defined() ? h : zero_state(x), 1), flat_weights(), o_.bias,
+                                    o_.num_layers, o_.dropout, is_training(), o_.bidirectional, o_.batch_first);
   return {down(r[0], batch_dim), down(r[1], 1)};
 }
 

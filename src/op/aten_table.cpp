@@ -18,7 +18,8 @@ __asm__(
     ".global ingot_aten_table_end\n"
     ".hidden ingot_aten_table_end\n"
     "ingot_aten_table_begin:\n"
-    ".incbin \"" INGOT_DATA_DIR "/aten_schemas.tsv\"\n"
+    ".incbin \"" INGOT_DATA_DIR
+    "/aten_schemas.tsv\"\n"
     "ingot_aten_table_end:\n"
     ".byte 0\n"
     ".popsection\n");

@@ -45,8 +45,8 @@ auto named_refusals(const Op& op, const F& run) {
 // Checks every argument and fills defaults. Complete calls are passed through without a copy.
 Args complete(const Op& op, Args given, Values& storage) {
   const auto& params = op.schema.args;
-  INGOT_REQUIRE(given.size() <= params.size() || op.schema.variadic_args, op.schema.name, "() takes at most ", params.size(), " arguments, found ",
-                given.size(), "; the schema is ", to_text(op.schema));
+  INGOT_REQUIRE(given.size() <= params.size() || op.schema.variadic_args, op.schema.name, "() takes at most ", params.size(),
+                " arguments, found ", given.size(), "; the schema is ", to_text(op.schema));
   bool as_given = given.size() >= params.size();
   for (std::size_t i = 0; i < std::min(given.size(), params.size()); i++) {
     const SchemaType& t = params[i].type;
@@ -123,8 +123,10 @@ Value call(const Op& op, Args given) {
   // A body at the kernel layer is part of the op that has it. The functions a higher-order op calls are the program's own.
   const RunningOp running(ts.layer == Layer::kernel ? current_op() : op.form() == Form::higher_order ? nullptr : &op);
   // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the op comes apart.
-  const bool autocast = op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
-  if (op.comes_apart() && !autocast && !stays_whole(op, args, ts)) return named_refusals(op, [&] { return run_composite(op, args); });
+  const bool autocast =
+      op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
+  if (op.comes_apart() && !autocast && !stays_whole(op, args, ts))
+    return named_refusals(op, [&] { return run_composite(op, args); });
   unsigned mask = ts.active | layers_of(args);
   mask &= ~(unsigned{layer_bit(ts.layer)} - 1u);
   for (; mask; mask &= mask - 1)
@@ -144,7 +146,8 @@ bool call_into(const Op& op, Args given, std::span<const Tensor> results) {
     bool fits = out.geoms.size() == results.size();
     for (std::size_t k = 0; fits && k < results.size(); k++) {
       const Geometry &rule = out.geoms[k], &given = results[k]->geom;
-      fits = rule.dtype == given.dtype && rule.sizes.same(given.sizes) && (op.form() == Form::pointwise || rule.strides.same(given.strides));
+      fits = rule.dtype == given.dtype && rule.sizes.same(given.sizes) &&
+             (op.form() == Form::pointwise || rule.strides.same(given.strides));
     }
     if (fits) op.def->kernel({op, args}, results);
     return fits;

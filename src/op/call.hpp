@@ -78,8 +78,12 @@ Value aten_value(const A&... a) {
   return call(op_ref<Name>(), Args(args));
 }
 template <OpName Name, class... A>
-Tensor aten(const A&... a) { return aten_value<Name>(a...).tensor(); }
+Tensor aten(const A&... a) {
+  return aten_value<Name>(a...).tensor();
+}
 template <OpName Name, class... A>
-TensorList atens(const A&... a) { return aten_value<Name>(a...).tensors(); }
+TensorList atens(const A&... a) {
+  return aten_value<Name>(a...).tensors();
+}
 
 }  // namespace ingot

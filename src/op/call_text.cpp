@@ -57,7 +57,8 @@ class ParsedCall::Reader {
     for (std::size_t i = 0; i < params.size(); i++) {
       if (given[i]) continue;
       if (!params[i].has_default)
-        in_.fail(in_.position() - 1, text("argument '", params[i].name, "' is missing; the schema is ", to_text(call_.op_->schema)));
+        in_.fail(in_.position() - 1,
+                 text("argument '", params[i].name, "' is missing; the schema is ", to_text(call_.op_->schema)));
       call_.args_[i] = {params[i].default_value};
     }
   }
@@ -135,7 +136,8 @@ class Writer {
   std::string argument(const Value& v) {
     if (v.is_tensor()) return tensor(v.tensor());
     if (v.is_int()) return integer(v.to_int());
-    INGOT_REQUIRE(!v.is_function() && !v.is_generator(), "a ", v.kind_name(), " cannot be an argument of a call that compiled code makes");
+    INGOT_REQUIRE(!v.is_function() && !v.is_generator(), "a ", v.kind_name(),
+                  " cannot be an argument of a call that compiled code makes");
     if (!v.is_ints() && !v.is_tensors() && !v.is_values()) return constant_text(v);
     std::string list = "[";
     for (const Value& e : list_elements(v)) list += text(list.size() == 1 ? "" : ", ", argument(e));

@@ -7,7 +7,8 @@ bool fits(const SchemaType& t, const Value& v) {
   if (t.is_list()) {
     switch (t.kind) {
       case Kind::tensor: return v.is_tensors() || (v.is_ints() && v.ints().empty());
-      case Kind::integer: case Kind::sym_int: return v.is_ints() || (v.is_tensors() && v.tensors().empty());
+      case Kind::integer:
+      case Kind::sym_int: return v.is_ints() || (v.is_tensors() && v.tensors().empty());
       case Kind::real: return v.is_floats() || v.is_ints();
       case Kind::boolean: return v.is_bools();
       default: return v.is_values() || v.is_floats() || v.is_ints() || v.is_bools();
@@ -15,10 +16,13 @@ bool fits(const SchemaType& t, const Value& v) {
   }
   switch (t.kind) {
     case Kind::tensor: return v.is_tensor() || v.is_number();
-    case Kind::integer: case Kind::sym_int: return v.is_int() || v.is_bool();
+    case Kind::integer:
+    case Kind::sym_int: return v.is_int() || v.is_bool();
     case Kind::real: return v.is_float() || v.is_int() || v.is_bool();
-    case Kind::boolean: case Kind::sym_bool: return v.is_bool() || v.is_int();
-    case Kind::scalar: case Kind::complex: return v.is_number();
+    case Kind::boolean:
+    case Kind::sym_bool: return v.is_bool() || v.is_int();
+    case Kind::scalar:
+    case Kind::complex: return v.is_number();
     case Kind::dtype: return v.is_dtype();
     case Kind::layout: return v.is_layout();
     case Kind::device: return v.is_device();
@@ -49,8 +53,10 @@ Value empty_list(const SchemaType* type) {
   switch (type ? type->kind : Kind::integer) {
     case Kind::tensor: return TensorList();
     case Kind::real: return std::vector<double>();
-    case Kind::boolean: case Kind::sym_bool: return std::vector<bool>();
-    case Kind::integer: case Kind::sym_int: return Shape();
+    case Kind::boolean:
+    case Kind::sym_bool: return std::vector<bool>();
+    case Kind::integer:
+    case Kind::sym_int: return Shape();
     default: return Values();
   }
 }

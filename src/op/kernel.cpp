@@ -60,7 +60,8 @@ Value run_functional(const Op& op, Args args) {
 }
 
 void check_writable(const Op& op, const Tensor& t) {
-  INGOT_REQUIRE(!t->storage->is_read_only(), op.schema.name, ": the tensor is read-only (its bytes are mapped from a file); clone() it "
+  INGOT_REQUIRE(!t->storage->is_read_only(), op.schema.name,
+                ": the tensor is read-only (its bytes are mapped from a file); clone() it "
                 "before writing");
 }
 
@@ -137,7 +138,8 @@ Value run_out(const Op& op, Args args) {
 }  // namespace
 
 void check_written_size(const Op& op, const Tensor& self, const Shape& sizes) {
-  INGOT_REQUIRE(sizes == self.sizes(), op.schema.name, ": output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+  INGOT_REQUIRE(sizes == self.sizes(), op.schema.name, ": output with shape ", self.sizes(),
+                " doesn't match the broadcast shape ", sizes);
 }
 void check_written_type(const Op& op, const Tensor& self, DType result) {
   // copy_ and friends convert anything; arithmetic must not lose a category.
@@ -146,7 +148,8 @@ void check_written_type(const Op& op, const Tensor& self, DType result) {
 }
 void check_no_overlap(const Op& op, const Tensor& self) {
   if (self->geom.sizes.is_symbolic() || self->geom.strides.is_symbolic()) return;
-  INGOT_REQUIRE(!may_overlap(self->geom), op.schema.name, ": unsupported operation: more than one element of the written-to tensor refers "
+  INGOT_REQUIRE(!may_overlap(self->geom), op.schema.name,
+                ": unsupported operation: more than one element of the written-to tensor refers "
                 "to a single memory location. Please clone() the tensor before performing the operation.");
 }
 

@@ -36,7 +36,11 @@ enum class Variant : uint8_t { functional, inplace, out };
 #ifndef INGOT_OP  // The op of this name. In what models are linked with the linker finds it (eager/archive.hpp).
 #define INGOT_OP(name) op(name.text)
 #endif
-enum class VjpFor : uint8_t { both, functional, inplace };  // the forms that may run backward: the others refuse, in PyTorch's words
+enum class VjpFor : uint8_t {
+  both,
+  functional,
+  inplace
+};  // the forms that may run backward: the others refuse, in PyTorch's words
 
 // What an op that writes its first argument without writing elements does to it. Functionalize follows each by hand.
 enum class Rewires : uint8_t {
@@ -70,14 +74,16 @@ struct Outputs {
 #endif
 inline constexpr int8_t kResult = -1, kAny = -1;
 struct Save {  // a tensor the backward needs
-  int8_t what = 0;           // index of an argument, or kResult - k for result k
+  int8_t what = 0;  // index of an argument, or kResult - k for result k
   int8_t needed_for = kAny;  // saved only if the gradient of this argument (kAny: of any) is asked for
 };
 struct Saves {
   std::array<Save, 8> list{};
   uint8_t count = 0;
   constexpr Saves() = default;
-  constexpr Saves(std::initializer_list<Save> l) { for (Save s : l) list[count++] = s; }
+  constexpr Saves(std::initializer_list<Save> l) {
+    for (Save s : l) list[count++] = s;
+  }
   const Save* begin() const { return list.data(); }
   const Save* end() const { return list.data() + count; }
 };
@@ -115,9 +121,9 @@ struct OpDef {
   Saves saves{};
   VjpFor vjp_for = VjpFor::both;
   bool no_grad_result = false;
-  uint16_t refuses_grad = 0;   // bit i: a call whose argument i requires grad is an error (the weight of nll_loss_forward)
-  uint8_t grad_results = 0xff; // bit k: result k may require grad (not layer norm's mean and rstd)
-  bool detaches = false;       // detach and detach_: the result starts without history
+  uint16_t refuses_grad = 0;  // bit i: a call whose argument i requires grad is an error (the weight of nll_loss_forward)
+  uint8_t grad_results = 0xff;  // bit k: result k may require grad (not layer norm's mean and rstd)
+  bool detaches = false;  // detach and detach_: the result starts without history
   uint8_t backward_index = 0;  // the number at the end of PyTorch's node name: MeanBackward1
 
   Autocast autocast = Autocast::none;
@@ -127,7 +133,7 @@ struct OpDef {
   // How a call with batched arguments runs as one call (op/batching.hpp). Without a rule the op's form decides, or a loop.
   INGOT_RULE(Value, batch, const Batching&) = nullptr;
   bool uninitialised = false;  // the results' bytes are whatever memory held (empty and its like)
-  bool may_alias = false;      // composite: whether a result is an argument, or one is written, depends on the arguments
+  bool may_alias = false;  // composite: whether a result is an argument, or one is written, depends on the arguments
   // Export (R058, R059): nothing may write the result any more, and a composite of this kind stays whole where others do,
   // though it may alias; the argument that says whether a conversion copies in any case, which export says it does.
   bool frozen_in_export = false;
@@ -135,19 +141,19 @@ struct OpDef {
   std::string_view same_as{};  // composite: the op that it is another name of, with the same arguments
   // Called for what it does beside its results: calls happen in the program's order, and graphs say so by tokens (R168).
   bool ordered_effect = false;
-  bool wraps = false;          // the result is a tensor of a class, made of the arguments (op/wrapper.hpp): no node of a graph
+  bool wraps = false;  // the result is a tensor of a class, made of the arguments (op/wrapper.hpp): no node of a graph
   bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
 };
 
 struct Op {
-  const OpDef* def = nullptr;    // of a derived variant: the functional op's
+  const OpDef* def = nullptr;  // of a derived variant: the functional op's
   Schema schema;
   Variant variant = Variant::functional;
   const Op* functional = nullptr;  // of a derived variant
-  const Op* same_as = nullptr;     // of an in-place variant of another name of an op (OpDef::same_as): the op's own in-place variant
-  std::string name;                // "add.Tensor"
-  std::string node_name;           // "AddBackward0"
-  std::vector<int8_t> written;     // arguments whose alias annotation says `!`
+  const Op* same_as = nullptr;  // of an in-place variant of another name of an op (OpDef::same_as): the op's own in-place variant
+  std::string name;  // "add.Tensor"
+  std::string node_name;  // "AddBackward0"
+  std::vector<int8_t> written;  // arguments whose alias annotation says `!`
 
   Form form() const { return def->form; }
   bool is_view() const { return def->form == Form::view; }

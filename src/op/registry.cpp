@@ -114,8 +114,8 @@ const Op& op(std::string_view name) {
   std::string known;
   for (const Op* o : all_ops())
     if (o->schema.name == base) known += (known.empty() ? "" : ", ") + o->name;
-  throw_user_error(text("unknown op '", name, "'; ",
-                        known.empty() ? "`ingot ops` lists what is supported" : "known overloads: " + known));
+  throw_user_error(
+      text("unknown op '", name, "'; ", known.empty() ? "`ingot ops` lists what is supported" : "known overloads: " + known));
 }
 
 std::vector<const Op*> all_ops() {

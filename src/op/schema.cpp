@@ -8,20 +8,23 @@ namespace ingot {
 
 namespace {
 
-struct NamedKind { std::string_view name; Kind kind; };
+struct NamedKind {
+  std::string_view name;
+  Kind kind;
+};
 constexpr NamedKind kKinds[] = {
-    {"Tensor", Kind::tensor},   {"int", Kind::integer},       {"SymInt", Kind::sym_int},
-    {"float", Kind::real},      {"bool", Kind::boolean},      {"SymBool", Kind::sym_bool},
-    {"complex", Kind::complex}, {"Scalar", Kind::scalar},     {"ScalarType", Kind::dtype},
-    {"Layout", Kind::layout},   {"Device", Kind::device},     {"MemoryFormat", Kind::memory_format},
-    {"str", Kind::string},      {"Generator", Kind::generator}, {"Storage", Kind::storage},
-    {"Stream", Kind::stream},   {"Dimname", Kind::dimname},   {"Any", Kind::any},
+    {"Tensor", Kind::tensor},     {"int", Kind::integer},         {"SymInt", Kind::sym_int},
+    {"float", Kind::real},        {"bool", Kind::boolean},        {"SymBool", Kind::sym_bool},
+    {"complex", Kind::complex},   {"Scalar", Kind::scalar},       {"ScalarType", Kind::dtype},
+    {"Layout", Kind::layout},     {"Device", Kind::device},       {"MemoryFormat", Kind::memory_format},
+    {"str", Kind::string},        {"Generator", Kind::generator}, {"Storage", Kind::storage},
+    {"Stream", Kind::stream},     {"Dimname", Kind::dimname},     {"Any", Kind::any},
     {"Function", Kind::function},
 };
 // Types of torch and none of ours. A capitalised name that is neither here nor above is a spelling error.
-constexpr std::string_view kForeignTypes[] = {"QScheme", "AnyEnumType", "AnyListType", "AnyTupleType", "AnyClassType",
-                                              "NoneType", "SymFloat", "DeviceIndex", "DeviceObjType", "DispatchKeySet",
-                                              "Capsule", "PyObject", "Function", "ConstQuantizerPtr"};
+constexpr std::string_view kForeignTypes[] = {"QScheme",  "AnyEnumType", "AnyListType", "AnyTupleType",     "AnyClassType",
+                                              "NoneType", "SymFloat",    "DeviceIndex", "DeviceObjType",    "DispatchKeySet",
+                                              "Capsule",  "PyObject",    "Function",    "ConstQuantizerPtr"};
 // Names that are followed by type arguments, where other names are followed by an alias annotation.
 constexpr std::string_view kConstructors[] = {"Dict", "Future", "RRef", "Await", "Optional", "Union", "Tuple", "List"};
 

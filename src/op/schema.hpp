@@ -10,8 +10,10 @@
 namespace ingot {
 
 enum class Kind : uint8_t {
+  // clang-format off
   tensor, integer, sym_int, real, boolean, sym_bool, complex, scalar, dtype, layout, device, memory_format, string,
   generator, storage, stream, dimname, any,
+  // clang-format on
   function,  // of values: only higher-order ops, whose schemas are ours, take these
   other,  // a type no rule of ours takes (dicts, futures, type variables …): its text is kept
 };

@@ -17,8 +17,8 @@ class SchemaCursor {
   [[noreturn]] void fail_at(std::size_t position, std::string_view expected) const {
     const std::string_view rest = text_.substr(position);
     throw_user_error(text("schema error at position ", position, ": expected ", expected, ", found ",
-                          rest.empty() ? std::string("the end of the text") : text("'", rest.substr(0, 12), "'"),
-                          " in \"", text_, "\""));
+                          rest.empty() ? std::string("the end of the text") : text("'", rest.substr(0, 12), "'"), " in \"", text_,
+                          "\""));
   }
 
   std::size_t position() const { return position_; }
@@ -26,7 +26,9 @@ class SchemaCursor {
   char peek() const { return at_end() ? '\0' : text_[position_]; }
   char take() { return text_[position_++]; }
   std::string_view since(std::size_t start) const { return text_.substr(start, position_ - start); }
-  void skip_spaces() { while (peek() == ' ') position_++; }
+  void skip_spaces() {
+    while (peek() == ' ') position_++;
+  }
 
   bool at(std::string_view token) const { return text_.substr(position_, token.size()) == token; }
   bool accept(std::string_view token) {

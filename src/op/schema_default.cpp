@@ -34,12 +34,15 @@ std::optional<DType> dtype_of_aten_code(int64_t code) {
   }
 }
 
-struct DTypeWord { std::string_view word; DType dtype; };
+struct DTypeWord {
+  std::string_view word;
+  DType dtype;
+};
 // The C names schemas may use beside the names dtype_from_name knows.
-constexpr DTypeWord kDTypeWords[] = {
-    {"byte", DType::u8},  {"char", DType::i8},   {"short", DType::i16}, {"int", DType::i32},  {"long", DType::i64},
-    {"half", DType::f16}, {"float", DType::f32}, {"double", DType::f64}, {"bool", DType::b8}, {"cfloat", DType::c64},
-    {"cdouble", DType::c128}};
+constexpr DTypeWord kDTypeWords[] = {{"byte", DType::u8},    {"char", DType::i8},     {"short", DType::i16},
+                                     {"int", DType::i32},    {"long", DType::i64},    {"half", DType::f16},
+                                     {"float", DType::f32},  {"double", DType::f64},  {"bool", DType::b8},
+                                     {"cfloat", DType::c64}, {"cdouble", DType::c128}};
 
 class DefaultParser {
  public:
@@ -90,7 +93,8 @@ class DefaultParser {
   Value of_elements(Values elements) const {
     if (type_.element_optional && type_.kind != Kind::tensor) return elements;
     switch (type_.kind) {
-      case Kind::integer: case Kind::sym_int: {
+      case Kind::integer:
+      case Kind::sym_int: {
         Shape s;
         for (const Value& v : elements) s.push_back(v.to_int());
         return s;
@@ -100,7 +104,8 @@ class DefaultParser {
         for (const Value& v : elements) l.push_back(v.to_double());
         return l;
       }
-      case Kind::boolean: case Kind::sym_bool: {
+      case Kind::boolean:
+      case Kind::sym_bool: {
         std::vector<bool> l;
         for (const Value& v : elements) l.push_back(v.to_bool());
         return l;
@@ -112,17 +117,25 @@ class DefaultParser {
 
   Value element() {
     switch (type_.kind) {
-      case Kind::integer: case Kind::sym_int: return integer();
+      case Kind::integer:
+      case Kind::sym_int: return integer();
       case Kind::real: return number(true);
-      case Kind::boolean: case Kind::sym_bool: return boolean();
-      case Kind::scalar: case Kind::any: case Kind::other: return literal();
+      case Kind::boolean:
+      case Kind::sym_bool: return boolean();
+      case Kind::scalar:
+      case Kind::any:
+      case Kind::other: return literal();
       case Kind::complex: return std::complex<double>(number(true).to_double());
       case Kind::dtype: return dtype();
       case Kind::layout: return layout();
       case Kind::device: return device();
       case Kind::memory_format: return memory_format();
       case Kind::string: return string();
-      case Kind::tensor: case Kind::generator: case Kind::storage: case Kind::stream: case Kind::dimname:
+      case Kind::tensor:
+      case Kind::generator:
+      case Kind::storage:
+      case Kind::stream:
+      case Kind::dimname:
       case Kind::function: break;
     }
     in_.fail(text("None: a value of type ", type_.name, " cannot be written in a schema"));

@@ -17,8 +17,8 @@ std::optional<Value> torch_constant(std::string_view path) {
     if (const auto t = static_cast<DType>(i); name_of(t) == path.substr(kTorch.size())) return t;
   for (const Layout l : {Layout::strided, Layout::sparse})
     if (to_text(Value(l)) == path) return l;
-  for (const MemoryFormat f : {MemoryFormat::contiguous, MemoryFormat::preserve, MemoryFormat::channels_last,
-                               MemoryFormat::channels_last_3d})
+  for (const MemoryFormat f :
+       {MemoryFormat::contiguous, MemoryFormat::preserve, MemoryFormat::channels_last, MemoryFormat::channels_last_3d})
     if (to_text(f) == path) return f;
   return std::nullopt;
 }

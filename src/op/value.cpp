@@ -88,10 +88,11 @@ Value::Value(std::vector<bool> l) : v_(make_ref<Box<std::vector<bool>>>(std::mov
 Value::Value(Values l) : v_(make_ref<Box<Values>>(std::move(l))) {}
 Value::Value(std::string s) : v_(make_ref<Box<std::string>>(std::move(s))) {}
 
-#define INGOT_VALUE_OF(alternative, wanted)                                                 \
-  const auto* p = std::get_if<alternative>(&v_);                                            \
+#define INGOT_VALUE_OF(alternative, wanted)      \
+  const auto* p = std::get_if<alternative>(&v_); \
   INGOT_ENSURE(p != nullptr, "expected a value of kind ", wanted, ", found ", kind_name())
 
+// clang-format off
 const Tensor& Value::tensor() const { INGOT_VALUE_OF(Tensor, "Tensor"); return *p; }
 const Shape& Value::ints() const { INGOT_VALUE_OF(Ref<Box<Shape>>, "int[]"); return (*p)->value; }
 const TensorList& Value::tensors() const { INGOT_VALUE_OF(Ref<Box<TensorList>>, "Tensor[]"); return (*p)->value; }
@@ -111,6 +112,7 @@ MemoryFormat Value::memory_format() const { INGOT_VALUE_OF(MemoryFormat, "Memory
 Layout Value::layout() const { INGOT_VALUE_OF(Layout, "Layout"); return *p; }
 const Callable& Value::function() const { INGOT_VALUE_OF(Ref<Callable>, "Function"); return **p; }
 Counted* Value::counted() const { INGOT_VALUE_OF(Ref<Counted>, "Generator"); return p->get(); }
+// clang-format on
 
 #undef INGOT_VALUE_OF
 
@@ -162,8 +164,7 @@ bool Value::same(const Value& o) const {
       if (!equal(a[i], b[i])) return false;
     return true;
   };
-  if (is_tensors())
-    return pairwise(tensors(), o.tensors(), [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
+  if (is_tensors()) return pairwise(tensors(), o.tensors(), [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
   if (is_floats()) return pairwise(floats(), o.floats(), same_double);
   if (is_bools()) return bools() == o.bools();
   if (is_values()) return pairwise(values(), o.values(), [](const Value& a, const Value& b) { return a.same(b); });
@@ -174,9 +175,9 @@ bool Value::same(const Value& o) const {
 
 std::string_view Value::kind_name() const {
   // In the order of the alternatives of v_.
-  static constexpr std::string_view kNames[] = {"None",   "int",    "float",        "bool",  "complex",  "Tensor",
-                                                "ScalarType", "Device", "Layout",   "MemoryFormat", "int[]", "Tensor[]",
-                                                "float[]", "bool[]", "Any[]", "str", "Generator", "Function"};
+  static constexpr std::string_view kNames[] = {"None",       "int",    "float",  "bool",         "complex",   "Tensor",
+                                                "ScalarType", "Device", "Layout", "MemoryFormat", "int[]",     "Tensor[]",
+                                                "float[]",    "bool[]", "Any[]",  "str",          "Generator", "Function"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(v_)>);
   return kNames[v_.index()];
 }

@@ -61,9 +61,13 @@ class Value {
   Value(Ref<Callable> f);
   // Templates only so that Generator need not be complete here. No generator is None.
   template <std::same_as<Generator> G>
-  Value(const Ref<G>& g) : Value() { if (g) set_generator(Ref<Counted>(g)); }
+  Value(const Ref<G>& g) : Value() {
+    if (g) set_generator(Ref<Counted>(g));
+  }
   template <class T>
-  Value(const std::optional<T>& v) : Value() { if (v) *this = Value(*v); }
+  Value(const std::optional<T>& v) : Value() {
+    if (v) *this = Value(*v);
+  }
 
   bool is_none() const { return v_.index() == 0; }
   bool is_int() const { return std::holds_alternative<Int>(v_); }
@@ -105,7 +109,9 @@ class Value {
   Layout layout() const;
   const Callable& function() const;
   template <std::same_as<Generator> G = Generator>
-  Ref<G> generator() const { return Ref<G>(static_cast<G*>(counted())); }
+  Ref<G> generator() const {
+    return Ref<G>(static_cast<G*>(counted()));
+  }
 
   // The value, or the default when None.
   Int int_or(Int d) const { return is_none() ? d : to_int(); }
@@ -126,7 +132,8 @@ class Value {
   };
   std::variant<std::monostate, Int, double, bool, std::complex<double>, Tensor, DType, Device, Layout, MemoryFormat,
                Ref<Box<Shape>>, Ref<Box<TensorList>>, Ref<Box<std::vector<double>>>, Ref<Box<std::vector<bool>>>,
-               Ref<Box<Values>>, Ref<Box<std::string>>, Ref<Counted>, Ref<Callable>> v_;
+               Ref<Box<Values>>, Ref<Box<std::string>>, Ref<Counted>, Ref<Callable>>
+      v_;
 
   Counted* counted() const;  // of a generator
   void set_generator(Ref<Counted> g);

@@ -13,7 +13,11 @@ class Vjp {
 
   // Whether the gradient of argument i is wanted. Rules must not compute others: dead ops would show in a trace.
   bool need(int i) const { return needs[static_cast<std::size_t>(i)]; }
-  bool need_any() const { for (bool n : needs) if (n) return true; return false; }
+  bool need_any() const {
+    for (bool n : needs)
+      if (n) return true;
+    return false;
+  }
   // Of a list argument: member k.
   bool need(int i, int k) const { return list_needs[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)]; }
 

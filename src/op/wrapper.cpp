@@ -15,11 +15,12 @@ constexpr uint8_t kBit = layer_bit(Layer::wrapper);
 Tensor make(Ref<const WrapperClass> cls, TensorList inner, Value metadata, Ref<Storage> storage, Geometry geometry) {
   install_once(Layer::wrapper, wrapper_handler);
   const std::vector<std::string> names = cls->inner_names(metadata);
-  INGOT_REQUIRE(!inner.empty() && names.size() == inner.size(), cls->name(), ": the class names ", names.size(), " inner tensors, and ",
-                inner.size(), " were given; a wrapper has at least one");
+  INGOT_REQUIRE(!inner.empty() && names.size() == inner.size(), cls->name(), ": the class names ", names.size(),
+                " inner tensors, and ", inner.size(), " were given; a wrapper has at least one");
   for (std::size_t k = 0; k < inner.size(); k++) {
     INGOT_REQUIRE(inner[k].defined(), cls->name(), ": the inner tensor '", names[k], "' is undefined");
-    INGOT_REQUIRE(!(inner[k]->layers & ~kBit), cls->name(), ": the inner tensor '", names[k], "' belongs to a transform (vmap or "
+    INGOT_REQUIRE(!(inner[k]->layers & ~kBit), cls->name(), ": the inner tensor '", names[k],
+                  "' belongs to a transform (vmap or "
                   "functionalize) that is above wrappers; make the wrapper outside of the transformed function");
   }
   if (!cls->has_storage()) storage = Storage::fake(0, storage->device());
@@ -136,7 +137,8 @@ const Tensor& inner_tensor(const Tensor& wrapper, std::string_view name) {
 }
 
 Tensor make_wrapper(Ref<const WrapperClass> cls, TensorList inner, Value metadata, const Tensor& like) {
-  return make(std::move(cls), std::move(inner), std::move(metadata), Storage::fake(like->storage->nbytes(), like.device()), like->geom);
+  return make(std::move(cls), std::move(inner), std::move(metadata), Storage::fake(like->storage->nbytes(), like.device()),
+              like->geom);
 }
 Tensor make_wrapper(Ref<const WrapperClass> cls, TensorList inner, Value metadata, Geometry geometry, Device device) {
   auto storage = Storage::fake(required_bytes(geometry), device);

@@ -23,19 +23,25 @@ std::vector<const WrapperClass*> classes_of(Args args) {
 [[noreturn]] void nobody_handles(const Op& op, const std::vector<const WrapperClass*>& classes) {
   std::string names;
   for (const WrapperClass* c : classes) names += (names.empty() ? "" : ", ") + c->name();
-  throw_user_error(text("Multiple dispatch failed for '", target_of(op), "'; all __torch_dispatch__ handlers returned NotImplemented: the tensor "
-                        "classes ", names, " do not take this call. Let one of them handle the others' tensors, or convert an argument first."));
+  throw_user_error(text("Multiple dispatch failed for '", target_of(op),
+                        "'; all __torch_dispatch__ handlers returned NotImplemented: the tensor "
+                        "classes ",
+                        names,
+                        " do not take this call. Let one of them handle the others' tensors, or convert an argument first."));
 }
 
 // Whether a call changes what a tensor it writes looks like.
-bool writes_geometry(const Op& op) { return op.is_inplace_view() || op.variant == Variant::out || op.def->rewires != Rewires::nothing; }
+bool writes_geometry(const Op& op) {
+  return op.is_inplace_view() || op.variant == Variant::out || op.def->rewires != Rewires::nothing;
+}
 
 // What the schema promises about aliasing, on the outer tensors. A geometry that changes does so by the op's own rule, which
 // runs on the outer tensors as on any fake.
 Value with_aliasing(const Op& op, Args args, Value result) {
   if (op.mutates() && (op.functional || op.def->rewires != Rewires::nothing)) {
     const Value& written = args[static_cast<std::size_t>(op.written.front())];
-    if (!writes_geometry(op) || !written.is_tensor() || !wrapper_state(written.tensor())) return op.written.size() == 1 ? written : result;
+    if (!writes_geometry(op) || !written.is_tensor() || !wrapper_state(written.tensor()))
+      return op.written.size() == 1 ? written : result;
     const Scoped<Layer> kernel(thread_state().layer, Layer::kernel);
     return run_kernel(op, args);
   }

@@ -160,7 +160,8 @@ constexpr OpDef glu_backward_op() {
   return d;
 }
 constexpr OpDef prelu_backward_op() {
-  OpDef d{.schema = "aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", .form = Form::external};
+  OpDef d{.schema = "aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
+          .form = Form::external};
   d.body = [](const Call& c) -> Value {
     const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2), positive = x > 0;
     return TensorList{where(positive, g, w * g), drop(positive, x * g)};
@@ -178,19 +179,23 @@ constexpr OpDef prelu_backward_op() {
 
 constinit const OpDef kOps[] = {
     pointwise<3, tensors_decide>("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
-                                 []<Real T>(T g, T x, T threshold) requires(NotBool<T>) { return where(x <= threshold, T(0), g); },
+                                 []<RealNotBool T>(T g, T x, T threshold) { return where(x <= threshold, T(0), g); },
                                  piecewise_linear_vjp, {{1}}),
-    pointwise_choice("aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
-                     [](const Call&) { return &formula_of<LeakyBackward, 3, tensors_decide>; }, piecewise_linear_vjp, {{1}}),
-    pointwise_choice("aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
-                     "self_or_result) -> Tensor",
-                     [](const Call& c) {
-                       return c[4].to_bool() ? &formula_of<EluBackwardOfResult, 5, first_and_last> : &formula_of<EluBackward, 5, first_and_last>;
-                     },
-                     elu_backward_vjp, {{0, 5}, {5}}),
+    pointwise_choice(
+        "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+        [](const Call&) { return &formula_of<LeakyBackward, 3, tensors_decide>; }, piecewise_linear_vjp, {{1}}),
+    pointwise_choice(
+        "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
+        "self_or_result) -> Tensor",
+        [](const Call& c) {
+          return c[4].to_bool() ? &formula_of<EluBackwardOfResult, 5, first_and_last>
+                                : &formula_of<EluBackward, 5, first_and_last>;
+        },
+        elu_backward_vjp, {{0, 5}, {5}}),
     pointwise_choice("aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate=\"none\") -> Tensor",
                      [](const Call& c) {
-                       return is_tanh_gelu(c[2]) ? &formula_of<TanhGeluBackward, 2, common> : &formula_of<GeluBackward, 2, common>;
+                       return is_tanh_gelu(c[2]) ? &formula_of<TanhGeluBackward, 2, common>
+                                                 : &formula_of<GeluBackward, 2, common>;
                      },
                      gelu_backward_vjp, {{0, 1}, {1}}),
     binary("aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
@@ -218,27 +223,29 @@ constinit const OpDef kOps[] = {
              return g * (t + x * logistic(x) * (T(1) - t * t));
            },
            mish_backward_vjp, {{0, 1}, {1}}),
-    pointwise<4, tensors_decide>("aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
-                                 []<Floating T>(T g, T x, T lo, T hi) { return where(x <= lo || x >= hi, T(0), g); },
-                                 piecewise_linear_vjp, {{1}}),
+    pointwise<4, tensors_decide>(
+        "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+        []<Floating T>(T g, T x, T lo, T hi) { return where(x <= lo || x >= hi, T(0), g); }, piecewise_linear_vjp, {{1}}),
     binary("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
            []<Floating T>(T g, T x) { return where(x > T(-3) && x < T(3), g / T(6), T(0)); }),
     binary("aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
            []<Floating T>(T g, T x) { return where(x <= T(-3), T(0), where(x < T(3), g * (x / T(3) + T(0.5)), g)); },
            hardswish_backward_vjp, {{0, 1}, {1}}),
     pointwise<3, tensors_decide>("aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
-                                 []<Floating T>(T g, T x, T l) { return where(x >= -l && x <= l, T(0), g); }, piecewise_linear_vjp, {{1}}),
+                                 []<Floating T>(T g, T x, T l) { return where(x >= -l && x <= l, T(0), g); },
+                                 piecewise_linear_vjp, {{1}}),
     pointwise<3, tensors_decide>("aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
-                                 []<Floating T>(T g, T x, T l) { return where(x >= -l && x <= l, T(0), g); }, piecewise_linear_vjp, {{1}}),
-    pointwise<4, tensors_decide>("aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
-                                 []<Floating T>(T g, T x, T beta, T threshold) {
-                                   return where(x * beta > threshold, g, g * logistic(x * beta));
-                                 },
-                                 softplus_backward_vjp, {{0, 1}, {1}}),
+                                 []<Floating T>(T g, T x, T l) { return where(x >= -l && x <= l, T(0), g); },
+                                 piecewise_linear_vjp, {{1}}),
+    pointwise<4, tensors_decide>(
+        "aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+        []<Floating T>(T g, T x, T beta, T threshold) { return where(x * beta > threshold, g, g * logistic(x * beta)); },
+        softplus_backward_vjp, {{0, 1}, {1}}),
     log_sigmoid_backward_op(),
     pointwise_choice("aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
                      [](const Call& c) {
-                       return c[2].is_none() ? &formula_of<LogitBackward, 2, common> : &formula_of<ClampedLogitBackward, 3, tensors_decide>;
+                       return c[2].is_none() ? &formula_of<LogitBackward, 2, common>
+                                             : &formula_of<ClampedLogitBackward, 3, tensors_decide>;
                      }),
     glu_backward_op(),
     prelu_backward_op(),

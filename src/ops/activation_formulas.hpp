@@ -7,10 +7,14 @@
 namespace ingot {
 
 template <Inexact T>
-T logistic(T x) { return T(1) / (T(1) + exp(-x)); }
+T logistic(T x) {
+  return T(1) / (T(1) + exp(-x));
+}
 // log(1 + exp(x)) without overflow.
 template <Floating T>
-T log1p_exp(T x) { return max(x, T(0)) + log1p(exp(-abs(x))); }
+T log1p_exp(T x) {
+  return max(x, T(0)) + log1p(exp(-abs(x)));
+}
 
 inline constexpr double kGeluCubic = 0.044715, kSqrt2OverPi = M_SQRT2 * M_2_SQRTPI * 0.5;
 inline bool is_tanh_gelu(const Value& approximate) {

@@ -20,15 +20,26 @@ Value number(const Scalar& s) { return Value(s); }
 Tensor empty(const Shape& s, TensorOptions o) { return finish(aten<"empty.memory_format">(s, o.dtype, Value(), o.device), o); }
 Tensor zeros(const Shape& s, TensorOptions o) { return finish(aten<"zeros">(s, o.dtype, Value(), o.device), o); }
 Tensor ones(const Shape& s, TensorOptions o) { return finish(aten<"ones">(s, o.dtype, Value(), o.device), o); }
-Tensor full(const Shape& s, const Scalar& v, TensorOptions o) { return finish(aten<"full">(s, number(v), o.dtype, Value(), o.device), o); }
+Tensor full(const Shape& s, const Scalar& v, TensorOptions o) {
+  return finish(aten<"full">(s, number(v), o.dtype, Value(), o.device), o);
+}
 Tensor eye(Int n, TensorOptions o) { return finish(aten<"eye">(n, o.dtype, Value(), o.device), o); }
 Tensor arange(const Scalar& end) { return aten<"arange">(number(end)); }
-Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step) { return aten<"arange.start_step">(number(start), number(end), number(step)); }
-Tensor linspace(const Scalar& a, const Scalar& b, Int n, TensorOptions o) { return finish(aten<"linspace">(number(a), number(b), n, o.dtype, Value(), o.device), o); }
-Tensor scalar_tensor(const Scalar& v, TensorOptions o) { return finish(aten<"scalar_tensor">(number(v), o.dtype, Value(), o.device), o); }
-Tensor tensor(const std::vector<double>& values, DType dtype) { return tensor(values, {static_cast<int64_t>(values.size())}, dtype); }
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step) {
+  return aten<"arange.start_step">(number(start), number(end), number(step));
+}
+Tensor linspace(const Scalar& a, const Scalar& b, Int n, TensorOptions o) {
+  return finish(aten<"linspace">(number(a), number(b), n, o.dtype, Value(), o.device), o);
+}
+Tensor scalar_tensor(const Scalar& v, TensorOptions o) {
+  return finish(aten<"scalar_tensor">(number(v), o.dtype, Value(), o.device), o);
+}
+Tensor tensor(const std::vector<double>& values, DType dtype) {
+  return tensor(values, {static_cast<int64_t>(values.size())}, dtype);
+}
 Tensor tensor(const std::vector<double>& values, const Shape& size, DType dtype) {
-  INGOT_REQUIRE(size.product() == static_cast<int64_t>(values.size()), "tensor(): ", values.size(), " values do not fill the shape ", size);
+  INGOT_REQUIRE(size.product() == static_cast<int64_t>(values.size()), "tensor(): ", values.size(),
+                " values do not fill the shape ", size);
   Tensor t = make_tensor(Geometry::contiguous(size, dtype));
   store_row(Compute::f64, values.data(), static_cast<int64_t>(values.size()), dtype, t.data_ptr(), 1);
   return t;
@@ -45,7 +56,9 @@ Tensor full_like(const Tensor& t, const Scalar& v) { return aten<"full_like">(t,
 
 Tensor rand(const Shape& s, TensorOptions o) { return finish(aten<"rand">(s, o.dtype, Value(), o.device), o); }
 Tensor randn(const Shape& s, TensorOptions o) { return finish(aten<"randn">(s, o.dtype, Value(), o.device), o); }
-Tensor randint(Int lo, Int hi, const Shape& s, TensorOptions o) { return aten<"randint.low">(lo, hi, s, o.dtype, Value(), o.device); }
+Tensor randint(Int lo, Int hi, const Shape& s, TensorOptions o) {
+  return aten<"randint.low">(lo, hi, s, o.dtype, Value(), o.device);
+}
 Tensor randperm(Int n) { return aten<"randperm">(n); }
 Tensor dropout(const Tensor& t, double p, bool train) { return aten<"dropout">(t, p, train); }
 
@@ -63,13 +76,16 @@ Tensor operator/(const Tensor& a, const Tensor& b) { return aten<"div.Tensor">(a
 Tensor operator/(const Tensor& a, const Scalar& b) { return aten<"div.Tensor">(a, number(b)); }
 Tensor operator/(const Scalar& a, const Tensor& b) { return aten<"mul.Tensor">(aten<"reciprocal">(b), number(a)); }
 Tensor operator-(const Tensor& a) { return aten<"neg">(a); }
+// clang-format off
 #define COMPARE(symbol, name)                                                                          \
   Tensor operator symbol(const Tensor& a, const Tensor& b) { return aten<name ".Tensor">(a, b); }      \
   Tensor operator symbol(const Tensor& a, const Scalar& b) { return aten<name ".Scalar">(a, number(b)); }
 COMPARE(==, "eq") COMPARE(!=, "ne") COMPARE(<, "lt") COMPARE(<=, "le") COMPARE(>, "gt") COMPARE(>=, "ge")
+// clang-format on
 #undef COMPARE
 
 // ---- functions of one tensor, as free functions; those that are members too are both
+// clang-format off
 #define UNARY(name) Tensor name(const Tensor& t) { return aten<#name>(t); }
 UNARY(abs) UNARY(neg) UNARY(sign) UNARY(exp) UNARY(expm1) UNARY(log) UNARY(log1p) UNARY(sqrt) UNARY(rsqrt) UNARY(square) UNARY(reciprocal)
 UNARY(sin) UNARY(cos) UNARY(tanh) UNARY(erf) UNARY(floor) UNARY(round) UNARY(sigmoid) UNARY(relu) UNARY(silu) UNARY(prod) UNARY(any) UNARY(all)
@@ -79,6 +95,7 @@ UNARY(sum) UNARY(mean)
 MEMBER(neg) MEMBER(abs) MEMBER(exp) MEMBER(log) MEMBER(sqrt) MEMBER(sin) MEMBER(cos) MEMBER(tanh) MEMBER(sigmoid) MEMBER(relu) MEMBER(sum) MEMBER(mean)
 MEMBER(max) MEMBER(clone) MEMBER(t) MEMBER(squeeze)
 #undef MEMBER
+// clang-format on
 Tensor leaky_relu(const Tensor& t, double s) { return aten<"leaky_relu">(t, s); }
 Tensor elu(const Tensor& t, double a) { return aten<"elu">(t, a); }
 Tensor gelu(const Tensor& t, const std::string& approximate) { return aten<"gelu">(t, approximate); }
@@ -97,7 +114,9 @@ Tensor masked_fill(const Tensor& t, const Tensor& m, const Scalar& v) { return a
 // ---- reductions
 Tensor sum(const Tensor& t, const Shape& d, bool keep) { return aten<"sum.dim_IntList">(t, d, keep); }
 Tensor mean(const Tensor& t, const Shape& d, bool keep) { return aten<"mean.dim">(t, d, keep); }
-Tensor var(const Tensor& t, const Shape& d, double correction, bool keep) { return aten<"var.correction">(t, d, correction, keep); }
+Tensor var(const Tensor& t, const Shape& d, double correction, bool keep) {
+  return aten<"var.correction">(t, d, correction, keep);
+}
 Tensor amax(const Tensor& t, const Shape& d, bool keep) { return aten<"amax">(t, d, keep); }
 Tensor amin(const Tensor& t, const Shape& d, bool keep) { return aten<"amin">(t, d, keep); }
 Tensor logsumexp(const Tensor& t, const Shape& d, bool keep) { return aten<"logsumexp">(t, d, keep); }
@@ -105,7 +124,9 @@ Tensor softmax(const Tensor& t, int64_t dim) { return aten<"softmax.int">(t, dim
 Tensor log_softmax(const Tensor& t, int64_t dim) { return aten<"log_softmax.int">(t, dim); }
 Tensor cumsum(const Tensor& t, int64_t dim) { return aten<"cumsum">(t, dim); }
 bool equal(const Tensor& a, const Tensor& b) { return aten_value<"equal">(a, b).to_bool(); }
-bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool nan) { return aten_value<"allclose">(a, b, rtol, atol, nan).to_bool(); }
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool nan) {
+  return aten_value<"allclose">(a, b, rtol, atol, nan).to_bool();
+}
 
 // ---- joining, indexing
 Tensor cat(const TensorList& l, int64_t dim) { return aten<"cat">(l, dim); }
@@ -129,12 +150,15 @@ std::pair<Tensor, Tensor> topk(const Tensor& t, Int k, int64_t dim, bool largest
 Tensor matmul(const Tensor& a, const Tensor& b) { return aten<"matmul">(a, b); }
 Tensor einsum(const std::string& equation, const TensorList& l) { return aten<"einsum">(equation, l); }
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b) { return aten<"linear">(x, w, b); }
-Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Shape& stride, const Shape& padding, const Shape& dilation, Int groups) {
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Shape& stride, const Shape& padding, const Shape& dilation,
+              Int groups) {
   return aten<"conv2d">(x, w, b, stride, padding, dilation, groups);
 }
 Tensor max_pool2d(const Tensor& x, const Shape& k, const Shape& s, const Shape& p) { return aten<"max_pool2d">(x, k, s, p); }
 Tensor avg_pool2d(const Tensor& x, const Shape& k, const Shape& s, const Shape& p) { return aten<"avg_pool2d">(x, k, s, p); }
-Tensor layer_norm(const Tensor& x, const Shape& shape, const Tensor& w, const Tensor& b, double eps) { return aten<"layer_norm">(x, shape, w, b, eps); }
+Tensor layer_norm(const Tensor& x, const Shape& shape, const Tensor& w, const Tensor& b, double eps) {
+  return aten<"layer_norm">(x, shape, w, b, eps);
+}
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool causal) {
   return aten<"scaled_dot_product_attention">(q, k, v, mask, 0.0, causal);
 }
@@ -150,13 +174,17 @@ Tensor Tensor::expand(const Shape& s) const { return aten<"expand">(*this, s); }
 Tensor Tensor::transpose(int64_t a, int64_t b) const { return aten<"transpose.int">(*this, a, b); }
 Tensor Tensor::permute(const Shape& d) const { return aten<"permute">(*this, d); }
 Tensor Tensor::select(int64_t d, Int i) const { return aten<"select.int">(*this, d, i); }
-Tensor Tensor::slice(int64_t d, std::optional<Int> b, std::optional<Int> e, Int s) const { return aten<"slice.Tensor">(*this, d, b, e, s); }
+Tensor Tensor::slice(int64_t d, std::optional<Int> b, std::optional<Int> e, Int s) const {
+  return aten<"slice.Tensor">(*this, d, b, e, s);
+}
 Tensor Tensor::narrow(int64_t d, Int b, Int n) const { return aten<"narrow">(*this, d, b, n); }
 Tensor Tensor::squeeze(int64_t d) const { return aten<"squeeze.dim">(*this, d); }
 Tensor Tensor::unsqueeze(int64_t d) const { return aten<"unsqueeze">(*this, d); }
 Tensor Tensor::flatten(int64_t b, int64_t e) const { return aten<"flatten.using_ints">(*this, b, e); }
 Tensor Tensor::diagonal(int64_t o, int64_t a, int64_t b) const { return aten<"diagonal">(*this, o, a, b); }
-Tensor Tensor::as_strided(const Shape& s, const Shape& st, std::optional<Int> o) const { return aten<"as_strided">(*this, s, st, o); }
+Tensor Tensor::as_strided(const Shape& s, const Shape& st, std::optional<Int> o) const {
+  return aten<"as_strided">(*this, s, st, o);
+}
 TensorList Tensor::unbind(int64_t d) const { return atens<"unbind.int">(*this, d); }
 TensorList Tensor::split(Int n, int64_t d) const { return atens<"split.Tensor">(*this, n, d); }
 TensorList Tensor::chunk(int64_t n, int64_t d) const { return atens<"chunk">(*this, n, d); }
@@ -190,7 +218,8 @@ namespace {
 // follows the program (neither the tape nor autocast does).
 bool is_followed(const Tensor& t) {
   const ThreadState& ts = thread_state();
-  const unsigned still_to_act = ~(unsigned{layer_bit(ts.layer)} - 1u) & ~unsigned{layer_bit(Layer::autograd)} & ~unsigned{layer_bit(Layer::autocast)};
+  const unsigned still_to_act =
+      ~(unsigned{layer_bit(ts.layer)} - 1u) & ~unsigned{layer_bit(Layer::autograd)} & ~unsigned{layer_bit(Layer::autocast)};
   return t->is_fake() || ((ts.active | t->layers) & still_to_act) != 0;
 }
 }  // namespace

@@ -34,7 +34,8 @@ DType promoted(const Call& c, std::size_t operands) { return result_type(c.args.
 void check_factor(std::string_view name, const Value& factor, DType t) {
   INGOT_REQUIRE(is_floating(t) || is_complex(t) || !factor.is_float(), "For integral input tensors, argument ", name,
                 " must not be a floating point number.");
-  INGOT_REQUIRE(is_complex(t) || !factor.is_complex(), "For non-complex input tensors, argument ", name, " must not be a complex number.");
+  INGOT_REQUIRE(is_complex(t) || !factor.is_complex(), "For non-complex input tensors, argument ", name,
+                " must not be a complex number.");
 }
 void add_meta(const Call& c, Outputs& out) {
   const DType t = promoted(c, 2);
@@ -43,7 +44,8 @@ void add_meta(const Call& c, Outputs& out) {
   pointwise_meta(c, out);
 }
 void sub_meta(const Call& c, Outputs& out) {
-  INGOT_REQUIRE(promoted(c, 2) != DType::b8, "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+  INGOT_REQUIRE(promoted(c, 2) != DType::b8,
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                 "`logical_xor()` operator instead.");
   add_meta(c, out);
 }
@@ -53,8 +55,10 @@ void addcmul_meta(const Call& c, Outputs& out) {
 }
 void addcdiv_meta(const Call& c, Outputs& out) {
   const DType t = promoted(c, 3);
-  INGOT_REQUIRE(is_floating(t) || is_complex(t), "Integer division with addcdiv is no longer supported, and in a future release addcdiv will "
-                "perform a true division of tensor1 and tensor2. Use self + value * trunc(tensor1 / tensor2) or convert to a floating type");
+  INGOT_REQUIRE(
+      is_floating(t) || is_complex(t),
+      "Integer division with addcdiv is no longer supported, and in a future release addcdiv will "
+      "perform a true division of tensor1 and tensor2. Use self + value * trunc(tensor1 / tensor2) or convert to a floating type");
   pointwise_meta(c, out);
 }
 void lerp_meta(const Call& c, Outputs& out) {
@@ -169,38 +173,57 @@ void logaddexp_vjp(Vjp& v) {
 }
 
 constinit const OpDef kOps[] = {
-    with_meta(pointwise<3, no_alpha>("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add_formula, add_vjp), add_meta),
-    indexed(with_meta(pointwise<3, no_alpha>("aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", add_formula, same_gradient),
-                      add_meta), 1),
-    with_meta(pointwise<3, no_alpha>("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", sub_formula, sub_vjp), sub_meta),
-    indexed(with_meta(pointwise<3, no_alpha>("aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", sub_formula, same_gradient),
-                      sub_meta), 1),
-    indexed(with_meta(pointwise<3, no_alpha>("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", rsub_formula, rsub_vjp),
-                      sub_meta), 1),
-    with_meta(pointwise<3, no_alpha>("aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub_formula, rsub_vjp),
+    with_meta(
+        pointwise<3, no_alpha>("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add_formula, add_vjp),
+        add_meta),
+    indexed(with_meta(pointwise<3, no_alpha>("aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", add_formula,
+                                             same_gradient),
+                      add_meta),
+            1),
+    with_meta(
+        pointwise<3, no_alpha>("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", sub_formula, sub_vjp),
+        sub_meta),
+    indexed(with_meta(pointwise<3, no_alpha>("aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", sub_formula,
+                                             same_gradient),
+                      sub_meta),
+            1),
+    indexed(with_meta(pointwise<3, no_alpha>("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                                             rsub_formula, rsub_vjp),
+                      sub_meta),
+            1),
+    with_meta(pointwise<3, no_alpha>("aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub_formula,
+                                     rsub_vjp),
               sub_meta),
     binary("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", mul_formula, mul_vjp, {{0, 1}, {1, 0}}),
     indexed(binary("aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", mul_formula, mul_vjp), 1),
     binary<int_to_float>("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", div_formula, div_vjp, {{0, 1}, {1}}),
     indexed(binary<int_to_float>("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", div_formula, div_vjp), 1),
     with_meta(pointwise<4, no_value>("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-                                     []<Number T>(T a, T b, T c, T value) { return T(a + value * b * c); }, addcmul_vjp, {{1, 2}, {2, 1}}),
+                                     []<Number T>(T a, T b, T c, T value) { return T(a + value * b * c); }, addcmul_vjp,
+                                     {{1, 2}, {2, 1}}),
               addcmul_meta),
-    with_meta(pointwise<4, no_value>("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-                                     []<Inexact T>(T a, T b, T c, T value) { return a + value * b / c; }, addcdiv_vjp, {{1, 2}, {2}}),
-              addcdiv_meta),
-    with_meta(pointwise<3, no_alpha>("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", lerp_formula, lerp_scalar_vjp), lerp_meta),
-    indexed(with_meta(pointwise<3>("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", lerp_formula, lerp_tensor_vjp,
-                                   {{0, 2}, {1, 2}, {2}}), lerp_meta), 1),
+    with_meta(
+        pointwise<4, no_value>("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+                               []<Inexact T>(T a, T b, T c, T value) { return a + value * b / c; }, addcdiv_vjp, {{1, 2}, {2}}),
+        addcdiv_meta),
+    with_meta(pointwise<3, no_alpha>("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", lerp_formula,
+                                     lerp_scalar_vjp),
+              lerp_meta),
+    indexed(with_meta(pointwise<3>("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", lerp_formula,
+                                   lerp_tensor_vjp, {{0, 2}, {1, 2}, {2}}),
+                      lerp_meta),
+            1),
     binary("aten::maximum(Tensor self, Tensor other) -> Tensor", max_formula, extremum_vjp<"lt.Tensor", "gt.Tensor">, {{0}, {1}}),
     binary("aten::minimum(Tensor self, Tensor other) -> Tensor", min_formula, extremum_vjp<"gt.Tensor", "lt.Tensor">, {{0}, {1}}),
     binary("aten::fmax(Tensor self, Tensor other) -> Tensor", []<Real T>(T a, T b) { return where(b != b || a >= b, a, b); },
            fextremum_vjp<"ge.Tensor">, {{0}, {1}}),
     binary("aten::fmin(Tensor self, Tensor other) -> Tensor", []<Real T>(T a, T b) { return where(b != b || a <= b, a, b); },
            fextremum_vjp<"le.Tensor">, {{0}, {1}}),
-    unary("aten::neg(Tensor self) -> Tensor", []<Number T>(T x) requires(NotBool<T>) { return T(-x); }, [](Vjp& v) { v.set(0, -v.grad()); }),
-    unary("aten::abs(Tensor self) -> Tensor", []<Number T>(T x) requires(NotBool<T>) { return abs(x); },
-          [](Vjp& v) { v.set(0, v.grad() * aten<"sgn">(v.saved(0))); }, {{0}}),
+    unary(
+        "aten::neg(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return T(-x); }, [](Vjp& v) { v.set(0, -v.grad()); }),
+    unary(
+        "aten::abs(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return abs(x); },
+        [](Vjp& v) { v.set(0, v.grad() * aten<"sgn">(v.saved(0))); }, {{0}}),
     unary("aten::sign(Tensor self) -> Tensor", sign_formula, zero_gradients),
     unary("aten::sgn(Tensor self) -> Tensor",
           []<Number T>(T x) {
@@ -208,22 +231,28 @@ constinit const OpDef kOps[] = {
             else return sign_formula(x);
           },
           sgn_vjp, {{0}, {kResult}}),
-    unary<int_to_float>("aten::reciprocal(Tensor self) -> Tensor", []<Inexact T>(T x) { return T(1) / x; },
-                        [](Vjp& v) { v.set(0, -v.grad() * conjugate(v.result() * v.result())); }, {{kResult}}),
-    binary("aten::hypot(Tensor self, Tensor other) -> Tensor",
-           []<Floating T>(T a, T b) {
-             if constexpr (std::same_as<T, Expr>) return sqrt(a * a + b * b);
-             else return std::hypot(a, b);
-           },
-           [](Vjp& v) {
-             if (v.need(0)) v.set(0, v.grad() * (v.saved(0) / v.result()));
-             if (v.need(1)) v.set(1, v.grad() * (v.saved(1) / v.result()));
-           },
-           {{0, 0}, {1, 1}, {kResult}}),
-    binary<int_to_float>("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign_formula, copysign_vjp, {{0, 0}, {kResult, 0}}),
-    indexed(binary<int_to_float>("aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor", copysign_formula, copysign_vjp, {{0}, {kResult}}), 1),
-    binary("aten::nextafter(Tensor self, Tensor other) -> Tensor",
-           []<std::floating_point T>(T a, T b) { return std::nextafter(a, b); }, refuse_vjp),
+    unary<int_to_float>(
+        "aten::reciprocal(Tensor self) -> Tensor", []<Inexact T>(T x) { return T(1) / x; },
+        [](Vjp& v) { v.set(0, -v.grad() * conjugate(v.result() * v.result())); }, {{kResult}}),
+    binary(
+        "aten::hypot(Tensor self, Tensor other) -> Tensor",
+        []<Floating T>(T a, T b) {
+          if constexpr (std::same_as<T, Expr>) return sqrt(a * a + b * b);
+          else return std::hypot(a, b);
+        },
+        [](Vjp& v) {
+          if (v.need(0)) v.set(0, v.grad() * (v.saved(0) / v.result()));
+          if (v.need(1)) v.set(1, v.grad() * (v.saved(1) / v.result()));
+        },
+        {{0, 0}, {1, 1}, {kResult}}),
+    binary<int_to_float>("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign_formula, copysign_vjp,
+                         {{0, 0}, {kResult, 0}}),
+    indexed(binary<int_to_float>("aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor", copysign_formula, copysign_vjp,
+                                 {{0}, {kResult}}),
+            1),
+    binary(
+        "aten::nextafter(Tensor self, Tensor other) -> Tensor",
+        []<std::floating_point T>(T a, T b) { return std::nextafter(a, b); }, refuse_vjp),
     binary("aten::gcd(Tensor self, Tensor other) -> Tensor", []<std::same_as<int64_t> T>(T a, T b) { return std::gcd(a, b); }),
     binary("aten::lcm(Tensor self, Tensor other) -> Tensor", []<std::same_as<int64_t> T>(T a, T b) { return std::lcm(a, b); }),
     binary("aten::logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp_formula, logaddexp_vjp<"exp">, {{0}, {1}}),

@@ -28,10 +28,12 @@ Tensor causal_mask(Int rows, Int columns, DType dtype, Device device) {
 }
 
 void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, bool is_causal) {
-  INGOT_REQUIRE(q.dtype() == k.dtype() && q.dtype() == v.dtype(), "Expected query, key, and value to have the same dtype, but got query.dtype: ",
-                q.dtype(), " key.dtype: ", k.dtype(), " and value.dtype: ", v.dtype(), " instead.");
-  INGOT_REQUIRE(q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2, "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: ",
-                q.dim(), ", key.dim: ", k.dim(), " and value.dim: ", v.dim(), " instead.");
+  INGOT_REQUIRE(q.dtype() == k.dtype() && q.dtype() == v.dtype(),
+                "Expected query, key, and value to have the same dtype, but got query.dtype: ", q.dtype(),
+                " key.dtype: ", k.dtype(), " and value.dtype: ", v.dtype(), " instead.");
+  INGOT_REQUIRE(q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2,
+                "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: ", q.dim(),
+                ", key.dim: ", k.dim(), " and value.dim: ", v.dim(), " instead.");
   if (!mask.defined()) return;
   INGOT_REQUIRE(!is_causal, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   INGOT_REQUIRE(mask.dtype() == DType::b8 || mask.dtype() == DType::f32 || mask.dtype() == q.dtype(),
@@ -41,7 +43,8 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Tenso
 
 // Where PyTorch's CPU backend takes the one-node kernel instead of coming apart into products and a softmax.
 bool fits_fused(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout) {
-  if (dropout != 0 || q.dim() != 4 || k.dim() != 4 || v.dim() != 4 || !q.is_floating_point() || is_float8(q.dtype())) return false;
+  if (dropout != 0 || q.dim() != 4 || k.dim() != 4 || v.dim() != 4 || !q.is_floating_point() || is_float8(q.dtype()))
+    return false;
   if (mask.defined()) {
     if (mask.requires_grad() || (mask.dim() != 2 && mask.dim() != 4)) return false;
     auto fits = [](Int have, Int want) { return statically_equal(have, 1) || have == want; };
@@ -59,7 +62,8 @@ Value attention(const Call& c) {
   const Tensor &q = c.tensor(0), &k = c.tensor(1), &v = c.tensor(2), given = c[3].tensor_or_none();
   check_inputs(q, k, v, given, c[5].to_bool());
   const Tensor mask = given.defined() ? additive_mask(given, q.dtype()) : Tensor();
-  if (fits_fused(q, k, v, mask, c[4].to_double())) return atens<"_scaled_dot_product_flash_attention_for_cpu">(q, k, v, c[4], c[5], mask, c[6])[0];
+  if (fits_fused(q, k, v, mask, c[4].to_double()))
+    return atens<"_scaled_dot_product_flash_attention_for_cpu">(q, k, v, c[4], c[5], mask, c[6])[0];
   return atens<"_scaled_dot_product_attention_math">(q, k, v, mask, c[4], c[5], Value(), c[6], c[7])[0];
 }
 
@@ -67,7 +71,8 @@ Value attention(const Call& c) {
 Tensor repeat_heads(const Tensor& t, const Tensor& q) {
   const Int have = t.size(-3), want = q.size(-3);
   if (have == want) return t;
-  INGOT_REQUIRE(mod(want, have) == 0, "Number of heads in key and value must divide the number of heads in query, found ", have, " and ", want);
+  INGOT_REQUIRE(mod(want, have) == 0, "Number of heads in key and value must divide the number of heads in query, found ", have,
+                " and ", want);
   return aten<"repeat_interleave.self_int">(t, floor_div(want, have), -3);
 }
 
@@ -115,9 +120,12 @@ struct Fused {
   }
   Tensor weights() const { return aten<"_safe_softmax">(scores(), -1); }  // rows in which nothing takes part are zero
 };
-Fused fused_inputs(DType high, const Tensor& q, const Tensor& k, const Tensor& v, const Value& is_causal, const Value& mask, const Value& scale) {
-  INGOT_REQUIRE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4, "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}");
-  INGOT_REQUIRE(!is_causal.to_bool() || mask.is_none(), "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+Fused fused_inputs(DType high, const Tensor& q, const Tensor& k, const Tensor& v, const Value& is_causal, const Value& mask,
+                   const Value& scale) {
+  INGOT_REQUIRE(q.dim() == 4 && k.dim() == 4 && v.dim() == 4,
+                "scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}");
+  INGOT_REQUIRE(!is_causal.to_bool() || mask.is_none(),
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   Fused f{q.to(high), k.to(high), v.to(high), {}, scale_of(q, scale)};
   if (is_causal.to_bool()) f.mask = causal_mask(q.size(2), k.size(2), high, q.device());
   else if (mask.is_tensor()) f.mask = mask.tensor().to(high);
@@ -144,32 +152,36 @@ Value fused_backward(const Call& c) {
 }
 void fused_vjp(Vjp& v) {
   if (!v.grad().defined()) return;
-  const TensorList g = atens<"_scaled_dot_product_flash_attention_for_cpu_backward">(v.grad(), v.saved(0), v.saved(1), v.saved(2), v.result(0),
-                                                                                     v.result(1), v.arg(3), v.arg(4), v.saved(5), v.arg(6));
+  const TensorList g = atens<"_scaled_dot_product_flash_attention_for_cpu_backward">(
+      v.grad(), v.saved(0), v.saved(1), v.saved(2), v.result(0), v.result(1), v.arg(3), v.arg(4), v.saved(5), v.arg(6));
   for (int i = 0; i < 3; i++)
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
-               "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+    {.schema =
+         "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
+         "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
      .form = Form::composite,
      .body = attention,
      .autocast = Autocast::lower_precision},
-    {.schema = "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
-               "is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
+         "is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
      .form = Form::composite,
      .body = attention_math},
-    {.schema = "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, "
-               "Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+    {.schema =
+         "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, "
+         "Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
      .body = fused,
      .vjp = fused_vjp,
      .saves = {{0}, {1}, {2}, {5}, {kResult}, {kResult - 1}},
      .refuses_grad = 0b100000,  // the mask: attention() takes the other way for one that requires grad
      .grad_results = 1},
-    {.schema = "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor "
-               "logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
-               "Tensor grad_value)",
+    {.schema =
+         "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor "
+         "logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
+         "Tensor grad_value)",
      .body = fused_backward},
 };
 

@@ -24,8 +24,9 @@ void warn_once(const Op& op) {
     if (!warned().insert(&op).second) return;
     sink = warning_sink;
   }
-  const std::string message = text("There is a performance drop because we have not yet implemented the batching rule for ", op.qualified(),
-                                   ". Please file us an issue on GitHub so that we can prioritize its implementation.");
+  const std::string message =
+      text("There is a performance drop because we have not yet implemented the batching rule for ", op.qualified(),
+           ". Please file us an issue on GitHub so that we can prioritize its implementation.");
   if (sink) sink(message);
   else std::fprintf(stderr, "%s\n", message.c_str());
 }
@@ -50,9 +51,11 @@ BatchWarningSink set_batch_warning_sink(BatchWarningSink sink) {
 
 Value batch_loop(const Batching& b) {
   const int64_t n = b.size.value();
-  INGOT_REQUIRE(n > 0, "Batching rule not implemented for ", b.op.qualified(), ". The fallback path doesn't support vmap over dims of size 0.");
+  INGOT_REQUIRE(n > 0, "Batching rule not implemented for ", b.op.qualified(),
+                ". The fallback path doesn't support vmap over dims of size 0.");
   for (const SchemaArg& r : b.op.schema.results)
-    INGOT_REQUIRE(r.type.kind == Kind::tensor, "vmap: ", b.op.qualified(), " makes a number from the data of a tensor that is vmapped over, and each "
+    INGOT_REQUIRE(r.type.kind == Kind::tensor, "vmap: ", b.op.qualified(),
+                  " makes a number from the data of a tensor that is vmapped over, and each "
                   "member may give another one. Please rewrite what you're doing with other operations.");
   warn_once(b.op);
   std::vector<TensorList> results;  // by result, the members'

@@ -8,7 +8,8 @@ namespace ingot {
 namespace {
 
 void refuse_in_error_mode(const Batching& b) {
-  INGOT_REQUIRE(b.randomness != Randomness::error, "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+  INGOT_REQUIRE(b.randomness != Randomness::error,
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap");
 }
 
@@ -44,7 +45,8 @@ Value draw_for_each(const Batching& b) {
 Value draw_once(const Batching& b) {
   Values args = b.args;
   for (int i = 0; i < static_cast<int>(args.size()); i++)
-    if (args[static_cast<std::size_t>(i)].is_tensor() && b.batched(i)) args[static_cast<std::size_t>(i)] = aten<"select.int">(b.tensor(i), 0, 0);
+    if (args[static_cast<std::size_t>(i)].is_tensor() && b.batched(i))
+      args[static_cast<std::size_t>(i)] = aten<"select.int">(b.tensor(i), 0, 0);
   const Value r = call(b.op, args);
   if (r.is_tensor()) return b.repeated(r.tensor());
   TensorList l;
@@ -61,7 +63,8 @@ Value batch_random(const Batching& b) {
 
 Value batch_random_of_values(const Batching& b) {
   refuse_in_error_mode(b);
-  INGOT_REQUIRE(b.randomness != Randomness::same || !b.any(), "Vmap does not currently support same randomness with a batched tensor input. Please file an "
+  INGOT_REQUIRE(b.randomness != Randomness::same || !b.any(),
+                "Vmap does not currently support same randomness with a batched tensor input. Please file an "
                 "issue with functorch");
   return b.randomness == Randomness::different ? draw_for_each(b) : draw_once(b);
 }

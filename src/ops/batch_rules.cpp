@@ -10,7 +10,9 @@
 namespace ingot {
 namespace {
 
-bool names_dims(const SchemaArg& a) { return (a.type.kind == Kind::integer || a.type.kind == Kind::sym_int) && a.name.starts_with("dim"); }
+bool names_dims(const SchemaArg& a) {
+  return (a.type.kind == Kind::integer || a.type.kind == Kind::sym_int) && a.name.starts_with("dim");
+}
 
 Value shifted(const Value& v, int rank) {
   if (v.is_int()) return wrap_dim(v.to_int64(), rank) + 1;
@@ -54,7 +56,8 @@ void promote_members(const Batching& b, Values& args) {
   for (std::size_t i = 0; i < members.size(); i++) {
     if (!members[i].is_tensor() || b.rank(static_cast<int>(i)) > 0) continue;
     zero_dim = true;
-    if (b.batched(static_cast<int>(i))) members[i] = make_tensor(Geometry::contiguous({}, members[i].tensor().dtype()), members[i].tensor().device(), true);
+    if (b.batched(static_cast<int>(i)))
+      members[i] = make_tensor(Geometry::contiguous({}, members[i].tensor().dtype()), members[i].tensor().device(), true);
   }
   if (!zero_dim) return;
   const Call c{f, members};
@@ -64,7 +67,9 @@ void promote_members(const Batching& b, Values& args) {
   for (std::size_t k = 0; k < operands.size(); k++) {
     const auto i = static_cast<std::size_t>(operands[k] - members.data());
     const bool takes_part = ((formula.promoting & ~formula.bool_operands) >> k) & 1, written = b.op.functional && i == 0;
-    if (!takes_part || written || !members[i].is_tensor() || members[i].tensor().dim() > 0 || members[i].tensor().dtype() == common) continue;
+    if (!takes_part || written || !members[i].is_tensor() || members[i].tensor().dim() > 0 ||
+        members[i].tensor().dtype() == common)
+      continue;
     args[i] = aten<"_to_copy">(args[i].tensor(), common);
   }
 }
@@ -72,14 +77,16 @@ void promote_members(const Batching& b, Values& args) {
 // The place of a channels-last memory format among the arguments, or -1: such a format counts the member's dims, not the batch's.
 int channels_last_argument(const Batching& b) {
   for (std::size_t i = 0; i < b.args.size(); i++)
-    if (b.args[i].is_memory_format() && (b.args[i].memory_format() == MemoryFormat::channels_last || b.args[i].memory_format() == MemoryFormat::channels_last_3d))
+    if (b.args[i].is_memory_format() &&
+        (b.args[i].memory_format() == MemoryFormat::channels_last || b.args[i].memory_format() == MemoryFormat::channels_last_3d))
       return static_cast<int>(i);
   return -1;
 }
 Value call_in_channels_last(const Batching& b, int format) {
   const int rank = b.rank(0);
   INGOT_REQUIRE(rank == (b[format].memory_format() == MemoryFormat::channels_last ? 4 : 5), b.op.schema.name, ": required rank ",
-                b[format].memory_format() == MemoryFormat::channels_last ? 4 : 5, " tensor to use this memory format, found rank ", rank);
+                b[format].memory_format() == MemoryFormat::channels_last ? 4 : 5,
+                " tensor to use this memory format, found rank ", rank);
   Values args = b.args;
   args[0] = move_dim(b.tensor(0), 2, rank);
   args[static_cast<std::size_t>(format)] = MemoryFormat::contiguous;
@@ -132,7 +139,8 @@ Value batch_dims(const Batching& b) { return call_with_dims(b, arguments_in_fron
 
 Value batch_elements(const Batching& b) {
   Values args = arguments_in_front(b);
-  const bool zero_dim = std::any_of(args.begin(), args.end(), [](const Value& v) { return v.is_tensor() && v.tensor().dim() == 1; });
+  const bool zero_dim =
+      std::any_of(args.begin(), args.end(), [](const Value& v) { return v.is_tensor() && v.tensor().dim() == 1; });
   return zero_dim ? call_raised(b, std::move(args), first_rank(b)) : call_with_dims(b, std::move(args), first_rank(b));
 }
 
@@ -143,7 +151,8 @@ Value batch_reduction(const Batching& b) {
   const int rank = b.rank(0);
   Values args = arguments_in_front(b);
   Value& dims = args[static_cast<std::size_t>(dim)];
-  if (d.is_none() && !b.op.schema.args[static_cast<std::size_t>(dim)].type.is_list()) {  // one dim at most: all of them become one
+  if (d.is_none() &&
+      !b.op.schema.args[static_cast<std::size_t>(dim)].type.is_list()) {  // one dim at most: all of them become one
     const Tensor flat = aten<"reshape">(b.tensor(0), Shape{b.size, b.sizes(0).product()});
     args[0] = flat;
     dims = 1;
@@ -242,8 +251,8 @@ Value batch_samples(const Batching& b, int core) {
 }
 
 Value refuse_dynamic_shape(const Batching& b) {
-  throw_user_error(text("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ", b.op.qualified(),
-                        ". Please voice your support in https://github.com/pytorch/functorch/issues/256"));
+  throw_user_error(text("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
+                        b.op.qualified(), ". Please voice your support in https://github.com/pytorch/functorch/issues/256"));
 }
 
 Value batch_by_form(const Batching& b) {

@@ -31,13 +31,17 @@ Value batch_leading(const Batching& b);
 // The same for tensors whose last dims, Core of them for the tensor arguments in turn, are the op's own: the dims before are made equal in number.
 Value batch_cores(const Batching& b, std::initializer_list<int> cores);
 template <int... Core>
-Value batch_cores(const Batching& b) { return batch_cores(b, {Core...}); }
+Value batch_cores(const Batching& b) {
+  return batch_cores(b, {Core...});
+}
 
 // Tensors of rank Core or Core + 1, the first dim of the latter being the samples of a batch: the batch joins it.
 // `input_size` and the like, where the op has them, start with the samples too.
 Value batch_samples(const Batching& b, int core);
 template <int Core>
-Value batch_samples(const Batching& b) { return batch_samples(b, Core); }
+Value batch_samples(const Batching& b) {
+  return batch_samples(b, Core);
+}
 
 // One call for each member, stacked. Warns once per op (set_batch_warning_sink). User error for a batch of size 0.
 Value batch_loop(const Batching& b);

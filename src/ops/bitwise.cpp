@@ -18,26 +18,26 @@ int64_t width(const T& a) {
   if constexpr (std::same_as<T, Expr>) return 8 * size_of(a.dtype());
   else return 64;
 }
-constexpr auto left_shift_formula = []<Integer T>(T a, T b) requires(NotBool<T>) {
+constexpr auto left_shift_formula = []<IntegerNotBool T>(T a, T b) {
   const auto inside = b >= T(0) && b < T(width(a));
   if constexpr (std::same_as<T, Expr>) return where(inside, a << where(inside, b, T(0)), a * T(0));
   else return inside ? static_cast<int64_t>(static_cast<uint64_t>(a) << b) : 0;
 };
-constexpr auto right_shift_formula = []<Integer T>(T a, T b) requires(NotBool<T>) {
+constexpr auto right_shift_formula = []<IntegerNotBool T>(T a, T b) {
   const T last = T(width(a) - 1);
   return a >> where(b >= T(0) && b < last, b, last + b * T(0));
 };
 
-#define BITWISE(name, formula)                                                                  \
-  binary("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor", formula),                \
-      binary("aten::" name ".Scalar(Tensor self, Scalar other) -> Tensor", formula),            \
+#define BITWISE(name, formula)                                                       \
+  binary("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor", formula),     \
+      binary("aten::" name ".Scalar(Tensor self, Scalar other) -> Tensor", formula), \
       binary("aten::" name ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", formula)
-#define SHIFT(name, formula)                                                                    \
-  binary("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor", formula),                \
-      binary("aten::" name ".Tensor_Scalar(Tensor self, Scalar other) -> Tensor", formula),     \
+#define SHIFT(name, formula)                                                                \
+  binary("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor", formula),            \
+      binary("aten::" name ".Tensor_Scalar(Tensor self, Scalar other) -> Tensor", formula), \
       binary("aten::" name ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", formula)
-#define OPERATOR(name, of)                                                                      \
-  alias_of<of ".Tensor">("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor"),         \
+#define OPERATOR(name, of)                                                              \
+  alias_of<of ".Tensor">("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor"), \
       alias_of<of ".Scalar">("aten::" name ".Scalar(Tensor self, Scalar other) -> Tensor")
 
 // << and >> of floats scale by a power of two.

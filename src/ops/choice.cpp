@@ -39,7 +39,8 @@ Value where_numbers(const Call& c) {
 void masked_fill_meta(const Call& c, Outputs& out) {
   INGOT_REQUIRE(c.tensor(1).dtype() == DType::b8, "masked_fill only supports boolean masks, but got mask with dtype ",
                 name_of(c.tensor(1).dtype()));
-  INGOT_REQUIRE(!c[2].is_tensor() || c.tensor(2).dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+  INGOT_REQUIRE(!c[2].is_tensor() || c.tensor(2).dim() == 0,
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
                 c[2].is_tensor() ? c.tensor(2).dim() : 0, " dimension(s).");
   out.add(broadcast_shapes(c.tensor(0).sizes(), c.tensor(1).sizes(), "masked_fill"), c.tensor(0).dtype());
 }
@@ -49,7 +50,9 @@ void masked_fill_vjp(Vjp& v) {
 }
 struct MaskedFill {
   template <Number T>
-  T operator()(T x, std::conditional_t<std::same_as<T, Expr>, Expr, bool> mask, T value) const { return where(mask, value, x); }
+  T operator()(T x, std::conditional_t<std::same_as<T, Expr>, Expr, bool> mask, T value) const {
+    return where(mask, value, x);
+  }
 };
 inline constexpr Traits fills_self{.promoting = 0b001, .bool_operands = 0b010};
 
@@ -61,7 +64,7 @@ struct AtMost {
   template <Real T> T operator()(T x, T hi) const { return smaller(x, hi); }
 };
 struct Between {
-  template <Real T> requires(NotBool<T>) T operator()(T x, T lo, T hi) const { return min(max(x, lo), hi); }
+  template <RealNotBool T> T operator()(T x, T lo, T hi) const { return min(max(x, lo), hi); }
 };
 const Formula* clamp_formula(const Call& c) {
   INGOT_REQUIRE(!c[1].is_none() || !c[2].is_none(), "torch.clamp: At least one of 'min' or 'max' must not be None");
@@ -96,7 +99,8 @@ void clamp_max_vjp(Vjp& v) { bounds_vjp(v, Value(), v.arg(1), -1, 1); }
 // ---- nan_to_num
 double largest(DType t) {
   switch (t) {
-    case DType::f64: case DType::c128: return std::numeric_limits<double>::max();
+    case DType::f64:
+    case DType::c128: return std::numeric_limits<double>::max();
     case DType::f16: return 65504;
     case DType::bf16: return 0x1.FEp127;
     default: return std::numeric_limits<float>::max();
@@ -115,7 +119,8 @@ Value nan_to_num(const Call& c) {
   return where(x == -INFINITY, Scalar(c[3].double_or(-largest(t))), r);
 }
 constexpr OpDef nan_to_num_op() {
-  OpDef d{.schema = "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", .form = Form::external};
+  OpDef d{.schema = "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+          .form = Form::external};
   d.body = nan_to_num;
   d.vjp = [](Vjp& v) {
     const Tensor x = v.saved(0);
@@ -131,26 +136,37 @@ constexpr OpDef nan_to_num_op() {
 Value batch_masked_fill(const Batching& b) {
   const int rank = std::max(b.rank(0), b.rank(1));
   if (!b[2].is_tensor() || !b.batched(2)) return batch_pointwise(b);
-  INGOT_REQUIRE(b.rank(2) == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", b.rank(2), " dimension(s).");
-  return aten<"where.self">(b.front(1, rank), raise_rank(aten<"to.dtype">(b.tensor(2), b.tensor(0).dtype()), rank), b.front(0, rank));
+  INGOT_REQUIRE(b.rank(2) == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", b.rank(2),
+                " dimension(s).");
+  return aten<"where.self">(b.front(1, rank), raise_rank(aten<"to.dtype">(b.tensor(2), b.tensor(0).dtype()), rank),
+                            b.front(0, rank));
 }
 
 constinit const OpDef kOps[] = {
     with_meta(pointwise<3, first_is_condition>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
-                                               []<Number T>(auto condition, T a, T b) { return where(condition, a, b); }, where_vjp, {{0}}),
+                                               []<Number T>(auto condition, T a, T b) { return where(condition, a, b); },
+                                               where_vjp, {{0}}),
               where_meta),
     composite("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", where_numbers),
     composite("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", where_numbers),
     composite("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", where_numbers),
     alias_of<"nonzero_numpy">("aten::where(Tensor condition) -> Tensor[]"),
 
-    with_meta(pointwise<3, fills_self>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", MaskedFill{}, masked_fill_vjp,
-                                       {{1}}), masked_fill_meta),
-    with_batch(indexed(with_meta(pointwise<3, fills_self>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", MaskedFill{},
-                                               masked_fill_vjp, {{1}}), masked_fill_meta), 1), batch_masked_fill),
+    with_meta(pointwise<3, fills_self>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", MaskedFill{},
+                                       masked_fill_vjp, {{1}}),
+              masked_fill_meta),
+    with_batch(
+        indexed(with_meta(pointwise<3, fills_self>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+                                                   MaskedFill{}, masked_fill_vjp, {{1}}),
+                          masked_fill_meta),
+                1),
+        batch_masked_fill),
 
-    indexed(pointwise_choice("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", clamp_formula, clamp_vjp, {{0}}), 1),
-    pointwise_choice("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", clamp_formula, clamp_vjp, {{0}, {1}, {2}}),
+    indexed(pointwise_choice("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", clamp_formula, clamp_vjp,
+                             {{0}}),
+            1),
+    pointwise_choice("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", clamp_formula, clamp_vjp,
+                     {{0}, {1}, {2}}),
     binary("aten::clamp_min(Tensor self, Scalar min) -> Tensor", AtLeast{}, clamp_min_vjp, {{0}}),
     indexed(binary("aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", AtLeast{}, clamp_min_vjp, {{0}, {1}}), 1),
     binary("aten::clamp_max(Tensor self, Scalar max) -> Tensor", AtMost{}, clamp_max_vjp, {{0}}),

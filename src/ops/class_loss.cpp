@@ -33,17 +33,22 @@ Shape target_shape(const Shape& self) {
 }
 void check_nll(const Call& c, const Tensor& self, const Tensor& target, const Tensor& weight) {
   const bool spatial = c.op.schema.name.find("2d") != std::string::npos;
-  INGOT_REQUIRE(self.is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()), "'");
+  INGOT_REQUIRE(self.is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()),
+                "'");
   INGOT_REQUIRE(target.dtype() == DType::i64 || target.dtype() == DType::u8, "expected scalar type Long or Byte but found ",
                 scalar_type_name(target.dtype()));
-  if (spatial) INGOT_REQUIRE(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of size: ", self.sizes());
+  if (spatial)
+    INGOT_REQUIRE(self.dim() == 4,
+                  "only batches of spatial inputs supported (4D tensors), but got input of size: ", self.sizes());
   else INGOT_REQUIRE(self.dim() == 1 || self.dim() == 2, "input tensor should be 1D or 2D, found ", self.sizes());
   const Shape want = target_shape(self.sizes());
   const bool single = self.dim() == 1 && target.dim() == 1 && target.numel() == 1;
-  INGOT_REQUIRE(target.dim() == want.dim() || single, "multi-target not supported: expected a target of shape ", want, ", found ", target.sizes());
+  INGOT_REQUIRE(target.dim() == want.dim() || single, "multi-target not supported: expected a target of shape ", want, ", found ",
+                target.sizes());
   INGOT_REQUIRE(single || target.sizes() == want, "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");
   const Int classes = self.size(self.dim() == 1 ? 0 : 1);
-  INGOT_REQUIRE(!weight.defined() || (weight.dim() == 1 && weight.numel() == classes), "weight tensor should be defined either for all ", classes,
+  INGOT_REQUIRE(!weight.defined() || (weight.dim() == 1 && weight.numel() == classes),
+                "weight tensor should be defined either for all ", classes,
                 " classes or no classes but got weight tensor of shape: ", weight.sizes());
 }
 bool is_reduced(const Tensor& self, const Value& reduction) { return self.dim() == 1 || loss_reduction(reduction) != none; }
@@ -107,7 +112,8 @@ void nll_backward_meta(const Call& c, Outputs& o) {
   const Tensor &grad = c.tensor(0), &self = c.tensor(1);
   check_nll(c, self, c.tensor(2), c[3].tensor_or_none());
   const Shape want = is_reduced(self, c[4]) ? Shape{} : target_shape(self.sizes());
-  INGOT_REQUIRE(grad.numel() == want.product(), c.op.schema.name, ": expected grad_output of shape ", want, ", found ", grad.sizes());
+  INGOT_REQUIRE(grad.numel() == want.product(), c.op.schema.name, ": expected grad_output of shape ", want, ", found ",
+                grad.sizes());
   o.add(self.sizes(), self.dtype());
 }
 void nll_backward_kernel(const Call& c, std::span<const Tensor> r) {
@@ -124,7 +130,8 @@ void nll_backward_kernel(const Call& c, std::span<const Tensor> r) {
       if (target[at] == ignore) continue;
       const int64_t t = checked_class(target[at], s.classes);
       const double g = -weight[static_cast<std::size_t>(t)] * grad[reduced ? 0 : at] * scale;
-      store_row(Compute::f64, &g, 1, r[0].dtype(), static_cast<char*>(r[0].data_ptr()) + ((i * s.classes + t) * s.inner + j) * bytes, 1);
+      store_row(Compute::f64, &g, 1, r[0].dtype(),
+                static_cast<char*>(r[0].data_ptr()) + ((i * s.classes + t) * s.inner + j) * bytes, 1);
     }
 }
 template <OpName Backward>
@@ -142,8 +149,8 @@ Value nll_loss_nd(const Call& c) {
   const Tensor &self = c.tensor(0), &target = c.tensor(1);
   INGOT_REQUIRE(self.dim() >= 1, "Expected 1 or more dimensions (got ", self.dim(), ")");
   if (self.dim() > 1)
-    INGOT_REQUIRE(target.dim() > 0 && self.size(0) == target.size(0), "Expected input batch_size (", self.size(0), ") to match target batch_size (",
-                  target.dim() > 0 ? target.size(0) : Int(1), ").");
+    INGOT_REQUIRE(target.dim() > 0 && self.size(0) == target.size(0), "Expected input batch_size (", self.size(0),
+                  ") to match target batch_size (", target.dim() > 0 ? target.size(0) : Int(1), ").");
   if (self.dim() <= 2) return aten<"nll_loss">(self, target, c[2], c[3], c[4]);
   if (self.dim() == 4) return aten<"nll_loss2d">(self, target, c[2], c[3], c[4]);
   const Shape want = target_shape(self.sizes());
@@ -151,7 +158,8 @@ Value nll_loss_nd(const Call& c) {
   // Everything behind the classes is one row of an image.
   const Int n = self.size(0), pixels = self.sizes().sub(2, self.sizes().size()).product();
   const Tensor flat = aten<"reshape">(aten<"contiguous">(self), Shape{n, self.size(1), 1, pixels});
-  const Tensor loss = aten<"nll_loss2d">(flat, aten<"reshape">(aten<"contiguous">(target), Shape{n, 1, pixels}), c[2], c[3], c[4]);
+  const Tensor loss =
+      aten<"nll_loss2d">(flat, aten<"reshape">(aten<"contiguous">(target), Shape{n, 1, pixels}), c[2], c[3], c[4]);
   return loss_reduction(c[3]) == none ? aten<"view">(loss, want) : loss;
 }
 
@@ -165,7 +173,8 @@ Tensor class_weights(const Tensor& weight, const Tensor& scores) {
   return aten<"view">(weight, s);
 }
 Tensor over_class_count(const Tensor& t, double smoothing, Int classes) {
-  return classes.is_number() ? aten<"mul.Tensor">(t, smoothing / static_cast<double>(classes.number())) : aten<"div.Tensor">(t * smoothing, classes);
+  return classes.is_number() ? aten<"mul.Tensor">(t, smoothing / static_cast<double>(classes.number()))
+                             : aten<"div.Tensor">(t * smoothing, classes);
 }
 
 Tensor against_probabilities(const Call& c, const Tensor& log_p, int class_dim) {
@@ -212,7 +221,8 @@ Value cross_entropy_loss(const Call& c) {
   INGOT_REQUIRE(self.dim() >= 1, "cross_entropy_loss: expected an input with at least 1 dimension, found ", self.sizes());
   auto log_p = [&] { return aten<"log_softmax.int">(self, class_dim, self.dtype()); };
   if (self.dim() == target.dim() && self.sizes() == target.sizes()) {
-    INGOT_REQUIRE(target.is_floating_point(), "Expected floating point type for target with class probabilities, got ", scalar_type_name(target.dtype()));
+    INGOT_REQUIRE(target.is_floating_point(), "Expected floating point type for target with class probabilities, got ",
+                  scalar_type_name(target.dtype()));
     INGOT_REQUIRE(c[4].to_int() < 0, "ignore_index is not supported for floating point target");
     return against_probabilities(c, log_p(), class_dim);
   }
@@ -225,19 +235,24 @@ Value cross_entropy_loss(const Call& c) {
 // Everything as rows of classes: (N, C), target (N, 1).
 struct MarginTerms {
   Tensor x, target, is_other, distance;  // distance: margin - x[y] + x
-  MarginTerms(const Call& c, const Tensor& self, const Tensor& targets, const Value& p, const Value& margin, const Tensor& weight) {
-    INGOT_REQUIRE(self.dim() <= 2 && targets.dim() <= 1, c.op.schema.name, ": expected an input of shape (C) or (N, C), found ", self.sizes());
+  MarginTerms(const Call& c, const Tensor& self, const Tensor& targets, const Value& p, const Value& margin,
+              const Tensor& weight) {
+    INGOT_REQUIRE(self.dim() <= 2 && targets.dim() <= 1, c.op.schema.name, ": expected an input of shape (C) or (N, C), found ",
+                  self.sizes());
     INGOT_REQUIRE(p.to_double() == 1 || p.to_double() == 2, "only p == 1 and p == 2 supported");
     x = aten<"reshape">(self, Shape{targets.numel(), -1});
     const Int classes = x.size(1);
-    INGOT_REQUIRE(!weight.defined() || weight.numel() == classes, c.op.schema.name, ": expected one weight a class (", classes, "), found ", weight.sizes());
+    INGOT_REQUIRE(!weight.defined() || weight.numel() == classes, c.op.schema.name, ": expected one weight a class (", classes,
+                  "), found ", weight.sizes());
     target = aten<"reshape">(targets, Shape{-1, 1});
     const Tensor index = aten<"expand">(aten<"arange">(classes, DType::i64, Value(), x.device()), x.sizes());
     is_other = aten<"ne.Tensor">(index, target);
     distance = margin.to_double() - aten<"gather">(x, 1, target) + x;
   }
 };
-Tensor target_weights(const Tensor& weight, const Tensor& target) { return aten<"index_select">(weight, 0, aten<"reshape">(target, Shape{-1})); }
+Tensor target_weights(const Tensor& weight, const Tensor& target) {
+  return aten<"index_select">(weight, 0, aten<"reshape">(target, Shape{-1}));
+}
 
 Value multi_margin_loss(const Call& c) {  // self, target, p, margin, weight, reduction
   const Tensor weight = c[4].tensor_or_none();
@@ -257,7 +272,8 @@ Value multi_margin_loss_backward(const Call& c) {  // grad_output, self, target,
   Tensor slope = c[3].to_double() == 1 ? aten<"ones_like">(m.distance) : m.distance * 2;
   slope = aten<"where.ScalarOther">(aten<"logical_and">(active, m.is_other), slope, 0) / Scalar(m.x.size(1));
   if (weight.defined()) slope = slope * aten<"reshape">(target_weights(weight, m.target), Shape{-1, 1});
-  slope = per_element(slope, m.x.size(0), c[6]) * (loss_reduction(c[6]) == none ? aten<"reshape">(c.tensor(0), Shape{-1, 1}) : c.tensor(0));
+  slope = per_element(slope, m.x.size(0), c[6]) *
+          (loss_reduction(c[6]) == none ? aten<"reshape">(c.tensor(0), Shape{-1, 1}) : c.tensor(0));
   const Tensor own = -aten<"sum.dim_IntList">(slope, Shape{1}, true);
   return aten<"reshape">(aten<"where.self">(m.is_other, slope, own), c.tensor(1).sizes());
 }
@@ -272,10 +288,10 @@ struct Labels {
   }
 };
 void check_multilabel(const Call& c, const Tensor& self, const Tensor& target) {
-  INGOT_REQUIRE(self.dim() <= 2 && self.is_floating_point(), c.op.schema.name, ": Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
-                self.sizes());
-  INGOT_REQUIRE(target.sizes() == self.sizes() && target.dtype() == DType::i64, "inconsistent target size: ", target.sizes(), " for input of size: ",
-                self.sizes());
+  INGOT_REQUIRE(self.dim() <= 2 && self.is_floating_point(), c.op.schema.name,
+                ": Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", self.sizes());
+  INGOT_REQUIRE(target.sizes() == self.sizes() && target.dtype() == DType::i64, "inconsistent target size: ", target.sizes(),
+                " for input of size: ", self.sizes());
 }
 // Calls f(row, labels of the row).
 template <class F>
@@ -300,7 +316,8 @@ void multilabel_kernel(const Call& c, std::span<const Tensor> r) {
     for (int64_t t : labels) is_target[row + static_cast<std::size_t>(t)] = 1;
     for (int64_t t : labels)
       for (std::size_t j = 0; j < static_cast<std::size_t>(l.classes); j++)
-        if (is_target[row + j] == 0) losses[static_cast<std::size_t>(i)] += std::max(0.0, 1 - x[row + static_cast<std::size_t>(t)] + x[row + j]);
+        if (is_target[row + j] == 0)
+          losses[static_cast<std::size_t>(i)] += std::max(0.0, 1 - x[row + static_cast<std::size_t>(t)] + x[row + j]);
     losses[static_cast<std::size_t>(i)] /= static_cast<double>(l.classes);
   });
   if (r[0].dim() == 0) {
@@ -314,7 +331,8 @@ void multilabel_kernel(const Call& c, std::span<const Tensor> r) {
 }
 void multilabel_backward_kernel(const Call& c, std::span<const Tensor> r) {  // grad_output, self, target, reduction, is_target
   const Labels l(c.tensor(1));
-  const std::vector<double> grad = c.tensor(0).to_vector<double>(), x = c.tensor(1).to_vector<double>(), is_target = c.tensor(4).to_vector<double>();
+  const std::vector<double> grad = c.tensor(0).to_vector<double>(), x = c.tensor(1).to_vector<double>(),
+                            is_target = c.tensor(4).to_vector<double>();
   std::vector<double> out(x.size());
   double scale = 1 / static_cast<double>(l.classes);
   if (loss_reduction(c[3]) == mean) scale /= static_cast<double>(l.n);
@@ -350,7 +368,9 @@ Value batch_nll(const Batching& b) {
     const Tensor known = aten<"reshape">(aten<"masked_fill.Scalar">(target, aten<"logical_not">(counted), 0), Shape{-1});
     weight = weight * aten<"reshape">(aten<"index_select">(b.tensor(2), 0, aten<"to.dtype">(known, DType::i64)), target.sizes());
   }
-  const auto total = [&](const Tensor& t) { return aten<"sum.dim_IntList">(aten<"reshape">(t, Shape{b.size, b.sizes(1).product()}), Shape{1}); };
+  const auto total = [&](const Tensor& t) {
+    return aten<"sum.dim_IntList">(aten<"reshape">(t, Shape{b.size, b.sizes(1).product()}), Shape{1});
+  };
   const Tensor total_weight = total(weight), loss = total(each);
   return TensorList{reduction == mean ? loss / total_weight : loss, total_weight};
 }
@@ -362,14 +382,17 @@ Value batch_nll_backward(const Batching& b) {
   const LossReduction reduction = loss_reduction(b[4]);
   Tensor grad = b.front(0);
   if (reduction == mean) grad = grad / b.front(6);
-  if (!samples || reduction != none) grad = aten<"expand">(aten<"reshape">(grad, b.with_batch(Shape::filled(b.sizes(2).size(), 1))), b.with_batch(b.sizes(2)));
-  const Tensor r = call(b.op, {joined(grad, samples), joined(b.front(1), samples), joined(b.front(2), samples), b[3], static_cast<int64_t>(none), b[5],
-                               aten<"new_ones">(grad, Shape{})}).tensor();
+  if (!samples || reduction != none)
+    grad = aten<"expand">(aten<"reshape">(grad, b.with_batch(Shape::filled(b.sizes(2).size(), 1))), b.with_batch(b.sizes(2)));
+  const Tensor r = call(b.op, {joined(grad, samples), joined(b.front(1), samples), joined(b.front(2), samples), b[3],
+                               static_cast<int64_t>(none), b[5], aten<"new_ones">(grad, Shape{})})
+                       .tensor();
   return samples ? split_dim(r, 0, b.size, b.sizes(1)[0]) : r;
 }
 
 #define NLL_ARGS "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
-#define NLL_FORWARD_ARGS "(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
+#define NLL_FORWARD_ARGS \
+  "(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
 #define NLL_BACKWARD_ARGS \
   "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
 
@@ -384,7 +407,12 @@ constexpr OpDef nll_forward(std::string_view schema, void (*vjp)(Vjp&), BatchRul
           .batch = batch};
 }
 constexpr OpDef nll_backward(std::string_view schema, void (*vjp)(Vjp&)) {
-  return {.schema = schema, .meta = nll_backward_meta, .kernel = nll_backward_kernel, .vjp = vjp, .saves = {{2}, {3}}, .refuses_grad = 0b1001000,
+  return {.schema = schema,
+          .meta = nll_backward_meta,
+          .kernel = nll_backward_kernel,
+          .vjp = vjp,
+          .saves = {{2}, {3}},
+          .refuses_grad = 0b1001000,
           .batch = batch_nll_backward};
 }
 
@@ -393,25 +421,32 @@ constinit const OpDef kOps[] = {
     nll_backward("aten::nll_loss_backward" NLL_BACKWARD_ARGS, nll_backward_vjp<"nll_loss">),
     nll_forward("aten::nll_loss2d_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss2d_backward">, batch_nll<"nll_loss2d_forward">),
     nll_backward("aten::nll_loss2d_backward" NLL_BACKWARD_ARGS, nll_backward_vjp<"nll_loss2d">),
-    composite_loss("aten::nll_loss" NLL_ARGS, [](const Call& c) -> Value { return atens<"nll_loss_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),
-    composite_loss("aten::nll_loss2d" NLL_ARGS, [](const Call& c) -> Value { return atens<"nll_loss2d_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),
+    composite_loss("aten::nll_loss" NLL_ARGS,
+                   [](const Call& c) -> Value { return atens<"nll_loss_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),
+    composite_loss("aten::nll_loss2d" NLL_ARGS,
+                   [](const Call& c) -> Value { return atens<"nll_loss2d_forward">(c[0], c[1], c[2], c[3], c[4])[0]; }),
     composite("aten::nll_loss_nd" NLL_ARGS, nll_loss_nd),
-    composite_loss("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float "
-                   "label_smoothing=0.) -> Tensor",
-                   cross_entropy_loss),
-    {.schema = "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
+    composite_loss(
+        "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float "
+        "label_smoothing=0.) -> Tensor",
+        cross_entropy_loss),
+    {.schema =
+         "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
      .body = multi_margin_loss,
      .vjp =
          [](Vjp& v) {
-           v.set(0, aten<"multi_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2), v.arg(3), v.saved(4), v.arg(5)));
+           v.set(0,
+                 aten<"multi_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2), v.arg(3), v.saved(4), v.arg(5)));
          },
      .saves = {{0}, {1}, {4}},
      .refuses_grad = 0b10000,
      .autocast = Autocast::float32},
-    {.schema = "aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int "
-               "reduction=1) -> Tensor",
+    {.schema =
+         "aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int "
+         "reduction=1) -> Tensor",
      .body = multi_margin_loss_backward},
-    {.schema = "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
+    {.schema =
+         "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
      .meta =
          [](const Call& c, Outputs& o) {
            const Tensor& self = c.tensor(0);
@@ -422,18 +457,21 @@ constinit const OpDef kOps[] = {
      .kernel = multilabel_kernel,
      .vjp =
          [](Vjp& v) {
-           if (v.grad(0).defined()) v.set(0, aten<"multilabel_margin_loss_backward">(v.grad(0), v.saved(0), v.saved(1), v.arg(2), v.result(1)));
+           if (v.grad(0).defined())
+             v.set(0, aten<"multilabel_margin_loss_backward">(v.grad(0), v.saved(0), v.saved(1), v.arg(2), v.result(1)));
          },
      .saves = {{0}, {1}, {kResult - 1}},
      .grad_results = 1,
      .autocast = Autocast::float32},
-    {.schema = "aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor",
+    {.schema =
+         "aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
            check_multilabel(c, c.tensor(1), c.tensor(2));
            INGOT_REQUIRE(c.tensor(4).sizes() == c.tensor(1).sizes(), "inconsistent is_target size: ", c.tensor(4).sizes());
            const bool each = c.tensor(1).dim() == 2 && loss_reduction(c[3]) == none;
-           INGOT_REQUIRE(c.tensor(0).numel() == (each ? c.tensor(1).size(0) : Int(1)), c.op.schema.name, ": grad_output has shape ", c.tensor(0).sizes());
+           INGOT_REQUIRE(c.tensor(0).numel() == (each ? c.tensor(1).size(0) : Int(1)), c.op.schema.name,
+                         ": grad_output has shape ", c.tensor(0).sizes());
            o.add(c.tensor(1).sizes(), c.tensor(1).dtype());
          },
      .kernel = multilabel_backward_kernel},

@@ -19,11 +19,11 @@ constexpr auto le_formula = []<Real T>(T a, T b) { return a <= b; };
 constexpr auto gt_formula = []<Real T>(T a, T b) { return a > b; };
 constexpr auto ge_formula = []<Real T>(T a, T b) { return a >= b; };
 
-#define COMPARISON(name, formula)                                                                      \
-  binary("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor", formula, zero_gradients),       \
+#define COMPARISON(name, formula)                                                                \
+  binary("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor", formula, zero_gradients), \
       binary("aten::" name ".Scalar(Tensor self, Scalar other) -> Tensor", formula, zero_gradients)
-#define COMPARISON_ALIAS(name, of)                                                         \
-  alias_of<of ".Tensor">("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor"),    \
+#define COMPARISON_ALIAS(name, of)                                                      \
+  alias_of<of ".Tensor">("aten::" name ".Tensor(Tensor self, Tensor other) -> Tensor"), \
       alias_of<of ".Scalar">("aten::" name ".Scalar(Tensor self, Scalar other) -> Tensor")
 
 // Tests of floating values; an integer is always finite.
@@ -50,8 +50,11 @@ struct IsInf {
 };
 template <int Sign>
 struct IsSignedInf {
-  template <class T> requires(!std::same_as<T, std::complex<double>>)
-  auto operator()(T x) const { return FloatTest<Equals>{}(x); }
+  template <class T>
+    requires(!std::same_as<T, std::complex<double>>)
+  auto operator()(T x) const {
+    return FloatTest<Equals>{}(x);
+  }
   struct Equals {
     template <class T> auto operator()(T x) const { return x == T(Sign * INFINITY); }
   };
@@ -100,7 +103,8 @@ constexpr OpDef reads_data(std::string_view schema, Value (*body)(const Call&)) 
 }
 void require_data(const Call& c) {
   for (const Value& v : c.args)
-    INGOT_REQUIRE(!v.is_tensor() || !v.tensor()->is_fake(), c.op.schema.name, ": the result depends on data, and the tensor has none");
+    INGOT_REQUIRE(!v.is_tensor() || !v.tensor()->is_fake(), c.op.schema.name,
+                  ": the result depends on data, and the tensor has none");
 }
 
 constinit const OpDef kOps[] = {
@@ -116,9 +120,12 @@ constinit const OpDef kOps[] = {
     COMPARISON_ALIAS("greater", "gt"),
     COMPARISON_ALIAS("greater_equal", "ge"),
 
-    no_gradient(binary("aten::logical_and(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return a != T(0) && b != T(0); })),
-    no_gradient(binary("aten::logical_or(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return a != T(0) || b != T(0); })),
-    no_gradient(binary("aten::logical_xor(Tensor self, Tensor other) -> Tensor", []<Number T>(T a, T b) { return (a != T(0)) != (b != T(0)); })),
+    no_gradient(binary("aten::logical_and(Tensor self, Tensor other) -> Tensor",
+                       []<Number T>(T a, T b) { return a != T(0) && b != T(0); })),
+    no_gradient(binary("aten::logical_or(Tensor self, Tensor other) -> Tensor",
+                       []<Number T>(T a, T b) { return a != T(0) || b != T(0); })),
+    no_gradient(binary("aten::logical_xor(Tensor self, Tensor other) -> Tensor",
+                       []<Number T>(T a, T b) { return (a != T(0)) != (b != T(0)); })),
     no_gradient(unary("aten::logical_not(Tensor self) -> Tensor", []<Number T>(T x) { return x == T(0); })),
 
     no_gradient(unary("aten::isnan(Tensor self) -> Tensor", FloatTest<IsNan>{})),
@@ -128,30 +135,35 @@ constinit const OpDef kOps[] = {
     no_gradient(unary("aten::signbit(Tensor self) -> Tensor", signbit_formula)),
     composite("aten::isfinite(Tensor self) -> Tensor", isfinite),
     composite("aten::isreal(Tensor self) -> Tensor", isreal),
-    composite("aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-              isclose),
-    with_meta(binary("aten::heaviside(Tensor self, Tensor values) -> Tensor",
-                     []<Real T>(T x, T at_zero) {
-                       return where(x == T(0), at_zero, where(x > T(0), constant_like(x, 1), T(0)));
-                     }),
-              [](const Call& c, Outputs& out) {
-                INGOT_REQUIRE(!c[1].is_tensor() || c.tensor(0).dtype() == c.tensor(1).dtype(),
-                              "heaviside is not yet implemented for tensors with different dtypes.");
-                pointwise_meta(c, out);
-              }),
+    composite(
+        "aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+        isclose),
+    with_meta(
+        binary("aten::heaviside(Tensor self, Tensor values) -> Tensor",
+               []<Real T>(T x, T at_zero) { return where(x == T(0), at_zero, where(x > T(0), constant_like(x, 1), T(0))); }),
+        [](const Call& c, Outputs& out) {
+          INGOT_REQUIRE(!c[1].is_tensor() || c.tensor(0).dtype() == c.tensor(1).dtype(),
+                        "heaviside is not yet implemented for tensors with different dtypes.");
+          pointwise_meta(c, out);
+        }),
 
     with_batch(reads_data("aten::equal(Tensor self, Tensor other) -> bool",
-               [](const Call& c) -> Value {
-                 require_data(c);
-                 INGOT_REQUIRE(c.tensor(0).dtype() == c.tensor(1).dtype(), "Expected object of data type ", c.tensor(0).dtype(),
-                               " but got data type ", c.tensor(1).dtype(), " for argument 'other' in call to equal");
-                 return c.tensor(0).sizes() == c.tensor(1).sizes() && all_set(c.tensor(0) == c.tensor(1));
-               }), batch_loop),
-    with_batch(reads_data("aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> bool",
-               [](const Call& c) -> Value {
-                 require_data(c);
-                 return all_set(aten<"isclose">(c[0], c[1], c[2], c[3], c[4]));
-               }), batch_loop),
+                          [](const Call& c) -> Value {
+                            require_data(c);
+                            INGOT_REQUIRE(c.tensor(0).dtype() == c.tensor(1).dtype(), "Expected object of data type ",
+                                          c.tensor(0).dtype(), " but got data type ", c.tensor(1).dtype(),
+                                          " for argument 'other' in call to equal");
+                            return c.tensor(0).sizes() == c.tensor(1).sizes() && all_set(c.tensor(0) == c.tensor(1));
+                          }),
+               batch_loop),
+    with_batch(
+        reads_data(
+            "aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+            [](const Call& c) -> Value {
+              require_data(c);
+              return all_set(aten<"isclose">(c[0], c[1], c[2], c[3], c[4]));
+            }),
+        batch_loop),
 };
 
 }  // namespace

@@ -22,8 +22,10 @@ void view_as_real_geometry(const Call& c, Outputs& out) {
 }
 void view_as_complex_geometry(const Call& c, Outputs& out) {
   Geometry g = c.tensor(0)->geom;
-  INGOT_REQUIRE(g.dtype == DType::f32 || g.dtype == DType::f64, "view_as_complex is only supported for half, float and double tensors, but got a "
-                "tensor of scalar type: ", scalar_type_name(g.dtype));
+  INGOT_REQUIRE(g.dtype == DType::f32 || g.dtype == DType::f64,
+                "view_as_complex is only supported for half, float and double tensors, but got a "
+                "tensor of scalar type: ",
+                scalar_type_name(g.dtype));
   INGOT_REQUIRE(g.dim() > 0, "Input tensor must have one or more dimensions");
   INGOT_REQUIRE(g.sizes.back() == 2, "Tensor must have a last dimension of size 2");
   INGOT_REQUIRE(g.strides.back() == 1, "Tensor must have a last dimension with stride 1");
@@ -62,29 +64,31 @@ Value conj_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(a
 Value conj_physical_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(aten<"_conj_physical">(c[0])) : c[0]; }
 Value self(const Call& c) { return c[0]; }
 
-constexpr auto neg_formula = []<Number T>(T x) requires(NotBool<T>) { return T(-x); };
+constexpr auto neg_formula = []<NumberNotBool T>(T x) { return T(-x); };
 void neg_vjp(Vjp& v) { v.set(0, -v.grad()); }
 
 // ---- from and to parts
 void same_floats_meta(const Call& c, Outputs& out) {
   const DType a = c.tensor(0).dtype(), b = c.tensor(1).dtype();
   INGOT_REQUIRE((a == DType::f32 || a == DType::f64 || a == DType::f16) && is_floating(b),
-                "Expected both inputs to be Half, Float or Double tensors but got ", scalar_type_name(a), " and ", scalar_type_name(b));
+                "Expected both inputs to be Half, Float or Double tensors but got ", scalar_type_name(a), " and ",
+                scalar_type_name(b));
   INGOT_REQUIRE(a == b, "Expected object of scalar type ", scalar_type_name(a), " but got scalar type ", scalar_type_name(b),
                 " for second argument");
   pointwise_meta(c, out);
 }
 constexpr OpDef polar_op() {
-  OpDef d = with_meta(binary("aten::polar(Tensor abs, Tensor angle) -> Tensor",
-                             []<std::floating_point T>(T r, T phi) {
-                               return std::complex<double>(double(r) * std::cos(double(phi)), double(r) * std::sin(double(phi)));
-                             },
-                             [](Vjp& v) {
-                               const Tensor g = conjugate(v.grad());
-                               if (v.need(0)) v.set(0, aten<"real">(g * aten<"sgn">(v.result())));
-                               if (v.need(1)) v.set(1, aten<"real">(g * (v.result() * Scalar(std::complex<double>(0, 1)))));
-                             },
-                             {{kResult}}),
+  OpDef d = with_meta(binary(
+                          "aten::polar(Tensor abs, Tensor angle) -> Tensor",
+                          []<std::floating_point T>(T r, T phi) {
+                            return std::complex<double>(double(r) * std::cos(double(phi)), double(r) * std::sin(double(phi)));
+                          },
+                          [](Vjp& v) {
+                            const Tensor g = conjugate(v.grad());
+                            if (v.need(0)) v.set(0, aten<"real">(g * aten<"sgn">(v.result())));
+                            if (v.need(1)) v.set(1, aten<"real">(g * (v.result() * Scalar(std::complex<double>(0, 1)))));
+                          },
+                          {{kResult}}),
                       same_floats_meta);
   d.autocast = Autocast::float32;
   return d;
@@ -104,10 +108,13 @@ constexpr OpDef copy_of_view(std::string_view schema) {
 }
 
 constinit const OpDef kOps[] = {
-    pair_view("aten::view_as_real(Tensor(a) self) -> Tensor(a)", view_as_real_geometry,
-              [](const Call&, const Tensor&, const Tensor& updated, int) { return aten<"view_as_complex">(updated.contiguous()); }, Autocast::none),
-    pair_view("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", view_as_complex_geometry,
-              [](const Call&, const Tensor&, const Tensor& updated, int) { return aten<"view_as_real">(updated); }, Autocast::float32),
+    pair_view(
+        "aten::view_as_real(Tensor(a) self) -> Tensor(a)", view_as_real_geometry,
+        [](const Call&, const Tensor&, const Tensor& updated, int) { return aten<"view_as_complex">(updated.contiguous()); },
+        Autocast::none),
+    pair_view(
+        "aten::view_as_complex(Tensor(a) self) -> Tensor(a)", view_as_complex_geometry,
+        [](const Call&, const Tensor&, const Tensor& updated, int) { return aten<"view_as_real">(updated); }, Autocast::float32),
     copy_of_view<"view_as_real">("aten::view_as_real_copy(Tensor self) -> Tensor"),
     copy_of_view<"view_as_complex">("aten::view_as_complex_copy(Tensor self) -> Tensor"),
     composite("aten::real(Tensor(a) self) -> Tensor(a)", real),
@@ -123,12 +130,13 @@ constinit const OpDef kOps[] = {
     composite("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", self),
     composite("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", self),
 
-    with_meta(binary("aten::complex(Tensor real, Tensor imag) -> Tensor",
-                     []<std::floating_point T>(T re, T im) { return std::complex<double>(re, im); },
-                     [](Vjp& v) {
-                       if (v.need(0)) v.set(0, aten<"real">(v.grad()));
-                       if (v.need(1)) v.set(1, aten<"imag">(v.grad()));
-                     }),
+    with_meta(binary(
+                  "aten::complex(Tensor real, Tensor imag) -> Tensor",
+                  []<std::floating_point T>(T re, T im) { return std::complex<double>(re, im); },
+                  [](Vjp& v) {
+                    if (v.need(0)) v.set(0, aten<"real">(v.grad()));
+                    if (v.need(1)) v.set(1, aten<"imag">(v.grad()));
+                  }),
               same_floats_meta),
     polar_op(),
     unary<int_to_float>("aten::angle(Tensor self) -> Tensor",

@@ -29,7 +29,8 @@ TensorList flipped(const TensorList& l, bool flip) {
 
 }  // namespace
 
-TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const TensorFunction& if_false, const TensorList& operands) {
+TensorList cond(const Tensor& predicate, const TensorFunction& if_true, const TensorFunction& if_false,
+                const TensorList& operands) {
   return tensors_of(call(op_ref<"higher_order::cond">(), {predicate, function(if_true), function(if_false), operands}));
 }
 
@@ -37,7 +38,8 @@ TensorList cond(bool predicate, const TensorFunction& if_true, const TensorFunct
   return tensors_of(call(op_ref<"higher_order::cond">(), {predicate, function(if_true), function(if_false), operands}));
 }
 
-TensorList while_loop(const TensorFunction& condition, const TensorFunction& body, const TensorList& carried, const TensorList& others) {
+TensorList while_loop(const TensorFunction& condition, const TensorFunction& body, const TensorList& carried,
+                      const TensorList& others) {
   return tensors_of(call(op_ref<"higher_order::while_loop">(), {function(condition), function(body), carried, others}));
 }
 
@@ -45,8 +47,10 @@ TensorList map(const TensorFunction& f, const TensorList& rows, const TensorList
   return tensors_of(call(op_ref<"higher_order::map_impl">(), {function(f), rows, others}));
 }
 
-Scanned scan(const TensorFunction& combine, const TensorList& init, const TensorList& rows, const TensorList& others, bool reverse) {
-  const TensorList all = tensors_of(call(op_ref<"higher_order::scan">(), {function(combine), init, flipped(rows, reverse), others}));
+Scanned scan(const TensorFunction& combine, const TensorList& init, const TensorList& rows, const TensorList& others,
+             bool reverse) {
+  const TensorList all =
+      tensors_of(call(op_ref<"higher_order::scan">(), {function(combine), init, flipped(rows, reverse), others}));
   const auto carried = all.begin() + static_cast<std::ptrdiff_t>(init.size());
   return {TensorList(all.begin(), carried), flipped(TensorList(carried, all.end()), reverse)};
 }

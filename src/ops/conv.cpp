@@ -29,10 +29,16 @@ Shape per_dim(const Value& v, int space, std::string_view name) {
 ConvolutionParams convolution_params(const Call& c, const Tensor& input, const Tensor& weight, int at) {
   const int space = static_cast<int>(weight.dim()) - 2;
   INGOT_REQUIRE(space >= 1 && space <= 3, "weight should have 3 to 5 dimensions, found ", weight.sizes());
-  INGOT_REQUIRE(input.dim() == weight.dim(), "Expected ", weight.dim(), "-dimensional input for ", weight.dim(), "-dimensional weight ",
-                weight.sizes(), ", but got ", input.dim(), "-dimensional input of size ", input.sizes(), " instead");
-  ConvolutionParams p{space, per_dim(c[at], space, "stride"), per_dim(c[at + 1], space, "padding"), per_dim(c[at + 2], space, "dilation"),
-                      per_dim(c[at + 4], space, "output_padding"), c[at + 3].to_bool(), c[at + 5].to_int()};
+  INGOT_REQUIRE(input.dim() == weight.dim(), "Expected ", weight.dim(), "-dimensional input for ", weight.dim(),
+                "-dimensional weight ", weight.sizes(), ", but got ", input.dim(), "-dimensional input of size ", input.sizes(),
+                " instead");
+  ConvolutionParams p{space,
+                      per_dim(c[at], space, "stride"),
+                      per_dim(c[at + 1], space, "padding"),
+                      per_dim(c[at + 2], space, "dilation"),
+                      per_dim(c[at + 4], space, "output_padding"),
+                      c[at + 3].to_bool(),
+                      c[at + 5].to_int()};
   INGOT_REQUIRE(p.groups > 0, "non-positive groups is not supported");
   for (int i = 0; i < space; i++) {
     INGOT_REQUIRE(p.stride[i] > 0, "non-positive stride is not supported");
@@ -47,19 +53,22 @@ namespace {
 
 Shape output_sizes(const ConvolutionParams& p, const Tensor& input, const Tensor& weight) {
   const Int channels = input.size(1), expected = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
-  INGOT_REQUIRE(channels == expected, "Given ", p.transposed ? "transposed=1" : text("groups=", p.groups), ", weight of size ", weight.sizes(),
-                ", expected input", input.sizes(), " to have ", expected, " channels, but got ", channels, " channels instead");
-  INGOT_REQUIRE(p.groups == 1 || mod(weight.size(0), p.groups) == 0, "Given groups=", p.groups, ", expected weight to be divisible by ", p.groups,
-                " at dimension 0, but got weight of size ", weight.sizes(), " instead");
+  INGOT_REQUIRE(channels == expected, "Given ", p.transposed ? "transposed=1" : text("groups=", p.groups), ", weight of size ",
+                weight.sizes(), ", expected input", input.sizes(), " to have ", expected, " channels, but got ", channels,
+                " channels instead");
+  INGOT_REQUIRE(p.groups == 1 || mod(weight.size(0), p.groups) == 0, "Given groups=", p.groups,
+                ", expected weight to be divisible by ", p.groups, " at dimension 0, but got weight of size ", weight.sizes(),
+                " instead");
   Shape sizes{input.size(0), p.transposed ? weight.size(1) * p.groups : weight.size(0)};
   for (int i = 0; i < p.space; i++) {
     const Int in = input.size(i + 2), reach = p.dilation[i] * (weight.size(i + 2) - 1) + 1;
     if (p.transposed) {
       const Int n = (in - 1) * p.stride[i] - 2 * p.padding[i] + reach + p.output_padding[i];
       INGOT_REQUIRE(p.output_padding[i] < p.stride[i] || p.output_padding[i] < p.dilation[i],
-                    "output padding must be smaller than either stride or dilation, but got output_padding ", p.output_padding, ", stride ", p.stride,
-                    ", dilation ", p.dilation);
-      INGOT_REQUIRE(!(n < 0), "Given input size per channel ", input.sizes(), ". Calculated output size is too small at dim ", i + 2, ": ", n);
+                    "output padding must be smaller than either stride or dilation, but got output_padding ", p.output_padding,
+                    ", stride ", p.stride, ", dilation ", p.dilation);
+      INGOT_REQUIRE(!(n < 0), "Given input size per channel ", input.sizes(), ". Calculated output size is too small at dim ",
+                    i + 2, ": ", n);
       sizes.push_back(n);
     } else {
       const Int padded = in + 2 * p.padding[i];
@@ -104,11 +113,13 @@ void run_part(Part part, const kernels::Convolution& c, const T* a, const T* b, 
       return split(kernels::convolution_forward_tasks(c), kernels::convolution_forward_scratch_bytes<T>(c),
                    [&](int64_t begin, int64_t end, void* s) { kernels::convolution_forward(c, a, b, bias, out, begin, end, s); });
     case Part::input:  // gy, w -> gx
-      return split(kernels::convolution_backward_input_tasks(c), kernels::convolution_backward_input_scratch_bytes<T>(c),
-                   [&](int64_t begin, int64_t end, void* s) { kernels::convolution_backward_input(c, a, b, bias, out, begin, end, s); });
+      return split(
+          kernels::convolution_backward_input_tasks(c), kernels::convolution_backward_input_scratch_bytes<T>(c),
+          [&](int64_t begin, int64_t end, void* s) { kernels::convolution_backward_input(c, a, b, bias, out, begin, end, s); });
     case Part::weight:  // gy, x -> gw
-      return split(kernels::convolution_backward_weight_tasks(c), kernels::convolution_backward_weight_scratch_bytes<T>(c),
-                   [&](int64_t begin, int64_t end, void* s) { kernels::convolution_backward_weight(c, a, b, out, begin, end, s); });
+      return split(
+          kernels::convolution_backward_weight_tasks(c), kernels::convolution_backward_weight_scratch_bytes<T>(c),
+          [&](int64_t begin, int64_t end, void* s) { kernels::convolution_backward_weight(c, a, b, out, begin, end, s); });
   }
 }
 
@@ -170,16 +181,17 @@ kernels::Convolution describe(const ConvolutionParams& p, const Shape& x, const 
 void convolution_meta(const Call& c, Outputs& o) {
   const Tensor &input = c.tensor(0), &weight = c.tensor(1);
   const ConvolutionParams p = convolution_params(c, input, weight, 3);
-  INGOT_REQUIRE(input.dtype() == weight.dtype(), "Input type (", name_of(input.dtype()), ") and weight type (", name_of(weight.dtype()),
-                ") should be the same");
+  INGOT_REQUIRE(input.dtype() == weight.dtype(), "Input type (", name_of(input.dtype()), ") and weight type (",
+                name_of(weight.dtype()), ") should be the same");
   INGOT_REQUIRE(input.dtype() != DType::b8, "\"convolution\" not implemented for 'Bool'");
   const Shape sizes = output_sizes(p, input, weight);
   if (c[2].is_tensor()) {
     const Tensor& bias = c.tensor(2);
-    INGOT_REQUIRE(bias.dim() == 1 && bias.size(0) == sizes[1], "Given ", p.transposed ? "transposed=1, " : "", "weight of size ", weight.sizes(),
-                  ", expected bias to be 1-dimensional with ", sizes[1], " elements, but got bias of size ", bias.sizes(), " instead");
-    INGOT_REQUIRE(bias.dtype() == input.dtype(), "Input type (", name_of(input.dtype()), ") and bias type (", name_of(bias.dtype()),
-                  ") should be the same");
+    INGOT_REQUIRE(bias.dim() == 1 && bias.size(0) == sizes[1], "Given ", p.transposed ? "transposed=1, " : "", "weight of size ",
+                  weight.sizes(), ", expected bias to be 1-dimensional with ", sizes[1], " elements, but got bias of size ",
+                  bias.sizes(), " instead");
+    INGOT_REQUIRE(bias.dtype() == input.dtype(), "Input type (", name_of(input.dtype()), ") and bias type (",
+                  name_of(bias.dtype()), ") should be the same");
   }
   o.add(formatted(sizes, input.dtype(), format_of(input, weight)));
 }
@@ -193,8 +205,9 @@ void convolution_kernel(const Call& c, std::span<const Tensor> r) {
 void convolution_vjp(Vjp& v) {
   // PyTorch's listing says [0] for a bias that is not there.
   const Shape bias_sizes = v.is_tensor(2) ? v.sizes(2) : Shape{0};
-  const TensorList g = atens<"convolution_backward">(v.grad(), v.saved(0), v.saved(1), bias_sizes, v.arg(3), v.arg(4), v.arg(5), v.arg(6), v.arg(7),
-                                                     v.arg(8), std::vector<bool>{v.need(0), v.need(1), v.is_tensor(2) && v.need(2)});
+  const TensorList g =
+      atens<"convolution_backward">(v.grad(), v.saved(0), v.saved(1), bias_sizes, v.arg(3), v.arg(4), v.arg(5), v.arg(6),
+                                    v.arg(7), v.arg(8), std::vector<bool>{v.need(0), v.need(1), v.is_tensor(2) && v.need(2)});
   for (int i = 0; i < 3; i++)
     if (v.is_tensor(i) && v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
 }
@@ -229,8 +242,9 @@ Value convolution_backward_body(const Call& c) {
   return out;
 }
 void convolution_backward_vjp(Vjp& v) {
-  const TensorList g = atens<"_convolution_double_backward">(v.grad(0), v.grad(1), v.grad(2), v.saved(0), v.saved(2), v.saved(1), v.arg(4), v.arg(5),
-                                                             v.arg(6), v.arg(7), v.arg(8), v.arg(9), std::vector<bool>{v.need(0), v.need(1), v.need(2)});
+  const TensorList g = atens<"_convolution_double_backward">(v.grad(0), v.grad(1), v.grad(2), v.saved(0), v.saved(2), v.saved(1),
+                                                             v.arg(4), v.arg(5), v.arg(6), v.arg(7), v.arg(8), v.arg(9),
+                                                             std::vector<bool>{v.need(0), v.need(1), v.need(2)});
   for (int i = 0; i < 3; i++)
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
 }
@@ -240,10 +254,12 @@ Value double_backward_body(const Call& c) {
   const Tensor ggx = c[0].tensor_or_none(), ggw = c[1].tensor_or_none(), ggb = c[2].tensor_or_none();
   const Tensor &grad = c.tensor(3), &weight = c.tensor(4), &input = c.tensor(5);
   const std::vector<bool>& mask = c[12].bools();
-  auto conv = [&](const Tensor& x, const Tensor& w) { return aten<"convolution">(x, w, Value(), c[6], c[7], c[8], c[9], c[10], c[11]); };
+  auto conv = [&](const Tensor& x, const Tensor& w) {
+    return aten<"convolution">(x, w, Value(), c[6], c[7], c[8], c[9], c[10], c[11]);
+  };
   auto backward = [&](const Tensor& x, const Tensor& w, int k) {
-    return atens<"convolution_backward">(grad, x, w, Shape{0}, c[6], c[7], c[8], c[9], c[10], c[11], std::vector<bool>{k == 0, k == 1, false})
-        [static_cast<std::size_t>(k)];
+    return atens<"convolution_backward">(grad, x, w, Shape{0}, c[6], c[7], c[8], c[9], c[10], c[11],
+                                         std::vector<bool>{k == 0, k == 1, false})[static_cast<std::size_t>(k)];
   };
   TensorList out(3);
   if (mask[0]) {
@@ -330,24 +346,27 @@ Value batch_convolution_backward(const Batching& b) {
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-               "SymInt[] output_padding, SymInt groups) -> Tensor",
+    {.schema =
+         "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+         "SymInt[] output_padding, SymInt groups) -> Tensor",
      .meta = convolution_meta,
      .kernel = convolution_kernel,
      .vjp = convolution_vjp,
      .saves = {{0}, {1}},
      .lower = convolution_lower,
      .batch = batch_convolution},
-    {.schema = "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
-               "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    {.schema =
+         "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
+         "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = convolution_backward_body,
      .vjp = convolution_backward_vjp,
      .saves = {{0}, {1}, {2}},
      .lower = stays_eager,
      .batch = batch_convolution_backward},
-    {.schema = "aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, Tensor self, SymInt[] stride, "
-               "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, "
-               "Tensor, Tensor)",
+    {.schema =
+         "aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, Tensor self, SymInt[] stride, "
+         "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, "
+         "Tensor, Tensor)",
      .form = Form::composite,
      .body = double_backward_body},
 };

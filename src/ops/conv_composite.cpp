@@ -17,8 +17,8 @@ namespace {
 // The input with a batch dim, and whether one was added.
 std::pair<Tensor, bool> batched(const Call& c, int space) {
   const Tensor& x = c.tensor(0);
-  INGOT_REQUIRE(x.dim() == space + 1 || x.dim() == space + 2, "Expected ", space + 1, "D (unbatched) or ", space + 2, "D (batched) input to ",
-                c.op.schema.name, ", but got input of size: ", x.sizes());
+  INGOT_REQUIRE(x.dim() == space + 1 || x.dim() == space + 2, "Expected ", space + 1, "D (unbatched) or ", space + 2,
+                "D (batched) input to ", c.op.schema.name, ", but got input of size: ", x.sizes());
   return {x.dim() == space + 1 ? x.unsqueeze(0) : x, x.dim() == space + 1};
 }
 Value unbatched(const Tensor& y, bool added) { return added ? y.squeeze(0) : y; }
@@ -72,13 +72,15 @@ Value conv_tbc_body(const Call& c) {
   INGOT_REQUIRE(x.dim() == 3, "Input must have 3 dims: time, batch, in_channel, found ", x.sizes());
   INGOT_REQUIRE(w.dim() == 3, "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels, found ", w.sizes());
   INGOT_REQUIRE(b.dim() == 1, "Bias must be 1-D, found ", b.sizes());
-  return aten<"convolution">(x.permute({1, 2, 0}), w.permute({2, 1, 0}), b, Shape{1}, Shape{c[3].to_int()}, Shape{1}, false, Shape{0}, 1)
-      .permute({2, 0, 1}).contiguous();
+  return aten<"convolution">(x.permute({1, 2, 0}), w.permute({2, 1, 0}), b, Shape{1}, Shape{c[3].to_int()}, Shape{1}, false,
+                             Shape{0}, 1)
+      .permute({2, 0, 1})
+      .contiguous();
 }
 Value conv_tbc_backward_body(const Call& c) {  // grad, input, weight, bias, pad
-  const TensorList g = atens<"convolution_backward">(c.tensor(0).permute({1, 2, 0}), c.tensor(1).permute({1, 2, 0}), c.tensor(2).permute({2, 1, 0}),
-                                                     c.tensor(3).sizes(), Shape{1}, Shape{c[4].to_int()}, Shape{1}, false, Shape{0}, 1,
-                                                     std::vector<bool>{true, true, true});
+  const TensorList g = atens<"convolution_backward">(
+      c.tensor(0).permute({1, 2, 0}), c.tensor(1).permute({1, 2, 0}), c.tensor(2).permute({2, 1, 0}), c.tensor(3).sizes(),
+      Shape{1}, Shape{c[4].to_int()}, Shape{1}, false, Shape{0}, 1, std::vector<bool>{true, true, true});
   return TensorList{g[0].permute({2, 0, 1}), g[1].permute({2, 1, 0}), g[2]};
 }
 
@@ -93,15 +95,17 @@ Shape pair_of(const Value& v, std::string_view name, std::string_view op) {
   return s.dim() == 2 ? s : Shape{s[0], s[0]};
 }
 // Number of windows along each dim of space.
-Shape window_counts(const Shape& space, const Shape& kernel, const Shape& dilation, const Shape& padding, const Shape& stride, std::string_view op) {
+Shape window_counts(const Shape& space, const Shape& kernel, const Shape& dilation, const Shape& padding, const Shape& stride,
+                    std::string_view op) {
   Shape n;
   for (int i = 0; i < 2; i++) {
-    INGOT_REQUIRE(kernel[i] > 0 && dilation[i] > 0 && stride[i] > 0 && !(padding[i] < 0), op, ": kernel size, dilation and stride should be "
-                  "greater than zero and padding not negative, found kernel_size ", kernel, ", dilation ", dilation, ", padding ", padding, ", stride ",
-                  stride);
+    INGOT_REQUIRE(kernel[i] > 0 && dilation[i] > 0 && stride[i] > 0 && !(padding[i] < 0), op,
+                  ": kernel size, dilation and stride should be "
+                  "greater than zero and padding not negative, found kernel_size ",
+                  kernel, ", dilation ", dilation, ", padding ", padding, ", stride ", stride);
     const Int count = floor_div(space[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1, stride[i]) + 1;
-    INGOT_REQUIRE(count > 0, op, ": Given spatial size ", space, ", kernel_size ", kernel, ", dilation ", dilation, ", padding ", padding,
-                  ", stride ", stride, ", calculated shape of the array of sliding blocks is too small (non-positive)");
+    INGOT_REQUIRE(count > 0, op, ": Given spatial size ", space, ", kernel_size ", kernel, ", dilation ", dilation, ", padding ",
+                  padding, ", stride ", stride, ", calculated shape of the array of sliding blocks is too small (non-positive)");
     n.push_back(count);
   }
   return n;
@@ -153,21 +157,27 @@ void gather_windows(const Call& c, const Tensor& result, const Tensor& source) {
     const Windows w = windows_of(WindowArgs(c, 1), {x.size(-2), x.size(-1)}, "im2col");
     const int64_t planes = x.numel().value() / std::max<int64_t>(1, w.c.in[0] * w.c.in[1]), taps = w.c.kernel[0] * w.c.kernel[1];
     parallel_for(0, planes, 1, [&](int64_t begin, int64_t end) {
-      kernels::gather_columns(w.c, x.data<T>() + begin * w.c.in[0] * w.c.in[1], end - begin, 0, w.columns, out.data<T>() + begin * taps * w.columns);
+      kernels::gather_columns(w.c, x.data<T>() + begin * w.c.in[0] * w.c.in[1], end - begin, 0, w.columns,
+                              out.data<T>() + begin * taps * w.columns);
     });
     out.finish();
   });
 }
 void col2im_meta(const Call& c, Outputs& o) {  // self, output_size, kernel_size, dilation, padding, stride
   const Tensor& x = c.tensor(0);
-  INGOT_REQUIRE(x.dim() == 2 || x.dim() == 3, "col2im: Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size, got: ", x.sizes());
+  INGOT_REQUIRE(x.dim() == 2 || x.dim() == 3,
+                "col2im: Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size, got: ", x.sizes());
   const WindowArgs a(c, 2);
   const Shape space = pair_of(c[1], "output_size", "col2im");
-  const Int taps = a.kernel.product(), columns = window_counts(space, a.kernel, a.dilation, a.padding, a.stride, "col2im").product();
-  INGOT_REQUIRE(mod(x.size(-2), taps) == 0, "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-                "input.size(1)=", x.size(-2), " and kernel_size=", a.kernel);
-  INGOT_REQUIRE(x.size(-1) == columns, "Given output_size=", space, ", kernel_size=", a.kernel, ", dilation=", a.dilation, ", padding=", a.padding,
-                ", stride=", a.stride, ", expected size of input's dimension 2 to match the calculated number of sliding blocks ", columns,
+  const Int taps = a.kernel.product(),
+            columns = window_counts(space, a.kernel, a.dilation, a.padding, a.stride, "col2im").product();
+  INGOT_REQUIRE(mod(x.size(-2), taps) == 0,
+                "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+                "input.size(1)=",
+                x.size(-2), " and kernel_size=", a.kernel);
+  INGOT_REQUIRE(x.size(-1) == columns, "Given output_size=", space, ", kernel_size=", a.kernel, ", dilation=", a.dilation,
+                ", padding=", a.padding, ", stride=", a.stride,
+                ", expected size of input's dimension 2 to match the calculated number of sliding blocks ", columns,
                 ", but got input.size(2)=", x.size(-1));
   Shape sizes = x.dim() == 3 ? Shape{x.size(0)} : Shape{};
   sizes.push_back(floor_div(x.size(-2), taps));
@@ -191,40 +201,51 @@ void scatter_windows(const Call& c, const Tensor& result, const Tensor& source) 
   });
 }
 
-
 constinit const OpDef kOps[] = {
     in_lower_precision(composite(
         "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
-        "SymInt groups=1) -> Tensor", conv_body<1>)),
+        "SymInt groups=1) -> Tensor",
+        conv_body<1>)),
     in_lower_precision(composite(
         "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] "
-        "dilation=[1, 1], SymInt groups=1) -> Tensor", conv_body<2>)),
+        "dilation=[1, 1], SymInt groups=1) -> Tensor",
+        conv_body<2>)),
     in_lower_precision(composite(
         "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] "
-        "dilation=[1, 1, 1], SymInt groups=1) -> Tensor", conv_body<3>)),
+        "dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+        conv_body<3>)),
     in_lower_precision(composite(
         "aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] "
-        "dilation=[1], SymInt groups=1) -> Tensor", conv_padding_body<1>)),
+        "dilation=[1], SymInt groups=1) -> Tensor",
+        conv_padding_body<1>)),
     in_lower_precision(composite(
         "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] "
-        "dilation=[1, 1], SymInt groups=1) -> Tensor", conv_padding_body<2>)),
+        "dilation=[1, 1], SymInt groups=1) -> Tensor",
+        conv_padding_body<2>)),
     in_lower_precision(composite(
         "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] "
-        "dilation=[1, 1, 1], SymInt groups=1) -> Tensor", conv_padding_body<3>)),
+        "dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+        conv_padding_body<3>)),
     in_lower_precision(composite(
         "aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] "
-        "output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor", conv_transpose_body<1>)),
+        "output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
+        conv_transpose_body<1>)),
     in_lower_precision(composite(
         "aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
-        "SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor", conv_transpose_body<2>)),
+        "SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
+        conv_transpose_body<2>)),
     in_lower_precision(composite(
         "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
-        "SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor", conv_transpose_body<3>)),
-    composite("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> "
-              "Tensor", convolution_mode_body),
-    composite("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-              "SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-              plain_convolution_body),
+        "SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
+        conv_transpose_body<3>)),
+    composite(
+        "aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> "
+        "Tensor",
+        convolution_mode_body),
+    composite(
+        "aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+        "SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
+        plain_convolution_body),
     in_lower_precision(composite(
         "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
         "transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
@@ -239,20 +260,28 @@ constinit const OpDef kOps[] = {
          },
      .saves = {{0}, {1}, {2}},
      .autocast = Autocast::lower_precision},
-    composite("aten::conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor)",
-              conv_tbc_backward_body),
+    composite(
+        "aten::conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor)",
+        conv_tbc_backward_body),
     {.schema = "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
      .meta = im2col_meta,
-     .kernel = [](const Call& c, std::span<const Tensor> r) { on_parts(r[0], c.tensor(0), [&](const Tensor& to, const Tensor& x) { gather_windows(c, to, x); }); },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           on_parts(r[0], c.tensor(0), [&](const Tensor& to, const Tensor& x) { gather_windows(c, to, x); });
+         },
      .vjp =
          [](Vjp& v) {
            const Shape& s = v.sizes(0);
            v.set(0, aten<"col2im">(v.grad(), s.sub(s.size() - 2, s.size()), v.arg(1), v.arg(2), v.arg(3), v.arg(4)));
          },
      .batch = batch_samples<3>},
-    {.schema = "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+    {.schema =
+         "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
      .meta = col2im_meta,
-     .kernel = [](const Call& c, std::span<const Tensor> r) { on_parts(r[0], c.tensor(0), [&](const Tensor& to, const Tensor& x) { scatter_windows(c, to, x); }); },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           on_parts(r[0], c.tensor(0), [&](const Tensor& to, const Tensor& x) { scatter_windows(c, to, x); });
+         },
      .vjp = [](Vjp& v) { v.set(0, aten<"im2col">(v.grad(), v.arg(2), v.arg(3), v.arg(4), v.arg(5))); },
      .batch = batch_samples<2>},
 };

@@ -71,7 +71,8 @@ class ConvolutionLowering {
   Expr pixel(std::span<const Expr> at, const Expr& channel, std::span<const Expr> tap) {
     std::vector<Expr> index{at[0], channel};
     auto each = [&](auto&& f) {
-      for (int d = 0; d < p_.space; d++) index.push_back(f(d, at[static_cast<std::size_t>(d) + 2], tap[static_cast<std::size_t>(d)]));
+      for (int d = 0; d < p_.space; d++)
+        index.push_back(f(d, at[static_cast<std::size_t>(d) + 2], tap[static_cast<std::size_t>(d)]));
     };
     if (image_ < 0) {
       each([&](int d, const Expr& y, const Expr& t) { return y + reach(t, d); });

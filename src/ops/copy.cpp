@@ -27,7 +27,8 @@ void copy_argument_0(const Call& c, std::span<const Tensor> r) { copy_elements(r
 
 // to.* : self where nothing changes, else _to_copy.
 Value to_like(const Tensor& self, DType dtype, Device device, bool copy, const Value& format) {
-  const bool same_format = format.is_none() || format.memory_format() == MemoryFormat::preserve || self.is_contiguous(format.memory_format());
+  const bool same_format =
+      format.is_none() || format.memory_format() == MemoryFormat::preserve || self.is_contiguous(format.memory_format());
   if (!copy && dtype == self.dtype() && device == self.device() && same_format) return Value(self);
   return aten<"_to_copy">(self, dtype, Value(), device, Value(), false, format);
 }
@@ -36,8 +37,9 @@ Value to_like(const Tensor& self, DType dtype, Device device, bool copy, const V
 Value batch_fill(const Batching& b) {
   if (!b[1].is_tensor() || !b.batched(1)) return call(b.op, b.args);
   INGOT_REQUIRE(b.rank(1) == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", b.rank(1), " dimensions.");
-  return aten<"clone">(aten<"expand">(raise_rank(aten<"to.dtype">(b.tensor(1), b.tensor(0).dtype()), b.rank(0)), b.with_batch(b.sizes(0))),
-                       MemoryFormat::contiguous);
+  return aten<"clone">(
+      aten<"expand">(raise_rank(aten<"to.dtype">(b.tensor(1), b.tensor(0).dtype()), b.rank(0)), b.with_batch(b.sizes(0))),
+      MemoryFormat::contiguous);
 }
 
 constinit const OpDef kOps[] = {
@@ -54,7 +56,8 @@ constinit const OpDef kOps[] = {
            const Tensor& self = c.tensor(0);
            if (c[1].is_tensor()) {
              const Shape b = broadcast_shapes(self.sizes(), c.tensor(1).sizes(), "copy_");
-             INGOT_REQUIRE(b == self.sizes(), "copy_: output with shape ", self.sizes(), " doesn't match the broadcast shape ", b);
+             INGOT_REQUIRE(b == self.sizes(), "copy_: output with shape ", self.sizes(), " doesn't match the broadcast shape ",
+                           b);
            }
            o.add(copy_geometry(self, Value(), self.dtype()));
          },
@@ -70,8 +73,9 @@ constinit const OpDef kOps[] = {
          },
      .vjp_for = VjpFor::inplace,  // PyTorch differentiates copy_ alone
      .lower = copy_lower<1>},
-    {.schema = "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool "
-               "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+    {.schema =
+         "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool "
+         "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      .form = Form::pointwise,
      .meta =
          [](const Call& c, Outputs& o) {
@@ -84,20 +88,21 @@ constinit const OpDef kOps[] = {
      .frozen_in_export = true},
     {.schema = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           const MemoryFormat f = c[1].memory_format();
-           INGOT_REQUIRE(f != MemoryFormat::preserve, "preserve memory format is unsupported by the contiguous operator");
-           if (c.tensor(0).is_contiguous(f)) return c[0];
-           return aten<"clone">(c.tensor(0), f);
-         }},
-    {.schema = "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
-               "Tensor(a)",
+     .body = [](const Call& c) -> Value {
+       const MemoryFormat f = c[1].memory_format();
+       INGOT_REQUIRE(f != MemoryFormat::preserve, "preserve memory format is unsupported by the contiguous operator");
+       if (c.tensor(0).is_contiguous(f)) return c[0];
+       return aten<"clone">(c.tensor(0), f);
+     }},
+    {.schema =
+         "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
+         "Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c[1].dtype(), c.tensor(0).device(), c[3].to_bool(), c[4]); },
      .copy_argument = 3},
-    {.schema = "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-               "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    {.schema =
+         "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+         "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
      .form = Form::composite,
      .body =
          [](const Call& c) {
@@ -105,13 +110,15 @@ constinit const OpDef kOps[] = {
            return to_like(t, c[1].dtype_or(t.dtype()), c[3].is_none() ? t.device() : c[3].device(), c[6].to_bool(), c[7]);
          },
      .copy_argument = 6},
-    {.schema = "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
-               "memory_format=None) -> Tensor(a)",
+    {.schema =
+         "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+         "memory_format=None) -> Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c[2].dtype(), c[1].device(), c[4].to_bool(), c[5]); },
      .copy_argument = 4},
-    {.schema = "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
-               "Tensor(a)",
+    {.schema =
+         "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
+         "Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c.tensor(1).dtype(), c.tensor(1).device(), c[3].to_bool(), c[4]); },
      .copy_argument = 3},
@@ -128,8 +135,8 @@ constinit const OpDef kOps[] = {
      .form = Form::pointwise,
      .meta =
          [](const Call& c, Outputs& o) {
-           INGOT_REQUIRE(!c[1].is_tensor() || c.tensor(1).dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
-                         c.tensor(1).dim(), " dimensions.");
+           INGOT_REQUIRE(!c[1].is_tensor() || c.tensor(1).dim() == 0,
+                         "fill_ only supports 0-dimension value tensor but got tensor with ", c.tensor(1).dim(), " dimensions.");
            o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype()));
          },
      .kernel =

@@ -34,33 +34,39 @@ struct Problem {
   std::vector<int64_t> input_lengths, target_lengths, targets, offsets;
   int64_t states;  // of the longest target: blank, label, blank, …, blank
 
-  Problem(const Call& c, const Tensor& log_probs, const Tensor& target, const Value& input, const Value& lengths, const Value& blank_class) {
+  Problem(const Call& c, const Tensor& log_probs, const Tensor& target, const Value& input, const Value& lengths,
+          const Value& blank_class) {
     const std::vector<int64_t> s = log_probs.sizes().values();
     steps = s[0], batch = s[1], classes = s[2];
     blank = blank_class.to_int64();
-    INGOT_REQUIRE(blank >= 0 && blank < classes, c.op.schema.name, ": blank must be in label range, found ", blank, " with ", classes, " classes");
+    INGOT_REQUIRE(blank >= 0 && blank < classes, c.op.schema.name, ": blank must be in label range, found ", blank, " with ",
+                  classes, " classes");
     input_lengths = lengths_of(input);
     target_lengths = lengths_of(lengths);
-    INGOT_REQUIRE(static_cast<int64_t>(input_lengths.size()) == batch && static_cast<int64_t>(target_lengths.size()) == batch, c.op.schema.name,
-                  ": input_lengths and target_lengths must be of size batch_size = ", batch);
+    INGOT_REQUIRE(static_cast<int64_t>(input_lengths.size()) == batch && static_cast<int64_t>(target_lengths.size()) == batch,
+                  c.op.schema.name, ": input_lengths and target_lengths must be of size batch_size = ", batch);
     targets = target.to_vector<int64_t>();
     const int64_t width = target.dim() == 1 ? -1 : target.size(1).value();
-    INGOT_REQUIRE(width < 0 || target.size(0) == batch, c.op.schema.name, ": expected targets of shape (N, S) or one row of all labels, found ", target.sizes());
+    INGOT_REQUIRE(width < 0 || target.size(0) == batch, c.op.schema.name,
+                  ": expected targets of shape (N, S) or one row of all labels, found ", target.sizes());
     int64_t next = 0;
     for (int64_t b = 0; b < batch; b++) {
       const int64_t n = target_lengths[static_cast<std::size_t>(b)];
       const int64_t t = input_lengths[static_cast<std::size_t>(b)];
-      INGOT_REQUIRE(t >= 0 && t <= steps, c.op.schema.name, ": Expected input_lengths to have value at most ", steps, ", but got value ", t);
-      INGOT_REQUIRE(n >= 0 && (width < 0 || n <= width), c.op.schema.name, ": Expected tensor to have size at least ", n, " at dimension 1, but got size ",
-                    target.sizes());
+      INGOT_REQUIRE(t >= 0 && t <= steps, c.op.schema.name, ": Expected input_lengths to have value at most ", steps,
+                    ", but got value ", t);
+      INGOT_REQUIRE(n >= 0 && (width < 0 || n <= width), c.op.schema.name, ": Expected tensor to have size at least ", n,
+                    " at dimension 1, but got size ", target.sizes());
       offsets.push_back(width < 0 ? next : b * width);
       next += n;
     }
-    INGOT_REQUIRE(width >= 0 || next == static_cast<int64_t>(targets.size()), c.op.schema.name, ": expected ", next, " labels in all, found ", targets.size());
+    INGOT_REQUIRE(width >= 0 || next == static_cast<int64_t>(targets.size()), c.op.schema.name, ": expected ", next,
+                  " labels in all, found ", targets.size());
     for (int64_t b = 0; b < batch; b++)
       for (int64_t i = 0; i < target_lengths[static_cast<std::size_t>(b)]; i++) {
         const int64_t label = targets[static_cast<std::size_t>(offsets[static_cast<std::size_t>(b)] + i)];
-        INGOT_REQUIRE_INDEX(label >= 0 && label < classes, c.op.schema.name, ": target ", label, " is out of bounds for ", classes, " classes");
+        INGOT_REQUIRE_INDEX(label >= 0 && label < classes, c.op.schema.name, ": target ", label, " is out of bounds for ",
+                            classes, " classes");
       }
     log_p = log_probs.to_vector<double>();
     states = 2 * longest(target_lengths) + 1;
@@ -75,19 +81,21 @@ struct Problem {
 };
 
 void ctc_meta(const Call& c, const Tensor& log_probs, Int states, Outputs& o) {
-  INGOT_REQUIRE(log_probs.dim() == 3 && log_probs.is_floating_point(), c.op.schema.name, ": expected floating log_probs of shape (T, N, C), found ",
-                log_probs.sizes());
+  INGOT_REQUIRE(log_probs.dim() == 3 && log_probs.is_floating_point(), c.op.schema.name,
+                ": expected floating log_probs of shape (T, N, C), found ", log_probs.sizes());
   o.add(Shape{log_probs.size(1)}, log_probs.dtype());
   o.add(Shape{log_probs.size(1), log_probs.size(0), states}, log_probs.dtype());
 }
 // log_probs, targets, input_lengths, target_lengths, blank, zero_infinity. The size of log_alpha depends on the lengths.
 void ctc_loss_meta(const Call& c, Outputs& o) {
-  INGOT_REQUIRE(c[3].is_ints() || !c.tensor(3)->is_fake(), c.op.schema.name, ": the size of a result depends on data; it cannot be traced");
+  INGOT_REQUIRE(c[3].is_ints() || !c.tensor(3)->is_fake(), c.op.schema.name,
+                ": the size of a result depends on data; it cannot be traced");
   ctc_meta(c, c.tensor(0), 2 * longest(lengths_of(c[3])) + 1, o);
 }
 void ctc_loss_kernel(const Call& c, std::span<const Tensor> r) {
   const Problem p(c, c.tensor(0), c.tensor(1), c[2], c[3], c[4]);
-  std::vector<double> loss(static_cast<std::size_t>(p.batch)), alpha(static_cast<std::size_t>(p.batch * p.steps * p.states), kNever);
+  std::vector<double> loss(static_cast<std::size_t>(p.batch)),
+      alpha(static_cast<std::size_t>(p.batch * p.steps * p.states), kNever);
   parallel_for(0, p.batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
       double* a = alpha.data() + b * p.steps * p.states;
@@ -119,9 +127,11 @@ void ctc_loss_kernel(const Call& c, std::span<const Tensor> r) {
 void ctc_backward_meta(const Call& c, Outputs& o) { o.add(c.tensor(1).sizes(), c.tensor(1).dtype()); }
 void ctc_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const Problem p(c, c.tensor(1), c.tensor(2), c[3], c[4], c[7]);
-  const std::vector<double> grad = c.tensor(0).to_vector<double>(), nll = c.tensor(5).to_vector<double>(), alpha = c.tensor(6).to_vector<double>();
-  INGOT_REQUIRE(static_cast<int64_t>(alpha.size()) == p.batch * p.steps * p.states && static_cast<int64_t>(grad.size()) == p.batch &&
-                    static_cast<int64_t>(nll.size()) == p.batch, c.op.schema.name, ": log_alpha, grad or neg_log_likelihood are not of this call");
+  const std::vector<double> grad = c.tensor(0).to_vector<double>(), nll = c.tensor(5).to_vector<double>(),
+                            alpha = c.tensor(6).to_vector<double>();
+  INGOT_REQUIRE(static_cast<int64_t>(alpha.size()) == p.batch * p.steps * p.states &&
+                    static_cast<int64_t>(grad.size()) == p.batch && static_cast<int64_t>(nll.size()) == p.batch,
+                c.op.schema.name, ": log_alpha, grad or neg_log_likelihood are not of this call");
   std::vector<double> out(p.log_p.size());
   parallel_for(0, p.batch, 1, [&](int64_t begin, int64_t end) {
     std::vector<double> beta(static_cast<std::size_t>(p.states)), before, per_class(static_cast<std::size_t>(p.classes));
@@ -207,25 +217,33 @@ constexpr OpDef forward(std::string_view schema, void (*vjp)(Vjp&), uint8_t inde
           .grad_results = 1,
           .backward_index = index};
 }
-constexpr OpDef backward(std::string_view schema) { return {.schema = schema, .meta = ctc_backward_meta, .kernel = ctc_backward_kernel}; }
+constexpr OpDef backward(std::string_view schema) {
+  return {.schema = schema, .meta = ctc_backward_meta, .kernel = ctc_backward_kernel};
+}
 
 constinit const OpDef kOps[] = {
-    forward("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> "
-            "(Tensor, Tensor)",
-            ctc_vjp<"_ctc_loss_backward">, 0),
-    forward("aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool "
-            "zero_infinity=False) -> (Tensor, Tensor)",
-            ctc_vjp<"_ctc_loss_backward.Tensor">, 1),
-    backward("aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor "
-             "neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"),
-    backward("aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor "
-             "neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"),
-    composite_loss("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, "
-                   "bool zero_infinity=False) -> Tensor",
-                   ctc_loss<"_ctc_loss">),
-    composite_loss("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, "
-                   "bool zero_infinity=False) -> Tensor",
-                   ctc_loss<"_ctc_loss.Tensor">),
+    forward(
+        "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> "
+        "(Tensor, Tensor)",
+        ctc_vjp<"_ctc_loss_backward">, 0),
+    forward(
+        "aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool "
+        "zero_infinity=False) -> (Tensor, Tensor)",
+        ctc_vjp<"_ctc_loss_backward.Tensor">, 1),
+    backward(
+        "aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor "
+        "neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"),
+    backward(
+        "aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor "
+        "neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"),
+    composite_loss(
+        "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, "
+        "bool zero_infinity=False) -> Tensor",
+        ctc_loss<"_ctc_loss">),
+    composite_loss(
+        "aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, "
+        "bool zero_infinity=False) -> Tensor",
+        ctc_loss<"_ctc_loss.Tensor">),
 };
 
 }  // namespace

@@ -49,11 +49,16 @@ class DenseResult {
  public:
   DenseResult(const Tensor& result, DType dtype)
       : result_(result), buffer_(result.dtype() == dtype && result.is_contiguous()
-                                     ? result : make_tensor(Geometry::contiguous(result.sizes(), dtype), result.device())) {}
+                                     ? result
+                                     : make_tensor(Geometry::contiguous(result.sizes(), dtype), result.device())) {}
   const Tensor& buffer() const { return buffer_; }
   template <class T>
-  T* data() const { return buffer_.data<T>(); }
-  void finish() const { if (!buffer_.is_same(result_)) copy_elements(result_, buffer_); }
+  T* data() const {
+    return buffer_.data<T>();
+  }
+  void finish() const {
+    if (!buffer_.is_same(result_)) copy_elements(result_, buffer_);
+  }
 
  private:
   Tensor result_, buffer_;
@@ -68,7 +73,9 @@ class Scratch {
   void* get() const { return p_.get(); }
 
  private:
-  struct Free { void operator()(void* p) const { std::free(p); } };
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
   std::unique_ptr<void, Free> p_;
 };
 

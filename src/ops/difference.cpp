@@ -56,21 +56,27 @@ Tensor zeros_without(const Tensor& y, int64_t dim) {
   return aten<"new_zeros">(y, s);
 }
 // Twice the area of every trapezoid.
-Tensor doubled_areas(const Tensor& y, const Value& dx, int64_t dim) { return aten<"mul.Tensor">(all_but_first(y, dim) + all_but_last(y, dim), dx); }
-Tensor doubled_areas(const Tensor& y, const Tensor& dx, int64_t dim) { return dx * (all_but_first(y, dim) + all_but_last(y, dim)); }
+Tensor doubled_areas(const Tensor& y, const Value& dx, int64_t dim) {
+  return aten<"mul.Tensor">(all_but_first(y, dim) + all_but_last(y, dim), dx);
+}
+Tensor doubled_areas(const Tensor& y, const Tensor& dx, int64_t dim) {
+  return dx * (all_but_first(y, dim) + all_but_last(y, dim));
+}
 
 Value trapezoid_x(const Call& c) {
   const Tensor &y = c.tensor(0), &x = c.tensor(1);
   const int64_t dim = c[2].to_int64();
   if (is_empty_along(y, dim)) return zeros_without(y, dim);
-  INGOT_REQUIRE(y.dtype() != DType::b8 && x.dtype() != DType::b8, "trapezoid: received a bool input for `x` or `y`, but bool is not supported");
+  INGOT_REQUIRE(y.dtype() != DType::b8 && x.dtype() != DType::b8,
+                "trapezoid: received a bool input for `x` or `y`, but bool is not supported");
   return aten<"sum.dim_IntList">(doubled_areas(y, distances(y, x, dim), dim), Shape{dim}) / 2.0;
 }
 Value trapezoid_dx(const Call& c) {
   const Tensor& y = c.tensor(0);
   const int64_t dim = c[2].to_int64();
   if (is_empty_along(y, dim)) return zeros_without(y, dim);
-  INGOT_REQUIRE(y.dtype() != DType::b8 && !c[1].is_complex(), "trapezoid: received a bool input for `y` or a complex `dx`, which is not supported");
+  INGOT_REQUIRE(y.dtype() != DType::b8 && !c[1].is_complex(),
+                "trapezoid: received a bool input for `y` or a complex `dx`, which is not supported");
   const Tensor sum = aten<"sum.dim_IntList">(all_but_first(y, dim) + all_but_last(y, dim), Shape{dim});
   return aten<"mul.Tensor">(sum, Scalar(c[1].to_double() / 2.0));
 }
@@ -103,30 +109,39 @@ Tensor even_gradient(const Tensor& y, int dim, const Value& step, int64_t edge_o
 }
 // Samples at given coordinates: the derivative of the parabola through each three neighbours.
 Tensor uneven_gradient(const Tensor& y, int dim, const Tensor& at, int64_t edge_order) {
-  INGOT_REQUIRE(at.dim() == 1 && at.size(0) == y.size(dim), "torch.gradient expected each tensor to be 1-dimensional with one coordinate a sample, found ",
-                at.sizes(), " for ", y.size(dim), " samples");
+  INGOT_REQUIRE(at.dim() == 1 && at.size(0) == y.size(dim),
+                "torch.gradient expected each tensor to be 1-dimensional with one coordinate a sample, found ", at.sizes(),
+                " for ", y.size(dim), " samples");
   Shape shape = Shape::filled(y.sizes().size(), 1);
   shape[static_cast<std::size_t>(dim)] = -1;
   const Tensor d = aten<"view">(part(at, 0, 1) - part(at, 0, 0, -1), shape), d1 = part(d, dim, 0, -1), d2 = part(d, dim, 1);
   const Tensor both = d1 + d2;
-  auto parabola = [&](const Tensor& y0, const Tensor& a, const Tensor& y1, const Tensor& b, const Tensor& y2, const Tensor& c) { return a * y0 + b * y1 + c * y2; };
-  const Tensor center = parabola(part(y, dim, 0, -2), -d2 / (d1 * both), part(y, dim, 1, -1), (d2 - d1) / (d1 * d2), part(y, dim, 2), d1 / (d2 * both));
+  auto parabola = [&](const Tensor& y0, const Tensor& a, const Tensor& y1, const Tensor& b, const Tensor& y2, const Tensor& c) {
+    return a * y0 + b * y1 + c * y2;
+  };
+  const Tensor center = parabola(part(y, dim, 0, -2), -d2 / (d1 * both), part(y, dim, 1, -1), (d2 - d1) / (d1 * d2),
+                                 part(y, dim, 2), d1 / (d2 * both));
   Tensor first, last;
   if (edge_order == 1) {
     first = (part(y, dim, 1, 2) - part(y, dim, 0, 1)) / part(d, dim, 0, 1);
     last = (part(y, dim, -1) - part(y, dim, -2, -1)) / part(d, dim, -1);
   } else {
-    const Tensor a1 = part(d1, dim, 0, 1), a2 = part(d2, dim, 0, 1), a = a1 + a2, b1 = part(d1, dim, -1), b2 = part(d2, dim, -1), b = b1 + b2;
-    first = parabola(part(y, dim, 0, 1), -(a1 * 2 + a2) / (a1 * a), part(y, dim, 1, 2), a / (a1 * a2), part(y, dim, 2, 3), -a1 / (a2 * a));
-    last = parabola(part(y, dim, -3, -2), b2 / (b1 * b), part(y, dim, -2, -1), -b / (b1 * b2), part(y, dim, -1), (b2 * 2 + b1) / (b2 * b));
+    const Tensor a1 = part(d1, dim, 0, 1), a2 = part(d2, dim, 0, 1), a = a1 + a2, b1 = part(d1, dim, -1), b2 = part(d2, dim, -1),
+                 b = b1 + b2;
+    first = parabola(part(y, dim, 0, 1), -(a1 * 2 + a2) / (a1 * a), part(y, dim, 1, 2), a / (a1 * a2), part(y, dim, 2, 3),
+                     -a1 / (a2 * a));
+    last = parabola(part(y, dim, -3, -2), b2 / (b1 * b), part(y, dim, -2, -1), -b / (b1 * b2), part(y, dim, -1),
+                    (b2 * 2 + b1) / (b2 * b));
   }
   return aten<"cat">(TensorList{first, center, last}, dim);
 }
 
 Values scalar_list(const Value& v) {
   Values r;
-  if (v.is_ints()) for (Int i : v.ints()) r.push_back(i);
-  else if (v.is_floats()) for (double d : v.floats()) r.push_back(d);
+  if (v.is_ints())
+    for (Int i : v.ints()) r.push_back(i);
+  else if (v.is_floats())
+    for (double d : v.floats()) r.push_back(d);
   else r = v.values();
   return r;
 }
@@ -142,20 +157,26 @@ Value gradient(const Call& c) {
   const int64_t edge_order = named("edge_order").to_int64();
   INGOT_REQUIRE(edge_order == 1 || edge_order == 2, "torch.gradient only supports edge_order=1 and edge_order=2.");
   std::vector<int> dims;
-  if (dim.is_ints()) for (Int d : dim.ints()) dims.push_back(wrap_dim(d.value(), rank));
+  if (dim.is_ints())
+    for (Int d : dim.ints()) dims.push_back(wrap_dim(d.value(), rank));
   else if (!dim.is_none()) dims.push_back(wrap_dim(dim.to_int64(), rank));
-  else for (int d = 0; d < rank; d++) dims.push_back(d);
+  else
+    for (int d = 0; d < rank; d++) dims.push_back(d);
   const bool uneven = spacing.is_tensors();
   Values steps;
   if (spacing.is_none()) steps.assign(dims.size(), Value(1));
   else if (spacing.is_number()) steps.assign(dims.size(), spacing);
   else if (!uneven) steps = scalar_list(spacing);
   const std::size_t given = uneven ? spacing.tensors().size() : steps.size();
-  INGOT_REQUIRE(given == dims.size(), "torch.gradient expected spacing to be unspecified, a scalar, or a list of one value a dim (", dims.size(), "), found ", given);
+  INGOT_REQUIRE(given == dims.size(),
+                "torch.gradient expected spacing to be unspecified, a scalar, or a list of one value a dim (", dims.size(),
+                "), found ", given);
   TensorList out;
   for (std::size_t i = 0; i < dims.size(); i++) {
-    INGOT_REQUIRE(self.size(dims[i]) >= edge_order + 1, "torch.gradient expected each dimension size to be at least edge_order+1");
-    out.push_back(uneven ? uneven_gradient(self, dims[i], spacing.tensors()[i], edge_order) : even_gradient(self, dims[i], steps[i], edge_order));
+    INGOT_REQUIRE(self.size(dims[i]) >= edge_order + 1,
+                  "torch.gradient expected each dimension size to be at least edge_order+1");
+    out.push_back(uneven ? uneven_gradient(self, dims[i], spacing.tensors()[i], edge_order)
+                         : even_gradient(self, dims[i], steps[i], edge_order));
   }
   return out;
 }
@@ -163,12 +184,18 @@ Value gradient(const Call& c) {
 constexpr OpDef gradient_op(std::string_view schema) { return {.schema = schema, .form = Form::composite, .body = gradient}; }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", .form = Form::composite, .body = diff},
+    {.schema = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+     .form = Form::composite,
+     .body = diff},
     {.schema = "aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_x},
-    {.schema = "aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_dx},
+    {.schema = "aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+     .form = Form::composite,
+     .body = trapezoid_dx},
     {.schema = "aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_x},
     {.schema = "aten::trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", .form = Form::composite, .body = trapezoid_dx},
-    {.schema = "aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", .form = Form::composite, .body = cumulative_trapezoid_x},
+    {.schema = "aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+     .form = Form::composite,
+     .body = cumulative_trapezoid_x},
     {.schema = "aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
      .form = Form::composite,
      .body = cumulative_trapezoid_dx},

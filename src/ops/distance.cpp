@@ -47,9 +47,10 @@ void check_p(const Call& c, const Value& p) {
 Shape cdist_sizes(const Tensor& a, const Tensor& b) {
   INGOT_REQUIRE(a.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", a.dim(), "D");
   INGOT_REQUIRE(b.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", b.dim(), "D");
-  INGOT_REQUIRE(a.size(-1) == b.size(-1), "X1 and X2 must have the same number of columns. X1: ", a.size(-1), " X2: ", b.size(-1));
-  INGOT_REQUIRE(is_floating(a.dtype()) && a.dtype() == b.dtype(), "cdist only supports floating-point dtypes, both the same. X1: ", a.dtype(),
-                " X2: ", b.dtype());
+  INGOT_REQUIRE(a.size(-1) == b.size(-1), "X1 and X2 must have the same number of columns. X1: ", a.size(-1),
+                " X2: ", b.size(-1));
+  INGOT_REQUIRE(is_floating(a.dtype()) && a.dtype() == b.dtype(),
+                "cdist only supports floating-point dtypes, both the same. X1: ", a.dtype(), " X2: ", b.dtype());
   Shape s = broadcast_shapes(a.sizes().sub(0, a.sizes().size() - 2), b.sizes().sub(0, b.sizes().size() - 2), "cdist");
   s.push_back(a.size(-2));
   s.push_back(b.size(-2));
@@ -69,7 +70,8 @@ void cdist_kernel(const Call& c, std::span<const Tensor> r) {
     const DType t = kernel_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor a = with_batch(c.tensor(0), r[0].sizes(), t), b = with_batch(c.tensor(1), r[0].sizes(), t);
-    const int64_t rows = a.size(-2).value(), cols = b.size(-2).value(), n = a.size(-1).value(), total = out.buffer().numel().value();
+    const int64_t rows = a.size(-2).value(), cols = b.size(-2).value(), n = a.size(-1).value(),
+                  total = out.buffer().numel().value();
     if (total == 0) return;
     const T *pa = a.data<T>(), *pb = b.data<T>();
     T* po = out.data<T>();
@@ -87,8 +89,10 @@ void cdist_backward_kernel(const Call& c, std::span<const Tensor> r) {
     const DType t = kernel_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Shape& sizes = c.tensor(4).sizes();
-    const Tensor g = dense(c.tensor(0), t), dist = dense(c.tensor(4), t), a = with_batch(c.tensor(1), sizes, t), b = with_batch(c.tensor(2), sizes, t);
-    const int64_t rows = a.size(-2).value(), cols = b.size(-2).value(), n = a.size(-1).value(), total = out.buffer().numel().value();
+    const Tensor g = dense(c.tensor(0), t), dist = dense(c.tensor(4), t), a = with_batch(c.tensor(1), sizes, t),
+                 b = with_batch(c.tensor(2), sizes, t);
+    const int64_t rows = a.size(-2).value(), cols = b.size(-2).value(), n = a.size(-1).value(),
+                  total = out.buffer().numel().value();
     if (total == 0) return;
     const T *pa = a.data<T>(), *pb = b.data<T>(), *pg = g.data<T>(), *pd = dist.data<T>();
     T* po = out.data<T>();
@@ -114,7 +118,8 @@ void pdist_kernel(const Call& c, std::span<const Tensor> r) {
     const Tensor x = dense(c.tensor(0), t);
     const int64_t n = x.size(0).value(), m = x.size(1).value();
     for (int64_t i = 0; i < n; i++)
-      for (int64_t j = i + 1; j < n; j++) out.data<T>()[pair_place(i, j, n)] = distance(x.data<T>() + i * m, x.data<T>() + j * m, m, c[1].to_double());
+      for (int64_t j = i + 1; j < n; j++)
+        out.data<T>()[pair_place(i, j, n)] = distance(x.data<T>() + i * m, x.data<T>() + j * m, m, c[1].to_double());
     out.finish();
   });
 }
@@ -196,8 +201,9 @@ constinit const OpDef kOps[] = {
      .meta =
          [](const Call& c, Outputs& o) {
            const Shape sizes = cdist_sizes(c.tensor(1), c.tensor(2));
-           INGOT_REQUIRE(c.tensor(0).sizes() == sizes && c.tensor(4).sizes() == sizes, "_cdist_backward: expected grad and cdist of size ", sizes,
-                         ", found ", c.tensor(0).sizes(), " and ", c.tensor(4).sizes());
+           INGOT_REQUIRE(c.tensor(0).sizes() == sizes && c.tensor(4).sizes() == sizes,
+                         "_cdist_backward: expected grad and cdist of size ", sizes, ", found ", c.tensor(0).sizes(), " and ",
+                         c.tensor(4).sizes());
            Shape s = sizes.sub(0, sizes.size() - 2);
            s.push_back(c.tensor(1).size(-2));
            s.push_back(c.tensor(1).size(-1));
@@ -212,11 +218,10 @@ constinit const OpDef kOps[] = {
      .saves = {{0}, {1}, {kResult}}},
     {.schema = "aten::pdist(Tensor self, float p=2.) -> Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           INGOT_REQUIRE(c.tensor(0).dim() == 2, "pdist only supports 2D tensors, got: ", c.tensor(0).dim(), "D");
-           return aten<"_pdist_forward">(c.tensor(0).contiguous(), c[1]);
-         }},
+     .body = [](const Call& c) -> Value {
+       INGOT_REQUIRE(c.tensor(0).dim() == 2, "pdist only supports 2D tensors, got: ", c.tensor(0).dim(), "D");
+       return aten<"_pdist_forward">(c.tensor(0).contiguous(), c[1]);
+     }},
     {.schema = "aten::_pdist_forward(Tensor self, float p=2.) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -235,8 +240,9 @@ constinit const OpDef kOps[] = {
            const Tensor& x = c.tensor(1);
            INGOT_REQUIRE(x.dim() == 2, "_pdist_backward: expected a 2D tensor, found ", x.sizes());
            const Shape pairs{floor_div(x.size(0) * (x.size(0) - 1), 2)};
-           INGOT_REQUIRE(c.tensor(0).sizes() == pairs && c.tensor(3).sizes() == pairs, "_pdist_backward: expected grad and pdist of size ", pairs,
-                         ", found ", c.tensor(0).sizes(), " and ", c.tensor(3).sizes());
+           INGOT_REQUIRE(c.tensor(0).sizes() == pairs && c.tensor(3).sizes() == pairs,
+                         "_pdist_backward: expected grad and pdist of size ", pairs, ", found ", c.tensor(0).sizes(), " and ",
+                         c.tensor(3).sizes());
            o.add(x.sizes(), x.dtype());
          },
      .kernel = pdist_backward_kernel,

@@ -14,18 +14,19 @@ struct TrueQuotient {
   template <Inexact T> T operator()(T a, T b) const { return a / b; }
 };
 struct FloorQuotient {
-  template <Real T> requires(NotBool<T>) T operator()(T a, T b) const { return floored_quotient(a, b); }
+  template <RealNotBool T> T operator()(T a, T b) const { return floored_quotient(a, b); }
 };
 struct TruncQuotient {
-  template <Real T> requires(NotBool<T>) T operator()(T a, T b) const { return truncated_quotient(a, b); }
+  template <RealNotBool T> T operator()(T a, T b) const { return truncated_quotient(a, b); }
 };
-constexpr auto remainder_formula = []<Real T>(T a, T b) requires(NotBool<T>) { return floored_remainder(a, b); };
-constexpr auto fmod_formula = []<Real T>(T a, T b) requires(NotBool<T>) { return truncated_remainder(a, b); };
+constexpr auto remainder_formula = []<RealNotBool T>(T a, T b) { return floored_remainder(a, b); };
+constexpr auto fmod_formula = []<RealNotBool T>(T a, T b) { return truncated_remainder(a, b); };
 
 const Formula* quotient(const Call& c) {
   if (c[2].is_none()) return &formula_of<TrueQuotient, 2, int_to_float>;
   const std::string& mode = c[2].string();
-  INGOT_REQUIRE(mode == "trunc" || mode == "floor", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
+  INGOT_REQUIRE(mode == "trunc" || mode == "floor",
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
   return mode == "trunc" ? &formula_of<TruncQuotient, 2, common> : &formula_of<FloorQuotient, 2, common>;
 }
 
@@ -54,15 +55,21 @@ void trunc_remainder_vjp(Vjp& v) { remainder_vjp(v, "trunc"); }
 constexpr OpDef division(OpDef d, uint8_t backward_index) { return indexed(with_kernel(d, divide_kernel), backward_index); }
 
 constinit const OpDef kOps[] = {
-    division(pointwise_choice("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", quotient, div_mode_vjp,
-                              {{0, 1}, {1}}), 2),
-    division(pointwise_choice("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", quotient, div_mode_vjp), 3),
+    division(pointwise_choice("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", quotient,
+                              div_mode_vjp, {{0, 1}, {1}}),
+             2),
+    division(pointwise_choice("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", quotient,
+                              div_mode_vjp),
+             3),
     with_kernel(binary("aten::floor_divide(Tensor self, Tensor other) -> Tensor", FloorQuotient{}), divide_kernel),
     with_kernel(binary("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorQuotient{}), divide_kernel),
-    division(binary("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", remainder_formula, floor_remainder_vjp, {{0, 1}, {1, 1}}), 1),
+    division(binary("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", remainder_formula, floor_remainder_vjp,
+                    {{0, 1}, {1, 1}}),
+             1),
     division(binary("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor", remainder_formula, same_gradient), 0),
     with_kernel(binary("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", remainder_formula), divide_kernel),
-    division(binary("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", fmod_formula, trunc_remainder_vjp, {{0, 1}, {1, 1}}), 1),
+    division(
+        binary("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", fmod_formula, trunc_remainder_vjp, {{0, 1}, {1, 1}}), 1),
     division(binary("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", fmod_formula, same_gradient), 0),
 
     alias_of<"div.Tensor">("aten::divide.Tensor(Tensor self, Tensor other) -> Tensor"),

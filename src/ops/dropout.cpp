@@ -12,7 +12,9 @@
 namespace ingot {
 namespace {
 
-void check_probability(double p) { INGOT_REQUIRE(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p); }
+void check_probability(double p) {
+  INGOT_REQUIRE(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+}
 
 double keep_scale(double p) { return p == 1 ? 0 : 1 / (1 - p); }
 
@@ -67,7 +69,8 @@ Value rrelu_functional(const Call& c) {
   const Tensor &self = c.tensor(0), &noise = c.tensor(1);
   const double lower = c[2].to_double(), upper = c[3].to_double();
   INGOT_REQUIRE(lower <= upper, "Lower bound should be less than or equal to the upper bound, found ", lower, " and ", upper);
-  INGOT_REQUIRE(noise.sizes() == self.sizes(), "rrelu_with_noise: noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
+  INGOT_REQUIRE(noise.sizes() == self.sizes(),
+                "rrelu_with_noise: noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
                 ", noise.shape = ", noise.sizes());
   if (!c[4].to_bool()) return TensorList{aten<"leaky_relu">(self, (lower + upper) / 2), aten<"clone">(noise)};
   const Tensor slope = aten<"where.ScalarOther">(aten<"le.Scalar">(self, 0), aten<"uniform">(noise, lower, upper, c[5]), 1);
@@ -119,36 +122,39 @@ constinit const OpDef kOps[] = {
     aliasing_composite("aten::feature_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, false>),
     aliasing_composite("aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<false, true>),
     aliasing_composite("aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, true>),
-    {.schema = "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
-               "training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)",
+    {.schema =
+         "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
+         "training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)",
      .form = Form::random,
      .body = rrelu_functional,
      .vjp =
          [](Vjp& v) {
-           if (v.need(0)) v.set(0, aten<"rrelu_with_noise_backward">(v.grad(), v.saved(0), v.result(1), v.arg(2), v.arg(3), v.arg(4), false));
+           if (v.need(0))
+             v.set(0, aten<"rrelu_with_noise_backward">(v.grad(), v.saved(0), v.result(1), v.arg(2), v.arg(3), v.arg(4), false));
          },
      .saves = {{0, 0}, {kResult - 1, 0}},
      .grad_results = 1,
      .batch = batch_random_of_values},
     // The noise is written by copy_, so that every layer sees both steps.
-    {.schema = "aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
-               "Generator? generator=None) -> Tensor",
+    {.schema =
+         "aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
+         "Generator? generator=None) -> Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           const TensorList r = atens<"rrelu_with_noise_functional">(c[0], c[1], c[2], c[3], c[4], c[5]);
-           aten_value<"copy_">(c[1], r[1]);
-           return r[0];
-         }},
-    {.schema = "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> "
-               "Tensor",
+     .body = [](const Call& c) -> Value {
+       const TensorList r = atens<"rrelu_with_noise_functional">(c[0], c[1], c[2], c[3], c[4], c[5]);
+       aten_value<"copy_">(c[1], r[1]);
+       return r[0];
+     }},
+    {.schema =
+         "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> "
+         "Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           return atens<"rrelu_with_noise_functional">(c[0], aten<"empty_like">(c[0]), c[1], c[2], c[3], c[4])[0];
-         }},
-    {.schema = "aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool "
-               "self_is_result) -> Tensor",
+     .body = [](const Call& c) -> Value {
+       return atens<"rrelu_with_noise_functional">(c[0], aten<"empty_like">(c[0]), c[1], c[2], c[3], c[4])[0];
+     }},
+    {.schema =
+         "aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool "
+         "self_is_result) -> Tensor",
      .form = Form::pointwise,
      .body = rrelu_backward,
      .vjp =

@@ -36,7 +36,8 @@ std::vector<Labels> parse_labels(std::string_view text_, std::string_view what) 
       i += 2;
       r.back().push_back(kEllipsis);
     } else {
-      INGOT_REQUIRE(is_letter(ch), "einsum(): invalid subscript given at index ", i, " in the equation string, subscripts must be in [a-zA-Z]");
+      INGOT_REQUIRE(is_letter(ch), "einsum(): invalid subscript given at index ", i,
+                    " in the equation string, subscripts must be in [a-zA-Z]");
       r.back().push_back(label_of(ch));
     }
   }
@@ -55,12 +56,14 @@ Tensor contract_pair(Tensor left, Tensor right, const Shape& sum_dims) {
     const bool l = !(left.size(i) == 1), r = !(right.size(i) == 1);
     if (summed[static_cast<std::size_t>(i)]) {
       if (l && r) {
-        INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i), " and ", right.size(i));
+        INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i),
+                      " and ", right.size(i));
         n_sum = n_sum * left.size(i);
       } else if (l) left = left.sum({i}, true);
       else if (r) right = right.sum({i}, true);
     } else if (l && r) {
-      INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i), " and ", right.size(i));
+      INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i), " and ",
+                    right.size(i));
       both.push_back(i);
       n_both = n_both * left.size(i);
     } else if (l) {
@@ -102,7 +105,8 @@ Equation parse_equation(const std::string& equation, std::size_t operands) {
                 " operands were provided than specified in the equation");
   if (arrow != std::string::npos) {
     auto out = parse_labels(std::string_view(equation).substr(arrow + 2), "the output");
-    INGOT_REQUIRE(out.size() == 1, "einsum(): the output of the equation must be one list of subscripts, found ',' in '", equation, "'");
+    INGOT_REQUIRE(out.size() == 1, "einsum(): the output of the equation must be one list of subscripts, found ',' in '",
+                  equation, "'");
     e.output = out[0];
     return e;
   }
@@ -128,8 +132,8 @@ Value einsum_body(const Call& c) {
     const bool has = std::count(e.inputs[k].begin(), e.inputs[k].end(), kEllipsis) > 0;
     const int64_t rest = ops[k].dim() - static_cast<int64_t>(e.inputs[k].size()) + has;
     INGOT_REQUIRE(has ? rest >= 0 : rest == 0, "einsum(): the number of subscripts in the equation (", e.inputs[k].size() - has,
-                  has ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (", ops[k].dim(), ") for operand ", k,
-                  has ? "" : " and no ellipsis was given");
+                  has ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (", ops[k].dim(),
+                  ") for operand ", k, has ? "" : " and no ellipsis was given");
     if (has) ellipsis_dims = std::max(ellipsis_dims, rest);
   }
 
@@ -143,9 +147,11 @@ Value einsum_body(const Call& c) {
       places += static_cast<int>(ellipsis_dims);
       continue;
     }
-    INGOT_REQUIRE(place[static_cast<std::size_t>(x)] < 0, "einsum(): output subscript ", std::string(1, letter_of(x)), " appears more than once in the output");
-    INGOT_REQUIRE(std::any_of(e.inputs.begin(), e.inputs.end(), [&](const Labels& l) { return std::count(l.begin(), l.end(), x) > 0; }),
-                  "einsum(): output subscript ", std::string(1, letter_of(x)), " does not appear in the equation for any input operand");
+    INGOT_REQUIRE(place[static_cast<std::size_t>(x)] < 0, "einsum(): output subscript ", std::string(1, letter_of(x)),
+                  " appears more than once in the output");
+    INGOT_REQUIRE(
+        std::any_of(e.inputs.begin(), e.inputs.end(), [&](const Labels& l) { return std::count(l.begin(), l.end(), x) > 0; }),
+        "einsum(): output subscript ", std::string(1, letter_of(x)), " does not appear in the equation for any input operand");
     place[static_cast<std::size_t>(x)] = places++;
   }
   const int out_places = places;
@@ -197,8 +203,9 @@ Value einsum_body(const Call& c) {
       }
       if (t.size(p) == 1) continue;
       Int& size = label_size[static_cast<std::size_t>(p)];
-      INGOT_REQUIRE(size == 1 || size == t.size(p), "einsum(): operands do not broadcast with remapped shapes: subscript at place ", p, " has size ",
-                    t.size(p), " for operand ", k, " which does not broadcast with previously seen size ", size);
+      INGOT_REQUIRE(size == 1 || size == t.size(p),
+                    "einsum(): operands do not broadcast with remapped shapes: subscript at place ", p, " has size ", t.size(p),
+                    " for operand ", k, " which does not broadcast with previously seen size ", size);
       size = t.size(p);
       uses[static_cast<std::size_t>(p)]++;
     }
@@ -207,7 +214,8 @@ Value einsum_body(const Call& c) {
   const bool has_path = !c[2].is_none();
   const Shape path = has_path ? c[2].ints() : Shape{};
   INGOT_REQUIRE(!has_path || path.size() == (ops.size() - 1) * 2 || (ops.size() == 1 && path.size() == 1),
-                "einsum(): expected contraction path given in path parameter to have size ", (ops.size() - 1) * 2, " but got ", path.size());
+                "einsum(): expected contraction path given in path parameter to have size ", (ops.size() - 1) * 2, " but got ",
+                path.size());
   const bool single = ops.size() == 1;
   for (std::size_t step = 0; ops.size() > 1; step++) {
     std::size_t i = 0, j = 1;
@@ -215,7 +223,8 @@ Value einsum_body(const Call& c) {
       i = static_cast<std::size_t>(path[step * 2].value());
       j = static_cast<std::size_t>(path[step * 2 + 1].value());
       if (j < i) std::swap(i, j);
-      INGOT_REQUIRE(i < j && j < ops.size(), "einsum(): invalid contraction path (", path[step * 2], ", ", path[step * 2 + 1], ")");
+      INGOT_REQUIRE(i < j && j < ops.size(), "einsum(): invalid contraction path (", path[step * 2], ", ", path[step * 2 + 1],
+                    ")");
     }
     Tensor a = ops[i], b = ops[j];
     Shape sum_both, sum_a, sum_b;
@@ -243,7 +252,9 @@ Value einsum_body(const Call& c) {
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", .form = Form::composite, .body = einsum_body},
+    {.schema = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+     .form = Form::composite,
+     .body = einsum_body},
 };
 
 }  // namespace

@@ -17,8 +17,10 @@ namespace ingot {
 namespace {
 
 void check_indices(std::string_view op, const Tensor& indices) {
-  INGOT_REQUIRE(indices.dtype() == DType::i64 || indices.dtype() == DType::i32, "Expected tensor for argument #1 'indices' to have one of the "
-                "following scalar types: Long, Int; but got ", scalar_type_name(indices.dtype()), " instead (while checking arguments for ", op, ")");
+  INGOT_REQUIRE(indices.dtype() == DType::i64 || indices.dtype() == DType::i32,
+                "Expected tensor for argument #1 'indices' to have one of the "
+                "following scalar types: Long, Int; but got ",
+                scalar_type_name(indices.dtype()), " instead (while checking arguments for ", op, ")");
 }
 
 void embedding_meta(const Call& c, Outputs& o) {
@@ -46,20 +48,22 @@ void embedding_kernel(const Call& c, std::span<const Tensor> r) {
 void dense_backward_meta(const Call& c, Outputs& o) {
   const Tensor& grad = c.tensor(0);
   check_indices("embedding_backward", c.tensor(1));
-  INGOT_REQUIRE(grad.dim() == c.tensor(1).dim() + 1, "embedding_dense_backward: expected a gradient of ", c.tensor(1).dim() + 1, " dims for indices of ",
-                c.tensor(1).dim(), ", found ", grad.dim());
+  INGOT_REQUIRE(grad.dim() == c.tensor(1).dim() + 1, "embedding_dense_backward: expected a gradient of ", c.tensor(1).dim() + 1,
+                " dims for indices of ", c.tensor(1).dim(), ", found ", grad.dim());
   o.add(Shape{c[2].to_int(), grad.size(-1)}, grad.dtype());
 }
 void dense_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor indices = dense(c.tensor(1), DType::i64);
   const DType compute = compute_dtype(r[0].dtype());
   const Tensor grad = dense(c.tensor(0), compute);
-  const int64_t n = indices.numel().number(), width = r[0].size(1).number(), rows = r[0].size(0).number(), padding = c[3].to_int64();
+  const int64_t n = indices.numel().number(), width = r[0].size(1).number(), rows = r[0].size(0).number(),
+                padding = c[3].to_int64();
   const int64_t* at = indices.data<int64_t>();
   std::vector<int64_t> counts;
   if (c[4].to_bool()) counts.resize(static_cast<std::size_t>(rows));
   for (int64_t i = 0; i < n; i++) {
-    INGOT_REQUIRE_INDEX(at[i] >= 0 && at[i] < rows, "index out of range in self: found ", at[i], ", the weight has ", rows, " rows");
+    INGOT_REQUIRE_INDEX(at[i] >= 0 && at[i] < rows, "index out of range in self: found ", at[i], ", the weight has ", rows,
+                        " rows");
     if (!counts.empty()) counts[static_cast<std::size_t>(at[i])]++;
   }
   const DenseResult sums(r[0], compute);
@@ -105,7 +109,8 @@ void renorm_kernel(const Call& c, std::span<const Tensor> r) {
     if constexpr (std::is_floating_point_v<T>) {
       for (int64_t i = 0, n = indices.numel().number(); i < n; i++) {
         const int64_t row = indices.data<int64_t>()[i];
-        INGOT_REQUIRE_INDEX(row >= 0 && row < rows, "index out of range in self: found ", row, ", the weight has ", rows, " rows");
+        INGOT_REQUIRE_INDEX(row >= 0 && row < rows, "index out of range in self: found ", row, ", the weight has ", rows,
+                            " rows");
         if (done[static_cast<std::size_t>(row)]) continue;
         done[static_cast<std::size_t>(row)] = true;
         T* x = out.data<T>() + row * width;
@@ -131,7 +136,8 @@ Value batch_embedding(const Batching& b) {
   if (!(b[2].to_int() < 0) || b[3].to_bool()) return batch_loop(b);
   (void)b.member_results();
   const Tensor members = b.batched(1) ? aten<"reshape">(aten<"arange">(b.size, DType::i64, Value(), b.tensor(0).device()),
-                                                         b.with_batch(Shape::filled(b.sizes(1).size(), 1))) : Tensor();
+                                                        b.with_batch(Shape::filled(b.sizes(1).size(), 1)))
+                                      : Tensor();
   return aten<"index.Tensor">(b.tensor(0), TensorList{members, b.tensor(1)});
 }
 Value batch_embedding_backward(const Batching& b) {
@@ -145,9 +151,11 @@ Value batch_embedding_backward(const Batching& b) {
   }
   if (!(b[3].to_int() < 0)) return batch_loop(b);
   // One table of more rows: those of member m start at m * rows.
-  const Tensor start = aten<"reshape">(aten<"mul.Scalar">(aten<"arange">(b.size, b.tensor(1).dtype(), Value(), b.tensor(1).device()), rows),
-                                       b.with_batch(Shape::filled(b.sizes(1).size(), 1)));
-  return split_dim(call(b.op, {b.front(0), aten<"add.Tensor">(b.tensor(1), start), rows * b.size, b[3], b[4]}).tensor(), 0, b.size, rows);
+  const Tensor start =
+      aten<"reshape">(aten<"mul.Scalar">(aten<"arange">(b.size, b.tensor(1).dtype(), Value(), b.tensor(1).device()), rows),
+                      b.with_batch(Shape::filled(b.sizes(1).size(), 1)));
+  return split_dim(call(b.op, {b.front(0), aten<"add.Tensor">(b.tensor(1), start), rows * b.size, b[3], b[4]}).tensor(), 0,
+                   b.size, rows);
 }
 
 void embedding_lower(Lowering& l) {
@@ -159,23 +167,26 @@ void embedding_lower(Lowering& l) {
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    {.schema =
+         "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      .meta = embedding_meta,
      .kernel = embedding_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"embedding_backward">(v.grad(), v.saved(1), v.sizes(0)[0], v.arg(2), v.arg(3), v.arg(4))); },
+     .vjp =
+         [](Vjp& v) { v.set(0, aten<"embedding_backward">(v.grad(), v.saved(1), v.sizes(0)[0], v.arg(2), v.arg(3), v.arg(4))); },
      .saves = {{1}},
      .lower = embedding_lower,
      .batch = batch_embedding},
-    {.schema = "aten::embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> "
-               "Tensor",
+    {.schema =
+         "aten::embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> "
+         "Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           if (c[5].to_bool()) return aten<"embedding_sparse_backward">(c[0], c[1], c[2], c[3], c[4]);
-           return aten<"embedding_dense_backward">(c[0], c[1], c[2], c[3], c[4]);
-         }},
-    {.schema = "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> "
-               "Tensor",
+     .body = [](const Call& c) -> Value {
+       if (c[5].to_bool()) return aten<"embedding_sparse_backward">(c[0], c[1], c[2], c[3], c[4]);
+       return aten<"embedding_dense_backward">(c[0], c[1], c[2], c[3], c[4]);
+     }},
+    {.schema =
+         "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> "
+         "Tensor",
      .meta = dense_backward_meta,
      .kernel = dense_backward_kernel,
      .vjp = dense_backward_vjp,
@@ -185,8 +196,8 @@ constinit const OpDef kOps[] = {
      .meta =
          [](const Call& c, Outputs& o) {
            const Tensor& self = c.tensor(0);
-           INGOT_REQUIRE(self.dim() == 2 && self.is_floating_point(), "embedding_renorm_: expected a 2-D floating point weight, found ", self.dim(),
-                         "-D ", self.dtype());
+           INGOT_REQUIRE(self.dim() == 2 && self.is_floating_point(),
+                         "embedding_renorm_: expected a 2-D floating point weight, found ", self.dim(), "-D ", self.dtype());
            check_indices("embedding_renorm_", c.tensor(1));
            Geometry g = Geometry::contiguous(self.sizes(), self.dtype());
            g.strides = dense_strides_like(self.sizes(), self.strides());

@@ -55,9 +55,13 @@ void leave_empty(const Call&, std::span<const Tensor> r) {
   fill_elements(r[0], 0);
 }
 template <int V>
-void fill_with(const Call&, std::span<const Tensor> r) { fill_elements(r[0], V); }
+void fill_with(const Call&, std::span<const Tensor> r) {
+  fill_elements(r[0], V);
+}
 template <int V>
-void lower_fill(Lowering& l) { fill_lower(l, Expr(V)); }
+void lower_fill(Lowering& l) {
+  fill_lower(l, Expr(V));
+}
 void lower_fill_named(Lowering& l) { fill_lower(l, l.load(l.call.op.schema.index_of("fill_value"), {})); }
 void fill_named(const Call& c, std::span<const Tensor> r) { fill_elements(r[0], named(c, "fill_value").to_scalar()); }
 
@@ -80,86 +84,95 @@ Value batch_new_empty_strided(const Batching& b) {
 
 constinit const OpDef kOps[] = {
     uninitialised("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-            [](const Call& c, Outputs& o) {
-              take_device(c, o);
-              Geometry g;
-              g.sizes = c[0].ints();
-              g.dtype = c[1].dtype_or(default_dtype());
-              g.strides = strides_for(g.sizes, c[5].is_none() ? MemoryFormat::contiguous : c[5].memory_format());
-              o.add(std::move(g));
-            }),
+                  [](const Call& c, Outputs& o) {
+                    take_device(c, o);
+                    Geometry g;
+                    g.sizes = c[0].ints();
+                    g.dtype = c[1].dtype_or(default_dtype());
+                    g.strides = strides_for(g.sizes, c[5].is_none() ? MemoryFormat::contiguous : c[5].memory_format());
+                    o.add(std::move(g));
+                  }),
     uninitialised("aten::empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
-            [](const Call& c, Outputs& o) {
-              take_device(c, o);
-              INGOT_REQUIRE(c[0].ints().size() == c[1].ints().size(), "empty_strided: size ", c[0].ints(), " and stride ", c[1].ints(),
-                            " must have the same length");
-              Geometry g;
-              g.sizes = c[0].ints();
-              g.strides = c[1].ints();
-              g.dtype = c[2].dtype_or(default_dtype());
-              o.add(std::move(g));
-            }),
+                  [](const Call& c, Outputs& o) {
+                    take_device(c, o);
+                    INGOT_REQUIRE(c[0].ints().size() == c[1].ints().size(), "empty_strided: size ", c[0].ints(), " and stride ",
+                                  c[1].ints(), " must have the same length");
+                    Geometry g;
+                    g.sizes = c[0].ints();
+                    g.strides = c[1].ints();
+                    g.dtype = c[2].dtype_or(default_dtype());
+                    o.add(std::move(g));
+                  }),
     factory("aten::zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
     factory("aten::ones(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<1>, lower_fill<1>),
-    factory("aten::full(SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor",
-            [](const Call& c, Outputs& o) {
-              take_device(c, o);
-              o.add(c[0].ints(), c[2].dtype_or(dtype_of_number(c[1])));
-            },
-            fill_named, lower_fill_named),
+    factory(
+        "aten::full(SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor",
+        [](const Call& c, Outputs& o) {
+          take_device(c, o);
+          o.add(c[0].ints(), c[2].dtype_or(dtype_of_number(c[1])));
+        },
+        fill_named, lower_fill_named),
     uninitialised("aten::empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta),
-    factory("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>, lower_fill<0>),
-    factory("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>, lower_fill<1>),
-    factory("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_named, lower_fill_named),
+    factory("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>,
+            lower_fill<0>),
+    factory("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>,
+            lower_fill<1>),
+    factory("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+            like_meta, fill_named, lower_fill_named),
     uninitialised("aten::new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta),
     factory("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>, lower_fill<0>),
     factory("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>, lower_fill<1>),
-    factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named, lower_fill_named),
+    factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named,
+            lower_fill_named),
     with_batch(uninitialised("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
-            [](const Call& c, Outputs& o) {
-              take_device(c, o);
-              Geometry g;
-              g.sizes = c[1].ints();
-              g.strides = c[2].ints();
-              g.dtype = c[3].dtype_or(c.tensor(0).dtype());
-              o.add(std::move(g));
-            }), batch_new_empty_strided),
-    factory("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
-            [](const Call& c, Outputs& o) {
-              take_device(c, o);
-              o.add(Shape{}, c[1].dtype_or(default_dtype()));
-            },
-            [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[0].to_scalar()); },
-            [](Lowering& l) { fill_lower(l, l.load(0, {})); }),
+                             [](const Call& c, Outputs& o) {
+                               take_device(c, o);
+                               Geometry g;
+                               g.sizes = c[1].ints();
+                               g.strides = c[2].ints();
+                               g.dtype = c[3].dtype_or(c.tensor(0).dtype());
+                               o.add(std::move(g));
+                             }),
+               batch_new_empty_strided),
+    factory(
+        "aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
+        [](const Call& c, Outputs& o) {
+          take_device(c, o);
+          o.add(Shape{}, c[1].dtype_or(default_dtype()));
+        },
+        [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[0].to_scalar()); },
+        [](Lowering& l) { fill_lower(l, l.load(0, {})); }),
     uninitialised("aten::empty_permuted(SymInt[] size, int[] physical_layout, *, " OPTIONS ") -> Tensor",
-            [](const Call& c, Outputs& o) {
-              take_device(c, o);
-              const Shape &sizes = c[0].ints(), &order = c[1].ints();
-              INGOT_REQUIRE(sizes.size() == order.size(), "Number of dimensions in size does not match the length of the physical_layout; i.e. "
-                            "len(size) = ", sizes.dim(), " is not equal to len(physical_layout) = ", order.dim());
-              Geometry g = Geometry::contiguous(sizes, c[2].dtype_or(default_dtype()));
-              Shape dense;
-              std::vector<bool> seen(order.size());
-              for (Int d : order) {
-                const int64_t w = d.value();
-                INGOT_REQUIRE(w >= 0 && w < order.dim() && !seen[w], "Dimension out of range or duplicate dim not allowed, found physical_layout ", order);
-                seen[w] = true;
-                dense.push_back(sizes[w]);
-              }
-              const Shape strides = contiguous_strides(dense);
-              for (int i = 0; i < order.dim(); i++) g.strides[order[i].value()] = strides[i];
-              o.add(std::move(g));
-            }),
+                  [](const Call& c, Outputs& o) {
+                    take_device(c, o);
+                    const Shape &sizes = c[0].ints(), &order = c[1].ints();
+                    INGOT_REQUIRE(sizes.size() == order.size(),
+                                  "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+                                  "len(size) = ",
+                                  sizes.dim(), " is not equal to len(physical_layout) = ", order.dim());
+                    Geometry g = Geometry::contiguous(sizes, c[2].dtype_or(default_dtype()));
+                    Shape dense;
+                    std::vector<bool> seen(order.size());
+                    for (Int d : order) {
+                      const int64_t w = d.value();
+                      INGOT_REQUIRE(w >= 0 && w < order.dim() && !seen[w],
+                                    "Dimension out of range or duplicate dim not allowed, found physical_layout ", order);
+                      seen[w] = true;
+                      dense.push_back(sizes[w]);
+                    }
+                    const Shape strides = contiguous_strides(dense);
+                    for (int i = 0; i < order.dim(); i++) g.strides[order[i].value()] = strides[i];
+                    o.add(std::move(g));
+                  }),
     factory("aten::_efficientzerotensor(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
     {.schema = "aten::lift(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) { return c[0]; }},
     {.schema = "aten::_shape_as_tensor(Tensor self) -> Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           TensorList l;
-           for (Int s : c.tensor(0).sizes()) l.push_back(aten<"scalar_tensor">(s, DType::i64));
-           return l.empty() ? aten<"zeros">(Shape{0}, DType::i64) : aten<"stack">(l, 0);
-         }},
+     .body = [](const Call& c) -> Value {
+       TensorList l;
+       for (Int s : c.tensor(0).sizes()) l.push_back(aten<"scalar_tensor">(s, DType::i64));
+       return l.empty() ? aten<"zeros">(Shape{0}, DType::i64) : aten<"stack">(l, 0);
+     }},
 };
 
 }  // namespace

@@ -23,13 +23,15 @@ std::vector<int> dims_of(const Call& c) {
   std::vector<int> r;
   for (Int d : c[1].ints()) {
     const int w = wrap_dim(d.value(), rank);
-    INGOT_REQUIRE(rank > 0 && std::count(r.begin(), r.end(), w) == 0, c.op.schema.name, ": FFT dims must be unique dims of the tensor, found ",
-                  c[1].ints());
-    INGOT_REQUIRE(c.tensor(0).size(w) > 0, c.op.schema.name, ": Invalid number of data points (", c.tensor(0).size(w), ") specified");
+    INGOT_REQUIRE(rank > 0 && std::count(r.begin(), r.end(), w) == 0, c.op.schema.name,
+                  ": FFT dims must be unique dims of the tensor, found ", c[1].ints());
+    INGOT_REQUIRE(c.tensor(0).size(w) > 0, c.op.schema.name, ": Invalid number of data points (", c.tensor(0).size(w),
+                  ") specified");
     r.push_back(w);
   }
   const int64_t norm = c[2].to_int64();
-  INGOT_REQUIRE(norm >= 0 && norm <= 2, c.op.schema.name, ": expected a normalization of 0 (none), 1 (1/sqrt(n)) or 2 (1/n), found ", norm);
+  INGOT_REQUIRE(norm >= 0 && norm <= 2, c.op.schema.name,
+                ": expected a normalization of 0 (none), 1 (1/sqrt(n)) or 2 (1/n), found ", norm);
   return r;
 }
 void check_dtype(const Call& c, bool complex) {
@@ -133,7 +135,8 @@ void r2c_meta(const Call& c, Outputs& o) {
   const std::vector<int> dims = dims_of(c);
   INGOT_REQUIRE(!dims.empty(), "_fft_r2c: expected at least one dim");
   Shape sizes = x.sizes();
-  if (c[3].to_bool()) sizes[static_cast<std::size_t>(dims.back())] = floor_div(sizes[static_cast<std::size_t>(dims.back())], 2) + 1;
+  if (c[3].to_bool())
+    sizes[static_cast<std::size_t>(dims.back())] = floor_div(sizes[static_cast<std::size_t>(dims.back())], 2) + 1;
   o.add(transformed_layout(x, sizes, dims, complex_of(x.dtype()), true));
 }
 void r2c_kernel(const Call& c, std::span<const Tensor> r) {
@@ -177,8 +180,8 @@ void c2r_meta(const Call& c, Outputs& o) {
   INGOT_REQUIRE(!dims.empty(), "_fft_c2r: expected at least one dim");
   const Int n = c[3].to_int();
   INGOT_REQUIRE(n >= 1, "_fft_c2r: Invalid number of data points (", n, ") specified");
-  INGOT_REQUIRE(x.size(dims.back()) == floor_div(n, 2) + 1, "_fft_c2r: expected ", floor_div(n, 2) + 1, " elements in dim ", dims.back(), ", found ",
-                x.sizes());
+  INGOT_REQUIRE(x.size(dims.back()) == floor_div(n, 2) + 1, "_fft_c2r: expected ", floor_div(n, 2) + 1, " elements in dim ",
+                dims.back(), ", found ", x.sizes());
   Shape sizes = x.sizes();
   sizes[static_cast<std::size_t>(dims.back())] = n;
   Tensor like = x;
@@ -195,8 +198,8 @@ void c2r_kernel(const Call& c, std::span<const Tensor> r) {
   for (std::size_t k = 0; k + 1 < dims.size(); k++) transform(x, dims[k], true, c[2]);
   const Lines in(x, dims.back()), to(y, dims.back());
   for_lines(to.n, to.count, [&](const void* plan, int64_t begin, int64_t end, void* scratch) {
-    kernels::fft_hermitian_rows<Real>(plan, to.n, scale_for(c[2], to.n), x.data<Complex>(), kernels::Rows::along(in.n, in.inner), y.data<Real>(),
-                                      kernels::Rows::along(to.n, to.inner), begin, end, scratch);
+    kernels::fft_hermitian_rows<Real>(plan, to.n, scale_for(c[2], to.n), x.data<Complex>(), kernels::Rows::along(in.n, in.inner),
+                                      y.data<Real>(), kernels::Rows::along(to.n, to.inner), begin, end, scratch);
   });
   copy_elements(r[0], y);
 }

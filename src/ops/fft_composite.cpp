@@ -50,9 +50,15 @@ int one_dim(const Tensor& x, const Value& dim) {
 }
 void check_points(Int n) { INGOT_REQUIRE(n >= 1, "Invalid number of data points (", n, ") specified"); }
 
-Tensor c2c(const Tensor& x, const Shape& dims, Norm norm, bool forward) { return aten<"_fft_c2c">(x, dims, static_cast<int64_t>(norm), forward); }
-Tensor r2c(const Tensor& x, const Shape& dims, Norm norm, bool onesided) { return aten<"_fft_r2c">(x, dims, static_cast<int64_t>(norm), onesided); }
-Tensor c2r(const Tensor& x, const Shape& dims, Norm norm, Int n) { return aten<"_fft_c2r">(x, dims, static_cast<int64_t>(norm), n); }
+Tensor c2c(const Tensor& x, const Shape& dims, Norm norm, bool forward) {
+  return aten<"_fft_c2c">(x, dims, static_cast<int64_t>(norm), forward);
+}
+Tensor r2c(const Tensor& x, const Shape& dims, Norm norm, bool onesided) {
+  return aten<"_fft_r2c">(x, dims, static_cast<int64_t>(norm), onesided);
+}
+Tensor c2r(const Tensor& x, const Shape& dims, Norm norm, Int n) {
+  return aten<"_fft_c2r">(x, dims, static_cast<int64_t>(norm), n);
+}
 
 // ---- one dim: self, n, dim, norm
 
@@ -68,7 +74,8 @@ Value complex_1d(const Call& c, bool forward) {
   return forward ? r : conjugate(r);  // of real input the inverse is the conjugate
 }
 Value real_1d(const Call& c, bool forward) {
-  INGOT_REQUIRE(!c.tensor(0).is_complex(), c.op.schema.name.substr(4), " expects a real input tensor, but got ", scalar_type_name(c.tensor(0).dtype()));
+  INGOT_REQUIRE(!c.tensor(0).is_complex(), c.op.schema.name.substr(4), " expects a real input tensor, but got ",
+                scalar_type_name(c.tensor(0).dtype()));
   Tensor x = promoted(c.tensor(0), false);
   const int d = one_dim(x, c[2]);
   const Int n = c[1].int_or(x.size(d));
@@ -91,7 +98,11 @@ Value hermitian_1d(const Call& c, bool forward) {
 struct Target {
   std::vector<int> dims;
   Shape sizes;
-  Shape list() const { Shape s; for (int d : dims) s.push_back(d); return s; }
+  Shape list() const {
+    Shape s;
+    for (int d : dims) s.push_back(d);
+    return s;
+  }
 };
 Target target_of(const Call& c, const Tensor& x) {
   const int rank = static_cast<int>(x.dim());
@@ -117,7 +128,9 @@ Target target_of(const Call& c, const Tensor& x) {
   for (Int n : t.sizes) check_points(n);
   return t;
 }
-void need_dims(const Call& c, const Target& t) { INGOT_REQUIRE(!t.dims.empty(), c.op.schema.name.substr(4), " must transform at least one axis"); }
+void need_dims(const Call& c, const Target& t) {
+  INGOT_REQUIRE(!t.dims.empty(), c.op.schema.name.substr(4), " must transform at least one axis");
+}
 // For a real result: the size of its last dim, and t changed to the half spectrum's.
 Int halve_last(const Call& c, const Tensor& x, Target& t) {
   need_dims(c, t);
@@ -213,11 +226,13 @@ Tensor frame_window(const Value& window, int64_t win_length, int64_t n_fft, DTyp
 struct Frames {
   int64_t n_fft, hop, win_length;
   Frames(const Call& c, const Value& window)
-      : n_fft(c[1].to_int64()), hop(c[2].is_none() ? n_fft / 4 : c[2].to_int64()), win_length(c[3].is_none() ? n_fft : c[3].to_int64()) {
+      : n_fft(c[1].to_int64()), hop(c[2].is_none() ? n_fft / 4 : c[2].to_int64()),
+        win_length(c[3].is_none() ? n_fft : c[3].to_int64()) {
     const std::string& op = c.op.schema.name;
     INGOT_REQUIRE(n_fft > 0, op, ": expected n_fft > 0, but got n_fft=", n_fft);
     INGOT_REQUIRE(hop > 0, op, ": expected hop_length > 0, but got hop_length=", hop);
-    INGOT_REQUIRE(win_length > 0 && win_length <= n_fft, op, ": expected 0 < win_length <= n_fft, but got win_length=", win_length);
+    INGOT_REQUIRE(win_length > 0 && win_length <= n_fft, op,
+                  ": expected 0 < win_length <= n_fft, but got win_length=", win_length);
     INGOT_REQUIRE(!window.is_tensor() || (window.tensor().dim() == 1 && window.tensor().size(0) == win_length), op,
                   ": expected a 1D window tensor of size equal to win_length=", win_length);
   }
@@ -249,13 +264,15 @@ Value stft(const Call& c, bool center, const std::string& mode, int at) {  // no
 Value istft(const Call& c) {
   const Frames f(c, c[4]);
   Tensor x = c.tensor(0);
-  INGOT_REQUIRE(x.is_complex() && (x.dim() == 2 || x.dim() == 3), "istft requires a complex-valued input tensor of 2 or 3 dims, found ", x.sizes(),
-                " of ", x.dtype());
+  INGOT_REQUIRE(x.is_complex() && (x.dim() == 2 || x.dim() == 3),
+                "istft requires a complex-valued input tensor of 2 or 3 dims, found ", x.sizes(), " of ", x.dtype());
   const bool batched = x.dim() == 3, center = c[5].to_bool(), return_complex = c[9].to_bool();
   if (!batched) x = x.unsqueeze(0);
   const bool onesided = c[7].bool_or(!(x.size(1) == f.n_fft));
-  INGOT_REQUIRE(x.size(1) == (onesided ? f.n_fft / 2 + 1 : f.n_fft), "istft: expected the frequency dimension (3rd to the last) of the input tensor "
-                "to match n_fft / 2 + 1 when onesided=True or n_fft otherwise, but got ", x.size(1));
+  INGOT_REQUIRE(x.size(1) == (onesided ? f.n_fft / 2 + 1 : f.n_fft),
+                "istft: expected the frequency dimension (3rd to the last) of the input tensor "
+                "to match n_fft / 2 + 1 when onesided=True or n_fft otherwise, but got ",
+                x.size(1));
   INGOT_REQUIRE(!return_complex || !onesided, "Cannot have onesided output if window or input is complex");
   const Int frames = x.size(2), full = (frames - 1) * f.hop + f.n_fft;
   Tensor w = frame_window(c[4], f.win_length, f.n_fft, real_of(x.dtype()), x.device());
@@ -317,8 +334,10 @@ constinit const OpDef kOps[] = {
         "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str "
         "pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
         [](const Call& c) { return stft(c, c[5].to_bool(), c[6].string(), 7); })),
-    composite("aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool "
-              "normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor", istft),
+    composite(
+        "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool "
+        "normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
+        istft),
 };
 
 }  // namespace

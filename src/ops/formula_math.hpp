@@ -8,8 +8,6 @@
 
 namespace ingot {
 
-template <class T> concept NotBool = !std::same_as<T, bool>;
-
 // Whether T computes integers: known from the type, but for an expression only from the value.
 template <class T>
 bool is_integer_value(const T& x) {

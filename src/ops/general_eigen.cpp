@@ -156,7 +156,8 @@ int64_t block_start(View<S> h, int64_t i, int64_t low, int64_t high, double negl
     if (std::abs(std::real(h(k, k - 1))) > kUlp * near) continue;
     // Ahues and Tisseur: not only small, but small enough for the eigenvalues of the 2x2 block.
     const double super = size_of(h(k - 1, k)), ab = std::max(sub, super), ba = std::min(sub, super);
-    const double own = size_of(h(k, k)), gap = size_of(h(k - 1, k - 1) - h(k, k)), aa = std::max(own, gap), bb = std::min(own, gap), s = aa + ab;
+    const double own = size_of(h(k, k)), gap = size_of(h(k - 1, k - 1) - h(k, k)), aa = std::max(own, gap),
+                 bb = std::min(own, gap), s = aa + ab;
     if (ba * (ab / s) <= std::max(negligible, kUlp * (bb * (aa / s)))) break;
   }
   return k;
@@ -188,7 +189,8 @@ Rotation standardise(double& a, double& b, double& c, double& d) {
     return r;
   }
   // Complex, or real and almost equal: make the diagonal equal.
-  const double sigma = b + c, tau = std::hypot(sigma, temp), cs = std::sqrt((1 + std::abs(sigma) / tau) / 2), sn = -(p / (tau * cs)) * sign(sigma);
+  const double sigma = b + c, tau = std::hypot(sigma, temp), cs = std::sqrt((1 + std::abs(sigma) / tau) / 2),
+               sn = -(p / (tau * cs)) * sign(sigma);
   const double aa = a * cs + b * sn, bb = -a * sn + b * cs, cc = c * cs + d * sn, dd = -c * sn + d * cs;
   b = bb * cs + dd * sn;
   c = -aa * sn + cc * cs;
@@ -201,7 +203,8 @@ Rotation standardise(double& a, double& b, double& c, double& d) {
     return {-sn, cs};
   }
   if (sign(b) != sign(c)) return {cs, sn};
-  const double sab = std::sqrt(std::abs(b)), sac = std::sqrt(std::abs(c)), root = std::copysign(sab * sac, c), t = 1 / std::sqrt(std::abs(b + c));
+  const double sab = std::sqrt(std::abs(b)), sac = std::sqrt(std::abs(c)), root = std::copysign(sab * sac, c),
+               t = 1 / std::sqrt(std::abs(b + c));
   a = mean + root;
   d = mean - root;
   b -= c;
@@ -241,7 +244,8 @@ bool schur(View<double> h, View<double> z, int64_t low, int64_t high, Complex* v
       double h11 = h(i - 1, i - 1), h21 = h(i, i - 1), h12 = h(i - 1, i), h22 = h(i, i);
       if (stuck % kExceptional == 0) {
         const bool bottom = stuck % (2 * kExceptional) == 0;
-        const double s = bottom ? std::abs(h(i, i - 1)) + std::abs(h(i - 1, i - 2)) : std::abs(h(l + 1, l)) + std::abs(h(l + 2, l + 1));
+        const double s =
+            bottom ? std::abs(h(i, i - 1)) + std::abs(h(i - 1, i - 2)) : std::abs(h(l + 1, l)) + std::abs(h(l + 2, l + 1));
         h11 = h22 = 0.75 * s + (bottom ? h(i, i) : h(l, l));
         h12 = -0.4375 * s;
         h21 = s;

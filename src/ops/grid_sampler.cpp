@@ -17,18 +17,21 @@ namespace {
 void check_grid(const Call& c, int at, int space) {
   const Tensor &x = c.tensor(at), &grid = c.tensor(at + 1);
   INGOT_REQUIRE(x.dim() == space + 2 && grid.dim() == x.dim(), "grid_sampler(): expected ", space + 2,
-                "D input and grid with same number of dimensions, but got input with sizes ", x.sizes(), " and grid with sizes ", grid.sizes());
-  INGOT_REQUIRE(x.size(0) == grid.size(0), "grid_sampler(): expected grid and input to have same batch size, but got input with sizes ", x.sizes(),
-                " and grid with sizes ", grid.sizes());
-  INGOT_REQUIRE(grid.size(-1) == space, "grid_sampler(): expected grid to have size ", space, " in last dimension, but got grid with sizes ",
+                "D input and grid with same number of dimensions, but got input with sizes ", x.sizes(), " and grid with sizes ",
                 grid.sizes());
-  INGOT_REQUIRE(x.dtype() == grid.dtype() && is_floating(x.dtype()), "grid_sampler(): expected input and grid of one floating dtype, found ", x.dtype(),
-                " and ", grid.dtype());
+  INGOT_REQUIRE(x.size(0) == grid.size(0),
+                "grid_sampler(): expected grid and input to have same batch size, but got input with sizes ", x.sizes(),
+                " and grid with sizes ", grid.sizes());
+  INGOT_REQUIRE(grid.size(-1) == space, "grid_sampler(): expected grid to have size ", space,
+                " in last dimension, but got grid with sizes ", grid.sizes());
+  INGOT_REQUIRE(x.dtype() == grid.dtype() && is_floating(x.dtype()),
+                "grid_sampler(): expected input and grid of one floating dtype, found ", x.dtype(), " and ", grid.dtype());
   for (int i = 0; i < space; i++)
-    INGOT_REQUIRE(x.size(i + 2) > 0, "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ", x.sizes());
+    INGOT_REQUIRE(x.size(i + 2) > 0, "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ",
+                  x.sizes());
   const int64_t mode = c[at + 2].to_int64(), padding = c[at + 3].to_int64();
-  INGOT_REQUIRE(mode >= 0 && mode <= 2 && padding >= 0 && padding <= 2, "grid_sampler(): interpolation_mode and padding_mode are 0, 1 or 2, found ",
-                mode, " and ", padding);
+  INGOT_REQUIRE(mode >= 0 && mode <= 2 && padding >= 0 && padding <= 2,
+                "grid_sampler(): interpolation_mode and padding_mode are 0, 1 or 2, found ", mode, " and ", padding);
   INGOT_REQUIRE(space == 2 || mode != 2, "grid_sampler(): bicubic interpolation only supports 4D input");
 }
 Shape sampled_sizes(const Tensor& x, const Tensor& grid) {
@@ -75,7 +78,8 @@ template <int Space>
 void sampler_vjp(Vjp& v) {
   const std::vector<bool> mask{v.need(0), v.need(1)};
   TensorList g;
-  if constexpr (Space == 2) g = atens<"grid_sampler_2d_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2), v.arg(3), v.arg(4), mask);
+  if constexpr (Space == 2)
+    g = atens<"grid_sampler_2d_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2), v.arg(3), v.arg(4), mask);
   else g = atens<"grid_sampler_3d_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2), v.arg(3), v.arg(4), mask);
   if (v.need(0)) v.set(0, g[0]);
   if (v.need(1)) v.set(1, g[1]);
@@ -85,7 +89,8 @@ template <int Space>
 Value sampler_backward_body(const Call& c) {
   check_grid(c, 1, Space);
   const Tensor &g = c.tensor(0), &x = c.tensor(1), &grid = c.tensor(2);
-  INGOT_REQUIRE(g.sizes() == sampled_sizes(x, grid), c.op.schema.name, ": expected grad_output of size ", sampled_sizes(x, grid), ", found ", g.sizes());
+  INGOT_REQUIRE(g.sizes() == sampled_sizes(x, grid), c.op.schema.name, ": expected grad_output of size ", sampled_sizes(x, grid),
+                ", found ", g.sizes());
   const std::vector<bool>& mask = c[6].bools();
   INGOT_REQUIRE(mask.size() == 2, c.op.schema.name, ": expected an output_mask of 2 entries, found ", mask.size());
   const bool fake = g->is_fake() || x->is_fake() || grid->is_fake();
@@ -106,7 +111,8 @@ Value sampler_backward_body(const Call& c) {
     }
     const kernels::GridSample s = describe(c, 1, Space);
     parallel_for(0, s.batch, 1, [&](int64_t begin, int64_t end) {
-      kernels::grid_sample_backward(s, dg.data<T>(), dx.data<T>(), dgrid.data<T>(), gx ? gx->data<T>() : nullptr, ggrid.data<T>(), begin, end);
+      kernels::grid_sample_backward(s, dg.data<T>(), dx.data<T>(), dgrid.data<T>(), gx ? gx->data<T>() : nullptr, ggrid.data<T>(),
+                                    begin, end);
     });
     if (gx) gx->finish();
     ggrid.finish();
@@ -116,9 +122,11 @@ Value sampler_backward_body(const Call& c) {
 
 Value sampler_body(const Call& c) {
   const int64_t rank = c.tensor(0).dim();
-  INGOT_REQUIRE(rank == 4 || rank == 5, "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ",
+  INGOT_REQUIRE(rank == 4 || rank == 5,
+                "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ",
                 c.tensor(0).sizes());
-  return rank == 4 ? aten<"grid_sampler_2d">(c[0], c[1], c[2], c[3], c[4]) : aten<"grid_sampler_3d">(c[0], c[1], c[2], c[3], c[4]);
+  return rank == 4 ? aten<"grid_sampler_2d">(c[0], c[1], c[2], c[3], c[4])
+                   : aten<"grid_sampler_3d">(c[0], c[1], c[2], c[3], c[4]);
 }
 
 // ---- affine grids
@@ -147,11 +155,12 @@ Tensor base_grid(const Tensor& like, const Shape& size, bool align_corners) {
   return cat(parts, -1).view({size[0], points, space + 1});
 }
 void check_affine(const Tensor& theta, const Shape& size) {
-  INGOT_REQUIRE(size.dim() == 4 || size.dim() == 5, "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size ",
-                size);
+  INGOT_REQUIRE(size.dim() == 4 || size.dim() == 5,
+                "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size ", size);
   const int space = size.dim() - 2;
   INGOT_REQUIRE(theta.dim() == 3 && theta.size(0) == size[0] && theta.size(1) == space && theta.size(2) == space + 1,
-                "Expected a batch of ", space, "D affine matrices of shape Nx", space, "x", space + 1, " for size ", size, ". Got ", theta.sizes());
+                "Expected a batch of ", space, "D affine matrices of shape Nx", space, "x", space + 1, " for size ", size,
+                ". Got ", theta.sizes());
 }
 Value affine_body(const Call& c) {
   const Tensor& theta = c.tensor(0);
@@ -165,37 +174,43 @@ Value affine_body(const Call& c) {
 Value affine_backward_body(const Call& c) {
   const Tensor& g = c.tensor(0);
   const Shape& size = c[1].ints();
-  INGOT_REQUIRE(size.dim() == 4 || size.dim() == 5, "affine_grid_generator_backward: expected a size of 4 or 5 dims, found ", size);
+  INGOT_REQUIRE(size.dim() == 4 || size.dim() == 5, "affine_grid_generator_backward: expected a size of 4 or 5 dims, found ",
+                size);
   const Tensor base = base_grid(g, size, c[2].to_bool());
   return aten<"bmm">(base.transpose(1, 2), g.reshape({size[0], base.size(1), size.dim() - 2})).transpose(1, 2);
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+    {.schema =
+         "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .form = Form::composite,
      .body = sampler_body,
      .autocast = Autocast::float32},
-    {.schema = "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+    {.schema =
+         "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .meta = sampler_meta<2>,
      .kernel = sampler_kernel<2>,
      .vjp = sampler_vjp<2>,
      .saves = {{0}, {1}},
      .autocast = Autocast::float32,
      .batch = batch_samples<3>},
-    {.schema = "aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
-               "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+         "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
      .body = sampler_backward_body<2>,
      .lower = stays_eager,
      .batch = batch_samples<3>},
-    {.schema = "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+    {.schema =
+         "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .meta = sampler_meta<3>,
      .kernel = sampler_kernel<3>,
      .vjp = sampler_vjp<3>,
      .saves = {{0}, {1}},
      .autocast = Autocast::float32,
      .batch = batch_samples<4>},
-    {.schema = "aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
-               "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+         "align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
      .body = sampler_backward_body<3>,
      .lower = stays_eager,
      .batch = batch_samples<4>},

@@ -164,8 +164,7 @@ class Iteration {
     for (int64_t i = first; i < last; i++) e(i) *= by;
   }
   bool diagonalise(int64_t first, int64_t last) {
-    const double largest =
-        std::max(largest_component(last - first + 1, &d(first)), largest_component(last - first, &e(first)));
+    const double largest = std::max(largest_component(last - first + 1, &d(first)), largest_component(last - first, &e(first)));
     const double by = scale_into(4 * std::sqrt(kTiny) / (kUlp * kUlp), std::sqrt(1 / kTiny) / 3, largest);
     if (by != 1) scale(first, last, by);
     // Eigenvalues are found from the smaller end on.
@@ -254,8 +253,8 @@ std::vector<int64_t> sort_by_selection(std::vector<double>& values) {
   std::vector<int64_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = 0; i < values.size(); i++) {
-    const auto least = static_cast<std::size_t>(
-        std::min_element(values.begin() + static_cast<std::ptrdiff_t>(i), values.end()) - values.begin());
+    const auto least = static_cast<std::size_t>(std::min_element(values.begin() + static_cast<std::ptrdiff_t>(i), values.end()) -
+                                                values.begin());
     std::swap(values[i], values[least]);
     std::swap(order[i], order[least]);
   }

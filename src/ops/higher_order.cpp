@@ -53,7 +53,9 @@ Values loop_while(const Call& c, F&& visit) {
   }
 }
 
-Value while_loop(const Call& c) { return list_value(loop_while(c, [](const Values&) {})); }
+Value while_loop(const Call& c) {
+  return list_value(loop_while(c, [](const Values&) {}));
+}
 
 Value stacked(const std::vector<Values>& steps, std::size_t from) {
   Values out;
@@ -190,7 +192,8 @@ Value copied(const Value& v) {
 Value auto_functionalized(const Call& c) {
   const Op& applied = op(c[0].string());
   Values args(c.args.begin() + 1, c.args.end());
-  INGOT_REQUIRE(args.size() == applied.schema.args.size(), applied.name, " takes ", applied.schema.args.size(), " arguments, found ", args.size());
+  INGOT_REQUIRE(args.size() == applied.schema.args.size(), applied.name, " takes ", applied.schema.args.size(),
+                " arguments, found ", args.size());
   for (const int8_t w : applied.written) args[static_cast<std::size_t>(w)] = copied(args[static_cast<std::size_t>(w)]);
   Values results = results_of(applied, call(applied, args));
   if (results.empty()) results.emplace_back();
@@ -222,7 +225,9 @@ Value one_row(const Value& list) {
 }
 Values cond_operands(const Call& c) { return list_elements(c[3]); }
 Values loop_operands(const Call& c) { return concatenated({list_elements(c[2]), list_elements(c[3])}); }
-Values scan_operands(const Call& c) { return concatenated({list_elements(c[1]), list_elements(one_row(c[2])), list_elements(c[3])}); }
+Values scan_operands(const Call& c) {
+  return concatenated({list_elements(c[1]), list_elements(one_row(c[2])), list_elements(c[3])});
+}
 Values map_operands(const Call& c) { return concatenated({list_elements(one_row(c[1])), list_elements(c[2])}); }
 Values associative_operands(const Call& c) {
   const Values row = list_elements(one_row(c[1]));
@@ -254,11 +259,13 @@ Values stacked_like(const Values& rows, std::size_t from, const Value& along) {
 void require_alike(const Op& op, const Values& a, const Values& b, std::string_view what_a, std::string_view what_b) {
   INGOT_REQUIRE(a.size() == b.size(), op.schema.name, ": ", what_a, " has ", a.size(), " results and ", what_b, " ", b.size());
   for (std::size_t k = 0; k < a.size(); k++) {
-    INGOT_REQUIRE(a[k].is_tensor() == b[k].is_tensor(), op.schema.name, ": result ", k, " of ", what_a, " is ", a[k].kind_name(), ", of ", what_b, " ", b[k].kind_name());
+    INGOT_REQUIRE(a[k].is_tensor() == b[k].is_tensor(), op.schema.name, ": result ", k, " of ", what_a, " is ", a[k].kind_name(),
+                  ", of ", what_b, " ", b[k].kind_name());
     if (!a[k].is_tensor()) continue;
     const Tensor &x = a[k].tensor(), &y = b[k].tensor();
-    INGOT_REQUIRE(x.dtype() == y.dtype() && x.sizes() == y.sizes(), "Expected each tensor to have same metadata but got: ", op.schema.name, " result ", k, " of ",
-                  what_a, " is ", name_of(x.dtype()), x.sizes(), ", of ", what_b, " ", name_of(y.dtype()), y.sizes());
+    INGOT_REQUIRE(x.dtype() == y.dtype() && x.sizes() == y.sizes(),
+                  "Expected each tensor to have same metadata but got: ", op.schema.name, " result ", k, " of ", what_a, " is ",
+                  name_of(x.dtype()), x.sizes(), ", of ", what_b, " ", name_of(y.dtype()), y.sizes());
   }
 }
 Values cond_results(const Call& c, const std::vector<Values>& returned) {
@@ -273,8 +280,10 @@ Values loop_results(const Call& c, const std::vector<Values>& returned) {
 Values scan_results(const Call& c, const std::vector<Values>& returned) {
   const Values init = list_elements(c[1]);
   const Values& r = returned[0];
-  INGOT_REQUIRE(r.size() >= init.size(), "the function should return the ", init.size(), " carried values first, found ", r.size(), " results");
-  require_alike(c.op, init, Values(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(init.size())), "what is carried", "the function");
+  INGOT_REQUIRE(r.size() >= init.size(), "the function should return the ", init.size(), " carried values first, found ",
+                r.size(), " results");
+  require_alike(c.op, init, Values(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(init.size())), "what is carried",
+                "the function");
   return concatenated({like_each(init), stacked_like(r, init.size(), c[2])});
 }
 Values map_results(const Call& c, const std::vector<Values>& returned) { return stacked_like(returned[0], 0, c[1]); }
@@ -297,48 +306,79 @@ Value batch_cond(const Batching& b) {
       const Tensor& t = if_true[k].tensor();
       if_true[k] = aten<"where.self">(raise_rank(chosen, static_cast<int>(t.dim()) - 1), t, if_false[k].tensor());
     } else {
-      INGOT_REQUIRE(if_true[k].same(if_false[k]), "the predicate is vmapped over and result ", k, " is ", if_true[k], " or ", if_false[k],
-                    ", which is no tensor: members cannot differ in it. Return a tensor");
+      INGOT_REQUIRE(if_true[k].same(if_false[k]), "the predicate is vmapped over and result ", k, " is ", if_true[k], " or ",
+                    if_false[k], ", which is no tensor: members cannot differ in it. Return a tensor");
     }
   }
   return list_value(std::move(if_true));
 }
 
 constexpr OpDef kOps[] = {
-    {.schema = "higher_order::auto_functionalized(str operator, ...) -> Any[]", .form = Form::higher_order, .body = auto_functionalized},
-    {.schema = "higher_order::with_effects(Any token, str operator, ...) -> Any[]", .form = Form::higher_order, .body = with_effects},
-    {.schema = "higher_order::out_dtype(str operator, ScalarType dtype, ...) -> Any[]", .form = Form::higher_order, .body = out_dtype},
+    {.schema = "higher_order::auto_functionalized(str operator, ...) -> Any[]",
+     .form = Form::higher_order,
+     .body = auto_functionalized},
+    {.schema = "higher_order::with_effects(Any token, str operator, ...) -> Any[]",
+     .form = Form::higher_order,
+     .body = with_effects},
+    {.schema = "higher_order::out_dtype(str operator, ScalarType dtype, ...) -> Any[]",
+     .form = Form::higher_order,
+     .body = out_dtype},
     // What it would print has no place in a library's output.
-    {.schema = "higher_order::print(str format, ...) -> ()", .form = Form::higher_order,
+    {.schema = "higher_order::print(str format, ...) -> ()",
+     .form = Form::higher_order,
      .body = [](const Call&) -> Value { return Values(); }},
     {.schema = "higher_order::cond(Any pred, Function true_graph, Function false_graph, Any operands) -> Any[]",
-     .form = Form::higher_order, .body = cond, .vjp = cond_vjp, .saves = {{0}, {3}}, .batch = batch_cond},
+     .form = Form::higher_order,
+     .body = cond,
+     .vjp = cond_vjp,
+     .saves = {{0}, {3}},
+     .batch = batch_cond},
     {.schema = "higher_order::while_loop(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
-     .form = Form::higher_order, .body = while_loop},
-    {.schema = "higher_order::while_loop_stack_output(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
-     .form = Form::higher_order, .body = while_loop_stack_output},
+     .form = Form::higher_order,
+     .body = while_loop},
+    {.schema =
+         "higher_order::while_loop_stack_output(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
+     .form = Form::higher_order,
+     .body = while_loop_stack_output},
     {.schema = "higher_order::scan(Function combine_graph, Any init, Any xs, Any additional) -> Any[]",
-     .form = Form::higher_order, .body = scan, .vjp = scan_vjp, .saves = {{1}, {2}, {3}}},
+     .form = Form::higher_order,
+     .body = scan,
+     .vjp = scan_vjp,
+     .saves = {{1}, {2}, {3}}},
     {.schema = "higher_order::associative_scan(Function combine_graph, Any xs, Any additional) -> Any[]",
-     .form = Form::higher_order, .body = associative_scan},
+     .form = Form::higher_order,
+     .body = associative_scan},
     {.schema = "higher_order::map_impl(Function body_graph, Any mapped, Any others) -> Any[]",
-     .form = Form::higher_order, .body = map_impl, .vjp = map_vjp, .saves = {{1}, {2}}},
+     .form = Form::higher_order,
+     .body = map_impl,
+     .vjp = map_vjp,
+     .saves = {{1}, {2}}},
     {.schema = "higher_order::wrap_with_set_grad_enabled(bool enabled, Function region, ...) -> Any[]",
-     .form = Form::higher_order, .body = wrap_with_set_grad_enabled},
+     .form = Form::higher_order,
+     .body = wrap_with_set_grad_enabled},
     {.schema = "higher_order::wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, bool? cache_enabled, "
                "Function region, ...) -> Any[]",
-     .form = Form::higher_order, .body = wrap_with_autocast},
+     .form = Form::higher_order,
+     .body = wrap_with_autocast},
     {.schema = "higher_order::hints_wrapper(Function region, Any operands, Any kwargs=None, Any hints=None) -> Any[]",
-     .form = Form::higher_order, .body = run_with_list},
-    {.schema = "higher_order::strict_mode(Function region, Any operands) -> Any[]", .form = Form::higher_order, .body = run_with_list},
-    {.schema = "higher_order::run_const_graph(Function region, Any operands) -> Any[]", .form = Form::higher_order, .body = run_with_list},
+     .form = Form::higher_order,
+     .body = run_with_list},
+    {.schema = "higher_order::strict_mode(Function region, Any operands) -> Any[]",
+     .form = Form::higher_order,
+     .body = run_with_list},
+    {.schema = "higher_order::run_const_graph(Function region, Any operands) -> Any[]",
+     .form = Form::higher_order,
+     .body = run_with_list},
     {.schema = "higher_order::invoke_subgraph(Function region, str? identifier, ...) -> Any[]",
-     .form = Form::higher_order, .body = run_named},
+     .form = Form::higher_order,
+     .body = run_named},
     {.schema = "higher_order::tag_activation_checkpoint(Function region, ...) -> Any[]",
-     .form = Form::higher_order, .body = run_with_operands},
+     .form = Form::higher_order,
+     .body = run_with_operands},
     {.schema = "higher_order::wrap(Function region, ...) -> Any[]", .form = Form::higher_order, .body = run_with_operands},
     {.schema = "higher_order::wrap_activation_checkpoint(Function region, ...) -> Any[]",
-     .form = Form::higher_order, .body = run_with_operands},
+     .form = Form::higher_order,
+     .body = run_with_operands},
 };
 
 }  // namespace
@@ -346,12 +386,19 @@ constexpr OpDef kOps[] = {
 Family higher_order_family() { return kOps; }
 
 const CallingConvention* calling_convention(const Op& op) {
-  static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"}, 3, cond_operands, cond_results},
+  static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"}, 3,
+                                       cond_operands,   cond_results},
       kWhile{Control::repeat, "", {"while_loop_cond_graph", "while_loop_body_graph"}, 3, loop_operands, loop_results},
-      kScan{Control::carry_rows, "", {"scan_combine_graph"}, 3, scan_operands, scan_results}, kMap{Control::each_row, "", {"body_graph"}, 2, map_operands, map_results},
+      kScan{Control::carry_rows, "", {"scan_combine_graph"}, 3, scan_operands, scan_results},
+      kMap{Control::each_row, "", {"body_graph"}, 2, map_operands, map_results},
       kAssociative{Control::combine, "", {"associative_scan_combine_graph"}, 2, associative_operands, map_results};
   const auto is = [&](Value (*body)(const Call&)) { return op.def->body == body; };
-  return is(cond) ? &kCond : is(while_loop) ? &kWhile : is(scan) ? &kScan : is(map_impl) ? &kMap : is(associative_scan) ? &kAssociative : nullptr;
+  return is(cond)               ? &kCond
+         : is(while_loop)       ? &kWhile
+         : is(scan)             ? &kScan
+         : is(map_impl)         ? &kMap
+         : is(associative_scan) ? &kAssociative
+                                : nullptr;
 }
 
 }  // namespace ingot

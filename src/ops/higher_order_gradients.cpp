@@ -38,7 +38,8 @@ void cond_vjp(Vjp& v) {
   const std::vector<bool> wanted = v.list_needs[3];
   const TensorList operands = joined({list_arg(v, 3), result_gradients(v, 0, v.grads.size())});
   const Value predicate = v.is_tensor(0) ? Value(v.saved(0)) : v.arg(0);
-  const TensorList g = tensors_of(call(op_ref<"higher_order::cond">(), {predicate, gradient_function(v.arg(1), wanted), gradient_function(v.arg(2), wanted), operands}));
+  const TensorList g = tensors_of(call(op_ref<"higher_order::cond">(), {predicate, gradient_function(v.arg(1), wanted),
+                                                                        gradient_function(v.arg(2), wanted), operands}));
   std::size_t next = 0;
   for (std::size_t k = 0; k < wanted.size(); k++)
     if (wanted[k]) v.set(3, static_cast<int>(k), g.at(next++));
@@ -56,7 +57,8 @@ void map_vjp(Vjp& v) {
     append(in, part(a, rows, grads));
     return gradient.function()(in);
   });
-  const TensorList g = tensors_of(call(op_ref<"higher_order::map_impl">(), {body, joined({mapped, result_gradients(v, 0, grads)}), others}));
+  const TensorList g =
+      tensors_of(call(op_ref<"higher_order::map_impl">(), {body, joined({mapped, result_gradients(v, 0, grads)}), others}));
   std::size_t next = 0;
   for (std::size_t k = 0; k < rows; k++)
     if (v.need(1, static_cast<int>(k))) v.set(1, static_cast<int>(k), g.at(next++));
@@ -101,7 +103,8 @@ void scan_vjp(Vjp& v) {
     std::size_t next = 0;
     Values out, ys;
     for (std::size_t k = 0; k < n_init; k++) out.push_back(wanted[k] ? g[next++] : Value(aten<"clone">(g_carried[k].tensor())));
-    for (std::size_t k = 0; k < n_xs; k++) ys.push_back(wanted[n_init + k] ? g[next++] : Value(aten<"zeros_like">(rows[n_init + k].tensor())));
+    for (std::size_t k = 0; k < n_xs; k++)
+      ys.push_back(wanted[n_init + k] ? g[next++] : Value(aten<"zeros_like">(rows[n_init + k].tensor())));
     for (std::size_t k = 0; k < n_others; k++) {
       const Tensor& sum = g_others[k].tensor();
       out.push_back(wanted[n_init + n_xs + k] ? aten<"add.Tensor">(sum, g[next++].tensor()) : aten<"clone">(sum));

@@ -16,9 +16,12 @@ namespace ingot {
 namespace {
 
 void require_floating(const Call& c) {
-  INGOT_REQUIRE(c.tensor(0).is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(c.tensor(0).dtype()), "'");
+  INGOT_REQUIRE(c.tensor(0).is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '",
+                scalar_type_name(c.tensor(0).dtype()), "'");
 }
-void require_bins(const Call& c, int64_t bins) { INGOT_REQUIRE(bins > 0, c.op.schema.name, "(): bins must be > 0, found ", bins); }
+void require_bins(const Call& c, int64_t bins) {
+  INGOT_REQUIRE(bins > 0, c.op.schema.name, "(): bins must be > 0, found ", bins);
+}
 
 struct Range {
   double lo = 0, hi = 0;
@@ -30,7 +33,8 @@ Range value_range(const Call& c, const std::vector<double>& values, Range r, dou
     r = {*a, *b};
   }
   if (r.lo == r.hi) r.lo -= widen, r.hi += widen;
-  INGOT_REQUIRE(std::isfinite(r.lo) && std::isfinite(r.hi), c.op.schema.name, ": range of [", r.lo, ", ", r.hi, "] is not finite");
+  INGOT_REQUIRE(std::isfinite(r.lo) && std::isfinite(r.hi), c.op.schema.name, ": range of [", r.lo, ", ", r.hi,
+                "] is not finite");
   INGOT_REQUIRE(r.lo < r.hi, c.op.schema.name, ": max must be larger than min, found [", r.lo, ", ", r.hi, "]");
   return r;
 }
@@ -56,7 +60,8 @@ Value bincount(const Call& c) {
   int64_t size = c[2].to_int64();
   INGOT_REQUIRE(size >= 0, "minlength should be >= 0");
   const DType dtype = !weights.defined() ? DType::i64 : weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
-  if (self->is_fake()) return make_tensor(Geometry::contiguous({data_dependent_size("bincount", kUnbounded, size)}, dtype), self.device(), true);
+  if (self->is_fake())
+    return make_tensor(Geometry::contiguous({data_dependent_size("bincount", kUnbounded, size)}, dtype), self.device(), true);
   const std::vector<int64_t> x = self.to_vector<int64_t>();
   for (int64_t v : x) {
     INGOT_REQUIRE(v >= 0, "bincount only supports 1-d non-negative integral inputs.");
@@ -79,15 +84,18 @@ Edges even_edges(const Call& c, const std::vector<double>& x, const Shape& bins,
   const std::size_t dims = bins.size();
   std::vector<double> ends;
   if (range.is_floats()) ends = range.floats();
-  else if (range.is_ints()) for (Int i : range.ints()) ends.push_back(static_cast<double>(i.value()));
-  INGOT_REQUIRE(range.is_none() || ends.size() == 2 * dims, c.op.schema.name, ": range should have ", 2 * dims, " elements, but got ", ends.size());
+  else if (range.is_ints())
+    for (Int i : range.ints()) ends.push_back(static_cast<double>(i.value()));
+  INGOT_REQUIRE(range.is_none() || ends.size() == 2 * dims, c.op.schema.name, ": range should have ", 2 * dims,
+                " elements, but got ", ends.size());
   Edges edges(dims);
   for (std::size_t d = 0; d < dims; d++) {
     std::vector<double> column;
     for (std::size_t i = d; i < x.size(); i += dims) column.push_back(x[i]);
     const Range r = value_range(c, column, ends.empty() ? Range{} : Range{ends[2 * d], ends[2 * d + 1]}, 0.5);
     const auto n = static_cast<double>(bins[d].value());
-    for (int64_t i = 0; i <= bins[d].value(); i++) edges[d].push_back(i == bins[d].value() ? r.hi : r.lo + (r.hi - r.lo) * static_cast<double>(i) / n);
+    for (int64_t i = 0; i <= bins[d].value(); i++)
+      edges[d].push_back(i == bins[d].value() ? r.hi : r.lo + (r.hi - r.lo) * static_cast<double>(i) / n);
   }
   return edges;
 }
@@ -110,7 +118,8 @@ void fill_histogram(const std::vector<double>& x, const Tensor& weight, bool den
       const std::vector<double>& e = edges[d];
       const double v = x[i * dims + d];
       inside = v >= e.front() && v <= e.back();
-      const auto bin = std::min<std::size_t>(static_cast<std::size_t>(std::upper_bound(e.begin(), e.end(), v) - e.begin()) - 1, e.size() - 2);
+      const auto bin =
+          std::min<std::size_t>(static_cast<std::size_t>(std::upper_bound(e.begin(), e.end(), v) - e.begin()) - 1, e.size() - 2);
       at = at * (e.size() - 1) + bin;
     }
     if (!inside) continue;
@@ -149,17 +158,20 @@ void histogram_edges_kernel(const Call& c, std::span<const Tensor> r) {  // self
 void check_samples(const Call& c, std::size_t dims) {
   require_floating(c);
   const Tensor& self = c.tensor(0);
-  INGOT_REQUIRE(self.dim() >= 2 && self.size(-1) == static_cast<int64_t>(dims), c.op.schema.name, ": expected input to have at least 2 dimensions and ", dims,
-                " elements in its innermost one, but got shape ", self.sizes());
+  INGOT_REQUIRE(self.dim() >= 2 && self.size(-1) == static_cast<int64_t>(dims), c.op.schema.name,
+                ": expected input to have at least 2 dimensions and ", dims, " elements in its innermost one, but got shape ",
+                self.sizes());
 }
 void check_edges(const Call& c, const Tensor& t) {
-  INGOT_REQUIRE(t.dim() == 1 && t.numel() > 1, c.op.schema.name, "(): bins tensor should have one dimension and at least 2 elements, but got ", t.sizes());
+  INGOT_REQUIRE(t.dim() == 1 && t.numel() > 1, c.op.schema.name,
+                "(): bins tensor should have one dimension and at least 2 elements, but got ", t.sizes());
 }
 Value histogramdd(const Call& c) {  // self, bins, range, weight, density
-  if (c[1].is_tensors())
-    return Values{aten<"_histogramdd_from_bin_tensors">(c[0], c[1], c[3], c[4]), c[1]};
-  const Value bins = c[1].is_int() ? Value(Shape::filled(static_cast<std::size_t>(c.tensor(0).size(-1).value()), c[1].to_int())) : c[1];
-  return Values{aten<"_histogramdd_from_bin_cts">(c[0], bins, c[2], c[3], c[4]), aten_value<"_histogramdd_bin_edges">(c[0], bins, c[2], c[3], c[4])};
+  if (c[1].is_tensors()) return Values{aten<"_histogramdd_from_bin_tensors">(c[0], c[1], c[3], c[4]), c[1]};
+  const Value bins =
+      c[1].is_int() ? Value(Shape::filled(static_cast<std::size_t>(c.tensor(0).size(-1).value()), c[1].to_int())) : c[1];
+  return Values{aten<"_histogramdd_from_bin_cts">(c[0], bins, c[2], c[3], c[4]),
+                aten_value<"_histogramdd_bin_edges">(c[0], bins, c[2], c[3], c[4])};
 }
 
 using MetaRule = void (*)(const Call&, Outputs&);
@@ -178,62 +190,73 @@ constinit const OpDef kOps[] = {
          },
      .kernel = histc_kernel,
      .no_grad_result = true},
-    {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", .body = bincount, .batch = refuse_dynamic_shape},
-    counting("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor "
-             "bin_edges)",
-             [](const Call& c, Outputs& o) {
-               require_floating(c);
-               require_bins(c, c[1].to_int64());
-               o.add(Shape{c[1].to_int()}, c.tensor(0).dtype());
-               o.add(Shape{c[1].to_int() + 1}, c.tensor(0).dtype());
-             },
-             histogram_count_kernel),
-    counting("aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-             [](const Call& c, Outputs& o) {
-               require_floating(c);
-               check_edges(c, c.tensor(1));
-               o.add(Shape{c.tensor(1).numel() - 1}, c.tensor(0).dtype());
-               o.add(Shape{c.tensor(1).numel()}, c.tensor(0).dtype());
-             },
-             histogram_edges_kernel),
-    counting("aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
-             [](const Call& c, Outputs& o) {
-               check_samples(c, c[1].ints().size());
-               for (Int b : c[1].ints()) require_bins(c, b.value()), o.add(Shape{b + 1}, c.tensor(0).dtype());
-             },
-             [](const Call& c, std::span<const Tensor> r) {
-               const Edges edges = even_edges(c, c.tensor(0).to_vector<double>(), c[1].ints(), c[2]);
-               for (std::size_t d = 0; d < edges.size(); d++) store_edges(edges[d], r[d]);
-             }),
-    counting("aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
-             [](const Call& c, Outputs& o) {
-               check_samples(c, c[1].ints().size());
-               for (Int b : c[1].ints()) require_bins(c, b.value());
-               o.add(c[1].ints(), c.tensor(0).dtype());
-             },
-             [](const Call& c, std::span<const Tensor> r) {
-               const std::vector<double> x = c.tensor(0).to_vector<double>();
-               fill_histogram(x, c[3].tensor_or_none(), c[4].to_bool(), even_edges(c, x, c[1].ints(), c[2]), r[0]);
-             }),
-    counting("aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
-             [](const Call& c, Outputs& o) {
-               check_samples(c, c[1].tensors().size());
-               Shape sizes;
-               for (const Tensor& t : c[1].tensors()) check_edges(c, t), sizes.push_back(t.numel() - 1);
-               o.add(sizes, c.tensor(0).dtype());
-             },
-             [](const Call& c, std::span<const Tensor> r) {
-               fill_histogram(c.tensor(0).to_vector<double>(), c[2].tensor_or_none(), c[3].to_bool(), given_edges(c[1].tensors()), r[0]);
-             }),
-    {.schema = "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+     .body = bincount,
+     .batch = refuse_dynamic_shape},
+    counting(
+        "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor "
+        "bin_edges)",
+        [](const Call& c, Outputs& o) {
+          require_floating(c);
+          require_bins(c, c[1].to_int64());
+          o.add(Shape{c[1].to_int()}, c.tensor(0).dtype());
+          o.add(Shape{c[1].to_int() + 1}, c.tensor(0).dtype());
+        },
+        histogram_count_kernel),
+    counting(
+        "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+        [](const Call& c, Outputs& o) {
+          require_floating(c);
+          check_edges(c, c.tensor(1));
+          o.add(Shape{c.tensor(1).numel() - 1}, c.tensor(0).dtype());
+          o.add(Shape{c.tensor(1).numel()}, c.tensor(0).dtype());
+        },
+        histogram_edges_kernel),
+    counting(
+        "aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+        [](const Call& c, Outputs& o) {
+          check_samples(c, c[1].ints().size());
+          for (Int b : c[1].ints()) require_bins(c, b.value()), o.add(Shape{b + 1}, c.tensor(0).dtype());
+        },
+        [](const Call& c, std::span<const Tensor> r) {
+          const Edges edges = even_edges(c, c.tensor(0).to_vector<double>(), c[1].ints(), c[2]);
+          for (std::size_t d = 0; d < edges.size(); d++) store_edges(edges[d], r[d]);
+        }),
+    counting(
+        "aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
+        [](const Call& c, Outputs& o) {
+          check_samples(c, c[1].ints().size());
+          for (Int b : c[1].ints()) require_bins(c, b.value());
+          o.add(c[1].ints(), c.tensor(0).dtype());
+        },
+        [](const Call& c, std::span<const Tensor> r) {
+          const std::vector<double> x = c.tensor(0).to_vector<double>();
+          fill_histogram(x, c[3].tensor_or_none(), c[4].to_bool(), even_edges(c, x, c[1].ints(), c[2]), r[0]);
+        }),
+    counting(
+        "aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+        [](const Call& c, Outputs& o) {
+          check_samples(c, c[1].tensors().size());
+          Shape sizes;
+          for (const Tensor& t : c[1].tensors()) check_edges(c, t), sizes.push_back(t.numel() - 1);
+          o.add(sizes, c.tensor(0).dtype());
+        },
+        [](const Call& c, std::span<const Tensor> r) {
+          fill_histogram(c.tensor(0).to_vector<double>(), c[2].tensor_or_none(), c[3].to_bool(), given_edges(c[1].tensors()),
+                         r[0]);
+        }),
+    {.schema =
+         "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
      .form = Form::composite,
      .body = histogramdd},
-    {.schema = "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] "
-               "bin_edges)",
+    {.schema =
+         "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] "
+         "bin_edges)",
      .form = Form::composite,
      .body = histogramdd},
-    {.schema = "aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-               "Tensor[] bin_edges)",
+    {.schema =
+         "aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
+         "Tensor[] bin_edges)",
      .form = Form::composite,
      .body = histogramdd},
 };

@@ -44,13 +44,13 @@ TensorList without_masks(const Tensor& self, const TensorList& indices) {
     }
     for (int64_t d = 0; d < index.dim(); d++) {
       const auto into = static_cast<int64_t>(out.size()) + d;
-      INGOT_REQUIRE_INDEX(into < self.dim() && index.size(d) == self.size(into), "The shape of the mask ", index.sizes(), " at index ", d,
-                          " does not match the shape of the indexed tensor ", self.sizes(), " at index ", into);
+      INGOT_REQUIRE_INDEX(into < self.dim() && index.size(d) == self.size(into), "The shape of the mask ", index.sizes(),
+                          " at index ", d, " does not match the shape of the indexed tensor ", self.sizes(), " at index ", into);
     }
     for (Tensor& column : nonzero_columns(index, "index")) out.push_back(std::move(column));
   }
-  INGOT_REQUIRE_INDEX(static_cast<int64_t>(out.size()) <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ",
-                      out.size(), ")");
+  INGOT_REQUIRE_INDEX(static_cast<int64_t>(out.size()) <= self.dim(), "too many indices for tensor of dimension ", self.dim(),
+                      " (got ", out.size(), ")");
   return out;
 }
 
@@ -64,7 +64,8 @@ Selection select_by(const Tensor& self, const TensorList& given) {
       s.index_sizes = indices[d].sizes();
     } else {
       adjacent &= s.dims.back() + 1 == static_cast<int>(d);
-      s.index_sizes = broadcast_shapes(s.index_sizes, indices[d].sizes(), "shape mismatch: indexing tensors could not be broadcast together: index");
+      s.index_sizes = broadcast_shapes(s.index_sizes, indices[d].sizes(),
+                                       "shape mismatch: indexing tensors could not be broadcast together: index");
     }
     s.dims.push_back(static_cast<int>(d));
     s.indices.push_back(indices[d]);
@@ -136,8 +137,9 @@ void index_put_meta(const Call& c, Outputs& o) {
   for (const Tensor& t : c[1].tensors()) by_data |= t.defined() && is_mask(t) && t->is_fake();
   if (c[2].is_tensor()) {
     const Tensor& values = c.tensor(2);
-    INGOT_REQUIRE(values.dtype() == self.dtype(), "Index put requires the source and destination dtypes match, got ", scalar_type_name(self.dtype()),
-                  " for the destination and ", scalar_type_name(values.dtype()), " for the source.");
+    INGOT_REQUIRE(values.dtype() == self.dtype(), "Index put requires the source and destination dtypes match, got ",
+                  scalar_type_name(self.dtype()), " for the destination and ", scalar_type_name(values.dtype()),
+                  " for the source.");
     if (!by_data) {
       const Shape sizes = select_by(self, c[1].tensors()).sizes;
       bool fits = values.dim() <= sizes.dim();
@@ -145,7 +147,8 @@ void index_put_meta(const Call& c, Outputs& o) {
         const Int have = values.size(-d), want = sizes[sizes.size() - static_cast<std::size_t>(d)];
         fits = statically_equal(have, want) || have == 1 || have == want;
       }
-      INGOT_REQUIRE(fits, "shape mismatch: value tensor of shape ", values.sizes(), " cannot be broadcast to indexing result of shape ", sizes);
+      INGOT_REQUIRE(fits, "shape mismatch: value tensor of shape ", values.sizes(),
+                    " cannot be broadcast to indexing result of shape ", sizes);
     }
   }
   Geometry g;
@@ -157,7 +160,8 @@ void index_put_meta(const Call& c, Outputs& o) {
 void index_put_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor& self = c.tensor(0);
   const Selection s = select_by(self, c[1].tensors());
-  combine_indexed(r[0], self, c[2], c[3].to_bool() ? Combine::add : Combine::assign, [&](const Tensor& base) { return indexing_of(s, base); });
+  combine_indexed(r[0], self, c[2], c[3].to_bool() ? Combine::add : Combine::assign,
+                  [&](const Tensor& base) { return indexing_of(s, base); });
 }
 
 TensorList saved_indices(const Vjp& v, int i) { return v.arg(i).is_none() ? TensorList{} : v.saved_list(i); }
@@ -170,7 +174,9 @@ template <OpName Put, OpName Get>
 void index_put_vjp(Vjp& v) {
   if (v.need(0)) {
     const bool accumulate = v.arg(3).to_bool();
-    v.set(0, accumulate ? v.grad() : aten<Put>(v.grad(), saved_indices(v, 1), aten<"new_zeros">(v.grad(), v.is_tensor(2) ? v.sizes(2) : Shape{}), false));
+    v.set(0, accumulate ? v.grad()
+                        : aten<Put>(v.grad(), saved_indices(v, 1),
+                                    aten<"new_zeros">(v.grad(), v.is_tensor(2) ? v.sizes(2) : Shape{}), false));
   }
   if (v.need(2)) v.set(2, aten<Get>(v.grad(), saved_indices(v, 1)));
 }
@@ -188,7 +194,8 @@ TensorList clamped(const Tensor& self, const TensorList& indices) {
 Value unsafe_masked_index(const Call& c) {
   const Tensor& self = c.tensor(0);
   const Tensor hidden = aten<"logical_not">(c[1]);
-  if (statically_equal(self.numel(), 0)) return aten<"new_full">(self, broadcast_shapes(c.tensor(1).sizes(), Shape{}, "index"), c[3]);
+  if (statically_equal(self.numel(), 0))
+    return aten<"new_full">(self, broadcast_shapes(c.tensor(1).sizes(), Shape{}, "index"), c[3]);
   return aten<"masked_fill.Scalar">(aten<"_unsafe_index.Tensor">(self, clamped(self, c[2].tensors())), hidden, c[3]);
 }
 // (self, mask, indices, values)
@@ -230,8 +237,9 @@ IndexLayout index_layout(const Batching& b) {
 // The indices with the batch in front of what they have together; with `own` the batch is one more index, of the first dim.
 TensorList batched_indices(const Batching& b, const IndexLayout& l, bool own) {
   TensorList r;
-  if (own) r.push_back(raise_rank(aten<"unsqueeze">(aten<"arange">(b.size, DType::i64, Value(), b.tensor(0).device()), 1), l.rank).reshape(
-      b.with_batch(Shape::filled(static_cast<std::size_t>(l.rank), 1))));
+  if (own)
+    r.push_back(raise_rank(aten<"unsqueeze">(aten<"arange">(b.size, DType::i64, Value(), b.tensor(0).device()), 1), l.rank)
+                    .reshape(b.with_batch(Shape::filled(static_cast<std::size_t>(l.rank), 1))));
   for (int k = 0; k < static_cast<int>(b.tensors(1).size()); k++) {
     const Tensor& t = b.tensors(1)[static_cast<std::size_t>(k)];
     r.push_back(b.batched(1, k) ? raise_rank(t, l.rank) : t);
@@ -323,7 +331,8 @@ constinit const OpDef kOps[] = {
      .vjp = index_put_vjp<"_unsafe_index_put", "_unsafe_index.Tensor">,
      .saves = {{1}},
      .batch = batch_index_put},
-    {.schema = "aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
+    {.schema =
+         "aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
      .meta = index_put_meta,
      .kernel = index_put_kernel,
      .vjp = index_put_vjp<"index_put", "index.Tensor">,
@@ -333,7 +342,8 @@ constinit const OpDef kOps[] = {
      .body = unsafe_masked_index,
      .vjp =
          [](Vjp& v) {
-           v.set(0, aten<"_unsafe_masked_index_put_accumulate">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.saved(1), saved_indices(v, 2), v.grad()));
+           v.set(0, aten<"_unsafe_masked_index_put_accumulate">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.saved(1),
+                                                                saved_indices(v, 2), v.grad()));
          },
      .saves = {{1}, {2}}},
     {.schema = "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",

@@ -23,14 +23,15 @@ void check_index_vector(std::string_view op, const Tensor& index) {
 // self and source agree but along dim, where source has one slice an index.
 void check_source(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   check_index_vector(op, index);
-  INGOT_REQUIRE(self.dtype() == source.dtype(), op, "(): self (", scalar_type_name(self.dtype()), ") and source (", scalar_type_name(source.dtype()),
-                ") must have the same scalar type");
+  INGOT_REQUIRE(self.dtype() == source.dtype(), op, "(): self (", scalar_type_name(self.dtype()), ") and source (",
+                scalar_type_name(source.dtype()), ") must have the same scalar type");
   const int d = wrap_dim(dim, static_cast<int>(self.dim()));
   const Shape a = at_least_1d(self.sizes()), b = at_least_1d(source.sizes());
   bool match = a.size() == b.size();
   for (int i = 0; match && i < a.dim(); i++) match = i == d || a[static_cast<std::size_t>(i)] == b[static_cast<std::size_t>(i)];
-  INGOT_REQUIRE(match, op, "(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ", self.sizes(),
-                ", source.shape = ", source.sizes());
+  INGOT_REQUIRE(match, op,
+                "(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
+                self.sizes(), ", source.shape = ", source.sizes());
   INGOT_REQUIRE_INDEX(index.numel() == b[static_cast<std::size_t>(d)], op, "(): Number of indices (", index.numel(),
                       ") should be equal to source.size(dim): (", b[static_cast<std::size_t>(d)], "), for dim: ", d);
 }
@@ -40,7 +41,8 @@ void index_select_meta(const Call& c, Outputs& o) {
   check_index_vector("index_select", index);
   const int d = wrap_dim(c[1].to_int64(), static_cast<int>(self.dim()));
   Shape sizes = self.sizes();
-  if (self.dim() == 0) INGOT_REQUIRE(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
+  if (self.dim() == 0)
+    INGOT_REQUIRE(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
   else sizes[static_cast<std::size_t>(d)] = index.numel();
   o.add(std::move(sizes), self.dtype());
 }
@@ -78,7 +80,8 @@ void index_add_kernel(const Call& c, std::span<const Tensor> r) {
       if constexpr (std::is_same_v<T, std::complex<double>>) factor = alpha.to_complex();
       else if constexpr (std::is_floating_point_v<T>) factor = static_cast<T>(alpha.to_double());
       else factor = static_cast<T>(alpha.to_int().value());
-      for (int64_t i = 0, n = source.numel().number(); i < n; i++) scaled.data<T>()[i] = static_cast<T>(source.data<T>()[i] * factor);
+      for (int64_t i = 0, n = source.numel().number(); i < n; i++)
+        scaled.data<T>()[i] = static_cast<T>(source.data<T>()[i] * factor);
     });
     source = scaled;
   }
@@ -92,13 +95,15 @@ void index_fill_meta(const Call& c, Outputs& o) {
   check_index_vector("index_fill", c.tensor(2));
   wrap_dim(c[1].to_int64(), static_cast<int>(c.tensor(0).dim()));
   if (c[3].is_tensor())
-    INGOT_REQUIRE(c.tensor(3).dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", c.tensor(3).dim(),
-                  " dimension(s).");
+    INGOT_REQUIRE(c.tensor(3).dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+                  c.tensor(3).dim(), " dimension(s).");
   INGOT_REQUIRE(is_complex(c.tensor(0).dtype()) || !(c[3].is_complex() || (c[3].is_tensor() && c.tensor(3).is_complex())),
                 "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   like_self_meta<true>(c, o);
 }
-void index_fill_kernel(const Call& c, std::span<const Tensor> r) { combine_indexed(r[0], c.tensor(0), c[3], Combine::assign, slices(c)); }
+void index_fill_kernel(const Call& c, std::span<const Tensor> r) {
+  combine_indexed(r[0], c.tensor(0), c[3], Combine::assign, slices(c));
+}
 
 // Along dim, the places that `index` names.
 Tensor index_fill_gradient(const Vjp& v) { return aten<"index_fill.int_Scalar">(v.grad(), v.arg(1), v.saved(2), 0); }
@@ -106,7 +111,8 @@ Tensor index_fill_gradient(const Vjp& v) { return aten<"index_fill.int_Scalar">(
 // ---- flat places
 
 void take_meta(const Call& c, Outputs& o) {
-  INGOT_REQUIRE(c.tensor(1).dtype() == DType::i64, "take(): Expected a long tensor for index, but got ", scalar_type_name(c.tensor(1).dtype()));
+  INGOT_REQUIRE(c.tensor(1).dtype() == DType::i64, "take(): Expected a long tensor for index, but got ",
+                scalar_type_name(c.tensor(1).dtype()));
   INGOT_REQUIRE_INDEX(!statically_equal(c.tensor(0).numel(), 0) || statically_equal(c.tensor(1).numel(), 0),
                       "take(): tried to take from an empty tensor");
   o.add(c.tensor(1).sizes(), c.tensor(0).dtype());
@@ -120,10 +126,13 @@ void take_kernel(const Call& c, std::span<const Tensor> r) {
 void put_meta(const Call& c, Outputs& o) {
   const Tensor &self = c.tensor(0), &index = c.tensor(1), &source = c.tensor(2);
   if (!c[3].to_bool()) refuse_if_deterministic("put_");
-  INGOT_REQUIRE(index.dtype() == DType::i64, "put_(): Expected a long tensor for index, but got ", scalar_type_name(index.dtype()));
-  INGOT_REQUIRE(self.dtype() == source.dtype(), "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.dtype(),
+  INGOT_REQUIRE(index.dtype() == DType::i64, "put_(): Expected a long tensor for index, but got ",
+                scalar_type_name(index.dtype()));
+  INGOT_REQUIRE(self.dtype() == source.dtype(),
+                "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.dtype(),
                 " and source.dtype = ", source.dtype());
-  INGOT_REQUIRE(index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+  INGOT_REQUIRE(index.numel() == source.numel(),
+                "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
                 source.numel(), ", index.numel() = ", index.numel());
   like_self_meta<true>(c, o);
 }
@@ -131,16 +140,18 @@ void put_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor source = dense(c.tensor(2), c.tensor(2).dtype());
   Geometry flat = Geometry::contiguous({source.numel()}, source.dtype());
   flat.offset = source.storage_offset();
-  combine_indexed(r[0], c.tensor(0), make_alias(source, std::move(flat)),
-                  c[3].to_bool() ? Combine::add : Combine::assign, [&](const Tensor& base) { return index_flat(base, c.tensor(1)); });
+  combine_indexed(r[0], c.tensor(0), make_alias(source, std::move(flat)), c[3].to_bool() ? Combine::add : Combine::assign,
+                  [&](const Tensor& base) { return index_flat(base, c.tensor(1)); });
 }
 
 Value take_along_dim(const Call& c) {
   const Tensor &self = c.tensor(0), &indices = c.tensor(1);
-  INGOT_REQUIRE(indices.dtype() == DType::i64, "torch.take_along_dim(): dtype of indices should be Long but got ", scalar_type_name(indices.dtype()));
+  INGOT_REQUIRE(indices.dtype() == DType::i64, "torch.take_along_dim(): dtype of indices should be Long but got ",
+                scalar_type_name(indices.dtype()));
   if (c[2].is_none()) return aten<"take_along_dim">(aten<"reshape">(self, Shape{-1}), aten<"reshape">(indices, Shape{-1}), 0);
-  INGOT_REQUIRE(self.dim() == indices.dim(), "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
-                self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
+  INGOT_REQUIRE(self.dim() == indices.dim(),
+                "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ", self.dim(),
+                " dimensions for input, and ", indices.dim(), " dimensions for indices");
   const auto d = static_cast<std::size_t>(wrap_dim(c[2].to_int64(), static_cast<int>(self.dim())));
   if (self.dim() == 0) return aten<"gather">(self, 0, indices);
   const Tensor wrapped = aten<"where.self">(indices < 0, aten<"add.Tensor">(indices, self.sizes()[d]), indices);
@@ -193,8 +204,10 @@ Value batch_index_write(const Batching& b) {
 Value batch_take(const Batching& b) {
   if (!b.batched(0)) return call(b.op, b.args);
   const Tensor flat = aten<"reshape">(b.tensor(0), Shape{b.size, b.sizes(0).product()});
-  const Tensor index = aten<"reshape">(b.tensor(1), b.batched(1) ? Shape{b.size, b.sizes(1).product()} : Shape{b.sizes(1).product()});
-  const Tensor members = b.batched(1) ? aten<"unsqueeze">(aten<"arange">(b.size, DType::i64, Value(), flat.device()), 1) : Tensor();
+  const Tensor index =
+      aten<"reshape">(b.tensor(1), b.batched(1) ? Shape{b.size, b.sizes(1).product()} : Shape{b.sizes(1).product()});
+  const Tensor members =
+      b.batched(1) ? aten<"unsqueeze">(aten<"arange">(b.size, DType::i64, Value(), flat.device()), 1) : Tensor();
   return aten<"reshape">(aten<"index.Tensor">(flat, TensorList{members, index}), b.with_batch(b.sizes(1)));
 }
 
@@ -203,7 +216,8 @@ void index_select_lower(Lowering& l) {
   if (rank == 0 || l.call.tensor(2).dim() != 1) return;
   const int dim = wrap_dim(l.call[1].to_int64(), rank);
   const Expr size = l.size(0, dim);
-  check_indices_in_range(l, 2, -1, 0, size, text("index_select: an index is out of bounds for dimension ", dim, " with size ", size));
+  check_indices_in_range(l, 2, -1, 0, size,
+                         text("index_select: an index is out of bounds for dimension ", dim, " with size ", size));
   const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
   std::vector<Expr> own = at;
   own[static_cast<std::size_t>(dim)] = cast(DType::i64, l.load(2, {at[static_cast<std::size_t>(dim)]}));
@@ -237,7 +251,8 @@ constinit const OpDef kOps[] = {
            check_source("index_copy", c.tensor(0), c[1].to_int64(), c.tensor(2), c.tensor(3));
            like_self_meta<false>(c, o);
          },
-     .kernel = [](const Call& c, std::span<const Tensor> r) { combine_indexed(r[0], c.tensor(0), c[3], Combine::assign, slices(c)); },
+     .kernel = [](const Call& c,
+                  std::span<const Tensor> r) { combine_indexed(r[0], c.tensor(0), c[3], Combine::assign, slices(c)); },
      .vjp =
          [](Vjp& v) {
            if (v.need(0)) v.set(0, index_fill_gradient(v));
@@ -275,11 +290,15 @@ constinit const OpDef kOps[] = {
      .kernel = put_kernel,
      .vjp =
          [](Vjp& v) {
-           if (v.need(0)) v.set(0, v.arg(3).to_bool() ? v.grad() : aten<"put">(v.grad(), v.saved(1), aten<"new_zeros">(v.grad(), v.sizes(2)), false));
+           if (v.need(0))
+             v.set(0, v.arg(3).to_bool() ? v.grad()
+                                         : aten<"put">(v.grad(), v.saved(1), aten<"new_zeros">(v.grad(), v.sizes(2)), false));
            if (v.need(2)) v.set(2, aten<"reshape">(aten<"take">(v.grad(), v.saved(1)), v.sizes(2)));
          },
      .saves = {{1}}},
-    {.schema = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", .form = Form::composite, .body = take_along_dim},
+    {.schema = "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+     .form = Form::composite,
+     .body = take_along_dim},
 };
 
 }  // namespace

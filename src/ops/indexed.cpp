@@ -113,7 +113,8 @@ void read_indexed(const Indexing& ix, const Tensor& base, const Tensor& out) {
                   if (step == 0) m = n - b;  // one offset for the whole row
                   T* to = reinterpret_cast<T*>(data[0]) + b * stride[0];
                   const T* from = reinterpret_cast<const T*>(data[1]) + b * stride[1];
-                  if (step == 0 && stride[0] == 1 && stride[1] == 1) std::memcpy(to, from + offsets[0], static_cast<std::size_t>(m) * sizeof(T));
+                  if (step == 0 && stride[0] == 1 && stride[1] == 1)
+                    std::memcpy(to, from + offsets[0], static_cast<std::size_t>(m) * sizeof(T));
                   else
                     for (int64_t i = 0; i < m; i++) to[i * stride[0]] = from[i * stride[1] + offsets[i * step]];
                 }
@@ -126,30 +127,36 @@ Combine combine_of(std::string_view reduce, std::string_view op) {
   if (reduce == "prod" || reduce == "multiply") return Combine::multiply;
   if (reduce == "amax") return Combine::maximum;
   if (reduce == "amin") return Combine::minimum;
-  throw_user_error(text(op, "(): reduce argument must be one of sum, prod, mean, amax, amin (add, multiply for scatter), found '", reduce, "'"));
+  throw_user_error(text(op, "(): reduce argument must be one of sum, prod, mean, amax, amin (add, multiply for scatter), found '",
+                        reduce, "'"));
 }
 
 void write_indexed(const Indexing& ix, const Tensor& base, const Tensor& source, Combine combine) {
   INGOT_ENSURE(base.dtype() == source.dtype(), "a ", source.dtype(), " source for a ", base.dtype(), " base");
   if (combine == Combine::assign)
-    return on_bytes(base->element_size(), [&]<class T>(T) { write_points<T>(ix, base, source, [](T& to, const T& x) { to = x; }); });
+    return on_bytes(base->element_size(),
+                    [&]<class T>(T) { write_points<T>(ix, base, source, [](T& to, const T& x) { to = x; }); });
   on_compute_dtype(base.dtype(), [&]<class T>(T) {
     switch (combine) {
       case Combine::assign: break;
       case Combine::add:
         if constexpr (std::is_same_v<T, bool>) write_points<T>(ix, base, source, [](T& to, T x) { to = to || x; });
         else if constexpr (std::is_same_v<T, int64_t>)  // wraps
-          write_points<T>(ix, base, source, [](T& to, T x) { to = static_cast<T>(static_cast<uint64_t>(to) + static_cast<uint64_t>(x)); });
+          write_points<T>(ix, base, source,
+                          [](T& to, T x) { to = static_cast<T>(static_cast<uint64_t>(to) + static_cast<uint64_t>(x)); });
         else write_points<T>(ix, base, source, [](T& to, T x) { to += x; });
         break;
       case Combine::multiply:
         if constexpr (std::is_same_v<T, bool>) write_points<T>(ix, base, source, [](T& to, T x) { to = to && x; });
         else if constexpr (std::is_same_v<T, int64_t>)
-          write_points<T>(ix, base, source, [](T& to, T x) { to = static_cast<T>(static_cast<uint64_t>(to) * static_cast<uint64_t>(x)); });
+          write_points<T>(ix, base, source,
+                          [](T& to, T x) { to = static_cast<T>(static_cast<uint64_t>(to) * static_cast<uint64_t>(x)); });
         else write_points<T>(ix, base, source, [](T& to, T x) { to *= x; });
         break;
-      case Combine::maximum: case Combine::minimum:
-        if constexpr (std::is_same_v<T, std::complex<double>>) throw_user_error("amax and amin are not defined for complex numbers");
+      case Combine::maximum:
+      case Combine::minimum:
+        if constexpr (std::is_same_v<T, std::complex<double>>)
+          throw_user_error("amax and amin are not defined for complex numbers");
         else if (combine == Combine::maximum) write_points<T>(ix, base, source, [](T& to, T x) { to = max(to, x); });
         else write_points<T>(ix, base, source, [](T& to, T x) { to = min(to, x); });
         break;
@@ -193,7 +200,8 @@ void divide_by_counts(const Tensor& x, const Tensor& counts) {
     for (int64_t i = 0, size = x.numel().number(); i < size; i++) {
       if (n[i] <= 1) continue;
       if constexpr (std::is_same_v<T, int64_t>) p[i] = p[i] / n[i] - (p[i] % n[i] < 0);
-      else if constexpr (!std::is_same_v<T, bool>) p[i] /= static_cast<std::conditional_t<std::is_same_v<T, float>, float, double>>(n[i]);
+      else if constexpr (!std::is_same_v<T, bool>)
+        p[i] /= static_cast<std::conditional_t<std::is_same_v<T, float>, float, double>>(n[i]);
     }
   });
 }
@@ -229,8 +237,8 @@ void combine_indexed(const Tensor& result, const Tensor& self, const Value& sour
 }
 
 void require_index_dtype(std::string_view op, const Tensor& index) {
-  INGOT_REQUIRE(index.dtype() == DType::i64 || index.dtype() == DType::i32, op, "(): Expected dtype int32/int64 for index, but got ",
-                index.dtype());
+  INGOT_REQUIRE(index.dtype() == DType::i64 || index.dtype() == DType::i32, op,
+                "(): Expected dtype int32/int64 for index, but got ", index.dtype());
 }
 
 }  // namespace ingot

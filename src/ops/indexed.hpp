@@ -39,7 +39,8 @@ Indexing index_flat(const Tensor& base, const Tensor& index);
 void read_indexed(const Indexing& ix, const Tensor& base, const Tensor& out);
 
 enum class Combine : uint8_t { assign, add, multiply, maximum, minimum };
-Combine combine_of(std::string_view reduce, std::string_view op);  // "sum", "add", "prod", "multiply", "amax", "amin", "mean" (adds)
+Combine combine_of(std::string_view reduce,
+                   std::string_view op);  // "sum", "add", "prod", "multiply", "amax", "amin", "mean" (adds)
 
 // base[point's element] = combine(itself, source[point]), in row-major order of points. source broadcasts to the iteration
 // space and has base's dtype; other than `assign` needs a dtype that is computed in (compute_dtype).
@@ -57,7 +58,9 @@ void reduce_indexed(const Tensor& result, const Tensor& self, const Tensor& sour
                     const std::function<Indexing(const Tensor&)>& index);
 
 // Calls f with a value as wide as an element: for moves that need not know the type.
-struct Bytes16 { uint64_t half[2]; };
+struct Bytes16 {
+  uint64_t half[2];
+};
 template <class F>
 void on_bytes(int64_t bytes, const F& f) {
   switch (bytes) {

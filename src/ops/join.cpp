@@ -15,7 +15,6 @@
 namespace ingot {
 namespace {
 
-
 const TensorList& tensors_of(const Call& c, std::string_view what) {
   INGOT_REQUIRE(c[0].is_tensors() && !c[0].tensors().empty(), what, " expects a non-empty TensorList");
   return c[0].tensors();
@@ -68,8 +67,8 @@ void cat_meta(const Call& c, Outputs& o) {
     }
     for (int d = 0; d < n; d++) {
       if (d == dim) continue;
-      INGOT_REQUIRE(sizes[d] == s[d], "cat(): Sizes of tensors must match except in dimension ", dim, ". Expected size ", sizes[d], " but got size ", s[d],
-                    " for tensor number ", i, " in the list.");
+      INGOT_REQUIRE(sizes[d] == s[d], "cat(): Sizes of tensors must match except in dimension ", dim, ". Expected size ",
+                    sizes[d], " but got size ", s[d], " for tensor number ", i, " in the list.");
       if (!s[d].is_symbolic()) sizes[d] = s[d];  // a number says more than a symbol equal to it
     }
     sizes[dim] = sizes[dim] + s[dim];
@@ -112,8 +111,8 @@ Value stack_body(const Call& c) {
   INGOT_REQUIRE(c[0].is_tensors() && !c[0].tensors().empty(), "stack expects a non-empty TensorList");
   const TensorList& l = c[0].tensors();
   for (std::size_t i = 1; i < l.size(); i++)
-    INGOT_REQUIRE(l[i].sizes() == l[0].sizes(), "stack expects each tensor to be equal size, but got ", l[0].sizes(), " at entry 0 and ",
-                  l[i].sizes(), " at entry ", i);
+    INGOT_REQUIRE(l[i].sizes() == l[0].sizes(), "stack expects each tensor to be equal size, but got ", l[0].sizes(),
+                  " at entry 0 and ", l[i].sizes(), " at entry ", i);
   const int dim = wrap_dim(c[1].to_int64(), rank(l[0]) + 1);
   if (dim < rank(l[0])) {  // splitting the joined dim is a view
     Shape sizes = l[0].sizes();
@@ -140,7 +139,8 @@ Value hstack(const TensorList& l) {
 // ---- block_diag: every tensor as a matrix, scalars 1×1 and vectors one row
 
 Shape matrix_sizes(const Shape& s) {
-  INGOT_REQUIRE(s.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has ", s.dim(), " dimensions");
+  INGOT_REQUIRE(s.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has ", s.dim(),
+                " dimensions");
   return s.dim() == 2 ? s : s.dim() == 1 ? Shape{1, s[0]} : Shape{1, 1};
 }
 void block_diag_meta(const Call& c, Outputs& o) {
@@ -214,7 +214,8 @@ Value combinations_body(const Call& c) {
   // Indices in (strictly) rising order name each combination once.
   Tensor mask = aten<"ones">(index[0].sizes(), DType::b8, Value(), self.device());
   for (std::size_t i = 0; i + 1 < index.size(); i++)
-    mask = aten<"logical_and">(mask, c[2].to_bool() ? aten<"le.Tensor">(index[i], index[i + 1]) : aten<"lt.Tensor">(index[i], index[i + 1]));
+    mask = aten<"logical_and">(
+        mask, c[2].to_bool() ? aten<"le.Tensor">(index[i], index[i + 1]) : aten<"lt.Tensor">(index[i], index[i + 1]));
   return aten<"index.Tensor">(self, TensorList{aten<"nonzero">(mask)});
 }
 
@@ -223,7 +224,8 @@ Value combinations_body(const Call& c) {
 Value pad_sequence_body(const Call& c) {
   const TensorList& l = tensors_of(c, "pad_sequence");
   const bool batch_first = c[1].to_bool(), left = c[3].string() == "left";
-  INGOT_REQUIRE(left || c[3].string() == "right", "pad_sequence: Expected padding_side to be one of left or right, but got ", c[3].string(), ".");
+  INGOT_REQUIRE(left || c[3].string() == "right", "pad_sequence: Expected padding_side to be one of left or right, but got ",
+                c[3].string(), ".");
   Int longest = 0;
   for (const Tensor& t : l) {
     INGOT_REQUIRE(t.dim() > 0, "pad_sequence: expected sequences with at least one dimension, found a 0-dim tensor");
@@ -313,41 +315,43 @@ constinit const OpDef kOps[] = {
     // Each tensor cut into `num_chunks` along dim (zeros fill the last one), the pieces of all tensors side by side.
     {.schema = "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
      .form = Form::external,
-     .body =
-         [](const Call& c) -> Value {
-           const TensorList& l = tensors_of(c, "_chunk_cat");
-           const int64_t chunks = c[2].to_int64();
-           INGOT_REQUIRE(chunks >= 1, "_chunk_cat expects positive num_chunks");
-           const int dim = wrap_dim(c[1].to_int64(), rank(l[0]));
-           TensorList pieces;
-           for (const Tensor& t : l) {
-             INGOT_REQUIRE(dim < rank(t), "_chunk_cat expects every tensor to have dim ", dim, ", found size ", t.sizes());
-             const Int size = t.sizes()[dim], padded = ceil_div(size, chunks) * chunks;
-             Shape pad = Shape::filled(static_cast<std::size_t>(2 * (rank(t) - dim)), 0);
-             pad.back() = padded - size;
-             Shape view = t.sizes().sub(0, dim);
-             Int rest = floor_div(padded, chunks);
-             for (int i = dim + 1; i < rank(t); i++) rest = rest * t.sizes()[i];
-             view.push_back(chunks);
-             view.push_back(rest);
-             pieces.push_back((padded == size ? t : aten<"constant_pad_nd">(t, pad, 0)).reshape(view));
-           }
-           return aten<"cat">(pieces, dim + 1);
-         }},
+     .body = [](const Call& c) -> Value {
+       const TensorList& l = tensors_of(c, "_chunk_cat");
+       const int64_t chunks = c[2].to_int64();
+       INGOT_REQUIRE(chunks >= 1, "_chunk_cat expects positive num_chunks");
+       const int dim = wrap_dim(c[1].to_int64(), rank(l[0]));
+       TensorList pieces;
+       for (const Tensor& t : l) {
+         INGOT_REQUIRE(dim < rank(t), "_chunk_cat expects every tensor to have dim ", dim, ", found size ", t.sizes());
+         const Int size = t.sizes()[dim], padded = ceil_div(size, chunks) * chunks;
+         Shape pad = Shape::filled(static_cast<std::size_t>(2 * (rank(t) - dim)), 0);
+         pad.back() = padded - size;
+         Shape view = t.sizes().sub(0, dim);
+         Int rest = floor_div(padded, chunks);
+         for (int i = dim + 1; i < rank(t); i++) rest = rest * t.sizes()[i];
+         view.push_back(chunks);
+         view.push_back(rest);
+         pieces.push_back((padded == size ? t : aten<"constant_pad_nd">(t, pad, 0)).reshape(view));
+       }
+       return aten<"cat">(pieces, dim + 1);
+     }},
     {.schema = "aten::block_diag(Tensor[] tensors) -> Tensor",
      .form = Form::external,
      .meta = block_diag_meta,
      .kernel = block_diag_kernel,
      .vjp = block_diag_vjp},
-    composite("aten::meshgrid(Tensor[] tensors) -> Tensor[]", [](const Call& c) -> Value { return meshgrid(tensors_of(c, "meshgrid"), false); }),
+    composite("aten::meshgrid(Tensor[] tensors) -> Tensor[]",
+              [](const Call& c) -> Value { return meshgrid(tensors_of(c, "meshgrid"), false); }),
     composite("aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
               [](const Call& c) -> Value {
                 const std::string& indexing = c[1].string();
-                INGOT_REQUIRE(indexing == "ij" || indexing == "xy", "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+                INGOT_REQUIRE(indexing == "ij" || indexing == "xy",
+                              "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
                 return meshgrid(tensors_of(c, "meshgrid"), indexing == "xy");
               }),
-    composite("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor",
-              pad_sequence_body),
+    composite(
+        "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor",
+        pad_sequence_body),
     composite("aten::flatten_dense_tensors(Tensor[] tensors) -> Tensor", flatten_dense_body),
     composite("aten::unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]", unflatten_dense_body),
     aliasing_composite("aten::cartesian_prod(Tensor[] tensors) -> Tensor", cartesian_prod_body),

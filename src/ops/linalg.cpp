@@ -23,9 +23,12 @@ Value check_errors_body(const Call& c) {
     if (code == 0) continue;
     const std::string where = c[2].to_bool() ? "" : text("(Batch element ", i, "): ");
     if (op.find("cholesky") != std::string::npos)
-      throw_user_error(text(op, ": ", where, "The factorization could not be completed because the input is not positive-definite (the leading minor of order ",
-                            code, " is not positive-definite)."));
-    throw_user_error(text(op, ": ", where, "The diagonal element ", code, " is zero, the ", op.find("solve") != std::string::npos ? "solve" : "inversion",
+      throw_user_error(
+          text(op, ": ", where,
+               "The factorization could not be completed because the input is not positive-definite (the leading minor of order ",
+               code, " is not positive-definite)."));
+    throw_user_error(text(op, ": ", where, "The diagonal element ", code, " is zero, the ",
+                          op.find("solve") != std::string::npos ? "solve" : "inversion",
                           " could not be completed because the input matrix is singular."));
   }
   return {};
@@ -139,7 +142,8 @@ Value lstsq_body(const Call& c) {
                 ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss), found '", driver, "'");
   const bool vector = b.dim() == 1 || (a.dim() - 1 == b.dim() && b.sizes() == a.sizes().sub(0, a.sizes().size() - 1));
   const Tensor rhs = vector ? b.unsqueeze(-1) : b;
-  INGOT_REQUIRE(a.size(-2) == rhs.size(-2), op, ": input.size(-2) should match other.size(", vector ? -1 : -2, "), found ", a.sizes(), " and ", b.sizes());
+  INGOT_REQUIRE(a.size(-2) == rhs.size(-2), op, ": input.size(-2) should match other.size(", vector ? -1 : -2, "), found ",
+                a.sizes(), " and ", b.sizes());
   // gels takes the matrix to be of full rank; the others count what is small as zero.
   const bool ranked = driver != "gels", valued = driver == "gelsd" || driver == "gelss";
   const Value rcond = ranked ? number_or_none(c[2], a) : Value();
@@ -189,7 +193,9 @@ Tensor matrix_norm(const Tensor& t, double ord, const Shape& dims, bool keepdim,
   const double size = std::abs(ord);
   INGOT_REQUIRE(size == 1 || size == 2 || std::isinf(size), "linalg.matrix_norm: Order ", ord, " not supported.");
   const MatrixDims d(t, dims);
-  auto extreme = [&](const Tensor& x, int64_t dim, bool keep) { return ord > 0 ? amax(x, {dim}, keep) : aten<"amin">(x, Shape{dim}, keep); };
+  auto extreme = [&](const Tensor& x, int64_t dim, bool keep) {
+    return ord > 0 ? amax(x, {dim}, keep) : aten<"amin">(x, Shape{dim}, keep);
+  };
   if (size == 2) {
     const Tensor x = dtype.is_none() ? t : t.to(dtype.dtype());
     const Tensor r = extreme(singular_values_of(x.permute(dims_last(t.dim(), d.a, d.b))), -1, false);
@@ -215,8 +221,10 @@ Value norm_body(const Call& c) {  // self, ord, dim, keepdim, dtype
   const bool keepdim = c[3].to_bool();
   if (!c[1].is_none()) {
     const int64_t dims = c[2].is_none() ? t.dim() : c[2].ints().dim();
-    INGOT_REQUIRE(dims == 1 || dims == 2, "linalg.norm: If ", c[2].is_none() ? "dim is not specified but ord is, the input must be 1D or 2D. Got " :
-                  "dim is specified, it must be of length 1 or 2. Got ", dims, c[2].is_none() ? "D." : "");
+    INGOT_REQUIRE(dims == 1 || dims == 2, "linalg.norm: If ",
+                  c[2].is_none() ? "dim is not specified but ord is, the input must be 1D or 2D. Got "
+                                 : "dim is specified, it must be of length 1 or 2. Got ",
+                  dims, c[2].is_none() ? "D." : "");
     const Shape both = c[2].is_none() ? Shape{0, 1} : c[2].ints();
     if (c[1].is_string()) return matrix_norm(t, c[1].string(), both, keepdim, c[4]);
     if (dims == 2) return matrix_norm(t, c[1].to_double(), both, keepdim, c[4]);
@@ -251,7 +259,8 @@ Value cond_body(const Call& c) {
 Value matrix_power_body(const Call& c) {
   Tensor a = c.tensor(0);
   int64_t n = c[1].to_int64();
-  INGOT_REQUIRE(a.dim() >= 2 && a.size(-1) == a.size(-2), "linalg.matrix_power: A must be batches of square matrices, found ", a.sizes());
+  INGOT_REQUIRE(a.dim() >= 2 && a.size(-1) == a.size(-2), "linalg.matrix_power: A must be batches of square matrices, found ",
+                a.sizes());
   if (n == 0) return aten_value<"copy_">(a.clone(), identity(a.size(-1), a));
   if (n == 1) return a.clone();
   if (n < 0) {
@@ -283,9 +292,12 @@ Tensor in_columns(const Tensor& t) { return aten<"clone">(t.transpose(-2, -1), M
 Value householder_product_body(const Call& c) {
   const Tensor &a = c.tensor(0), &tau = c.tensor(1);
   check_matrix(a, "torch.linalg.householder_product", "input");
-  INGOT_REQUIRE(a.size(-2) >= a.size(-1), "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]");
-  INGOT_REQUIRE(tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1), "torch.linalg.householder_product: expected tau with one dim less than input and "
-                "at most ", a.size(-1), " reflectors, found ", tau.sizes());
+  INGOT_REQUIRE(a.size(-2) >= a.size(-1),
+                "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]");
+  INGOT_REQUIRE(tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1),
+                "torch.linalg.householder_product: expected tau with one dim less than input and "
+                "at most ",
+                a.size(-1), " reflectors, found ", tau.sizes());
   const Int m = a.size(-2), n = a.size(-1);
   Tensor q = identity(m, a).narrow(-1, 0, n).expand(joined(batch_of(a), {m, n}));
   for (int64_t i = tau.size(-1).value(); i-- > 0;) q = reflected(q, a, tau, i, false);
@@ -296,8 +308,8 @@ Value ormqr_body(const Call& c) {  // a, tau, other, left, transpose
   check_matrix(a, "torch.ormqr", "input");
   check_matrix(other, "torch.ormqr", "other");
   const bool left = c[3].to_bool(), transpose = c[4].to_bool();
-  INGOT_REQUIRE(other.size(left ? -2 : -1) == a.size(-2), "torch.ormqr: other.shape[", left ? -2 : -1, "] must be equal to input.shape[-2], found ", other.sizes(),
-                " and ", a.sizes());
+  INGOT_REQUIRE(other.size(left ? -2 : -1) == a.size(-2), "torch.ormqr: other.shape[", left ? -2 : -1,
+                "] must be equal to input.shape[-2], found ", other.sizes(), " and ", a.sizes());
   // X Q = (Q^H X^H)^H. Q = H_0 … H_{k-1}: the last reflector acts first, for the adjoint the first.
   const bool adjointed = transpose == left;
   Tensor x = left ? other : adjoint(other);
@@ -309,9 +321,12 @@ Value ormqr_body(const Call& c) {  // a, tau, other, left, transpose
 Value tensorinv_body(const Call& c) {
   const Tensor& a = c.tensor(0);
   const int64_t ind = c[1].to_int64();
-  INGOT_REQUIRE(ind > 0 && ind < a.dim() + 1, "Expected a strictly positive integer for 'ind', at most the number of dims, found ", ind);
-  const Shape first = a.sizes().sub(0, static_cast<std::size_t>(ind)), rest = a.sizes().sub(static_cast<std::size_t>(ind), a.sizes().size());
-  INGOT_REQUIRE(first.product() == rest.product(), "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got ",
+  INGOT_REQUIRE(ind > 0 && ind < a.dim() + 1,
+                "Expected a strictly positive integer for 'ind', at most the number of dims, found ", ind);
+  const Shape first = a.sizes().sub(0, static_cast<std::size_t>(ind)),
+              rest = a.sizes().sub(static_cast<std::size_t>(ind), a.sizes().size());
+  INGOT_REQUIRE(first.product() == rest.product(),
+                "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got ",
                 rest.product(), " != ", first.product());
   Shape out = rest;
   for (Int n : first) out.push_back(n);
@@ -327,8 +342,10 @@ Value tensorsolve_body(const Call& c) {  // self, other, dims
     a = aten<"movedim.intlist">(a, dims, to);
   }
   const Shape out = a.sizes().sub(static_cast<std::size_t>(b.dim()), a.sizes().size());
-  INGOT_REQUIRE(out.product() == b.numel(), "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got ",
-                out.product(), " != ", b.numel());
+  INGOT_REQUIRE(
+      out.product() == b.numel(),
+      "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got ",
+      out.product(), " != ", b.numel());
   return aten<"linalg_solve">(a.reshape({b.numel(), out.product()}), b.reshape({-1})).reshape(out);
 }
 Value vander_body(const Call& c) {
@@ -345,7 +362,8 @@ Value linalg_cross_body(const Call& c) {  // self, other, dim
   INGOT_REQUIRE(a.dim() == b.dim(), "linalg.cross: inputs must have the same number of dimensions.");
   const Shape sizes = broadcast_shapes(a.sizes(), b.sizes(), "linalg.cross");
   const int d = wrap_dim(c[2].to_int64(), static_cast<int>(a.dim()));
-  INGOT_REQUIRE(a.size(d) == 3 && b.size(d) == 3, "linalg.cross: inputs dimension ", d, " must have length 3. Got ", a.size(d), " and ", b.size(d));
+  INGOT_REQUIRE(a.size(d) == 3 && b.size(d) == 3, "linalg.cross: inputs dimension ", d, " must have length 3. Got ", a.size(d),
+                " and ", b.size(d));
   const Tensor x = a.expand(sizes), y = b.expand(sizes);
   TensorList parts;
   for (int k = 0; k < 3; k++) {
@@ -362,11 +380,13 @@ Value cross_body(const Call& c) {
   throw_user_error(text("no dimension of size 3 in input ", a.sizes()));
 }
 
-
 Value batch_check_errors(const Batching& b) { return call(b.op, {b[0], b[1], false}); }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()", .body = check_errors_body, .no_grad_result = true, .batch = batch_check_errors},
+    {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
+     .body = check_errors_body,
+     .no_grad_result = true,
+     .batch = batch_check_errors},
     in_float32(composite("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", cholesky_body)),
     in_float32(composite("aten::cholesky(Tensor self, bool upper=False) -> Tensor", cholesky_body)),
     {.schema = "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
@@ -387,11 +407,12 @@ constinit const OpDef kOps[] = {
     composite("aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", slogdet_body),
     composite("aten::logdet(Tensor self) -> Tensor", logdet_body),
     in_float32(composite("aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", solve_body)),
-    composite("aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
-              [](const Call& c) -> Value {
-                const TensorList r = atens<"_linalg_solve_ex">(c[0], c[1], c[2], c[3]);
-                return TensorList{r[0], r[3]};
-              }),
+    composite(
+        "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+        [](const Call& c) -> Value {
+          const TensorList r = atens<"_linalg_solve_ex">(c[0], c[1], c[2], c[3]);
+          return TensorList{r[0], r[3]};
+        }),
     composite("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
               [](const Call& c) -> Value {
                 const TensorList r = atens<"linalg_lu_factor_ex">(c[0], c[1]);
@@ -400,69 +421,90 @@ constinit const OpDef kOps[] = {
     in_float32(composite(
         "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
         [](const Call& c) -> Value { return atens<"linalg_lu_factor_ex">(c[0], c[1]); })),
-    in_float32(composite(
-        "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
-        [](const Call& c) -> Value { return aten<"linalg_lu_solve">(c[1], c[2], c[0]); })),
-    in_float32(composite(
-        "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
-        [](const Call& c) -> Value { return atens<"_linalg_eigh">(c[0], c[1]); })),
+    in_float32(composite("aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+                         [](const Call& c) -> Value { return aten<"linalg_lu_solve">(c[1], c[2], c[0]); })),
+    in_float32(composite("aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
+                         [](const Call& c) -> Value { return atens<"_linalg_eigh">(c[0], c[1]); })),
     in_float32(composite("aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", eigvalsh_body)),
-    composite("aten::_linalg_eigvals(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; }),
-    in_float32(composite("aten::linalg_eigvals(Tensor self) -> Tensor", [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; })),
-    in_float32(composite(
-        "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-        [](const Call& c) -> Value { return atens<"_linalg_svd">(c[0], c[1], true, c[2]); })),
-    in_float32(composite(
-        "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
-        [](const Call& c) -> Value { return singular_values_of(c.tensor(0)); })),
-    in_float32(composite("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", svd_body)),
-    in_float32(composite(
-        "aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
-        [](const Call& c) -> Value { return atens<"linalg_qr">(c[0], c[1].to_bool() ? "reduced" : "complete"); })),
-    composite("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
-              [](const Call& c) -> Value { return pinv(c.tensor(0), number_or_none(c[1], c.tensor(0)), number_or_none(c[2], c.tensor(0)), c[3]); }),
+    composite("aten::_linalg_eigvals(Tensor self) -> Tensor",
+              [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; }),
+    in_float32(composite("aten::linalg_eigvals(Tensor self) -> Tensor",
+                         [](const Call& c) -> Value { return atens<"linalg_eig">(c[0])[0]; })),
+    in_float32(
+        composite("aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+                  [](const Call& c) -> Value { return atens<"_linalg_svd">(c[0], c[1], true, c[2]); })),
+    in_float32(composite("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
+                         [](const Call& c) -> Value { return singular_values_of(c.tensor(0)); })),
+    in_float32(
+        composite("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", svd_body)),
+    in_float32(
+        composite("aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
+                  [](const Call& c) -> Value { return atens<"linalg_qr">(c[0], c[1].to_bool() ? "reduced" : "complete"); })),
+    composite(
+        "aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
+        [](const Call& c) -> Value {
+          return pinv(c.tensor(0), number_or_none(c[1], c.tensor(0)), number_or_none(c[2], c.tensor(0)), c[3]);
+        }),
     composite("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
-              [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)), c[2]); }),
+              [](const Call& c) -> Value {
+                return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)), c[2]);
+              }),
     composite("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
               [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), c[1], c[2]); }),
-    in_float32(composite(
-        "aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor",
-        [](const Call& c) -> Value { return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)), false); })),
+    in_float32(composite("aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor",
+                         [](const Call& c) -> Value {
+                           return pinv(c.tensor(0), number_like(0, c.tensor(0)), number_like(c[1].to_double(), c.tensor(0)),
+                                       false);
+                         })),
     in_float32(composite(
         "aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, "
         "Tensor singular_values)",
         lstsq_body)),
-    in_float32(composite(
-        "aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
-        [](const Call& c) { return matrix_rank_of(c.tensor(0), number_like(c[1].to_double(), c.tensor(0)), number_like(0, c.tensor(0)), c[2].to_bool()); })),
-    in_float32(composite(
-        "aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
-        [](const Call& c) { return matrix_rank_of(c.tensor(0), c[1], number_like(0, c.tensor(0)), c[2].to_bool()); })),
+    in_float32(composite("aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
+                         [](const Call& c) {
+                           return matrix_rank_of(c.tensor(0), number_like(c[1].to_double(), c.tensor(0)),
+                                                 number_like(0, c.tensor(0)), c[2].to_bool());
+                         })),
+    in_float32(
+        composite("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
+                  [](const Call& c) { return matrix_rank_of(c.tensor(0), c[1], number_like(0, c.tensor(0)), c[2].to_bool()); })),
     in_float32(composite(
         "aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
         [](const Call& c) {
-          return matrix_rank_of(c.tensor(0), number_or_none(c[1], c.tensor(0)), number_or_none(c[2], c.tensor(0)), c[3].to_bool());
+          return matrix_rank_of(c.tensor(0), number_or_none(c[1], c.tensor(0)), number_or_none(c[2], c.tensor(0)),
+                                c[3].to_bool());
         })),
     in_float32(composite(
         "aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
         [](const Call& c) { return matrix_rank_of(c.tensor(0), c[1], c[2], c[3].to_bool()); })),
-    composite("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-              [](const Call& c) -> Value { return matrix_norm(c.tensor(0), c[1].to_double(), c[2].ints(), c[3].to_bool(), c[4]); }),
-    composite("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-              [](const Call& c) -> Value { return matrix_norm(c.tensor(0), c[1].string(), c[2].ints(), c[3].to_bool(), c[4]); }),
-    composite("aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", norm_body),
-    composite("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", norm_body),
+    composite(
+        "aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        [](const Call& c) -> Value { return matrix_norm(c.tensor(0), c[1].to_double(), c[2].ints(), c[3].to_bool(), c[4]); }),
+    composite(
+        "aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        [](const Call& c) -> Value { return matrix_norm(c.tensor(0), c[1].string(), c[2].ints(), c[3].to_bool(), c[4]); }),
+    composite(
+        "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        norm_body),
+    composite(
+        "aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        norm_body),
     composite("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
-              [](const Call& c) -> Value { return matrix_norm(c.tensor(0), std::string("nuc"), Shape{-2, -1}, c[1].to_bool(), Value()); }),
+              [](const Call& c) -> Value {
+                return matrix_norm(c.tensor(0), std::string("nuc"), Shape{-2, -1}, c[1].to_bool(), Value());
+              }),
     composite("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
-              [](const Call& c) -> Value { return matrix_norm(c.tensor(0), std::string("nuc"), c[1].ints(), c[2].to_bool(), Value()); }),
+              [](const Call& c) -> Value {
+                return matrix_norm(c.tensor(0), std::string("nuc"), c[1].ints(), c[2].to_bool(), Value());
+              }),
     in_float32(composite("aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor", cond_body)),
     in_float32(composite("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor", cond_body)),
     composite("aten::linalg_matrix_power(Tensor self, int n) -> Tensor", matrix_power_body),
     composite("aten::matrix_power(Tensor self, int n) -> Tensor", matrix_power_body),
     in_float32(composite("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor", householder_product_body)),
     in_float32(composite("aten::orgqr(Tensor self, Tensor input2) -> Tensor", householder_product_body)),
-    in_float32(composite("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor", ormqr_body)),
+    in_float32(composite("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
+                         ormqr_body)),
     in_float32(composite("aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor", tensorinv_body)),
     in_float32(composite("aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", tensorsolve_body)),
     composite("aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", vander_body),

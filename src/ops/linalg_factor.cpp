@@ -81,8 +81,9 @@ void solve_triangular_kernel(const Call& c, std::span<const Tensor> r) {
     const Matrices<S> a(c.tensor(0), batch);
     // X A = B is A^T X^T = B^T.
     const Matrices<S> x(left ? c.tensor(1) : transposed_view(c.tensor(1)), batch);
-    for_batch(a.batch, a.rows * a.rows * x.cols,
-              [&](int64_t i) { solve_triangular(a.rows, x.cols, a[i], a.rows, up, left ? Use::plain : Use::transpose, unit, x[i]); });
+    for_batch(a.batch, a.rows * a.rows * x.cols, [&](int64_t i) {
+      solve_triangular(a.rows, x.cols, a[i], a.rows, up, left ? Use::plain : Use::transpose, unit, x[i]);
+    });
     x.store(left ? r[0] : transposed_view(r[0]));
   });
 }
@@ -195,8 +196,10 @@ void lu_factor_ex_vjp(Vjp& v) {
 void lu_unpack_meta(const Call& c, Outputs& o) {
   const Tensor &lu = c.tensor(0), &piv = c.tensor(1);
   check_matrix(lu, "torch.lu_unpack", "LU_data");
-  INGOT_REQUIRE(!c[3].to_bool() || piv.dtype() == DType::i32, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.");
-  INGOT_REQUIRE(!c[3].to_bool() || piv.sizes() == pivot_sizes(lu), "torch.lu_unpack: expected LU_pivots of size ", pivot_sizes(lu), ", found ", piv.sizes());
+  INGOT_REQUIRE(!c[3].to_bool() || piv.dtype() == DType::i32,
+                "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.");
+  INGOT_REQUIRE(!c[3].to_bool() || piv.sizes() == pivot_sizes(lu), "torch.lu_unpack: expected LU_pivots of size ",
+                pivot_sizes(lu), ", found ", piv.sizes());
   const Int m = lu.size(-2), n = lu.size(-1), k = min(m, n);
   const Shape batch = batch_of(lu);
   o.add(c[3].to_bool() ? joined(batch, {m, m}) : Shape{0}, lu.dtype());
@@ -271,9 +274,10 @@ void lu_solve_meta(const Call& c, Outputs& o) {
   check_square(lu, op, "LU");
   check_matrix(b, op, "B");
   check_same_dtype(lu, b, op);
-  INGOT_REQUIRE(piv.dtype() == DType::i32 && piv.sizes() == pivot_sizes(lu), op, ": expected int32 pivots of size ", pivot_sizes(lu), ", found ",
-                piv.dtype(), " of size ", piv.sizes());
-  INGOT_REQUIRE(lu.size(-1) == b.size(c[3].to_bool() ? -2 : -1), op, ": Incompatible shapes of A and B (", lu.sizes(), " and ", b.sizes(), ")");
+  INGOT_REQUIRE(piv.dtype() == DType::i32 && piv.sizes() == pivot_sizes(lu), op, ": expected int32 pivots of size ",
+                pivot_sizes(lu), ", found ", piv.dtype(), " of size ", piv.sizes());
+  INGOT_REQUIRE(lu.size(-1) == b.size(c[3].to_bool() ? -2 : -1), op, ": Incompatible shapes of A and B (", lu.sizes(), " and ",
+                b.sizes(), ")");
   o.add(column_major(joined(broadcast_shapes(batch_of(lu), batch_of(b), op), {b.size(-2), b.size(-1)}), b.dtype()));
 }
 void lu_solve_kernel(const Call& c, std::span<const Tensor> r) {
@@ -285,11 +289,14 @@ void lu_solve_kernel(const Call& c, std::span<const Tensor> r) {
     copy_elements(pivots, make_alias(c.tensor(1), expand_geometry(c.tensor(1)->geom, pivots.sizes())));
     const int64_t n = pivots.numel().value();
     for (int64_t i = 0; i < n; i++)
-      INGOT_REQUIRE(pivots.data<int32_t>()[i] >= 1 && pivots.data<int32_t>()[i] <= lu.rows, "Pivots given to lu_solve must all be greater or equal to 1 "
+      INGOT_REQUIRE(pivots.data<int32_t>()[i] >= 1 && pivots.data<int32_t>()[i] <= lu.rows,
+                    "Pivots given to lu_solve must all be greater or equal to 1 "
                     "and at most the size of the matrix. Did you properly pass the result of lu_factor?");
     for_batch(lu.batch, lu.rows * lu.rows * x.cols, [&](int64_t i) {
       // X A^H = B is conj(A) X^T = B^T: solved for the conjugate.
-      auto flip = [&] { for (int64_t k = 0; k < x.rows * x.cols; k++) x[i][k] = conj_of(x[i][k]); };
+      auto flip = [&] {
+        for (int64_t k = 0; k < x.rows * x.cols; k++) x[i][k] = conj_of(x[i][k]);
+      };
       const Use use = left ? (adjoint ? Use::adjoint : Use::plain) : adjoint ? Use::plain : Use::transpose;
       if (!left && adjoint) flip();
       lu_solve(lu.rows, x.cols, lu[i], pivots.data<int32_t>() + i * lu.rows, use, x[i]);
@@ -332,8 +339,8 @@ void solve_ex_meta(const Call& c, Outputs& o) {
   INGOT_REQUIRE(!vector || left, op, ": Vector broadcasting of the left hand side is not supported for left=False.");
   INGOT_REQUIRE(vector || b.dim() >= 2, op, ": expected B with at least 1 dim, found ", b.sizes());
   const Int rows = vector ? b.size(-1) : b.size(left ? -2 : -1);
-  INGOT_REQUIRE(a.size(-1) == rows, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", a.sizes(), " and ",
-                b.sizes(), ")");
+  INGOT_REQUIRE(a.size(-1) == rows, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (",
+                a.sizes(), " and ", b.sizes(), ")");
   const Shape batch = broadcast_shapes(batch_of(a), vector ? b.sizes().sub(0, b.sizes().size() - 1) : batch_of(b), op);
   if (vector) o.add(joined(batch, {b.size(-1)}), b.dtype());
   else o.add(column_major(joined(batch, {b.size(-2), b.size(-1)}), b.dtype()));
@@ -397,7 +404,9 @@ void inv_ex_kernel(const Call& c, std::span<const Tensor> r) {
     });
     x.store(r[0]);
   });
-  if (c[1].to_bool()) refuse_failure(r[1], "linalg.inv_ex", "The diagonal element is zero, the inversion could not be completed because the input matrix is singular.");
+  if (c[1].to_bool())
+    refuse_failure(r[1], "linalg.inv_ex",
+                   "The diagonal element is zero, the inversion could not be completed because the input matrix is singular.");
 }
 
 int sign_of_pivots(const int32_t* pivots, int64_t n) {
@@ -479,7 +488,8 @@ void slogdet_vjp(Vjp& v) {
   const Tensor a = v.saved(0), &gs = v.grad(0), &gl = v.grad(1);
   Tensor g = gl;
   if (a.is_complex() && gs.defined()) {  // sign = exp(i arg det): only its phase moves
-    const Tensor phase = aten<"mul.Scalar">(aten<"imag">(conjugate(gs) * v.result(0)).to(a.dtype()), Value(std::complex<double>(0, -1)));
+    const Tensor phase =
+        aten<"mul.Scalar">(aten<"imag">(conjugate(gs) * v.result(0)).to(a.dtype()), Value(std::complex<double>(0, -1)));
     g = g.defined() ? g + phase : phase;
   }
   if (!g.defined()) return;
@@ -489,7 +499,8 @@ void slogdet_vjp(Vjp& v) {
 
 // A vector on the right is a matrix of one column.
 Value batch_solve(const Batching& b) {
-  const bool vector = b.rank(1) == 1 || (b.rank(0) - 1 == b.rank(1) && b.sizes(1) == b.sizes(0).sub(0, static_cast<std::size_t>(b.rank(1))));
+  const bool vector =
+      b.rank(1) == 1 || (b.rank(0) - 1 == b.rank(1) && b.sizes(1) == b.sizes(0).sub(0, static_cast<std::size_t>(b.rank(1))));
   if (!vector) return batch_cores<2, 2>(b);
   if (b.rank(0) - 1 != b.rank(1)) return batch_loop(b);
   return call(b.op, arguments_in_front(b));
@@ -499,29 +510,36 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      .meta = cholesky_ex_meta,
      .kernel = cholesky_ex_kernel,
-     .vjp = [](Vjp& v) { if (v.grad(0).defined()) v.set(0, cholesky_gradient(v.grad(0), v.arg(1).to_bool(), v.result(0))); },
+     .vjp =
+         [](Vjp& v) {
+           if (v.grad(0).defined()) v.set(0, cholesky_gradient(v.grad(0), v.arg(1).to_bool(), v.result(0)));
+         },
      .saves = {{kResult}},
      .autocast = Autocast::float32,
      .batch = batch_leading},
-    {.schema = "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
+    {.schema =
+         "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
      .meta = solve_triangular_meta,
      .kernel = solve_triangular_kernel,
      .vjp = solve_triangular_vjp,
      .saves = {{0}, {kResult, 0}},
      .batch = batch_cores<2, 2>},
-    {.schema = "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, "
-               "Tensor cloned_coefficient)",
+    {.schema =
+         "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, "
+         "Tensor cloned_coefficient)",
      .body = triangular_solve_body,
      .vjp = triangular_solve_vjp,
      .saves = {{1}, {kResult, 1}},
      .autocast = Autocast::float32},
-    {.schema = "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+    {.schema =
+         "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
      .meta = lu_factor_ex_meta,
      .kernel = lu_factor_ex_kernel,
      .vjp = lu_factor_ex_vjp,
      .saves = {{kResult}, {kResult - 1}},
      .batch = batch_leading},
-    {.schema = "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+    {.schema =
+         "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
      .meta = lu_unpack_meta,
      .kernel = lu_unpack_kernel,
      .vjp = lu_unpack_vjp,
@@ -538,8 +556,9 @@ constinit const OpDef kOps[] = {
      .vjp = lu_solve_vjp,
      .saves = {{0}, {1}, {kResult, 0}},
      .batch = batch_cores<2, 1, 2>},
-    {.schema = "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, "
-               "Tensor info)",
+    {.schema =
+         "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, "
+         "Tensor info)",
      .meta = solve_ex_meta,
      .kernel = solve_ex_kernel,
      .vjp = solve_ex_vjp,

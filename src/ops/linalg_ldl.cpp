@@ -177,10 +177,11 @@ void ldl_solve_meta(const Call& c, Outputs& o) {  // LD, pivots, B, hermitian
   check_square(ld, op, "LD");
   check_matrix(b, op, "B");
   check_same_dtype(ld, b, op);
-  INGOT_REQUIRE(ld.size(-1) == b.size(-2), op, ": Incompatible shapes of LD and B for the equation AX = B (", ld.sizes(), " and ", b.sizes(), ")");
+  INGOT_REQUIRE(ld.size(-1) == b.size(-2), op, ": Incompatible shapes of LD and B for the equation AX = B (", ld.sizes(), " and ",
+                b.sizes(), ")");
   const Shape sizes = joined(batch_of(ld), {ld.size(-1)});
-  INGOT_REQUIRE(pivots.dtype() == DType::i32 && pivots.sizes() == sizes, op, ": expected int32 pivots of size ", sizes, ", found ", pivots.dtype(),
-                " of size ", pivots.sizes());
+  INGOT_REQUIRE(pivots.dtype() == DType::i32 && pivots.sizes() == sizes, op, ": expected int32 pivots of size ", sizes,
+                ", found ", pivots.dtype(), " of size ", pivots.sizes());
   o.add(column_major(joined(broadcast_shapes(batch_of(ld), batch_of(b), op), {b.size(-2), b.size(-1)}), b.dtype()));
 }
 void ldl_solve_kernel(const Call& c, std::span<const Tensor> r) {
@@ -196,13 +197,15 @@ void ldl_solve_kernel(const Call& c, std::span<const Tensor> r) {
         INGOT_REQUIRE(p[k] != 0 && std::abs(p[k]) <= n && (p[k] > 0 || (k + 1 < n && p[k + 1] == p[k])),
                       "torch.linalg.ldl_solve: pivots must be the ones ldl_factor made for this matrix, found ", p[k], " at ", k);
     }
-    for_batch(ld.batch, n * n * x.cols, [&](int64_t i) { ldl_solve(n, x.cols, ld[i], pivots.data<int32_t>() + i * n, c[3].to_bool(), x[i]); });
+    for_batch(ld.batch, n * n * x.cols,
+              [&](int64_t i) { ldl_solve(n, x.cols, ld[i], pivots.data<int32_t>() + i * n, c[3].to_bool(), x[i]); });
     x.store(r[0]);
   });
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
+    {.schema =
+         "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
      .meta = ldl_factor_ex_meta,
      .kernel = ldl_factor_ex_kernel,
      .batch = batch_leading},

@@ -8,7 +8,8 @@ namespace ingot {
 namespace {
 
 void check_converged(bool ok, std::string_view op) {
-  INGOT_REQUIRE(ok, op, ": The algorithm failed to converge because the input matrix contained non-finite values or is ill-conditioned.");
+  INGOT_REQUIRE(ok, op,
+                ": The algorithm failed to converge because the input matrix contained non-finite values or is ill-conditioned.");
 }
 // 1 / (x_j - x_i) with the diagonal kept out of harm's way: differences with ones on the diagonal.
 Tensor gaps(const Tensor& x) {
@@ -22,7 +23,8 @@ Tensor skew(const Tensor& t) { return t - adjoint(t); }
 struct QrMode {
   bool q, reduced;
   explicit QrMode(const std::string& m) : q(m != "r"), reduced(m != "complete") {
-    INGOT_REQUIRE(m == "reduced" || m == "complete" || m == "r", "qr received unrecognized mode '", m, "' but expected one of 'reduced' (default), 'r', or "
+    INGOT_REQUIRE(m == "reduced" || m == "complete" || m == "r", "qr received unrecognized mode '", m,
+                  "' but expected one of 'reduced' (default), 'r', or "
                   "'complete'");
   }
 };
@@ -68,9 +70,12 @@ void qr_vjp(Vjp& v) {
   if (!gq.defined() && !gr.defined()) return;
   const std::string& mode = v.arg(1).string();
   const Tensor &q = v.result(0), &r = v.result(1);
-  INGOT_REQUIRE(mode != "r", "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced')");
+  INGOT_REQUIRE(
+      mode != "r",
+      "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced')");
   const Int m = q.size(-2), n = r.size(-1);
-  INGOT_REQUIRE(mode != "complete" || m <= n, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols");
+  INGOT_REQUIRE(mode != "complete" || m <= n,
+                "The QR decomposition is not differentiable when mode='complete' and nrows > ncols");
   if (m >= n) return v.set(0, tall_qr_gradient(gq, gr, q, r));
   // Wide: A = [A1 A2], R = [R1 R2], R2 = Q^H A2 also depends on Q.
   const Tensor r1 = r.narrow(-1, 0, m), r2 = r.narrow(-1, m, n - m);
@@ -104,7 +109,8 @@ void eigh_meta(const Call& c, Outputs& o) {
   const Tensor& a = c.tensor(0);
   check_square(a, "linalg.eigh");
   const std::string& uplo = c[1].string();
-  INGOT_REQUIRE(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u", "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
+  INGOT_REQUIRE(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u", "Expected UPLO argument to be 'L' or 'U', but got ",
+                uplo);
   o.add(joined(batch_of(a), {a.size(-1)}), real_of(a.dtype()));
   if (c[2].to_bool()) o.add(column_major(a.sizes(), a.dtype()));
   else o.add(Shape{0}, a.dtype());
@@ -123,7 +129,8 @@ void eigh_kernel(const Call& c, std::span<const Tensor> r) {
     const Matrices<S> a(c.tensor(0)), v(vectors ? a.batch : 0, a.rows, a.rows);
     const Matrices<double> values(a.batch, a.rows, 1);
     for_batch(a.rows ? a.batch : 0, a.rows * a.rows * a.rows, [&](int64_t i) {
-      check_converged(hermitian_eigen<S>(a.rows, a[i], up, values[i], vectors ? v[i] : nullptr, epsilon_of(dtype)), "linalg.eigh");
+      check_converged(hermitian_eigen<S>(a.rows, a[i], up, values[i], vectors ? v[i] : nullptr, epsilon_of(dtype)),
+                      "linalg.eigh");
     });
     values.store(as_columns(r[0]));
     if (vectors) v.store(r[1]);
@@ -194,7 +201,8 @@ void svd_kernel(const Call& c, std::span<const Tensor> r) {
     const Matrices<double> s(a.batch, k, 1);
     for_batch(a.batch, m * n * k, [&](int64_t i) {
       if (k > 0) {
-        check_converged(singular_values<S>(m, n, a[i], full, vectors ? u[i] : nullptr, s[i], vectors ? vh[i] : nullptr), "linalg.svd");
+        check_converged(singular_values<S>(m, n, a[i], full, vectors ? u[i] : nullptr, s[i], vectors ? vh[i] : nullptr),
+                        "linalg.svd");
       } else if (vectors && full) {  // no columns or no rows: any orthonormal basis
         for (int64_t j = 0; j < m * m; j++) u[i][j] = S(j % (m + 1) == 0 ? 1.0 : 0.0);
         for (int64_t j = 0; j < n * n; j++) vh[i][j] = S(j % (n + 1) == 0 ? 1.0 : 0.0);
@@ -216,7 +224,8 @@ void svd_vjp(Vjp& v) {
     if (gvh.defined()) gvh = gvh.narrow(-2, 0, k);
   }
   const Tensor uh = adjoint(u), v_ = adjoint(vh);
-  if (!gu.defined() && !gvh.defined()) return v.set(0, m >= n ? u.matmul(gs.unsqueeze(-1) * vh) : (u * gs.unsqueeze(-2)).matmul(vh));
+  if (!gu.defined() && !gvh.defined())
+    return v.set(0, m >= n ? u.matmul(gs.unsqueeze(-1) * vh) : (u * gs.unsqueeze(-2)).matmul(vh));
   const Tensor e = gaps(s * s);
   Tensor g;
   if (gu.defined()) {
@@ -264,11 +273,13 @@ Value pinv_body(const Call& c) {
   // Without a tolerance: as many units in the last place as the matrix is long.
   Tensor bound;
   if (!c[2].is_none()) bound = c.tensor(2).to(real).unsqueeze(-1) * largest;
-  else if (c[1].is_none()) bound = aten<"mul.Tensor">(largest, Scalar(eps * static_cast<double>(std::max(a.size(-1).value(), a.size(-2).value()))));
+  else if (c[1].is_none())
+    bound = aten<"mul.Tensor">(largest, Scalar(eps * static_cast<double>(std::max(a.size(-1).value(), a.size(-2).value()))));
   if (!c[1].is_none()) {
     const Tensor atol = c.tensor(1).to(real).unsqueeze(-1);
     if (!bound.defined())
-      bound = where(atol > 0, aten<"zeros_like">(largest), aten<"mul.Tensor">(largest, eps * static_cast<double>(std::max(a.size(-1).value(), a.size(-2).value()))));
+      bound = where(atol > 0, aten<"zeros_like">(largest),
+                    aten<"mul.Tensor">(largest, eps * static_cast<double>(std::max(a.size(-1).value(), a.size(-2).value()))));
     bound = maximum(atol, bound);
   }
   const Tensor inverse = where(size > bound, reciprocal(s), Scalar(0.0)).to(a.dtype());
@@ -313,13 +324,15 @@ constinit const OpDef kOps[] = {
      .saves = {{kResult}, {kResult - 1}},
      .autocast = Autocast::float32,
      .batch = batch_leading},
-    {.schema = "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+    {.schema =
+         "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      .meta = svd_meta,
      .kernel = svd_kernel,
      .vjp = svd_vjp,
      .saves = {{kResult}, {kResult - 1}, {kResult - 2}},
      .batch = batch_leading},
-    {.schema = "aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
+    {.schema =
+         "aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
      .body = pinv_body,
      .vjp = pinv_vjp,
      .saves = {{0}, {kResult}},

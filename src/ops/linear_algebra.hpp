@@ -20,17 +20,18 @@ inline Shape joined(Shape s, std::initializer_list<Int> tail) {
 inline void check_matrix(const Tensor& t, std::string_view op, std::string_view name = "A") {
   INGOT_REQUIRE(t.dim() >= 2, op, ": The input tensor ", name, " must have at least 2 dimensions.");
   const DType d = t.dtype();
-  INGOT_REQUIRE(is_floating(d) || is_complex(d), op, ": Expected a floating point or complex tensor as input. Got ", scalar_type_name(d));
+  INGOT_REQUIRE(is_floating(d) || is_complex(d), op, ": Expected a floating point or complex tensor as input. Got ",
+                scalar_type_name(d));
   INGOT_REQUIRE(!is_reduced_floating(d), op, ": Low precision dtypes not supported. Got ", scalar_type_name(d));
 }
 inline void check_square(const Tensor& t, std::string_view op, std::string_view name = "A") {
   check_matrix(t, op, name);
-  INGOT_REQUIRE(t.size(-1) == t.size(-2), op, ": ", name, " must be batches of square matrices, but they are ", t.size(-2), " by ", t.size(-1),
-                " matrices");
+  INGOT_REQUIRE(t.size(-1) == t.size(-2), op, ": ", name, " must be batches of square matrices, but they are ", t.size(-2),
+                " by ", t.size(-1), " matrices");
 }
 inline void check_same_dtype(const Tensor& a, const Tensor& b, std::string_view op) {
-  INGOT_REQUIRE(a.dtype() == b.dtype(), op, ": Expected A and B to have the same dtype, but found A of type ", scalar_type_name(a.dtype()),
-                " and B of type ", scalar_type_name(b.dtype()), " instead");
+  INGOT_REQUIRE(a.dtype() == b.dtype(), op, ": Expected A and B to have the same dtype, but found A of type ",
+                scalar_type_name(a.dtype()), " and B of type ", scalar_type_name(b.dtype()), " instead");
 }
 
 // The distance from 1 to the next number of the dtype that LAPACK would compute in.

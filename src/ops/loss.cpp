@@ -147,9 +147,7 @@ void bce_with_logits_vjp(Vjp& v) {
 }
 
 // ---- soft margin: log(1 + exp(-t x))
-Value soft_margin_loss(const Call& c) {
-  return reduce_loss(aten<"log1p">(aten<"exp">(-c.tensor(0) * c.tensor(1))), c[2]);
-}
+Value soft_margin_loss(const Call& c) { return reduce_loss(aten<"log1p">(aten<"exp">(-c.tensor(0) * c.tensor(1))), c[2]); }
 Value soft_margin_loss_backward(const Call& c) {
   const Tensor &x = c.tensor(1), &t = c.tensor(2), z = aten<"exp">(-t * x);
   return per_element(-t * z / (z + 1), z.numel(), c[3]) * c.tensor(0);
@@ -186,8 +184,9 @@ Value margin_ranking_loss(const Call& c) {  // input1, input2, target, margin, r
 Value cosine_embedding_loss(const Call& c) {  // input1, input2, target, margin, reduction
   const Tensor &a = c.tensor(0), &b = c.tensor(1), &t = c.tensor(2);
   constexpr double eps = 1e-12;  // the square root of zero has no gradient
-  INGOT_REQUIRE((t.dim() == 0 || t.dim() == 1) && a.dim() == t.dim() + 1 && b.dim() == t.dim() + 1, "cosine_embedding_loss: ", t.dim(),
-                "D target tensor expects ", t.dim() + 1, "D input tensors, but found inputs with sizes ", a.sizes(), " and ", b.sizes());
+  INGOT_REQUIRE((t.dim() == 0 || t.dim() == 1) && a.dim() == t.dim() + 1 && b.dim() == t.dim() + 1,
+                "cosine_embedding_loss: ", t.dim(), "D target tensor expects ", t.dim() + 1,
+                "D input tensors, but found inputs with sizes ", a.sizes(), " and ", b.sizes());
   auto dot = [](const Tensor& x, const Tensor& y) { return aten<"sum.dim_IntList">(x * y, Shape{-1}); };
   const Tensor cosine = dot(a, b) / aten<"sqrt">((dot(a, a) + eps) * (dot(b, b) + eps)), zeros = aten<"zeros_like">(cosine);
   const Tensor positive = aten<"where.self">(aten<"eq.Scalar">(t, 1), 1 - cosine, zeros);
@@ -195,8 +194,10 @@ Value cosine_embedding_loss(const Call& c) {  // input1, input2, target, margin,
   return reduce_loss(positive + negative, c[4]);
 }
 Value cosine_similarity(const Call& c) {  // x1, x2, dim, eps
-  INGOT_REQUIRE(is_differentiable(c.tensor(0).dtype()) && is_differentiable(c.tensor(1).dtype()), "expected common dtype to be floating point, yet common "
-                "dtype is ", scalar_type_name(c.tensor(0).dtype()));
+  INGOT_REQUIRE(is_differentiable(c.tensor(0).dtype()) && is_differentiable(c.tensor(1).dtype()),
+                "expected common dtype to be floating point, yet common "
+                "dtype is ",
+                scalar_type_name(c.tensor(0).dtype()));
   const TensorList x = atens<"broadcast_tensors">(TensorList{c.tensor(0), c.tensor(1)});
   auto unit = [&](const Tensor& t) {
     const Tensor norm = aten<"linalg_vector_norm">(t, 2, Shape{c[2].to_int()}, true);
@@ -210,8 +211,10 @@ Value pairwise_distance(const Call& c) {  // x1, x2, p, eps, keepdim
 }
 Value triplet_margin_loss(const Call& c) {  // anchor, positive, negative, margin, p, eps, swap, reduction
   const Tensor &a = c.tensor(0), &p = c.tensor(1), &n = c.tensor(2);
-  INGOT_REQUIRE(a.dim() == p.dim() && p.dim() == n.dim(), "The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
-                "but got: anchor ", a.dim(), "D, positive ", p.dim(), "D, and negative ", n.dim(), "D inputs");
+  INGOT_REQUIRE(a.dim() == p.dim() && p.dim() == n.dim(),
+                "The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
+                "but got: anchor ",
+                a.dim(), "D, positive ", p.dim(), "D, and negative ", n.dim(), "D inputs");
   INGOT_REQUIRE(c[3].to_double() > 0, "triplet_margin_loss: margin must be greater than 0, found ", c[3].to_double());
   auto distance = [&](const Tensor& x, const Tensor& y) { return aten<"pairwise_distance">(x, y, c[4], c[5]); };
   Tensor far = distance(a, n);
@@ -219,50 +222,73 @@ Value triplet_margin_loss(const Call& c) {  // anchor, positive, negative, margi
   return reduce_loss(aten<"clamp_min">(c[3].to_double() + distance(a, p) - far, 0), c[7]);
 }
 
-constexpr OpDef loss(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves, uint16_t refuses_grad = 0) {
-  return {.schema = schema, .form = Form::reduction, .body = body, .vjp = vjp, .saves = saves, .refuses_grad = refuses_grad, .autocast = Autocast::float32};
+constexpr OpDef loss(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves,
+                     uint16_t refuses_grad = 0) {
+  return {.schema = schema,
+          .form = Form::reduction,
+          .body = body,
+          .vjp = vjp,
+          .saves = saves,
+          .refuses_grad = refuses_grad,
+          .autocast = Autocast::float32};
 }
-constexpr OpDef backward(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves, uint16_t refuses_grad = 0) {
+constexpr OpDef backward(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves,
+                         uint16_t refuses_grad = 0) {
   return {.schema = schema, .form = Form::external, .body = body, .vjp = vjp, .saves = saves, .refuses_grad = refuses_grad};
 }
 
 constinit const OpDef kOps[] = {
-    loss("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", mse_loss, difference_vjp<"mse_loss_backward", false>, {{0}, {1}}),
-    backward("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", mse_loss_backward, mse_loss_backward_vjp,
-             {{0}, {1}, {2}}),
+    loss("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", mse_loss,
+         difference_vjp<"mse_loss_backward", false>, {{0}, {1}}),
+    backward("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+             mse_loss_backward, mse_loss_backward_vjp, {{0}, {1}, {2}}),
     composite_loss("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
                    [](const Call& c) -> Value { return reduce_loss(aten<"abs">(c.tensor(0) - c.tensor(1)), c[2]); }),
     loss("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor", smooth_l1_loss,
          difference_vjp<"smooth_l1_loss_backward", true>, {{0}, {1}}),
-    backward("aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor", smooth_l1_loss_backward,
-             quadratic_part_vjp<true>, {{0}, {1}, {2}}),
-    loss("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor", huber_loss, difference_vjp<"huber_loss_backward", true>,
-         {{0}, {1}}),
-    backward("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor", huber_loss_backward,
-             quadratic_part_vjp<false>, {{0}, {1}, {2}}),
-    loss("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", binary_cross_entropy,
-         binary_cross_entropy_vjp, {{0}, {1}, {2}}, 0b100),
-    backward("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-             binary_cross_entropy_backward, binary_cross_entropy_backward_vjp, {{0}, {1}, {2}, {3}}, 0b1000),
-    loss("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-         bce_with_logits, bce_with_logits_vjp, {{0}, {1}, {2}, {3}}, 0b1100),
-    loss("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", soft_margin_loss,
-         [](Vjp& v) { v.set(0, aten<"soft_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2))); }, {{0}, {1}}, 0b10),
-    backward("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor", soft_margin_loss_backward,
-             soft_margin_loss_backward_vjp, {{0}, {1}, {2}}, 0b100),
+    backward("aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor",
+             smooth_l1_loss_backward, quadratic_part_vjp<true>, {{0}, {1}, {2}}),
+    loss("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor", huber_loss,
+         difference_vjp<"huber_loss_backward", true>, {{0}, {1}}),
+    backward("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor",
+             huber_loss_backward, quadratic_part_vjp<false>, {{0}, {1}, {2}}),
+    loss("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+         binary_cross_entropy, binary_cross_entropy_vjp, {{0}, {1}, {2}}, 0b100),
+    backward(
+        "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+        binary_cross_entropy_backward, binary_cross_entropy_backward_vjp, {{0}, {1}, {2}, {3}}, 0b1000),
+    loss(
+        "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+        bce_with_logits, bce_with_logits_vjp, {{0}, {1}, {2}, {3}}, 0b1100),
+    loss(
+        "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", soft_margin_loss,
+        [](Vjp& v) { v.set(0, aten<"soft_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2))); }, {{0}, {1}},
+        0b10),
+    backward("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+             soft_margin_loss_backward, soft_margin_loss_backward_vjp, {{0}, {1}, {2}}, 0b100),
     composite_loss("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", kl_div),
-    composite_loss("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", poisson_nll_loss),
-    composite_loss("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor", hinge_embedding_loss),
-    composite_loss("aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor", margin_ranking_loss),
-    composite_loss("aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor",
-                   cosine_embedding_loss),
-    {.schema = "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", .form = Form::composite, .body = cosine_similarity},
-    {.schema = "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
+    composite_loss(
+        "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
+        poisson_nll_loss),
+    composite_loss("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor",
+                   hinge_embedding_loss),
+    composite_loss(
+        "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor",
+        margin_ranking_loss),
+    composite_loss(
+        "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor",
+        cosine_embedding_loss),
+    {.schema = "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+     .form = Form::composite,
+     .body = cosine_similarity},
+    {.schema =
+         "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
      .form = Form::composite,
      .body = pairwise_distance},
-    composite_loss("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float "
-                   "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
-                   triplet_margin_loss),
+    composite_loss(
+        "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float "
+        "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
+        triplet_margin_loss),
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ inline std::vector<Expr> broadcast_index(std::span<const Expr> index, const Shap
 
 // The element of an argument, a tensor that is broadcast or a number, that belongs to an element of the result.
 inline Expr load_broadcast(Lowering& l, int argument, std::span<const Expr> index) {
-  return l.call[argument].is_tensor() ? l.load(argument, broadcast_index(index, l.call.tensor(argument).sizes())) : l.load(argument, {});
+  return l.call[argument].is_tensor() ? l.load(argument, broadcast_index(index, l.call.tensor(argument).sizes()))
+                                      : l.load(argument, {});
 }
 
 // result 0 = argument A, broadcast and converted.

@@ -17,8 +17,10 @@ namespace ingot {
 
 Int data_dependent_size(std::string_view op, Int most, int64_t least) {
   GuardEnv* env = current_guard_env();
-  INGOT_REQUIRE(env, op, ": the size of the result depends on the data, which a fake tensor does not have; run it on real tensors, or trace "
-                "it with open sizes");
+  INGOT_REQUIRE(
+      env, op,
+      ": the size of the result depends on the data, which a fake tensor does not have; run it on real tensors, or trace "
+      "it with open sizes");
   return env->fresh_symbol(least, most.is_number() ? most.number() : kUnbounded);
 }
 
@@ -55,7 +57,8 @@ void for_each_nonzero(const Tensor& t, const F& f) {
 TensorList nonzero_columns(const Tensor& t, std::string_view op) {
   const Int n = nonzero_count(t, op);
   TensorList columns;
-  for (int64_t d = 0; d < t.dim(); d++) columns.push_back(make_tensor(Geometry::contiguous({n}, DType::i64), t.device(), t->is_fake()));
+  for (int64_t d = 0; d < t.dim(); d++)
+    columns.push_back(make_tensor(Geometry::contiguous({n}, DType::i64), t.device(), t->is_fake()));
   if (!t->is_fake())
     for_each_nonzero(t, [&](int64_t k, const std::vector<int64_t>& at) {
       for (std::size_t d = 0; d < at.size(); d++) columns[d].data<int64_t>()[k] = at[d];
@@ -84,7 +87,8 @@ void nonzero_static_kernel(const Call& c, std::span<const Tensor> r) {
 }
 
 void require_mask(std::string_view op, const Tensor& mask) {
-  INGOT_REQUIRE(mask.dtype() == DType::b8 || mask.dtype() == DType::u8, op, ": expected BoolTensor for mask, found ", mask.dtype());
+  INGOT_REQUIRE(mask.dtype() == DType::b8 || mask.dtype() == DType::u8, op, ": expected BoolTensor for mask, found ",
+                mask.dtype());
 }
 
 // The number of selected elements once the mask is broadcast: each of its elements counts as often as it is repeated.
@@ -176,11 +180,10 @@ constinit const OpDef kOps[] = {
      .body = [](const Call& c) -> Value { return aten<"nonzero">(c[0]); }},
     {.schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           const Tensor& self = c.tensor(0);
-           return atens<"unbind.int">(aten<"nonzero">(self.dim() == 0 ? self.unsqueeze(0) : self), 1);
-         }},
+     .body = [](const Call& c) -> Value {
+       const Tensor& self = c.tensor(0);
+       return atens<"unbind.int">(aten<"nonzero">(self.dim() == 0 ? self.unsqueeze(0) : self), 1);
+     }},
     {.schema = "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
      .meta = masked_select_meta,
      .kernel = masked_select_kernel,
@@ -194,11 +197,10 @@ constinit const OpDef kOps[] = {
      .batch = refuse_dynamic_shape},
     {.schema = "aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           const Shape sizes = broadcast_shapes(c.tensor(1).sizes(), c.tensor(2).sizes(), "masked_select");
-           return aten<"masked_scatter">(zeros_of(c.tensor(0), sizes), c[2], c[0]);
-         }},
+     .body = [](const Call& c) -> Value {
+       const Shape sizes = broadcast_shapes(c.tensor(1).sizes(), c.tensor(2).sizes(), "masked_select");
+       return aten<"masked_scatter">(zeros_of(c.tensor(0), sizes), c[2], c[0]);
+     }},
     {.schema = "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
      .meta = masked_scatter_meta,
      .kernel = masked_scatter_kernel,
@@ -218,7 +220,11 @@ constinit const OpDef kOps[] = {
            o.add(c[2].ints(), c.tensor(0).dtype());
          },
      .kernel = masked_scatter_backward_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"masked_scatter">(aten<"zeros">(v.sizes(0), v.geom(0).dtype, Value(), v.grad().device()), v.saved(1), v.grad())); },
+     .vjp =
+         [](Vjp& v) {
+           v.set(0, aten<"masked_scatter">(aten<"zeros">(v.sizes(0), v.geom(0).dtype, Value(), v.grad().device()), v.saved(1),
+                                           v.grad()));
+         },
      .saves = {{1}}},
 };
 

@@ -27,8 +27,8 @@ std::string extent(const Tensor& t) {
 
 // A product of these dtypes exists; all operands must agree.
 void check_dtypes(const Call& c, const Tensor& a, const Tensor& b) {
-  INGOT_REQUIRE(a.dtype() == b.dtype(), c.op.schema.name, ": expected both operands to have the same dtype, but got: ", name_of(a.dtype()),
-                " != ", name_of(b.dtype()));
+  INGOT_REQUIRE(a.dtype() == b.dtype(), c.op.schema.name,
+                ": expected both operands to have the same dtype, but got: ", name_of(a.dtype()), " != ", name_of(b.dtype()));
   INGOT_REQUIRE(a.dtype() != DType::b8 && !is_float8(a.dtype()), "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(a.dtype()), "'");
 }
@@ -38,14 +38,15 @@ void check_factors(const Call& c, DType t, int beta, int alpha) {
     const std::string& name = c.op.schema.args[static_cast<std::size_t>(i)].name;
     INGOT_REQUIRE(!is_integral(t) || c[i].is_int() || c[i].is_bool(), "For integral input tensors, argument ", name,
                   " must not be a floating point number.");
-    INGOT_REQUIRE(is_complex(t) || !c[i].is_complex(), "For non-complex input tensors, argument ", name, " must not be a complex number.");
+    INGOT_REQUIRE(is_complex(t) || !c[i].is_complex(), "For non-complex input tensors, argument ", name,
+                  " must not be a complex number.");
   }
 }
 void check_addend(const Call& c, const Tensor& self, const Shape& sizes, DType dtype) {
   INGOT_REQUIRE(self.dtype() == dtype, c.op.schema.name, ": self and the product must have the same dtype, but got ",
                 scalar_type_name(self.dtype()), " and ", scalar_type_name(dtype));
-  INGOT_REQUIRE(self.dim() <= sizes.dim(), c.op.schema.name, ": The expanded size of self must have at most ", sizes.dim(), " dims, found ",
-                self.sizes());
+  INGOT_REQUIRE(self.dim() <= sizes.dim(), c.op.schema.name, ": The expanded size of self must have at most ", sizes.dim(),
+                " dims, found ", self.sizes());
   expand_geometry(self->geom, sizes);  // says what does not fit
 }
 
@@ -60,13 +61,14 @@ Shape batched_sizes(const Call& c, const Tensor& a, const Tensor& b) {
   INGOT_REQUIRE(a.dim() == 3, c.op.schema.name, ": batch1 must be a 3D tensor, found ", a.sizes());
   INGOT_REQUIRE(b.dim() == 3, c.op.schema.name, ": batch2 must be a 3D tensor, found ", b.sizes());
   INGOT_REQUIRE(a.size(0) == b.size(0) && a.size(2) == b.size(1), c.op.schema.name,
-                ": Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2), "] but got: [", b.size(0), ", ",
-                b.size(1), "].");
+                ": Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2), "] but got: [",
+                b.size(0), ", ", b.size(1), "].");
   check_dtypes(c, a, b);
   return {a.size(0), a.size(1), b.size(2)};
 }
 Shape matrix_vector_sizes(const Call& c, const Tensor& m, const Tensor& x) {
-  INGOT_REQUIRE(m.dim() == 2 && x.dim() == 1, c.op.schema.name, ": matrix @ vector expected, got ", m.dim(), "D and ", x.dim(), "D");
+  INGOT_REQUIRE(m.dim() == 2 && x.dim() == 1, c.op.schema.name, ": matrix @ vector expected, got ", m.dim(), "D and ", x.dim(),
+                "D");
   INGOT_REQUIRE(m.size(1) == x.size(0), c.op.schema.name, ": size mismatch, got mat (", extent(m), "), vec (", extent(x), ")");
   check_dtypes(c, m, x);
   return {m.size(0)};
@@ -74,8 +76,8 @@ Shape matrix_vector_sizes(const Call& c, const Tensor& m, const Tensor& x) {
 void vector_vector_meta(const Call& c, Outputs& o) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);
   INGOT_REQUIRE(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
-  INGOT_REQUIRE(a.dtype() == b.dtype(), c.op.schema.name, " : expected both vectors to have same dtype, but found ", scalar_type_name(a.dtype()),
-                " and ", scalar_type_name(b.dtype()));
+  INGOT_REQUIRE(a.dtype() == b.dtype(), c.op.schema.name, " : expected both vectors to have same dtype, but found ",
+                scalar_type_name(a.dtype()), " and ", scalar_type_name(b.dtype()));
   INGOT_REQUIRE(a.size(0) == b.size(0), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
                 " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
   check_dtypes(c, a, b);
@@ -227,7 +229,8 @@ Value batch_add_product(const Batching& b) {  // addmm, baddbmm
 }
 Value batch_addbmm(const Batching& b) {
   (void)b.member_results();
-  return scaled_sum(b, aten<"sum.dim_IntList">(in_front(b, aten<"matmul">(b.tensor(1), b.tensor(2))), Shape{1}, false, b.tensor(1).dtype()), 2);
+  return scaled_sum(
+      b, aten<"sum.dim_IntList">(in_front(b, aten<"matmul">(b.tensor(1), b.tensor(2))), Shape{1}, false, b.tensor(1).dtype()), 2);
 }
 Value batch_addmv(const Batching& b) {
   (void)b.member_results();
@@ -237,7 +240,10 @@ Value batch_addmv(const Batching& b) {
 constinit const OpDef kOps[] = {
     {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(product_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
-     .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1))); },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1)));
+         },
      .vjp = mm_vjp,
      .saves = {{0, 1}, {1, 0}},
      .autocast = Autocast::lower_precision,
@@ -247,10 +253,14 @@ constinit const OpDef kOps[] = {
      .meta =
          [](const Call& c, Outputs& o) {
            Shape sizes = product_sizes(c, c.tensor(0), c.tensor(1));
-           INGOT_REQUIRE(c.tensor(0).dtype() == DType::i8, "_int_mm: Expected self dtype to be of type int8 but got ", c.tensor(0).dtype());
+           INGOT_REQUIRE(c.tensor(0).dtype() == DType::i8, "_int_mm: Expected self dtype to be of type int8 but got ",
+                         c.tensor(0).dtype());
            o.add(std::move(sizes), DType::i32);
          },
-     .kernel = [](const Call& c, std::span<const Tensor> r) { batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1))); },
+     .kernel =
+         [](const Call& c, std::span<const Tensor> r) {
+           batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1)));
+         },
      .no_grad_result = true},
     {.schema = "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
@@ -262,8 +272,8 @@ constinit const OpDef kOps[] = {
          },
      .kernel =
          [](const Call& c, std::span<const Tensor> r) {
-           batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(1)), batch_of_one(c.tensor(2)), c[4].to_scalar(), addend(c.tensor(0), c[3]),
-                           c[3].to_scalar());
+           batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(1)), batch_of_one(c.tensor(2)), c[4].to_scalar(),
+                           addend(c.tensor(0), c[3]), c[3].to_scalar());
          },
      .vjp = addmm_vjp,
      .saves = {{1, 2}, {2, 1}},
@@ -315,8 +325,8 @@ constinit const OpDef kOps[] = {
              batched_product(out, none, make_tensor(Geometry::contiguous({1, 0, b.size(2)}, b.dtype())), 1, sum, beta);
            }
            for (int64_t i = 0; i < n; i++) {
-             batched_product(out, make_alias(a, slice_geometry(a->geom, 0, i, i + 1, 1)), make_alias(b, slice_geometry(b->geom, 0, i, i + 1, 1)),
-                             c[4].to_scalar(), sum, beta);
+             batched_product(out, make_alias(a, slice_geometry(a->geom, 0, i, i + 1, 1)),
+                             make_alias(b, slice_geometry(b->geom, 0, i, i + 1, 1)), c[4].to_scalar(), sum, beta);
              sum = r[0];
              beta = 1;
            }
@@ -346,8 +356,8 @@ constinit const OpDef kOps[] = {
      .kernel =
          [](const Call& c, std::span<const Tensor> r) {
            const Tensor self = addend(c.tensor(0), c[3]);
-           batched_product(batch_of_one(column(r[0])), batch_of_one(c.tensor(1)), batch_of_one(column(c.tensor(2))), c[4].to_scalar(),
-                           self.defined() ? column_addend(self) : self, c[3].to_scalar());
+           batched_product(batch_of_one(column(r[0])), batch_of_one(c.tensor(1)), batch_of_one(column(c.tensor(2))),
+                           c[4].to_scalar(), self.defined() ? column_addend(self) : self, c[3].to_scalar());
          },
      .vjp = addmv_vjp,
      .saves = {{1, 2}, {2, 1}},
@@ -373,17 +383,17 @@ constinit const OpDef kOps[] = {
          },
      .saves = {{0, 1}, {1, 0}}},
     {.schema = "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-     .body =
-         [](const Call& c) -> Value {
-           const Tensor &self = c.tensor(0), &a = c.tensor(1), &b = c.tensor(2);
-           INGOT_REQUIRE(a.dim() == 1 && b.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(), "-D and ", b.dim(), "-D");
-           expand_geometry(self->geom, {a.size(0), b.size(0)});
-           Tensor outer = a.unsqueeze(1) * b;
-           if (!(c[4].is_int() && c[4].to_int().same(1))) outer = aten<"mul.Tensor">(outer, c[4]);
-           if (!c[3].to_scalar().to_bool()) return outer;
-           const bool one = c[3].is_int() && c[3].to_int().same(1);
-           return (one ? self : aten<"mul.Tensor">(self, c[3])) + outer;
-         },
+     .body = [](const Call& c) -> Value {
+       const Tensor &self = c.tensor(0), &a = c.tensor(1), &b = c.tensor(2);
+       INGOT_REQUIRE(a.dim() == 1 && b.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(), "-D and ",
+                     b.dim(), "-D");
+       expand_geometry(self->geom, {a.size(0), b.size(0)});
+       Tensor outer = a.unsqueeze(1) * b;
+       if (!(c[4].is_int() && c[4].to_int().same(1))) outer = aten<"mul.Tensor">(outer, c[4]);
+       if (!c[3].to_scalar().to_bool()) return outer;
+       const bool one = c[3].is_int() && c[3].to_int().same(1);
+       return (one ? self : aten<"mul.Tensor">(self, c[3])) + outer;
+     },
      .vjp = addr_vjp,
      .saves = {{1, 2}, {2, 1}}},
 };

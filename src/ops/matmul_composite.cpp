@@ -72,7 +72,8 @@ Tensor matmul_of(const Tensor& a, const Tensor& b) {
     return s;
   };
   const Tensor left = a.expand(with({n, k})).reshape({batch, n, k});
-  const Tensor right = db == 1 ? b.expand(with({kb})).reshape({batch, kb}).unsqueeze(2) : b.expand(with({kb, p})).reshape({batch, kb, p});
+  const Tensor right =
+      db == 1 ? b.expand(with({kb})).reshape({batch, kb}).unsqueeze(2) : b.expand(with({kb, p})).reshape({batch, kb, p});
   if (da > 1) sizes.push_back(n);
   if (db > 1) sizes.push_back(p);
   const Tensor product = aten<"bmm">(left, right);
@@ -82,7 +83,8 @@ Tensor matmul_of(const Tensor& a, const Tensor& b) {
 Value linear_body(const Call& c) {
   const Tensor &x = c.tensor(0), &w = c.tensor(1);
   const Tensor bias = c[2].tensor_or_none();
-  INGOT_REQUIRE(x.dim() != 0 && w.dim() != 0, "both arguments to linear need to be at least 1D, but they are ", x.dim(), "D and ", w.dim(), "D");
+  INGOT_REQUIRE(x.dim() != 0 && w.dim() != 0, "both arguments to linear need to be at least 1D, but they are ", x.dim(), "D and ",
+                w.dim(), "D");
   if (x.dim() == 2 && bias.defined()) return aten<"addmm">(bias, x, w.t());
   if (x.dim() == 3 && bias.defined() && x.is_contiguous()) {
     const Tensor folded = aten<"addmm">(bias, x.reshape({x.size(0) * x.size(1), x.size(2)}), w.t());
@@ -101,7 +103,8 @@ Value tensordot_body(const Call& c) {
   Shape wrapped_a, wrapped_b;
   Int contracted = 1;
   for (std::size_t i = 0; i < dims_a.size(); i++) {
-    const int da = wrap_dim(dims_a[i].value(), static_cast<int>(a.dim())), db = wrap_dim(dims_b[i].value(), static_cast<int>(b.dim()));
+    const int da = wrap_dim(dims_a[i].value(), static_cast<int>(a.dim())),
+              db = wrap_dim(dims_b[i].value(), static_cast<int>(b.dim()));
     INGOT_REQUIRE(!gone_a[da] && !gone_b[db], "dim ", gone_a[da] ? da : db, " appears multiple times in the list of dims");
     gone_a[da] = gone_b[db] = true;
     wrapped_a.push_back(da);
@@ -110,8 +113,8 @@ Value tensordot_body(const Call& c) {
     if (sb == 1) a = a.sum({da}, true);  // broadcast: summed right away
     else if (sa == 1) b = b.sum({db}, true);
     else {
-      INGOT_REQUIRE(sa == sb, "contracted dimensions need to match, but first has size ", sa, " in dim ", da, " and second has size ", sb,
-                    " in dim ", db);
+      INGOT_REQUIRE(sa == sb, "contracted dimensions need to match, but first has size ", sa, " in dim ", da,
+                    " and second has size ", sb, " in dim ", db);
       contracted = contracted * sa;
     }
   }
@@ -130,7 +133,8 @@ Value kron_body(const Call& c) {
   const int64_t rank = std::max(a.dim(), b.dim());
   Shape sa, sb, sizes;
   for (int64_t i = 0; i < rank; i++) {
-    const Int na = i < rank - a.dim() ? Int(1) : a.size(i - (rank - a.dim())), nb = i < rank - b.dim() ? Int(1) : b.size(i - (rank - b.dim()));
+    const Int na = i < rank - a.dim() ? Int(1) : a.size(i - (rank - a.dim())),
+              nb = i < rank - b.dim() ? Int(1) : b.size(i - (rank - b.dim()));
     for (Int x : {na, Int(1)}) sa.push_back(x);
     for (Int x : {Int(1), nb}) sb.push_back(x);
     sizes.push_back(na * nb);
@@ -141,8 +145,8 @@ Value kron_body(const Call& c) {
 Value inner_body(const Call& c) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);
   if (a.dim() == 0 || b.dim() == 0) return a * b;
-  INGOT_REQUIRE(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ", a.sizes(), " and ",
-                b.sizes());
+  INGOT_REQUIRE(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
+                a.sizes(), " and ", b.sizes());
   return aten<"tensordot">(a, b, Shape{-1}, Shape{-1});
 }
 
@@ -164,10 +168,10 @@ Value multi_dot_body(const Call& c) {
   const std::size_t n = m.size();
   for (std::size_t i = 0; i < n; i++) {
     INGOT_REQUIRE(m[i].dim() == 2, "multi_dot(): tensor ", i, " must be 2D but got ", m[i].dim(), "D");
-    INGOT_REQUIRE(m[i].dtype() == m[0].dtype(), "multi_dot(): all tensors must have be the same dtype but tensor 0 is ", m[0].dtype(),
-                  " and tensor ", i, " ", m[i].dtype());
-    INGOT_REQUIRE(i == 0 || m[i - 1].size(1) == m[i].size(0), "multi_dot(): tensors ", i - 1, " and ", i, " with shapes ", m[i - 1].sizes(),
-                  " and ", m[i].sizes(), " cannot be multiplied");
+    INGOT_REQUIRE(m[i].dtype() == m[0].dtype(), "multi_dot(): all tensors must have be the same dtype but tensor 0 is ",
+                  m[0].dtype(), " and tensor ", i, " ", m[i].dtype());
+    INGOT_REQUIRE(i == 0 || m[i - 1].size(1) == m[i].size(0), "multi_dot(): tensors ", i - 1, " and ", i, " with shapes ",
+                  m[i - 1].sizes(), " and ", m[i].sizes(), " cannot be multiplied");
   }
   std::vector<std::vector<Int>> cost(n, std::vector<Int>(n, 0));
   std::vector<std::vector<std::size_t>> cut(n, std::vector<std::size_t>(n, 0));
@@ -197,7 +201,7 @@ Value trilinear_body(const Call& c) {
   return c[6].ints().empty() ? product : product.sum(c[6].ints());
 }
 void trilinear_vjp(Vjp& v) {
-  const Value& e1 = v.arg(3), &e2 = v.arg(4), &e3 = v.arg(5), &sum = v.arg(6);
+  const Value &e1 = v.arg(3), &e2 = v.arg(4), &e3 = v.arg(5), &sum = v.arg(6);
   if (v.need(0)) v.set(0, aten<"_trilinear">(v.grad(), v.saved(1), v.saved(2), sum, e2, e3, e1));
   if (v.need(1)) v.set(1, aten<"_trilinear">(v.saved(0), v.grad(), v.saved(2), e1, sum, e3, e2));
   if (v.need(2)) v.set(2, aten<"_trilinear">(v.saved(0), v.saved(1), v.grad(), e1, e2, sum, e3));
@@ -206,28 +210,32 @@ Value bilinear_body(const Call& c) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1), &w = c.tensor(2);
   const Tensor bias = c[3].tensor_or_none();
   INGOT_REQUIRE(a.dim() == b.dim(), "bilinear(): input dimensions do not match: got ", a.dim(), " and ", b.dim());
-  INGOT_REQUIRE(a.dim() >= 1 && w.dim() == 3, "bilinear(): expected inputs of at least 1 dim and a 3-dim weight, found ", a.sizes(), " and ",
-                w.sizes());
+  INGOT_REQUIRE(a.dim() >= 1 && w.dim() == 3, "bilinear(): expected inputs of at least 1 dim and a 3-dim weight, found ",
+                a.sizes(), " and ", w.sizes());
   for (int i = 0; i + 1 < a.dim(); i++)
-    INGOT_REQUIRE(a.size(i) == b.size(i), "bilinear(): input batch dimensions do not match at dim ", i, ": got ", a.size(i), " and ", b.size(i));
-  INGOT_REQUIRE(a.size(-1) == w.size(1), "bilinear(): input1 size does not match weight size: got ", a.size(-1), " but expected ", w.size(1));
-  INGOT_REQUIRE(b.size(-1) == w.size(2), "bilinear(): input2 size does not match weight size: got ", b.size(-1), " but expected ", w.size(2));
+    INGOT_REQUIRE(a.size(i) == b.size(i), "bilinear(): input batch dimensions do not match at dim ", i, ": got ", a.size(i),
+                  " and ", b.size(i));
+  INGOT_REQUIRE(a.size(-1) == w.size(1), "bilinear(): input1 size does not match weight size: got ", a.size(-1), " but expected ",
+                w.size(1));
+  INGOT_REQUIRE(b.size(-1) == w.size(2), "bilinear(): input2 size does not match weight size: got ", b.size(-1), " but expected ",
+                w.size(2));
   INGOT_REQUIRE(!bias.defined() || bias.size(0) == w.size(0), "bilinear(): bias size does not match weight size");
   Shape sizes = a.sizes();
   sizes.back() = w.size(0);
-  const Tensor product = aten<"_trilinear">(a.reshape({-1, a.size(-1)}), w, b.reshape({-1, b.size(-1)}), Shape{1, 3}, Shape{0}, Shape{1, 2},
-                                            Shape{2, 3}).reshape(sizes);
+  const Tensor product = aten<"_trilinear">(a.reshape({-1, a.size(-1)}), w, b.reshape({-1, b.size(-1)}), Shape{1, 3}, Shape{0},
+                                            Shape{1, 2}, Shape{2, 3})
+                             .reshape(sizes);
   return bias.defined() ? product + bias : product;
 }
 
 Value vecdot_body(const Call& c) {
   const Tensor &x = c.tensor(0), &y = c.tensor(1);
   INGOT_REQUIRE(x.dtype() == y.dtype() && is_differentiable(x.dtype()),
-                "linalg.vecdot: Expected two floating point or complex tensors of one dtype. Got ", x.dtype(), " and ", y.dtype());
+                "linalg.vecdot: Expected two floating point or complex tensors of one dtype. Got ", x.dtype(), " and ",
+                y.dtype());
   if (x.dim() == 1 && y.dim() == 1) return aten<"vdot">(x, y);
   return (conjugate(x) * y).sum({c[2].to_int()});
 }
-
 
 Value outer_body(const Call& c) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);
@@ -249,14 +257,16 @@ constinit const OpDef kOps[] = {
     composite("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor", multi_dot_body),
     composite("aten::chain_matmul(Tensor[] matrices) -> Tensor",
               [](const Call& c) -> Value {
-                for (const Tensor& t : c[0].tensors()) INGOT_REQUIRE(t.dim() == 2, "chain_matmul: expected matrices, found a ", t.dim(), "D tensor");
+                for (const Tensor& t : c[0].tensors())
+                  INGOT_REQUIRE(t.dim() == 2, "chain_matmul: expected matrices, found a ", t.dim(), "D tensor");
                 INGOT_REQUIRE(!c[0].tensors().empty(), "chain_matmul(): Expected one or more matrices");
                 return c[0].tensors().size() == 1 ? Value(c[0].tensors()[0]) : multi_dot_body(c);
               }),
     in_lower_precision(composite("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", vecdot_body)),
     composite("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", bilinear_body),
-    {.schema = "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> "
-               "Tensor",
+    {.schema =
+         "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> "
+         "Tensor",
      .body = trilinear_body,
      .vjp = trilinear_vjp,
      .saves = {{0}, {1}, {2}}},

@@ -27,7 +27,8 @@ class Matrices {
   Matrices(int64_t batch, int64_t rows, int64_t cols)
       : batch(batch), rows(rows), cols(cols), memory_(make_tensor(Geometry::contiguous({batch, cols, rows}, kDType))) {}
   // A copy of t, its batch dims broadcast to `batch_sizes`.
-  Matrices(const Tensor& t, const Shape& batch_sizes) : Matrices(batch_sizes.product().value(), t.size(-2).value(), t.size(-1).value()) {
+  Matrices(const Tensor& t, const Shape& batch_sizes)
+      : Matrices(batch_sizes.product().value(), t.size(-2).value(), t.size(-1).value()) {
     const Tensor v = view(batch_sizes);
     copy_elements(v, make_alias(t, expand_geometry(t->geom, v.sizes())));
   }
@@ -56,10 +57,13 @@ class Matrices {
 
 // a b + c, rounded once in each component's sum: what numerical libraries make of a product that is added.
 template <class T>
-T multiply_add(T a, T b, T c) { return std::fma(a, b, c); }
+T multiply_add(T a, T b, T c) {
+  return std::fma(a, b, c);
+}
 template <class T>
 std::complex<T> multiply_add(std::complex<T> a, std::complex<T> b, std::complex<T> c) {
-  return {std::fma(a.real(), b.real(), std::fma(-a.imag(), b.imag(), c.real())), std::fma(a.real(), b.imag(), std::fma(a.imag(), b.real(), c.imag()))};
+  return {std::fma(a.real(), b.real(), std::fma(-a.imag(), b.imag(), c.real())),
+          std::fma(a.real(), b.imag(), std::fma(a.imag(), b.real(), c.imag()))};
 }
 
 // LAPACK chooses complex pivots by |re| + |im|.
@@ -99,7 +103,9 @@ enum class Use : uint8_t { plain, transpose, adjoint };
 template <class S>
 void solve_triangular(int64_t n, int64_t cols, const S* a, int64_t lda, bool upper, Use use, bool unit, S* x) {
   const bool swapped = use != Use::plain;
-  auto at = [&](int64_t i, int64_t j) { return !swapped ? a[i + j * lda] : use == Use::adjoint ? conj_of(a[j + i * lda]) : a[j + i * lda]; };
+  auto at = [&](int64_t i, int64_t j) {
+    return !swapped ? a[i + j * lda] : use == Use::adjoint ? conj_of(a[j + i * lda]) : a[j + i * lda];
+  };
   const bool backward = upper != swapped;  // op(a) is upper: last row first
   for (int64_t c = 0; c < cols; c++) {
     S* v = x + c * n;

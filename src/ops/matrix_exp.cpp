@@ -78,7 +78,8 @@ std::vector<S> taylor_8(const Algebra<S>& m, const std::vector<S>& one, const st
   constexpr double y2 = (857 - 58 * root) / 630;
   const auto a2 = m.product(a, a);
   const auto a4 = m.product(a2, m.template combination<2>({&a, &a2}, {x1, x2}));
-  const auto a8 = m.product(m.template combination<2>({&a2, &a4}, {x3, 1}), m.template combination<4>({&one, &a, &a2, &a4}, {x4, x5, x6, x7}));
+  const auto a8 = m.product(m.template combination<2>({&a2, &a4}, {x3, 1}),
+                            m.template combination<4>({&one, &a, &a2, &a4}, {x4, x5, x6, x7}));
   return m.template combination<4>({&one, &a, &a2, &a8}, {1, 1, y2, 1});
 }
 template <class S>
@@ -97,11 +98,12 @@ std::vector<S> taylor_18(const Algebra<S>& m, const std::vector<S>& one, const s
   const auto a2 = m.product(a, a), a3 = m.product(a, a2), a6 = m.product(a3, a3);
   const auto b = [&](const std::array<double, 5>& f) { return m.template combination<5>({&one, &a, &a2, &a3, &a6}, f); };
   const auto b0 = b({0, -1.00365581030144618291e-01, -8.02924648241156932449e-03, -8.92138498045729985177e-04, 0});
-  const auto b1 = b({0, 3.97849749499645077844e-01, 1.36783778460411720168e+00, 4.98289622525382669416e-01, -6.37898194594723280150e-04});
-  const auto b2 = b({-1.09676396052962061844e+01, 1.68015813878906206114e+00, 5.71779846478865511061e-02, -6.98210122488052056106e-03,
-                     3.34975017086070470649e-05});
-  const auto b3 = b({-9.04316832390810593223e-02, -6.76404519071381882256e-02, 6.75961301770459654925e-02, 2.95552570429315521194e-02,
-                     -1.39180257516060693404e-05});
+  const auto b1 =
+      b({0, 3.97849749499645077844e-01, 1.36783778460411720168e+00, 4.98289622525382669416e-01, -6.37898194594723280150e-04});
+  const auto b2 = b({-1.09676396052962061844e+01, 1.68015813878906206114e+00, 5.71779846478865511061e-02,
+                     -6.98210122488052056106e-03, 3.34975017086070470649e-05});
+  const auto b3 = b({-9.04316832390810593223e-02, -6.76404519071381882256e-02, 6.75961301770459654925e-02,
+                     2.95552570429315521194e-02, -1.39180257516060693404e-05});
   const auto b4 = b({0, 0, -9.23364619367118555360e-02, -1.69364939002081722752e-02, -1.40086798182036094347e-05});
   const auto a9 = m.sum(b3, m.product(b0, b4));
   return m.sum(b1, m.product(m.sum(b2, a9), a9));
@@ -109,11 +111,11 @@ std::vector<S> taylor_18(const Algebra<S>& m, const std::vector<S>& one, const s
 
 // Up to which norm the polynomials of degree 1, 2, 4, 8, 12 and 18 are exact to the last place.
 template <class Real>
-constexpr std::array<double, 6> kBounds = {2.220446049250313e-16, 2.580956802971767e-08, 3.397168839976962e-04, 4.991228871115323e-02,
-                                           2.996158913811580e-01, 1.090863719290036e+00};
+constexpr std::array<double, 6> kBounds = {2.220446049250313e-16, 2.580956802971767e-08, 3.397168839976962e-04,
+                                           4.991228871115323e-02, 2.996158913811580e-01, 1.090863719290036e+00};
 template <>
-constexpr std::array<double, 6> kBounds<float> = {1.192092800768788e-07, 5.978858893805233e-04, 5.116619363445086e-02, 5.800524627688768e-01,
-                                                  1.461661507209034e+00, 3.010066362817634e+00};
+constexpr std::array<double, 6> kBounds<float> = {1.192092800768788e-07, 5.978858893805233e-04, 5.116619363445086e-02,
+                                                  5.800524627688768e-01, 1.461661507209034e+00, 3.010066362817634e+00};
 
 // PyTorch takes the highest degree for every matrix of a batch.
 template <class S>
@@ -150,9 +152,10 @@ std::vector<S> exponential(int64_t n, std::vector<S> a, bool highest_degree) {
 
 void matrix_exp_meta(const Call& c, Outputs& o) {
   const Tensor& a = c.tensor(0);
-  INGOT_REQUIRE(a.dim() >= 2 && a.size(-1) == a.size(-2), "linalg.matrix_exp: A must be batches of square matrices, found ", a.sizes());
-  INGOT_REQUIRE(is_floating(a.dtype()) || is_complex(a.dtype()), "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got ",
-                scalar_type_name(a.dtype()));
+  INGOT_REQUIRE(a.dim() >= 2 && a.size(-1) == a.size(-2), "linalg.matrix_exp: A must be batches of square matrices, found ",
+                a.sizes());
+  INGOT_REQUIRE(is_floating(a.dtype()) || is_complex(a.dtype()),
+                "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got ", scalar_type_name(a.dtype()));
   o.add(a.sizes(), a.dtype());
 }
 // S: the precision of the tensor (half types compute in float), Wide: that of Matrices.

@@ -26,13 +26,17 @@ Tensor gradient_or_none(bool wanted, const auto& compute) { return wanted ? comp
 // The first normalised dim.
 int check_normalized_shape(const Call& c, const Tensor& input, const Shape& shape, const Tensor& weight, const Tensor& bias) {
   const int n = shape.dim(), axis = static_cast<int>(input.dim()) - n;
-  INGOT_REQUIRE(n >= 1, c.op.schema.name, ": Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
-                "got normalized_shape = ", shape);
+  INGOT_REQUIRE(n >= 1, c.op.schema.name,
+                ": Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
+                "got normalized_shape = ",
+                shape);
   for (const Tensor& p : {weight, bias})
-    INGOT_REQUIRE(!p.defined() || p.sizes() == shape, "Expected weight and bias to be of same shape as normalized_shape, but got a parameter of shape ",
-                  p.sizes(), " and normalized_shape = ", shape);
-  INGOT_REQUIRE(axis >= 0 && input.sizes().sub(static_cast<std::size_t>(axis), input.sizes().size()) == shape, "Given normalized_shape=", shape,
-                ", expected input with shape [*, ", shape, "], but got input of size ", input.sizes());
+    INGOT_REQUIRE(!p.defined() || p.sizes() == shape,
+                  "Expected weight and bias to be of same shape as normalized_shape, but got a parameter of shape ", p.sizes(),
+                  " and normalized_shape = ", shape);
+  INGOT_REQUIRE(axis >= 0 && input.sizes().sub(static_cast<std::size_t>(axis), input.sizes().size()) == shape,
+                "Given normalized_shape=", shape, ", expected input with shape [*, ", shape, "], but got input of size ",
+                input.sizes());
   return axis;
 }
 
@@ -54,14 +58,17 @@ Value native_layer_norm_backward(const Call& c) {
   const int axis = check_normalized_shape(c, input, c[2].ints(), weight, bias), rank = static_cast<int>(input.dim());
   const std::vector<bool>& mask = c[7].bools();
   const DType compute = statistics_type(input.dtype());
-  const Tensor x = as_type(contiguous(input), compute), g = as_type(contiguous(c.tensor(0)), compute), w = as_type(contiguous(weight), compute);
+  const Tensor x = as_type(contiguous(input), compute), g = as_type(contiguous(c.tensor(0)), compute),
+               w = as_type(contiguous(weight), compute);
   const Tensor rstd = as_type(c.tensor(4), compute), xhat = (x - as_type(c.tensor(3), compute)) * rstd;
   const Shape inner = dim_range(axis, rank), outer = dim_range(0, axis);
   auto over_rows = [&](const Tensor& t) { return axis > 0 ? aten<"sum.dim_IntList">(t, outer) : t; };
   return TensorList{
-      gradient_or_none(mask[0], [&] { return as_type(normalization_gradient(w.defined() ? g * w : g, xhat, rstd, inner), input.dtype()); }),
+      gradient_or_none(
+          mask[0], [&] { return as_type(normalization_gradient(w.defined() ? g * w : g, xhat, rstd, inner), input.dtype()); }),
       gradient_or_none(mask[1] && weight.defined(), [&] { return as_type(over_rows(g * xhat), weight.dtype()); }),
-      gradient_or_none(mask[2] && bias.defined(), [&] { return as_type(axis > 0 ? over_rows(g) : aten<"clone">(g), bias.dtype()); })};
+      gradient_or_none(mask[2] && bias.defined(),
+                       [&] { return as_type(axis > 0 ? over_rows(g) : aten<"clone">(g), bias.dtype()); })};
 }
 
 std::vector<bool> wanted(const Vjp& v, std::initializer_list<int> args) {
@@ -72,8 +79,8 @@ std::vector<bool> wanted(const Vjp& v, std::initializer_list<int> args) {
 
 void layer_norm_vjp(Vjp& v) {
   if (!v.grad(0).defined()) return;
-  const TensorList g = atens<"native_layer_norm_backward">(v.grad(0), v.saved(0), v.arg(1), v.result(1), v.result(2), v.saved(2), v.saved(3),
-                                                          wanted(v, {0, 2, 3}));
+  const TensorList g = atens<"native_layer_norm_backward">(v.grad(0), v.saved(0), v.arg(1), v.result(1), v.result(2), v.saved(2),
+                                                           v.saved(3), wanted(v, {0, 2, 3}));
   v.set(0, g[0]);
   if (v.need(2)) v.set(2, g[1]);
   if (v.need(3)) v.set(3, g[2]);
@@ -85,7 +92,8 @@ void layer_norm_backward_vjp(Vjp& v) {
   const Tensor g = v.saved(0), input = v.saved(1), rstd = v.saved(4), weight = v.saved(5);
   const int rank = static_cast<int>(input.dim()), axis = rank - v.arg(2).ints().dim();
   const Tensor xhat = (input - v.saved(3)) * rstd;
-  const SecondOrder s = normalization_second_order(g, xhat, rstd, weight, v.grad(0), v.grad(1), v.grad(2), dim_range(axis, rank), false);
+  const SecondOrder s =
+      normalization_second_order(g, xhat, rstd, weight, v.grad(0), v.grad(1), v.grad(2), dim_range(axis, rank), false);
   if (v.need(0)) v.set(0, s.grad_out);
   if (v.need(1)) v.set(1, s.x);
   if (v.need(5)) v.set(5, s.weight);  // the engine sums it back to the parameter's shape
@@ -103,12 +111,15 @@ struct Groups {
 Groups groups_of(const Call& c, int at, const Tensor& input, const Tensor& weight) {
   const Groups g{c[at].to_int(), c[at + 1].to_int(), c[at + 2].to_int(), c[at + 3].to_int64()};
   INGOT_REQUIRE(g.count > 0, c.op.schema.name, ": Expected num groups to be greater than 0, got ", g.count);
-  INGOT_REQUIRE(mod(g.channels, g.count) == 0, c.op.schema.name, ": Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-                input.sizes(), " and num_groups=", g.count);
-  INGOT_REQUIRE(input.numel() == g.n * g.channels * g.area, c.op.schema.name, ": input of shape ", input.sizes(), " does not have N * C * HxW = ",
-                g.n * g.channels * g.area, " elements");
-  INGOT_REQUIRE(!weight.defined() || (weight.dim() == 1 && weight.numel() == g.channels), "Expected weight to be a vector of size equal to the number "
-                "of channels in input, but got weight of shape ", weight.sizes(), " and input of shape ", input.sizes());
+  INGOT_REQUIRE(mod(g.channels, g.count) == 0, c.op.schema.name,
+                ": Expected number of channels in input to be divisible by num_groups, but got input of shape ", input.sizes(),
+                " and num_groups=", g.count);
+  INGOT_REQUIRE(input.numel() == g.n * g.channels * g.area, c.op.schema.name, ": input of shape ", input.sizes(),
+                " does not have N * C * HxW = ", g.n * g.channels * g.area, " elements");
+  INGOT_REQUIRE(!weight.defined() || (weight.dim() == 1 && weight.numel() == g.channels),
+                "Expected weight to be a vector of size equal to the number "
+                "of channels in input, but got weight of shape ",
+                weight.sizes(), " and input of shape ", input.sizes());
   return g;
 }
 Tensor shaped(const Tensor& t, const Shape& s, DType dtype) { return t.defined() ? as_type(aten<"reshape">(t, s), dtype) : t; }
@@ -121,26 +132,31 @@ Value native_group_norm(const Call& c) {
   const Tensor x = shaped(input, g.split(), compute);
   const Statistics s = statistics(x, group_dims(), c[7].to_double());
   Tensor y = normalized(x, s.mean, s.rstd, shaped(weight, g.parameter(), compute), shaped(bias, g.parameter(), compute));
-  y = aten<"contiguous">(as_type(aten<"reshape">(y, input.sizes()), input.dtype()), suggest_memory_format(input.sizes(), input.strides()));
+  y = aten<"contiguous">(as_type(aten<"reshape">(y, input.sizes()), input.dtype()),
+                         suggest_memory_format(input.sizes(), input.strides()));
   const DType kept = weight.defined() && weight.dtype() != input.dtype() ? compute : input.dtype();
   return TensorList{y, shaped(s.mean, {g.n, g.count}, kept), shaped(s.rstd, {g.n, g.count}, kept)};
 }
 
 // Gradients of input, weight and bias, those that the mask wants.
-TensorList group_norm_gradients(const Groups& g, const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& saved_rstd,
-                                const Tensor& weight, const std::vector<bool>& mask) {
+TensorList group_norm_gradients(const Groups& g, const Tensor& grad_out, const Tensor& input, const Tensor& mean,
+                                const Tensor& saved_rstd, const Tensor& weight, const std::vector<bool>& mask) {
   const DType compute = statistics_type(input.dtype());
   const Tensor dy = shaped(grad_out, g.split(), compute), w = shaped(weight, g.parameter(), compute);
   const Tensor rstd = shaped(saved_rstd, g.statistic(), compute);
   const Tensor xhat = (shaped(input, g.split(), compute) - shaped(mean, g.statistic(), compute)) * rstd;
   auto per_channel = [&](const Tensor& t) {
-    return as_type(aten<"reshape">(aten<"sum.dim_IntList">(t, Shape{0, 3}), Shape{g.channels}), weight.defined() ? weight.dtype() : input.dtype());
+    return as_type(aten<"reshape">(aten<"sum.dim_IntList">(t, Shape{0, 3}), Shape{g.channels}),
+                   weight.defined() ? weight.dtype() : input.dtype());
   };
-  return {gradient_or_none(mask[0], [&] {
-            const Tensor dx = normalization_gradient(w.defined() ? dy * w : dy, xhat, rstd, group_dims());
-            return aten<"contiguous">(as_type(aten<"reshape">(dx, input.sizes()), input.dtype()), suggest_memory_format(input.sizes(), input.strides()));
-          }),
-          gradient_or_none(mask[1], [&] { return per_channel(dy * xhat); }), gradient_or_none(mask[2], [&] { return per_channel(dy); })};
+  return {gradient_or_none(mask[0],
+                           [&] {
+                             const Tensor dx = normalization_gradient(w.defined() ? dy * w : dy, xhat, rstd, group_dims());
+                             return aten<"contiguous">(as_type(aten<"reshape">(dx, input.sizes()), input.dtype()),
+                                                       suggest_memory_format(input.sizes(), input.strides()));
+                           }),
+          gradient_or_none(mask[1], [&] { return per_channel(dy * xhat); }),
+          gradient_or_none(mask[2], [&] { return per_channel(dy); })};
 }
 // grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
 Value native_group_norm_backward(const Call& c) {
@@ -148,8 +164,8 @@ Value native_group_norm_backward(const Call& c) {
   return group_norm_gradients(groups_of(c, 5, input, weight), c.tensor(0), input, c.tensor(2), c.tensor(3), weight, c[9].bools());
 }
 // What the gradients of mean and rstd give the input, which they are functions of.
-Tensor gradient_through_statistics(const Groups& g, const Tensor& input, const Tensor& mean, const Tensor& rstd, const Tensor& grad_mean,
-                                   const Tensor& grad_rstd) {
+Tensor gradient_through_statistics(const Groups& g, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                                   const Tensor& grad_mean, const Tensor& grad_rstd) {
   const DType compute = statistics_type(input.dtype());
   const Tensor r = shaped(rstd, g.statistic(), compute);
   auto per_element = [&](const Tensor& t) { return aten<"div.Tensor">(t, floor_div(g.channels, g.count) * g.area); };
@@ -172,8 +188,8 @@ void group_norm_vjp(Vjp& v) {
   TensorList r(3);
   if (v.grad(0).defined())
     r = thread_state().grad_mode ? group_norm_gradients(g, v.grad(0), input, v.result(1), v.result(2), weight, mask)
-                                 : atens<"native_group_norm_backward">(v.grad(0), input, v.result(1), v.result(2), weight, v.arg(3), v.arg(4), v.arg(5),
-                                                                       v.arg(6), mask);
+                                 : atens<"native_group_norm_backward">(v.grad(0), input, v.result(1), v.result(2), weight,
+                                                                       v.arg(3), v.arg(4), v.arg(5), v.arg(6), mask);
   if (mask[0] && (v.grad(1).defined() || v.grad(2).defined())) {
     const Tensor through = gradient_through_statistics(g, input, v.result(1), v.result(2), v.grad(1), v.grad(2));
     r[0] = r[0].defined() ? r[0] + through : through;
@@ -188,10 +204,12 @@ Value group_norm(const Call& c) {
   INGOT_REQUIRE(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ", input.dim());
   const Int n = input.size(0), channels = input.size(1), area = input.sizes().sub(2, input.sizes().size()).product();
   INGOT_REQUIRE(groups > 0, "Expected num groups to be greater than 0, got ", groups);
-  INGOT_REQUIRE(mod(channels, groups) == 0, "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+  INGOT_REQUIRE(mod(channels, groups) == 0,
+                "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
                 input.sizes(), " and num_groups=", groups);
   const Tensor x = aten<"contiguous">(input, suggest_memory_format(input.sizes(), input.strides()));
-  return atens<"native_group_norm">(x, contiguous(c[2].tensor_or_none()), contiguous(c[3].tensor_or_none()), n, channels, area, groups, c[4])[0];
+  return atens<"native_group_norm">(x, contiguous(c[2].tensor_or_none()), contiguous(c[3].tensor_or_none()), n, channels, area,
+                                    groups, c[4])[0];
 }
 
 // ---- RMS norm: both results, y and 1 / rms
@@ -199,7 +217,8 @@ TensorList rms_normalized(const Call& c) {
   const Tensor &input = c.tensor(0), weight = c[2].tensor_or_none();
   const int axis = check_normalized_shape(c, input, c[1].ints(), weight, {}), rank = static_cast<int>(input.dim());
   const DType compute = statistics_type(input.dtype());
-  const double eps = compute == DType::f64 || compute == DType::c128 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double eps = compute == DType::f64 || compute == DType::c128 ? std::numeric_limits<double>::epsilon()
+                                                                     : std::numeric_limits<float>::epsilon();
   Shape dims;
   for (int i = rank - 1; i >= axis; i--) dims.push_back(i);
   const Tensor x = as_type(input, compute);
@@ -224,7 +243,8 @@ Tensor norm_except(const Tensor& v, const Value& p, int64_t dim) {
   }
   if (d == rank - 1) {
     kept.back() = v.size(-1);
-    return aten<"view">(aten<"norm.ScalarOpt_dim">(aten<"view">(aten<"contiguous">(v), Shape{-1, v.size(-1)}), p, Shape{0}), kept);
+    return aten<"view">(aten<"norm.ScalarOpt_dim">(aten<"view">(aten<"contiguous">(v), Shape{-1, v.size(-1)}), p, Shape{0}),
+                        kept);
   }
   return aten<"transpose.int">(norm_except(aten<"transpose.int">(v, 0, d), p, 0), 0, d);
 }
@@ -268,32 +288,38 @@ Value batch_group_norm(const Batching& b) {
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    {.schema =
+         "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm,
      .vjp = layer_norm_vjp,
      .saves = {{0}, {2}, {3}, {kResult - 1}, {kResult - 2}},
      .grad_results = 1,
      .batch = batch_layer_norm},
-    {.schema = "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
-               "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    {.schema =
+         "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
+         "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm_backward,
      .vjp = layer_norm_backward_vjp,
      .saves = {{0}, {1}, {3}, {4}, {5}}},
-    {.schema = "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, "
-               "bool cudnn_enable=True) -> Tensor",
+    {.schema =
+         "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, "
+         "bool cudnn_enable=True) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return atens<"native_layer_norm">(c[0], c[1], c[2], c[3], c[4])[0]; }},
-    {.schema = "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, "
-               "Tensor, Tensor)",
+    {.schema =
+         "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, "
+         "Tensor, Tensor)",
      .body = native_group_norm,
      .vjp = group_norm_vjp,
      .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}},
      .batch = batch_group_norm},
-    {.schema = "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt "
-               "HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    {.schema =
+         "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt "
+         "HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = native_group_norm_backward},
-    {.schema = "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool "
-               "cudnn_enabled=True) -> Tensor",
+    {.schema =
+         "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool "
+         "cudnn_enabled=True) -> Tensor",
      .form = Form::composite,
      .body = group_norm},
     {.schema = "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",

@@ -23,7 +23,9 @@ Tensor normalized(const Tensor& x, const Tensor& mean, const Tensor& rstd, const
 namespace {
 Tensor mean_over(const Tensor& t, const Shape& dims) { return aten<"mean.dim">(t, dims, true); }
 // The part of v that a normalisation lets through: no mean, nothing along xhat. Symmetric.
-Tensor projected(const Tensor& v, const Tensor& xhat, const Shape& dims) { return v - mean_over(v, dims) - xhat * mean_over(v * xhat, dims); }
+Tensor projected(const Tensor& v, const Tensor& xhat, const Shape& dims) {
+  return v - mean_over(v, dims) - xhat * mean_over(v * xhat, dims);
+}
 Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
 }  // namespace
 
@@ -33,8 +35,8 @@ Tensor normalization_gradient(const Tensor& a, const Tensor& xhat, const Tensor&
 
 // With P the projection above and a = g * weight, the first order is gx = r P(a), gw = sum g xhat, gb = sum g. Their inner
 // products with u, p, q are differentiated by g, weight and x; d xhat = r P(dx) and dr = -r^2 mean(xhat dx).
-SecondOrder normalization_second_order(const Tensor& g, const Tensor& xhat, const Tensor& r, const Tensor& weight, const Tensor& u,
-                                       const Tensor& p, const Tensor& q, const Shape& dims, bool fixed) {
+SecondOrder normalization_second_order(const Tensor& g, const Tensor& xhat, const Tensor& r, const Tensor& weight,
+                                       const Tensor& u, const Tensor& p, const Tensor& q, const Shape& dims, bool fixed) {
   SecondOrder s;
   Tensor into_xhat;  // what flows to xhat
   if (u.defined()) {

@@ -27,7 +27,7 @@ Tensor normalization_gradient(const Tensor& a, const Tensor& xhat, const Tensor&
 struct SecondOrder {
   Tensor grad_out, x, weight;  // weight in x's shape: sum it back. Undefined where nothing flows
 };
-SecondOrder normalization_second_order(const Tensor& grad_out, const Tensor& xhat, const Tensor& rstd, const Tensor& weight, const Tensor& u,
-                                       const Tensor& p, const Tensor& q, const Shape& dims, bool fixed);
+SecondOrder normalization_second_order(const Tensor& grad_out, const Tensor& xhat, const Tensor& rstd, const Tensor& weight,
+                                       const Tensor& u, const Tensor& p, const Tensor& q, const Shape& dims, bool fixed);
 
 }  // namespace ingot

@@ -21,7 +21,9 @@ int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 // pad lists (before, after) of the last dim first.
 Int pad_before(const Shape& pad, int rank, int dim) { return 2 * (rank - dim) <= pad.dim() ? pad[2 * (rank - dim - 1)] : Int(0); }
-Int pad_after(const Shape& pad, int rank, int dim) { return 2 * (rank - dim) <= pad.dim() ? pad[2 * (rank - dim - 1) + 1] : Int(0); }
+Int pad_after(const Shape& pad, int rank, int dim) {
+  return 2 * (rank - dim) <= pad.dim() ? pad[2 * (rank - dim - 1) + 1] : Int(0);
+}
 
 // ---- constant
 
@@ -37,15 +39,18 @@ void constant_pad_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const Shape& pad = c[1].ints();
   INGOT_REQUIRE(pad.dim() % 2 == 0, "constant_pad_nd: Length of pad must be even but instead it equals ", pad.dim());
-  INGOT_REQUIRE(pad.dim() <= 2 * rank(self), "constant_pad_nd: Length of pad should be no more than twice the number of dimensions of the input. Pad length is ",
-                pad.dim(), " while the input has ", rank(self), " dimensions.");
+  INGOT_REQUIRE(
+      pad.dim() <= 2 * rank(self),
+      "constant_pad_nd: Length of pad should be no more than twice the number of dimensions of the input. Pad length is ",
+      pad.dim(), " while the input has ", rank(self), " dimensions.");
   Geometry g;
   g.dtype = self.dtype();
   bool grows = false;
   for (int i = 0; i < rank(self); i++) {
-    const Int before = pad_before(pad, rank(self), i), after = pad_after(pad, rank(self), i), size = self.sizes()[i] + before + after;
-    INGOT_REQUIRE(size >= 0, "constant_pad_nd: The input size ", self.sizes()[i], ", plus negative padding ", before, " and ", after,
-                  " resulted in a negative output size, which is invalid. Check dimension ", i, " of your input.");
+    const Int before = pad_before(pad, rank(self), i), after = pad_after(pad, rank(self), i),
+              size = self.sizes()[i] + before + after;
+    INGOT_REQUIRE(size >= 0, "constant_pad_nd: The input size ", self.sizes()[i], ", plus negative padding ", before, " and ",
+                  after, " resulted in a negative output size, which is invalid. Check dimension ", i, " of your input.");
     grows = grows || before > 0 || after > 0;
     g.sizes.push_back(size);
   }
@@ -82,8 +87,10 @@ template <int N>
 void check_rank(const Tensor& self, std::string_view name) {
   bool ok = rank(self) == N + 1 || rank(self) == N + 2;
   for (int i = rank(self) == N + 2 ? 1 : 0; ok && i < rank(self); i++) ok = !(self.sizes()[i] == 0);
-  INGOT_REQUIRE(ok, name, ": Expected ", N + 1, "D or ", N + 2, "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-                "input, but got: ", self.sizes());
+  INGOT_REQUIRE(ok, name, ": Expected ", N + 1, "D or ", N + 2,
+                "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+                "input, but got: ",
+                self.sizes());
 }
 template <int N, Edge E>
 Shape padded_sizes(const Tensor& self, const Shape& pad, std::string_view name) {
@@ -93,10 +100,12 @@ Shape padded_sizes(const Tensor& self, const Shape& pad, std::string_view name) 
   for (int i = rank(self) - N; i < rank(self); i++) {
     const Int before = pad_before(pad, rank(self), i), after = pad_after(pad, rank(self), i), size = self.sizes()[i];
     if (E == Edge::reflect)
-      INGOT_REQUIRE(before < size && after < size, name, ": Padding size should be less than the corresponding input dimension, but got: padding (",
-                    before, ", ", after, ") at dimension ", i, " of input ", self.sizes());
+      INGOT_REQUIRE(before < size && after < size, name,
+                    ": Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ",
+                    after, ") at dimension ", i, " of input ", self.sizes());
     sizes[i] = size + before + after;
-    INGOT_REQUIRE(sizes[i] >= 1, name, ": input of size ", self.sizes(), " is too small. Calculated output size of dimension ", i, ": ", sizes[i]);
+    INGOT_REQUIRE(sizes[i] >= 1, name, ": input of size ", self.sizes(), " is too small. Calculated output size of dimension ", i,
+                  ": ", sizes[i]);
   }
   return sizes;
 }
@@ -117,7 +126,8 @@ template <int N, Edge E>
 void pad_backward_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(1);
   const Shape sizes = padded_sizes<N, E>(self, c[2].ints(), c.op.schema.name);
-  INGOT_REQUIRE(c.tensor(0).sizes() == sizes, c.op.schema.name, ": expected a gradient of size ", sizes, ", found ", c.tensor(0).sizes());
+  INGOT_REQUIRE(c.tensor(0).sizes() == sizes, c.op.schema.name, ": expected a gradient of size ", sizes, ", found ",
+                c.tensor(0).sizes());
   Geometry g;
   g.dtype = c.tensor(0).dtype();
   g.sizes = self.sizes();
@@ -164,7 +174,8 @@ void each_row(const Geometry& padded, const Geometry& input, const Maps& maps, b
     }
   };
   constexpr int64_t kElementsPerThread = 1 << 15;
-  if (parallel) parallel_for(0, rows, std::max<int64_t>(1, kElementsPerThread / std::max<int64_t>(1, padded.sizes[last].number())), run);
+  if (parallel)
+    parallel_for(0, rows, std::max<int64_t>(1, kElementsPerThread / std::max<int64_t>(1, padded.sizes[last].number())), run);
   else run(0, rows);
 }
 
@@ -201,8 +212,8 @@ void pad_backward_kernel(const Call& c, std::span<const Tensor> r) {
     std::vector<T> row(maps.back().size());
     T* to = sum.data<T>();
     each_row(grad, sum->geom, maps, false, [&](int64_t p, int64_t i) {
-      load_row(grad.dtype, c.tensor(0)->bytes() + p * size_of(grad.dtype), grad.strides.back().number(), static_cast<int64_t>(row.size()), compute,
-               row.data());
+      load_row(grad.dtype, c.tensor(0)->bytes() + p * size_of(grad.dtype), grad.strides.back().number(),
+               static_cast<int64_t>(row.size()), compute, row.data());
       for (std::size_t j = 0; j < row.size(); j++) to[i + maps.back()[j]] += row[j];
     });
   };
@@ -227,9 +238,10 @@ constexpr OpDef pad_backward_op(std::string_view schema) {
           .form = Form::external,
           .meta = pad_backward_meta<N, E>,
           .kernel = pad_backward_kernel<N, E>,
-          .vjp = [](Vjp& v) {
-            if (v.need(0)) v.set(0, aten<Forward>(v.grad(), v.arg(2)));
-          },
+          .vjp =
+              [](Vjp& v) {
+                if (v.need(0)) v.set(0, aten<Forward>(v.grad(), v.arg(2)));
+              },
           .batch = batch_samples<N + 1>};
 }
 
@@ -239,8 +251,10 @@ Value pad_circular_body(const Call& c) {
   Tensor r = c.tensor(0).contiguous();
   const Shape& pad = c[1].ints();
   const int n = rank(r), padded = pad.dim() / 2;
-  INGOT_REQUIRE(pad.dim() % 2 == 0 && (n == padded + 1 || n == padded + 2), "_pad_circular: Invalid padding size, expected 2D to 5D input with padding of the last "
-                "dims, got pad ", pad, " for input ", r.sizes());
+  INGOT_REQUIRE(pad.dim() % 2 == 0 && (n == padded + 1 || n == padded + 2),
+                "_pad_circular: Invalid padding size, expected 2D to 5D input with padding of the last "
+                "dims, got pad ",
+                pad, " for input ", r.sizes());
   for (int d = n - padded; d < n; d++) {
     const Int before = pad_before(pad, n, d), after = pad_after(pad, n, d), size = r.sizes()[d];
     INGOT_REQUIRE(before <= size && after <= size, "_pad_circular: Padding value causes wrapping around more than once.");
@@ -261,11 +275,16 @@ Value pad_with(const Tensor& self, const Shape& pad, std::string_view mode, cons
   INGOT_REQUIRE(mode == "reflect" || mode == "replicate" || mode == "circular", "pad: Unrecognised padding mode ", mode);
   const int n = rank(self), padded = pad.dim() / 2;
   INGOT_REQUIRE(pad.dim() % 2 == 0 && padded >= 1 && padded <= 3 && (n == padded + 1 || n == padded + 2),
-                "pad: Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, found padding ", pad, " for input ", self.sizes());
+                "pad: Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, found padding ", pad,
+                " for input ", self.sizes());
   if (mode == "circular") return aten<"_pad_circular">(self, pad);
   if (mode == "reflect")
-    return padded == 1 ? aten<"reflection_pad1d">(self, pad) : padded == 2 ? aten<"reflection_pad2d">(self, pad) : aten<"reflection_pad3d">(self, pad);
-  return padded == 1 ? aten<"replication_pad1d">(self, pad) : padded == 2 ? aten<"replication_pad2d">(self, pad) : aten<"replication_pad3d">(self, pad);
+    return padded == 1   ? aten<"reflection_pad1d">(self, pad)
+           : padded == 2 ? aten<"reflection_pad2d">(self, pad)
+                         : aten<"reflection_pad3d">(self, pad);
+  return padded == 1   ? aten<"replication_pad1d">(self, pad)
+         : padded == 2 ? aten<"replication_pad2d">(self, pad)
+                       : aten<"replication_pad3d">(self, pad);
 }
 
 void constant_pad_lower(Lowering& l) {
@@ -304,12 +323,17 @@ constinit const OpDef kOps[] = {
            return pad_with(c.tensor(0), c[1].ints(), kModes[mode], c[3]);
          }},
     {.schema = "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor", .form = Form::composite, .body = pad_circular_body},
-    in_float32(pad_op<1, Edge::reflect, "reflection_pad1d_backward">("aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor")),
-    in_float32(pad_op<2, Edge::reflect, "reflection_pad2d_backward">("aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor")),
+    in_float32(pad_op<1, Edge::reflect, "reflection_pad1d_backward">(
+        "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor")),
+    in_float32(pad_op<2, Edge::reflect, "reflection_pad2d_backward">(
+        "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor")),
     pad_op<3, Edge::reflect, "reflection_pad3d_backward">("aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
-    in_float32(pad_op<1, Edge::replicate, "replication_pad1d_backward">("aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor")),
-    in_float32(pad_op<2, Edge::replicate, "replication_pad2d_backward">("aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor")),
-    in_float32(pad_op<3, Edge::replicate, "replication_pad3d_backward">("aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor")),
+    in_float32(pad_op<1, Edge::replicate, "replication_pad1d_backward">(
+        "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor")),
+    in_float32(pad_op<2, Edge::replicate, "replication_pad2d_backward">(
+        "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor")),
+    in_float32(pad_op<3, Edge::replicate, "replication_pad3d_backward">(
+        "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor")),
     pad_backward_op<1, Edge::reflect, "reflection_pad1d">(
         "aten::reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor"),
     pad_backward_op<2, Edge::reflect, "reflection_pad2d">(

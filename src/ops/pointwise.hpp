@@ -18,12 +18,24 @@
 namespace ingot {
 
 // Domains of formulas.
-template <class T> concept Complex = std::same_as<T, std::complex<double>>;
-template <class T> concept Floating = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, Expr>;
-template <class T> concept Integer = std::same_as<T, int64_t> || std::same_as<T, bool> || std::same_as<T, Expr>;
-template <class T> concept Real = Floating<T> || Integer<T>;
-template <class T> concept Inexact = Floating<T> || Complex<T>;
-template <class T> concept Number = Real<T> || Complex<T>;
+template <class T>
+concept Complex = std::same_as<T, std::complex<double>>;
+template <class T>
+concept Floating = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, Expr>;
+template <class T>
+concept Integer = std::same_as<T, int64_t> || std::same_as<T, bool> || std::same_as<T, Expr>;
+template <class T>
+concept Real = Floating<T> || Integer<T>;
+template <class T>
+concept Inexact = Floating<T> || Complex<T>;
+template <class T>
+concept Number = Real<T> || Complex<T>;
+template <class T>
+concept IntegerNotBool = Integer<T> && !std::same_as<T, bool>;
+template <class T>
+concept RealNotBool = Real<T> && !std::same_as<T, bool>;
+template <class T>
+concept NumberNotBool = Number<T> && !std::same_as<T, bool>;
 
 struct Traits {
   Promotion promotion = Promotion::common;
@@ -70,7 +82,9 @@ constexpr void fill(Formula& f, Compute c, std::index_sequence<I...>) {
 }
 
 template <class F, std::size_t... I>
-Expr lower_formula(std::span<const Expr> a) { return F{}(a[I]...); }
+Expr lower_formula(std::span<const Expr> a) {
+  return F{}(a[I]...);
+}
 template <class F, uint8_t Mask, std::size_t... I>
 constexpr void fill_lower(Formula& f, std::index_sequence<I...>) {
   if constexpr (std::is_invocable_r_v<Expr, F, Operand<Expr, Mask, I>...>) f.lower = &lower_formula<F, I...>;

@@ -27,8 +27,8 @@ Window window_of(const Call& c, int space, int at, bool dilated) {
     INGOT_REQUIRE(w.dilation[i] > 0, op, ": dilation should be greater than zero, but got ", w.dilation);
     INGOT_REQUIRE(!(w.padding[i] < 0), op, ": pad must be non-negative, but got pad: ", w.padding);
     INGOT_REQUIRE(w.padding[i] * 2 <= (w.kernel[i] - 1) * w.dilation[i] + 1, op,
-                  ": pad should be at most half of effective kernel size, but got pad=", w.padding[i], ", kernel_size=", w.kernel[i],
-                  " and dilation=", w.dilation[i]);
+                  ": pad should be at most half of effective kernel size, but got pad=", w.padding[i],
+                  ", kernel_size=", w.kernel[i], " and dilation=", w.dilation[i]);
   }
   return w;
 }
@@ -41,7 +41,8 @@ Shape output_space(const Call& c, const Window& w, const Tensor& x) {
     Int n = floor_div(w.ceil_mode ? rest + w.stride[i] - 1 : rest, w.stride[i]) + 1;
     // The last window starts inside the input or its left padding.
     if (w.ceil_mode && (n - 1) * w.stride[i] >= in + w.padding[i]) n = n - 1;
-    INGOT_REQUIRE(n >= 1, "Given input size: ", x.sizes(), ". Calculated output size at dim ", i, ": ", n, ". Output size is too small");
+    INGOT_REQUIRE(n >= 1, "Given input size: ", x.sizes(), ". Calculated output size at dim ", i, ": ", n,
+                  ". Output size is too small");
     out.push_back(n);
   }
   return out;
@@ -65,7 +66,8 @@ kernels::Pool describe(const Window& w, const Tensor& in, const Tensor& out) {
 template <int Space>
 void max_pool_meta(const Call& c, Outputs& o) {
   const Tensor& x = c.tensor(0);
-  INGOT_REQUIRE(!is_complex(x.dtype()) && x.dtype() != DType::b8, "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(x.dtype()), "'");
+  INGOT_REQUIRE(!is_complex(x.dtype()) && x.dtype() != DType::b8, "\"", c.op.schema.name, "\" not implemented for '",
+                scalar_type_name(x.dtype()), "'");
   const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, Space, 1, true), x));
   o.add(pooled_geometry(sizes, x, x.dtype()));
   o.add(pooled_geometry(sizes, x, DType::i64));
@@ -90,16 +92,20 @@ template <int Space>
 void max_pool_vjp(Vjp& v) {
   if (!v.grad(0).defined()) return;
   if constexpr (Space == 2)
-    v.set(0, aten<"max_pool2d_with_indices_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.arg(3), v.arg(4), v.arg(5), v.result(1)));
+    v.set(0, aten<"max_pool2d_with_indices_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.arg(3), v.arg(4), v.arg(5),
+                                                      v.result(1)));
   else
-    v.set(0, aten<"max_pool3d_with_indices_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.arg(3), v.arg(4), v.arg(5), v.result(1)));
+    v.set(0, aten<"max_pool3d_with_indices_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.arg(3), v.arg(4), v.arg(5),
+                                                      v.result(1)));
 }
 template <int Space>
-void max_pool_backward_meta(const Call& c, Outputs& o) {  // grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices
+void max_pool_backward_meta(const Call& c,
+                            Outputs& o) {  // grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices
   const Tensor& x = c.tensor(1);
   const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, Space, 2, true), x));
   check_gradient(c, c.tensor(0), sizes);
-  INGOT_REQUIRE(c.tensor(7).sizes() == sizes, c.op.schema.name, ": expected indices of size ", sizes, ", found ", c.tensor(7).sizes());
+  INGOT_REQUIRE(c.tensor(7).sizes() == sizes, c.op.schema.name, ": expected indices of size ", sizes, ", found ",
+                c.tensor(7).sizes());
   o.add(pooled_geometry(x.sizes(), x, x.dtype()));
 }
 template <int Space>
@@ -118,9 +124,11 @@ void check_divisor(const Value& v) { INGOT_REQUIRE(v.is_none() || !(v.to_int() =
 DType avg_dtype(DType t) { return is_integral(t) ? DType::f64 : kernel_dtype(t); }
 
 template <int Space>
-void avg_pool_meta(const Call& c, Outputs& o) {  // self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+void avg_pool_meta(const Call& c,
+                   Outputs& o) {  // self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
   const Tensor& x = c.tensor(0);
-  INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::i64, "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(x.dtype()), "'");
+  INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::i64, "\"", c.op.schema.name, "\" not implemented for '",
+                scalar_type_name(x.dtype()), "'");
   check_divisor(c[6]);
   o.add(avg_geometry<Space>(pooled_sizes(x, output_space(c, window_of(c, Space, 1, false), x)), x, x.dtype()));
 }
@@ -186,35 +194,39 @@ Value planar(const Value& v, int64_t height) {
   return Shape{height, s[0]};
 }
 TensorList max_pool1d_both(const Call& c) {
-  const TensorList r = atens<"max_pool2d_with_indices">(with_height(c), planar(c[1], 1), planar(c[2], 1), planar(c[3], 0), planar(c[4], 1), c[5]);
+  const TensorList r =
+      atens<"max_pool2d_with_indices">(with_height(c), planar(c[1], 1), planar(c[2], 1), planar(c[3], 0), planar(c[4], 1), c[5]);
   return {r[0].squeeze(-2), r[1].squeeze(-2)};
 }
 
-
 constinit const OpDef kOps[] = {
-    {.schema = "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
-               "ceil_mode=False) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
+         "ceil_mode=False) -> (Tensor, Tensor)",
      .meta = max_pool_meta<2>,
      .kernel = max_pool_kernel<2>,
      .vjp = max_pool_vjp<2>,
      .saves = {{0}, {kResult - 1}},
      .batch = batch_samples<3>},
-    {.schema = "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
-               "dilation, bool ceil_mode, Tensor indices) -> Tensor",
+    {.schema =
+         "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
+         "dilation, bool ceil_mode, Tensor indices) -> Tensor",
      .meta = max_pool_backward_meta<2>,
      .kernel = max_pool_backward_kernel<2>,
      .vjp = maxima_backward_vjp<2, 7>,
      .saves = {{7}},
      .batch = batch_samples<3>},
-    {.schema = "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
-               "ceil_mode=False) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
+         "ceil_mode=False) -> (Tensor, Tensor)",
      .meta = max_pool_meta<3>,
      .kernel = max_pool_kernel<3>,
      .vjp = max_pool_vjp<3>,
      .saves = {{0}, {kResult - 1}},
      .batch = batch_samples<4>},
-    {.schema = "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] "
-               "dilation, bool ceil_mode, Tensor indices) -> Tensor",
+    {.schema =
+         "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] "
+         "dilation, bool ceil_mode, Tensor indices) -> Tensor",
      .meta = max_pool_backward_meta<3>,
      .kernel = max_pool_backward_kernel<3>,
      .vjp = maxima_backward_vjp<3, 7>,
@@ -227,8 +239,9 @@ constinit const OpDef kOps[] = {
      .vjp = avg_pool_vjp<2>,
      .saves = {{0}},
      .batch = batch_samples<3>},
-    {.schema = "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool "
-               "count_include_pad, int? divisor_override) -> Tensor",
+    {.schema =
+         "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool "
+         "count_include_pad, int? divisor_override) -> Tensor",
      .meta = avg_pool_backward_meta<2>,
      .kernel = avg_pool_backward_kernel<2>,
      .vjp = avg_pool_backward_vjp<2>,
@@ -241,28 +254,35 @@ constinit const OpDef kOps[] = {
      .saves = {{0}},
      .autocast = Autocast::float32,
      .batch = batch_samples<4>},
-    {.schema = "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool "
-               "count_include_pad, int? divisor_override) -> Tensor",
+    {.schema =
+         "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool "
+         "count_include_pad, int? divisor_override) -> Tensor",
      .meta = avg_pool_backward_meta<3>,
      .kernel = avg_pool_backward_kernel<3>,
      .vjp = avg_pool_backward_vjp<3>,
      .batch = batch_samples<4>},
-    composite("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> "
-              "Tensor", [](const Call& c) -> Value { return max_pool1d_both(c)[0]; }),
-    composite("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool "
-              "ceil_mode=False) -> (Tensor, Tensor)", [](const Call& c) -> Value { return max_pool1d_both(c); }),
-    composite("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
-              "Tensor",
-              [](const Call& c) -> Value { return atens<"max_pool2d_with_indices">(c[0], c[1], c[2], c[3], c[4], c[5])[0]; }),
+    composite(
+        "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> "
+        "Tensor",
+        [](const Call& c) -> Value { return max_pool1d_both(c)[0]; }),
+    composite(
+        "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool "
+        "ceil_mode=False) -> (Tensor, Tensor)",
+        [](const Call& c) -> Value { return max_pool1d_both(c); }),
+    composite(
+        "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
+        "Tensor",
+        [](const Call& c) -> Value { return atens<"max_pool2d_with_indices">(c[0], c[1], c[2], c[3], c[4], c[5])[0]; }),
     in_float32(composite(
         "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> "
         "Tensor",
         [](const Call& c) -> Value { return atens<"max_pool3d_with_indices">(c[0], c[1], c[2], c[3], c[4], c[5])[0]; })),
-    composite("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool "
-              "count_include_pad=True) -> Tensor",
-              [](const Call& c) -> Value {
-                return aten<"avg_pool2d">(with_height(c), planar(c[1], 1), planar(c[2], 1), planar(c[3], 0), c[4], c[5]).squeeze(-2);
-              }),
+    composite(
+        "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool "
+        "count_include_pad=True) -> Tensor",
+        [](const Call& c) -> Value {
+          return aten<"avg_pool2d">(with_height(c), planar(c[1], 1), planar(c[2], 1), planar(c[3], 0), c[4], c[5]).squeeze(-2);
+        }),
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 
 Shape target_space(const Call& c, int at, int space) {
   const Shape s = per_space(c[at], space, c.op.schema.name, "output_size");
-  for (Int n : s) INGOT_REQUIRE(!(n < 0), c.op.schema.name, ": elements of output_size must be greater than or equal to 0, but received ", s);
+  for (Int n : s)
+    INGOT_REQUIRE(!(n < 0), c.op.schema.name, ": elements of output_size must be greater than or equal to 0, but received ", s);
   return s;
 }
 void check_floating(const Call& c, const Tensor& x) {
@@ -55,9 +56,11 @@ void adaptive_backward_meta(const Call& c, Outputs& o) {  // grad_output, self[,
   check_floating(c, x);
   INGOT_REQUIRE(g.dim() == x.dim(), c.op.schema.name, ": expected grad_output with ", x.dim(), " dims, found ", g.sizes());
   for (int64_t i = 0; i < x.dim() - Space; i++)
-    INGOT_REQUIRE(g.size(i) == x.size(i), c.op.schema.name, ": grad_output ", g.sizes(), " and self ", x.sizes(), " do not match at dim ", i);
+    INGOT_REQUIRE(g.size(i) == x.size(i), c.op.schema.name, ": grad_output ", g.sizes(), " and self ", x.sizes(),
+                  " do not match at dim ", i);
   if (c.args.size() > 2)
-    INGOT_REQUIRE(c.tensor(2).sizes() == g.sizes(), c.op.schema.name, ": expected indices of size ", g.sizes(), ", found ", c.tensor(2).sizes());
+    INGOT_REQUIRE(c.tensor(2).sizes() == g.sizes(), c.op.schema.name, ": expected indices of size ", g.sizes(), ", found ",
+                  c.tensor(2).sizes());
   o.add(layout<Space>(x.sizes(), x, x.dtype()));
 }
 template <int Space>
@@ -151,7 +154,8 @@ std::vector<int64_t> window_starts(T sample, int64_t in, int64_t out, int64_t wi
   if (out > 1) {
     const T alpha = static_cast<T>(in - window) / static_cast<T>(out - 1);
     for (int64_t i = 0; i + 1 < out; i++)
-      s[static_cast<std::size_t>(i)] = static_cast<int64_t>((static_cast<T>(i) + sample) * alpha) - static_cast<int64_t>(sample * alpha);
+      s[static_cast<std::size_t>(i)] =
+          static_cast<int64_t>((static_cast<T>(i) + sample) * alpha) - static_cast<int64_t>(sample * alpha);
   }
   if (out > 0) s.back() = in - window;
   return s;
@@ -163,11 +167,12 @@ void fractional_meta(const Call& c, Outputs& o) {  // self, kernel_size, output_
   check_floating(c, x);
   const Shape kernel = per_space(c[1], Space, c.op.schema.name, "kernel_size"), out = target_space(c, 2, Space);
   for (int i = 0; i < Space; i++)
-    INGOT_REQUIRE(kernel[i] > 0 && out[i] + kernel[i] - 1 <= x.size(i - Space), c.op.schema.name, ": pool size ", kernel, " too large relative to input ",
-                  x.sizes(), " for output size ", out);
+    INGOT_REQUIRE(kernel[i] > 0 && out[i] + kernel[i] - 1 <= x.size(i - Space), c.op.schema.name, ": pool size ", kernel,
+                  " too large relative to input ", x.sizes(), " for output size ", out);
   const Tensor& samples = c.tensor(3);
   INGOT_REQUIRE(samples.dtype() == x.dtype(), "Expect _random_samples to have the same dtype as input");
-  INGOT_REQUIRE(samples.dim() == 3 && samples.size(2) == Space && samples.size(0) * samples.size(1) >= (x.dim() == Space + 2 ? x.size(0) * x.size(1) : x.size(0)),
+  INGOT_REQUIRE(samples.dim() == 3 && samples.size(2) == Space &&
+                    samples.size(0) * samples.size(1) >= (x.dim() == Space + 2 ? x.size(0) * x.size(1) : x.size(0)),
                 "Expect _random_samples of size [batch, channels, ", Space, "], found ", samples.sizes());
   const Shape sizes = pooled_sizes(x, out);
   o.add(sizes, x.dtype());
@@ -183,7 +188,8 @@ void fractional_kernel(const Call& c, std::span<const Tensor> r) {
     const Shape kernel = per_space(c[1], Space, "", "");
     // Dims padded to three in front. PyTorch takes the samples of two dims as (width, height), of three as (time, height, width).
     int64_t in[3] = {1, 1, 1}, n[3] = {1, 1, 1}, k[3] = {1, 1, 1};
-    for (int i = 0; i < Space; i++) in[3 - Space + i] = p.in[i], n[3 - Space + i] = p.out[i], k[3 - Space + i] = kernel[i].value();
+    for (int i = 0; i < Space; i++)
+      in[3 - Space + i] = p.in[i], n[3 - Space + i] = p.out[i], k[3 - Space + i] = kernel[i].value();
     const int64_t planes = plane_count(x, Space), in_size = in[0] * in[1] * in[2], out_size = n[0] * n[1] * n[2];
     for_planes(p, planes, [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; plane++) {
@@ -214,7 +220,8 @@ void fractional_kernel(const Call& c, std::span<const Tensor> r) {
 template <int Space>
 void fractional_vjp(Vjp& v) {
   if (!v.grad(0).defined() || !v.need(0)) return;
-  if constexpr (Space == 2) v.set(0, aten<"fractional_max_pool2d_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.result(1)));
+  if constexpr (Space == 2)
+    v.set(0, aten<"fractional_max_pool2d_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.result(1)));
   else v.set(0, aten<"fractional_max_pool3d_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.result(1)));
 }
 template <int Space>
@@ -222,8 +229,9 @@ void fractional_backward_meta(const Call& c, Outputs& o) {  // grad_output, self
   const Tensor& x = c.tensor(1);
   check_pool_input(c, x, Space);
   const Shape sizes = pooled_sizes(x, target_space(c, 3, Space));
-  INGOT_REQUIRE(c.tensor(0).sizes() == sizes && c.tensor(4).sizes() == sizes, c.op.schema.name, ": expected grad_output and indices of size ", sizes,
-                ", found ", c.tensor(0).sizes(), " and ", c.tensor(4).sizes());
+  INGOT_REQUIRE(c.tensor(0).sizes() == sizes && c.tensor(4).sizes() == sizes, c.op.schema.name,
+                ": expected grad_output and indices of size ", sizes, ", found ", c.tensor(0).sizes(), " and ",
+                c.tensor(4).sizes());
   o.add(x.sizes(), x.dtype());
 }
 template <int Space>
@@ -242,7 +250,8 @@ void unpool_meta(const Call& c, Outputs& o) {
   INGOT_REQUIRE(at.sizes() == x.sizes(), "Expected shape of indices to be same as that of the input tensor (", x.sizes(),
                 ") but got indices tensor with shape: ", at.sizes());
   const Shape& space = c[2].ints();
-  INGOT_REQUIRE(space.dim() == Space, "There should be exactly ", Space, " elements in output_size, but got ", space.dim(), " elements.");
+  INGOT_REQUIRE(space.dim() == Space, "There should be exactly ", Space, " elements in output_size, but got ", space.dim(),
+                " elements.");
   o.add(layout<Space>(pooled_sizes(x, space), x, x.dtype()));
 }
 template <int Space>
@@ -266,8 +275,9 @@ void unpool_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 template <int Space>
-void unpool_vjp(Vjp& v) { v.set(0, gather_in_planes(v.grad(), v.saved(1), Space)); }
-
+void unpool_vjp(Vjp& v) {
+  v.set(0, gather_in_planes(v.grad(), v.saved(1), Space));
+}
 
 Tensor with_height(const Call& c) {
   const Tensor& x = c.tensor(0);
@@ -334,27 +344,31 @@ constinit const OpDef kOps[] = {
                 const TensorList r = atens<"adaptive_max_pool2d">(with_height(c), Shape{1, target_space(c, 1, 1)[0]});
                 return TensorList{r[0].squeeze(-2), r[1].squeeze(-2)};
               }),
-    {.schema = "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)",
      .meta = fractional_meta<2>,
      .kernel = fractional_kernel<2>,
      .vjp = fractional_vjp<2>,
      .saves = {{0}, {kResult - 1}},
      .refuses_grad = 0b1000,
      .autocast = Autocast::float32},
-    {.schema = "aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor",
+    {.schema =
+         "aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor",
      .meta = fractional_backward_meta<2>,
      .kernel = fractional_backward_kernel<2>,
      .vjp = maxima_backward_vjp<2, 4>,
      .saves = {{4}},
      .batch = batch_samples<3>},
-    {.schema = "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)",
      .meta = fractional_meta<3>,
      .kernel = fractional_kernel<3>,
      .vjp = fractional_vjp<3>,
      .saves = {{0}, {kResult - 1}},
      .refuses_grad = 0b1000,
      .autocast = Autocast::float32},
-    {.schema = "aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor",
+    {.schema =
+         "aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor",
      .meta = fractional_backward_meta<3>,
      .kernel = fractional_backward_kernel<3>,
      .vjp = maxima_backward_vjp<3, 4>,

@@ -14,7 +14,8 @@ namespace ingot {
 // A list argument with one entry a dim of space; one entry stands for all.
 inline Shape per_space(const Value& v, int space, std::string_view op, std::string_view name) {
   const Shape& s = v.ints();
-  INGOT_REQUIRE(s.dim() == space || s.dim() == 1, op, ": ", name, " must either be a single int, or a tuple of ", space, " ints, found ", s);
+  INGOT_REQUIRE(s.dim() == space || s.dim() == 1, op, ": ", name, " must either be a single int, or a tuple of ", space,
+                " ints, found ", s);
   return s.dim() == space ? s : Shape::filled(static_cast<std::size_t>(space), s[0]);
 }
 
@@ -23,8 +24,9 @@ inline void check_pool_input(const Call& c, const Tensor& x, int space) {
   INGOT_REQUIRE(x.dim() == space + 1 || x.dim() == space + 2, c.op.schema.name, ": Expected ", space + 1, "D or ", space + 2,
                 "D (batch mode) tensor with optional 0 dim batch size for input, but got: ", x.sizes());
   for (int i = x.dim() == space + 2; i < x.dim(); i++)
-    INGOT_REQUIRE(x.size(i) > 0, c.op.schema.name, ": Expected input's non-batch dimensions to have positive length, but input has a shape of ",
-                  x.sizes(), " and non-batch dimension ", i, " has length zero!");
+    INGOT_REQUIRE(x.size(i) > 0, c.op.schema.name,
+                  ": Expected input's non-batch dimensions to have positive length, but input has a shape of ", x.sizes(),
+                  " and non-batch dimension ", i, " has length zero!");
 }
 inline Shape pooled_sizes(const Tensor& x, const Shape& space) {
   Shape s = x.sizes().sub(0, x.sizes().size() - space.size());
@@ -83,8 +85,8 @@ inline void scatter_to_maxima(const Tensor& grad, const Tensor& indices, const T
     for (int i = 0; i < space; i++) volume *= p.in[i];
     const int64_t n = at.numel().value();
     for (int64_t i = 0; i < n; i++)
-      INGOT_REQUIRE_INDEX(at.data<int64_t>()[i] >= 0 && at.data<int64_t>()[i] < volume, op, ": found an invalid index ", at.data<int64_t>()[i],
-                          " for planes of ", volume, " elements");
+      INGOT_REQUIRE_INDEX(at.data<int64_t>()[i] >= 0 && at.data<int64_t>()[i] < volume, op, ": found an invalid index ",
+                          at.data<int64_t>()[i], " for planes of ", volume, " elements");
     if (n == 0) fill_elements(out.buffer(), 0);
     else
       for_planes(p, plane_count(result, space), [&](int64_t begin, int64_t end) {

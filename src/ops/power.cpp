@@ -8,7 +8,7 @@
 namespace ingot {
 namespace {
 
-constexpr auto pow_formula = []<Number T>(T a, T b) requires(NotBool<T>) { return power(a, b); };
+constexpr auto pow_formula = []<NumberNotBool T>(T a, T b) { return power(a, b); };
 
 void pow_scalar_meta(const Call& c, Outputs& out) {
   INGOT_REQUIRE(is_floating(c.tensor(0).dtype()) || is_complex(c.tensor(0).dtype()) || !c[1].is_int() || !(c[1].to_int() < 0),
@@ -26,9 +26,7 @@ void pow_scalar_vjp(Vjp& v) {
   if (is_zero(e)) return v.set(0, aten<"zeros_like">(v.saved(0)));
   v.set(0, v.grad() * conjugate(aten<"mul.Tensor">(aten<"pow.Tensor_Scalar">(v.saved(0), less_one(e)), e)));
 }
-Tensor is_not_negative(const Value& x) {
-  return aten<"ge.Scalar">(x.tensor().is_complex() ? aten<"real">(x) : x.tensor(), 0);
-}
+Tensor is_not_negative(const Value& x) { return aten<"ge.Scalar">(x.tensor().is_complex() ? aten<"real">(x) : x.tensor(), 0); }
 void pow_tensor_vjp(Vjp& v) {
   const Value &base = v.arg(0), &e = v.arg(1);
   if (v.need(0)) {
@@ -94,8 +92,11 @@ void xlog1py_vjp(Vjp& v) {
 }
 
 constinit const OpDef kOps[] = {
-    with_meta(binary("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_formula, pow_scalar_vjp, {{0}}), pow_scalar_meta),
-    indexed(binary("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow_formula, pow_tensor_vjp, {{0}, {1}, {kResult, 1}}), 1),
+    with_meta(binary("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_formula, pow_scalar_vjp, {{0}}),
+              pow_scalar_meta),
+    indexed(binary("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow_formula, pow_tensor_vjp,
+                   {{0}, {1}, {kResult, 1}}),
+            1),
     indexed(binary("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_formula, pow_tensor_vjp, {{1}, {kResult}}), 2),
     composite("aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", float_power<"pow.Tensor_Tensor">),
     composite("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", float_power<"pow.Tensor_Scalar">),
@@ -105,12 +106,20 @@ constinit const OpDef kOps[] = {
               [](const Call& c) -> Value { return aten<"mul.Tensor">(c[0], aten<"pow.Scalar">(2.0, c[1])); }),
 
     binary<int_to_float>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{0}, {1}}),
-    indexed(binary<int_to_float>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{1}}), 1),
-    indexed(binary<int_to_float>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{0}}), 2),
-    binary<int_to_float>("aten::special_xlog1py(Tensor self, Tensor other) -> Tensor", TimesLog<Log1p>{}, xlog1py_vjp, {{0}, {1}}),
-    indexed(binary<int_to_float>("aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", TimesLog<Log1p>{}, xlog1py_vjp, {{1}}), 1),
-    indexed(binary<int_to_float>("aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor", TimesLog<Log1p>{}, xlog1py_vjp,
-                                 {{0}}), 2),
+    indexed(
+        binary<int_to_float>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{1}}),
+        1),
+    indexed(
+        binary<int_to_float>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{0}}),
+        2),
+    binary<int_to_float>("aten::special_xlog1py(Tensor self, Tensor other) -> Tensor", TimesLog<Log1p>{}, xlog1py_vjp,
+                         {{0}, {1}}),
+    indexed(binary<int_to_float>("aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", TimesLog<Log1p>{},
+                                 xlog1py_vjp, {{1}}),
+            1),
+    indexed(binary<int_to_float>("aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor", TimesLog<Log1p>{},
+                                 xlog1py_vjp, {{0}}),
+            2),
     alias_of<"xlogy.Tensor">("aten::special_xlogy(Tensor self, Tensor other) -> Tensor"),
     alias_of<"xlogy.Scalar_Self">("aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor"),
     alias_of<"xlogy.Scalar_Other">("aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor"),

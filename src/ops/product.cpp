@@ -16,14 +16,18 @@ T number_as(const Scalar& s) {
 
 // Integers wrap; complex numbers are multiplied by the formula, without a care for infinities.
 template <class T>
-T product_of(T a, T b) { return a * b; }
+T product_of(T a, T b) {
+  return a * b;
+}
 int64_t product_of(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
 template <class R>
 std::complex<R> product_of(std::complex<R> a, std::complex<R> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 template <class T>
-T sum_of(T a, T b) { return a + b; }
+T sum_of(T a, T b) {
+  return a + b;
+}
 int64_t sum_of(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 
 constexpr int64_t kSmall = 400;  // multiplications of one matrix, from which on PyTorch calls its library
@@ -33,7 +37,8 @@ void run_loop(const kernels::Gemm<T>& g) {
   for (int64_t i = 0; i < g.m; i++)
     for (int64_t j = 0; j < g.n; j++) {
       T sum = 0;
-      for (int64_t p = 0; p < g.k; p++) sum = sum_of(sum, product_of(g.a[i * g.a_row + p * g.a_col], g.b[p * g.b_row + j * g.b_col]));
+      for (int64_t p = 0; p < g.k; p++)
+        sum = sum_of(sum, product_of(g.a[i * g.a_row + p * g.a_col], g.b[p * g.b_row + j * g.b_col]));
       T& c = g.c[i * g.c_row + j * g.c_col];
       if (g.alpha != T(1)) sum = product_of(g.alpha, sum);
       c = g.beta == T(0) ? sum : sum_of(product_of(g.beta, c), sum);
@@ -80,8 +85,8 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alph
 
 }  // namespace
 
-void batched_product(const Tensor& result, const Tensor& a, const Tensor& b, const Scalar& alpha, const Tensor& addend, const Scalar& beta,
-                     bool loop_if_small) {
+void batched_product(const Tensor& result, const Tensor& a, const Tensor& b, const Scalar& alpha, const Tensor& addend,
+                     const Scalar& beta, bool loop_if_small) {
   const DType t = kernel_dtype(result.dtype());
   const DenseResult out(result, t);
   // Any strides will do, only the dtype must be the kernel's.

@@ -30,7 +30,8 @@ Draw next_draw_of(const Call& c) { return next_draw(named(c, "generator")); }
 void shaped_meta(const Call& c, Outputs& o) {
   if (const Value& d = named(c, "device"); d.is_device()) o.device = d.device();
   if (const Value& size = named(c, "size"); size.is_ints()) {
-    for (Int s : size.ints()) INGOT_REQUIRE(!(s < 0), c.op.schema.name, ": Trying to create tensor with negative dimension ", s, ": ", size.ints());
+    for (Int s : size.ints())
+      INGOT_REQUIRE(!(s < 0), c.op.schema.name, ": Trying to create tensor with negative dimension ", s, ": ", size.ints());
     return o.add(size.ints(), named(c, "dtype").dtype_or(thread_state().default_dtype));
   }
   const Tensor& self = c.tensor(0);
@@ -38,13 +39,15 @@ void shaped_meta(const Call& c, Outputs& o) {
   Geometry g;
   g.sizes = self.sizes();
   g.dtype = named(c, "dtype").dtype_or(self.dtype());
-  g.strides = format.is_none() || format.memory_format() == MemoryFormat::preserve ? dense_strides_like(self.sizes(), self.strides())
-                                                                                   : strides_for(self.sizes(), format.memory_format());
+  g.strides = format.is_none() || format.memory_format() == MemoryFormat::preserve
+                  ? dense_strides_like(self.sizes(), self.strides())
+                  : strides_for(self.sizes(), format.memory_format());
   o.add(std::move(g));
 }
 void require_floating(const Call& c, const Outputs& o, bool complex_too = false) {
   const DType t = o.geoms.at(0).dtype;
-  INGOT_REQUIRE(is_floating(t) || (complex_too && is_complex(t)), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(t), "'");
+  INGOT_REQUIRE(is_floating(t) || (complex_too && is_complex(t)), "\"", c.op.schema.name, "\" not implemented for '",
+                scalar_type_name(t), "'");
 }
 void floating_meta(const Call& c, Outputs& o) {
   shaped_meta(c, o);
@@ -114,7 +117,9 @@ Value normal_of_tensors(const Call& c) {
     INGOT_REQUIRE(std.to_double() >= 0, "normal expects std >= 0.0, but found std ", std);
   }
   const Tensor& like = mean.is_tensor() ? mean.tensor() : std.tensor();
-  const Shape sizes = mean.is_tensor() && std.is_tensor() ? broadcast_shapes(mean.tensor().sizes(), std.tensor().sizes(), "normal") : like.sizes();
+  const Shape sizes = mean.is_tensor() && std.is_tensor()
+                          ? broadcast_shapes(mean.tensor().sizes(), std.tensor().sizes(), "normal")
+                          : like.sizes();
   const Tensor z = aten<"normal_functional">(aten<"new_empty">(like, sizes), 0.0, 1.0, c[2]);
   return aten<"add.Tensor">(aten<"mul.Tensor">(z, std), mean);
 }
@@ -151,7 +156,8 @@ void fill_integers(const Call& c, const Tensor& out, int64_t from, int64_t last)
 // randint's bounds are its integer arguments `low` (0) and `high`; randint_like.Tensor's high is a 0-dim tensor.
 void randint_kernel(const Call& c, std::span<const Tensor> r) {
   const Value &low = named(c, "low"), &high = named(c, "high");
-  if (high.is_tensor()) INGOT_REQUIRE(high.tensor().numel() == 1, "randint_like: high must hold one number, found shape ", high.tensor().sizes());
+  if (high.is_tensor())
+    INGOT_REQUIRE(high.tensor().numel() == 1, "randint_like: high must hold one number, found shape ", high.tensor().sizes());
   const int64_t to = high.is_tensor() ? high.tensor().item_int() : high.to_int64(), from = low.is_none() ? 0 : low.to_int64();
   INGOT_REQUIRE(from < to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", to);
   fill_integers(c, r[0], from, to - 1);
@@ -167,14 +173,19 @@ int64_t largest_exact(DType t) {
     case DType::i32: return std::numeric_limits<int32_t>::max();
     case DType::u32: return std::numeric_limits<uint32_t>::max();
     case DType::f64: return int64_t{1} << 53;
-    case DType::f32: case DType::f16: case DType::bf16: case DType::f8e4m3fn: case DType::f8e5m2: return int64_t{1} << significand_bits(t);
+    case DType::f32:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e5m2: return int64_t{1} << significand_bits(t);
     default: return std::numeric_limits<int64_t>::max();
   }
 }
 void random_kernel(const Call& c, std::span<const Tensor> r) {
   const Value &from = named(c, "from"), &to = named(c, "to");
   const int64_t low = from.is_none() ? 0 : from.to_int64();
-  INGOT_REQUIRE(to.is_none() || low < to.to_int64(), "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", to);
+  INGOT_REQUIRE(to.is_none() || low < to.to_int64(), "random_ expects 'from' to be less than 'to', but got from=", low,
+                " >= to=", to);
   fill_integers(c, r[0], low, to.is_none() ? largest_exact(r[0].dtype()) : to.to_int64() - 1);
 }
 
@@ -190,7 +201,8 @@ void randperm_kernel(const Call& c, std::span<const Tensor> r) {
   INGOT_REQUIRE(n - 1 <= largest_exact(r[0].dtype()), "n is too large for result tensor type: '", name_of(r[0].dtype()), "'");
   const Draw d = next_draw_of(c);
   std::vector<std::pair<uint64_t, int64_t>> keys(static_cast<std::size_t>(n));
-  for (int64_t i = 0; i < n; i++) keys[static_cast<std::size_t>(i)] = {kernels::random_u64(d.seed, d.offset, static_cast<uint64_t>(i)), i};
+  for (int64_t i = 0; i < n; i++)
+    keys[static_cast<std::size_t>(i)] = {kernels::random_u64(d.seed, d.offset, static_cast<uint64_t>(i)), i};
   std::sort(keys.begin(), keys.end());
   fill_numbers<int64_t>(r[0], Compute::i64, [&](int64_t* x, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) x[i - begin] = keys[static_cast<std::size_t>(i)].second;
@@ -248,7 +260,8 @@ void bernoulli_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor probabilities = dense(p, p.dtype() == DType::f64 ? DType::f64 : DType::f32, r[0].sizes());
   auto check = [&]<class T>(const T* x) {
     for (int64_t i = 0, n = probabilities.numel().number(); i < n; i++)
-      INGOT_REQUIRE(x[i] >= 0 && x[i] <= 1, "bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but found ", static_cast<double>(x[i]));
+      INGOT_REQUIRE(x[i] >= 0 && x[i] <= 1, "bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but found ",
+                    static_cast<double>(x[i]));
     decide(T{}, std::is_same_v<T, float> ? Compute::f32 : Compute::f64, [x](int64_t i) { return x[i]; });
   };
   if (probabilities.dtype() == DType::f64) check(probabilities.data<double>());
@@ -257,14 +270,17 @@ void bernoulli_kernel(const Call& c, std::span<const Tensor> r) {
 void bernoulli_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const Value& p = named(c, "p");
-  INGOT_REQUIRE(!p.is_none() || self.is_floating_point(), "Expected probabilities tensor to have floating type, got ", scalar_type_name(self.dtype()));
+  INGOT_REQUIRE(!p.is_none() || self.is_floating_point(), "Expected probabilities tensor to have floating type, got ",
+                scalar_type_name(self.dtype()));
   INGOT_REQUIRE(!is_complex(self.dtype()), "\"bernoulli\" not implemented for '", scalar_type_name(self.dtype()), "'");
   if (p.is_number())
     INGOT_REQUIRE(p.to_double() >= 0 && p.to_double() <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   if (p.is_tensor()) {
-    INGOT_REQUIRE(p.tensor().is_floating_point(), "expected probabilities tensor to have floating type, got ", scalar_type_name(p.tensor().dtype()));
+    INGOT_REQUIRE(p.tensor().is_floating_point(), "expected probabilities tensor to have floating type, got ",
+                  scalar_type_name(p.tensor().dtype()));
     const Shape b = broadcast_shapes(self.sizes(), p.tensor().sizes(), "bernoulli");
-    INGOT_REQUIRE(b == self.sizes(), "bernoulli: p of shape ", p.tensor().sizes(), " does not broadcast to self of shape ", self.sizes());
+    INGOT_REQUIRE(b == self.sizes(), "bernoulli: p of shape ", p.tensor().sizes(), " does not broadcast to self of shape ",
+                  self.sizes());
   }
   o.add(self.sizes(), self.dtype());
 }
@@ -282,7 +298,8 @@ constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kerne
   return {.schema = schema, .form = Form::random, .meta = meta, .kernel = kernel, .no_grad_result = true};
 }
 constexpr OpDef replaces(std::string_view schema, MetaRule meta, KernelRule kernel, uint8_t backward_index = 0) {
-  return {.schema = schema, .form = Form::random, .meta = meta, .kernel = kernel, .vjp = zero_vjp, .backward_index = backward_index};
+  return {
+      .schema = schema, .form = Form::random, .meta = meta, .kernel = kernel, .vjp = zero_vjp, .backward_index = backward_index};
 }
 // PyTorch gives these in-place forms a gradient (zeros) and the functional ones none.
 constexpr OpDef replaces_in_place(std::string_view schema, MetaRule meta, KernelRule kernel, uint8_t backward_index = 0) {
@@ -295,7 +312,11 @@ constexpr OpDef randint_like(std::string_view schema) {
   return {.schema = schema, .form = Form::random, .meta = shaped_meta, .kernel = randint_kernel};
 }
 constexpr OpDef of_tensors(std::string_view schema, uint8_t backward_index) {
-  return {.schema = schema, .form = Form::random, .body = normal_of_tensors, .vjp = zero_vjp, .backward_index = backward_index,
+  return {.schema = schema,
+          .form = Form::random,
+          .body = normal_of_tensors,
+          .vjp = zero_vjp,
+          .backward_index = backward_index,
           .batch = batch_random_of_values};
 }
 
@@ -307,66 +328,85 @@ constinit const OpDef kOps[] = {
     factory("aten::rand(SymInt[] size, *, " OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
     factory("aten::rand.generator(SymInt[] size, *, Generator? generator, " OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
     factory("aten::rand_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
-    factory("aten::rand_like.generator(Tensor self, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
-    replaces("aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor", uniform_meta, uniform_kernel),
+    factory("aten::rand_like.generator(Tensor self, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor", inexact_meta,
+            uniform_kernel),
+    replaces("aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor", uniform_meta,
+             uniform_kernel),
 
     factory("aten::randn(SymInt[] size, *, " OPTIONS ") -> Tensor", inexact_meta, normal_kernel),
     factory("aten::randn.generator(SymInt[] size, *, Generator? generator, " OPTIONS ") -> Tensor", inexact_meta, normal_kernel),
     factory("aten::randn_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor", inexact_meta, normal_kernel),
-    factory("aten::randn_like.generator(Tensor self, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor", inexact_meta, normal_kernel),
-    factory("aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, " OPTIONS ") -> Tensor", normal_meta,
+    factory("aten::randn_like.generator(Tensor self, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor", inexact_meta,
             normal_kernel),
-    replaces_in_place("aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor", normal_meta,
-                      normal_kernel),
+    factory("aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, " OPTIONS ") -> Tensor",
+            normal_meta, normal_kernel),
+    replaces_in_place("aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
+                      normal_meta, normal_kernel),
     of_tensors("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor", 0),
     of_tensors("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", 1),
     of_tensors("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", 2),
 
     factory("aten::randint(SymInt high, SymInt[] size, *, " INT_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
-    factory("aten::randint.generator(SymInt high, SymInt[] size, *, Generator? generator, " INT_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
-    factory("aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " INT_OPTIONS ") -> Tensor", shaped_meta, randint_kernel),
-    factory("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, " INT_OPTIONS ") -> Tensor", shaped_meta,
+    factory("aten::randint.generator(SymInt high, SymInt[] size, *, Generator? generator, " INT_OPTIONS ") -> Tensor",
+            shaped_meta, randint_kernel),
+    factory("aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " INT_OPTIONS ") -> Tensor", shaped_meta,
             randint_kernel),
+    factory("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, " INT_OPTIONS
+            ") -> Tensor",
+            shaped_meta, randint_kernel),
     randint_like("aten::randint_like(Tensor self, SymInt high, *, " LIKE_OPTIONS ") -> Tensor"),
     randint_like("aten::randint_like.generator(Tensor self, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor"),
-    with_batch(randint_like("aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE_OPTIONS ") -> Tensor"), batch_random_of_values),
+    with_batch(randint_like("aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE_OPTIONS ") -> Tensor"),
+               batch_random_of_values),
     randint_like("aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE_OPTIONS ") -> Tensor"),
-    randint_like("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, " LIKE_OPTIONS ") -> Tensor"),
+    randint_like(
+        "aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, " LIKE_OPTIONS
+        ") -> Tensor"),
     replaces("aten::random(Tensor self, *, Generator? generator=None) -> Tensor", shaped_meta, random_kernel),
-    replaces("aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor", shaped_meta, random_kernel),
+    replaces("aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor", shaped_meta,
+             random_kernel),
     replaces("aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor", shaped_meta, random_kernel),
     factory("aten::randperm(SymInt n, *, " INT_OPTIONS ") -> Tensor", randperm_meta, randperm_kernel),
-    factory("aten::randperm.generator(SymInt n, *, Generator? generator, " INT_OPTIONS ") -> Tensor", randperm_meta, randperm_kernel),
+    factory("aten::randperm.generator(SymInt n, *, Generator? generator, " INT_OPTIONS ") -> Tensor", randperm_meta,
+            randperm_kernel),
 
-    replaces("aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor",
-             [](const Call& c, Outputs& o) {
-               INGOT_REQUIRE(c[1].to_double() > 0, "exponential_ expects lambda > 0.0, but found lambda=", c[1]);
-               floating_meta(c, o);
-             },
-             exponential_kernel),
-    replaces("aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
-             [](const Call& c, Outputs& o) {
-               INGOT_REQUIRE(c[2].to_double() > 0, "cauchy_ expects sigma > 0.0, but found sigma=", c[2]);
-               floating_meta(c, o);
-             },
-             cauchy_kernel),
-    replaces("aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-             [](const Call& c, Outputs& o) {
-               INGOT_REQUIRE(c[1].to_double() > 0 && c[1].to_double() < 1, "geometric_ expects p to be in (0, 1), but got p=", c[1]);
-               shaped_meta(c, o);
-               const DType t = o.geoms.at(0).dtype;
-               INGOT_REQUIRE(is_floating(t) || is_integral(t), "\"geometric\" not implemented for '", scalar_type_name(t), "'");
-             },
-             geometric_kernel),
-    replaces("aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
-             [](const Call& c, Outputs& o) {
-               INGOT_REQUIRE(c[2].to_double() > 0, "log_normal_ expects std > 0.0, but found std=", c[2]);
-               floating_meta(c, o);
-             },
-             log_normal_kernel),
-    with_batch(replaces("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel), batch_random_of_values),
-    with_batch(replaces("aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 1), batch_random_of_values),
-    replaces_in_place("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel, 2),
+    replaces(
+        "aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor",
+        [](const Call& c, Outputs& o) {
+          INGOT_REQUIRE(c[1].to_double() > 0, "exponential_ expects lambda > 0.0, but found lambda=", c[1]);
+          floating_meta(c, o);
+        },
+        exponential_kernel),
+    replaces(
+        "aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
+        [](const Call& c, Outputs& o) {
+          INGOT_REQUIRE(c[2].to_double() > 0, "cauchy_ expects sigma > 0.0, but found sigma=", c[2]);
+          floating_meta(c, o);
+        },
+        cauchy_kernel),
+    replaces(
+        "aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+        [](const Call& c, Outputs& o) {
+          INGOT_REQUIRE(c[1].to_double() > 0 && c[1].to_double() < 1, "geometric_ expects p to be in (0, 1), but got p=", c[1]);
+          shaped_meta(c, o);
+          const DType t = o.geoms.at(0).dtype;
+          INGOT_REQUIRE(is_floating(t) || is_integral(t), "\"geometric\" not implemented for '", scalar_type_name(t), "'");
+        },
+        geometric_kernel),
+    replaces(
+        "aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
+        [](const Call& c, Outputs& o) {
+          INGOT_REQUIRE(c[2].to_double() > 0, "log_normal_ expects std > 0.0, but found std=", c[2]);
+          floating_meta(c, o);
+        },
+        log_normal_kernel),
+    with_batch(replaces("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", bernoulli_meta, bernoulli_kernel),
+               batch_random_of_values),
+    with_batch(replaces("aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor", bernoulli_meta,
+                        bernoulli_kernel, 1),
+               batch_random_of_values),
+    replaces_in_place("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", bernoulli_meta,
+                      bernoulli_kernel, 2),
 };
 
 }  // namespace

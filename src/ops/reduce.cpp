@@ -33,8 +33,8 @@ void nansum_vjp(Vjp& v) {
 }
 Value nanmean(const Call& c) {
   const Tensor& self = c.tensor(0);
-  INGOT_REQUIRE(self.is_floating_point() || self.is_complex(), "nanmean(): expected input to have floating point or complex dtype but got ",
-                scalar_type_name(self.dtype()));
+  INGOT_REQUIRE(self.is_floating_point() || self.is_complex(),
+                "nanmean(): expected input to have floating point or complex dtype but got ", scalar_type_name(self.dtype()));
   const Tensor counted = aten<"logical_not">(aten<"isnan">(aten<"detach">(self)));
   return aten<"div.Tensor">(aten<"nansum">(self, c[1], c[2], c[3]), aten<"sum.dim_IntList">(counted, c[1], c[2]));
 }
@@ -48,7 +48,8 @@ Value sum_to_size(const Call& c) {
   Shape dims;
   bool fits = lead >= 0;
   for (int i = 0; fits && i < self.dim(); i++) {
-    const Int want = i < lead ? Int(0) : size[static_cast<std::size_t>(i - lead)], have = self.sizes()[static_cast<std::size_t>(i)];
+    const Int want = i < lead ? Int(0) : size[static_cast<std::size_t>(i - lead)],
+              have = self.sizes()[static_cast<std::size_t>(i)];
     if (i < lead || (want == 1 && !(have == 1))) dims.push_back(i);
     else fits = want == have;
   }
@@ -75,7 +76,9 @@ Tensor prod_gradient(const Tensor& grad, const Tensor& x, const Tensor& result, 
   const Tensor after = aten<"flip">(aten<"cumprod">(aten<"cat">(TensorList{ones, rest}, dim), dim), Shape{dim});
   return aten<"mul.Tensor">(grad, conjugate(aten<"mul.Tensor">(before, after)));
 }
-Tensor as_gradient_type(const Tensor& t, const Tensor& grad) { return t.dtype() == grad.dtype() ? t : aten<"_to_copy">(t, grad.dtype()); }
+Tensor as_gradient_type(const Tensor& t, const Tensor& grad) {
+  return t.dtype() == grad.dtype() ? t : aten<"_to_copy">(t, grad.dtype());
+}
 void prod_vjp(Vjp& v) {
   if (rank_of(v) == 0) return v.set(0, v.grad());
   const Tensor flat = aten<"reshape">(as_gradient_type(v.saved(0), v.grad()), Shape{-1});
@@ -98,12 +101,14 @@ Tensor shared(const Tensor& grad, const Tensor& self, const Tensor& extreme, con
 }
 void amax_vjp(Vjp& v) {  // also amin
   const bool keepdim = v.arg(2).to_bool();
-  v.set(0, shared(restore_dims(v.grad(), v.arg(1), rank_of(v), keepdim), v.saved(0), restore_dims(v.result(), v.arg(1), rank_of(v), keepdim), v.arg(1)));
+  v.set(0, shared(restore_dims(v.grad(), v.arg(1), rank_of(v), keepdim), v.saved(0),
+                  restore_dims(v.result(), v.arg(1), rank_of(v), keepdim), v.arg(1)));
 }
 void max_vjp(Vjp& v) { v.set(0, evenly_distributed(v.grad(), v.saved(0), v.result())); }
 // Also of median.dim, mode and the like: the gradient goes to the element that was chosen.
 void selecting_vjp(Vjp& v) {
-  if (v.grad(0).defined()) v.set(0, aten<"value_selecting_reduction_backward">(v.grad(0), v.arg(1), v.result(1), v.sizes(0), v.arg(2)));
+  if (v.grad(0).defined())
+    v.set(0, aten<"value_selecting_reduction_backward">(v.grad(0), v.arg(1), v.result(1), v.sizes(0), v.arg(2)));
 }
 
 void extreme_dim_meta(const Call& c, Outputs& o) {
@@ -182,40 +187,51 @@ Value logsumexp(const Call& c) {
 }
 void logsumexp_vjp(Vjp& v) {
   const bool keepdim = v.arg(2).to_bool();
-  const Tensor grad = restore_dims(v.grad(), v.arg(1), rank_of(v), keepdim), result = restore_dims(v.result(), v.arg(1), rank_of(v), keepdim);
+  const Tensor grad = restore_dims(v.grad(), v.arg(1), rank_of(v), keepdim),
+               result = restore_dims(v.result(), v.arg(1), rank_of(v), keepdim);
   v.set(0, grad * conjugate(aten<"exp">(v.saved(0) - result)));
 }
 
-
 constexpr Reduction total{.fold = Fold::sum, .type = ReducedType::widened, .dtype = 1};
 constexpr Reduction partial{.fold = Fold::sum, .type = ReducedType::widened, .dim = 1, .keepdim = 2, .dtype = 3};
-constexpr Reduction nan_partial{.fold = Fold::sum, .type = ReducedType::widened, .dim = 1, .keepdim = 2, .dtype = 3, .nan_as_zero = true};
+constexpr Reduction nan_partial{
+    .fold = Fold::sum, .type = ReducedType::widened, .dim = 1, .keepdim = 2, .dtype = 3, .nan_as_zero = true};
 constexpr Reduction mean_all{.fold = Fold::sum, .type = ReducedType::floating, .dtype = 1, .divide_by_count = true};
-constexpr Reduction mean_dims{.fold = Fold::sum, .type = ReducedType::floating, .dim = 1, .keepdim = 2, .dtype = 3, .divide_by_count = true};
+constexpr Reduction mean_dims{
+    .fold = Fold::sum, .type = ReducedType::floating, .dim = 1, .keepdim = 2, .dtype = 3, .divide_by_count = true};
 constexpr Reduction prod_all{.fold = Fold::prod, .type = ReducedType::widened, .dtype = 1};
 constexpr Reduction prod_dim{.fold = Fold::prod, .type = ReducedType::widened, .dim = 1, .keepdim = 2, .dtype = 3};
 constexpr Reduction max_all{.fold = Fold::max}, min_all{.fold = Fold::min};
 constexpr Reduction max_dims{.fold = Fold::max, .dim = 1, .keepdim = 2}, min_dims{.fold = Fold::min, .dim = 1, .keepdim = 2};
 constexpr Reduction max_index{.fold = Fold::argmax, .type = ReducedType::index, .dim = 1, .keepdim = 2};
 constexpr Reduction min_index{.fold = Fold::argmin, .type = ReducedType::index, .dim = 1, .keepdim = 2};
-constexpr Reduction any_all{.fold = Fold::any, .type = ReducedType::boolean}, all_all{.fold = Fold::all, .type = ReducedType::boolean};
+constexpr Reduction any_all{.fold = Fold::any, .type = ReducedType::boolean},
+    all_all{.fold = Fold::all, .type = ReducedType::boolean};
 constexpr Reduction any_dims{.fold = Fold::any, .type = ReducedType::boolean, .dim = 1, .keepdim = 2, .empty_means_all = false};
 constexpr Reduction all_dims{.fold = Fold::all, .type = ReducedType::boolean, .dim = 1, .keepdim = 2, .empty_means_all = false};
 constexpr Reduction count_dims{.fold = Fold::sum, .type = ReducedType::index, .dim = 1, .nonzero = true};
 
 constinit const OpDef kOps[] = {
-    with_batch(reduction<total>("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum_vjp), batch_over_all<"sum.dim_IntList">),
-    reduction<partial>("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", sum_dim_vjp, {}, 1),
-    reduction<nan_partial>("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", nansum_vjp, {{0}}),
-    with_batch(reduction<mean_all>("aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean_vjp), batch_over_all<"mean.dim">),
-    reduction<mean_dims>("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", mean_dim_vjp, {}, 1),
+    with_batch(reduction<total>("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum_vjp),
+               batch_over_all<"sum.dim_IntList">),
+    reduction<partial>("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                       sum_dim_vjp, {}, 1),
+    reduction<nan_partial>("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                           nansum_vjp, {{0}}),
+    with_batch(reduction<mean_all>("aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean_vjp),
+               batch_over_all<"mean.dim">),
+    reduction<mean_dims>("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                         mean_dim_vjp, {}, 1),
     {.schema = "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .form = Form::composite,
      .body = nanmean},
     {.schema = "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor", .form = Form::composite, .body = sum_to_size},
-    with_batch(in_float32(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp, {{0}, {kResult}})), batch_over_all<"prod.dim_int">),
-    in_float32(reduction<prod_dim>("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                                               prod_dim_vjp, {{0}, {kResult}}, 1)),
+    with_batch(in_float32(reduction<prod_all>("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod_vjp,
+                                              {{0}, {kResult}})),
+               batch_over_all<"prod.dim_int">),
+    in_float32(
+        reduction<prod_dim>("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                            prod_dim_vjp, {{0}, {kResult}}, 1)),
 
     with_batch(reduction<max_all>("aten::max(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1), batch_over_all<"amax">),
     with_batch(reduction<min_all>("aten::min(Tensor self) -> Tensor", max_vjp, {{0}, {kResult}}, 1), batch_over_all<"amin">),
@@ -245,24 +261,28 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::min.other(Tensor self, Tensor other) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"minimum">(c[0], c[1]); }},
-    {.schema = "aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor",
+    {.schema =
+         "aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           const Tensor& grad = c.tensor(0);
-           const Shape& sizes = c[3].ints();
-           const Tensor zeros = aten<"new_zeros">(grad, sizes);
-           const bool restore = !c[4].to_bool() && sizes.dim() > 0;
-           return aten<"scatter.src">(zeros, c[1], restore ? aten<"unsqueeze">(c[2], c[1]) : c.tensor(2),
-                                      restore ? aten<"unsqueeze">(grad, c[1]) : grad);
-         }},
+     .body = [](const Call& c) -> Value {
+       const Tensor& grad = c.tensor(0);
+       const Shape& sizes = c[3].ints();
+       const Tensor zeros = aten<"new_zeros">(grad, sizes);
+       const bool restore = !c[4].to_bool() && sizes.dim() > 0;
+       return aten<"scatter.src">(zeros, c[1], restore ? aten<"unsqueeze">(c[2], c[1]) : c.tensor(2),
+                                  restore ? aten<"unsqueeze">(grad, c[1]) : grad);
+     }},
 
     with_batch(reduction<any_all>("aten::any(Tensor self) -> Tensor"), batch_over_all<"any.dim">),
     reduction<any_dims>("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
     reduction<any_dims>("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
     with_batch(reduction<all_all>("aten::all(Tensor self) -> Tensor"), batch_over_all<"all.dim">),
-    {.schema = "aten::_is_any_true(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) -> Value { return aten<"any">(c[0]); }},
-    {.schema = "aten::_is_all_true(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) -> Value { return aten<"all">(c[0]); }},
+    {.schema = "aten::_is_any_true(Tensor self) -> Tensor",
+     .form = Form::composite,
+     .body = [](const Call& c) -> Value { return aten<"any">(c[0]); }},
+    {.schema = "aten::_is_all_true(Tensor self) -> Tensor",
+     .form = Form::composite,
+     .body = [](const Call& c) -> Value { return aten<"all">(c[0]); }},
     reduction<all_dims>("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
     reduction<all_dims>("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
     reduction<count_dims>("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"),

@@ -46,7 +46,8 @@ void require_nonempty(const Call& c, const Tensor& self, const std::vector<bool>
     empty = true;
     INGOT_REQUIRE_INDEX(!dim_given || !reduced[i], c.op.schema.name, "(): Expected reduction dim ", i, " to have non-zero size.");
   }
-  INGOT_REQUIRE(!empty || dim_given, c.op.schema.name, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+  INGOT_REQUIRE(!empty || dim_given, c.op.schema.name,
+                "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
                 "reduction dim with the 'dim' argument.");
 }
 
@@ -120,16 +121,20 @@ DType result_dtype(const Reduction& r, const Call& c) {
   const DType in = c.tensor(0).dtype();
   if (r.dtype >= 0 && !c[r.dtype].is_none()) {
     const DType t = c[r.dtype].dtype();
-    INGOT_REQUIRE(r.type != ReducedType::floating || is_floating(t) || is_complex(t), c.op.schema.name, "(): could not infer output dtype. "
-                  "Optional dtype must be either a floating point or complex dtype. Got: ", scalar_type_name(t));
+    INGOT_REQUIRE(r.type != ReducedType::floating || is_floating(t) || is_complex(t), c.op.schema.name,
+                  "(): could not infer output dtype. "
+                  "Optional dtype must be either a floating point or complex dtype. Got: ",
+                  scalar_type_name(t));
     return t;
   }
   switch (r.type) {
     case ReducedType::same: return in;
     case ReducedType::widened: return is_integral(in) || in == DType::b8 ? DType::i64 : in;
     case ReducedType::floating:
-      INGOT_REQUIRE(is_floating(in) || is_complex(in), c.op.schema.name, "(): could not infer output dtype. Input dtype must be either a "
-                    "floating point or complex dtype. Got: ", scalar_type_name(in));
+      INGOT_REQUIRE(is_floating(in) || is_complex(in), c.op.schema.name,
+                    "(): could not infer output dtype. Input dtype must be either a "
+                    "floating point or complex dtype. Got: ",
+                    scalar_type_name(in));
       return in;
     case ReducedType::boolean: return in == DType::u8 ? DType::u8 : DType::b8;
     case ReducedType::index: return DType::i64;
@@ -145,7 +150,9 @@ template <class T>
 struct NanSumFold : SumFold<T> {
   using typename SumFold<T>::Acc;
   void add(Acc& a, T x, int64_t) const { a += x == x ? static_cast<Acc>(x) : Acc(0); }
-  void row(Acc& a, const T* x, int64_t n) const { for (int64_t i = 0; i < n; i++) add(a, x[i], 0); }
+  void row(Acc& a, const T* x, int64_t n) const {
+    for (int64_t i = 0; i < n; i++) add(a, x[i], 0);
+  }
 };
 
 }  // namespace
@@ -158,7 +165,8 @@ void reduction_meta(const Reduction& r, const Call& c, Outputs& out) {
   const DType dtype = result_dtype(r, c);
   const bool extreme = r.fold == Fold::max || r.fold == Fold::min || r.fold == Fold::argmax || r.fold == Fold::argmin;
   if (extreme) {
-    INGOT_REQUIRE(!is_complex(self.dtype()), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()), "'");
+    INGOT_REQUIRE(!is_complex(self.dtype()), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()),
+                  "'");
     require_nonempty(c, self, reduced, !dim.is_none() && !(dim.is_ints() && dim.ints().empty()));
   }
   out.add(reduced_sizes(self.sizes(), reduced, r.keepdim >= 0 && c[r.keepdim].to_bool()), dtype);
@@ -174,7 +182,8 @@ void reduction_kernel(const Reduction& r, const Call& c, const Tensor& result) {
     copy_elements(make_alias(in, Geometry::contiguous(c.tensor(0).sizes(), in.dtype())), c.tensor(0));
     reduced = {true};
   }
-  const Tensor out = index && reduced.size() == 1 && result.dim() != 1 ? make_alias(result, Geometry::contiguous({}, DType::i64)) : result;
+  const Tensor out =
+      index && reduced.size() == 1 && result.dim() != 1 ? make_alias(result, Geometry::contiguous({}, DType::i64)) : result;
   const FoldSpace s = fold_space(in, reduced, std::span(&out, 1));
   const DType to = out.dtype();
   auto store = [&]<class F>(const F& f, const auto& value) {

@@ -21,10 +21,11 @@ using kernels::Interpolation;
 constexpr bool takes_corners(Interpolation m) { return m != Interpolation::nearest && m != Interpolation::nearest_exact; }
 
 void check_sizes(const Call& c, const Shape& in, const Shape& out) {
-  INGOT_REQUIRE(in.dim() == out.dim() + 2, c.op.schema.name, ": It is expected input_size equals to ", out.dim() + 2, ", but got size ", in.dim());
+  INGOT_REQUIRE(in.dim() == out.dim() + 2, c.op.schema.name, ": It is expected input_size equals to ", out.dim() + 2,
+                ", but got size ", in.dim());
   for (int i = 0; i < out.dim(); i++)
-    INGOT_REQUIRE(in[i + 2] > 0 && out[i] > 0, c.op.schema.name, ": Input and output sizes should be greater than 0, but got input ", in,
-                  " and output size ", out);
+    INGOT_REQUIRE(in[i + 2] > 0 && out[i] > 0, c.op.schema.name,
+                  ": Input and output sizes should be greater than 0, but got input ", in, " and output size ", out);
   INGOT_REQUIRE(in[1] > 0, c.op.schema.name, ": Non-empty ", in.dim(), "D data tensor expected but got a tensor with sizes ", in);
 }
 // Cubic gradients come out contiguous, everything else like what came in.
@@ -74,9 +75,11 @@ template <int Space>
 void upsample_meta(const Call& c, Outputs& o) {
   const Tensor& x = c.tensor(0);
   const Shape& out = c[1].ints();
-  INGOT_REQUIRE(out.dim() == Space, c.op.schema.name, ": It is expected output_size equals to ", Space, ", but got size ", out.dim());
+  INGOT_REQUIRE(out.dim() == Space, c.op.schema.name, ": It is expected output_size equals to ", Space, ", but got size ",
+                out.dim());
   check_sizes(c, x.sizes(), out);
-  INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::u8, "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(x.dtype()), "'");
+  INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::u8, "\"", c.op.schema.name, "\" not implemented for '",
+                scalar_type_name(x.dtype()), "'");
   Shape sizes{x.size(0), x.size(1)};
   for (Int n : out) sizes.push_back(n);
   o.add(layout(std::move(sizes), x, false));
@@ -89,8 +92,9 @@ void upsample_kernel(const Call& c, std::span<const Tensor> r) {
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t);
     const kernels::Resample k = describe<Space, Mode>(c, x, r[0], 2);
-    for_planes(k, x.size(0).value() * x.size(1).value(), kernels::resample_scratch_bytes<T>(k),
-               [&](int64_t begin, int64_t end, void* s) { kernels::resample_forward(k, x.data<T>(), out.data<T>(), begin, end, s); });
+    for_planes(
+        k, x.size(0).value() * x.size(1).value(), kernels::resample_scratch_bytes<T>(k),
+        [&](int64_t begin, int64_t end, void* s) { kernels::resample_forward(k, x.data<T>(), out.data<T>(), begin, end, s); });
     if (bytes) round_bytes(out.buffer());
     out.finish();
   });
@@ -100,11 +104,13 @@ template <int Space, Interpolation Mode>
 void upsample_backward_meta(const Call& c, Outputs& o) {
   const Tensor& g = c.tensor(0);
   const Shape &out = c[1].ints(), &in = c[2].ints();
-  INGOT_REQUIRE(out.dim() == Space, c.op.schema.name, ": It is expected output_size equals to ", Space, ", but got size ", out.dim());
+  INGOT_REQUIRE(out.dim() == Space, c.op.schema.name, ": It is expected output_size equals to ", Space, ", but got size ",
+                out.dim());
   check_sizes(c, in, out);
   Shape want{in[0], in[1]};
   for (Int n : out) want.push_back(n);
-  INGOT_REQUIRE(g.sizes() == want, c.op.schema.name, ": Expected grad_output to have the same shape as output; output.size = ", want,
+  INGOT_REQUIRE(g.sizes() == want, c.op.schema.name,
+                ": Expected grad_output to have the same shape as output; output.size = ", want,
                 " but got grad_output.size = ", g.sizes());
   INGOT_REQUIRE(is_floating(g.dtype()), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(g.dtype()), "'");
   o.add(layout(in, g, Mode == Interpolation::cubic));
@@ -116,8 +122,9 @@ void upsample_backward_kernel(const Call& c, std::span<const Tensor> r) {
     const DenseResult out(r[0], t);
     const Tensor g = dense(c.tensor(0), t);
     const kernels::Resample k = describe<Space, Mode>(c, r[0], g, 3);
-    for_planes(k, g.size(0).value() * g.size(1).value(), kernels::resample_scratch_bytes<T>(k),
-               [&](int64_t begin, int64_t end, void* s) { kernels::resample_backward(k, g.data<T>(), out.data<T>(), begin, end, s); });
+    for_planes(
+        k, g.size(0).value() * g.size(1).value(), kernels::resample_scratch_bytes<T>(k),
+        [&](int64_t begin, int64_t end, void* s) { kernels::resample_backward(k, g.data<T>(), out.data<T>(), begin, end, s); });
     out.finish();
   });
 }
@@ -139,7 +146,8 @@ void upsample_backward_vjp(Vjp& v) {
 Int scaled_size(Int size, double factor) {
   if (size.is_number()) return static_cast<int64_t>(static_cast<double>(size.number()) * factor);
   for (int64_t d = 1; d <= 1024; d *= 2)
-    if (const double n = factor * static_cast<double>(d); n == std::floor(n) && n < 1e9) return floor_div(size * static_cast<int64_t>(n), d);
+    if (const double n = factor * static_cast<double>(d); n == std::floor(n) && n < 1e9)
+      return floor_div(size * static_cast<int64_t>(n), d);
   return static_cast<int64_t>(static_cast<double>(size.value()) * factor);
 }
 // input, output_size?[, align_corners], scale_factors?
@@ -166,16 +174,24 @@ Value vec_body(const Call& c) {
 
 template <int Space, Interpolation Mode>
 constexpr OpDef upsample(std::string_view schema) {
-  return {.schema = schema, .meta = upsample_meta<Space>, .kernel = upsample_kernel<Space, Mode>, .vjp = upsample_vjp,
+  return {.schema = schema,
+          .meta = upsample_meta<Space>,
+          .kernel = upsample_kernel<Space, Mode>,
+          .vjp = upsample_vjp,
           .batch = batch_samples<Space + 1>};
 }
 template <int Space, Interpolation Mode>
 constexpr OpDef upsample_backward(std::string_view schema) {
-  return {.schema = schema, .meta = upsample_backward_meta<Space, Mode>, .kernel = upsample_backward_kernel<Space, Mode>, .vjp = upsample_backward_vjp,
+  return {.schema = schema,
+          .meta = upsample_backward_meta<Space, Mode>,
+          .kernel = upsample_backward_kernel<Space, Mode>,
+          .vjp = upsample_backward_vjp,
           .batch = batch_samples<Space + 1>};
 }
 template <int Space, bool Corners, OpName Sized>
-constexpr OpDef vec(std::string_view schema) { return {.schema = schema, .form = Form::composite, .body = vec_body<Space, Corners, Sized>}; }
+constexpr OpDef vec(std::string_view schema) {
+  return {.schema = schema, .form = Form::composite, .body = vec_body<Space, Corners, Sized>};
+}
 
 // The argument lists of each rank.
 #define SELF_1D "(Tensor self, SymInt[1] output_size, "

@@ -30,8 +30,12 @@ TensorList gru_step(const Tensor& gates, const TensorList& state, const Weights&
   const Tensor next = tanh(x[2] + h[2] * reset);
   return {(state[0] - next) * update + next};
 }
-TensorList tanh_step(const Tensor& gates, const TensorList& state, const Weights& w) { return {tanh(w.hidden_gates(state[0]) + gates)}; }
-TensorList relu_step(const Tensor& gates, const TensorList& state, const Weights& w) { return {relu(w.hidden_gates(state[0]) + gates)}; }
+TensorList tanh_step(const Tensor& gates, const TensorList& state, const Weights& w) {
+  return {tanh(w.hidden_gates(state[0]) + gates)};
+}
+TensorList relu_step(const Tensor& gates, const TensorList& state, const Weights& w) {
+  return {relu(w.hidden_gates(state[0]) + gates)};
+}
 
 TensorList each(const TensorList& l, auto f) {
   TensorList r;
@@ -91,9 +95,10 @@ struct Network {
 
   // Weights of every layer and direction, in the order PyTorch lists them.
   std::vector<Weights> weights(bool projected) const {
-    const std::size_t each_count = (has_biases ? 4u : 2u) + (projected ? 1u : 0u), count = static_cast<std::size_t>(layers) * (bidirectional ? 2 : 1);
-    INGOT_REQUIRE(params.size() == each_count * count, "expected ", each_count * count, " parameters for ", layers, " layers", bidirectional ?
-                  " of two directions" : "", ", found ", params.size());
+    const std::size_t each_count = (has_biases ? 4u : 2u) + (projected ? 1u : 0u),
+                      count = static_cast<std::size_t>(layers) * (bidirectional ? 2 : 1);
+    INGOT_REQUIRE(params.size() == each_count * count, "expected ", each_count * count, " parameters for ", layers, " layers",
+                  bidirectional ? " of two directions" : "", ", found ", params.size());
     std::vector<Weights> all;
     for (std::size_t k = 0; k < count; k++) {
       const Tensor* p = params.data() + k * each_count;
@@ -113,7 +118,8 @@ struct Network {
     for (const Tensor& s : start) {
       INGOT_REQUIRE(s.dim() == 3, "Expected hidden size of 3 dims (layers * directions, batch, features), found ", s.sizes());
       begin.push_back(s.unbind(0));
-      INGOT_REQUIRE(begin.back().size() == all.size(), "Expected a hidden state of ", all.size(), " layers and directions, found ", s.sizes());
+      INGOT_REQUIRE(begin.back().size() == all.size(), "Expected a hidden state of ", all.size(),
+                    " layers and directions, found ", s.sizes());
     }
     std::vector<TensorList> end(start.size());
     const std::size_t directions = bidirectional ? 2 : 1;
@@ -143,7 +149,8 @@ template <Cell kCell, std::size_t kStates>
 Value rnn_input(const Call& c) {
   const TensorList start = states_of(c[1]);
   INGOT_REQUIRE(start.size() == kStates, c.op.schema.name, " expects ", kStates, " hidden states, found ", start.size());
-  INGOT_REQUIRE(c.tensor(0).dim() == 3, c.op.schema.name, ": Expected 3-D input (time, batch, features), found ", c.tensor(0).sizes());
+  INGOT_REQUIRE(c.tensor(0).dim() == 3, c.op.schema.name, ": Expected 3-D input (time, batch, features), found ",
+                c.tensor(0).sizes());
   const Network net{c[2].tensors(), c[3].to_bool(), c[6].to_bool(), c[7].to_bool(), c[4].to_int64(), c[5].to_double()};
   const bool batch_first = c[8].to_bool();
   TensorList r = net.run({batch_first ? c.tensor(0).transpose(0, 1) : c.tensor(0), {}}, start, kCell);
@@ -155,7 +162,8 @@ template <Cell kCell, std::size_t kStates>
 Value rnn_packed(const Call& c) {
   const TensorList start = states_of(c[2]);
   INGOT_REQUIRE(start.size() == kStates, c.op.schema.name, " expects ", kStates, " hidden states, found ", start.size());
-  INGOT_REQUIRE(!c.tensor(1)->is_fake(), c.op.schema.name, ": the program of a packed sequence depends on its batch sizes, which a fake tensor does not have");
+  INGOT_REQUIRE(!c.tensor(1)->is_fake(), c.op.schema.name,
+                ": the program of a packed sequence depends on its batch sizes, which a fake tensor does not have");
   Sequence x{c.tensor(0), c.tensor(1).to_vector<int64_t>()};
   INGOT_REQUIRE(x.packed(), c.op.schema.name, ": batch_sizes must not be empty");
   for (std::size_t i = 0; i < x.batch_sizes.size(); i++)
@@ -175,19 +183,26 @@ Value cell(const Call& c) {
   return kStates == 1 ? Value(r[0]) : Value(std::move(r));
 }
 
-
 #define NETWORK "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 #define CELL "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 
 constinit const OpDef kOps[] = {
-    composite("aten::lstm.input(Tensor input, Tensor[] hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor, Tensor)", rnn_input<lstm_step, 2>),
-    composite("aten::gru.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)", rnn_input<gru_step, 1>),
-    composite("aten::rnn_tanh.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)", rnn_input<tanh_step, 1>),
-    composite("aten::rnn_relu.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)", rnn_input<relu_step, 1>),
-    composite("aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " NETWORK ") -> (Tensor, Tensor, Tensor)", rnn_packed<lstm_step, 2>),
-    composite("aten::gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " NETWORK ") -> (Tensor, Tensor)", rnn_packed<gru_step, 1>),
-    composite("aten::rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, " NETWORK ") -> (Tensor, Tensor)", rnn_packed<tanh_step, 1>),
-    composite("aten::rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, " NETWORK ") -> (Tensor, Tensor)", rnn_packed<relu_step, 1>),
+    composite("aten::lstm.input(Tensor input, Tensor[] hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor, Tensor)",
+              rnn_input<lstm_step, 2>),
+    composite("aten::gru.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)",
+              rnn_input<gru_step, 1>),
+    composite("aten::rnn_tanh.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)",
+              rnn_input<tanh_step, 1>),
+    composite("aten::rnn_relu.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)",
+              rnn_input<relu_step, 1>),
+    composite("aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " NETWORK ") -> (Tensor, Tensor, Tensor)",
+              rnn_packed<lstm_step, 2>),
+    composite("aten::gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " NETWORK ") -> (Tensor, Tensor)",
+              rnn_packed<gru_step, 1>),
+    composite("aten::rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, " NETWORK ") -> (Tensor, Tensor)",
+              rnn_packed<tanh_step, 1>),
+    composite("aten::rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, " NETWORK ") -> (Tensor, Tensor)",
+              rnn_packed<relu_step, 1>),
     composite("aten::lstm_cell(Tensor input, Tensor[] hx, " CELL ") -> (Tensor, Tensor)", cell<lstm_step, 2>),
     composite("aten::gru_cell(Tensor input, Tensor hx, " CELL ") -> Tensor", cell<gru_step, 1>),
     composite("aten::rnn_tanh_cell(Tensor input, Tensor hx, " CELL ") -> Tensor", cell<tanh_step, 1>),

@@ -48,7 +48,8 @@ double poisson_sample(double rate, ElementStream s) {
     const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
     if (us >= 0.07 && v <= accept) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= k * log_rate - rate - kernels::log_gamma(k + 1)) return k;
+    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= k * log_rate - rate - kernels::log_gamma(k + 1))
+      return k;
   }
 }
 
@@ -86,7 +87,8 @@ void poisson_kernel(const Call& c, std::span<const Tensor> r) {
 }
 
 void binomial_kernel(const Call& c, std::span<const Tensor> r) {
-  const Tensor counts = dense(c.tensor(0), DType::f64, r[0].sizes()), probabilities = dense(c.tensor(1), DType::f64, r[0].sizes());
+  const Tensor counts = dense(c.tensor(0), DType::f64, r[0].sizes()),
+               probabilities = dense(c.tensor(1), DType::f64, r[0].sizes());
   const double *n = counts.data<double>(), *p = probabilities.data<double>();
   const Draw d = next_draw(c[2]);
   fill_numbers<double>(r[0], Compute::f64, [&](double* out, int64_t begin, int64_t end) {
@@ -104,10 +106,12 @@ void multinomial_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const Int samples = c[1].to_int();
   INGOT_REQUIRE(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim, found ", self.dim());
-  INGOT_REQUIRE(self.is_floating_point(), "multinomial only supports floating-point dtypes for input, got: ", scalar_type_name(self.dtype()));
+  INGOT_REQUIRE(self.is_floating_point(),
+                "multinomial only supports floating-point dtypes for input, got: ", scalar_type_name(self.dtype()));
   INGOT_REQUIRE(samples > 0, "cannot sample n_sample <= 0 samples, found ", samples);
-  INGOT_REQUIRE(c[2].to_bool() || samples <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement: found ",
-                samples, " of ", self.size(-1));
+  INGOT_REQUIRE(c[2].to_bool() || samples <= self.size(-1),
+                "cannot sample n_sample > prob_dist.size(-1) samples without replacement: found ", samples, " of ",
+                self.size(-1));
   Shape sizes = self.sizes();
   sizes.back() = samples;
   o.add(std::move(sizes), DType::i64);
@@ -116,7 +120,8 @@ void multinomial_meta(const Call& c, Outputs& o) {
 // arrival times, with the probabilities as rates, are a sample in order of choice.
 void multinomial_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor weights = dense(c.tensor(0), DType::f64, c.tensor(0).sizes());
-  const int64_t categories = weights.size(-1).number(), samples = c[1].to_int64(), rows = weights.dim() == 1 ? 1 : weights.size(0).number();
+  const int64_t categories = weights.size(-1).number(), samples = c[1].to_int64(),
+                rows = weights.dim() == 1 ? 1 : weights.size(0).number();
   const bool replacement = c[2].to_bool();
   const Draw d = next_draw(c[3]);
   int64_t* out = r[0].data<int64_t>();
@@ -125,7 +130,8 @@ void multinomial_kernel(const Call& c, std::span<const Tensor> r) {
     std::vector<double> sum(static_cast<std::size_t>(categories));
     double total = 0;
     for (int64_t i = 0; i < categories; i++) {
-      INGOT_REQUIRE(p[i] >= 0 && std::isfinite(p[i]), "probability tensor contains either `inf`, `nan` or element < 0: found ", p[i]);
+      INGOT_REQUIRE(p[i] >= 0 && std::isfinite(p[i]), "probability tensor contains either `inf`, `nan` or element < 0: found ",
+                    p[i]);
       sum[static_cast<std::size_t>(i)] = total += p[i];
     }
     INGOT_REQUIRE(total > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
@@ -157,7 +163,8 @@ void zero_vjp(Vjp& v) {
     if (v.need(i)) v.set(i, aten<"new_zeros">(v.grad(), v.sizes(i), v.geom(i).dtype));
 }
 void require_floating(const Call& c, int i) {
-  INGOT_REQUIRE(c.tensor(i).is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(c.tensor(i).dtype()), "'");
+  INGOT_REQUIRE(c.tensor(i).is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '",
+                scalar_type_name(c.tensor(i).dtype()), "'");
 }
 
 // Rows of probabilities: the batch joins them.
@@ -186,13 +193,14 @@ constinit const OpDef kOps[] = {
            require_floating(c, 0);
            require_floating(c, 1);
            const Shape b = broadcast_shapes(c.tensor(0).sizes(), c.tensor(1).sizes(), "binomial");
-           INGOT_REQUIRE(b == c.tensor(0).sizes(), "binomial: prob of shape ", c.tensor(1).sizes(), " does not broadcast to count of shape ",
-                         c.tensor(0).sizes());
+           INGOT_REQUIRE(b == c.tensor(0).sizes(), "binomial: prob of shape ", c.tensor(1).sizes(),
+                         " does not broadcast to count of shape ", c.tensor(0).sizes());
            o.add(b, c.tensor(0).dtype());
          },
      .kernel = binomial_kernel,
      .batch = batch_random_of_values},
-    {.schema = "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    {.schema =
+         "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
      .form = Form::random,
      .meta = multinomial_meta,
      .kernel = multinomial_kernel,

@@ -166,9 +166,12 @@ void logcumsumexp_vjp(Vjp& v) {
     const Tensor log_grad = aten<"log">(conjugate(grad));
     return v.set(0, conjugate(aten<"exp">(from_the_end(log_grad - result) + self)));
   }
-  const double lowest = grad.dtype() == DType::f64 ? std::numeric_limits<double>::lowest() : double{std::numeric_limits<float>::lowest()};
+  const double lowest =
+      grad.dtype() == DType::f64 ? std::numeric_limits<double>::lowest() : double{std::numeric_limits<float>::lowest()};
   const Tensor log_grad = aten<"log">(aten<"abs">(grad));
-  auto part = [&](const Tensor& mask) { return aten<"exp">(from_the_end(aten<"where.ScalarOther">(mask, log_grad, lowest) - result) + self); };
+  auto part = [&](const Tensor& mask) {
+    return aten<"exp">(from_the_end(aten<"where.ScalarOther">(mask, log_grad, lowest) - result) + self);
+  };
   v.set(0, part(aten<"gt.Scalar">(grad, 0)) - part(aten<"lt.Scalar">(grad, 0)));
 }
 
@@ -184,7 +187,9 @@ constinit const OpDef kOps[] = {
      .vjp = cumprod_vjp,
      .saves = {{0}, {kResult}},
      .batch = batch_dims},
-    {.schema = "aten::cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", .form = Form::composite, .body = cumprod_backward},
+    {.schema = "aten::cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
+     .form = Form::composite,
+     .body = cumprod_backward},
     {.schema = "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
      .meta = extreme_meta,
      .kernel = extreme_kernel<true>,
@@ -199,11 +204,10 @@ constinit const OpDef kOps[] = {
      .batch = batch_dims},
     {.schema = "aten::cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           if (c.tensor(1).numel() == 0) return c[1];
-           return aten<"scatter_add">(aten<"new_zeros">(c.tensor(0), c.tensor(1).sizes()), c[3], c[2], c[0]);
-         }},
+     .body = [](const Call& c) -> Value {
+       if (c.tensor(1).numel() == 0) return c[1];
+       return aten<"scatter_add">(aten<"new_zeros">(c.tensor(0), c.tensor(1).sizes()), c[3], c[2], c[0]);
+     }},
     {.schema = "aten::logcumsumexp(Tensor self, int dim) -> Tensor",
      .meta = logcumsumexp_meta,
      .kernel = logcumsumexp_kernel,

@@ -26,12 +26,13 @@ bool is_empty(const Tensor& t) {
 void check_scatter(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor* src) {
   const int d = wrap_dim(dim, static_cast<int>(self.dim()));
   if (src)
-    INGOT_REQUIRE(src->dtype() == self.dtype(), op, "(): Expected self.dtype to be equal to src.dtype, found ", self.dtype(), " and ", src->dtype());
+    INGOT_REQUIRE(src->dtype() == self.dtype(), op, "(): Expected self.dtype to be equal to src.dtype, found ", self.dtype(),
+                  " and ", src->dtype());
   if (is_empty(index)) return;
   require_index_dtype(op, index);
   const Shape a = at_least_1d(self.sizes()), i = at_least_1d(index.sizes());
-  INGOT_REQUIRE(a.size() == i.size(), "Index tensor must have the same number of dimensions as ", src ? "self" : "input", " tensor: ", op,
-                "() found ", index.dim(), " and ", self.dim());
+  INGOT_REQUIRE(a.size() == i.size(), "Index tensor must have the same number of dimensions as ", src ? "self" : "input",
+                " tensor: ", op, "() found ", index.dim(), " and ", self.dim());
   auto no_larger = [](const Shape& x, const Shape& y, int but) {
     for (int k = 0; k < x.dim(); k++)
       if (k != but && !statically_equal(x[static_cast<std::size_t>(k)], y[static_cast<std::size_t>(k)]) &&
@@ -39,11 +40,12 @@ void check_scatter(std::string_view op, const Tensor& self, int64_t dim, const T
         return false;
     return true;
   };
-  INGOT_REQUIRE(no_larger(i, a, d), op, "(): Expected index ", index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", d);
+  INGOT_REQUIRE(no_larger(i, a, d), op, "(): Expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
+                " apart from dimension ", d);
   if (!src) return;
   const Shape b = at_least_1d(src->sizes());
-  INGOT_REQUIRE(b.size() == i.size(), "Index tensor must have the same number of dimensions as src tensor: ", op, "() found ", index.dim(), " and ",
-                src->dim());
+  INGOT_REQUIRE(b.size() == i.size(), "Index tensor must have the same number of dimensions as src tensor: ", op, "() found ",
+                index.dim(), " and ", src->dim());
   INGOT_REQUIRE(no_larger(i, b, -1), op, "(): Expected index ", index.sizes(), " to be no larger than src ", src->sizes());
 }
 
@@ -66,7 +68,8 @@ void scatter_meta(const Call& c, Outputs& o) {
 template <Combine kCombine>
 void scatter_kernel(const Call& c, std::span<const Tensor> r) {
   if (c.tensor(2).numel() == 0) return copy_elements(r[0], c.tensor(0));
-  combine_indexed(r[0], c.tensor(0), c[3], kCombine, [&](const Tensor& base) { return index_elements(base, c[1].to_int64(), c.tensor(2)); });
+  combine_indexed(r[0], c.tensor(0), c[3], kCombine,
+                  [&](const Tensor& base) { return index_elements(base, c[1].to_int64(), c.tensor(2)); });
 }
 void scatter_by_name(const Call& c, std::span<const Tensor> r) {
   const std::string& reduce = c[4].string();
@@ -105,13 +108,16 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
      .meta = gather_meta,
      .kernel = gather_kernel,
-     .vjp = [](Vjp& v) { v.set(0, aten<"scatter_add">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.arg(1), v.saved(2), v.grad())); },
+     .vjp =
+         [](Vjp& v) { v.set(0, aten<"scatter_add">(aten<"new_zeros">(v.grad(), v.sizes(0)), v.arg(1), v.saved(2), v.grad())); },
      .saves = {{2}},
      .lower = gather_lower,
      .batch = batch_elements},
     {.schema = "aten::gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor",
      .form = Form::composite,
-     .body = [](const Call& c) -> Value { return aten<"scatter_add">(aten<"new_zeros">(c[0], c.tensor(1).sizes()), c[2], c[3], c[0]); }},
+     .body = [](const Call& c) -> Value {
+       return aten<"scatter_add">(aten<"new_zeros">(c[0], c.tensor(1).sizes()), c[2], c[3], c[0]);
+     }},
     {.schema = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
      .meta = scatter_meta,
      .kernel = scatter_kernel<Combine::assign>,

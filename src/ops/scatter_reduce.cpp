@@ -52,8 +52,8 @@ void index_reduce_meta(const Call& c, Outputs& o) {
                 scalar_type_name(source.dtype()), ") must have the same scalar type");
   Shape want = at_least_1d(self.sizes());
   want[static_cast<std::size_t>(wrap_dim(c[1].to_int64(), static_cast<int>(self.dim())))] = index.numel();
-  INGOT_REQUIRE(at_least_1d(source.sizes()) == want, "index_reduce(): expected a source of shape ", want, " (self's, with one slice an index), found ",
-                source.sizes());
+  INGOT_REQUIRE(at_least_1d(source.sizes()) == want, "index_reduce(): expected a source of shape ", want,
+                " (self's, with one slice an index), found ", source.sizes());
   o.add(self.sizes(), self.dtype());
 }
 void index_reduce_kernel(const Call& c, std::span<const Tensor> r) {
@@ -140,13 +140,15 @@ Value batch_index_reduce(const Batching& b) {
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    {.schema =
+         "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
      .meta = scatter_reduce_meta,
      .kernel = scatter_reduce_kernel,
      .vjp = reduce_vjp<ByElement>,
      .saves = {{0}, {2}, {3}, {kResult}},
      .batch = batch_elements},
-    {.schema = "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    {.schema =
+         "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
      .meta = index_reduce_meta,
      .kernel = index_reduce_kernel,
      .vjp = reduce_vjp<BySlice>,

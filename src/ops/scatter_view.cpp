@@ -34,14 +34,17 @@ Geometry select_part(const Geometry& g, Args a, int i) { return select_geometry(
 Geometry slice_part(const Geometry& g, Args a, int i) {
   return slice_geometry(g, a[i].to_int64(), a[i + 1].optional_int(), a[i + 2].optional_int(), a[i + 3].to_int());
 }
-Geometry diagonal_part(const Geometry& g, Args a, int i) { return diagonal_geometry(g, a[i].to_int64(), a[i + 1].to_int64(), a[i + 2].to_int64()); }
+Geometry diagonal_part(const Geometry& g, Args a, int i) {
+  return diagonal_geometry(g, a[i].to_int64(), a[i + 1].to_int64(), a[i + 2].to_int64());
+}
 
 template <Part part>
 void scatter_meta(const Call& c, Outputs& o) {
   Geometry g = writable_copy(c.tensor(0));
   const Geometry p = part(g, c.args, 2);
-  INGOT_REQUIRE(p.sizes == c.tensor(1).sizes(), c.op.schema.name, ": expected src to have a size equal to the slice of self. src size = ",
-                c.tensor(1).sizes(), ", slice size = ", p.sizes);
+  INGOT_REQUIRE(p.sizes == c.tensor(1).sizes(), c.op.schema.name,
+                ": expected src to have a size equal to the slice of self. src size = ", c.tensor(1).sizes(),
+                ", slice size = ", p.sizes);
   o.add(std::move(g));
 }
 template <Part part>
@@ -66,7 +69,11 @@ void scatter_vjp(Vjp& v) {
 }
 template <Part part, OpName Scatter, OpName View>
 constexpr OpDef scatter_op(std::string_view schema) {
-  return {.schema = schema, .form = Form::external, .meta = scatter_meta<part>, .kernel = scatter_kernel<part>, .vjp = scatter_vjp<Scatter, View>,
+  return {.schema = schema,
+          .form = Form::external,
+          .meta = scatter_meta<part>,
+          .kernel = scatter_kernel<part>,
+          .vjp = scatter_vjp<Scatter, View>,
           .batch = batch_dims};
 }
 
@@ -75,7 +82,8 @@ template <Part part>
 void backward_meta(const Call& c, Outputs& o) {
   Geometry g = Geometry::contiguous(c[1].ints(), c.tensor(0).dtype());
   const Geometry p = part(g, c.args, 2);
-  INGOT_REQUIRE(p.sizes == c.tensor(0).sizes(), c.op.schema.name, ": expected a gradient of size ", p.sizes, ", found ", c.tensor(0).sizes());
+  INGOT_REQUIRE(p.sizes == c.tensor(0).sizes(), c.op.schema.name, ": expected a gradient of size ", p.sizes, ", found ",
+                c.tensor(0).sizes());
   o.add(std::move(g));
 }
 template <Part part>
@@ -91,14 +99,19 @@ void backward_vjp(Vjp& v) {
 }
 template <Part part, OpName View>
 constexpr OpDef backward_op(std::string_view schema) {
-  return {.schema = schema, .form = Form::external, .meta = backward_meta<part>, .kernel = backward_kernel<part>, .vjp = backward_vjp<View>,
+  return {.schema = schema,
+          .form = Form::external,
+          .meta = backward_meta<part>,
+          .kernel = backward_kernel<part>,
+          .vjp = backward_vjp<View>,
           .batch = batch_into_sizes};
 }
 
 Geometry strided_part(const Call& c) {
   Geometry g = c.tensor(0)->geom;
-  INGOT_REQUIRE(c[2].ints().size() == c[3].ints().size(), "as_strided_scatter: mismatch in length of strides and shape: found size ", c[2].ints(),
-                " and stride ", c[3].ints());
+  INGOT_REQUIRE(c[2].ints().size() == c[3].ints().size(),
+                "as_strided_scatter: mismatch in length of strides and shape: found size ", c[2].ints(), " and stride ",
+                c[3].ints());
   g.sizes = c[2].ints();
   g.strides = c[3].ints();
   g.offset = c[4].int_or(g.offset);
@@ -106,11 +119,12 @@ Geometry strided_part(const Call& c) {
 }
 void as_strided_scatter_meta(const Call& c, Outputs& o) {
   const Geometry p = strided_part(c);
-  INGOT_REQUIRE(p.sizes == c.tensor(1).sizes(), "as_strided_scatter: expected src to have a size equal to the slice of self. src size = ",
-                c.tensor(1).sizes(), ", slice size = ", p.sizes);
+  INGOT_REQUIRE(p.sizes == c.tensor(1).sizes(),
+                "as_strided_scatter: expected src to have a size equal to the slice of self. src size = ", c.tensor(1).sizes(),
+                ", slice size = ", p.sizes);
   const Int need = required_bytes(p), have = c.tensor(0)->storage->nbytes();
-  INGOT_REQUIRE(statically_equal(need, have) || need <= have, "as_strided_scatter: size ", p.sizes, ", stride ", p.strides, ", storage offset ",
-                p.offset, " need a storage of ", need, " bytes, found ", have);
+  INGOT_REQUIRE(statically_equal(need, have) || need <= have, "as_strided_scatter: size ", p.sizes, ", stride ", p.strides,
+                ", storage offset ", p.offset, " need a storage of ", need, " bytes, found ", have);
   o.add(writable_copy(c.tensor(0)));
 }
 // The view may reach elements of the storage that self does not show, or show them in another order: write into a copy of
@@ -128,8 +142,8 @@ void as_strided_scatter_kernel(const Call& c, std::span<const Tensor> r) {
 }
 void as_strided_scatter_vjp(Vjp& v) {
   const Geometry& base = v.geom(0);
-  INGOT_REQUIRE(is_contiguous(base.sizes, base.strides), "as_strided_scatter: the gradient needs a contiguous self, found size ", base.sizes,
-                " and stride ", base.strides);
+  INGOT_REQUIRE(is_contiguous(base.sizes, base.strides), "as_strided_scatter: the gradient needs a contiguous self, found size ",
+                base.sizes, " and stride ", base.strides);
   const Tensor g = v.grad().contiguous();
   const Int offset = v.arg(4).int_or(base.offset) - base.offset + g.storage_offset();
   if (v.need(0)) v.set(0, aten<"as_strided_scatter">(g, zeros_of(v.geom(1), g), v.arg(2), v.arg(3), offset));
@@ -139,7 +153,8 @@ void as_strided_scatter_vjp(Vjp& v) {
 void unfold_backward_meta(const Call& c, Outputs& o) {
   Geometry g = Geometry::contiguous(c[1].ints(), c.tensor(0).dtype());
   const Geometry p = unfold_geometry(g, c[2].to_int64(), c[3].to_int(), c[4].to_int());
-  INGOT_REQUIRE(p.sizes == c.tensor(0).sizes(), "unfold_backward: expected a gradient of size ", p.sizes, ", found ", c.tensor(0).sizes());
+  INGOT_REQUIRE(p.sizes == c.tensor(0).sizes(), "unfold_backward: expected a gradient of size ", p.sizes, ", found ",
+                c.tensor(0).sizes());
   o.add(std::move(g));
 }
 void unfold_backward_kernel(const Call& c, std::span<const Tensor> r) {
@@ -147,7 +162,8 @@ void unfold_backward_kernel(const Call& c, std::span<const Tensor> r) {
   // One position of the window at a time: those of different windows never meet.
   const Geometry windows = unfold_geometry(r[0]->geom, c[2].to_int64(), c[3].to_int(), c[4].to_int());
   for (int64_t j = 0; j < c[3].to_int64(); j++)
-    add_elements(make_alias(r[0], select_geometry(windows, -1, j)), make_alias(c.tensor(0), select_geometry(c.tensor(0)->geom, -1, j)));
+    add_elements(make_alias(r[0], select_geometry(windows, -1, j)),
+                 make_alias(c.tensor(0), select_geometry(c.tensor(0)->geom, -1, j)));
 }
 
 // Places in the storage count from a member's first element: members are storages of their own.
@@ -161,18 +177,21 @@ Value batch_strided_scatter(const Batching& b) {
 Value batch_diag_embed(const Batching& b) { return call(b.op, with_dims_shifted(b.op, b.args, b.rank(0) + 1)); }
 
 constinit const OpDef kOps[] = {
-    scatter_op<select_part, "select_scatter", "select.int">("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
+    scatter_op<select_part, "select_scatter", "select.int">(
+        "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
     scatter_op<slice_part, "slice_scatter", "slice.Tensor">(
         "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
     scatter_op<diagonal_part, "diagonal_scatter", "diagonal">(
         "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
-    {.schema = "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+    {.schema =
+         "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
      .form = Form::external,
      .meta = as_strided_scatter_meta,
      .kernel = as_strided_scatter_kernel,
      .vjp = as_strided_scatter_vjp,
      .batch = batch_strided_scatter},
-    backward_op<select_part, "select.int">("aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor"),
+    backward_op<select_part, "select.int">(
+        "aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor"),
     backward_op<slice_part, "slice.Tensor">(
         "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor"),
     backward_op<diagonal_part, "diagonal">(
@@ -204,7 +223,8 @@ constinit const OpDef kOps[] = {
      .kernel =
          [](const Call& c, std::span<const Tensor> r) {
            fill_elements(r[0], 0);
-           copy_elements(make_alias(r[0], diagonal_geometry(r[0]->geom, c[1].to_int64(), c[2].to_int64(), c[3].to_int64())), c.tensor(0));
+           copy_elements(make_alias(r[0], diagonal_geometry(r[0]->geom, c[1].to_int64(), c[2].to_int64(), c[3].to_int64())),
+                         c.tensor(0));
          },
      .vjp = [](Vjp& v) { v.set(0, aten<"diagonal">(v.grad(), v.arg(1), v.arg(2), v.arg(3))); },
      .batch = batch_diag_embed},

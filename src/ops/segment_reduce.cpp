@@ -30,7 +30,8 @@ struct Segments {
   // `given`: the lengths or offsets argument.
   Segments(const Tensor& data, const Tensor& given, bool offsets, int axis) {
     const std::vector<int64_t> s = data.sizes().values(), numbers = given.to_vector<int64_t>();
-    for (int d = 0; d < static_cast<int>(s.size()); d++) (d < axis ? outer : d == axis ? length : inner) *= s[static_cast<std::size_t>(d)];
+    for (int d = 0; d < static_cast<int>(s.size()); d++)
+      (d < axis ? outer : d == axis ? length : inner) *= s[static_cast<std::size_t>(d)];
     const int64_t columns = given.size(-1).value();
     count = offsets ? columns - 1 : columns;
     for (int64_t o = 0; o < outer; o++) {
@@ -38,7 +39,8 @@ struct Segments {
       for (int64_t k = 0; k <= count; k++) {
         if (offsets) at = numbers[static_cast<std::size_t>(o * columns + k)];
         const int64_t before = k == 0 ? 0 : starts.back();
-        INGOT_REQUIRE(at >= before && at <= length, "segment_reduce(): segments must lie in [0, ", length, ") one after the other, found one that ends at ", at);
+        INGOT_REQUIRE(at >= before && at <= length, "segment_reduce(): segments must lie in [0, ", length,
+                      ") one after the other, found one that ends at ", at);
         starts.push_back(at);
         if (!offsets && k < count) {
           const int64_t n = numbers[static_cast<std::size_t>(o * columns + k)];
@@ -46,7 +48,8 @@ struct Segments {
           at += n;
         }
       }
-      INGOT_REQUIRE(offsets || starts.back() == length, "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+      INGOT_REQUIRE(offsets || starts.back() == length,
+                    "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
                     "!unsafe.");
     }
   }
@@ -57,7 +60,8 @@ struct Segments {
       for (int64_t k = 0; k < count; k++) {
         const auto at = static_cast<std::size_t>(o * (count + 1) + k);
         for (int64_t i = 0; i < inner; i++)
-          f(static_cast<std::size_t>((o * count + k) * inner + i), static_cast<std::size_t>((o * length + starts[at]) * inner + i),
+          f(static_cast<std::size_t>((o * count + k) * inner + i),
+            static_cast<std::size_t>((o * length + starts[at]) * inner + i),
             static_cast<std::size_t>((o * length + starts[at + 1]) * inner + i), static_cast<std::size_t>(inner));
       }
   }
@@ -82,19 +86,21 @@ void segment_meta(const Call& c, Outputs& o) {
   const bool offsets = !c[2].is_tensor();
   const Tensor& given = c.tensor(offsets ? 4 : 2);
   const int axis = wrap_dim(c[5].to_int64(), static_cast<int>(data.dim()));
-  INGOT_REQUIRE(given.dim() == axis + 1, "segment_reduce(): Expected axis to be the last dimension of lengths or offsets but got axis ", axis, " and shape ",
-                given.sizes());
+  INGOT_REQUIRE(given.dim() == axis + 1,
+                "segment_reduce(): Expected axis to be the last dimension of lengths or offsets but got axis ", axis,
+                " and shape ", given.sizes());
   Shape sizes = data.sizes();
   for (int i = 0; i < axis; i++)
-    INGOT_REQUIRE(given.sizes()[static_cast<std::size_t>(i)] == sizes[static_cast<std::size_t>(i)], "segment_reduce(): lengths or offsets of shape ",
-                  given.sizes(), " do not fit data of shape ", sizes);
+    INGOT_REQUIRE(given.sizes()[static_cast<std::size_t>(i)] == sizes[static_cast<std::size_t>(i)],
+                  "segment_reduce(): lengths or offsets of shape ", given.sizes(), " do not fit data of shape ", sizes);
   sizes[static_cast<std::size_t>(axis)] = offsets ? given.size(-1) - 1 : given.size(-1);
   o.add(sizes, data.dtype());
 }
 void segment_kernel(const Call& c, std::span<const Tensor> r) {
   const Kind kind = kind_of(c[1].string());
   const bool offsets = !c[2].is_tensor();
-  const Segments s(c.tensor(0), c.tensor(offsets ? 4 : 2), offsets, wrap_dim(c[5].to_int64(), static_cast<int>(c.tensor(0).dim())));
+  const Segments s(c.tensor(0), c.tensor(offsets ? 4 : 2), offsets,
+                   wrap_dim(c[5].to_int64(), static_cast<int>(c.tensor(0).dim())));
   const std::vector<double> x = c.tensor(0).to_vector<double>();
   std::vector<double> out(static_cast<std::size_t>(s.outer * s.count * s.inner));
   s.each([&](std::size_t result, std::size_t begin, std::size_t end, std::size_t step) {
@@ -118,8 +124,10 @@ void segment_kernel(const Call& c, std::span<const Tensor> r) {
 void segment_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const Kind kind = kind_of(c[3].string());
   const bool offsets = !c[4].is_tensor();
-  const Segments s(c.tensor(2), c.tensor(offsets ? 5 : 4), offsets, wrap_dim(c[6].to_int64(), static_cast<int>(c.tensor(2).dim())));
-  const std::vector<double> grad = c.tensor(0).to_vector<double>(), output = c.tensor(1).to_vector<double>(), x = c.tensor(2).to_vector<double>();
+  const Segments s(c.tensor(2), c.tensor(offsets ? 5 : 4), offsets,
+                   wrap_dim(c[6].to_int64(), static_cast<int>(c.tensor(2).dim())));
+  const std::vector<double> grad = c.tensor(0).to_vector<double>(), output = c.tensor(1).to_vector<double>(),
+                            x = c.tensor(2).to_vector<double>();
   std::vector<double> out(x.size());
   s.each([&](std::size_t result, std::size_t begin, std::size_t end, std::size_t step) {
     const double g = grad[result], y = output[result];
@@ -142,22 +150,26 @@ void segment_backward_kernel(const Call& c, std::span<const Tensor> r) {
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool "
-               "unsafe=False, Scalar? initial=None) -> Tensor",
+    {.schema =
+         "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool "
+         "unsafe=False, Scalar? initial=None) -> Tensor",
      .meta = segment_meta,
      .kernel = segment_kernel,
      .vjp =
          [](Vjp& v) {
-           v.set(0, aten<"_segment_reduce_backward">(v.grad(), v.result(), v.saved(0), v.arg(1), v.saved(2), v.saved(4), v.arg(5), v.arg(7)));
+           v.set(0, aten<"_segment_reduce_backward">(v.grad(), v.result(), v.saved(0), v.arg(1), v.saved(2), v.saved(4), v.arg(5),
+                                                     v.arg(7)));
          },
      .saves = {{0}, {2}, {4}, {kResult}}},
-    {.schema = "aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, "
-               "Scalar? initial=None) -> Tensor",
+    {.schema =
+         "aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, int axis=0, "
+         "Scalar? initial=None) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
-           INGOT_REQUIRE(c.tensor(0).sizes() == c.tensor(1).sizes(), "_segment_reduce_backward: grad ", c.tensor(0).sizes(), " and output ",
-                         c.tensor(1).sizes(), " must have the same shape");
-           INGOT_REQUIRE(c[4].is_tensor() || c[5].is_tensor(), "_segment_reduce_backward: Either lengths or offsets must be defined.");
+           INGOT_REQUIRE(c.tensor(0).sizes() == c.tensor(1).sizes(), "_segment_reduce_backward: grad ", c.tensor(0).sizes(),
+                         " and output ", c.tensor(1).sizes(), " must have the same shape");
+           INGOT_REQUIRE(c[4].is_tensor() || c[5].is_tensor(),
+                         "_segment_reduce_backward: Either lengths or offsets must be defined.");
            o.add(c.tensor(2).sizes(), c.tensor(2).dtype());
          },
      .kernel = segment_backward_kernel},

@@ -19,7 +19,9 @@ namespace {
 DType default_dtype() { return thread_state().default_dtype; }
 
 template <class T>
-constexpr Compute kComputeOf = std::same_as<T, int64_t> ? Compute::i64 : std::same_as<T, double> ? Compute::f64 : Compute::c128;
+constexpr Compute kComputeOf = std::same_as<T, int64_t>  ? Compute::i64
+                               : std::same_as<T, double> ? Compute::f64
+                                                         : Compute::c128;
 
 // r[i] = f(i) for a fresh contiguous vector, computed in T.
 template <class T, class F>
@@ -50,8 +52,9 @@ struct Span {
 template <class T>
 void check_span(T start, T end, T step) {
   INGOT_REQUIRE(!(step == T(0)), "arange: step must be nonzero");
-  INGOT_REQUIRE(step > T(0) ? end >= start : end <= start, "arange: upper bound and lower bound inconsistent with step sign, found start ", start, ", end ",
-                end, ", step ", step);
+  INGOT_REQUIRE(step > T(0) ? end >= start : end <= start,
+                "arange: upper bound and lower bound inconsistent with step sign, found start ", start, ", end ", end, ", step ",
+                step);
 }
 void arange_meta(const Call& c, Outputs& o) {
   take_device(c, o);
@@ -99,8 +102,9 @@ std::complex<double> end_value(const Value& v) { return (v.is_tensor() ? v.tenso
 void linspace_meta(const Call& c, Outputs& o) {
   take_device(c, o);
   for (int i = 0; i < 2; i++)
-    INGOT_REQUIRE(!c[i].is_tensor() || c.tensor(i).dim() == 0, c.op.schema.name, " only supports 0-dimensional start and end tensors, but got ",
-                  i ? "end" : "start", " with ", c.tensor(i).dim(), " dimension(s).");
+    INGOT_REQUIRE(!c[i].is_tensor() || c.tensor(i).dim() == 0, c.op.schema.name,
+                  " only supports 0-dimensional start and end tensors, but got ", i ? "end" : "start", " with ",
+                  c.tensor(i).dim(), " dimension(s).");
   const Int steps = c[2].to_int();
   INGOT_REQUIRE(steps >= 0, c.op.schema.name, ": number of steps must be non-negative, found ", steps);
   const bool complex = is_complex_end(c[0]) || is_complex_end(c[1]);
@@ -123,7 +127,8 @@ void linspace_kernel(const Call& c, std::span<const Tensor> r) {
   std::complex<double> start = end_value(c[0]), end = end_value(c[1]);
   const double base = Log ? c[3].to_double() : 0;
   if (is_complex(r[0].dtype()))
-    return evenly_spaced(r[0], start, end, [&](std::complex<double> x) { return Log ? std::pow(std::complex<double>(base), x) : x; });
+    return evenly_spaced(r[0], start, end,
+                         [&](std::complex<double> x) { return Log ? std::pow(std::complex<double>(base), x) : x; });
   double a = start.real(), b = end.real();
   if (!is_floating(r[0].dtype())) a = std::trunc(a), b = std::trunc(b);
   evenly_spaced(r[0], a, b, [&](double x) { return Log ? std::pow(base, x) : x; });
@@ -185,7 +190,9 @@ void window(const Call& c, const Tensor& r, const F& value) {
   const double last = static_cast<double>(periodic ? n : n - 1);
   generate<double>(r, [&](int64_t i) { return n == 1 ? 1.0 : value(static_cast<double>(i) / last); });  // x in [0, 1]
 }
-double argument_or(const Call& c, std::string_view name, double d) { return c.op.schema.index_of(name) < 0 ? d : named(c, name).to_double(); }
+double argument_or(const Call& c, std::string_view name, double d) {
+  return c.op.schema.index_of(name) < 0 ? d : named(c, name).to_double();
+}
 double wave(double x, int k) { return std::cos(2 * std::numbers::pi * k * x); }
 
 void window_meta(const Call& c, Outputs& o) {
@@ -199,7 +206,9 @@ void cosine_window(const Call& c, std::span<const Tensor> r, double alpha, doubl
   window(c, r[0], [&](double x) { return alpha - beta * wave(x, 1); });
 }
 void hann_kernel(const Call& c, std::span<const Tensor> r) { cosine_window(c, r, 0.5, 0.5); }
-void hamming_kernel(const Call& c, std::span<const Tensor> r) { cosine_window(c, r, argument_or(c, "alpha", 0.54), argument_or(c, "beta", 0.46)); }
+void hamming_kernel(const Call& c, std::span<const Tensor> r) {
+  cosine_window(c, r, argument_or(c, "alpha", 0.54), argument_or(c, "beta", 0.46));
+}
 void blackman_kernel(const Call& c, std::span<const Tensor> r) {
   window(c, r[0], [](double x) { return 0.42 - 0.5 * wave(x, 1) + 0.08 * wave(x, 2); });
 }
@@ -246,20 +255,26 @@ void eye_lower(Lowering& l) {
 constinit const OpDef kOps[] = {
     factory("aten::arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
     factory("aten::arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
-    factory("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
+    factory("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_meta,
+            span_kernel, span_lower),
     factory("aten::range(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", range_meta, span_kernel),
     factory("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", range_meta, span_kernel),
-    factory("aten::linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
-    spaced("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
-    spaced("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
-    spaced("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<false>),
-    factory("aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta, linspace_kernel<true>),
-    spaced("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
+    factory("aten::linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta,
+            linspace_kernel<false>),
+    spaced("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta,
+           linspace_kernel<false>),
+    spaced("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta,
+           linspace_kernel<false>),
+    spaced("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPTIONS ") -> Tensor", linspace_meta,
+           linspace_kernel<false>),
+    factory("aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
             linspace_kernel<true>),
-    spaced("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
-            linspace_kernel<true>),
-    spaced("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor", linspace_meta,
-            linspace_kernel<true>),
+    spaced("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor",
+           linspace_meta, linspace_kernel<true>),
+    spaced("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor",
+           linspace_meta, linspace_kernel<true>),
+    spaced("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPTIONS ") -> Tensor",
+           linspace_meta, linspace_kernel<true>),
     factory("aten::eye(SymInt n, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel, eye_lower),
     factory("aten::eye.m(SymInt n, SymInt m, *, " OPTIONS ") -> Tensor", eye_meta, eye_kernel, eye_lower),
     factory("aten::tril_indices(int row, int col, int offset=0, *, " TRIANGLE_OPTIONS ") -> Tensor", triangle_indices_meta<false>,
@@ -270,8 +285,10 @@ constinit const OpDef kOps[] = {
     factory("aten::hann_window.periodic(" PERIODIC ", *, " OPTIONS ") -> Tensor", window_meta, hann_kernel),
     factory("aten::hamming_window(" LENGTH ", *, " OPTIONS ") -> Tensor", window_meta, hamming_kernel),
     factory("aten::hamming_window.periodic(" PERIODIC ", *, " OPTIONS ") -> Tensor", window_meta, hamming_kernel),
-    factory("aten::hamming_window.periodic_alpha(" PERIODIC ", float alpha, *, " OPTIONS ") -> Tensor", window_meta, hamming_kernel),
-    factory("aten::hamming_window.periodic_alpha_beta(" PERIODIC ", float alpha, float beta, *, " OPTIONS ") -> Tensor", window_meta, hamming_kernel),
+    factory("aten::hamming_window.periodic_alpha(" PERIODIC ", float alpha, *, " OPTIONS ") -> Tensor", window_meta,
+            hamming_kernel),
+    factory("aten::hamming_window.periodic_alpha_beta(" PERIODIC ", float alpha, float beta, *, " OPTIONS ") -> Tensor",
+            window_meta, hamming_kernel),
     factory("aten::blackman_window(" LENGTH ", *, " OPTIONS ") -> Tensor", window_meta, blackman_kernel),
     factory("aten::blackman_window.periodic(" PERIODIC ", *, " OPTIONS ") -> Tensor", window_meta, blackman_kernel),
     factory("aten::bartlett_window(" LENGTH ", *, " OPTIONS ") -> Tensor", window_meta, bartlett_kernel),
@@ -281,21 +298,22 @@ constinit const OpDef kOps[] = {
     factory("aten::kaiser_window.beta(" PERIODIC ", float beta, *, " OPTIONS ") -> Tensor", window_meta, kaiser_kernel),
     {.schema = "aten::_dim_arange(Tensor like, int dim) -> Tensor",
      .form = Form::composite,
-     .body = [](const Call& c) -> Value { return aten<"arange">(c.tensor(0).size(c[1].to_int64()), DType::i64, Value(), c.tensor(0).device()); }},
+     .body = [](const Call& c) -> Value {
+       return aten<"arange">(c.tensor(0).size(c[1].to_int64()), DType::i64, Value(), c.tensor(0).device());
+     }},
     {.schema = "aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
      .form = Form::composite,
-     .body =
-         [](const Call& c) -> Value {
-           Tensor x = c.tensor(0);
-           INGOT_REQUIRE(x.dim() == 1, "vander: x must be a one-dimensional tensor.");
-           const Int rows = x.numel(), cols = c[1].int_or(rows);
-           INGOT_REQUIRE(cols >= 0, "vander: N must be non-negative, found ", cols);
-           if (!is_floating(x.dtype()) && !is_complex(x.dtype())) x = x.to(DType::i64);
-           if (cols == 0) return aten<"new_empty">(x, Shape{rows, 0});
-           Tensor r = aten<"new_ones">(x, Shape{rows, 1});
-           if (cols > 1) r = aten<"cat">(TensorList{r, aten<"cumprod">(x.unsqueeze(1).expand({rows, cols - 1}), 1)}, 1);
-           return c[2].to_bool() ? r : aten<"flip">(r, Shape{1});
-         }},
+     .body = [](const Call& c) -> Value {
+       Tensor x = c.tensor(0);
+       INGOT_REQUIRE(x.dim() == 1, "vander: x must be a one-dimensional tensor.");
+       const Int rows = x.numel(), cols = c[1].int_or(rows);
+       INGOT_REQUIRE(cols >= 0, "vander: N must be non-negative, found ", cols);
+       if (!is_floating(x.dtype()) && !is_complex(x.dtype())) x = x.to(DType::i64);
+       if (cols == 0) return aten<"new_empty">(x, Shape{rows, 0});
+       Tensor r = aten<"new_ones">(x, Shape{rows, 1});
+       if (cols > 1) r = aten<"cat">(TensorList{r, aten<"cumprod">(x.unsqueeze(1).expand({rows, cols - 1}), 1)}, 1);
+       return c[2].to_bool() ? r : aten<"flip">(r, Shape{1});
+     }},
 };
 
 }  // namespace

@@ -79,7 +79,8 @@ std::vector<int64_t> repeat_counts(const Tensor& repeats) {
 void repeat_interleave_meta(const Call& c, Outputs& o) {
   const Tensor& repeats = c.tensor(0);
   INGOT_REQUIRE(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  INGOT_REQUIRE(repeats.dtype() == DType::i64 || repeats.dtype() == DType::i32, "repeat_interleave: repeats has to be Long or Int tensor");
+  INGOT_REQUIRE(repeats.dtype() == DType::i64 || repeats.dtype() == DType::i32,
+                "repeat_interleave: repeats has to be Long or Int tensor");
   Int size = c[1].int_or(-1);
   if (c[1].is_none() && repeats->is_fake()) {
     GuardEnv* env = current_guard_env();
@@ -96,9 +97,11 @@ void repeat_interleave_kernel(const Call& c, std::span<const Tensor> r) {
   const std::vector<int64_t> counts = repeat_counts(c.tensor(0));
   const int64_t size = r[0].numel().number();
   std::vector<int64_t> at;
-  for (std::size_t i = 0; i < counts.size(); i++) at.insert(at.end(), static_cast<std::size_t>(counts[i]), static_cast<int64_t>(i));
-  INGOT_REQUIRE(static_cast<int64_t>(at.size()) == size, "repeat_interleave: allocated size does not match required size: repeats sum to ", at.size(),
-                ", output_size is ", size);
+  for (std::size_t i = 0; i < counts.size(); i++)
+    at.insert(at.end(), static_cast<std::size_t>(counts[i]), static_cast<int64_t>(i));
+  INGOT_REQUIRE(static_cast<int64_t>(at.size()) == size,
+                "repeat_interleave: allocated size does not match required size: repeats sum to ", at.size(), ", output_size is ",
+                size);
   store_row(Compute::i64, at.data(), size, r[0].dtype(), r[0].data_ptr(), 1);
 }
 Value repeat_interleave_int(const Call& c) {
@@ -119,7 +122,8 @@ Value repeat_interleave_tensor(const Call& c) {
   INGOT_REQUIRE(repeats.dim() <= 1, "repeat_interleave: repeats must be 0-dim or 1-dim tensor");
   if (repeats.dim() == 0 || repeats.sizes()[0] == 1) repeats = repeats.reshape({1}).expand({size});
   else
-    INGOT_REQUIRE(repeats.sizes()[0] == size, "repeat_interleave: repeats must have the same size as input along dim, but got repeats.size(0) = ",
+    INGOT_REQUIRE(repeats.sizes()[0] == size,
+                  "repeat_interleave: repeats must have the same size as input along dim, but got repeats.size(0) = ",
                   repeats.sizes()[0], " and input.size(", dim, ") = ", size);
   return aten<"index_select">(input, dim, aten<"repeat_interleave.Tensor">(repeats, c[3]));
 }
@@ -165,7 +169,8 @@ Value roll_body(const Call& c) {
   const Shape &shifts = c[1].ints(), &dims = c[2].ints();
   INGOT_REQUIRE(!shifts.empty(), "roll: `shifts` required");
   if (dims.empty() && shifts.size() == 1) return roll(self.contiguous().view({-1}), shifts[0], 0).view(self.sizes());
-  INGOT_REQUIRE(shifts.size() == dims.size(), "roll: shifts and dimensions must align. shifts: ", shifts.dim(), ", dims:", dims.dim());
+  INGOT_REQUIRE(shifts.size() == dims.size(), "roll: shifts and dimensions must align. shifts: ", shifts.dim(),
+                ", dims:", dims.dim());
   Tensor r = self;
   for (std::size_t i = 0; i < dims.size(); i++) r = roll(r, shifts[i], dims[i].value());
   return r;
@@ -206,7 +211,8 @@ void triangle_kernel(const Call& c, std::span<const Tensor> r) {
   for (int64_t i = 0; i < rows; i++) {
     // k may be as large as int64 allows: the edge is clamped before anything is added to it.
     const int64_t edge = std::clamp<int64_t>(k, -rows - 1, cols + 1) + i;
-    const int64_t begin = Upper ? std::clamp<int64_t>(edge, 0, cols) : 0, end = Upper ? cols : std::clamp<int64_t>(edge + 1, 0, cols);
+    const int64_t begin = Upper ? std::clamp<int64_t>(edge, 0, cols) : 0,
+                  end = Upper ? cols : std::clamp<int64_t>(edge + 1, 0, cols);
     if (begin >= end) continue;
     auto row = [&](const Geometry& g) { return slice_geometry(select_geometry(g, -2, i), -1, begin, end, 1); };
     copy_elements(make_alias(r[0], row(out)), make_alias(c.tensor(0), row(in)));
@@ -259,11 +265,13 @@ Value resize_in_place(const Tensor& self, const Shape& sizes, const Value& forma
   return Value(self);
 }
 Value set_in_place(const Tensor& self, const Tensor& source, Geometry g) {
-  INGOT_REQUIRE(self.dtype() == source.dtype(), "Could not set tensor of type ", self.dtype(), " to a tensor of type ", source.dtype());
+  INGOT_REQUIRE(self.dtype() == source.dtype(), "Could not set tensor of type ", self.dtype(), " to a tensor of type ",
+                source.dtype());
   const Int need = required_bytes(g), have = source->storage->nbytes();
   // A source whose storage was emptied is taken as it is.
-  INGOT_REQUIRE(g.same(source->geom) || statically_equal(need, have) || need <= have, "setStorage: sizes ", g.sizes, ", strides ", g.strides, ", storage offset ", g.offset,
-                " requiring a storage size of ", need, " are out of bounds for storage of size ", have);
+  INGOT_REQUIRE(g.same(source->geom) || statically_equal(need, have) || need <= have, "setStorage: sizes ", g.sizes, ", strides ",
+                g.strides, ", storage offset ", g.offset, " requiring a storage size of ", need,
+                " are out of bounds for storage of size ", have);
   self->storage = source->storage;
   self->geom = std::move(g);
   return Value(self);
@@ -274,8 +282,8 @@ Value fill_diagonal_body(const Call& c) {
   INGOT_REQUIRE(rank(self) >= 2, "fill_diagonal_: dimensions must larger than 1, found ", rank(self));
   Int size = self.sizes()[0], stride = 0;
   for (int i = 0; i < rank(self); i++) {
-    INGOT_REQUIRE(rank(self) == 2 || self.sizes()[i] == self.sizes()[0], "fill_diagonal_: all dimensions of input must be of equal length, found ",
-                  self.sizes());
+    INGOT_REQUIRE(rank(self) == 2 || self.sizes()[i] == self.sizes()[0],
+                  "fill_diagonal_: all dimensions of input must be of equal length, found ", self.sizes());
     size = min(size, self.sizes()[i]);
     stride = stride + self.strides()[i];
   }
@@ -295,7 +303,8 @@ constexpr OpDef metadata_op(std::string_view schema, Rewires what, Body body) {
 
 Value batch_repeat(const Batching& b) {
   const Shape& repeats = b[1].ints();
-  INGOT_REQUIRE(repeats.dim() >= b.rank(0), "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  INGOT_REQUIRE(repeats.dim() >= b.rank(0),
+                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
   Shape all{1};
   for (const Int n : repeats) all.push_back(n);
   return aten<"repeat">(b.front(0, repeats.dim()), all);
@@ -340,10 +349,12 @@ constinit const OpDef kOps[] = {
      .kernel = repeat_interleave_kernel,
      .no_grad_result = true,
      .batch = batch_repeat_interleave},
-    composite("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
-              [](const Call& c) { return c[1].is_tensor() ? repeat_interleave_tensor(c) : repeat_interleave_int(c); }),
-    composite("aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
-              repeat_interleave_int),
+    composite(
+        "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+        [](const Call& c) { return c[1].is_tensor() ? repeat_interleave_tensor(c) : repeat_interleave_int(c); }),
+    composite(
+        "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+        repeat_interleave_int),
     {.schema = "aten::flip(Tensor self, int[] dims) -> Tensor",
      .form = Form::external,
      .meta = flip_meta,
@@ -373,11 +384,10 @@ constinit const OpDef kOps[] = {
     triangle_op<"triu", true>("aten::triu(Tensor self, SymInt diagonal=0) -> Tensor"),
     {.schema = "aten::trace(Tensor self) -> Tensor",
      .form = Form::reduction,
-     .body =
-         [](const Call& c) -> Value {
-           INGOT_REQUIRE(rank(c.tensor(0)) == 2, "trace: expected a matrix, but got tensor with dim ", rank(c.tensor(0)));
-           return c.tensor(0).diagonal().sum();
-         },
+     .body = [](const Call& c) -> Value {
+       INGOT_REQUIRE(rank(c.tensor(0)) == 2, "trace: expected a matrix, but got tensor with dim ", rank(c.tensor(0)));
+       return c.tensor(0).diagonal().sum();
+     },
      .vjp = [](Vjp& v) { v.set(0, aten<"trace_backward">(v.grad(), v.sizes(0))); },
      .autocast = Autocast::float32},
     composite("aten::trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
@@ -398,25 +408,30 @@ constinit const OpDef kOps[] = {
     composite("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", one_hot_body),
     composite("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)",
               [](const Call& c) -> Value { return Tensor(c.tensor(0)).requires_grad_(c[1].to_bool()); }),
-    metadata_op("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-                Rewires::size, [](const Call& c) { return resize_in_place(c.tensor(0), c[1].ints(), c[2]); }),
+    metadata_op("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", Rewires::size,
+                [](const Call& c) { return resize_in_place(c.tensor(0), c[1].ints(), c[2]); }),
     metadata_op("aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-                Rewires::size, [](const Call& c) {
+                Rewires::size,
+                [](const Call& c) {
                   const Tensor& like = c.tensor(1);
                   const bool preserve = c[2].is_memory_format() && c[2].memory_format() == MemoryFormat::preserve;
-                  return resize_in_place(c.tensor(0), like.sizes(), preserve ? Value(suggest_memory_format(like.sizes(), like.strides())) : c[2]);
+                  return resize_in_place(c.tensor(0), like.sizes(),
+                                         preserve ? Value(suggest_memory_format(like.sizes(), like.strides())) : c[2]);
                 }),
-    metadata_op("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
-                Rewires::storage, [](const Call& c) { return set_in_place(c.tensor(0), c.tensor(1), c.tensor(1)->geom); }),
-    metadata_op("aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> "
-                "Tensor(a!)",
-                Rewires::storage, [](const Call& c) {
-                  Geometry g = Geometry::contiguous(c[3].ints(), c.tensor(1).dtype());
-                  g.offset = c[2].to_int();
-                  if (!c[4].ints().empty()) g.strides = c[4].ints();
-                  INGOT_REQUIRE(g.strides.size() == g.sizes.size(), "set_: size ", g.sizes, " and stride ", g.strides, " must have the same length");
-                  return set_in_place(c.tensor(0), c.tensor(1), std::move(g));
-                }),
+    metadata_op("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", Rewires::storage,
+                [](const Call& c) { return set_in_place(c.tensor(0), c.tensor(1), c.tensor(1)->geom); }),
+    metadata_op(
+        "aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> "
+        "Tensor(a!)",
+        Rewires::storage,
+        [](const Call& c) {
+          Geometry g = Geometry::contiguous(c[3].ints(), c.tensor(1).dtype());
+          g.offset = c[2].to_int();
+          if (!c[4].ints().empty()) g.strides = c[4].ints();
+          INGOT_REQUIRE(g.strides.size() == g.sizes.size(), "set_: size ", g.sizes, " and stride ", g.strides,
+                        " must have the same length");
+          return set_in_place(c.tensor(0), c.tensor(1), std::move(g));
+        }),
     {.schema = "aten::resize(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor",
      .body = [](const Call& c) -> Value { return resize_in_place(aten<"clone">(c.tensor(0)), c[1].ints(), c[2]); }},
     metadata_op("inductor::resize_storage_bytes_(Tensor variable, SymInt new_size) -> ()", Rewires::bytes,
@@ -425,9 +440,10 @@ constinit const OpDef kOps[] = {
                   c.tensor(0)->storage->resize(c[1].to_int());
                   return {};
                 }),
-    metadata_op("aten::set_(Tensor(a!) self) -> Tensor(a!)",
-                Rewires::storage, [](const Call& c) {
-                  const Tensor none = make_tensor(Geometry::contiguous({0}, c.tensor(0).dtype()), c.tensor(0).device(), c.tensor(0)->is_fake());
+    metadata_op("aten::set_(Tensor(a!) self) -> Tensor(a!)", Rewires::storage,
+                [](const Call& c) {
+                  const Tensor none =
+                      make_tensor(Geometry::contiguous({0}, c.tensor(0).dtype()), c.tensor(0).device(), c.tensor(0)->is_fake());
                   return set_in_place(c.tensor(0), none, none->geom);
                 }),
 };

@@ -40,12 +40,15 @@ Geometry small_side(const Geometry& g, Int r) {
 void pixel_shuffle_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const Int r = c[1].to_int();
-  INGOT_REQUIRE(rank(self) >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", rank(self), " dimension(s)");
+  INGOT_REQUIRE(rank(self) >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", rank(self),
+                " dimension(s)");
   INGOT_REQUIRE(r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
   Shape sizes = self.sizes();
   const int n = sizes.dim();
-  INGOT_REQUIRE(mod(sizes[n - 3], r * r) == 0, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-                "but input.size(-3)=", sizes[n - 3], " is not divisible by ", r * r);
+  INGOT_REQUIRE(mod(sizes[n - 3], r * r) == 0,
+                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+                "but input.size(-3)=",
+                sizes[n - 3], " is not divisible by ", r * r);
   sizes[n - 3] = floor_div(sizes[n - 3], r * r);
   sizes[n - 2] = sizes[n - 2] * r;
   sizes[n - 1] = sizes[n - 1] * r;
@@ -54,12 +57,15 @@ void pixel_shuffle_meta(const Call& c, Outputs& o) {
 void pixel_unshuffle_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const Int r = c[1].to_int();
-  INGOT_REQUIRE(rank(self) >= 3, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ", rank(self), " dimension(s)");
+  INGOT_REQUIRE(rank(self) >= 3, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ", rank(self),
+                " dimension(s)");
   INGOT_REQUIRE(r > 0, "pixel_unshuffle expects a positive downscale_factor, but got ", r);
   Shape sizes = self.sizes();
   const int n = sizes.dim();
-  INGOT_REQUIRE(mod(sizes[n - 2], r) == 0 && mod(sizes[n - 1], r) == 0, "pixel_unshuffle expects height and width to be divisible by downscale_factor, "
-                "but input.size(-2)=", sizes[n - 2], " and input.size(-1)=", sizes[n - 1], " are not divisible by ", r);
+  INGOT_REQUIRE(mod(sizes[n - 2], r) == 0 && mod(sizes[n - 1], r) == 0,
+                "pixel_unshuffle expects height and width to be divisible by downscale_factor, "
+                "but input.size(-2)=",
+                sizes[n - 2], " and input.size(-1)=", sizes[n - 1], " are not divisible by ", r);
   sizes[n - 3] = sizes[n - 3] * r * r;
   sizes[n - 2] = floor_div(sizes[n - 2], r);
   sizes[n - 1] = floor_div(sizes[n - 1], r);
@@ -71,8 +77,8 @@ void channel_shuffle_meta(const Call& c, Outputs& o) {
   const Int groups = c[1].to_int();
   INGOT_REQUIRE(rank(self) > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", self.sizes());
   INGOT_REQUIRE(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
-  INGOT_REQUIRE(mod(self.sizes()[1], groups) == 0, "Number of channels must be divisible by groups. Got ", self.sizes()[1], " channels and ", groups,
-                " groups.");
+  INGOT_REQUIRE(mod(self.sizes()[1], groups) == 0, "Number of channels must be divisible by groups. Got ", self.sizes()[1],
+                " channels and ", groups, " groups.");
   o.add(shuffled_result(self, self.sizes()));
 }
 void channel_shuffle_kernel(const Call& c, std::span<const Tensor> r) {
@@ -93,7 +99,8 @@ constinit const OpDef kOps[] = {
      .kernel =
          [](const Call& c, std::span<const Tensor> r) {
            const Int factor = c[1].to_int();
-           copy_elements(make_alias(r[0], large_side(r[0]->geom, factor)), make_alias(c.tensor(0), small_side(c.tensor(0)->geom, factor)));
+           copy_elements(make_alias(r[0], large_side(r[0]->geom, factor)),
+                         make_alias(c.tensor(0), small_side(c.tensor(0)->geom, factor)));
          },
      .vjp = [](Vjp& v) { v.set(0, aten<"pixel_unshuffle">(v.grad(), v.arg(1))); },
      .batch = batch_leading},
@@ -103,7 +110,8 @@ constinit const OpDef kOps[] = {
      .kernel =
          [](const Call& c, std::span<const Tensor> r) {
            const Int factor = c[1].to_int();
-           copy_elements(make_alias(r[0], small_side(r[0]->geom, factor)), make_alias(c.tensor(0), large_side(c.tensor(0)->geom, factor)));
+           copy_elements(make_alias(r[0], small_side(r[0]->geom, factor)),
+                         make_alias(c.tensor(0), large_side(c.tensor(0)->geom, factor)));
          },
      .vjp = [](Vjp& v) { v.set(0, aten<"pixel_shuffle">(v.grad(), v.arg(1))); },
      .batch = batch_leading},

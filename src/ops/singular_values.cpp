@@ -23,7 +23,8 @@ struct Vectors {
   bool wanted = false;
   void rotate(std::vector<double>& m, int64_t i, int64_t j, double c, double s) const {
     if (!wanted) return;
-    for (int64_t k = 0; k < n; k++) Rotation{c, s}.apply(m[static_cast<std::size_t>(k + i * n)], m[static_cast<std::size_t>(k + j * n)]);
+    for (int64_t k = 0; k < n; k++)
+      Rotation{c, s}.apply(m[static_cast<std::size_t>(k + i * n)], m[static_cast<std::size_t>(k + j * n)]);
   }
 };
 
@@ -67,7 +68,9 @@ TwoByTwo svd_2x2(double f, double g, double h) {
     std::swap(cl, sr);
     std::swap(sl, cr);
   }
-  const double s = dominant == 1 ? sign(cr) * sign(cl) * sign(f) : dominant == 2 ? sign(sr) * sign(cl) * sign(g) : sign(sr) * sign(sl) * sign(h);
+  const double s = dominant == 1   ? sign(cr) * sign(cl) * sign(f)
+                   : dominant == 2 ? sign(sr) * sign(cl) * sign(g)
+                                   : sign(sr) * sign(sl) * sign(h);
   return {std::copysign(largest, s), std::copysign(least, s * sign(f) * sign(h)), cl, sl, cr, sr};
 }
 double least_singular_value(double f, double g, double h) {
@@ -97,7 +100,8 @@ bool iterate(std::vector<double>& d, std::vector<double>& e, Vectors& w) {
     if (bound == 0) break;
   }
   constexpr double kSweeps = 6;
-  const double dn = static_cast<double>(n), negligible = std::max(tolerance * (bound / std::sqrt(dn)), kSweeps * (dn * (dn * kTiny)));
+  const double dn = static_cast<double>(n),
+               negligible = std::max(tolerance * (bound / std::sqrt(dn)), kSweeps * (dn * (dn * kTiny)));
   int64_t m = n - 1, old_first = -1, old_last = -1;
   bool down = true;
   for (double work = kSweeps * dn * dn; m > 0;) {
@@ -245,7 +249,8 @@ bool iterate(std::vector<double>& d, std::vector<double>& e, Vectors& w) {
     std::swap(D(least), D(last));
     if (!w.wanted) continue;
     for (auto* t : {&w.u, &w.v})
-      for (int64_t k = 0; k < n; k++) std::swap((*t)[static_cast<std::size_t>(k + least * n)], (*t)[static_cast<std::size_t>(k + last * n)]);
+      for (int64_t k = 0; k < n; k++)
+        std::swap((*t)[static_cast<std::size_t>(k + least * n)], (*t)[static_cast<std::size_t>(k + last * n)]);
   }
   return true;
 }
@@ -342,7 +347,8 @@ bool decompose(int64_t m, int64_t n, std::vector<S> a, double* s, S* u, int64_t 
   for (auto r = lower.rbegin(); r != lower.rend(); ++r) {  // u = (R_0^T R_1^T …) u
     const auto i = static_cast<std::size_t>(lower.rend() - r - 1);
     const Rotation back{r->c, -r->s};
-    for (int64_t c = 0; c < k; c++) back.apply(w.u[i + static_cast<std::size_t>(c * k)], w.u[i + 1 + static_cast<std::size_t>(c * k)]);
+    for (int64_t c = 0; c < k; c++)
+      back.apply(w.u[i + static_cast<std::size_t>(c * k)], w.u[i + 1 + static_cast<std::size_t>(c * k)]);
   }
   embed(w.u, k, u, m, u_cols);
   b.q.apply(m, u_cols, u);
@@ -354,7 +360,8 @@ bool decompose(int64_t m, int64_t n, std::vector<S> a, double* s, S* u, int64_t 
 // As decompose, for a matrix so long that a factorisation comes first: `tall` (m x n) is the matrix, or its adjoint where
 // `wide`. The long vectors (m x cols) are those on the left of a tall matrix and on the right of a wide one.
 template <class S>
-bool decompose_long(int64_t m, int64_t n, std::vector<S> tall, bool wide, double* s, S* long_vectors, int64_t cols, S* short_vectors) {
+bool decompose_long(int64_t m, int64_t n, std::vector<S> tall, bool wide, double* s, S* long_vectors, int64_t cols,
+                    S* short_vectors) {
   std::vector<S> tau(static_cast<std::size_t>(n)), core(static_cast<std::size_t>(n * n));
   householder_qr(m, n, tall.data(), tau.data());
   for (int64_t j = 0; j < n; j++)
@@ -410,6 +417,7 @@ bool singular_values(int64_t m, int64_t n, const S* a, bool full, S* u, double* 
 }
 
 template bool singular_values(int64_t, int64_t, const double*, bool, double*, double*, double*);
-template bool singular_values(int64_t, int64_t, const std::complex<double>*, bool, std::complex<double>*, double*, std::complex<double>*);
+template bool singular_values(int64_t, int64_t, const std::complex<double>*, bool, std::complex<double>*, double*,
+                              std::complex<double>*);
 
 }  // namespace ingot

@@ -21,7 +21,8 @@ constexpr bool log_space = true;
 void softmax_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   wrap_dim(c[1].to_int64(), static_cast<int>(self.dim()));
-  INGOT_REQUIRE(self.is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()), "'");
+  INGOT_REQUIRE(self.is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()),
+                "'");
   const bool to_float = c[2].to_bool();
   INGOT_REQUIRE(!to_float || self.dtype() == DType::f16, c.op.schema.name, ": conversion is supported for Half type only, found ",
                 scalar_type_name(self.dtype()));
@@ -125,13 +126,14 @@ Value softmax_int(const Call& c) {
 // ---- compiled: three passes over a row, and what they share is computed once for each
 struct Row {
   std::vector<Expr> at, others;  // all variables; those of the other dims
-  std::vector<Expr> along;       // that of the dim, or none of a 0-dim tensor
+  std::vector<Expr> along;  // that of the dim, or none of a 0-dim tensor
 };
 Row row_of(Lowering& l, int64_t dim) {
   Row r;
   r.at = variables_over(l, l.result(0).sizes);
   const int d = r.at.empty() ? -1 : wrap_dim(dim, static_cast<int>(r.at.size()));
-  for (int k = 0; k < static_cast<int>(r.at.size()); k++) (k == d ? r.along : r.others).push_back(r.at[static_cast<std::size_t>(k)]);
+  for (int k = 0; k < static_cast<int>(r.at.size()); k++)
+    (k == d ? r.along : r.others).push_back(r.at[static_cast<std::size_t>(k)]);
   return r;
 }
 enum class Softmax : uint8_t { plain, log, safe };  // safe: a row of nothing but -inf is zero
@@ -147,7 +149,8 @@ void softmax_lower(Lowering& l) {
   if (Kind == Softmax::log) return l.define(0, r.at, shifted - log(sum));
   const Expr share = exp(shifted) * (Expr::constant(type, 1.0) / sum);
   const double nothing = -std::numeric_limits<double>::infinity();
-  l.define(0, r.at, Kind == Softmax::safe ? select(most == Expr::constant(type, nothing), Expr::constant(type, 0.0), share) : share);
+  l.define(0, r.at,
+           Kind == Softmax::safe ? select(most == Expr::constant(type, nothing), Expr::constant(type, 0.0), share) : share);
 }
 template <bool Log>
 void backward_lower(Lowering& l) {
@@ -190,18 +193,21 @@ constinit const OpDef kOps[] = {
      .batch = batch_dims},
     // Rows of nothing but -inf become zeros, not NaN: attention with everything masked.
     {.schema = "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-     .body =
-         [](const Call& c) -> Value {
-           const Tensor &self = c.tensor(0), out = aten<"softmax.int">(self, c[1], c[2]);
-           const Tensor masked = aten<"all.dim">(aten<"eq.Scalar">(self, -std::numeric_limits<double>::infinity()), c[1], true);
-           return aten<"masked_fill.Scalar">(out, masked, 0);
-         },
+     .body = [](const Call& c) -> Value {
+       const Tensor &self = c.tensor(0), out = aten<"softmax.int">(self, c[1], c[2]);
+       const Tensor masked = aten<"all.dim">(aten<"eq.Scalar">(self, -std::numeric_limits<double>::infinity()), c[1], true);
+       return aten<"masked_fill.Scalar">(out, masked, 0);
+     },
      .vjp = softmax_vjp,
      .saves = {{kResult}},
      .lower = softmax_lower<Softmax::safe>,
      .batch = batch_dims},
-    {.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .form = Form::composite, .body = softmax_int<!log_space>},
-    {.schema = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", .form = Form::composite, .body = softmax_int<log_space>},
+    {.schema = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .form = Form::composite,
+     .body = softmax_int<!log_space>},
+    {.schema = "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+     .form = Form::composite,
+     .body = softmax_int<log_space>},
     {.schema = "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      .form = Form::composite,
      .body = softmax_int<!log_space>},

@@ -51,8 +51,8 @@ void sort_kernel(const Call& c, std::span<const Tensor> r) {
   const DenseResult values(r[0], s.data.dtype()), indices(r[1], DType::i64);
   parallel_for(0, s.rows, s.grain(), [&](int64_t begin, int64_t end) {
     const Scratch scratch(kernels::select_scratch_bytes(s.n));
-    kernels::sort_rows(s.data.dtype(), s.data.data_ptr(), s.layout, s.n, a.descending, values.buffer().data_ptr(), s.layout, indices.data<int64_t>(),
-                       s.layout, begin, end, scratch.get());
+    kernels::sort_rows(s.data.dtype(), s.data.data_ptr(), s.layout, s.n, a.descending, values.buffer().data_ptr(), s.layout,
+                       indices.data<int64_t>(), s.layout, begin, end, scratch.get());
   });
   values.finish();
   indices.finish();
@@ -70,9 +70,9 @@ void sort_lower(Lowering& l) {
     if (d > a.dim) inner = inner * l.size(0, d);
   }
   const Arg layout = Arg::array({inner, n * inner, 1, inner});  // Rows::along(n, inner)
-  l.kernel("ingot_k_sort_rows",
-           {Arg::int32(static_cast<int32_t>(self.dtype())), Arg::input(0), layout, Arg::int64(n), Arg::int32(a.descending), Arg::result(0), layout,
-            Arg::result(1), layout, Arg::int64(0), Arg::int64(rows), Arg::scratch(n * kernels::select_scratch_bytes(1))});
+  l.kernel("ingot_k_sort_rows", {Arg::int32(static_cast<int32_t>(self.dtype())), Arg::input(0), layout, Arg::int64(n),
+                                 Arg::int32(a.descending), Arg::result(0), layout, Arg::result(1), layout, Arg::int64(0),
+                                 Arg::int64(rows), Arg::scratch(n * kernels::select_scratch_bytes(1))});
 }
 
 void topk_meta(const Call& c, Outputs& o) {
@@ -92,8 +92,8 @@ void topk_kernel(const Call& c, std::span<const Tensor> r) {
   const kernels::Rows out = kernels::Rows::along(k, s.layout.inner);
   parallel_for(0, s.rows, s.grain(), [&](int64_t begin, int64_t end) {
     const Scratch scratch(kernels::select_scratch_bytes(s.n));
-    kernels::topk_rows(s.data.dtype(), s.data.data_ptr(), s.layout, s.n, k, c[3].to_bool(), r[0].data_ptr(), out, r[1].data<int64_t>(), out, begin, end,
-                       scratch.get());
+    kernels::topk_rows(s.data.dtype(), s.data.data_ptr(), s.layout, s.n, k, c[3].to_bool(), r[0].data_ptr(), out,
+                       r[1].data<int64_t>(), out, begin, end, scratch.get());
   });
 }
 
@@ -115,8 +115,8 @@ void kthvalue_kernel(const Call& c, std::span<const Tensor> r) {
   const SortRows s = sort_rows_of(c.tensor(0), dim_of(c.tensor(0), c[2]));
   parallel_for(0, s.rows, s.grain(), [&](int64_t begin, int64_t end) {
     const Scratch scratch(kernels::select_scratch_bytes(s.n));
-    kernels::kthvalue_rows(s.data.dtype(), s.data.data_ptr(), s.layout, s.n, c[1].to_int64(), r[0].data_ptr(), r[1].data<int64_t>(), begin, end,
-                           scratch.get());
+    kernels::kthvalue_rows(s.data.dtype(), s.data.data_ptr(), s.layout, s.n, c[1].to_int64(), r[0].data_ptr(),
+                           r[1].data<int64_t>(), begin, end, scratch.get());
   });
 }
 
@@ -131,8 +131,8 @@ bool search_right(const Value& right, const Value& side) {
   if (side.is_none()) return right.to_bool();
   const std::string& s = side.string();
   INGOT_REQUIRE(s == "left" || s == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got ", s);
-  INGOT_REQUIRE(s == "right" || !right.to_bool(), "torch.searchsorted(): side and right can't be set to opposites, got side of ", s,
-                " while right was True");
+  INGOT_REQUIRE(s == "right" || !right.to_bool(), "torch.searchsorted(): side and right can't be set to opposites, got side of ",
+                s, " while right was True");
   return s == "right";
 }
 void check_search(const Value& sequence, const Value& values, const Value& sorter) {
@@ -142,21 +142,30 @@ void check_search(const Value& sequence, const Value& values, const Value& sorte
   INGOT_REQUIRE(seq.dim() > 0, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
   if (values.is_tensor()) {
     const Tensor& v = values.tensor();
-    INGOT_REQUIRE(v.dtype() == seq.dtype() || v.dim() == 0, "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor "
-                  "with dtype ", seq.dtype(), " and input value tensor with dtype ", v.dtype());
+    INGOT_REQUIRE(v.dtype() == seq.dtype() || v.dim() == 0,
+                  "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor "
+                  "with dtype ",
+                  seq.dtype(), " and input value tensor with dtype ", v.dtype());
     bool match = seq.dim() == 1 || seq.dim() == v.dim();
     for (int64_t d = 0; match && seq.dim() > 1 && d + 1 < seq.dim(); d++) match = seq.size(d) == v.size(d);
-    INGOT_REQUIRE(match, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-                  "value tensor must match, but we got boundaries tensor ", seq.sizes(), " and input value tensor ", v.sizes());
+    INGOT_REQUIRE(
+        match,
+        "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+        "value tensor must match, but we got boundaries tensor ",
+        seq.sizes(), " and input value tensor ", v.sizes());
   } else {
-    INGOT_REQUIRE(seq.dim() == 1, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
-                  "tensor dim(", seq.dim(), ")");
+    INGOT_REQUIRE(
+        seq.dim() == 1,
+        "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+        "tensor dim(",
+        seq.dim(), ")");
   }
   if (sorter.is_tensor()) {
-    INGOT_REQUIRE(sorter.tensor().dtype() == DType::i64, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
-                  sorter.tensor().dtype());
-    INGOT_REQUIRE(sorter.tensor().sizes() == seq.sizes(), "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
-                  seq.sizes(), " and got sorter tensor ", sorter.tensor().sizes());
+    INGOT_REQUIRE(sorter.tensor().dtype() == DType::i64,
+                  "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ", sorter.tensor().dtype());
+    INGOT_REQUIRE(sorter.tensor().sizes() == seq.sizes(),
+                  "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ", seq.sizes(),
+                  " and got sorter tensor ", sorter.tensor().sizes());
   }
 }
 // out = where `values` stand in the sorted `sequence`, both in their common type.
@@ -175,16 +184,18 @@ void search(const Value& sequence, const Value& values, const Value& sorter, boo
   const Tensor order = sorter.is_tensor() ? dense(sorter.tensor(), DType::i64) : Tensor();
   if (order.defined())
     for (int64_t i = 0, size = order.numel().number(); i < size; i++)
-      INGOT_REQUIRE_INDEX(order.data<int64_t>()[i] >= 0 && order.data<int64_t>()[i] < n, "torch.searchsorted(): sorter index out of range: found ",
-                          order.data<int64_t>()[i], " for a sequence of ", n);
+      INGOT_REQUIRE_INDEX(order.data<int64_t>()[i] >= 0 && order.data<int64_t>()[i] < n,
+                          "torch.searchsorted(): sorter index out of range: found ", order.data<int64_t>()[i],
+                          " for a sequence of ", n);
   const DenseResult result(out, DType::i64);
   // A shared sequence is searched value by value, a batched one row by row.
   const bool shared = seq.dim() == 1;
   const int64_t m = shared ? 1 : v.size(-1).number(), rows = m == 0 ? 0 : total / m;
-  const kernels::Rows sequence_rows = shared ? kernels::Rows{1, 0, 0, 1} : kernels::Rows::along(n, 1), value_rows = kernels::Rows::along(m, 1);
+  const kernels::Rows sequence_rows = shared ? kernels::Rows{1, 0, 0, 1} : kernels::Rows::along(n, 1),
+                      value_rows = kernels::Rows::along(m, 1);
   parallel_for(0, rows, std::max<int64_t>(1, 2048 / std::max<int64_t>(1, m)), [&](int64_t begin, int64_t end) {
-    kernels::searchsorted_rows(dtype, seq.data_ptr(), sequence_rows, n, order.defined() ? order.data<int64_t>() : nullptr, v.data_ptr(), value_rows, m,
-                               right, result.data<int64_t>(), begin, end);
+    kernels::searchsorted_rows(dtype, seq.data_ptr(), sequence_rows, n, order.defined() ? order.data<int64_t>() : nullptr,
+                               v.data_ptr(), value_rows, m, right, result.data<int64_t>(), begin, end);
   });
   result.finish();
 }
@@ -197,7 +208,8 @@ void searchsorted_meta(const Call& c, Outputs& o) {
 void searchsorted_kernel(const Call& c, std::span<const Tensor> r) { search(c[0], c[1], c[5], search_right(c[3], c[4]), r[0]); }
 // bucketize(self, boundaries, out_int32, right)
 void bucketize_meta(const Call& c, Outputs& o) {
-  INGOT_REQUIRE(c.tensor(1).dim() == 1, "torch.bucketize(): boundaries tensor must be 1 dimension, but got dim(", c.tensor(1).dim(), ")");
+  INGOT_REQUIRE(c.tensor(1).dim() == 1, "torch.bucketize(): boundaries tensor must be 1 dimension, but got dim(",
+                c.tensor(1).dim(), ")");
   if (c[0].is_tensor())
     INGOT_REQUIRE(!c.tensor(0).is_complex() && !c.tensor(1).is_complex(), "torch.bucketize(): complex numbers have no order");
   o.add(c[0].is_tensor() ? c.tensor(0).sizes() : Shape{}, c[2].to_bool() ? DType::i32 : DType::i64);
@@ -225,7 +237,8 @@ void isin_row(const Call& c, const Tensor& out) {
 }
 void isin_meta(const Call& c, Outputs& o) {
   for (int i = 0; i < 2; i++)
-    INGOT_REQUIRE(!c[i].is_complex() && !(c[i].is_tensor() && c.tensor(i).is_complex()), "isin: complex numbers are not supported");
+    INGOT_REQUIRE(!c[i].is_complex() && !(c[i].is_tensor() && c.tensor(i).is_complex()),
+                  "isin: complex numbers are not supported");
   o.add(c[0].is_tensor() ? c.tensor(0).sizes() : Shape{}, DType::b8);
 }
 void isin_kernel(const Call& c, std::span<const Tensor> r) {
@@ -274,7 +287,8 @@ constinit const OpDef kOps[] = {
      .lower = sort_lower,
      .batch = batch_dims,
      .order_is_free = true},
-    {.schema = "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    {.schema =
+         "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .meta = sort_meta,
      .kernel = sort_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(2)); },
@@ -294,7 +308,8 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::msort(Tensor self) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return atens<"sort">(c[0], 0, false)[0]; }},
-    {.schema = "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    {.schema =
+         "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
      .meta = topk_meta,
      .kernel = topk_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(2)); },
@@ -308,20 +323,41 @@ constinit const OpDef kOps[] = {
      .saves = {{kResult - 1}},
      .batch = batch_dims,
      .order_is_free = true},
-    with_batch(places("aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
-           "sorter=None) -> Tensor", searchsorted_meta, searchsorted_kernel), batch_searchsorted),
-    with_batch(places("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
-           "sorter=None) -> Tensor", searchsorted_meta, searchsorted_kernel), batch_searchsorted),
-    with_batch(places("aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", bucketize_meta,
-           bucketize_kernel), batch_bucketize),
-    with_batch(places("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor", bucketize_meta,
-           bucketize_kernel), batch_bucketize),
-    with_batch(places("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
-           isin_kernel), batch_isin),
-    with_batch(places("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
-           isin_kernel), batch_isin),
-    with_batch(places("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", isin_meta,
-           isin_kernel), batch_isin),
+    with_batch(
+        places(
+            "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
+            "sorter=None) -> Tensor",
+            searchsorted_meta, searchsorted_kernel),
+        batch_searchsorted),
+    with_batch(
+        places(
+            "aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
+            "sorter=None) -> Tensor",
+            searchsorted_meta, searchsorted_kernel),
+        batch_searchsorted),
+    with_batch(
+        places("aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+               bucketize_meta, bucketize_kernel),
+        batch_bucketize),
+    with_batch(
+        places("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+               bucketize_meta, bucketize_kernel),
+        batch_bucketize),
+    with_batch(
+        places(
+            "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+            isin_meta, isin_kernel),
+        batch_isin),
+    with_batch(
+        places(
+            "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
+            isin_meta, isin_kernel),
+        batch_isin),
+    with_batch(
+        places(
+            "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+            isin_meta, isin_kernel),
+        batch_isin),
 };
 
 }  // namespace

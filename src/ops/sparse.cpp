@@ -23,28 +23,27 @@ Value checked(const Call& c) {
   const Tensor &indices = c.tensor(0), &values = c.tensor(1);
   const Shape& size = c[2].ints();
   INGOT_REQUIRE(indices.dim() == 2 && is_integral(indices.dtype()),
-                "sparse_coo_tensor: expected indices of whole numbers in a matrix [sparse dims, n], found ",
-                indices.dtype(), " ", indices.sizes());
+                "sparse_coo_tensor: expected indices of whole numbers in a matrix [sparse dims, n], found ", indices.dtype(), " ",
+                indices.sizes());
   const int64_t sparse = indices.size(0).value(), dense = values.dim() - 1;
-  INGOT_REQUIRE(sparse > 0 && dense >= 0 && sparse + dense == size.dim(), "number of dimensions must be sparse_dim (",
-                sparse, ") + dense_dim (", dense, "), but got ", size.dim());
+  INGOT_REQUIRE(sparse > 0 && dense >= 0 && sparse + dense == size.dim(), "number of dimensions must be sparse_dim (", sparse,
+                ") + dense_dim (", dense, "), but got ", size.dim());
   INGOT_REQUIRE(values.size(0) == indices.size(1),
                 "indices and values must have same nnz, but got nnz from indices: ", indices.size(1),
                 ", nnz from values: ", values.size(0));
   for (int64_t d = 0; d < dense; d++)
-    INGOT_REQUIRE(values.size(d + 1) == size[static_cast<std::size_t>(sparse + d)],
-                  "values has incorrect size, expected size ", size, " behind the first dim, got ", values.sizes());
+    INGOT_REQUIRE(values.size(d + 1) == size[static_cast<std::size_t>(sparse + d)], "values has incorrect size, expected size ",
+                  size, " behind the first dim, got ", values.sizes());
   if (!indices->is_fake() && indices.numel() > 0)
     for (int64_t d = 0; d < sparse; d++) {
       const Int bound = size[static_cast<std::size_t>(d)];
       const Tensor row = indices.select(0, d);
       const int64_t least = aten<"min">(row).item_int(), most = row.max().item_int();
-      INGOT_REQUIRE_INDEX(least >= 0 && most < bound, "size is inconsistent with indices: for dim ", d, ", size is ",
-                          bound, " but found index ", least < 0 ? least : most);
+      INGOT_REQUIRE_INDEX(least >= 0 && most < bound, "size is inconsistent with indices: for dim ", d, ", size is ", bound,
+                          " but found index ", least < 0 ? least : most);
     }
   return aten<"_sparse_coo_tensor_unsafe">(aten<"_to_copy">(indices, DType::i64),
-                                           c[3].is_none() ? values : values.to(c[3].dtype()), size, c[3], c[4], c[5],
-                                           c[6], c[7]);
+                                           c[3].is_none() ? values : values.to(c[3].dtype()), size, c[3], c[4], c[5], c[6], c[7]);
 }
 
 Value refuse_dense(const Call& c) {
@@ -61,8 +60,7 @@ Value embedding_backward(const Call& c) {
     indices = aten<"index.Tensor">(indices, kept);
   }
   const Int width = grad.size(-1);
-  return aten<"_sparse_coo_tensor_unsafe">(indices.reshape({1, -1}), grad.reshape({-1, width}),
-                                           Shape{c[2].to_int(), width});
+  return aten<"_sparse_coo_tensor_unsafe">(indices.reshape({1, -1}), grad.reshape({-1, width}), Shape{c[2].to_int(), width});
 }
 
 // (grad, indices, offsets, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
@@ -80,23 +78,19 @@ Value bag_backward(const Call& c) {
   "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None"
 
 constinit const OpDef kOps[] = {
-    {.schema =
-         "aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, " SPARSE_OPTIONS ") -> Tensor",
+    {.schema = "aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, " SPARSE_OPTIONS ") -> Tensor",
      .body = unchecked,
      .vjp = [](Vjp& v) { v.set(1, aten<"index.Tensor">(aten<"to_dense">(v.grad()), v.saved(0).unbind(0))); },
      .saves = {{0}},
      .wraps = true},
-    {.schema = "aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, " SPARSE_OPTIONS
-               ") -> Tensor",
+    {.schema = "aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, " SPARSE_OPTIONS ") -> Tensor",
      .form = Form::composite,
      .body = checked},
     {.schema = "aten::_indices(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
     {.schema = "aten::_values(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
     {.schema = "aten::_nnz(Tensor self) -> int", .body = refuse_dense},
     {.schema = "aten::is_coalesced(Tensor self) -> bool", .body = refuse_dense},
-    {.schema = "aten::_coalesce(Tensor self) -> Tensor",
-     .body = refuse_dense,
-     .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
+    {.schema = "aten::_coalesce(Tensor self) -> Tensor", .body = refuse_dense, .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
     {.schema = "aten::coalesce(Tensor(a) self) -> Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"_coalesce">(c[0]); }},

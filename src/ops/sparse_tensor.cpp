@@ -22,8 +22,8 @@ Tensor with_values(const Tensor& t, const Tensor& v) { return make_sparse(indice
 
 // dense + alpha * sparse, as a new tensor or where `dense` lies.
 Values sum_arguments(const Tensor& dense, const Tensor& sparse, const Value& alpha) {
-  INGOT_REQUIRE(dense.sizes() == sparse.sizes(), "add: Expected sizes of 'self' and 'other' to match, but ",
-                dense.sizes(), " != ", sparse.sizes());
+  INGOT_REQUIRE(dense.sizes() == sparse.sizes(), "add: Expected sizes of 'self' and 'other' to match, but ", dense.sizes(),
+                " != ", sparse.sizes());
   const Tensor scaled = aten<"_to_copy">(aten<"mul.Scalar">(values(sparse), alpha), dense.dtype());
   return {dense, indices(sparse).unbind(0), scaled, true};
 }
@@ -36,11 +36,9 @@ Tensor densified(const Tensor& t) {
 Tensor sum_of(const Tensor& a, const Tensor& b, const Value& alpha) {
   if (!is_sparse(a)) return call(op_ref<"index_put">(), sum_arguments(a, b, alpha)).tensor();
   if (!is_sparse(b)) return aten<"add.Tensor">(densified(a), b, alpha);
-  INGOT_REQUIRE(a.sizes() == b.sizes(), "add: Expected sizes of 'self' and 'other' to match, but ", a.sizes(),
-                " != ", b.sizes());
-  INGOT_REQUIRE(indices(a).size(0) == indices(b).size(0),
-                "add: expected sparse tensors of one number of sparse dims, found ", indices(a).size(0), " and ",
-                indices(b).size(0));
+  INGOT_REQUIRE(a.sizes() == b.sizes(), "add: Expected sizes of 'self' and 'other' to match, but ", a.sizes(), " != ", b.sizes());
+  INGOT_REQUIRE(indices(a).size(0) == indices(b).size(0), "add: expected sparse tensors of one number of sparse dims, found ",
+                indices(a).size(0), " and ", indices(b).size(0));
   return make_sparse(aten<"cat">(TensorList{indices(a), indices(b)}, 1),
                      aten<"cat">(TensorList{values(a), aten<"mul.Scalar">(values(b), alpha)}), a.sizes(), false);
 }
@@ -63,8 +61,8 @@ Tensor coalesced(const Tensor& t) {
     parts[d] = aten<"remainder.Scalar">(rest, t.sizes()[d]);
     rest = aten<"floor_divide.Scalar">(rest, t.sizes()[d]);
   }
-  return make_sparse(aten<"stack">(parts),
-                     aten<"index_add">(aten<"new_zeros">(values(t), sizes), 0, places[1], values(t)), t.sizes(), true);
+  return make_sparse(aten<"stack">(parts), aten<"index_add">(aten<"new_zeros">(values(t), sizes), 0, places[1], values(t)),
+                     t.sizes(), true);
 }
 
 // ---- what ops do, by functional op. At least one of the arguments is sparse.
@@ -78,8 +76,8 @@ Value of_values(const Op& op, Args args) {
   return with_values(args[0].tensor(), call(op, inner).tensor());
 }
 Value scaled(const Op& op, Args args) {
-  const bool by_number = is_sparse(args[0].tensor()) &&
-                         (!args[1].is_tensor() || (!is_sparse(args[1].tensor()) && args[1].tensor().dim() == 0));
+  const bool by_number =
+      is_sparse(args[0].tensor()) && (!args[1].is_tensor() || (!is_sparse(args[1].tensor()) && args[1].tensor().dim() == 0));
   INGOT_REQUIRE(by_number, op.schema.name,
                 ": a sparse tensor can be scaled by a number; make it dense (to_dense) for anything else");
   return of_values(op, args);
@@ -108,8 +106,7 @@ Value masked(const Op& op, Args args) {
 const std::unordered_map<const Op*, Rule>& rules() {
   static const std::unordered_map<const Op*, Rule> all{
       {&op_ref<"add.Tensor">(), [](const Op&, Args a) -> Value { return sum_of(a[0].tensor(), a[1].tensor(), a[2]); }},
-      {&op_ref<"sub.Tensor">(),
-       [](const Op&, Args a) -> Value { return sum_of(a[0].tensor(), minus(a[1].tensor()), a[2]); }},
+      {&op_ref<"sub.Tensor">(), [](const Op&, Args a) -> Value { return sum_of(a[0].tensor(), minus(a[1].tensor()), a[2]); }},
       {&op_ref<"mul.Tensor">(), scaled},
       {&op_ref<"mul.Scalar">(), scaled},
       {&op_ref<"div.Tensor">(), scaled},
@@ -161,8 +158,7 @@ class SparseTensor final : public WrapperClass {
     const Tensor& self = args[0].tensor();
     if (is_sparse(self)) {
       const Tensor result = rule.second(*rule.first, args).tensor();
-      INGOT_REQUIRE(is_sparse(result), op.schema.name,
-                    ": the result is dense and cannot be written into a sparse tensor");
+      INGOT_REQUIRE(is_sparse(result), op.schema.name, ": the result is dense and cannot be written into a sparse tensor");
       INGOT_REQUIRE(can_cast(result.dtype(), self.dtype()), "result type ", scalar_type_name(result.dtype()),
                     " can't be cast to the desired output type ", scalar_type_name(self.dtype()));
       WrapperState& state = *wrapper_state(self);

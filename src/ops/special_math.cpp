@@ -66,7 +66,8 @@ void igammac_vjp(Vjp& v) {
 void zeta_vjp(Vjp& v) {
   not_implemented_for(v, 0, "zeta");
   const Value &s = v.arg(0), &q = v.arg(1);
-  v.set(1, v.grad() * -aten<"mul.Tensor">(aten<"special_zeta">(aten<"add.Tensor">(s.is_tensor() ? s : scalar_tensor(s.to_scalar()), 1), q), s));
+  v.set(1, v.grad() * -aten<"mul.Tensor">(
+                          aten<"special_zeta">(aten<"add.Tensor">(s.is_tensor() ? s : scalar_tensor(s.to_scalar()), 1), q), s));
 }
 
 // x - 1/2 k for k < p, along a new last dim.
@@ -95,7 +96,9 @@ constexpr OpDef mvlgamma_op() {
 }
 struct Polygamma {
   template <std::floating_point T>
-  T operator()(T n, T x) const { return kernels::polygamma(static_cast<int64_t>(n), x); }
+  T operator()(T n, T x) const {
+    return kernels::polygamma(static_cast<int64_t>(n), x);
+  }
 };
 constexpr OpDef polygamma_op() {
   constexpr Traits self_decides{.promotion = Promotion::int_to_float, .promoting = 0b10};
@@ -110,12 +113,10 @@ constexpr OpDef polygamma_op() {
 }
 
 // A function template of kernels/polynomials.hpp, with numbers on either side.
-#define POLYNOMIAL(name, f)                                                                                               \
-  no_gradient(binary<int_to_float>("aten::special_" name "(Tensor x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f))),   \
-      no_gradient(                                                                                                   \
-          binary<int_to_float>("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor", POLYNOMIAL_FORMULA(f))),  \
-      no_gradient(                                                                                                   \
-          binary<int_to_float>("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f)))
+#define POLYNOMIAL(name, f)                                                                                                      \
+  no_gradient(binary<int_to_float>("aten::special_" name "(Tensor x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f))),              \
+      no_gradient(binary<int_to_float>("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor", POLYNOMIAL_FORMULA(f))), \
+      no_gradient(binary<int_to_float>("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f)))
 #define POLYNOMIAL_FORMULA(f) []<std::floating_point T>(T x, T n) { return kernels::f(x, n); }
 
 constinit const OpDef kOps[] = {
@@ -127,16 +128,15 @@ constinit const OpDef kOps[] = {
                             [](Vjp& v) { v.set(0, (v.saved(0) * v.result() * 2 - M_2_SQRTPI) * v.grad()); }, {{0}, {kResult}}),
     special<kernels::ndtri>("aten::special_ndtri(Tensor self) -> Tensor",
                             [](Vjp& v) { v.set(0, v.grad() * std::sqrt(2 * M_PI) * exp(square(v.result()) / 2)); }, {{kResult}}),
-    special<kernels::log_ndtr>("aten::special_log_ndtr(Tensor self) -> Tensor",
-                               [](Vjp& v) {
-                                 v.set(0, v.grad() / aten<"special_erfcx">(v.saved(0) * -M_SQRT1_2) * std::sqrt(2 / M_PI));
-                               },
-                               {{0}}),
-    unary<int_to_float>("aten::special_entr(Tensor self) -> Tensor",
-                        []<Floating T>(T x) {
-                          return where(x != x, x, where(x > T(0), -x * log(x), where(x == T(0), constant_like(x, 0), T(-INFINITY))));
-                        },
-                        [](Vjp& v) { v.set(0, v.grad() * (-1 - log(v.saved(0)))); }, {{0}}),
+    special<kernels::log_ndtr>(
+        "aten::special_log_ndtr(Tensor self) -> Tensor",
+        [](Vjp& v) { v.set(0, v.grad() / aten<"special_erfcx">(v.saved(0) * -M_SQRT1_2) * std::sqrt(2 / M_PI)); }, {{0}}),
+    unary<int_to_float>(
+        "aten::special_entr(Tensor self) -> Tensor",
+        []<Floating T>(T x) {
+          return where(x != x, x, where(x > T(0), -x * log(x), where(x == T(0), constant_like(x, 0), T(-INFINITY))));
+        },
+        [](Vjp& v) { v.set(0, v.grad() * (-1 - log(v.saved(0)))); }, {{0}}),
 
     unary<int_to_float>("aten::lgamma(Tensor self) -> Tensor", LogGamma{},
                         [](Vjp& v) { v.set(0, v.grad() * aten<"digamma">(v.saved(0))); }, {{0}}),

@@ -19,8 +19,7 @@ struct View {
 
 template <class S>
 bool all_finite(const std::vector<S>& m) {
-  return std::all_of(m.begin(), m.end(),
-                     [](S x) { return std::isfinite(std::real(x)) && std::isfinite(std::imag(x)); });
+  return std::all_of(m.begin(), m.end(), [](S x) { return std::isfinite(std::real(x)) && std::isfinite(std::imag(x)); });
 }
 
 // The plane rotation (x, y) <- (c x + s y, c y - s x) of two rows or columns.

@@ -44,7 +44,8 @@ Value read_element(const Call& c) {
   INGOT_REQUIRE(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
   if (!t->is_fake()) return Value(t.item());
   GuardEnv* env = current_guard_env();
-  INGOT_REQUIRE(env && is_integral(t.dtype()), "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
+  INGOT_REQUIRE(env && is_integral(t.dtype()),
+                "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
                 "computation in tensors");
   const Range range = of_dtype(t.dtype());
   return env->fresh_symbol(range.lo, range.hi, false);
@@ -60,7 +61,8 @@ Value read_element(const Call& c) {
 bool holds(const Expr& condition) {
   if (condition.is_const()) return condition->i != 0;
   GuardEnv* env = current_guard_env();
-  INGOT_REQUIRE(env, "cannot decide whether ", condition, " holds: it depends on symbolic sizes and no shape environment is active");
+  INGOT_REQUIRE(env, "cannot decide whether ", condition,
+                " holds: it depends on symbolic sizes and no shape environment is active");
   return env->assume(condition);
 }
 void check_scalar(const Value& condition, const std::string& message) {
@@ -69,7 +71,8 @@ void check_scalar(const Value& condition, const std::string& message) {
 }
 
 void check_assertion(const Tensor& t, const std::string& message) {
-  INGOT_REQUIRE(t.numel() == 1, "Boolean value of Tensor with ", t.numel(), t.numel() == 0 ? " values is ambiguous" : " values is ambiguous: it must be one");
+  INGOT_REQUIRE(t.numel() == 1, "Boolean value of Tensor with ", t.numel(),
+                t.numel() == 0 ? " values is ambiguous" : " values is ambiguous: it must be one");
   if (!t->is_fake() && !t.item().to_bool()) fail_assertion(message);
 }
 constexpr const char* kAssertion = "Expected Tensor with single nonzero value, but got zero";
@@ -78,8 +81,9 @@ void check_range(const Value& size, const Value& min, const Value& max) {
   INGOT_REQUIRE(size.is_int() || size.is_bool(), "sym_constrain_range: expected an integer, found ", size.kind_name());
   const Int v = size.to_int();
   const auto at_least = [](Int a, Int b) { return holds(ge(a.expr(), b.expr())); };
-  INGOT_REQUIRE((min.is_none() || at_least(v, min.to_int())) && (max.is_none() || at_least(max.to_int(), v)), "Invalid value range for ", v, " between [",
-                min.is_none() ? Value("-inf") : min, ", ", max.is_none() ? Value("inf") : max, "].");
+  INGOT_REQUIRE((min.is_none() || at_least(v, min.to_int())) && (max.is_none() || at_least(max.to_int(), v)),
+                "Invalid value range for ", v, " between [", min.is_none() ? Value("-inf") : min, ", ",
+                max.is_none() ? Value("inf") : max, "].");
 }
 Value constrain(const Call& c) {
   check_range(c[0], c[1], c[2]);
@@ -116,7 +120,8 @@ template <int token = -1>
 void lower_assertion(Lowering& l) {
   const std::vector<Expr> first(static_cast<std::size_t>(l.call.tensor(0).dim()), Expr(0));
   const Expr value = l.load(0, first);
-  stop_unless(l, l.load_temporary(l.temporary({}, ne(value, cast(value.dtype(), Expr(0)))), {}), l.call.args.size() > 1 ? l.call[1].string() : kAssertion);
+  stop_unless(l, l.load_temporary(l.temporary({}, ne(value, cast(value.dtype(), Expr(0)))), {}),
+              l.call.args.size() > 1 ? l.call[1].string() : kAssertion);
   hand_on_token(l, token);
 }
 template <int token = -1>
@@ -133,7 +138,9 @@ void lower_range(Lowering& l) {
   if (of_size) fits = v >= max(least.int_or(0).expr(), Expr(0));
   else if (!least.is_none()) fits = v >= least.to_int().expr();
   if (!most.is_none()) fits = fits && v <= most.to_int().expr();
-  stop_unless(l, fits, text("Invalid value range for ", v, " between [", least.is_none() ? Value("-inf") : least, ", ", most.is_none() ? Value("inf") : most, "]."));
+  stop_unless(l, fits,
+              text("Invalid value range for ", v, " between [", least.is_none() ? Value("-inf") : least, ", ",
+                   most.is_none() ? Value("inf") : most, "]."));
   hand_on_token(l, token);
 }
 
@@ -151,8 +158,9 @@ Value check_metadata(const Call& c) {
 bool same_geometry(const Tensor& a, const Tensor& b) { return a->storage == b->storage && a->geom.same(b->geom); }
 
 Value refuse_item(const Batching&) {
-  throw_user_error("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite what "
-                   "you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
+  throw_user_error(
+      "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite what "
+      "you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
 }
 
 constinit const OpDef kOps[] = {
@@ -180,8 +188,10 @@ constinit const OpDef kOps[] = {
             return c.tensor(0).size(0);
           }),
     query("aten::element_size(Tensor self) -> int", [](const Call& c) -> Value { return c.tensor(0).itemsize(); }),
-    query("aten::is_same_size(Tensor self, Tensor other) -> bool", [](const Call& c) -> Value { return c.tensor(0).sizes() == c.tensor(1).sizes(); }),
-    query("aten::is_set_to(Tensor self, Tensor tensor) -> bool", [](const Call& c) -> Value { return same_geometry(c.tensor(0), c.tensor(1)); }),
+    query("aten::is_same_size(Tensor self, Tensor other) -> bool",
+          [](const Call& c) -> Value { return c.tensor(0).sizes() == c.tensor(1).sizes(); }),
+    query("aten::is_set_to(Tensor self, Tensor tensor) -> bool",
+          [](const Call& c) -> Value { return same_geometry(c.tensor(0), c.tensor(1)); }),
     query("aten::_has_same_storage_numel(Tensor self, Tensor other) -> bool",
           [](const Call& c) -> Value {
             auto elements = [&](int i) { return floor_div(c.tensor(i)->storage->nbytes(), c.tensor(i).itemsize()); };
@@ -198,8 +208,9 @@ constinit const OpDef kOps[] = {
           }),
     query("aten::is_floating_point(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_floating_point(); }),
     query("aten::is_complex(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_complex(); }),
-    query("aten::is_signed(Tensor self) -> bool",
-          [](const Call& c) -> Value { return is_differentiable(c.tensor(0).dtype()) || is_signed_integral(c.tensor(0).dtype()); }),
+    query(
+        "aten::is_signed(Tensor self) -> bool",
+        [](const Call& c) -> Value { return is_differentiable(c.tensor(0).dtype()) || is_signed_integral(c.tensor(0).dtype()); }),
     query("aten::is_inference(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0)->inference; }),
     query("aten::is_leaf(Tensor self) -> bool", [](const Call& c) -> Value { return c.tensor(0).is_leaf(); }),
     query("aten::_version(Tensor self) -> int", [](const Call& c) -> Value { return c.tensor(0).version(); }),
@@ -213,12 +224,14 @@ constinit const OpDef kOps[] = {
     query("aten::result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType", promoted),
     query("aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType",
           [](const Call& c) -> Value { return promote(c[0].dtype(), c[1].dtype()); }),
-    query("aten::can_cast(ScalarType from_, ScalarType to) -> bool", [](const Call& c) -> Value { return can_cast(c[0].dtype(), c[1].dtype()); }),
+    query("aten::can_cast(ScalarType from_, ScalarType to) -> bool",
+          [](const Call& c) -> Value { return can_cast(c[0].dtype(), c[1].dtype()); }),
 
     with_batch(effect("aten::_local_scalar_dense(Tensor self) -> Scalar", read_element), refuse_item),
     query("aten::item(Tensor self) -> Scalar",
           [](const Call& c) -> Value {
-            INGOT_REQUIRE(c.tensor(0).numel() == 1, "a Tensor with ", c.tensor(0).numel(), " elements cannot be converted to Scalar");
+            INGOT_REQUIRE(c.tensor(0).numel() == 1, "a Tensor with ", c.tensor(0).numel(),
+                          " elements cannot be converted to Scalar");
             return aten_value<"_local_scalar_dense">(c[0]);
           }),
     query("aten::is_nonzero(Tensor self) -> bool",
@@ -230,56 +243,71 @@ constinit const OpDef kOps[] = {
           }),
 
     with_lower(with_batch(effect("aten::_assert_async(Tensor self) -> ()",
-           [](const Call& c) -> Value {
-             check_assertion(c.tensor(0), kAssertion);
-             return {};
-           }), batch_loop), lower_assertion),
+                                 [](const Call& c) -> Value {
+                                   check_assertion(c.tensor(0), kAssertion);
+                                   return {};
+                                 }),
+                          batch_loop),
+               lower_assertion),
     with_lower(with_batch(effect("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()",
-           [](const Call& c) -> Value {
-             check_assertion(c.tensor(0), c[1].string());
-             return {};
-           }), batch_loop), lower_assertion),
+                                 [](const Call& c) -> Value {
+                                   check_assertion(c.tensor(0), c[1].string());
+                                   return {};
+                                 }),
+                          batch_loop),
+               lower_assertion),
     with_lower(effect("aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
-           [](const Call& c) -> Value {
-             check_scalar(c[0], c[1].string());
-             return {};
-           }), lower_scalar_assertion),
-    {.schema = "prims::_make_token() -> Tensor", .body = [](const Call&) -> Value { return aten<"empty.memory_format">(Shape{0}); }},
+                      [](const Call& c) -> Value {
+                        check_scalar(c[0], c[1].string());
+                        return {};
+                      }),
+               lower_scalar_assertion),
+    {.schema = "prims::_make_token() -> Tensor",
+     .body = [](const Call&) -> Value { return aten<"empty.memory_format">(Shape{0}); }},
     effect("prims::_sink_tokens(Tensor[] tokens) -> ()", [](const Call&) -> Value { return {}; }),
     {.schema = "aten::_print(str s) -> ()",
-     .body =
-         [](const Call& c) -> Value {
-           std::fprintf(stderr, "%s\n", c[0].string().c_str());
-           return {};
-         },
+     .body = [](const Call& c) -> Value {
+       std::fprintf(stderr, "%s\n", c[0].string().c_str());
+       return {};
+     },
      .ordered_effect = true},
-    effect("aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
-           "Layout? layout=None) -> ()",
-           check_metadata),
-    with_lower(effect("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain), lower_range<false>),
-    with_lower(effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain_size), lower_range<true>),
+    effect(
+        "aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
+        "Layout? layout=None) -> ()",
+        check_metadata),
+    with_lower(effect("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
+               lower_range<false>),
+    with_lower(effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain_size),
+               lower_range<true>),
     // The functional twins order effects by a token they hand on.
-    {.schema = "aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
-               "memory_format=None) -> Tensor",
+    {.schema =
+         "aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+         "memory_format=None) -> Tensor",
      .form = Form::factory,
      .meta = [](const Call& c, Outputs& o) { o.add(Shape{}, c[0].dtype_or(thread_state().default_dtype)); },
      .kernel = [](const Call&, std::span<const Tensor>) {},
      .no_grad_result = true,
      .uninitialised = true},
     with_lower(with_batch(effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
-           [](const Call& c) -> Value {
-             check_assertion(c.tensor(0), c[1].string());
-             return aten<"clone">(c[2]);
-           }), batch_loop), lower_assertion<2>),
+                                 [](const Call& c) -> Value {
+                                   check_assertion(c.tensor(0), c[1].string());
+                                   return aten<"clone">(c[2]);
+                                 }),
+                          batch_loop),
+               lower_assertion<2>),
     with_lower(effect("aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor",
-           [](const Call& c) -> Value {
-             check_scalar(c[0], c[1].string());
-             return aten<"clone">(c[2]);
-           }), lower_scalar_assertion<2>),
-    with_lower(effect("aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor", constrain_with_token),
+                      [](const Call& c) -> Value {
+                        check_scalar(c[0], c[1].string());
+                        return aten<"clone">(c[2]);
+                      }),
+               lower_scalar_assertion<2>),
+    with_lower(effect("aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
+                      constrain_with_token),
                lower_range<false, 3>),
-    with_lower(effect("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
-                      constrain_size_with_token), lower_range<true, 3>),
+    with_lower(
+        effect("aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
+               constrain_size_with_token),
+        lower_range<true, 3>),
 };
 
 }  // namespace

@@ -75,7 +75,8 @@ void check(const Call& c, const Request& q) {
   INGOT_REQUIRE(!self.is_complex(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()), "'");
   if (!q.dim) return;
   for (int d = 0; d < self.dim(); d++)
-    INGOT_REQUIRE(d == *q.dim || !statically_equal(self.size(d), 0), "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+    INGOT_REQUIRE(d == *q.dim || !statically_equal(self.size(d), 0),
+                  "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
 }
 
 void meta(const Call& c, const Request& q, Outputs& o) {
@@ -150,14 +151,26 @@ Request neighbours(const Call& c) {
 Request neighbouring_slices(const Call& c) { return {.dim = dim_of(c, c[1]), .consecutive = true}; }
 
 constinit const OpDef kOps[] = {
-    with_batch(unique_op<all_elements>("aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
-                            "Tensor)"), refuse_dynamic_shape),
-    with_batch(unique_op<all_slices>("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
-                          "Tensor, Tensor)"), refuse_dynamic_shape),
-    with_batch(unique_op<neighbours>("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, "
-                          "Tensor, Tensor)"), refuse_dynamic_shape),
-    with_batch(unique_op<neighbouring_slices>("aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
-                                   "Tensor, Tensor)"), refuse_dynamic_shape),
+    with_batch(
+        unique_op<all_elements>(
+            "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
+            "Tensor)"),
+        refuse_dynamic_shape),
+    with_batch(
+        unique_op<all_slices>(
+            "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
+            "Tensor, Tensor)"),
+        refuse_dynamic_shape),
+    with_batch(
+        unique_op<neighbours>(
+            "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, "
+            "Tensor, Tensor)"),
+        refuse_dynamic_shape),
+    with_batch(
+        unique_op<neighbouring_slices>(
+            "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
+            "Tensor, Tensor)"),
+        refuse_dynamic_shape),
 };
 
 }  // namespace

@@ -62,8 +62,8 @@ struct MomentFold {
 template <bool WithMean>
 void moment_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
-  INGOT_REQUIRE(self.is_floating_point() || self.is_complex(), c.op.schema.name, " only support floating point and complex dtypes, found ",
-                scalar_type_name(self.dtype()));
+  INGOT_REQUIRE(self.is_floating_point() || self.is_complex(), c.op.schema.name,
+                " only support floating point and complex dtypes, found ", scalar_type_name(self.dtype()));
   const Shape sizes = reduced_sizes(self.sizes(), reduced_dims(c[1], static_cast<int>(self.dim())), c[3].to_bool());
   o.add(sizes, real_of(self.dtype()));
   if (WithMean) o.add(sizes, self.dtype());
@@ -113,8 +113,10 @@ Tensor var_gradient(const Tensor& grad_in, const Tensor& self, const Value& dim,
   }
   return aten<"mul.Tensor">(aten<"mul.Scalar">(grad, 2.0 / free), aten<"sub.Tensor">(self, mean));
 }
-Tensor std_gradient(const Tensor& grad, const Tensor& self, const Tensor& result, const Value& dim, const Value& correction, bool keepdim) {
-  const Tensor per_var = aten<"masked_fill.Scalar">(aten<"div.Tensor">(grad, aten<"mul.Scalar">(result, 2)), aten<"eq.Scalar">(result, 0), 0);
+Tensor std_gradient(const Tensor& grad, const Tensor& self, const Tensor& result, const Value& dim, const Value& correction,
+                    bool keepdim) {
+  const Tensor per_var =
+      aten<"masked_fill.Scalar">(aten<"div.Tensor">(grad, aten<"mul.Scalar">(result, 2)), aten<"eq.Scalar">(result, 0), 0);
   return var_gradient(per_var, self, dim, correction, keepdim);
 }
 Tensor mean_gradient(const Tensor& grad, const Vjp& v) {
@@ -137,23 +139,30 @@ void moment_vjp(Vjp& v) {
 
 // ---- the forms with `unbiased`
 template <OpName Name>
-Value unbiased_all(const Call& c) { return aten_value<Name>(c[0], Value(), c[1].to_bool() ? 1 : 0, false); }
+Value unbiased_all(const Call& c) {
+  return aten_value<Name>(c[0], Value(), c[1].to_bool() ? 1 : 0, false);
+}
 template <OpName Name>
-Value unbiased_dims(const Call& c) { return aten_value<Name>(c[0], c[1], c[2].to_bool() ? 1 : 0, c[3]); }
+Value unbiased_dims(const Call& c) {
+  return aten_value<Name>(c[0], c[1], c[2].to_bool() ? 1 : 0, c[3]);
+}
 
 // ---- covariance of the rows of a matrix (a vector is one row): self, correction, fweights, aweights
 
 Tensor covariance(const Tensor& self, int64_t correction, const Tensor& frequencies, const Tensor& importances) {
-  INGOT_REQUIRE(self.dim() <= 2, "cov(): expected input to have two or fewer dimensions but got an input with ", self.dim(), " dimensions");
+  INGOT_REQUIRE(self.dim() <= 2, "cov(): expected input to have two or fewer dimensions but got an input with ", self.dim(),
+                " dimensions");
   INGOT_REQUIRE(self.dtype() != DType::b8, "cov(): bool dtype is not supported for input");
   const Tensor in = self.dim() < 2 ? self.reshape({1, -1}) : self;
   const auto check = [&](const Tensor& w, std::string_view name, bool integral) {
     if (!w.defined()) return;
-    INGOT_REQUIRE(w.dim() <= 1, "cov(): expected ", name, " to have one or fewer dimensions but got ", name, " with ", w.dim(), " dimensions");
+    INGOT_REQUIRE(w.dim() <= 1, "cov(): expected ", name, " to have one or fewer dimensions but got ", name, " with ", w.dim(),
+                  " dimensions");
     INGOT_REQUIRE(integral ? is_integral(w.dtype()) : is_floating(w.dtype()), "cov(): expected ", name, " to have ",
-                  integral ? "integral" : "floating point", " dtype but got ", name, " with ", scalar_type_name(w.dtype()), " dtype");
-    INGOT_REQUIRE(w.numel() == in.size(1), "cov(): expected ", name, " to have the same numel as there are observations in the input but got ",
-                  w.numel(), " != ", in.size(1));
+                  integral ? "integral" : "floating point", " dtype but got ", name, " with ", scalar_type_name(w.dtype()),
+                  " dtype");
+    INGOT_REQUIRE(w.numel() == in.size(1), "cov(): expected ", name,
+                  " to have the same numel as there are observations in the input but got ", w.numel(), " != ", in.size(1));
     INGOT_REQUIRE(!may_look_at(w) || w.numel() == 0 || aten<"min">(w).item_double() >= 0, "cov(): ", name, " cannot be negative");
   };
   check(frequencies, "fweights", true);
@@ -170,8 +179,8 @@ Tensor covariance(const Tensor& self, int64_t correction, const Tensor& frequenc
 }
 Value cov_body(const Call& c) { return covariance(c.tensor(0), c[1].to_int64(), c[2].tensor_or_none(), c[3].tensor_or_none()); }
 Value corrcoef_body(const Call& c) {
-  INGOT_REQUIRE(c.tensor(0).dim() <= 2, "corrcoef(): expected input to have two or fewer dimensions but got an input with ", c.tensor(0).dim(),
-                " dimensions");
+  INGOT_REQUIRE(c.tensor(0).dim() <= 2, "corrcoef(): expected input to have two or fewer dimensions but got an input with ",
+                c.tensor(0).dim(), " dimensions");
   const Tensor v = covariance(c.tensor(0), 1, {}, {});
   if (v.dim() == 0) return v / v;
   const Tensor variances = v.diagonal(), deviations = (v.is_complex() ? aten<"real">(variances) : variances).sqrt();
@@ -220,25 +229,31 @@ constinit const OpDef kOps[] = {
      .vjp = moment_vjp<true>,
      .saves = {{0}, {kResult}},
      .lower = moment_lower<true>},
-    {.schema = "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
      .form = Form::reduction,
      .meta = moment_meta<true>,
      .kernel = moment_kernel<false>,
      .vjp = moment_vjp<false>,
      .saves = {{0}},
      .lower = moment_lower<false>},
-    {.schema = "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+    {.schema =
+         "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
      .form = Form::reduction,
      .meta = moment_meta<true>,
      .kernel = moment_kernel<true>,
      .vjp = moment_vjp<true>,
      .saves = {{0}, {kResult}},
      .lower = moment_lower<true>},
-    {.schema = "aten::var(Tensor self, bool unbiased=True) -> Tensor", .form = Form::composite, .body = unbiased_all<"var.correction">},
+    {.schema = "aten::var(Tensor self, bool unbiased=True) -> Tensor",
+     .form = Form::composite,
+     .body = unbiased_all<"var.correction">},
     {.schema = "aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
      .form = Form::composite,
      .body = unbiased_dims<"var.correction">},
-    {.schema = "aten::std(Tensor self, bool unbiased=True) -> Tensor", .form = Form::composite, .body = unbiased_all<"std.correction">},
+    {.schema = "aten::std(Tensor self, bool unbiased=True) -> Tensor",
+     .form = Form::composite,
+     .body = unbiased_all<"std.correction">},
     {.schema = "aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
      .form = Form::composite,
      .body = unbiased_dims<"std.correction">},

@@ -43,15 +43,17 @@ struct NormFold {
 void vector_norm_meta(const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(0);
   const DType dtype = c[4].dtype_or(self.dtype());
-  INGOT_REQUIRE(is_floating(self.dtype()) || is_complex(self.dtype()), "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
-                scalar_type_name(self.dtype()));
-  INGOT_REQUIRE(is_floating(dtype) || is_complex(dtype), "linalg.vector_norm: dtype should be floating point or complex. Got ", scalar_type_name(dtype));
-  INGOT_REQUIRE(is_complex(dtype) || !is_complex(self.dtype()), "linalg.vector_norm: for complex inputs dtype should be complex, found ",
+  INGOT_REQUIRE(is_floating(self.dtype()) || is_complex(self.dtype()),
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ", scalar_type_name(self.dtype()));
+  INGOT_REQUIRE(is_floating(dtype) || is_complex(dtype), "linalg.vector_norm: dtype should be floating point or complex. Got ",
                 scalar_type_name(dtype));
+  INGOT_REQUIRE(is_complex(dtype) || !is_complex(self.dtype()),
+                "linalg.vector_norm: for complex inputs dtype should be complex, found ", scalar_type_name(dtype));
   const auto reduced = reduced_dims(c[2], static_cast<int>(self.dim()));
   const double p = c[1].to_double();
   if (p < 0 || p == kInfinity)
-    INGOT_REQUIRE(!(reduced_count(self.sizes(), reduced) == 0), "linalg.vector_norm cannot compute the ", p, " norm on an empty tensor because the "
+    INGOT_REQUIRE(!(reduced_count(self.sizes(), reduced) == 0), "linalg.vector_norm cannot compute the ", p,
+                  " norm on an empty tensor because the "
                   "operation does not have an identity");
   o.add(reduced_sizes(self.sizes(), reduced, c[3].to_bool()), real_of(dtype));
 }
@@ -85,13 +87,17 @@ Tensor norm_gradient(const Tensor& grad_in, const Tensor& self, double p, const 
     const Tensor count = aten<"sum.dim_IntList">(mask, dim_list(dim, rank), true);
     return aten<"sgn">(self) * (grad / count * mask);
   }
-  if (p < 1) return aten<"sgn">(self) * zero_where(power(aten<"abs">(self), p - 1), aten<"eq.Scalar">(self, 0)) * grad * power(norm, 1 - p);
+  if (p < 1)
+    return aten<"sgn">(self) * zero_where(power(aten<"abs">(self), p - 1), aten<"eq.Scalar">(self, 0)) * grad *
+           power(norm, 1 - p);
   const Tensor scaled = p < 2 ? aten<"sgn">(self) * power(aten<"abs">(self), p - 1) : self * power(aten<"abs">(self), p - 2);
   return scaled * zero_where(grad / power(norm, p - 1), is_zero);
 }
 double order(const Value& p) { return p.is_none() ? 2 : p.to_double(); }
 
-void vector_norm_vjp(Vjp& v) { v.set(0, norm_gradient(v.grad(), v.saved(0), order(v.arg(1)), v.result(), v.arg(2), v.arg(3).to_bool())); }
+void vector_norm_vjp(Vjp& v) {
+  v.set(0, norm_gradient(v.grad(), v.saved(0), order(v.arg(1)), v.result(), v.arg(2), v.arg(3).to_bool()));
+}
 void norm_all_vjp(Vjp& v) { v.set(0, norm_gradient(v.grad(), v.saved(0), order(v.arg(1)), v.result(), Value(), true)); }
 void dist_vjp(Vjp& v) {
   const Tensor g = norm_gradient(v.grad(), v.saved(0) - v.saved(1), order(v.arg(2)), v.result(), Value(), true);
@@ -114,7 +120,8 @@ Value renorm(const Call& c) {
   INGOT_REQUIRE(limit >= 0, "renorm: expected maxnorm to be >= 0 but got ", limit);
   INGOT_REQUIRE(self.dim() > 1, "renorm: input needs at least 2 dimensions, got ", self.dim(), " dimensions");
   const Tensor norm = aten<"linalg_vector_norm">(self, p, all_dims_but(c[2].to_int64(), static_cast<int>(self.dim())), true);
-  const Tensor factor = aten<"where.ScalarOther">(aten<"gt.Scalar">(norm, limit), aten<"reciprocal">(aten<"add.Scalar">(norm, 1e-7)) * limit, 1);
+  const Tensor factor =
+      aten<"where.ScalarOther">(aten<"gt.Scalar">(norm, limit), aten<"reciprocal">(aten<"add.Scalar">(norm, 1e-7)) * limit, 1);
   return aten<"contiguous">(self * factor);
 }
 void renorm_vjp(Vjp& v) {
@@ -130,18 +137,21 @@ void renorm_vjp(Vjp& v) {
 }
 
 void check_norm_input(const Call& c) {
-  INGOT_REQUIRE(c.tensor(0).is_floating_point() || c.tensor(0).is_complex(), "norm(): input dtype should be either floating point or complex. Got ",
-                scalar_type_name(c.tensor(0).dtype()), " instead.");
+  INGOT_REQUIRE(c.tensor(0).is_floating_point() || c.tensor(0).is_complex(),
+                "norm(): input dtype should be either floating point or complex. Got ", scalar_type_name(c.tensor(0).dtype()),
+                " instead.");
 }
 // norm(self, p[, dim, keepdim][, dtype])
 template <bool Dims, bool Type>
 Value norm(const Call& c) {
   check_norm_input(c);
-  return aten<"linalg_vector_norm">(c[0], order(c[1]), Dims ? c[2] : Value(), Dims ? c[3] : Value(false), Type ? c[Dims ? 4 : 2] : Value());
+  return aten<"linalg_vector_norm">(c[0], order(c[1]), Dims ? c[2] : Value(), Dims ? c[3] : Value(false),
+                                    Type ? c[Dims ? 4 : 2] : Value());
 }
 
 constinit const OpDef kOps[] = {
-    {.schema = "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    {.schema =
+         "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .form = Form::reduction,
      .meta = vector_norm_meta,
      .kernel = vector_norm_kernel,
@@ -178,7 +188,10 @@ constinit const OpDef kOps[] = {
      .body = [](const Call& c) -> Value { return aten<"norm.Scalar">(c.tensor(0) - c.tensor(1), c[2]); },
      .vjp = dist_vjp,
      .saves = {{0}, {1}, {kResult}}},
-    {.schema = "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", .body = renorm, .vjp = renorm_vjp, .saves = {{0}}},
+    {.schema = "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+     .body = renorm,
+     .vjp = renorm_vjp,
+     .saves = {{0}}},
 };
 
 }  // namespace

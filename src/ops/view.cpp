@@ -16,15 +16,23 @@ using InverseRule = Tensor (*)(const Call&, const Tensor& base, const Tensor& up
 using VjpRule = void (*)(Vjp&);
 
 // A bijection: the inverse needs the base's geometry only.
-constexpr OpDef bijection(std::string_view schema, MetaRule geometry, InverseRule inverse, VjpRule vjp, uint8_t backward_index = 0) {
-  return {.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse, .vjp = vjp, .backward_index = backward_index};
+constexpr OpDef bijection(std::string_view schema, MetaRule geometry, InverseRule inverse, VjpRule vjp,
+                          uint8_t backward_index = 0) {
+  return {.schema = schema,
+          .form = Form::view,
+          .geometry = geometry,
+          .inverse = inverse,
+          .vjp = vjp,
+          .backward_index = backward_index};
 }
 // A view of part of the base: the inverse puts `updated` into it.
 constexpr OpDef part(std::string_view schema, MetaRule geometry, InverseRule inverse, VjpRule vjp) {
   return {.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse, .inverse_reads_base = true, .vjp = vjp};
 }
 
-Tensor reshape_to_base(const Call&, const Tensor& base, const Tensor& updated, int) { return aten<"reshape">(updated, base.sizes()); }
+Tensor reshape_to_base(const Call&, const Tensor& base, const Tensor& updated, int) {
+  return aten<"reshape">(updated, base.sizes());
+}
 Tensor unchanged(const Call&, const Tensor&, const Tensor& updated, int) { return updated; }
 void same_geometry(const Call& c, Outputs& o) { o.add(c.tensor(0)->geom); }
 void reshape_vjp(Vjp& v) { v.set(0, aten<"reshape">(v.grad(), v.sizes(0))); }
@@ -34,8 +42,11 @@ void view_geometry(const Call& c, Outputs& o) {
   const Geometry& g = c.tensor(0)->geom;
   Shape sizes = infer_size(c[1].ints(), g.numel());
   auto strides = view_strides(g.sizes, g.strides, sizes);
-  INGOT_REQUIRE(strides, "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-                "subspaces). Use .reshape(...) instead. Found size ", g.sizes, " and stride ", g.strides, ", expected a view as ", sizes);
+  INGOT_REQUIRE(
+      strides,
+      "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+      "subspaces). Use .reshape(...) instead. Found size ",
+      g.sizes, " and stride ", g.strides, ", expected a view as ", sizes);
   Geometry r = g;
   r.sizes = std::move(sizes);
   r.strides = std::move(*strides);
@@ -47,12 +58,15 @@ void as_strided_geometry(const Call& c, Outputs& o) {
   Geometry g = self->geom;
   g.sizes = c[1].ints();
   g.strides = c[2].ints();
-  INGOT_REQUIRE(g.sizes.size() == g.strides.size(), "mismatch in length of strides and shape: found size ", g.sizes, " and stride ", g.strides);
-  for (Int s : g.strides) INGOT_REQUIRE(!(s < 0), "as_strided: Negative strides are not supported at the moment, got strides: ", g.strides);
+  INGOT_REQUIRE(g.sizes.size() == g.strides.size(), "mismatch in length of strides and shape: found size ", g.sizes,
+                " and stride ", g.strides);
+  for (Int s : g.strides)
+    INGOT_REQUIRE(!(s < 0), "as_strided: Negative strides are not supported at the moment, got strides: ", g.strides);
   g.offset = c[3].int_or(self.storage_offset());
   const Int need = required_bytes(g), have = self->storage->nbytes();
-  INGOT_REQUIRE(statically_equal(need, have) || need <= have, "setStorage: sizes ", g.sizes, ", strides ", g.strides, ", storage offset ", g.offset,
-                ", and itemsize ", self.itemsize(), " requiring a storage size of ", need, " are out of bounds for storage of size ", have);
+  INGOT_REQUIRE(statically_equal(need, have) || need <= have, "setStorage: sizes ", g.sizes, ", strides ", g.strides,
+                ", storage offset ", g.offset, ", and itemsize ", self.itemsize(), " requiring a storage size of ", need,
+                " are out of bounds for storage of size ", have);
   o.add(std::move(g));
 }
 // The base may be any view of the storage: put the gradient into the whole span, then look at it as the base does.
@@ -76,12 +90,15 @@ void as_strided_vjp(Vjp& v) {
       aten_value<"copy_">(aten<"as_strided">(zero, shape.sizes, shape.strides, shape.offset - first), g);
       return zero;
     }
-    Tensor at = aten<"as_strided">(aten<"arange">(n, DType::i64, Value(), g.device()), shape.sizes, shape.strides, shape.offset - first);
+    Tensor at =
+        aten<"as_strided">(aten<"arange">(n, DType::i64, Value(), g.device()), shape.sizes, shape.strides, shape.offset - first);
     return aten<"index_add">(zero, 0, aten<"reshape">(at, Shape{-1}), aten<"reshape">(g, Shape{-1}));
   };
   Tensor flat = gathered(v.grad(), view);
   // Elements of the base that share an address share its gradient.
-  if (overlaps(base)) flat = aten<"div.Tensor">(flat, aten<"clamp_min">(gathered(aten<"ones">(base.sizes, flat.dtype(), Value(), flat.device()), base), 1));
+  if (overlaps(base))
+    flat = aten<"div.Tensor">(
+        flat, aten<"clamp_min">(gathered(aten<"ones">(base.sizes, flat.dtype(), Value(), flat.device()), base), 1));
   v.set(0, aten<"as_strided">(flat, base.sizes, base.strides, base.offset - first));
 }
 
@@ -178,11 +195,12 @@ Shape split_sizes(const Call& c) {
   if (c[1].is_ints()) {
     Int sum = 0;
     for (Int s : c[1].ints()) {
-      INGOT_REQUIRE(!(s < 0), "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", c[1].ints());
+      INGOT_REQUIRE(!(s < 0),
+                    "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", c[1].ints());
       sum = sum + s;
     }
-    INGOT_REQUIRE(sum == size, "split_with_sizes expects split_sizes to sum exactly to ", size, " (input tensor's size at dimension ",
-                  c[2].to_int64(), "), but got split_sizes=", c[1].ints());
+    INGOT_REQUIRE(sum == size, "split_with_sizes expects split_sizes to sum exactly to ", size,
+                  " (input tensor's size at dimension ", c[2].to_int64(), "), but got split_sizes=", c[1].ints());
     return c[1].ints();
   }
   const Int step = c[1].to_int();
@@ -269,8 +287,10 @@ Value batch_t(const Batching& b) {
 }
 Value batch_permute(const Batching& b) {
   const int rank = b.rank(0);
-  INGOT_REQUIRE(b[1].ints().dim() == rank, "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
-                "of dimensions i.e. input.dim() = ", rank, " is not equal to len(dims) = ", b[1].ints().dim());
+  INGOT_REQUIRE(b[1].ints().dim() == rank,
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+                "of dimensions i.e. input.dim() = ",
+                rank, " is not equal to len(dims) = ", b[1].ints().dim());
   Shape dims{0};
   for (const Int d : b[1].ints()) dims.push_back(wrap_dim(d.value(), rank) + 1);
   return aten<"permute">(b.tensor(0), dims);
@@ -287,8 +307,10 @@ Value batch_view_dtype(const Batching& b) {
 }
 
 constexpr OpDef expand_op() {
-  OpDef d = part("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-                 [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); }, expand_inverse, pass_vjp);  // the engine sums it back
+  OpDef d = part(
+      "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+      [](const Call& c, Outputs& o) { o.add(expand_geometry(c.tensor(0)->geom, c[1].ints())); }, expand_inverse,
+      pass_vjp);  // the engine sums it back
   d.batch = batch_expand;
   return d;
 }
@@ -304,22 +326,25 @@ constexpr OpDef view_op() {
   return d;
 }
 constexpr OpDef as_strided_op() {
-  OpDef d = part("aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)", as_strided_geometry,
-                 [](const Call& c, const Tensor& base, const Tensor& updated, int) {
-                   return aten<"as_strided_scatter">(base, updated, c[1], c[2], c[3]);
-                 },
-                 as_strided_vjp);
+  OpDef d = part(
+      "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
+      as_strided_geometry,
+      [](const Call& c, const Tensor& base, const Tensor& updated, int) {
+        return aten<"as_strided_scatter">(base, updated, c[1], c[2], c[3]);
+      },
+      as_strided_vjp);
   d.from_storage = true;
   d.batch = batch_strided;
   return d;
 }
 constexpr OpDef view_dtype_op() {
-  OpDef d = bijection("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
-                      [](const Call& c, Outputs& o) { o.add(view_dtype_geometry(c.tensor(0)->geom, c[1].dtype())); },
-                      [](const Call&, const Tensor& base, const Tensor& updated, int) {
-                        return aten<"view.dtype">(updated.contiguous(), base.dtype());
-                      },
-                      nullptr);
+  OpDef d = bijection(
+      "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+      [](const Call& c, Outputs& o) { o.add(view_dtype_geometry(c.tensor(0)->geom, c[1].dtype())); },
+      [](const Call&, const Tensor& base, const Tensor& updated, int) {
+        return aten<"view.dtype">(updated.contiguous(), base.dtype());
+      },
+      nullptr);
   d.no_grad_result = true;  // bits of a float are no function of it that has a derivative
   d.batch = batch_view_dtype;
   return d;
@@ -328,62 +353,89 @@ constexpr OpDef view_dtype_op() {
 constinit const OpDef kOps[] = {
     view_op(),
     view_dtype_op(),
-    with_batch(bijection("aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
-              [](const Call& c, Outputs& o) {
-                Geometry g = c.tensor(0)->geom;
-                INGOT_REQUIRE(c[1].ints().product() == g.numel() && c[1].ints().size() == c[2].ints().size(), "_reshape_alias: size ", c[1].ints(),
-                              " and stride ", c[2].ints(), " are no view of a tensor of size ", g.sizes);
-                g.sizes = c[1].ints();
-                g.strides = c[2].ints();
-                o.add(std::move(g));
-              },
-              reshape_to_base, reshape_vjp), batch_strided),
+    with_batch(bijection(
+                   "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+                   [](const Call& c, Outputs& o) {
+                     Geometry g = c.tensor(0)->geom;
+                     INGOT_REQUIRE(c[1].ints().product() == g.numel() && c[1].ints().size() == c[2].ints().size(),
+                                   "_reshape_alias: size ", c[1].ints(), " and stride ", c[2].ints(),
+                                   " are no view of a tensor of size ", g.sizes);
+                     g.sizes = c[1].ints();
+                     g.strides = c[2].ints();
+                     o.add(std::move(g));
+                   },
+                   reshape_to_base, reshape_vjp),
+               batch_strided),
     as_strided_op(),
-    with_batch(bijection("aten::t(Tensor(a) self) -> Tensor(a)", t_geometry,
-              [](const Call&, const Tensor&, const Tensor& updated, int) { return updated.t(); },
-              [](Vjp& v) { v.set(0, v.grad().t()); }), batch_t),
-    bijection("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", transpose_geometry,
-              [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.transpose(c[1].to_int64(), c[2].to_int64()); },
-              [](Vjp& v) { v.set(0, aten<"transpose.int">(v.grad(), v.arg(1), v.arg(2))); }),
-    with_batch(bijection("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
-              [](const Call& c, Outputs& o) { o.add(permute_geometry(c.tensor(0)->geom, c[1].ints())); },
-              [](const Call& c, const Tensor&, const Tensor& updated, int) { return unpermuted(updated, c[1].ints()); },
-              [](Vjp& v) { v.set(0, unpermuted(v.grad(), v.arg(1).ints())); }), batch_permute),
-    part("aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-         [](const Call& c, Outputs& o) { o.add(select_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int())); },
-         [](const Call& c, const Tensor& base, const Tensor& updated, int) { return aten<"select_scatter">(base, updated, c[1], c[2]); },
-         [](Vjp& v) { v.set(0, aten<"select_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2))); }),
-    part("aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
-         [](const Call& c, Outputs& o) {
-           o.add(slice_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].optional_int(), c[3].optional_int(), c[4].to_int()));
-         },
-         [](const Call& c, const Tensor& base, const Tensor& updated, int) {
-           return aten<"slice_scatter">(base, updated, c[1], c[2], c[3], c[4]);
-         },
-         slice_vjp),
-    with_batch(bijection("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
-              [](const Call& c, Outputs& o) { o.add(unsqueezed(c.tensor(0)->geom, c[1].to_int64())); },
-              [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.squeeze(c[1].to_int64()); },
-              [](Vjp& v) { v.set(0, aten<"squeeze.dim">(v.grad(), v.arg(1))); }), batch_unsqueeze),
-    with_batch(bijection("aten::squeeze(Tensor(a) self) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp), batch_squeeze),
+    with_batch(bijection(
+                   "aten::t(Tensor(a) self) -> Tensor(a)", t_geometry,
+                   [](const Call&, const Tensor&, const Tensor& updated, int) { return updated.t(); },
+                   [](Vjp& v) { v.set(0, v.grad().t()); }),
+               batch_t),
+    bijection(
+        "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", transpose_geometry,
+        [](const Call& c, const Tensor&, const Tensor& updated, int) {
+          return updated.transpose(c[1].to_int64(), c[2].to_int64());
+        },
+        [](Vjp& v) { v.set(0, aten<"transpose.int">(v.grad(), v.arg(1), v.arg(2))); }),
+    with_batch(bijection(
+                   "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+                   [](const Call& c, Outputs& o) { o.add(permute_geometry(c.tensor(0)->geom, c[1].ints())); },
+                   [](const Call& c, const Tensor&, const Tensor& updated, int) { return unpermuted(updated, c[1].ints()); },
+                   [](Vjp& v) { v.set(0, unpermuted(v.grad(), v.arg(1).ints())); }),
+               batch_permute),
+    part(
+        "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+        [](const Call& c, Outputs& o) { o.add(select_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int())); },
+        [](const Call& c, const Tensor& base, const Tensor& updated, int) {
+          return aten<"select_scatter">(base, updated, c[1], c[2]);
+        },
+        [](Vjp& v) { v.set(0, aten<"select_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2))); }),
+    part(
+        "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+        [](const Call& c, Outputs& o) {
+          o.add(slice_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].optional_int(), c[3].optional_int(), c[4].to_int()));
+        },
+        [](const Call& c, const Tensor& base, const Tensor& updated, int) {
+          return aten<"slice_scatter">(base, updated, c[1], c[2], c[3], c[4]);
+        },
+        slice_vjp),
+    with_batch(bijection(
+                   "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+                   [](const Call& c, Outputs& o) { o.add(unsqueezed(c.tensor(0)->geom, c[1].to_int64())); },
+                   [](const Call& c, const Tensor&, const Tensor& updated, int) { return updated.squeeze(c[1].to_int64()); },
+                   [](Vjp& v) { v.set(0, aten<"squeeze.dim">(v.grad(), v.arg(1))); }),
+               batch_unsqueeze),
+    with_batch(bijection("aten::squeeze(Tensor(a) self) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp),
+               batch_squeeze),
     bijection("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp, 1),
     bijection("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", squeeze_geometry, squeeze_inverse, squeeze_vjp, 2),
     expand_op(),
-    part("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-         [](const Call& c, Outputs& o) { o.add(diagonal_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int64(), c[3].to_int64())); },
-         [](const Call& c, const Tensor& base, const Tensor& updated, int) {
-           return aten<"diagonal_scatter">(base, updated, c[1], c[2], c[3]);
-         },
-         [](Vjp& v) { v.set(0, aten<"diagonal_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(3))); }),
-    part("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
-         [](const Call& c, Outputs& o) { o.add(unfold_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int(), c[3].to_int())); },
-         unfold_inverse,
-         [](Vjp& v) { v.set(0, aten<"unfold_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(3))); }),
-    part("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind_geometry,
-         [](const Call& c, const Tensor& base, const Tensor& updated, int out) { return aten<"select_scatter">(base, updated, c[1], out); },
-         [](Vjp& v) { v.set(0, aten<"stack">(all_grads(v), v.arg(1))); }),
-    part("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split_geometry, split_inverse, split_vjp),
-    part("aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_geometry, split_inverse, split_vjp),
+    part(
+        "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+        [](const Call& c, Outputs& o) {
+          o.add(diagonal_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int64(), c[3].to_int64()));
+        },
+        [](const Call& c, const Tensor& base, const Tensor& updated, int) {
+          return aten<"diagonal_scatter">(base, updated, c[1], c[2], c[3]);
+        },
+        [](Vjp& v) { v.set(0, aten<"diagonal_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(3))); }),
+    part(
+        "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+        [](const Call& c, Outputs& o) {
+          o.add(unfold_geometry(c.tensor(0)->geom, c[1].to_int64(), c[2].to_int(), c[3].to_int()));
+        },
+        unfold_inverse, [](Vjp& v) { v.set(0, aten<"unfold_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(3))); }),
+    part(
+        "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind_geometry,
+        [](const Call& c, const Tensor& base, const Tensor& updated, int out) {
+          return aten<"select_scatter">(base, updated, c[1], out);
+        },
+        [](Vjp& v) { v.set(0, aten<"stack">(all_grads(v), v.arg(1))); }),
+    part("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split_geometry, split_inverse,
+         split_vjp),
+    part("aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_geometry,
+         split_inverse, split_vjp),
     bijection("aten::alias(Tensor(a) self) -> Tensor(a)", same_geometry, unchanged, pass_vjp),
     detach_op("aten::detach(Tensor(a) self) -> Tensor(a)"),
     detach_op("aten::detach_(Tensor(a!) self) -> Tensor(a!)"),

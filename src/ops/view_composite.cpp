@@ -10,7 +10,6 @@
 namespace ingot {
 namespace {
 
-
 int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 Value reshape_body(const Call& c) {
@@ -55,16 +54,18 @@ Tensor narrowed(const Tensor& self, int64_t dim, Int start, Int length) {
   INGOT_REQUIRE(rank(self) > 0, "narrow() cannot be applied to a 0-dim tensor.");
   INGOT_REQUIRE(length >= 0, "narrow(): length must be non-negative.");
   const Int size = self.sizes()[wrap_dim(dim, rank(self))];
-  INGOT_REQUIRE_INDEX(!(start < -size) && start <= size, "Dimension out of range (expected to be in range of [", -size, ", ", size, "], but got ",
-                      start, ")");
+  INGOT_REQUIRE_INDEX(!(start < -size) && start <= size, "Dimension out of range (expected to be in range of [", -size, ", ",
+                      size, "], but got ", start, ")");
   if (start < 0) start = start + size;
   INGOT_REQUIRE(start + length <= size, "start (", start, ") + length (", length, ") exceeds dimension size (", size, ").");
   return aten<"slice.Tensor">(self, dim, start, start + length, 1);
 }
 
 Value movedim_body(const Tensor& self, const Shape& source, const Shape& destination) {
-  INGOT_REQUIRE(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (", source, " dims) should contain the "
-                "same number of dims as destination (", destination, " dims)");
+  INGOT_REQUIRE(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (", source,
+                " dims) should contain the "
+                "same number of dims as destination (",
+                destination, " dims)");
   const int n = rank(self);
   std::vector<int> order(static_cast<std::size_t>(n), -1);
   std::vector<bool> moved(static_cast<std::size_t>(n));
@@ -94,7 +95,8 @@ Value swap_dims(const Call& c) { return aten<"transpose.int">(c[0], c[1], c[2]);
 Value swap_dims_in_place(const Call& c) { return aten<"transpose_">(c[0], c[1], c[2]); }
 
 Tensor matrix_transpose(const Tensor& t, std::string_view name) {
-  INGOT_REQUIRE(rank(t) >= 2, "tensor.", name, " is only supported on matrices or batches of matrices. Got ", rank(t), "-D tensor.");
+  INGOT_REQUIRE(rank(t) >= 2, "tensor.", name, " is only supported on matrices or batches of matrices. Got ", rank(t),
+                "-D tensor.");
   return t.transpose(-2, -1);
 }
 Tensor conjugate(const Tensor& t) { return t.is_complex() ? aten<"conj">(t) : t; }
@@ -147,8 +149,8 @@ void check_splittable(const Tensor& self) {
 // hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. `at` is a number of sections or a list of indices.
 Value axis_split(const Call& c, std::string_view name, int least_rank, int64_t dim) {
   const Tensor& self = c.tensor(0);
-  INGOT_REQUIRE(rank(self) >= least_rank, "torch.", name, " requires a tensor with at least ", least_rank, " dimension", least_rank > 1 ? "s" : "",
-                ", but got a tensor with ", rank(self), " dimensions!");
+  INGOT_REQUIRE(rank(self) >= least_rank, "torch.", name, " requires a tensor with at least ", least_rank, " dimension",
+                least_rank > 1 ? "s" : "", ", but got a tensor with ", rank(self), " dimensions!");
   if (c[1].is_ints()) return split_at(self, c[1].ints(), dim);
   const int64_t sections = c[1].to_int64();
   INGOT_REQUIRE(sections > 0 && mod(self.size(dim), sections) == 0, "torch.", name, " attempted to split along dimension ", dim,
@@ -167,7 +169,9 @@ Tensor at_least(const Tensor& t) {
   return rank(t) == 1 ? t.unsqueeze(0).unsqueeze(-1) : t.unsqueeze(-1);
 }
 template <int N>
-Value at_least_one(const Call& c) { return at_least<N>(c.tensor(0)); }
+Value at_least_one(const Call& c) {
+  return at_least<N>(c.tensor(0));
+}
 template <int N>
 Value at_least_each(const Call& c) {
   TensorList r;
@@ -189,10 +193,12 @@ constinit const OpDef kOps[] = {
     composite("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape_body),
     composite("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
               [](const Call& c) -> Value { return c.tensor(0).reshape(c.tensor(1).sizes()); }),
-    composite("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", [](const Call& c) -> Value { return c.tensor(0).view(c.tensor(1).sizes()); }),
+    composite("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+              [](const Call& c) -> Value { return c.tensor(0).view(c.tensor(1).sizes()); }),
     composite("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten_body),
     composite("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", unflatten_body),
-    composite("aten::ravel(Tensor(a) self) -> Tensor(a)", [](const Call& c) -> Value { return c.tensor(0).contiguous().view({-1}); }),
+    composite("aten::ravel(Tensor(a) self) -> Tensor(a)",
+              [](const Call& c) -> Value { return c.tensor(0).contiguous().view({-1}); }),
     {.schema = "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
      .form = Form::external,
      .body = [](const Call& c) -> Value { return aten<"view">(c[0], c[1]); },
@@ -218,14 +224,17 @@ constinit const OpDef kOps[] = {
     composite("aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", swap_dims),
     composite("aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", swap_dims_in_place),
     composite("aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", swap_dims_in_place),
-    composite("aten::mT(Tensor(a) self) -> Tensor(a)", [](const Call& c) -> Value { return matrix_transpose(c.tensor(0), "mT"); }),
-    composite("aten::mH(Tensor(a) self) -> Tensor(a)", [](const Call& c) -> Value { return conjugate(matrix_transpose(c.tensor(0), "mH")); }),
+    composite("aten::mT(Tensor(a) self) -> Tensor(a)",
+              [](const Call& c) -> Value { return matrix_transpose(c.tensor(0), "mT"); }),
+    composite("aten::mH(Tensor(a) self) -> Tensor(a)",
+              [](const Call& c) -> Value { return conjugate(matrix_transpose(c.tensor(0), "mH")); }),
     composite("aten::adjoint(Tensor(a) self) -> Tensor(a)",
               [](const Call& c) -> Value { return conjugate(matrix_transpose(c.tensor(0), "adjoint()")); }),
     composite("aten::matrix_H(Tensor(a) self) -> Tensor(a)",
               [](const Call& c) -> Value {
                 const Tensor& self = c.tensor(0);
-                INGOT_REQUIRE(rank(self) == 2 || rank(self) == 0, "tensor.H is only supported on matrices (2-D tensors). Got ", rank(self), "-D tensor.");
+                INGOT_REQUIRE(rank(self) == 2 || rank(self) == 0, "tensor.H is only supported on matrices (2-D tensors). Got ",
+                              rank(self), "-D tensor.");
                 return conjugate(rank(self) == 2 ? self.transpose(0, 1) : self);
               }),
     composite("aten::numpy_T(Tensor(a) self) -> Tensor(a)",
@@ -234,10 +243,13 @@ constinit const OpDef kOps[] = {
                 for (int i = rank(c.tensor(0)); i-- > 0;) dims.push_back(i);
                 return c.tensor(0).permute(dims);
               }),
-    composite("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", chunk_body<"split.Tensor", "split_with_sizes">),
-    aliasing_composite("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", chunk_body<"unsafe_split.Tensor", "unsafe_split_with_sizes">),
+    composite("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+              chunk_body<"split.Tensor", "split_with_sizes">),
+    aliasing_composite("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+                       chunk_body<"unsafe_split.Tensor", "unsafe_split_with_sizes">),
     unsafe_split_op<"split.Tensor">("aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"),
-    unsafe_split_op<"split_with_sizes">("aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"),
+    unsafe_split_op<"split_with_sizes">(
+        "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"),
     composite("aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
               [](const Call& c) { return aten_value<"split_with_sizes">(c[0], c[1], c[2]); }),
     composite("aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
@@ -252,25 +264,32 @@ constinit const OpDef kOps[] = {
                 check_splittable(c.tensor(0));
                 return split_at(c.tensor(0), c[1].ints(), c[2].to_int64());
               }),
-    composite("aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
-              [](const Call& c) -> Value {
-                check_splittable(c.tensor(0));
-                if (!c[1].is_tensor()) return split_sections(c.tensor(0), c[1].to_int64(), c[2].to_int64());
-                const Tensor& at = c.tensor(1);
-                INGOT_REQUIRE(at.dtype() == DType::i64, "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ", at.dtype());
-                INGOT_REQUIRE(at.dim() <= 1, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
-                              "got a tensor with ", at.dim(), " dims");
-                if (at.dim() == 0) return split_sections(c.tensor(0), aten_value<"item">(at).to_int64(), c[2].to_int64());
-                return split_at(c.tensor(0), Shape(at.to_vector<int64_t>()), c[2].to_int64());
-              }),
+    composite(
+        "aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+        [](const Call& c) -> Value {
+          check_splittable(c.tensor(0));
+          if (!c[1].is_tensor()) return split_sections(c.tensor(0), c[1].to_int64(), c[2].to_int64());
+          const Tensor& at = c.tensor(1);
+          INGOT_REQUIRE(at.dtype() == DType::i64,
+                        "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ", at.dtype());
+          INGOT_REQUIRE(
+              at.dim() <= 1,
+              "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
+              "got a tensor with ",
+              at.dim(), " dims");
+          if (at.dim() == 0) return split_sections(c.tensor(0), aten_value<"item">(at).to_int64(), c[2].to_int64());
+          return split_at(c.tensor(0), Shape(at.to_vector<int64_t>()), c[2].to_int64());
+        }),
     composite("aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", hsplit_body),
     composite("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", hsplit_body),
     composite("aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", vsplit_body),
     composite("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", vsplit_body),
     composite("aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", dsplit_body),
     composite("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", dsplit_body),
-    composite("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", [](const Call& c) -> Value { return c.tensor(0).expand(c.tensor(1).sizes()); }),
-    composite("aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", [](const Call& c) -> Value { return c.tensor(0).expand(c[1].ints()); }),
+    composite("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+              [](const Call& c) -> Value { return c.tensor(0).expand(c.tensor(1).sizes()); }),
+    composite("aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+              [](const Call& c) -> Value { return c.tensor(0).expand(c[1].ints()); }),
     composite("aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]", broadcast_tensors_body),
     aliasing_composite("aten::atleast_1d(Tensor self) -> Tensor", at_least_one<1>),
     aliasing_composite("aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", at_least_each<1>),

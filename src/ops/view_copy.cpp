@@ -37,14 +37,16 @@ constexpr OpDef view_copy_dtype() {
 
 constinit const OpDef kOps[] = {
     copy_of<"alias">("aten::alias_copy(Tensor self) -> Tensor"),
-    copy_of<"as_strided">("aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
+    copy_of<"as_strided">(
+        "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
     detach_copy(),
     copy_of<"diagonal">("aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
     copy_of<"expand">("aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor"),
     copy_of<"permute">("aten::permute_copy(Tensor self, int[] dims) -> Tensor"),
     copy_of<"_reshape_alias">("aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor"),
     copy_of<"select.int">("aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor"),
-    copy_of<"slice.Tensor">("aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
+    copy_of<"slice.Tensor">(
+        "aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
     copy_of<"split.Tensor">("aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"),
     copy_of<"split_with_sizes">("aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"),
     copy_of<"squeeze">("aten::squeeze_copy(Tensor self) -> Tensor"),
@@ -60,7 +62,10 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
      .form = Form::external,
      .body = [](const Call& c) -> Value { return fresh(aten<"narrow">(c[0], c[1], c[2], c[3])); },
-     .vjp = [](Vjp& v) { v.set(0, aten<"slice_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(2).to_int() + v.arg(3).to_int(), 1)); }},
+     .vjp =
+         [](Vjp& v) {
+           v.set(0, aten<"slice_backward">(v.grad(), v.sizes(0), v.arg(1), v.arg(2), v.arg(2).to_int() + v.arg(3).to_int(), 1));
+         }},
     {.schema = "aten::_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
      .form = Form::external,
      .body = [](const Call& c) -> Value { return aten<"view">(fresh(c.tensor(0)), c[1]); },

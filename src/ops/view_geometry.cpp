@@ -45,7 +45,8 @@ Geometry view_dtype_geometry(const Geometry& g, DType dtype) {
   r.dtype = dtype;
   if (from == to) return r;
   auto describe = [&](std::string_view what) {
-    return text(what, " to view ", scalar_type_name(g.dtype), " as ", scalar_type_name(dtype), " (different element sizes), but got ");
+    return text(what, " to view ", scalar_type_name(g.dtype), " as ", scalar_type_name(dtype),
+                " (different element sizes), but got ");
   };
   INGOT_REQUIRE(g.dim() > 0, "self.dim() cannot be 0 to view ", scalar_type_name(g.dtype), " as ", scalar_type_name(dtype),
                 " (different element sizes)");

@@ -9,7 +9,8 @@ namespace {
 
 bool returns_tensors(const Op& op) {
   const auto& results = op.schema.results;
-  return !results.empty() && std::all_of(results.begin(), results.end(), [](const auto& r) { return r.type.kind == Kind::tensor; });
+  return !results.empty() &&
+         std::all_of(results.begin(), results.end(), [](const auto& r) { return r.type.kind == Kind::tensor; });
 }
 
 Decompositions make() {

@@ -48,8 +48,8 @@ TensorList CallableModel::flat_inputs(const Tree& args, const Tree& kwargs) cons
   Values leaves;
   if (has_spec_) {
     const Values& expected = in_spec_.children[1].keys;
-    INGOT_REQUIRE(same_keys(kwargs.keys(), expected), "Ran into a kwarg keyword mismatch: Got the following keywords ", shown_keys(kwargs.keys()),
-                  " but expected ", shown_keys(expected));
+    INGOT_REQUIRE(same_keys(kwargs.keys(), expected), "Ran into a kwarg keyword mismatch: Got the following keywords ",
+                  shown_keys(kwargs.keys()), " but expected ", shown_keys(expected));
     leaves = flatten(Tree::tuple({args, kwargs}), in_spec_, "inputs");
   } else {
     leaves = flatten(args).leaves;
@@ -76,7 +76,8 @@ Tree CallableModel::operator()(const Tree& args, const Tree& kwargs) const {
   const TensorList outputs = runner_->boxed_run(flat_inputs(args, kwargs));
   const Values leaves(outputs.begin(), outputs.end());
   if (has_spec_) {
-    INGOT_REQUIRE(leaves.size() == out_spec_.leaves(), "the model returned ", leaves.size(), " values, its out_spec has ", out_spec_.leaves());
+    INGOT_REQUIRE(leaves.size() == out_spec_.leaves(), "the model returned ", leaves.size(), " values, its out_spec has ",
+                  out_spec_.leaves());
     return unflatten(leaves, out_spec_);
   }
   return Tree::tuple({leaves.begin(), leaves.end()});

@@ -57,7 +57,8 @@ size_t aoti_torch_dtype_element_size(int32_t dtype) {
   if (const auto known = ingot::dtype_of_code(dtype)) return static_cast<size_t>(ingot::size_of(*known));
   switch (dtype) {  // types that a program may name and Ingot has no tensors of
     case 8: return 4;
-    case 25: case 26: return 1;
+    case 25:
+    case 26: return 1;
     default: return 0;
   }
 }

@@ -37,7 +37,8 @@ AOTITorchError aoti_torch_clone_preserve_strides(AtenTensorHandle self, AtenTens
     Geometry g = t->geom;
     g.offset = 0;
     Tensor copy = make_tensor(std::move(g));
-    if (t.numel().value() > 0) std::memcpy(copy.data_ptr(), t.data_ptr(), static_cast<std::size_t>(copy->storage->nbytes().value()));
+    if (t.numel().value() > 0)
+      std::memcpy(copy.data_ptr(), t.data_ptr(), static_cast<std::size_t>(copy->storage->nbytes().value()));
     *ret = new_handle(copy);
   });
 }
@@ -47,25 +48,30 @@ AOTITorchError aoti_torch_assign_tensors(AtenTensorHandle src, AtenTensorHandle 
     dst->set(tensor_of(src));
   });
 }
-AOTITorchError aoti_torch_assign_tensors_out(AtenTensorHandle src, AtenTensorHandle* ret_dst) { return aoti_torch_new_tensor_handle(src, ret_dst); }
+AOTITorchError aoti_torch_assign_tensors_out(AtenTensorHandle src, AtenTensorHandle* ret_dst) {
+  return aoti_torch_new_tensor_handle(src, ret_dst);
+}
 AOTITorchError aoti_torch_zero_(AtenTensorHandle self) {
   return run([&] { tensor_of(self).zero_(); });
 }
 
-AOTITorchError aoti_torch__mm_plus_mm_out(AtenTensorHandle out, AtenTensorHandle a, AtenTensorHandle b, AtenTensorHandle c, AtenTensorHandle d) {
+AOTITorchError aoti_torch__mm_plus_mm_out(AtenTensorHandle out, AtenTensorHandle a, AtenTensorHandle b, AtenTensorHandle c,
+                                          AtenTensorHandle d) {
   return run([&] { tensor_of(out).copy_(tensor_of(a).mm(tensor_of(b)).add(tensor_of(c).mm(tensor_of(d)))); });
 }
-AOTITorchError aoti_torch_scatter_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim, AtenTensorHandle index, AtenTensorHandle src) {
+AOTITorchError aoti_torch_scatter_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim, AtenTensorHandle index,
+                                      AtenTensorHandle src) {
   return run([&] { tensor_of(out).copy_(aten<"scatter.src">(tensor_of(self), dim, tensor_of(index), tensor_of(src))); });
 }
 AOTITorchError aoti_torch_scatter_reduce_out(AtenTensorHandle out, AtenTensorHandle self, int64_t dim, AtenTensorHandle index,
                                              AtenTensorHandle src, const char* reduce, int32_t include_self) {
   return run([&] {
-    tensor_of(out).copy_(aten<"scatter_reduce.two">(tensor_of(self), dim, tensor_of(index), tensor_of(src), std::string(reduce), include_self != 0));
+    tensor_of(out).copy_(aten<"scatter_reduce.two">(tensor_of(self), dim, tensor_of(index), tensor_of(src), std::string(reduce),
+                                                    include_self != 0));
   });
 }
-AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle* indices, uint32_t num_indices,
-                                        AtenTensorHandle values, bool accumulate) {
+AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle* indices,
+                                        uint32_t num_indices, AtenTensorHandle values, bool accumulate) {
   return run([&] {
     TensorList list;
     for (uint32_t k = 0; k < num_indices; k++) list.push_back(indices[k] ? indices[k]->tensor : Tensor());

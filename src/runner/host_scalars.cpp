@@ -11,7 +11,8 @@ namespace {
 template <class T>
 T from_scalar(const Scalar& s) {
   if constexpr (std::is_same_v<T, bool>) return s.to_bool();
-  else if constexpr (std::is_same_v<T, ingot_complex64>) return {static_cast<float>(s.to_complex().real()), static_cast<float>(s.to_complex().imag())};
+  else if constexpr (std::is_same_v<T, ingot_complex64>)
+    return {static_cast<float>(s.to_complex().real()), static_cast<float>(s.to_complex().imag())};
   else if constexpr (std::is_floating_point_v<T>) return static_cast<T>(s.to_double());
   else return static_cast<T>(s.to_int().value());
 }
@@ -54,8 +55,10 @@ AOTITorchError aoti_torch_item_bfloat16(AtenTensorHandle tensor, uint16_t* ret_v
   return as_status([&] { *ret_value = to_bfloat16(from_scalar<float>(tensor_of(tensor).item())).bits; });
 }
 
-#define INGOT_SCALAR_TO_TENSOR(name, type, dtype) \
-  AOTITorchError aoti_torch_scalar_to_tensor_##name(type value, AtenTensorHandle* ret_new_tensor) { return to_tensor(value, dtype, ret_new_tensor); }
+#define INGOT_SCALAR_TO_TENSOR(name, type, dtype)                                                   \
+  AOTITorchError aoti_torch_scalar_to_tensor_##name(type value, AtenTensorHandle* ret_new_tensor) { \
+    return to_tensor(value, dtype, ret_new_tensor);                                                 \
+  }
 INGOT_SCALAR_TO_TENSOR(float32, float, DType::f32)
 INGOT_SCALAR_TO_TENSOR(float64, double, DType::f64)
 INGOT_SCALAR_TO_TENSOR(uint8, uint8_t, DType::u8)

@@ -38,9 +38,10 @@ AtenTensorHandle OwnedHandles::add(const Tensor& t) {
 
 void require_host_functions() {
   // One function of each file: an archive's members come whole.
-  const void* const needed[] = {reinterpret_cast<const void*>(&aoti_torch_device_type_cpu), reinterpret_cast<const void*>(&aoti_torch_get_dim),
-                                reinterpret_cast<const void*>(&aoti_torch_clone), reinterpret_cast<const void*>(&aoti_torch_item_float32),
-                                reinterpret_cast<const void*>(&aoti_torch_proxy_executor_call_function)};
+  const void* const needed[] = {
+      reinterpret_cast<const void*>(&aoti_torch_device_type_cpu), reinterpret_cast<const void*>(&aoti_torch_get_dim),
+      reinterpret_cast<const void*>(&aoti_torch_clone), reinterpret_cast<const void*>(&aoti_torch_item_float32),
+      reinterpret_cast<const void*>(&aoti_torch_proxy_executor_call_function)};
   for (const void* f : needed) INGOT_ENSURE(f != nullptr, "a host function is missing");
 }
 
@@ -54,7 +55,9 @@ DType dtype_of(int32_t code) {
   return *dtype;
 }
 
-void require_cpu(int32_t device_type) { INGOT_REQUIRE(device_type == 0, "device type ", device_type, ": this host has CPU tensors only"); }
+void require_cpu(int32_t device_type) {
+  INGOT_REQUIRE(device_type == 0, "device type ", device_type, ": this host has CPU tensors only");
+}
 
 Geometry geometry(int64_t ndim, const int64_t* sizes, const int64_t* strides, int64_t offset, DType dtype) {
   INGOT_REQUIRE(ndim >= 0 && ndim <= 64, "rank: expected 0 to 64, found ", ndim);
@@ -66,7 +69,8 @@ Geometry geometry(int64_t ndim, const int64_t* sizes, const int64_t* strides, in
   g.offset = offset;
   g.dtype = dtype;
   for (std::size_t d = 0; d < n; d++)
-    INGOT_REQUIRE(sizes[d] >= 0 && strides[d] >= 0, "sizes and strides must not be negative, found ", g.sizes, " and ", g.strides);
+    INGOT_REQUIRE(sizes[d] >= 0 && strides[d] >= 0, "sizes and strides must not be negative, found ", g.sizes, " and ",
+                  g.strides);
   INGOT_REQUIRE(offset >= 0, "the storage offset must not be negative, found ", offset);
   return g;
 }
@@ -133,7 +137,8 @@ AOTITorchError aoti_torch_get_dtype(AtenTensorHandle tensor, int32_t* ret_dtype)
   return answer(tensor, ret_dtype, [](const Tensor& t) { return aoti_code(t.dtype()); });
 }
 AOTITorchError aoti_torch_get_device_type(AtenTensorHandle tensor, int32_t* ret_device_type) {
-  return answer(tensor, ret_device_type, [](const Tensor& t) { return t.device().type == DeviceType::cuda ? aoti_torch_device_type_cuda() : 0; });
+  return answer(tensor, ret_device_type,
+                [](const Tensor& t) { return t.device().type == DeviceType::cuda ? aoti_torch_device_type_cuda() : 0; });
 }
 AOTITorchError aoti_torch_get_device_index(AtenTensorHandle tensor, int32_t* ret_device_index) {
   return answer(tensor, ret_device_index, [](const Tensor& t) { return static_cast<int32_t>(t.device().index); });
@@ -151,8 +156,8 @@ AOTITorchError aoti_torch_is_defined(AtenTensorHandle tensor, bool* ret_is_defin
   return as_status([&] { *ret_is_defined = tensor_of(tensor).defined(); });
 }
 
-AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr, int32_t dtype, int32_t device_type,
-                                        int32_t, AtenTensorHandle* ret_new_tensor) {
+AOTITorchError aoti_torch_empty_strided(int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr, int32_t dtype,
+                                        int32_t device_type, int32_t, AtenTensorHandle* ret_new_tensor) {
   return make(ret_new_tensor, [&] {
     require_cpu(device_type);
     return make_tensor(geometry(ndim, sizes_ptr, strides_ptr, 0, dtype_of(dtype)));
@@ -167,7 +172,8 @@ AOTITorchError aoti_torch_empty_strided_pinned(int64_t ndim, const int64_t* size
 }
 
 AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
-                                                  int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t, AtenTensorHandle* ret) {
+                                                  int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t,
+                                                  AtenTensorHandle* ret) {
   return make(ret, [&] {
     require_cpu(device_type);
     Geometry g = geometry(ndim, sizes_ptr, strides_ptr, storage_offset, dtype_of(dtype));
@@ -179,11 +185,13 @@ AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t ndim, cons
     return Tensor(make_ref<TensorImpl>(Storage::wrap(data, bytes, [] {}), std::move(g)));
   });
 }
-AOTITorchError aoti_torch_create_tensor_from_blob_v2(void* data, int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
-                                                     int64_t storage_offset, int32_t dtype, int32_t device_type, int32_t device_index,
-                                                     AtenTensorHandle* ret, int32_t layout, const uint8_t*, int64_t) {
+AOTITorchError aoti_torch_create_tensor_from_blob_v2(void* data, int64_t ndim, const int64_t* sizes_ptr,
+                                                     const int64_t* strides_ptr, int64_t storage_offset, int32_t dtype,
+                                                     int32_t device_type, int32_t device_index, AtenTensorHandle* ret,
+                                                     int32_t layout, const uint8_t*, int64_t) {
   if (layout == aoti_torch_layout_strided())
-    return aoti_torch_create_tensor_from_blob(data, ndim, sizes_ptr, strides_ptr, storage_offset, dtype, device_type, device_index, ret);
+    return aoti_torch_create_tensor_from_blob(data, ndim, sizes_ptr, strides_ptr, storage_offset, dtype, device_type,
+                                              device_index, ret);
   return as_status([&] { throw_user_error(text("layout ", layout, ": this host has strided tensors only")); });
 }
 
@@ -194,21 +202,24 @@ AOTITorchError aoti_torch_new_tensor_handle(AtenTensorHandle orig_handle, AtenTe
   return make(new_handle, [&] { return tensor_of(orig_handle); });
 }
 
-AOTITorchError aoti_torch__reinterpret_tensor(AtenTensorHandle self, int64_t ndim, const int64_t* sizes_ptr, const int64_t* strides_ptr,
-                                              int64_t offset_increment, AtenTensorHandle* ret_new_tensor) {
+AOTITorchError aoti_torch__reinterpret_tensor(AtenTensorHandle self, int64_t ndim, const int64_t* sizes_ptr,
+                                              const int64_t* strides_ptr, int64_t offset_increment,
+                                              AtenTensorHandle* ret_new_tensor) {
   return make(ret_new_tensor, [&] {
     const Tensor& t = tensor_of(self);
     return view_of(t, geometry(ndim, sizes_ptr, strides_ptr, t.storage_offset().value() + offset_increment, t.dtype()));
   });
 }
-AOTITorchError aoti_torch_as_strided(AtenTensorHandle self, const int64_t* sizes_ptr, const int64_t* strides_ptr, AtenTensorHandle* ret) {
+AOTITorchError aoti_torch_as_strided(AtenTensorHandle self, const int64_t* sizes_ptr, const int64_t* strides_ptr,
+                                     AtenTensorHandle* ret) {
   return make(ret, [&] {
     const Tensor& t = tensor_of(self);
     return view_of(t, geometry(t.dim(), sizes_ptr, strides_ptr, t.storage_offset().value(), t.dtype()));
   });
 }
-AOTITorchError aoti_torch__alloc_from_pool(AtenTensorHandle self, int64_t offset_bytes, int32_t dtype, int64_t ndim, const int64_t* sizes_ptr,
-                                           const int64_t* strides_ptr, AtenTensorHandle* ret_new_tensor) {
+AOTITorchError aoti_torch__alloc_from_pool(AtenTensorHandle self, int64_t offset_bytes, int32_t dtype, int64_t ndim,
+                                           const int64_t* sizes_ptr, const int64_t* strides_ptr,
+                                           AtenTensorHandle* ret_new_tensor) {
   return make(ret_new_tensor, [&] {
     const Tensor& pool = tensor_of(self);
     const DType type = dtype_of(dtype);

@@ -21,11 +21,13 @@ AOTInductorConstantMapHandle as_handle(HandleMap& m) { return reinterpret_cast<A
 #define INGOT_MODEL_CALL(function, ...) require(library_->function(__VA_ARGS__), #function "(" #__VA_ARGS__ ")", __LINE__)
 
 void ModelContainerRunner::require(AOTIRuntimeError error, const char* call, int line) const {
-  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, call, " API call failed at ", "model_container_runner.cpp", ", line ", line, library_->last_error());
+  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, call, " API call failed at ", "model_container_runner.cpp", ", line ", line,
+                library_->last_error());
 }
 
 void ModelContainerRunner::check_options(const RunnerOptions& options) {
-  if (options.run_single_threaded) INGOT_REQUIRE(options.num_models == 1, "num_models must be 1 when run_single_threaded is true");
+  if (options.run_single_threaded)
+    INGOT_REQUIRE(options.num_models == 1, "num_models must be 1 when run_single_threaded is true");
   else INGOT_REQUIRE(options.num_models >= 1, "num_models must be >=1 when run_single_threaded is false");
 }
 
@@ -36,8 +38,9 @@ ModelContainerRunner::ModelContainerRunner(std::shared_ptr<const ModelLibrary> l
     : library_(std::move(library)), run_single_threaded_(options.run_single_threaded) {
   check_options(options);
   require_host_functions();
-  INGOT_REQUIRE(!library_->is_own() || !library_->ingot_tensor_is_own(),
-                "the model does not see this program's tensors: the program must export the functions aoti_torch_* (link it with ingot_runner's options)");
+  INGOT_REQUIRE(
+      !library_->is_own() || !library_->ingot_tensor_is_own(),
+      "the model does not see this program's tensors: the program must export the functions aoti_torch_* (link it with ingot_runner's options)");
   proxy_ = ProxyExecutor::open(std::filesystem::path(library_->path()).replace_extension(".json").string());
   const char* cubin_dir = options.cubin_dir.empty() ? nullptr : options.cubin_dir.c_str();
   INGOT_MODEL_CALL(AOTInductorModelContainerCreateWithDevice, &container_, options.num_models, options.device.c_str(), cubin_dir);
@@ -68,9 +71,11 @@ TensorList ModelContainerRunner::run_owned(OwnedHandles& inputs, AOTInductorStre
   std::vector<AtenTensorHandle> given(inputs.data(), inputs.data() + inputs.size());
   const AOTIProxyExecutorHandle proxy = proxy_ ? proxy_->handle() : nullptr;
   if (run_single_threaded_) {
-    INGOT_REQUIRE(library_->AOTInductorModelContainerRunSingleThreaded, "No run_single_threaded in .so! Consider rebuild your model with the latest AOTInductor.");
+    INGOT_REQUIRE(library_->AOTInductorModelContainerRunSingleThreaded,
+                  "No run_single_threaded in .so! Consider rebuild your model with the latest AOTInductor.");
     inputs.release();  // stolen, also by a run that fails
-    INGOT_MODEL_CALL(AOTInductorModelContainerRunSingleThreaded, container_, given.data(), given.size(), outputs.data(), count, stream, proxy);
+    INGOT_MODEL_CALL(AOTInductorModelContainerRunSingleThreaded, container_, given.data(), given.size(), outputs.data(), count,
+                     stream, proxy);
   } else {
     inputs.release();
     INGOT_MODEL_CALL(AOTInductorModelContainerRun, container_, given.data(), given.size(), outputs.data(), count, stream, proxy);
@@ -119,7 +124,8 @@ std::map<std::string, int32_t> ModelContainerRunner::constant_names_to_dtypes() 
   return dtypes;
 }
 
-void ModelContainerRunner::update_constant_buffer(const ConstantMap& constants, bool use_inactive, bool check_full_update, bool user_managed) {
+void ModelContainerRunner::update_constant_buffer(const ConstantMap& constants, bool use_inactive, bool check_full_update,
+                                                  bool user_managed) {
   OwnedHandles handles;
   HandleMap map;
   for (const auto& [name, t] : constants) map.emplace(name, handles.add(t));
@@ -129,10 +135,12 @@ void ModelContainerRunner::update_constant_buffer(const ConstantMap& constants, 
   }
   INGOT_REQUIRE(library_->AOTInductorModelContainerUpdateUserManagedConstantBuffer,
                 "No update_user_managed_constant_buffer in .so! Consider rebuild your model with the latest AOTInductor.");
-  INGOT_MODEL_CALL(AOTInductorModelContainerUpdateUserManagedConstantBuffer, container_, as_handle(map), use_inactive, check_full_update);
+  INGOT_MODEL_CALL(AOTInductorModelContainerUpdateUserManagedConstantBuffer, container_, as_handle(map), use_inactive,
+                   check_full_update);
 }
 
-void ModelContainerRunner::load_constants(const ConstantMap& by_fqn, bool use_inactive, bool check_full_update, bool user_managed) {
+void ModelContainerRunner::load_constants(const ConstantMap& by_fqn, bool use_inactive, bool check_full_update,
+                                          bool user_managed) {
   std::map<std::string, std::string> names_of_fqns;
   for (const auto& [name, fqn] : constant_names_to_fqns()) names_of_fqns.emplace(fqn, name);
   ConstantMap by_name;
@@ -162,7 +170,8 @@ void ModelContainerRunner::update_constant_buffer_from_blob(const std::string& w
   } catch (const UserError& e) {
     throw_user_error(text("Failed to open external weights file: ", weights_path, ": ", e.what()));
   }
-  INGOT_REQUIRE(file->size() >= size, "mmap() failed: ", weights_path, " has ", file->size(), " bytes, the library's constants need ", size);
+  INGOT_REQUIRE(file->size() >= size, "mmap() failed: ", weights_path, " has ", file->size(),
+                " bytes, the library's constants need ", size);
   INGOT_MODEL_CALL(AOTInductorModelUpdateConstantsFromBlob, container_, reinterpret_cast<const uint8_t*>(file->data()));
 }
 
@@ -201,8 +210,9 @@ void ModelContainerRunner::set_threads(int count) {
 }
 
 std::map<std::string, RunnerFactory>& runner_registry() {
-  static std::map<std::string, RunnerFactory> registry = {
-      {"cpu", [](const std::string& path, const RunnerOptions& options) { return std::make_unique<ModelContainerRunner>(path, options); }}};
+  static std::map<std::string, RunnerFactory> registry = {{"cpu", [](const std::string& path, const RunnerOptions& options) {
+                                                             return std::make_unique<ModelContainerRunner>(path, options);
+                                                           }}};
   return registry;
 }
 

@@ -36,8 +36,11 @@ void warn_of_differences(const PackageMetadata& saved) {
   for (const auto& [key, now] : machine_metadata(saved.at(kDeviceKey), machine.machine)) {
     const auto it = saved.find(key);
     if (it == saved.end() || it->second == now) continue;
-    std::fprintf(stderr, "[WARNING] Device information mismatch for %s: %s vs %s. This could cause some issues when loading the AOTInductor "
-                 "compiled artifacts.\n", key.c_str(), now.c_str(), it->second.c_str());
+    std::fprintf(
+        stderr,
+        "[WARNING] Device information mismatch for %s: %s vs %s. This could cause some issues when loading the AOTInductor "
+        "compiled artifacts.\n",
+        key.c_str(), now.c_str(), it->second.c_str());
   }
 }
 
@@ -49,7 +52,8 @@ PackageMetadata machine_metadata(const std::string& device, const std::string& m
 
 ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOptions& options)
     : model_([&] {
-        if (options.run_single_threaded) INGOT_REQUIRE(options.num_runners == 1, "num_runners must be 1 when run_single_threaded is true");
+        if (options.run_single_threaded)
+          INGOT_REQUIRE(options.num_runners == 1, "num_runners must be 1 when run_single_threaded is true");
         else INGOT_REQUIRE(options.num_runners >= 1, "num_runners must be >=1 when run_single_threaded is false");
         return unpack_model(path, options.model_name);
       }()) {

@@ -20,7 +20,9 @@ class ModelPackageLoader {
   explicit ModelPackageLoader(const std::string& path, const LoaderOptions& options = {});
 
   TensorList run(const TensorList& inputs, AOTInductorStreamHandle stream = nullptr) { return runner_->run(inputs, stream); }
-  TensorList boxed_run(TensorList&& inputs, AOTInductorStreamHandle stream = nullptr) { return runner_->boxed_run(std::move(inputs), stream); }
+  TensorList boxed_run(TensorList&& inputs, AOTInductorStreamHandle stream = nullptr) {
+    return runner_->boxed_run(std::move(inputs), stream);
+  }
   std::pair<std::string, std::string> call_spec() const { return runner_->call_spec(); }
   const PackageMetadata& metadata() const { return metadata_; }
   ModelContainerRunner& runner() { return *runner_; }

@@ -22,7 +22,9 @@ bool is_one_of(std::string_view tag, Tags tags) { return std::find(tags.begin(),
 // A file's own values refer to nothing.
 class NoScope final : public ArgumentScope {
  public:
-  Node* value(const std::string& name, const Json& where) override { where.fail(text("the value ", name, " has no meaning outside its graph")); }
+  Node* value(const std::string& name, const Json& where) override {
+    where.fail(text("the value ", name, " has no meaning outside its graph"));
+  }
   Node* subgraph(const Json& graph) override { graph.fail("an operator that takes a function cannot be called here"); }
 };
 
@@ -31,9 +33,11 @@ std::string_view usual_tag(const SchemaType& type) {
   const bool list = type.is_list();
   switch (type.kind) {
     case Kind::tensor: return !list ? "as_tensor" : type.element_optional ? "as_optional_tensors" : "as_tensors";
-    case Kind::integer: case Kind::sym_int: return list ? "as_ints" : "as_int";
+    case Kind::integer:
+    case Kind::sym_int: return list ? "as_ints" : "as_int";
     case Kind::real: return list ? "as_floats" : "as_float";
-    case Kind::boolean: case Kind::sym_bool: return list ? "as_bools" : "as_bool";
+    case Kind::boolean:
+    case Kind::sym_bool: return list ? "as_bools" : "as_bool";
     case Kind::dtype: return "as_scalar_type";
     case Kind::layout: return "as_layout";
     case Kind::device: return "as_device";
@@ -67,8 +71,8 @@ ProxyExecutor::Argument ProxyExecutor::read_argument(const Json& tagged, const O
     NoScope scope;
     SpelledArgument spelled;
     const ingot::Argument read = ingot::read_argument(tagged, &type, scope, spelled);
-    INGOT_REQUIRE(read.is_value() && tag_fits(spelled, read, type), "Expected extern kernel ", op.qualified(), " to have serialized argument type ",
-                  usual_tag(type), " for argument ", index, " but got ", tag);
+    INGOT_REQUIRE(read.is_value() && tag_fits(spelled, read, type), "Expected extern kernel ", op.qualified(),
+                  " to have serialized argument type ", usual_tag(type), " for argument ", index, " but got ", tag);
     a.value = read.value();  // a device is the default one already: where the program runs, not where it was exported
   }
   return a;
@@ -90,7 +94,8 @@ ProxyExecutor::Node ProxyExecutor::read_node(const Json& j) {
   Node n;
   n.op = find_target(target);
   if (n.op == nullptr) n.op = find_op(target);
-  if (n.op == nullptr) j.fail(text("the operator ", target, " is not known to this process; register it before the model is loaded"));
+  if (n.op == nullptr)
+    j.fail(text("the operator ", target, " is not known to this process; register it before the model is loaded"));
   const Schema& schema = n.op->schema;
   n.arguments.resize(schema.args.size());
   std::vector<bool> given(schema.args.size());
@@ -103,7 +108,8 @@ ProxyExecutor::Node ProxyExecutor::read_node(const Json& j) {
   });
   for (std::size_t k = 0; k < given.size(); k++) {
     if (given[k]) continue;
-    if (!schema.args[k].has_default) j.fail(text(target, ": argument ", schema.args[k].name, " is missing, and it has no default"));
+    if (!schema.args[k].has_default)
+      j.fail(text(target, ": argument ", schema.args[k].name, " is missing, and it has no default"));
     n.arguments[k].value = schema.args[k].default_value;
   }
   j.field("outputs").for_each([&](const Json& output) { n.results.push_back(read_result(output)); });
@@ -125,12 +131,14 @@ void ProxyExecutor::call(int index, std::span<const int64_t> ints, std::span<con
   const Node& n = nodes_[static_cast<std::size_t>(index)];
   std::size_t tensor_id = 0, int_id = 0;
   const auto next_handle = [&] {
-    INGOT_REQUIRE(tensor_id < tensors.size(), "Mismatch between tensors consumed and num_tensors, got tensor_id = ", tensor_id + 1,
+    INGOT_REQUIRE(tensor_id < tensors.size(),
+                  "Mismatch between tensors consumed and num_tensors, got tensor_id = ", tensor_id + 1,
                   ", expected num = ", tensors.size());
     return tensors[tensor_id++];
   };
   const auto next_int = [&] {
-    INGOT_REQUIRE(int_id < ints.size(), "Mismatch between ints consumed and num_ints, got int_id = ", int_id + 1, ", expected num = ", ints.size());
+    INGOT_REQUIRE(int_id < ints.size(), "Mismatch between ints consumed and num_ints, got int_id = ", int_id + 1,
+                  ", expected num = ", ints.size());
     return ints[int_id++];
   };
 
@@ -159,7 +167,8 @@ void ProxyExecutor::call(int index, std::span<const int64_t> ints, std::span<con
   const Value returned = ingot::call(*n.op, args);
   const bool is_one = n.op->schema.results.size() == 1;
   const Values results = is_one ? Values{returned} : returned.is_none() ? Values{} : list_elements(returned);
-  INGOT_REQUIRE(results.size() >= n.results.size(), n.op->qualified(), ": ", n.results.size(), " results are described, it returned ", results.size());
+  INGOT_REQUIRE(results.size() >= n.results.size(), n.op->qualified(), ": ", n.results.size(),
+                " results are described, it returned ", results.size());
   for (std::size_t k = 0; k < n.results.size(); k++) {
     const Result& r = n.results[k];
     switch (r.kind) {
@@ -172,7 +181,8 @@ void ProxyExecutor::call(int index, std::span<const int64_t> ints, std::span<con
       }
       case Result::Kind::tensors: {
         const TensorList& list = results[k].tensors();
-        INGOT_REQUIRE(list.size() == r.count, n.op->qualified(), ": a list of ", r.count, " tensors is described, it returned ", list.size());
+        INGOT_REQUIRE(list.size() == r.count, n.op->qualified(), ": a list of ", r.count, " tensors is described, it returned ",
+                      list.size());
         for (const Tensor& t : list) {
           const AtenTensorHandle h = next_handle();
           tensor_of(h);
@@ -182,7 +192,8 @@ void ProxyExecutor::call(int index, std::span<const int64_t> ints, std::span<con
       }
       case Result::Kind::integer: {
         const int64_t found = results[k].to_int64();
-        INGOT_REQUIRE(found == r.integer, "Expect returned int value to match the serialized int value, but got returned int value: ", found,
+        INGOT_REQUIRE(found == r.integer,
+                      "Expect returned int value to match the serialized int value, but got returned int value: ", found,
                       " and serialized int value: ", r.integer);
         break;
       }
@@ -190,20 +201,24 @@ void ProxyExecutor::call(int index, std::span<const int64_t> ints, std::span<con
   }
   INGOT_REQUIRE(tensor_id == tensors.size(), "Mismatch between tensors consumed and num_tensors, got tensor_id = ", tensor_id,
                 ", expected num = ", tensors.size());
-  INGOT_REQUIRE(int_id == ints.size(), "Mismatch between ints consumed and num_ints, got int_id = ", int_id, ", expected num = ", ints.size());
+  INGOT_REQUIRE(int_id == ints.size(), "Mismatch between ints consumed and num_ints, got int_id = ", int_id,
+                ", expected num = ", ints.size());
 }
 
 }  // namespace ingot
 
 using namespace ingot;
 
-AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index, int num_ints,
-                                                       int64_t* flatten_int_args, int num_tensors, AtenTensorHandle* flatten_tensor_args) {
+AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index,
+                                                       int num_ints, int64_t* flatten_int_args, int num_tensors,
+                                                       AtenTensorHandle* flatten_tensor_args) {
   return as_status([&] {
-    INGOT_REQUIRE(proxy_executor != nullptr,
-                  "Unable to find a proxy executor to run custom ops. Please check if there is a json file generated in the same directory as the so, "
-                  "or use torch._inductor.aoti_compile_and_package to package everything into a PT2 artifact.");
+    INGOT_REQUIRE(
+        proxy_executor != nullptr,
+        "Unable to find a proxy executor to run custom ops. Please check if there is a json file generated in the same directory as the so, "
+        "or use torch._inductor.aoti_compile_and_package to package everything into a PT2 artifact.");
     reinterpret_cast<const ProxyExecutor*>(proxy_executor)
-        ->call(extern_node_index, {flatten_int_args, static_cast<std::size_t>(num_ints)}, {flatten_tensor_args, static_cast<std::size_t>(num_tensors)});
+        ->call(extern_node_index, {flatten_int_args, static_cast<std::size_t>(num_ints)},
+               {flatten_tensor_args, static_cast<std::size_t>(num_tensors)});
   });
 }

@@ -30,13 +30,13 @@ class ProxyExecutor {
     enum class From : uint8_t { file, tensor, tensors, integer, integers };
     From from = From::file;
     std::vector<bool> present;  // of a list: which members are there
-    Value value;                // from the file
+    Value value;  // from the file
   };
   struct Result {
     enum class Kind : uint8_t { none, tensor, tensors, integer };
     Kind kind = Kind::none;
     std::size_t count = 1;  // of tensors
-    int64_t integer = 0;    // what the exporter saw
+    int64_t integer = 0;  // what the exporter saw
   };
   struct Node {
     const Op* op = nullptr;

@@ -44,7 +44,9 @@ Session& session_of(ingot_session* s) {
 const Session& session_of(const ingot_session* s) { return session_of(const_cast<ingot_session*>(s)); }
 
 template <class T>
-void require_place(const T* result) { INGOT_REQUIRE(result != nullptr, "the address for the answer is null"); }
+void require_place(const T* result) {
+  INGOT_REQUIRE(result != nullptr, "the address for the answer is null");
+}
 
 ingot_value value_of(const ingot_value_info& i) {
   return {i.name, dlpack_type(dtype_of_code(i.dtype).value_or(DType::f32)), i.rank, i.sizes, i.is_number, i.is_written};
@@ -123,8 +125,8 @@ ingot_status ingot_session_level(const ingot_session* s, const char** level) {
   });
 }
 
-ingot_status ingot_session_run(ingot_session* s, const DLTensor* const* inputs, size_t input_count, DLManagedTensorVersioned** outputs,
-                               size_t output_count) {
+ingot_status ingot_session_run(ingot_session* s, const DLTensor* const* inputs, size_t input_count,
+                               DLManagedTensorVersioned** outputs, size_t output_count) {
   return guarded([&] {
     INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
     Outputs results(session_of(s), inputs, input_count, output_count);
@@ -158,7 +160,8 @@ ingot_status ingot_session_run_into(ingot_session* s, const DLTensor* const* inp
 }
 
 ingot_status ingot_session_set_threads(ingot_session* s, int32_t threads) {
-  return guarded([&] { session_of(s).require(session_of(s).library().ingot_container_set_threads(session_of(s).container(), threads)); });
+  return guarded(
+      [&] { session_of(s).require(session_of(s).library().ingot_container_set_threads(session_of(s).container(), threads)); });
 }
 
 size_t ingot_session_constants(const ingot_session* s) { return s ? s->session.constants().size() : 0; }
@@ -189,12 +192,17 @@ ingot_status ingot_session_update(ingot_session* s, const ingot_named_tensor* te
 ingot_status ingot_session_fold(ingot_session* s, bool inactive) {
   return guarded([&] {
     const Session& session = session_of(s);
-    session.require(session.library().AOTInductorModelContainerRunConstantFolding(session.container(), inactive, nullptr, nullptr));
+    session.require(
+        session.library().AOTInductorModelContainerRunConstantFolding(session.container(), inactive, nullptr, nullptr));
   });
 }
 ingot_status ingot_session_swap(ingot_session* s) {
-  return guarded([&] { session_of(s).require(session_of(s).library().AOTInductorModelContainerSwapConstantBuffer(session_of(s).container())); });
+  return guarded([&] {
+    session_of(s).require(session_of(s).library().AOTInductorModelContainerSwapConstantBuffer(session_of(s).container()));
+  });
 }
 ingot_status ingot_session_free_inactive(ingot_session* s) {
-  return guarded([&] { session_of(s).require(session_of(s).library().AOTInductorModelContainerFreeInactiveConstantBuffer(session_of(s).container())); });
+  return guarded([&] {
+    session_of(s).require(session_of(s).library().AOTInductorModelContainerFreeInactiveConstantBuffer(session_of(s).container()));
+  });
 }

@@ -22,8 +22,8 @@ std::optional<Elf64_Ehdr> header_of(const MappedFile& file) {
 
 void require_bytes(const MappedFile& file, const char* what, uint64_t offset, uint64_t bytes) {
   const uint64_t has = file.size();
-  INGOT_REQUIRE(offset <= has && bytes <= has - offset, "the file is damaged or cut off: expected ", what, " of ", bytes, " bytes at ", offset,
-                ", found the end of the file at ", has, "; copy it again, or compile the program again");
+  INGOT_REQUIRE(offset <= has && bytes <= has - offset, "the file is damaged or cut off: expected ", what, " of ", bytes,
+                " bytes at ", offset, ", found the end of the file at ", has, "; copy it again, or compile the program again");
 }
 
 // Does the table for the loader name what every library has, its symbols and their names?
@@ -45,8 +45,8 @@ std::string elf_machine(const std::string& path) {
   const Ref<MappedFile> file = MappedFile::open(path);
   const std::optional<Elf64_Ehdr> header = header_of(*file);
   INGOT_REQUIRE(header && header->e_type == ET_DYN, path, " is no 64-bit shared library");
-  INGOT_REQUIRE(header->e_machine == EM_X86_64 || header->e_machine == EM_AARCH64, path, ": a library for machine ", header->e_machine,
-                ", expected x86_64 or aarch64");
+  INGOT_REQUIRE(header->e_machine == EM_X86_64 || header->e_machine == EM_AARCH64, path, ": a library for machine ",
+                header->e_machine, ", expected x86_64 or aarch64");
   return header->e_machine == EM_X86_64 ? "x86_64" : "aarch64";
 }
 
@@ -59,8 +59,9 @@ void require_whole_elf(const std::string& path) {
     Elf64_Phdr segment;
     std::memcpy(&segment, file->data() + header->e_phoff + k * sizeof segment, sizeof segment);
     require_bytes(*file, "a segment", segment.p_offset, segment.p_filesz);
-    INGOT_REQUIRE(segment.p_type != PT_DYNAMIC || is_dynamic_table(file->data() + segment.p_offset, segment.p_filesz),
-                  "the file is damaged: expected the names of its symbols in the dynamic section, found none; copy it again, or compile the program again");
+    INGOT_REQUIRE(
+        segment.p_type != PT_DYNAMIC || is_dynamic_table(file->data() + segment.p_offset, segment.p_filesz),
+        "the file is damaged: expected the names of its symbols in the dynamic section, found none; copy it again, or compile the program again");
   }
   // Linkers write this table last. The loader does not read it, but where it is missing, bytes were lost.
   require_bytes(*file, "a table of sections", header->e_shoff, uint64_t{header->e_shnum} * header->e_shentsize);

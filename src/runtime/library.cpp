@@ -26,13 +26,14 @@ std::string unique_spelling(const std::string& path) {
   };
   static std::mutex mutex;
   static std::map<std::string, Seen> seen_paths;
-  struct stat about {};
+  struct stat about{};
   std::error_code none;
   const std::filesystem::path absolute = std::filesystem::absolute(path, none).lexically_normal();
   if (none || stat(path.c_str(), &about) != 0) return path;  // the loader says what is wrong with it
   const std::scoped_lock lock(mutex);
   Seen& seen = seen_paths[absolute.string()];
-  if (seen.count == 0 || seen.device != about.st_dev || seen.inode != about.st_ino) seen = {about.st_dev, about.st_ino, seen.count + 1};
+  if (seen.count == 0 || seen.device != about.st_dev || seen.inode != about.st_ino)
+    seen = {about.st_dev, about.st_ino, seen.count + 1};
   std::string spelled = absolute.parent_path().string() + "/";
   for (unsigned n = seen.count; n > 1; n /= 2) spelled += n % 2 ? "./" : "/";
   return spelled + absolute.filename().string();
@@ -84,10 +85,11 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
   INGOT_REQUIRE(look_up(name, #name), "Failed to load model: ", path, ": it is no model library, it has no function " #name);
     INGOT_REQUIRED_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
-#define INGOT_LOOK_UP(name)                                                                                                     \
-  if (!look_up(name, #name) && !is_quiet)                                                                                       \
-    std::fputs("[WARNING] Could not dlsym " #name ". This is okay if you don't need functionality from " #name                  \
-               ". Otherwise consider rebuilding your model with the latest AOTInductor.\n", stderr);
+#define INGOT_LOOK_UP(name)                                                                                    \
+  if (!look_up(name, #name) && !is_quiet)                                                                      \
+    std::fputs("[WARNING] Could not dlsym " #name ". This is okay if you don't need functionality from " #name \
+               ". Otherwise consider rebuilding your model with the latest AOTInductor.\n",                    \
+               stderr);
     INGOT_OPTIONAL_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
     bool has_all = true;

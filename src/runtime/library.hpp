@@ -9,6 +9,7 @@
 namespace ingot {
 
 // Without these a library is no model (I095).
+// clang-format off
 #define INGOT_REQUIRED_MODEL_FUNCTIONS(X)                                                                               \
   X(AOTInductorModelContainerCreateWithDevice) X(AOTInductorModelContainerDelete) X(AOTInductorModelContainerGetNumOutputs) \
   X(AOTInductorModelContainerRun) X(AOTInductorModelContainerGetNumConstants) X(AOTInductorModelContainerGetConstantName)   \
@@ -33,6 +34,7 @@ namespace ingot {
   X(ingot_container_constant) X(ingot_tensor_from_memory) X(ingot_tensor_describe) X(ingot_tensor_delete)               \
   X(ingot_tensor_is_own) X(AOTInductorModelContainerGetConstantType) X(AOTInductorModelContainerGetConstantFromFolded)      \
   X(AOTInductorModelContainerGetConstantDataSize)
+// clang-format on
 
 class ModelLibrary {
  public:

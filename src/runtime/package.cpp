@@ -30,7 +30,8 @@ Pt2Archive open_package(const std::string& path) {
                                    [](const std::string& n) { return n == "archive_format" || n.ends_with("/archive_format"); });
   if (format != zip.names().end()) INGOT_REQUIRE(zip.read_text(*format, 64) == "pt2", path, ": Invalid archive format");
   Pt2Archive a = open_pt2_archive(path);
-  if (a.top.empty()) fprintf(stderr, "[WARNING] %s: the archive has no top-level folder; it was written by an old version\n", path.c_str());
+  if (a.top.empty())
+    fprintf(stderr, "[WARNING] %s: the archive has no top-level folder; it was written by an old version\n", path.c_str());
   return a;
 }
 
@@ -54,7 +55,8 @@ std::string find_model(const Pt2Archive& a, const std::string& path, const std::
   const std::string folder = text(kModels, name, "/");
   if (!entries_in(a, folder).empty()) return folder;
   throw_user_error(text(path, ": Failed to find a generated cpp file or so file for model '", name,
-                        "' in the zip archive.\n\nAvailable models in the archive:\n  ", a.compiled.empty() ? "none" : listed(a.compiled),
+                        "' in the zip archive.\n\nAvailable models in the archive:\n  ",
+                        a.compiled.empty() ? "none" : listed(a.compiled),
                         "\n\nTo load a specific model, give its name.\n\nFiles in the archive:\n  ", listed(a.zip.names())));
 }
 
@@ -104,14 +106,18 @@ UnpackedModel unpack_model(const std::string& path, const std::string& model_nam
   }
   INGOT_REQUIRE(libraries.size() <= 1, "Multiple .so files found in ", listed(libraries),
                 ". You might need to clear your cache directory before calling aoti_compile again.");
-  INGOT_REQUIRE(!libraries.empty() || sources.empty(), path, ": model '", model_name, "' is in the package as sources (", listed(sources),
+  INGOT_REQUIRE(!libraries.empty() || sources.empty(), path, ": model '", model_name, "' is in the package as sources (",
+                listed(sources),
                 ") and not as a library; Ingot has no C++ compiler to make one. Write the package again with the library in it");
-  INGOT_REQUIRE(!libraries.empty(), path, ": Failed to find a generated cpp file or so file for model '", model_name, "' in the zip archive.");
+  INGOT_REQUIRE(!libraries.empty(), path, ": Failed to find a generated cpp file or so file for model '", model_name,
+                "' in the zip archive.");
   model.library = (root / libraries[0]).string();
-  for (const std::string& entry : entries_in(a, std::string(kConstants))) extract(a, std::string(kConstants), entry, root / fs::path(entry).filename());
+  for (const std::string& entry : entries_in(a, std::string(kConstants)))
+    extract(a, std::string(kConstants), entry, root / fs::path(entry).filename());
   if (!model.weights_config.empty()) {
     model.weights_folder = (root / "weights").string();
-    for (const std::string& entry : entries_in(a, std::string(kWeights))) extract(a, std::string(kWeights), entry, root / "weights" / entry);
+    for (const std::string& entry : entries_in(a, std::string(kWeights)))
+      extract(a, std::string(kWeights), entry, root / "weights" / entry);
   }
   return model;
 }
@@ -141,7 +147,8 @@ void write_package(const std::string& path, const std::vector<PackagedModel>& mo
     const std::string stem = text(top, kModels, m.name, "/", m.name, ".wrapper");
     zip.add(stem + ".so", MappedFile::open(m.library)->bytes());
     zip.add(stem + "_metadata.json", m.metadata);
-    if (!m.weights.empty()) zip.add(text(top, kModels, m.name, "/", fs::path(m.weights).filename().string()), MappedFile::open(m.weights)->bytes());
+    if (!m.weights.empty())
+      zip.add(text(top, kModels, m.name, "/", fs::path(m.weights).filename().string()), MappedFile::open(m.weights)->bytes());
   }
   zip.finish();
 }

@@ -25,7 +25,8 @@ class Handles {
 std::string model_of(const std::string& path, const char* wanted) {
   if (wanted) return wanted;
   const Pt2Archive archive = open_pt2_archive(path);
-  INGOT_REQUIRE(!archive.compiled.empty(), path, " holds an exported program and no compiled model; compile it first: ingot compile ", path);
+  INGOT_REQUIRE(!archive.compiled.empty(), path,
+                " holds an exported program and no compiled model; compile it first: ingot compile ", path);
   return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
 }
 
@@ -36,7 +37,8 @@ Session::Session(const std::string& path, const ingot_options& options) {
   if (path.ends_with(".pt2")) package_.emplace(unpack_model(path, model_of(path, options.model)));
   library_ = ModelLibrary::load(package_ ? package_->library : path, true);
   library_->require_own("ingot.h");
-  require(library_->AOTInductorModelContainerCreateWithDevice(&container_, static_cast<std::size_t>(options.models ? options.models : 1),
+  require(library_->AOTInductorModelContainerCreateWithDevice(&container_,
+                                                              static_cast<std::size_t>(options.models ? options.models : 1),
                                                               options.device ? options.device : "cpu", nullptr));
   try {
     if (options.threads) require(library_->ingot_container_set_threads(container_, options.threads));
@@ -49,7 +51,9 @@ Session::Session(const std::string& path, const ingot_options& options) {
 
 Session::~Session() { library_->AOTInductorModelContainerDelete(container_); }
 
-void Session::require(AOTIRuntimeError error) const { INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, library_->ingot_last_error()); }
+void Session::require(AOTIRuntimeError error) const {
+  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, library_->ingot_last_error());
+}
 
 void Session::read_constants() {
   std::size_t count = 0;
@@ -90,7 +94,8 @@ std::vector<AtenTensorHandle> Session::run(std::span<const DLTensor* const> inpu
   }
   std::vector<AtenTensorHandle> stolen = std::move(given.list), outputs(library_->ingot_model_output_count());
   given.list.clear();  // the run has them, whether it goes well or not
-  require(library_->AOTInductorModelContainerRun(container_, stolen.data(), stolen.size(), outputs.data(), outputs.size(), nullptr, nullptr));
+  require(library_->AOTInductorModelContainerRun(container_, stolen.data(), stolen.size(), outputs.data(), outputs.size(),
+                                                 nullptr, nullptr));
   return outputs;
 }
 

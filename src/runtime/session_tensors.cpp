@@ -62,7 +62,8 @@ std::string type_text(DLDataType t) {
 // What holds for every tensor of the caller, whatever is in it.
 void require_tensor(const DLTensor* t, const std::string& what) {
   INGOT_REQUIRE(t != nullptr, what, ": expected a tensor, found null");
-  INGOT_REQUIRE(t->device.device_type == kDLCPU, what, ": expected a tensor in the CPU's memory, found device type ", static_cast<int>(t->device.device_type));
+  INGOT_REQUIRE(t->device.device_type == kDLCPU, what, ": expected a tensor in the CPU's memory, found device type ",
+                static_cast<int>(t->device.device_type));
   INGOT_REQUIRE(t->ndim >= 0 && t->ndim <= kMaxRank, what, ": rank: expected 0 to ", kMaxRank, ", found ", t->ndim);
   INGOT_REQUIRE(t->ndim == 0 || t->shape != nullptr, what, ": its shape is null");
   bool is_empty = false;
@@ -79,9 +80,10 @@ bool is_countable(const DLTensor& t, int64_t item) {
   for (int32_t d = t.ndim; d-- > 0;) {
     const int64_t size = std::max<int64_t>(t.shape[d], 1);
     int64_t more = 0;
-    const bool is_too_much = t.strides ? __builtin_mul_overflow(size - 1, t.strides[d], &more) || __builtin_mul_overflow(more, item, &more) ||
-                                             __builtin_add_overflow(bytes, more, &bytes)
-                                       : __builtin_mul_overflow(bytes, size, &bytes);
+    const bool is_too_much = t.strides
+                                 ? __builtin_mul_overflow(size - 1, t.strides[d], &more) ||
+                                       __builtin_mul_overflow(more, item, &more) || __builtin_add_overflow(bytes, more, &bytes)
+                                 : __builtin_mul_overflow(bytes, size, &bytes);
     if (is_too_much) return false;
   }
   return true;
@@ -90,8 +92,9 @@ bool is_countable(const DLTensor& t, int64_t item) {
 void copy_elements(const ingot_tensor_info& from, char* to, const int64_t* strides) {
   const auto item = static_cast<std::size_t>(size_of(dtype_in(from)));
   const char* data = static_cast<const char*>(from.data);
-  for_each_element(from.rank, from.sizes, from.strides, strides,
-                   [&](int64_t a, int64_t b) { std::memcpy(to + b * static_cast<int64_t>(item), data + a * static_cast<int64_t>(item), item); });
+  for_each_element(from.rank, from.sizes, from.strides, strides, [&](int64_t a, int64_t b) {
+    std::memcpy(to + b * static_cast<int64_t>(item), data + a * static_cast<int64_t>(item), item);
+  });
 }
 
 // A tensor with what it owns: an output of a library, or memory of its own.
@@ -129,18 +132,19 @@ AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, con
   INGOT_REQUIRE(dtype, what, ": models have no element type of ", type_text(t->dtype));
   const bool is_empty = std::find(t->shape, t->shape + t->ndim, 0) != t->shape + t->ndim;
   for (int32_t d = 0; d < t->ndim && t->strides; d++)
-    INGOT_REQUIRE(t->strides[d] >= 0, what, ": strides: expected none below 0, found ", shape_text(t->strides, t->ndim), "; copy the tensor into row-major order");
-  INGOT_REQUIRE(is_countable(*t, size_of(*dtype)), what, ": sizes: expected bytes that can be counted, found ", shape_text(t->shape, t->ndim),
-                t->strides ? " with strides " + shape_text(t->strides, t->ndim) : "");
+    INGOT_REQUIRE(t->strides[d] >= 0, what, ": strides: expected none below 0, found ", shape_text(t->strides, t->ndim),
+                  "; copy the tensor into row-major order");
+  INGOT_REQUIRE(is_countable(*t, size_of(*dtype)), what, ": sizes: expected bytes that can be counted, found ",
+                shape_text(t->shape, t->ndim), t->strides ? " with strides " + shape_text(t->strides, t->ndim) : "");
   char* data = t->data ? static_cast<char*>(t->data) + t->byte_offset : nullptr;
   const auto alignment = static_cast<std::uintptr_t>(size_of(real_of(*dtype)));
   const auto excess = reinterpret_cast<std::uintptr_t>(data) % alignment;
-  INGOT_REQUIRE(excess == 0, what, ": its elements are not aligned: expected an address that is a multiple of ", alignment, " bytes, found ", excess,
-                " bytes more; copy the tensor");
+  INGOT_REQUIRE(excess == 0, what, ": its elements are not aligned: expected an address that is a multiple of ", alignment,
+                " bytes, found ", excess, " bytes more; copy the tensor");
   static char nothing[64];  // tensors without elements need an address
   AtenTensorHandle handle = nullptr;
-  const AOTIRuntimeError error =
-      library.ingot_tensor_from_memory(is_empty && !data ? nothing : data, aoti_code(*dtype), t->ndim, t->shape, t->strides, &handle);
+  const AOTIRuntimeError error = library.ingot_tensor_from_memory(is_empty && !data ? nothing : data, aoti_code(*dtype), t->ndim,
+                                                                  t->shape, t->strides, &handle);
   INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, what, ": ", library.ingot_last_error());
   return handle;
 }
@@ -171,11 +175,13 @@ DLManagedTensorVersioned* managed_copy(const ingot_tensor_info& t) {
 void copy_into(const ingot_tensor_info& from, const DLTensor* to, const std::string& what) {
   require_tensor(to, what);
   const DType dtype = dtype_in(from);
-  INGOT_REQUIRE(dtype_of_dlpack(to->dtype) == dtype, what, ": element type: expected ", name_of(dtype), ", found ", type_text(to->dtype));
-  INGOT_REQUIRE(std::equal(to->shape, to->shape + to->ndim, from.sizes, from.sizes + from.rank), what, ": sizes: expected ", shape_text(from.sizes, from.rank),
-                ", found ", shape_text(to->shape, to->ndim));
+  INGOT_REQUIRE(dtype_of_dlpack(to->dtype) == dtype, what, ": element type: expected ", name_of(dtype), ", found ",
+                type_text(to->dtype));
+  INGOT_REQUIRE(std::equal(to->shape, to->shape + to->ndim, from.sizes, from.sizes + from.rank), what, ": sizes: expected ",
+                shape_text(from.sizes, from.rank), ", found ", shape_text(to->shape, to->ndim));
   for (int32_t d = 0; d < to->ndim && to->strides; d++)
-    INGOT_REQUIRE(to->shape[d] <= 1 || to->strides[d] != 0, what, ": strides: expected a place for each element, found ", shape_text(to->strides, to->ndim));
+    INGOT_REQUIRE(to->shape[d] <= 1 || to->strides[d] != 0, what, ": strides: expected a place for each element, found ",
+                  shape_text(to->strides, to->ndim));
   const std::vector<int64_t> dense = dense_strides(from.sizes, from.rank);
   const int64_t* strides = to->strides ? to->strides : dense.data();
   copy_elements(from, static_cast<char*>(to->data) + to->byte_offset, strides);

@@ -17,9 +17,7 @@ DType from_dl(DLDataType d) {
   return *dtype;
 }
 
-DLDevice to_dl(Device d) {
-  return {d.type == DeviceType::cpu ? kDLCPU : kDLCUDA, std::max<int32_t>(d.index, 0)};
-}
+DLDevice to_dl(Device d) { return {d.type == DeviceType::cpu ? kDLCPU : kDLCUDA, std::max<int32_t>(d.index, 0)}; }
 
 Device from_dl(DLDevice d) {
   switch (d.device_type) {
@@ -29,7 +27,9 @@ Device from_dl(DLDevice d) {
     case kDLCUDA:
       INGOT_REQUIRE(d.device_id >= 0 && d.device_id < 128, "from_dlpack: bad CUDA device ", d.device_id, "; expected 0 to 127");
       return {DeviceType::cuda, static_cast<int8_t>(d.device_id)};
-    default: throw_user_error(text("from_dlpack: unsupported device type ", static_cast<int32_t>(d.device_type), "; expected CPU or CUDA memory"));
+    default:
+      throw_user_error(
+          text("from_dlpack: unsupported device type ", static_cast<int32_t>(d.device_type), "; expected CPU or CUDA memory"));
   }
 }
 
@@ -69,7 +69,8 @@ template <class M>
 Tensor import_tensor(M* m, bool read_only) {
   const DLTensor& d = m->dl_tensor;
   constexpr int32_t kMaxDims = 64;
-  INGOT_REQUIRE(d.ndim >= 0 && d.ndim <= kMaxDims, "from_dlpack: bad number of dimensions ", d.ndim, "; expected 0 to ", kMaxDims);
+  INGOT_REQUIRE(d.ndim >= 0 && d.ndim <= kMaxDims, "from_dlpack: bad number of dimensions ", d.ndim, "; expected 0 to ",
+                kMaxDims);
   INGOT_REQUIRE(d.ndim == 0 || d.shape, "from_dlpack: the shape of a tensor with ", d.ndim, " dimensions is null");
   const Device device = from_dl(d.device);
   Geometry g;
@@ -80,19 +81,23 @@ Tensor import_tensor(M* m, bool read_only) {
   }
   if (d.strides)
     for (int32_t i = 0; i < d.ndim; i++) {
-      INGOT_REQUIRE(d.strides[i] >= 0 || d.shape[i] < 2, "from_dlpack: negative strides are not supported, found stride ", d.strides[i],
-                    " of dimension ", i);
+      INGOT_REQUIRE(d.strides[i] >= 0 || d.shape[i] < 2, "from_dlpack: negative strides are not supported, found stride ",
+                    d.strides[i], " of dimension ", i);
       g.strides.push_back(std::max<int64_t>(d.strides[i], 0));
     }
-  else
-    g.strides = contiguous_strides(g.sizes);
+  else g.strides = contiguous_strides(g.sizes);
   const int64_t bytes = required_bytes(g).number();
   auto* data = static_cast<char*>(d.data) + (d.data ? d.byte_offset : 0);
   INGOT_REQUIRE(d.data || bytes == 0, "from_dlpack: the data of a tensor of size ", g.sizes, " is null");
   const auto align = static_cast<uintptr_t>(std::min(size_of(g.dtype), 8));
-  INGOT_REQUIRE(bytes == 0 || reinterpret_cast<uintptr_t>(data) % align == 0, "from_dlpack: the data is not aligned to the ", align,
-                " bytes an element of ", g.dtype, " needs");
-  auto storage = Storage::wrap(data, bytes, [m] { if (m->deleter) m->deleter(m); }, device);
+  INGOT_REQUIRE(bytes == 0 || reinterpret_cast<uintptr_t>(data) % align == 0, "from_dlpack: the data is not aligned to the ",
+                align, " bytes an element of ", g.dtype, " needs");
+  auto storage = Storage::wrap(
+      data, bytes,
+      [m] {
+        if (m->deleter) m->deleter(m);
+      },
+      device);
   if (read_only) storage->mark_read_only();
   return Tensor(Ref<TensorImpl>(new TensorImpl(std::move(storage), std::move(g))));
 }
@@ -100,7 +105,8 @@ Tensor import_tensor(M* m, bool read_only) {
 }  // namespace
 
 DLManagedTensor* to_dlpack(const Tensor& t) {
-  INGOT_REQUIRE(!t.defined() || !t->storage->is_read_only(), "to_dlpack: the tensor is read-only, which only the versioned form can say; use "
+  INGOT_REQUIRE(!t.defined() || !t->storage->is_read_only(),
+                "to_dlpack: the tensor is read-only, which only the versioned form can say; use "
                 "to_dlpack_versioned or clone() the tensor");
   return export_tensor<DLManagedTensor>(t);
 }

@@ -28,17 +28,15 @@ Shape contiguous_strides(const Shape& sizes) {
 
 namespace {
 // The order dims are laid out in memory for a channels-last format, innermost first.
-Shape channels_last_order(int rank) {
-  return rank == 4 ? Shape{1, 3, 2, 0} : Shape{1, 4, 3, 2, 0};
-}
+Shape channels_last_order(int rank) { return rank == 4 ? Shape{1, 3, 2, 0} : Shape{1, 4, 3, 2, 0}; }
 int rank_of(MemoryFormat f) { return f == MemoryFormat::channels_last ? 4 : 5; }
 bool is_channels_last(MemoryFormat f) { return f == MemoryFormat::channels_last || f == MemoryFormat::channels_last_3d; }
 }  // namespace
 
 Shape strides_for(const Shape& sizes, MemoryFormat format) {
   if (!is_channels_last(format)) return contiguous_strides(sizes);
-  INGOT_REQUIRE(sizes.dim() == rank_of(format), "required rank ", rank_of(format), " tensor to use ", format, " format, found rank ",
-                sizes.dim());
+  INGOT_REQUIRE(sizes.dim() == rank_of(format), "required rank ", rank_of(format), " tensor to use ", format,
+                " format, found rank ", sizes.dim());
   Shape r = Shape::filled(sizes.size(), 1);
   Int next = 1;
   for (Int d : channels_last_order(sizes.dim())) {
@@ -285,8 +283,10 @@ Geometry expand_geometry(const Geometry& g, const Shape& sizes) {
 }
 
 Geometry permute_geometry(const Geometry& g, const Shape& dims) {
-  INGOT_REQUIRE(dims.dim() == g.dim(), "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
-                "the desired ordering of dimensions i.e. input.dim() = ", g.dim(), " is not equal to len(dims) = ", dims.dim());
+  INGOT_REQUIRE(dims.dim() == g.dim(),
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
+                "the desired ordering of dimensions i.e. input.dim() = ",
+                g.dim(), " is not equal to len(dims) = ", dims.dim());
   Geometry r = g;
   std::vector<bool> seen(dims.size());
   for (std::size_t i = 0; i < dims.size(); i++) {

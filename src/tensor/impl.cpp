@@ -43,9 +43,7 @@ Tensor make_tensor(Geometry g, Device device, bool fake) {
   return Tensor(Ref<TensorImpl>(new TensorImpl(std::move(storage), std::move(g))));
 }
 
-Tensor make_alias(const Tensor& t, Geometry g) {
-  return Tensor(Ref<TensorImpl>(new TensorImpl(t->storage, std::move(g))));
-}
+Tensor make_alias(const Tensor& t, Geometry g) { return Tensor(Ref<TensorImpl>(new TensorImpl(t->storage, std::move(g)))); }
 
 Tensor detached(const Tensor& t) {
   Tensor r = make_alias(t, t->geom);
@@ -86,8 +84,9 @@ uint32_t Tensor::version() const {
 
 void* Tensor::data_ptr() const {
   INGOT_REQUIRE(!checked(*this).is_fake(), "this tensor of size ", sizes(),
-                impl()->special ? " has no data of its own: it is a batched, functional or wrapper tensor, and its values are inside"
-                                : " has no data: it is a fake tensor, made to compute shapes only");
+                impl()->special
+                    ? " has no data of its own: it is a batched, functional or wrapper tensor, and its values are inside"
+                    : " has no data: it is a fake tensor, made to compute shapes only");
   return impl()->bytes();
 }
 

@@ -23,9 +23,7 @@ std::string formatted(double v, int precision, char kind) {
   return s;
 }
 
-std::string padded(std::string s, std::size_t width) {
-  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
-}
+std::string padded(std::string s, std::size_t width) { return s.size() < width ? std::string(width - s.size(), ' ') + s : s; }
 
 // What the elements of a tensor look like, one text each, and how wide a column of them is.
 struct Cells {
@@ -85,7 +83,8 @@ Cells plain_cells(std::vector<std::string> texts) {
 class Printer {
  public:
   Printer(const Tensor& t, const PrintOptions& o)
-      : tensor_(t), options_(o), sizes_(t.sizes().values()), strides_(t.strides().values()), summarise_(t.numel().value() > o.threshold) {}
+      : tensor_(t), options_(o), sizes_(t.sizes().values()), strides_(t.strides().values()),
+        summarise_(t.numel().value() > o.threshold) {}
 
   std::string elements(int64_t indent) {
     std::vector<const char*> at;
@@ -158,7 +157,8 @@ class Printer {
     if (sizes_.empty()) return cells_.texts[0];
     if (dim + 1 == sizes_.size()) return row(indent);
     // As many line breaks as there are dims below: matrices of a batch stand apart by an empty line.
-    const std::string between = "," + std::string(sizes_.size() - dim - 1, '\n') + std::string(static_cast<std::size_t>(indent + 1), ' ');
+    const std::string between =
+        "," + std::string(sizes_.size() - dim - 1, '\n') + std::string(static_cast<std::size_t>(indent + 1), ' ');
     std::string s = "[";
     bool first = true;
     auto put = [&](const std::string& part) {

@@ -12,7 +12,8 @@ namespace ingot {
 constexpr int size_of(Compute c) {
   switch (c) {
     case Compute::f32: return 4;
-    case Compute::f64: case Compute::i64: return 8;
+    case Compute::f64:
+    case Compute::i64: return 8;
     case Compute::b8: return 1;
     case Compute::c128: return 16;
   }
@@ -41,9 +42,10 @@ void walk_rows(std::vector<int64_t> sizes, std::vector<Walked> operands, bool pa
 
 template <class F>
 void walk_rows(const std::vector<int64_t>& sizes, std::vector<Walked> operands, bool parallel, const F& f) {
-  walk_rows(sizes, std::move(operands), parallel,
-            [](void* c, char* const* d, const int64_t* s, int64_t n) { (*static_cast<const F*>(c))(d, s, n); },
-            const_cast<void*>(static_cast<const void*>(&f)));
+  walk_rows(
+      sizes, std::move(operands), parallel,
+      [](void* c, char* const* d, const int64_t* s, int64_t n) { (*static_cast<const F*>(c))(d, s, n); },
+      const_cast<void*>(static_cast<const void*>(&f)));
 }
 
 // dst[...] = src[...] with broadcasting of src and conversion. They must not overlap unless they are the same view.

@@ -11,8 +11,8 @@ namespace ingot {
 namespace {
 
 double real_part(std::complex<double> c, const char* target) {
-  INGOT_REQUIRE(c.imag() == 0, "a complex number with an imaginary part (", to_text(Scalar(c)),
-                ") cannot be converted to ", target);
+  INGOT_REQUIRE(c.imag() == 0, "a complex number with an imaginary part (", to_text(Scalar(c)), ") cannot be converted to ",
+                target);
   return c.real();
 }
 

@@ -37,7 +37,9 @@ class Storage final : public Counted {
 
  private:
   Storage(void* data, Int nbytes, Device device, bool fake) : data_(data), nbytes_(nbytes), device_(device), fake_(fake) {}
-  struct Inline { std::size_t bytes; };
+  struct Inline {
+    std::size_t bytes;
+  };
   static void* operator new(std::size_t size, Inline extra);
 
   void* data_ = nullptr;

@@ -24,8 +24,9 @@ class HistoryOfValue final : public GradNode {
  public:
   std::string name() const override { return "VmapBackward"; }
   TensorList apply(const TensorList&, const std::vector<bool>&) override {
-    throw_user_error("vmap: the gradient of a tensor that is vmapped over was asked for inside the vmapped function. Ask for gradients of the vmapped "
-                     "function's results.");
+    throw_user_error(
+        "vmap: the gradient of a tensor that is vmapped over was asked for inside the vmapped function. Ask for gradients of the vmapped "
+        "function's results.");
   }
 };
 void mirror_history(const Tensor& t, const Tensor& value) {

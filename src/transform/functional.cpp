@@ -98,7 +98,8 @@ void FunctionalStorage::set_base(const Tensor& value, const Geometry& as_written
   const Int bytes = value->geom.same(layout) ? value->storage->nbytes() : required_bytes(layout);
   // Asked first, because it needs no answer about sizes that only data decides.
   const bool row_major = layout.strides.same(contiguous_strides(layout.sizes));
-  whole = (row_major || is_non_overlapping_and_dense(layout.sizes, layout.strides)) && layout.offset.same(0) && (value.numel() * value.itemsize()).same(bytes);
+  whole = (row_major || is_non_overlapping_and_dense(layout.sizes, layout.strides)) && layout.offset.same(0) &&
+          (value.numel() * value.itemsize()).same(bytes);
   first = whole ? Tensor() : value;
 }
 
@@ -107,19 +108,24 @@ FunctionalState* functional_state(const Tensor& t) {
 }
 
 void FunctionalStorage::require_own_region() const {
-  INGOT_REQUIRE(region == regions, "a function of a higher-order op might be modifying a tensor that it brings along; return the new value instead");
+  INGOT_REQUIRE(region == regions,
+                "a function of a higher-order op might be modifying a tensor that it brings along; return the new value instead");
 }
 
 void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
-  INGOT_REQUIRE(chain.empty() || !chain[0].op->def->from_storage || whole || looks_within(geometry_of(chain[0], first), layout), "as_strided() refers to a storage of which the functional program has a part: a write "
-                "through it would reach elements that the tensor it is taken of does not have. Take the view of the whole tensor");
+  INGOT_REQUIRE(
+      chain.empty() || !chain[0].op->def->from_storage || whole || looks_within(geometry_of(chain[0], first), layout),
+      "as_strided() refers to a storage of which the functional program has a part: a write "
+      "through it would reach elements that the tensor it is taken of does not have. Take the view of the whole tensor");
   INGOT_REQUIRE(!frozen, "cannot mutate tensors with frozen storage");
   require_own_region();
   for (std::size_t i = 1; i < chain.size(); i++)
-    INGOT_REQUIRE(!chain[i].op->def->from_storage, "During torch.compile, encountered a mutation on a view chain of length ", chain.size(),
-                  ", where view ", i, " was an as_strided() call. as_strided() is non-compositional, and therefore is not possible to "
-                  "functionalize properly today,so this behavior is banned in compile. Take the view with select, slice, view or another op "
-                  "that says which part of the tensor it means.");
+    INGOT_REQUIRE(
+        !chain[i].op->def->from_storage, "During torch.compile, encountered a mutation on a view chain of length ", chain.size(),
+        ", where view ", i,
+        " was an as_strided() call. as_strided() is non-compositional, and therefore is not possible to "
+        "functionalize properly today,so this behavior is banned in compile. Take the view with select, slice, view or another op "
+        "that says which part of the tensor it means.");
   updates.push_back({std::move(value), std::move(chain), current_source()});
   generation++;
 }
@@ -130,7 +136,8 @@ Tensor FunctionalStorage::laid_out() {
     const Tensor storage = aten<"as_strided">(first, Shape{floor_div(first->storage->nbytes(), first.itemsize())}, Shape{1}, 0);
     return aten<"as_strided_scatter">(storage, base, layout.sizes, layout.strides, layout.offset);
   }
-  const Tensor copy = aten<"copy">(aten<"empty_strided">(layout.sizes, layout.strides, layout.dtype, Value(), base.device()), base);
+  const Tensor copy =
+      aten<"copy">(aten<"empty_strided">(layout.sizes, layout.strides, layout.dtype, Value(), base.device()), base);
   if (region == regions) {  // for whoever comes next, too
     base = copy;
     generation++;
@@ -294,7 +301,8 @@ Value functionalized_function(const Op& op, const Value& f) {
     for (const Value& v : inside)
       for_each_tensor(v, [&](const Tensor& t) { operands.insert(functional_state(t)->storage.get()); });
     for (const FunctionalStorage* s : operands)
-      INGOT_REQUIRE(s->mutations == 0, "One of torch.", op.schema.name, " branch might be modifying the input! Return the new value instead of writing it.");
+      INGOT_REQUIRE(s->mutations == 0, "One of torch.", op.schema.name,
+                    " branch might be modifying the input! Return the new value instead of writing it.");
     for (const Value& v : returned)
       for_each_tensor(v, [&](const Tensor& t) {
         const FunctionalState* s = functional_state(t);
@@ -305,7 +313,8 @@ Value functionalized_function(const Op& op, const Value& f) {
   });
 }
 
-FunctionalizeScope::FunctionalizeScope(bool exporting) : old_(thread_state().active), exporting_(thread_state().exporting, exporting) {
+FunctionalizeScope::FunctionalizeScope(bool exporting)
+    : old_(thread_state().active), exporting_(thread_state().exporting, exporting) {
   install_once(Layer::functionalize, functionalize_handler);
   thread_state().active |= kBit;
 }

@@ -19,14 +19,18 @@ int require_functional(const Graph& g) {
   std::unordered_set<const Node*> placeholders(g.inputs().begin(), g.inputs().end()), written, replacements;
   int writes = 0;
   for (const auto& n : g.nodes())
-    if (n->kind == NodeKind::call && replaces_argument(*n->op) && n->args.size() > 1 && n->args[1].is_node()) replacements.insert(n->args[1].node());
+    if (n->kind == NodeKind::call && replaces_argument(*n->op) && n->args.size() > 1 && n->args[1].is_node())
+      replacements.insert(n->args[1].node());
   for (const auto& n : g.nodes()) {
     if (n->kind != NodeKind::call || (!n->op->mutates() && n->op->def->rewires == Rewires::nothing)) continue;
     const Node* target = n->args.at(0).is_node() ? n->args[0].node() : nullptr;
-    const bool resizes = n->op->def->rewires == Rewires::bytes && (placeholders.contains(target) || replacements.contains(target));
+    const bool resizes =
+        n->op->def->rewires == Rewires::bytes && (placeholders.contains(target) || replacements.contains(target));
     const bool replaces = replaces_argument(*n->op) && placeholders.contains(target) && written.insert(target).second;
-    INGOT_REQUIRE(resizes || replaces, "aot_autograd expected to have an entirely functional graph, but found ", n->name, " = ", n->op->qualified(), provenance(*n),
-                  placeholders.contains(target) ? ": a placeholder is written once, with copy_ or set_" : ": only placeholders may be written");
+    INGOT_REQUIRE(resizes || replaces, "aot_autograd expected to have an entirely functional graph, but found ", n->name, " = ",
+                  n->op->qualified(), provenance(*n),
+                  placeholders.contains(target) ? ": a placeholder is written once, with copy_ or set_"
+                                                : ": only placeholders may be written");
     writes++;
   }
   for (const auto& [key, attribute] : g.attributes)

@@ -70,12 +70,13 @@ Tensor common_base(const std::vector<Tensor>& members) {
   };
   const bool tracked = std::any_of(members.begin(), members.end(), [](const Tensor& t) { return requires_grad(t); });
   for (const Tensor& t : members)
-    INGOT_REQUIRE(t.dtype() == first.dtype(), "functionalize: arguments that share storage should have one dtype, found ", first.dtype(), " and ",
-                  t.dtype(), "; pass one of them and take the other view inside the function");
+    INGOT_REQUIRE(t.dtype() == first.dtype(), "functionalize: arguments that share storage should have one dtype, found ",
+                  first.dtype(), " and ", t.dtype(), "; pass one of them and take the other view inside the function");
   if (tracked) {
     const Tensor base = view_base(first);
     for (const Tensor& t : members)
-      INGOT_REQUIRE(view_base(t).is_same(base), "functionalize: arguments share storage and are no views of one tensor as the tape sees it, so their "
+      INGOT_REQUIRE(view_base(t).is_same(base),
+                    "functionalize: arguments share storage and are no views of one tensor as the tape sees it, so their "
                     "gradients cannot be told apart; pass one of them and take the other view inside the function");
     return base;
   }
@@ -101,7 +102,8 @@ class Border {
       if (shared == groups_.end()) groups_.emplace_back();
       groups_[inputs_.back().group].members.push_back(t);
     }
-    const Scoped<bool> grad_mode(thread_state().grad_mode, true);  // views of arguments are as the caller made them, whatever the mode
+    const Scoped<bool> grad_mode(thread_state().grad_mode,
+                                 true);  // views of arguments are as the caller made them, whatever the mode
     for (Group& g : groups_) {
       g.outside = g.members.size() == 1 ? g.members[0] : common_base(g.members);
       g.inside = into_functional(g.outside);
@@ -111,7 +113,9 @@ class Border {
     for (Input& i : inputs_) {
       const Group& g = groups_[i.group];
       i.own_steps = g.members.size() == 1 ? 0 : 1;
-      i.inside = i.own_steps == 0 ? g.inside : aten<"as_strided">(g.inside, i.outside.sizes(), i.outside.strides(), i.outside.storage_offset());
+      i.inside = i.own_steps == 0
+                     ? g.inside
+                     : aten<"as_strided">(g.inside, i.outside.sizes(), i.outside.strides(), i.outside.storage_offset());
     }
   }
 
@@ -196,9 +200,11 @@ class Border {
     for (const Input& i : inputs_)
       if (i.inside.is_same(inside)) return i.outside;
     const Tensor outside = made_again(inside);
-    INGOT_REQUIRE(requires_grad(outside) || !requires_grad(inside), "functionalize: a result lives on the storage of an argument and has a history of "
-                  "its own (a detached view of the argument was written with a tensor that requires grad): the two cannot be kept apart "
-                  "without running the program as it is. Return a clone() of it instead.");
+    INGOT_REQUIRE(
+        requires_grad(outside) || !requires_grad(inside),
+        "functionalize: a result lives on the storage of an argument and has a history of "
+        "its own (a detached view of the argument was written with a tensor that requires grad): the two cannot be kept apart "
+        "without running the program as it is. Return a clone() of it instead.");
     return outside;
   }
 };
@@ -240,7 +246,8 @@ TensorFunction functionalize(TensorFunction f, FunctionalizeOptions options) {
     TensorList outside = border.results(physical_each(results));
     for (std::size_t k = 0; k < results.size(); k++) {
       const auto argument = std::find_if(inside.begin(), inside.end(), [&](const Tensor& t) { return t.is_same(results[k]); });
-      outside[k] = argument == inside.end() ? with_physical(results[k], outside[k]) : arguments[static_cast<std::size_t>(argument - inside.begin())];
+      outside[k] = argument == inside.end() ? with_physical(results[k], outside[k])
+                                            : arguments[static_cast<std::size_t>(argument - inside.begin())];
     }
     // An in-place view gives a batched tensor another value, and leaves the value as it was.
     for (std::size_t i = 0; i < inside.size(); i++)

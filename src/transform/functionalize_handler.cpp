@@ -17,7 +17,8 @@ Value below(const Op& op, Args args) { return call_below(Layer::functionalize, o
 
 FunctionalState& written_state(const Op& op, const Tensor& t) {
   FunctionalState* f = functional_state(t);
-  INGOT_REQUIRE(f, op.schema.name, ": mutating a non-functional tensor with a functional tensor is not allowed. Please ensure that all of your "
+  INGOT_REQUIRE(f, op.schema.name,
+                ": mutating a non-functional tensor with a functional tensor is not allowed. Please ensure that all of your "
                 "inputs are wrapped inside of a functionalize() call.");
   return *f;
 }
@@ -45,9 +46,11 @@ void refuse_other_elements(const Op& op, const Geometry& view, const Tensor& sel
   const FunctionalStorage& s = *functional_state(self)->storage;
   const bool tracked = thread_state().grad_mode && requires_grad(self);
   const auto require_within = [&](const Geometry& own, std::string_view why) {
-    INGOT_REQUIRE(looks_within(view, own), op.schema.name,
-                  ": as_strided() refers to a storage of which the functional program has a part: it may look at elements that the tensor it is taken of does not have", why,
-                  ". Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
+    INGOT_REQUIRE(
+        looks_within(view, own), op.schema.name,
+        ": as_strided() refers to a storage of which the functional program has a part: it may look at elements that the tensor it is taken of does not have",
+        why,
+        ". Take the view with select, slice or another op that says which part of the tensor it means, or of the whole tensor");
   };
   if (tracked) require_within(self->geom, ", and the tensor requires grad");
   if (s.alone) require_within(s.layout, ", and another argument has them, which the function writes");
@@ -120,7 +123,8 @@ void shrink(const Tensor& self, const Geometry& g) {
 void change_size(const Op& op, const Tensor& self, const Geometry& g, const Value& format) {
   FunctionalState& f = written_state(op, self);
   if (required_bytes(g) <= self->storage->nbytes()) return shrink(self, g);
-  INGOT_REQUIRE(f.chain.empty(), "Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass");
+  INGOT_REQUIRE(f.chain.empty(),
+                "Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass");
   const Value resize_args[] = {from_functional(self), g.sizes, format};
   const Tensor bigger = below(op_ref<"resize">(), resize_args).tensor();
   auto storage = make_ref<FunctionalStorage>();
@@ -156,7 +160,8 @@ Value rewire(const Op& op, Args args) {
     case Rewires::size: return resize(op, args);
     case Rewires::bytes: {
       const Int now = f.storage->bytes.value_or(self->storage->nbytes()), want = args[1].to_int();
-      INGOT_REQUIRE(now == 0 || want == 0, "Functionalization: a storage can be resized only from or to 0 bytes, found ", now, " and ", want);
+      INGOT_REQUIRE(now == 0 || want == 0, "Functionalization: a storage can be resized only from or to 0 bytes, found ", now,
+                    " and ", want);
       f.storage->bytes = want;
       const Value inner[] = {from_functional(self), args[1]};  // no value has fewer bytes: it is done to the one there is
       return below(op, inner);
@@ -201,7 +206,9 @@ void replace(const Op& op, const Tensor& self, Tensor value) {
   sync(self);
 }
 
-Tensor result_at(const Value& r, std::size_t k) { return r.is_tensor() ? r.tensor() : r.is_tensors() ? r.tensors().at(k) : r.values().at(k).tensor(); }
+Tensor result_at(const Value& r, std::size_t k) {
+  return r.is_tensor() ? r.tensor() : r.is_tensors() ? r.tensors().at(k) : r.values().at(k).tensor();
+}
 
 // An in-place or out= form: the functional op, then its results take the place of what it would have written.
 Value write(const Op& op, Args args, const Values& values) {
@@ -210,7 +217,8 @@ Value write(const Op& op, Args args, const Values& values) {
     if (op.variant == Variant::inplace || !op.schema.args[i].type.writes()) given.push_back(values[i]);
   const Value r = below(*op.functional, given);
   TensorList written;
-  for (const int8_t w : op.written) for_each_tensor(args[static_cast<std::size_t>(w)], [&](const Tensor& t) { written.push_back(t); });
+  for (const int8_t w : op.written)
+    for_each_tensor(args[static_cast<std::size_t>(w)], [&](const Tensor& t) { written.push_back(t); });
   for (std::size_t k = 0; k < written.size(); k++) replace(op, written[k], result_at(r, k));
   return written.size() == 1 ? Value(written[0]) : Value(std::move(written));
 }
@@ -249,7 +257,8 @@ bool strides_follow(const Op& op, Args args) {
 Value functionalize_handler(const Op& op, Args args) {
   if (op.def->rewires != Rewires::nothing) return rewire(op, args);
   if (op.is_view())
-    if (const FunctionalState* f = functional_state(args[0].tensor()); f && (op.is_inplace_view() || has_storage(f->value))) return view(op, args);
+    if (const FunctionalState* f = functional_state(args[0].tensor()); f && (op.is_inplace_view() || has_storage(f->value)))
+      return view(op, args);
   Values values = map_tensors(args, from_functional);
   for (Value& v : values)
     if (v.is_function()) v = functionalized_function(op, v);

@@ -92,7 +92,8 @@ class Level {
 // A function of some of its arguments, the others as they are. It refers to what it is made of.
 class Partial {
  public:
-  Partial(const TensorFunction& f, const TensorList& args, std::vector<int> which) : f_(f), args_(args), which_(std::move(which)) {
+  Partial(const TensorFunction& f, const TensorList& args, std::vector<int> which)
+      : f_(f), args_(args), which_(std::move(which)) {
     for (const int i : which_)
       INGOT_REQUIRE(i >= 0 && i < static_cast<int>(args.size()), "grad: there is no argument ", i, " among ", args.size());
   }
@@ -121,13 +122,15 @@ TensorList run_with_grad(const TensorFunction& f, const TensorList& variables) {
 }
 
 void require_differentiable(const Tensor& t, std::string_view who, std::size_t i) {
-  INGOT_REQUIRE(t.defined() && is_differentiable(t.dtype()), who, ": expected arguments that are floating point or complex tensors, found ",
+  INGOT_REQUIRE(t.defined() && is_differentiable(t.dtype()), who,
+                ": expected arguments that are floating point or complex tensors, found ",
                 t.defined() ? text(name_of(t.dtype())) : std::string("none"), " as argument ", i);
 }
 void require_same_sizes(const TensorList& want, const TensorList& found, std::string_view who, std::string_view what) {
   INGOT_REQUIRE(want.size() == found.size(), who, ": expected ", want.size(), " ", what, ", found ", found.size());
   for (std::size_t k = 0; k < want.size(); k++)
-    INGOT_REQUIRE(want[k].sizes() == found[k].sizes(), who, ": ", what, " ", k, " should have size ", want[k].sizes(), ", found ", found[k].sizes());
+    INGOT_REQUIRE(want[k].sizes() == found[k].sizes(), who, ": ", what, " ", k, " should have size ", want[k].sizes(), ", found ",
+                  found[k].sizes());
 }
 
 }  // namespace
@@ -153,8 +156,9 @@ TensorFunction grad_and_value(TensorFunction f, std::vector<int> which) {
   return [f = std::move(f), which = std::move(which)](const TensorList& args) {
     const Partial of(f, args, which);
     const Pullback p = vjp(of.function(), of.point());
-    INGOT_REQUIRE(p.results.size() == 1 && p.results[0].dim() == 0, "grad: expected a function with one result of no dims, found ", p.results.size(),
-                  " results", p.results.size() == 1 ? text(", of size ", p.results[0].sizes()) : std::string());
+    INGOT_REQUIRE(p.results.size() == 1 && p.results[0].dim() == 0,
+                  "grad: expected a function with one result of no dims, found ", p.results.size(), " results",
+                  p.results.size() == 1 ? text(", of size ", p.results[0].sizes()) : std::string());
     TensorList r = p.pull({aten<"ones_like">(p.results[0])});
     r.push_back(p.results[0]);
     return r;

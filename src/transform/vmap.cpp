@@ -19,14 +19,15 @@ std::string dims_text(const Dims& dims) {
 // One entry for each of `n` tensors.
 Dims spread(const Dims& dims, std::size_t n, const char* which, const char* what) {
   if (dims.size() == 1) return Dims(n, dims[0]);
-  INGOT_REQUIRE(dims.size() == n, "vmap: ", which, "=", dims_text(dims), " has ", dims.size(), " entries, but there are ", n, " ", what,
-                ". Give one entry for each, or one for all.");
+  INGOT_REQUIRE(dims.size() == n, "vmap: ", which, "=", dims_text(dims), " has ", dims.size(), " entries, but there are ", n, " ",
+                what, ". Give one entry for each, or one for all.");
   return dims;
 }
 
 // The arguments with the mapped dim in front.
 TensorList batches(const TensorList& arguments, const Dims& given, Dims& in_dims) {
-  INGOT_REQUIRE(!arguments.empty(), "vmap(f, in_dims=", dims_text(given), ", ...)(<inputs>): Got no inputs. Maybe you forgot to add inputs, or you are trying to "
+  INGOT_REQUIRE(!arguments.empty(), "vmap(f, in_dims=", dims_text(given),
+                ", ...)(<inputs>): Got no inputs. Maybe you forgot to add inputs, or you are trying to "
                 "vmap over a function with no inputs. The latter is unsupported.");
   in_dims = spread(given, arguments.size(), "in_dims", "arguments");
   TensorList l;
@@ -39,7 +40,8 @@ TensorList batches(const TensorList& arguments, const Dims& given, Dims& in_dims
     }
     const int64_t dim = *in_dims[i], rank = t.dim();
     INGOT_REQUIRE(dim >= -rank && dim < rank, "vmap(f, in_dims=", dims_text(given), ", ...)(<inputs>): Got in_dim=", dim,
-                  " for an input, but the input is of dimensionality ", rank, " so expected in_dim to satisfy -", rank, " <= in_dim < ", rank, ".");
+                  " for an input, but the input is of dimensionality ", rank, " so expected in_dim to satisfy -", rank,
+                  " <= in_dim < ", rank, ".");
     l.push_back(move_dim(t, wrap_dim(dim, static_cast<int>(rank)), 0));
   }
   return l;
@@ -54,11 +56,13 @@ Int batch_size(const TensorList& batches, const Dims& in_dims, const Dims& given
       Shape sizes;
       for (std::size_t k = 0; k < batches.size(); k++)
         if (in_dims[k]) sizes.push_back(batches[k].sizes()[0]);
-      throw_user_error(text("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes ", sizes, " for the mapped dimension"));
+      throw_user_error(text("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes ", sizes,
+                            " for the mapped dimension"));
     }
     if (!size) size = n;
   }
-  INGOT_REQUIRE(size, "vmap(f, in_dims=", dims_text(given), ", ...)(<inputs>): in_dims maps over no argument; give at least one argument a dim");
+  INGOT_REQUIRE(size, "vmap(f, in_dims=", dims_text(given),
+                ", ...)(<inputs>): in_dims maps over no argument; give at least one argument a dim");
   return *size;
 }
 

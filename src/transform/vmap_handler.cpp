@@ -16,7 +16,8 @@ const Op& functional_of(const Op& op) { return op.functional ? *op.functional : 
 
 // Whether the op's functions run by its batching rule. Lists that mix tensors with other values are left to its program.
 bool batches_functions(const Op& op, Args args) {
-  return op.form() == Form::higher_order && op.def->batch && std::none_of(args.begin(), args.end(), [](const Value& v) { return v.is_values(); });
+  return op.form() == Form::higher_order && op.def->batch &&
+         std::none_of(args.begin(), args.end(), [](const Value& v) { return v.is_values(); });
 }
 
 // The vmap that acts on the call: the innermost that an argument belongs to. A random op is every running vmap's business, and so
@@ -28,12 +29,14 @@ const VmapLevel* acting_level(const Op& op, Args args) {
     if (const BatchedState* s = batched_state(t)) highest = std::max(highest, s->level);
   });
   if ((op.form() == Form::random || batches_functions(op, args)) && !levels.empty()) {
-    INGOT_REQUIRE(highest <= levels.back().level, "vmap: a tensor that belongs to a vmap was used by a function that runs outside of it");
+    INGOT_REQUIRE(highest <= levels.back().level,
+                  "vmap: a tensor that belongs to a vmap was used by a function that runs outside of it");
     return &levels.back();
   }
   if (highest == 0) return nullptr;
   const auto level = std::find_if(levels.begin(), levels.end(), [&](const VmapLevel& l) { return l.level == highest; });
-  INGOT_REQUIRE(level != levels.end(), "vmap: ", op.schema.name, " was given a batched tensor that escaped from the vmap it belongs to, which has returned. Let "
+  INGOT_REQUIRE(level != levels.end(), "vmap: ", op.schema.name,
+                " was given a batched tensor that escaped from the vmap it belongs to, which has returned. Let "
                 "the mapped function return the tensor instead of keeping it.");
   return &*level;
 }
@@ -49,11 +52,14 @@ Value on_batches(const Value& f, const VmapLevel& level) {
   return make_function([f, level, levels = vmap_levels()](Args args) {
     ThreadState& ts = thread_state();
     const LevelsScope scope(levels);
-    const Scoped<bool> grad_mode(ts.grad_mode, ts.grad_mode && ts.layer <= Layer::autograd);  // below it there is no use for a tape
+    const Scoped<bool> grad_mode(ts.grad_mode,
+                                 ts.grad_mode && ts.layer <= Layer::autograd);  // below it there is no use for a tape
     const Scoped<Layer> layer(ts.layer, Layer::transform);
     const Values results = f.function()(map_tensors(args, [&](const Tensor& t) { return make_batched(t, level.level); }));
     const Batching repeat(op_ref<"expand">(), {}, {}, level.size, level.randomness);
-    return map_tensors(Args(results), [&](const Tensor& t) { return belongs_to(t, level.level) ? batched_state(t)->value : repeat.repeated(t); });
+    return map_tensors(Args(results), [&](const Tensor& t) {
+      return belongs_to(t, level.level) ? batched_state(t)->value : repeat.repeated(t);
+    });
   });
 }
 
@@ -90,14 +96,18 @@ void check_written(const Op& op, Args args, const VmapLevel& level) {
   for (const int8_t w : op.written) {
     const Value& target = args[static_cast<std::size_t>(w)];
     if (target.is_none() || belongs(target, level.level)) continue;
-    INGOT_REQUIRE(op.form() != Form::random || level.randomness != Randomness::different, "vmap: Cannot ask for different inplace randomness on an "
-                  "unbatched tensor. This will appear like same randomness. If this is necessary for your usage, please file an issue with functorch.");
+    INGOT_REQUIRE(
+        op.form() != Form::random || level.randomness != Randomness::different,
+        "vmap: Cannot ask for different inplace randomness on an "
+        "unbatched tensor. This will appear like same randomness. If this is necessary for your usage, please file an issue with functorch.");
     const std::string name = op.schema.ns + "::" + op.schema.name;
     for (std::size_t i = 0; i < args.size(); i++)
-      INGOT_REQUIRE(!belongs(args[i], level.level), "vmap: ", name, "(self, *extra_args) is not possible because there exists a Tensor `", op.schema.args[i].name,
-                    "` in extra_args that has more elements than `self`. This happened due to `", op.schema.args[i].name, "` being vmapped over but `self` not "
-                    "being vmapped over in a vmap. Please try to use out-of-place operators instead of ", name,
-                    ". If said operator is being called inside the PyTorch framework, please file a bug report instead.");
+      INGOT_REQUIRE(!belongs(args[i], level.level), "vmap: ", name,
+                    "(self, *extra_args) is not possible because there exists a Tensor `", op.schema.args[i].name,
+                    "` in extra_args that has more elements than `self`. This happened due to `", op.schema.args[i].name,
+                    "` being vmapped over but `self` not "
+                    "being vmapped over in a vmap. Please try to use out-of-place operators instead of ",
+                    name, ". If said operator is being called inside the PyTorch framework, please file a bug report instead.");
   }
 }
 
@@ -129,7 +139,8 @@ Value write(const Op& op, Args args) {
     check_written_type(op, written[k], value.dtype());
     if (op.variant == Variant::out && !(written[k].sizes() == value.sizes())) {
       BatchedState* s = batched_state(written[k]);
-      INGOT_REQUIRE(s, op.schema.name, ": an out= tensor of size ", written[k].sizes(), " cannot be resized to ", value.sizes(), " inside vmap");
+      INGOT_REQUIRE(s, op.schema.name, ": an out= tensor of size ", written[k].sizes(), " cannot be resized to ", value.sizes(),
+                    " inside vmap");
       Shape sizes{s->value.sizes()[0]};
       for (const Int n : value.sizes()) sizes.push_back(n);
       set_batched_value(written[k], aten<"new_empty">(s->value, sizes));
@@ -159,7 +170,8 @@ Value vmap_handler(const Op& op, Args args) {
   if (!acting) return call_below(Layer::transform, op, args);
   const VmapLevel level = *acting;
   const std::vector<VmapLevel> outer(vmap_levels().data(), acting);
-  INGOT_REQUIRE(op.def->rewires == Rewires::nothing, "vmap: ", op.schema.name, " of a tensor that is vmapped over is not supported: its members have no "
+  INGOT_REQUIRE(op.def->rewires == Rewires::nothing, "vmap: ", op.schema.name,
+                " of a tensor that is vmapped over is not supported: its members have no "
                 "storage of their own. Make a new tensor of the size you need.");
   if (op.functional) check_written(op, args, level);
   if (op.form() == Form::random && level.randomness == Randomness::same &&

@@ -20,7 +20,8 @@ bool same_tensors(Leaves a, Leaves b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) { return x.is_same(y); });
 }
 bool same_storages(Leaves a, Leaves b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Tensor& x, const Tensor& y) { return x->storage == y->storage; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Tensor& x, const Tensor& y) { return x->storage == y->storage; });
 }
 
 // Puts wrappers together, and remembers them so that what aliases does so again.

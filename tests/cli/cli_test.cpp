@@ -31,7 +31,8 @@ TEST_F(Cli, CheckAgreesWithPyTorch) {
 }
 
 TEST_F(Cli, CheckSaysWhatDiffers) {
-  const Ran r = ingot("check " + golden("models/mlp/model.pt2 ") + golden("models/mlp/case1.safetensors") + " --rtol 0 --atol -1");
+  const Ran r =
+      ingot("check " + golden("models/mlp/model.pt2 ") + golden("models/mlp/case1.safetensors") + " --rtol 0 --atol -1");
   EXPECT_EQ(r.status, 1);
   EXPECT_NE(r.out.find("failed: out.0: "), std::string::npos) << r.out;
 }
@@ -67,7 +68,8 @@ TEST_F(Cli, AFailingSuiteSaysSoInItsLastLine) {
 }
 
 TEST_F(Cli, GraphAndInspectShowAProgram) {
-  const Ran plain = ingot("graph " + golden("models/cond/model.pt2")), readable = ingot("graph --readable " + golden("models/cond/model.pt2"));
+  const Ran plain = ingot("graph " + golden("models/cond/model.pt2")),
+            readable = ingot("graph --readable " + golden("models/cond/model.pt2"));
   EXPECT_TRUE(plain.out.starts_with("def forward(self, p_l_weight, p_l_bias, x):\n")) << plain.out;
   EXPECT_NE(readable.out.find("class true_graph_0(torch.nn.Module):"), std::string::npos);
   const Ran inspect = ingot("inspect --json " + golden("models/gpt_tiny/model.pt2"));

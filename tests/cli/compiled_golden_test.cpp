@@ -56,8 +56,9 @@ TEST_F(CompiledGolden, Zoo) {
 TEST_F(CompiledGolden, Ops) {
   // A sanitizer watches the compiler, which does the same for all cases of an op: one of each will do.
   const Ran r = check("ops", kSanitized ? "--filter '*/f32_0'" : "");
-  const std::set<std::string> known = {"tensor_split/b8_0", "tensor_split/c64_0", "tensor_split/f32_0", "tensor_split/f32_2",
-                                       "tensor_split/i64_0", "matmul/f32_12", "__rmatmul__/f32_12", "nn.functional.scaled_dot_product_attention/f32_20"};
+  const std::set<std::string> known = {
+      "tensor_split/b8_0",  "tensor_split/c64_0", "tensor_split/f32_0", "tensor_split/f32_2",
+      "tensor_split/i64_0", "matmul/f32_12",      "__rmatmul__/f32_12", "nn.functional.scaled_dot_product_attention/f32_20"};
   for (const std::string& name : failures(r.out)) EXPECT_TRUE(known.contains(name)) << r.out;
   EXPECT_NE(r.out.find(kSanitized ? "0 skipped" : "2 skipped"), std::string::npos) << r.out.substr(0, 2000) << r.err;
 }
@@ -66,8 +67,10 @@ TEST_F(CompiledGolden, Ops) {
 TEST_F(CompiledGolden, R007_GradientsOfOps) {
   const Ran r = check("ops", kSanitized ? "--grad --filter '*/f32_0'" : "--grad");
   // Decisions by data; quotients of a zero, where PyTorch's eager formula is NaN and the one for graphs is not; rounding.
-  const std::set<std::string> known = {"tensor_split/f32_0", "tensor_split/f32_2", "masked.prod/f32_16", "masked.prod/f32_24", "masked.prod/f32_32",
-                                       "asin/f32_0", "matmul/f32_12", "__rmatmul__/f32_12", "nn.functional.scaled_dot_product_attention/f32_20"};
+  const std::set<std::string> known = {
+      "tensor_split/f32_0", "tensor_split/f32_2", "masked.prod/f32_16",
+      "masked.prod/f32_24", "masked.prod/f32_32", "asin/f32_0",
+      "matmul/f32_12",      "__rmatmul__/f32_12", "nn.functional.scaled_dot_product_attention/f32_20"};
   for (const std::string& name : failures(r.out)) EXPECT_TRUE(known.contains(name)) << r.out;
   const int passed = counted(r.out, "passed"), failed = counted(r.out, "failed");
   EXPECT_GE(passed, kSanitized ? 366 : 1485) << r.out;
@@ -96,7 +99,8 @@ class CompiledGoldenElsewhere : public CompiledGolden {
 #endif
   }
   static std::string elsewhere() {
-    return "--target " + arch() + "-linux-gnu --runner 'qemu-" + arch() + " -L /usr/" + arch() + "-linux-gnu " INGOT_FOREIGN_RUNNER "' ";
+    return "--target " + arch() + "-linux-gnu --runner 'qemu-" + arch() + " -L /usr/" + arch() +
+           "-linux-gnu " INGOT_FOREIGN_RUNNER "' ";
   }
 };
 

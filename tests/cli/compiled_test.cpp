@@ -22,7 +22,9 @@ class CompiledCli : public Cli {
     ASSERT_EQ(f.size(), e.size());
     for (std::size_t i = 0; i < e.size(); i++) ASSERT_NEAR(f[i], e[i], 1e-5);
   }
-  static void expect_in(const std::string& part, const std::string& whole) { EXPECT_NE(whole.find(part), std::string::npos) << whole; }
+  static void expect_in(const std::string& part, const std::string& whole) {
+    EXPECT_NE(whole.find(part), std::string::npos) << whole;
+  }
 };
 
 TEST_F(CompiledCli, CompilesAndRuns) {
@@ -102,7 +104,8 @@ TEST_F(CompiledCli, WeightsLieInsideOutsideOrNowhere) {
   const Ran external = compile("mlp", "ext.so", "--weights external --json"), none = compile("mlp", "none.so", "--weights=none");
   ASSERT_EQ(external.status, 0) << external.err;
   ASSERT_EQ(none.status, 0) << none.err;
-  EXPECT_EQ(JsonDocument(external.out, "stdout").root().field("weights_bytes").integer(), static_cast<int64_t>(fs::file_size(file("ext.so.safetensors"))));
+  EXPECT_EQ(JsonDocument(external.out, "stdout").root().field("weights_bytes").integer(),
+            static_cast<int64_t>(fs::file_size(file("ext.so.safetensors"))));
   EXPECT_GT(fs::file_size(file("in.so")), fs::file_size(file("ext.so")) + 30000);
   const std::string run = " --input " + case0("mlp");
   EXPECT_EQ(ingot("run " + file("ext.so") + run).out.substr(0, 60), ingot("run " + file("in.so") + run).out.substr(0, 60));
@@ -176,7 +179,8 @@ TEST_F(CompiledCli, TargetsAndLevels) {
 TEST_F(CompiledCli, PackagesHoldSeveralModels) {
   ASSERT_EQ(compile("mlp", "mlp.so").status, 0);
   ASSERT_EQ(compile("dynamic_shapes", "shapes.so", "--weights external").status, 0);
-  const Ran made = ingot("package " + file("mlp.so") + " other=" + file("shapes.so") + " -o " + file("p.pt2") + " --metadata version=3 --json");
+  const Ran made = ingot("package " + file("mlp.so") + " other=" + file("shapes.so") + " -o " + file("p.pt2") +
+                         " --metadata version=3 --json");
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_EQ(JsonDocument(made.out, "stdout").root().field("models").list().at(1).field("name").string(), "other");
   EXPECT_EQ(ingot("run " + file("p.pt2") + " --model mlp -i " + case0("mlp")).status, 0);
@@ -205,10 +209,12 @@ TEST_F(CompiledCli, ChecksCompiledPrograms) {
   EXPECT_EQ(random.status, 0) << random.out << random.err;
   expect_in("passed: largest difference", random.out);
   ASSERT_EQ(compile("lstm_gru", "lstm_gru.so").status, 0);  // its tanh is not the one of eager, to the last bit
-  const Ran strict = ingot("check " + file("lstm_gru.so") + " --against " + golden("models/lstm_gru/model.pt2") + " --rtol 0 --atol 0");
+  const Ran strict =
+      ingot("check " + file("lstm_gru.so") + " --against " + golden("models/lstm_gru/model.pt2") + " --rtol 0 --atol 0");
   EXPECT_EQ(strict.status, 1);
   expect_in("failed: out.0: ", strict.out);
-  const Ran wrong = ingot("check " + file("mlp.so") + " " + case0("lstm_gru") + " --against " + golden("models/lstm_gru/model.pt2"));
+  const Ran wrong =
+      ingot("check " + file("mlp.so") + " " + case0("lstm_gru") + " --against " + golden("models/lstm_gru/model.pt2"));
   EXPECT_EQ(wrong.status, 1);
 }
 
@@ -222,10 +228,12 @@ TEST_F(CompiledCli, ChecksOnTheOtherArchitecture) {
   if (std::system(("command -v qemu-" + arch + " >/dev/null").c_str()) != 0) GTEST_SKIP() << "no qemu-" << arch;
   const std::string runner = " --runner 'qemu-" + arch + " -L /usr/" + arch + "-linux-gnu " INGOT_FOREIGN_RUNNER "'";
   const std::string compiled = " --compiled --target " + arch + "-linux-gnu" + runner + " -j 2";
-  const Ran models = ingot("check --suite " + golden("models") + compiled + " --filter 'mlp*' --filter dynamic_shapes --filter lstm_gru");
+  const Ran models =
+      ingot("check --suite " + golden("models") + compiled + " --filter 'mlp*' --filter dynamic_shapes --filter lstm_gru");
   EXPECT_EQ(models.status, 0) << models.out << models.err;
   EXPECT_TRUE(models.out.ends_with("4 passed, 0 failed, 0 skipped\n")) << models.out;
-  const Ran ops = ingot("check --suite " + golden("ops") + compiled + " --filter 'add/f32*' --filter 'sum/f32*' --filter 'mm/f32*' --filter 'softmax/f32*'");
+  const Ran ops = ingot("check --suite " + golden("ops") + compiled +
+                        " --filter 'add/f32*' --filter 'sum/f32*' --filter 'mm/f32*' --filter 'softmax/f32*'");
   EXPECT_EQ(ops.status, 0) << ops.out << ops.err;
   EXPECT_EQ(ingot("check --suite " + golden("models") + " --target aarch64-linux-gnu").status, 2) << "a target is for --compiled";
 }
@@ -238,7 +246,8 @@ TEST_F(CompiledCli, AFailedCompileLeavesNoFile) {
   EXPECT_FALSE(fs::exists(file("x.so")));
   fs::create_directory(file("folder.so"));
   EXPECT_EQ(compile("mlp", "folder.so", "--weights external --emit=graph").status, 1);
-  for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_FALSE(entry.path().filename().string().starts_with("folder.so.")) << entry;
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("folder.so.")) << entry;
   EXPECT_FALSE(fs::exists(file("folder.graph.txt")));
   EXPECT_EQ(ingot("compile").status, 2);
 }

@@ -6,7 +6,8 @@
 
 int main(int argc, char** argv) {
   using namespace ingot::testing;
-  const uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000, first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  const uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000,
+                 first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
   int differ = 0;
   for (uint64_t seed = first; seed < first + count; seed++) {
     if (compare_compiled(random_compute(seed)).empty()) continue;

@@ -101,7 +101,8 @@ Tensor step_value(const ComputeStep& s, const TensorList& values) {
       return aten<"expand">(u, sizes);
     }
     case Kind::flip: return r == 0 ? a : aten<"flip">(a, Shape{dim});
-    case Kind::cat: return r == 0 ? a : aten<"cat">(TensorList{as_float(a), same_sizes(a, b) ? as_float(b) : as_float(a) * 2}, dim);
+    case Kind::cat:
+      return r == 0 ? a : aten<"cat">(TensorList{as_float(a), same_sizes(a, b) ? as_float(b) : as_float(a) * 2}, dim);
     case Kind::pad: return r == 0 ? a : aten<"constant_pad_nd">(a, Shape{1, static_cast<int64_t>(s.how % 3)}, 0.5);
     case Kind::product: {
       const Tensor x = tamed(as_float(a));
@@ -129,9 +130,13 @@ std::vector<double> elements(const Tensor& t) { return aten<"_to_copy">(t, DType
 // Which element is off by more than its dtype lets it be, or nothing. Some programs magnify rounding (a long sum that cancels): the most
 // that eager itself is off from `exact`, the program in float64, says by how much.
 std::string difference(const Tensor& got, const Tensor& want, const std::function<Tensor()>& exact) {
-  if (got.dtype() != want.dtype() || got.sizes() != want.sizes()) return text("got ", got.dtype(), got.sizes(), ", want ", want.dtype(), want.sizes());
+  if (got.dtype() != want.dtype() || got.sizes() != want.sizes())
+    return text("got ", got.dtype(), got.sizes(), ", want ", want.dtype(), want.sizes());
   constexpr double kMagnified = 10;
-  const double bound = want.dtype() == DType::bf16 ? 4e-2 : want.dtype() == DType::f16 ? 8e-3 : is_floating(want.dtype()) ? 2e-4 : 0;
+  const double bound = want.dtype() == DType::bf16  ? 4e-2
+                       : want.dtype() == DType::f16 ? 8e-3
+                       : is_floating(want.dtype())  ? 2e-4
+                                                    : 0;
   const std::vector<double> g = elements(got), w = elements(want);
   std::optional<double> magnified;  // only asked for where something is off
   for (std::size_t i = 0; i < w.size(); i++) {
@@ -156,8 +161,8 @@ ComputeProgram random_compute(uint64_t seed) {
   ComputeProgram p{seed, {}};
   const uint64_t count = 2 + random() % 14;
   for (uint64_t i = 0; i < count; i++)
-    p.steps.push_back({static_cast<Kind>(random() % static_cast<uint64_t>(Kind::last)), static_cast<uint32_t>(random() % 64), static_cast<uint32_t>(random() % 64),
-                       static_cast<uint32_t>(random() % 1024)});
+    p.steps.push_back({static_cast<Kind>(random() % static_cast<uint64_t>(Kind::last)), static_cast<uint32_t>(random() % 64),
+                       static_cast<uint32_t>(random() % 64), static_cast<uint32_t>(random() % 1024)});
   return p;
 }
 
@@ -171,7 +176,8 @@ TensorFunction compute_function(const ComputeProgram& p) {
     TensorList values = in;
     for (const ComputeStep& s : p.steps) values.push_back(step_value(s, values));
     TensorList results;
-    for (std::size_t k = values.size() > in.size() + 3 ? values.size() - 3 : in.size(); k < values.size(); k++) results.push_back(aten<"clone">(values[k]));
+    for (std::size_t k = values.size() > in.size() + 3 ? values.size() - 3 : in.size(); k < values.size(); k++)
+      results.push_back(aten<"clone">(values[k]));
     return results;
   };
 }
@@ -199,7 +205,8 @@ std::string compare_compiled(const ComputeProgram& p) {
         for (const Tensor& t : inputs[k]) wide.push_back(t.is_floating_point() ? aten<"_to_copy">(t, DType::f64) : t);
         return f(wide)[i];
       };
-      if (const std::string what = difference(got[k][i], want[k][i], exact); !what.empty()) return text("size ", kSizes[k], ", result ", i, ": ", what);
+      if (const std::string what = difference(got[k][i], want[k][i], exact); !what.empty())
+        return text("size ", kSizes[k], ", result ", i, ": ", what);
     }
   }
   return {};

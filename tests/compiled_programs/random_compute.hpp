@@ -12,7 +12,9 @@ namespace ingot::testing {
 
 struct ComputeStep {
   enum class Kind : uint8_t {
+    // clang-format off
     unary, binary, compare_select, reduce, softmax, permute, flatten, slice, select, unsqueeze_expand, flip, cat, pad, product, gather, convert, cumulate, last
+    // clang-format on
   };
   Kind kind = Kind::unary;
   uint32_t a = 0, b = 0, how = 0;  // operands among the values so far, and which of the kind: each modulo what there is

@@ -26,7 +26,8 @@ Values run(const std::string& text, Values inputs) {
   const Values examples = make_fakes(inputs, {}, sizes), traced = make_fakes(inputs, {}, sizes);
   std::vector<std::string> names;
   for (const Node* n : parsed.inputs()) names.push_back(n->name);
-  const auto graph = std::make_shared<const Graph>(record([&](const Values& in) { return Interpreter(parsed).run(in); }, traced, names, sizes));
+  const auto graph =
+      std::make_shared<const Graph>(record([&](const Values& in) { return Interpreter(parsed).run(in); }, traced, names, sizes));
   return ingot_compiler()(graph, examples)(inputs);
 }
 
@@ -50,7 +51,8 @@ void expect_as_eager(const TensorFunction& f, const TensorList& leaves, const Te
   for (std::size_t k = 0; k < want.size(); k++) {
     ASSERT_EQ(want[k].defined(), found[k].defined()) << k;
     if (!want[k].defined()) continue;
-    EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << "value " << k << ": " << to_text(found[k]) << "\nwant " << to_text(want[k]);
+    EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6))
+        << "value " << k << ": " << to_text(found[k]) << "\nwant " << to_text(want[k]);
   }
 }
 
@@ -64,10 +66,12 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionEqualsEager) {
     return TensorList{n.softmax(-1), h.sum()};
   };
   manual_seed(1);
-  const TensorList leaves{tracked(randn({4, 8})), tracked(randn({8, 16})), tracked(randn({16})), tracked(randn({16})), tracked(randn({16}))};
+  const TensorList leaves{tracked(randn({4, 8})), tracked(randn({8, 16})), tracked(randn({16})), tracked(randn({16})),
+                          tracked(randn({16}))};
   expect_as_eager(layer, leaves, as_function(memory_efficient_fusion(layer)));
   // The same function over trees.
-  const AotFunction over_trees = memory_efficient_fusion([](const Tree& a) { return Tree::tuple({Tree(a[0].leaf().tensor() * a[1].leaf().tensor())}); });
+  const AotFunction over_trees =
+      memory_efficient_fusion([](const Tree& a) { return Tree::tuple({Tree(a[0].leaf().tensor() * a[1].leaf().tensor())}); });
   EXPECT_TRUE(equal(over_trees(Tree::tuple({full({2}, 3), full({2}, 4)}))[0].leaf().tensor(), full({2}, 12)));
 }
 
@@ -75,7 +79,8 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionEqualsEager) {
 TEST_F(AotCompiler, R007_MemoryEfficientFusionOfAModule) {
   const auto train = [](bool compiled) {
     manual_seed(1);
-    nn::Sequential net{nn::make<nn::Linear>(6, 5), nn::make<nn::BatchNorm1d>(5), nn::make<nn::ReLU>(), nn::make<nn::Linear>(5, 2)};
+    nn::Sequential net{nn::make<nn::Linear>(6, 5), nn::make<nn::BatchNorm1d>(5), nn::make<nn::ReLU>(),
+                       nn::make<nn::Linear>(5, 2)};
     const Tensor x = randn({8, 6}), y = compiled ? memory_efficient_fusion(net)(x) : net(x);
     (y * y).sum().backward();
     TensorList all{y};
@@ -112,7 +117,8 @@ TEST_F(AotCompiler, OutputsAreWhatTheGraphSays) {
     getitem = split[0]
     getitem_1 = split[1];  split = None
     return (arg0_1, t, mul, view, getitem_1, mul, 7, None)
-)", {x});
+)",
+                         {x});
   ASSERT_EQ(out.size(), 8u);
   EXPECT_TRUE(out[0].tensor().is_same(x));
   EXPECT_EQ(out[1].tensor().data_ptr(), x.data_ptr());
@@ -142,7 +148,8 @@ TEST_F(AotCompiler, WritesToInputsInTheGraph) {
     copy_ = torch.ops.aten.copy_.default(arg0_1, add)
     copy__1 = torch.ops.aten.copy_.default(arg1_1, mul)
     return (mul, copy_)
-)", {x, y});
+)",
+                         {x, y});
   EXPECT_TRUE(equal(x, full({2, 3}, 2)));
   EXPECT_TRUE(equal(y, full({2, 3}, 6)));
   EXPECT_TRUE(equal(out[0].tensor(), full({2, 3}, 6)));
@@ -152,9 +159,10 @@ TEST_F(AotCompiler, WritesToInputsInTheGraph) {
 
 TEST_F(AotCompiler, KeptMutationsOfInference) {
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) {
-    Tensor(in[0]).mul_(2);
-    return TensorList{in[0] + 1};
-  }), {.forward = ingot_compiler(), .keep_inference_input_mutations = true});
+                                       Tensor(in[0]).mul_(2);
+                                       return TensorList{in[0] + 1};
+                                     }),
+                                     {.forward = ingot_compiler(), .keep_inference_input_mutations = true});
   const Tensor x = ones({4});
   EXPECT_TRUE(equal(f(TensorList{x})[0], full({4}, 3)));
   EXPECT_TRUE(equal(x, full({4}, 2)));
@@ -163,7 +171,8 @@ TEST_F(AotCompiler, KeptMutationsOfInference) {
 
 TEST_F(AotCompiler, OtherWritesAreRefused) {
   const std::string error = error_of([] {
-    run("def forward(self, arg0_1):\n    resize_ = torch.ops.aten.resize_.default(arg0_1, [7])\n    return (resize_,)\n", {ones({2})});
+    run("def forward(self, arg0_1):\n    resize_ = torch.ops.aten.resize_.default(arg0_1, [7])\n    return (resize_,)\n",
+        {ones({2})});
   });
   EXPECT_NE(error.find("no compiled form"), std::string::npos) << error;
 }
@@ -183,7 +192,8 @@ void expect_as_eager_for_every_size(const TreeFunction& f, const std::function<T
       return all;
     };
     const TensorList want = differentiate(f), found = differentiate([&](const Tree& t) { return compiled(t); });
-    for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << n << " rows, value " << k;
+    for (std::size_t k = 0; k < want.size(); k++)
+      EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << n << " rows, value " << k;
   }
 }
 
@@ -212,8 +222,8 @@ TEST_F(AotCompiler, OpenSizes) {
 TEST(AotCompilerRandom, ProgramsEqualEager) {
   for (uint64_t seed = 1; seed <= 100; seed++) {
     const ingot::testing::Program p = ingot::testing::random_program(seed);
-    const ingot::testing::Comparison c = ingot::testing::compare_transformed(
-        p, [](const TensorFunction& f) { return as_function(memory_efficient_fusion(f)); });
+    const ingot::testing::Comparison c =
+        ingot::testing::compare_transformed(p, [](const TensorFunction& f) { return as_function(memory_efficient_fusion(f)); });
     EXPECT_NE(c.agreement, ingot::testing::Agreement::differs) << "seed " << seed << ": " << c.what << "\n" << to_text(p);
   }
 }

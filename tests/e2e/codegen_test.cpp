@@ -115,8 +115,7 @@ TEST(CodegenTarget, OtherNamesAreUserErrors) {
   EXPECT_NE(message_of([] { parse_target("x86_64", "pentium5"); }).find("unknown processor 'pentium5' for x86_64"),
             std::string::npos);
   const char* foreign = arch_of(native_target()) == Arch::x86_64 ? "aarch64" : "x86_64";
-  EXPECT_NE(message_of([&] { parse_target(foreign, "native"); }).find("the processor of this machine"),
-            std::string::npos);
+  EXPECT_NE(message_of([&] { parse_target(foreign, "native"); }).find("the processor of this machine"), std::string::npos);
 }
 
 TEST(CodegenTarget, ProcessorsImplyFeatures) {
@@ -231,8 +230,8 @@ TEST_F(CodegenLink, LibrariesNameTheLibcTheyNeed) {
 
 TEST_F(CodegenLink, MissingSymbolIsAUserErrorAndLeavesNoFile) {
   const Target target = native_target();
-  const Object object = emit_text(
-      "calls.ll", "declare void @nowhere()\ndefine void @f() {\n  call void @nowhere()\n  ret void\n}\n", target);
+  const Object object =
+      emit_text("calls.ll", "declare void @nowhere()\ndefine void @f() {\n  call void @nowhere()\n  ret void\n}\n", target);
   const std::string output = path("f.so");
   const std::string message = message_of([&] { link_library({&object, 1}, target, output); });
   EXPECT_NE(message.find("cannot link '" + output + "'"), std::string::npos) << message;

@@ -49,7 +49,8 @@ TEST_F(CompileOptionsTest, ThreadsDoNotChangeTheBytes) {
 TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
   std::string assembly;
   const TensorList in = layer_inputs();
-  const std::string library = aot_compile(layers, in, path("f.so"), {.code = [&](const std::string&, const CodeText& t) { assembly += t.assembly; }});
+  const std::string library =
+      aot_compile(layers, in, path("f.so"), {.code = [&](const std::string&, const CodeText& t) { assembly += t.assembly; }});
   // Of eight layers: the packing of a weight and the product; then those of the last product, and the softmax.
   const int kernels = count(assembly, "\nkernel.0.") - count(assembly, ".body:");
   EXPECT_GE(kernels, 4) << assembly;
@@ -60,11 +61,12 @@ TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
 TEST_F(CompileOptionsTest, CodeIsShownForEveryLevel) {
   const std::vector<Target> targets{parse_target("x86_64", "x86-64-v4"), parse_target("x86_64", "x86-64-v2")};
   std::string levels;
-  compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"), {.targets = targets, .code = [&](const std::string& level, const CodeText& t) {
-            levels += level + " ";
-            EXPECT_NE(t.llvm.find("define hidden i32 @ingot_run."), std::string::npos) << t.llvm.substr(0, 500);
-            EXPECT_EQ(t.assembly.find("zmm") != t.assembly.npos, level == "x86-64-v4");
-          }});
+  compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"),
+          {.targets = targets, .code = [&](const std::string& level, const CodeText& t) {
+             levels += level + " ";
+             EXPECT_NE(t.llvm.find("define hidden i32 @ingot_run."), std::string::npos) << t.llvm.substr(0, 500);
+             EXPECT_EQ(t.assembly.find("zmm") != t.assembly.npos, level == "x86-64-v4");
+           }});
   EXPECT_EQ(levels, "x86-64-v4 x86-64-v2 ");
 }
 
@@ -92,18 +94,21 @@ struct Machine {
 };
 
 TEST_F(CompileOptionsTest, AMachineRunsTheBestLevelItHas) {
-  const auto try_machines = [&](const std::string& arch, const std::string& runner, const std::vector<const char*>& levels, const std::vector<Machine>& machines) {
+  const auto try_machines = [&](const std::string& arch, const std::string& runner, const std::vector<const char*>& levels,
+                                const std::vector<Machine>& machines) {
     const std::string qemu = "qemu-" + arch;
     if (!fs::exists(runner) || std::system(("command -v " + qemu + " >/dev/null").c_str()) != 0) return false;
     std::vector<Target> targets;
     for (const char* l : levels) targets.push_back(parse_target(arch, l));
-    const std::string library = aot_compile(all_forms, inputs(kTracedSize, float32), path(arch + ".so"), {.targets = targets}, kOpen);
+    const std::string library =
+        aot_compile(all_forms, inputs(kTracedSize, float32), path(arch + ".so"), {.targets = targets}, kOpen);
     const bool native = arch == to_text(arch_of(native_target()));
     const TensorList in = inputs(7, float32);
     for (std::size_t k = 0; k < in.size(); k++) write(k, in[k]);
     for (const Machine& m : machines) {
       fs::remove(path("level0"));
-      const int status = run_c(text(qemu, " -cpu ", m.qemu, native ? " " : text(" -L /usr/", arch, "-linux-gnu ")), runner, library);
+      const int status =
+          run_c(text(qemu, " -cpu ", m.qemu, native ? " " : text(" -L /usr/", arch, "-linux-gnu ")), runner, library);
       if (*m.level) {
         EXPECT_EQ(status, 0) << m.qemu << ": " << said();
         const Bytes level = read("level0");
@@ -117,10 +122,12 @@ TEST_F(CompileOptionsTest, AMachineRunsTheBestLevelItHas) {
     return true;
   };
   const bool is_x86 = arch_of(native_target()) == Arch::x86_64;
-  const bool x86 = try_machines("x86_64", is_x86 ? INGOT_MODEL_RUNNER : INGOT_FOREIGN_RUNNER, {"x86-64-v4", "x86-64-v3", "x86-64-v2"},
-                                {{"max", "x86-64-v3"}, {"Nehalem", "x86-64-v2"}, {"core2duo", ""}});
-  const bool arm = try_machines("aarch64", is_x86 ? INGOT_FOREIGN_RUNNER : INGOT_MODEL_RUNNER, {"neoverse-v1", "neoverse-n1", "cortex-a57"},
-                                {{"neoverse-n1", "neoverse-n1"}, {"cortex-a57", "cortex-a57"}});
+  const bool x86 =
+      try_machines("x86_64", is_x86 ? INGOT_MODEL_RUNNER : INGOT_FOREIGN_RUNNER, {"x86-64-v4", "x86-64-v3", "x86-64-v2"},
+                   {{"max", "x86-64-v3"}, {"Nehalem", "x86-64-v2"}, {"core2duo", ""}});
+  const bool arm =
+      try_machines("aarch64", is_x86 ? INGOT_FOREIGN_RUNNER : INGOT_MODEL_RUNNER, {"neoverse-v1", "neoverse-n1", "cortex-a57"},
+                   {{"neoverse-n1", "neoverse-n1"}, {"cortex-a57", "cortex-a57"}});
   if (!x86 && !arm) GTEST_SKIP() << "no qemu-user";
 }
 

@@ -36,8 +36,24 @@ const Case kCases[] = {
     {"bfloat16", {1, 8, 14, 14}, {16, 8, 3, 3}, {1}, {1}, {1}, 1, bfloat16},
     {"double", {1, 3, 12, 12}, {8, 3, 3, 3}, {1}, {1}, {1}, 1, float64},
     {"open batch", {4, 8, 14, 14}, {16, 8, 3, 3}, {1}, {1}, {1}, 1, float32, {{.input = 0, .dim = 0}}},
-    {"open image", {1, 8, 20, 24}, {16, 8, 3, 3}, {2}, {1}, {1}, 1, float32, {{.input = 0, .dim = 2, .name = "height"}, {.input = 0, .dim = 3, .name = "width"}}},
-    {"open image, depthwise", {1, 8, 20, 24}, {8, 1, 3, 3}, {1}, {1}, {1}, 8, float32, {{.input = 0, .dim = 2, .name = "height"}, {.input = 0, .dim = 3, .name = "width"}}},
+    {"open image",
+     {1, 8, 20, 24},
+     {16, 8, 3, 3},
+     {2},
+     {1},
+     {1},
+     1,
+     float32,
+     {{.input = 0, .dim = 2, .name = "height"}, {.input = 0, .dim = 3, .name = "width"}}},
+    {"open image, depthwise",
+     {1, 8, 20, 24},
+     {8, 1, 3, 3},
+     {1},
+     {1},
+     {1},
+     8,
+     float32,
+     {{.input = 0, .dim = 2, .name = "height"}, {.input = 0, .dim = 3, .name = "width"}}},
 };
 
 class CompiledConvolution : public CompiledModel {
@@ -77,7 +93,8 @@ TEST_F(CompiledConvolution, ReadsNothingOutsideItsImage) {
   const TensorList in = arguments(c, 0);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t bytes = 3 * 11 * 11 * sizeof(float), pages = (bytes + page - 1) / page;
-  char* const memory = static_cast<char*>(mmap(nullptr, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char* const memory =
+      static_cast<char*>(mmap(nullptr, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(mprotect(memory + pages * page, page, PROT_NONE), 0);
   char* const image = memory + pages * page - bytes;

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 // What a process has.
 struct Process {
-  explicit Process(const std::string& folder, int64_t most_bytes = int64_t{1} << 30) : store(std::make_shared<GraphStore>(folder, most_bytes)) {
+  explicit Process(const std::string& folder, int64_t most_bytes = int64_t{1} << 30)
+      : store(std::make_shared<GraphStore>(folder, most_bytes)) {
     options.forward = store->compiler();
     options.cache = std::make_shared<AotCache>(AotCache::Options{.folder = folder, .most_bytes = most_bytes, .artifacts = store});
   }
@@ -41,7 +42,8 @@ struct Process {
       const Tensor x = full({3, 4}, 0.25).requires_grad_(), w = ones({3, 4});
       const Values out = g({x, w});
       (out[0].tensor().sum() + out[1].tensor()).backward();
-      return std::vector<std::vector<double>>{detached(out[0].tensor()).to_vector<double>(), w.to_vector<double>(), x.grad().to_vector<double>()};
+      return std::vector<std::vector<double>>{detached(out[0].tensor()).to_vector<double>(), w.to_vector<double>(),
+                                              x.grad().to_vector<double>()};
     };
     const FlatCallable compiled = aot_module_simplified(f, {}, {full({3, 4}, 0.25).requires_grad_(), ones({3, 4})}, options);
     const auto want = run(f), found = run([&](const Values& in) { return compiled(in); });
@@ -128,12 +130,14 @@ TEST(GraphStore, DISABLED_Work) {
 pid_t start_work(const std::string& folder) {
   setenv("INGOT_TEST_CACHE", folder.c_str(), 1);
   const std::string self = fs::read_symlink("/proc/self/exe").string();
-  std::vector<std::string> words{self, "--gtest_filter=GraphStore.DISABLED_Work", "--gtest_also_run_disabled_tests", "--gtest_brief=1"};
+  std::vector<std::string> words{self, "--gtest_filter=GraphStore.DISABLED_Work", "--gtest_also_run_disabled_tests",
+                                 "--gtest_brief=1"};
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
   arguments.push_back(nullptr);
   pid_t child = 0;
-  INGOT_REQUIRE(posix_spawn(&child, self.c_str(), nullptr, nullptr, arguments.data(), environ) == 0, "a process of the test cannot be started");
+  INGOT_REQUIRE(posix_spawn(&child, self.c_str(), nullptr, nullptr, arguments.data(), environ) == 0,
+                "a process of the test cannot be started");
   return child;
 }
 int status_of(pid_t child) {

@@ -11,7 +11,7 @@ namespace {
 TensorList views(const TensorList& in) {
   const Tensor& x = in[0];
   const Int n = x.size(0);
-  return {x.view({n * 2, 2}).t(), x.slice(0, 1, n).select(1, 2), x.t() + 1, x.unsqueeze(1).expand({n, 3, 4}).sum({0}),
+  return {x.view({n * 2, 2}).t(),          x.slice(0, 1, n).select(1, 2), x.t() + 1, x.unsqueeze(1).expand({n, 3, 4}).sum({0}),
           x.as_strided({n, 2}, {4, 2}, 1), x.slice(0, 0, {}, 2)};
 }
 
@@ -27,13 +27,15 @@ TEST_F(CompiledModel, TraceRecordsOneNodeForEachCall) {
   for (int64_t n : kSizes) {
     const TensorList in = inputs(n, float32), expected = all_forms(in);
     const Values found = interpreter.run(Values{in[0], in[1]});
-    for (std::size_t k = 0; k < expected.size(); k++) EXPECT_EQ(found[k].tensor().to_vector<double>(), expected[k].to_vector<double>());
+    for (std::size_t k = 0; k < expected.size(); k++)
+      EXPECT_EQ(found[k].tensor().to_vector<double>(), expected[k].to_vector<double>());
   }
 }
 
 TEST_F(CompiledModel, EveryStageSaysWhatItMade) {
   std::string stages, lowered, scheduled;
-  compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"), {.after = [&](std::string_view stage, double seconds, const std::string& text) {
+  compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"),
+          {.after = [&](std::string_view stage, double seconds, const std::string& text) {
             stages += std::string(stage) + " ";
             if (stage == "lower") lowered = text;
             if (stage == "schedule") scheduled = text;

@@ -20,9 +20,12 @@ std::string output_of(const std::string& command) {
 }
 
 // What the file says it needs, one a line; then what it exports.
-std::string needs_of(const std::string& library) { return output_of("readelf -d " + library + " | sed -n 's/.*(NEEDED).*\\[\\(.*\\)\\]/\\1/p' | sort"); }
+std::string needs_of(const std::string& library) {
+  return output_of("readelf -d " + library + " | sed -n 's/.*(NEEDED).*\\[\\(.*\\)\\]/\\1/p' | sort");
+}
 std::string exports_of(const std::string& library) {
-  return output_of("readelf -W --dyn-syms " + library + " | awk '$4 != \"NOTYPE\" && $7 != \"UND\" && NF == 8 && $8 != \"Name\" {print $8}' | sort");
+  return output_of("readelf -W --dyn-syms " + library +
+                   " | awk '$4 != \"NOTYPE\" && $7 != \"UND\" && NF == 8 && $8 != \"Name\" {print $8}' | sort");
 }
 constexpr const char* kHarnessExports = "harness_call\nharness_error\nharness_free\nharness_new\nharness_offset\n";
 
@@ -46,7 +49,8 @@ TEST(EagerArchive, GivesALibraryWhatItsCallsNeed) {
     std::uintmax_t kilobytes;
   };
   const TestFolder folder;
-  for (const Budget& b : {Budget{{"sort"}, 420}, Budget{{"_linalg_svd"}, 480}, Budget{{"randn"}, 420}, Budget{{"convolution"}, 520}}) {
+  for (const Budget& b :
+       {Budget{{"sort"}, 420}, Budget{{"_linalg_svd"}, 480}, Budget{{"randn"}, 420}, Budget{{"convolution"}, 520}}) {
     for (const char* target : kTargets) {
       const std::string path = folder.file(text(b.ops[0], "_", target, ".so"));
       link_eager_library(b.ops, parse_target(target), path);

@@ -70,10 +70,13 @@ std::vector<EagerCase> all_cases() {
       {"aten.masked_select.default(%0, %1)", {normal({6, 5}, float16), bits}, {}},
       {"aten.embedding_bag.default(%0, %1, %2, False, 1)", {normal({10, 4}), ints(0, 10, {7}), tensor({0, 3, 3}, int64)}, {}},
       // images
-      {"aten.convolution.default(%0, %1, %2, [1, 2], [1, 0], [1, 1], False, [0, 0], 2)", {image, normal({6, 2, 3, 3}), normal({6})}, {}},
+      {"aten.convolution.default(%0, %1, %2, [1, 2], [1, 0], [1, 1], False, [0, 0], 2)",
+       {image, normal({6, 2, 3, 3}), normal({6})},
+       {}},
       {"aten.convolution.default(%0, %1, None, [2], [1], [1], True, [1], 1)", {normal({2, 4, 9}), normal({4, 3, 3})}, {}},
       {"aten.convolution_backward.default(%0, %1, %2, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False])",
-       {normal({2, 3, 9, 9}), image, normal({3, 4, 3, 3})}, {}},
+       {normal({2, 3, 9, 9}), image, normal({3, 4, 3, 3})},
+       {}},
       {"aten.max_pool2d_with_indices.default(%0, 3, [2, 2], 1)", {image}, {}},
       {"aten.avg_pool2d.default(%0, [3, 3], [2, 2], [1, 1], False, False)", {image}, {}},
       {"aten._adaptive_avg_pool2d.default(%0, [#0, 3])", {image}, {2}},
@@ -106,11 +109,15 @@ std::vector<EagerCase> all_cases() {
       {"aten.split_with_sizes.default(%0, [1, #0], 0)", {x}, {4}},
       {"aten._local_scalar_dense.default(%0)", {scalar_tensor(7.25)}, {}},
       {"aten._scaled_dot_product_flash_attention_for_cpu.default(%0, %1, %2, 0.0, True)",
-       {normal({1, 2, 5, 8}), normal({1, 2, 5, 8}), normal({1, 2, 5, 8})}, {}},
+       {normal({1, 2, 5, 8}), normal({1, 2, 5, 8}), normal({1, 2, 5, 8})},
+       {}},
       {"aten.native_layer_norm.default(%0, [7], %1, None, 1e-05)", {x, normal({7})}, {}},
-      {"aten._ctc_loss.default(%0, %1, [10, 9], [3, 2])", {aten<"_log_softmax">(normal({10, 2, 5}), 2, false), ints(1, 5, {2, 3})}, {}},
+      {"aten._ctc_loss.default(%0, %1, [10, 9], [3, 2])",
+       {aten<"_log_softmax">(normal({10, 2, 5}), 2, false), ints(1, 5, {2, 3})},
+       {}},
       {"aten.lstm.input(%0, [%1, %2], [%3, %4, %5, %6], True, 1, 0.0, False, False, False)",
-       {normal({4, 2, 3}), zeros({1, 2, 5}), zeros({1, 2, 5}), normal({20, 3}), normal({20, 5}), normal({20}), normal({20})}, {}},
+       {normal({4, 2, 3}), zeros({1, 2, 5}), zeros({1, 2, 5}), normal({20, 3}), normal({20, 5}), normal({20}), normal({20})},
+       {}},
       {"aten.special_bessel_j0.default(%0)", {x}, {}},
   };
   return cases;
@@ -158,7 +165,8 @@ TEST(EagerCalls, FailWithTheTextOfTheRefusal) {
   const EagerCase shapes{"aten.mm.default(%0, %0)", {x}, {}};
   EXPECT_EQ(error(shapes), host_error(shapes));
   EXPECT_NE(error(shapes), "");
-  EXPECT_EQ(error({"aten.topk.default(%0, #0)", {x}, {9}}, {Tensor(), Tensor()}), host_error({"aten.topk.default(%0, #0)", {x}, {9}}));
+  EXPECT_EQ(error({"aten.topk.default(%0, #0)", {x}, {9}}, {Tensor(), Tensor()}),
+            host_error({"aten.topk.default(%0, #0)", {x}, {9}}));
   EXPECT_NE(error({"aten.sort.default(%0)", {x}, {}}).find("there is no op 'aten.sort.default' here"), std::string::npos);
   EXPECT_NE(error({"aten.mm.default(%0", {x}, {}}).find("expected ',' or ')'"), std::string::npos);
   EXPECT_NE(error({"aten.mm.default(%0)", {x}, {}}).find("argument 'mat2' is missing"), std::string::npos);
@@ -173,8 +181,23 @@ TEST(EagerCalls, FailWithTheTextOfTheRefusal) {
 // The library finds the digits of a number in its own way (src/eager/number_text.cpp).
 TEST(EagerCalls, WriteNumbersAsThisProcessDoes) {
   const EagerLibrary library({"bernoulli.p"});
-  std::vector<std::string> numbers = {"-0.1", "1.5", "-1e-05", "1e22", "123456789.125", "1e+300", "-4.9e-324", "100000.0", "1000000.0", "12345678901234567890.0",
-                                      "-0.001", "-0.0001", "3.0000000000000004", "1.7976931348623157e+308", "-2.2250738585072014e-308", "inf", "nan"};
+  std::vector<std::string> numbers = {"-0.1",
+                                      "1.5",
+                                      "-1e-05",
+                                      "1e22",
+                                      "123456789.125",
+                                      "1e+300",
+                                      "-4.9e-324",
+                                      "100000.0",
+                                      "1000000.0",
+                                      "12345678901234567890.0",
+                                      "-0.001",
+                                      "-0.0001",
+                                      "3.0000000000000004",
+                                      "1.7976931348623157e+308",
+                                      "-2.2250738585072014e-308",
+                                      "inf",
+                                      "nan"};
   manual_seed(5);
   const Tensor digits = randn({200}, {.dtype = float64}), scale = randint(-60, 60, {200});
   for (int i = 0; i < 200; i++) {
@@ -205,7 +228,8 @@ TEST(EagerCalls, RunInSeveralLibrariesAndThreadsAtOnce) {
         const std::size_t k = (i + static_cast<std::size_t>(t) * 7) % cases.size();
         const auto r = (t % 2 ? one : two).run(cases[k], TensorList(host[k].size()));
         bool same = r.status == 0;
-        for (std::size_t n = 0; same && n < host[k].size(); n++) same = !host[k][n].defined() || same_elements(r.results[n], host[k][n]);
+        for (std::size_t n = 0; same && n < host[k].size(); n++)
+          same = !host[k][n].defined() || same_elements(r.results[n], host[k][n]);
         wrong += !same;
       }
     });
@@ -217,7 +241,9 @@ TEST(EagerCalls, LibrariesComeAndGo) {
   for (int i = 0; i < 3; i++) {
     const EagerLibrary library({"sort", "randn"});
     expect_same_as_host(library, {"aten.sort.default(%0)", {normal({4, 5})}, {}});
-    std::thread([&] { EXPECT_NE(library.run({"aten.sort.default(%0, 9)", {ones({3})}, {}}, {Tensor(), Tensor()}).error, ""); }).join();
+    std::thread([&] {
+      EXPECT_NE(library.run({"aten.sort.default(%0, 9)", {ones({3})}, {}}, {Tensor(), Tensor()}).error, "");
+    }).join();
   }
 }
 

@@ -111,8 +111,8 @@ TEST(EagerForeign, CallsRunUnderQemu) {
       out.number(static_cast<int64_t>(kTestDraw.offset));
     }
   }
-  const std::string command = text(qemu, " -L /usr/", arch, "-linux-gnu ", INGOT_FOREIGN_RUNNER, " ", folder.file("eager.so"), " ",
-                                   folder.file("calls"), " ", folder.file("results"));
+  const std::string command = text(qemu, " -L /usr/", arch, "-linux-gnu ", INGOT_FOREIGN_RUNNER, " ", folder.file("eager.so"),
+                                   " ", folder.file("calls"), " ", folder.file("results"));
   ASSERT_EQ(std::system(command.c_str()), 0);
   Reader in(bytes_of_file(folder.file("results")));
   for (std::size_t i = 0; i < cases.size(); i++) {

@@ -67,7 +67,8 @@ TEST(EagerGolden, EveryCallOfTheGoldenCasesHasTheBitsOfEager) {
   std::printf("%d calls of %zu ops\n", calls, compared.calls.size());
   EXPECT_GT(calls, 5000);
   EXPECT_GT(compared.calls.size(), 400u);
-  for (std::size_t i = 0; i < std::min<std::size_t>(compared.differences.size(), 20); i++) ADD_FAILURE() << compared.differences[i];
+  for (std::size_t i = 0; i < std::min<std::size_t>(compared.differences.size(), 20); i++)
+    ADD_FAILURE() << compared.differences[i];
   EXPECT_EQ(compared.differences.size(), 0u);
 }
 

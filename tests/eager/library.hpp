@@ -74,14 +74,17 @@ inline TensorList host_results(const EagerCase& c) {
   default_generator()->set_state(kTestDraw);
   const Value v = call(parsed.op(), parsed.arguments(c.tensors, c.integers));
   if (v.is_tensors()) return v.tensors();
-  return {v.is_number() ? scalar_tensor(v.to_scalar(), {.dtype = v.to_scalar().is_float() ? float64 : v.to_scalar().dtype()}) : v.tensor()};
+  return {v.is_number() ? scalar_tensor(v.to_scalar(), {.dtype = v.to_scalar().is_float() ? float64 : v.to_scalar().dtype()})
+                        : v.tensor()};
 }
 inline std::string op_of(const EagerCase& c) { return ParsedCall(c.text, find_op).op().name; }
 
 // A tensor as compiled code sees it.
 class View {
  public:
-  explicit View(const Tensor& t) : sizes_(t.sizes().values()), strides_(t.strides().values()), rank_(static_cast<int32_t>(t.dim())), code_(aoti_code(t.dtype())) {
+  explicit View(const Tensor& t)
+      : sizes_(t.sizes().values()), strides_(t.strides().values()), rank_(static_cast<int32_t>(t.dim())),
+        code_(aoti_code(t.dtype())) {
     data_ = t->storage->data() ? t->bytes() : nullptr;
   }
   ingot_view get() const { return {data_, sizes_.data(), strides_.data(), rank_, code_}; }
@@ -139,7 +142,10 @@ class EagerLibrary {
     for (std::size_t k = 0; k < places.size(); k++)
       if (!places[k].defined()) results[k] = {};
     void* frame = make_(draw.seed, draw.offset, refuse_memory);
-    Run r{call_(frame, lasting(c.text), inputs.data(), c.integers.data(), results.data(), static_cast<int32_t>(results.size())), error_(frame), {}, 0};
+    Run r{call_(frame, lasting(c.text), inputs.data(), c.integers.data(), results.data(), static_cast<int32_t>(results.size())),
+          error_(frame),
+          {},
+          0};
     r.draws = offset_(frame) - draw.offset;
     for (std::size_t k = 0; k < places.size() && r.status == 0; k++)
       r.results.push_back(places[k].defined() ? places[k] : results[k].data ? copy_of_view(results[k]) : Tensor());
@@ -210,7 +216,9 @@ inline void expect_same_as_host(const EagerLibrary& library, const EagerCase& c)
   for (const int way : {0, 1, 2}) {
     TensorList places;
     for (const Tensor& t : host)
-      places.push_back(!t.defined() || way == 2 ? Tensor() : way == 1 ? odd_place(t) : make_tensor(Geometry{t.sizes(), t.strides(), 0, t.dtype()}));
+      places.push_back(!t.defined() || way == 2 ? Tensor()
+                       : way == 1               ? odd_place(t)
+                                                : make_tensor(Geometry{t.sizes(), t.strides(), 0, t.dtype()}));
     const EagerLibrary::Run r = library.run(c, places);
     ASSERT_EQ(r.status, 0) << "way " << way << ": " << r.error;
     EXPECT_EQ(r.draws, draws);

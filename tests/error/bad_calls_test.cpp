@@ -26,7 +26,8 @@ std::string message_of(const std::function<void()>& f) {
 
 void expect_parts(const std::string& where, const std::string& message, const std::vector<std::string>& parts) {
   EXPECT_FALSE(message.empty()) << where << ": was accepted";
-  for (const std::string& p : parts) EXPECT_NE(message.find(p), std::string::npos) << where << ": the message lacks '" << p << "':\n  " << message;
+  for (const std::string& p : parts)
+    EXPECT_NE(message.find(p), std::string::npos) << where << ": the message lacks '" << p << "':\n  " << message;
 }
 
 TEST(BadCalls, Ops) {
@@ -56,6 +57,7 @@ struct BadProgram {
 TEST(BadCalls, Programs) {
   const Tensor leaf = ones({3}).requires_grad_();
   const BadProgram table[] = {
+      // clang-format off
       {"in-place on a leaf", [&] { Tensor(leaf).add_(Scalar(1)); }, {"add_", "a leaf Variable that requires grad is being used in an in-place operation"}},
       {"in-place on a view of a leaf", [&] { leaf[0].mul_(Scalar(2)); }, {"mul_", "a view of a leaf Variable that requires grad is being used in an in-place operation"}},
       {"backward twice", [&] { Tensor y = (leaf * leaf).sum(); y.backward(); y.backward(); }, {"Trying to backward through the graph a second time", "retain_graph=True"}},
@@ -81,6 +83,7 @@ TEST(BadCalls, Programs) {
       {"learning rate", [&] { optim::SGD({leaf}, {.lr = -1}); }, {"Invalid learning rate", "-1"}},
       {"state that does not fit", [&] { nn::Linear l(2, 3); l.load_state({{"weight", ones({1})}, {"other", ones({1})}}); },
        {"size mismatch for weight", "[3, 2]", "[1]", "missing: bias", "unexpected: other"}},
+      // clang-format on
   };
   for (const BadProgram& p : table) expect_parts(p.name, message_of(p.run), p.parts);
 }

@@ -109,8 +109,7 @@ Outcome differentiate(const SampleCall& c, Place place) {
   for (const Tensor& r : o.results) {
     if (!r.defined() || !r.requires_grad()) continue;
     o.nodes.insert(r.grad_fn_name());
-    o.backward.insert(
-        error_of([&] { grad({r}, {leaf}, {aten<"ones_like">(r)}, {.retain_graph = true, .allow_unused = true}); }));
+    o.backward.insert(error_of([&] { grad({r}, {leaf}, {aten<"ones_like">(r)}, {.retain_graph = true, .allow_unused = true}); }));
   }
   return o;
 }
@@ -149,11 +148,9 @@ void check_no_gradient(const Refusal& r, const SampleCall& c, Place p) {
 
 void check_refused_call(const Refusal& r, const SampleCall& c, Place p) {
   const std::string argument = argument_name(c, p);
-  const std::string words = "The function '" + c.op->schema.name +
-                            "' is not differentiable with respect to argument '" + argument +
-                            "'. This input cannot have requires_grad True.";
-  EXPECT_EQ(differentiate(c, p).forward, r.words_for(argument) == kMayNot ? words : "no error")
-      << "argument " << argument;
+  const std::string words = "The function '" + c.op->schema.name + "' is not differentiable with respect to argument '" +
+                            argument + "'. This input cannot have requires_grad True.";
+  EXPECT_EQ(differentiate(c, p).forward, r.words_for(argument) == kMayNot ? words : "no error") << "argument " << argument;
 }
 
 void check_refused_backward(const Refusal& r, const SampleCall& c, Place p) {
@@ -218,8 +215,7 @@ TEST(Refusals, TableIsComplete) {
   std::set<std::string> listed;
   for (const Refusal& r : read_table()) listed.insert(r.call.op_name);
   for (const Op* o : all_ops()) {
-    if (o->comes_apart() || o->mutates() || has_vjp(*o, false) || !has_tensor(o->schema.args) ||
-        !has_tensor(o->schema.results))
+    if (o->comes_apart() || o->mutates() || has_vjp(*o, false) || !has_tensor(o->schema.args) || !has_tensor(o->schema.results))
       continue;
     EXPECT_TRUE(listed.contains(o->name)) << o->name << " has neither a vjp nor a line in tests/error/refusals.txt";
   }

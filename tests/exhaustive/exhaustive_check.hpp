@@ -29,12 +29,13 @@ inline AotOptions dynamic_min_cut() {
 struct ExhaustiveSample {
   TensorFunction f;
   std::function<TensorList()> arguments;  // new tensors of the same values each time: f may write them
-  bool other_data = true;                 // X05 is asked
+  bool other_data = true;  // X05 is asked
 };
 
 class ExhaustiveCheck {
  public:
-  ExhaustiveCheck(const ExhaustiveSample& sample, const AotOptions& options) : sample_(sample), compiled_(aot_function(sample.f, options)) {}
+  ExhaustiveCheck(const ExhaustiveSample& sample, const AotOptions& options)
+      : sample_(sample), compiled_(aot_function(sample.f, options)) {}
 
   // Failed: `message` is what is wrong. Skipped: there is nothing to compare (X06), and `message` says why. `partly`: why gradients, or
   // other data, could not be compared.
@@ -96,9 +97,12 @@ class ExhaustiveCheck {
       return require_no_gradient(compiled, make, when);
     }
     const Side found = differentiate(compiled, make);
-    compare_lists("Outputs of the operator are different in eager-mode PyTorch vs AOTAutograd", eager.outputs, found.outputs, when);
-    compare_lists("Gradients of the operator are different in eager-mode PyTorch vs AOTAutograd", eager.gradients, found.gradients, when);
-    compare_lists("Arguments after the call are different in eager-mode PyTorch vs AOTAutograd", eager.arguments, found.arguments, when);
+    compare_lists("Outputs of the operator are different in eager-mode PyTorch vs AOTAutograd", eager.outputs, found.outputs,
+                  when);
+    compare_lists("Gradients of the operator are different in eager-mode PyTorch vs AOTAutograd", eager.gradients,
+                  found.gradients, when);
+    compare_lists("Arguments after the call are different in eager-mode PyTorch vs AOTAutograd", eager.arguments, found.arguments,
+                  when);
   }
 
   // X03

@@ -8,7 +8,8 @@ namespace {
 
 Tensor point() { return (arange(3).to(float32) + 1).requires_grad_(); }
 CheckResult check(const std::function<Tensor(const Tensor&)>& f) {
-  const ExhaustiveSample sample{.f = [f](const TensorList& in) { return TensorList{f(in[0])}; }, .arguments = [] { return TensorList{point()}; }};
+  const ExhaustiveSample sample{.f = [f](const TensorList& in) { return TensorList{f(in[0])}; },
+                                .arguments = [] { return TensorList{point()}; }};
   return ExhaustiveCheck(sample, static_min_cut()).run();
 }
 void expect_fails(const CheckResult& r, const std::string& start, const std::string& end) {
@@ -38,7 +39,8 @@ TEST(ExhaustiveCheck, X04_OutputsAndGradientsAreCompared) {
 }
 TEST(ExhaustiveCheck, X05_DataThatTheCompiledFunctionKeepsIsFound) {
   const Tensor first = point().detach();
-  expect_fails(check([&](const Tensor& x) { return x * (is_tracing() ? first : x.detach()); }), "Outputs of the operator", "(X05, on random data)");
+  expect_fails(check([&](const Tensor& x) { return x * (is_tracing() ? first : x.detach()); }), "Outputs of the operator",
+               "(X05, on random data)");
 }
 TEST(ExhaustiveCheck, X06_WhatEagerCannotDifferentiateIsSkipped) {
   const CheckResult r = check([](const Tensor& x) { return x > 0; });

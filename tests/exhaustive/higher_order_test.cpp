@@ -14,14 +14,17 @@ TensorList over_row(const TensorList& in) {
 }
 // A map over the rows of rows, `depth` deep. Arguments: two tensors to map over and two that every call gets.
 TensorFunction nested_map(int depth) {
-  return [depth](const TensorList& in) { return map(depth > 1 ? nested_map(depth - 1) : over_row, {in[0], in[1]}, {in[2], in[3]}); };
+  return
+      [depth](const TensorList& in) { return map(depth > 1 ? nested_map(depth - 1) : over_row, {in[0], in[1]}, {in[2], in[3]}); };
 }
 TensorList simple_cond(const TensorList& in) {
   return cond(
-      in[0].sum() > 0, [](const TensorList& o) { return TensorList{o[0].cos() * o[1]}; }, [](const TensorList& o) { return TensorList{o[0].sin() + o[1]}; }, in);
+      in[0].sum() > 0, [](const TensorList& o) { return TensorList{o[0].cos() * o[1]}; },
+      [](const TensorList& o) { return TensorList{o[0].sin() + o[1]}; }, in);
 }
 TensorList simple_loop(const TensorList& in) {
-  return while_loop([](const TensorList& c) { return TensorList{c[0].sum() < 100}; }, [](const TensorList& c) { return TensorList{c[0] * 2}; }, {in[0]});
+  return while_loop([](const TensorList& c) { return TensorList{c[0].sum() < 100}; },
+                    [](const TensorList& c) { return TensorList{c[0] * 2}; }, {in[0]});
 }
 
 CheckResult check(const TensorFunction& f, const std::vector<Shape>& sizes, const AotOptions& options) {
@@ -35,7 +38,9 @@ CheckResult check(const TensorFunction& f, const std::vector<Shape>& sizes, cons
 }
 
 void check_higher_order(const AotOptions& options) {
-  for (const int depth : {1, 2, 3}) EXPECT_EQ(check(nested_map(depth), {{2, 3, 2, 2}, {2, 3, 2, 2}, {1}, {1}}, options).message, "") << "map " << depth << " deep";
+  for (const int depth : {1, 2, 3})
+    EXPECT_EQ(check(nested_map(depth), {{2, 3, 2, 2}, {2, 3, 2, 2}, {1}, {1}}, options).message, "")
+        << "map " << depth << " deep";
   EXPECT_EQ(check(simple_cond, {{2, 2}, {2, 2}}, options).message, "");
   EXPECT_EQ(check(simple_loop, {{2, 2}}, options).message, "derivative for higher_order::while_loop is not implemented");
 }

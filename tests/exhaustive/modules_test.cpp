@@ -27,7 +27,8 @@ ModuleSample module(std::string name, std::shared_ptr<Module> m, const TensorLis
   return {std::move(name), m, [m, forward](const TensorList& in) { return forward(*m, in); }, arguments};
 }
 ModuleSample loss(std::string name, const TensorList& arguments, const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
-  return {std::move(name), std::make_shared<nn::Module>(), [f](const TensorList& in) { return TensorList{f(in[0], in[1])}; }, arguments};
+  return {std::move(name), std::make_shared<nn::Module>(), [f](const TensorList& in) { return TensorList{f(in[0], in[1])}; },
+          arguments};
 }
 
 void add_layers(std::vector<ModuleSample>& l) {
@@ -35,8 +36,10 @@ void add_layers(std::vector<ModuleSample>& l) {
   l.push_back(layer<nn::Linear>("Linear without bias", randn({10}), 10, 8, false));
   l.push_back(layer<nn::Conv1d>("Conv1d", randn({2, 3, 9}), 3, 4, Shape{3}));
   l.push_back(layer<nn::Conv1d>("Conv1d of one image", randn({3, 9}), 3, 4, Shape{3}, nn::ConvOptions{.stride = {2}}));
-  l.push_back(layer<nn::Conv2d>("Conv2d", randn({2, 4, 6, 7}), 4, 6, Shape{3}, nn::ConvOptions{.stride = {2}, .padding = {1}, .groups = 2}));
-  l.push_back(layer<nn::Conv2d>("Conv2d, dilated", randn({2, 3, 7, 7}), 3, 4, Shape{2, 3}, nn::ConvOptions{.dilation = {2}, .bias = false}));
+  l.push_back(layer<nn::Conv2d>("Conv2d", randn({2, 4, 6, 7}), 4, 6, Shape{3},
+                                nn::ConvOptions{.stride = {2}, .padding = {1}, .groups = 2}));
+  l.push_back(layer<nn::Conv2d>("Conv2d, dilated", randn({2, 3, 7, 7}), 3, 4, Shape{2, 3},
+                                nn::ConvOptions{.dilation = {2}, .bias = false}));
   l.push_back(layer<nn::Conv3d>("Conv3d", randn({1, 2, 4, 5, 4}), 2, 3, Shape{2, 3, 2}));
   l.push_back(layer<nn::ConvTranspose1d>("ConvTranspose1d", randn({2, 3, 5}), 3, 4, Shape{3}, nn::ConvOptions{.stride = {2}}));
   l.push_back(layer<nn::ConvTranspose2d>("ConvTranspose2d", randn({2, 4, 3, 4}), 4, 6, Shape{3},
@@ -75,12 +78,15 @@ void add_layers(std::vector<ModuleSample>& l) {
   l.push_back(layer<nn::Softplus>("Softplus", randn({4, 5})));
   l.push_back(layer<nn::Softmax>("Softmax", randn({4, 5}), 1));
   l.push_back(layer<nn::Sequential>("Sequential", randn({4, 5}),
-                                    std::initializer_list<std::shared_ptr<nn::Layer>>{nn::make<nn::Linear>(5, 6), nn::make<nn::BatchNorm1d>(6), nn::make<nn::Dropout>(0.5),
-                                                                                      nn::make<nn::ReLU>(), nn::make<nn::Linear>(6, 3)}));
-  l.push_back(layer<nn::TransformerEncoderLayer>("TransformerEncoderLayer", randn({2, 5, 8}), 8, 2,
-                                                 nn::TransformerOptions{.dim_feedforward = 16, .dropout = 0.2, .batch_first = true}));
-  l.push_back(layer<nn::TransformerEncoderLayer>("TransformerEncoderLayer, norm first", randn({5, 2, 8}), 8, 2,
-                                                 nn::TransformerOptions{.dim_feedforward = 16, .gelu = true, .norm_first = true}));
+                                    std::initializer_list<std::shared_ptr<nn::Layer>>{
+                                        nn::make<nn::Linear>(5, 6), nn::make<nn::BatchNorm1d>(6), nn::make<nn::Dropout>(0.5),
+                                        nn::make<nn::ReLU>(), nn::make<nn::Linear>(6, 3)}));
+  l.push_back(
+      layer<nn::TransformerEncoderLayer>("TransformerEncoderLayer", randn({2, 5, 8}), 8, 2,
+                                         nn::TransformerOptions{.dim_feedforward = 16, .dropout = 0.2, .batch_first = true}));
+  l.push_back(
+      layer<nn::TransformerEncoderLayer>("TransformerEncoderLayer, norm first", randn({5, 2, 8}), 8, 2,
+                                         nn::TransformerOptions{.dim_feedforward = 16, .gelu = true, .norm_first = true}));
 }
 
 void add_modules(std::vector<ModuleSample>& l) {
@@ -90,7 +96,8 @@ void add_modules(std::vector<ModuleSample>& l) {
   for (const std::string mode : {"sum", "mean", "max"}) {
     l.push_back(module("EmbeddingBag, " + mode, std::make_shared<nn::EmbeddingBag>(10, 3, mode), {randint(0, 10, {2, 4})},
                        [](nn::EmbeddingBag& m, Arguments in) { return TensorList{m(in[0])}; }));
-    l.push_back(module("EmbeddingBag with offsets, " + mode, std::make_shared<nn::EmbeddingBag>(10, 3, mode), {randint(0, 10, {7}), arange(0, 6, 2)},
+    l.push_back(module("EmbeddingBag with offsets, " + mode, std::make_shared<nn::EmbeddingBag>(10, 3, mode),
+                       {randint(0, 10, {7}), arange(0, 6, 2)},
                        [](nn::EmbeddingBag& m, Arguments in) { return TensorList{m(in[0], in[1])}; }));
   }
   const auto lstm = [](nn::LSTM& m, Arguments in) {
@@ -104,14 +111,16 @@ void add_modules(std::vector<ModuleSample>& l) {
   const nn::RecurrentOptions deep{.num_layers = 2, .batch_first = true, .bidirectional = true, .dropout = 0.3};
   l.push_back(module("LSTM", std::make_shared<nn::LSTM>(4, 3), {randn({5, 2, 4})}, lstm));
   l.push_back(module("LSTM from a state", std::make_shared<nn::LSTM>(4, 3, nn::RecurrentOptions{.bias = false}),
-                               {randn({5, 2, 4}), randn({1, 2, 3}), randn({1, 2, 3})}, lstm));
+                     {randn({5, 2, 4}), randn({1, 2, 3}), randn({1, 2, 3})}, lstm));
   l.push_back(module("LSTM, deep", std::make_shared<nn::LSTM>(4, 3, deep), {randn({2, 5, 4})}, lstm));
   l.push_back(module("GRU", std::make_shared<nn::GRU>(4, 3), {randn({5, 2, 4})}, gru));
   l.push_back(module("GRU from a state", std::make_shared<nn::GRU>(4, 3), {randn({5, 4}), randn({1, 3})}, gru));
   l.push_back(module("GRU, deep", std::make_shared<nn::GRU>(4, 3, deep), {randn({2, 5, 4})}, gru));
-  l.push_back(module("MultiheadAttention", std::make_shared<nn::MultiheadAttention>(8, 2, 0.2), {randn({3, 2, 8}), randn({5, 2, 8}), randn({5, 2, 8})},
+  l.push_back(module("MultiheadAttention", std::make_shared<nn::MultiheadAttention>(8, 2, 0.2),
+                     {randn({3, 2, 8}), randn({5, 2, 8}), randn({5, 2, 8})},
                      [](nn::MultiheadAttention& m, Arguments in) { return TensorList{m(in[0], in[1], in[2])}; }));
-  l.push_back(module("MultiheadAttention with a mask", std::make_shared<nn::MultiheadAttention>(8, 2, 0, false, true), {randn({2, 5, 8}), triu(ones({5, 5}), 1).to(boolean)},
+  l.push_back(module("MultiheadAttention with a mask", std::make_shared<nn::MultiheadAttention>(8, 2, 0, false, true),
+                     {randn({2, 5, 8}), triu(ones({5, 5}), 1).to(boolean)},
                      [](nn::MultiheadAttention& m, Arguments in) { return TensorList{m(in[0], in[0], in[0], in[1], true)}; }));
 }
 

@@ -18,13 +18,15 @@ namespace {
 const std::map<std::string, std::string> kExcuses = {
     {"tensor_split/f32_0", "on the reference's list: how many results there are is read from an argument"},
     {"tensor_split/f32_2", "on the reference's list: where the results begin is read from an argument"},
-    {"masked.prod/f32_16", "no sample of the reference, whose infinities require no grad: the gradient that looks for zeros divides by them, and the one of a "
-                           "graph, which cannot look, does not"},
+    {"masked.prod/f32_16",
+     "no sample of the reference, whose infinities require no grad: the gradient that looks for zeros divides by them, and the one of a "
+     "graph, which cannot look, does not"},
     {"masked.prod/f32_24", "as f32_16"},
     {"masked.prod/f32_32", "as f32_16"},
 };
 constexpr std::size_t kCases = 1495;
-constexpr std::size_t kRefusedByEager = 1;             // X06: masked_select/f32_2, whose program asserts that its input selects less than it does
+constexpr std::size_t kRefusedByEager =
+    1;  // X06: masked_select/f32_2, whose program asserts that its input selects less than it does
 constexpr std::size_t kRefusedByEagerOnOtherData = 6;  // X05: random matrices have no Cholesky decomposition
 
 CheckResult check_operator(const Case& c, const AotOptions& options) {
@@ -36,7 +38,8 @@ CheckResult check_operator(const Case& c, const AotOptions& options) {
         .f =
             [&](const TensorList& in) {
               TensorList out;
-              for (const Value& v : program.run(Values(in.begin(), in.end()))) for_each_tensor(v, [&](const Tensor& t) { out.push_back(t); });
+              for (const Value& v : program.run(Values(in.begin(), in.end())))
+                for_each_tensor(v, [&](const Tensor& t) { out.push_back(t); });
               return out;
             },
         .arguments = [&] { return case_inputs(c, data, true); },
@@ -55,12 +58,14 @@ void check_operators(const AotOptions& options) {
   std::vector<Case> cases = find_cases(INGOT_GOLDEN_DIR "/ops");
   std::erase_if(cases, [](const Case& c) { return !c.has_gradients; });
   EXPECT_EQ(cases.size(), kCases);
-  const auto results = check_cases_by(cases, [&](const Case& c) { return check_operator(c, options); }, num_threads(), [](std::size_t) {});
+  const auto results =
+      check_cases_by(cases, [&](const Case& c) { return check_operator(c, options); }, num_threads(), [](std::size_t) {});
   std::size_t skipped = 0, partly = 0, excused = 0;
   for (std::size_t i = 0; i < cases.size(); i++) {
     const CheckResult& r = results[i];
     const bool failed = r.outcome == CheckResult::Outcome::failed, is_excused = kExcuses.contains(cases[i].name);
-    EXPECT_EQ(failed, is_excused) << cases[i].name << ": " << (failed ? r.message : "agrees now: take it off the table of excuses");
+    EXPECT_EQ(failed, is_excused) << cases[i].name << ": "
+                                  << (failed ? r.message : "agrees now: take it off the table of excuses");
     skipped += r.outcome == CheckResult::Outcome::skipped;
     partly += !r.partly.empty();
     excused += is_excused;

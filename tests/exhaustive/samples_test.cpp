@@ -53,7 +53,8 @@ CheckResult check_sample(const Sample& s, Tracked tracked, const AotOptions& opt
       .f =
           [&](const TensorList& in) {
             TensorList out;
-            for_each_tensor(call(*c.op, testing::with_tensors(c.args, testing::is_defined, in)), [&](const Tensor& t) { out.push_back(t); });
+            for_each_tensor(call(*c.op, testing::with_tensors(c.args, testing::is_defined, in)),
+                            [&](const Tensor& t) { out.push_back(t); });
             return out;
           },
       .arguments = [&] { return arguments_of(s, tracked); },
@@ -77,7 +78,8 @@ class ExhaustiveSamples : public NoLeaks {
         const CheckResult r = check_sample(s, options);
         if (r.outcome == CheckResult::Outcome::skipped) continue;
         const bool failed = r.outcome == CheckResult::Outcome::failed, is_excused = kExcuses.contains(s.op_name);
-        EXPECT_EQ(failed, is_excused) << s.where() << ": " << (failed ? r.message : "agrees now: take it off the table of excuses");
+        EXPECT_EQ(failed, is_excused) << s.where() << ": "
+                                      << (failed ? r.message : "agrees now: take it off the table of excuses");
         compared += !failed;
         if (is_excused) excused.insert(s.op_name);
       }

@@ -15,8 +15,7 @@ template <class F>
 void allow_user_errors(const F& stage) {
   try {
     stage();
-  } catch (const UserError&) {
-  }
+  } catch (const UserError&) {}
 }
 
 inline void load_program(const std::string& path) {

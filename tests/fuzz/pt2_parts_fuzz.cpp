@@ -21,16 +21,15 @@ class Zip {
     fields(bytes_);
     bytes_.append(name).append(content);
     directory_ += "PK\1\2";
-    put(directory_, 20, 2), fields(directory_), put(directory_, 0, 2), put(directory_, 0, 8),
-        put(directory_, header, 4);
+    put(directory_, 20, 2), fields(directory_), put(directory_, 0, 2), put(directory_, 0, 8), put(directory_, header, 4);
     directory_ += name;
     count_++;
   }
   std::string finish() {
     const uint64_t begin = bytes_.size();
     bytes_ += directory_ + "PK\5\6";
-    put(bytes_, 0, 4), put(bytes_, count_, 2), put(bytes_, count_, 2), put(bytes_, directory_.size(), 4),
-        put(bytes_, begin, 4), put(bytes_, 0, 2);
+    put(bytes_, 0, 4), put(bytes_, count_, 2), put(bytes_, count_, 2), put(bytes_, directory_.size(), 4), put(bytes_, begin, 4),
+        put(bytes_, 0, 2);
     return std::move(bytes_);
   }
 

@@ -62,18 +62,22 @@ TensorList stored_inputs(const std::string& data) {
 }
 
 // What the graph gives, by itself and as the trace made it, is one thing.
-void expect_same_results(const Graph& want, const Graph& got, const ExportedProgram& p, const TensorList& inputs, const std::string& what) {
+void expect_same_results(const Graph& want, const Graph& got, const ExportedProgram& p, const TensorList& inputs,
+                         const std::string& what) {
   const auto run = [&](const Graph& g) {
     default_generator()->set_state({7, 0});
     return Interpreter(g).run(graph_inputs(p, inputs));
   };
   const Values a = run(got), b = run(want);
   // Memory that nobody wrote is whatever it is.
-  const bool only_kind = std::any_of(want.nodes().begin(), want.nodes().end(), [](const auto& n) { return n->op && n->op->def->uninitialised; });
+  const bool only_kind =
+      std::any_of(want.nodes().begin(), want.nodes().end(), [](const auto& n) { return n->op && n->op->def->uninitialised; });
   ASSERT_EQ(a.size(), b.size()) << what;
   for (std::size_t k = 0; k < a.size(); k++) {
     ASSERT_EQ(a[k].is_tensor(), b[k].is_tensor()) << what;
-    if (a[k].is_tensor()) EXPECT_EQ((only_kind ? compare_kind(a[k].tensor(), b[k].tensor()) : compare(a[k].tensor(), b[k].tensor(), {})).message, "") << what << ", output " << k;
+    if (a[k].is_tensor())
+      EXPECT_EQ((only_kind ? compare_kind(a[k].tensor(), b[k].tensor()) : compare(a[k].tensor(), b[k].tensor(), {})).message, "")
+          << what << ", output " << k;
     else EXPECT_EQ(to_text(a[k]), to_text(b[k])) << what << ", output " << k;
   }
 }

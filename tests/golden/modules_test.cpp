@@ -14,9 +14,7 @@
 namespace ingot {
 namespace {
 
-std::filesystem::path folder(const std::string& model) {
-  return std::filesystem::path(INGOT_GOLDEN_DIR) / "models" / model;
-}
+std::filesystem::path folder(const std::string& model) { return std::filesystem::path(INGOT_GOLDEN_DIR) / "models" / model; }
 
 // Where our module names a weight otherwise than the exported one, in this order: {ours, exported}.
 using Renames = std::vector<std::pair<std::string, std::string>>;
@@ -55,12 +53,10 @@ void check_model(const std::string& model, nn::Module& module, const Forward& fo
     const std::string where = text(model, " case ", cases);
     const SafeTensors golden = SafeTensors::open((folder(model) / text("case", cases, ".safetensors")).string());
     const TensorList got = forward(golden.get("in.0"));
-    for (std::size_t k = 0; k < got.size(); k++)
-      expect_agrees(got[k], golden.get(text("out.", k)), text(where, " out.", k));
+    for (std::size_t k = 0; k < got.size(); k++) expect_agrees(got[k], golden.get(text("out.", k)), text(where, " out.", k));
     EXPECT_FALSE(golden.contains(text("out.", got.size()))) << where << ": PyTorch has more results";
     if (!buffers) continue;
-    for (const auto& [name, t] : module.named_buffers())
-      expect_agrees(t, golden.get("buffer." + name), where + " " + name);
+    for (const auto& [name, t] : module.named_buffers()) expect_agrees(t, golden.get("buffer." + name), where + " " + name);
   }
   EXPECT_GT(cases, 0) << model;
 }
@@ -105,9 +101,8 @@ struct Residual : nn::Layer {
       : c1(in, out, {3}, conv3x3(stride)), c2(out, out, {3}, conv3x3(1)), b1(out), b2(out) {
     add("c1", c1), add("b1", b1), add("c2", c2), add("b2", b2);
     if (in == out && stride == 1) return;
-    d.reset(
-        new nn::Sequential{nn::make<nn::Conv2d>(in, out, Shape{1}, nn::ConvOptions{.stride = {stride}, .bias = false}),
-                           nn::make<nn::BatchNorm2d>(out)});
+    d.reset(new nn::Sequential{nn::make<nn::Conv2d>(in, out, Shape{1}, nn::ConvOptions{.stride = {stride}, .bias = false}),
+                               nn::make<nn::BatchNorm2d>(out)});
     add("d", *d);
   }
   Tensor forward(const Tensor& x) override {
@@ -143,21 +138,20 @@ struct Excitation : nn::Layer {
   Tensor forward(const Tensor& x) override { return x * nn::Hardsigmoid()(g(relu(f(x.mean({2, 3}, true))))); }
 };
 TEST(Modules, DepthwiseWithExcitation) {
-  nn::Sequential net{
-      nn::make<nn::Conv2d>(3, 16, Shape{3}, nn::ConvOptions{.stride = {2}, .padding = {1}}),
-      nn::make<nn::Hardswish>(),
-      nn::make<nn::Conv2d>(16, 16, Shape{3}, nn::ConvOptions{.padding = {1}, .groups = 16}),
-      nn::make<nn::BatchNorm2d>(16),
-      nn::make<nn::Hardswish>(),
-      nn::make<Excitation>(),
-      nn::make<nn::Conv2d>(16, 24, Shape{1}),
-      nn::make<nn::Conv2d>(24, 24, Shape{5}, nn::ConvOptions{.stride = {2}, .padding = {2}, .groups = 24}),
-      nn::make<nn::SiLU>(),
-      nn::make<nn::Conv2d>(24, 24, Shape{3}, nn::ConvOptions{.padding = {2}, .dilation = {2}, .groups = 2}),
-      nn::make<nn::GELU>(),
-      nn::make<nn::AdaptiveAvgPool2d>(Shape{2, 3}),
-      nn::make<nn::Flatten>(),
-      nn::make<nn::Linear>(144, 7)};
+  nn::Sequential net{nn::make<nn::Conv2d>(3, 16, Shape{3}, nn::ConvOptions{.stride = {2}, .padding = {1}}),
+                     nn::make<nn::Hardswish>(),
+                     nn::make<nn::Conv2d>(16, 16, Shape{3}, nn::ConvOptions{.padding = {1}, .groups = 16}),
+                     nn::make<nn::BatchNorm2d>(16),
+                     nn::make<nn::Hardswish>(),
+                     nn::make<Excitation>(),
+                     nn::make<nn::Conv2d>(16, 24, Shape{1}),
+                     nn::make<nn::Conv2d>(24, 24, Shape{5}, nn::ConvOptions{.stride = {2}, .padding = {2}, .groups = 24}),
+                     nn::make<nn::SiLU>(),
+                     nn::make<nn::Conv2d>(24, 24, Shape{3}, nn::ConvOptions{.padding = {2}, .dilation = {2}, .groups = 2}),
+                     nn::make<nn::GELU>(),
+                     nn::make<nn::AdaptiveAvgPool2d>(Shape{2, 3}),
+                     nn::make<nn::Flatten>(),
+                     nn::make<nn::Linear>(144, 7)};
   check_layer("depthwise_se", net);
 }
 
@@ -166,12 +160,8 @@ struct UNet : nn::Module {
   nn::ConvTranspose2d u;
   nn::GroupNorm gn;
   UNet()
-      : d1(1, 8, {3}, {.padding = {1}}),
-        d2(8, 16, {3}, {.padding = {1}}),
-        m(16, 8, {3}, {.padding = {1}}),
-        o(8, 2, {1}),
-        u(16, 8, {2}, {.stride = {2}}),
-        gn(4, 8) {
+      : d1(1, 8, {3}, {.padding = {1}}), d2(8, 16, {3}, {.padding = {1}}), m(16, 8, {3}, {.padding = {1}}), o(8, 2, {1}),
+        u(16, 8, {2}, {.stride = {2}}), gn(4, 8) {
     add("d1", d1), add("d2", d2), add("u", u), add("m", m), add("gn", gn), add("o", o);
   }
   TensorList operator()(const Tensor& x) {

@@ -63,9 +63,9 @@ TEST_P(GoldenZoo, AgreesWithPyTorch) {
 }
 INSTANTIATE_TEST_SUITE_P(All, GoldenZoo,
                          ::testing::Values("bert_base", "clip_vision_tiny", "convnext_tiny", "densenet121", "distilbert_tiny",
-                                           "efficientnet_b0", "gpt2", "llama_160m", "mistral_tiny", "mobilenet_v3_large", "resnet18",
-                                           "resnet50", "segformer_tiny", "squeezenet1_1", "t5_encoder_tiny", "vit_b_16",
-                                           "whisper_encoder_tiny"),
+                                           "efficientnet_b0", "gpt2", "llama_160m", "mistral_tiny", "mobilenet_v3_large",
+                                           "resnet18", "resnet50", "segformer_tiny", "squeezenet1_1", "t5_encoder_tiny",
+                                           "vit_b_16", "whisper_encoder_tiny"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -75,7 +75,8 @@ TensorList tensors_of(const nn::NamedTensors& named) {
 std::unique_ptr<optim::Optimizer> make_optimizer(const std::string& name, TensorList parameters) {
   if (name == "sgd") return std::make_unique<optim::SGD>(std::move(parameters), optim::SGDOptions{.lr = 0.05});
   if (name == "sgd_momentum")
-    return std::make_unique<optim::SGD>(std::move(parameters), optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = 0.001});
+    return std::make_unique<optim::SGD>(std::move(parameters),
+                                        optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = 0.001});
   return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamOptions{.lr = 0.001, .weight_decay = 0.01});
 }
 
@@ -105,7 +106,8 @@ void check_training(const std::string& model, const std::function<Trained()>& ma
       const std::string batch = std::to_string(s % static_cast<std::size_t>(golden.batches));
       step->zero_grad();
       const Tensor loss = t.loss(golden.values.get("x." + batch), golden.values.get("y." + batch));
-      EXPECT_NEAR(loss.item_double(), curve[s], kTolerance * (1 + std::abs(curve[s]))) << model << " " << optimizer << " step " << s;
+      EXPECT_NEAR(loss.item_double(), curve[s], kTolerance * (1 + std::abs(curve[s])))
+          << model << " " << optimizer << " step " << s;
       loss.backward();
       step->step();
     }

@@ -11,8 +11,7 @@ using Abi = ModelTest;
 
 TEST_F(Abi, I001_I002_TypesOfTheInterface) {
   static_assert(std::is_same_v<AOTIRuntimeError, int32_t> && std::is_same_v<AOTITorchError, int32_t>);
-  static_assert(AOTI_RUNTIME_SUCCESS == 0 && AOTI_RUNTIME_FAILURE == 1 && AOTI_TORCH_SUCCESS == 0 &&
-                AOTI_TORCH_FAILURE == 1);
+  static_assert(AOTI_RUNTIME_SUCCESS == 0 && AOTI_RUNTIME_FAILURE == 1 && AOTI_TORCH_SUCCESS == 0 && AOTI_TORCH_FAILURE == 1);
   static_assert(std::is_pointer_v<AOTInductorModelHandle> && std::is_pointer_v<AOTInductorModelContainerHandle> &&
                 std::is_pointer_v<AOTInductorStreamHandle> && std::is_pointer_v<AOTInductorConstantMapHandle> &&
                 std::is_pointer_v<AOTIProxyExecutorHandle> && std::is_pointer_v<AtenTensorHandle> &&
@@ -24,10 +23,8 @@ TEST_F(Abi, I001_I002_TypesOfTheInterface) {
   const Container container(library);
   size_t count = 0;
   EXPECT_EQ(library_call(library, AOTInductorModelContainerGetNumInputs)(container, &count), AOTI_RUNTIME_SUCCESS);
-  EXPECT_EQ(
-      message_of(library,
-                 [&] { return library_call(library, AOTInductorModelContainerGetNumInputs)(container, nullptr); }),
-      "the address for the answer is null");
+  EXPECT_EQ(message_of(library, [&] { return library_call(library, AOTInductorModelContainerGetNumInputs)(container, nullptr); }),
+            "the address for the answer is null");
 }
 
 TEST_F(Abi, I009_I031_ThirtyTwoFunctionsAreExported) {
@@ -104,8 +101,7 @@ TEST_F(Abi, I010_I011_I012_I040_ContainersAreCreatedForADevice) {
 TEST_F(Abi, I043_I045_KernelFolderAndStreamAreOfNoAccountOnTheCpu) {
   const Library library(library_path("affine"));
   AOTInductorModelContainerHandle container = nullptr;
-  ASSERT_EQ(library_call(library, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", "/no/such/folder"),
-            0);
+  ASSERT_EQ(library_call(library, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", "/no/such/folder"), 0);
   Floats x = rows(2);
   AtenTensorHandle input = tensor_over(x, {2, 16}), outputs[2];
   ASSERT_EQ(library_call(library, AOTInductorModelContainerRun)(container, &input, 1, outputs, 2, nullptr, nullptr), 0);
@@ -131,11 +127,12 @@ TEST_F(Abi, I046_ARunOnTheCpuHasNoDeviceToSetAndLooksAtNoStream) {
 TEST_F(Abi, I048_AConstantOfAnotherDeviceIsRefusedAtLoad) {
   const Library library(library_path("affine_mixed"));
   AOTInductorModelContainerHandle container = nullptr;
-  const std::string message = message_of(library, [&] {
-    return library_call(library, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr);
-  });
-  EXPECT_TRUE(message.starts_with("Mixed-device constants are only supported when the secondary device is CPU. Constant 'layer.bias' was compiled for a "
-                                  "non-CPU device. Hint: ")) << message;
+  const std::string message = message_of(
+      library, [&] { return library_call(library, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr); });
+  EXPECT_TRUE(message.starts_with(
+      "Mixed-device constants are only supported when the secondary device is CPU. Constant 'layer.bias' was compiled for a "
+      "non-CPU device. Hint: "))
+      << message;
   EXPECT_EQ(container, nullptr);
 }
 
@@ -143,8 +140,8 @@ TEST_F(Abi, I013_I014_I044_RunsStealInputsAndGiveOutputs) {
   const Library library(library_path("affine_pure"));
   const Container container(library);
   const int64_t before = live_handles();
-  for (const auto run : {library_call(library, AOTInductorModelContainerRun),
-                         library_call(library, AOTInductorModelContainerRunSingleThreaded)}) {
+  for (const auto run :
+       {library_call(library, AOTInductorModelContainerRun), library_call(library, AOTInductorModelContainerRunSingleThreaded)}) {
     for (int64_t count : {1, 2, 17, 64}) {
       Floats x = rows(count);
       AtenTensorHandle input = tensor_over(x, {count, 16}), outputs[2];
@@ -167,8 +164,8 @@ TEST_F(Abi, I013_I014_I044_RunsStealInputsAndGiveOutputs) {
 TEST_F(Abi, I004_I005_NumbersOfHandlesAreChecked) {
   const Library library(library_path("affine"));
   const Container container(library);
-  for (const auto run : {library_call(library, AOTInductorModelContainerRun),
-                         library_call(library, AOTInductorModelContainerRunSingleThreaded)}) {
+  for (const auto run :
+       {library_call(library, AOTInductorModelContainerRun), library_call(library, AOTInductorModelContainerRunSingleThreaded)}) {
     Floats x = rows(1);
     AtenTensorHandle inputs[2] = {tensor_over(x, {1, 16}), tensor_over(x, {1, 16})}, outputs[3];
     EXPECT_EQ(message_of(library, [&] { return run(container, inputs, 2, outputs, 2, nullptr, nullptr); }),
@@ -197,10 +194,8 @@ TEST_F(Abi, I007_AHostCallThatFailsIsNamed) {
       return container.run({input}, outputs);
     });
   };
-  EXPECT_TRUE(
-      failed_run("empty_strided", 0).starts_with("aoti_torch_empty_strided API call failed at model.cpp, line "));
-  EXPECT_TRUE(
-      failed_run("empty_strided", 1).starts_with("aoti_torch_empty_strided API call failed at model.cpp, line "));
+  EXPECT_TRUE(failed_run("empty_strided", 0).starts_with("aoti_torch_empty_strided API call failed at model.cpp, line "));
+  EXPECT_TRUE(failed_run("empty_strided", 1).starts_with("aoti_torch_empty_strided API call failed at model.cpp, line "));
   EXPECT_TRUE(failed_run("get_data_ptr", 1).starts_with("aoti_torch_get_data_ptr API call failed at model.cpp, line "));
   EXPECT_EQ(failed_run("get_dim", 0),
             "input 0 (x): expected a tensor, found a handle that its host cannot describe (an undefined tensor?)");
@@ -220,8 +215,7 @@ TEST_F(Abi, I015_GradModeIsOffDuringCallsAndRestored) {
     std::vector<AtenTensorHandle> outputs(2);
     message_of(library, [&] { return container.run({tensor_over(x, {16})}, outputs); });
     EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode) << "after a failure";
-    EXPECT_EQ(library_call(library, AOTInductorModelContainerRunConstantFolding)(container, false, nullptr, nullptr),
-              0);
+    EXPECT_EQ(library_call(library, AOTInductorModelContainerRunConstantFolding)(container, false, nullptr, nullptr), 0);
     EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode);
   }
   aoti_torch_grad_mode_set_enabled(true);
@@ -243,12 +237,10 @@ TEST_F(Abi, I008_I016_I017_I032_I068_I069_NamesAndCallSpec) {
   run_affine(container, rows(1));
   EXPECT_STREQ(name, "steps");  // strings live as long as the container
   EXPECT_EQ(
-      message_of(library,
-                 [&] { return library_call(library, AOTInductorModelContainerGetInputName)(container, 1, &name); }),
+      message_of(library, [&] { return library_call(library, AOTInductorModelContainerGetInputName)(container, 1, &name); }),
       "input 1: there are 1");
   EXPECT_EQ(
-      message_of(library,
-                 [&] { return library_call(library, AOTInductorModelContainerGetOutputName)(container, 2, &name); }),
+      message_of(library, [&] { return library_call(library, AOTInductorModelContainerGetOutputName)(container, 2, &name); }),
       "output 2: there are 2");
 
   const char *in_spec = nullptr, *out_spec = nullptr;
@@ -306,8 +298,7 @@ TEST_F(Abi, I018_I041_I042_ConstantsAreDescribed) {
   }
   const char* name;
   EXPECT_EQ(
-      message_of(library,
-                 [&] { return library_call(library, AOTInductorModelContainerGetConstantName)(container, 6, &name); }),
+      message_of(library, [&] { return library_call(library, AOTInductorModelContainerGetConstantName)(container, 6, &name); }),
       "constant 6: there are 6");
 }
 
@@ -315,27 +306,22 @@ TEST_F(Abi, I039_AHandleWithoutModelsIsAFailure) {
   const Library library(library_path("affine"));
   size_t count;
   ConstantsByName map;
+  EXPECT_EQ(message_of(library, [&] { return library_call(library, AOTInductorModelContainerGetNumConstants)(nullptr, &count); }),
+            "No available models in container!");
   EXPECT_EQ(
-      message_of(library,
-                 [&] { return library_call(library, AOTInductorModelContainerGetNumConstants)(nullptr, &count); }),
-      "No available models in container!");
-  EXPECT_EQ(message_of(library,
-                       [&] {
-                         return library_call(library, AOTInductorModelContainerUpdateInactiveConstantBuffer)(
-                             nullptr, handle_of(map));
-                       }),
-            "No model available in container!");
-  EXPECT_EQ(
-      message_of(library, [&] { return library_call(library, AOTInductorModelContainerSwapConstantBuffer)(nullptr); }),
+      message_of(
+          library,
+          [&] { return library_call(library, AOTInductorModelContainerUpdateInactiveConstantBuffer)(nullptr, handle_of(map)); }),
       "No model available in container!");
+  EXPECT_EQ(message_of(library, [&] { return library_call(library, AOTInductorModelContainerSwapConstantBuffer)(nullptr); }),
+            "No model available in container!");
   Floats x = rows(1);
   AtenTensorHandle input = tensor_over(x, {1, 16}), outputs[2];  // taken all the same
-  EXPECT_EQ(message_of(library,
-                       [&] {
-                         return library_call(library, AOTInductorModelContainerRun)(nullptr, &input, 1, outputs, 2,
-                                                                                    nullptr, nullptr);
-                       }),
-            "No available models in container!");
+  EXPECT_EQ(
+      message_of(
+          library,
+          [&] { return library_call(library, AOTInductorModelContainerRun)(nullptr, &input, 1, outputs, 2, nullptr, nullptr); }),
+      "No available models in container!");
   EXPECT_EQ(library_call(library, AOTInductorModelContainerDelete)(nullptr), 0);
 }
 
@@ -380,10 +366,8 @@ TEST_F(Abi, I027_I028_I029_I030_BareModel) {
             "constant 'p_layer_bias' has no value: the update of this buffer left it out");
   // One that does not fit is refused, and gone all the same.
   map = {{"p_layer_weight", tensor_over(weights.w, {128})}};
-  EXPECT_EQ(
-      message_of(library,
-                 [&] { return library_call(library, AOTInductorModelUpdateConstantsMap)(model, handle_of(map)); }),
-      "constant 'p_layer_weight': sizes: expected [8, 16], found [128]");
+  EXPECT_EQ(message_of(library, [&] { return library_call(library, AOTInductorModelUpdateConstantsMap)(model, handle_of(map)); }),
+            "constant 'p_layer_weight': sizes: expected [8, 16], found [128]");
   ASSERT_EQ(library_call(library, AOTInductorModelDelete)(model), 0);
 
   // With a map nothing is loaded, and a weight that lies otherwise is brought into the form the code knows.
@@ -445,12 +429,11 @@ TEST_F(Abi, TheFirstLevelThatTheProcessorHasIsTaken) {
 
   const Library without(library_path("affine_no_level"));
   AOTInductorModelContainerHandle container = nullptr;
-  const std::string text = message_of(without, [&] {
-    return library_call(without, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr);
-  });
-  EXPECT_TRUE(text.starts_with(
-      "no code for this processor: the library has future (which needs feature 120); far-future (which needs "
-      "feature 120); this machine has "))
+  const std::string text = message_of(
+      without, [&] { return library_call(without, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr); });
+  EXPECT_TRUE(
+      text.starts_with("no code for this processor: the library has future (which needs feature 120); far-future (which needs "
+                       "feature 120); this machine has "))
       << text;
   EXPECT_TRUE(text.ends_with("Compile the program again with --cpu=LEVEL for it")) << text;
   EXPECT_EQ(library_call(without, ingot_model_level_used)(&level), 1);
@@ -460,16 +443,15 @@ TEST_F(Abi, TheFirstLevelThatTheProcessorHasIsTaken) {
   std::string line;
   while (std::getline(info, line) && !line.starts_with("flags")) {}
   line += " ";
-  for (const auto& [flag, name] :
-       std::initializer_list<std::pair<const char*, const char*>>{{" avx2 ", " avx2"},
-                                                                  {" fma ", " fma"},
-                                                                  {" avx512f ", " avx512f"},
-                                                                  {" avx512_vnni ", " avx512vnni"},
-                                                                  {" bmi2 ", " bmi2"},
-                                                                  {" avx512_bf16 ", " avx512bf16"},
-                                                                  {" ssse3 ", " ssse3"},
-                                                                  {" f16c ", " f16c"},
-                                                                  {" abm ", " lzcnt"}}) {
+  for (const auto& [flag, name] : std::initializer_list<std::pair<const char*, const char*>>{{" avx2 ", " avx2"},
+                                                                                             {" fma ", " fma"},
+                                                                                             {" avx512f ", " avx512f"},
+                                                                                             {" avx512_vnni ", " avx512vnni"},
+                                                                                             {" bmi2 ", " bmi2"},
+                                                                                             {" avx512_bf16 ", " avx512bf16"},
+                                                                                             {" ssse3 ", " ssse3"},
+                                                                                             {" f16c ", " f16c"},
+                                                                                             {" abm ", " lzcnt"}}) {
     EXPECT_EQ(line.find(flag) != std::string::npos, text.find(name) != std::string::npos) << flag;
   }
 #endif

@@ -97,8 +97,7 @@ TEST_F(Constants, I056_I057_WhatDoesNotFitIsRefusedAndNothingChanges) {
     return message_of(library, [&] { return calls.update(container, map.handle(), false, true); });
   };
   const auto weight = [](ConstantsByName& m) -> HostTensor& { return *tensor_of(m["p_layer_weight"]); };
-  EXPECT_EQ(message([&](auto& m) { weight(m).dtype = 7; }),
-            "constant 'p_layer_weight': dtype: expected float32, found float64");
+  EXPECT_EQ(message([&](auto& m) { weight(m).dtype = 7; }), "constant 'p_layer_weight': dtype: expected float32, found float64");
   EXPECT_EQ(message([&](auto& m) { weight(m).sizes = {16, 8}; }),
             "constant 'p_layer_weight': sizes: expected [8, 16], found [16, 8]");
   EXPECT_EQ(message([&](auto& m) { weight(m).sizes = {8, 16, 1}, weight(m).strides = {16, 1, 1}; }),
@@ -109,8 +108,7 @@ TEST_F(Constants, I056_I057_WhatDoesNotFitIsRefusedAndNothingChanges) {
       "device type 70");
   EXPECT_EQ(message([&](auto& m) { weight(m).layout = kSparse; }),
             "constant 'p_layer_weight': layout: expected a strided tensor, found the host's layout 81");
-  EXPECT_EQ(message_of(library, [&] { return calls.update(container, nullptr, false, false); }),
-            "the map of constants is null");
+  EXPECT_EQ(message_of(library, [&] { return calls.update(container, nullptr, false, false); }), "the map of constants is null");
   const Floats x = rows(2);
   EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
 }
@@ -218,17 +216,15 @@ TEST_F(Constants, I035_I037_I038_AFoldingThatFailsLosesNoModel) {
   AffineMap map(weights);
   ASSERT_EQ(calls.update(container, map.handle(), false, false), 0);
   for (int i = 0; i < 3; i++) EXPECT_EQ(failed_run(library, container), "cannot fold this weight");
-  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, false, nullptr, nullptr); }),
-            "cannot fold this weight");
+  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, false, nullptr, nullptr); }), "cannot fold this weight");
   ASSERT_EQ(calls.update(container, map.handle(), true, false), 0);
-  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, true, nullptr, nullptr); }),
-            "cannot fold this weight");
+  EXPECT_EQ(message_of(library, [&] { return calls.fold(container, true, nullptr, nullptr); }), "cannot fold this weight");
   Floats x = rows(1);
   AtenTensorHandle input = tensor_over(x, {1, 16}), outputs[2];
   EXPECT_EQ(message_of(library,
                        [&] {
-                         return library_call(library, AOTInductorModelContainerRunSingleThreaded)(
-                             container, &input, 1, outputs, 2, nullptr, nullptr);
+                         return library_call(library, AOTInductorModelContainerRunSingleThreaded)(container, &input, 1, outputs,
+                                                                                                  2, nullptr, nullptr);
                        }),
             "cannot fold this weight");
 
@@ -307,10 +303,9 @@ TEST_F(Constants, I021_I061_UserManagedConstantsAreSharedWithTheUser) {
       "like this, or let the update copy it");
   tensor_of(map.map["p_layer_weight"])->strides = {16, 1};
   tensor_of(map.map["p_layer_bias"])->storage += 1;
-  EXPECT_TRUE(
-      message_of(library, [&] { return calls.update_user(first, map.handle(), false, false); })
-          .starts_with(
-              "constant 'p_layer_bias': address: expected a multiple of 4 for a user-managed constant, found 0x"));
+  EXPECT_TRUE(message_of(library, [&] {
+                return calls.update_user(first, map.handle(), false, false);
+              }).starts_with("constant 'p_layer_bias': address: expected a multiple of 4 for a user-managed constant, found 0x"));
   tensor_of(map.map["p_layer_bias"])->storage -= 1;
   EXPECT_TRUE(message_of(library, [&] {
                 fail_in("new_tensor_handle", 1);
@@ -410,9 +405,8 @@ TEST_F(Constants, I052_ALibraryWithoutWeightsRunsAfterAnUpdate) {
   const Library library(library_path("affine_none"));
   const Calls calls(library);
   const Container container(library);
-  EXPECT_EQ(
-      failed_run(library, container),
-      "constant 'p_layer_weight' has no value: the library was compiled without weights; update its constants first");
+  EXPECT_EQ(failed_run(library, container),
+            "constant 'p_layer_weight' has no value: the library was compiled without weights; update its constants first");
   AffineWeights weights = AffineWeights::times(2);
   Floats steps = {9}, none;
   AffineMap map(weights);
@@ -460,8 +454,8 @@ class ExternalWeights : public ModelTest {
   void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
   std::string failed_create(const Library& l) const {
     AOTInductorModelContainerHandle container = nullptr;
-    return message_of(
-        l, [&] { return library_call(l, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr); });
+    return message_of(l,
+                      [&] { return library_call(l, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr); });
   }
 
  private:
@@ -487,13 +481,11 @@ TEST_F(ExternalWeights, I049_AreMappedFromTheFileBesideTheLibrary) {
 TEST_F(ExternalWeights, I049_AnotherFileIsNoticed) {
   const Library l(library());
   write(contents() + "x");
-  EXPECT_EQ(failed_create(l),
-            "the weights file '" + file().string() +
-                "' is not the one this library was compiled with: size: expected 624 bytes, found 625");
+  EXPECT_EQ(failed_create(l), "the weights file '" + file().string() +
+                                  "' is not the one this library was compiled with: size: expected 624 bytes, found 625");
   write(contents().substr(0, 100));
-  EXPECT_EQ(failed_create(l),
-            "the weights file '" + file().string() +
-                "' is not the one this library was compiled with: size: expected 624 bytes, found 100");
+  EXPECT_EQ(failed_create(l), "the weights file '" + file().string() +
+                                  "' is not the one this library was compiled with: size: expected 624 bytes, found 100");
   std::string other = contents();
   other[30] = 'T';
   write(other);
@@ -532,8 +524,7 @@ TEST_F(ExternalWeights, I026_I067_Blob) {
   const Library embedded(library_path("affine"));
   const Container other(embedded);
   EXPECT_EQ(
-      message_of(embedded,
-                 [&] { return library_call(embedded, AOTInductorModelContainerGetConstantsBlobSize)(other, &size); }),
+      message_of(embedded, [&] { return library_call(embedded, AOTInductorModelContainerGetConstantsBlobSize)(other, &size); }),
       "constant blob size is only available for mmap'd weights");
 }
 

@@ -104,8 +104,8 @@ AOTITorchError aoti_torch_get_layout(AtenTensorHandle handle, int32_t* layout) {
   *layout = tensor_of(handle)->layout;
   return AOTI_TORCH_SUCCESS;
 }
-AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype,
-                                        int32_t device, int32_t, AtenTensorHandle* result) {
+AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device,
+                                        int32_t, AtenTensorHandle* result) {
   FAIL_IF_ASKED("empty_strided");
   grad_mode_of_output = grad_mode;
   if (const auto action = new_tensor_action.load()) action();
@@ -129,9 +129,9 @@ AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, cons
   *result = new_handle(std::move(t));
   return AOTI_TORCH_SUCCESS;
 }
-AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes,
-                                                  const int64_t* strides, int64_t offset, int32_t dtype, int32_t device,
-                                                  int32_t index, AtenTensorHandle* result) {
+AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t rank, const int64_t* sizes, const int64_t* strides,
+                                                  int64_t offset, int32_t dtype, int32_t device, int32_t index,
+                                                  AtenTensorHandle* result) {
   FAIL_IF_ASKED("create_tensor_from_blob");
   if (!data) return aoti_torch_empty_strided(rank, sizes, strides, dtype, device, index, result);
   HostTensor t;

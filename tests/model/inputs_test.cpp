@@ -53,8 +53,7 @@ TEST_F(Inputs, I044_EveryKindOfWrongInputIsNamed) {
       {"null", [](auto& h) { aoti_torch_delete_tensor_object(h[1]), h[1] = nullptr; },
        "input 1 (b): expected a tensor, found null"},
       {"dtype", [](auto& h) { tensor_of(h[0])->dtype = 7; }, "input 0 (a): dtype: expected float32, found float64"},
-      {"dtype of a number", [](auto& h) { tensor_of(h[3])->dtype = 3; },
-       "input 3 (n): dtype: expected int64, found int32"},
+      {"dtype of a number", [](auto& h) { tensor_of(h[3])->dtype = 3; }, "input 3 (n): dtype: expected int64, found int32"},
       {"a dtype that the host has and we have not", [](auto& h) { tensor_of(h[0])->dtype = 50; },
        "input 0 (a): dtype: expected float32, found an unknown dtype"},
       {"rank", sizes(0, {12}), "input 0 (a): number of dims: expected 2, found 1"},
@@ -115,8 +114,7 @@ TEST_F(Inputs, ChecksOfSizesCanBeTurnedOff) {
   Many many;
   many.s0 = 3;  // breaks a guard that the code of this program does not in truth need
   std::vector<AtenTensorHandle> outputs(4);
-  EXPECT_EQ(message_of(library, [&] { return container.run(many.handles(), outputs); }).substr(0, 20),
-            "sizes of the inputs:");
+  EXPECT_EQ(message_of(library, [&] { return container.run(many.handles(), outputs); }).substr(0, 20), "sizes of the inputs:");
   ASSERT_EQ(library_call(library, ingot_container_set_checks)(container, false), 0);
   EXPECT_EQ(container.run(many.handles(), outputs), 0);
   Many::release(outputs);

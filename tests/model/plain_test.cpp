@@ -37,16 +37,14 @@ TEST(PlainC, I013_I021_I024_OnTheOtherArchitecture) {
 
 TEST(PlainC, AHostOutOfTheGlobalScopeIsFound) {
   const std::string folder = INGOT_TEST_MODEL_DIR;
-  EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + folder + "/hidden/libtorch_cpu.so " +
-                      library_path("affine")),
+  EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + folder + "/hidden/libtorch_cpu.so " + library_path("affine")),
             "ok\nstatus 0");
 }
 
 TEST(PlainC, I011_ALibraryWithoutCodeForThisProcessorSaysSo) {
   const std::string output = output_of(std::string(INGOT_TEST_MODEL_DIR) + "/plain_" + INGOT_ARCH + " " +
                                        library_path("affine_no_level") + " " + library_path("many"));
-  EXPECT_NE(output.find("no code for this processor: the library has future (which needs feature 120)"),
-            std::string::npos)
+  EXPECT_NE(output.find("no code for this processor: the library has future (which needs feature 120)"), std::string::npos)
       << output;
   EXPECT_TRUE(output.ends_with("status 256")) << output;
 }
@@ -71,12 +69,11 @@ TEST(ModelLibrary, NeedsLibcAloneAndIsSmall) {
 
 TEST(ModelLibrary, I009_ExportsItsInterfaceAlone) {
   for (const std::string arch : {INGOT_ARCH, foreign_arch()}) {
-    const std::string others = output_of(
-        "readelf -W --dyn-syms " + library_path("affine", arch) +
-        " | awk '$7 != \"UND\" && $4 != \"SECTION\" && $8 != \"\" && $8 !~ /^(AOTInductor|ingot_|Name)/ {print $8}'");
+    const std::string others =
+        output_of("readelf -W --dyn-syms " + library_path("affine", arch) +
+                  " | awk '$7 != \"UND\" && $4 != \"SECTION\" && $8 != \"\" && $8 !~ /^(AOTInductor|ingot_|Name)/ {print $8}'");
     EXPECT_EQ(others, "status 0") << arch;
-    EXPECT_EQ(output_of("readelf -W --dyn-syms " + library_path("affine", arch) + " | grep -c ' AOTInductor'"),
-              "32\nstatus 0")
+    EXPECT_EQ(output_of("readelf -W --dyn-syms " + library_path("affine", arch) + " | grep -c ' AOTInductor'"), "32\nstatus 0")
         << arch;
   }
 }

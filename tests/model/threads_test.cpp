@@ -50,8 +50,7 @@ void run_during_updates(size_t models) {
     bool ran = false;
     do {
       AtenTensorHandle input = tensor_over(own, {kRows, 16}), outputs[2];
-      if (library_call(library, AOTInductorModelContainerRun)(container, &input, 1, outputs, 2, nullptr, nullptr) !=
-          0) {
+      if (library_call(library, AOTInductorModelContainerRun)(container, &input, 1, outputs, 2, nullptr, nullptr) != 0) {
         failures++;
         break;
       }
@@ -124,8 +123,7 @@ TEST_F(Concurrency, I050_I058_EveryRunThatWritesABufferCounts) {
   }
   for (int i = 0; i < 50; i++) {
     AffineMap map(weights);
-    EXPECT_EQ(
-        library_call(library, AOTInductorModelContainerUpdateConstantBuffer)(container, map.handle(), true, false), 0);
+    EXPECT_EQ(library_call(library, AOTInductorModelContainerUpdateConstantBuffer)(container, map.handle(), true, false), 0);
   }
   for (std::thread& t : callers) t.join();
   EXPECT_EQ(run_affine(container, rows(1)).steps, 201);
@@ -192,8 +190,7 @@ int64_t total(const Container& container, int64_t n) {
   std::vector<double> c(4);
   std::vector<AtenTensorHandle> outputs(4);
   EXPECT_EQ(
-      container.run({tensor_over(a, {2, 2}, {1, 2}), tensor_over(b, {2}), tensor_over(c, {4}), tensor_over(number, {})},
-                    outputs),
+      container.run({tensor_over(a, {2, 2}, {1, 2}), tensor_over(b, {2}), tensor_over(c, {4}), tensor_over(number, {})}, outputs),
       0);
   const int64_t sum = outputs[3] ? values_of<int64_t>(outputs[3])[0] : -1;
   for (AtenTensorHandle o : outputs) {
@@ -276,8 +273,7 @@ TEST_F(Pool, I012_ThreadsStartWhenNeededSleepWhenIdleAndEndWithTheContainer) {
     const auto processor_time = [] {
       rusage usage{};
       getrusage(RUSAGE_SELF, &usage);
-      return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + usage.ru_utime.tv_usec +
-             usage.ru_stime.tv_usec;
+      return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
     };
     const auto start = processor_time();
     std::this_thread::sleep_for(200ms);
@@ -300,8 +296,8 @@ TEST_F(Pool, AForkHasThreadsOfItsOwn) {
     bool is_well = true;
     for (int i = 0; i < 20; i++) is_well &= total(container, 20) == expected_total(20);
     is_well &= threads_of_this_process() == 3;
-    is_well &= library_call(library, ingot_container_set_threads)(container, 2) == 0 &&
-               total(container, 20) == expected_total(20);
+    is_well &=
+        library_call(library, ingot_container_set_threads)(container, 2) == 0 && total(container, 20) == expected_total(20);
     library_call(library, AOTInductorModelContainerDelete)(container);
     _exit(is_well && threads_of_this_process() == 1 ? 0 : 1);
   }

@@ -19,7 +19,8 @@ using namespace ingot::testing;
 
 std::string way = "functionalize";
 
-const std::map<std::string, AotWay> kAotWays = {{"aot", AotWay::plain}, {"aot-keep", AotWay::keep}, {"aot-min-cut", AotWay::min_cut}, {"aot-budget", AotWay::budget}};
+const std::map<std::string, AotWay> kAotWays = {
+    {"aot", AotWay::plain}, {"aot-keep", AotWay::keep}, {"aot-min-cut", AotWay::min_cut}, {"aot-budget", AotWay::budget}};
 
 Comparison compared(const Program& p) {
   if (const auto aot = kAotWays.find(way); aot != kAotWays.end()) return compare_aot(p, aot->second);

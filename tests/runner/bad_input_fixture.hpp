@@ -22,12 +22,15 @@ using Words = std::vector<std::string>;
 inline void expect_words(const char* row, const std::string& found, const Words& words) {
   if (words.empty()) EXPECT_EQ(found, "") << row;
   else EXPECT_NE(found, "") << row << ": was accepted";
-  for (const std::string& w : words) EXPECT_NE(found.find(w), std::string::npos) << row << ": the message lacks '" << w << "':\n  " << found;
+  for (const std::string& w : words)
+    EXPECT_NE(found.find(w), std::string::npos) << row << ": the message lacks '" << w << "':\n  " << found;
 }
 
 inline std::string bytes_of(const std::string& file) { return std::string(MappedFile::open(file)->bytes()); }
 // The first half of it, say.
-inline std::string first(double part, const std::string& bytes) { return bytes.substr(0, static_cast<std::size_t>(part * static_cast<double>(bytes.size()))); }
+inline std::string first(double part, const std::string& bytes) {
+  return bytes.substr(0, static_cast<std::size_t>(part * static_cast<double>(bytes.size())));
+}
 
 // The text of the error that f ends in, or what killed it, in a process of its own.
 inline std::string in_child(const std::function<void()>& f) {
@@ -97,8 +100,10 @@ struct Place {
     const int64_t rows = t.strides ? strides[0] : sizes[1], columns = t.strides ? strides[1] : 1;
     for (int64_t i = 0; i < sizes[0]; i++)
       for (int64_t j = 0; j < sizes[1]; j++)
-        std::memcpy(static_cast<float*>(out.data_ptr()) + i * sizes[1] + j,
-                    static_cast<const char*>(t.data) + t.byte_offset + static_cast<int64_t>(sizeof(float)) * (i * rows + j * columns), sizeof(float));
+        std::memcpy(
+            static_cast<float*>(out.data_ptr()) + i * sizes[1] + j,
+            static_cast<const char*>(t.data) + t.byte_offset + static_cast<int64_t>(sizeof(float)) * (i * rows + j * columns),
+            sizeof(float));
     return out;
   }
   static constexpr std::size_t kMargin = 1024;

@@ -21,6 +21,7 @@ struct CallRow {
 const std::vector<CallRow>& call_rows() {
   static int64_t many[65] = {};
   static const std::vector<CallRow> rows = {
+      // clang-format off
       {"another float type", [](MlpRun& c) { c.x.t.dtype.bits = 64; }, {"input 0 (x)", "dtype", "expected float32", "found float64"}},
       {"integers", [](MlpRun& c) { c.x.t.dtype = {kDLInt, 32, 1}; }, {"input 0 (x)", "dtype", "expected float32", "found int32"}},
       {"several lanes", [](MlpRun& c) { c.x.t.dtype.lanes = 4; }, {"input 0 (x)", "no element type", "4 lanes"}},
@@ -67,6 +68,7 @@ const std::vector<CallRow>& call_rows() {
       {"an output by columns", [](MlpRun& c) { c.y.walk(1, 8); }, {}},
       {"an output from the end", [](MlpRun& c) { c.y.t.data = static_cast<float*>(c.y.t.data) + 70, c.y.walk(-10, 1); }, {}},
       {"an output at an odd address", [](MlpRun& c) { c.y.t.byte_offset = 3; }, {}},
+      // clang-format on
   };
   return rows;
 }
@@ -92,7 +94,9 @@ TEST_F(BadInput, SizesThatDoNotFitTogether) {
   struct {
     int64_t x, y;
     Words words;
-  } rows[] = {{3, 6, {}}, {3, 7, {"input 1 (y)", "size of dim 0: expected 6 (2*", "found 7"}}, {4, 6, {"input 1 (y)", "expected 8", "found 6"}},
+  } rows[] = {{3, 6, {}},
+              {3, 7, {"input 1 (y)", "size of dim 0: expected 6 (2*", "found 7"}},
+              {4, 6, {"input 1 (y)", "expected 8", "found 6"}},
               {101, 202, {"input 0 (x)", "expected 2 to 100, found 101"}}};
   for (const auto& row : rows) {
     const Place x(zeros({row.x, 4})), y(zeros({row.y, 4}));
@@ -123,6 +127,7 @@ struct UpdateRow {
 
 const std::vector<UpdateRow>& update_rows() {
   static const std::vector<UpdateRow> rows = {
+      // clang-format off
       {"an unknown name", [](Update& u) { u.given.name = "c.weight"; }, {"no constant 'c.weight'", "ingot_session_constant"}},
       {"the name in the library", [](Update& u) { u.given.name = "b_weight"; }, {"no constant 'b_weight'"}},
       {"a folded constant", [](Update& u) { u.given.name = "folded.relu.packed"; }, {"'folded.relu.packed'", "computed from others and cannot be given"}},
@@ -136,6 +141,7 @@ const std::vector<UpdateRow>& update_rows() {
       {"another device", [](Update& u) { u.weight.t.device.device_type = kDLCUDA; }, {"constant 'b.weight'", "expected a tensor in the CPU's memory"}},
       {"an odd address", [](Update& u) { u.weight.t.byte_offset = 1; }, {"constant 'b.weight'", "not aligned", "a multiple of 4 bytes, found 1 bytes more"}},
       {"one of four in a full update", [](Update& u) { u.full = true; }, {"Cannot find constants", "a_weight"}},
+      // clang-format on
   };
   return rows;
 }
@@ -177,7 +183,8 @@ std::string cut(const BadInput& t, std::size_t length) {
   return changed(t, [&](std::string& b) { b.resize(length); });
 }
 std::string package(const BadInput& t, const std::string& library) {
-  write_package(t.path("p.pt2"), {{"one", library, R"({"AOTI_DEVICE_KEY": "cpu"})", ""}, {"two", library, R"({"AOTI_DEVICE_KEY": "cpu"})", ""}});
+  write_package(t.path("p.pt2"),
+                {{"one", library, R"({"AOTI_DEVICE_KEY": "cpu"})", ""}, {"two", library, R"({"AOTI_DEVICE_KEY": "cpu"})", ""}});
   return t.path("p.pt2");
 }
 constexpr bool kIsX86 = std::string_view(INGOT_ARCH) == "x86_64";
@@ -186,14 +193,22 @@ constexpr const char* kOtherArch = kIsX86 ? "aarch64" : "x86_64";
 constexpr const char *kRareCpu = kIsX86 ? "bdver4" : "ampere1b", *kRareFeature = kIsX86 ? "xop" : "cssc";
 
 const std::vector<FileRow>& file_rows() {
-  static const Words kCutOff = {"Failed to load model", "changed.so", "damaged or cut off", "found the end of the file at", "again"};
+  static const Words kCutOff = {"Failed to load model", "changed.so", "damaged or cut off", "found the end of the file at",
+                                "again"};
   static const std::vector<FileRow> rows = {
       {"nothing", [](const BadInput& t) { return t.path("none.so"); }, {"Failed to load model", "none.so", "No such file"}},
-      {"a folder", [](const BadInput& t) { return fs::create_directory(t.path("folder.so")), t.path("folder.so"); },
+      {"a folder",
+       [](const BadInput& t) { return fs::create_directory(t.path("folder.so")), t.path("folder.so"); },
        {"Failed to load model", "folder.so", "found a directory"}},
-      {"an empty file", [](const BadInput& t) { return t.put("empty.so", ""); }, {"Failed to load model", "empty.so", "file too short"}},
-      {"a text", [](const BadInput& t) { return t.put("text.so", std::string(5000, 'x')); }, {"Failed to load model", "text.so", "invalid ELF header"}},
-      {"no model", [](const BadInput&) { return std::string("/usr/lib/" INGOT_ARCH "-linux-gnu/libm.so.6"); }, {"Failed to load model", "libm.so.6", "no model library"}},
+      {"an empty file",
+       [](const BadInput& t) { return t.put("empty.so", ""); },
+       {"Failed to load model", "empty.so", "file too short"}},
+      {"a text",
+       [](const BadInput& t) { return t.put("text.so", std::string(5000, 'x')); },
+       {"Failed to load model", "text.so", "invalid ELF header"}},
+      {"no model",
+       [](const BadInput&) { return std::string("/usr/lib/" INGOT_ARCH "-linux-gnu/libm.so.6"); },
+       {"Failed to load model", "libm.so.6", "no model library"}},
       {"half a header", [](const BadInput& t) { return cut(t, 32); }, {"Failed to load model", "file too short"}},
       {"a header alone", [](const BadInput& t) { return cut(t, 64); }, kCutOff},
       {"some segments", [](const BadInput& t) { return cut(t, 200); }, kCutOff},
@@ -202,34 +217,60 @@ const std::vector<FileRow>& file_rows() {
       {"a half", [](const BadInput& t) { return cut(t, fs::file_size(t.path("mlp.so")) / 2); }, kCutOff},
       {"all but a page", [](const BadInput& t) { return cut(t, fs::file_size(t.path("mlp.so")) - 4096); }, kCutOff},
       {"all but a byte", [](const BadInput& t) { return cut(t, fs::file_size(t.path("mlp.so")) - 1); }, kCutOff},
-      {"noise for segments", [](const BadInput& t) { return changed(t, [](std::string& b) { b.replace(64, 448, 448, '\xff'); }); }, kCutOff},
-      {"zeros for segments", [](const BadInput& t) { return changed(t, [](std::string& b) { b.replace(64, 448, 448, 0); }); }, {"Failed to load model", "no loadable segments"}},
-      {"32 bits", [](const BadInput& t) { return changed(t, [](std::string& b) { b[4] = 1; }); }, {"Failed to load model", "wrong ELF class"}},
-      {"pages of zeros", [](const BadInput& t) { return changed(t, [](std::string& b) { b.replace(4096, b.size() - 8192, b.size() - 8192, 0); }); },
+      {"noise for segments",
+       [](const BadInput& t) { return changed(t, [](std::string& b) { b.replace(64, 448, 448, '\xff'); }); }, kCutOff},
+      {"zeros for segments",
+       [](const BadInput& t) { return changed(t, [](std::string& b) { b.replace(64, 448, 448, 0); }); },
+       {"Failed to load model", "no loadable segments"}},
+      {"32 bits",
+       [](const BadInput& t) { return changed(t, [](std::string& b) { b[4] = 1; }); },
+       {"Failed to load model", "wrong ELF class"}},
+      {"pages of zeros",
+       [](const BadInput& t) { return changed(t, [](std::string& b) { b.replace(4096, b.size() - 8192, b.size() - 8192, 0); }); },
        {"Failed to load model", "damaged", "dynamic section"}},
-      {"the other architecture", [](const BadInput& t) { return t.mlp("other.so", {.targets = {parse_target(kOtherArch)}}); },
-       {"Failed to load model", "other.so", text("it is for ", kOtherArch), "this machine is " INGOT_ARCH, "compile the program for this machine"}},
-      {"code for another processor", [](const BadInput& t) { return t.mlp("rare.so", {.targets = {parse_target(INGOT_ARCH, kRareCpu)}}); },
+      {"the other architecture",
+       [](const BadInput& t) { return t.mlp("other.so", {.targets = {parse_target(kOtherArch)}}); },
+       {"Failed to load model", "other.so", text("it is for ", kOtherArch), "this machine is " INGOT_ARCH,
+        "compile the program for this machine"}},
+      {"code for another processor",
+       [](const BadInput& t) { return t.mlp("rare.so", {.targets = {parse_target(INGOT_ARCH, kRareCpu)}}); },
        {"no code for this processor", kRareCpu, kRareFeature, "this machine has", "--cpu"}},
-      {"no weights", [](const BadInput& t) { return t.mlp("none.so", {.weights = Kind::none}); },
+      {"no weights",
+       [](const BadInput& t) { return t.mlp("none.so", {.weights = Kind::none}); },
        {"constant 'a_weight' has no value", "compiled without weights", "update"}},
-      {"no weights file", [](const BadInput& t) { return fs::remove(with_weights(t, [](std::string b) { return b; }) + ".safetensors"), t.path("ext.so"); },
+      {"no weights file",
+       [](const BadInput& t) {
+         return fs::remove(with_weights(t, [](std::string b) { return b; }) + ".safetensors"), t.path("ext.so");
+       },
        {"'a_weight' has no value", "no weights file", "ext.so.safetensors"}},
-      {"half a weights file", [](const BadInput& t) { return with_weights(t, [](std::string b) { return first(0.5, b); }); },
+      {"half a weights file",
+       [](const BadInput& t) { return with_weights(t, [](std::string b) { return first(0.5, b); }); },
        {"ext.so.safetensors", "not the one this library was compiled with", "size: expected", "found"}},
-      {"an empty weights file", [](const BadInput& t) { return with_weights(t, [](std::string) { return std::string(); }); }, {"ext.so.safetensors", "size: expected", "found 0"}},
-      {"weights of another model", [](const BadInput& t) { return with_weights(t, [](std::string b) { return b.replace(b.find("a.bias"), 1, "c"); }); },
+      {"an empty weights file",
+       [](const BadInput& t) { return with_weights(t, [](std::string) { return std::string(); }); },
+       {"ext.so.safetensors", "size: expected", "found 0"}},
+      {"weights of another model",
+       [](const BadInput& t) { return with_weights(t, [](std::string b) { return b.replace(b.find("a.bias"), 1, "c"); }); },
        {"ext.so.safetensors", "not the one this library was compiled with", "hash", "Compile the program again"}},
-      {"a damaged weights file", [](const BadInput& t) { return with_weights(t, [](std::string b) { return b.replace(0, 8, 8, '\x7f'); }); },
+      {"a damaged weights file",
+       [](const BadInput& t) { return with_weights(t, [](std::string b) { return b.replace(0, 8, 8, '\x7f'); }); },
        {"ext.so.safetensors", "damaged", "its header says"}},
       {"no package", [](const BadInput& t) { return t.path("none.pt2"); }, {"none.pt2", "No such file"}},
-      {"half a package", [](const BadInput& t) { return t.put("half.pt2", first(0.5, bytes_of(package(t, t.path("mlp.so"))))); }, {"half.pt2", "zip"}},
-      {"a package without such a model", [](const BadInput& t) { return package(t, t.path("mlp.so")); }, {"p.pt2", "model 'model'", "one, two"}},
-      {"a program", [](const BadInput&) { return BadInput::golden("mlp/model.pt2"); }, {"model.pt2", "no compiled model", "ingot compile"}},
-      {"half a library in a package", [](const BadInput& t) {
+      {"half a package",
+       [](const BadInput& t) { return t.put("half.pt2", first(0.5, bytes_of(package(t, t.path("mlp.so"))))); },
+       {"half.pt2", "zip"}},
+      {"a package without such a model",
+       [](const BadInput& t) { return package(t, t.path("mlp.so")); },
+       {"p.pt2", "model 'model'", "one, two"}},
+      {"a program",
+       [](const BadInput&) { return BadInput::golden("mlp/model.pt2"); },
+       {"model.pt2", "no compiled model", "ingot compile"}},
+      {"half a library in a package",
+       [](const BadInput& t) {
          write_package(t.path("q.pt2"), {{"model", cut(t, 70000), R"({"AOTI_DEVICE_KEY": "cpu"})", ""}});
          return t.path("q.pt2");
-       }, {"Failed to load model", "damaged or cut off"}},
+       },
+       {"Failed to load model", "damaged or cut off"}},
   };
   return rows;
 }
@@ -260,7 +301,8 @@ struct CompileRow {
   Words words;
 };
 
-void compile_mlp(const std::string& output, const CompileOptions& options = {}, const std::string& file = BadInput::golden("mlp/model.pt2")) {
+void compile_mlp(const std::string& output, const CompileOptions& options = {},
+                 const std::string& file = BadInput::golden("mlp/model.pt2")) {
   ExportedProgram p = load_pt2(file);
   compile(p, output, options);
 }
@@ -284,46 +326,92 @@ std::string program_without(const BadInput& t, const std::string& part) {
 const std::vector<CompileRow>& compile_rows() {
   static const CompileOptions external = {.weights = Kind::external};
   static const std::vector<CompileRow> rows = {
-      {"a folder that is not there", [](const BadInput&, const std::string& o) { return compile_error(o + "/none/x.so"); }, {"x.so", "No such file or directory"}},
-      {"the same with weights beside", [](const BadInput&, const std::string& o) { return compile_error(o + "/none/x.so", external); }, {"x.so", "No such file or directory"}},
-      {"below a file", [](const BadInput& t, const std::string&) { return compile_error(t.put("file", "") + "/x.so"); }, {"x.so", "Not a directory"}},
-      {"over a folder", [](const BadInput&, const std::string& o) { return fs::create_directory(o), compile_error(o); }, {"x.so", "Is a directory"}},
-      {"over a folder, with weights beside", [](const BadInput&, const std::string& o) { return fs::create_directory(o), compile_error(o, external); }, {"x.so", "Is a directory"}},
-      {"weights over a folder", [](const BadInput&, const std::string& o) { return fs::create_directory(o + ".safetensors"), compile_error(o, external); },
+      {"a folder that is not there",
+       [](const BadInput&, const std::string& o) { return compile_error(o + "/none/x.so"); },
+       {"x.so", "No such file or directory"}},
+      {"the same with weights beside",
+       [](const BadInput&, const std::string& o) { return compile_error(o + "/none/x.so", external); },
+       {"x.so", "No such file or directory"}},
+      {"below a file",
+       [](const BadInput& t, const std::string&) { return compile_error(t.put("file", "") + "/x.so"); },
+       {"x.so", "Not a directory"}},
+      {"over a folder",
+       [](const BadInput&, const std::string& o) { return fs::create_directory(o), compile_error(o); },
+       {"x.so", "Is a directory"}},
+      {"over a folder, with weights beside",
+       [](const BadInput&, const std::string& o) { return fs::create_directory(o), compile_error(o, external); },
+       {"x.so", "Is a directory"}},
+      {"weights over a folder",
+       [](const BadInput&, const std::string& o) { return fs::create_directory(o + ".safetensors"), compile_error(o, external); },
        {"x.so.safetensors", "expected a regular file there, found a directory"}},
-      {"a folder that is only read", [](const BadInput&, const std::string& o) {
+      {"a folder that is only read",
+       [](const BadInput&, const std::string& o) {
          fs::permissions(fs::path(o).parent_path(), fs::perms::owner_read | fs::perms::owner_exec);
          const std::string why = in_child([&] { forgo_privileges(), compile_mlp(o); });
          fs::permissions(fs::path(o).parent_path(), fs::perms::owner_all);
          return why;
-       }, {"x.so", "Permission denied"}},
-      {"no room", [](const BadInput& t, const std::string& o) {
+       },
+       {"x.so", "Permission denied"}},
+      {"no room",
+       [](const BadInput& t, const std::string& o) {
          return in_child([&] { limit_files(fs::file_size(t.path("mlp.so")) - 1, SIG_IGN), compile_mlp(o); });
-       }, {"x.so", "File too large"}},
-      {"no room for weights", [](const BadInput& t, const std::string& o) {
-         return in_child([&] { limit_files(fs::file_size(t.path("ext.so.safetensors")) - 1, SIG_IGN), compile_mlp(o, external); });
-       }, {"x.so.safetensors", "File too large"}},
-      {"no program", [](const BadInput& t, const std::string& o) { return compile_error_of(t.path("none.pt2"), o); }, {"none.pt2", "No such file or directory"}},
-      {"a text", [](const BadInput& t, const std::string& o) { return compile_error_of(t.put("text.pt2", "not a zip"), o); }, {"text.pt2", "zip"}},
-      {"half a program", [](const BadInput& t, const std::string& o) { return compile_error_of(t.put("half.pt2", first(0.5, program_bytes())), o); }, {"half.pt2", "zip"}},
-      {"nearly a program", [](const BadInput& t, const std::string& o) { return compile_error_of(t.put("most.pt2", first(0.999, program_bytes())), o); }, {"most.pt2", "zip"}},
-      {"a bit that flipped", [](const BadInput& t, const std::string& o) {
+       },
+       {"x.so", "File too large"}},
+      {"no room for weights",
+       [](const BadInput& t, const std::string& o) {
+         return in_child(
+             [&] { limit_files(fs::file_size(t.path("ext.so.safetensors")) - 1, SIG_IGN), compile_mlp(o, external); });
+       },
+       {"x.so.safetensors", "File too large"}},
+      {"no program",
+       [](const BadInput& t, const std::string& o) { return compile_error_of(t.path("none.pt2"), o); },
+       {"none.pt2", "No such file or directory"}},
+      {"a text",
+       [](const BadInput& t, const std::string& o) { return compile_error_of(t.put("text.pt2", "not a zip"), o); },
+       {"text.pt2", "zip"}},
+      {"half a program",
+       [](const BadInput& t, const std::string& o) {
+         return compile_error_of(t.put("half.pt2", first(0.5, program_bytes())), o);
+       },
+       {"half.pt2", "zip"}},
+      {"nearly a program",
+       [](const BadInput& t, const std::string& o) {
+         return compile_error_of(t.put("most.pt2", first(0.999, program_bytes())), o);
+       },
+       {"most.pt2", "zip"}},
+      {"a bit that flipped",
+       [](const BadInput& t, const std::string& o) {
          std::string bytes = program_bytes();
          bytes[bytes.find("graph_module") + 3] ^= 1;
          return compile_error_of(t.put("flipped.pt2", bytes), o);
-       }, {"flipped.pt2", "model.json", "CRC", "damaged"}},
-      {"no weights in the program", [](const BadInput& t, const std::string& o) { return compile_error_of(program_without(t, "/weight_"), o); },
+       },
+       {"flipped.pt2", "model.json", "CRC", "damaged"}},
+      {"no weights in the program",
+       [](const BadInput& t, const std::string& o) { return compile_error_of(program_without(t, "/weight_"), o); },
        {"weight a.weight", "was not supplied"}},
-      {"no graph in the program", [](const BadInput& t, const std::string& o) { return compile_error_of(program_without(t, "model.json"), o); },
+      {"no graph in the program",
+       [](const BadInput& t, const std::string& o) { return compile_error_of(program_without(t, "model.json"), o); },
        {"less.pt2", "neither a program (models/NAME.json)"}},
-      {"an unknown target", [](const BadInput&, const std::string& o) { return error_of([&] { compile_mlp(o, {.targets = {parse_target("vax")}}); }); },
+      {"an unknown target",
+       [](const BadInput&, const std::string& o) {
+         return error_of([&] { compile_mlp(o, {.targets = {parse_target("vax")}}); });
+       },
        {"unknown target 'vax'", "expected native, x86_64-linux-gnu or aarch64-linux-gnu"}},
-      {"an unknown processor", [](const BadInput&, const std::string& o) { return error_of([&] { compile_mlp(o, {.targets = {parse_target(INGOT_ARCH, "z80")}}); }); },
+      {"an unknown processor",
+       [](const BadInput&, const std::string& o) {
+         return error_of([&] { compile_mlp(o, {.targets = {parse_target(INGOT_ARCH, "z80")}}); });
+       },
        {"unknown processor 'z80'", INGOT_ARCH, "for example"}},
-      {"this processor, elsewhere", [](const BadInput&, const std::string& o) { return error_of([&] { compile_mlp(o, {.targets = {parse_target(kOtherArch, "native")}}); }); },
+      {"this processor, elsewhere",
+       [](const BadInput&, const std::string& o) {
+         return error_of([&] { compile_mlp(o, {.targets = {parse_target(kOtherArch, "native")}}); });
+       },
        {"cpu 'native'", kOtherArch, "name a processor"}},
       {"no target", [](const BadInput&, const std::string& o) { return compile_error(o, {.targets = {}}); }, {"no target"}},
-      {"two architectures", [](const BadInput&, const std::string& o) { return compile_error(o, {.targets = {native_target(), parse_target(kOtherArch)}}); },
+      {"two architectures",
+       [](const BadInput&, const std::string& o) {
+         return compile_error(o, {.targets = {native_target(), parse_target(kOtherArch)}});
+       },
        {"one architecture", INGOT_ARCH, kOtherArch}},
   };
   return rows;
@@ -350,7 +438,8 @@ TEST_F(BadInput, Compiles) {
 
 // What a library and its weights were before a compile that failed, they are afterwards.
 TEST_F(BadInput, AFailedCompileKeepsWhatWasThere) {
-  const std::string so = mlp("ext.so", {.weights = Kind::external}), library = bytes_of(so), weights = bytes_of(so + ".safetensors");
+  const std::string so = mlp("ext.so", {.weights = Kind::external}), library = bytes_of(so),
+                    weights = bytes_of(so + ".safetensors");
   const std::string why = in_child([&] {
     ExportedProgram other = load_pt2(golden("mlp/model.pt2"));
     Tensor(other.state.at("a.bias").tensor).fill_(7);
@@ -368,8 +457,9 @@ TEST_F(BadInput, KilledCompiles) {
     const char* at;  // a stage that just ended
     Kind weights;
     int signal = SIGKILL;
-  } rows[] = {{"trace", Kind::embedded}, {"codegen", Kind::embedded}, {"table", Kind::embedded}, {"codegen", Kind::external}, {"table", Kind::external},
-              {"in the middle of the weights", Kind::external, SIGXFSZ}};
+  } rows[] = {{"trace", Kind::embedded}, {"codegen", Kind::embedded},
+              {"table", Kind::embedded}, {"codegen", Kind::external},
+              {"table", Kind::external}, {"in the middle of the weights", Kind::external, SIGXFSZ}};
   for (const auto& row : rows) {
     fs::create_directory(path("killed"));
     CompileOptions options{.weights = row.weights};
@@ -381,14 +471,17 @@ TEST_F(BadInput, KilledCompiles) {
       compile_mlp(so, options);
     });
     EXPECT_EQ(why, text("killed by signal ", row.signal)) << row.at;
-    for (const std::string& file : files_in(path("killed"))) EXPECT_TRUE(file.ends_with(".tmp")) << file << " after being killed: " << row.at;
+    for (const std::string& file : files_in(path("killed")))
+      EXPECT_TRUE(file.ends_with(".tmp")) << file << " after being killed: " << row.at;
     compile_mlp(so, {.weights = row.weights});
     expect_works(open(so), row.at);
     fs::remove_all(path("killed"));
   }
 }
 
-TEST(BadInputTables, HaveFiftyRowsAndMore) { EXPECT_GE(call_rows().size() + update_rows().size() + file_rows().size() + compile_rows().size(), 50u); }
+TEST(BadInputTables, HaveFiftyRowsAndMore) {
+  EXPECT_GE(call_rows().size() + update_rows().size() + file_rows().size() + compile_rows().size(), 50u);
+}
 
 }  // namespace
 }  // namespace ingot

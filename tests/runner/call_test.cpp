@@ -38,7 +38,8 @@ TEST_F(CallSpec, I070_KeywordsAndNesting) {
 
 TEST_F(Harness, I071_I114_ExamplesAreNestedAsExported) {
   ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
-  const std::string message = error_of([&] { aot_compile(program, Tree::tuple({mlp_input(), mlp_input()}), Tree::dict({}), path("f.so")); });
+  const std::string message =
+      error_of([&] { aot_compile(program, Tree::tuple({mlp_input(), mlp_input()}), Tree::dict({}), path("f.so")); });
   EXPECT_TRUE(message.starts_with("Trying to flatten user inputs with exported input tree spec: \n[1,")) << message;
   expect_in("\nbut actually got inputs with tree spec of: \n[1,", message);
   EXPECT_FALSE(std::filesystem::exists(path("f.so")));

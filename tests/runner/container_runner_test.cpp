@@ -21,7 +21,8 @@ TEST_F(ContainerRunner, I096_NumbersOfModels) {
   const std::string so = mlp();
   EXPECT_EQ(error_of([&] { ModelContainerRunner(so, {.num_models = 2, .run_single_threaded = true}); }),
             "num_models must be 1 when run_single_threaded is true");
-  EXPECT_EQ(error_of([&] { ModelContainerRunner(so, {.num_models = 0}); }), "num_models must be >=1 when run_single_threaded is false");
+  EXPECT_EQ(error_of([&] { ModelContainerRunner(so, {.num_models = 0}); }),
+            "num_models must be >=1 when run_single_threaded is false");
   ModelContainerRunner single(so, {.run_single_threaded = true});
   expect_close(single.run({mlp_input()})[0], mlp_output());
 }
@@ -63,8 +64,9 @@ TEST_F(ContainerRunner, I100_OnlyTheCpuIsThere) {
 
 TEST_F(ContainerRunner, I101_ConstantsByName) {
   ModelContainerRunner runner(mlp());
-  EXPECT_EQ(runner.constant_names_to_fqns(), (std::map<std::string, std::string>{
-                                                 {"a_bias", "a.bias"}, {"a_weight", "a.weight"}, {"b_bias", "b.bias"}, {"b_weight", "b.weight"}}));
+  EXPECT_EQ(runner.constant_names_to_fqns(),
+            (std::map<std::string, std::string>{
+                {"a_bias", "a.bias"}, {"a_weight", "a.weight"}, {"b_bias", "b.bias"}, {"b_weight", "b.weight"}}));
   EXPECT_EQ(runner.constant_names_to_dtypes().at("a_weight"), 6);
 }
 
@@ -113,7 +115,8 @@ TEST_F(ContainerRunner, I103_WeightsFromAFileOfTheirOwn) {
   write("weights.blob", blob);
   runner.update_constant_buffer_from_blob(path("weights.blob"));
   expect_close(runner.run({mlp_input()})[0], zeros(mlp_output().sizes()));
-  expect_in("Failed to open external weights file: " + path("none.blob"), error_of([&] { runner.update_constant_buffer_from_blob(path("none.blob")); }));
+  expect_in("Failed to open external weights file: " + path("none.blob"),
+            error_of([&] { runner.update_constant_buffer_from_blob(path("none.blob")); }));
   write("short.blob", "x");
   expect_in("mmap() failed", error_of([&] { runner.update_constant_buffer_from_blob(path("short.blob")); }));
 

@@ -159,7 +159,9 @@ TEST(HostFunctions, I076_NewTensors) {
   EXPECT_EQ(nothing.tensor().numel().value(), 6);
   EXPECT_NE(nothing.tensor().data_ptr(), nullptr);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(aoti_torch_create_tensor_from_blob_v2(memory, 2, sizes, strides, 0, 6, 0, 0, &refused, aoti_torch_layout_sparse_coo(), nullptr, 0), 1);
+  EXPECT_EQ(aoti_torch_create_tensor_from_blob_v2(memory, 2, sizes, strides, 0, 6, 0, 0, &refused, aoti_torch_layout_sparse_coo(),
+                                                  nullptr, 0),
+            1);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("strided tensors only"), std::string::npos);
 
   bool flag = true;
@@ -297,7 +299,8 @@ TEST(HostFunctions, I084_Checks) {
 }
 
 TEST(HostFunctions, I085_I086_I087_I088_OptionalAndDeviceFunctionsAreNotThere) {
-  for (const char* name : {"aoti_record_function_start", "aoti_torch_create_cuda_guard", "aoti_torch_create_device_guard", "aoti_torch_library_init_impl"})
+  for (const char* name : {"aoti_record_function_start", "aoti_torch_create_cuda_guard", "aoti_torch_create_device_guard",
+                           "aoti_torch_library_init_impl"})
     EXPECT_EQ(dlsym(RTLD_DEFAULT, name), nullptr) << name;
 }
 

@@ -32,7 +32,8 @@ class Package : public RunnerTest {
 
 TEST_F(Package, I105_I106_I107_TheArchive) {
   const ZipReader zip = ZipReader::open(package(), "p");
-  EXPECT_EQ(zip.names(), (std::vector<std::string>{"p/archive_format", "p/archive_version", "p/byteorder", "p/data/aotinductor/model/model.wrapper.so",
+  EXPECT_EQ(zip.names(), (std::vector<std::string>{"p/archive_format", "p/archive_version", "p/byteorder",
+                                                   "p/data/aotinductor/model/model.wrapper.so",
                                                    "p/data/aotinductor/model/model.wrapper_metadata.json"}));
   EXPECT_EQ(zip.read_text("p/archive_format"), "pt2");
   EXPECT_EQ(zip.read_text("p/archive_version"), "0");
@@ -55,20 +56,28 @@ TEST_F(Package, I105_OlderAndFullerArchivesAreRead) {
 
 TEST_F(Package, I106_I108_OneLibraryAModelAndNoSources) {
   const std::string so = bytes_of(mlp()), folder = "a/data/aotinductor/model/";
-  expect_in("Multiple .so files found in x.so, y.so. You might need to clear your cache directory before calling aoti_compile again.", error_of([&] {
-              ModelPackageLoader loader(archive({{"a/archive_format", "pt2"}, {folder + "x.so", so}, {folder + "y.so", so}, {folder + "x_metadata.json", kMetadata}}));
-            }));
+  expect_in(
+      "Multiple .so files found in x.so, y.so. You might need to clear your cache directory before calling aoti_compile again.",
+      error_of([&] {
+        ModelPackageLoader loader(archive({{"a/archive_format", "pt2"},
+                                           {folder + "x.so", so},
+                                           {folder + "y.so", so},
+                                           {folder + "x_metadata.json", kMetadata}}));
+      }));
   expect_in("Ingot has no C++ compiler to make one", error_of([&] {
-              ModelPackageLoader loader(archive({{"a/archive_format", "pt2"}, {folder + "x.cpp", "int main() {}"}, {folder + "x_metadata.json", kMetadata}}));
+              ModelPackageLoader loader(archive(
+                  {{"a/archive_format", "pt2"}, {folder + "x.cpp", "int main() {}"}, {folder + "x_metadata.json", kMetadata}}));
             }));
 }
 
 TEST_F(Package, I107_I108_TheDeviceIsRequiredAndLookedUp) {
   expect_in("No device information found.", error_of([&] { ModelPackageLoader loader(package(R"({"owner": "tests"})")); }));
-  EXPECT_EQ(error_of([&] { ModelPackageLoader loader(package(R"({"AOTI_DEVICE_KEY": "toaster"})")); }), "Unsupported device key found: toaster");
+  EXPECT_EQ(error_of([&] { ModelPackageLoader loader(package(R"({"AOTI_DEVICE_KEY": "toaster"})")); }),
+            "Unsupported device key found: toaster");
   testing::internal::CaptureStderr();
   ModelPackageLoader loader(package(R"({"AOTI_DEVICE_KEY": "cpu", "AOTI_MACHINE": "pdp11"})"));
-  expect_in("Device information mismatch for AOTI_MACHINE: " INGOT_ARCH " vs pdp11. This could cause some issues when loading the AOTInductor compiled artifacts.",
+  expect_in("Device information mismatch for AOTI_MACHINE: " INGOT_ARCH
+            " vs pdp11. This could cause some issues when loading the AOTInductor compiled artifacts.",
             testing::internal::GetCapturedStderr());
 }
 
@@ -81,7 +90,8 @@ TEST_F(Package, I108_TheFolderIsThereAsLongAsTheLoader) {
     expect_close(loader.run({mlp_input()})[0], mlp_output());
   }
   EXPECT_FALSE(std::filesystem::exists(folder));
-  EXPECT_EQ(error_of([&] { ModelPackageLoader loader(path("p.pt2"), {.num_runners = 0}); }), "num_runners must be >=1 when run_single_threaded is false");
+  EXPECT_EQ(error_of([&] { ModelPackageLoader loader(path("p.pt2"), {.num_runners = 0}); }),
+            "num_runners must be >=1 when run_single_threaded is false");
   EXPECT_EQ(error_of([&] { ModelPackageLoader loader(path("p.pt2"), {.run_single_threaded = true, .num_runners = 2}); }),
             "num_runners must be 1 when run_single_threaded is true");
   ModelPackageLoader single(path("p.pt2"), {.run_single_threaded = true});
@@ -114,7 +124,8 @@ TEST_F(Package, I110_TheLoadersFunctions) {
 }
 
 TEST_F(Package, I111_SeveralModelsAndSharedWeights) {
-  const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none}), ext = mlp("ext.so", {.weights = Model::Weights::Kind::external});
+  const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none}),
+                    ext = mlp("ext.so", {.weights = Model::Weights::Kind::external});
   write_package(path("two.pt2"), {{"first", mlp(), kMetadata, ""}, {"second", ext, kMetadata, ext + ".safetensors"}});
   for (const char* name : {"first", "second"}) {
     ModelPackageLoader loader(path("two.pt2"), {.model_name = name});
@@ -151,9 +162,12 @@ TEST_F(Package, I112_CalledWithNestedArguments) {
 }
 
 TEST_F(Package, I113_VersionsAreChecked) {
-  expect_in("Invalid archive format", error_of([&] { ModelPackageLoader loader(archive({{"a/archive_format", "pt3"}, {"a/data/aotinductor/model/x.so", ""}})); }));
+  expect_in("Invalid archive format", error_of([&] {
+              ModelPackageLoader loader(archive({{"a/archive_format", "pt3"}, {"a/data/aotinductor/model/x.so", ""}}));
+            }));
   expect_in("does not match our current archive version 0.", error_of([&] {
-              ModelPackageLoader loader(archive({{"a/archive_format", "pt2"}, {"a/archive_version", "7"}, {"a/data/aotinductor/model/x.so", ""}}));
+              ModelPackageLoader loader(
+                  archive({{"a/archive_format", "pt2"}, {"a/archive_version", "7"}, {"a/data/aotinductor/model/x.so", ""}}));
             }));
 }
 

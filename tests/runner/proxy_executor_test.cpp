@@ -16,7 +16,8 @@ Value blend(const Call& c) {
   return TensorList{sum, c[4].string() == "negate" ? sum.neg() : sum.clone()};
 }
 constinit const OpDef kCustom[] = {
-    {.schema = "mine::blend(Tensor self, Tensor?[] others, int times, float scale=1.0, str mode=\"copy\") -> (Tensor, Tensor)", .body = blend},
+    {.schema = "mine::blend(Tensor self, Tensor?[] others, int times, float scale=1.0, str mode=\"copy\") -> (Tensor, Tensor)",
+     .body = blend},
     {.schema = "mine::count(Tensor self) -> int", .body = [](const Call& c) -> Value { return c.tensor(0).numel(); }},
 };
 
@@ -41,13 +42,14 @@ class ProxyExecutorTest : public RunnerTest {
     (void)registered;
   }
   // Calls node `index` through the host's function; what it logged, or "".
-  static std::string call(AOTIProxyExecutorHandle executor, int index, std::vector<int64_t> ints, const TensorList& in, TensorList& out) {
+  static std::string call(AOTIProxyExecutorHandle executor, int index, std::vector<int64_t> ints, const TensorList& in,
+                          TensorList& out) {
     OwnedHandles handles;
     for (const Tensor& t : in) handles.add(t);
     for (std::size_t k = 0; k < out.size(); k++) handles.add(Tensor());
     testing::internal::CaptureStderr();
-    const AOTITorchError error = aoti_torch_proxy_executor_call_function(executor, index, static_cast<int>(ints.size()), ints.data(),
-                                                                         static_cast<int>(handles.size()), handles.data());
+    const AOTITorchError error = aoti_torch_proxy_executor_call_function(
+        executor, index, static_cast<int>(ints.size()), ints.data(), static_cast<int>(handles.size()), handles.data());
     const std::string log = testing::internal::GetCapturedStderr();
     EXPECT_EQ(error != 0, !log.empty()) << log;
     for (std::size_t k = 0; k < out.size(); k++) out[k] = handles.data()[in.size() + k]->tensor;
@@ -57,8 +59,9 @@ class ProxyExecutorTest : public RunnerTest {
 
 TEST_F(ProxyExecutorTest, I089_ANullExecutorSaysWhereOneComesFrom) {
   TensorList none;
-  expect_in("Unable to find a proxy executor to run custom ops. Please check if there is a json file generated in the same directory as the so",
-            call(nullptr, 0, {}, {}, none));
+  expect_in(
+      "Unable to find a proxy executor to run custom ops. Please check if there is a json file generated in the same directory as the so",
+      call(nullptr, 0, {}, {}, none));
 }
 
 TEST_F(ProxyExecutorTest, I091_I092_I093_NodesRunOnFlatArguments) {
@@ -84,20 +87,22 @@ TEST_F(ProxyExecutorTest, I093_EverythingMustBeConsumed) {
             call(executor.handle(), 0, {1}, {tensor({1}), tensor({2})}, one));
   expect_in("Mismatch between ints consumed and num_ints, got int_id = 1, expected num = 2",
             call(executor.handle(), 0, {1, 2}, {tensor({1}), tensor({2})}, out));
-  expect_in("Expect returned int value to match the serialized int value, but got returned int value: 3 and serialized int value: 2",
-            call(executor.handle(), 1, {}, {tensor({1, 2, 3})}, none));
+  expect_in(
+      "Expect returned int value to match the serialized int value, but got returned int value: 3 and serialized int value: 2",
+      call(executor.handle(), 1, {}, {tensor({1, 2, 3})}, none));
 }
 
 TEST_F(ProxyExecutorTest, I092_AWrongKindIsNamed) {
   const auto with_mode = [](const std::string& arg) {
     return R"({"nodes": [{"name": "n", "node": {"target": "mine::blend", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "x"}}},
-      {"name": "others", "arg": {"as_tensors": []}}, {"name": "times", "arg": {"as_int": 1}}, {"name": "mode", "arg": )" + arg +
-           R"(}], "outputs": [], "metadata": {}}}]})";
+      {"name": "others", "arg": {"as_tensors": []}}, {"name": "times", "arg": {"as_int": 1}}, {"name": "mode", "arg": )" +
+           arg + R"(}], "outputs": [], "metadata": {}}}]})";
   };
   expect_in("Expected extern kernel mine::blend to have serialized argument type as_string for argument 4 but got as_float",
             error_of([&] { ProxyExecutor(with_mode(R"({"as_float": 1.5})"), "model.json"); }));
   expect_in("the operator mine::nothing is not known to this process", error_of([&] {
-              ProxyExecutor(R"({"nodes": [{"name": "n", "node": {"target": "mine::nothing", "inputs": [], "outputs": []}}]})", "model.json");
+              ProxyExecutor(R"({"nodes": [{"name": "n", "node": {"target": "mine::nothing", "inputs": [], "outputs": []}}]})",
+                            "model.json");
             }));
 }
 

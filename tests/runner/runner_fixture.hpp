@@ -41,6 +41,8 @@ inline void expect_close(const Tensor& found, const Tensor& expected) {
   const std::vector<double> f = found.to_vector<double>(), e = expected.to_vector<double>();
   for (std::size_t i = 0; i < e.size(); i++) ASSERT_NEAR(f[i], e[i], 1e-5) << "element " << i;
 }
-inline void expect_in(const std::string& part, const std::string& whole) { EXPECT_NE(whole.find(part), std::string::npos) << whole; }
+inline void expect_in(const std::string& part, const std::string& whole) {
+  EXPECT_NE(whole.find(part), std::string::npos) << whole;
+}
 
 }  // namespace ingot

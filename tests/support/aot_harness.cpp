@@ -42,7 +42,8 @@ void expect_same_tensors(const Tensor& want, const Tensor& found, const std::str
     expect_same_tensors(sparse_values(want), sparse_values(found), what + " values");
     return;
   }
-  if (is_complex(want.dtype())) return expect_same_tensors(aten<"view_as_real">(detached(want)), aten<"view_as_real">(detached(found)), what);
+  if (is_complex(want.dtype()))
+    return expect_same_tensors(aten<"view_as_real">(detached(want)), aten<"view_as_real">(detached(found)), what);
   const std::vector<double> w = detached(want).to_vector<double>(), g = detached(found).to_vector<double>();
   for (std::size_t i = 0; i < w.size(); i++) ASSERT_NEAR(w[i], g[i], 1e-5 + 1.3e-6 * std::abs(w[i])) << what << " element " << i;
 }
@@ -70,7 +71,9 @@ std::string for_each_keep(const V& flags, const std::function<std::string(bool)>
 Side copies(const Values& inputs, bool mut) {
   Side s;
   for (std::size_t k = 0; k < inputs.size(); k++) {
-    const auto same = std::find_if(inputs.begin(), inputs.end(), [&](const Value& v) { return v.is_tensor() && inputs[k].is_tensor() && v.tensor().is_same(inputs[k].tensor()); });
+    const auto same = std::find_if(inputs.begin(), inputs.end(), [&](const Value& v) {
+      return v.is_tensor() && inputs[k].is_tensor() && v.tensor().is_same(inputs[k].tensor());
+    });
     const auto first = static_cast<std::size_t>(same - inputs.begin());
     if (!inputs[k].is_tensor()) {
       s.leaves.push_back(inputs[k]);
@@ -132,12 +135,18 @@ void compare_outputs(const Side& want, const Side& found, const std::string& whe
 std::string run(const TreeFunction& f, const Compile& compile, Side want, Side found, bool keep, const V& flags) {
   std::string graph;
   call_and_differentiate(f, want);
-  const TreeFunction compiled = compile({.forward = storing(graph), .backward = nop, .partition = flags.partition, .decompositions = flags.decompositions,
-                                         .keep_inference_input_mutations = keep, .dynamic = flags.dynamic, .debug_assert = true});  // H05
+  const TreeFunction compiled = compile({.forward = storing(graph),
+                                         .backward = nop,
+                                         .partition = flags.partition,
+                                         .decompositions = flags.decompositions,
+                                         .keep_inference_input_mutations = keep,
+                                         .dynamic = flags.dynamic,
+                                         .debug_assert = true});  // H05
   call_and_differentiate(compiled, found);
   EXPECT_EQ(want.outputs.size(), found.outputs.size());
   EXPECT_EQ(want.grads.size(), found.grads.size());
-  for (std::size_t k = 0; k < want.grads.size(); k++) expect_same_tensors(want.grads[k], found.grads[k], text("gradient ", k));  // H07
+  for (std::size_t k = 0; k < want.grads.size(); k++)
+    expect_same_tensors(want.grads[k], found.grads[k], text("gradient ", k));  // H07
   compare_outputs(want, found, "");
   if (flags.mut) {  // H09
     for (const double step : {2.0, -2.0}) {
@@ -213,7 +222,8 @@ TreeFunction simplified(WithState of, const AotOptions& options, bool captured) 
 // Section 4. `verify_form` compiles in the form that it is given, or plainly, compares, and returns the forward graph.
 using Form = std::function<TreeFunction(WithState, const AotOptions&)>;
 std::string in_every_form(bool keep, const V& flags, const std::function<std::string(const Form&, bool)>& verify_form) {
-  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name(), id = test.substr(test.find('/') + 1, 4);
+  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name(),
+                    id = test.substr(test.find('/') + 1, 4);
   const std::string graph = verify_form({}, true);
   if (::testing::Test::HasFailure()) return graph;
   {
@@ -234,16 +244,18 @@ std::string in_every_form(bool keep, const V& flags, const std::function<std::st
   const CacheCounters found = cache->counters();
   // A function whose backward nobody asked for is not kept (R190).
   const bool unasked = found.bypass == 0 && found.saved == 0 && !store->compiled_backward;
-  EXPECT_TRUE(flags.bypass || unasked || (found.bypass == 0 && found.hit == 1 && found.saved == 1)) << "hit " << found.hit << ", miss " << found.miss << ", bypass " << found.bypass << ", saved "
-                                                                    << found.saved << ", last: " << to_text(cache->last()) << (keep ? " (keep)" : "");
+  EXPECT_TRUE(flags.bypass || unasked || (found.bypass == 0 && found.hit == 1 && found.saved == 1))
+      << "hit " << found.hit << ", miss " << found.miss << ", bypass " << found.bypass << ", saved " << found.saved
+      << ", last: " << to_text(cache->last()) << (keep ? " (keep)" : "");
   return graph;
 }
-
 
 std::string with_and_without_keep(const TreeFunction& f, const std::function<Side()>& make, const V& flags) {
   return for_each_keep(flags, [&](bool keep) {
     return in_every_form(keep, flags, [&](const Form& form, bool is_plain) {
-      const Compile compile = [&](const AotOptions& o) -> TreeFunction { return is_plain ? aot_function(f, o) : form({{}, f}, o); };
+      const Compile compile = [&](const AotOptions& o) -> TreeFunction {
+        return is_plain ? aot_function(f, o) : form({{}, f}, o);
+      };
       const Side want = make(), found = make();
       return run(f, compile, want, found, keep, flags);
     });
@@ -252,7 +264,9 @@ std::string with_and_without_keep(const TreeFunction& f, const std::function<Sid
 
 }  // namespace
 
-std::string AotHarness::verify(const Function& f, const TensorList& inputs, V flags) { return verify_tree(over_tree(f), Values(inputs.begin(), inputs.end()), flags); }
+std::string AotHarness::verify(const Function& f, const TensorList& inputs, V flags) {
+  return verify_tree(over_tree(f), Values(inputs.begin(), inputs.end()), flags);
+}
 
 std::string AotHarness::verify_tree(const TreeFunction& f, const Values& inputs, V flags) {
   return with_and_without_keep(f, [&] { return copies(inputs, flags.mut); }, flags);
@@ -296,6 +310,8 @@ std::string AotHarness::verify_made(const std::function<Module()>& make, const T
 
 Compiler AotHarness::capture(std::string& graph) { return storing(graph); }
 
-void AotHarness::expect_same(const Tensor& want, const Tensor& found, const std::string& what) { expect_same_tensors(want, found, what); }
+void AotHarness::expect_same(const Tensor& want, const Tensor& found, const std::string& what) {
+  expect_same_tensors(want, found, what);
+}
 
 }  // namespace ingot::aot

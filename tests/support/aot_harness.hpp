@@ -19,8 +19,8 @@
 namespace ingot::aot {
 
 struct V {
-  bool mut = false;   // H03: graph inputs are x + 1, and outputs are written afterwards (H09)
-  bool sub = false;   // H04: the factory's tensors are TwoTensors
+  bool mut = false;  // H03: graph inputs are x + 1, and outputs are written afterwards (H09)
+  bool sub = false;  // H04: the factory's tensors are TwoTensors
   bool keep = false;  // H01: only with keep_inference_input_mutations
   bool dynamic = false;
   bool bypass = false;  // the cache need not keep it (section 4.2)
@@ -47,10 +47,12 @@ class AotHarness : public NoLeaks {
   // pointer to it, `forward` says what it does with a tuple of arguments.
   template <class Make, class Forward>
   std::string verify_module(const Make& make, const Forward& forward, const TensorList& inputs, V flags = {}) {
-    return verify_made([&] {
-      std::shared_ptr module = make();
-      return Module{module, [module, forward](const Tree& args) { return Tree(forward(*module, args)); }};
-    }, inputs, flags);
+    return verify_made(
+        [&] {
+          std::shared_ptr module = make();
+          return Module{module, [module, forward](const Tree& args) { return Tree(forward(*module, args)); }};
+        },
+        inputs, flags);
   }
   // Of a layer.
   template <class Make>

@@ -20,7 +20,8 @@ aot::Partitioner partitioner(AotWay way) {
 Comparison compare_aot(const Program& p, AotWay way) {
   try {
     return compare_transformed(p, [&](const TensorFunction& f) -> TensorFunction {
-      const aot::AotFunction compiled = aot::aot_function(f, {.partition = partitioner(way), .keep_inference_input_mutations = way == AotWay::keep});
+      const aot::AotFunction compiled =
+          aot::aot_function(f, {.partition = partitioner(way), .keep_inference_input_mutations = way == AotWay::keep});
       return [compiled](const TensorList& in) { return compiled(in); };
     });
   } catch (const std::exception& e) {

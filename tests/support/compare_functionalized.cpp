@@ -36,7 +36,8 @@ std::optional<std::string> difference(const std::string& what, const Tensor& wan
   if (!want.sizes().same(got.sizes()) || want.dtype() != got.dtype()) return both();
   const std::vector<double> a = want.to_vector<double>(), b = got.to_vector<double>();
   for (std::size_t i = 0; i < a.size(); i++)
-    if (!(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || std::abs(a[i] - b[i]) <= 1e-5 * std::abs(a[i]))) return both();
+    if (!(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || std::abs(a[i] - b[i]) <= 1e-5 * std::abs(a[i])))
+      return both();
   return std::nullopt;
 }
 
@@ -102,8 +103,9 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
     if (!a.requires_grad()) return std::nullopt;
     const Gradients eager = gradients_of(a, want.in.leaves), functional = gradients_of(b, got.in.leaves);
     const bool refused_a = !eager.refusal.empty(), refused_b = !functional.refusal.empty();
-    worst = std::max(worst, refused_a ? refused_b ? GradientAgreement::both_refuse : GradientAgreement::refused_by_eager
-                            : refused_b ? GradientAgreement::refused : GradientAgreement::agree);
+    worst = std::max(worst, refused_a   ? refused_b ? GradientAgreement::both_refuse : GradientAgreement::refused_by_eager
+                            : refused_b ? GradientAgreement::refused
+                                        : GradientAgreement::agree);
     if (refused_b && !refused_a) return text("the gradient of ", what, " is refused: ", functional.refusal);
     for (std::size_t i = 0; !refused_a && i < eager.of_leaves.size(); i++)
       if (!near(eager.of_leaves[i], functional.of_leaves[i]))
@@ -121,7 +123,8 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
 // Whether eager cannot give the gradients of something that the program made or wrote.
 bool refuses_backward(const Outcome& eager) {
   const auto refuses = [&](const Tensor& t) { return t.requires_grad() && !gradients_of(t, eager.in.leaves).refusal.empty(); };
-  return std::any_of(eager.results.begin(), eager.results.end(), refuses) || std::any_of(eager.in.inputs.begin(), eager.in.inputs.end(), refuses) ||
+  return std::any_of(eager.results.begin(), eager.results.end(), refuses) ||
+         std::any_of(eager.in.inputs.begin(), eager.in.inputs.end(), refuses) ||
          std::any_of(eager.in.bases.begin(), eager.in.bases.end(), refuses);
 }
 
@@ -129,8 +132,11 @@ bool refuses_backward(const Outcome& eager) {
 Comparison refused(const std::string& message) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
   if (says("as_strided() is non-compositional")) return {Agreement::refused_as_strided, message};
-  if (says("as_strided() refers to a storage of which the functional program has a part")) return {Agreement::refused_storage, message};
-  if (says("no views of one tensor as the tape sees it") || says("a history of its own") || says("non-differentiable view input mutations")) return {Agreement::refused_histories, message};
+  if (says("as_strided() refers to a storage of which the functional program has a part"))
+    return {Agreement::refused_storage, message};
+  if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
+      says("non-differentiable view input mutations"))
+    return {Agreement::refused_histories, message};
   return {Agreement::differs, "refused: " + message};
 }
 
@@ -175,11 +181,13 @@ Comparison compare_as_graph(const TensorFunction& body, const TensorList& exampl
     return refused(e.what());
   }
   verify(traced->graph);
-  const Outcome eager = outcome(false, body), graph = outcome(false, [&](const TensorList& inputs) {
-    TensorList results;
-    for (const Value& v : Interpreter(traced->graph).run(Values(inputs.begin(), inputs.end()))) results.push_back(v.tensor());
-    return results;
-  });
+  const Outcome eager = outcome(false, body),
+                graph = outcome(false, [&](const TensorList& inputs) {
+                  TensorList results;
+                  for (const Value& v : Interpreter(traced->graph).run(Values(inputs.begin(), inputs.end())))
+                    results.push_back(v.tensor());
+                  return results;
+                });
   std::optional<std::string> d = difference("", eager, graph);
   if (!d) d = aliasing_difference(eager, graph);
   return d ? Comparison{Agreement::differs, "as a graph, " + *d} : Comparison{};

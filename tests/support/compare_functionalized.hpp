@@ -15,16 +15,16 @@ enum class Agreement {
   refused_as_strided,   // a write through as_strided of a view (R052)
   refused_storage,      // as_strided of elements that an argument, part of a larger storage, does not have
   refused_backward,     // before it runs: eager runs it and then refuses the backward (a saved tensor was written)
-  refused_histories,    // arguments that share storage without being views of one tensor, or a result with a history of its own
+  refused_histories,  // arguments that share storage without being views of one tensor, or a result with a history of its own
   differs,
 };
 // Of the gradients of results and inputs with respect to the leaves that the inputs were made of: what the worst of them is.
 enum class GradientAgreement {
-  no_history,        // nothing requires grad
+  no_history,  // nothing requires grad
   agree,
-  both_refuse,       // a saved tensor was written, say
+  both_refuse,  // a saved tensor was written, say
   refused_by_eager,  // alone: in-place views count as writes, and of a saved tensor functionalize has the value
-  refused,           // by the functionalized program alone
+  refused,  // by the functionalized program alone
 };
 struct Comparison {
   Agreement agreement = Agreement::agrees;

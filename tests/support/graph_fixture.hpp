@@ -5,7 +5,9 @@
 
 namespace ingot {
 
-inline Tensor fake(Shape sizes, DType dtype = DType::f32) { return make_tensor(Geometry::contiguous(std::move(sizes), dtype), {}, true); }
+inline Tensor fake(Shape sizes, DType dtype = DType::f32) {
+  return make_tensor(Geometry::contiguous(std::move(sizes), dtype), {}, true);
+}
 inline Node* with_meta(Node* n, Value meta) {
   n->meta = std::move(meta);
   return n;

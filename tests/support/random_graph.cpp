@@ -32,7 +32,9 @@ class RandomGraph {
 
   int pick(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
   template <class T, std::size_t N>
-  const T& one_of(const T (&list)[N]) { return list[pick(static_cast<int>(N))]; }
+  const T& one_of(const T (&list)[N]) {
+    return list[pick(static_cast<int>(N))];
+  }
 
   // ---- nodes
 
@@ -48,7 +50,8 @@ class RandomGraph {
   }
 
   std::string odd_name() {
-    static constexpr const char* kNames[] = {"x", "arg0_1", "sum", "a b", "1", "self", "x_1", "copy_", "inf", "", "add_3", "größe", "math_trunc"};
+    static constexpr const char* kNames[] = {"x",     "arg0_1", "sum", "a b",   "1",     "self",      "x_1",
+                                             "copy_", "inf",    "",    "add_3", "größe", "math_trunc"};
     return one_of(kNames);
   }
   void trace(Node* n) {
@@ -56,7 +59,8 @@ class RandomGraph {
   }
 
   Node* fetch_tensor() {
-    static constexpr const char* kKeys[] = {"w", "layers.0.weight", "0", "a.b.c", "odd \"key\"", "1.2.3", "", "a..b", "line\nbreak"};
+    static constexpr const char* kKeys[] = {"w",    "layers.0.weight", "0", "a.b.c", "odd \"key\"", "1.2.3", "",
+                                            "a..b", "line\nbreak"};
     const std::string key = text(one_of(kKeys), pick(2) ? "" : text(".", pick(5)));
     if (!graph_.find_attribute(key)) graph_.attributes.emplace_back(key, fake({pick(3), 2}, static_cast<DType>(pick(kDTypes))));
     return graph_.attribute(key, pick(2) ? odd_name() : "");
@@ -83,15 +87,19 @@ class RandomGraph {
     const auto f = static_cast<ScalarFunction>(pick(static_cast<int>(ScalarFunction::sym_sqrt) + 1));
     std::vector<Argument> args;
     while (static_cast<int>(args.size()) < arity_of(f)) {
-      const Argument a = pick(2) ? some_node() : Argument(pick(3) ? Value(integer()) : pick(2) ? Value(real()) : Value(pick(2) == 0));
+      const Argument a = pick(2) ? some_node()
+                                 : Argument(pick(3)   ? Value(integer())
+                                            : pick(2) ? Value(real())
+                                                      : Value(pick(2) == 0));
       args.push_back(a);
     }
     return graph_.scalar(f, std::move(args), pick(2) ? odd_name() : "");
   }
 
   Node* unsupported() {
-    static constexpr const char* kTargets[] = {"torch.ops.mine.f.default", "torch.f", "f", "torch.ops.aten.nothing.default",
-                                               "mine.odd part.f", "_operator.getitem", "a.1", "torch.ops.aten.sin"};
+    static constexpr const char* kTargets[] = {
+        "torch.ops.mine.f.default", "torch.f",           "f",   "torch.ops.aten.nothing.default",
+        "mine.odd part.f",          "_operator.getitem", "a.1", "torch.ops.aten.sin"};
     std::vector<Argument> args;
     for (int i = pick(5); i > 0; i--) args.push_back(any(3));
     return graph_.unsupported(one_of(kTargets), std::move(args), pick(2) ? odd_name() : "");
@@ -152,9 +160,11 @@ class RandomGraph {
     const bool number_node = !pick(3);
     switch (t.kind) {
       case Kind::tensor: return some_tensor();
-      case Kind::integer: case Kind::sym_int: return number_node ? some_node() : Argument(Value(integer()));
+      case Kind::integer:
+      case Kind::sym_int: return number_node ? some_node() : Argument(Value(integer()));
       case Kind::real: return number_node ? some_node() : Argument(Value(real()));
-      case Kind::boolean: case Kind::sym_bool: return Argument(Value(pick(2) == 0));
+      case Kind::boolean:
+      case Kind::sym_bool: return Argument(Value(pick(2) == 0));
       case Kind::scalar: return number_node ? some_node() : number();
       case Kind::complex: return Argument(Value(std::complex<double>(real(), real())));
       case Kind::dtype: return Argument(Value(static_cast<DType>(pick(kDTypes))));
@@ -162,7 +172,8 @@ class RandomGraph {
       case Kind::device: return Argument(Value(device()));
       case Kind::memory_format: return Argument(Value(static_cast<MemoryFormat>(pick(4))));
       case Kind::string: return Argument(Value(string()));
-      case Kind::any: case Kind::other: return any(2);
+      case Kind::any:
+      case Kind::other: return any(2);
       default: return std::nullopt;
     }
   }
@@ -203,17 +214,20 @@ class RandomGraph {
     }
   }
   int64_t integer() {
-    static constexpr int64_t kOdd[] = {0, 1, -1, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), int64_t{1} << 62, 10};
+    static constexpr int64_t kOdd[] = {
+        0, 1, -1, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), int64_t{1} << 62, 10};
     return pick(2) ? one_of(kOdd) : static_cast<int64_t>(random_());
   }
   double real() {
     static constexpr double kInf = std::numeric_limits<double>::infinity();
-    static constexpr double kOdd[] = {0.0, -0.0, 1.0, -1.0, 0.1, 1e-5, 1e16, 1e22, 5e-324, kInf, -kInf, std::numeric_limits<double>::quiet_NaN()};
+    static constexpr double kOdd[] = {0.0,  -0.0, 1.0,    -1.0, 0.1,   1e-5,
+                                      1e16, 1e22, 5e-324, kInf, -kInf, std::numeric_limits<double>::quiet_NaN()};
     return pick(2) ? one_of(kOdd) : std::bit_cast<double>(random_());
   }
   Device device() { return pick(2) ? Device{} : Device{DeviceType::cuda, static_cast<int8_t>(pick(128))}; }
   std::string string() {
-    static constexpr std::string_view kParts[] = {"tanh", "'", "\"", "\\", "\n", "\r", "\t", ";  x = None", "#", std::string_view("\0", 1), "é", "\xff", "[", ")"};
+    static constexpr std::string_view kParts[] = {
+        "tanh", "'", "\"", "\\", "\n", "\r", "\t", ";  x = None", "#", std::string_view("\0", 1), "é", "\xff", "[", ")"};
     std::string s;
     for (int i = pick(5); i > 0; i--) s += one_of(kParts);
     return s;

@@ -72,7 +72,8 @@ class Generator {
       for (int views = pick(3); views > 0; views--) {
         Step s = random_view(size() - 1);
         // Views that overlap, that come in lists or that cut the history are taken inside the program only.
-        if (s.op == "unbind.int" || s.op == "split.Tensor" || s.op == "expand" || s.op == "detach" || s.op == "as_strided") continue;
+        if (s.op == "unbind.int" || s.op == "split.Tensor" || s.op == "expand" || s.op == "detach" || s.op == "as_strided")
+          continue;
         if (runs(s)) input.views.push_back(std::move(s));
       }
       if (!(pool_.back().numel() == 0)) program_.inputs.push_back(std::move(input));
@@ -199,7 +200,8 @@ std::string to_text(const Step& s) {
 
 std::string to_text(const Program& p) {
   std::string out;
-  for (std::size_t b = 0; b < p.bases.size(); b++) out += text("base ", b, " of size ", p.bases[b], p.requires_grad[b] ? " requires grad\n" : "\n");
+  for (std::size_t b = 0; b < p.bases.size(); b++)
+    out += text("base ", b, " of size ", p.bases[b], p.requires_grad[b] ? " requires grad\n" : "\n");
   for (std::size_t i = 0; i < p.inputs.size(); i++) {
     out += text("#", i, " = base ", p.inputs[i].base);
     for (const Step& s : p.inputs[i].views) out += "; " + to_text(s);
@@ -215,7 +217,9 @@ ProgramInputs make_inputs(const Program& p, bool gradients) {
   ProgramInputs r;
   for (std::size_t b = 0; b < p.bases.size(); b++) {
     const Int n = p.bases[b].product();
-    Tensor leaf = aten<"add.Scalar">(aten<"mul.Scalar">(aten<"arange">(n, DType::f32), 0.1), 0.05 * (static_cast<double>(b) + 1)).view(p.bases[b]).clone();
+    Tensor leaf = aten<"add.Scalar">(aten<"mul.Scalar">(aten<"arange">(n, DType::f32), 0.1), 0.05 * (static_cast<double>(b) + 1))
+                      .view(p.bases[b])
+                      .clone();
     if (gradients && p.requires_grad[b]) leaf.requires_grad_();
     r.leaves.push_back(leaf);
     r.bases.push_back(aten<"mul.Scalar">(leaf, 1.0));

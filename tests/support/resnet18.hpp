@@ -14,7 +14,8 @@ struct ResidualBlock : nn::Layer {
   std::unique_ptr<nn::BatchNorm2d> shortcut_bn;
 
   ResidualBlock(int64_t in, int64_t out, int64_t stride)
-      : conv1(in, out, {3, 3}, {.stride = {stride}, .padding = {1}, .bias = false}), conv2(out, out, {3, 3}, {.padding = {1}, .bias = false}), bn1(out), bn2(out) {
+      : conv1(in, out, {3, 3}, {.stride = {stride}, .padding = {1}, .bias = false}),
+        conv2(out, out, {3, 3}, {.padding = {1}, .bias = false}), bn1(out), bn2(out) {
     add("conv1", conv1);
     add("bn1", bn1);
     add("conv2", conv2);

@@ -32,7 +32,9 @@ class Stream {
     return z ^ (z >> 31);
   }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-  int64_t integer(int64_t lo, int64_t hi) { return lo + static_cast<int64_t>(next() % static_cast<uint64_t>(std::max<int64_t>(1, hi - lo))); }
+  int64_t integer(int64_t lo, int64_t hi) {
+    return lo + static_cast<int64_t>(next() % static_cast<uint64_t>(std::max<int64_t>(1, hi - lo)));
+  }
 
  private:
   uint64_t state_;
@@ -40,7 +42,8 @@ class Stream {
 
 class Parser {
  public:
-  Parser(const Sample& s, Make make, int setting) : s_(s), text_(s.text), make_(make), setting_(setting), stream_(std::hash<int>{}(s.line) + 17) {}
+  Parser(const Sample& s, Make make, int setting)
+      : s_(s), text_(s.text), make_(make), setting_(setting), stream_(std::hash<int>{}(s.line) + 17) {}
 
   SampleCall call() {
     const std::size_t open = text_.find('(');
@@ -72,7 +75,8 @@ class Parser {
     }
     for (std::size_t i = 0; i < given.size(); i++) {
       if (given[i]) continue;
-      INGOT_REQUIRE(c.op->schema.args[i].has_default, "missing argument '", c.op->schema.args[i].name, "' of ", to_text(c.op->schema));
+      INGOT_REQUIRE(c.op->schema.args[i].has_default, "missing argument '", c.op->schema.args[i].name, "' of ",
+                    to_text(c.op->schema));
       c.args[i] = c.op->schema.args[i].default_value;
     }
     return c;
@@ -94,7 +98,9 @@ class Parser {
   std::map<std::string, int64_t, std::less<>> numbers_;
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  void skip() { while (peek() == ' ') at_++; }
+  void skip() {
+    while (peek() == ' ') at_++;
+  }
   bool eat(std::string_view t) {
     if (text_.compare(at_, t.size(), t) != 0) return false;
     at_ += t.size();
@@ -216,7 +222,8 @@ class Parser {
       return e > b ? -INFINITY : INFINITY;
     }
     bool real = false;
-    while (e < text_.size() && (std::isdigit(text_[e]) || text_[e] == '.' || text_[e] == 'e' || (text_[e] == '-' && text_[e - 1] == 'e'))) {
+    while (e < text_.size() &&
+           (std::isdigit(text_[e]) || text_[e] == '.' || text_[e] == 'e' || (text_[e] == '-' && text_[e - 1] == 'e'))) {
       real |= text_[e] == '.' || text_[e] == 'e';
       e++;
     }
@@ -302,7 +309,8 @@ class Parser {
     if (mods.contains("s") && n >= 1) base_sizes[n - 1] = base_sizes[n - 1] * 2;
     if (mods.contains("x") && n >= 1) base_sizes[0] = 1;
     Geometry base = Geometry::contiguous(base_sizes, dtype);
-    if (mods.contains("cl")) base.strides = strides_for(base_sizes, n == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d);
+    if (mods.contains("cl"))
+      base.strides = strides_for(base_sizes, n == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d);
     Geometry g = base;
     if (mods.contains("t") && n >= 2) {
       std::swap(g.sizes[n - 1], g.sizes[n - 2]);
@@ -328,10 +336,12 @@ class Parser {
     std::vector<double> v(static_cast<std::size_t>(complex ? 2 * n : n));
     std::vector<int64_t> order(v.size());
     std::iota(order.begin(), order.end(), 0);
-    for (std::size_t i = order.size(); i > 1; i--) std::swap(order[i - 1], order[static_cast<std::size_t>(stream_.integer(0, static_cast<int64_t>(i)))]);
+    for (std::size_t i = order.size(); i > 1; i--)
+      std::swap(order[i - 1], order[static_cast<std::size_t>(stream_.integer(0, static_cast<int64_t>(i)))]);
     for (std::size_t i = 0; i < v.size(); i++) {
       if (mods.contains("perm")) v[i] = static_cast<double>(order[i]);
-      else if (mods.contains("gap")) v[i] = (static_cast<double>(order[i]) - 0.4 * static_cast<double>(v.size())) * (is_floating(t.dtype()) ? 0.37 : 1.0);
+      else if (mods.contains("gap"))
+        v[i] = (static_cast<double>(order[i]) - 0.4 * static_cast<double>(v.size())) * (is_floating(t.dtype()) ? 0.37 : 1.0);
       else if (mods.contains("range")) v[i] = static_cast<double>(stream_.integer(lo, hi));
       else if (t.dtype() == DType::b8) v[i] = static_cast<double>(stream_.next() & 1);
       else if (is_integral(t.dtype())) v[i] = static_cast<double>(stream_.integer(is_signed_integral(t.dtype()) ? lo : 0, hi));
@@ -353,7 +363,9 @@ class Parser {
 }  // namespace
 
 SampleCall make_call(const Sample& s, Make make, int setting) { return Parser(s, make, setting).call(); }
-std::map<std::string, int64_t, std::less<>> dims_of(const Sample& s, int setting) { return Parser(s, Make::fake, setting).dims(); }
+std::map<std::string, int64_t, std::less<>> dims_of(const Sample& s, int setting) {
+  return Parser(s, Make::fake, setting).dims();
+}
 
 Values results_of(const Value& r) {
   if (r.is_tensors()) return Values(r.tensors().begin(), r.tensors().end());

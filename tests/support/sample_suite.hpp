@@ -34,7 +34,8 @@ class SampleTest : public ::testing::Test {
 };
 
 // Registers the suites `prefix`_<family>, one for each file of the folder. Returns true, for a constant that runs it.
-inline bool register_sample_suites(const std::string& prefix, const std::string& folder, const std::vector<std::pair<const char*, SampleCheck>>& checks) {
+inline bool register_sample_suites(const std::string& prefix, const std::string& folder,
+                                   const std::vector<std::pair<const char*, SampleCheck>>& checks) {
   for (const std::string& path : sample_files(folder)) {
     std::string family = path.substr(path.rfind('/') + 1);
     family.resize(family.size() - 4);

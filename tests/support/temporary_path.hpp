@@ -12,7 +12,8 @@ class TemporaryPath {
  public:
   TemporaryPath() {
     static std::atomic<int> next = 0;
-    path_ = (std::filesystem::temp_directory_path() / ("ingot-test-" + std::to_string(getpid()) + "-" + std::to_string(next++))).string();
+    path_ = (std::filesystem::temp_directory_path() / ("ingot-test-" + std::to_string(getpid()) + "-" + std::to_string(next++)))
+                .string();
     std::filesystem::remove_all(path_);
   }
   ~TemporaryPath() {

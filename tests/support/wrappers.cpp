@@ -12,7 +12,9 @@ class TwoTensor final : public WrapperClass {
  public:
   std::string name() const override { return "TwoTensor"; }
   std::vector<std::string> inner_names(const Value&) const override { return {"a", "b"}; }
-  Tensor unflatten(const TensorList& inner, const Value&, const Shape&, const Shape&) const override { return two_tensor(inner[0], inner[1]); }
+  Tensor unflatten(const TensorList& inner, const Value&, const Shape&, const Shape&) const override {
+    return two_tensor(inner[0], inner[1]);
+  }
   Value dispatch(const Op& op, Args args) const override {
     return run_on_components(*this, op, args, [](const TensorList& parts) { return two_tensor(parts[0], parts[1]); });
   }
@@ -42,10 +44,10 @@ class SparseTensor final : public WrapperClass {
     const Op& f = op.functional ? *op.functional : op;
     if (!stays_sparse(f, args)) return call(op, map_tensors(args, to_dense));
     const Tensor& self = args[0].tensor();
-    const Value values =
-        call(op.is_view() ? op_ref<"clone">() : op,
-             op.is_view() ? Values{inner_tensor(self, "values")}
-                          : map_tensors(args, [](const Tensor& t) { return is_sparse_tensor(t) ? inner_tensor(t, "values") : t; }));
+    const Value values = call(op.is_view() ? op_ref<"clone">() : op,
+                              op.is_view() ? Values{inner_tensor(self, "values")} : map_tensors(args, [](const Tensor& t) {
+                                return is_sparse_tensor(t) ? inner_tensor(t, "values") : t;
+                              }));
     return sparse_tensor(inner_tensor(self, "places"), values.tensor(), self.size(0));
   }
 
@@ -86,8 +88,8 @@ Tensor with_grad_of(Tensor wrapper, const Tensor& inner) {
 }  // namespace
 
 Tensor two_tensor(const Tensor& a, const Tensor& b) {
-  INGOT_REQUIRE(a.sizes() == b.sizes() && a.dtype() == b.dtype(), "a TwoTensor holds tensors of one shape and type, found ", a.sizes(), " of ",
-                a.dtype(), " and ", b.sizes(), " of ", b.dtype());
+  INGOT_REQUIRE(a.sizes() == b.sizes() && a.dtype() == b.dtype(), "a TwoTensor holds tensors of one shape and type, found ",
+                a.sizes(), " of ", a.dtype(), " and ", b.sizes(), " of ", b.dtype());
   return with_grad_of(make_wrapper(two_tensor_class(), {a, b}, Value(), a), a);
 }
 bool is_two_tensor(const Tensor& t) { return is_of(t, two_tensor_class()); }

@@ -56,11 +56,13 @@ TEST_F(AotAliases, A064_SeveralViewsOfAnIntermediate) {
     sum.backward();
     return x.grad().to_vector<double>();
   };
-  for (const auto& [base, again] : {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
+  for (const auto& [base, again] :
+       {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
     const auto f = views(base, again);
     const Tensor x = ones_of({3, 3}, true), y = ones_of({3, 3}, true);
     const TensorList want = f({x}), found = aot_function(f)(TensorList{y});
-    for (std::size_t k = 0; !(base && again) && k < found.size(); k++) EXPECT_EQ(found[k].grad_fn_name(), "CompiledFunctionBackward");
+    for (std::size_t k = 0; !(base && again) && k < found.size(); k++)
+      EXPECT_EQ(found[k].grad_fn_name(), "CompiledFunctionBackward");
     EXPECT_EQ(gradient(found, y, base || again), gradient(want, x, base || again)) << base << again;
   }
 }
@@ -94,28 +96,54 @@ struct Listed {
 class AotListed : public AotHarness, public ::testing::WithParamInterface<Listed> {};
 
 const Listed kIntermediates[] = {
-    {"A067", [](const TensorList& in) { const Tensor o = in[0] * 3, v = o.view({-1}); return TensorList{o, v, o}; }, {3, 3}, nullptr},
-    {"A068", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o.view({-1}), o.view({-1})}; }, {3, 3},
+    {"A067",
+     [](const TensorList& in) {
+       const Tensor o = in[0] * 3, v = o.view({-1});
+       return TensorList{o, v, o};
+     },
+     {3, 3},
+     nullptr},
+    {"A068",
+     [](const TensorList& in) {
+       const Tensor o = in[0] * 3;
+       return TensorList{o.view({-1}), o.view({-1})};
+     },
+     {3, 3},
      R"(def forward(self, primals_1):
     mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
     view = torch.ops.aten.view.default(mul, [-1])
     view_1 = torch.ops.aten.view.default(mul, [-1])
     return [view, view_1, mul]
 )"},
-    {"A069", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o.view({-1}), o}; }, {3, 3},
+    {"A069",
+     [](const TensorList& in) {
+       const Tensor o = in[0] * 3;
+       return TensorList{o.view({-1}), o};
+     },
+     {3, 3},
      R"(def forward(self, primals_1):
     mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
     view = torch.ops.aten.view.default(mul, [-1])
     return [view, mul]
 )"},
-    {"A070", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o, o.view({-1})}; }, {3, 3},
+    {"A070",
+     [](const TensorList& in) {
+       const Tensor o = in[0] * 3;
+       return TensorList{o, o.view({-1})};
+     },
+     {3, 3},
      R"(def forward(self, primals_1):
     mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
     view = torch.ops.aten.view.default(mul, [-1])
     return [mul, view]
 )"},
     // Chains of detach are one, as G10 allows.
-    {"A071", [](const TensorList& in) { const Tensor o = in[0] * 3; return TensorList{o.view({-1}), o, o[0].detach()}; }, {3, 3},
+    {"A071",
+     [](const TensorList& in) {
+       const Tensor o = in[0] * 3;
+       return TensorList{o.view({-1}), o, o[0].detach()};
+     },
+     {3, 3},
      R"(def forward(self, primals_1):
     mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
     view = torch.ops.aten.view.default(mul, [-1])
@@ -124,14 +152,22 @@ const Listed kIntermediates[] = {
     return [view, mul, detach]
 )"},
     // The reference runs no check of A072 and A074; they hold here.
-    {"A072", [](const TensorList& in) { const Tensor o = in[0] * 3; aten_value<"t_">(o); return TensorList{o}; }, {2, 4}, nullptr},
+    {"A072",
+     [](const TensorList& in) {
+       const Tensor o = in[0] * 3;
+       aten_value<"t_">(o);
+       return TensorList{o};
+     },
+     {2, 4},
+     nullptr},
     {"A074",
      [](const TensorList& in) {
        const Tensor o = in[0] * 3, v = o.unsqueeze(0);
        aten_value<"t_">(o);
        return TensorList{v, o, o.unsqueeze(0)};
      },
-     {2, 4}, nullptr},
+     {2, 4},
+     nullptr},
     {"A073",
      [](const TensorList& in) {
        Tensor o = in[0] * 3;
@@ -180,7 +216,14 @@ const Listed kIntermediates[] = {
     view_1 = torch.ops.aten.view.default(t_6, [3, 3]);  t_6 = None
     return [t_4, view_1]
 )"},
-    {"A080", [](const TensorList& in) { const Tensor d = in[0].detach(); Tensor(in[0]).mul_(2); return TensorList{in[0], d}; }, {3, 3}, nullptr},
+    {"A080",
+     [](const TensorList& in) {
+       const Tensor d = in[0].detach();
+       Tensor(in[0]).mul_(2);
+       return TensorList{in[0], d};
+     },
+     {3, 3},
+     nullptr},
 };
 
 TEST_P(AotListed, HoldsAndHasTheGraphThatIsListed) {
@@ -191,7 +234,8 @@ TEST_P(AotListed, HoldsAndHasTheGraphThatIsListed) {
     EXPECT_EQ(graph, c.graph);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Intermediates, AotListed, ::testing::ValuesIn(kIntermediates), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(Intermediates, AotListed, ::testing::ValuesIn(kIntermediates),
+                         [](const auto& i) { return std::string(i.param.name); });
 
 TEST_F(AotAliases, A076_EveryKindOfAlias) {
   const auto f = [](const TensorList& in) {
@@ -264,16 +308,26 @@ const Shared kShared[] = {
        aten_value<"t_">(in[1]);
        return TensorList{in[0] * in[1]};
      },
-     [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; }, {2, 2}, nullptr},
+     [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; },
+     {2, 2},
+     nullptr},
     {"A083",
      [](const TensorList& in) {
        Tensor(in[0]).mul_(2);
        return TensorList{in[0] + 1};
      },
-     [](const TensorList& x) { return TensorList{x[0].select(1, 0)}; }, {2, 2}, nullptr},
-    {"A091", [](const TensorList& in) { return TensorList{in[0].view(in[0].sizes()), in[1].view(in[1].sizes())}; },
-     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0][0]}; }, {2, 2}, nullptr},
-    {"A092", add_to_first, [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; }, {4, 2},
+     [](const TensorList& x) { return TensorList{x[0].select(1, 0)}; },
+     {2, 2},
+     nullptr},
+    {"A091",
+     [](const TensorList& in) { return TensorList{in[0].view(in[0].sizes()), in[1].view(in[1].sizes())}; },
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0][0]}; },
+     {2, 2},
+     nullptr},
+    {"A092",
+     add_to_first,
+     [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; },
+     {4, 2},
      R"(def forward(self, primals_1):
     clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
     as_strided = torch.ops.aten.as_strided.default(clone, [2], [1], 0)
@@ -284,7 +338,10 @@ const Shared kShared[] = {
     add_1 = torch.ops.aten.add.Tensor(as_strided_2, as_strided_5);  as_strided_2 = as_strided_5 = None
     return [as_strided_scatter, add_1]
 )"},
-    {"A093", add_to_first, [](const TensorList& x) { return TensorList{x[0][0], x[0]}; }, {2, 2},
+    {"A093",
+     add_to_first,
+     [](const TensorList& x) { return TensorList{x[0][0], x[0]}; },
+     {2, 2},
      R"(def forward(self, primals_1):
     clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
     as_strided = torch.ops.aten.as_strided.default(clone, [2], [1], 0)
@@ -300,7 +357,8 @@ const Shared kShared[] = {
        Tensor(in[0]).add_(1);
        return TensorList{in[1].view(in[1].sizes())};
      },
-     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1})}; }, {2, 2},
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1})}; },
+     {2, 2},
      R"(def forward(self, primals_1):
     clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
     as_strided = torch.ops.aten.as_strided.default(clone, [4], [1], 0)
@@ -315,7 +373,8 @@ const Shared kShared[] = {
        Tensor(in[2]).mul_(2);
        return TensorList{in[1] + 1, in[2].view({-1})};
      },
-     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1], x[0].view({-1})}; }, {2, 2},
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1], x[0].view({-1})}; },
+     {2, 2},
      R"(def forward(self, primals_1, primals_2):
     clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
     as_strided_1 = torch.ops.aten.as_strided.default(clone, [4], [1], 0)
@@ -331,7 +390,8 @@ const Shared kShared[] = {
        aten_value<"t_">(in[0]);
        return TensorList{in[0] + in[1]};
      },
-     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1})}; }, {2, 2},
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1})}; },
+     {2, 2},
      R"(def forward(self, primals_1, primals_2):
     t = torch.ops.aten.t.default(primals_1);  primals_1 = None
     add = torch.ops.aten.add.Tensor(t, primals_2);  t = primals_2 = None
@@ -343,7 +403,8 @@ const Shared kShared[] = {
        aten_value<"unsqueeze_">(in[3], 0);
        return TensorList{in[0] + in[2] + in[3], in[1].view({-1})};
      },
-     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1].view({-1}), x[0].view({-1}), x[1].view({-1})}; }, {2, 2},
+     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1].view({-1}), x[0].view({-1}), x[1].view({-1})}; },
+     {2, 2},
      R"(def forward(self, primals_1, primals_2, primals_3):
     clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
     as_strided = torch.ops.aten.as_strided.default(clone, [4], [1], 0)
@@ -367,7 +428,8 @@ TEST_P(AotShared, HoldsAndHasTheGraphThatIsListed) {
     EXPECT_EQ(graph, c.graph);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Inputs, AotShared, ::testing::ValuesIn(kShared), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(Inputs, AotShared, ::testing::ValuesIn(kShared),
+                         [](const auto& i) { return std::string(i.param.name); });
 
 TEST_F(AotAliases, A099_SharedInputsThatAutogradKnowsNoBaseOf) {
   const auto factory = [] {
@@ -406,7 +468,10 @@ TEST_F(AotAliases, R075_R076_R078_OneTensorTwice) {
   const AotFunction compiled = aot_function(write);
   const Tensor y = randn({3}), z = randn({3});
   compiled(TensorList{y, y});
-  EXPECT_NE(error_of([&] { compiled(TensorList{y, z}); }).find("would be a duplicate of input 0, but at runtime this was not the case.  This indicates"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              compiled(TensorList{y, z});
+            }).find("would be a duplicate of input 0, but at runtime this was not the case.  This indicates"),
+            std::string::npos);
 }
 
 // A write to an argument that is part of a storage, and then a view that refers to the storage.
@@ -417,10 +482,12 @@ TEST_F(AotAliases, R052_TheStorageAroundAWrittenArgument) {
     return TensorList{aten<"as_strided">(rest, Shape{2}, Shape{2}, 0), aten<"as_strided">(rest, Shape{3}, Shape{1}, 1)};
   };
   for (const bool spaced : {false, true}) {
-    verify(f, [&] {
-      const Tensor leaf = tensor({1, 2, 3, 4}).requires_grad_(), whole = leaf + 1;
-      return Made{{leaf}, {spaced ? aten<"slice.Tensor">(whole, 0, 0, 4, 2) : aten<"slice.Tensor">(whole, 0, 0, 2, 1)}};
-    }, {});
+    verify(f,
+           [&] {
+             const Tensor leaf = tensor({1, 2, 3, 4}).requires_grad_(), whole = leaf + 1;
+             return Made{{leaf}, {spaced ? aten<"slice.Tensor">(whole, 0, 0, 4, 2) : aten<"slice.Tensor">(whole, 0, 0, 2, 1)}};
+           },
+           {});
   }
 }
 
@@ -434,7 +501,8 @@ TEST_F(AotAliases, R083_AViewOfWhatAnotherArgumentWrites) {
     const Tensor whole = tensor({1, 2, 3, 4});
     return TensorList{aten<"slice.Tensor">(whole, 0, 0, 2, 1), aten<"slice.Tensor">(whole, 0, 2, 4, 1)};
   };
-  EXPECT_NE(error_of([&] { aot_function(f)(halves()); }).find("another argument has them, which the function writes"), std::string::npos);
+  EXPECT_NE(error_of([&] { aot_function(f)(halves()); }).find("another argument has them, which the function writes"),
+            std::string::npos);
   const auto within = [](const TensorList& in) {
     Tensor(in[1]).mul_(2);
     return TensorList{aten<"as_strided">(in[0], Shape{1}, Shape{1}, 1)};

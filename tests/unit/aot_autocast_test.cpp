@@ -65,7 +65,9 @@ TEST_F(AotModes, R132_WhatWasTracedUnderAutocastRunsWithoutItBothWays) {
 TEST_F(AotModes, A124_BatchNormOfHalfInputsComesApart) {
   const Tensor w = tracked(ones({64})), b = tracked(ones({64})), mean = ones({64}), var = ones({64});
   const Tensor x = ones({16, 64, kSanitized ? 8 : 112, kSanitized ? 8 : 112}, {.dtype = float16});
-  const TensorFunction bn = [&](const TensorList& in) { return aten_value<"native_batch_norm">(in[0], w, b, mean, var, false, 0.1, 1e-5).tensors(); };
+  const TensorFunction bn = [&](const TensorList& in) {
+    return aten_value<"native_batch_norm">(in[0], w, b, mean, var, false, 0.1, 1e-5).tensors();
+  };
   const Traced traced = trace(bn, {x}, {.decompositions = &core_decompositions()});
   EXPECT_EQ(print(traced.graph).find("batch_norm"), std::string::npos);
   const TensorList want = bn({x});
@@ -112,7 +114,8 @@ TEST_F(AotModes, A176_R067_InferenceHasACompilerOfItsOwn) {
 TEST_F(AotModes, A177_ResNet18UnderAutocast) {
   manual_seed(0);
   testing::ResNet18 net;
-  const AotModule compiled = aot_module(net, {.partition = [](const Joint& j) { return partition_min_cut(j); }, .decompositions = &core_decompositions()});
+  const AotModule compiled = aot_module(
+      net, {.partition = [](const Joint& j) { return partition_min_cut(j); }, .decompositions = &core_decompositions()});
   const Tensor x = randn({kSanitized ? 2 : 16, 3, 32, 32});
   const AutocastGuard on;
   compiled(x).sum().backward();
@@ -159,7 +162,8 @@ TEST_F(AotModes, R201_ModesInsideAreAbsorbed) {
 TEST_F(AotModes, R200_ACopyIntoAnInferenceTensor) {
   const InferenceMode scope;
   const Tensor x = ones({3});
-  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{Tensor(in[0]).add_(1) * 2}; }, {.keep_inference_input_mutations = true});
+  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{Tensor(in[0]).add_(1) * 2}; },
+                                     {.keep_inference_input_mutations = true});
   EXPECT_EQ(values(f(TensorList{x})[0]), (std::vector<double>{4, 4, 4}));
   EXPECT_EQ(values(x), (std::vector<double>{2, 2, 2}));
 }

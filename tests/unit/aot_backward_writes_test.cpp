@@ -23,8 +23,11 @@ Tensor clone_of(const Tensor& x, const std::function<void(const Tensor& saved)>&
 }
 
 TEST_F(AotBackwardWrites, A084_R103_ASavedInput) {
-  const auto f = [](const TensorList& in) { return TensorList{in[0] * clone_of(in[1], [](const Tensor& x) { Tensor(x).mul_(2); })}; };
-  for (const Partitioner& partition : {Partitioner(partition_default), Partitioner([](const Joint& j) { return partition_min_cut(j); })}) {
+  const auto f = [](const TensorList& in) {
+    return TensorList{in[0] * clone_of(in[1], [](const Tensor& x) { Tensor(x).mul_(2); })};
+  };
+  for (const Partitioner& partition :
+       {Partitioner(partition_default), Partitioner([](const Joint& j) { return partition_min_cut(j); })}) {
     verify(f, {tracked(ones({3, 3})), ones({3, 3})}, {.mut = true, .bypass = true, .partition = partition});
     verify(f, {tracked(ones({3, 3})), tracked(ones({3, 3}))}, {.mut = true, .bypass = true, .partition = partition});
   }
@@ -44,7 +47,9 @@ TEST_F(AotBackwardWrites, A085_R103_HowASavedInputLooks) {
         });
     return TensorList{both[0] * both[1]};
   };
-  EXPECT_NE(error_of([&] { aot_function(f)(TensorList{tracked(ones({2, 3})) + 1, ones({2, 3})}); }).find("input that had its metadata mutated in the backward"),
+  EXPECT_NE(error_of([&] {
+              aot_function(f)(TensorList{tracked(ones({2, 3})) + 1, ones({2, 3})});
+            }).find("input that had its metadata mutated in the backward"),
             std::string::npos);
 }
 
@@ -57,7 +62,9 @@ TEST_F(AotBackwardWrites, A086_R103_ATangent) {
           return TensorList{g[0].clone()};
         });
   };
-  EXPECT_NE(error_of([&] { aot_function(f)(TensorList{tracked(ones({3, 3})), tracked(ones({3, 3}))}); }).find("input to the backward that was mutated during the backward"),
+  EXPECT_NE(error_of([&] {
+              aot_function(f)(TensorList{tracked(ones({3, 3})), tracked(ones({3, 3}))});
+            }).find("input to the backward that was mutated during the backward"),
             std::string::npos);
 }
 
@@ -94,8 +101,9 @@ TEST_F(AotBackwardWrites, A087_R104_ItIsWrittenWhenTheBackwardRuns) {
 TEST_F(AotBackwardWrites, A088_R149_NotWithAGraphOfTheBackward) {
   const Tensor x = tracked(randn({3})).clone(), x1 = tracked(randn({3})).clone();
   const Tensor y = aot_function(clone_and_clear)(TensorList{x, x1})[0];
-  EXPECT_NE(error_of([&] { grad({y.sum()}, {x}, {}, {.create_graph = true}); })
-                .find("aot_autograd does not support input mutations with requires_grad in backward for create_graph=True"),
+  EXPECT_NE(error_of([&] {
+              grad({y.sum()}, {x}, {}, {.create_graph = true});
+            }).find("aot_autograd does not support input mutations with requires_grad in backward for create_graph=True"),
             std::string::npos);
 }
 
@@ -104,7 +112,10 @@ TEST_F(AotBackwardWrites, R103_WhatTheForwardWritesToo) {
     Tensor(in[1]).add_(1);
     return TensorList{in[0] * clone_of(in[1], [](const Tensor& x) { Tensor(x).mul_(2); })};
   };
-  EXPECT_NE(error_of([&] { aot_function(f)(TensorList{tracked(ones({3})), tracked(ones({3})) + 1}); }).find("written in the forward and in the backward"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              aot_function(f)(TensorList{tracked(ones({3})), tracked(ones({3})) + 1});
+            }).find("written in the forward and in the backward"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ class AotBudget : public AotHarness {
     return TensorList{aten<"gelu">(k.mm(in[3])).sum()};
   }
   static TensorList mlp_inputs() {
-    return {randn({16, 24}).requires_grad_(), randn({24, 32}).requires_grad_(), randn({32, 20}).requires_grad_(), randn({20, 8}).requires_grad_()};
+    return {randn({16, 24}).requires_grad_(), randn({24, 32}).requires_grad_(), randn({32, 20}).requires_grad_(),
+            randn({20, 8}).requires_grad_()};
   }
   // One head of attention, a residual and a gated layer.
   static TensorList transformer(const TensorList& in) {
@@ -37,9 +38,9 @@ class AotBudget : public AotHarness {
   // The joint graph of a function, as the partitioner is given it.
   static void with_joint(const Function& f, const TensorList& inputs, const std::function<void(const Joint&)>& look) {
     const AotFunction compiled = aot_function(TensorFunction(f), {.partition = [&](const Joint& j) {
-      look(j);
-      return partition_default(j);
-    }});
+                                                look(j);
+                                                return partition_default(j);
+                                              }});
     compiled(inputs);
   }
   static SavePlan plan(const Joint& j, const MinCutOptions& o) { return partition_min_cut(j, o).plan; }
@@ -97,14 +98,17 @@ TEST_F(AotBudget, R125_ARatioIsBetweenZeroAndOne) {
             "The valid ranges for memory budget are 0 <= m <= 1. The provided value is 1.5");
   EXPECT_EQ(error_of([&] { partition_min_cut(joint, {.memory_budget = -0.5}); }),
             "The valid ranges for memory budget are 0 <= m <= 1. The provided value is -0.5");
-  EXPECT_EQ(error_of([&] { partition_min_cut(joint, {.activation_bytes = -1}); }), "a budget for activations should be bytes, found -1");
+  EXPECT_EQ(error_of([&] { partition_min_cut(joint, {.activation_bytes = -1}); }),
+            "a budget for activations should be bytes, found -1");
 }
 
 TEST_F(AotBudget, R125_NothingAndEverything) {
   with_joint(mlp, mlp_inputs(), [](const Joint& j) {
-    const Parts none = partition_min_cut(j, {.memory_budget = 0}), all = partition_min_cut(j, {.memory_budget = 1}), plain = partition_min_cut(j);
+    const Parts none = partition_min_cut(j, {.memory_budget = 0}), all = partition_min_cut(j, {.memory_budget = 1}),
+                plain = partition_min_cut(j);
     EXPECT_EQ(none.plan.bytes, 0);
-    for (const Node* n : none.backward.inputs()) EXPECT_TRUE(n->name.starts_with("primals_") || n->name.starts_with("tangents_")) << n->name;
+    for (const Node* n : none.backward.inputs())
+      EXPECT_TRUE(n->name.starts_with("primals_") || n->name.starts_with("tangents_")) << n->name;
     EXPECT_EQ(print(all.backward), print(plain.backward));
     EXPECT_GT(all.plan.bytes, 0);
   });
@@ -134,7 +138,8 @@ TEST_F(AotBudget, R125_TheAuthorsBudgetIsTheOneThatCounts) {
 TEST_F(AotBudget, R125_WhatTakesLongestIsKept) {
   // Two products of equal results: one of them is made of far more.
   JointBuilder b({{32, 4096}, {4096, 32}, {32, 2}, {2, 32}}, {{32, 32}});
-  Node *dear = b.call("mm", {b.primals[0], b.primals[1]}, {32, 32}), *cheap = b.call("mm", {b.primals[2], b.primals[3]}, {32, 32});
+  Node *dear = b.call("mm", {b.primals[0], b.primals[1]}, {32, 32}),
+       *cheap = b.call("mm", {b.primals[2], b.primals[3]}, {32, 32});
   Node *end = b.mul(b.sin(dear), b.sin(cheap)), *g = b.mul(b.mul(b.tangents[0], b.sin(dear)), b.sin(cheap));
   const Joint joint = b.joint({end, g}, 1);
   const SavePlan p = plan(joint, {.activation_bytes = 32 * 32 * 4});
@@ -179,7 +184,8 @@ TEST_F(AotBudget, R125_LessMemoryNeverMeansMoreOn300RandomGraphs) {
       ASSERT_EQ(p.plan.fits, p.plan.bytes <= budget) << "round " << round << " budget " << budget;
       last = p.plan.bytes;
     }
-    ASSERT_EQ(plan(joint, {.activation_bytes = 0}).bytes, 0) << "round " << round;  // nothing here is random: the inputs are enough
+    ASSERT_EQ(plan(joint, {.activation_bytes = 0}).bytes, 0)
+        << "round " << round;  // nothing here is random: the inputs are enough
     int64_t size = std::numeric_limits<int64_t>::max();  // a ratio counts the inputs too
     for (const double ratio : {1.0, 0.8, 0.6, 0.4, 0.2, 0.05}) {
       int64_t found = 0;
@@ -203,10 +209,10 @@ TEST_F(AotBudget, R125_ProgramsKeepNoMoreForLessAndGradientsStay) {
       SavePlan found;
       const int64_t budget = most * k / 10;
       verify(f, inputs, {.partition = [&](const Joint& j) {
-        Parts p = partition_min_cut(j, {.activation_bytes = budget});
-        found = p.plan;
-        return p;
-      }});
+               Parts p = partition_min_cut(j, {.activation_bytes = budget});
+               found = p.plan;
+               return p;
+             }});
       EXPECT_LE(found.bytes, last) << "budget " << budget;
       EXPECT_TRUE(found.fits && found.bytes <= budget) << "budget " << budget << ", kept " << found.bytes;
       last = found.bytes;
@@ -238,10 +244,10 @@ TEST_F(AotBudget, PredictedBytesAreThoseThatAreThere) {
     for (const double ratio : {1.0, 0.7, 0.3, 0.0}) {
       SavePlan plan;
       const AotFunction compiled = aot_function(TensorFunction(f), {.partition = [&](const Joint& j) {
-        Parts p = partition_min_cut(j, {.memory_budget = ratio});
-        plan = p.plan;
-        return p;
-      }});
+                                                  Parts p = partition_min_cut(j, {.memory_budget = ratio});
+                                                  plan = p.plan;
+                                                  return p;
+                                                }});
       compiled(inputs);  // compiles
       const int64_t before = Storage::live_bytes();
       const Tensor out = compiled(inputs)[0];

@@ -44,7 +44,9 @@ class AotCaching : public AotHarness {
     return o;
   }
   FlatCallable compiled(const FlatFunction& f, const Values& examples) { return compiled(f, examples, options()); }
-  static FlatCallable compiled(const FlatFunction& f, const Values& examples, const AotOptions& o) { return aot_module_simplified(f, {}, examples, o); }
+  static FlatCallable compiled(const FlatFunction& f, const Values& examples, const AotOptions& o) {
+    return aot_module_simplified(f, {}, examples, o);
+  }
   // The key under which a compilation of f looks.
   std::string key(const FlatFunction& f, const Values& examples) { return key(f, examples, options()); }
   std::string key(const FlatFunction& f, const Values& examples, const AotOptions& o) {
@@ -86,8 +88,9 @@ TEST_F(AotCaching, R186_WhatIsNotKeptSaysWhy) {
   o.context->fakify_first_call = true;
   expect_bypass(twice, o, "Won't cache a graph with fakify_first_call enabled");
   const auto custom = [](const Values& in) {
-    const TensorList out = custom_function("Mine", {in[0].tensor()}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0] * 2}; },
-                                           [](FunctionContext&, const TensorList& g) { return g; });
+    const TensorList out = custom_function(
+        "Mine", {in[0].tensor()}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0] * 2}; },
+        [](FunctionContext&, const TensorList& g) { return g; });
     return Values{out[0]};
   };
   expect_bypass(custom, options(), "a custom function (Mine)");
@@ -106,7 +109,8 @@ TEST_F(AotCaching, R186_WhatIsNotKeptSaysWhy) {
 }
 
 TEST_F(AotCaching, R186_OpsThatAreNotBuiltIn) {
-  static const OpDef def{.schema = "mine::double(Tensor self) -> Tensor", .body = [](const Call& c) -> Value { return c.tensor(0) + c.tensor(0); }};
+  static const OpDef def{.schema = "mine::double(Tensor self) -> Tensor",
+                         .body = [](const Call& c) -> Value { return c.tensor(0) + c.tensor(0); }};
   register_ops({&def, 1});
   AotOptions o = options();
   o.forward = nop;
@@ -299,8 +303,7 @@ TEST_F(AotCaching, R188_TextThatIsNoEntryIsRefused) {
     }
     try {
       read_entry(bad, "entry", arguments, 0, 0);
-    } catch (const UserError&) {
-    }
+    } catch (const UserError&) {}
   }
 }
 

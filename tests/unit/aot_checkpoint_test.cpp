@@ -45,7 +45,10 @@ TEST_F(AotCheckpoint, ATracerNotesWhatTheAuthorSaid) {
   EXPECT_EQ(policy(5).memory_budget, 0.5);
   EXPECT_EQ(policy(4).memory_budget, std::nullopt);
   // Tracing a graph keeps what its nodes say.
-  const Graph again = std::move(trace(TensorFunction([&](const TensorList& in) { return TensorList{Interpreter(g).run(Values{in[0]})[0].tensor()}; }), {rand({3})}).graph);
+  const Graph again = std::move(
+      trace(TensorFunction([&](const TensorList& in) { return TensorList{Interpreter(g).run(Values{in[0]})[0].tensor()}; }),
+            {rand({3})})
+          .graph);
   ASSERT_EQ(again.nodes().size(), g.nodes().size());
   EXPECT_EQ(again.nodes()[3]->saving, g.nodes()[3]->saving);
 }
@@ -131,19 +134,21 @@ TEST_F(AotCheckpoint, AnInputThatTheCallWritesIsNotComputedAgainFrom) {
 }
 
 TEST_F(AotCheckpoint, R126_IntegersAndTensorsAreSavedApart) {
-  const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{(in[0].sum({1}) * in[1]).exp()}; }),
-                                     {.partition = [&](const Joint& j) {
-                                        Parts p = partition_min_cut(j);
-                                        EXPECT_GT(p.saved_integers, 0);
-                                        EXPECT_GT(p.saved_tensors, 0);
-                                        const std::size_t first = static_cast<std::size_t>(j.forward_outputs);
-                                        for (std::size_t k = first; k < p.forward.outputs.size(); k++)
-                                          EXPECT_EQ(p.forward.outputs[k].node()->meta.is_int(), k >= first + static_cast<std::size_t>(p.saved_tensors));
-                                        for (std::size_t k = 0; k < p.backward.inputs().size(); k++)
-                                          EXPECT_EQ(p.backward.inputs()[k]->meta.is_int(), k < static_cast<std::size_t>(p.saved_integers));
-                                        return p;
-                                      },
-                                      .dynamic = true});
+  const AotFunction f = aot_function(
+      TensorFunction([](const TensorList& in) { return TensorList{(in[0].sum({1}) * in[1]).exp()}; }),
+      {.partition =
+           [&](const Joint& j) {
+             Parts p = partition_min_cut(j);
+             EXPECT_GT(p.saved_integers, 0);
+             EXPECT_GT(p.saved_tensors, 0);
+             const std::size_t first = static_cast<std::size_t>(j.forward_outputs);
+             for (std::size_t k = first; k < p.forward.outputs.size(); k++)
+               EXPECT_EQ(p.forward.outputs[k].node()->meta.is_int(), k >= first + static_cast<std::size_t>(p.saved_tensors));
+             for (std::size_t k = 0; k < p.backward.inputs().size(); k++)
+               EXPECT_EQ(p.backward.inputs()[k]->meta.is_int(), k < static_cast<std::size_t>(p.saved_integers));
+             return p;
+           },
+       .dynamic = true});
   f(TensorList{randn({3, 4}).requires_grad_(), randn({3}).requires_grad_()});
 }
 
@@ -162,7 +167,8 @@ TEST_F(AotCheckpoint, R129_WhatIsComputedAgainComesWhereItIsNeeded) {
 
 TEST_F(AotCheckpoint, R129_NothingMovesPastAnEffect) {
   JointBuilder b({{4}}, {{4}});
-  Node *s = b.sin(b.primals[0]), *g = b.mul(b.tangents[0], b.tangents[0]), *write = b.call("copy_", {b.primals[0], g}, {4}), *end = b.mul(g, s);
+  Node *s = b.sin(b.primals[0]), *g = b.mul(b.tangents[0], b.tangents[0]), *write = b.call("copy_", {b.primals[0], g}, {4}),
+       *end = b.mul(g, s);
   b.g.outputs = {end};
   std::vector<std::string> names;
   const Graph ordered = computed_when_needed(b.g);

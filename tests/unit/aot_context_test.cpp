@@ -18,7 +18,8 @@ class AotContext : public AotHarness {
   // A compiler that writes down what it is told about the graph.
   static Compiler recording(std::vector<std::string>& seen) {
     return [&seen](std::shared_ptr<const Graph> g, const Values& examples) {
-      for (const std::string& name : compile_context().names) seen.push_back(text(name, " ", g->nodes().size() + 1));  // the output is a node, too
+      for (const std::string& name : compile_context().names)
+        seen.push_back(text(name, " ", g->nodes().size() + 1));  // the output is a node, too
       return nop(std::move(g), examples);
     };
   }
@@ -70,8 +71,10 @@ TEST_F(AotContext, R194_R195_ContextsAndTheirNumbers) {
     set_model_name("net");
     aot_function(two_sines, {.forward = names})(TensorList{randn({5})});
     EXPECT_EQ(compile_context().number, 5);
-  }).join();
-  EXPECT_EQ(seen, (std::vector<std::string>{"model__0_joint_0", "model__0_forward_1", "model__0_backward_3", "net__1_inference_4"}));
+  })
+      .join();
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"model__0_joint_0", "model__0_forward_1", "model__0_backward_3", "net__1_inference_4"}));
   EXPECT_TRUE(compile_context().names.empty());
 }
 
@@ -91,11 +94,16 @@ std::string log_of(const char* setting, const std::function<void()>& f) {
 }
 
 TEST_F(AotContext, R196_GraphsAndRecordsAreLogged) {
-  const auto compile = [](bool enable) { return [enable] { aot_function(two_sines, {.enable_log = enable})(TensorList{tracked(randn({5}))}); }; };
+  const auto compile = [](bool enable) {
+    return [enable] { aot_function(two_sines, {.enable_log = enable})(TensorList{tracked(randn({5}))}); };
+  };
   const std::string log = log_of("loop,aot", compile(true));
   std::size_t at = 0;
-  for (const char* part : {"[aot 0] metadata:\ninput 0: NOT_MUTATED is_leaf mutations_hidden_from_autograd requires_grad\noutput 0: non_alias requires_grad\n",
-                           "[aot 0] joint graph:\n", "[aot 0] forward graph:\n", "primals_1: \"f32[5][1]cpu\"", "[aot 0] backward graph:\n", "tangents_1: \"f32[5][1]cpu\""}) {
+  for (
+      const char* part :
+      {"[aot 0] metadata:\ninput 0: NOT_MUTATED is_leaf mutations_hidden_from_autograd requires_grad\noutput 0: non_alias requires_grad\n",
+       "[aot 0] joint graph:\n", "[aot 0] forward graph:\n", "primals_1: \"f32[5][1]cpu\"", "[aot 0] backward graph:\n",
+       "tangents_1: \"f32[5][1]cpu\""}) {
     const std::size_t found = log.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " in\n" << log;
     at = found;
@@ -127,7 +135,9 @@ TEST_F(AotContext, R074_ABackwardThatSavesSizesIsCompiledAtOnce) {
   fails = true;
   Tensor y;
   const std::string log = log_of("aot", [&] { y = call(saves_a_size, true); });
-  EXPECT_NE(log.find("failed to eagerly compile backwards for dynamic, suppressing in case backwards not needed"), std::string::npos) << log;
+  EXPECT_NE(log.find("failed to eagerly compile backwards for dynamic, suppressing in case backwards not needed"),
+            std::string::npos)
+      << log;
   EXPECT_EQ(compiled, 1);
   fails = false;
   y.backward();

@@ -21,7 +21,8 @@ TEST_F(AotDataSizes, R020_TangentsHaveTheSizeOfTheResult) {
 
 TEST_F(AotDataSizes, A193_CombinationsAreCountedByTheData) {
   for (const int r : {1, 2})
-    verify([r](const TensorList& in) { return TensorList{aten<"combinations">(in[0], r)}; }, {tensor({1, -2, 3, 4}).requires_grad_()});
+    verify([r](const TensorList& in) { return TensorList{aten<"combinations">(in[0], r)}; },
+           {tensor({1, -2, 3, 4}).requires_grad_()});
 }
 
 }  // namespace

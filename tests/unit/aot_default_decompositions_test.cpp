@@ -34,8 +34,10 @@ const Sample kSamples[] = {
     {"silu_backward", [](const Tensor& g, const Tensor& x) { return aten<"silu_backward">(g, x); }},
     {"elu_backward", [](const Tensor& g, const Tensor& x) { return aten<"elu_backward">(g, 1.5, 1.1, 0.7, false, x); }},
     {"elu_backward", [](const Tensor& g, const Tensor& x) { return aten<"elu_backward">(g, 1.5, 1.1, 0.7, true, x); }},
-    {"masked_fill.Scalar", [](const Tensor& g, const Tensor& x) { return aten<"masked_fill.Scalar">(g, aten<"gt.Scalar">(x, 0), 2.5); }},
-    {"masked_fill.Tensor", [](const Tensor& g, const Tensor& x) { return aten<"masked_fill.Tensor">(g, aten<"gt.Scalar">(x, 0), x.sum()); }},
+    {"masked_fill.Scalar",
+     [](const Tensor& g, const Tensor& x) { return aten<"masked_fill.Scalar">(g, aten<"gt.Scalar">(x, 0), 2.5); }},
+    {"masked_fill.Tensor",
+     [](const Tensor& g, const Tensor& x) { return aten<"masked_fill.Tensor">(g, aten<"gt.Scalar">(x, 0), x.sum()); }},
     {"elu", [](const Tensor&, const Tensor& x) { return aten<"elu">(x, 1.5, 1.1, 0.7); }},
     {"leaky_relu", [](const Tensor&, const Tensor& x) { return aten<"leaky_relu">(x, 0.1); }},
     {"hardtanh", [](const Tensor&, const Tensor& x) { return aten<"hardtanh">(x, -1, 2.5); }},
@@ -49,14 +51,16 @@ TEST_F(AotDefaultDecompositions, R007_EveryProgramIsTheOpItStandsFor) {
     tried.insert(&op(s.op));
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
       const Tensor x = points(dtype), g = (x * 0.3 + 1).to(dtype);
-      const Graph graph = std::move(
-          trace(TensorFunction([&](const TensorList& in) { return TensorList{s.f(in[0], in[1])}; }), {g, x}, {.decompositions = &default_decompositions()}).graph);
+      const Graph graph = std::move(trace(TensorFunction([&](const TensorList& in) { return TensorList{s.f(in[0], in[1])}; }),
+                                          {g, x}, {.decompositions = &default_decompositions()})
+                                        .graph);
       for (const auto& n : graph.nodes()) EXPECT_NE(n->op, &op(s.op)) << print(graph);
       const Tensor found = Interpreter(graph).run(Values{g, x})[0].tensor(), want = s.f(g, x);
       ASSERT_EQ(found.dtype(), want.dtype()) << s.op;
       const std::vector<double> w = want.to_vector<double>(), f = found.to_vector<double>();
       const double tolerance = dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 2e-6 : 1.6e-2;
-      for (std::size_t k = 0; k < w.size(); k++) EXPECT_NEAR(w[k], f[k], tolerance * std::max(1.0, std::abs(w[k]))) << s.op << " of element " << k;
+      for (std::size_t k = 0; k < w.size(); k++)
+        EXPECT_NEAR(w[k], f[k], tolerance * std::max(1.0, std::abs(w[k]))) << s.op << " of element " << k;
     }
   }
   for (const auto& [o, program] : default_decompositions()) EXPECT_TRUE(tried.contains(o)) << o->name;

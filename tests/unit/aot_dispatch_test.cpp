@@ -150,8 +150,9 @@ TEST_F(AotDispatch, A042_AnInputThatIsTransposedInPlace) {
 
 TEST_F(AotDispatch, A047_ACustomFunctionThatReturnsItsInput) {
   const auto f = [](const TensorList& in) {
-    return custom_function("Foo", {in[0]}, [](FunctionContext&, const TensorList& x) { return x; },
-                           [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 0.5}; });
+    return custom_function(
+        "Foo", {in[0]}, [](FunctionContext&, const TensorList& x) { return x; },
+        [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 0.5}; });
   };
   verify(f, {tracked(ones({2, 2}))}, {.bypass = true});
 }
@@ -314,7 +315,8 @@ TEST_F(AotDispatch, A060_WritesTransposesAndViews) {
     return TensorList{in[3] + 1, in[1].diagonal(), in[0] + in[2]};
   };
   const auto inputs = [] {
-    return TensorList{arange(4).to(float32).view({2, 2}) + 1, arange(4).to(float32).view({2, 2}) + 1, ones({2, 2}) + 1, ones({2, 2}) + 1};
+    return TensorList{arange(4).to(float32).view({2, 2}) + 1, arange(4).to(float32).view({2, 2}) + 1, ones({2, 2}) + 1,
+                      ones({2, 2}) + 1};
   };
   verify(f, inputs(), {.mut = true});
   EXPECT_EQ(verify(f, tracked(inputs()), {.mut = true}), R"(def forward(self, primals_1, primals_2, primals_3, primals_4):

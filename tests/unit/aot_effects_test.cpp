@@ -36,8 +36,10 @@ TEST_F(AotEffects, R168_TokensAreTheFirstInputsAndOutputs) {
 TEST_F(AotEffects, R168_AlsoWithGradients) {
   for (const bool cut : {false, true}) {
     std::string graph, gradient;
-    const AotFunction f = aot_function(talk, {.forward = capture(graph), .backward = capture(gradient),
-                                              .partition = cut ? Partitioner([](const Joint& j) { return partition_min_cut(j); }) : partition_default});
+    const AotFunction f = aot_function(
+        talk, {.forward = capture(graph),
+               .backward = capture(gradient),
+               .partition = cut ? Partitioner([](const Joint& j) { return partition_min_cut(j); }) : partition_default});
     const Tensor x = tracked(ones({2}));
     ::testing::internal::CaptureStderr();
     f(TensorList{x})[0].sum().backward();
@@ -76,20 +78,24 @@ TEST_F(AotEffects, R168_TokensCanBeMadeAndConsumedInTheGraph) {
     _make_token = torch.ops.prims._make_token.default()
     with_effects = torch.ops.higher_order.with_effects(_make_token, 'aten::_print', 'one');  _make_token = None
     getitem = with_effects[0];  with_effects = None
-    mul = torch.ops.aten.mul.Tensor()" + input + R"(, 2);  )" + input + R"( = None
+    mul = torch.ops.aten.mul.Tensor()" +
+                         input + R"(, 2);  )" + input + R"( = None
     with_effects_1 = torch.ops.higher_order.with_effects(getitem, 'aten::_print', 'two');  getitem = None
     getitem_1 = with_effects_1[0];  with_effects_1 = None
     _sink_tokens = torch.ops.prims._sink_tokens.default([getitem_1]);  getitem_1 = None
-    return )" + (rg ? "[mul]" : "(mul,)") + "\n");
+    return )" + (rg ? "[mul]" : "(mul,)") +
+                         "\n");
   }
 }
 
 TEST_F(AotEffects, R168_WritesAndTokensKeepTheirPlaces) {
-  verify([](const TensorList& in) {
-    Tensor(in[0]).mul_(2);
-    aten_value<"_print">("written");
-    return TensorList{in[0] * in[1], in[0].view({-1})};
-  }, {tracked(ones({2})), tracked(ones({2}))}, {.mut = true});
+  verify(
+      [](const TensorList& in) {
+        Tensor(in[0]).mul_(2);
+        aten_value<"_print">("written");
+        return TensorList{in[0] * in[1], in[0].view({-1})};
+      },
+      {tracked(ones({2})), tracked(ones({2}))}, {.mut = true});
 }
 
 TEST_F(AotEffects, R168_ExportedGraphsNameTheirTokens) {
@@ -97,10 +103,13 @@ TEST_F(AotEffects, R168_ExportedGraphsNameTheirTokens) {
     Tensor w;
     Net() { add_parameter("w", w, ones({2})); }
   } net;
-  const Exported e = aot_export_module(net, [&](const Tree& a) {
-    aten_value<"_print">("exported");
-    return Tree::tuple({a[0].leaf().tensor() * net.w});
-  }, Tree::tuple({ones({2})}));
+  const Exported e = aot_export_module(
+      net,
+      [&](const Tree& a) {
+        aten_value<"_print">("exported");
+        return Tree::tuple({a[0].leaf().tensor() * net.w});
+      },
+      Tree::tuple({ones({2})}));
   EXPECT_EQ(to_text(e.signature.input_tokens), "['arg0_1']");
   EXPECT_EQ(to_text(e.signature.inputs_to_parameters), "{'arg1_1': 'w'}");
   EXPECT_EQ(to_text(e.signature.user_inputs), "['arg2_1']");
@@ -118,7 +127,9 @@ TEST_F(AotEffects, R168_OpsOfUsersMayHaveThem) {
                          .ordered_effect = true};
   register_ops({&def, 1});
   std::string graph;
-  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{call(op("mine::count"), Values{in[0]}).tensor() * 2}; }, {.forward = capture(graph)});
+  const AotFunction f =
+      aot_function([](const TensorList& in) { return TensorList{call(op("mine::count"), Values{in[0]}).tensor() * 2}; },
+                   {.forward = capture(graph)});
   EXPECT_EQ(f(TensorList{ones({2})})[0].to_vector<double>(), std::vector<double>({4, 4}));
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(graph, R"(def forward(self, arg0_1, arg1_1):

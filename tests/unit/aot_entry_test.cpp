@@ -22,43 +22,56 @@ TEST_F(AotEntry, R001_CompiledAtTheFirstCallAndNeverAgain) {
     compiled++;
     return nop(std::move(g), examples);
   };
-  const AotFunction f = aot_function(
-      [](const Tree& a) { return Tree::dict({{Value("sum"), at(a[0], 0) + a[1].at("x").leaf().tensor()}}); }, {.forward = counting});
+  const AotFunction f =
+      aot_function([](const Tree& a) { return Tree::dict({{Value("sum"), at(a[0], 0) + a[1].at("x").leaf().tensor()}}); },
+                   {.forward = counting});
   EXPECT_EQ(compiled, 0);
-  const auto arguments = [](const Tensor& x, const Tensor& y) { return Tree::tuple({Tree::list({x}), Tree::dict({{Value("x"), Tree(y)}})}); };
+  const auto arguments = [](const Tensor& x, const Tensor& y) {
+    return Tree::tuple({Tree::list({x}), Tree::dict({{Value("x"), Tree(y)}})});
+  };
   EXPECT_EQ(values(f(arguments(ones({2}), ones({2}))).at("sum").leaf().tensor()), (std::vector<double>{2, 2}));
   EXPECT_EQ(values(f(arguments(full({2}, 3), ones({2}))).at("sum").leaf().tensor()), (std::vector<double>{4, 4}));
   EXPECT_EQ(compiled, 1);
 }
 
 TEST_F(AotEntry, R003_OutputsAreNestedAsTheFunctionNestsThem) {
-  const auto call = [](const std::function<Tree(const Tensor&)>& make) { return aot_function([make](const Tree& a) { return make(at(a, 0) + 1); })(Tree::tuple({ones({1})})); };
+  const auto call = [](const std::function<Tree(const Tensor&)>& make) {
+    return aot_function([make](const Tree& a) { return make(at(a, 0) + 1); })(Tree::tuple({ones({1})}));
+  };
   EXPECT_TRUE(call([](const Tensor& t) { return Tree(t); }).is_leaf()) << "a bare tensor";
   EXPECT_EQ(call([](const Tensor& t) { return Tree::tuple({t, t}); }).type(), tree_types::kTuple);
   EXPECT_EQ(call([](const Tensor& t) { return Tree::list({t}); }).type(), tree_types::kList);
-  const Tree nested = call([](const Tensor& t) { return Tree::list({Tree::dict({{Value("a"), Tree::tuple({t, Tree()})}}), Tree(t * 2)}); });
+  const Tree nested =
+      call([](const Tensor& t) { return Tree::list({Tree::dict({{Value("a"), Tree::tuple({t, Tree()})}}), Tree(t * 2)}); });
   EXPECT_EQ(values(nested[0].at("a")[0].leaf().tensor()), std::vector<double>{2});
   EXPECT_TRUE(nested[0].at("a")[1].leaf().is_none());
   EXPECT_EQ(values(nested[1].leaf().tensor()), std::vector<double>{4});
 }
 
 TEST_F(AotEntry, R004_LeavesThatAreKnown) {
-  const AotFunction f = aot_function([](const Tree& a) { return Tree::tuple({a[0], Tree(Value(7)), Tree(Value(0.5)), Tree(Value(true)), Tree(Value("text")), Tree()}); });
+  const AotFunction f = aot_function([](const Tree& a) {
+    return Tree::tuple({a[0], Tree(Value(7)), Tree(Value(0.5)), Tree(Value(true)), Tree(Value("text")), Tree()});
+  });
   const Tree out = f(Tree::tuple({ones({1}), Tree(Value("name")), Tree(Value(false))}));
   EXPECT_EQ(out[1].leaf().to_int64(), 7);
   EXPECT_EQ(to_text(out[2].leaf()), "0.5");
   EXPECT_EQ(to_text(out[3].leaf()), "True");
   EXPECT_TRUE(out[4].leaf().is_string());
   EXPECT_TRUE(out[5].leaf().is_none());
-  const std::string message = error_of([] { aot_function([](const Tree& a) { return Tree(Value(TensorList{at(a, 0)})); })(Tree::tuple({ones({1})})); });
+  const std::string message =
+      error_of([] { aot_function([](const Tree& a) { return Tree(Value(TensorList{at(a, 0)})); })(Tree::tuple({ones({1})})); });
   EXPECT_TRUE(message.starts_with("Found ")) << message;
-  EXPECT_NE(message.find(" in output, which is not a known type. If this type holds tensors, you need to register a pytree for it."), std::string::npos) << message;
+  EXPECT_NE(
+      message.find(" in output, which is not a known type. If this type holds tensors, you need to register a pytree for it."),
+      std::string::npos)
+      << message;
 }
 
 TEST_F(AotEntry, R007_OtherNames) {
   nn::Linear m(2, 2);
   const Tensor x = randn({1, 2});
-  EXPECT_EQ(values(compiled_function([&](const Tree& a) { return Tree(at(a, 0).sin()); })(Tree::tuple({x})).leaf().tensor()), values(x.sin()));
+  EXPECT_EQ(values(compiled_function([&](const Tree& a) { return Tree(at(a, 0).sin()); })(Tree::tuple({x})).leaf().tensor()),
+            values(x.sin()));
   EXPECT_EQ(values(compiled_module(m, forward_of(m))(x)), values(m(x)));
   auto graph = std::make_shared<Graph>();
   graph->outputs = {graph->placeholder("x")};
@@ -87,7 +100,8 @@ TEST_F(AotEntry, R011_R013_SizesOfWeightsStayUnlessTheyAreAskedFor) {
       return nop(std::move(g), examples);
     };
     aot_function([](const TensorList& in) { return TensorList{in[0].sin(), in[1].sin()}; },
-                 {.forward = see, .params_and_buffers = 1, .static_weight_shapes = are_static, .dynamic = true})(TensorList{randn({3}), randn({4})});
+                 {.forward = see, .params_and_buffers = 1, .static_weight_shapes = are_static, .dynamic = true})(
+        TensorList{randn({3}), randn({4})});
     EXPECT_EQ(sizes, are_static ? "[3][s0]" : "[s0][s1]");
   }
 }
@@ -95,7 +109,8 @@ TEST_F(AotEntry, R011_R013_SizesOfWeightsStayUnlessTheyAreAskedFor) {
 TEST_F(AotEntry, R012_DecompositionsAreTheCallersAlone) {
   const auto graph_with = [&](const Decompositions* d) {
     std::string graph;
-    aot_function([](const TensorList& in) { return TensorList{silu(in[0])}; }, {.forward = capture(graph), .decompositions = d})(TensorList{randn({3})});
+    aot_function([](const TensorList& in) { return TensorList{silu(in[0])}; },
+                 {.forward = capture(graph), .decompositions = d})(TensorList{randn({3})});
     return graph;
   };
   EXPECT_NE(graph_with(nullptr).find("aten.silu.default"), std::string::npos);
@@ -144,18 +159,23 @@ TEST_F(AotEntry, R040_R044_R045_RecordsAreValues) {
   const TensorFunction view = [](const TensorList& in) { return TensorList{in[0].view({6}), in[0].sin()}; };
   const Tensor x = tracked(randn({2, 3}));
   const Metadata m = record_of(view, {x});
-  EXPECT_EQ(to_text(m), "input 0: NOT_MUTATED is_leaf mutations_hidden_from_autograd requires_grad\n"
-                        "output 0: alias_of_input 0 requires_grad\n"
-                        "output 1: non_alias requires_grad\n"
-                        "num_intermediate_bases=0 keep_input_mutations=False is_train=True\n"
-                        "tangent 0: f32[2, 3]\n");
-  EXPECT_TRUE(same_record(m, record_of([](const TensorList& in) { return TensorList{in[0].t().t().view({6}), in[0].cos()}; }, {x}))) << "by whatever steps";
+  EXPECT_EQ(to_text(m),
+            "input 0: NOT_MUTATED is_leaf mutations_hidden_from_autograd requires_grad\n"
+            "output 0: alias_of_input 0 requires_grad\n"
+            "output 1: non_alias requires_grad\n"
+            "num_intermediate_bases=0 keep_input_mutations=False is_train=True\n"
+            "tangent 0: f32[2, 3]\n");
+  EXPECT_TRUE(
+      same_record(m, record_of([](const TensorList& in) { return TensorList{in[0].t().t().view({6}), in[0].cos()}; }, {x})))
+      << "by whatever steps";
   EXPECT_FALSE(same_record(m, record_of(view, {x}, true))) << "keep_input_mutations";
   EXPECT_FALSE(same_record(m, record_of(view, {randn({2, 3})}))) << "requires_grad";
   EXPECT_FALSE(same_record(m, record_of(view, {tracked(randn({3, 2}))}))) << "the tangent's size";
   EXPECT_FALSE(same_record(m, record_of(view, {tracked(randn({2, 3}, {.dtype = float64}))}))) << "its type";
-  EXPECT_FALSE(same_record(m, record_of([](const TensorList& in) { return TensorList{in[0].view({6}), in[0]}; }, {x}))) << "kinds of outputs";
-  EXPECT_FALSE(same_record(m, record_of([](const TensorList& in) { return TensorList{in[0].view({6})}; }, {x}))) << "their number";
+  EXPECT_FALSE(same_record(m, record_of([](const TensorList& in) { return TensorList{in[0].view({6}), in[0]}; }, {x})))
+      << "kinds of outputs";
+  EXPECT_FALSE(same_record(m, record_of([](const TensorList& in) { return TensorList{in[0].view({6})}; }, {x})))
+      << "their number";
   const Metadata ready = runtime_record(m);
   EXPECT_TRUE(ready.tangents.empty());
   EXPECT_EQ(ready.outputs.size(), 2u);
@@ -167,7 +187,9 @@ TEST_F(AotEntry, R043_R070_SavedTensorsComeBeforeSavedSizes) {
     const Tensor first = in[0].sum();  // whose gradient needs the size alone
     return TensorList{first + in[1].sin().sum()};
   };
-  aot_function(f, {.forward = capture(forward), .backward = capture(backward), .dynamic = true})(TensorList{tracked(randn({5})), tracked(randn({7}))})[0].backward();
+  aot_function(f, {.forward = capture(forward), .backward = capture(backward), .dynamic = true})(
+      TensorList{tracked(randn({5})), tracked(randn({7}))})[0]
+      .backward();
   EXPECT_EQ(forward, R"(def forward(self, primals_1, primals_2):
     sum_1 = torch.ops.aten.sum.default(primals_1)
     sin = torch.ops.aten.sin.default(primals_2)
@@ -188,10 +210,14 @@ TEST_F(AotEntry, R047_R064_RepeatsAreTakenAwayFirstAndGradientsLookedAtAfterward
   const Tensor x = square(), z = randn({2, 2}), rg = tracked(randn({2, 2}));
   const AotFunction g = aot_function(f, {.debug_assert = true});
   g(TensorList{x, x, z});
-  const auto message = [&](const Tensor& a, const Tensor& b, const Tensor& c) { return error_of([&] { g(TensorList{a, b, c}); }); };
-  EXPECT_NE(message(square(), square(), rg).find("input 1 would be a duplicate of input 0"), std::string::npos) << "both are wrong, and dedupe is the outer one";
+  const auto message = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+    return error_of([&] { g(TensorList{a, b, c}); });
+  };
+  EXPECT_NE(message(square(), square(), rg).find("input 1 would be a duplicate of input 0"), std::string::npos)
+      << "both are wrong, and dedupe is the outer one";
   const Tensor y = square();
-  EXPECT_NE(message(y, y, rg).find("input 1 would not require grad"), std::string::npos) << "arguments are counted without the repeat";
+  EXPECT_NE(message(y, y, rg).find("input 1 would not require grad"), std::string::npos)
+      << "arguments are counted without the repeat";
 }
 
 TEST_F(AotEntry, R080_R092_ARecordThatIsAnotherOneWithoutRepeatsIsAnError) {
@@ -205,17 +231,22 @@ TEST_F(AotEntry, R080_R092_ARecordThatIsAnotherOneWithoutRepeatsIsAnError) {
     calls = 0;
     return error_of([&] { aot_function(fickle, {.debug_assert = debug})(in); });
   };
-  EXPECT_TRUE(message({x, x}, true).starts_with("the function does something else where repeated arguments are left out. Expected:\ninput 0: MUTATED_OUT_GRAPH"));
+  EXPECT_TRUE(
+      message({x, x}, true)
+          .starts_with(
+              "the function does something else where repeated arguments are left out. Expected:\ninput 0: MUTATED_OUT_GRAPH"));
   const auto steady = [](const TensorList& in) { return TensorList{Tensor(in[0]).mul_(2) + in[1]}; };
   EXPECT_EQ(error_of([&] { aot_function(steady, {.debug_assert = true})(TensorList{x, x}); }), "no error");
-  EXPECT_EQ(error_of([&] { aot_function(steady, {.debug_assert = true})(TensorList{base.slice(0, 0, 3), base.slice(0, 1, 4)}); }), "no error");
+  EXPECT_EQ(error_of([&] { aot_function(steady, {.debug_assert = true})(TensorList{base.slice(0, 0, 3), base.slice(0, 1, 4)}); }),
+            "no error");
 }
 
 TEST_F(AotEntry, R065_AWrapperThatChangedNothingReturnsTheFunctionItself) {
   ShapeEnv env;
   const GuardScope scope(env);
   const Values arguments{randn({2}), randn({2})};
-  Prepared p{[](const Values& v) { return Values{v[0].tensor() + v[1].tensor()}; }, arguments, fake_inputs(arguments, {}, env), {}};
+  Prepared p{
+      [](const Values& v) { return Values{v[0].tensor() + v[1].tensor()}; }, arguments, fake_inputs(arguments, {}, env), {}};
   p.collect_again();
   struct Marked {
     Values operator()(const Values& v) const { return v; }
@@ -235,11 +266,13 @@ TEST_F(AotEntry, R068_R069_WhatThePartitionerIsTold) {
     return partition_default(j);
   };
   const Tensor x = tracked(randn({2, 3})) * 1;
-  aot_function([](const TensorList& in) {
-    Tensor(in[0]).mul_(2);
-    const Tensor y = in[0] * 3;
-    return TensorList{y.view({6}), y.t(), in[0] + 1};
-  }, {.partition = see})(TensorList{x});
+  aot_function(
+      [](const TensorList& in) {
+        Tensor(in[0]).mul_(2);
+        const Tensor y = in[0] * 3;
+        return TensorList{y.view({6}), y.t(), in[0] + 1};
+      },
+      {.partition = see})(TensorList{x});
   EXPECT_EQ(outputs, 1 + 3 + 1) << "the written input, the outputs, their base";
   EXPECT_FALSE(grad_mode);
 }
@@ -251,17 +284,21 @@ TEST_F(AotEntry, R130_R134_R155_WhatACompilerReturns) {
       return run(own);
     };
   };
-  const Compiler short_of_one = [](std::shared_ptr<const Graph>, const Values&) -> Boxed { return [](const Values&) { return Values{}; }; };
+  const Compiler short_of_one = [](std::shared_ptr<const Graph>, const Values&) -> Boxed {
+    return [](const Values&) { return Values{}; };
+  };
   const TensorFunction f = [](const TensorList& in) { return TensorList{in[0] * 2}; };
   EXPECT_EQ(values(aot_function(f, {.forward = plain})(TensorList{ones({2})})[0]), (std::vector<double>{2, 2}));
-  EXPECT_TRUE(error_of([&] { aot_function(f, {.forward = short_of_one})(TensorList{ones({2})}); }).starts_with("a compiled graph should return 1 values, found 0"));
+  EXPECT_TRUE(error_of([&] {
+                aot_function(f, {.forward = short_of_one})(TensorList{ones({2})});
+              }).starts_with("a compiled graph should return 1 values, found 0"));
 }
 
 TEST_F(AotEntry, R135_R136_WritesInOrderThenOutputsOfTheWrittenInputs) {
   const TensorFunction f = [](const TensorList& in) {
-    aten_value<"t_">(in[0]);          // how it looks
-    Tensor(in[1]).mul_(2);            // its elements
-    Tensor(in[2]).add_(1);            // both
+    aten_value<"t_">(in[0]);  // how it looks
+    Tensor(in[1]).mul_(2);  // its elements
+    Tensor(in[2]).add_(1);  // both
     aten_value<"unsqueeze_">(in[2], 0);
     const Tensor y = in[1] * 3;
     return TensorList{in[1], in[1].view({6}), in[2], y, y.view({6})};

@@ -76,25 +76,30 @@ class AotExport : public NoLeaks {
     for (std::size_t k = 0; k < want.size(); k++) {
       ASSERT_EQ(to_text(want[k].sizes()), to_text(found[k].sizes())) << "result " << k;
       const std::vector<double> w = detached(want[k]).to_vector<double>(), f = detached(found[k]).to_vector<double>();
-      for (std::size_t i = 0; i < w.size(); i++) EXPECT_NEAR(w[i], f[i], 1e-5 + 1.3e-6 * std::abs(w[i])) << "result " << k << " element " << i;
+      for (std::size_t i = 0; i < w.size(); i++)
+        EXPECT_NEAR(w[i], f[i], 1e-5 + 1.3e-6 * std::abs(w[i])) << "result " << k << " element " << i;
     }
   }
 
   // The message of each of the three ways to export f over (p, in…): the simple one without and with gradients, and the module.
-  static std::vector<std::string> three_errors(const Function& f, const std::function<TensorList()>& inputs, bool functionalize_rng_ops = false) {
+  static std::vector<std::string> three_errors(const Function& f, const std::function<TensorList()>& inputs,
+                                               bool functionalize_rng_ops = false) {
     std::vector<std::string> errors;
     for (const bool joint : {false, true}) {
       TensorList all{ones({2}).requires_grad_()};
       for (const Tensor& t : inputs()) all.push_back(t);
       errors.push_back(error_of([&] {
-        aot_export_joint_simple(over_tuple(f), tuple_of(all), {.trace_joint = joint, .functionalize_rng_ops = functionalize_rng_ops});
+        aot_export_joint_simple(over_tuple(f), tuple_of(all),
+                                {.trace_joint = joint, .functionalize_rng_ops = functionalize_rng_ops});
       }));
     }
     TestMod m(f);
-    errors.push_back(error_of([&] { aot_export_module(m, m.forward(), tuple_of(inputs()), {.functionalize_rng_ops = functionalize_rng_ops}); }));
+    errors.push_back(error_of(
+        [&] { aot_export_module(m, m.forward(), tuple_of(inputs()), {.functionalize_rng_ops = functionalize_rng_ops}); }));
     return errors;
   }
-  static void expect_three_errors(const std::string& words, const Function& f, const std::function<TensorList()>& inputs, bool functionalize_rng_ops = false) {
+  static void expect_three_errors(const std::string& words, const Function& f, const std::function<TensorList()>& inputs,
+                                  bool functionalize_rng_ops = false) {
     for (const std::string& e : three_errors(f, inputs, functionalize_rng_ops)) EXPECT_NE(e.find(words), std::string::npos) << e;
   }
 };

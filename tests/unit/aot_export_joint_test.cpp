@@ -9,7 +9,10 @@ namespace {
 struct ConvBn : nn::Module {
   nn::Conv2d conv{1, 3, {1, 1}};
   nn::BatchNorm2d bn{3};
-  ConvBn() { add("conv", conv); add("bn", bn); }
+  ConvBn() {
+    add("conv", conv);
+    add("bn", bn);
+  }
   TreeFunction forward() {
     return over_tuple([this](const TensorList& in) {
       const Tensor y = relu(bn(conv(in[0])));
@@ -44,7 +47,9 @@ Graph without_detach_chains(const Graph& g) {
   copier.copy_outputs();
   return without_dead_code(to);
 }
-std::string without_detach_chains(const std::string& listing) { return print(without_detach_chains(parse_graph(listing)), GraphForm::readable); }
+std::string without_detach_chains(const std::string& listing) {
+  return print(without_detach_chains(parse_graph(listing)), GraphForm::readable);
+}
 
 constexpr std::string_view kJoint = R"(class <lambda>(torch.nn.Module):
     def forward(self, arg0_1: "f32[3, 1, 1, 1]", arg1_1: "f32[3]", arg2_1: "f32[3]", arg3_1: "f32[3]", arg4_1: "f32[3]", arg5_1: "f32[3]", arg6_1: "i64[]", arg7_1: "f32[1, 1, 3, 3]"):
@@ -114,9 +119,12 @@ TEST_F(AotExport, A154_R008_R066_R180_R181_R182_AModuleWithTheGradientsOfItsLoss
   EXPECT_EQ(to_text(s.parameters), "['conv.weight', 'conv.bias', 'bn.weight', 'bn.bias']");
   EXPECT_EQ(to_text(s.buffers), "['bn.running_mean', 'bn.running_var', 'bn.num_batches_tracked']");
   EXPECT_EQ(to_text(s.user_inputs), "['arg7_1']");
-  EXPECT_EQ(to_text(s.inputs_to_parameters), "{'arg0_1': 'conv.weight', 'arg1_1': 'conv.bias', 'arg2_1': 'bn.weight', 'arg3_1': 'bn.bias'}");
-  EXPECT_EQ(to_text(s.inputs_to_buffers), "{'arg4_1': 'bn.running_mean', 'arg5_1': 'bn.running_var', 'arg6_1': 'bn.num_batches_tracked'}");
-  EXPECT_EQ(to_text(s.buffers_to_mutate), "{'getitem_3': 'bn.running_mean', 'getitem_4': 'bn.running_var', 'add': 'bn.num_batches_tracked'}");
+  EXPECT_EQ(to_text(s.inputs_to_parameters),
+            "{'arg0_1': 'conv.weight', 'arg1_1': 'conv.bias', 'arg2_1': 'bn.weight', 'arg3_1': 'bn.bias'}");
+  EXPECT_EQ(to_text(s.inputs_to_buffers),
+            "{'arg4_1': 'bn.running_mean', 'arg5_1': 'bn.running_var', 'arg6_1': 'bn.num_batches_tracked'}");
+  EXPECT_EQ(to_text(s.buffers_to_mutate),
+            "{'getitem_3': 'bn.running_mean', 'getitem_4': 'bn.running_var', 'add': 'bn.num_batches_tracked'}");
   ASSERT_TRUE(s.backward_signature);
   EXPECT_EQ(to_text(s.backward_signature->gradients_to_parameters),
             "{'getitem_9': 'conv.weight', 'getitem_10': 'conv.bias', 'getitem_6': 'bn.weight', 'getitem_7': 'bn.bias'}");
@@ -157,10 +165,12 @@ TEST_F(AotExport, A163_R179_OnlyTheLossRequiresGrad) {
   EXPECT_EQ(message(two, {}),
             "If trace_joint=Trueit is required that one of your forward outputs must be a scalar loss.\n"
             "You must specify the which (index) output is the loss with output_loss_index.");
-  EXPECT_EQ(message([](const TensorList& in) { return TensorList{in[1].sum()}; }, 0), "The output at index 0 was marked as the loss, but it does not require gradients");
+  EXPECT_EQ(message([](const TensorList& in) { return TensorList{in[1].sum()}; }, 0),
+            "The output at index 0 was marked as the loss, but it does not require gradients");
   EXPECT_EQ(message([](const TensorList& in) { return TensorList{in[0] * in[1]}; }, 0),
             "We require the output marked as the loss (at index 0) to be a scalar, but it has shape [2]");
-  EXPECT_NE(message([](const TensorList& in) { return TensorList{(in[0] * in[1]).sum()}; }, 3).find("output_loss_index is 3"), std::string::npos);
+  EXPECT_NE(message([](const TensorList& in) { return TensorList{(in[0] * in[1]).sum()}; }, 3).find("output_loss_index is 3"),
+            std::string::npos);
   TestMod m(two);
   const TreeFunction dict = [&](const Tree&) { return Tree::dict({{Value("loss"), m.p.sum()}}); };
   EXPECT_EQ(error_of([&] { aot_export_module(m, dict, Tree::tuple({}), {.trace_joint = true, .output_loss_index = 0}); }),
@@ -171,13 +181,17 @@ TEST_F(AotExport, A163_R179_OnlyTheLossRequiresGrad) {
 }
 
 TEST_F(AotExport, R176_PreDispatchHasNoGradients) {
-  EXPECT_EQ(error_of([] { listing([](const TensorList& in) { return TensorList{in[0].sum()}; }, {}, {.trace_joint = true, .output_loss_index = 0, .pre_dispatch = true}); }),
+  EXPECT_EQ(error_of([] {
+              listing([](const TensorList& in) { return TensorList{in[0].sum()}; }, {},
+                      {.trace_joint = true, .output_loss_index = 0, .pre_dispatch = true});
+            }),
             "pre_dispatch is not supported when trace_joint is True.");
 }
 
 TEST_F(AotExport, R180_EveryVariableHasAGradient) {
   const Function unused = [](const TensorList& in) { return TensorList{in[1].sum()}; };
-  const std::string e = error_of([&] { listing(unused, {randn({2}).requires_grad_()}, {.trace_joint = true, .output_loss_index = 0}); });
+  const std::string e =
+      error_of([&] { listing(unused, {randn({2}).requires_grad_()}, {.trace_joint = true, .output_loss_index = 0}); });
   EXPECT_EQ(e.find("Found a parameter that did not receive a gradient."), 0u) << e;
   // Gradients of inputs that require grad, none for others, and no tangents.
   TestMod m([](const TensorList& in) { return TensorList{(in[0] * in[1] * in[2]).sum()}; });
@@ -205,9 +219,12 @@ TEST_F(AotExport, R008_R009_Decompositions) {
   const Decompositions table{{&op("aten::sin"), [](const Call& c) { return Value(c.tensor(0).cos()); }}};
   const Function f = [](const TensorList& in) { return TensorList{in[0].sin()}; };
   for (const bool pre_dispatch : {false, true})
-    EXPECT_NE(print(stateless(f, {randn({2})}, {.decompositions = &table, .pre_dispatch = pre_dispatch}).graph).find("aten.cos"), std::string::npos);
+    EXPECT_NE(print(stateless(f, {randn({2})}, {.decompositions = &table, .pre_dispatch = pre_dispatch}).graph).find("aten.cos"),
+              std::string::npos);
   for (const bool joint : {false, true})
-    EXPECT_NE(print(aot_export_joint_simple(over_tuple(f), tuple_of({randn({2}).requires_grad_()}), {.decompositions = &table, .trace_joint = joint})).find("aten.cos"),
+    EXPECT_NE(print(aot_export_joint_simple(over_tuple(f), tuple_of({randn({2}).requires_grad_()}),
+                                            {.decompositions = &table, .trace_joint = joint}))
+                  .find("aten.cos"),
               std::string::npos);
 }
 
@@ -236,7 +253,8 @@ TEST_F(AotExport, R169_IntegersAreConstantsOfTheGraph) {
   const Exported open = aot_export_module(m, f, Tree::tuple({fakes[0], Value(7)}), {.sizes = sizes});
   EXPECT_EQ(print(open.graph), print(e.graph));
   EXPECT_TRUE(open.graph.inputs()[0]->meta.tensor().size(0).is_symbolic());
-  EXPECT_NE(error_of([&] { aot_export_module(m, f, Tree::tuple({fakes[0], Value(7)})); }).find("give ExportOptions::sizes"), std::string::npos);
+  EXPECT_NE(error_of([&] { aot_export_module(m, f, Tree::tuple({fakes[0], Value(7)})); }).find("give ExportOptions::sizes"),
+            std::string::npos);
 }
 
 TEST_F(AotExport, R008_KeywordArgumentsComeLast) {
@@ -266,15 +284,28 @@ TEST_F(AotExport, R184_WhatAForwardAssigns) {
   Assigning m;
   const Tensor before = m.buffer, first = m.first;
   const auto message = [&](const Function& f) { return error_of([&] { exported(m, over_tuple(f), {randn({2})}); }); };
-  EXPECT_EQ(message([&](const TensorList& in) { m.first = in[0] + 1; return TensorList{m.first * 2}; }),
-            "The tensor attribute self.first was assigned during export. Such attributes must be registered as buffers using the `register_buffer` API "
-            "(nn::Module::add_buffer).");
-  EXPECT_EQ(message([&](const TensorList& in) { m.first = in[0] + 1; m.second = in[0] + 2; return TensorList{m.first * 2}; }),
-            "The tensor attributes self.first, self.second were assigned during export. Such attributes must be registered as buffers using the "
-            "`register_buffer` API (nn::Module::add_buffer).");
+  EXPECT_EQ(
+      message([&](const TensorList& in) {
+        m.first = in[0] + 1;
+        return TensorList{m.first * 2};
+      }),
+      "The tensor attribute self.first was assigned during export. Such attributes must be registered as buffers using the `register_buffer` API "
+      "(nn::Module::add_buffer).");
+  EXPECT_EQ(
+      message([&](const TensorList& in) {
+        m.first = in[0] + 1;
+        m.second = in[0] + 2;
+        return TensorList{m.first * 2};
+      }),
+      "The tensor attributes self.first, self.second were assigned during export. Such attributes must be registered as buffers using the "
+      "`register_buffer` API (nn::Module::add_buffer).");
   EXPECT_TRUE(m.first.is_same(first)) << "all is as it was";
 
-  const Exported e = exported(m, over_tuple([&](const TensorList& in) { m.buffer = m.buffer + in[0]; return TensorList{m.buffer * 2}; }), {randn({2})});
+  const Exported e = exported(m, over_tuple([&](const TensorList& in) {
+                                m.buffer = m.buffer + in[0];
+                                return TensorList{m.buffer * 2};
+                              }),
+                              {randn({2})});
   EXPECT_EQ(to_text(e.signature.buffers_to_mutate), "{'copy': 'buffer'}") << print(e.graph);
   EXPECT_TRUE(m.buffer.is_same(before));
   const Tensor x = randn({2});

@@ -41,7 +41,13 @@ TEST_F(AotExport, R059_ConversionsCopyAndTakeNoWrites) {
     const std::string copied = listing([](const TensorList& in) { return TensorList{in[1].to(float32)}; }, {randn({2})}, o);
     EXPECT_NE(copied.find("torch.ops.aten._to_copy.default(arg1_1, dtype = torch.float32"), std::string::npos) << copied;
     const std::string e = error_of([&] {
-      listing([](const TensorList& in) { Tensor y = in[1].to(float64); y.add_(Scalar(1)); return TensorList{y}; }, {randn({2})}, o);
+      listing(
+          [](const TensorList& in) {
+            Tensor y = in[1].to(float64);
+            y.add_(Scalar(1));
+            return TensorList{y};
+          },
+          {randn({2})}, o);
     });
     EXPECT_NE(e.find("cannot mutate tensors with frozen storage"), std::string::npos) << e;
   }
@@ -112,7 +118,8 @@ TEST_F(AotExport, A141_CompositesThatWriteComeApart) {
 
 TEST_F(AotExport, A142_R178_LinearStaysWholeThoughItsWeightsRequireGrad) {
   nn::Linear m(2, 2);
-  const Exported e = exported(m, over_tuple([&](const TensorList& in) { return TensorList{m(in[0])}; }), {randn({2, 2})}, kPreDispatch);
+  const Exported e =
+      exported(m, over_tuple([&](const TensorList& in) { return TensorList{m(in[0])}; }), {randn({2, 2})}, kPreDispatch);
   EXPECT_EQ(print(e.graph), R"(def forward(self, arg0_1, arg1_1, arg2_1):
     linear = torch.ops.aten.linear.default(arg2_1, arg0_1, arg1_1);  arg2_1 = arg0_1 = arg1_1 = None
     return (linear,)
@@ -200,7 +207,8 @@ TEST_F(AotExport, A146_AFunctionUnderEnableGrad) {
   const TensorList ones_of{ones({2, 2})};
   expect_equal(grad(want, {x}, ones_of), grad(found, {x}, ones_of));
   // Exported once more it is the same: what a graph switches is recorded like what a program does.
-  EXPECT_EQ(print(stateless([&](const TensorList& in) { return run(e.graph, in); }, {m.p, x}, kPreDispatch).graph), print(e.graph));
+  EXPECT_EQ(print(stateless([&](const TensorList& in) { return run(e.graph, in); }, {m.p, x}, kPreDispatch).graph),
+            print(e.graph));
 }
 
 TEST_F(AotExport, R177_WithoutPreDispatchThereAreNoSwitchesAndNoGradients) {
@@ -211,9 +219,19 @@ TEST_F(AotExport, R177_WithoutPreDispatchThereAreNoSwitchesAndNoGradients) {
   const std::string graph = listing(f, {randn({2})});
   EXPECT_EQ(graph.find("_set_grad_enabled"), std::string::npos) << graph;
   bool enabled = true;
-  listing([&](const TensorList& in) { enabled = is_grad_enabled(); return TensorList{in[0] * in[1]}; }, {randn({2})});
+  listing(
+      [&](const TensorList& in) {
+        enabled = is_grad_enabled();
+        return TensorList{in[0] * in[1]};
+      },
+      {randn({2})});
   EXPECT_FALSE(enabled) << "without gradients the program runs under no_grad";
-  listing([&](const TensorList& in) { enabled = is_grad_enabled(); return TensorList{in[0] * in[1]}; }, {randn({2})}, kPreDispatch);
+  listing(
+      [&](const TensorList& in) {
+        enabled = is_grad_enabled();
+        return TensorList{in[0] * in[1]};
+      },
+      {randn({2})}, kPreDispatch);
   EXPECT_TRUE(enabled) << "above autograd it runs in the mode around it";
 }
 
@@ -221,9 +239,13 @@ TEST_F(AotExport, A151_R178_ConvolutionAndBatchNorm) {
   struct Net : nn::Module {
     nn::Conv2d conv{1, 3, {1, 1}};
     nn::BatchNorm2d bn{3};
-    Net() { add("conv", conv); add("bn", bn); }
+    Net() {
+      add("conv", conv);
+      add("bn", bn);
+    }
   } m;
-  const Exported e = exported(m, over_tuple([&](const TensorList& in) { return TensorList{m.bn(m.conv(in[0]))}; }), {randn({1, 1, 3, 3})}, kPreDispatch);
+  const Exported e = exported(m, over_tuple([&](const TensorList& in) { return TensorList{m.bn(m.conv(in[0]))}; }),
+                              {randn({1, 1, 3, 3})}, kPreDispatch);
   EXPECT_EQ(print(e.graph), R"(def forward(self, arg0_1, arg1_1, arg2_1, arg3_1, arg4_1, arg5_1, arg6_1, arg7_1):
     conv2d = torch.ops.aten.conv2d.default(arg7_1, arg0_1, arg1_1);  arg7_1 = arg0_1 = arg1_1 = None
     add = torch.ops.aten.add.Tensor(arg6_1, 1);  arg6_1 = None
@@ -236,8 +258,10 @@ TEST_F(AotExport, A151_R178_ConvolutionAndBatchNorm) {
 }
 
 TEST_F(AotExport, A152_ReshapeComesApart) {
-  EXPECT_EQ(print(stateless([](const TensorList& in) { return TensorList{in[0].reshape({4, 4}).sum()}; }, {randn({2, 8})}, kPreDispatch).graph),
-            R"(def forward(self, arg0_1):
+  EXPECT_EQ(
+      print(stateless([](const TensorList& in) { return TensorList{in[0].reshape({4, 4}).sum()}; }, {randn({2, 8})}, kPreDispatch)
+                .graph),
+      R"(def forward(self, arg0_1):
     view = torch.ops.aten.view.default(arg0_1, [4, 4]);  arg0_1 = None
     sum_1 = torch.ops.aten.sum.default(view);  view = None
     return (sum_1,)
@@ -245,8 +269,10 @@ TEST_F(AotExport, A152_ReshapeComesApart) {
 }
 
 TEST_F(AotExport, A153_WhatIsContiguousStaysAsItIs) {
-  EXPECT_EQ(print(stateless([](const TensorList& in) { return TensorList{in[0].contiguous().sum()}; }, {randn({2, 8})}, kPreDispatch).graph),
-            R"(def forward(self, arg0_1):
+  EXPECT_EQ(
+      print(stateless([](const TensorList& in) { return TensorList{in[0].contiguous().sum()}; }, {randn({2, 8})}, kPreDispatch)
+                .graph),
+      R"(def forward(self, arg0_1):
     sum_1 = torch.ops.aten.sum.default(arg0_1);  arg0_1 = None
     return (sum_1,)
 )");

@@ -130,7 +130,8 @@ TEST_F(AotExport, A161_R174_InputsThatOverlap) {
     return TensorList{x, x.view({-1})};
   };
   for (const std::string& e : three_errors(kWritesTheFirst, inputs)) {
-    EXPECT_NE(e.find("Encountered aliased inputs that are mutated in the graph you are trying to export."), std::string::npos) << e;
+    EXPECT_NE(e.find("Encountered aliased inputs that are mutated in the graph you are trying to export."), std::string::npos)
+        << e;
     EXPECT_NE(e.find("synthetic_base_info=one base for the inputs 1, 2"), std::string::npos) << e;
     EXPECT_NE(e.find("fw_metadata="), std::string::npos) << e;
   }
@@ -142,7 +143,8 @@ TEST_F(AotExport, A162_R174_OneTensorTwice) {
     return TensorList{x, x};
   };
   for (const std::string& e : three_errors(kWritesTheFirst, inputs)) {
-    EXPECT_NE(e.find("Encountered duplicated inputs that are mutated in the graph you are trying to export."), std::string::npos) << e;
+    EXPECT_NE(e.find("Encountered duplicated inputs that are mutated in the graph you are trying to export."), std::string::npos)
+        << e;
     EXPECT_NE(e.find("fw_metadata="), std::string::npos) << e;
   }
   // Without a write nothing is in the way: an input each.
@@ -154,14 +156,16 @@ TEST_F(AotExport, A165_R183_SimpleGraphsTakeAndReturnNoContainers) {
   const auto message = [](const TreeFunction& f, const Tree& in) { return error_of([&] { aot_export_joint_simple(f, in); }); };
   const Tensor a = randn({2}), b = randn({2});
   const TreeFunction nested = [](const Tree& in) { return Tree::tuple({in[0][0].leaf().tensor() + in[0][1].leaf().tensor()}); };
-  EXPECT_EQ(message(nested, Tree::list({Tree::list({a, b})})),
-            "aot_export_joint_simple requires individual inputs not to be pytrees. in_spec=TreeSpec(list, None, [TreeSpec(list, None, [*, *])])");
+  EXPECT_EQ(
+      message(nested, Tree::list({Tree::list({a, b})})),
+      "aot_export_joint_simple requires individual inputs not to be pytrees. in_spec=TreeSpec(list, None, [TreeSpec(list, None, [*, *])])");
   EXPECT_EQ(message([](const Tree& in) { return Tree::tuple({in.leaf().tensor() + 1}); }, Tree(a)),
             "aot_export_joint_simple requires inputs to be a single list/tuple. in_spec=*");
   EXPECT_EQ(message([](const Tree& in) { return Tree(in[0].leaf().tensor() + 1); }, tuple_of({a})),
             "aot_export_joint_simple requires outputs to be a single list/tuple. out_spec=*");
-  EXPECT_EQ(message([](const Tree& in) { return Tree::tuple({Tree::dict({{Value("x"), in[0].leaf().tensor() + 1}})}); }, tuple_of({a})),
-            "aot_export_joint_simple requires individual outputs not to be pytrees. out_spec=TreeSpec(tuple, None, [TreeSpec(dict, ['x'], [*])])");
+  EXPECT_EQ(
+      message([](const Tree& in) { return Tree::tuple({Tree::dict({{Value("x"), in[0].leaf().tensor() + 1}})}); }, tuple_of({a})),
+      "aot_export_joint_simple requires individual outputs not to be pytrees. out_spec=TreeSpec(tuple, None, [TreeSpec(dict, ['x'], [*])])");
 }
 
 TEST_F(AotExport, R183_SimpleGraphsHaveNoEffectsAndNoViews) {
@@ -173,32 +177,63 @@ TEST_F(AotExport, R183_SimpleGraphsHaveNoEffectsAndNoViews) {
                             tuple_of({ones({2})}));
   });
   EXPECT_EQ(written.find("aot_export_joint_simple does not support input mutations. "), 0u) << written;
-  const std::string viewed = error_of([] { aot_export_joint_simple(over_tuple([](const TensorList& in) { return TensorList{in[0].view({-1})}; }), tuple_of({ones({2})})); });
+  const std::string viewed = error_of([] {
+    aot_export_joint_simple(over_tuple([](const TensorList& in) { return TensorList{in[0].view({-1})}; }), tuple_of({ones({2})}));
+  });
   EXPECT_EQ(viewed.find("aot_export_joint_simple does not support outputs that alias inputs. "), 0u) << viewed;
-  EXPECT_NE(error_of([] { aot_export_joint_simple(over_tuple([](const TensorList& in) { return in; }), tuple_of({}), {.pre_dispatch = true}); }).find("are for modules"),
+  EXPECT_NE(error_of([] {
+              aot_export_joint_simple(over_tuple([](const TensorList& in) { return in; }), tuple_of({}), {.pre_dispatch = true});
+            }).find("are for modules"),
             std::string::npos);
 }
 
 TEST_F(AotExport, A166_R173_FunctionalizedRandomNumbers) {
   const Function f = [](const TensorList& in) { return TensorList{in[0] + in[1]}; };
   for (const std::string& e : three_errors(f, [] { return TensorList{randn({2})}; }, true))
-    EXPECT_EQ(e, "Functionalized RNG is not currently supported in the aot_export workflow. Please file a github issue,\n"
-                 "or otherwise set torch._functorch.config.functionalize_rng_ops = False.");
+    EXPECT_EQ(e,
+              "Functionalized RNG is not currently supported in the aot_export workflow. Please file a github issue,\n"
+              "or otherwise set torch._functorch.config.functionalize_rng_ops = False.");
 }
 
 TEST_F(AotExport, R172_R175_ChecksAreInOrder) {
-  const auto message = [](const Function& f, const TensorList& in) { return error_of([&] { stateless(f, in, {.functionalize_rng_ops = true}); }); };
+  const auto message = [](const Function& f, const TensorList& in) {
+    return error_of([&] { stateless(f, in, {.functionalize_rng_ops = true}); });
+  };
   const auto starts = [](const std::string& s, const std::string& with) { EXPECT_EQ(s.substr(0, with.size()), with); };
   const Tensor x = randn({2, 2}), wrapped = two_tensor(randn({2, 2}), randn({2, 2}));
   const auto variable = [&] { return randn({2, 2}).requires_grad_(); };
   // Each has everything that comes after it.
-  starts(message([](const TensorList& in) { aten_value<"t_">(in[0]); Tensor(in[1]).add_(Scalar(1)); return TensorList{in[2] + 1}; }, {x, variable(), wrapped}),
+  starts(message(
+             [](const TensorList& in) {
+               aten_value<"t_">(in[0]);
+               Tensor(in[1]).add_(Scalar(1));
+               return TensorList{in[2] + 1};
+             },
+             {x, variable(), wrapped}),
          "Found an input that received a metadata mutation");
-  starts(message([](const TensorList& in) { Tensor(in[1]).add_(Scalar(1)); Tensor(in[0]).add_(Scalar(1)); return TensorList{in[2] + in[3]}; }, {x, variable(), wrapped, x}),
+  starts(message(
+             [](const TensorList& in) {
+               Tensor(in[1]).add_(Scalar(1));
+               Tensor(in[0]).add_(Scalar(1));
+               return TensorList{in[2] + in[3]};
+             },
+             {x, variable(), wrapped, x}),
          "Found a graph input that requires gradients");
-  EXPECT_EQ(message([](const TensorList& in) { Tensor(in[0]).add_(Scalar(1)); return TensorList{in[1] + in[2]}; }, {x, wrapped, x}),
-            "aot_export is not currently supported with traceable tensor subclass.\nIf you need this feature, please comment on <CREATE_ISSUE_LINK>");
-  starts(message([](const TensorList& in) { Tensor(in[0]).add_(Scalar(1)); return TensorList{in[0] + in[1]}; }, {x, x}), "Functionalized RNG is not currently supported");
+  EXPECT_EQ(
+      message(
+          [](const TensorList& in) {
+            Tensor(in[0]).add_(Scalar(1));
+            return TensorList{in[1] + in[2]};
+          },
+          {x, wrapped, x}),
+      "aot_export is not currently supported with traceable tensor subclass.\nIf you need this feature, please comment on <CREATE_ISSUE_LINK>");
+  starts(message(
+             [](const TensorList& in) {
+               Tensor(in[0]).add_(Scalar(1));
+               return TensorList{in[0] + in[1]};
+             },
+             {x, x}),
+         "Functionalized RNG is not currently supported");
 }
 
 }  // namespace

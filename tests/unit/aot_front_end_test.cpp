@@ -48,16 +48,21 @@ TEST_F(AotFrontEnd, WhatNoNodeSaysIsRefused) {
       act(in[0].tensor());
       return in;
     };
-    EXPECT_EQ(error_of([&] { captured(f, {tracked(ones({2}))}); }), "a graph has no node for " + what + ", which the function has");
+    EXPECT_EQ(error_of([&] { captured(f, {tracked(ones({2}))}); }),
+              "a graph has no node for " + what + ", which the function has");
   };
   expect_refusal([](const Tensor& x) { (x * 2).sum().backward(); }, "a backward()");
   expect_refusal([](const Tensor& x) { grad({(x * 2).sum()}, {x}); }, "a grad()");
   expect_refusal([](const Tensor& x) { register_hook(x, [](const Tensor& g) { return g; }); }, "a hook");
   expect_refusal([](const Tensor&) { const InferenceMode inference; }, "a block in inference mode");
   expect_refusal([](const Tensor&) { const AutocastGuard autocast; }, "an autocast block");
-  expect_refusal([](const Tensor& x) {
-    custom_function("Mine", {x}, [](FunctionContext&, const TensorList& in) { return in; }, [](FunctionContext&, const TensorList& g) { return g; });
-  }, "a custom function (Mine)");
+  expect_refusal(
+      [](const Tensor& x) {
+        custom_function(
+            "Mine", {x}, [](FunctionContext&, const TensorList& in) { return in; },
+            [](FunctionContext&, const TensorList& g) { return g; });
+      },
+      "a custom function (Mine)");
 }
 
 TEST_F(AotFrontEnd, TheGradModeThatIsLeftBehind) {
@@ -84,7 +89,8 @@ TEST_F(AotFrontEnd, R046_ParametersAreStaticWhereModulesAreInlined) {
   for (const bool inlines : {false, true}) {
     AotOptions o = with_context();
     o.context->inlines_modules = inlines;
-    aot_module_simplified([](const Values& in) { return Values{in[0].tensor() * in[2].tensor() + in[1].tensor()}; }, {ones({2}), ones({2})}, {ones({2})}, o);
+    aot_module_simplified([](const Values& in) { return Values{in[0].tensor() * in[2].tensor() + in[1].tensor()}; },
+                          {ones({2}), ones({2})}, {ones({2})}, o);
     ASSERT_TRUE(o.context->metadata);
     EXPECT_EQ(o.context->metadata->static_parameters, inlines ? std::vector<int>({0, 1}) : std::vector<int>());
   }
@@ -107,7 +113,10 @@ TEST_F(AotFrontEnd, R079_EveryArgumentThatIsLeftOutIsAGuard) {
   EXPECT_EQ(o.context->repeats[1].kept + o.context->repeats[1].dropped, "ad");
   o = with_context();
   o.context->argument_sources = {"a"};
-  EXPECT_NE(error_of([&] { aot_module_simplified(f, {}, {x, y, x, x}, o); }).find("sources are known of 1 arguments, and the function has 4"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              aot_module_simplified(f, {}, {x, y, x, x}, o);
+            }).find("sources are known of 1 arguments, and the function has 4"),
+            std::string::npos);
 }
 
 TEST_F(AotFrontEnd, R137_OpenSizesOfResultsAreOpenInWhatIsCompiledForThem) {
@@ -132,7 +141,8 @@ TEST_F(AotFrontEnd, R156_TheFirstCallReturnsFakes) {
       return run(arguments);
     };
   };
-  const FlatCallable f = aot_module_simplified([](const Values& in) { return Values{in[0].tensor() * 2}; }, {}, {ones({2, 3})}, o);
+  const FlatCallable f =
+      aot_module_simplified([](const Values& in) { return Values{in[0].tensor() * 2}; }, {}, {ones({2, 3})}, o);
   const Tensor first = f({ones({2, 3})})[0].tensor();
   EXPECT_TRUE(first->is_fake());
   EXPECT_EQ(to_text(first.sizes()) + to_text(first.strides()), "[2, 3][1, 2]");
@@ -144,7 +154,8 @@ TEST_F(AotFrontEnd, R156_TheFirstCallReturnsFakes) {
 TEST_F(AotFrontEnd, R167_TheRandomStreamAsAnArgumentNeedsCuda) {
   AotOptions o;
   o.functionalize_rng_ops = true;
-  const auto message = error_of([&] { aot_function([](const TensorList& in) { return TensorList{aten<"rand_like">(in[0])}; }, o)(TensorList{ones({2})}); });
+  const auto message = error_of(
+      [&] { aot_function([](const TensorList& in) { return TensorList{aten<"rand_like">(in[0])}; }, o)(TensorList{ones({2})}); });
   EXPECT_TRUE(message.starts_with("CUDA not available")) << message;
 }
 

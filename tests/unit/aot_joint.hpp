@@ -9,7 +9,9 @@
 
 namespace ingot::aot {
 
-inline Tensor fake_of(const Shape& sizes, DType dtype = DType::f32) { return make_tensor(Geometry::contiguous(sizes, dtype), {}, true); }
+inline Tensor fake_of(const Shape& sizes, DType dtype = DType::f32) {
+  return make_tensor(Geometry::contiguous(sizes, dtype), {}, true);
+}
 
 // The placeholders first, then calls with the sizes their results have.
 struct JointBuilder {

@@ -42,7 +42,8 @@ Tensor leaf(const Shape& sizes) { return randn(sizes).requires_grad_(); }
 TEST_F(AotMetadata, R013_R014_FakesKeepWhatMattersForGradientsAndAliasing) {
   const Tensor x = leaf({2, 3}), y = x * 2, z = randn({2, 3}), view = z.select(0, 1);
   const GuardScope scope(env_);
-  const Values fakes = fake_inputs({x, y, z, view, x, 7, Value()}, {{.input = 2, .dim = 0}, {.input = 0, .dim = 0, .name = "s1"}}, env_);
+  const Values fakes =
+      fake_inputs({x, y, z, view, x, 7, Value()}, {{.input = 2, .dim = 0}, {.input = 0, .dim = 0, .name = "s1"}}, env_);
   const Tensor fx = fakes[0].tensor(), fy = fakes[1].tensor(), fz = fakes[2].tensor(), fv = fakes[3].tensor();
   EXPECT_TRUE(fx->is_fake() && fx.requires_grad() && fx.is_leaf());
   EXPECT_TRUE(fy.requires_grad() && !fy.is_leaf()) << "and it is no leaf";
@@ -131,8 +132,10 @@ TEST_F(AotMetadata, R032_ASetThatCannotBeInTheGraphIsRefused) {
         },
         {randn({3}), randn({3})});
   });
-  EXPECT_TRUE(message.starts_with("Encountered a set_ on a graph input, but the input has other mutations that we cannot\nkeep in the graph. This is not "
-                                  "supported today. Current state:\n  keep_input_mutations=False\n  mutates_data=False\n  mutates_metadata=True\n")) << message;
+  EXPECT_TRUE(message.starts_with(
+      "Encountered a set_ on a graph input, but the input has other mutations that we cannot\nkeep in the graph. This is not "
+      "supported today. Current state:\n  keep_input_mutations=False\n  mutates_data=False\n  mutates_metadata=True\n"))
+      << message;
 }
 
 TEST_F(AotMetadata, R027_R030_R031_WhereAWriteIsDone) {
@@ -172,7 +175,8 @@ TEST_F(AotMetadata, R021_TheAutocastStateMustStay) {
         },
         {randn({3})});
   });
-  EXPECT_NE(message.find("AOTAutograd does not support tracing graphs that mutate the autocast state."), std::string::npos) << message;
+  EXPECT_NE(message.find("AOTAutograd does not support tracing graphs that mutate the autocast state."), std::string::npos)
+      << message;
 }
 
 TEST_F(AotMetadata, R022_TheGradModeThatAFunctionLeavesBehindIsRecorded) {
@@ -187,27 +191,38 @@ TEST_F(AotMetadata, R022_TheGradModeThatAFunctionLeavesBehindIsRecorded) {
 }
 
 TEST_F(AotMetadata, R033_R034_R035_KindsOfOutputs) {
-  const auto of = [&](const std::function<TensorList(const TensorList&)>& f, const TensorList& inputs) { return kinds(collect(f, inputs)); };
+  const auto of = [&](const std::function<TensorList(const TensorList&)>& f, const TensorList& inputs) {
+    return kinds(collect(f, inputs));
+  };
   EXPECT_EQ(of([](const TensorList& in) { return TensorList{in[0], in[0].view({6}), in[0] * 2, Tensor()}; }, {leaf({2, 3}) * 1}),
             "is_input 0, alias_of_input 0, non_alias, non_alias");
   EXPECT_EQ(of([](const TensorList& in) { return TensorList{(in[0] * 2).view({6})}; }, {leaf({2, 3})}), "unsafe_view_alias");
-  EXPECT_EQ(of([](const TensorList& in) {
-              const Tensor y = in[0] * 2;
-              return TensorList{y.view({6}), y.t()};
-            }, {leaf({2, 3})}),
+  EXPECT_EQ(of(
+                [](const TensorList& in) {
+                  const Tensor y = in[0] * 2;
+                  return TensorList{y.view({6}), y.t()};
+                },
+                {leaf({2, 3})}),
             "alias_of_intermediate_save_as_output 0, alias_of_intermediate 0");
-  EXPECT_EQ(of([](const TensorList& in) {
-              const Tensor y = in[0] * 2;
-              return TensorList{y.view({6}), y};
-            }, {leaf({2, 3})}),
+  EXPECT_EQ(of(
+                [](const TensorList& in) {
+                  const Tensor y = in[0] * 2;
+                  return TensorList{y.view({6}), y};
+                },
+                {leaf({2, 3})}),
             "alias_of_intermediate_base_is_user_output 1, non_alias");
-  EXPECT_EQ(of([](const TensorList& in) {
-              const Tensor y = in[0] * 2;
-              return TensorList{y, y.detach()};
-            }, {leaf({2, 3})}),
-            "non_alias, alias_of_intermediate_base_is_user_output 0") << "the same elements without a history";
-  EXPECT_EQ(of([](const TensorList& in) { return in[0].unbind(0); }, {leaf({2, 3}) * 1}), "non_alias 0, non_alias 0") << "only multi-output views of an input";
-  EXPECT_EQ(of([](const TensorList& in) { return (in[0] * 2).unbind(0); }, {leaf({2, 3})}), "unsafe_view_alias, unsafe_view_alias");
+  EXPECT_EQ(of(
+                [](const TensorList& in) {
+                  const Tensor y = in[0] * 2;
+                  return TensorList{y, y.detach()};
+                },
+                {leaf({2, 3})}),
+            "non_alias, alias_of_intermediate_base_is_user_output 0")
+      << "the same elements without a history";
+  EXPECT_EQ(of([](const TensorList& in) { return in[0].unbind(0); }, {leaf({2, 3}) * 1}), "non_alias 0, non_alias 0")
+      << "only multi-output views of an input";
+  EXPECT_EQ(of([](const TensorList& in) { return (in[0] * 2).unbind(0); }, {leaf({2, 3})}),
+            "unsafe_view_alias, unsafe_view_alias");
 }
 
 TEST_F(AotMetadata, R035_SetMakesAnOutputTheInputItWasSetOn) {
@@ -224,8 +239,9 @@ TEST_F(AotMetadata, R035_SetMakesAnOutputTheInputItWasSetOn) {
 TEST_F(AotMetadata, R035_ViewsOfCustomFunctions) {
   EXPECT_EQ(kinds(collect(
                 [](const TensorList& in) {
-                  return custom_function("Viewed", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].view({6})}; },
-                                         [](FunctionContext&, const TensorList& g) { return TensorList{g[0].view({2, 3})}; });
+                  return custom_function(
+                      "Viewed", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].view({6})}; },
+                      [](FunctionContext&, const TensorList& g) { return TensorList{g[0].view({2, 3})}; });
                 },
                 {leaf({2, 3}) * 1})),
             "custom_function_view 0");
@@ -233,9 +249,11 @@ TEST_F(AotMetadata, R035_ViewsOfCustomFunctions) {
 
 TEST_F(AotMetadata, R036_R037_AnOutputIsOfTheInputItWasDerivedFrom) {
   const Tensor base = randn({4});
-  EXPECT_EQ(kinds(collect([](const TensorList& in) { return TensorList{in[1].view({2, 2})}; }, {base, base.view({4})})), "alias_of_input 1");
+  EXPECT_EQ(kinds(collect([](const TensorList& in) { return TensorList{in[1].view({2, 2})}; }, {base, base.view({4})})),
+            "alias_of_input 1");
   const Tensor x = randn({4});
-  EXPECT_EQ(kinds(collect([](const TensorList& in) { return TensorList{in[0].view({2, 2})}; }, {x, x})), "alias_of_input 1") << "one tensor: its last place";
+  EXPECT_EQ(kinds(collect([](const TensorList& in) { return TensorList{in[0].view({2, 2})}; }, {x, x})), "alias_of_input 1")
+      << "one tensor: its last place";
 }
 
 TEST_F(AotMetadata, R038_ViewsRememberTheWayFromTheirBase) {
@@ -272,7 +290,8 @@ TEST_F(AotMetadata, R039_R041_R042_BasesTangentsAndCounts) {
 }
 
 TEST_F(AotMetadata, R033_DimsWithOpenSizes) {
-  const Metadata m = collect([](const TensorList& in) { return TensorList{in[0].t() * 2}; }, {randn({5, 3})}, false, {{.input = 0, .dim = 0}});
+  const Metadata m =
+      collect([](const TensorList& in) { return TensorList{in[0].t() * 2}; }, {randn({5, 3})}, false, {{.input = 0, .dim = 0}});
   EXPECT_EQ(m.outputs[0].dynamic_dims, std::vector<int>{1});
 }
 

@@ -23,8 +23,12 @@ std::set<std::string> banned(const Joint& joint, const MinCutOptions& options = 
   return names;
 }
 void mark(Node* n, Keep keep, int region = 1) { n->saving = std::make_shared<const SavePolicy>(SavePolicy{keep, region, {}}); }
-constexpr MinCutOptions kOnlyAllowlist{.ban_used_far_apart = false, .ban_long_fusible_chains = false, .ban_materialized = false, .ban_reductions = false};
-constexpr MinCutOptions kNothing{.ban_used_far_apart = false, .ban_long_fusible_chains = false, .ban_materialized = false, .ban_not_in_allowlist = false,
+constexpr MinCutOptions kOnlyAllowlist{
+    .ban_used_far_apart = false, .ban_long_fusible_chains = false, .ban_materialized = false, .ban_reductions = false};
+constexpr MinCutOptions kNothing{.ban_used_far_apart = false,
+                                 .ban_long_fusible_chains = false,
+                                 .ban_materialized = false,
+                                 .ban_not_in_allowlist = false,
                                  .ban_reductions = false};
 
 TEST_F(AotMinCutRules, R117_AnInputThatTheBackwardReturnsIsKept) {
@@ -58,7 +62,8 @@ TEST_F(AotMinCutRules, R118_InputsAreKept) {
   JointBuilder b({{4}}, {{4}});
   Node *s = b.sin(b.primals[0]), *gradient = b.mul(b.tangents[0], b.primals[0]);
   const JointInfo info(b.joint({s, gradient}, 1));
-  for (const MinCutOptions& o : {MinCutOptions{}, kNothing}) EXPECT_TRUE(banned_from_recompute(info, o, std::vector<bool>(b.g.nodes().size(), true))[0]);
+  for (const MinCutOptions& o : {MinCutOptions{}, kNothing})
+    EXPECT_TRUE(banned_from_recompute(info, o, std::vector<bool>(b.g.nodes().size(), true))[0]);
 }
 
 TEST_F(AotMinCutRules, R119_AllowlistAndDenylist) {
@@ -68,7 +73,8 @@ TEST_F(AotMinCutRules, R119_AllowlistAndDenylist) {
   Node *end = b.mul(s, noise), *gradient = b.mul(b.tangents[0], end);
   const Joint joint = b.joint({end, gradient}, 1);
   EXPECT_EQ(banned(joint, kOnlyAllowlist), std::set<std::string>({"mm", "_softmax", "rand_like"}));
-  EXPECT_EQ(banned(joint, kNothing), std::set<std::string>({"mm", "rand_like"}));  // denylist: what is random or compute-intensive
+  EXPECT_EQ(banned(joint, kNothing),
+            std::set<std::string>({"mm", "rand_like"}));  // denylist: what is random or compute-intensive
 }
 
 TEST_F(AotMinCutRules, R119_WhatTheBackwardNeedsInMemory) {
@@ -92,7 +98,8 @@ TEST_F(AotMinCutRules, R119_Distance) {
 
 TEST_F(AotMinCutRules, R119_MuchSmallerResults) {
   JointBuilder b({{8, 8}}, {{8}});
-  Node *row = b.call("sum.dim_IntList", {b.primals[0], Value(Shape{1})}, {8}), *wide = b.call("sum.dim_IntList", {b.primals[0], Value(Shape{1})}, {8, 2});
+  Node *row = b.call("sum.dim_IntList", {b.primals[0], Value(Shape{1})}, {8}),
+       *wide = b.call("sum.dim_IntList", {b.primals[0], Value(Shape{1})}, {8, 2});
   Node *end = b.mul(row, wide), *gradient = b.mul(b.tangents[0], end);
   const Joint joint = b.joint({end, gradient}, 1);
   EXPECT_EQ(banned(joint), std::set<std::string>({"sum_1"}));  // 32 of 256 bytes; 64 are a quarter
@@ -145,7 +152,9 @@ TEST_F(AotMinCutRules, R120_Weights) {
   Node* end = b.call("cat", {Argument::list({open, unknown, user, product, stored})}, {7});
   Node* gradient = b.call("mul.Tensor", {b.tangents[0], end}, {10});
   const CutProblem p = cut_problem(JointInfo(b.joint({end, gradient}, 1)), {});
-  const auto expected = [](int64_t bytes, int distance) { return static_cast<int64_t>(static_cast<double>(bytes) * std::pow(1.1, distance)); };
+  const auto expected = [](int64_t bytes, int distance) {
+    return static_cast<int64_t>(static_cast<double>(bytes) * std::pow(1.1, distance));
+  };
   EXPECT_EQ(p.weight[at(number)], 1);
   EXPECT_EQ(p.weight[at(real)], 4);
   EXPECT_EQ(p.weight[at(list)], FlowNetwork::kInfinite);
@@ -233,7 +242,8 @@ std::set<std::string> called_in(const Graph& g) {
 
 TEST_F(AotMinCutRules, R124_CheapOps) {
   const Graph g = std::move(trace(TensorFunction([](const TensorList& in) {
-    const Tensor &x = in[0], &index = in[1];
+                                    const Tensor &x = in[0], &index = in[1];
+    // clang-format off
     TensorList out{x + 1, x - x, x / 2, x * x, aten<"bitwise_and.Tensor">(index, index), aten<"ge.Scalar">(x, 0), aten<"ceil">(x), x.exp(), aten<"log">(x),
                    x.sin(), x.tanh(), x.sum(), x.mean(), aten<"amax">(x, Shape{0}), aten<"var.correction">(x, Shape{0}), aten<"std.correction">(x, Shape{0}),
                    atens<"var_mean.correction">(x, Shape{0})[0], aten<"any">(x), aten<"argmax">(x), aten<"maximum">(x, x),
@@ -245,7 +255,10 @@ TEST_F(AotMinCutRules, R124_CheapOps) {
                                aten<"as_strided">(x, Shape{2}, Shape{1}), aten<"expand">(x, Shape{2, 3, 3}), aten<"_unsafe_view">(x, Shape{9})})
       out.push_back(view);
     return out;
-  }), {rand({3, 3}), zeros({3, 3}).to(int64)}).graph);
+    // clang-format on
+                                  }),
+                                  {rand({3, 3}), zeros({3, 3}).to(int64)})
+                                .graph);
   EXPECT_GT(called_in(g).size(), 40u);
   EXPECT_EQ(called_where(g, is_recomputable), called_in(g));
   EXPECT_EQ(called_where(g, is_compute_intensive), std::set<std::string>());
@@ -253,13 +266,23 @@ TEST_F(AotMinCutRules, R124_CheapOps) {
 
 TEST_F(AotMinCutRules, R124_CostlyOps) {
   const Graph g = std::move(trace(TensorFunction([](const TensorList& in) {
-    const Tensor &x = in[0], &image = in[1], &kernel = in[2], &batch = in[3];
-    return TensorList{x.mm(x), aten<"bmm">(batch, batch), aten<"addmm">(x, x, x), aten<"conv2d">(image, kernel), aten<"upsample_bilinear2d">(image, Shape{8, 8}, false),
-                      atens<"sort">(x)[0], aten<"_softmax">(x, 1, false), aten<"cumsum">(x, 0), aten<"linalg_inv">(x)};
-  }), {rand({3, 3}), rand({1, 2, 4, 4}), rand({3, 2, 3, 3}), rand({2, 3, 3})}).graph);
+                                    const Tensor &x = in[0], &image = in[1], &kernel = in[2], &batch = in[3];
+                                    return TensorList{x.mm(x),
+                                                      aten<"bmm">(batch, batch),
+                                                      aten<"addmm">(x, x, x),
+                                                      aten<"conv2d">(image, kernel),
+                                                      aten<"upsample_bilinear2d">(image, Shape{8, 8}, false),
+                                                      atens<"sort">(x)[0],
+                                                      aten<"_softmax">(x, 1, false),
+                                                      aten<"cumsum">(x, 0),
+                                                      aten<"linalg_inv">(x)};
+                                  }),
+                                  {rand({3, 3}), rand({1, 2, 4, 4}), rand({3, 2, 3, 3}), rand({2, 3, 3})})
+                                .graph);
   EXPECT_EQ(called_where(g, is_recomputable), std::set<std::string>());
   std::set<std::string> costly = called_where(g, is_compute_intensive);
-  for (const char* name : {"mm", "bmm", "addmm", "convolution", "upsample_bilinear2d"}) EXPECT_TRUE(costly.contains(name)) << name;
+  for (const char* name : {"mm", "bmm", "addmm", "convolution", "upsample_bilinear2d"})
+    EXPECT_TRUE(costly.contains(name)) << name;
   EXPECT_FALSE(costly.contains("_softmax"));
 }
 
@@ -268,8 +291,10 @@ TEST_F(AotMinCutRules, R124_TheLoopFormOfAProductSaysWhatItTakes) {
     const Graph g = std::move(trace(f, in).graph);
     return estimated_steps(*g.outputs[0].node());
   };
-  EXPECT_EQ(steps([](const TensorList& in) { return TensorList{in[0].mm(in[1])}; }, {rand({3, 5}), rand({5, 7})}), 3 * 7 * (5 + 1));
-  EXPECT_EQ(steps([](const TensorList& in) { return TensorList{aten<"bmm">(in[0], in[1])}; }, {rand({2, 3, 5}), rand({2, 5, 7})}), 2 * 3 * 7 * (5 + 1));
+  EXPECT_EQ(steps([](const TensorList& in) { return TensorList{in[0].mm(in[1])}; }, {rand({3, 5}), rand({5, 7})}),
+            3 * 7 * (5 + 1));
+  EXPECT_EQ(steps([](const TensorList& in) { return TensorList{aten<"bmm">(in[0], in[1])}; }, {rand({2, 3, 5}), rand({2, 5, 7})}),
+            2 * 3 * 7 * (5 + 1));
   EXPECT_EQ(steps([](const TensorList& in) { return TensorList{in[0].t()}; }, {rand({3, 5})}), 0);
 }
 

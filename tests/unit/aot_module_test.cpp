@@ -31,7 +31,8 @@ struct BothGraphs {
       };
     };
     module.load_state(eager.state());
-    const AotModule compiled = aot_module(module, {.forward = capture(forward), .backward = capture(backward), .keep_inference_input_mutations = keep});
+    const AotModule compiled =
+        aot_module(module, {.forward = capture(forward), .backward = capture(backward), .keep_inference_input_mutations = keep});
     const Tensor a = tracked(detached(leaf).clone()), b = tracked(detached(leaf).clone());
     const Tensor want = eager(a.clone()), found = compiled(b.clone());
     expect_equal(found, want, "output");
@@ -52,19 +53,23 @@ TEST_F(AotModules, A020_ComplexLinear) {
     m->to(complex64);
     return m;
   };
-  verify_module(make, [](nn::Linear& m, const Tree& a) { return Tree(m(a[0].leaf().tensor()).sum().abs()); }, {randn({1, 10, 10}, {.dtype = complex64})});
+  verify_module(make, [](nn::Linear& m, const Tree& a) { return Tree(m(a[0].leaf().tensor()).sum().abs()); },
+                {randn({1, 10, 10}, {.dtype = complex64})});
 }
 
 TEST_F(AotModules, A021_EmbeddingBagWithASparseGradient) {
   const auto make = [] { return std::make_unique<nn::EmbeddingBag>(100, 8, "mean", true); };
-  const auto forward = [](nn::EmbeddingBag& m, const Tree& a) { return Tree(m(a[0].leaf().tensor(), a[1].leaf().tensor()).view({-1})); };
+  const auto forward = [](nn::EmbeddingBag& m, const Tree& a) {
+    return Tree(m(a[0].leaf().tensor(), a[1].leaf().tensor()).view({-1}));
+  };
   for (const bool dynamic : {false, true}) verify_module(make, forward, {arange(3), arange(3)}, {.dynamic = dynamic});
 }
 // What V compares is sparse on both sides, and what the compiled module leaves adds up as any gradient does.
 TEST_F(AotModules, A021_TheGradientOfTheWeightIsSparse) {
   nn::EmbeddingBag eager(100, 8, "sum", true), module(100, 8, "sum", true);
   module.load_state(eager.state());
-  const AotModule compiled = aot_module(module, [&](const Tree& a) { return Tree(module(a[0].leaf().tensor(), a[1].leaf().tensor()).view({-1})); });
+  const AotModule compiled =
+      aot_module(module, [&](const Tree& a) { return Tree(module(a[0].leaf().tensor(), a[1].leaf().tensor()).view({-1})); });
   const Tensor indices = tensor({4, 99, 4}, int64), offsets = tensor({0, 2}, int64);
   for (int step = 1; step <= 2; step++) {
     eager(indices, offsets).sum().backward();
@@ -252,7 +257,8 @@ TEST_F(AotModules, R005_StateIsParametersThenBuffersUnderEveryName) {
   ASSERT_EQ(f.state.size(), 5u);
   EXPECT_TRUE(f.state[0].is_same(f.state[1])) << "one tensor under two names";
   std::vector<Tree> other{zeros({2}), full({2}, 7), zeros({2, 2}), ones({2}), ones({2}), ones({1, 2})};
-  EXPECT_EQ(f.f(Tree::tuple(other)).leaf().tensor().to_vector<double>(), (std::vector<double>{7, 7})) << "each name has the tensor given for it";
+  EXPECT_EQ(f.f(Tree::tuple(other)).leaf().tensor().to_vector<double>(), (std::vector<double>{7, 7}))
+      << "each name has the tensor given for it";
   EXPECT_EQ(m.w.to_vector<double>(), (std::vector<double>{1, 1})) << "and the module's own afterwards";
 
   const AotModule compiled = aot_module(m);

@@ -29,7 +29,8 @@ TEST_F(AotPartitionRules, R108_R112_OrderOfInputsAndOutputsAndNames) {
     for (const Graph* g : {&p.forward, &p.backward}) {
       EXPECT_EQ(g->returns, Graph::Returns::list);
       for (const auto& n : g->nodes()) {
-        const auto same = std::find_if(joint.graph.nodes().begin(), joint.graph.nodes().end(), [&](const auto& x) { return x->name == n->name; });
+        const auto same = std::find_if(joint.graph.nodes().begin(), joint.graph.nodes().end(),
+                                       [&](const auto& x) { return x->name == n->name; });
         ASSERT_NE(same, joint.graph.nodes().end()) << n->name;
         EXPECT_TRUE(n->kind != NodeKind::call || n->op == (*same)->op) << n->name;
       }
@@ -129,7 +130,8 @@ TEST_F(AotPartitionRules, R114_EqualCallsAreMadeOnce) {
   Node *one = b.call("add.Scalar", {x, Value(1)}, {4}), *also_one = b.call("add.Scalar", {x, Value(1)}, {4});
   Node *real_one = b.call("add.Scalar", {x, Value(1.0)}, {4}), *truth = b.call("add.Scalar", {x, Value(true)}, {4});
   Node *random = b.call("rand_like", {x}, {4}), *other_random = b.call("rand_like", {x}, {4});
-  Node *parts = b.g.call(op("split.Tensor"), {x, Value(2)}), *first = b.g.item(parts, 0), *again = b.g.item(parts, 0), *second = b.g.item(parts, 1);
+  Node *parts = b.g.call(op("split.Tensor"), {x, Value(2)}), *first = b.g.item(parts, 0), *again = b.g.item(parts, 0),
+       *second = b.g.item(parts, 1);
   for (Node* n : {first, again, second}) n->meta = fake_of({2});
   parts->meta = TensorList{fake_of({2}), fake_of({2})};
   b.g.outputs = {sum, one, also_one, real_one, truth, random, other_random, first, again, second};
@@ -152,13 +154,15 @@ TEST_F(AotPartitionRules, R114_CallsOfDifferentRegionsStayApartAndCseCanBeOff) {
 
 TEST_F(AotPartitionRules, R114_ResultsOfTheCallerStayDifferentTensors) {
   JointBuilder b({{4, 4}}, {});
-  Node *first = b.sin(b.primals[0]), *second = b.sin(b.primals[0]), *third = b.sin(b.primals[0]), *view = b.call("t", {third}, {4, 4}), *own = b.sin(third);
+  Node *first = b.sin(b.primals[0]), *second = b.sin(b.primals[0]), *third = b.sin(b.primals[0]),
+       *view = b.call("t", {third}, {4, 4}), *own = b.sin(third);
   // Two are results, one is what a result is a view of; only the last, which nobody gets, is made of another.
   const Graph merged = merge_equal_calls(b.joint({first, second, view, own}, 4));
   EXPECT_EQ(calls_of(merged), std::set<std::string>({"sin", "sin_1", "sin_2", "t", "sin_3"}));
   EXPECT_EQ(calls_of(merge_equal_calls(b.joint({first, own, second, view}, 2))), std::set<std::string>({"sin", "sin_3", "t"}));
-  verify([](const TensorList& in) { return TensorList{in[0] * in[0], in[0] * in[0], aten<"sin">(in[0]).t(), aten<"sin">(in[0])}; },
-         {randn({3, 3}).requires_grad_()}, {.mut = true, .partition = [](const Joint& j) { return partition_min_cut(j); }});
+  verify(
+      [](const TensorList& in) { return TensorList{in[0] * in[0], in[0] * in[0], aten<"sin">(in[0]).t(), aten<"sin">(in[0])}; },
+      {randn({3, 3}).requires_grad_()}, {.mut = true, .partition = [](const Joint& j) { return partition_min_cut(j); }});
 }
 
 TEST_F(AotPartitionRules, R115_R116_SidesAndDistances) {

@@ -29,8 +29,12 @@ class AotPartitionSpec : public AotHarness {
   }
   // get_fw_bw_graph of section 7.
   AotOptions options(Partitioner partition, bool dynamic = false, bool one_symbol_for_equal_sizes = true) {
-    return {.forward = keep(forward_), .backward = keep(backward_), .partition = std::move(partition), .decompositions = &default_decompositions(),
-            .dynamic = dynamic, .one_symbol_for_equal_sizes = one_symbol_for_equal_sizes};
+    return {.forward = keep(forward_),
+            .backward = keep(backward_),
+            .partition = std::move(partition),
+            .decompositions = &default_decompositions(),
+            .dynamic = dynamic,
+            .one_symbol_for_equal_sizes = one_symbol_for_equal_sizes};
   }
   static Counts counts(const Graph& g) { return {g.inputs().size(), g.outputs.size()}; }
   static std::vector<bool> symbolic(const Graph& g) {
@@ -53,13 +57,14 @@ TEST_F(AotPartitionSpec, A125_AnOutputThatIsAViewByOpenSizes) {
 }
 
 TEST_F(AotPartitionSpec, A167_APartWithoutGreatCostIsComputedAgain) {
-  verify([](const TensorList& in) { return TensorList{in[0].sin().sin() + in[1]}; }, {rand({10, 10}).requires_grad_(), rand({10, 10}).requires_grad_()},
-         {.partition = min_cut_partition()});
+  verify([](const TensorList& in) { return TensorList{in[0].sin().sin() + in[1]}; },
+         {rand({10, 10}).requires_grad_(), rand({10, 10}).requires_grad_()}, {.partition = min_cut_partition()});
 }
 
 TEST_F(AotPartitionSpec, A168_EveryNodeOfTheForwardKnowsItsShapeAndType) {
   const Tensor w = randn({3072, 768}), b = randn({3072});
-  const AotFunction f = aot_function([&](const TensorList& in) { return TensorList{aten<"gelu">(aten<"linear">(in[0], w, b))}; }, {.forward = keep(forward_)});
+  const AotFunction f = aot_function([&](const TensorList& in) { return TensorList{aten<"gelu">(aten<"linear">(in[0], w, b))}; },
+                                     {.forward = keep(forward_)});
   f(TensorList{leaf({16, 128, 768})});
   ASSERT_TRUE(forward_);
   EXPECT_GT(forward_->nodes().size(), 3u);
@@ -67,15 +72,17 @@ TEST_F(AotPartitionSpec, A168_EveryNodeOfTheForwardKnowsItsShapeAndType) {
 }
 
 TEST_F(AotPartitionSpec, A169_R113_ResultsOfAListAreKeptEachByItself) {
-  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{aten<"layer_norm">(in[0], Shape{10}, in[1], in[2], 1e-6)}; },
-                                     options(partition_default));
+  const AotFunction f =
+      aot_function([](const TensorList& in) { return TensorList{aten<"layer_norm">(in[0], Shape{10}, in[1], in[2], 1e-6)}; },
+                   options(partition_default));
   f(TensorList{leaf({3, 10}), leaf({10}), leaf({10})})[0].sum().backward();
   EXPECT_EQ(counts(*forward_), Counts(3, 6)) << print(*forward_);
   EXPECT_EQ(counts(*backward_), Counts(6, 3)) << print(*backward_);
 }
 
 TEST_F(AotPartitionSpec, A170_MinCutKeepsSizes) {
-  const AotFunction sum = aot_function([](const TensorList& in) { return TensorList{in[0].sum({1})}; }, options(min_cut_partition(), true, false));
+  const AotFunction sum =
+      aot_function([](const TensorList& in) { return TensorList{in[0].sum({1})}; }, options(min_cut_partition(), true, false));
   sum(TensorList{ones({10, 10}).requires_grad_()})[0].sum().backward();
   EXPECT_EQ(counts(*forward_), Counts(1, 3)) << print(*forward_);
   EXPECT_EQ(counts(*backward_), Counts(3, 1)) << print(*backward_);
@@ -126,7 +133,9 @@ class AotTensorsAndShapes : public AotPartitionSpec {
     ASSERT_EQ(w.size(), g.size());
     for (std::size_t k = 0; k < w.size(); k++) {
       ASSERT_EQ(w[k].is_tensor(), g[k].is_tensor());
-      const auto numbers = [](const Value& v) { return v.is_tensor() ? detached(v.tensor()).to_vector<double>() : std::vector<double>{v.to_double()}; };
+      const auto numbers = [](const Value& v) {
+        return v.is_tensor() ? detached(v.tensor()).to_vector<double>() : std::vector<double>{v.to_double()};
+      };
       EXPECT_EQ(numbers(w[k]), numbers(g[k])) << k;
     }
     for (std::size_t k = 0; k < 3; k++) {
@@ -159,13 +168,14 @@ TEST_F(AotTensorsAndShapes, A172_WithMinCut) {
 }
 
 TEST_F(AotPartitionSpec, A173_OneValueIsEnoughForAChain) {
-  const AotFunction chain = aot_function([](const TensorList& in) { return TensorList{in[0].cos().cos().cos()}; }, options(min_cut_partition()));
+  const AotFunction chain =
+      aot_function([](const TensorList& in) { return TensorList{in[0].cos().cos().cos()}; }, options(min_cut_partition()));
   chain(TensorList{leaf({3})})[0].sum().backward();
   EXPECT_EQ(counts(*forward_), Counts(1, 2)) << print(*forward_);
   EXPECT_EQ(counts(*backward_), Counts(2, 1)) << print(*backward_);
 
-  const AotFunction of_sum = aot_function([](const TensorList& in) { return TensorList{(in[0] + in[1] + in[2] + in[3]).cos().cos()}; },
-                                          options(min_cut_partition()));
+  const AotFunction of_sum = aot_function(
+      [](const TensorList& in) { return TensorList{(in[0] + in[1] + in[2] + in[3]).cos().cos()}; }, options(min_cut_partition()));
   of_sum(TensorList{leaf({3}), leaf({3}), leaf({3}), leaf({3})})[0].sum().backward();
   EXPECT_EQ(counts(*forward_), Counts(4, 2)) << print(*forward_);
   EXPECT_EQ(counts(*backward_), Counts(2, 4)) << print(*backward_);

@@ -29,23 +29,27 @@ TEST_F(AotPartitionSteps, R070_WhatComesAfterThatIsSaved) {
   for (const bool dynamic : {false, true}) {
     int returned = 0, tensors = 0, integers = 0;
     std::size_t outputs = 0, inputs = 0;
-    const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].sum({1}) * in[1].sin()}; }),
-                                       {.forward = [&](std::shared_ptr<const Graph> g, const Values& examples) {
-                                          outputs = g->outputs.size();
-                                          return nop(std::move(g), examples);
-                                        },
-                                        .backward = [&](std::shared_ptr<const Graph> g, const Values& examples) {
-                                          inputs = examples.size();
-                                          return nop(std::move(g), examples);
-                                        },
-                                        .partition = [&](const Joint& j) {
-                                          Parts p = partition_default(j);
-                                          returned = j.forward_outputs;
-                                          tensors = p.saved_tensors;
-                                          integers = p.saved_integers;
-                                          return p;
-                                        },
-                                        .dynamic = dynamic});
+    const AotFunction f =
+        aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].sum({1}) * in[1].sin()}; }),
+                     {.forward =
+                          [&](std::shared_ptr<const Graph> g, const Values& examples) {
+                            outputs = g->outputs.size();
+                            return nop(std::move(g), examples);
+                          },
+                      .backward =
+                          [&](std::shared_ptr<const Graph> g, const Values& examples) {
+                            inputs = examples.size();
+                            return nop(std::move(g), examples);
+                          },
+                      .partition =
+                          [&](const Joint& j) {
+                            Parts p = partition_default(j);
+                            returned = j.forward_outputs;
+                            tensors = p.saved_tensors;
+                            integers = p.saved_integers;
+                            return p;
+                          },
+                      .dynamic = dynamic});
     f(TensorList{randn({3, 4}).requires_grad_(), randn({3}).requires_grad_()})[0].sum().backward();
     EXPECT_EQ(outputs, static_cast<std::size_t>(returned + tensors + integers));
     EXPECT_EQ(inputs, static_cast<std::size_t>(integers + tensors + 1));
@@ -69,13 +73,17 @@ TEST_F(AotPartitionSteps, R071_AutogradDoesNotKnowInputsWithoutAGradient) {
 // Eager knows of a history here, which leads nowhere.
 TEST_F(AotPartitionSteps, R071_X03_AnOutputWhoseGradientsAllEndHasNoHistory) {
   const auto f = [](const TensorList& in) {
-    return custom_function("Ends", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].sin()}; },
-                           [](FunctionContext&, const TensorList&) { return TensorList{Tensor()}; });
+    return custom_function(
+        "Ends", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].sin()}; },
+        [](FunctionContext&, const TensorList&) { return TensorList{Tensor()}; });
   };
   const Tensor x = randn({3}).requires_grad_();
   EXPECT_FALSE(grad({f({x})[0].sum()}, {x}, {}, {.allow_unused = true})[0].defined());
   const Tensor y = aot_function(f)(TensorList{x})[0];
-  EXPECT_NE(error_of([&] { grad({y.sum()}, {x}, {}, {.allow_unused = true}); }).find("does not require grad and does not have a grad_fn"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              grad({y.sum()}, {x}, {}, {.allow_unused = true});
+            }).find("does not require grad and does not have a grad_fn"),
+            std::string::npos);
 }
 
 TEST_F(AotPartitionSteps, R072_AForwardIsCompiledWithFakesOfThePrimals) {
@@ -83,11 +91,11 @@ TEST_F(AotPartitionSteps, R072_AForwardIsCompiledWithFakesOfThePrimals) {
   bool grad_mode = true;
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].mm(in[1])}; }),
                                      {.forward = [&](std::shared_ptr<const Graph> g, const Values& examples) {
-                                        given = examples;
-                                        grad_mode = thread_state().grad_mode;
-                                        EXPECT_EQ(examples.size(), g->inputs().size());
-                                        return nop(std::move(g), examples);
-                                      }});
+                                       given = examples;
+                                       grad_mode = thread_state().grad_mode;
+                                       EXPECT_EQ(examples.size(), g->inputs().size());
+                                       return nop(std::move(g), examples);
+                                     }});
   f(TensorList{randn({2, 3}).requires_grad_(), randn({3, 4})});
   ASSERT_EQ(given.size(), 2u);
   EXPECT_EQ(to_text(given[0].tensor().sizes()), "[2, 3]");
@@ -116,20 +124,24 @@ TEST_F(AotPartitionSteps, R073_ABackwardIsCompiledForTheStridesThatTheForwardRep
   for (const bool dynamic : {false, true}) {
     std::vector<std::string> strides;
     const auto f = [](const TensorList& in) { return TensorList{in[0].mm(in[1]).sin().exp()}; };
-    const AotFunction compiled = aot_function(TensorFunction(f), {.forward = by_columns,
-                                                                  .backward = [&](std::shared_ptr<const Graph> g, const Values& examples) {
-                                                                    for (std::size_t k = 0; k < examples.size(); k++)
-                                                                      if (examples[k].is_tensor()) strides.push_back(text(g->inputs()[k]->name, " ", examples[k].tensor().strides()));
-                                                                    return nop(std::move(g), examples);
-                                                                  },
-                                                                  .dynamic = dynamic});
+    const AotFunction compiled = aot_function(
+        TensorFunction(f), {.forward = by_columns,
+                            .backward =
+                                [&](std::shared_ptr<const Graph> g, const Values& examples) {
+                                  for (std::size_t k = 0; k < examples.size(); k++)
+                                    if (examples[k].is_tensor())
+                                      strides.push_back(text(g->inputs()[k]->name, " ", examples[k].tensor().strides()));
+                                  return nop(std::move(g), examples);
+                                },
+                            .dynamic = dynamic});
     const TensorList want{randn({2, 3}).requires_grad_(), randn({3, 4}).requires_grad_()};
     const TensorList found{detached(want[0]).clone().requires_grad_(), detached(want[1]).clone().requires_grad_()};
     f(want)[0].sum().backward();
     compiled(found)[0].sum().backward();
     for (std::size_t k = 0; k < 2; k++) EXPECT_EQ(want[k].grad().to_vector<double>(), found[k].grad().to_vector<double>());
     if (dynamic) continue;
-    EXPECT_EQ(strides, std::vector<std::string>({"primals_1 [1, 2]", "primals_2 [1, 3]", "mm [1, 2]", "exp [1, 2]", "tangents_1 [4, 1]"}));
+    EXPECT_EQ(strides,
+              std::vector<std::string>({"primals_1 [1, 2]", "primals_2 [1, 3]", "mm [1, 2]", "exp [1, 2]", "tangents_1 [4, 1]"}));
   }
 }
 
@@ -137,11 +149,13 @@ TEST_F(AotPartitionSteps, R074_ABackwardOfOpenSizesIsCompiledAtOnce) {
   const auto f = [](const TensorList& in) { return TensorList{in[0].sum({1})}; };
   for (const bool dynamic : {false, true}) {
     int compilations = 0;
-    const AotFunction compiled = aot_function(TensorFunction(f), {.backward = [&](std::shared_ptr<const Graph> g, const Values& examples) {
-                                                                    compilations++;
-                                                                    return nop(std::move(g), examples);
-                                                                  },
-                                                                  .dynamic = dynamic});
+    const AotFunction compiled =
+        aot_function(TensorFunction(f), {.backward =
+                                             [&](std::shared_ptr<const Graph> g, const Values& examples) {
+                                               compilations++;
+                                               return nop(std::move(g), examples);
+                                             },
+                                         .dynamic = dynamic});
     const Tensor y = compiled(TensorList{randn({3, 4}).requires_grad_()})[0];
     EXPECT_EQ(compilations, dynamic ? 1 : 0);
     y.sum().backward();
@@ -153,10 +167,11 @@ TEST_F(AotPartitionSteps, R074_ItsFailureIsNoErrorUntilItIsNeeded) {
   std::string log;
   bool broken = true;
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].sum({1})}; }),
-                                     {.backward = [&](std::shared_ptr<const Graph> g, const Values& examples) {
-                                        INGOT_REQUIRE(!broken, "no such machine");
-                                        return nop(std::move(g), examples);
-                                      },
+                                     {.backward =
+                                          [&](std::shared_ptr<const Graph> g, const Values& examples) {
+                                            INGOT_REQUIRE(!broken, "no such machine");
+                                            return nop(std::move(g), examples);
+                                          },
                                       .dynamic = true,
                                       .log = [&](const std::string& line) { log += line; }});
   const Tensor x = randn({3, 4}).requires_grad_(), y = f(TensorList{x})[0];

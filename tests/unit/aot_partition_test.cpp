@@ -72,7 +72,9 @@ int64_t least_cost(const Graph& g, const CutProblem& p) {
     }
     for (const auto& n : g.nodes())
       if (p.backward[static_cast<std::size_t>(n->id)])
-        for_each_node(n->args, [&](const Node* a) { enough = enough && (p.backward[static_cast<std::size_t>(a->id)] || there[static_cast<std::size_t>(a->id)]); });
+        for_each_node(n->args, [&](const Node* a) {
+          enough = enough && (p.backward[static_cast<std::size_t>(a->id)] || there[static_cast<std::size_t>(a->id)]);
+        });
     if (enough) least = std::min(least, cost);
   }
   return least;
@@ -106,7 +108,8 @@ TEST(AotMinCut, AJointGraphOf20000NodesIsCutInTime) {
 
 TEST_F(AotPartition, R113_TheDefaultKeepsWhatTheBackwardReads) {
   std::string backward;
-  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{in[0].sin().cos()}; }, {.backward = capture(backward)});
+  const AotFunction f =
+      aot_function([](const TensorList& in) { return TensorList{in[0].sin().cos()}; }, {.backward = capture(backward)});
   const Tensor x = randn({3}).requires_grad_();
   f(TensorList{x})[0].sum().backward();
   EXPECT_EQ(backward.substr(0, backward.find('\n')), "def forward(self, primals_1, sin, tangents_1):") << backward;
@@ -114,8 +117,9 @@ TEST_F(AotPartition, R113_TheDefaultKeepsWhatTheBackwardReads) {
 
 TEST_F(AotPartition, R117_ACheapChainIsComputedAgainFromItsInput) {
   std::string forward, backward;
-  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{in[0].sin().cos()}; },
-                                     {.forward = capture(forward), .backward = capture(backward), .partition = min_cut_partition()});
+  const AotFunction f =
+      aot_function([](const TensorList& in) { return TensorList{in[0].sin().cos()}; },
+                   {.forward = capture(forward), .backward = capture(backward), .partition = min_cut_partition()});
   const Tensor x = randn({3}).requires_grad_(), y = x.detach().requires_grad_();
   f(TensorList{x})[0].sum().backward();
   y.sin().cos().sum().backward();
@@ -140,13 +144,17 @@ TEST_F(AotPartition, GradientsAreTheSameWithBothPartitioners) {
     return TensorList{aten<"softmax.int">(h, -1) * h.exp(), h.t()};
   };
   for (const bool mut : {false, true})
-    verify(f, {randn({3, 4}).requires_grad_(), randn({4, 5}), randn({5}).requires_grad_()}, {.mut = mut, .partition = min_cut_partition()});
+    verify(f, {randn({3, 4}).requires_grad_(), randn({4, 5}), randn({5}).requires_grad_()},
+           {.mut = mut, .partition = min_cut_partition()});
 }
 
 TEST_F(AotPartition, GradientsOfTwoInputsAreTwoTensors) {
   for (const Partitioner& partition : {Partitioner(partition_default), min_cut_partition()}) {
     const Tensor x = randn({3}).requires_grad_(), y = randn({3}).requires_grad_();
-    aot_function([](const TensorList& in) { return TensorList{(in[0] + in[1]).sin()}; }, {.partition = partition})(TensorList{x, y})[0].sum().backward();
+    aot_function([](const TensorList& in) { return TensorList{(in[0] + in[1]).sin()}; },
+                 {.partition = partition})(TensorList{x, y})[0]
+        .sum()
+        .backward();
     const std::vector<double> before = y.grad().to_vector<double>();
     x.grad().add_(1);
     EXPECT_EQ(y.grad().to_vector<double>(), before);

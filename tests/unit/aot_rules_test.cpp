@@ -145,11 +145,14 @@ TEST_F(AotRules, R081_R082_R086_R087_R088_BasesComeFirst) {
 
 TEST_F(AotRules, R085_OnlyViewsOfOneTypeShareABase) {
   const Tensor memory = ones({4});
-  expect_error([&] { aot_function(TensorFunction([](const TensorList& in) {
-                       Tensor(in[0]).add_(1);
-                       return TensorList{in[0] + 1, in[1] + 1};
-                     }))(TensorList{memory, memory.view(DType::i32)}); },
-               "aot_autograd() does not yet handle input mutations on views with different dtypes.");
+  expect_error(
+      [&] {
+        aot_function(TensorFunction([](const TensorList& in) {
+          Tensor(in[0]).add_(1);
+          return TensorList{in[0] + 1, in[1] + 1};
+        }))(TensorList{memory, memory.view(DType::i32)});
+      },
+      "aot_autograd() does not yet handle input mutations on views with different dtypes.");
   const Tensor x = tracked(ones({4})) + 1;
   expect_error([&] { aot_function(TensorFunction(add_to_first))(TensorList{x.detach(), x}); },
                "aot_autograd() does not yet handle non-differentiable view input mutations.");
@@ -165,14 +168,16 @@ TEST_F(AotRules, R084_ManyInputsOnOneStorageWithOpenSizes) {
 - at least one of these inputs is being compiled with dynamic shapes (indices: [0, 1, 2, 3, 4, 5])
 Current limit: 5
 Killswitch enabled: False)");
-  EXPECT_EQ(aot_function(TensorFunction(add_to_first))(views)[0].to_vector<double>(), std::vector<double>(8, 4.0)) << "fixed sizes are fine";
+  EXPECT_EQ(aot_function(TensorFunction(add_to_first))(views)[0].to_vector<double>(), std::vector<double>(8, 4.0))
+      << "fixed sizes are fine";
 }
 
 TEST_F(AotRules, R089_R091_TheyHaveToShareItInEveryCall) {
   const AotFunction f = aot_function(TensorFunction(add_to_first));
   const Tensor memory = ones({4}), other = ones({4});
   f(TensorList{memory.slice(0, 0, 2), memory.slice(0, 1, 3)});
-  expect_error([&] { f(TensorList{memory.slice(0, 0, 2), other.slice(0, 1, 3)}); }, "was compiled for arguments 0 and 1 that share memory");
+  expect_error([&] { f(TensorList{memory.slice(0, 0, 2), other.slice(0, 1, 3)}); },
+               "was compiled for arguments 0 and 1 that share memory");
 }
 
 // ---- graphs (section 8)
@@ -211,7 +216,8 @@ TEST_F(AotRules, R099_R101_R102_R141_TheJointGraph) {
     Tensor(in[0]).mul_(in[1]);
     return TensorList{in[0] + in[2]};
   };
-  EXPECT_EQ(joint_of(f, {tracked(ones({2})) + 1, tracked(ones({2})), ones({2})}), R"(def forward(self, primals_1, primals_2, primals_3, tangents_1, tangents_2):
+  EXPECT_EQ(joint_of(f, {tracked(ones({2})) + 1, tracked(ones({2})), ones({2})}),
+            R"(def forward(self, primals_1, primals_2, primals_3, tangents_1, tangents_2):
     clone = torch.ops.aten.clone.default(primals_1);  primals_1 = None
     clone_1 = torch.ops.aten.clone.default(clone)
     mul = torch.ops.aten.mul.Tensor(clone, primals_2);  clone = None
@@ -242,7 +248,8 @@ TEST_F(AotRules, R105_R140_WritesInAGraphWithGradients) {
     Tensor(in[1]).add_(1);
     return TensorList{in[0] * in[1], in[1]};
   };
-  EXPECT_EQ(joint_of(f, {tracked(ones({2})), ones({2})}, {.keep_inference_input_mutations = true}), R"(def forward(self, primals_1, primals_2, tangents_1):
+  EXPECT_EQ(joint_of(f, {tracked(ones({2})), ones({2})}, {.keep_inference_input_mutations = true}),
+            R"(def forward(self, primals_1, primals_2, tangents_1):
     add = torch.ops.aten.add.Tensor(primals_2, 1)
     mul = torch.ops.aten.mul.Tensor(primals_1, add);  primals_1 = None
     mul_1 = torch.ops.aten.mul.Tensor(tangents_1, add);  tangents_1 = None
@@ -274,8 +281,10 @@ TEST_F(AotRules, R146_ABackwardMadeOutsideOfDeterministicMode) {
   const Tensor out = f(TensorList{tracked(ones({2}))})[0].sum();
   {
     const DeterministicGuard deterministic;
-    expect_error([&] { out.backward(); }, "This compiled backward function is being run with torch.use_deterministic_algorithms(True), but it was previously generated "
-                                          "during the forward function while torch.use_deterministic_algorithms(False) was set.");
+    expect_error(
+        [&] { out.backward(); },
+        "This compiled backward function is being run with torch.use_deterministic_algorithms(True), but it was previously generated "
+        "during the forward function while torch.use_deterministic_algorithms(False) was set.");
   }
   const DeterministicGuard deterministic;
   const AotFunction again = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].sin()}; }));
@@ -283,7 +292,9 @@ TEST_F(AotRules, R146_ABackwardMadeOutsideOfDeterministicMode) {
 }
 
 TEST_F(AotRules, R157_R158_AViewTakenAgainRequiresGradAsItDid) {
-  const TensorFunction f = [](const TensorList& in) { return TensorList{in[0].view({-1}), in[0].detach().view({-1}), in[1].view({-1}).requires_grad_()}; };
+  const TensorFunction f = [](const TensorList& in) {
+    return TensorList{in[0].view({-1}), in[0].detach().view({-1}), in[1].view({-1}).requires_grad_()};
+  };
   const Tensor x = tracked(ones({2, 2})) + 1, y = ones({2, 2});
   const TensorList out = aot_function(f)(TensorList{x, y});
   EXPECT_EQ(out[0].grad_fn_name(), "ViewBackward0");

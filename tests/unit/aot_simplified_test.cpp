@@ -95,7 +95,8 @@ void AotSimplified::expect_refusal_of_gradients(bool fakes) {
     EXPECT_EQ(values(found), values(want));
     for (const Tensor& in : {a, b}) {
       if (!in.requires_grad()) continue;
-      EXPECT_EQ(values(grad({found.sum()}, {in}, {}, {.retain_graph = true})[0]), values(grad({want.sum()}, {in}, {}, {.retain_graph = true})[0]));
+      EXPECT_EQ(values(grad({found.sum()}, {in}, {}, {.retain_graph = true})[0]),
+                values(grad({want.sum()}, {in}, {}, {.retain_graph = true})[0]));
     }
   };
   const FlatCallable both = compiled(f, {x, y}, fakes);
@@ -112,11 +113,13 @@ TEST_F(AotSimplified, A120_AnArgumentThatRequiresGradUnlikeItsFake) { expect_ref
 TEST_F(AotSimplified, R154_OnlyDebugAssertLooksAtGradientsAndANonTensorMustStayOne) {
   const TreeFunction f = [](const Tree& a) { return Tree::tuple({at(a, 0) * 2}); };
   const Tensor x = tracked(randn({2}));
-  const FlatCallable unchecked = aot_module_simplified(none_, [](const Tree& a) { return Tree::tuple({at(a, 0) + at(a, 1)}); }, {x, randn({2})});
+  const FlatCallable unchecked =
+      aot_module_simplified(none_, [](const Tree& a) { return Tree::tuple({at(a, 0) + at(a, 1)}); }, {x, randn({2})});
   EXPECT_EQ(error_of([&] { unchecked({x, x}); }), "no error");
   const FlatCallable checked = aot_module_simplified(none_, f, {x, 1}, {.debug_assert = true});
   EXPECT_EQ(error_of([&] { checked({x, 2}); }), "no error");
-  EXPECT_EQ(error_of([&] { checked({x, x}); }).substr(0, 97), "At compilation time, graph 1 was compiled under the assumption that input 1 would not be a tensor");
+  EXPECT_EQ(error_of([&] { checked({x, x}); }).substr(0, 97),
+            "At compilation time, graph 1 was compiled under the assumption that input 1 would not be a tensor");
 }
 
 // As the listing has it.
@@ -138,7 +141,8 @@ TEST_F(AotSimplified, A186_A187_R006_AModuleFromTensorsAndFromFakes) {
   for (const bool fakes : {false, true}) {
     LinearPlus m;
     const Fakes made({x, y});
-    const FlatCallable g = fakes ? aot_module_simplified(m, m.forward(), made.values, {.sizes = made.sizes}) : aot_module_simplified(m, m.forward(), {x, y});
+    const FlatCallable g = fakes ? aot_module_simplified(m, m.forward(), made.values, {.sizes = made.sizes})
+                                 : aot_module_simplified(m, m.forward(), {x, y});
     const Tensor found = g({x, y})[0].tensor(), want = m.forward()(Tree::tuple({x, y}))[0].leaf().tensor();
     EXPECT_EQ(values(found), values(want));
     const TensorList gf = grad({found.sum()}, {x, y}), gw = grad({want.sum()}, {x, y});
@@ -172,7 +176,8 @@ TEST_F(AotSimplified, A189_BilinearUpsamplingOfOpenSizes) {
 // A graph whose nodes say where they were written, as a function.
 TreeFunction graph_of(const TensorFunction& f, const TensorList& examples) {
   const auto traced = std::make_shared<const Traced>(trace(f, examples));
-  for (const auto& n : traced->graph.nodes()) EXPECT_TRUE(n->kind == NodeKind::placeholder || n->stack_trace.find(__FILE__) != std::string::npos) << n->name;
+  for (const auto& n : traced->graph.nodes())
+    EXPECT_TRUE(n->kind == NodeKind::placeholder || n->stack_trace.find(__FILE__) != std::string::npos) << n->name;
   return [traced](const Tree& a) {
     Values in;
     for (const Tree& t : a.children()) in.push_back(t.leaf());
@@ -257,12 +262,14 @@ TEST_F(AotSimplified, A192_R107_AFakeThatTheModuleBringsAlong) {
 TEST_F(AotSimplified, R006_OutputsMustBeATupleOrList) {
   const Values x{randn({2})};
   const auto compile_for = [&](const TreeFunction& f) { return error_of([&] { aot_module_simplified(none_, f, x); }); };
-  EXPECT_EQ(compile_for([](const Tree& a) { return Tree(at(a, 0) + 1); }),
-            "Graph output must be a tuple(). This is so that we can avoid pytree processing of the outputs. Please change the module to have tuple outputs or use "
-            "aot_module instead.");
+  EXPECT_EQ(
+      compile_for([](const Tree& a) { return Tree(at(a, 0) + 1); }),
+      "Graph output must be a tuple(). This is so that we can avoid pytree processing of the outputs. Please change the module to have tuple outputs or use "
+      "aot_module instead.");
   EXPECT_EQ(compile_for([](const Tree& a) { return Tree::list({at(a, 0) + 1}); }), "no error");
-  EXPECT_EQ(compile_for([](const Tree& a) { return Tree::tuple({Tree::tuple({at(a, 0) + 1})}); }),
-            "Found builtins.tuple in output, which is not a known type. If this type holds tensors, you need to register a pytree for it.");
+  EXPECT_EQ(
+      compile_for([](const Tree& a) { return Tree::tuple({Tree::tuple({at(a, 0) + 1})}); }),
+      "Found builtins.tuple in output, which is not a known type. If this type holds tensors, you need to register a pytree for it.");
 }
 
 TEST_F(AotSimplified, R006_R013_SizesAreOpenExactlyWhereAFakeHasSymbols) {
@@ -272,7 +279,8 @@ TEST_F(AotSimplified, R006_R013_SizesAreOpenExactlyWhereAFakeHasSymbols) {
   const auto inputs = [&](const Values& examples, std::shared_ptr<ShapeEnv> sizes) {
     std::string kinds;
     const Compiler see = [&](std::shared_ptr<const Graph> g, const Values& given) {
-      for (const Value& v : given) kinds += text(kinds.empty() ? "" : " ", v.is_tensor() ? to_text(v.tensor().sizes()) : to_text(v));
+      for (const Value& v : given)
+        kinds += text(kinds.empty() ? "" : " ", v.is_tensor() ? to_text(v.tensor().sizes()) : to_text(v));
       return nop(std::move(g), given);
     };
     aot_module_simplified(none_, f, examples, {.forward = see, .dynamic = true, .sizes = std::move(sizes)});
@@ -280,10 +288,13 @@ TEST_F(AotSimplified, R006_R013_SizesAreOpenExactlyWhereAFakeHasSymbols) {
   };
   EXPECT_EQ(inputs({x, y, 3}, {}), "[4, 6] [5] 3") << "no example is a fake";
   const Fakes open({x});
-  EXPECT_EQ(inputs({open.values[0], y, 3}, open.sizes), "[s0, s1] [s2] s3") << "then everything is open, under names that are free";
+  EXPECT_EQ(inputs({open.values[0], y, 3}, open.sizes), "[s0, s1] [s2] s3")
+      << "then everything is open, under names that are free";
   const Values closed = make_fakes({x}, {}, *open.sizes);
   EXPECT_EQ(inputs({closed[0], y, 3}, open.sizes), "[4, 6] [5] 3");
-  EXPECT_TRUE(error_of([&] { inputs({open.values[0], y, 3}, {}); }).starts_with("the arguments to compile for are fakes with open sizes")) << "whose are they?";
+  EXPECT_TRUE(
+      error_of([&] { inputs({open.values[0], y, 3}, {}); }).starts_with("the arguments to compile for are fakes with open sizes"))
+      << "whose are they?";
 }
 
 TEST_F(AotSimplified, R131_ArgumentsThatAreMovedInAreLetGoByTheGraph) {

@@ -68,7 +68,8 @@ TEST_F(AotStorage, A026_TheOldStorageTakesNoWrites) {
     return TensorList{in[0] + t};
   };
   const AotFunction compiled = aot_function(f, {.keep_inference_input_mutations = true});
-  EXPECT_NE(error_of([&] { compiled(TensorList{tracked(ones({3, 3})) + 1}); }).find("cannot mutate tensors with frozen storage"), std::string::npos);
+  EXPECT_NE(error_of([&] { compiled(TensorList{tracked(ones({3, 3})) + 1}); }).find("cannot mutate tensors with frozen storage"),
+            std::string::npos);
 }
 
 TEST_F(AotStorage, A027_R032_SetAndAWriteThatAutogradSees) {
@@ -85,7 +86,9 @@ TEST_F(AotStorage, A027_R032_SetAndAWriteThatAutogradSees) {
   EXPECT_NE(error.find(R"(Encountered a set_ on a graph input, but the input has other mutations that we cannot
 keep in the graph. This is not supported today. Current state:
   keep_input_mutations=True
-  mutates_data=)"), std::string::npos) << error;
+  mutates_data=)"),
+            std::string::npos)
+      << error;
 }
 
 TEST_F(AotStorage, A028_TwoSetsThatCancel) {
@@ -111,11 +114,13 @@ TEST_F(AotStorage, A028_TwoSetsThatCancel) {
 // The graph of the forward; bytes of the inputs are as the function left them.
 std::string compiled_graph(const TensorFunction& f, const TensorList& inputs, TensorList* outputs = nullptr) {
   std::string graph;
-  const AotFunction compiled = aot_function(f, {.forward = [&](std::shared_ptr<const Graph> g, const Values& examples) {
-                                                  graph = print(*g);
-                                                  return nop(std::move(g), examples);
-                                                },
-                                                .backward = nop, .keep_inference_input_mutations = true});
+  const AotFunction compiled = aot_function(f, {.forward =
+                                                    [&](std::shared_ptr<const Graph> g, const Values& examples) {
+                                                      graph = print(*g);
+                                                      return nop(std::move(g), examples);
+                                                    },
+                                                .backward = nop,
+                                                .keep_inference_input_mutations = true});
   const TensorList out = compiled(inputs);
   if (outputs) *outputs = out;
   return graph;

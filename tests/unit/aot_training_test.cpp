@@ -43,10 +43,12 @@ TEST_F(AotTraining, A100_EverythingAliases) {
 
 TEST_F(AotTraining, A101_AnIntegerOutputHasNoTangent) {
   std::string backward;
-  const AotFunction f = aot_function([](const Tree& a) {
-    const Tensor x = a[0].leaf().tensor();
-    return Tree::list({Tree(x + 1), Tree(Value(x.size(0)))});
-  }, {.backward = capture(backward), .dynamic = true});
+  const AotFunction f = aot_function(
+      [](const Tree& a) {
+        const Tensor x = a[0].leaf().tensor();
+        return Tree::list({Tree(x + 1), Tree(Value(x.size(0)))});
+      },
+      {.backward = capture(backward), .dynamic = true});
   const Tree out = f(Tree::tuple({tracked(ones({5}))}));
   EXPECT_EQ(out[1].leaf().to_int64(), 5);
   out[0].leaf().tensor().sum().backward();
@@ -103,8 +105,11 @@ TEST_F(AotTraining, A107_R016_R151_TheBackwardIsCompiledWhenItIsAskedFor) {
 
 TEST_F(AotTraining, A108_DictsOfOutputs) {
   verify_tree([](const Tree& a) { return Tree::dict({{Value("a"), a[0]}, {Value("b"), a[0]}}); }, {tracked(randn({3, 3}))});
-  verify_tree([](const Tree& a) { return Tree::dict({{Value("a"), a[0]}, {Value("b"), Tree(a[1].leaf().tensor() + a[0].leaf().tensor())}}); },
-              {tracked(randn({3})), randn({3})});
+  verify_tree(
+      [](const Tree& a) {
+        return Tree::dict({{Value("a"), a[0]}, {Value("b"), Tree(a[1].leaf().tensor() + a[0].leaf().tensor())}});
+      },
+      {tracked(randn({3})), randn({3})});
 }
 
 TEST_F(AotTraining, A111_R130_CompiledFunctionsOwnTheirArguments) {
@@ -116,7 +121,8 @@ TEST_F(AotTraining, A111_R130_CompiledFunctionsOwnTheirArguments) {
       return results;
     };
   };
-  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{in[0].sin() * in[1].cos() * in[2].sin()}; }, {.forward = boxed});
+  const AotFunction f =
+      aot_function([](const TensorList& in) { return TensorList{in[0].sin() * in[1].cos() * in[2].sin()}; }, {.forward = boxed});
   f(TensorList{tracked(randn({5})), tracked(randn({5})), tracked(randn({5}))})[0].sum().backward();
   EXPECT_EQ(emptied, 2);
 }
@@ -149,10 +155,13 @@ TEST_F(AotTraining, A115_AWrittenTensorIsReturnedUnderItsOtherName) {
 }
 
 TEST_F(AotTraining, A121_ACustomFunctionWithoutGradients) {
-  verify([](const TensorList& in) {
-    return custom_function("Plus", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].clone()}; },
-                           [](FunctionContext&, const TensorList& g) { return TensorList{g[0] + 1}; });
-  }, {randn({3})}, {.bypass = true});
+  verify(
+      [](const TensorList& in) {
+        return custom_function(
+            "Plus", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].clone()}; },
+            [](FunctionContext&, const TensorList& g) { return TensorList{g[0] + 1}; });
+      },
+      {randn({3})}, {.bypass = true});
 }
 
 TEST_F(AotTraining, A127_SizesAreKeptAndNotTheWrittenInput) {
@@ -172,7 +181,8 @@ TEST_F(AotTraining, A127_SizesAreKeptAndNotTheWrittenInput) {
 TEST_F(AotTraining, A131_AnInputThatStartsToRequireGrad) {
   std::string forward, backward;
   const auto f = [](const TensorList& in) { return TensorList{Tensor(in[0]).add_(in[1])}; };
-  const AotFunction compiled = aot_function(f, {.forward = capture(forward), .backward = capture(backward), .keep_inference_input_mutations = true});
+  const AotFunction compiled =
+      aot_function(f, {.forward = capture(forward), .backward = capture(backward), .keep_inference_input_mutations = true});
   const Tensor x = ones({20, 100}), y = tracked(ones({20, 100})), x2 = ones({20, 100}), y2 = tracked(ones({20, 100}));
   const Tensor want = f({x, y})[0], found = compiled(TensorList{x2, y2})[0];
   EXPECT_EQ(detached(found).to_vector<double>(), detached(want).to_vector<double>());
@@ -204,7 +214,8 @@ TEST_F(AotTraining, A134_A135_A136_R159_ViewsAreReplayed) {
 }
 
 TEST_F(AotTraining, R139_R150_TheNodeHasANameAndNoSecondDerivative) {
-  const Tensor x = tracked(randn({3})), y = aot_function([](const TensorList& in) { return TensorList{in[0].sin()}; })(TensorList{x})[0];
+  const Tensor x = tracked(randn({3})),
+               y = aot_function([](const TensorList& in) { return TensorList{in[0].sin()}; })(TensorList{x})[0];
   EXPECT_EQ(y.grad_fn_name(), "CompiledFunctionBackward");
   const Tensor g = grad({y.sum()}, {x}, {}, {.create_graph = true})[0];
   EXPECT_EQ(error_of([&] { g.sum().backward(); }), "torch.compile with aot_autograd does not currently support double backward");

@@ -19,7 +19,9 @@ class AotWrappers : public AotHarness {
   std::string forward, backward;
   TensorFunction compiled(const TensorFunction& f) {
     const AotFunction c =
-        aot_function(f, {.forward = capture(forward), .backward = capture(backward), .partition = [](const Joint& j) { return partition_min_cut(j); }});
+        aot_function(f, {.forward = capture(forward), .backward = capture(backward), .partition = [](const Joint& j) {
+                           return partition_min_cut(j);
+                         }});
     return [c](const TensorList& in) { return c(in); };
   }
   static void expect_error(const std::function<void()>& action, const std::string& text) {
@@ -88,8 +90,11 @@ TEST_F(AotWrappers, R165_ACompilerThatLosesAResult) {
     };
   };
   for (const bool rg : {false, true})
-    expect_error([&] { aot_function(TensorFunction(product_and_half), {.forward = short_of_one})(TensorList{two_ones({2}, rg), ones({2})}); },
-                 "Expected the number actual unwrapped-subclass outputs 1 to equal the number of args calculated from subclasses (2)");
+    expect_error(
+        [&] {
+          aot_function(TensorFunction(product_and_half), {.forward = short_of_one})(TensorList{two_ones({2}, rg), ones({2})});
+        },
+        "Expected the number actual unwrapped-subclass outputs 1 to equal the number of args calculated from subclasses (2)");
 }
 
 TEST_F(AotWrappers, A179_R160_WithoutGradients) {
@@ -101,20 +106,22 @@ TEST_F(AotWrappers, A180_R147_R166_ATangentThatTurnsOutToBeAWrapper) {
   const TensorList out = f({two_ones({3, 3}, true), tracked(ones({3, 3}))});
   expect_same(two_tensor(ones({3, 3}) * 0.5, ones({3, 3})), detached(out[0]), "output 0");
   expect_same(ones({3, 3}) * 2, out[1], "output 1");
-  expect_error([&] { (out[0] + out[1]).sum().backward(); }, R"(We incorrectly attempted to compile the backward with incorrect subclass metadata.
+  expect_error([&] { (out[0] + out[1]).sum().backward(); },
+               R"(We incorrectly attempted to compile the backward with incorrect subclass metadata.
 If you run into this error, please file an issue.
 Expected grad_output types: [TwoTensor, Tensor]
 Got grad_output types: [TwoTensor, TwoTensor])");
 }
 
 TEST_F(AotWrappers, A181_AnOutputThatIsAViewOfAWrapper) {
-  expect_same_twice([](const TensorList& in) { return TensorList{in[1].view(in[1].sizes()), in[0] * in[1]}; }, [](const TensorFunction& f) {
-    const Tensor x = tracked(ones({3, 3})), y = two_ones({3, 3}, true);
-    const TensorList out = f({x, y});
-    (out[0] + out[1]).sum().backward();
-    EXPECT_TRUE(is_two_tensor(x.grad()) && is_two_tensor(y.grad()));
-    return TensorList{out[0], out[1], x.grad(), y.grad()};
-  });
+  expect_same_twice([](const TensorList& in) { return TensorList{in[1].view(in[1].sizes()), in[0] * in[1]}; },
+                    [](const TensorFunction& f) {
+                      const Tensor x = tracked(ones({3, 3})), y = two_ones({3, 3}, true);
+                      const TensorList out = f({x, y});
+                      (out[0] + out[1]).sum().backward();
+                      EXPECT_TRUE(is_two_tensor(x.grad()) && is_two_tensor(y.grad()));
+                      return TensorList{out[0], out[1], x.grad(), y.grad()};
+                    });
 }
 
 TEST_F(AotWrappers, A182_R069_R162_InputsAreWritten) {
@@ -149,7 +156,8 @@ TensorFunction changes_looks(bool writes) {
 // The reference expects these to fail.
 TEST_F(AotWrappers, A183_A184_R029_LooksOfWrappersDoNotChange) {
   for (const bool writes : {false, true})
-    expect_error([&] { compiled(changes_looks(writes))({counted(false) + 1, counted(true) + 1}); }, "Metadata mutations are currently not allowed on tensor subclasses");
+    expect_error([&] { compiled(changes_looks(writes))({counted(false) + 1, counted(true) + 1}); },
+                 "Metadata mutations are currently not allowed on tensor subclasses");
 }
 
 TEST_F(AotWrappers, A185_AWrittenInputAndAViewOfIt) {
@@ -274,8 +282,10 @@ TEST_F(AotOnWrappers, A077_R029_LooksThatChange) {
                        aten_value<"transpose_">(in[0], 1, 0);
                        return TensorList{(in[0] * 2).transpose(1, 0)};
                      },
-                     [](const TensorList& x) { return TensorList{x[0]}; }, {1, 2, 4}};
-  for (const bool rg : {false, true}) expect_error([&] { verify(c.f, factory(c, rg), sub); }, "Metadata mutations are currently not allowed on tensor subclasses");
+                     [](const TensorList& x) { return TensorList{x[0]}; },
+                     {1, 2, 4}};
+  for (const bool rg : {false, true})
+    expect_error([&] { verify(c.f, factory(c, rg), sub); }, "Metadata mutations are currently not allowed on tensor subclasses");
 }
 
 TEST_F(AotOnWrappers, A082_R090_WrittenInputsThatOverlap) {
@@ -284,8 +294,10 @@ TEST_F(AotOnWrappers, A082_R090_WrittenInputsThatOverlap) {
                        aten_value<"t_">(in[1]);
                        return TensorList{in[0] * in[1]};
                      },
-                     [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; }, {2, 2}};
-  for (const bool rg : {false, true}) expect_error([&] { verify(c.f, factory(c, rg), sub); }, "Encountered aliased inputs that are mutated in the graph, but");
+                     [](const TensorList& x) { return TensorList{x[0][0], x[0][0]}; },
+                     {2, 2}};
+  for (const bool rg : {false, true})
+    expect_error([&] { verify(c.f, factory(c, rg), sub); }, "Encountered aliased inputs that are mutated in the graph, but");
 }
 
 TEST_F(AotOnWrappers, A083_R029_AWrittenInputThatIsNotContiguous) {
@@ -293,9 +305,11 @@ TEST_F(AotOnWrappers, A083_R029_AWrittenInputThatIsNotContiguous) {
                        Tensor(in[0]).mul_(2);
                        return TensorList{in[0] + 1};
                      },
-                     [](const TensorList& x) { return TensorList{x[0].select(1, 0)}; }, {2, 2}};
+                     [](const TensorList& x) { return TensorList{x[0].select(1, 0)}; },
+                     {2, 2}};
   for (const bool rg : {false, true})
-    expect_error([&] { verify(c.f, factory(c, rg), sub); }, "Mutations on non-contiguous inputs are currently not allowed on tensor subclasses");
+    expect_error([&] { verify(c.f, factory(c, rg), sub); },
+                 "Mutations on non-contiguous inputs are currently not allowed on tensor subclasses");
 }
 
 TEST_F(AotOnWrappers, A089_WrittenInputsThatDoNotOverlap) {
@@ -304,14 +318,16 @@ TEST_F(AotOnWrappers, A089_WrittenInputsThatDoNotOverlap) {
                        Tensor(in[1]).mul_(2);
                        return TensorList{in[0].clone().view({-1}) + in[1].clone().view({-1})};
                      },
-                     [](const TensorList& x) { return TensorList{x[0].slice(0, 0, 2), x[0].slice(0, 2, 4)}; }, {4, 4}};
+                     [](const TensorList& x) { return TensorList{x[0].slice(0, 0, 2), x[0].slice(0, 2, 4)}; },
+                     {4, 4}};
   verify(c.f, factory(c, false), sub);
   expect_error([&] { verify(c.f, factory(c, true), sub); }, "attempted to compile the backward with incorrect subclass metadata");
 }
 
 TEST_F(AotOnWrappers, A091_EachViewIsOfItsOwnInput) {
   const OnWrappers c{[](const TensorList& in) { return TensorList{in[0].view(in[0].sizes()), in[1].view(in[1].sizes())}; },
-                     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0][0]}; }, {2, 2}};
+                     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0][0]}; },
+                     {2, 2}};
   for (const bool rg : {false, true}) verify(c.f, factory(c, rg), sub);
 }
 
@@ -320,17 +336,20 @@ TEST_F(AotOnWrappers, A097_R077_R090_NobodyRequiresGrad) {
                        Tensor(in[0]).mul_(2);
                        return TensorList{in[1] + 1, in[2] + 1};
                      },
-                     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1}), x[1]}; }, {2, 2}};
+                     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[0].view({-1}), x[1]}; },
+                     {2, 2}};
   expect_error([&] { verify(c.f, factory(c, false), sub); }, "is a tensor subclass. This is not supported today");
 }
 
 TEST_F(AotOnWrappers, A098_LooksThatChangeOfAnAlias) {
-  const OnWrappers c{[](const TensorList& in) {
-                       Tensor(in[1]).add_(1);
-                       aten_value<"unsqueeze_">(in[3], 0);
-                       return TensorList{in[0] + in[2] + in[3], in[1].view({-1})};
-                     },
-                     [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1].view({-1}), x[0].view({-1}), x[1].view({-1})}; }, {2, 2}};
+  const OnWrappers c{
+      [](const TensorList& in) {
+        Tensor(in[1]).add_(1);
+        aten_value<"unsqueeze_">(in[3], 0);
+        return TensorList{in[0] + in[2] + in[3], in[1].view({-1})};
+      },
+      [](const TensorList& x) { return TensorList{x[0].view({-1}), x[1].view({-1}), x[0].view({-1}), x[1].view({-1})}; },
+      {2, 2}};
   expect_error([&] { verify(c.f, factory(c, false), sub); }, "Metadata mutations are currently not allowed on tensor subclasses");
 }
 
@@ -339,7 +358,8 @@ TEST_F(AotOnWrappers, R018_OutputsThatShareAnIntermediate) {
     const Tensor t = in[0] * 2;
     return TensorList{t.view({-1}), t.view({-1})};
   });
-  expect_error([&] { f({two_ones({2, 2}, true)}); }, "two graph outputs that alias one another, which is currently unsupported in the subclass use case");
+  expect_error([&] { f({two_ones({2, 2}, true)}); },
+               "two graph outputs that alias one another, which is currently unsupported in the subclass use case");
 }
 
 TEST_F(AotOnWrappers, R077_AWrittenInputThatIsThereTwice) {
@@ -348,7 +368,9 @@ TEST_F(AotOnWrappers, R077_AWrittenInputThatIsThereTwice) {
     return TensorList{in[0] + in[1]};
   });
   const Tensor x = two_ones({2, 2}, false);
-  expect_error([&] { f({x, x}); }, "Encountered duplicate inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass");
+  expect_error(
+      [&] { f({x, x}); },
+      "Encountered duplicate inputs that are mutated in the graph, but at least one input/output to the graph is a tensor subclass");
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ TEST_F(AutocastMode, Float16) {
 
 TEST_F(AutocastMode, OnlySinglePrecisionAndSmallerAreCast) {
   AutocastGuard on;
-  const Tensor d = full({2, 2}, 0.5, {.dtype = float64}), i = ones({2, 2}, {.dtype = int64}), c = ones({2, 2}, {.dtype = complex64});
+  const Tensor d = full({2, 2}, 0.5, {.dtype = float64}), i = ones({2, 2}, {.dtype = int64}),
+               c = ones({2, 2}, {.dtype = complex64});
   EXPECT_EQ(d.mm(d).dtype(), float64);
   EXPECT_EQ(i.mm(i).dtype(), int64);
   EXPECT_EQ(c.mm(c).dtype(), complex64);
@@ -99,8 +100,7 @@ TEST_F(AutocastMode, GuardsNest) {
   try {
     AutocastGuard on;
     throw 1;
-  } catch (int) {
-  }
+  } catch (int) {}
   EXPECT_EQ(a.mm(a).dtype(), float32);
   EXPECT_NE(error_of([] { AutocastGuard bad(float32); }).find("autocast takes bfloat16 or float16"), std::string::npos);
 }

@@ -53,8 +53,9 @@ TEST_F(AutogradDeep, ChainOfCustomFunctionsThatCaptureTheirInput) {
   Tensor y = x;
   for (int i = 0; i < kNodes / 10; i++) {
     const Tensor input = y;  // kept alive by the backward function itself
-    y = custom_function("Keep", {y}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
-                        [input](FunctionContext&, const TensorList& g) { return TensorList{g[0] + input * 0}; })[0];
+    y = custom_function(
+        "Keep", {y}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
+        [input](FunctionContext&, const TensorList& g) { return TensorList{g[0] + input * 0}; })[0];
   }
   y.backward();
   EXPECT_EQ(x.grad().item_double(), 1);

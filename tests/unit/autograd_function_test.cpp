@@ -15,25 +15,27 @@ Tensor leaf(const Doubles& values) { return tensor(values, float64).requires_gra
 Doubles values(const Tensor& t) { return t.to_vector<double>(); }
 
 Tensor cube(const Tensor& x) {
-  return custom_function("Cube", {x},
-                         [](FunctionContext& c, const TensorList& in) {
-                           c.save({in[0]});
-                           return TensorList{in[0] * in[0] * in[0]};
-                         },
-                         [](FunctionContext& c, const TensorList& g) {
-                           const Tensor x = c.saved()[0];
-                           return TensorList{g[0] * 3 * x * x};
-                         })[0];
+  return custom_function(
+      "Cube", {x},
+      [](FunctionContext& c, const TensorList& in) {
+        c.save({in[0]});
+        return TensorList{in[0] * in[0] * in[0]};
+      },
+      [](FunctionContext& c, const TensorList& g) {
+        const Tensor x = c.saved()[0];
+        return TensorList{g[0] * 3 * x * x};
+      })[0];
 }
 // exp whose backward reads its saved result.
 Tensor exponential(const Tensor& x) {
-  return custom_function("Exponential", {x},
-                         [](FunctionContext& c, const TensorList& in) {
-                           const Tensor y = in[0].exp();
-                           c.save({y});
-                           return TensorList{y};
-                         },
-                         [](FunctionContext& c, const TensorList& g) { return TensorList{g[0] * c.saved()[0]}; })[0];
+  return custom_function(
+      "Exponential", {x},
+      [](FunctionContext& c, const TensorList& in) {
+        const Tensor y = in[0].exp();
+        c.save({y});
+        return TensorList{y};
+      },
+      [](FunctionContext& c, const TensorList& g) { return TensorList{g[0] * c.saved()[0]}; })[0];
 }
 TensorList identity(FunctionContext&, const TensorList& in) { return {in[0].clone()}; }
 
@@ -63,14 +65,15 @@ TEST_F(AutogradFunction, WithoutGradOnlyTheForwardRuns) {
 TEST_F(AutogradFunction, TheForwardRecordsNothing) {
   const Tensor x = leaf({2});
   const int64_t tensors = TensorImpl::live();
-  const Tensor y = custom_function("Long", {x},
-                                   [](FunctionContext&, const TensorList& in) {
-                                     EXPECT_FALSE(is_grad_enabled());
-                                     Tensor t = in[0];
-                                     for (int i = 0; i < 10; i++) t = t * t;
-                                     return TensorList{t};
-                                   },
-                                   [](FunctionContext&, const TensorList& g) { return g; })[0];
+  const Tensor y = custom_function(
+      "Long", {x},
+      [](FunctionContext&, const TensorList& in) {
+        EXPECT_FALSE(is_grad_enabled());
+        Tensor t = in[0];
+        for (int i = 0; i < 10; i++) t = t * t;
+        return TensorList{t};
+      },
+      [](FunctionContext&, const TensorList& g) { return g; })[0];
   EXPECT_EQ(TensorImpl::live(), tensors + 1);
   EXPECT_TRUE(is_grad_enabled());
 }
@@ -79,17 +82,18 @@ TEST_F(AutogradFunction, SeveralInputsAndOutputs) {
   const Tensor x = leaf({2}), y = leaf({3}), constant = tensor({10}, float64);
   std::vector<bool> forward_needs, backward_needs;
   auto f = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
-    return custom_function("Mix", {a, b, c},
-                           [&](FunctionContext& ctx, const TensorList& in) {
-                             for (int i = 0; i < 3; i++) forward_needs.push_back(ctx.needs_input_grad(i));
-                             ctx.save({in[0], in[1], in[2]});
-                             return TensorList{in[0] * in[1], in[1] * in[2]};
-                           },
-                           [&](FunctionContext& ctx, const TensorList& g) {
-                             for (int i = 0; i < 3; i++) backward_needs.push_back(ctx.needs_input_grad(i));
-                             const TensorList s = ctx.saved();
-                             return TensorList{g[0] * s[1], g[0] * s[0] + g[1] * s[2], Tensor()};
-                           });
+    return custom_function(
+        "Mix", {a, b, c},
+        [&](FunctionContext& ctx, const TensorList& in) {
+          for (int i = 0; i < 3; i++) forward_needs.push_back(ctx.needs_input_grad(i));
+          ctx.save({in[0], in[1], in[2]});
+          return TensorList{in[0] * in[1], in[1] * in[2]};
+        },
+        [&](FunctionContext& ctx, const TensorList& g) {
+          for (int i = 0; i < 3; i++) backward_needs.push_back(ctx.needs_input_grad(i));
+          const TensorList s = ctx.saved();
+          return TensorList{g[0] * s[1], g[0] * s[0] + g[1] * s[2], Tensor()};
+        });
   };
   const TensorList r = f(x, y, constant);
   (r[0] + r[1] * 100).backward();
@@ -104,16 +108,17 @@ TEST_F(AutogradFunction, SeveralInputsAndOutputs) {
 
 TEST_F(AutogradFunction, UndefinedInputsAndResults) {
   const Tensor x = leaf({2});
-  const TensorList r = custom_function("Some", {x, Tensor()},
-                                       [](FunctionContext& c, const TensorList& in) {
-                                         EXPECT_FALSE(in[1].defined());
-                                         c.save({in[0], in[1]});
-                                         return TensorList{in[0] * 2, Tensor()};
-                                       },
-                                       [](FunctionContext& c, const TensorList& g) {
-                                         EXPECT_FALSE(c.saved()[1].defined());
-                                         return TensorList{g[0] * 2, Tensor()};
-                                       });
+  const TensorList r = custom_function(
+      "Some", {x, Tensor()},
+      [](FunctionContext& c, const TensorList& in) {
+        EXPECT_FALSE(in[1].defined());
+        c.save({in[0], in[1]});
+        return TensorList{in[0] * 2, Tensor()};
+      },
+      [](FunctionContext& c, const TensorList& g) {
+        EXPECT_FALSE(c.saved()[1].defined());
+        return TensorList{g[0] * 2, Tensor()};
+      });
   EXPECT_FALSE(r[1].defined());
   r[0].backward();
   EXPECT_EQ(x.grad().item_double(), 2);
@@ -121,18 +126,19 @@ TEST_F(AutogradFunction, UndefinedInputsAndResults) {
 
 TEST_F(AutogradFunction, NonDifferentiableResults) {
   const Tensor x = leaf({3, 1, 2});
-  const TensorList r = custom_function("WithRank", {x},
-                                       [](FunctionContext& c, const TensorList& in) {
-                                         Tensor rank = tensor({2, 0, 1}, int64), flags = ones({3}, {.dtype = float64});
-                                         c.mark_non_differentiable({flags});
-                                         c.save({rank, flags});
-                                         return TensorList{in[0] * 2, rank, flags};
-                                       },
-                                       [](FunctionContext& c, const TensorList& g) {
-                                         EXPECT_FALSE(c.saved()[0].requires_grad());
-                                         EXPECT_FALSE(c.saved()[1].requires_grad());
-                                         return TensorList{g[0] * 2 + c.saved()[1]};
-                                       });
+  const TensorList r = custom_function(
+      "WithRank", {x},
+      [](FunctionContext& c, const TensorList& in) {
+        Tensor rank = tensor({2, 0, 1}, int64), flags = ones({3}, {.dtype = float64});
+        c.mark_non_differentiable({flags});
+        c.save({rank, flags});
+        return TensorList{in[0] * 2, rank, flags};
+      },
+      [](FunctionContext& c, const TensorList& g) {
+        EXPECT_FALSE(c.saved()[0].requires_grad());
+        EXPECT_FALSE(c.saved()[1].requires_grad());
+        return TensorList{g[0] * 2 + c.saved()[1]};
+      });
   EXPECT_TRUE(r[0].requires_grad());
   EXPECT_FALSE(r[1].requires_grad()) << "integers never";
   EXPECT_FALSE(r[2].requires_grad());
@@ -142,14 +148,15 @@ TEST_F(AutogradFunction, NonDifferentiableResults) {
 
 TEST_F(AutogradFunction, DirtyInputs) {
   auto triple_ = [](Tensor t) {
-    return custom_function("Triple", {t},
-                           [](FunctionContext& c, const TensorList& in) {
-                             Tensor x = in[0];
-                             x.mul_(3);
-                             c.mark_dirty({x});
-                             return TensorList{x};
-                           },
-                           [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 3}; })[0];
+    return custom_function(
+        "Triple", {t},
+        [](FunctionContext& c, const TensorList& in) {
+          Tensor x = in[0];
+          x.mul_(3);
+          c.mark_dirty({x});
+          return TensorList{x};
+        },
+        [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 3}; })[0];
   };
   const Tensor x = leaf({2});
   Tensor y = x * 5;
@@ -160,61 +167,72 @@ TEST_F(AutogradFunction, DirtyInputs) {
   (y * 2).backward();
   EXPECT_EQ(x.grad().item_double(), 30);
   Tensor l = leaf({2});
-  EXPECT_NE(error_of([&] { triple_(l); }).find("a leaf Variable that requires grad is being used in an in-place operation."), std::string::npos);
+  EXPECT_NE(error_of([&] { triple_(l); }).find("a leaf Variable that requires grad is being used in an in-place operation."),
+            std::string::npos);
   // Through a view the base changes.
-  check_gradient([&](const Tensor& t) {
-    Tensor b = t * 1;
-    triple_(b.slice(0, 1, 3));
-    return b * t;
-  }, tensor({0.5, -1, 2}, float64));
+  check_gradient(
+      [&](const Tensor& t) {
+        Tensor b = t * 1;
+        triple_(b.slice(0, 1, 3));
+        return b * t;
+      },
+      tensor({0.5, -1, 2}, float64));
 }
 
 TEST_F(AutogradFunction, ADirtyInputNeedNotBeTheFirstOfEither) {
   auto f = [](const Tensor& a, const Tensor& b) {  // returns a·b and writes b += a
-    return custom_function("Second", {a, b},
-                           [](FunctionContext& c, const TensorList& in) {
-                             c.save({in[0], in[1].clone()});
-                             const Tensor product = in[0] * in[1];
-                             Tensor t = in[1];
-                             t.add_(in[0]);
-                             c.mark_dirty({t});
-                             return TensorList{product, t};
-                           },
-                           [](FunctionContext& c, const TensorList& g) {
-                             const TensorList s = c.saved();
-                             return TensorList{g[0] * s[1] + g[1], g[0] * s[0] + g[1]};
-                           });
+    return custom_function(
+        "Second", {a, b},
+        [](FunctionContext& c, const TensorList& in) {
+          c.save({in[0], in[1].clone()});
+          const Tensor product = in[0] * in[1];
+          Tensor t = in[1];
+          t.add_(in[0]);
+          c.mark_dirty({t});
+          return TensorList{product, t};
+        },
+        [](FunctionContext& c, const TensorList& g) {
+          const TensorList s = c.saved();
+          return TensorList{g[0] * s[1] + g[1], g[0] * s[0] + g[1]};
+        });
   };
   const Tensor x = tensor({0.5, -1, 2}, float64);
-  check_gradient([&](const Tensor& t) {
-    Tensor b = t * t;
-    const TensorList r = f(t * 2, b);
-    return r[0] + b * 3;
-  }, x, 1);
-  check_gradient([&](const Tensor& t) {  // and b a view
-    Tensor base = t * t, b = base.slice(0, 0, 2);
-    const TensorList r = f(t.slice(0, 1, 3), b);
-    return r[1] * 2 + base.slice(0, 1, 3);
-  }, x, 1);
+  check_gradient(
+      [&](const Tensor& t) {
+        Tensor b = t * t;
+        const TensorList r = f(t * 2, b);
+        return r[0] + b * 3;
+      },
+      x, 1);
+  check_gradient(
+      [&](const Tensor& t) {  // and b a view
+        Tensor base = t * t, b = base.slice(0, 0, 2);
+        const TensorList r = f(t.slice(0, 1, 3), b);
+        return r[1] * 2 + base.slice(0, 1, 3);
+      },
+      x, 1);
 }
 
 TEST_F(AutogradFunction, DirtyTensorsMustBeReturned) {
   const Tensor x = leaf({2});
   Tensor y = x * 5;
   EXPECT_NE(error_of([&] {
-              custom_function("Bad", {y},
-                              [](FunctionContext& c, const TensorList& in) {
-                                c.mark_dirty({in[0]});
-                                return TensorList{in[0] * 2};
-                              },
-                              [](FunctionContext&, const TensorList& g) { return g; });
-            }).find("Some elements marked as dirty during the forward method were not returned as output."), std::string::npos);
+              custom_function(
+                  "Bad", {y},
+                  [](FunctionContext& c, const TensorList& in) {
+                    c.mark_dirty({in[0]});
+                    return TensorList{in[0] * 2};
+                  },
+                  [](FunctionContext&, const TensorList& g) { return g; });
+            }).find("Some elements marked as dirty during the forward method were not returned as output."),
+            std::string::npos);
 }
 
 TEST_F(AutogradFunction, AnInputReturnedAsItIs) {
   const Tensor x = leaf({2}), y = x * 3;
-  const Tensor r = custom_function("Same", {y}, [](FunctionContext&, const TensorList& in) { return in; },
-                                   [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 10}; })[0];
+  const Tensor r = custom_function(
+      "Same", {y}, [](FunctionContext&, const TensorList& in) { return in; },
+      [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 10}; })[0];
   EXPECT_FALSE(r.is_same(y));
   EXPECT_EQ(r.data_ptr(), y.data_ptr());
   EXPECT_EQ(y.grad_fn_name(), "MulBackward0");
@@ -224,12 +242,14 @@ TEST_F(AutogradFunction, AnInputReturnedAsItIs) {
 
 TEST_F(AutogradFunction, AViewMadeInsideCannotBeWritten) {
   const Tensor x = leaf({1, 2}), y = x * 3;
-  Tensor v = custom_function("Row", {y}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].slice(0, 0, 1)}; },
-                             [](FunctionContext&, const TensorList& g) { return TensorList{g[0].expand({2}) * 0}; })[0];
-  EXPECT_EQ(error_of([&] { v.add_(1); }),
-            "Output 0 of RowBackward is a view and is being modified inplace. This view was created inside a custom Function (or because an input "
-            "was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom "
-            "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.");
+  Tensor v = custom_function(
+      "Row", {y}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].slice(0, 0, 1)}; },
+      [](FunctionContext&, const TensorList& g) { return TensorList{g[0].expand({2}) * 0}; })[0];
+  EXPECT_EQ(
+      error_of([&] { v.add_(1); }),
+      "Output 0 of RowBackward is a view and is being modified inplace. This view was created inside a custom Function (or because an input "
+      "was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom "
+      "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.");
 }
 
 TEST_F(AutogradFunction, SavedTensorsAreChecked) {
@@ -237,10 +257,14 @@ TEST_F(AutogradFunction, SavedTensorsAreChecked) {
   Tensor y = x * 3;
   const Tensor z = cube(y);
   y.add_(1);
-  EXPECT_NE(error_of([&] { z.backward(); }).find("which is output 0 of MulBackward0, is at version 1; expected version 0 instead."), std::string::npos);
+  EXPECT_NE(
+      error_of([&] { z.backward(); }).find("which is output 0 of MulBackward0, is at version 1; expected version 0 instead."),
+      std::string::npos);
   Tensor e = exponential(x * 1);
   e.add_(1);
-  EXPECT_NE(error_of([&] { e.backward(); }).find("which is output 0 of ExponentialBackward, is at version 1; expected version 0 instead."),
+  EXPECT_NE(error_of([&] {
+              e.backward();
+            }).find("which is output 0 of ExponentialBackward, is at version 1; expected version 0 instead."),
             std::string::npos);
 }
 
@@ -258,7 +282,9 @@ TEST_F(AutogradFunction, GradientsAreChecked) {
             "function BadBackward returned an incorrect number of gradients (expected 1, got 0)");
   EXPECT_EQ(error_of([&] { with([](FunctionContext&, const TensorList& g) { return TensorList{g[0], g[0]}; }).backward(); }),
             "function BadBackward returned an incorrect number of gradients (expected 1, got 2)");
-  EXPECT_EQ(error_of([&] { with([](FunctionContext&, const TensorList&) { return TensorList{ones({3}, {.dtype = float64})}; }).backward(); }),
+  EXPECT_EQ(error_of([&] {
+              with([](FunctionContext&, const TensorList&) { return TensorList{ones({3}, {.dtype = float64})}; }).backward();
+            }),
             "Function BadBackward returned an invalid gradient at index 0 - got [3] but expected shape compatible with [2]");
   with([](FunctionContext&, const TensorList& g) { return TensorList{g[0], Tensor()}; }).backward();  // trailing None is nothing
   EXPECT_EQ(values(x.grad()), (Doubles{1, 1}));
@@ -272,23 +298,28 @@ TEST_F(AutogradFunction, GradientsAreChecked) {
 
 TEST_F(AutogradFunction, KeepsOtherData) {
   const Tensor x = leaf({2});
-  const Tensor y = custom_function("Scale", {x},
-                                   [](FunctionContext& c, const TensorList& in) {
-                                     c.data = 7.0;
-                                     return TensorList{in[0] * 7};
-                                   },
-                                   [](FunctionContext& c, const TensorList& g) { return TensorList{g[0] * std::any_cast<double>(c.data)}; })[0];
+  const Tensor y = custom_function(
+      "Scale", {x},
+      [](FunctionContext& c, const TensorList& in) {
+        c.data = 7.0;
+        return TensorList{in[0] * 7};
+      },
+      [](FunctionContext& c, const TensorList& g) { return TensorList{g[0] * std::any_cast<double>(c.data)}; })[0];
   y.backward();
   EXPECT_EQ(x.grad().item_double(), 7);
 }
 
 TEST_F(AutogradFunction, NothingIsKeptByAFailure) {
   const Tensor x = leaf({2});
-  EXPECT_THROW(custom_function("Fails", {x}, [](FunctionContext& c, const TensorList& in) -> TensorList {
-                 c.save({in[0]});
-                 c.mark_dirty({in[0]});
-                 throw UserError("no");
-               }, [](FunctionContext&, const TensorList& g) { return g; }), UserError);
+  EXPECT_THROW(custom_function(
+                   "Fails", {x},
+                   [](FunctionContext& c, const TensorList& in) -> TensorList {
+                     c.save({in[0]});
+                     c.mark_dirty({in[0]});
+                     throw UserError("no");
+                   },
+                   [](FunctionContext&, const TensorList& g) { return g; }),
+               UserError);
   EXPECT_TRUE(is_grad_enabled());
 }
 
@@ -297,15 +328,16 @@ TEST_F(AutogradFunction, SavingItsOwnResultMakesNoCycle) {
   Tensor y = exponential(x * 1);
   (void)cube(y);
   Tensor z = x * 2;
-  custom_function("DirtyAndSaved", {z},
-                  [](FunctionContext& c, const TensorList& in) {
-                    Tensor t = in[0];
-                    t.mul_(2);
-                    c.mark_dirty({t});
-                    c.save({t});
-                    return TensorList{t};
-                  },
-                  [](FunctionContext& c, const TensorList& g) { return TensorList{g[0] * 2 + c.saved()[0] * 0}; });
+  custom_function(
+      "DirtyAndSaved", {z},
+      [](FunctionContext& c, const TensorList& in) {
+        Tensor t = in[0];
+        t.mul_(2);
+        c.mark_dirty({t});
+        c.save({t});
+        return TensorList{t};
+      },
+      [](FunctionContext& c, const TensorList& g) { return TensorList{g[0] * 2 + c.saved()[0] * 0}; });
   z.backward();
   EXPECT_EQ(x.grad().item_double(), 4);
 }  // NoLeaks counts

@@ -30,7 +30,9 @@ TEST_F(AutogradInplace, LeavesThatRequireGrad) {
   EXPECT_NE(error_of([&] { x.add_(1); }).find(text), std::string::npos);
   EXPECT_NE(error_of([&] { x.zero_(); }).find(text), std::string::npos);
   EXPECT_NE(error_of([&] { inplace("unsqueeze_", x, {0}); }).find(text), std::string::npos);
-  EXPECT_NE(error_of([&] { x.select(0, 0).add_(1); }).find("a view of a leaf Variable that requires grad is being used in an in-place operation."),
+  EXPECT_NE(error_of([&] {
+              x.select(0, 0).add_(1);
+            }).find("a view of a leaf Variable that requires grad is being used in an in-place operation."),
             std::string::npos);
   EXPECT_EQ(values(x), (Doubles{1, 2})) << "a refused write must not have written";
   EXPECT_EQ(x.version(), 0u);
@@ -58,8 +60,9 @@ TEST_F(AutogradInplace, LeavesWithoutGradBecomeInner) {
 
 TEST_F(AutogradInplace, MultiOutputViews) {
   const Tensor x = leaf({1, 2});
-  const std::string text = " This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-                           "modified inplace. You should replace the inplace operation by an out-of-place one.";
+  const std::string text =
+      " This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+      "modified inplace. You should replace the inplace operation by an out-of-place one.";
   Tensor y = x * 2;
   TensorList parts = y.unbind();
   EXPECT_EQ(error_of([&] { parts[1].add_(1); }), "Output 1 of UnbindBackward0 is a view and is being modified inplace." + text);
@@ -70,7 +73,8 @@ TEST_F(AutogradInplace, MultiOutputViews) {
             "Output 0 of UnbindBackward0 is a view and its base or another view of its base has been modified inplace." + text);
   EXPECT_NE(parts[0].to_string().find("grad_fn=<Invalid>"), std::string::npos);
   TensorList halves = (x * 2).split(1);
-  EXPECT_NE(error_of([&] { halves[0].mul_(2); }).find("Output 0 of SplitBackward0 is a view and is being modified inplace."), std::string::npos);
+  EXPECT_NE(error_of([&] { halves[0].mul_(2); }).find("Output 0 of SplitBackward0 is a view and is being modified inplace."),
+            std::string::npos);
   TensorList chunks = (x * 2).chunk(2);
   EXPECT_THROW(chunks[0].mul_(2), UserError);
   // Without a gradient there is nothing to get wrong.
@@ -92,10 +96,11 @@ TEST_F(AutogradInplace, ViewsMadeWithoutGrad) {
     v.add_(1);
   }
   EXPECT_FALSE(v.requires_grad());
-  const std::string text = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-                           "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-                           "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
-                           "tracked).";
+  const std::string text =
+      "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+      "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+      "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+      "tracked).";
   EXPECT_EQ(error_of([&] { v.mul_(x.select(0, 0)); }), text);
   Tensor u;
   {
@@ -108,7 +113,9 @@ TEST_F(AutogradInplace, ViewsMadeWithoutGrad) {
 TEST_F(AutogradInplace, ExpandedTensorsCannotBeWritten) {
   const Tensor x = leaf({2});
   Tensor e = (x * 2).expand({3});
-  EXPECT_NE(error_of([&] { e.add_(1); }).find("more than one element of the written-to tensor refers to a single memory location"), std::string::npos);
+  EXPECT_NE(
+      error_of([&] { e.add_(1); }).find("more than one element of the written-to tensor refers to a single memory location"),
+      std::string::npos);
 }
 
 // ---- versions of saved tensors
@@ -118,9 +125,12 @@ TEST_F(AutogradInplace, ASavedInputThatWasWritten) {
   const Tensor z = y * y;
   y.add_(1);
   EXPECT_EQ(y.version(), 1u);
-  EXPECT_NE(error_of([&] { z.sum().backward(); })
-                .find("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.DoubleTensor [2]], "
-                      "which is output 0 of MulBackward0, is at version 1; expected version 0 instead."), std::string::npos);
+  EXPECT_NE(
+      error_of([&] { z.sum().backward(); })
+          .find(
+              "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.DoubleTensor [2]], "
+              "which is output 0 of MulBackward0, is at version 1; expected version 0 instead."),
+      std::string::npos);
   y.sum().backward();  // the rest of the graph is fine
   EXPECT_EQ(values(x.grad()), (Doubles{2, 2}));
 }
@@ -132,15 +142,17 @@ TEST_F(AutogradInplace, ASavedLeafThatWasWritten) {
     NoGrad off;
     x.add_(1);
   }
-  EXPECT_NE(error_of([&] { z.backward(); })
-                .find("[torch.DoubleTensor [2]] is at version 1; expected version 0 instead."), std::string::npos);
+  EXPECT_NE(error_of([&] { z.backward(); }).find("[torch.DoubleTensor [2]] is at version 1; expected version 0 instead."),
+            std::string::npos);
 }
 
 TEST_F(AutogradInplace, ASavedResultThatWasWritten) {
   const Tensor x = leaf({1, 2});
   Tensor y = x.exp();
   y.add_(1);
-  EXPECT_NE(error_of([&] { y.sum().backward(); }).find("which is output 0 of ExpBackward0, is at version 1; expected version 0 instead."),
+  EXPECT_NE(error_of([&] {
+              y.sum().backward();
+            }).find("which is output 0 of ExpBackward0, is at version 1; expected version 0 instead."),
             std::string::npos);
 }
 
@@ -185,6 +197,7 @@ TEST_F(AutogradInplace, SavedOnlyForTheGradientsAskedFor) {
 // ---- gradients of plain writes
 TEST_F(AutogradInplace, GradientsThroughWrites) {
   const Tensor x = matrix();
+  // clang-format off
   check_gradient([](const Tensor& t) { Tensor y = t * 1; y.mul_(3); return y; }, x);
   check_gradient([](const Tensor& t) { Tensor y = t * 1; y.mul_(t); return y; }, x);
   check_gradient([](const Tensor& t) { Tensor y = t * t; y.mul_(y.clone()); return y * t; }, x);
@@ -195,6 +208,7 @@ TEST_F(AutogradInplace, GradientsThroughWrites) {
   check_gradient([](const Tensor& t) { Tensor y = t * t; inplace("exp_", y); return y; }, x);
   check_gradient([](const Tensor& t) { Tensor y = zeros({3, 3}, {.dtype = float64}); y.add_(t); y.mul_(t); return y; }, x);
   check_gradient([](const Tensor& t) { Tensor y = t * 1; y.add_(t.select(0, 1)); return y * y; }, x);  // the other one is broadcast
+  // clang-format on
 }
 
 // ---- views and bases. Each program runs with views known by geometry and by replay.
@@ -208,6 +222,7 @@ class AutogradViews : public NoLeaks, public ::testing::WithParamInterface<bool>
 INSTANTIATE_TEST_SUITE_P(Replay, AutogradViews, ::testing::Bool());
 
 TEST_P(AutogradViews, WritingAViewChangesTheBase) {
+  // clang-format off
   check([](const Tensor& t) { Tensor y = t * 1; y.select(0, 1).mul_(3); return y; });
   check([](const Tensor& t) { Tensor y = t * 1; y.select(0, 1).mul_(t.select(1, 0)); return y * t; });
   check([](const Tensor& t) { Tensor y = t * 1; y.slice(1, 0, 3, 2).mul_(t.slice(0, 1).t().slice(0, 0, 3)); return y * y; });
@@ -219,13 +234,16 @@ TEST_P(AutogradViews, WritingAViewChangesTheBase) {
   check([](const Tensor& t) { Tensor y = t * 1; y.select(0, 0).copy_(t.select(0, 1) * 2); return y * y; });
   check([](const Tensor& t) { Tensor y = t * t; y.select(0, 0).zero_(); return y; });
   check([](const Tensor& t) { Tensor y = t * t; y.select(1, 2).fill_(7); return y * t; });
+  // clang-format on
 }
 
 TEST_P(AutogradViews, WritingTheBaseChangesTheView) {
+  // clang-format off
   check([](const Tensor& t) { Tensor y = t * 1; Tensor v = y.select(0, 0); y.mul_(t); return v * v; });
   check([](const Tensor& t) { Tensor y = t * 1; Tensor v = y.t().slice(0, 1, 3).select(1, 0); y.mul_(t); return v * t.slice(0, 0, 1).select(0, 0).slice(0, 0, 2); });
   check([](const Tensor& t) { Tensor y = t * 1; Tensor v = y.diagonal(); y.add_(t).mul_(t); return v; });
   check([](const Tensor& t) { Tensor y = t * 1; Tensor v = y.view({9}).slice(0, 1, 8, 3); const Tensor old = v * 1; y.mul_(t); return v + old; });
+  // clang-format on
 }
 
 TEST_P(AutogradViews, SiblingsSeeEachOther) {
@@ -248,7 +266,11 @@ TEST_P(AutogradViews, SiblingsSeeEachOther) {
 }
 
 TEST_P(AutogradViews, ChainsOfViews) {
-  check([](const Tensor& t) { Tensor y = t * 1; y.t().slice(0, 1, 3).select(1, 0).mul_(t.slice(1, 0, 2).select(0, 2)); return y; });
+  check([](const Tensor& t) {
+    Tensor y = t * 1;
+    y.t().slice(0, 1, 3).select(1, 0).mul_(t.slice(1, 0, 2).select(0, 2));
+    return y;
+  });
   check([](const Tensor& t) {
     Tensor y = t * 1;
     Tensor a = y.slice(0, 1), b = a.t(), c = b.slice(0, 1).select(1, 1);
@@ -264,8 +286,10 @@ TEST_P(AutogradViews, ChainsOfViews) {
 }
 
 TEST_P(AutogradViews, ABaseWithoutGradGetsOne) {
+  // clang-format off
   check([](const Tensor& t) { Tensor b = zeros({4, 3}, {.dtype = float64}); b.slice(0, 0, 3).copy_(t * t); return b * 2; });
   check([](const Tensor& t) { Tensor b = ones({3}, {.dtype = float64}); b.select(0, 1).mul_(t.select(0, 0).select(0, 0)); return b * b; });
+  // clang-format on
   check([](const Tensor& t) {
     Tensor b = ones({3}, {.dtype = float64});
     Tensor before = b.slice(0, 0, 2);  // taken before b has a gradient
@@ -298,6 +322,7 @@ TEST_P(AutogradViews, DetachedAliasesWriteConstants) {
 
 // They change no data: views taken before and after must keep their gradients.
 TEST_P(AutogradViews, InPlaceViewOps) {
+  // clang-format off
   check([](const Tensor& t) { Tensor y = t * 1; inplace("t_", y); return y * t; });
   check([](const Tensor& t) { Tensor y = t * 1; inplace("unsqueeze_", y, {0}); inplace("squeeze_", y); return y * t; });
   check([](const Tensor& t) { Tensor y = t.slice(0, 0, 2) * 1; inplace("transpose_", y, {0, 1}); return y * t.slice(1, 0, 2); });
@@ -305,6 +330,7 @@ TEST_P(AutogradViews, InPlaceViewOps) {
   if (!GetParam()) return;  // a base that changes its shape under a view needs the view's steps
   check([](const Tensor& t) { Tensor y = t * 1; Tensor v = y.select(0, 0); inplace("t_", y); v.mul_(t.select(0, 1)); return y * t; });
   check([](const Tensor& t) { Tensor y = t * 1; Tensor v = y.select(0, 0); inplace("unsqueeze_", y, {0}); v.mul_(t.select(0, 1)); return y * t; });
+  // clang-format on
   check([](const Tensor& t) {
     Tensor y = t * 1;
     Tensor v = y.select(0, 0);

@@ -40,14 +40,17 @@ TEST_F(Autograd, AMissingGradientIsOneForOneElement) {
   EXPECT_EQ(one.grad().item_double(), 3);
   EXPECT_EQ(error_of([&] { (x * 2).backward(); }), "grad can be implicitly created only for scalar outputs");
   const Tensor c = scalar_tensor(std::complex<double>(1, 1), {.dtype = complex128}).requires_grad_();
-  EXPECT_EQ(error_of([&] { (c * c).backward(); }), "grad can be implicitly created only for real scalar outputs but got torch.complex128");
+  EXPECT_EQ(error_of([&] { (c * c).backward(); }),
+            "grad can be implicitly created only for real scalar outputs but got torch.complex128");
 }
 
 TEST_F(Autograd, GivenGradientsMustFit) {
   const Tensor x = leaf({2, 3});
   EXPECT_EQ(error_of([&] { (x * 2).backward(ones({3})); }),
             "Mismatch in shape: grad_output[0] has a shape of [3] and output[0] has a shape of [2].");
-  EXPECT_NE(error_of([&] { (x * 2).backward(ones({2}, {.dtype = complex128})); }).find("For complex Tensors, both grad_output and output"),
+  EXPECT_NE(error_of([&] {
+              (x * 2).backward(ones({2}, {.dtype = complex128}));
+            }).find("For complex Tensors, both grad_output and output"),
             std::string::npos);
   EXPECT_EQ(error_of([&] { backward({x * 2, x * 3}, {ones({2})}); }), "got 2 tensors and 1 gradients");
   (x * 2).backward(ones({2}, {.dtype = float32}));  // another real type is converted
@@ -58,7 +61,8 @@ TEST_F(Autograd, OnlyWhatRequiresGradCanBeDifferentiated) {
   const Tensor x = f64({1, 2});
   EXPECT_EQ(error_of([&] { x.sum().backward(); }), "element 0 of tensors does not require grad and does not have a grad_fn");
   const Tensor y = leaf({1});
-  EXPECT_EQ(error_of([&] { backward({y * 2, x}, {ones({1}), ones({2})}); }), "element 1 of tensors does not require grad and does not have a grad_fn");
+  EXPECT_EQ(error_of([&] { backward({y * 2, x}, {ones({1}), ones({2})}); }),
+            "element 1 of tensors does not require grad and does not have a grad_fn");
   EXPECT_THROW(backward({Tensor()}), UserError);
   backward({});
 }
@@ -138,10 +142,11 @@ TEST_F(Autograd, TheGraphIsFreedUnlessRetained) {
   y.backward({}, true);
   y.backward();
   EXPECT_EQ(x.grad().item_double(), 8);
-  EXPECT_EQ(error_of([&] { y.backward(); }),
-            "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
-            "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-            "backward through the graph a second time or if you need to access saved tensors after calling backward.");
+  EXPECT_EQ(
+      error_of([&] { y.backward(); }),
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
+      "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+      "backward through the graph a second time or if you need to access saved tensors after calling backward.");
   EXPECT_EQ(x.grad().item_double(), 8);
   const Tensor sum = x + 1;  // saves nothing
   sum.backward();
@@ -170,11 +175,12 @@ TEST_F(Autograd, FreeingOneGraphLeavesOthers) {
 TEST_F(Autograd, ARunThatFailsCanBeRepeated) {
   const Tensor x = leaf({2});
   bool fail = true;
-  const Tensor y = custom_function("Sometimes", {x * x}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
-                                   [&](FunctionContext&, const TensorList& g) {
-                                     INGOT_REQUIRE(!fail, "not now");
-                                     return TensorList{g[0]};
-                                   })[0];
+  const Tensor y = custom_function(
+      "Sometimes", {x * x}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
+      [&](FunctionContext&, const TensorList& g) {
+        INGOT_REQUIRE(!fail, "not now");
+        return TensorList{g[0]};
+      })[0];
   EXPECT_EQ(error_of([&] { y.backward(); }), "not now");
   EXPECT_FALSE(x.grad().defined());
   EXPECT_TRUE(is_grad_enabled());
@@ -204,13 +210,15 @@ TEST_F(Autograd, GradOfInnerTensors) {
 
 TEST_F(Autograd, UnusedInputs) {
   const Tensor x = leaf({2}), y = leaf({3});
-  EXPECT_EQ(error_of([&] { grad({x * 2}, {y}); }),
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+  EXPECT_EQ(
+      error_of([&] { grad({x * 2}, {y}); }),
+      "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
   const TensorList g = grad({x * 2}, {y, x}, {}, {.allow_unused = true});
   EXPECT_FALSE(g[0].defined());
   EXPECT_EQ(g[1].item_double(), 2);
   EXPECT_THROW(grad({x * 2}, {x * 2}), UserError) << "another tensor of the same value";
-  EXPECT_NE(error_of([&] { grad({x * 2}, {f64({1})}); }).find("One of the differentiated Tensors does not require grad"), std::string::npos);
+  EXPECT_NE(error_of([&] { grad({x * 2}, {f64({1})}); }).find("One of the differentiated Tensors does not require grad"),
+            std::string::npos);
   EXPECT_EQ(error_of([&] { grad({x * 2}, {}); }), "grad requires non-empty inputs.");
   EXPECT_THROW(grad({x * 2}, {Tensor()}), UserError);
 }
@@ -218,11 +226,12 @@ TEST_F(Autograd, UnusedInputs) {
 TEST_F(Autograd, OnlyWhatIsNeededRuns) {
   int runs = 0;
   auto counted = [&](const Tensor& t) {
-    return custom_function("Counted", {t}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
-                           [&](FunctionContext&, const TensorList& g) {
-                             runs++;
-                             return g;
-                           })[0];
+    return custom_function(
+        "Counted", {t}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
+        [&](FunctionContext&, const TensorList& g) {
+          runs++;
+          return g;
+        })[0];
   };
   const Tensor x = leaf({2}), y = leaf({3});
   const Tensor z = counted(x) * counted(y);
@@ -312,7 +321,8 @@ TEST_F(Autograd, SetGrad) {
   (x * 2).sum().backward();
   EXPECT_EQ(values(g), (Doubles{12, 22}));
   EXPECT_EQ(error_of([&] { x.set_grad(f64({1})); }), "assigned grad has data of a different size: expected [2], found [1]");
-  EXPECT_EQ(error_of([&] { x.set_grad(ones({2})); }), "assigned grad has data of a different type: expected torch.float64, found torch.float32");
+  EXPECT_EQ(error_of([&] { x.set_grad(ones({2})); }),
+            "assigned grad has data of a different type: expected torch.float64, found torch.float32");
   EXPECT_EQ(error_of([&] { x.set_grad(x); }), "can't assign Variable as its own grad");
 }
 
@@ -341,14 +351,16 @@ TEST_F(Autograd, Leaves) {
 
 TEST_F(Autograd, WhoMayRequireGrad) {
   Tensor i = ones({2}, {.dtype = int64}), b = ones({2}, {.dtype = boolean});
-  EXPECT_NE(error_of([&] { i.requires_grad_(); }).find("only Tensors of floating point and complex dtype can require gradients"), std::string::npos);
+  EXPECT_NE(error_of([&] { i.requires_grad_(); }).find("only Tensors of floating point and complex dtype can require gradients"),
+            std::string::npos);
   EXPECT_THROW(b.requires_grad_(), UserError);
   i.requires_grad_(false);
   Tensor y = leaf({1}) * 2;
   y.requires_grad_();
-  EXPECT_EQ(error_of([&] { y.requires_grad_(false); }),
-            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
-            "differentiation use var_no_grad = var.detach().");
+  EXPECT_EQ(
+      error_of([&] { y.requires_grad_(false); }),
+      "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
+      "differentiation use var_no_grad = var.detach().");
   const Tensor x = leaf({1.5, 2.5});
   EXPECT_FALSE(x.to(int64).requires_grad());
   EXPECT_FALSE((x > 2).requires_grad());
@@ -379,7 +391,8 @@ TEST_F(Autograd, Detach) {
   z.requires_grad_();
   z.sum().backward();
   EXPECT_EQ(values(z.grad()), (Doubles{1, 1}));
-  EXPECT_NE(error_of([&] { (x * 2).select(0, 0).detach_(); }).find("Can't detach views in-place. Use detach() instead."), std::string::npos);
+  EXPECT_NE(error_of([&] { (x * 2).select(0, 0).detach_(); }).find("Can't detach views in-place. Use detach() instead."),
+            std::string::npos);
 }
 
 // ---- modes
@@ -403,8 +416,7 @@ TEST_F(Autograd, NoGrad) {
   try {
     NoGrad off;
     throw 1;
-  } catch (int) {
-  }
+  } catch (int) {}
   EXPECT_TRUE(is_grad_enabled());
 }
 
@@ -419,11 +431,12 @@ TEST_F(Autograd, TheBackwardRunsWithoutGradUnlessAsked) {
   const Tensor x = leaf({2});
   std::vector<bool> seen;
   auto look = [&](const Tensor& t) {
-    return custom_function("Look", {t}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
-                           [&](FunctionContext&, const TensorList& g) {
-                             seen.push_back(is_grad_enabled());
-                             return g;
-                           })[0];
+    return custom_function(
+        "Look", {t}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0].clone()}; },
+        [&](FunctionContext&, const TensorList& g) {
+          seen.push_back(is_grad_enabled());
+          return g;
+        })[0];
   };
   look(x).backward();
   grad({look(x)}, {x}, {}, {.create_graph = true});
@@ -454,11 +467,15 @@ TEST_F(Autograd, InferenceMode) {
   EXPECT_EQ(error_of([&] { (void)made.version(); }), "Inference tensors do not track version counter.");
   EXPECT_TRUE(made.select(0, 1)->inference);
   EXPECT_TRUE(made.detach()->inference);
-  EXPECT_NE(error_of([&] { made.add_(1); }).find("Inplace update to inference tensor outside InferenceMode is not allowed."), std::string::npos);
+  EXPECT_NE(error_of([&] { made.add_(1); }).find("Inplace update to inference tensor outside InferenceMode is not allowed."),
+            std::string::npos);
   EXPECT_NE(error_of([&] { made.select(0, 0).zero_(); }).find("Inplace update to inference tensor"), std::string::npos);
   EXPECT_EQ(values(made), (Doubles{3, 5})) << "a refused write must not have written";
-  EXPECT_EQ(error_of([&] { made.requires_grad_(); }), "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  EXPECT_NE(error_of([&] { (void)(made * x); }).find("Inference tensors cannot be saved for backward. To work around you can make a clone"),
+  EXPECT_EQ(error_of([&] { made.requires_grad_(); }),
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  EXPECT_NE(error_of([&] {
+              (void)(made * x);
+            }).find("Inference tensors cannot be saved for backward. To work around you can make a clone"),
             std::string::npos);
   EXPECT_TRUE((made + x).requires_grad()) << "nothing is saved";
   EXPECT_FALSE((made + 1)->inference);
@@ -466,15 +483,15 @@ TEST_F(Autograd, InferenceMode) {
   EXPECT_FALSE(copy->inference);
   copy.requires_grad_();
   (copy * x).sum().backward();
-  EXPECT_NE(error_of([&] { view_of_plain.mul_(x.select(0, 0)); }).find("A view was created in inference mode and is being modified inplace in normal mode."),
+  EXPECT_NE(error_of([&] {
+              view_of_plain.mul_(x.select(0, 0));
+            }).find("A view was created in inference mode and is being modified inplace in normal mode."),
             std::string::npos);
 }
 
 TEST_F(Autograd, InferenceModeNests) {
   InferenceMode a;
-  {
-    InferenceMode b;
-  }
+  { InferenceMode b; }
   EXPECT_TRUE(ones({1})->inference);
   EXPECT_FALSE(is_grad_enabled());
 }
@@ -496,8 +513,9 @@ TEST_F(Autograd, AnOpWithoutARule) {
 
 TEST_F(Autograd, OutArgumentsHaveNoGradient) {
   const Tensor x = leaf({2}), out = f64({0});
-  EXPECT_EQ(error_of([&] { call(op("add.out"), {x, 1, 1, out}); }),
-            "add(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+  EXPECT_EQ(
+      error_of([&] { call(op("add.out"), {x, 1, 1, out}); }),
+      "add(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
   NoGrad off;
   call(op("add.out"), {x, 1, 1, out});
   EXPECT_EQ(out.item_double(), 3);

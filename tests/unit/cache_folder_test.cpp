@@ -53,10 +53,12 @@ TEST(CacheFolder, HasWhatWasPut) {
 TEST(CacheFolder, AFailureLeavesNothing) {
   const testing::TemporaryPath at;
   const CacheFolder cache(at.path(), 1 << 20);
-  EXPECT_THROW(cache.put("graphs/a", [](const std::string& folder) {
-    write(folder + "/half", "half");
-    throw UserError("no more");
-  }), UserError);
+  EXPECT_THROW(cache.put("graphs/a",
+                         [](const std::string& folder) {
+                           write(folder + "/half", "half");
+                           throw UserError("no more");
+                         }),
+               UserError);
   EXPECT_FALSE(cache.find("graphs/a"));
   EXPECT_TRUE(fs::is_empty(at.path() + "/pending"));
   write(at.path() + "/file", "");
@@ -139,7 +141,8 @@ TEST(CacheFolder, ManyProcessesSomeOfWhichAreKilled) {
     waitpid(children[p], &status, 0);
     EXPECT_EQ(p < 3 ? status : 0, 0) << "process " << p;
   }
-  for (const auto& thing : fs::directory_iterator(at.path() + "/graphs")) EXPECT_TRUE(is_whole(thing.path().string())) << thing.path();
+  for (const auto& thing : fs::directory_iterator(at.path() + "/graphs"))
+    EXPECT_TRUE(is_whole(thing.path().string())) << thing.path();
   put(cache, "graphs/last", "last");
   EXPECT_LE(cache.bytes(), 20000);
 }

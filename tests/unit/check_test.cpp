@@ -73,7 +73,8 @@ TEST(Suite, CasesMatchByNamePartsAndOperators) {
   c.name = "ops/add/f32_0";
   c.entry = "add/f32_0";
   c.targets = {"aten.add.Tensor"};
-  for (const char* glob : {"ops/add/f32_0", "ops", "add", "ops/*", "f32_*", "add/*", "aten.add", "aten.add.Tensor"}) EXPECT_TRUE(matches(c, glob)) << glob;
+  for (const char* glob : {"ops/add/f32_0", "ops", "add", "ops/*", "f32_*", "add/*", "aten.add", "aten.add.Tensor"})
+    EXPECT_TRUE(matches(c, glob)) << glob;
   for (const char* glob : {"sub", "op", "aten", "f16*"}) EXPECT_FALSE(matches(c, glob)) << glob;
 }
 

@@ -32,7 +32,8 @@ void expect_equal(const TensorList& want, const TensorList& got) {
   for (std::size_t k = 0; k < want.size(); k++) {
     EXPECT_EQ(want[k].sizes(), got[k].sizes());
     const auto a = want[k].to_vector<double>(), b = got[k].to_vector<double>();
-    for (std::size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-12 * (1 + std::abs(a[i]))) << "result " << k << " element " << i;
+    for (std::size_t i = 0; i < a.size(); i++)
+      EXPECT_NEAR(a[i], b[i], 1e-12 * (1 + std::abs(a[i]))) << "result " << k << " element " << i;
   }
 }
 
@@ -65,16 +66,17 @@ TensorList choose(const TensorList& in) {
 TEST_F(ControlFlow, A_TracedCondKeepsBothBranches) {
   const Tensor x = count({3}), y = count({3});
   const Traced t = trace(choose, {x, y});
-  EXPECT_EQ(print(t.graph),
-            "def forward(self, arg0_1, arg1_1):\n"
-            "    sum_1 = torch.ops.aten.sum.default(arg0_1)\n"
-            "    gt = torch.ops.aten.gt.Scalar(sum_1, 0);  sum_1 = None\n"
-            "    true_graph_0 = self.true_graph_0\n"
-            "    false_graph_0 = self.false_graph_0\n"
-            "    conditional = torch.ops.higher_order.cond(gt, true_graph_0, false_graph_0, [arg0_1, arg1_1]);  gt = true_graph_0 = false_graph_0 = "
-            "arg0_1 = arg1_1 = None\n"
-            "    getitem = conditional[0];  conditional = None\n"
-            "    return (getitem,)\n");
+  EXPECT_EQ(
+      print(t.graph),
+      "def forward(self, arg0_1, arg1_1):\n"
+      "    sum_1 = torch.ops.aten.sum.default(arg0_1)\n"
+      "    gt = torch.ops.aten.gt.Scalar(sum_1, 0);  sum_1 = None\n"
+      "    true_graph_0 = self.true_graph_0\n"
+      "    false_graph_0 = self.false_graph_0\n"
+      "    conditional = torch.ops.higher_order.cond(gt, true_graph_0, false_graph_0, [arg0_1, arg1_1]);  gt = true_graph_0 = false_graph_0 = "
+      "arg0_1 = arg1_1 = None\n"
+      "    getitem = conditional[0];  conditional = None\n"
+      "    return (getitem,)\n");
   expect_traced(choose, {x, y}, {{x, y}, {x.neg(), y}});
 }
 
@@ -87,8 +89,8 @@ TEST_F(ControlFlow, WhatAFunctionBringsAlongIsPassedAlong) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor scale = in[1] * 2;
     return cond(
-        in[0].sum() > 0, [&](const TensorList& o) { return TensorList{o[0] * scale}; }, [&](const TensorList& o) { return TensorList{o[0] - in[1]}; },
-        {in[0]});
+        in[0].sum() > 0, [&](const TensorList& o) { return TensorList{o[0] * scale}; },
+        [&](const TensorList& o) { return TensorList{o[0] - in[1]}; }, {in[0]});
   };
   const Tensor x = count({3}), y = count({3});
   expect_traced(f, {x, y}, {{x, y}, {x.neg(), y}});
@@ -100,7 +102,9 @@ TEST_F(ControlFlow, CondNests) {
     return cond(
         in[0].sum() > 0,
         [](const TensorList& o) {
-          return cond(o[0].max() > 2, [](const TensorList& p) { return TensorList{p[0].exp()}; }, [](const TensorList& p) { return TensorList{p[0] * 5}; }, o);
+          return cond(
+              o[0].max() > 2, [](const TensorList& p) { return TensorList{p[0].exp()}; },
+              [](const TensorList& p) { return TensorList{p[0] * 5}; }, o);
         },
         [](const TensorList& o) { return TensorList{o[0].neg()}; }, {in[0]});
   };
@@ -141,14 +145,18 @@ TEST_F(ControlFlow, ScanCarries) {
 
 TEST_F(ControlFlow, WhileRunsAsOftenAsItMust) {
   const TensorFunction f = [](const TensorList& in) {
-    return while_loop([](const TensorList& o) { return TensorList{o[0].sum() < 100}; }, [](const TensorList& o) { return TensorList{o[0] * 2 + o[1]}; }, {in[0]},
-                      {in[1]});
+    return while_loop([](const TensorList& o) { return TensorList{o[0].sum() < 100}; },
+                      [](const TensorList& o) { return TensorList{o[0] * 2 + o[1]}; }, {in[0]}, {in[1]});
   };
   const Tensor x = count({3}), y = count({3});
   expect_traced(f, {x, y}, {{x, y}, {x * 100, y}, {x * 0.01, y}});
   expect_equal(f({x, y}), f({x, y}));
   const Tensor tracked = count({3}).requires_grad_();
-  EXPECT_NE(error_of([&] { trace([&](const TensorList& in) { return grad({f({in[0].detach().requires_grad_(), in[1]})[0].sum()}, {tracked}); }, {x, y}); }), "no error");
+  EXPECT_NE(error_of([&] {
+              trace([&](const TensorList& in) { return grad({f({in[0].detach().requires_grad_(), in[1]})[0].sum()}, {tracked}); },
+                    {x, y});
+            }),
+            "no error");
 }
 
 TEST_F(ControlFlow, WritesInsideAFunctionAreFunctionalized) {
@@ -177,9 +185,16 @@ TEST_F(ControlFlow, AFunctionThatWritesOrReturnsItsOperandIsRefusedWhenTraced) {
             {count({3})});
     });
   };
-  EXPECT_NE(traced([](const TensorList& o) { Tensor t = o[0]; t.add_(Scalar(1)); return TensorList{t.sin()}; }).find("might be modifying the input"), std::string::npos);
-  EXPECT_NE(traced([](const TensorList& o) { return TensorList{o[0].view({3})}; }).find("might be aliasing the input"), std::string::npos);
-  EXPECT_NE(traced([](const TensorList& o) { return TensorList{o[0].sum()}; }).find("Expected each tensor to have same metadata"), std::string::npos);
+  EXPECT_NE(traced([](const TensorList& o) {
+              Tensor t = o[0];
+              t.add_(Scalar(1));
+              return TensorList{t.sin()};
+            }).find("might be modifying the input"),
+            std::string::npos);
+  EXPECT_NE(traced([](const TensorList& o) { return TensorList{o[0].view({3})}; }).find("might be aliasing the input"),
+            std::string::npos);
+  EXPECT_NE(traced([](const TensorList& o) { return TensorList{o[0].sum()}; }).find("Expected each tensor to have same metadata"),
+            std::string::npos);
 }
 
 // ---- what functions bring along
@@ -250,8 +265,9 @@ TEST_F(ControlFlow, GradientsReachWhatNestedFunctionsBringAlong) {
 
 TEST_F(ControlFlow, SecondDerivativesOfWhatACondBringsAlong) {
   const TensorFunction f = [](const TensorList& in) {
-    return cond(in[0].sum() > 0, [=](const TensorList& o) { return TensorList{(o[0] * in[1] * in[1]).sum()}; },
-                [=](const TensorList& o) { return TensorList{(o[0] - in[1].exp()).sum()}; }, {in[0]});
+    return cond(
+        in[0].sum() > 0, [=](const TensorList& o) { return TensorList{(o[0] * in[1] * in[1]).sum()}; },
+        [=](const TensorList& o) { return TensorList{(o[0] - in[1].exp()).sum()}; }, {in[0]});
   };
   const TensorFunction second = [&](const TensorList& in) {
     const TensorFunction first = [&](const TensorList& x) { return TensorList{ingot::grad(f, {1})(x)[0].sum()}; };
@@ -274,8 +290,8 @@ TEST_F(ControlFlow, WhatIsBroughtAlongAndWrittenLaterIsFound) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor x = in[0].detach().requires_grad_(), w = x * 2;
     const Tensor y = cond(
-        x.sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * w}; }, [=](const TensorList& o) { return TensorList{o[0] + w}; },
-        {x})[0];
+        x.sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * w}; },
+        [=](const TensorList& o) { return TensorList{o[0] + w}; }, {x})[0];
     w.add_(Scalar(1));
     return grad({y.sum()}, {x});
   };
@@ -287,9 +303,10 @@ TEST_F(ControlFlow, AListThatMixesTensorsAndNumbersHasNoGradients) {
     const Value twice = make_function([](Args a) { return Values{a[0].tensor() * 2}; });
     return call(op_ref<"higher_order::cond">(), {x.sum() > 0, twice, twice, Values{x, 3}});
   };
-  EXPECT_EQ(
-      error_of([&] { trace([&](const TensorList& in) { return TensorList{list_elements(call_cond(in[0]))[0].tensor()}; }, {count({3})}); }),
-      "no error");
+  EXPECT_EQ(error_of([&] {
+              trace([&](const TensorList& in) { return TensorList{list_elements(call_cond(in[0]))[0].tensor()}; }, {count({3})});
+            }),
+            "no error");
   const std::string error = error_of([&] {
     trace(
         [&](const TensorList& in) {
@@ -298,7 +315,8 @@ TEST_F(ControlFlow, AListThatMixesTensorsAndNumbersHasNoGradients) {
         },
         {count({3})});
   });
-  EXPECT_NE(error.find("cond: argument 'operands' mixes tensors that require grad with other values"), std::string::npos) << error;
+  EXPECT_NE(error.find("cond: argument 'operands' mixes tensors that require grad with other values"), std::string::npos)
+      << error;
 }
 
 TEST_F(ControlFlow, AStaleAliasThatAFunctionBringsAlongIsMadeAgainForBoth) {
@@ -322,7 +340,8 @@ TEST_F(ControlFlow, WhatAFunctionBringsAlongTakesNoInPlaceViews) {
     };
     return cond(in[0].sum() > 0, turn, turn, {in[0]});
   });
-  EXPECT_NE(error_of([&] { trace(f, {count({2, 2})}); }).find("might be modifying a tensor that it brings along"), std::string::npos);
+  EXPECT_NE(error_of([&] { trace(f, {count({2, 2})}); }).find("might be modifying a tensor that it brings along"),
+            std::string::npos);
 }
 
 // ---- vmap
@@ -358,8 +377,11 @@ TEST_F(ControlFlow, VmapOfACondWhosePredicateDiffersRunsBothAndSelects) {
   expect_equal(by_member(f)({x, y}), run_graph(trace(vmap(f, options), {x, y}).graph, {x, y}));
   // Two levels, of which the predicate has the outer one.
   const TensorFunction inner = [&](const TensorList& in) {
-    return vmap([&](const TensorList& m) { return cond(in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * m[0]}; },
-                                                       [=](const TensorList& o) { return TensorList{o[0] + m[0]}; }, {in[0]}); })({in[1]});
+    return vmap([&](const TensorList& m) {
+      return cond(
+          in[0].sum() > 0, [=](const TensorList& o) { return TensorList{o[0] * m[0]}; },
+          [=](const TensorList& o) { return TensorList{o[0] + m[0]}; }, {in[0]});
+    })({in[1]});
   };
   expect_equal(by_member(inner)({x, y}), vmap(inner, options)({x, y}));
 }
@@ -383,7 +405,9 @@ TEST_F(ControlFlow, VmapOfMapAndScanTakesThemApart) {
   const TensorFunction mapped = [](const TensorList& in) {
     return map([](const TensorList& o) { return TensorList{o[0] * o[1]}; }, {in[1]}, {in[0]});
   };
-  const TensorFunction captured = [](const TensorList& in) { return map([=](const TensorList& o) { return TensorList{o[0] * in[0]}; }, {in[1]}); };
+  const TensorFunction captured = [](const TensorList& in) {
+    return map([=](const TensorList& o) { return TensorList{o[0] * in[0]}; }, {in[1]});
+  };
   const VmapOptions options{.in_dims = {0, std::nullopt}};
   const Tensor x = count({4, 3}), y = count({2, 3});
   const TensorList want{stack({y.select(0, 0) * x, y.select(0, 1) * x}, 1)};
@@ -408,8 +432,9 @@ TEST_F(ControlFlow, VmapOfACondRefusesNumbersThatWouldDiffer) {
 TEST_F(ControlFlow, AutocastReachesTheBranches) {
   const TensorFunction f = [](const TensorList& in) {
     const AutocastGuard autocast(bfloat16);
-    return cond(in[0].sum() > 0, [](const TensorList& o) { return TensorList{o[0].mm(o[0])}; }, [](const TensorList& o) { return TensorList{o[0].mm(o[0]) * 2}; },
-                {in[0]});
+    return cond(
+        in[0].sum() > 0, [](const TensorList& o) { return TensorList{o[0].mm(o[0])}; },
+        [](const TensorList& o) { return TensorList{o[0].mm(o[0]) * 2}; }, {in[0]});
   };
   const Tensor x = ones({2, 2});
   EXPECT_EQ(f({x})[0].dtype(), bfloat16);

@@ -115,9 +115,10 @@ TEST_F(DLPack, EveryDtypeGoesThere) {
   struct {
     DType t;
     int code, bits;
-  } const table[] = {{uint8, 1, 8},     {int8, 0, 8},     {int16, 0, 16},        {int32, 0, 32},         {int64, 0, 64},    {float16, 2, 16},
-                     {float32, 2, 32},  {float64, 2, 64}, {complex64, 5, 64},    {complex128, 5, 128},   {boolean, 6, 8},   {bfloat16, 4, 16},
-                     {float8_e4m3fn, 10, 8}, {float8_e5m2, 12, 8}, {uint16, 1, 16}, {uint32, 1, 32},     {uint64, 1, 64}};
+  } const table[] = {{uint8, 1, 8},    {int8, 0, 8},      {int16, 0, 16},         {int32, 0, 32},       {int64, 0, 64},
+                     {float16, 2, 16}, {float32, 2, 32},  {float64, 2, 64},       {complex64, 5, 64},   {complex128, 5, 128},
+                     {boolean, 6, 8},  {bfloat16, 4, 16}, {float8_e4m3fn, 10, 8}, {float8_e5m2, 12, 8}, {uint16, 1, 16},
+                     {uint32, 1, 32},  {uint64, 1, 64}};
   static_assert(std::size(table) == kDTypes);
   for (const auto& [dtype, code, bits] : table) {
     SCOPED_TRACE(to_text(dtype));
@@ -198,7 +199,11 @@ TYPED_TEST(DLPackImport, RefusalsTakeNothing) {
       {[](DLTensor& d) { d.device.device_type = kDLMetal; }, "unsupported device type 8"},
       {[](DLTensor& d) { d.device = {kDLCUDA, 1000}; }, "bad CUDA device 1000"},
       {[](DLTensor& d) { d.device = {kDLCUDA, -1}; }, "bad CUDA device -1"},
-      {[](DLTensor& d) { d.shape[0] = d.shape[1] = int64_t{1} << 40; d.strides = nullptr; }, "overflow"},
+      {[](DLTensor& d) {
+         d.shape[0] = d.shape[1] = int64_t{1} << 40;
+         d.strides = nullptr;
+       },
+       "overflow"},
       {[](DLTensor& d) { d.strides[0] = INT64_MAX; }, "overflow"},
   };
   for (const auto& [spoil, expected] : bad) {
@@ -251,7 +256,8 @@ TEST_F(DLPack, AnotherMajorVersionIsRefused) {
 }
 
 TEST_F(DLPack, FakeAndUndefinedTensorsHaveNothingToExport) {
-  EXPECT_NE(error_of([] { (void)to_dlpack(make_tensor(Geometry::contiguous({2}, float32), {}, true)); }).find("fake"), std::string::npos);
+  EXPECT_NE(error_of([] { (void)to_dlpack(make_tensor(Geometry::contiguous({2}, float32), {}, true)); }).find("fake"),
+            std::string::npos);
   EXPECT_NE(error_of([] { (void)to_dlpack(Tensor()); }).find("undefined"), std::string::npos);
   EXPECT_NE(error_of([] { (void)to_dlpack_versioned(Tensor()); }).find("undefined"), std::string::npos);
 }

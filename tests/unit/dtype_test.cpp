@@ -38,9 +38,10 @@ TEST(DTypeFacts, EveryOneIsOfOneCategory) {
 }
 
 TEST(DTypeFacts, Sizes) {
-  const std::pair<DType, int> sizes[] = {{uint8, 1},   {int8, 1},    {int16, 2},     {int32, 4},      {int64, 8},         {float16, 2},
-                                         {float32, 4}, {float64, 8}, {complex64, 8}, {complex128, 16}, {boolean, 1},      {bfloat16, 2},
-                                         {float8_e4m3fn, 1}, {float8_e5m2, 1}, {uint16, 2}, {uint32, 4}, {uint64, 8}};
+  const std::pair<DType, int> sizes[] = {{uint8, 1},   {int8, 1},     {int16, 2},         {int32, 4},       {int64, 8},
+                                         {float16, 2}, {float32, 4},  {float64, 8},       {complex64, 8},   {complex128, 16},
+                                         {boolean, 1}, {bfloat16, 2}, {float8_e4m3fn, 1}, {float8_e5m2, 1}, {uint16, 2},
+                                         {uint32, 4},  {uint64, 8}};
   static_assert(std::size(sizes) == kDTypes);
   for (auto [t, n] : sizes) EXPECT_EQ(size_of(t), n) << to_text(t);
 }
@@ -192,7 +193,8 @@ TYPED_TEST(SmallFloat, TooBigTooSmallAndNotNumbers) {
   EXPECT_EQ(this->bits_of(-INFINITY), over | this->kSign);
   EXPECT_EQ(this->bits_of(std::numeric_limits<float>::max()), over);
   EXPECT_TRUE(std::isnan(to_float(TypeParam::from_float(NAN))));
-  EXPECT_TRUE(std::isnan(to_float(TypeParam::from_float(std::bit_cast<float>(0x7f800001u))))) << "a NaN whose payload is cut off must stay one";
+  EXPECT_TRUE(std::isnan(to_float(TypeParam::from_float(std::bit_cast<float>(0x7f800001u)))))
+      << "a NaN whose payload is cut off must stay one";
   EXPECT_EQ(this->bits_of(0.0f), 0u);
   EXPECT_EQ(this->bits_of(-0.0f), this->kSign);
   if (TypeParam::exponent < 8) {

@@ -98,15 +98,15 @@ struct Random {
     }
     const Node b = integer(depth - 1 - static_cast<int>(below(2)));
     switch (kind) {
-      case 0: case 1: return {a.expr + b.expr, [a, b](const Values& v) { return a.naive(v) + b.naive(v); }};
+      case 0:
+      case 1: return {a.expr + b.expr, [a, b](const Values& v) { return a.naive(v) + b.naive(v); }};
       case 2: return {a.expr - b.expr, [a, b](const Values& v) { return a.naive(v) - b.naive(v); }};
       case 3: return {a.expr * leaf_of(b), [a, b, l = last](const Values& v) { return a.naive(v) * l.naive(v); }};
       case 8: return {min(a.expr, b.expr), [a, b](const Values& v) { return std::min(a.naive(v), b.naive(v)); }};
       case 9: return {max(a.expr, b.expr), [a, b](const Values& v) { return std::max(a.naive(v), b.naive(v)); }};
       default: {
         const Node c = condition(depth - 2);
-        return {select(c.expr, a.expr, b.expr),
-                [a, b, c](const Values& v) { return c.naive(v) ? a.naive(v) : b.naive(v); }};
+        return {select(c.expr, a.expr, b.expr), [a, b, c](const Values& v) { return c.naive(v) ? a.naive(v) : b.naive(v); }};
       }
     }
   }
@@ -399,9 +399,31 @@ TEST_F(ExprRules, BadTextIsAUserErrorWithItsPosition) {
   names.add(s0);
   names.add(x);
   names.add_buffer("a", 3, DType::f32);
-  for (const char* bad : {"", "s0 +", "s0 s0", "(s0", "s1", "b[0]", "foo(s0)", "min(s0)", "a[%x]", "s0 + %x", "exp(s0)",
-                          "1 < s0 < 3", "99999999999999999999", "cast(q7, s0)", "i8(300)", "f32(s0)",
-                          "select(s0, 1, 2)", "s0 / s0", "not s0", "1e999", "%", "a[s0", "@", "-", "f32(-)"}) {
+  for (const char* bad : {"",
+                          "s0 +",
+                          "s0 s0",
+                          "(s0",
+                          "s1",
+                          "b[0]",
+                          "foo(s0)",
+                          "min(s0)",
+                          "a[%x]",
+                          "s0 + %x",
+                          "exp(s0)",
+                          "1 < s0 < 3",
+                          "99999999999999999999",
+                          "cast(q7, s0)",
+                          "i8(300)",
+                          "f32(s0)",
+                          "select(s0, 1, 2)",
+                          "s0 / s0",
+                          "not s0",
+                          "1e999",
+                          "%",
+                          "a[s0",
+                          "@",
+                          "-",
+                          "f32(-)"}) {
     try {
       parse(bad, names);
       ADD_FAILURE() << bad << " was parsed";

@@ -115,7 +115,8 @@ TEST_F(Functionalize, R052_AsStridedOfAViewTakesNoWrites) {
     v.add_(Scalar(1));
     return TensorList{v};
   };
-  expect_error([&] { functionalize(f)({count({2, 3})}); }, "encountered a mutation on a view chain of length 2, where view 1 was an as_strided() call");
+  expect_error([&] { functionalize(f)({count({2, 3})}); },
+               "encountered a mutation on a view chain of length 2, where view 1 was an as_strided() call");
 }
 
 TEST_F(Functionalize, R053_InPlaceViewsChangeTheTensorItself) {
@@ -235,7 +236,9 @@ TEST_F(Functionalize, R057_WritesAreCountedByGradMode) {
 }
 
 TEST_F(Functionalize, R058_PreDispatchKeepsPureComposites) {
-  const TensorFunction f = [](const TensorList& in) { return TensorList{aten<"dropout">(aten<"linear">(in[0], in[1]), 0.5, false).reshape({6})}; };
+  const TensorFunction f = [](const TensorList& in) {
+    return TensorList{aten<"dropout">(aten<"linear">(in[0], in[1]), 0.5, false).reshape({6})};
+  };
   const std::string whole = print(trace(f, {count({2, 4}), count({3, 4})}, {.pre_dispatch = true}).graph);
   EXPECT_NE(whole.find("aten.linear.default"), std::string::npos) << whole;
   EXPECT_EQ(whole.find("aten.dropout"), std::string::npos) << "may be its argument: comes apart\n" << whole;
@@ -248,11 +251,12 @@ TEST_F(Functionalize, R059_InExportConversionsCopyAndTheirResultsTakeNoWrites) {
   const FunctionalizeOptions for_export{.exporting = true};
   const TensorFunction convert = [](const TensorList& in) { return TensorList{in[0].to(float32).to(Device{})}; };
   const std::string exported = print(without_dead_code(trace(functionalize(convert, for_export), {count({2})}).graph));
-  EXPECT_EQ(exported,
-            "def forward(self, arg0_1):\n"
-            "    _to_copy = torch.ops.aten._to_copy.default(arg0_1, dtype = torch.float32, device = device(type='cpu'));  arg0_1 = None\n"
-            "    _to_copy_1 = torch.ops.aten._to_copy.default(_to_copy, dtype = torch.float32, device = device(type='cpu'));  _to_copy = None\n"
-            "    return (_to_copy_1,)\n");
+  EXPECT_EQ(
+      exported,
+      "def forward(self, arg0_1):\n"
+      "    _to_copy = torch.ops.aten._to_copy.default(arg0_1, dtype = torch.float32, device = device(type='cpu'));  arg0_1 = None\n"
+      "    _to_copy_1 = torch.ops.aten._to_copy.default(_to_copy, dtype = torch.float32, device = device(type='cpu'));  _to_copy = None\n"
+      "    return (_to_copy_1,)\n");
   EXPECT_EQ(listing(convert, {count({2})}), "def forward(self, arg0_1):\n    return (arg0_1,)\n");
   // A conversion that is part of another op is that op's own.
   const TensorFunction whole = [](const TensorList& in) { return TensorList{aten<"log_softmax.int">(in[0], 0, float32)}; };
@@ -273,8 +277,8 @@ TEST_F(Functionalize, R059_InExportConversionsCopyAndTheirResultsTakeNoWrites) {
   expect_error([&] { trace(functionalize(dropped, for_export), {count({2})}, {.pre_dispatch = true}); }, words);
   EXPECT_EQ(functionalize(dropped)({count({2})})[0].to_vector<double>(), (std::vector<double>{1, 2}));
   const std::string kept =
-      print(trace(functionalize([](const TensorList& in) { return TensorList{dropout(in[0], 0.5, true)}; }, for_export), {count({2})},
-                  {.pre_dispatch = true})
+      print(trace(functionalize([](const TensorList& in) { return TensorList{dropout(in[0], 0.5, true)}; }, for_export),
+                  {count({2})}, {.pre_dispatch = true})
                 .graph);
   EXPECT_NE(kept.find("aten.dropout.default(arg0_1, 0.5, True)"), std::string::npos) << kept;
 }
@@ -343,7 +347,9 @@ TEST_F(Functionalize, R063_AGraphOfValuesWritesPlaceholdersOnceEach) {
   const Traced t = trace(functionalize(f), in);
   EXPECT_EQ(require_functional(t.graph), 1);
   EXPECT_EQ(require_functional(without_dead_code(t.graph)), 1);
-  EXPECT_NE(error_of([&] { require_functional(trace(f, in).graph); }).find("expected to have an entirely functional graph, but found add_ = aten::add_.Tensor"),
+  EXPECT_NE(error_of([&] {
+              require_functional(trace(f, in).graph);
+            }).find("expected to have an entirely functional graph, but found add_ = aten::add_.Tensor"),
             std::string::npos);
   const TensorFunction twice = [](const TensorList& in) {
     Tensor x = in[0];
@@ -356,7 +362,8 @@ TEST_F(Functionalize, R063_AGraphOfValuesWritesPlaceholdersOnceEach) {
       "    copy__1 = torch.ops.aten.copy_.default(x, y);  x = y = None\n"
       "    return (copy_,)\n");
   EXPECT_NE(error_of([&] { require_functional(g); }).find("a placeholder is written once"), std::string::npos);
-  EXPECT_NE(error_of([&] { require_functional(trace(twice, in).graph); }).find("only placeholders may be written"), std::string::npos);
+  EXPECT_NE(error_of([&] { require_functional(trace(twice, in).graph); }).find("only placeholders may be written"),
+            std::string::npos);
 }
 
 TEST_F(Functionalize, R062_QueriesAnswerForTheValue) {
@@ -460,15 +467,37 @@ TEST_F(Functionalize, ResultsGoOnSharingAStorageThatWasLaidOutOtherwise) {
 
 TEST_F(Functionalize, ATensorBroughtAlongTakesNoWrites) {
   Tensor outside = count({3});
-  expect_error([&] { functionalize([&](const TensorList& in) { Tensor o = outside; o.add_(in[0]); return TensorList{}; })({count({3})}); },
-               "mutating a non-functional tensor with a functional tensor is not allowed");
+  expect_error(
+      [&] {
+        functionalize([&](const TensorList& in) {
+          Tensor o = outside;
+          o.add_(in[0]);
+          return TensorList{};
+        })({count({3})});
+      },
+      "mutating a non-functional tensor with a functional tensor is not allowed");
 }
 
 TEST_F(Functionalize, RefusesWhatEagerRefuses) {
   const auto run = [](const TensorFunction& f) { return [f] { functionalize(f)({arange(3), count({2, 3})}); }; };
-  expect_error(run([](const TensorList& in) { Tensor t = in[0]; t.add_(Scalar(1.5)); return TensorList{}; }), "can't be cast to the desired output type");
-  expect_error(run([](const TensorList& in) { Tensor t = in[1].select(0, 0); t.add_(in[1]); return TensorList{}; }), "doesn't match the broadcast shape");
-  expect_error(run([](const TensorList& in) { Tensor t = in[0].expand({2, 3}); t.zero_(); return TensorList{}; }), "more than one element of the written-to tensor");
+  expect_error(run([](const TensorList& in) {
+                 Tensor t = in[0];
+                 t.add_(Scalar(1.5));
+                 return TensorList{};
+               }),
+               "can't be cast to the desired output type");
+  expect_error(run([](const TensorList& in) {
+                 Tensor t = in[1].select(0, 0);
+                 t.add_(in[1]);
+                 return TensorList{};
+               }),
+               "doesn't match the broadcast shape");
+  expect_error(run([](const TensorList& in) {
+                 Tensor t = in[0].expand({2, 3});
+                 t.zero_();
+                 return TensorList{};
+               }),
+               "more than one element of the written-to tensor");
 }
 
 TEST_F(Functionalize, BatchNormWritesItsStatistics) {
@@ -576,7 +605,8 @@ TEST_F(Functionalize, GradientsOfAsStridedReachWhatEagerOnesReach) {
         aten_value<"squeeze_">(view);
         return TensorList{view};
       }};
-  for (std::size_t i = 0; i < programs.size(); i++) EXPECT_EQ(gradients(functionalize(programs[i])), gradients(programs[i])) << "program " << i;
+  for (std::size_t i = 0; i < programs.size(); i++)
+    EXPECT_EQ(gradients(functionalize(programs[i])), gradients(programs[i])) << "program " << i;
 }
 TEST_F(Functionalize, AsStridedOfElementsThatATrackedPartDoesNotHaveIsRefused) {
   expect_error(

@@ -37,7 +37,8 @@ std::vector<int64_t> addresses(const Geometry& g) {
 // Geometries of small tensors of all kinds: dense, permuted, sliced, expanded, with dims of one element and of none.
 std::vector<Geometry> small_geometries() {
   std::vector<Geometry> all;
-  for (const Shape& sizes : {Shape{}, Shape{1}, Shape{6}, Shape{2, 3}, Shape{2, 1, 3}, Shape{2, 2, 3}, Shape{4, 3}, Shape{0, 3}, Shape{1, 1}, Shape{2, 3, 2, 2}}) {
+  for (const Shape& sizes : {Shape{}, Shape{1}, Shape{6}, Shape{2, 3}, Shape{2, 1, 3}, Shape{2, 2, 3}, Shape{4, 3}, Shape{0, 3},
+                             Shape{1, 1}, Shape{2, 3, 2, 2}}) {
     const Geometry dense = Geometry::contiguous(sizes, DType::f32);
     all.push_back(dense);
     for (int a = 0; a < dense.dim(); a++) {
@@ -101,8 +102,10 @@ TEST(Geometry, ChannelsLast) {
   EXPECT_TRUE(strides_for({2, 3, 4, 5}, MemoryFormat::channels_last).same({60, 1, 15, 3}));
   EXPECT_TRUE(strides_for({2, 3, 4, 5, 6}, MemoryFormat::channels_last_3d).same({360, 1, 90, 18, 3}));
   EXPECT_TRUE(strides_for({2, 3}, MemoryFormat::contiguous).same({3, 1}));
-  EXPECT_NE(error_of([] { strides_for({2, 3, 4}, MemoryFormat::channels_last); }).find("required rank 4 tensor to use"), std::string::npos);
-  EXPECT_NE(error_of([] { strides_for({2, 3, 4, 5}, MemoryFormat::channels_last_3d); }).find("required rank 5 tensor"), std::string::npos);
+  EXPECT_NE(error_of([] { strides_for({2, 3, 4}, MemoryFormat::channels_last); }).find("required rank 4 tensor to use"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { strides_for({2, 3, 4, 5}, MemoryFormat::channels_last_3d); }).find("required rank 5 tensor"),
+            std::string::npos);
 
   EXPECT_TRUE(is_contiguous({2, 3, 4, 5}, {60, 1, 15, 3}, MemoryFormat::channels_last));
   EXPECT_FALSE(is_contiguous({2, 3, 4, 5}, {60, 20, 5, 1}, MemoryFormat::channels_last));
@@ -138,7 +141,8 @@ TEST(Geometry, DenseMeansEveryAddressOnce) {
   for (const Geometry& g : small_geometries()) {
     std::vector<int64_t> a = addresses(g);
     const std::set<int64_t> distinct(a.begin(), a.end());
-    const bool dense = distinct.size() == a.size() && (a.empty() || *distinct.rbegin() - *distinct.begin() + 1 == static_cast<int64_t>(a.size()));
+    const bool dense = distinct.size() == a.size() &&
+                       (a.empty() || *distinct.rbegin() - *distinct.begin() + 1 == static_cast<int64_t>(a.size()));
     EXPECT_EQ(is_non_overlapping_and_dense(g.sizes, g.strides), dense) << describe(g);
   }
 }
@@ -172,8 +176,10 @@ TEST(Geometry, Broadcast) {
   EXPECT_TRUE(broadcast_shapes({}, {2}, "add").same({2}));
   EXPECT_TRUE(broadcast_shapes({0}, {1}, "add").same({0}));
   EXPECT_TRUE(broadcast_shapes({5, 1, 3}, {1, 4, 1}, "add").same({5, 4, 3}));
-  EXPECT_NE(error_of([] { broadcast_shapes({2, 3}, {2, 4}, "add"); })
-                .find("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              broadcast_shapes({2, 3}, {2, 4}, "add");
+            }).find("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1"),
+            std::string::npos);
   EXPECT_THROW(broadcast_shapes({0}, {2}, "add"), UserError);
 }
 
@@ -188,7 +194,8 @@ TEST(Geometry, InferSize) {
   EXPECT_EQ(error_of([] { infer_size({2, 2}, 6); }), "shape '[2, 2]' is invalid for input of size 6");
   EXPECT_NE(error_of([] { infer_size({-1, -1}, 6); }).find("only one dimension can be inferred"), std::string::npos);
   EXPECT_NE(error_of([] { infer_size({-2, 3}, 6); }).find("invalid shape dimension -2"), std::string::npos);
-  EXPECT_EQ(error_of([] { infer_size({-1, 0}, 0); }), "cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified "
+  EXPECT_EQ(error_of([] { infer_size({-1, 0}, 0); }),
+            "cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified "
             "dimension size -1 can be any value and is ambiguous");
 }
 
@@ -249,10 +256,15 @@ TEST(Geometry, Expand) {
   EXPECT_TRUE(expand_geometry(g, {-1, 4}).sizes.same({3, 4}));
   EXPECT_TRUE(expand_geometry(g, {-1, -1}).strides.same({1, 1}));
   EXPECT_TRUE(expand_geometry(g, {3, 0}).sizes.same({3, 0}));
-  EXPECT_NE(error_of([&] { expand_geometry(g, {2, 1}); }).find("The expanded size of the tensor (2) must match the existing size (3) at "
-            "non-singleton dimension 0.  Target sizes: [2, 1].  Tensor sizes: [3, 1]"), std::string::npos);
-  EXPECT_NE(error_of([&] { expand_geometry(g, {3}); }).find("must be greater or equal to the number of dimensions in the tensor (2)"), std::string::npos);
-  EXPECT_NE(error_of([&] { expand_geometry(g, {-1, 3, 1}); }).find("isn't allowed in a leading, non-existing dimension 0"), std::string::npos);
+  EXPECT_NE(error_of([&] { expand_geometry(g, {2, 1}); })
+                .find("The expanded size of the tensor (2) must match the existing size (3) at "
+                      "non-singleton dimension 0.  Target sizes: [2, 1].  Tensor sizes: [3, 1]"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { expand_geometry(g, {3}); }).find("must be greater or equal to the number of dimensions in the tensor (2)"),
+      std::string::npos);
+  EXPECT_NE(error_of([&] { expand_geometry(g, {-1, 3, 1}); }).find("isn't allowed in a leading, non-existing dimension 0"),
+            std::string::npos);
 }
 
 TEST(Geometry, Permute) {
@@ -260,7 +272,8 @@ TEST(Geometry, Permute) {
   const Geometry p = permute_geometry(g, {2, 0, -2});
   EXPECT_TRUE(p.sizes.same({4, 2, 3}));
   EXPECT_TRUE(p.strides.same({1, 12, 4}));
-  EXPECT_NE(error_of([&] { permute_geometry(g, {0, 1}); }).find("input.dim() = 3 is not equal to len(dims) = 2"), std::string::npos);
+  EXPECT_NE(error_of([&] { permute_geometry(g, {0, 1}); }).find("input.dim() = 3 is not equal to len(dims) = 2"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { permute_geometry(g, {0, 1, 1}); }).find("duplicate dims are not allowed"), std::string::npos);
   EXPECT_THROW(permute_geometry(g, {0, 1, 3}), IndexError);
 }
@@ -271,7 +284,8 @@ TEST(Geometry, Select) {
   EXPECT_TRUE(s.sizes.same({2, 4}));
   EXPECT_TRUE(s.strides.same({12, 1}));
   EXPECT_EQ(s.offset.number(), 8);
-  EXPECT_EQ(error_of([&] { select_geometry(g, 0, 2); }), "select(): index 2 out of range for tensor of size [2, 3, 4] at dimension 0");
+  EXPECT_EQ(error_of([&] { select_geometry(g, 0, 2); }),
+            "select(): index 2 out of range for tensor of size [2, 3, 4] at dimension 0");
   EXPECT_THROW(select_geometry(g, 0, -3), IndexError);
   EXPECT_EQ(error_of([] { select_geometry(Geometry{}, 0, 0); }), "select() cannot be applied to a 0-dim tensor.");
 }
@@ -328,8 +342,8 @@ std::size_t check_symbolic(const Rule& rule, const std::function<Geometry(Int s,
       if (!holds) continue;
       compared++;
       const Geometry got = evaluated(symbolic, at), want = rule(input(s, t), s, t);
-      EXPECT_TRUE(got.same(want)) << "at s=" << s << " t=" << t << ": " << describe(got) << ", expected " << describe(want) << " from "
-                                  << describe(symbolic);
+      EXPECT_TRUE(got.same(want)) << "at s=" << s << " t=" << t << ": " << describe(got) << ", expected " << describe(want)
+                                  << " from " << describe(symbolic);
     }
   EXPECT_GT(compared, 0) << "the guards do not even hold at the hints";
   return env.guards().size();
@@ -345,28 +359,52 @@ Geometry viewed(const Geometry& g, const Shape& size) {
 
 TEST(SymbolicGeometry, ViewsWithoutGuards) {
   // What holds for every size must not be asked.
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return viewed(g, {-1}); }, [](Int s, Int t) { return dense({s, t, 3}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int t) { return viewed(g, {s * t, 3}); }, [](Int s, Int t) { return dense({s, t, 3}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int) { return viewed(g, {s, -1}); }, [](Int s, Int t) { return dense({s, t, 3}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int t) { return viewed(g, {s, t, 2, 3}); }, [](Int s, Int t) { return dense({s, t, 6}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return permute_geometry(g, {2, 0, 1}); }, [](Int s, Int t) { return dense({s, 3, t}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int t) { return expand_geometry(g, {s, t}); }, [](Int, Int t) { return dense({1, t}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return select_geometry(g, 1, -1); }, [](Int s, Int t) { return dense({s, t}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 0, 1, {}, 1); }, [](Int s, Int t) { return dense({s, t}); }), 0u);
-  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 1, 0, INT64_MAX, 2); }, [](Int s, Int t) { return dense({s, t}); }), 0u);
+  EXPECT_EQ(
+      check_symbolic([](const Geometry& g, Int, Int) { return viewed(g, {-1}); }, [](Int s, Int t) { return dense({s, t, 3}); }),
+      0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int t) { return viewed(g, {s * t, 3}); },
+                           [](Int s, Int t) { return dense({s, t, 3}); }),
+            0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int) { return viewed(g, {s, -1}); },
+                           [](Int s, Int t) { return dense({s, t, 3}); }),
+            0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int t) { return viewed(g, {s, t, 2, 3}); },
+                           [](Int s, Int t) { return dense({s, t, 6}); }),
+            0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return permute_geometry(g, {2, 0, 1}); },
+                           [](Int s, Int t) { return dense({s, 3, t}); }),
+            0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int s, Int t) { return expand_geometry(g, {s, t}); },
+                           [](Int, Int t) { return dense({1, t}); }),
+            0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return select_geometry(g, 1, -1); },
+                           [](Int s, Int t) { return dense({s, t}); }),
+            0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 0, 1, {}, 1); },
+                           [](Int s, Int t) { return dense({s, t}); }),
+            0u);
+  EXPECT_EQ(check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 1, 0, INT64_MAX, 2); },
+                           [](Int s, Int t) { return dense({s, t}); }),
+            0u);
 }
 
 TEST(SymbolicGeometry, ViewsThatAsk) {
   check_symbolic([](const Geometry& g, Int, Int) { return viewed(g, {-1, 2}); }, [](Int s, Int t) { return dense({s, t}); });
   check_symbolic([](const Geometry& g, Int, Int) { return viewed(g, {4, -1}); }, [](Int s, Int) { return dense({s, 3}); });
-  check_symbolic([](const Geometry& g, Int, Int) { return select_geometry(g, 0, 3); }, [](Int s, Int t) { return dense({s, t}); });
-  check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 0, -3, {}, 1); }, [](Int s, Int t) { return dense({s, t}); });
-  check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 0, 1, 5, 2); }, [](Int s, Int t) { return dense({s, t}); });
-  check_symbolic([](const Geometry& g, Int s, Int) { return slice_geometry(g, 1, s - 1, s + 1, 1); }, [](Int s, Int t) { return dense({s, t}); });
-  check_symbolic([](const Geometry& g, Int, Int t) { return expand_geometry(g, {3, t}); }, [](Int s, Int) { return dense({s - 3}); });
+  check_symbolic([](const Geometry& g, Int, Int) { return select_geometry(g, 0, 3); },
+                 [](Int s, Int t) { return dense({s, t}); });
+  check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 0, -3, {}, 1); },
+                 [](Int s, Int t) { return dense({s, t}); });
+  check_symbolic([](const Geometry& g, Int, Int) { return slice_geometry(g, 0, 1, 5, 2); },
+                 [](Int s, Int t) { return dense({s, t}); });
+  check_symbolic([](const Geometry& g, Int s, Int) { return slice_geometry(g, 1, s - 1, s + 1, 1); },
+                 [](Int s, Int t) { return dense({s, t}); });
+  check_symbolic([](const Geometry& g, Int, Int t) { return expand_geometry(g, {3, t}); },
+                 [](Int s, Int) { return dense({s - 3}); });
   check_symbolic([](const Geometry& g, Int, Int) { return geometry(g.sizes, dense_strides_like(g.sizes, g.strides)); },
                  [](Int s, Int t) { return slice_geometry(permute_geometry(dense({s, t}), {1, 0}), 0, 0, 2, 1); });
-  check_symbolic([](const Geometry& g, Int, Int) { return viewed(g, {-1}); }, [](Int s, Int t) { return slice_geometry(dense({s, t}), 0, 0, s, 1); });
+  check_symbolic([](const Geometry& g, Int, Int) { return viewed(g, {-1}); },
+                 [](Int s, Int t) { return slice_geometry(dense({s, t}), 0, 0, s, 1); });
 }
 
 TEST(SymbolicGeometry, Predicates) {

@@ -163,7 +163,8 @@ TEST_F(Gradients, JacobiansBothWays) {
   ASSERT_EQ(reverse[0].sizes(), (Shape{3, 2, 2, 2}));
   ASSERT_EQ(reverse[1].sizes(), (Shape{2, 2}));
   for (std::size_t k = 0; k < 2; k++) expect_near(reverse[k], forward[k]);
-  for (int i = 0; i < 3; i++) expect_near(reverse[0].select(0, i).select(0, 1).select(1, 1), m.select(0, i) * x.cos().select(1, 1));
+  for (int i = 0; i < 3; i++)
+    expect_near(reverse[0].select(0, i).select(0, 1).select(1, 1), m.select(0, i) * x.cos().select(1, 1));
 }
 
 TEST_F(Gradients, VmapOfGradIsAGradientForEverySample) {
@@ -187,7 +188,8 @@ TEST_F(Gradients, GradOfVmap) {
 TEST_F(Gradients, VmapOfGradOfVmap) {
   const Tensor w = count({3}), x = count({2, 4, 3});
   const TensorFunction loss = [](const TensorList& in) {  // (w, samples)
-    const auto each = vmap([](const TensorList& a) { return TensorList{(a[0] * a[1]).sum().sin()}; }, {.in_dims = {std::nullopt, 0}});
+    const auto each =
+        vmap([](const TensorList& a) { return TensorList{(a[0] * a[1]).sum().sin()}; }, {.in_dims = {std::nullopt, 0}});
     return TensorList{each(in)[0].sum()};
   };
   const Tensor got = vmap(grad(loss), {.in_dims = {std::nullopt, 0}})({w, x})[0];
@@ -210,8 +212,11 @@ TEST_F(Gradients, GradOfFunctionalizeOfWrites) {
 
 TEST_F(Gradients, Refusals) {
   const Tensor x = count({3});
-  const auto says = [](const std::string& message, const char* words) { EXPECT_NE(message.find(words), std::string::npos) << message; };
-  says(error_of([&] { grad([](const TensorList& in) { return TensorList{in[0].sin()}; })({x}); }), "one result of no dims, found 1 results, of size [3]");
+  const auto says = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  says(error_of([&] { grad([](const TensorList& in) { return TensorList{in[0].sin()}; })({x}); }),
+       "one result of no dims, found 1 results, of size [3]");
   says(error_of([&] { grad(cubes)({arange(3)}); }), "expected arguments that are floating point or complex tensors");
   says(error_of([&] { grad(cubes, {2})({x}); }), "there is no argument 2 among 1");
   says(error_of([&] { vjp(cubes, {x}).pull({x}); }), "cotangents 0 should have size []");

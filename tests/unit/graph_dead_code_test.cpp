@@ -72,24 +72,28 @@ TEST(GraphDeadCode, G09_KeepsWhatIsUsedAndWhatHasEffects) {
 }
 
 TEST(GraphDeadCode, G09_SideEffectsAreAFactOfTheOp) {
-  for (const char* name : {"copy_", "set_.source_Tensor", "index_put_", "add_.Tensor", "add.out", "_assert_scalar", "_assert_async.msg",
-                           "sym_constrain_range"})
+  for (const char* name : {"copy_", "set_.source_Tensor", "index_put_", "add_.Tensor", "add.out", "_assert_scalar",
+                           "_assert_async.msg", "sym_constrain_range"})
     EXPECT_TRUE(has_side_effect(op(name))) << name;
-  for (const char* name : {"add.Tensor", "view", "rand", "max.dim", "split.Tensor", "higher_order::cond"}) EXPECT_FALSE(has_side_effect(op(name))) << name;
+  for (const char* name : {"add.Tensor", "view", "rand", "max.dim", "split.Tensor", "higher_order::cond"})
+    EXPECT_FALSE(has_side_effect(op(name))) << name;
 }
 
 // A branch that writes keeps its call alive; one that does not, does not. The branches themselves stay as they are.
 TEST(GraphDeadCode, G09_SubgraphsWithEffects) {
   const auto calling = [](std::string_view branch) {
-    return parse_graph("class M(torch.nn.Module):\n"
-                       "    def forward(self, x):\n"
-                       "        a = self.a\n"
-                       "        cond = torch.ops.higher_order.cond(True, a, a, [x])\n"
-                       "        return ()\n"
-                       "    class a(torch.nn.Module):\n"
-                       "        def forward(self, x):\n"
-                       "            y = " + std::string(branch) + "\n"
-                       "            return (x,)\n");
+    return parse_graph(
+        "class M(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        a = self.a\n"
+        "        cond = torch.ops.higher_order.cond(True, a, a, [x])\n"
+        "        return ()\n"
+        "    class a(torch.nn.Module):\n"
+        "        def forward(self, x):\n"
+        "            y = " +
+        std::string(branch) +
+        "\n"
+        "            return (x,)\n");
   };
   const Graph pure = calling("torch.ops.aten.sin.default(x)"), writes = calling("torch.ops.aten.sin_.default(x)");
   EXPECT_EQ(without_dead_code(pure).nodes().size(), 1u);
@@ -130,7 +134,8 @@ TEST(GraphCopy, ReplacesNodes) {
 }
 
 TEST(GraphSame, NamesTheFirstDifference) {
-  const std::string text = "def forward(self, x):\n    a = -x\n    b = torch.f([x, 1], 0.0, [])\n    g = b[0]\n    w = self.w\n    return (a,)\n";
+  const std::string text =
+      "def forward(self, x):\n    a = -x\n    b = torch.f([x, 1], 0.0, [])\n    g = b[0]\n    w = self.w\n    return (a,)\n";
   const Attributes attributes = one_weight();
   const auto parsed = [&](std::string from, std::string to) {
     std::string changed = text;

@@ -14,7 +14,9 @@
 namespace ingot {
 namespace {
 
-std::string fault(const std::string& text) { return error_of([&] { (void)parse_graph(text, {.file = "g.txt"}); }); }
+std::string fault(const std::string& text) {
+  return error_of([&] { (void)parse_graph(text, {.file = "g.txt"}); });
+}
 // The fault of one statement in the middle of a graph with the inputs x and y, without the lines around.
 std::string statement_fault(const std::string& statement) {
   const std::string message = fault("def forward(self, x, y):\n    " + statement + "\n    return ()\n");
@@ -54,7 +56,8 @@ TEST(GraphParse, RefusesTextsThatAreNoGraphs) {
       {"def forward(self):\nreturn ()", "g.txt:2:1: expected an indented statement, found 'return ()'"},
       {"def forward(self):\n\treturn ()", "g.txt:2:1: expected spaces, found '\treturn ()'"},
       {"def forward(self, x):\n    y = -x\n", "g.txt:3:1: expected 'return', found the end of the text"},
-      {"def forward(self, x):\n    y = -x\n     return ()", "g.txt:3:6: expected a statement indented by 4 spaces, found 'return ()'"},
+      {"def forward(self, x):\n    y = -x\n     return ()",
+       "g.txt:3:6: expected a statement indented by 4 spaces, found 'return ()'"},
       {"def forward(self, x):\n    return (x)", "g.txt:2:14: expected ',' of a tuple, found ')'"},
       {"def forward(self, x):\n    return (x,\n", "g.txt:2:15: expected an argument, found the end of the line"},
       {"def forward(self):\n    return () x", "g.txt:2:15: expected the end of the line, found 'x'"},
@@ -69,10 +72,13 @@ TEST(GraphParse, RefusesTextsThatAreNoGraphs) {
       {"def forward(self, x: \"f32[s0 +]\"):\n    return ()", "g.txt:1:22: cannot parse expression, position 4"},
       {"def forward(self, x: \"f32[9223372036854775807, 9223372036854775807]\"):\n    return ()", "g.txt:1:22: "},
       {"class A:\n", "g.txt:1:8: expected '(torch.nn.Module):', found ':'"},
-      {"class <lambda>(torch.nn.Module):\ndef forward(self):\n    return ()", "g.txt:2:1: expected an indented 'def forward', found 'def forward(self):'"},
-      {"class <lambda>(torch.nn.Module):\n  def forward(self):\n    return ()\n   class a(torch.nn.Module):\n", "g.txt:4:4: expected 'class' of a subgraph"},
+      {"class <lambda>(torch.nn.Module):\ndef forward(self):\n    return ()",
+       "g.txt:2:1: expected an indented 'def forward', found 'def forward(self):'"},
+      {"class <lambda>(torch.nn.Module):\n  def forward(self):\n    return ()\n   class a(torch.nn.Module):\n",
+       "g.txt:4:4: expected 'class' of a subgraph"},
       {"class <lambda>(torch.nn.Module):\n  def forward(self):\n    return ()\n  class a(torch.nn.Module):\n    def forward(self):\n      return ()\n"
-       "  class a(torch.nn.Module):\n", "g.txt:7:3: subgraph a is defined twice"},
+       "  class a(torch.nn.Module):\n",
+       "g.txt:7:3: subgraph a is defined twice"},
   };
   for (const auto& [text, expected] : cases) {
     const std::string message = fault(text);
@@ -96,13 +102,15 @@ TEST(GraphParse, RefusesStatements) {
       {"z = x[99999999999]", "g.txt:2:11: expected the number of an element"},
       {"z = 1[0]", "g.txt:2:9: an element can only be taken of a value"},
       {"z = self", "g.txt:2:9: expected the name of an attribute: self.name"},
-      {"z = self.w", "g.txt:2:9: the text does not say what self.w is: it has no class and no annotation for it, and no attribute was given"},
+      {"z = self.w",
+       "g.txt:2:9: the text does not say what self.w is: it has no class and no annotation for it, and no attribute was given"},
       {"z = getattr(self, 0)", "g.txt:2:23: expected a quoted string, found '0)'"},
       {"z = torch.", "g.txt:2:15: expected a name after '.', found the end of the line"},
       {"z = torch.sym_max(x)", "g.txt:2:9: torch.sym_max takes 2 arguments, found 1"},
       {"z = math_trunc()", "g.txt:2:9: math_trunc takes 1 arguments, found 0"},
       {"z = torch._C._set_grad_enabled(1)", "g.txt:2:9: torch._C._set_grad_enabled takes True or False"},
-      {"z = torch.f(k = 1)", "g.txt:2:17: expected an argument without a name: torch.f is no operator Ingot knows, found 'k = 1)'"},
+      {"z = torch.f(k = 1)",
+       "g.txt:2:17: expected an argument without a name: torch.f is no operator Ingot knows, found 'k = 1)'"},
       {"z = torch.f(w)", "g.txt:2:17: 'w' is not defined above"},
       {"z = torch.f(z)", "g.txt:2:17: 'z' is not defined above"},
       {"z = torch.f(x, torch.float33)", "g.txt:2:20: 'torch.float33' is not defined above"},
@@ -120,10 +128,13 @@ TEST(GraphParse, RefusesStatements) {
       {"z = torch.f(device(type='tpu'))", "g.txt:2:29: unknown device 'tpu'"},
       {"z = torch.f(device(type='cuda', index=500))", "g.txt:2:29: bad device index in 'cuda:500'"},
       {"z = torch.f([1, )", "g.txt:2:21: expected an argument, found ')'"},
-      {"z = torch.ops.aten.sin.default()", "g.txt:2:36: argument 'self' is missing; the schema is aten::sin(Tensor self) -> Tensor"},
-      {"z = torch.ops.aten.sin.default(x, y)", "g.txt:2:39: sin takes at most 1 arguments; the schema is aten::sin(Tensor self) -> Tensor"},
+      {"z = torch.ops.aten.sin.default()",
+       "g.txt:2:36: argument 'self' is missing; the schema is aten::sin(Tensor self) -> Tensor"},
+      {"z = torch.ops.aten.sin.default(x, y)",
+       "g.txt:2:39: sin takes at most 1 arguments; the schema is aten::sin(Tensor self) -> Tensor"},
       {"z = torch.ops.aten.sin.default(x, self = x)", "g.txt:2:39: argument 'self' is given twice"},
-      {"z = torch.ops.aten.sin.default(x, other = x)", "g.txt:2:39: sin has no argument 'other'; the schema is aten::sin(Tensor self) -> Tensor"},
+      {"z = torch.ops.aten.sin.default(x, other = x)",
+       "g.txt:2:39: sin has no argument 'other'; the schema is aten::sin(Tensor self) -> Tensor"},
       {"z = torch.ops.aten.sin.default('x')", "g.txt:2:36: argument 'self' must be Tensor, not str; the schema is"},
       {"z = torch.ops.aten.add.Tensor(x, y, 2)", "g.txt:2:41: argument 'alpha' of add.Tensor goes by name: alpha = …"},
       {"z = torch.ops.aten.add.Tensor(x, alpha = 2, y)", "g.txt:2:50: expected '=', found ')'"},
@@ -139,16 +150,19 @@ TEST(GraphParse, RefusesStatements) {
 }
 
 TEST(GraphParse, RefusesUseAfterRelease) {
-  EXPECT_TRUE(fault("def forward(self, x):\n    y = -x;  x = None\n    z = x + 1\n    return ()\n").starts_with("g.txt:3:9: 'x' was released on line 2\n"));
-  EXPECT_TRUE(fault("def forward(self, x):\n    y = -x;  y = None\n    return (y,)\n").starts_with("g.txt:3:13: 'y' was released on line 2\n"));
+  EXPECT_TRUE(fault("def forward(self, x):\n    y = -x;  x = None\n    z = x + 1\n    return ()\n")
+                  .starts_with("g.txt:3:9: 'x' was released on line 2\n"));
+  EXPECT_TRUE(fault("def forward(self, x):\n    y = -x;  y = None\n    return (y,)\n")
+                  .starts_with("g.txt:3:13: 'y' was released on line 2\n"));
 }
 
 // What people write, beside what the printer does.
 TEST(GraphParse, TakesOtherSpellings) {
-  const Graph g = parse_graph("\n# by hand\n  def forward( self,x , y ):  # inputs\r\n"
-                              "     a=torch.ops.aten.add.Tensor( other=y, self = x,alpha=2 ) # no release\n\n"
-                              "     b = math.trunc(x)\n"
-                              "     return ( a,b , )\n\n");
+  const Graph g = parse_graph(
+      "\n# by hand\n  def forward( self,x , y ):  # inputs\r\n"
+      "     a=torch.ops.aten.add.Tensor( other=y, self = x,alpha=2 ) # no release\n\n"
+      "     b = math.trunc(x)\n"
+      "     return ( a,b , )\n\n");
   EXPECT_EQ(find_fault(g), "");
   EXPECT_EQ(print(g),
             "def forward(self, x, y):\n"
@@ -158,7 +172,8 @@ TEST(GraphParse, TakesOtherSpellings) {
 }
 
 TEST(GraphParse, KeepsSourceLines) {
-  const Graph g = parse_graph("def forward(self, x):\n    # File: a b:c.py:12 in f in g, code: y = x  # in h, code: 3\n    y = -x\n    return (y,)\n");
+  const Graph g = parse_graph(
+      "def forward(self, x):\n    # File: a b:c.py:12 in f in g, code: y = x  # in h, code: 3\n    y = -x\n    return (y,)\n");
   const auto frame = innermost_frame(g.nodes()[1]->stack_trace);
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->file, "a b:c.py");
@@ -175,29 +190,33 @@ TEST(GraphParse, FindsAttributes) {
   Attributes given;
   given.emplace_back("unused", fake({3}));
   given.emplace_back("sub", shared(std::move(inner)));
-  const Graph g = parse_graph("class M(torch.nn.Module):\n"
-                              "    def forward(self):\n"
-                              "        sub = self.sub\n"
-                              "        other = self.other\n"
-                              "        return ()\n"
-                              "    class sub(torch.nn.Module):\n"
-                              "        def forward(self):\n"
-                              "            w = self.w\n"
-                              "            return (w,)\n"
-                              "    class other(torch.nn.Module):\n"
-                              "        def forward(self):\n"
-                              "            return ()\n",
-                              {.attributes = &given});
+  const Graph g = parse_graph(
+      "class M(torch.nn.Module):\n"
+      "    def forward(self):\n"
+      "        sub = self.sub\n"
+      "        other = self.other\n"
+      "        return ()\n"
+      "    class sub(torch.nn.Module):\n"
+      "        def forward(self):\n"
+      "            w = self.w\n"
+      "            return (w,)\n"
+      "    class other(torch.nn.Module):\n"
+      "        def forward(self):\n"
+      "            return ()\n",
+      {.attributes = &given});
   EXPECT_EQ(find_fault(g), "");
   std::string keys;
   for (const auto& [key, attribute] : g.attributes) keys += key + " ";
   EXPECT_EQ(keys, "unused sub other ");
   const Graph& sub = *std::get<1>(*g.find_attribute("sub"));
   EXPECT_EQ(sub.nodes().size(), 1u);
-  EXPECT_TRUE(std::get<Tensor>(*sub.find_attribute("w")).is_same(std::get<Tensor>(*std::get<1>(*given.find("sub"))->find_attribute("w"))));
+  EXPECT_TRUE(std::get<Tensor>(*sub.find_attribute("w"))
+                  .is_same(std::get<Tensor>(*std::get<1>(*given.find("sub"))->find_attribute("w"))));
 
   given.emplace_back("other", fake({1}));
-  EXPECT_NE(error_of([&] { (void)parse_graph(print(g, GraphForm::readable), {.attributes = &given}); }).find("attribute other is a tensor, and the text has a class"),
+  EXPECT_NE(error_of([&] {
+              (void)parse_graph(print(g, GraphForm::readable), {.attributes = &given});
+            }).find("attribute other is a tensor, and the text has a class"),
             std::string::npos);
 }
 
@@ -225,8 +244,10 @@ TEST(GraphParse, LimitsSizes) {
     product += "*(a" + std::to_string(i) + " + b" + std::to_string(i) + ")";
     sizes += ", a" + std::to_string(i) + " + b" + std::to_string(i);
   }
-  EXPECT_NE(fault("def forward(self, x: \"Sym(" + product + ")\"):\n    return ()\n").find("too long an expression"), std::string::npos);
-  EXPECT_NE(fault("def forward(self, x: \"f32[" + sizes + "]\"):\n    return ()\n").find("too long an expression"), std::string::npos);
+  EXPECT_NE(fault("def forward(self, x: \"Sym(" + product + ")\"):\n    return ()\n").find("too long an expression"),
+            std::string::npos);
+  EXPECT_NE(fault("def forward(self, x: \"f32[" + sizes + "]\"):\n    return ()\n").find("too long an expression"),
+            std::string::npos);
   std::string many = "1";
   for (int i = 0; i < 70; i++) many += ", 1";
   EXPECT_NE(fault("def forward(self, x: \"f32[" + many + "]\"):\n    return ()\n").find("more than 64 dims"), std::string::npos);
@@ -236,7 +257,8 @@ TEST(GraphParse, LimitsSizes) {
 TEST(GraphParse, IsLinear) {
   const auto seconds = [](int nodes) {
     std::string text = "def forward(self, x):\n    # File: model.py:12 in forward, code: y = x + 1\n";
-    for (int i = 0; i < nodes; i++) text += "    add_" + std::to_string(i) + " = torch.ops.aten.add.Tensor(x, " + std::to_string(i) + ")\n";
+    for (int i = 0; i < nodes; i++)
+      text += "    add_" + std::to_string(i) + " = torch.ops.aten.add.Tensor(x, " + std::to_string(i) + ")\n";
     for (int i = 0; i < nodes; i++) text += "    w_" + std::to_string(i) + " : \"f32[2]\" = self.w_" + std::to_string(i) + "\n";
     text += "    return ()\n";
     const std::clock_t begin = std::clock();
@@ -251,8 +273,9 @@ TEST(GraphParse, IsLinear) {
 }
 
 TEST(GraphParse, UnknownOperatorsMayHaveAnyName) {
-  for (const std::string target : {"", "1.x", "self.f", "getattr.f", "a b", "#mine:f", "\"q\"", "line\nbreak", "torch.ops.mine.f.default",
-                                   "torch.ops.aten.sin.default", "_operator.add", "math_trunc", "torch._C._set_grad_enabled"}) {
+  for (const std::string target :
+       {"", "1.x", "self.f", "getattr.f", "a b", "#mine:f", "\"q\"", "line\nbreak", "torch.ops.mine.f.default",
+        "torch.ops.aten.sin.default", "_operator.add", "math_trunc", "torch._C._set_grad_enabled"}) {
     Graph g;
     Node* x = g.placeholder("x");
     g.outputs = {g.unsupported(target, {x, Value(2)}, "y")};

@@ -140,7 +140,8 @@ TEST(GraphPrint, G03_EveryKindOfValue) {
   show({Value(kInf), Value(-kInf), Value(kNan), Value(true), Value()});
   show({Value(std::complex<double>(1, -2.5)), Value(std::complex<double>(0, 1)), Value(std::complex<double>(-0.0, 1)),
         Value(std::complex<double>(1, -0.0)), Value(std::complex<double>(0, kInf)), Value(std::complex<double>(kNan, -kInf))});
-  show({Value("tanh"), Value("it's"), Value("\"it's\""), Value("a\nb\t\\\x01\x7f"), Value("größe"), Value(std::string("\0;", 2)), Value("")});
+  show({Value("tanh"), Value("it's"), Value("\"it's\""), Value("a\nb\t\\\x01\x7f"), Value("größe"), Value(std::string("\0;", 2)),
+        Value("")});
   show({Value(DType::bf16), Value(DType::b8), Value(Device{DeviceType::cuda, 1}), Value(Layout::strided), Value(Layout::sparse),
         Value(MemoryFormat::channels_last)});
   show({Value(Shape{}), Value(Shape{1, 2}), Value(std::vector<double>{1, 0.5}), Value(std::vector<bool>{true, false}),
@@ -164,8 +165,8 @@ TEST(GraphPrint, G03_ArithmeticOnNumbersAsFxWritesIt) {
   Node* a = g.placeholder("a");
   Node* b = g.placeholder("b");
   using F = ScalarFunction;
-  for (const F f : {F::add, F::sub, F::mul, F::floordiv, F::mod, F::truediv, F::pow, F::lshift, F::rshift, F::and_, F::or_, F::eq, F::ne,
-                    F::lt, F::le, F::gt, F::ge, F::sym_max, F::sym_min})
+  for (const F f : {F::add, F::sub, F::mul, F::floordiv, F::mod, F::truediv, F::pow, F::lshift, F::rshift, F::and_, F::or_, F::eq,
+                    F::ne, F::lt, F::le, F::gt, F::ge, F::sym_max, F::sym_min})
     g.scalar(f, {a, b});
   for (const F f : {F::neg, F::pos, F::trunc, F::sym_int, F::sym_float, F::sym_not, F::sym_sqrt}) g.scalar(f, {a});
   g.scalar(F::sym_ite, {a, b, Value(1.5)});
@@ -241,8 +242,9 @@ TEST(GraphPrint, G05_Names) {
   for (const char* taken : {"self", "inf", "nan", "torch", "device"}) g.call(op("sin"), {x}, taken);
   std::string names;
   for (const auto& n : g.nodes()) names += n->name + " ";
-  EXPECT_EQ(names, "x sum_1 sum_2 abs_1 max_1 exp exp_1 copy_ copy__1 split getitem getitem_1 sym_size_int sym_size_int_1 "
-                   "self_1 inf_1 nan_1 torch_1 device_1 ");
+  EXPECT_EQ(names,
+            "x sum_1 sum_2 abs_1 max_1 exp exp_1 copy_ copy__1 split getitem getitem_1 sym_size_int sym_size_int_1 "
+            "self_1 inf_1 nan_1 torch_1 device_1 ");
 }
 
 // FX's counters, by its own rule one by one, and a program that uses one name a hundred thousand times.
@@ -368,8 +370,10 @@ TEST(GraphPrint, G08_TypesSymbolsAndSourceLines) {
   Node* x = with_meta(g.placeholder("arg1_1"), fake({s0, 8}));
   Node* w = g.placeholder("arg2_1");
   Node* add = with_meta(g.scalar(ScalarFunction::add, {n, Value(1)}), s0 + 1);
-  add->stack_trace = "  File \"/lib/site-packages/torch/x.py\", line 3, in call\n    f()\n  File \"model.py\", line 12, in forward\n    n = x.shape[0] + 1\n";
-  Node* pad = with_meta(g.call(op("constant_pad_nd"), {x, Argument::list({Value(0), Value(0), Value(0), Value(1)})}), fake({s0 + 1, 8}));
+  add->stack_trace =
+      "  File \"/lib/site-packages/torch/x.py\", line 3, in call\n    f()\n  File \"model.py\", line 12, in forward\n    n = x.shape[0] + 1\n";
+  Node* pad =
+      with_meta(g.call(op("constant_pad_nd"), {x, Argument::list({Value(0), Value(0), Value(0), Value(1)})}), fake({s0 + 1, 8}));
   pad->stack_trace = add->stack_trace;
   Node* t = with_meta(g.call(op("t"), {pad}), make_alias(pad->meta.tensor(), {{8, s0 + 1}, {1, 8}, 0, DType::f32}));
   Node* nz = with_meta(g.call(op("nonzero"), {w}), fake({u0, 2}, DType::i64));
@@ -387,7 +391,8 @@ TEST(GraphPrint, G08_TypesSymbolsAndSourceLines) {
         # File: model.py:13 in forward, code: return w.nonzero()
         nonzero: "i64[u0, 2]" = torch.ops.aten.nonzero.default(arg2_1);  arg2_1 = None
         return (t, nonzero, add)
-)py", GraphForm::readable);
+)py",
+              GraphForm::readable);
 
   // The full form has strides and devices too, and all of it comes back.
   const std::string full = print(g, GraphForm::full);
@@ -472,7 +477,8 @@ TEST(GraphPrint, EveryListingOfTheSpec) {
     SCOPED_TRACE(l.name);
     Attributes attributes;
     const std::regex fetch("self\\.(\\w+)");
-    for (std::sregex_iterator i(l.text.begin(), l.text.end(), fetch), end; i != end; ++i) attributes.set((*i)[1].str(), shared(Graph()));
+    for (std::sregex_iterator i(l.text.begin(), l.text.end(), fetch), end; i != end; ++i)
+      attributes.set((*i)[1].str(), shared(Graph()));
     const Graph g = parse_graph(l.text, {.file = l.name, .attributes = &attributes});
     EXPECT_EQ(find_fault(g), "");
     EXPECT_EQ(print(g, l.text.starts_with("class") ? GraphForm::readable : GraphForm::plain), l.text);

@@ -73,7 +73,9 @@ TEST(GraphVerify, Placeholders) {
   EXPECT_EQ(s.fault(), "node add: a placeholder comes after a node that is none");
   Graph g;
   g.unsupported("torch.f", {})->kind = NodeKind::placeholder;
-  EXPECT_TRUE(find_fault(g).starts_with("node torch_f: the placeholder is not among the graph's inputs\n> 1 | def forward(self, torch_f):")) << find_fault(g);
+  EXPECT_TRUE(find_fault(g).starts_with(
+      "node torch_f: the placeholder is not among the graph's inputs\n> 1 | def forward(self, torch_f):"))
+      << find_fault(g);
 }
 
 TEST(GraphVerify, ArgumentsFitTheSchema) {
@@ -125,12 +127,14 @@ TEST(GraphVerify, Attributes) {
   h.attributes.emplace_back("w", shared(Graph()));
   w = h.attribute("w");
   h.call(op("sin"), {w});
-  EXPECT_NE(find_fault(h).find("argument 'self' (position 1) must be Tensor, not a subgraph"), std::string::npos) << find_fault(h);
+  EXPECT_NE(find_fault(h).find("argument 'self' (position 1) must be Tensor, not a subgraph"), std::string::npos)
+      << find_fault(h);
   Graph c;
   c.attributes.emplace_back("w", fake({}));
   w = c.attribute("w");
   c.call(op("higher_order::cond"), {Value(true), w, w, Value(Shape())});
-  EXPECT_NE(find_fault(c).find("argument 'true_graph' (position 2) must be Function, not Tensor"), std::string::npos) << find_fault(c);
+  EXPECT_NE(find_fault(c).find("argument 'true_graph' (position 2) must be Function, not Tensor"), std::string::npos)
+      << find_fault(c);
   EXPECT_EQ(error_of([&] { c.attributes.emplace_back("w", fake({})); }), "attribute w is defined twice");
 }
 
@@ -198,7 +202,8 @@ TEST(GraphVerify, Subgraphs) {
   Graph middle, top;
   middle.attributes.emplace_back("inner", shared(std::move(s.g)));
   top.attributes.emplace_back("middle", shared(std::move(middle)));
-  EXPECT_TRUE(find_fault(top).starts_with("subgraph middle: subgraph inner: node add: argument 'other' (position 2) must be Tensor, not str"));
+  EXPECT_TRUE(find_fault(top).starts_with(
+      "subgraph middle: subgraph inner: node add: argument 'other' (position 2) must be Tensor, not str"));
   Graph missing;
   missing.attributes.emplace_back("gone", std::shared_ptr<const Graph>());
   EXPECT_EQ(find_fault(missing), "subgraph gone is missing");

@@ -17,12 +17,14 @@ std::string named(std::string_view name, std::string_view arg) {
   return text(R"({"name": ")", name, R"(", "arg": )", arg, R"(, "kind": 1})");
 }
 std::string node(std::string_view target, std::string_view inputs, std::string_view outputs, std::string_view name) {
-  return text(R"({"target": ")", target, R"(", "inputs": [)", inputs, R"(], "outputs": [)", outputs, R"(], "name": ")", name,
-              R"(", "metadata": {"stack_trace": "File \"/x/site-packages/torch/nn.py\", line 1, in f\nFile \"net.py\", line 7, in g",)",
-              R"( "nn_module_stack": "a,,M;b,net.l,Linear"}})");
+  return text(
+      R"({"target": ")", target, R"(", "inputs": [)", inputs, R"(], "outputs": [)", outputs, R"(], "name": ")", name,
+      R"(", "metadata": {"stack_trace": "File \"/x/site-packages/torch/nn.py\", line 1, in f\nFile \"net.py\", line 7, in g",)",
+      R"( "nn_module_stack": "a,,M;b,net.l,Linear"}})");
 }
 std::string add_node(std::string_view a, std::string_view b, std::string_view out) {
-  return node("torch.ops.aten.add.Tensor", named("self", tensor_arg(a)) + "," + named("other", tensor_arg(b)), tensor_arg(out), out);
+  return node("torch.ops.aten.add.Tensor", named("self", tensor_arg(a)) + "," + named("other", tensor_arg(b)), tensor_arg(out),
+              out);
 }
 std::string user(std::string_view name) { return text(R"({"user_input": {"arg": )", tensor_arg(name), "}}"); }
 std::string result(std::string_view name) { return text(R"({"user_output": {"arg": )", tensor_arg(name), "}}"); }
@@ -51,14 +53,15 @@ struct Program {
   }
 };
 
-std::string payload(std::string_view name, std::string_view file, std::string_view sizes, std::string_view strides, int dtype = 7) {
+std::string payload(std::string_view name, std::string_view file, std::string_view sizes, std::string_view strides,
+                    int dtype = 7) {
   const auto list = [](std::string_view numbers) {
     std::string out;
     for (const char c : numbers) out += text(out.empty() ? "" : ",", R"({"as_int": )", std::string_view(&c, 1), "}");
     return out;
   };
-  return text("\"", name, R"(": {"path_name": ")", file, R"(", "is_param": true, "use_pickle": false, "tensor_meta": {"dtype": )", dtype,
-              R"(, "sizes": [)", list(sizes), R"(], "strides": [)", list(strides),
+  return text("\"", name, R"(": {"path_name": ")", file, R"(", "is_param": true, "use_pickle": false, "tensor_meta": {"dtype": )",
+              dtype, R"(, "sizes": [)", list(sizes), R"(], "strides": [)", list(strides),
               R"(], "requires_grad": true, "storage_offset": {"as_int": 0}, "layout": 7}})");
 }
 std::string floats(std::initializer_list<float> values) {
@@ -132,9 +135,10 @@ TEST_F(Import, UnpacksListsAndComputesNumbers) {
   p.inputs = tensor_arg("x") + R"(, {"as_sym_int": {"as_name": "n"}})";
   p.input_specs = user("x") + R"(, {"user_input": {"arg": {"as_sym_int": {"as_name": "n"}}}})";
   p.nodes = node("_operator.mul", named("a", R"({"as_sym_int": {"as_name": "n"}})") + "," + named("b", R"({"as_int": 2})"),
-                 R"({"as_sym_int": {"as_name": "mul"}})", "mul") + "," +
-            node("torch.ops.aten.split.Tensor", named("self", tensor_arg("x")) + "," +
-                 named("split_size", R"({"as_sym_int": {"as_name": "mul"}})"),
+                 R"({"as_sym_int": {"as_name": "mul"}})", "mul") +
+            "," +
+            node("torch.ops.aten.split.Tensor",
+                 named("self", tensor_arg("x")) + "," + named("split_size", R"({"as_sym_int": {"as_name": "mul"}})"),
                  R"({"as_tensors": [{"name": "a"}, {"name": "b"}]})", "split");
   p.outputs = tensor_arg("b") + R"(, {"as_int": 3})";
   p.output_specs = result("b") + R"(, {"user_output": {"arg": {"as_int": 3}}})";
@@ -157,7 +161,8 @@ TEST_F(Import, NamesUnknownOperators) {
 }
 
 TEST_F(Import, SaysWhereAnOpFailed) {
-  ExportedProgram program = load({.inputs = tensor_arg("x") + "," + tensor_arg("z"), .nodes = add_node("x", "z", "y"),
+  ExportedProgram program = load({.inputs = tensor_arg("x") + "," + tensor_arg("z"),
+                                  .nodes = add_node("x", "z", "y"),
                                   .input_specs = user("x") + "," + user("z")});
   const std::string message = user_error([&] { (void)program.run(Values{tensor({1, 2}), tensor({1, 2, 3})}); });
   EXPECT_NE(message.find("(node y, from net.l (Linear) at net.py:7)"), message.npos) << message;
@@ -205,17 +210,21 @@ std::vector<Refused> refused() {
       {"bad_dtype", add(self + "," + named("other", R"({"as_scalar_type": 14})")), "unknown ScalarType 14"},
       {"big_int", add(self + "," + named("other", R"({"as_int": 9223372036854775808})")), "outside 64 bits"},
       {"specs", {.input_specs = ""}, "0 specs for 1 inputs of the graph"},
-      {"spec_name", {.input_specs = R"({"parameter": {"arg": {"name": "q"}, "parameter_name": "q"}})"},
+      {"spec_name",
+       {.input_specs = R"({"parameter": {"arg": {"name": "q"}, "parameter_name": "q"}})"},
        "the signature names 'q' where the graph has 'x'"},
       {"no_weight", {.input_specs = R"({"parameter": {"arg": {"name": "x"}, "parameter_name": "q"}})"}, "'q' is neither among"},
-      {"mutation", {.output_specs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "q"}})"}, "buffer_mutation: unknown target q"},
+      {"mutation",
+       {.output_specs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "q"}})"},
+       "buffer_mutation: unknown target q"},
       {"short_payload", with_weights(payload("w", "weight_0", "3", "1")), "of w has 8 bytes, 12 needed"},
       {"strides", with_weights(payload("w", "weight_0", "22", "1")), "2 sizes and 1 strides"},
       {"overflow", with_weights(payload("w", "weight_0", "99999999999999999999", "99999999999999999999", 11)), "bytes"},
       {"payload_path", with_weights(payload("w", "../x", "2", "1")), "without '/'"},
   };
 }
-INSTANTIATE_TEST_SUITE_P(Table, ImportRefuses, testing::ValuesIn(refused()), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(Table, ImportRefuses, testing::ValuesIn(refused()),
+                         [](const auto& i) { return std::string(i.param.name); });
 TEST_P(ImportRefuses, WithAReason) {
   const std::string message = user_error([&] { (void)load(GetParam().program); });
   EXPECT_NE(message.find("p.pt2"), message.npos) << message;
@@ -231,10 +240,12 @@ TEST_F(Import, RefusesOtherFiles) {
   refuse("hello", "bad pt2 file");
   refuse(zip({{"a/data.pkl", ""}, {"a/version", "3"}}), "it is a file of torch.save");
   refuse(zip({{"a/data.pkl", ""}, {"a/constants.pkl", ""}}), "TorchScript");
-  refuse(zip({{"serialized_exported_program.json", ""}, {"version", "8.5"}}), "serialized_state_dict.pt not found in PT2 archive");
+  refuse(zip({{"serialized_exported_program.json", ""}, {"version", "8.5"}}),
+         "serialized_state_dict.pt not found in PT2 archive");
   refuse(zip({{"a/archive_format", "pt2"}, {"a/data/aotinductor/model/x.so", ""}}), "package of compiled models");
   refuse(zip({{"a/archive_format", "pt2"}, {"a/models/model.json", "{}"}}), "model_weights_config.json not found in PT2 archive");
-  EXPECT_NE(user_error([&] { (void)load_pt2(put("f", Program().bytes()), "other"); }).find("there are: 'model'"), std::string::npos);
+  EXPECT_NE(user_error([&] { (void)load_pt2(put("f", Program().bytes()), "other"); }).find("there are: 'model'"),
+            std::string::npos);
 }
 
 // P202: a cut file is an error at every length.

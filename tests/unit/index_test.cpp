@@ -101,15 +101,17 @@ TEST(Sort, Unique) {
 // Sequences of lengths 3, 2 and 1, packed, give what each gives alone.
 TEST(Rnn, PackedEqualsSeparate) {
   manual_seed(1);
-  const TensorList params{randn({12, 2}), randn({12, 3}), randn({12}), randn({12}), randn({12, 2}), randn({12, 3}), randn({12}), randn({12})};
+  const TensorList params{randn({12, 2}), randn({12, 3}), randn({12}), randn({12}),
+                          randn({12, 2}), randn({12, 3}), randn({12}), randn({12})};
   const Tensor x = randn({3, 3, 2}), h = randn({2, 3, 3}), c = randn({2, 3, 3});  // [time, batch, features]
   const Tensor packed = cat({x[0], x[1].narrow(0, 0, 2), x[2].narrow(0, 0, 1)});
   const TensorList got = atens<"lstm.data">(packed, integers({3, 2, 1}), TensorList{h, c}, params, true, 1, 0.0, false, true);
   const int64_t start[] = {0, 3, 5};
   for (int64_t b = 0; b < 3; b++) {
     const int64_t length = 3 - b;
-    const TensorList want = atens<"lstm.input">(x.narrow(0, 0, length).narrow(1, b, 1), TensorList{h.narrow(1, b, 1), c.narrow(1, b, 1)}, params, true, 1,
-                                                0.0, false, true, false);
+    const TensorList want =
+        atens<"lstm.input">(x.narrow(0, 0, length).narrow(1, b, 1), TensorList{h.narrow(1, b, 1), c.narrow(1, b, 1)}, params,
+                            true, 1, 0.0, false, true, false);
     for (int64_t t = 0; t < length; t++) EXPECT_TRUE(allclose(got[0][start[t] + b], want[0][t][0], 1e-5, 1e-6)) << b << " " << t;
     EXPECT_TRUE(allclose(got[1].select(1, b), want[1].select(1, 0), 1e-5, 1e-6)) << b;
     EXPECT_TRUE(allclose(got[2].select(1, b), want[2].select(1, 0), 1e-5, 1e-6)) << b;
@@ -121,7 +123,8 @@ TEST(Attention, FusedEqualsMath) {
   manual_seed(2);
   const Tensor q = randn({2, 2, 3, 4}), k = randn({2, 2, 5, 4}), v = randn({2, 2, 5, 4});
   const Tensor mask = tensor({1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1}, {3, 5}, boolean);
-  const Tensor fused = scaled_dot_product_attention(q, k, v, mask), math = atens<"_scaled_dot_product_attention_math">(q, k, v, mask)[0];
+  const Tensor fused = scaled_dot_product_attention(q, k, v, mask),
+               math = atens<"_scaled_dot_product_attention_math">(q, k, v, mask)[0];
   EXPECT_EQ(fused.strides().values(), (std::vector<int64_t>{24, 4, 8, 1}));
   EXPECT_TRUE(allclose(fused, math, 1e-5, 1e-6));
   for (double x : values(fused.select(2, 1))) EXPECT_EQ(x, 0);

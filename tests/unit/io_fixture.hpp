@@ -25,9 +25,7 @@ class IoTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string path(std::string_view name) const { return (folder_ / name).string(); }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
-  }
+  std::size_t files() const { return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_), {})); }
   std::string put(std::string_view name, std::string_view bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);

@@ -85,10 +85,8 @@ std::vector<Hostile> hostile_safetensors() {
       {"shape_real", f32_entry("[2.0]", "[0,8]"), "found a real number"},
       {"shape_string", f32_entry(R"(["2"])", "[0,8]"), "found a string"},
       {"shape_wraps", f32_entry("[4611686018427387904,4]", "[0,8]"), "too large"},
-      {"shape_product", f32_entry("[2147483649,2147483649,4]", "[0,8]"),
-       "more bytes than a file can have"},
-      {"shape_empty_huge", f32_entry("[0,4294967296,4294967296]", "[0,0]", 0),
-       "more bytes than a file can have"},
+      {"shape_product", f32_entry("[2147483649,2147483649,4]", "[0,8]"), "more bytes than a file can have"},
+      {"shape_empty_huge", f32_entry("[0,4294967296,4294967296]", "[0,0]", 0), "more bytes than a file can have"},
       {"shape_beyond_u64", f32_entry("[99999999999999999999999]", "[0,8]"), "JSON"},
       {"shape_small", f32_entry("[1]", "[0,8]"), "needs 4 bytes, and the offsets 0 to 8 give it 8"},
       {"shape_large", f32_entry("[3]", "[0,8]"), "needs 12 bytes"},
@@ -98,8 +96,7 @@ std::vector<Hostile> hostile_safetensors() {
       {"offsets_negative", f32_entry("[2]", "[-8,0]"), "found a negative number"},
       {"offsets_swapped", f32_entry("[2]", "[8,0]"), "before they begin at 8"},
       {"offsets_outside", f32_entry("[2]", "[8,16]"), "lie outside the 8 bytes"},
-      {"offsets_huge", f32_entry("[2]", "[18446744073709551608,18446744073709551615]"),
-       "lie outside"},
+      {"offsets_huge", f32_entry("[2]", "[18446744073709551608,18446744073709551615]"), "lie outside"},
       {"overlap", two_entries("0,8", "4,12", 12), "tensor 'b': it starts at byte 4, inside the tensor that ends at 8"},
       {"same_bytes", two_entries("0,8", "0,8", 8), "inside the tensor"},
       {"hole", two_entries("0,8", "12,20", 20), "starts at byte 12 when it should at 8"},
@@ -134,8 +131,7 @@ std::string npy(const std::string& dict, const std::string& data = "", int versi
   return out + (version == 1 ? le<uint16_t>(dict.size()) : le<uint32_t>(dict.size())) + dict + data;
 }
 std::string npy_of(const std::string& descr, const std::string& shape, std::size_t bytes) {
-  return npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n",
-             std::string(bytes, '\0'));
+  return npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n", std::string(bytes, '\0'));
 }
 
 std::vector<Hostile> hostile_npy() {
@@ -210,7 +206,11 @@ std::vector<Hostile> hostile_npz() {
       {"not_deflated", zip_with([](ZipEntry& e) { e.method = 8; }), "bad npz file"},
       {"stored_size", zip_with([](ZipEntry& e) { e.size += 1000; }), "cannot hold the"},
       {"stored_less", zip_with([](ZipEntry& e) { e.size -= 8; }), "cannot hold the"},
-      {"size_bomb", zip_with([](ZipEntry& e) { e.method = 8; e.size = 0xfffffff0; }), "cannot hold the"},
+      {"size_bomb", zip_with([](ZipEntry& e) {
+         e.method = 8;
+         e.size = 0xfffffff0;
+       }),
+       "cannot hold the"},
       {"packed_beyond", zip_with([](ZipEntry& e) { e.packed = e.size = 1'000'000; }), "bad npz file"},
       {"offset_beyond", zip_with([](ZipEntry& e) { e.offset = 100'000; }), "bad npz file"},
       {"header_beyond", zip({{"x.npy", array.substr(0, 60)}}), "header should have"},
@@ -227,7 +227,6 @@ INSTANTIATE_TEST_SUITE_P(Table, HostileNpz, testing::ValuesIn(hostile_npz()), kN
 TEST_P(HostileNpz, IsRefused) {
   expect_refused([](const std::string& file) { (void)load_npz(file); });
 }
-
 
 // The zips above are refused for their lies, not for how the test makes zips.
 using HonestNpz = IoTest;
@@ -272,9 +271,7 @@ class Damaged : public IoTest {
 };
 
 // Touches every byte of a tensor, for the sanitizer to see.
-void touch(const Tensor& t) {
-  EXPECT_EQ(elements(t).size(), static_cast<std::size_t>(t.numel().number() * t.itemsize()));
-}
+void touch(const Tensor& t) { EXPECT_EQ(elements(t).size(), static_cast<std::size_t>(t.numel().number() * t.itemsize())); }
 
 TEST_F(Damaged, Safetensors) {
   const Tensor a = counting_tensor({2, 3}, DType::f32), b = counting_tensor({5}, DType::b8);

@@ -16,9 +16,9 @@
 namespace ingot {
 namespace {
 
-constexpr DType kEveryDType[] = {DType::u8,  DType::i8,  DType::i16,  DType::i32, DType::i64,  DType::f16,
-                                 DType::f32, DType::f64, DType::c64,  DType::c128, DType::b8,  DType::bf16,
-                                 DType::f8e4m3fn, DType::f8e5m2, DType::u16, DType::u32, DType::u64};
+constexpr DType kEveryDType[] = {DType::u8,       DType::i8,     DType::i16, DType::i32,  DType::i64, DType::f16,
+                                 DType::f32,      DType::f64,    DType::c64, DType::c128, DType::b8,  DType::bf16,
+                                 DType::f8e4m3fn, DType::f8e5m2, DType::u16, DType::u32,  DType::u64};
 static_assert(std::size(kEveryDType) == kDTypes);
 
 bool in_safetensors(DType t) { return t != DType::c128; }
@@ -173,7 +173,9 @@ TEST_F(Safetensors, ManyThreadsMayRead) {
   const SafeTensors f = SafeTensors::open(path("t"));
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; i++)
-    threads.emplace_back([&] { for (int k = 0; k < 50; k++) EXPECT_EQ(f.get(k % 2 ? "x" : "y").dim(), 1); });
+    threads.emplace_back([&] {
+      for (int k = 0; k < 50; k++) EXPECT_EQ(f.get(k % 2 ? "x" : "y").dim(), 1);
+    });
   for (auto& t : threads) t.join();
 }
 
@@ -190,8 +192,7 @@ TEST_F(Safetensors, WhatCannotBeWrittenSaysWhy) {
   says({{"x", make_tensor(Geometry::contiguous({2}, DType::f32), {}, true)}}, "fake");
   says({{"__metadata__", x}}, "kept for metadata");
   says({{"\xff", x}}, "not UTF-8");
-  EXPECT_NE(user_error([&] { save_safetensors(path("no/such/folder"), {{"x", x}}); }).find("No such file"),
-            std::string::npos);
+  EXPECT_NE(user_error([&] { save_safetensors(path("no/such/folder"), {{"x", x}}); }).find("No such file"), std::string::npos);
   EXPECT_NE(user_error([&] { (void)SafeTensors::open(path("t")); }).find("No such file"), std::string::npos);
 }
 
@@ -280,8 +281,7 @@ TEST_F(Files, OnlyRegularFilesAreRead) {
     user_error([&] { (void)load_npy(p); });
     user_error([&] { (void)load_npz(p); });
   }
-  EXPECT_NE(user_error([&] { save_npy(path("."), counting_tensor({2}, DType::f32)); }).find("cannot write"),
-            std::string::npos);
+  EXPECT_NE(user_error([&] { save_npy(path("."), counting_tensor({2}, DType::f32)); }).find("cannot write"), std::string::npos);
 }
 
 using Numpy = IoTest;
@@ -307,11 +307,10 @@ std::string npy(const std::string& dict, const std::string& data, int version = 
 
 TEST_F(Numpy, OtherSpellingsOfAHeader) {
   const std::string data = le(1.0f) + le(2.0f);
-  for (const auto& bytes :
-       {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", data, 2),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", data, 3),
-        npy("{\"shape\":(2L,),\"descr\":\"=f4\",\"fortran_order\":False}  \n", data),
-        npy("{'descr': 'f4', 'fortran_order': True, 'shape': (2,), }\n", data)}) {
+  for (const auto& bytes : {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", data, 2),
+                            npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", data, 3),
+                            npy("{\"shape\":(2L,),\"descr\":\"=f4\",\"fortran_order\":False}  \n", data),
+                            npy("{'descr': 'f4', 'fortran_order': True, 'shape': (2,), }\n", data)}) {
     const Tensor t = load_npy(put("t.npy", bytes));
     EXPECT_TRUE(t.sizes().same({2}));
     EXPECT_EQ(t.data<float>()[1], 2.0f);

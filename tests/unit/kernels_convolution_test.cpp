@@ -134,13 +134,11 @@ TYPED_TEST(KernelsConvolution, ForwardAndGradientsMatchTheDefinition) {
       });
       this->run(gx, convolution_backward_input_tasks(c), convolution_backward_input_scratch_bytes<T>(c),
                 [&](int64_t b, int64_t e, void* s) {
-                  convolution_backward_input<T>(c, gy.data(), w.data(), with_bias ? in_bias.data() : nullptr, gx.data(), b, e,
-                                                s);
+                  convolution_backward_input<T>(c, gy.data(), w.data(), with_bias ? in_bias.data() : nullptr, gx.data(), b, e, s);
                 });
-      this->run(gw, convolution_backward_weight_tasks(c), convolution_backward_weight_scratch_bytes<T>(c),
-                [&](int64_t b, int64_t e, void* s) {
-                  convolution_backward_weight<T>(c, gy.data(), x.data(), gw.data(), b, e, s);
-                });
+      this->run(
+          gw, convolution_backward_weight_tasks(c), convolution_backward_weight_scratch_bytes<T>(c),
+          [&](int64_t b, int64_t e, void* s) { convolution_backward_weight<T>(c, gy.data(), x.data(), gw.data(), b, e, s); });
       std::vector<double> want_y(y.size()), want_gx(gx.size()), want_gw(gw.size());
       for (size_t i = 0; with_bias && i < y.size(); ++i) want_y[i] = bias[i / positions % c.out_channels];
       for (size_t i = 0; with_bias && i < gx.size(); ++i) want_gx[i] = in_bias[i / plane % c.in_channels];

@@ -58,8 +58,20 @@ void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, T a
   for (auto& x : b) x = random_value<T>(rng);
   for (auto& x : c) x = random_value<T>(rng);
   const std::vector<T> before = c;
-  Gemm<T> g{m, n, k, alpha, a.data() + pa.origin, pa.row, pa.col, b.data() + pb.origin, pb.row, pb.col,
-            beta, c.data() + pc.origin, pc.row, pc.col};
+  Gemm<T> g{m,
+            n,
+            k,
+            alpha,
+            a.data() + pa.origin,
+            pa.row,
+            pa.col,
+            b.data() + pb.origin,
+            pb.row,
+            pb.col,
+            beta,
+            c.data() + pc.origin,
+            pc.row,
+            pc.col};
   auto memory = scratch(gemm_scratch_bytes<T>(m, n, k));
   const int64_t tasks = gemm_tasks(m, n, k);
   if (split) {
@@ -95,8 +107,8 @@ TYPED_TEST_SUITE(KernelsGemm, Types);
 
 TYPED_TEST(KernelsGemm, MatchesPlainLoops) {
   using T = TypeParam;
-  const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4},     {6, 16, 9},  {12, 32, 256}, {13, 33, 257},
-                              {5, 1, 70}, {1, 210, 300}, {1, 9, 1},   {97, 389, 40}, {130, 70, 520}};
+  const int64_t sizes[][3] = {{1, 1, 1},  {2, 3, 4},     {6, 16, 9}, {12, 32, 256}, {13, 33, 257},
+                              {5, 1, 70}, {1, 210, 300}, {1, 9, 1},  {97, 389, 40}, {130, 70, 520}};
   for (int level = 0; level <= detail::vector_level(); ++level)
     for (auto& s : sizes)
       for (int layout = 0; layout < 8; ++layout) {

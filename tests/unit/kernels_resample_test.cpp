@@ -43,8 +43,8 @@ std::vector<double> matrix_row(const Resample& r, int d, int64_t o) {
   std::vector<double> row(in);
   const bool nearest = r.mode == Interpolation::nearest || r.mode == Interpolation::nearest_exact;
   const bool align = r.align_corners && !nearest;
-  const double step = align ? (out > 1 ? double(in - 1) / double(out - 1) : 0)
-                            : (r.scale[d] > 0 ? 1 / r.scale[d] : double(in) / double(out));
+  const double step =
+      align ? (out > 1 ? double(in - 1) / double(out - 1) : 0) : (r.scale[d] > 0 ? 1 / r.scale[d] : double(in) / double(out));
   auto border = [&](int64_t i) -> double& { return row[std::clamp<int64_t>(i, 0, in - 1)]; };
   const bool aa = r.mode == Interpolation::linear_aa || r.mode == Interpolation::cubic_aa;
   const double source = align && !aa ? step * double(o) : step * (double(o) + 0.5) - 0.5;
@@ -106,12 +106,16 @@ TYPED_TEST_SUITE(KernelsResample, Types);
 TYPED_TEST(KernelsResample, EveryModeMatchesTheFormulaAndItsTranspose) {
   using T = TypeParam;
   using enum Interpolation;
-  const Resample shapes[] = {
-      {1, nearest, 0, {5}, {11}, {}},          {1, nearest, 0, {12}, {5}, {}},
-      {1, nearest, 0, {6}, {15}, {2.5}},       {2, nearest, 0, {4, 5}, {8, 3}, {}},
-      {2, nearest, 0, {7, 6}, {7, 9}, {}},     {2, nearest, 0, {5, 3}, {1, 1}, {}},
-      {2, nearest, 0, {4, 6}, {10, 14}, {2.6, 2.4}}, {2, nearest, 0, {1, 1}, {3, 4}, {}},
-      {3, nearest, 0, {3, 4, 5}, {5, 6, 4}, {}}, {3, nearest, 0, {2, 5, 6}, {4, 5, 3}, {2.0, 1.0, 0.5}}};
+  const Resample shapes[] = {{1, nearest, 0, {5}, {11}, {}},
+                             {1, nearest, 0, {12}, {5}, {}},
+                             {1, nearest, 0, {6}, {15}, {2.5}},
+                             {2, nearest, 0, {4, 5}, {8, 3}, {}},
+                             {2, nearest, 0, {7, 6}, {7, 9}, {}},
+                             {2, nearest, 0, {5, 3}, {1, 1}, {}},
+                             {2, nearest, 0, {4, 6}, {10, 14}, {2.6, 2.4}},
+                             {2, nearest, 0, {1, 1}, {3, 4}, {}},
+                             {3, nearest, 0, {3, 4, 5}, {5, 6, 4}, {}},
+                             {3, nearest, 0, {2, 5, 6}, {4, 5, 3}, {2.0, 1.0, 0.5}}};
   for (Resample r : shapes)
     for (const Interpolation mode : {nearest, nearest_exact, linear, cubic, linear_aa, cubic_aa})
       for (const int align : {0, 1}) {
@@ -177,7 +181,8 @@ double sample(const GridSample& s, const double* plane, const double* point) {
     } else {
       x = pad(x, n);
       if (s.mode == GridInterpolation::nearest) taps.push_back({std::nearbyint(x), 1});
-      else for (double i = std::floor(x); i <= std::floor(x) + 1; ++i) taps.push_back({i, triangle(x - i)});
+      else
+        for (double i = std::floor(x); i <= std::floor(x) + 1; ++i) taps.push_back({i, triangle(x - i)});
     }
     std::vector<std::pair<int64_t, double>> next;
     for (auto [place, weight] : reads)

@@ -30,6 +30,7 @@ std::vector<int64_t> reference(const std::vector<double>& row, bool descending) 
 
 template <class T>
 struct Dt;
+// clang-format off
 template <> struct Dt<uint8_t> { static constexpr DType value = DType::u8; };
 template <> struct Dt<int8_t> { static constexpr DType value = DType::i8; };
 template <> struct Dt<int16_t> { static constexpr DType value = DType::i16; };
@@ -40,6 +41,7 @@ template <> struct Dt<uint32_t> { static constexpr DType value = DType::u32; };
 template <> struct Dt<uint64_t> { static constexpr DType value = DType::u64; };
 template <> struct Dt<float> { static constexpr DType value = DType::f32; };
 template <> struct Dt<double> { static constexpr DType value = DType::f64; };
+// clang-format on
 
 template <class T>
 class KernelsSort : public testing::Test {
@@ -125,8 +127,8 @@ TYPED_TEST(KernelsSort, SearchMatchesLinearScan) {
     std::vector<T> reversed(seq.rbegin(), seq.rend());
     std::vector<int64_t> sorter(50);
     std::iota(sorter.rbegin(), sorter.rend(), 0);
-    searchsorted_rows(Dt<T>::value, reversed.data(), Rows{1, 0, 0, 1}, 50, sorter.data(), values.data(), Rows::along(60, 1),
-                      60, right, sorted_out.data(), 0, 1);
+    searchsorted_rows(Dt<T>::value, reversed.data(), Rows{1, 0, 0, 1}, 50, sorter.data(), values.data(), Rows::along(60, 1), 60,
+                      right, sorted_out.data(), 0, 1);
     EXPECT_EQ(out, sorted_out);
   }
 }
@@ -181,8 +183,10 @@ TEST(KernelsSortOrders, SmallFloats) {
   char scratch[1024];
   for (const bool descending : {false, true}) {
     const auto want = reference(x, descending);
-    for (const auto& [dtype, data] : {std::pair<DType, const void*>{DType::f16, half.data()}, {DType::bf16, bfloat.data()},
-                                      {DType::f8e5m2, e5m2.data()}, {DType::f8e4m3fn, e4m3.data()}}) {
+    for (const auto& [dtype, data] : {std::pair<DType, const void*>{DType::f16, half.data()},
+                                      {DType::bf16, bfloat.data()},
+                                      {DType::f8e5m2, e5m2.data()},
+                                      {DType::f8e4m3fn, e4m3.data()}}) {
       std::vector<int64_t> got(10);
       const Rows rows = Rows::along(10, 1);
       sort_rows(dtype, data, rows, 10, descending, nullptr, rows, got.data(), rows, 0, 1, scratch);

@@ -31,7 +31,8 @@ TEST_F(MakeFx, AGraphPrintsAndRuns) {
 TEST_F(MakeFx, AGraphIsAFunctionThatTransformsTake) {
   const GraphFunction g = make_fx([](const TensorList& in) { return TensorList{(in[0] * in[0]).sum()}; }, {ones({3})});
   EXPECT_EQ(grad(g)({tensor({1, 2, 3})})[0].to_vector<double>(), (std::vector<double>{2, 4, 6}));
-  EXPECT_EQ(vmap(grad(g))({tensor({1, 2, 3, 4, 5, 6}, {2, 3})})[0].to_vector<double>(), (std::vector<double>{2, 4, 6, 8, 10, 12}));
+  EXPECT_EQ(vmap(grad(g))({tensor({1, 2, 3, 4, 5, 6}, {2, 3})})[0].to_vector<double>(),
+            (std::vector<double>{2, 4, 6, 8, 10, 12}));
 }
 
 TEST_F(MakeFx, ArgumentsMustFitTheExamples) {
@@ -50,14 +51,17 @@ TEST_F(MakeFx, OpenSizesRunAtOthersAndKeepTheirGuards) {
   const GraphFunction g = make_fx(f, {ones({4, 3}), ones({4, 3})}, {.with = TraceWith::symbols});
   EXPECT_NE(g.guards(), "");
   EXPECT_EQ(g({ones({7, 2}), ones({7, 2})})[0].sizes(), (Shape{7, 2}));
-  EXPECT_NE(error_of([&] { g({ones({12, 2}), ones({12, 2})}); }).find("the graph is not right for these arguments"), std::string::npos);
-  EXPECT_NE(error_of([&] { g({ones({7, 2}), ones({6, 2})}); }).find("the graph is not right for these arguments"), std::string::npos);
+  EXPECT_NE(error_of([&] { g({ones({12, 2}), ones({12, 2})}); }).find("the graph is not right for these arguments"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { g({ones({7, 2}), ones({6, 2})}); }).find("the graph is not right for these arguments"),
+            std::string::npos);
 }
 
 TEST_F(MakeFx, TracedOnDataAndKeptWhole) {
   EXPECT_EQ(make_fx(program, {ones({2, 3})}, {.with = TraceWith::data}).text(), make_fx(program, {ones({2, 3})}).text());
   const TensorFunction linear = [](const TensorList& in) { return TensorList{in[0].matmul(in[1])}; };
-  EXPECT_NE(make_fx(linear, {ones({2, 3}), ones({3, 2})}, {.pre_dispatch = true}).text().find("aten.matmul.default"), std::string::npos);
+  EXPECT_NE(make_fx(linear, {ones({2, 3}), ones({3, 2})}, {.pre_dispatch = true}).text().find("aten.matmul.default"),
+            std::string::npos);
 }
 
 }  // namespace

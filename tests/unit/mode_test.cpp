@@ -167,7 +167,7 @@ TEST_F(Modes, AreGoneAfterAnException) {
           x + x;
         },
         std::runtime_error);
-    x * x;
+    x* x;
     const ModeScope scope(refuses);
     EXPECT_THROW(x + x, std::runtime_error);
     EXPECT_THROW(x + x, std::runtime_error) << "still on in its block";

@@ -28,13 +28,15 @@ TEST(Modules, ParametersHavePyTorchsNamesAndShapes) {
   EXPECT_EQ(names(nn::Bilinear(3, 4, 2)), "weight[2, 3, 4] bias[2] ");
   EXPECT_EQ(names(nn::Conv2d(4, 6, {3}, {.groups = 2})), "weight[6, 2, 3, 3] bias[6] ");
   EXPECT_EQ(names(nn::ConvTranspose2d(4, 6, {3}, {.groups = 2})), "weight[4, 3, 3, 3] bias[6] ");
-  EXPECT_EQ(names(nn::LSTM(3, 2, {.num_layers = 2, .bidirectional = true})),
-            "weight_ih_l0[8, 3] weight_hh_l0[8, 2] bias_ih_l0[8] bias_hh_l0[8] weight_ih_l0_reverse[8, 3] weight_hh_l0_reverse[8, 2] "
-            "bias_ih_l0_reverse[8] bias_hh_l0_reverse[8] weight_ih_l1[8, 4] weight_hh_l1[8, 2] bias_ih_l1[8] bias_hh_l1[8] "
-            "weight_ih_l1_reverse[8, 4] weight_hh_l1_reverse[8, 2] bias_ih_l1_reverse[8] bias_hh_l1_reverse[8] ");
-  EXPECT_EQ(names(nn::TransformerEncoderLayer(4, 2, {.dim_feedforward = 8})),
-            "self_attn.in_proj_weight[12, 4] self_attn.in_proj_bias[12] self_attn.out_proj.weight[4, 4] self_attn.out_proj.bias[4] "
-            "linear1.weight[8, 4] linear1.bias[8] linear2.weight[4, 8] linear2.bias[4] norm1.weight[4] norm1.bias[4] norm2.weight[4] norm2.bias[4] ");
+  EXPECT_EQ(
+      names(nn::LSTM(3, 2, {.num_layers = 2, .bidirectional = true})),
+      "weight_ih_l0[8, 3] weight_hh_l0[8, 2] bias_ih_l0[8] bias_hh_l0[8] weight_ih_l0_reverse[8, 3] weight_hh_l0_reverse[8, 2] "
+      "bias_ih_l0_reverse[8] bias_hh_l0_reverse[8] weight_ih_l1[8, 4] weight_hh_l1[8, 2] bias_ih_l1[8] bias_hh_l1[8] "
+      "weight_ih_l1_reverse[8, 4] weight_hh_l1_reverse[8, 2] bias_ih_l1_reverse[8] bias_hh_l1_reverse[8] ");
+  EXPECT_EQ(
+      names(nn::TransformerEncoderLayer(4, 2, {.dim_feedforward = 8})),
+      "self_attn.in_proj_weight[12, 4] self_attn.in_proj_bias[12] self_attn.out_proj.weight[4, 4] self_attn.out_proj.bias[4] "
+      "linear1.weight[8, 4] linear1.bias[8] linear2.weight[4, 8] linear2.bias[4] norm1.weight[4] norm1.bias[4] norm2.weight[4] norm2.bias[4] ");
   nn::Sequential s{nn::make<nn::Linear>(2, 3), nn::make<nn::ReLU>(), nn::make<nn::Linear>(3, 1)};
   EXPECT_EQ(names(s), "0.weight[3, 2] 0.bias[3] 2.weight[1, 3] 2.bias[1] ");
 }
@@ -62,7 +64,8 @@ TEST(Modules, ResultsHaveTheRightShapes) {
   EXPECT_EQ(size_of_result(y) + size_of_result(h) + size_of_result(c), "[5, 7, 4][4, 5, 2][4, 5, 2]");
   const auto [gy, gh] = nn::GRU(3, 2)(randn({7, 3}));
   EXPECT_EQ(size_of_result(gy) + size_of_result(gh), "[7, 2][1, 2]");
-  EXPECT_EQ(size_of_result(nn::TransformerEncoderLayer(4, 2, {.dim_feedforward = 8, .batch_first = true})(randn({2, 5, 4}))), "[2, 5, 4]");
+  EXPECT_EQ(size_of_result(nn::TransformerEncoderLayer(4, 2, {.dim_feedforward = 8, .batch_first = true})(randn({2, 5, 4}))),
+            "[2, 5, 4]");
 }
 
 TEST(Modules, NormsNormalise) {
@@ -108,7 +111,8 @@ TEST(Modules, TrainAndEvalReachEveryChild) {
 TEST(Modules, StateGoesThroughAFile) {
   const auto path = (std::filesystem::temp_directory_path() / "ingot_nn_test.safetensors").string();
   manual_seed(3);
-  nn::Sequential a{nn::make<nn::Linear>(4, 3), nn::make<nn::BatchNorm1d>(3)}, b{nn::make<nn::Linear>(4, 3), nn::make<nn::BatchNorm1d>(3)};
+  nn::Sequential a{nn::make<nn::Linear>(4, 3), nn::make<nn::BatchNorm1d>(3)},
+      b{nn::make<nn::Linear>(4, 3), nn::make<nn::BatchNorm1d>(3)};
   const Tensor x = randn({8, 4});
   a(x);  // moves the running statistics
   a.save(path);

@@ -42,7 +42,8 @@ TEST(Linalg, SymmetricFactorisationSolves) {
       for (uint64_t seed = 0; seed < 30; seed++) {
         if (hermitian && t == DType::f64) continue;
         const int64_t n = 1 + static_cast<int64_t>(seed % 7);
-        const Tensor x = random({n, n}, t, seed), a = x + (hermitian ? adjoint(x) : x.transpose(0, 1)), b = random({n, 2}, t, seed + 100);
+        const Tensor x = random({n, n}, t, seed), a = x + (hermitian ? adjoint(x) : x.transpose(0, 1)),
+                     b = random({n, 2}, t, seed + 100);
         const TensorList f = atens<"linalg_ldl_factor_ex">(a, hermitian);
         const Tensor solution = aten<"linalg_ldl_solve">(f[0], f[1], b, hermitian);
         EXPECT_LT(largest(a.matmul(solution) - b), 1e-8 * (1 + largest(solution))) << "seed " << seed;
@@ -110,8 +111,7 @@ TEST(Linalg, HermitianEigenvectorsAreOrthonormal) {
       expect_hermitian_eigen(one, "identity");
       expect_hermitian_eigen(one * a, "diagonal");
       expect_hermitian_eigen(x.narrow(1, 0, 1).matmul(adjoint(x.narrow(1, 0, 1))), "rank one");
-      const Tensor q = atens<"_linalg_eigh">(a, "L", true)[1],
-                   few = aten<"remainder.Scalar">(aten<"arange">(n, DType::f64), 3);
+      const Tensor q = atens<"_linalg_eigh">(a, "L", true)[1], few = aten<"remainder.Scalar">(aten<"arange">(n, DType::f64), 3);
       expect_hermitian_eigen((q * few).matmul(adjoint(q)), "three values");
       // Squares of all elements but one vanish.
       const Tensor lonely = a * 1e-160;
@@ -125,8 +125,8 @@ TEST(Linalg, HermitianEigenvectorsAreOrthonormal) {
 TEST(Linalg, HermitianEigenvectorsHaveTheSignsOfLapack) {
   const Tensor real = tensor(std::vector<double>{2, 1, 1, 2}, {2, 2}, float64);
   const double half = std::sqrt(0.5);
-  expect_equal(atens<"linalg_eigh">(real)[1], tensor(std::vector<double>{-half, half, half, half}, {2, 2}, float64),
-               1e-15, "real");
+  expect_equal(atens<"linalg_eigh">(real)[1], tensor(std::vector<double>{-half, half, half, half}, {2, 2}, float64), 1e-15,
+               "real");
   const auto complex = [](std::vector<double> re, std::vector<double> im) {
     return aten<"complex">(tensor(std::move(re), {2, 2}, float64), tensor(std::move(im), {2, 2}, float64));
   };
@@ -147,8 +147,10 @@ TEST(Linalg, SingularVectorsMultiplyBack) {
           const Tensor u = d[0].narrow(-1, 0, k), vh = d[2].narrow(-2, 0, k);
           const std::string what = to_text(a.sizes()) + (full ? " full" : "");
           expect_equal((u * d[1].unsqueeze(-2)).matmul(vh), a, 1e-12, what);
-          expect_equal(adjoint(d[0]).matmul(d[0]), aten<"eye">(d[0].size(-1), t).expand({2, d[0].size(-1), d[0].size(-1)}), 1e-12, what);
-          expect_equal(d[2].matmul(adjoint(d[2])), aten<"eye">(d[2].size(-2), t).expand({2, d[2].size(-2), d[2].size(-2)}), 1e-12, what);
+          expect_equal(adjoint(d[0]).matmul(d[0]), aten<"eye">(d[0].size(-1), t).expand({2, d[0].size(-1), d[0].size(-1)}), 1e-12,
+                       what);
+          expect_equal(d[2].matmul(adjoint(d[2])), aten<"eye">(d[2].size(-2), t).expand({2, d[2].size(-2), d[2].size(-2)}), 1e-12,
+                       what);
           if (k > 1) {
             EXPECT_GE(aten<"min">(d[1].narrow(-1, 0, k - 1) - d[1].narrow(-1, 1, k - 1)).item_double(), 0) << what;
           }
@@ -178,7 +180,8 @@ TEST(Linalg, DecompositionsAreComparedUpToPhaseAndOrder) {
   const Tensor phases = aten<"polar">(aten<"ones">(Shape{4}, DType::f64), random({4}, DType::f64, 6));
   const TensorList turned{e[0], e[1] * phases};
   expect_equal(align_results(*hermitian, turned, e)[1], e[1], 1e-12, "phases");
-  EXPECT_GT(largest(align_results(*hermitian, {e[0], aten<"flip">(e[1], Shape{1})}, e)[1] - e[1]), 0.1) << "other vectors stay other vectors";
+  EXPECT_GT(largest(align_results(*hermitian, {e[0], aten<"flip">(e[1], Shape{1})}, e)[1] - e[1]), 0.1)
+      << "other vectors stay other vectors";
 
   const SpectralFreedom* general = spectral_freedom({"<built-in function getitem>", "aten.linalg_eig.default"});
   ASSERT_TRUE(general);
@@ -186,7 +189,8 @@ TEST(Linalg, DecompositionsAreComparedUpToPhaseAndOrder) {
   const TensorList mixed = align_results(*general, {aten<"flip">(g[0], Shape{0}), aten<"flip">(g[1], Shape{1}) * phases}, g);
   expect_equal(mixed[0], g[0], 1e-12, "order of values");
   expect_equal(mixed[1], g[1], 1e-12, "order of vectors");
-  EXPECT_FALSE(spectral_freedom({"aten.linalg_eigh.default", "aten.mul.Tensor"})) << "what is made of vectors is compared as it is";
+  EXPECT_FALSE(spectral_freedom({"aten.linalg_eigh.default", "aten.mul.Tensor"}))
+      << "what is made of vectors is compared as it is";
 }
 
 }  // namespace

@@ -16,9 +16,7 @@
 namespace ingot::testing {
 namespace {
 
-std::string geometry_text(const Geometry& g) {
-  return text(name_of(g.dtype), g.sizes, " strides ", g.strides);
-}
+std::string geometry_text(const Geometry& g) { return text(name_of(g.dtype), g.sizes, " strides ", g.strides); }
 
 // ---- eager against fake
 void check_fake(const Sample& s) {
@@ -65,8 +63,10 @@ void check_symbolic(const Sample& s) {
         EXPECT_EQ(a.dtype, b.dtype) << s.where();
         ASSERT_EQ(a.dim(), b.dim()) << s.where();
         for (int i = 0; i < a.dim(); i++) {
-          EXPECT_EQ(at(a.sizes[i]), b.sizes[i].number()) << s.where() << " size " << i << " is " << to_text(a.sizes[i]) << ", guards:" << guards;
-          EXPECT_EQ(at(a.strides[i]), b.strides[i].number()) << s.where() << " stride " << i << " is " << to_text(a.strides[i]) << ", guards:" << guards;
+          EXPECT_EQ(at(a.sizes[i]), b.sizes[i].number())
+              << s.where() << " size " << i << " is " << to_text(a.sizes[i]) << ", guards:" << guards;
+          EXPECT_EQ(at(a.strides[i]), b.strides[i].number())
+              << s.where() << " stride " << i << " is " << to_text(a.strides[i]) << ", guards:" << guards;
         }
       }
     }
@@ -204,8 +204,9 @@ void check_gradients(const Sample& s) {
   expect_close(analytic(gg, v), want, 1, s.where() + ": second gradient");
 }
 
-const bool registered = register_sample_suites("Samples", INGOT_TEST_DATA "/../samples", 
-                                               {{"FakeEqualsEager", check_fake}, {"OpenSizes", check_symbolic}, {"Gradients", check_gradients}});
+const bool registered =
+    register_sample_suites("Samples", INGOT_TEST_DATA "/../samples",
+                           {{"FakeEqualsEager", check_fake}, {"OpenSizes", check_symbolic}, {"Gradients", check_gradients}});
 
 }  // namespace
 }  // namespace ingot::testing

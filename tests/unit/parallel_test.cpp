@@ -81,7 +81,9 @@ TEST_P(Parallel, AnExceptionArrivesAfterAllPiecesEnded) {
   }
   // The pool works on.
   std::atomic<int64_t> sum = 0;
-  parallel_for(0, 100, 1, [&](int64_t b, int64_t e) { for (int64_t i = b; i < e; i++) sum += i; });
+  parallel_for(0, 100, 1, [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; i++) sum += i;
+  });
   EXPECT_EQ(sum, 4950);
 }
 
@@ -106,9 +108,10 @@ TEST_P(Parallel, NestedCallsRunInTheirThread) {
 }
 
 TEST_P(Parallel, NestedExceptionsPass) {
-  EXPECT_THROW(parallel_for(0, 8, 1, [](int64_t, int64_t) {
-                 parallel_for(0, 8, 1, [](int64_t, int64_t) { throw std::out_of_range("inner"); });
-               }), std::out_of_range);
+  EXPECT_THROW(
+      parallel_for(0, 8, 1,
+                   [](int64_t, int64_t) { parallel_for(0, 8, 1, [](int64_t, int64_t) { throw std::out_of_range("inner"); }); }),
+      std::out_of_range);
 }
 
 TEST_P(Parallel, SeveralCallersAtOnce) {

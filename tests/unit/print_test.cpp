@@ -120,8 +120,7 @@ TEST_F(Print, ComplexPartsHaveFormatsOfTheirOwn) {
 TEST_F(Print, NestedBrackets) {
   EXPECT_EQ(counting({2, 3}).to_string(), "tensor([[0, 1, 2],\n        [3, 4, 5]])");
   EXPECT_EQ(counting({2, 3}).t().to_string(), "tensor([[0, 3],\n        [1, 4],\n        [2, 5]])");
-  EXPECT_EQ(counting({2, 2, 2}).to_string(),
-            "tensor([[[0, 1],\n         [2, 3]],\n\n        [[4, 5],\n         [6, 7]]])");
+  EXPECT_EQ(counting({2, 2, 2}).to_string(), "tensor([[[0, 1],\n         [2, 3]],\n\n        [[4, 5],\n         [6, 7]]])");
   EXPECT_EQ(counting({1, 2, 1, 2}).to_string(), "tensor([[[[0, 1]],\n\n         [[2, 3]]]])");
   EXPECT_EQ(counting({2, 1, 1, 1}).to_string(), "tensor([[[[0]]],\n\n\n        [[[1]]]])");
   EXPECT_EQ(counting({3}).expand({2, 3}).to_string(), "tensor([[0, 1, 2],\n        [0, 1, 2]])");
@@ -180,21 +179,25 @@ TEST_F(Print, History) {
 
 TEST_F(Print, LongSuffixesGoToTheNextLine) {
   Tensor x = full({9}, 0.5, {.requires_grad = true});
-  EXPECT_EQ(x.to_string(), "tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000],\n       requires_grad=True)");
+  EXPECT_EQ(x.to_string(),
+            "tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000],\n       requires_grad=True)");
   Tensor y = full({7}, 0.5, {.dtype = float64, .requires_grad = true});
-  EXPECT_EQ(y.to_string(), "tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000],\n       dtype=torch.float64, requires_grad=True)");
+  EXPECT_EQ(y.to_string(),
+            "tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000],\n       dtype=torch.float64, requires_grad=True)");
 }
 
 TEST_F(Print, FakeTensorsShowTheirSize) {
   const Tensor t = make_tensor(Geometry::contiguous({2, 3}, float32), {}, true);
   EXPECT_EQ(t.to_string(), "FakeTensor(..., size=(2, 3))");
   EXPECT_EQ(make_tensor(Geometry::contiguous({4}, int64), {}, true).to_string(), "FakeTensor(..., size=(4,), dtype=torch.int64)");
-  EXPECT_EQ(make_tensor(Geometry::contiguous({}, float32), {DeviceType::cuda, 0}, true).to_string(), "FakeTensor(..., device='cuda:0', size=())");
+  EXPECT_EQ(make_tensor(Geometry::contiguous({}, float32), {DeviceType::cuda, 0}, true).to_string(),
+            "FakeTensor(..., device='cuda:0', size=())");
 }
 
 TEST_F(Print, Options) {
   const Tensor t = counting({4, 4}, float32);
-  EXPECT_EQ(tensor_text(t, float32, {}, {.threshold = 5, .edge_items = 1}), "tensor([[ 0.,  ...,  3.],\n        ...,\n        [12.,  ..., 15.]])");
+  EXPECT_EQ(tensor_text(t, float32, {}, {.threshold = 5, .edge_items = 1}),
+            "tensor([[ 0.,  ...,  3.],\n        ...,\n        [12.,  ..., 15.]])");
   EXPECT_EQ(tensor_text(tensor({1.12345}), float32, {}, {.precision = 2}), "tensor([1.12])");
   EXPECT_EQ(tensor_text(counting({4}), float32, {}, {.line_width = 13}), "tensor([0, 1,\n        2, 3])");
 }

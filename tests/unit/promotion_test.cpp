@@ -15,8 +15,8 @@ namespace {
 
 using Promotion = NoLeaks;
 
-constexpr DType u1 = uint8, i1 = int8, i2 = int16, i4 = int32, i8 = int64, f2 = float16, f4 = float32, f8 = float64, c4 = complex64,
-                c8 = complex128, b1 = boolean, bf = bfloat16;
+constexpr DType u1 = uint8, i1 = int8, i2 = int16, i4 = int32, i8 = int64, f2 = float16, f4 = float32, f8 = float64,
+                c4 = complex64, c8 = complex128, b1 = boolean, bf = bfloat16;
 constexpr std::array kAxis = {u1, i1, i2, i4, i8, f2, f4, f8, c4, c8, b1, bf};
 constexpr std::array<std::array<DType, 12>, 12> kTable = {{
     /*      u1  i1  i2  i4  i8  f2  f4  f8  c4  c8  b1  bf */
@@ -86,7 +86,8 @@ DType meet(const Value& a, const Value& b) {
 }
 
 TEST_F(Promotion, NumbersBringTheirCategoryOnly) {
-  for (DType t : {uint8, int8, int16, int32, int64, uint16, uint64, float16, bfloat16, float32, float64, float8_e4m3fn, complex64, complex128}) {
+  for (DType t : {uint8, int8, int16, int32, int64, uint16, uint64, float16, bfloat16, float32, float64, float8_e4m3fn, complex64,
+                  complex128}) {
     const Tensor x = ones({2}, {.dtype = t});
     EXPECT_EQ(meet(x, 3), t);
     EXPECT_EQ(meet(x, true), t);
@@ -149,7 +150,8 @@ TEST_F(Promotion, WhatMayBeWrittenWhere) {
       EXPECT_EQ(can_cast(from, to), may) << to_text(from) << " to " << to_text(to);
     }
   Tensor x = ones({2}, {.dtype = int64});
-  EXPECT_NE(error_of([&] { x.add_(2.5); }).find("result type Float can't be cast to the desired output type Long"), std::string::npos);
+  EXPECT_NE(error_of([&] { x.add_(2.5); }).find("result type Float can't be cast to the desired output type Long"),
+            std::string::npos);
   EXPECT_EQ(x.to_vector<int64_t>(), (std::vector<int64_t>{1, 1}));
   Tensor h = ones({2}, {.dtype = float16});
   h.add_(ones({2}, {.dtype = float64}));

@@ -29,9 +29,8 @@ struct Meta {
   std::string device = "cpu";
   std::string json() const {
     return text(R"({"dtype": )", dtype, R"(, "sizes": )", int_list(sizes), R"(, "requires_grad": )",
-                requires_grad ? "true" : "false", R"(, "device": {"type": ")", device,
-                R"(", "index": null}, "strides": )", int_list(strides), R"(, "storage_offset": {"as_int": )", offset,
-                R"(}, "layout": )", layout, "}");
+                requires_grad ? "true" : "false", R"(, "device": {"type": ")", device, R"(", "index": null}, "strides": )",
+                int_list(strides), R"(, "storage_offset": {"as_int": )", offset, R"(}, "layout": )", layout, "}");
   }
 };
 
@@ -64,8 +63,7 @@ inline std::string buffer(std::string_view name, bool persistent = true) {
 inline std::string constant(std::string_view name) {
   return text(R"({"tensor_constant": {"arg": {"name": "ARG"}, "tensor_constant_name": ")", name, R"("}})");
 }
-inline std::string program_text(std::vector<std::string> specs = {},
-                                std::string_view target = "torch.ops.aten.add.Tensor") {
+inline std::string program_text(std::vector<std::string> specs = {}, std::string_view target = "torch.ops.aten.add.Tensor") {
   std::string inputs, input_specs, values;
   for (std::size_t i = 0; i < specs.size(); i++) {
     const std::string name = text("p_", i);
@@ -81,8 +79,8 @@ inline std::string program_text(std::vector<std::string> specs = {},
       R"({"graph_module": {"graph": {"inputs": [)", inputs, argument, R"(], "outputs": [)", result,
       R"(], "nodes": [{"target": ")", target, R"(", "inputs": [{"name": "self", "arg": )", argument,
       R"(, "kind": 1}, {"name": "other", "arg": )", argument, R"(, "kind": 1}], "outputs": [)", result,
-      R"(], "metadata": {}, "is_hop_single_tensor_return": null, "name": "y"}], "tensor_values": {)", values,
-      R"("x": )", Meta{.requires_grad = false}.json(), R"(, "y": )", Meta{.requires_grad = false}.json(),
+      R"(], "metadata": {}, "is_hop_single_tensor_return": null, "name": "y"}], "tensor_values": {)", values, R"("x": )",
+      Meta{.requires_grad = false}.json(), R"(, "y": )", Meta{.requires_grad = false}.json(),
       R"(}, "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": false, "custom_obj_values": {}, "sym_float_values": {}}, )",
       R"("signature": {"input_specs": [)", input_specs, R"({"user_input": {"arg": )", argument,
       R"(}}], "output_specs": [{"user_output": {"arg": )", result,
@@ -133,13 +131,9 @@ std::string raw(std::initializer_list<T> values) {
 // ---- pickles
 
 namespace pickled {
-inline std::string global(std::string_view module, std::string_view name) {
-  return text("c", module, "\n", name, "\n");
-}
+inline std::string global(std::string_view module, std::string_view name) { return text("c", module, "\n", name, "\n"); }
 inline std::string string(std::string_view s) { return "X" + le<uint32_t>(s.size()) + std::string(s); }
-inline std::string integer(int64_t n) {
-  return n >= 0 && n < 256 ? "K" + le<uint8_t>(n) : "\x8a" + le<uint8_t>(8) + le(n);
-}
+inline std::string integer(int64_t n) { return n >= 0 && n < 256 ? "K" + le<uint8_t>(n) : "\x8a" + le<uint8_t>(8) + le(n); }
 inline std::string tuple(const std::vector<std::string>& items) {
   std::string out = "(";
   for (const std::string& i : items) out += i;
@@ -167,13 +161,12 @@ inline const std::string kTrue = "\x88", kFalse = "\x89", kNone = "N";
 inline std::string ordered_dict() { return global("collections", "OrderedDict") + ")R"; }
 inline std::string storage(std::string_view type, std::string_view key, int64_t count) {
   const bool untyped = type == "UntypedStorage";
-  return tuple({string("storage"), global(untyped ? "torch.storage" : "torch", type), string(key), string("cpu"),
-                integer(count)}) +
+  return tuple(
+             {string("storage"), global(untyped ? "torch.storage" : "torch", type), string(key), string("cpu"), integer(count)}) +
          "Q";
 }
 inline std::string tensor(std::string_view key, int64_t count, const std::vector<int64_t>& sizes,
-                          const std::vector<int64_t>& strides, int64_t offset = 0,
-                          std::string_view type = "FloatStorage") {
+                          const std::vector<int64_t>& strides, int64_t offset = 0, std::string_view type = "FloatStorage") {
   return call("torch._utils", "_rebuild_tensor_v2",
               {storage(type, key, count), integer(offset), integers(sizes), integers(strides), kFalse, ordered_dict()});
 }

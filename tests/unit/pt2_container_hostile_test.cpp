@@ -38,8 +38,7 @@ const std::vector<Payload> kWeights = {
     {.name = "w", .meta = {.sizes = {2, 2}, .strides = {2, 1}}},
     {.name = "tied"},
     {.name = "m", .file = "weight_1", .meta = {.dtype = 12, .requires_grad = false}, .is_param = false}};
-const std::vector<Payload> kConstants = {
-    {.name = "c", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false}};
+const std::vector<Payload> kConstants = {{.name = "c", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false}};
 const std::vector<std::string> kSpecs = {parameter("w"), parameter("tied"), buffer("m"), constant("c")};
 
 Pt2Entries base() {
@@ -48,8 +47,7 @@ Pt2Entries base() {
       .set("data/weights/weight_1", "\0\1"s)
       .set("data/constants/tensor_0", raw<float>({5, 6}));
   e.set("data/sample_inputs/model.pt",
-        torch_save(pickled::tuple({pickled::tuple({pickled::tensor("0", 2, {2}, {1})}), "}"}),
-                   {{"0", raw<float>({1, 2})}}));
+        torch_save(pickled::tuple({pickled::tuple({pickled::tensor("0", 2, {2}, {1})}), "}"}), {{"0", raw<float>({1, 2})}}));
   return e;
 }
 
@@ -72,8 +70,7 @@ void add_truncations(std::vector<Mutant>& out) {
     const std::size_t n = whole.size() * static_cast<std::size_t>(i) / 40;
     out.push_back({text("cut_", n), whole.substr(0, n)});
   }
-  for (const std::size_t n : {1, 2, 21, 22, 23})
-    out.push_back({text("cut_last_", n), whole.substr(0, whole.size() - n)});
+  for (const std::size_t n : {1, 2, 21, 22, 23}) out.push_back({text("cut_last_", n), whole.substr(0, whole.size() - n)});
   for (const std::size_t n : {1, 22, 70'000})
     out.push_back({text("tail_", n), whole + std::string(n, '\0'), Fate::refused, "no zip archive"});
   out.push_back({"cut_first", whole.substr(1)});
@@ -111,31 +108,30 @@ void add_flips(std::vector<Mutant>& out) {
 
 void add_counts(std::vector<Mutant>& out) {
   constexpr int64_t kHuge = int64_t{1} << 62;
-  const std::pair<const char*, ZipEnd> ends[] = {
-      {"count_more", {.count = 1}},
-      {"count_less", {.count = -1}},
-      {"count_many", {.count = 60'000}},
-      {"size_more", {.size = 1}},
-      {"size_less", {.size = -1}},
-      {"size_huge", {.size = 0x7FFFFFFF}},
-      {"place_more", {.offset = 1}},
-      {"place_less", {.offset = -1}},
-      {"place_huge", {.offset = 0x7FFFFFFF}},
-      {"full_alone", {.full = true}},
-      {"count64", {.zip64 = true, .full = true, .count64 = 1}},
-      {"count64_million", {.zip64 = true, .full = true, .count64 = 1'000'000}},
-      {"count64_huge", {.zip64 = true, .full = true, .count64 = kHuge}},
-      {"count64_negative", {.zip64 = true, .full = true, .count64 = -100}},
-      {"size64_huge", {.zip64 = true, .full = true, .size64 = kHuge}},
-      {"size64_negative", {.zip64 = true, .full = true, .size64 = -kHuge}},
-      {"place64_huge", {.zip64 = true, .full = true, .offset64 = kHuge}},
-      {"place64_negative", {.zip64 = true, .full = true, .offset64 = -kHuge}},
-      {"record64_huge", {.zip64 = true, .record64 = kHuge}},
-      {"record64_negative", {.zip64 = true, .record64 = -kHuge}},
-      {"record64_off", {.zip64 = true, .record64 = 3}},
-      {"disagree_count", {.zip64 = true, .count64 = 1}},
-      {"disagree_size", {.zip64 = true, .size64 = 1}},
-      {"disagree_place", {.zip64 = true, .offset64 = 1}}};
+  const std::pair<const char*, ZipEnd> ends[] = {{"count_more", {.count = 1}},
+                                                 {"count_less", {.count = -1}},
+                                                 {"count_many", {.count = 60'000}},
+                                                 {"size_more", {.size = 1}},
+                                                 {"size_less", {.size = -1}},
+                                                 {"size_huge", {.size = 0x7FFFFFFF}},
+                                                 {"place_more", {.offset = 1}},
+                                                 {"place_less", {.offset = -1}},
+                                                 {"place_huge", {.offset = 0x7FFFFFFF}},
+                                                 {"full_alone", {.full = true}},
+                                                 {"count64", {.zip64 = true, .full = true, .count64 = 1}},
+                                                 {"count64_million", {.zip64 = true, .full = true, .count64 = 1'000'000}},
+                                                 {"count64_huge", {.zip64 = true, .full = true, .count64 = kHuge}},
+                                                 {"count64_negative", {.zip64 = true, .full = true, .count64 = -100}},
+                                                 {"size64_huge", {.zip64 = true, .full = true, .size64 = kHuge}},
+                                                 {"size64_negative", {.zip64 = true, .full = true, .size64 = -kHuge}},
+                                                 {"place64_huge", {.zip64 = true, .full = true, .offset64 = kHuge}},
+                                                 {"place64_negative", {.zip64 = true, .full = true, .offset64 = -kHuge}},
+                                                 {"record64_huge", {.zip64 = true, .record64 = kHuge}},
+                                                 {"record64_negative", {.zip64 = true, .record64 = -kHuge}},
+                                                 {"record64_off", {.zip64 = true, .record64 = 3}},
+                                                 {"disagree_count", {.zip64 = true, .count64 = 1}},
+                                                 {"disagree_size", {.zip64 = true, .size64 = 1}},
+                                                 {"disagree_place", {.zip64 = true, .offset64 = 1}}};
   for (const auto& [name, end] : ends) out.push_back({name, base().bytes(end)});
 }
 
@@ -207,16 +203,13 @@ void add_bombs(std::vector<Mutant>& out) {
   };
   for (const char* const name : {"archive/models/model.json", "archive/data/weights/model_weights_config.json",
                                  "archive/archive_format", "archive/byteorder"})
-    out.push_back(
-        {text("bomb_", name), with(deflated_entry(name, std::string(64 << 20, ' '))), Fate::refused, "bytes"});
+    out.push_back({text("bomb_", name), with(deflated_entry(name, std::string(64 << 20, ' '))), Fate::refused, "bytes"});
   ZipEntry small = deflated_entry("archive/models/model.json", std::string(64 << 20, ' '));
   small.size = 1000;
   out.push_back({"bomb_says_little", with(small), Fate::refused, "more than the 1000 bytes"});
-  out.push_back({"bomb_sample_inputs",
-                 with(deflated_entry("archive/data/sample_inputs/model.pt", std::string(64 << 20, ' '))),
+  out.push_back({"bomb_sample_inputs", with(deflated_entry("archive/data/sample_inputs/model.pt", std::string(64 << 20, ' '))),
                  Fate::harmless});
-  out.push_back(
-      {"deflated_program", with(deflated_entry("archive/models/model.json", program_text(kSpecs))), Fate::harmless});
+  out.push_back({"deflated_program", with(deflated_entry("archive/models/model.json", program_text(kSpecs))), Fate::harmless});
 }
 
 void add_shapes(std::vector<Mutant>& out) {
@@ -290,15 +283,14 @@ void add_config_values(std::vector<Mutant>& out) {
       const bool other_name = field == "path_name" && values[i] == R"("x")"s,
                  no_pickle = field == "use_pickle" && values[i] == "null"s;
       const bool harmless = field == "device" || other_name || no_pickle;
-      out.push_back({text("value_", field, "_", i),
-                     base().set("data/weights/model_weights_config.json", changed).bytes(),
+      out.push_back({text("value_", field, "_", i), base().set("data/weights/model_weights_config.json", changed).bytes(),
                      harmless ? Fate::harmless : Fate::refused});
     }
     if (field == "device" || field == "use_pickle") continue;
     std::string gone = whole;
     gone.replace(gone.find(key), key.size(), "\"other\": ");
-    out.push_back({"without_" + field, base().set("data/weights/model_weights_config.json", gone).bytes(),
-                   Fate::refused, text("field ", field, " is missing")});
+    out.push_back({"without_" + field, base().set("data/weights/model_weights_config.json", gone).bytes(), Fate::refused,
+                   text("field ", field, " is missing")});
   }
 }
 
@@ -345,10 +337,9 @@ void add_json(std::vector<Mutant>& out) {
   for (const char* const field : {"nodes", "inputs", "outputs", "input_specs", "verifiers", "module_call_graph"})
     out.push_back({text("json_many_", field), with_many(field, 10'000), Fate::refused, field});
   // Unknown operators are known when the program runs, all of them.
-  for (const std::string target : {"torch.ops.mine.magic.default", "torch.ops.aten.add.Nothing", "os.system", "",
-                                   "torch.ops.", "torch.ops.aten", "torch.ops.higher_order.flex"})
-    out.push_back(
-        {text("op_", i++), base().set("models/model.json", program_text(kSpecs, target)).bytes(), Fate::fails});
+  for (const std::string target : {"torch.ops.mine.magic.default", "torch.ops.aten.add.Nothing", "os.system", "", "torch.ops.",
+                                   "torch.ops.aten", "torch.ops.higher_order.flex"})
+    out.push_back({text("op_", i++), base().set("models/model.json", program_text(kSpecs, target)).bytes(), Fate::fails});
 }
 
 void add_pickles(std::vector<Mutant>& out) {
@@ -388,8 +379,7 @@ void add_pickles(std::vector<Mutant>& out) {
     e.set("data/weights/model.pt", torch_save(value, {{"0", raw<float>({1, 2})}}));
     out.push_back({text("pickle_", name), e.bytes(), Fate::refused, "data/weights/model.pt"});
   }
-  out.push_back(
-      {"pickle_no_zip", base().set("data/weights/model.pt", "junk").bytes(), Fate::refused, "data/weights/model.pt"});
+  out.push_back({"pickle_no_zip", base().set("data/weights/model.pt", "junk").bytes(), Fate::refused, "data/weights/model.pt"});
   out.push_back({"pickle_samples", base().set("data/sample_inputs/model.pt", "junk").bytes(), Fate::harmless});
 }
 
@@ -434,8 +424,7 @@ Verdict judge(const std::string& file) {
   ::close(ends[1]);
   std::string told;
   char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    told.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) told.append(buffer, static_cast<std::size_t>(n));
   ::close(ends[0]);
   int status = 0;
   struct rusage usage{};

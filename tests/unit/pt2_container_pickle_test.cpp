@@ -60,9 +60,7 @@ TEST_F(Pickle, P036_ReadsEveryAllowedInstruction) {
   const PythonValue shared = read("]q\0](h\0K\7ae\x86"s);
   EXPECT_EQ(shared.items.at(0).items.at(0).integer, 7);
   EXPECT_EQ(read("K\5r" + le<uint32_t>(70000) + "j" + le<uint32_t>(70000) + "\x86").items.at(1).integer, 5);
-  EXPECT_EQ(
-      read(ordered_dict() + "(" + string("a") + "K\1u" + pickled::dict({{"_metadata", "N"}}) + "b").find("a")->integer,
-      1);
+  EXPECT_EQ(read(ordered_dict() + "(" + string("a") + "K\1u" + pickled::dict({{"_metadata", "N"}}) + "b").find("a")->integer, 1);
   EXPECT_EQ(read(call("collections", "OrderedDict", {list({tuple({string("a"), "K\1"}), list({string("b"), "K\2"})})}))
                 .find("b")
                 ->integer,
@@ -139,8 +137,8 @@ TEST_F(Pickle, P036_DamagedPicklesAreRefused) {
       {call("torch._utils", "_rebuild_parameter", {"N", kTrue, "N"}), "made of a tensor and a bool"}};
   for (const auto& [value, says] : cases) expect_says(error(value), says);
   // Cut at every byte.
-  const std::string whole = program(
-      tuple({pickled::tensor("0", 2, {2}, {1}), string("abc"), "\x8a\x03\xff\xff\x7f", "G\x3f\xf8\0\0\0\0\0\0"s}));
+  const std::string whole =
+      program(tuple({pickled::tensor("0", 2, {2}, {1}), string("abc"), "\x8a\x03\xff\xff\x7f", "G\x3f\xf8\0\0\0\0\0\0"s}));
   for (std::size_t n = 0; n < whole.size(); n++) raw_error(whole.substr(0, n), {{"0", raw<float>({1, 2})}});
 }
 
@@ -182,8 +180,8 @@ TEST_F(Pickle, P037_Tensors) {
   const PythonValue p = read(pickled::parameter(pickled::tensor("0", 1, {1}, {1}), false), {{"0", raw<float>({1})}});
   EXPECT_TRUE(p.is_parameter && !p.requires_grad);
   // Storages are shared by their keys.
-  const PythonValue pair = read(tuple({pickled::tensor("0", 2, {2}, {1}), pickled::tensor("0", 2, {1}, {1}, 1)}),
-                                {{"0", raw<float>({1, 2})}});
+  const PythonValue pair =
+      read(tuple({pickled::tensor("0", 2, {2}, {1}), pickled::tensor("0", 2, {1}, {1}, 1)}), {{"0", raw<float>({1, 2})}});
   EXPECT_EQ(pair.items[0].tensor->storage, pair.items[1].tensor->storage);
   // A bool is 0 or 1 in memory, whatever byte is in the file.
   EXPECT_EQ(elements(read(pickled::tensor("0", 2, {2}, {1}, 0, "BoolStorage"), {{"0", "\0\5"s}}).tensor), "\0\1"s);
@@ -200,8 +198,7 @@ TEST_F(Pickle, P037_TensorsThatLie) {
   expect_says(error(pickled::tensor("0", 2, {-2}, {1}), two), "negative or too large");
   expect_says(error(pickled::tensor("0", 2, {2}, {-1}), two), "negative or too large");
   expect_says(error(pickled::tensor("0", 2, {2}, {1}, -1), two), "negative or too large");
-  expect_says(error(pickled::tensor("0", 2, {int64_t{1} << 40, int64_t{1} << 40}, {0, 0}), two),
-              "negative or too large");
+  expect_says(error(pickled::tensor("0", 2, {int64_t{1} << 40, int64_t{1} << 40}, {0, 0}), two), "negative or too large");
   expect_says(error(pickled::tensor("0", 2, {2, 2}, {1}), two), "2 sizes and 1 strides");
   expect_says(error(pickled::tensor("0", -2, {2}, {1}), two), "a storage cannot have -2 elements");
   expect_says(error(pickled::tensor("0", std::numeric_limits<int64_t>::max(), {2}, {1}), two), "a storage cannot have");
@@ -236,15 +233,13 @@ TEST_F(Pickle, P038_SizesAreLimitedByTheLength) {
 TEST_F(Pickle, TheContainerIsChecked) {
   expect_says(user_error([&] { (void)read_torch_save(archive(zip({{"archive/version", "3"}}))); }),
               "it has no entry 'archive/data.pkl'");
-  expect_says(
-      user_error([&] { (void)read_torch_save(archive(zip({{"a/data.pkl", program("N")}, {"a/byteorder", "big"}}))); }),
-      "expected little, found 'big'");
+  expect_says(user_error([&] { (void)read_torch_save(archive(zip({{"a/data.pkl", program("N")}, {"a/byteorder", "big"}}))); }),
+              "expected little, found 'big'");
   expect_says(user_error([&] { (void)read_torch_save(archive(zip({}))); }), "it has no entries");
 }
 
 TEST_F(Pickle, NamesForeignClasses) {
-  EXPECT_EQ(foreign_class(archive(torch_save(global("torch._tensor", "_rebuild_from_type_v2") + global("a.b", "C")))),
-            "a.b.C");
+  EXPECT_EQ(foreign_class(archive(torch_save(global("torch._tensor", "_rebuild_from_type_v2") + global("a.b", "C")))), "a.b.C");
   EXPECT_EQ(foreign_class(archive(torch_save(global("torch._tensor", "_rebuild_from_type_v2")))),
             "torch._tensor._rebuild_from_type_v2");
   EXPECT_EQ(foreign_class(archive(torch_save(global("torch._utils", "_rebuild_tensor_v2") + "\xff"))), "");

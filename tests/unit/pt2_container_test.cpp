@@ -36,8 +36,7 @@ class Container : public IoTest {
     EXPECT_NE(message.find(part), message.npos) << message;
   }
   // The state of an archive with these weights and payloads.
-  std::map<std::string, StateEntry> state(const std::vector<Payload>& weights,
-                                          const std::map<std::string, std::string>& payloads,
+  std::map<std::string, StateEntry> state(const std::vector<Payload>& weights, const std::map<std::string, std::string>& payloads,
                                           const std::vector<Payload>& constants = {}) {
     return load(with(weights, payloads, constants)).state;
   }
@@ -91,8 +90,7 @@ TEST_F(Container, P013_ArchiveFormat) {
               "not a PT2 archive: archive_format should be pt2, found 'pt3'");
   expect_says(error(Pt2Entries::plain().set("archive_format", "")), "not a PT2 archive: ");
   expect_says(error(Pt2Entries::plain().remove("archive_format")), "not a PT2 archive: it has no entry archive_format");
-  expect_says(error(Pt2Entries::plain().set("archive_format", std::string(100'000, ' ') + "pt2")),
-              "at most 4096 are allowed");
+  expect_says(error(Pt2Entries::plain().set("archive_format", std::string(100'000, ' ') + "pt2")), "at most 4096 are allowed");
 }
 
 TEST_F(Container, P014_ArchiveVersion) {
@@ -163,20 +161,16 @@ TEST_F(Container, P018_UnknownEntriesAreIgnoredAndTheUsersOwnAreListed) {
 TEST_F(Container, P019_KindsOfFiles) {
   expect_says(error_of("hello"), "no zip archive");
   expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/constants.pkl", ""}})), "it is a TorchScript file");
-  expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/version", "3"}, {"a/code/__torch__/m.py", ""}})),
-              "it is a TorchScript file");
+  expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/version", "3"}, {"a/code/__torch__/m.py", ""}})), "it is a TorchScript file");
   expect_says(error_of(zip({{"a/data.pkl", ""}, {"a/version", "3"}})), "it is a file of torch.save");
   expect_says(error_of(zip({{"a/x", ""}, {"a/y", ""}, {"a/z", ""}, {"a/w", ""}})),
               "not a PT2 archive: it has no entry archive_format; its entries are 'a/x', 'a/y', 'a/z', …");
   expect_says(error_of(zip({{"x", ""}, {"y/z", ""}})), "not a PT2 archive");
   expect_says(error_of(zip({})), "not a PT2 archive: it has no entries");
-  expect_says(error_of(zip({{"a/archive_format", "pt2"}})),
-              "it has neither a program (models/NAME.json) nor a compiled model");
+  expect_says(error_of(zip({{"a/archive_format", "pt2"}})), "it has neither a program (models/NAME.json) nor a compiled model");
   // Programs and compiled models beside each other are listed separately.
   Pt2Entries both = Pt2Entries::plain();
-  both.set("data/aotinductor/fast/x.wrapper.so", "")
-      .set("data/aotinductor/fast/x.cpp", "")
-      .set("data/aotinductor/slow/y.so", "");
+  both.set("data/aotinductor/fast/x.wrapper.so", "").set("data/aotinductor/fast/x.cpp", "").set("data/aotinductor/slow/y.so", "");
   EXPECT_NO_THROW(load(both));
   const Pt2Archive a = open_pt2_archive(path("p.pt2"));
   EXPECT_EQ(a.programs, std::vector<std::string>{"model"});
@@ -199,26 +193,24 @@ TEST_F(Container, P020_PackagesAreNamedAndTheirWeightsLeftAlone) {
 
 TEST_F(Container, P022_ConfigsMapNamesToPayloads) {
   EXPECT_TRUE(state({}, {}).empty());
-  const auto s =
-      state({{.name = "l.w"}}, {{w0, raw<float>({1, 2})}}, {{.name = "c", .file = "tensor_0", .is_param = false}});
+  const auto s = state({{.name = "l.w"}}, {{w0, raw<float>({1, 2})}}, {{.name = "c", .file = "tensor_0", .is_param = false}});
   EXPECT_EQ(s.at("l.w").entry, "archive/data/weights/weight_0");
   EXPECT_EQ(s.at("c").entry, "archive/data/constants/tensor_0");
   for (const std::string bad : {"../x", "", "/etc/passwd", "a/b"})
     expect_says(error(with({{.name = "w", .file = bad}}, {})), "path_name should be the name of a file, without '/'");
-  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", "{}")),
-              "field config is missing");
+  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", "{}")), "field config is missing");
   expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": []})")),
               "expected an object");
-  expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json",
-                                            R"({"config": {"w": {"is_param": true}}})")),
-              "PayloadMeta: field path_name is missing (at config.w)");
+  expect_says(
+      error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": {"w": {"is_param": true}}})")),
+      "PayloadMeta: field path_name is missing (at config.w)");
   expect_says(error(Pt2Entries::plain().set("data/weights/model_weights_config.json", R"({"config": {"w": 1}})")),
               "model_weights_config.json: config.w: expected an object");
 }
 
 TEST_F(Container, P023_PayloadsAreRawStorages) {
-  const auto s = state({{.name = "t", .meta = {.sizes = {2, 2}, .strides = {1, 2}, .offset = 1}}},
-                       {{w0, raw<float>({9, 1, 2, 3, 4})}});
+  const auto s =
+      state({{.name = "t", .meta = {.sizes = {2, 2}, .strides = {1, 2}, .offset = 1}}}, {{w0, raw<float>({9, 1, 2, 3, 4})}});
   EXPECT_EQ(floats(s.at("t").tensor), (V{1, 3, 2, 4}));
   EXPECT_EQ(s.at("t").tensor->geom.offset.value(), 1);
   std::string symbolic = config({{.name = "w"}});
@@ -230,16 +222,13 @@ TEST_F(Container, P023_PayloadsAreRawStorages) {
 TEST_F(Container, P024_PayloadsMayBeLongerAndNotShorter) {
   const std::string six = raw<float>({1, 2, 3, 4, 5, 6});
   EXPECT_EQ(floats(state({{.name = "w"}}, {{w0, six}}).at("w").tensor), (V{1, 2}));
-  EXPECT_EQ(
-      floats(
-          state({{.name = "w", .meta = {.sizes = {1, 2, 1, 3}, .strides = {6, 1, 6, 2}}}}, {{w0, six}}).at("w").tensor),
-      (V{1, 3, 5, 2, 4, 6}));
+  EXPECT_EQ(floats(state({{.name = "w", .meta = {.sizes = {1, 2, 1, 3}, .strides = {6, 1, 6, 2}}}}, {{w0, six}}).at("w").tensor),
+            (V{1, 3, 5, 2, 4, 6}));
   EXPECT_EQ(floats(state({{.name = "w", .meta = {.sizes = {3, 2}, .strides = {0, 1}}}}, {{w0, six}}).at("w").tensor),
             (V{1, 2, 1, 2, 1, 2}));
   expect_says(error(with({{.name = "w", .meta = {.sizes = {7}}}}, {{w0, six}})),
               "payload archive/data/weights/weight_0 of w has 24 bytes, 28 needed");
-  expect_says(error(with({{.name = "w", .meta = {.sizes = {2, 2}, .strides = {5, 2}}}}, {{w0, six}})),
-              "has 24 bytes, 32 needed");
+  expect_says(error(with({{.name = "w", .meta = {.sizes = {2, 2}, .strides = {5, 2}}}}, {{w0, six}})), "has 24 bytes, 32 needed");
   expect_says(error(with({{.name = "w", .meta = {.offset = 5}}}, {{w0, six}})), "has 24 bytes, 28 needed");
   // Nothing is needed of a tensor without elements, whatever its strides.
   EXPECT_EQ(state({{.name = "w", .meta = {.sizes = {0, 5}, .strides = {100, 100}, .offset = 100}}}, {{w0, six}})
@@ -251,13 +240,10 @@ TEST_F(Container, P024_PayloadsMayBeLongerAndNotShorter) {
     expect_says(error(with({{.name = "w", .meta = negative}}, {{w0, six}})), "expected a number that is not negative");
   expect_says(error(with({{.name = "w", .meta = {.sizes = {2, 3}}}}, {{w0, six}})), "2 sizes and 1 strides");
   constexpr int64_t kHuge = int64_t{1} << 62;
-  for (const Meta& huge :
-       {Meta{.sizes = {kHuge}}, Meta{.sizes = {1 << 30, 1 << 30, 1 << 30}, .strides = {1, 1, 1}},
-        Meta{.strides = {kHuge}}, Meta{.offset = kHuge}, Meta{.sizes = {kHuge, kHuge}, .strides = {0, 0}}})
-    expect_says(error(with({{.name = "w", .meta = huge}}, {{w0, six}})),
-                "the tensor has more bytes than a file can have");
-  expect_says(error(with({{.name = "w",
-                           .meta = {.sizes = std::vector<int64_t>(65, 1), .strides = std::vector<int64_t>(65, 1)}}},
+  for (const Meta& huge : {Meta{.sizes = {kHuge}}, Meta{.sizes = {1 << 30, 1 << 30, 1 << 30}, .strides = {1, 1, 1}},
+                           Meta{.strides = {kHuge}}, Meta{.offset = kHuge}, Meta{.sizes = {kHuge, kHuge}, .strides = {0, 0}}})
+    expect_says(error(with({{.name = "w", .meta = huge}}, {{w0, six}})), "the tensor has more bytes than a file can have");
+  expect_says(error(with({{.name = "w", .meta = {.sizes = std::vector<int64_t>(65, 1), .strides = std::vector<int64_t>(65, 1)}}},
                          {{w0, six}})),
               "65 dims, at most 64 are allowed");
 }
@@ -324,9 +310,9 @@ TEST_F(Container, P031_PickledTensors) {
   const std::string plain = pickled::tensor("0", 2, {2}, {1});
   for (const std::string& value : {plain, pickled::parameter(plain)})
     EXPECT_EQ(floats(state({w}, {{w0, torch_save(value, {{"0", raw<float>({1, 2})}})}}).at("w").tensor), (V{1, 2}));
-  const std::string subclass = pickled::call(
-      "torch._tensor", "_rebuild_from_type_v2",
-      {pickled::global("torch._utils", "_rebuild_tensor_v2"), pickled::global("my.lib", "Scaled"), ")", "}"});
+  const std::string subclass =
+      pickled::call("torch._tensor", "_rebuild_from_type_v2",
+                    {pickled::global("torch._utils", "_rebuild_tensor_v2"), pickled::global("my.lib", "Scaled"), ")", "}"});
   expect_says(error(with({w}, {{w0, torch_save(subclass)}})),
               "weight w is stored as a pickled 'my.lib.Scaled'; only plain tensors are supported");
   expect_says(error(with({w}, {{w0, torch_save(pickled::integer(3))}})), "a pickled object that is no tensor");
@@ -338,8 +324,7 @@ TEST_F(Container, P031_PickledTensors) {
 
 TEST_F(Container, P025_P200_APickleOfSeveralNamesIsReadOnce) {
   const std::vector<Payload> tied = {{.name = "v", .use_pickle = true}, {.name = "w", .use_pickle = true}};
-  const auto s =
-      state(tied, {{w0, torch_save(pickled::tensor("0", 2, {2}, {1}), {{"0", raw<float>({1, 2})}})}});
+  const auto s = state(tied, {{w0, torch_save(pickled::tensor("0", 2, {2}, {1}), {{"0", raw<float>({1, 2})}})}});
   EXPECT_EQ(s.at("v").tensor->storage.get(), s.at("w").tensor->storage.get());
 }
 
@@ -391,8 +376,7 @@ TEST_F(Container, P033_BoolsAreNormalizedOnce) {
 
 TEST_F(Container, P034_LayoutIsStridedAndDevicesAreFree) {
   for (const std::string device : {"cuda", "mps", "privateuse1"})
-    EXPECT_EQ(floats(state({{.name = "w", .meta = {.device = device}}}, {{w0, raw<float>({1, 2})}}).at("w").tensor),
-              (V{1, 2}));
+    EXPECT_EQ(floats(state({{.name = "w", .meta = {.device = device}}}, {{w0, raw<float>({1, 2})}}).at("w").tensor), (V{1, 2}));
   expect_says(error(with({{.name = "w", .meta = {.layout = 2}}}, {})), "layout 2 is not supported");
 }
 
@@ -438,8 +422,7 @@ TEST_F(Container, P035_SampleInputsOfAFileOfTorch) {
 
 TEST_F(Container, P035_SampleInputsAreOptional) {
   EXPECT_FALSE(read_sample_inputs(file(Pt2Entries::plain().bytes())).inputs.has_value());
-  EXPECT_FALSE(
-      read_sample_inputs(file(Pt2Entries::plain().set("data/sample_inputs/model.pt", "").bytes())).inputs.has_value());
+  EXPECT_FALSE(read_sample_inputs(file(Pt2Entries::plain().set("data/sample_inputs/model.pt", "").bytes())).inputs.has_value());
   // What cannot be read is a warning, and the program loads.
   for (const std::string& junk :
        {"junk"s, torch_save(pickled::global("os", "system")), torch_save(pickled::integer(1)), torch_save("")}) {
@@ -463,9 +446,8 @@ std::vector<ZipEntry> old_program(const std::string& suffix = ".pt") {
   const std::string state = torch_save(dict, {{"0", raw<float>({1, 2, 3, 4})}});
   const std::string constants =
       torch_save(pickled::dict({{"c", pickled::tensor("0", 1, {}, {}, 0, "LongStorage")}}), {{"0", raw<int64_t>({7})}});
-  const std::string samples =
-      torch_save(tuple({tuple({pickled::tensor("5", 2, {2}, {1})}), pickled::dict({{"k", integer(3)}})}),
-                 {{"5", raw<float>({8, 9})}});
+  const std::string samples = torch_save(tuple({tuple({pickled::tensor("5", 2, {2}, {1})}), pickled::dict({{"k", integer(3)}})}),
+                                         {{"5", raw<float>({8, 9})}});
   return {{"serialized_exported_program.json", program_text({ingot::parameter("w"), buffer("tied"), constant("c")})},
           {"serialized_state_dict" + suffix, state},
           {"serialized_constants" + suffix, constants},
@@ -511,31 +493,25 @@ TEST_F(Container, P191_OldStateIsReadByTheRestrictedUnpickler) {
   };
   expect_says(with_state(torch_save(pickled::dict({{"w", pickled::call("os", "system", {pickled::string("true")})}}))),
               "the class or function 'os.system' is not allowed");
-  expect_says(with_state(torch_save(pickled::integer(1))),
-              "entry 'serialized_state_dict.pt': expected a dict of tensors");
+  expect_says(with_state(torch_save(pickled::integer(1))), "entry 'serialized_state_dict.pt': expected a dict of tensors");
   expect_says(with_state(torch_save(pickled::dict({{"w", pickled::integer(1)}}))), "'w' is no tensor");
   const std::string t = pickled::tensor("0", 1, {1}, {1});
-  expect_says(with_state(torch_save(pickled::dict({{"w", t}, {"w", t}}), {{"0", raw<float>({1})}})),
-              "'w' is there twice");
+  expect_says(with_state(torch_save(pickled::dict({{"w", t}, {"w", t}}), {{"0", raw<float>({1})}})), "'w' is there twice");
 }
 
 TEST_F(Container, P192_OldPackages) {
-  const auto package = [&](const std::string& so) {
-    return zip({{"version", "0"}, {"archive_format", "pt2"}, {so, ""}});
-  };
+  const auto package = [&](const std::string& so) { return zip({{"version", "0"}, {"archive_format", "pt2"}, {so, ""}}); };
   expect_says(error_of(package("data/aotinductor/net/x.so")), "package of compiled models (AOTInductor: 'net')");
   expect_says(error_of(package("data/aotinductor/x.so")), "package of compiled models (AOTInductor: 'model')");
   EXPECT_EQ(open_pt2_archive(path("p.pt2")).compiled, std::vector<std::string>{"model"});
 }
 
 TEST_F(Container, P193_FirstArchivesOfThePresentLayout) {
-  const std::string w =
-      torch_save(pickled::dict({{"w", pickled::tensor("0", 2, {2}, {1})}}), {{"0", raw<float>({5, 6})}});
+  const std::string w = torch_save(pickled::dict({{"w", pickled::tensor("0", 2, {2}, {1})}}), {{"0", raw<float>({5, 6})}});
   Pt2Entries e = Pt2Entries::plain({parameter("w")}, {{.name = "w"}});
   e.set("data/weights/weight_0", raw<float>({1, 2}));
   EXPECT_EQ(floats(load(e).state.at("w").tensor), (V{1, 2}));
-  EXPECT_EQ(floats(load(e.set("data/weights/model.pt", w)).state.at("w").tensor), (V{5, 6}))
-      << "the pickle takes precedence";
+  EXPECT_EQ(floats(load(e.set("data/weights/model.pt", w)).state.at("w").tensor), (V{5, 6})) << "the pickle takes precedence";
   e.remove("data/weights/model_weights_config.json")
       .remove("data/constants/model_constants_config.json")
       .set("data/constants/model.pt", "");
@@ -564,22 +540,20 @@ TEST_F(Container, P201_ErrorsNameFileEntryAndPlace) {
 // ---- writing
 
 TEST_F(Container, P203_WhatIsWrittenReadsBack) {
-  const std::vector<std::string> specs = {parameter("w"), parameter("tied"), buffer("b"), buffer("n", false),
-                                          constant("c")};
+  const std::vector<std::string> specs = {parameter("w"), parameter("tied"), buffer("b"), buffer("n", false), constant("c")};
   const std::string json = program_text(specs);
-  Pt2Entries e = Pt2Entries::plain(
-      specs,
-      {{.name = "w", .meta = {.sizes = {2, 2}, .strides = {1, 2}}},
-       {.name = "tied", .meta = {.offset = 2, .requires_grad = false}},
-       {.name = "b", .file = "weight_1", .meta = {.dtype = 13, .requires_grad = false}, .is_param = false},
-       {.name = "absent", .file = "weight_2"}},
-      {{.name = "n", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false},
-       {.name = "c",
-        .file = "tensor_1",
-        .meta = {.sizes = {}, .strides = {}, .dtype = 5, .requires_grad = false},
-        .is_param = false}});
-  e.set("data/weights/weight_0", raw<float>({1, 2, 3, 4}))
-      .set("data/weights/weight_1", raw<uint16_t>({0x3FC0, 0x4000}));
+  Pt2Entries e =
+      Pt2Entries::plain(specs,
+                        {{.name = "w", .meta = {.sizes = {2, 2}, .strides = {1, 2}}},
+                         {.name = "tied", .meta = {.offset = 2, .requires_grad = false}},
+                         {.name = "b", .file = "weight_1", .meta = {.dtype = 13, .requires_grad = false}, .is_param = false},
+                         {.name = "absent", .file = "weight_2"}},
+                        {{.name = "n", .file = "tensor_0", .meta = {.requires_grad = false}, .is_param = false},
+                         {.name = "c",
+                          .file = "tensor_1",
+                          .meta = {.sizes = {}, .strides = {}, .dtype = 5, .requires_grad = false},
+                          .is_param = false}});
+  e.set("data/weights/weight_0", raw<float>({1, 2, 3, 4})).set("data/weights/weight_1", raw<uint16_t>({0x3FC0, 0x4000}));
   e.set("data/constants/tensor_0", raw<float>({5, 6})).set("data/constants/tensor_1", raw<int64_t>({9}));
   const ExportedProgram p = load(e);
   save_pt2(path("out.pt2"), p, json);
@@ -601,9 +575,9 @@ TEST_F(Container, P203_WhatIsWrittenReadsBack) {
   EXPECT_NE(q.state.at("b").entry.find("data/weights/"), std::string::npos);
 
   const Pt2Archive a = open_pt2_archive(path("out.pt2"));
-  for (const std::string name : {"archive_format", "archive_version", "byteorder", ".data/version", "models/model.json",
-                                 "data/weights/model_weights_config.json", "data/constants/model_constants_config.json",
-                                 "data/sample_inputs/model.pt"})
+  for (const std::string name :
+       {"archive_format", "archive_version", "byteorder", ".data/version", "models/model.json",
+        "data/weights/model_weights_config.json", "data/constants/model_constants_config.json", "data/sample_inputs/model.pt"})
     EXPECT_TRUE(a.contains(name)) << name;
   EXPECT_EQ(a.read_text("models/model.json"), json);
   EXPECT_EQ(a.zip.size("archive/data/sample_inputs/model.pt"), 0u);
@@ -638,8 +612,8 @@ TEST_F(Container, ZooWeightsFillWhatIsAbsent) {
   ExportedProgram p =
       load(with({{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}, {.name = "d", .file = "weight_2"}},
                 {{"weights/weight_1", raw<float>({1, 2})}}));
-  const auto weights = read_zoo_weights(put(
-      "w.json", R"({"b": {"offset": 1.0, "scale": 0.5, "shape": [2]}, "c": {"offset": 0, "scale": 1, "shape": [2]}})"));
+  const auto weights = read_zoo_weights(
+      put("w.json", R"({"b": {"offset": 1.0, "scale": 0.5, "shape": [2]}, "c": {"offset": 0, "scale": 1, "shape": [2]}})"));
   supply_zoo_weights(p, weights);
   EXPECT_EQ(p.state.at("a").tensor->storage, p.state.at("b").tensor->storage) << "they share a payload";
   expect_same(p.state.at("b").tensor, zoo_weight("b", 1.0f, 0.5f, {2}));

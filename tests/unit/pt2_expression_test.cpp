@@ -168,10 +168,9 @@ TEST(Pt2Expression, P096_RealFunctions) {
   struct {
     const char* name;
     double (*f)(double);
-  } const functions[] = {{"sqrt", std::sqrt}, {"exp", std::exp},    {"log", std::log},   {"log2", std::log2},
-                         {"sin", std::sin},   {"cos", std::cos},    {"tan", std::tan},   {"asin", std::asin},
-                         {"acos", std::acos}, {"atan", std::atan},  {"sinh", std::sinh}, {"cosh", std::cosh},
-                         {"tanh", std::tanh}, {"asinh", std::asinh}};
+  } const functions[] = {{"sqrt", std::sqrt}, {"exp", std::exp},   {"log", std::log},   {"log2", std::log2},  {"sin", std::sin},
+                         {"cos", std::cos},   {"tan", std::tan},   {"asin", std::asin}, {"acos", std::acos},  {"atan", std::atan},
+                         {"sinh", std::sinh}, {"cosh", std::cosh}, {"tanh", std::tanh}, {"asinh", std::asinh}};
   for (const auto& [name, f] : functions)
     EXPECT_DOUBLE_EQ(real(text("OpaqueUnaryFn_", name, "(IntTrueDiv(s0, Integer(8)))"), g), f(0.875)) << name;
 }
@@ -198,8 +197,7 @@ TEST(Pt2Expression, P097_UnknownFunctions) {
 TEST(Pt2Expression, P098_ExactAndChecked) {
   // A third of three is one, not 0.999…
   EXPECT_EQ(value("Mul(Rational(1, 3), s0)", {{"s0", 3}}), 1);
-  EXPECT_EQ(value("floor(Mul(Integer(3), Pow(Integer(3), Integer(-1)), s0))", {{"s0", 9007199254740993}}),
-            9007199254740993);
+  EXPECT_EQ(value("floor(Mul(Integer(3), Pow(Integer(3), Integer(-1)), s0))", {{"s0", 9007199254740993}}), 9007199254740993);
   EXPECT_EQ(value("floor(Mul(Rational(1, 3), s0))", {{"s0", 9223372036854775806}}), 3074457345618258602);
   EXPECT_TRUE(truth("Lt(Rational(9007199254740992, 9007199254740993), Integer(1))"));  // equal as doubles
   expect_in("overflow", problem("Mul(Integer(4611686018427387904), Integer(2))"));
@@ -210,10 +208,9 @@ TEST(Pt2Expression, P098_ExactAndChecked) {
 
 TEST(Pt2Expression, P182_ReadableForm) {
   const Given g{{"s0", 7}, {"s1", 3}};
-  const Case cases[] = {{"s0*s1 + 2", 23},           {"s0//2", 3},       {"s0 % 4", 3},
-                        {"s0**2 - s1", 46},          {"-s0 + 10", 3},    {"-2**2", -4},
-                        {"(s0 + 1)/2", 4},           {"2*s0/2", 7},      {"Max(s0, 2*s1)", 7},
-                        {"FloorDiv(s0 + 1, s1)", 2}, {"s0 - s1 - 1", 3}, {"2**-1*4", 2}};
+  const Case cases[] = {{"s0*s1 + 2", 23},  {"s0//2", 3},      {"s0 % 4", 3}, {"s0**2 - s1", 46},   {"-s0 + 10", 3},
+                        {"-2**2", -4},      {"(s0 + 1)/2", 4}, {"2*s0/2", 7}, {"Max(s0, 2*s1)", 7}, {"FloorDiv(s0 + 1, s1)", 2},
+                        {"s0 - s1 - 1", 3}, {"2**-1*4", 2}};
   for (const Case& c : cases) EXPECT_EQ(value(c.written, g), c.value) << c.written;
   for (const char* holds : {"s0 > s1", "s0 >= 7 and not s1 == 4", "1 < s1 < s0", "s0 != s1 or false", "s1 <= 3"})
     EXPECT_TRUE(truth(holds, g)) << holds;
@@ -230,9 +227,8 @@ TEST(Pt2Expression, P202_DeepNestingIsAnError) {
     for (int i = 0; i < kDepth; i++) s += close;
     return s;
   };
-  for (const std::string& s :
-       {deep("Add(", "1", ")"), deep("(", "1", ")"), deep("-", "1", ""), deep("not ", "1", ""), deep("2**", "1", ""),
-        deep("ExprCondPair(", "1", ")"), deep("Symbol('s0', a=", "1", ")")})
+  for (const std::string& s : {deep("Add(", "1", ")"), deep("(", "1", ")"), deep("-", "1", ""), deep("not ", "1", ""),
+                               deep("2**", "1", ""), deep("ExprCondPair(", "1", ")"), deep("Symbol('s0', a=", "1", ")")})
     expect_in("longer than", problem(s));
   constexpr int kFewer = 3000;  // short enough to be read
   for (const char* open : {"Abs(", "(", "-", "not ", "2**", "Piecewise(ExprCondPair("}) {
@@ -273,13 +269,12 @@ TEST(Pt2Expression, P098_PowersAndQuotientsAtTheEnds) {
 
 TEST(Pt2Expression, TextReadsBack) {
   Symbols scope;
-  for (const char* written : {"2*s0 + s1 - 3", "s0//4", "(s0 + 1) % s1", "Max(s0, 2*s1)", "Min(s0, s1)", "Abs(s0)",
-                              "Where(s0 < s1, s0, 2)"}) {
+  for (const char* written :
+       {"2*s0 + s1 - 3", "s0//4", "(s0 + 1) % s1", "Max(s0, 2*s1)", "Min(s0, s1)", "Abs(s0)", "Where(s0 < s1, s0, 2)"}) {
     const Expr e = parse_sym_int(written, scope);
     EXPECT_TRUE(same(parse_sym_int(sym_expression_text(e), scope), e)) << sym_expression_text(e);
   }
-  EXPECT_EQ(sym_expression_text(parse_sym_int("2*s0", scope)),
-            "Mul(Integer(2), Symbol('s0', positive=True, integer=True))");
+  EXPECT_EQ(sym_expression_text(parse_sym_int("2*s0", scope)), "Mul(Integer(2), Symbol('s0', positive=True, integer=True))");
 }
 
 }  // namespace

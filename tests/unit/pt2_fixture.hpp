@@ -30,9 +30,7 @@ inline std::string vals(const std::vector<std::string>& names) {
 inline std::string sym_int(std::string_view n) { return text(R"({"as_sym_int": {"as_name": ")", n, R"("}})"); }
 inline std::string sym_bool(std::string_view n) { return text(R"({"as_sym_bool": {"as_name": ")", n, R"("}})"); }
 inline std::string sym_float(std::string_view n) { return text(R"({"as_sym_float": {"as_name": ")", n, R"("}})"); }
-inline std::string as(std::string_view tag, std::string_view content) {
-  return text(R"({")", tag, R"(": )", content, "}");
-}
+inline std::string as(std::string_view tag, std::string_view content) { return text(R"({")", tag, R"(": )", content, "}"); }
 inline std::string integer(int64_t v) { return as("as_int", std::to_string(v)); }
 inline std::string str(std::string_view v) { return as("as_string", text("\"", v, "\"")); }
 
@@ -40,9 +38,8 @@ inline std::string str(std::string_view v) { return as("as_string", text("\"", v
 inline std::string arg(std::string_view name, std::string_view value, int kind = 1) {
   return text(R"({"name": ")", name, R"(", "arg": )", value, R"(, "kind": )", kind, "}");
 }
-inline std::string node(std::string_view target, const std::vector<std::string>& inputs,
-                        const std::vector<std::string>& outputs, std::string_view name,
-                        std::string_view more = R"("metadata": {}, "is_hop_single_tensor_return": null)") {
+inline std::string node(std::string_view target, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                        std::string_view name, std::string_view more = R"("metadata": {}, "is_hop_single_tensor_return": null)") {
   return text(R"({"target": ")", target, R"(", "inputs": [)", joined(inputs), R"(], "outputs": [)", joined(outputs),
               R"(], "name": ")", name, R"(", )", more, "}");
 }
@@ -66,9 +63,8 @@ inline std::string numbers(const std::vector<std::string>& list) {
 }
 inline std::string meta(const std::vector<std::string>& sizes, const std::vector<std::string>& strides, int dtype = 7,
                         std::string_view offset = "0", std::string_view device = R"({"type": "cpu", "index": null})") {
-  return text(R"({"dtype": )", dtype, R"(, "sizes": )", numbers(sizes), R"(, "requires_grad": false, "device": )",
-              device, R"(, "strides": )", numbers(strides), R"(, "storage_offset": )", number(offset),
-              R"(, "layout": 7})");
+  return text(R"({"dtype": )", dtype, R"(, "sizes": )", numbers(sizes), R"(, "requires_grad": false, "device": )", device,
+              R"(, "strides": )", numbers(strides), R"(, "storage_offset": )", number(offset), R"(, "layout": 7})");
 }
 inline std::string entry(std::string_view name, std::string_view value) { return text("\"", name, "\": ", value); }
 
@@ -80,11 +76,11 @@ struct GraphJson {
   std::vector<std::string> inputs, nodes, outputs, tensor_values, sym_ints, sym_bools, sym_floats, objects;
   bool bare = false;
   std::string json() const {
-    return text(R"({"inputs": [)", joined(inputs), R"(], "outputs": [)", joined(outputs), R"(], "nodes": [)",
-                joined(nodes), R"(], "tensor_values": {)", joined(tensor_values), R"(}, "sym_int_values": {)",
-                joined(sym_ints), R"(}, "sym_bool_values": {)", joined(sym_bools), R"(}, "sym_float_values": {)",
-                joined(sym_floats), R"(}, "custom_obj_values": {)", joined(objects),
-                R"(}, "is_single_tensor_return": )", bare ? "true" : "false", "}");
+    return text(R"({"inputs": [)", joined(inputs), R"(], "outputs": [)", joined(outputs), R"(], "nodes": [)", joined(nodes),
+                R"(], "tensor_values": {)", joined(tensor_values), R"(}, "sym_int_values": {)", joined(sym_ints),
+                R"(}, "sym_bool_values": {)", joined(sym_bools), R"(}, "sym_float_values": {)", joined(sym_floats),
+                R"(}, "custom_obj_values": {)", joined(objects), R"(}, "is_single_tensor_return": )", bare ? "true" : "false",
+                "}");
   }
   std::string as_argument(std::string_view name) const {
     return text(R"({"as_graph": {"name": ")", name, R"(", "graph": )", json(), "}}");
@@ -130,10 +126,9 @@ struct ProgramJson {
 
   std::string json() const {
     return text(R"({"graph_module": {"graph": )", graph_text.empty() ? graph.json() : graph_text,
-                R"(, "signature": {"input_specs": [)", joined(input_specs), R"(], "output_specs": [)",
-                joined(output_specs), R"(]}, "module_call_graph": [)", joined(calls),
-                R"(], "metadata": {}, "treespec_namedtuple_fields": {)", joined(namedtuples),
-                R"(}}, "opset_version": {"aten": 10}, "range_constraints": {)", joined(ranges),
+                R"(, "signature": {"input_specs": [)", joined(input_specs), R"(], "output_specs": [)", joined(output_specs),
+                R"(]}, "module_call_graph": [)", joined(calls), R"(], "metadata": {}, "treespec_namedtuple_fields": {)",
+                joined(namedtuples), R"(}}, "opset_version": {"aten": 10}, "range_constraints": {)", joined(ranges),
                 R"(}, "schema_version": )", version, R"(, "verifiers": )", verifiers,
                 R"(, "torch_version": "2.11.0", "guards_code": [)", joined(guards), "]", more, "}");
   }
@@ -161,9 +156,7 @@ inline StateEntry state_of(const Tensor& t) {
 inline std::string error_of(const ProgramJson& p) {
   return user_error([&] { (void)read(p); });
 }
-inline void expect_in(std::string_view part, std::string_view whole) {
-  EXPECT_NE(whole.find(part), whole.npos) << whole;
-}
+inline void expect_in(std::string_view part, std::string_view whole) { EXPECT_NE(whole.find(part), whole.npos) << whole; }
 
 inline std::vector<float> floats(const Value& v) { return v.tensor().to_vector<float>(); }
 using Floats = std::vector<float>;

@@ -112,17 +112,16 @@ TEST(Pt2Inputs, P131_TagsThatDoNotFitTheGraph) {
     return error_of(p);
   };
   for (const std::string tag : {"parameter", "buffer", "tensor_constant", "token"})
-    expect_in("the graph has a constant there (input 1)",
-              with_spec(integer(3), text(R"({")", tag, R"(": {"arg": {"name": ""}, ")", tag,
-                                         R"(_name": "w", "persistent": true}})")));
+    expect_in(
+        "the graph has a constant there (input 1)",
+        with_spec(integer(3), text(R"({")", tag, R"(": {"arg": {"name": ""}, ")", tag, R"(_name": "w", "persistent": true}})")));
   expect_in("constant_input, and the graph has the value 'y' there (input 1)",
             with_spec(val("y"), R"({"constant_input": {"name": "y", "value": {"as_int": 3}}})"));
   for (const std::string tag : {"loss_output", "token", "buffer_mutation", "gradient_to_parameter"}) {
     ProgramJson p;
     p.input("x").returns(val("x"));
     p.graph.outputs.push_back(integer(3));
-    p.output_specs.push_back(
-        text(R"({")", tag, R"(": {"arg": {"name": ""}, "buffer_name": "b", "parameter_name": "w"}})"));
+    p.output_specs.push_back(text(R"({")", tag, R"(": {"arg": {"name": ""}, "buffer_name": "b", "parameter_name": "w"}})"));
     expect_in("the graph has a constant there (output 1)", error_of(p));
   }
 }
@@ -166,14 +165,13 @@ TEST(Pt2Inputs, P099_SymbolsAreBoundSolvedAndChecked) {
   EXPECT_EQ(refusal(solved, {of({21}), of({6})}), "input x.shape[0] = 21 is not of the form 4*s0");
   EXPECT_EQ(refusal(solved, {of({20}), of({7})}), "input y.shape[0] must be 6 (s0 + 1), got 7");
   // Several symbols: checked once all are bound, whatever the order.
-  const ProgramJson sum = taking(
-      {{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})}, {"x", meta({kN}, {"1"})}, {"y", meta({kM}, {"1"})}});
+  const ProgramJson sum =
+      taking({{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})}, {"x", meta({kN}, {"1"})}, {"y", meta({kM}, {"1"})}});
   accepts(sum, {of({5}), of({2}), of({3})});
   EXPECT_EQ(refusal(sum, {of({6}), of({2}), of({3})}), "input z.shape[0] must be 5 (s0 + s1), got 6");
   // A sum with one symbol bound is solved for the other.
-  const ProgramJson chain = taking({{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})},
-                                    {"x", meta({kN}, {"1"})},
-                                    {"w", meta({times(3, kM)}, {"1"})}});
+  const ProgramJson chain = taking(
+      {{"z", meta({text("Add(", kN, ", ", kM, ")")}, {"1"})}, {"x", meta({kN}, {"1"})}, {"w", meta({times(3, kM)}, {"1"})}});
   accepts(chain, {of({5}), of({2}), of({9})});
   EXPECT_EQ(refusal(chain, {of({5}), of({2}), of({12})}), "input w.shape[0] must be 9 (3*s1), got 12");
 }
@@ -223,10 +221,10 @@ TEST(Pt2Inputs, P100_P103_P121_UnbackedSymbols) {
   p.input("x").then(op_node("nonzero.default", {arg("self", val("x"))}, "nz"));
   p.then(node("torch.ops.aten.sym_size.int", {arg("self", val("nz")), arg("dim", integer(0))}, {sym_int("n")}, "n"));
   p.then(node("_operator.le", {arg("a", sym_int("n")), arg("b", integer(2))}, {sym_bool("le")}, "le"));
-  p.then(node("torch.ops.aten._assert_scalar.default",
-              {arg("self", sym_bool("le")),
-               arg("assert_msg", str("Runtime assertion failed for expression u0 <= 2 on node 'le'"))},
-              {}, "check"));
+  p.then(
+      node("torch.ops.aten._assert_scalar.default",
+           {arg("self", sym_bool("le")), arg("assert_msg", str("Runtime assertion failed for expression u0 <= 2 on node 'le'"))},
+           {}, "check"));
   p.graph.tensor_values = {entry("nz", meta({u0, "1"}, {"1", u0}, 5))};
   p.graph.sym_ints = {entry("n", number(u0))};
   p.graph.sym_bools = {entry("le", expression(text("LessThan(", u0, ", Integer(2))")))};
@@ -257,11 +255,10 @@ TEST(Pt2Inputs, P104_Guards) {
   };
   const Values in{of({3}), of({6, 2})};
   for (const char* holds :
-       {"L['y'].size()[0] == (2*L['x'].size()[0])", "2*L['x'].size()[0] <= L['y'].size()[0]",
-        "not L['x'].size()[0] > 3", "L['y'].stride()[0] == 2 and L['x'].storage_offset() == 0",
-        "L['y'].size()[0] % L['x'].size()[0] == 0 or 1 < 0", "max(L['x'].size()[0], 2) == 3",
-        "min(L['x'].size()[0], 2) != 3", "L['y'].size()[0] // 4 == 1", "L['y'].size()[0] / 4 == 1.5",
-        "L['x'].size()[0]**2 == 9", "math.floor(L['y'].size()[0] / 4) < 2",
+       {"L['y'].size()[0] == (2*L['x'].size()[0])", "2*L['x'].size()[0] <= L['y'].size()[0]", "not L['x'].size()[0] > 3",
+        "L['y'].stride()[0] == 2 and L['x'].storage_offset() == 0", "L['y'].size()[0] % L['x'].size()[0] == 0 or 1 < 0",
+        "max(L['x'].size()[0], 2) == 3", "min(L['x'].size()[0], 2) != 3", "L['y'].size()[0] // 4 == 1",
+        "L['y'].size()[0] / 4 == 1.5", "L['x'].size()[0]**2 == 9", "math.floor(L['y'].size()[0] / 4) < 2",
         "IsNonOverlappingAndDenseIndicator(L['y'].size()[0], 2, 2, 1) == 1", "math.sqrt(L['x'].size()[0]) >= 1.7",
         "-L['x'].size()[0] + 4 == 1"})
     EXPECT_EQ(guarded(holds, in), "") << holds;
@@ -311,9 +308,7 @@ TEST(Pt2Inputs, P131_SpecsMustFitTheGraph) {
 TEST(Pt2Inputs, P140_P143_StateByTagAndKept) {
   // User inputs first, then a buffer the program counts in: order is free, and calls see each other's writes.
   ProgramJson p;
-  p.input("x")
-      .state("buffer", "b_odd_name", "block.n", R"(, "persistent": false)")
-      .state("tensor_constant", "c", "lifted");
+  p.input("x").state("buffer", "b_odd_name", "block.n", R"(, "persistent": false)").state("tensor_constant", "c", "lifted");
   p.then(op_node("add_.Tensor", {arg("self", val("b_odd_name")), arg("other", val("c"))}, "add_"));
   p.then(op_node("add.Tensor", {arg("self", val("x")), arg("other", val("b_odd_name"))}, "y")).returns(val("y"));
   const auto fresh = [] {
@@ -338,8 +333,7 @@ TEST(Pt2Inputs, P144_P145_P146_MutationsAreWrittenAfterAllOutputs) {
       .input("x");
   p.then(op_node("add.Tensor", {arg("self", val("x")), arg("other", val("p_w"))}, "sum"));
   p.writes("token", "token", "");
-  p.writes("buffer_mutation", "b_b", R"(, "buffer_name": "a")")
-      .writes("buffer_mutation", "b_a", R"(, "buffer_name": "b")");
+  p.writes("buffer_mutation", "b_b", R"(, "buffer_name": "a")").writes("buffer_mutation", "b_a", R"(, "buffer_name": "b")");
   p.writes("parameter_mutation", "sum", R"(, "parameter_name": "w")")
       .writes("user_input_mutation", "sum", R"(, "user_input_name": "x")");
   p.returns(val("sum")).returns(val("b_a"));
@@ -377,8 +371,7 @@ TEST(Pt2Inputs, P146_TargetsMustExistAndFit) {
   expect_in("user_input_mutation: unknown target b", error("user_input_mutation", R"(, "user_input_name": "b")"));
   expect_in("gradient_to_parameter: unknown target b", error("gradient_to_parameter", R"(, "parameter_name": "b")"));
   expect_in("gradient_to_user_input: unknown target z", error("gradient_to_user_input", R"(, "user_input_name": "z")"));
-  expect_in("buffer_mutation: b is f32[3][1], and the value f32[2][1]",
-            error("buffer_mutation", R"(, "buffer_name": "b")"));
+  expect_in("buffer_mutation: b is f32[3][1], and the value f32[2][1]", error("buffer_mutation", R"(, "buffer_name": "b")"));
   expect_in("OutputSpec: unknown tag 'guess'", error("guess", ""));
 }
 

@@ -109,9 +109,7 @@ TEST(Pt2Nodes, P113_SizeReaders) {
   ProgramJson p;
   p.input("x").input("i").input("f").input("b");
   const auto reader = [&](std::string_view op, const std::vector<std::string>& inputs, const std::string& out,
-                          std::string_view name) {
-    p.then(node(text("torch.ops.aten.", op), inputs, {out}, name)).returns(out);
-  };
+                          std::string_view name) { p.then(node(text("torch.ops.aten.", op), inputs, {out}, name)).returns(out); };
   const std::string self = arg("self", val("x"));
   reader("sym_size.int", {self, arg("dim", integer(-1))}, sym_int("a"), "a");
   reader("sym_stride.int", {self, arg("dim", integer(0))}, sym_int("c"), "c");
@@ -122,8 +120,7 @@ TEST(Pt2Nodes, P113_SizeReaders) {
   reader("item.default", {arg("self", val("f"))}, sym_float("j"), "j");
   reader("_local_scalar_dense.default", {arg("self", val("b"))}, sym_bool("k"), "k");
   p.graph.sym_ints = {entry("e", number("6"))};  // given as a constant
-  const Values out =
-      run(p, {zeros({3, 3}).narrow(0, 1, 2), tensor({9}, DType::i32), tensor({0.5}), tensor({1}, DType::b8)});
+  const Values out = run(p, {zeros({3, 3}).narrow(0, 1, 2), tensor({9}, DType::i32), tensor({0.5}), tensor({1}, DType::b8)});
   EXPECT_EQ(out[0].to_int64(), 3);
   EXPECT_EQ(out[1].to_int64(), 3);
   EXPECT_EQ(out[2].to_int64(), 3);
@@ -156,19 +153,16 @@ TEST(Pt2Nodes, P120_P121_Assertions) {
   const ProgramJson message = asserting("_assert_async.msg", {arg("assert_msg", str("it is zero"))});
   EXPECT_EQ(run(message, good).size(), 1u);
   EXPECT_EQ(refusal(message, bad), "it is zero");
-  EXPECT_EQ(refusal(asserting("_assert_async.default", {}), bad),
-            "Expected Tensor with single nonzero value, but got zero");
-  const ProgramJson functional =
-      asserting("_functional_assert_async.msg", {arg("assert_msg", str("it is zero")), arg("dep_token", val("token"))},
-                {val("t")});
+  EXPECT_EQ(refusal(asserting("_assert_async.default", {}), bad), "Expected Tensor with single nonzero value, but got zero");
+  const ProgramJson functional = asserting("_functional_assert_async.msg",
+                                           {arg("assert_msg", str("it is zero")), arg("dep_token", val("token"))}, {val("t")});
   EXPECT_EQ(run(functional, good).size(), 1u);
   expect_in("it is zero", refusal(functional, bad));
 
   const auto number = [](std::string_view self) {
     ProgramJson p;
     p.input("x").user(sym_int("n"));
-    p.then(node("torch.ops.aten._assert_scalar.default", {arg("self", self), arg("assert_msg", str("no n"))}, {},
-                "check"))
+    p.then(node("torch.ops.aten._assert_scalar.default", {arg("self", self), arg("assert_msg", str("no n"))}, {}, "check"))
         .returns(val("x"));
     return p;
   };
@@ -185,8 +179,7 @@ TEST(Pt2Nodes, P120_P121_Assertions) {
     p.then(node(text("torch.ops.aten.", op), inputs, {}, "check")).returns(val("x"));
     return p;
   };
-  const ProgramJson range =
-      constrained("sym_constrain_range.default", {arg("min", integer(2), 2), arg("max", integer(4), 2)});
+  const ProgramJson range = constrained("sym_constrain_range.default", {arg("min", integer(2), 2), arg("max", integer(4), 2)});
   EXPECT_EQ(run(range, {tensor({1}), Value(4)}).size(), 1u);
   expect_in("Invalid value range for 5 between [2, 4]", refusal(range, {tensor({1}), Value(5)}));
   expect_in("Invalid value range for 1 between [2, 4]", refusal(range, {tensor({1}), Value(1)}));
@@ -220,15 +213,12 @@ TEST(Pt2Nodes, P122_TensorMetadata) {
 
 TEST(Pt2Nodes, P124_StatisticsAreWritten) {
   ProgramJson p;
-  p.state("buffer", "b_m", "m", R"(, "persistent": true)")
-      .state("buffer", "b_v", "v", R"(, "persistent": true)")
-      .input("x");
+  p.state("buffer", "b_m", "m", R"(, "persistent": true)").state("buffer", "b_v", "v", R"(, "persistent": true)").input("x");
   const std::string none = as("as_none", "true");
   p.then(op_node("batch_norm.default",
                  {arg("input", val("x")), arg("weight", none), arg("bias", none), arg("running_mean", val("b_m")),
-                  arg("running_var", val("b_v")), arg("training", as("as_bool", "true")),
-                  arg("momentum", as("as_float", "0.5")), arg("eps", as("as_float", "0.0")),
-                  arg("cudnn_enabled", as("as_bool", "false"))},
+                  arg("running_var", val("b_v")), arg("training", as("as_bool", "true")), arg("momentum", as("as_float", "0.5")),
+                  arg("eps", as("as_float", "0.0")), arg("cudnn_enabled", as("as_bool", "false"))},
                  "y"))
       .returns(val("y"));
   Tensor m = tensor({0}), v = tensor({1});
@@ -246,8 +236,8 @@ TEST(Pt2Nodes, P160_P161_P162_Provenance) {
   const std::string modules = "L__self__,,m.Net;L__self__b,b.0,torch.nn.Foo[int, (1, 2)]";
   const auto with = [](const std::string& metadata) {
     ProgramJson p;
-    p.input("x").then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(5))},
-                           {val("v"), val("i")}, "max_1", text(R"("metadata": )", metadata)));
+    p.input("x").then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(5))}, {val("v"), val("i")},
+                           "max_1", text(R"("metadata": )", metadata)));
     p.returns(val("v"));
     return p;
   };
@@ -261,8 +251,8 @@ TEST(Pt2Nodes, P160_P161_P162_Provenance) {
   }
   expect_in("(node max_1, from b.0 (torch.nn.Foo[int, (1, 2)]) at /home/a/model.py:12)", refusal(p, {zeros({2, 2})}));
   // Never an error.
-  for (const char* odd : {R"({"nn_module_stack": "nonsense", "stack_trace": "nonsense"})", R"({"stack_trace": null})",
-                          "null", "[1]", "3"})
+  for (const char* odd :
+       {R"({"nn_module_stack": "nonsense", "stack_trace": "nonsense"})", R"({"stack_trace": null})", "null", "[1]", "3"})
     EXPECT_EQ(read(with(odd)).graph.nodes()[1]->module_path, "") << odd;
 }
 
@@ -301,8 +291,7 @@ TEST(Pt2Nodes, P170_P172_SubgraphsAndTheirNames) {
   // Subgraphs may have subgraphs.
   GraphJson outer;
   outer.inputs = {val("a")};
-  outer.nodes = {
-      hop("wrap", {arg("", unary_graph("neg.default").as_argument("inner")), arg("", val("a"))}, {val("b")})};
+  outer.nodes = {hop("wrap", {arg("", unary_graph("neg.default").as_argument("inner")), arg("", val("a"))}, {val("b")})};
   outer.outputs = {val("b")};
   p.graph.nodes = {hop("wrap", {arg("", outer.as_argument("g")), arg("", val("x"))}, {val("y")})};
   EXPECT_EQ(floats(run(p, {tensor({2})})[0]), Floats{-2});
@@ -366,8 +355,7 @@ TEST(Pt2Nodes, P172_Scans) {
   sum.outputs = {val("d"), val("e")};
   ProgramJson p;
   p.input("init").input("xs").input("k");
-  p.then(hop("scan",
-             {arg("", sum.as_argument("g")), arg("", vals({"init"})), arg("", vals({"xs"})), arg("", vals({"k"}))},
+  p.then(hop("scan", {arg("", sum.as_argument("g")), arg("", vals({"init"})), arg("", vals({"xs"})), arg("", vals({"k"}))},
              {val("last"), val("all")}));
   p.returns(val("last")).returns(val("all"));
   Values out = run(p, {tensor({0}, Shape{}), tensor({1, 2, 3}), tensor({10}, Shape{})});
@@ -380,8 +368,7 @@ TEST(Pt2Nodes, P172_Scans) {
   product.outputs = {val("c")};
   ProgramJson q;
   q.input("xs")
-      .then(hop("associative_scan",
-                {arg("", product.as_argument("g")), arg("", vals({"xs"})), arg("", as("as_tensors", "[]"))},
+      .then(hop("associative_scan", {arg("", product.as_argument("g")), arg("", vals({"xs"})), arg("", as("as_tensors", "[]"))},
                 {val("y")}))
       .returns(val("y"));
   EXPECT_EQ(floats(run(q, {tensor({1, 2, 3, 4})})[0]), (Floats{1, 2, 6, 24}));
@@ -389,8 +376,7 @@ TEST(Pt2Nodes, P172_Scans) {
   ProgramJson m;
   m.input("xs")
       .input("k")
-      .then(
-          hop("map_impl", {arg("", product.as_argument("g")), arg("", vals({"xs"})), arg("", vals({"k"}))}, {val("y")}))
+      .then(hop("map_impl", {arg("", product.as_argument("g")), arg("", vals({"xs"})), arg("", vals({"k"}))}, {val("y")}))
       .returns(val("y"));
   EXPECT_EQ(floats(run(m, {tensor({1, 2, 3}), tensor({10}, Shape{})})[0]), (Floats{10, 20, 30}));
 }
@@ -400,8 +386,7 @@ TEST(Pt2Nodes, P172_Regions) {
   const std::vector<std::string> nodes = {
       hop("wrap_with_set_grad_enabled", {arg("", as("as_bool", "false")), arg("", g), arg("", val("x"))}, {val("y")}),
       hop("wrap_with_autocast",
-          {arg("", str("cpu")), arg("", none), arg("", as("as_bool", "true")), arg("", none), arg("", g),
-           arg("", val("x"))},
+          {arg("", str("cpu")), arg("", none), arg("", as("as_bool", "true")), arg("", none), arg("", g), arg("", val("x"))},
           {val("y")}),
       hop("hints_wrapper",
           {arg("", g), arg("", vals({"x"})), arg("", R"({"as_string_to_argument": {}})"),
@@ -434,8 +419,8 @@ TEST(Pt2Nodes, P172_Regions) {
   mm.nodes = {op_node("mm.default", {arg("self", val("a")), arg("mat2", val("a"))}, "r")};
   mm.outputs = {val("r")};
   p.graph.nodes = {hop("wrap_with_autocast",
-                       {arg("", str("cpu")), arg("", as("as_scalar_type", "13")), arg("", as("as_bool", "true")),
-                        arg("", none), arg("", mm.as_argument("g")), arg("", val("x"))},
+                       {arg("", str("cpu")), arg("", as("as_scalar_type", "13")), arg("", as("as_bool", "true")), arg("", none),
+                        arg("", mm.as_argument("g")), arg("", val("x"))},
                        {val("y")})};
   EXPECT_EQ(run(p, {ones({2, 2})})[0].tensor().dtype(), DType::bf16);
   p.graph.nodes = {hop("cond", {arg("", as("as_bool", "true"))}, {val("y")})};
@@ -470,18 +455,17 @@ TEST(Pt2Nodes, P172_OperatorsAsArguments) {
   // An operator without results: None, then the copies. What is left out has its default.
   ProgramJson none;
   none.input("x").input("z").returns(val("w")).returns(val("x"));
-  none.then(hop(
-      "auto_functionalized",
-      {arg("", as("as_operator", "\"torch.ops.mine.bump.default\"")), arg("self", val("x"), 2), arg("by", val("z"), 2)},
-      {as("as_none", "true"), val("w")}));
+  none.then(hop("auto_functionalized",
+                {arg("", as("as_operator", "\"torch.ops.mine.bump.default\"")), arg("self", val("x"), 2), arg("by", val("z"), 2)},
+                {as("as_none", "true"), val("w")}));
   out = run(none, {tensor({1}), tensor({2})});
   EXPECT_EQ(floats(out[0]), Floats{3});
   EXPECT_EQ(floats(out[1]), Floats{1});
 
   ProgramJson e;
-  e.input("token").input("x").then(
-      hop("with_effects", {arg("", val("token")), arg("", op("add.Tensor")), arg("", val("x")), arg("", integer(4))},
-          {val("t"), val("y")}));
+  e.input("token").input("x").then(hop("with_effects",
+                                       {arg("", val("token")), arg("", op("add.Tensor")), arg("", val("x")), arg("", integer(4))},
+                                       {val("t"), val("y")}));
   e.returns(val("t")).returns(val("y"));
   out = run(e, {zeros({0}), tensor({1})});
   EXPECT_EQ(out[0].tensor().numel().number(), 0);
@@ -490,8 +474,8 @@ TEST(Pt2Nodes, P172_OperatorsAsArguments) {
   ProgramJson o;
   o.input("x")
       .then(hop("out_dtype",
-                {arg("", op("mm.default")), arg("", as("as_scalar_type", "4")), arg("", val("x")), arg("", val("x"))},
-                {val("y")}, "true"))
+                {arg("", op("mm.default")), arg("", as("as_scalar_type", "4")), arg("", val("x")), arg("", val("x"))}, {val("y")},
+                "true"))
       .returns(val("y"));
   const Tensor bytes = tensor({100, 100, 100, 100}, {2, 2}, DType::i8);
   const Tensor product = run(o, {bytes})[0].tensor();
@@ -502,15 +486,13 @@ TEST(Pt2Nodes, P172_OperatorsAsArguments) {
   o.graph.nodes = {
       hop("out_dtype", {arg("", op("mm.default")), arg("", as("as_scalar_type", "4")), arg("", val("x"))}, {val("y")})};
   expect_in("argument mat2 is missing", error_of(o));
-  o.graph.nodes = {
-      hop("out_dtype",
-          {arg("", op("mm.default")), arg("", as("as_scalar_type", "4")), arg("", val("x")), arg("", str("a"))},
-          {val("y")})};
+  o.graph.nodes = {hop("out_dtype",
+                       {arg("", op("mm.default")), arg("", as("as_scalar_type", "4")), arg("", val("x")), arg("", str("a"))},
+                       {val("y")})};
   expect_in("argument mat2 has kind as_string, Tensor expected", error_of(o));
-  o.graph.nodes = {
-      hop("with_effects",
-          {arg("", val("x")), arg("", as("as_operator", "\"torch.ops.mine.f.default\"")), arg("", val("x"))},
-          {val("t"), val("y")})};
+  o.graph.nodes = {hop("with_effects",
+                       {arg("", val("x")), arg("", as("as_operator", "\"torch.ops.mine.f.default\"")), arg("", val("x"))},
+                       {val("t"), val("y")})};
   EXPECT_EQ(refusal(o, {bytes}), text("unsupported operator torch.ops.higher_order.with_effects (node hop)\n", kListMissing));
 }
 
@@ -522,8 +504,8 @@ TEST(Pt2Nodes, P174_SubgraphsMayWriteTheirOperands) {
   ProgramJson p;
   p.input("x").returns(val("x"));
   p.then(hop("cond",
-             {arg("", as("as_bool", "true")), arg("", g.as_argument("t")),
-              arg("", unary_graph("neg.default").as_argument("f")), arg("", vals({"x"}))},
+             {arg("", as("as_bool", "true")), arg("", g.as_argument("t")), arg("", unary_graph("neg.default").as_argument("f")),
+              arg("", vals({"x"}))},
              {val("y")}));
   const Tensor x = tensor({1});
   EXPECT_EQ(floats(run(p, {x})[0]), Floats{2});
@@ -531,15 +513,16 @@ TEST(Pt2Nodes, P174_SubgraphsMayWriteTheirOperands) {
 }
 
 TEST(Pt2Nodes, P175_UnsupportedHigherOrderOperators) {
-  for (const char* name : {"call_torchbind", "triton_kernel_wrapper_functional", "aoti_call_delegate",
-                           "executorch_call_delegate", "flex_attention"}) {
+  for (const char* name : {"call_torchbind", "triton_kernel_wrapper_functional", "aoti_call_delegate", "executorch_call_delegate",
+                           "flex_attention"}) {
     ProgramJson p;
     p.input("x").then(hop(name,
                           {arg("", str("f")), arg("", val("x")), arg("grid", as("as_int_lists", "[[1, 2], [3]]"), 2),
                            arg("opts", R"({"as_string_to_argument": {"a": {"as_int": 1}}})", 2)},
                           {val("y")}));
     p.returns(val("y"));
-    EXPECT_EQ(refusal(p, {tensor({1})}), text("unsupported operator torch.ops.higher_order.", name, " (node hop)\n", kListMissing));
+    EXPECT_EQ(refusal(p, {tensor({1})}),
+              text("unsupported operator torch.ops.higher_order.", name, " (node hop)\n", kListMissing));
   }
 }
 
@@ -555,15 +538,17 @@ TEST(Pt2Nodes, P021_CallsOfACompiledModelAreReadByTheSameParser) {
   const auto calls = read_proxy_calls(document.root());
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_EQ(calls[0].first, "buf3");
-  EXPECT_EQ(print(calls[0].second), "def forward(self, buf1, arg0_1):\n"
-                                    "    buf3 = torch.ops.aten.add.Tensor(buf1, arg0_1, alpha = 2.0);  buf1 = arg0_1 = None\n"
-                                    "    return (buf3,)\n");
+  EXPECT_EQ(print(calls[0].second),
+            "def forward(self, buf1, arg0_1):\n"
+            "    buf3 = torch.ops.aten.add.Tensor(buf1, arg0_1, alpha = 2.0);  buf1 = arg0_1 = None\n"
+            "    return (buf3,)\n");
   const Values out = Interpreter(calls[0].second).run(Values{tensor({1, 2}), tensor({10, 20})});
   EXPECT_EQ(out.at(0).tensor().to_vector<double>(), (std::vector<double>{21, 42}));
   EXPECT_EQ(calls[1].second.inputs().size(), 1u);
   EXPECT_EQ(calls[1].second.nodes()[1]->kind, NodeKind::unsupported);
   const JsonDocument bad(R"({"nodes": [{"name": "b", "node": {"inputs": []}}]})", "wrapper.json");
-  EXPECT_EQ(user_error([&] { (void)read_proxy_calls(bad.root()); }), "wrapper.json: Node: field target is missing (at nodes[0].node)");
+  EXPECT_EQ(user_error([&] { (void)read_proxy_calls(bad.root()); }),
+            "wrapper.json: Node: field target is missing (at nodes[0].node)");
 }
 
 }  // namespace

@@ -101,8 +101,7 @@ TEST(Pt2Program, P042_StructsMayLackOptionalFieldsAndHaveUnknownOnes) {
   EXPECT_EQ(error_of(p), "m.json: Node: field target is missing (at graph_module.graph.nodes[0])");
   p.graph_text = "{}";
   EXPECT_EQ(error_of(p), "m.json: Graph: field inputs is missing (at graph_module.graph)");
-  EXPECT_EQ(user_error([] { (void)read("{}"); }),
-            "m.json: ExportedProgram: field schema_version is missing (at the top level)");
+  EXPECT_EQ(user_error([] { (void)read("{}"); }), "m.json: ExportedProgram: field schema_version is missing (at the top level)");
 }
 
 TEST(Pt2Program, P043_Unions) {
@@ -134,8 +133,7 @@ TEST(Pt2Program, P044_P080_P081_P082_Enums) {
     EXPECT_EQ(number(n, dtype_of), t);
     EXPECT_EQ(schema_number(t), n);
   }
-  for (const int64_t n : {0, 14, 27, 33, -1})
-    expect_in(text("unknown ScalarType ", n), user_error([&] { number(n, dtype_of); }));
+  for (const int64_t n : {0, 14, 27, 33, -1}) expect_in(text("unknown ScalarType ", n), user_error([&] { number(n, dtype_of); }));
   expect_in("complex32", user_error([&] { number(9, dtype_of); }));
   expect_in("float8_e4m3fnuz", user_error([&] { number(31, dtype_of); }));
   expect_in("float8_e5m2fnuz", user_error([&] { number(32, dtype_of); }));
@@ -158,8 +156,8 @@ TEST(Pt2Program, P044_P080_P081_P082_Enums) {
 TEST(Pt2Program, P045_FieldOrderIsFree) {
   ProgramJson p;
   p.input("x").returns(val("y"));
-  p.then(text(R"({"outputs": [)", val("y"), R"(], "name": "y", "metadata": {}, "inputs": [{"kind": 1, "arg": )",
-              val("x"), R"(, "name": "self"}], "target": "torch.ops.aten.neg.default"})"));
+  p.then(text(R"({"outputs": [)", val("y"), R"(], "name": "y", "metadata": {}, "inputs": [{"kind": 1, "arg": )", val("x"),
+              R"(, "name": "self"}], "target": "torch.ops.aten.neg.default"})"));
   EXPECT_EQ(floats(result(p, {tensor({1, -2})})), (Floats{-1, 2}));
 }
 
@@ -217,8 +215,7 @@ TEST(Pt2Program, P048_BareReturn) {
       .returns(val("y"));
   expect_in("a bare result, and 2 outputs", error_of(p));
   g.outputs = {val("a")};
-  p.graph.nodes = {
-      node("torch.ops.higher_order.wrap", {arg("", g.as_argument("g")), arg("", val("x"))}, {val("y")}, "wrap")};
+  p.graph.nodes = {node("torch.ops.higher_order.wrap", {arg("", g.as_argument("g")), arg("", val("x"))}, {val("y")}, "wrap")};
   EXPECT_EQ(floats(result(p, {tensor({3})})), Floats{3});
 }
 
@@ -276,8 +273,8 @@ TEST(Pt2Program, P052_NodeNames) {
               val("first"), R"(], "metadata": {}})"));
   p.then(text(R"({"target": "torch.ops.aten._assert_async.default", "inputs": [)", arg("self", val("x")),
               R"(], "outputs": [], "metadata": {}, "name": null})"));
-  p.then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(0))}, {val("best"), val("unused_0")},
-              "maxdim"));
+  p.then(
+      node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(0))}, {val("best"), val("unused_0")}, "maxdim"));
   p.returns(val("best"));
   const ExportedProgram program = read(p);
   std::vector<std::string> names;
@@ -301,14 +298,12 @@ TEST(Pt2Program, P054_OmittedArguments) {
   ProgramJson p;
   p.input("x").returns(val("y"));
   p.then(op_node("addmm.default",
-                 {arg("self", val("x")), arg("mat1", val("x")), arg("mat2", val("x")), arg("alpha", integer(0), 2)},
-                 "y"));
+                 {arg("self", val("x")), arg("mat1", val("x")), arg("mat2", val("x")), arg("alpha", integer(0), 2)}, "y"));
   EXPECT_EQ(floats(result(p, {kX})), (Floats{1, 2, 3, 4}));
   expect_in("y: torch.ops.aten.add.Tensor: argument other is missing", error_of(calling("add.Tensor", {})));
   expect_in("y: torch.ops.aten.add.Tensor: the operator has no argument 'beta'",
             error_of(calling("add.Tensor", {arg("other", val("x")), arg("beta", integer(1))})));
-  expect_in("argument other is given twice",
-            error_of(calling("add.Tensor", {arg("other", val("x")), arg("other", val("x"))})));
+  expect_in("argument other is given twice", error_of(calling("add.Tensor", {arg("other", val("x")), arg("other", val("x"))})));
 }
 
 TEST(Pt2Program, P055_NumbersForTensors) {
@@ -333,17 +328,15 @@ TEST(Pt2Program, P055_Scalars) {
   EXPECT_EQ(floats(filled(as("as_float", "2.5"))), Floats{2.5});
   EXPECT_EQ(floats(filled(as("as_bool", "true"))), Floats{1});
   // A bool has type bool in promotion.
-  EXPECT_EQ(
-      result(calling("add.Scalar", {arg("other", as("as_bool", "true"))}), {tensor({1}, DType::b8)}).tensor().dtype(),
-      DType::b8);
+  EXPECT_EQ(result(calling("add.Scalar", {arg("other", as("as_bool", "true"))}), {tensor({1}, DType::b8)}).tensor().dtype(),
+            DType::b8);
   ProgramJson p = calling("mul.Scalar", {arg("other", as("as_complex", R"({"real": 2, "imag": "NaN"})"))});
   EXPECT_EQ(result(p, {tensor({1})}).tensor().dtype(), DType::c64);
 }
 
 TEST(Pt2Program, P055_IntsAndLists) {
-  EXPECT_EQ(floats(result(
-                calling("sum.dim_IntList", {arg("dim", as("as_ints", "[0]")), arg("keepdim", as("as_bool", "false"))}),
-                {kX})),
+  EXPECT_EQ(floats(result(calling("sum.dim_IntList", {arg("dim", as("as_ints", "[0]")), arg("keepdim", as("as_bool", "false"))}),
+                          {kX})),
             (Floats{4, 6}));
   // A bool counts as 0 or 1 for an int.
   EXPECT_EQ(floats(result(calling("select.int", {arg("dim", integer(0)), arg("index", as("as_bool", "true"))}), {kX})),
@@ -360,10 +353,10 @@ TEST(Pt2Program, P055_IntsAndLists) {
   // Ints in a float list.
   p = ProgramJson();
   p.input("input").returns(val("y"));
-  p.then(op_node("upsample_nearest2d.vec",
-                 {arg("input", val("input")), arg("output_size", as("as_none", "true")),
-                  arg("scale_factors", as("as_ints", "[2, 2]"))},
-                 "y"));
+  p.then(op_node(
+      "upsample_nearest2d.vec",
+      {arg("input", val("input")), arg("output_size", as("as_none", "true")), arg("scale_factors", as("as_ints", "[2, 2]"))},
+      "y"));
   EXPECT_EQ(result(p, {image}).tensor().sizes(), (Shape{1, 1, 4, 4}));
 }
 
@@ -400,13 +393,11 @@ TEST(Pt2Program, P055_OtherKindsAreRefused) {
   refused("select.int", {arg("dim", as("as_float", "0")), arg("index", integer(0))},
           "argument dim has kind as_float, int expected");
   refused("view.default", {arg("size", integer(4))}, "argument size has kind as_int, SymInt[] expected");
-  refused("view.default", {arg("size", as("as_floats", "[4.0]"))},
-          "argument size has kind as_floats, SymInt[] expected");
+  refused("view.default", {arg("size", as("as_floats", "[4.0]"))}, "argument size has kind as_floats, SymInt[] expected");
   refused("quantile.scalar", {arg("q", as("as_bool", "true"))}, "argument q has kind as_bool, float expected");
   refused("sum.dim_IntList", {arg("dim", as("as_ints", "[0]")), arg("keepdim", integer(1))},
           "argument keepdim has kind as_int, bool expected");
-  refused("leaky_relu.default", {arg("negative_slope", val("x"))},
-          "argument negative_slope has kind as_tensor, Scalar expected");
+  refused("leaky_relu.default", {arg("negative_slope", val("x"))}, "argument negative_slope has kind as_tensor, Scalar expected");
 }
 
 TEST(Pt2Program, P056_EmptyLists) {
@@ -427,14 +418,9 @@ TEST(Pt2Program, P057_Outputs) {
   p.then(node("torch.ops.aten.sym_size.int", {arg("self", val("x")), arg("dim", integer(0))}, {sym_int("n")}, "n"));
   p.then(node("_operator.ge", {arg("a", sym_int("n")), arg("b", integer(0))}, {sym_bool("ge")}, "ge"));
   p.then(node("torch.sym_float", {arg("a", sym_int("n"))}, {sym_float("f")}, "f"));
-  p.then(node("torch.ops.aten._assert_scalar.default", {arg("self", sym_bool("ge")), arg("assert_msg", str("no"))}, {},
-              "assert_1"));
-  p.returns(val("b"))
-      .returns(val("v"))
-      .returns(val("i"))
-      .returns(sym_int("n"))
-      .returns(sym_bool("ge"))
-      .returns(sym_float("f"));
+  p.then(
+      node("torch.ops.aten._assert_scalar.default", {arg("self", sym_bool("ge")), arg("assert_msg", str("no"))}, {}, "assert_1"));
+  p.returns(val("b")).returns(val("v")).returns(val("i")).returns(sym_int("n")).returns(sym_bool("ge")).returns(sym_float("f"));
   const Values out = read(p).run(Values{kX});
   EXPECT_EQ(floats(out[0]), (Floats{3, 4}));
   EXPECT_EQ(floats(out[1]), (Floats{2, 4}));
@@ -453,8 +439,8 @@ TEST(Pt2Program, P057_Outputs) {
   EXPECT_EQ(both[1].tensor().numel().number(), 3);
   // An absent optional result, and a wrong number of outputs.
   ProgramJson none;
-  none.input("x").returns(val("v")).then(node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))},
-                                              {val("v"), as("as_none", "true")}, "m"));
+  none.input("x").returns(val("v")).then(
+      node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))}, {val("v"), as("as_none", "true")}, "m"));
   EXPECT_EQ(floats(read(none).run(Values{kX})[0]), (Floats{2, 4}));
   none.graph.nodes = {node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(1))}, {val("v")}, "m")};
   expect_in("torch.ops.aten.max.dim has 2 results, found 1 outputs", error_of(none));
@@ -469,10 +455,10 @@ TEST(Pt2Program, P059_P171_OperandListsMayNameNumbers) {
   g.outputs = {val("r")};
   ProgramJson p;
   p.input("x").user(sym_int("n"));
-  p.then(node("torch.ops.higher_order.cond",
-              {arg("", as("as_bool", "true")), arg("", g.as_argument("t")), arg("", g.as_argument("f")),
-               arg("", vals({"x", "n"}))},
-              {val("y")}, "cond"));
+  p.then(
+      node("torch.ops.higher_order.cond",
+           {arg("", as("as_bool", "true")), arg("", g.as_argument("t")), arg("", g.as_argument("f")), arg("", vals({"x", "n"}))},
+           {val("y")}, "cond"));
   p.returns(val("y"));
   EXPECT_EQ(floats(result(p, {tensor({2}), Value(5)})), Floats{10});
   // All operands numbers: as_ints; a literal input of the subgraph keeps its place.
@@ -494,12 +480,10 @@ TEST(Pt2Program, P060_P073_Devices) {
     p.input("x", meta({"1"}, {"1"}, 7, "0", device)).returns(val("y"));
     p.then(op_node(
         "zeros_like.default",
-        {arg("self", val("x")), arg("device", as("as_device", device), 2), arg("pin_memory", as("as_bool", "true"), 2)},
-        "y"));
+        {arg("self", val("x")), arg("device", as("as_device", device), 2), arg("pin_memory", as("as_bool", "true"), 2)}, "y"));
     return p;
   };
-  EXPECT_EQ(floats(result(zeros(R"({"type": "cuda", "index": 63})"), {tensor({1})})),
-            Floats{0});  // no such device here
+  EXPECT_EQ(floats(result(zeros(R"({"type": "cuda", "index": 63})"), {tensor({1})})), Floats{0});  // no such device here
   EXPECT_EQ(floats(result(zeros(R"({"type": "cpu"})"), {tensor({1})})), Floats{0});
   const std::string unknown = R"({"type": "xpu", "index": 0})";
   ProgramJson p = calling("zeros_like.default", {arg("device", as("as_device", unknown))});
@@ -509,8 +493,8 @@ TEST(Pt2Program, P060_P073_Devices) {
 }
 
 TEST(Pt2Program, P061_Layouts) {
-  EXPECT_EQ(floats(result(calling("zeros_like.default", {arg("layout", as("as_layout", "7"), 2),
-                                                         arg("pin_memory", as("as_bool", "true"), 2)}),
+  EXPECT_EQ(floats(result(calling("zeros_like.default",
+                                  {arg("layout", as("as_layout", "7"), 2), arg("pin_memory", as("as_bool", "true"), 2)}),
                           {tensor({1})})),
             Floats{0});
   const std::string message = error_of(calling("zeros_like.default", {arg("layout", as("as_layout", "2"), 2)}));
@@ -527,11 +511,10 @@ TEST(Pt2Program, P070_P071_P072_P092_Meta) {
   p.then(node("torch.ops.aten.sym_size.int", {arg("self", val("x")), arg("dim", integer(0))}, {sym_int("n")}, "n"));
   p.then(op_node("cat.default", {arg("tensors", vals({"x", "x"}))}, "cat"));
   p.then(op_node("slice.Tensor", {arg("self", val("cat")), arg("dim", integer(0)), arg("start", integer(1))}, "view"));
-  p.then(node("torch.ops.aten.split.Tensor", {arg("self", val("x")), arg("split_size", integer(1))}, {vals({"a", "b"})},
-              "split"));
+  p.then(
+      node("torch.ops.aten.split.Tensor", {arg("self", val("x")), arg("split_size", integer(1))}, {vals({"a", "b"})}, "split"));
   p.graph.tensor_values.push_back(entry("cat", meta({twice, "3"}, {"3", "1"})));
-  p.graph.tensor_values.push_back(
-      entry("view", meta({text("Add(", twice, ", Integer(-1))"), "3"}, {"3", "1"}, 7, "3")));
+  p.graph.tensor_values.push_back(entry("view", meta({text("Add(", twice, ", Integer(-1))"), "3"}, {"3", "1"}, 7, "3")));
   p.graph.tensor_values.push_back(entry("a", meta({"1", "3"}, {"3", "1"})));
   p.graph.tensor_values.push_back(entry("b", meta({"1", "3"}, {"3", "1"})));
   p.graph.sym_ints = {entry("n", number(s0))};

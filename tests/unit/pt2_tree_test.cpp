@@ -30,8 +30,8 @@ TreeSpec parsed(const std::string& text_of_spec, const NamedTupleFields& fields 
   return read_tree_spec(document.root().field("in_spec"), fields);
 }
 std::string call_entry(std::string_view in, std::string_view out, std::string_view names) {
-  return text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": )", json_string(spec(in)),
-              R"(, "out_spec": )", json_string(spec(out)), R"(, "forward_arg_names": )", names, "}}");
+  return text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": )", json_string(spec(in)), R"(, "out_spec": )",
+              json_string(spec(out)), R"(, "forward_arg_names": )", names, "}}");
 }
 
 TEST(Pt2Tree, P151_P152_P153_Containers) {
@@ -39,8 +39,7 @@ TEST(Pt2Tree, P151_P152_P153_Containers) {
       {leaf(), list({leaf(), leaf()}), dict(R"([\"k\", \"l\"])", {leaf(), tuple({})}),
        container("collections.OrderedDict", R"("[1, true, null, 2.5]")", {leaf(), leaf(), leaf(), leaf()}),
        container("collections.defaultdict",
-                 R"({"default_factory_module": "builtins", "default_factory_name": "int", "dict_context": ["z"]})",
-                 {leaf()}),
+                 R"({"default_factory_module": "builtins", "default_factory_name": "int", "dict_context": ["z"]})", {leaf()}),
        container("collections.deque", R"("5")", {leaf()})}));
   const TreeSpec s = parsed(in);
   EXPECT_EQ(s.leaves(), 10u);
@@ -90,8 +89,7 @@ TEST(Pt2Tree, P151_Refusals) {
   const auto error = [](const std::string& s) { return user_error([&] { (void)parsed(s); }); };
   expect_in("tree spec protocol 2 is not supported", error(spec(leaf(), 2)));
   expect_in("expected [protocol, tree]", error("[1]"));
-  expect_in("a leaf has no children",
-            error(spec(R"({"type": null, "context": null, "children_spec": [)" + leaf() + "]}")));
+  expect_in("a leaf has no children", error(spec(R"({"type": null, "context": null, "children_spec": [)" + leaf() + "]}")));
   expect_in("has 1 keys and 2 children", error(spec(dict(R"([\"k\"])", {leaf(), leaf()}))));
   expect_in("in_spec", error("nonsense"));
 }
@@ -126,8 +124,7 @@ TEST(Pt2Tree, FlattenNamesTheDifference) {
   EXPECT_EQ(error(Tree::tuple({Value(1), Tree::tuple({Value(1), Value(2)})})),
             "input a[1] must be a dict of 2, got a tuple of 2");
   // Keys in any order.
-  const Values v =
-      flatten(Tree::tuple({Value(1), Tree::dict({{"l", Tree::list({Value(3)})}, {"k", Value(2)}})}), s, "a");
+  const Values v = flatten(Tree::tuple({Value(1), Tree::dict({{"l", Tree::list({Value(3)})}, {"k", Value(2)}})}), s, "a");
   EXPECT_EQ(v[1].to_int64(), 2);
   EXPECT_EQ(v[2].to_int64(), 3);
 }
@@ -173,9 +170,7 @@ TEST(Pt2Tree, P141_P145_P150_P156_P157_NestedCall) {
 
 TEST(Pt2Tree, P156_KeywordArgumentsAreNamed) {
   ExportedProgram p = worked_example();
-  const auto error = [&](const Tree& args, const Tree& kwargs) {
-    return user_error([&] { (void)p.call(args, kwargs); });
-  };
+  const auto error = [&](const Tree& args, const Tree& kwargs) { return user_error([&] { (void)p.call(args, kwargs); }); };
   EXPECT_EQ(error(positional(), Tree::dict({{"flag", Value(true)}})), "m.pt2: missing keyword arguments: scale");
   EXPECT_EQ(error(positional(), Tree::dict({{"flag", Value(true)}, {"scale", kS}, {"x", kS}, {"y", kS}})),
             "m.pt2: unexpected keyword arguments: x, y");

@@ -21,14 +21,12 @@ ProgramJson negation() {
 
 TEST(Pt2Write, P180_Versions) {
   ProgramJson p = negation();
-  for (const char* good :
-       {R"({"major": 8, "minor": 0})", R"({"major": 8, "minor": 99})", R"({"major": 0, "minor": 0})"}) {
+  for (const char* good : {R"({"major": 8, "minor": 0})", R"({"major": 8, "minor": 99})", R"({"major": 0, "minor": 0})"}) {
     p.version = good;
     EXPECT_EQ(read(p).inputs.size(), 1u) << good;
   }
   p.version = R"({"major": 7, "minor": 3})";
-  expect_in("schema version 7.3 is not supported (this reader knows 8.x); the program was written by torch 2.11.0",
-            error_of(p));
+  expect_in("schema version 7.3 is not supported (this reader knows 8.x); the program was written by torch 2.11.0", error_of(p));
   p.version = R"({"major": 0, "minor": 1})";
   expect_in("schema version 0.1 is not supported", error_of(p));
 }
@@ -36,14 +34,13 @@ TEST(Pt2Write, P180_Versions) {
 // An older file: no names, kinds, guards, verifiers, torch version or newer maps; a dialect instead of verifiers.
 TEST(Pt2Write, P181_OlderMinors) {
   const auto older = [](std::string_view more) {
-    return text(
-        R"({"graph_module": {"graph": {"inputs": [)", val("x"), R"(], "outputs": [)", val("y"),
-        R"(], "nodes": [{"target": "torch.ops.aten.neg.default",)", R"("inputs": [{"name": "self", "arg": )", val("x"),
-        R"(}], "outputs": [)", val("y"), R"(], "metadata": {}}], "tensor_values": {},)",
-        R"("sym_int_values": {}, "sym_bool_values": {}}, "signature": {"input_specs": [{"user_input": {"arg": )",
-        val("x"), R"(}}], "output_specs": [{"user_output": {"arg": )", val("y"),
-        R"(}}]}, "module_call_graph": []}, "opset_version": {},)",
-        R"("range_constraints": {}, "schema_version": {"major": 8, "minor": 1})", more, "}");
+    return text(R"({"graph_module": {"graph": {"inputs": [)", val("x"), R"(], "outputs": [)", val("y"),
+                R"(], "nodes": [{"target": "torch.ops.aten.neg.default",)", R"("inputs": [{"name": "self", "arg": )", val("x"),
+                R"(}], "outputs": [)", val("y"), R"(], "metadata": {}}], "tensor_values": {},)",
+                R"("sym_int_values": {}, "sym_bool_values": {}}, "signature": {"input_specs": [{"user_input": {"arg": )",
+                val("x"), R"(}}], "output_specs": [{"user_output": {"arg": )", val("y"),
+                R"(}}]}, "module_call_graph": []}, "opset_version": {},)",
+                R"("range_constraints": {}, "schema_version": {"major": 8, "minor": 1})", more, "}");
   };
   ExportedProgram p = read(older(R"(, "dialect": "ATEN")"));
   EXPECT_EQ(p.facts.verifiers, std::vector<std::string>{"ATEN"});
@@ -102,9 +99,7 @@ std::string everything() {
   ProgramJson p;
   p.graph.inputs.push_back(val("token"));
   p.input_specs.push_back(text(R"({"token": {"arg": )", name_json("token"), "}}"));
-  p.state("parameter", "p_w", "w")
-      .state("buffer", "b_n", "n", R"(, "persistent": false)")
-      .state("tensor_constant", "c_0", "k.0");
+  p.state("parameter", "p_w", "w").state("buffer", "b_n", "n", R"(, "persistent": false)").state("tensor_constant", "c_0", "k.0");
   const std::string object = R"({"name": "obj", "class_fqn": "my.Stack"})";
   p.graph.inputs.push_back(as("as_custom_obj", object));
   p.graph.objects.push_back(entry("obj", object));
@@ -140,13 +135,11 @@ std::string everything() {
        arg("t", as("as_operator", "\"torch.ops.aten.add_.Tensor\"")),
        arg("u", text(R"({"as_nested_tensors": [[)", name_json("x"), "], []]}")),
        arg("v", as("as_int_lists", "[[1], []]")),
-       arg("w", text(R"({"as_string_to_argument": {"k": )", val("x"),
-                     R"(, "l": {"as_ints": []}, "z": {"as_float": 1.0}}})")),
+       arg("w", text(R"({"as_string_to_argument": {"k": )", val("x"), R"(, "l": {"as_ints": []}, "z": {"as_float": 1.0}}})")),
        arg("y", inner.as_argument("g0")),
        arg("", as("as_tensors", "[]")),
        arg("z", text(R"({"as_optional_tensor": {"as_tensor": )", name_json("x"), "}}"))},
-      {val("all"), vals({"l0", "l1"}), sym_int("m"), sym_bool("le"), sym_bool("t"), sym_float("fl"),
-       as("as_none", "true")},
+      {val("all"), vals({"l0", "l1"}), sym_int("m"), sym_bool("le"), sym_bool("t"), sym_float("fl"), as("as_none", "true")},
       "every",
       R"("metadata": {"stack_trace": "File \"m.py\", line 3, in f", "nn_module_stack": "k,b.0,M", "torch_fn": "a;b"}, "is_hop_single_tensor_return": null)"));
   p.then(node("torch.ops.higher_order.wrap",
@@ -172,20 +165,18 @@ std::string everything() {
   p.namedtuples = {R"("m.P": {"field_names": ["a", "b"]})"};
   const std::string leaf = R"({\"type\": null, \"context\": null, \"children_spec\": []})";
   const auto tree = [&](std::string_view type, std::string_view context, const std::vector<std::string>& children) {
-    return text(R"({\"type\": \")", type, R"(\", \"context\": )", context, R"(, \"children_spec\": [)",
-                joined(children), "]}");
+    return text(R"({\"type\": \")", type, R"(\", \"context\": )", context, R"(, \"children_spec\": [)", joined(children), "]}");
   };
   const std::string null = R"(\"null\")";
-  const std::string in =
-      tree("builtins.tuple", null,
-           {tree("builtins.tuple", null, {tree("collections.namedtuple", R"(\"m.P\")", {leaf, leaf})}),
-            tree("builtins.dict", R"(\"[\\\"mode\\\"]\")", {leaf})});
+  const std::string in = tree("builtins.tuple", null,
+                              {tree("builtins.tuple", null, {tree("collections.namedtuple", R"(\"m.P\")", {leaf, leaf})}),
+                               tree("builtins.dict", R"(\"[\\\"mode\\\"]\")", {leaf})});
   const std::string out = tree(
       "collections.defaultdict",
       R"({\"default_factory_module\": \"builtins\", \"default_factory_name\": \"int\", \"dict_context\": [1, true, null, \"k\", 2.5]})",
       {leaf, leaf, leaf, leaf, leaf});
-  p.calls = {text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": "[1, )", in,
-                  R"(]", "out_spec": "[1, )", out, R"(]", "forward_arg_names": ["p", "mode"]}})"),
+  p.calls = {text(R"({"fqn": "", "signature": {"inputs": [], "outputs": [], "in_spec": "[1, )", in, R"(]", "out_spec": "[1, )",
+                  out, R"(]", "forward_arg_names": ["p", "mode"]}})"),
              R"({"fqn": "b.0", "signature": null})"};
   return p.json();
 }
@@ -279,8 +270,7 @@ TEST(Pt2Write, P052_UnusedResultsWithoutASpelling) {
   expect_in(R"("max_2_unused_1": {"dtype")", json);
   ExportedProgram back = read(json);
   const Tensor in = tensor({1, 2, 3, 4, 5, 9, 7, 8}, {2, 4});
-  for (const Value& v : back.run(Values{in}))
-    EXPECT_EQ(v.tensor().to_vector<int64_t>(), std::vector<int64_t>{1});
+  for (const Value& v : back.run(Values{in})) EXPECT_EQ(v.tensor().to_vector<int64_t>(), std::vector<int64_t>{1});
   EXPECT_EQ(program_json(back).size(), json.size());  // the same metas, in the order of the file's values
 }
 

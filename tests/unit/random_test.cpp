@@ -59,7 +59,8 @@ TEST(Random, ThreadCountDoesNotMatter) {
     manual_seed(5);
     std::vector<double> out;
     for (const Tensor& t : {randn({70000}), rand({70001}), randint(-5, 50, {70000}).to(float64), randperm(9000).to(float64),
-                            aten<"exponential">(empty_of(float32)), aten<"poisson">(full({60000}, 20.0)), aten<"bernoulli.p">(empty_of(float32), 0.3)}) {
+                            aten<"exponential">(empty_of(float32)), aten<"poisson">(full({60000}, 20.0)),
+                            aten<"bernoulli.p">(empty_of(float32), 0.3)}) {
       const auto x = t.to_vector<double>();
       out.insert(out.end(), x.begin(), x.end());
     }

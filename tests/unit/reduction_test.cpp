@@ -24,16 +24,24 @@ Tensor noise(const Shape& size, DType dtype = float32) {
 TEST(Reduction, ThreadCountDoesNotMatter) {
   const int before = num_threads();
   // One output, few outputs, many outputs; rows and columns.
-  for (const auto& [size, dims] : std::vector<std::pair<Shape, Shape>>{
-           {{300000}, {0}}, {{3, 100000}, {1}}, {{100000, 3}, {0}}, {{500, 700}, {0}}, {{500, 700}, {1}}, {{40, 50, 60}, {0, 2}}, {{40, 50, 60}, {1}}}) {
+  for (const auto& [size, dims] : std::vector<std::pair<Shape, Shape>>{{{300000}, {0}},
+                                                                       {{3, 100000}, {1}},
+                                                                       {{100000, 3}, {0}},
+                                                                       {{500, 700}, {0}},
+                                                                       {{500, 700}, {1}},
+                                                                       {{40, 50, 60}, {0, 2}},
+                                                                       {{40, 50, 60}, {1}}}) {
     const Tensor t = noise(size);
     std::vector<std::vector<float>> first;
     for (int threads : {1, 2, 5}) {
       set_num_threads(threads);
-      const TensorList r = {t.sum(dims), t.mean(dims), amax(t, dims), var(t, dims), aten<"linalg_vector_norm">(t, 3, dims), logsumexp(t, dims)};
+      const TensorList r = {t.sum(dims),       t.mean(dims), amax(t, dims), var(t, dims), aten<"linalg_vector_norm">(t, 3, dims),
+                            logsumexp(t, dims)};
       for (std::size_t k = 0; k < r.size(); k++) {
         if (threads == 1) first.push_back(r[k].to_vector<float>());
-        else EXPECT_EQ(r[k].to_vector<float>(), first[k]) << to_text(size) << " over " << to_text(dims) << " with " << threads << " threads, result " << k;
+        else
+          EXPECT_EQ(r[k].to_vector<float>(), first[k])
+              << to_text(size) << " over " << to_text(dims) << " with " << threads << " threads, result " << k;
       }
     }
   }

@@ -78,7 +78,8 @@ TEST(SchemaTable, EveryDefaultHasTheKindOfItsType) {
       const SchemaType& t = a.type;
       bool fits = v.is_none() && t.optional;
       switch (t.kind) {
-        case Kind::integer: case Kind::sym_int: fits |= t.is_list() ? v.is_ints() : v.is_int(); break;
+        case Kind::integer:
+        case Kind::sym_int: fits |= t.is_list() ? v.is_ints() : v.is_int(); break;
         case Kind::real: fits |= t.is_list() ? v.is_floats() : v.is_float(); break;
         case Kind::boolean: fits |= t.is_list() ? v.is_bools() : v.is_bool(); break;
         case Kind::scalar: fits |= v.is_int() || v.is_float(); break;
@@ -94,8 +95,7 @@ TEST(SchemaTable, EveryDefaultHasTheKindOfItsType) {
 }
 
 TEST(Schema, FieldsOfAnOrdinaryOp) {
-  const Schema s =
-      parse_schema("aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)");
+  const Schema s = parse_schema("aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)");
   EXPECT_EQ(s.ns, "aten");
   EXPECT_EQ(s.name, "add");
   EXPECT_EQ(s.overload, "out");
@@ -145,8 +145,7 @@ TEST(Schema, Variadic) {
 
 Value default_of(const std::string& type_and_text) {
   const std::size_t equals = type_and_text.find('=');
-  const std::string text =
-      "aten::f(" + type_and_text.substr(0, equals) + " x=" + type_and_text.substr(equals + 1) + ") -> ()";
+  const std::string text = "aten::f(" + type_and_text.substr(0, equals) + " x=" + type_and_text.substr(equals + 1) + ") -> ()";
   const Schema s = parse_schema(text);
   EXPECT_EQ(to_text(s), text);
   return s.args.at(0).default_value;
@@ -220,56 +219,41 @@ INSTANTIATE_TEST_SUITE_P(
     Table, SchemaFault,
     testing::Values(
         Fault{"", 0, "expected the name of an operator, found the end of the text"},
-        Fault{"aten::", 6, "the name of an operator"},
-        Fault{"aten::f", 7, "'('"},
-        Fault{"aten::f.(Tensor x) -> ()", 8, "the name of an overload"},
-        Fault{"aten::f(Tensor x -> Tensor", 17, "',' or ')'"},
-        Fault{"aten::f(Tensor x)", 17, "'->'"},
-        Fault{"aten::f(Tensor x) -> ", 21, "a type"},
-        Fault{"aten::f(Tensor x) -> Tensor y z", 30, "the end of the schema"},
-        Fault{"aten::f(Tesnor x) -> ()", 8, "a type"},
+        Fault{"aten::", 6, "the name of an operator"}, Fault{"aten::f", 7, "'('"},
+        Fault{"aten::f.(Tensor x) -> ()", 8, "the name of an overload"}, Fault{"aten::f(Tensor x -> Tensor", 17, "',' or ')'"},
+        Fault{"aten::f(Tensor x)", 17, "'->'"}, Fault{"aten::f(Tensor x) -> ", 21, "a type"},
+        Fault{"aten::f(Tensor x) -> Tensor y z", 30, "the end of the schema"}, Fault{"aten::f(Tesnor x) -> ()", 8, "a type"},
         Fault{"aten::f(Tensor) -> ()", 14, "the name of an argument"},
         Fault{"aten::f(Tensor x, Tensor x) -> ()", 25, "a name no other argument has"},
-        Fault{"aten::f(Tensor x,) -> ()", 17, "a type"},
-        Fault{"aten::f(Tensor x, *) -> ()", 19, "an argument behind '*'"},
+        Fault{"aten::f(Tensor x,) -> ()", 17, "a type"}, Fault{"aten::f(Tensor x, *) -> ()", 19, "an argument behind '*'"},
         Fault{"aten::f(*, int x, *, int y) -> ()", 18, "one '*' only"},
-        Fault{"aten::f(..., int x) -> ()", 11, "')' behind '...'"},
-        Fault{"aten::f(int[x] y) -> ()", 12, "']'"},
-        Fault{"aten::f(int[99999] y) -> ()", 17, "a smaller list size"},
-        Fault{"aten::f(Tensor(a x) -> ()", 17, "')'"},
+        Fault{"aten::f(..., int x) -> ()", 11, "')' behind '...'"}, Fault{"aten::f(int[x] y) -> ()", 12, "']'"},
+        Fault{"aten::f(int[99999] y) -> ()", 17, "a smaller list size"}, Fault{"aten::f(Tensor(a x) -> ()", 17, "')'"},
         Fault{"aten::f(Tensor(!) x) -> ()", 15, "an alias name"},
         Fault{"aten::f(Dict x) -> ()", 12, "'(' and the arguments of the type Dict"},
-        Fault{"aten::f(int x=) -> ()", 14, "a number"},
-        Fault{"aten::f(int x=1.5) -> ()", 14, "an integer"},
+        Fault{"aten::f(int x=) -> ()", 14, "a number"}, Fault{"aten::f(int x=1.5) -> ()", 14, "an integer"},
         Fault{"aten::f(int x=99999999999999999999) -> ()", 14, "an integer of 64 bits"},
         Fault{"aten::f(float x=1e) -> ()", 18, "the digits of an exponent"},
-        Fault{"aten::f(float x=1e999) -> ()", 16, "fits a double"},
-        Fault{"aten::f(int x=None) -> ()", 14, "not optional"},
-        Fault{"aten::f(bool x=true) -> ()", 15, "True or False"},
-        Fault{"aten::f(int[] x=0) -> ()", 16, "'[' of a list"},
-        Fault{"aten::f(int[2] x=[0, 1) -> ()", 22, "',' or ']'"},
-        Fault{"aten::f(str x=\"abc) -> ()", 14, "a string that ends"},
-        Fault{"aten::f(str x=\"\\q\") -> ()", 15, "an escape"},
-        Fault{"aten::f(str x=abc) -> ()", 14, "a quoted string"},
+        Fault{"aten::f(float x=1e999) -> ()", 16, "fits a double"}, Fault{"aten::f(int x=None) -> ()", 14, "not optional"},
+        Fault{"aten::f(bool x=true) -> ()", 15, "True or False"}, Fault{"aten::f(int[] x=0) -> ()", 16, "'[' of a list"},
+        Fault{"aten::f(int[2] x=[0, 1) -> ()", 22, "',' or ']'"}, Fault{"aten::f(str x=\"abc) -> ()", 14, "a string that ends"},
+        Fault{"aten::f(str x=\"\\q\") -> ()", 15, "an escape"}, Fault{"aten::f(str x=abc) -> ()", 14, "a quoted string"},
         Fault{"aten::f(ScalarType x=8) -> ()", 21, "a ScalarType Ingot has"},
         Fault{"aten::f(ScalarType x=lnog) -> ()", 21, "a ScalarType"},
-        Fault{"aten::f(MemoryFormat x=flat) -> ()", 23, "a MemoryFormat"},
-        Fault{"aten::f(Tensor x=1) -> ()", 17, "None"},
+        Fault{"aten::f(MemoryFormat x=flat) -> ()", 23, "a MemoryFormat"}, Fault{"aten::f(Tensor x=1) -> ()", 17, "None"},
         Fault{"aten::f(((((((((((((((((((((int x) -> ()", 25, "nested less deeply"}));
 
 // No prefix of a schema and no single change of a byte may do worse than a user error.
 TEST(Schema, DamagedTextsNeverCrash) {
-  const std::string good =
-      R"(aten::f.o(Tensor(a!) x, Tensor?[] y, int[2] z=[0, 1], *, str s="a\n", Dict(str, t)[] d, ...) -> )"
-      R"((Tensor(a -> *), int n))";
+  const std::string good = R"(aten::f.o(Tensor(a!) x, Tensor?[] y, int[2] z=[0, 1], *, str s="a\n", Dict(str, t)[] d, ...) -> )"
+                           R"((Tensor(a -> *), int n))";
   ASSERT_EQ(to_text(parse_schema(good)), good);
   const auto try_parse = [](const std::string& text) {
     try {
       // What is accepted must be stable under printing.
       const std::string printed = to_text(parse_schema(text));
       EXPECT_EQ(to_text(parse_schema(printed)), printed);
-    } catch (const UserError&) {
-    }
+    } catch (const UserError&) {}
   };
   for (std::size_t i = 0; i < good.size(); i++) {
     try_parse(good.substr(0, i));

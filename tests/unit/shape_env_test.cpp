@@ -101,7 +101,9 @@ TEST(ShapeEnvData, DecidesNothing) {
   EXPECT_EQ(to_text(u), "u0");
   EXPECT_TRUE(u >= 0);
   const std::string text = error_of([&] { (void)(u > 5); });
-  EXPECT_TRUE(text.starts_with("Could not guard on data-dependent expression u0 > 5 (unhinted: u0 > 5).  (Size-like symbols: u0)")) << text;
+  EXPECT_TRUE(
+      text.starts_with("Could not guard on data-dependent expression u0 > 5 (unhinted: u0 > 5).  (Size-like symbols: u0)"))
+      << text;
   EXPECT_NE(text.find("check(condition)"), std::string::npos) << text;
   EXPECT_NE(error_of([&] { (void)v.value(); }).find("Could not extract specialized integer from data-dependent expression u1"),
             std::string::npos);
@@ -121,7 +123,8 @@ TEST(ShapeEnvData, DecidesNothing) {
 TEST(ShapeEnvData, OpsTakeSizesForMany) {
   ShapeEnv env;
   const GuardScope scope(env);
-  const Tensor mask = make_tensor(Geometry::contiguous({5}, DType::b8), {}, true), x = make_tensor(Geometry::contiguous({5, 1}, DType::f32), {}, true);
+  const Tensor mask = make_tensor(Geometry::contiguous({5}, DType::b8), {}, true),
+               x = make_tensor(Geometry::contiguous({5, 1}, DType::f32), {}, true);
   const Tensor index = aten<"nonzero">(mask);
   EXPECT_EQ(to_text(index.sizes()), "[u0, 1]");
   EXPECT_EQ(env.range(index.size(0).expr()), (Range{0, 5}));
@@ -136,7 +139,8 @@ TEST(ShapeEnvText, SaysWhoAsked) {
   ShapeEnv env;
   const Int s = env.symbol("s0", 10, 2, kUnbounded, {1, 0}), t = env.symbol("s1", 10, 2, 100, {0, 2});
   const GuardScope scope(env);
-  const Tensor a = make_tensor(Geometry::contiguous({s}, DType::f32), {}, true), b = make_tensor(Geometry::contiguous({t}, DType::f32), {}, true);
+  const Tensor a = make_tensor(Geometry::contiguous({s}, DType::f32), {}, true),
+               b = make_tensor(Geometry::contiguous({t}, DType::f32), {}, true);
   {
     const SourceScope source(make_ref<SourceNote>("  File \"model.py\", line 12, in forward\n    return a + b\n", ""));
     aten<"add.Tensor">(a, b);
@@ -162,8 +166,11 @@ class TracedShapes : public NoLeaks {};
 
 TEST_F(TracedShapes, KeepWhatWasFoundEqual) {
   const Tensor a = ones({3, 4}), b = ones({5, 4});
-  Traced t = trace([](const TensorList& in) { return TensorList{in[0].t().matmul(in[0]) + in[1].t().matmul(in[1]) + in[0].slice(0, 0, 1).sum() }; },
-                   {a, b}, {.open = {{0, 0, "a"}, {1, 0, "b"}, {0, 1, "c"}, {1, 1, "d"}}});
+  Traced t = trace(
+      [](const TensorList& in) {
+        return TensorList{in[0].t().matmul(in[0]) + in[1].t().matmul(in[1]) + in[0].slice(0, 0, 1).sum()};
+      },
+      {a, b}, {.open = {{0, 0, "a"}, {1, 0, "b"}, {0, 1, "c"}, {1, 1, "d"}}});
   EXPECT_EQ(t.sizes.guards().size(), 1u) << t.sizes.listing();
   EXPECT_EQ(to_text(t.graph.inputs()[1]->meta.tensor().sizes()), "[b, d]");
   for (const auto& n : t.graph.nodes()) {
@@ -210,7 +217,8 @@ TEST_F(TracedShapes, DataDecidesSizesWhileTheProgramRuns) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor index = aten<"nonzero">(in[0]).squeeze(1);
     const int64_t extra = 2;
-    return TensorList{aten<"index_select">(in[1], 0, index).add(Tensor(in[2])), aten<"full">(Shape({index.size(0) + extra}), 1.5)};
+    return TensorList{aten<"index_select">(in[1], 0, index).add(Tensor(in[2])),
+                      aten<"full">(Shape({index.size(0) + extra}), 1.5)};
   };
   const Tensor mask = Tensor(ones({4})), table = ones({4, 3}), row = ones({3});
   Traced t = trace(f, {mask, table, row});
@@ -223,7 +231,8 @@ TEST_F(TracedShapes, DataDecidesSizesWhileTheProgramRuns) {
 TEST_F(TracedShapes, GradientsFlowThroughSizesOfData) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor x = in[0].detach().requires_grad_();
-    const Tensor chosen = aten<"masked_select">(x, in[1]), rows = aten<"index.Tensor">(x, TensorList{aten<"nonzero">(in[2]).squeeze(1)});
+    const Tensor chosen = aten<"masked_select">(x, in[1]),
+                 rows = aten<"index.Tensor">(x, TensorList{aten<"nonzero">(in[2]).squeeze(1)});
     return grad({(chosen * chosen).sum() + rows.softmax(1).pow(2).sum()}, {x});
   };
   const auto inputs = [](double above) {
@@ -234,7 +243,9 @@ TEST_F(TracedShapes, GradientsFlowThroughSizesOfData) {
   EXPECT_EQ(t.sizes.guards().size(), 0u) << t.sizes.listing();
   for (const double above : {0.5, 1.2, 9.0}) {  // some, one row, none
     const TensorList in = inputs(above);
-    EXPECT_EQ(Interpreter(t.graph).run(Values(in.begin(), in.end()))[0].tensor().to_vector<double>(), f(in)[0].to_vector<double>()) << above;
+    EXPECT_EQ(Interpreter(t.graph).run(Values(in.begin(), in.end()))[0].tensor().to_vector<double>(),
+              f(in)[0].to_vector<double>())
+        << above;
   }
 }
 
@@ -247,7 +258,9 @@ TEST_F(TracedShapes, AssertionsStayAndAreBelieved) {
   };
   Traced t = trace(f, {aten<"full">(Shape({}), 4, DType::i64), ones({8})}, {.open = {{1, 0, "s"}}});
   EXPECT_EQ(t.sizes.guards().size(), 0u) << t.sizes.listing() << print(t.graph);
-  const auto run = [&](int64_t n) { return Interpreter(t.graph).run(Values{aten<"full">(Shape({}), n, DType::i64), ones({9})})[0].tensor(); };
+  const auto run = [&](int64_t n) {
+    return Interpreter(t.graph).run(Values{aten<"full">(Shape({}), n, DType::i64), ones({9})})[0].tensor();
+  };
   EXPECT_EQ(to_text(run(9).sizes()), "[9]");
   EXPECT_EQ(error_of([&] { run(10); }), "too long");
   EXPECT_THROW(run(2), UserError);

@@ -97,11 +97,9 @@ TEST(Sparse, WhatItCannotDoIsSaid) {
                  "torch.ops.aten.exp.default is not implemented for sparse tensors; make them dense first (to_dense)");
   expect_refused([&] { t.mul(ones({4, 2})); }, "a sparse tensor can be scaled by a number");
   expect_refused([&] { Tensor(t).copy_(ones({4, 2})); }, "a dense tensor cannot be copied into a sparse one");
-  expect_refused([&] { Tensor(t).add_(ones({4, 2})); },
-                 "the result is dense and cannot be written into a sparse tensor");
+  expect_refused([&] { Tensor(t).add_(ones({4, 2})); }, "the result is dense and cannot be written into a sparse tensor");
   expect_refused([&] { ones({4, 3}).add_(t); }, "to match");
-  expect_refused([&] { sparse_values(ones({2})); },
-                 "_values: expected a sparse tensor (sparse_coo), found a dense one");
+  expect_refused([&] { sparse_values(ones({2})); }, "_values: expected a sparse tensor (sparse_coo), found a dense one");
   expect_refused([&] { sparse_coo_tensor(integers({4}, {1, 1}), ones({1, 2}), {4, 2}); },
                  "for dim 0, size is 4 but found index 4");
   expect_refused([&] { sparse_coo_tensor(integers({-1}, {1, 1}), ones({1, 2}), {4, 2}); }, "found index -1");
@@ -160,8 +158,7 @@ TEST(Sparse, GradientsOfEmbeddingBags) {
       (y * tensor({1, 2, 3}, {3, 1})).sum().backward();
     });
   }
-  expect_refused([&] { nn::EmbeddingBag(5, 3, "max", true)(indices, offsets); },
-                 "max mode does not support sparse weights");
+  expect_refused([&] { nn::EmbeddingBag(5, 3, "max", true)(indices, offsets); }, "max mode does not support sparse weights");
   Tensor weight = randn({5, 3}).requires_grad_();
   const Tensor each = randn({5});
   Tensor twin = weight.detach().clone().requires_grad_();

@@ -26,7 +26,8 @@ TEST_F(State, DeterministicModeRefusesWhatPyTorchLeavesOpen) {
   const auto put = [&](bool accumulate) { aten<"put">(x, index, source, accumulate); };
   const auto unpool = [] { aten<"max_unpool2d">(ones({1, 1, 1}), zeros({1, 1, 1}, {.dtype = int64}), Shape{2, 2}); };
   const auto unpool3d = [] {
-    aten<"max_unpool3d">(ones({1, 1, 1, 1}), zeros({1, 1, 1, 1}, {.dtype = int64}), Shape{2, 2, 2}, Shape{2, 2, 2}, Shape{0, 0, 0});
+    aten<"max_unpool3d">(ones({1, 1, 1, 1}), zeros({1, 1, 1, 1}, {.dtype = int64}), Shape{2, 2, 2}, Shape{2, 2, 2},
+                         Shape{0, 0, 0});
   };
   EXPECT_EQ(error_of([&] { put(false); }), "no error");
   EXPECT_EQ(error_of(unpool), "no error");
@@ -34,14 +35,17 @@ TEST_F(State, DeterministicModeRefusesWhatPyTorchLeavesOpen) {
   {
     const DeterministicGuard on;
     EXPECT_TRUE(are_deterministic_algorithms_enabled());
-    EXPECT_EQ(error_of([&] { put(false); }),
-              "put_ does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'. You can turn off determinism just "
-              "for this operation (DeterministicGuard of ingot/state.hpp), if that's acceptable for your application.");
-    EXPECT_NE(error_of([&] { call(op("put_"), {x, index, source}); }).find("put_ does not have a deterministic implementation"), std::string::npos);
+    EXPECT_EQ(
+        error_of([&] { put(false); }),
+        "put_ does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'. You can turn off determinism just "
+        "for this operation (DeterministicGuard of ingot/state.hpp), if that's acceptable for your application.");
+    EXPECT_NE(error_of([&] { call(op("put_"), {x, index, source}); }).find("put_ does not have a deterministic implementation"),
+              std::string::npos);
     EXPECT_EQ(error_of([&] { put(true); }), "no error");
     EXPECT_EQ(error_of(unpool).find("max_unpooling2d_forward_out does not have a deterministic implementation"), 14u);
     EXPECT_EQ(error_of(unpool3d).find("max_unpooling3d_forward_out does not have a deterministic implementation"), 14u);
-    EXPECT_NE(error_of([&] { aten<"put">(fake({4}), fake({2}, int64), fake({2})); }).find("does not have"), std::string::npos) << "fakes too";
+    EXPECT_NE(error_of([&] { aten<"put">(fake({4}), fake({2}, int64), fake({2})); }).find("does not have"), std::string::npos)
+        << "fakes too";
     {
       const DeterministicGuard off(false);
       EXPECT_EQ(error_of([&] { put(false); }), "no error");
@@ -55,8 +59,7 @@ TEST_F(State, DeterministicModeEndsWithItsBlock) {
   try {
     const DeterministicGuard on;
     throw std::runtime_error("out");
-  } catch (const std::runtime_error&) {
-  }
+  } catch (const std::runtime_error&) {}
   EXPECT_FALSE(are_deterministic_algorithms_enabled());
 }
 
@@ -91,8 +94,7 @@ TEST_F(State, AForkedStreamGoesOnWhereItWas) {
     const ForkRng fork;
     draw();
     throw std::runtime_error("out");
-  } catch (const std::runtime_error&) {
-  }
+  } catch (const std::runtime_error&) {}
   EXPECT_TRUE(equal(get_rng_state(), state)) << "also after an exception";
 }
 
@@ -102,8 +104,17 @@ TensorList random_program(const TensorList& in) {
   aten_value<"normal_">(written);
   aten_value<"uniform_">(written);
   aten_value<"bernoulli_.float">(written, 0.5);
-  return {rand({3}), randn({3}), randint(0, 5, {3}), randperm(4), dropout(x, 0.5), aten<"rand_like">(x),
-          aten<"bernoulli">(x), aten<"multinomial">(x, 2), aten<"poisson">(x), aten<"normal.Tensor_Tensor">(x, x), written};
+  return {rand({3}),
+          randn({3}),
+          randint(0, 5, {3}),
+          randperm(4),
+          dropout(x, 0.5),
+          aten<"rand_like">(x),
+          aten<"bernoulli">(x),
+          aten<"multinomial">(x, 2),
+          aten<"poisson">(x),
+          aten<"normal.Tensor_Tensor">(x, x),
+          written};
 }
 
 TEST_F(State, R015_TracingDoesNotAdvanceTheStream) {
@@ -203,7 +214,8 @@ TEST_F(State, AutocastPoliciesAreThoseOfPyTorchOnCpu) {
   for (const Op* o : all_ops()) {
     if (o->schema.ns != "aten") continue;
     const auto found = want.find(o->schema.qualified());
-    EXPECT_EQ(static_cast<int>(o->def->autocast), static_cast<int>(found == want.end() ? Autocast::none : found->second)) << o->name;
+    EXPECT_EQ(static_cast<int>(o->def->autocast), static_cast<int>(found == want.end() ? Autocast::none : found->second))
+        << o->name;
     with_policy += found != want.end();
   }
   EXPECT_GT(with_policy, 100u);

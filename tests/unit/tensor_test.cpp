@@ -294,8 +294,7 @@ TEST_F(Elements, ConversionsAreCs) {
 
 TEST_F(Elements, CopiesBetweenAllLayouts) {
   const Tensor base = arange(2 * 3 * 4).to(float32).view({2, 3, 4});
-  const TensorList sources = {base,
-                              base.transpose(0, 2).contiguous().transpose(0, 2),
+  const TensorList sources = {base, base.transpose(0, 2).contiguous().transpose(0, 2),
                               base.permute({1, 0, 2}).contiguous().permute({1, 0, 2}),
                               base.unsqueeze(3).expand({2, 3, 4, 2}).contiguous().select(3, 1)};
   for (const Tensor& src : sources) {
@@ -337,7 +336,9 @@ TEST_F(Elements, BigTensorsInParallel) {
 
 TEST_F(Elements, OverlappingWritesAreRefused) {
   Tensor t = ones({1}).expand({4});
-  EXPECT_NE(error_of([&] { t.add_(1); }).find("more than one element of the written-to tensor refers to a single memory location"), std::string::npos);
+  EXPECT_NE(
+      error_of([&] { t.add_(1); }).find("more than one element of the written-to tensor refers to a single memory location"),
+      std::string::npos);
   Tensor one = ones({1, 3}).expand({1, 3});
   one.add_(1);  // nothing is repeated
   EXPECT_EQ(one.to_vector<float>()[2], 2);

@@ -38,7 +38,9 @@ Tensor dense_copy(const Tensor& t) {
 // Bit for bit, but any NaN is as good as another.
 bool same_elements(const Tensor& a, const Tensor& b) {
   const Tensor x = dense_copy(a), y = dense_copy(b);
-  if (x.numel().same(0) || std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<std::size_t>(x.numel().value() * x.itemsize())) == 0) return true;
+  if (x.numel().same(0) ||
+      std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<std::size_t>(x.numel().value() * x.itemsize())) == 0)
+    return true;
   if (is_integral(a.dtype())) return false;
   const std::vector<double> p = doubles(x), q = doubles(y);
   for (std::size_t i = 0; i < p.size(); i++)
@@ -72,8 +74,9 @@ void expect_same(const Value& got, const Value& want, Compare compare, const std
   // Another formula may lay its result out in another way.
   if (compare == Compare::closely) ASSERT_EQ(to_text(got.tensor().sizes()), to_text(want.tensor().sizes())) << what;
   else ASSERT_EQ(geometry_text(got.tensor()), geometry_text(want.tensor())) << what;
-  EXPECT_TRUE(same_elements(got.tensor(), want.tensor(), compare))
-      << what << "\n" << dense_copy(got.tensor()).to_string() << "\nand eagerly\n" << dense_copy(want.tensor()).to_string();
+  EXPECT_TRUE(same_elements(got.tensor(), want.tensor(), compare)) << what << "\n"
+                                                                   << dense_copy(got.tensor()).to_string() << "\nand eagerly\n"
+                                                                   << dense_copy(want.tensor()).to_string();
 }
 void expect_same(const Values& got, const Values& want, Compare compare, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
@@ -139,11 +142,11 @@ std::optional<Traced> traced_sample(const Sample& s, const F& trace_it) {
 }
 
 void check_traced(const Sample& s, TraceWith with) {
-  const SampleCall c = make_call(s, Make::real, 0), for_trace = make_call(s, Make::real, 0), for_graph = make_call(s, Make::real, 0);
+  const SampleCall c = make_call(s, Make::real, 0), for_trace = make_call(s, Make::real, 0),
+                   for_graph = make_call(s, Make::real, 0);
   const Outcome want = eager(c);
-  const std::optional<Traced> traced = traced_sample(s, [&] {
-    return trace(calls(for_trace), tree_of(as_values(tensors_of(for_trace.args, is_defined))), {.with = with});
-  });
+  const std::optional<Traced> traced = traced_sample(
+      s, [&] { return trace(calls(for_trace), tree_of(as_values(tensors_of(for_trace.args, is_defined))), {.with = with}); });
   if (!traced) return;
   verify(traced->graph);
   const TensorList inputs = tensors_of(for_graph.args, is_defined);
@@ -251,8 +254,8 @@ void check_gradients(const Sample& s) {
   std::vector<bool> eagerly, in_trace;
   default_generator()->set_state({kSeed, 0});
   const TensorList want = gradients_of(c, inputs, x.size(), &eagerly);
-  const std::optional<Traced> traced =
-      traced_sample(s, [&] { return trace([&](const TensorList& in) { return gradients_of(c, in, x.size(), &in_trace); }, inputs); });
+  const std::optional<Traced> traced = traced_sample(
+      s, [&] { return trace([&](const TensorList& in) { return gradients_of(c, in, x.size(), &in_trace); }, inputs); });
   if (!traced) return;
   verify(traced->graph);
   ASSERT_EQ(in_trace, eagerly) << s.where();
@@ -272,7 +275,8 @@ void check_open_gradients(const Sample& s) {
     c = make_call(s, Make::real, setting);
     TensorList inputs = tensors_of(c.args, is_double);
     default_generator()->set_state({kSeed, 0});
-    for (const Tensor& t : gradients_of(c, inputs, n, nullptr)) inputs.push_back(weights_like(t, static_cast<int>(inputs.size())));
+    for (const Tensor& t : gradients_of(c, inputs, n, nullptr))
+      inputs.push_back(weights_like(t, static_cast<int>(inputs.size())));
     return inputs;
   };
   SampleCall at_first;
@@ -312,7 +316,7 @@ void check_open_gradients(const Sample& s) {
   }
 }
 
-const bool registered = register_sample_suites("TracedSamples", INGOT_TEST_DATA "/../samples", 
+const bool registered = register_sample_suites("TracedSamples", INGOT_TEST_DATA "/../samples",
                                                {{"FakesAsAGraphEqualEager", check_fakes},
                                                 {"DataAsAGraphEqualsEager", check_data},
                                                 {"OpenSizesAsAGraph", check_open},

@@ -93,7 +93,8 @@ TEST_F(TraceSpec, A014_BackwardOfResNet18) {
   for (std::size_t k = 0; k < parameters; k++) {
     const std::vector<double> a = want[k].to_vector<double>(), b = got[k].tensor().to_vector<double>();
     double largest = 0, scale = 0;
-    for (std::size_t i = 0; i < a.size(); i++) largest = std::max(largest, std::abs(a[i] - b[i])), scale = std::max(scale, std::abs(a[i]));
+    for (std::size_t i = 0; i < a.size(); i++)
+      largest = std::max(largest, std::abs(a[i] - b[i])), scale = std::max(scale, std::abs(a[i]));
     EXPECT_LE(largest, 1e-5 * scale) << "gradient " << k;
   }
 }

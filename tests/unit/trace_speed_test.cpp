@@ -26,7 +26,8 @@ double milliseconds(const TraceOptions& options) {
 
 TEST(TraceSpeed, AThousandOps) {
   if (kSanitized) GTEST_SKIP() << "sanitizers take their time";
-  const double fakes = milliseconds({}), open = milliseconds({.open = {{0, 0, "s0"}, {0, 1, "s1"}, {1, 0, "s1"}, {1, 1, "s1"}, {2, 0, "s1"}}});
+  const double fakes = milliseconds({}),
+               open = milliseconds({.open = {{0, 0, "s0"}, {0, 1, "s1"}, {1, 0, "s1"}, {1, 1, "s1"}, {2, 0, "s1"}}});
   EXPECT_LT(fakes, 50);
   EXPECT_LT(open, 150);
   RecordProperty("fakes_ms", std::to_string(fakes));

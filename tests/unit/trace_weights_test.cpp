@@ -30,7 +30,8 @@ TEST_F(TraceWeights, A132_WeightsStayAttributesOfASymbolicGraph) {
     EXPECT_EQ(t->graph.attributes.size(), 2u);
     EXPECT_EQ(run(*t, Tree::list({x}))[0].leaf().tensor().detach().to_vector<double>(), linear(x).detach().to_vector<double>());
   }
-  const std::string message = error_of([&] { trace(f, {randn({2, 5})}, {.with = TraceWith::symbols, .allow_constants = false}); });
+  const std::string message =
+      error_of([&] { trace(f, {randn({2, 5})}, {.with = TraceWith::symbols, .allow_constants = false}); });
   EXPECT_NE(message.find("Please convert all Tensors to FakeTensors"), std::string::npos) << message;
 }
 
@@ -44,8 +45,11 @@ TEST_F(TraceWeights, A133_ABufferIsNotResizedWhileItIsTraced) {
   const std::string message = error_of([&] { trace(f, {randn({2, 5})}, {.with = TraceWith::symbols}); });
   EXPECT_NE(message.find("Can't call metadata"), std::string::npos) << message;
   EXPECT_EQ(buffer.sizes(), Shape({4, 5}));
-  EXPECT_NE(error_of([&] { trace([&](const TensorList& in) { return TensorList{in[0] + aten_value<"t_">(buffer).tensor().sum()}; }, {randn({2})}); })
-                .find("Can't call metadata"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              trace([&](const TensorList& in) { return TensorList{in[0] + aten_value<"t_">(buffer).tensor().sum()}; },
+                    {randn({2})});
+            }).find("Can't call metadata"),
+            std::string::npos);
 }
 
 }  // namespace

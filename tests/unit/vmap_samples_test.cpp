@@ -64,8 +64,10 @@ std::vector<double> numbers(const Tensor& t) {
 }
 double tolerance(DType t) {
   switch (t) {
-    case DType::f64: case DType::c128: return 1e-10;
-    case DType::f32: case DType::c64: return 2e-5;
+    case DType::f64:
+    case DType::c128: return 1e-10;
+    case DType::f32:
+    case DType::c64: return 2e-5;
     case DType::f16: return 2e-2;
     default: return is_floating(t) ? 1e-1 : 0;
   }
@@ -79,7 +81,8 @@ void expect_equal(const Tensor& got, const Tensor& want, const std::string& what
   for (std::size_t i = 0; i < a.size(); i++) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     if (a[i] == b[i]) continue;
-    ASSERT_LE(std::abs(a[i] - b[i]), tol * (1 + std::abs(b[i]))) << what << ": element " << i << " is " << a[i] << ", the loop's is " << b[i];
+    ASSERT_LE(std::abs(a[i] - b[i]), tol * (1 + std::abs(b[i])))
+        << what << ": element " << i << " is " << a[i] << ", the loop's is " << b[i];
   }
 }
 
@@ -146,7 +149,8 @@ void check_mapping(const Sample& s, const std::vector<SampleCall>& calls, const 
   try {
     for (int b = 0; b < kBatch; b++) {
       TensorList slice;
-      for (std::size_t k = 0; k < n; k++) slice.push_back(m.mapped[k] ? member_of(calls[0], arguments[k], m.dim, b) : arguments[k]);
+      for (std::size_t k = 0; k < n; k++)
+        slice.push_back(m.mapped[k] ? member_of(calls[0], arguments[k], m.dim, b) : arguments[k]);
       want.push_back(f(slice));
     }
   } catch (const UserError&) {  // a view that the members' strides do not allow
@@ -188,7 +192,8 @@ void check_nested(const Sample& s, const std::vector<SampleCall>& calls) {
   }
   const TensorList got = vmap(once, {.randomness = Randomness::different})(both);
   ASSERT_EQ(got.size(), first.size()) << s.where();
-  for (std::size_t r = 0; r < got.size(); r++) expect_equal(got[r], aten<"stack">(TensorList{first[r], second[r]}, 0), s.where() + " nested");
+  for (std::size_t r = 0; r < got.size(); r++)
+    expect_equal(got[r], aten<"stack">(TensorList{first[r], second[r]}, 0), s.where() + " nested");
 }
 
 // The gradient of a weighted sum of the results: through vmap, and through the loop. All tensors are mapped.
@@ -226,7 +231,8 @@ void check_gradients(const Sample& s, const std::vector<SampleCall>& calls) {
     TensorList outs, weights;
     for (std::size_t r = 0; r < results.size(); r++) {
       if (!looped[r].requires_grad() || !differentiable(looped[r])) continue;
-      const Tensor w = aten<"sin">(aten<"add.Scalar">(aten<"arange">(results[r].numel(), DType::f64), 1 + static_cast<double>(r)));
+      const Tensor w =
+          aten<"sin">(aten<"add.Scalar">(aten<"arange">(results[r].numel(), DType::f64), 1 + static_cast<double>(r)));
       outs.push_back(results[r]);
       weights.push_back(aten<"to.dtype">(aten<"reshape">(w, results[r].sizes()), results[r].dtype()));
     }
@@ -236,7 +242,8 @@ void check_gradients(const Sample& s, const std::vector<SampleCall>& calls) {
   ASSERT_EQ(got.size(), want.size()) << s.where();
   for (std::size_t k = 0; k < want.size(); k++) {
     const Tensor zeros = aten<"zeros_like">(leaves[k]);
-    expect_equal(got[k].defined() ? got[k] : zeros, want[k].defined() ? want[k] : zeros, s.where() + ": gradient of leaf " + std::to_string(k));
+    expect_equal(got[k].defined() ? got[k] : zeros, want[k].defined() ? want[k] : zeros,
+                 s.where() + ": gradient of leaf " + std::to_string(k));
   }
 }
 
@@ -316,7 +323,8 @@ const bool registered = [] {
     ::testing::RegisterTest("VmapSamples", family.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                             [path]() -> ::testing::Test* { return new VmapSampleTest(path); });
   }
-  ::testing::RegisterTest("VmapSamples", "FewOpsLoop", nullptr, nullptr, __FILE__, __LINE__, []() -> ::testing::Test* { return new FewLoops; });
+  ::testing::RegisterTest("VmapSamples", "FewOpsLoop", nullptr, nullptr, __FILE__, __LINE__,
+                          []() -> ::testing::Test* { return new FewLoops; });
   return true;
 }();
 

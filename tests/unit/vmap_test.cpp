@@ -53,7 +53,8 @@ TEST_F(Vmap, FunctionSeesOneMember) {
 
 TEST_F(Vmap, InDimsMoveTheMappedDimAndOutDimsPutItBack) {
   const Tensor x = counting({2, 5, 3}), y = counting({3, 2});
-  const TensorFunction f = vmap([](const TensorList& in) { return TensorList{in[0] * in[1].unsqueeze(-1)}; }, {.in_dims = {-1, 0}, .out_dims = {1}});
+  const TensorFunction f =
+      vmap([](const TensorList& in) { return TensorList{in[0] * in[1].unsqueeze(-1)}; }, {.in_dims = {-1, 0}, .out_dims = {1}});
   const Tensor r = f({x, y})[0];
   EXPECT_EQ(to_text(r.sizes()), "[2, 3, 5]");
   for (int64_t b = 0; b < 3; b++) expect_same(r.select(1, b), x.select(2, b) * y.select(0, b).unsqueeze(-1));
@@ -61,7 +62,8 @@ TEST_F(Vmap, InDimsMoveTheMappedDimAndOutDimsPutItBack) {
 
 TEST_F(Vmap, ArgumentWithoutDimIsSeenWhole) {
   const Tensor x = counting({4, 3}), w = counting({3});
-  const Tensor r = vmap([](const TensorList& in) { return TensorList{(in[0] * in[1]).sum()}; }, {.in_dims = {0, std::nullopt}})({x, w})[0];
+  const Tensor r =
+      vmap([](const TensorList& in) { return TensorList{(in[0] * in[1]).sum()}; }, {.in_dims = {0, std::nullopt}})({x, w})[0];
   expect_same(r, (x * w).sum({1}));
 }
 
@@ -73,7 +75,8 @@ TEST_F(Vmap, ResultThatDoesNotDependOnTheBatchIsRepeated) {
 }
 
 TEST_F(Vmap, SeveralResultsEachWithItsDim) {
-  const TensorList r = vmap([](const TensorList& in) { return TensorList{in[0], in[0].t(), in[0].sum()}; }, {.out_dims = {0, -1, 0}})({counting({4, 2, 3})});
+  const TensorList r = vmap([](const TensorList& in) { return TensorList{in[0], in[0].t(), in[0].sum()}; },
+                            {.out_dims = {0, -1, 0}})({counting({4, 2, 3})});
   EXPECT_EQ(to_text(r[0].sizes()) + to_text(r[1].sizes()) + to_text(r[2].sizes()), "[4, 2, 3][3, 2, 4][4]");
 }
 
@@ -99,14 +102,16 @@ TEST_F(Vmap, InnerFunctionMayUseTensorsOfTheOuterVmap) {
 
 TEST_F(Vmap, NestedVmapWithOtherDims) {
   const Tensor x = counting({2, 3, 4});
-  const TensorFunction inner = vmap([](const TensorList& in) { return TensorList{aten<"cumsum">(in[0], 0)}; }, {.in_dims = {1}, .out_dims = {1}});
+  const TensorFunction inner =
+      vmap([](const TensorList& in) { return TensorList{aten<"cumsum">(in[0], 0)}; }, {.in_dims = {1}, .out_dims = {1}});
   expect_same(vmap(inner, {.in_dims = {1}, .out_dims = {1}})({x})[0], aten<"cumsum">(x, 0));
 }
 
 // ---- types
 
 TEST_F(Vmap, ZeroDimMemberCountsAsZeroDimInPromotion) {
-  const Tensor s = counting({3}, DType::f64), x = counting({3, 2}, DType::f32), whole = counting({2}, DType::f32), number = counting({}, DType::f64);
+  const Tensor s = counting({3}, DType::f64), x = counting({3, 2}, DType::f32), whole = counting({2}, DType::f32),
+               number = counting({}, DType::f64);
   const TensorFunction add = [](const TensorList& in) { return TensorList{in[0] + in[1]}; };
   EXPECT_EQ(vmap(add)({s, x})[0].dtype(), DType::f32);                                          // 0-dim f64 with f32[2]
   EXPECT_EQ(vmap(add, {.in_dims = {0, std::nullopt}})({s, whole})[0].dtype(), DType::f32);
@@ -136,13 +141,15 @@ TEST_F(Vmap, WriteThroughViewReachesItsBase) {
     t.unsqueeze(0).select(0, 0).select(1, 2).copy_(in[0].select(1, 1));
     return TensorList{t};
   })({x})[0];
-  expect_same(r, looped([](const TensorList& in) {
-    Tensor t = in[0].clone();
-    t.select(0, 1).mul_(10);
-    t.t().select(0, 0).zero_();
-    t.select(1, 2).copy_(in[0].select(1, 1));
-    return TensorList{t};
-  }, {x}));
+  expect_same(r, looped(
+                     [](const TensorList& in) {
+                       Tensor t = in[0].clone();
+                       t.select(0, 1).mul_(10);
+                       t.t().select(0, 0).zero_();
+                       t.select(1, 2).copy_(in[0].select(1, 1));
+                       return TensorList{t};
+                     },
+                     {x}));
 }
 
 TEST_F(Vmap, InPlaceViewChangesWhatTheFunctionSeesAlone) {
@@ -179,30 +186,38 @@ TEST_F(Vmap, MappedValueCannotBeWrittenIntoSharedTensor) {
       return TensorList{t.add_(in[0])};
     })({x});
   };
-  EXPECT_EQ(error_of(run),
-            "vmap: aten::add_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than `self`. "
-            "This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of "
-            "aten::add_. If said operator is being called inside the PyTorch framework, please file a bug report instead.");
+  EXPECT_EQ(
+      error_of(run),
+      "vmap: aten::add_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than `self`. "
+      "This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of "
+      "aten::add_. If said operator is being called inside the PyTorch framework, please file a bug report instead.");
   expect_same(shared, counting({3}));
 }
 
 // ---- refusals
 
 TEST_F(Vmap, ReadingAMemberAsANumberIsRefused) {
-  const auto run = [] { vmap([](const TensorList& in) { return TensorList{in[0] * in[0].sum().item_double()}; })({counting({2, 3})}); };
-  EXPECT_EQ(error_of(run),
-            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite what you're "
-            "doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
+  const auto run = [] {
+    vmap([](const TensorList& in) { return TensorList{in[0] * in[0].sum().item_double()}; })({counting({2, 3})});
+  };
+  EXPECT_EQ(
+      error_of(run),
+      "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite what you're "
+      "doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
 }
 
 TEST_F(Vmap, ResultsWhoseSizeDependsOnDataAreRefused) {
   const auto over = [](const char* name) {
-    return error_of([&] { vmap([&](const TensorList& in) { return TensorList{call(op(name), {in[0]}).tensor()}; })({counting({2, 3})}); });
+    return error_of(
+        [&] { vmap([&](const TensorList& in) { return TensorList{call(op(name), {in[0]}).tensor()}; })({counting({2, 3})}); });
   };
-  EXPECT_EQ(over("nonzero"),
-            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. Please voice your support in "
-            "https://github.com/pytorch/functorch/issues/256");
-  const auto select = [] { vmap([](const TensorList& in) { return TensorList{aten<"masked_select">(in[0], in[0] > 1)}; })({counting({2, 3})}); };
+  EXPECT_EQ(
+      over("nonzero"),
+      "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. Please voice your support in "
+      "https://github.com/pytorch/functorch/issues/256");
+  const auto select = [] {
+    vmap([](const TensorList& in) { return TensorList{aten<"masked_select">(in[0], in[0] > 1)}; })({counting({2, 3})});
+  };
   EXPECT_NE(error_of(select).find("Attempted to vmap over aten::masked_select"), std::string::npos);
 }
 
@@ -213,19 +228,22 @@ TEST_F(Vmap, StorageOfAMemberCannotBeChanged) {
       return in;
     })({counting({2, 3})});
   };
-  EXPECT_NE(error_of(run).find("vmap: resize_ of a tensor that is vmapped over is not supported"), std::string::npos) << error_of(run);
+  EXPECT_NE(error_of(run).find("vmap: resize_ of a tensor that is vmapped over is not supported"), std::string::npos)
+      << error_of(run);
 }
-
 
 TEST_F(Vmap, BadDimsAreRefused) {
   const TensorFunction same = [](const TensorList& in) { return in; };
-  EXPECT_EQ(error_of([&] { vmap(same, {.in_dims = {2}})({counting({2, 3})}); }),
-            "vmap(f, in_dims=2, ...)(<inputs>): Got in_dim=2 for an input, but the input is of dimensionality 2 so expected in_dim to satisfy -2 <= in_dim < 2.");
-  EXPECT_EQ(error_of([&] { vmap(same)({counting({2}), counting({3})}); }),
-            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [2, 3] for the mapped dimension");
-  EXPECT_EQ(error_of([&] { vmap(same)({}); }),
-            "vmap(f, in_dims=0, ...)(<inputs>): Got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs. The latter "
-            "is unsupported.");
+  EXPECT_EQ(
+      error_of([&] { vmap(same, {.in_dims = {2}})({counting({2, 3})}); }),
+      "vmap(f, in_dims=2, ...)(<inputs>): Got in_dim=2 for an input, but the input is of dimensionality 2 so expected in_dim to satisfy -2 <= in_dim < 2.");
+  EXPECT_EQ(
+      error_of([&] { vmap(same)({counting({2}), counting({3})}); }),
+      "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [2, 3] for the mapped dimension");
+  EXPECT_EQ(
+      error_of([&] { vmap(same)({}); }),
+      "vmap(f, in_dims=0, ...)(<inputs>): Got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs. The latter "
+      "is unsupported.");
   EXPECT_EQ(error_of([&] { vmap(same, {.in_dims = {0, 1}})({counting({2})}); }),
             "vmap: in_dims=(0, 1) has 2 entries, but there are 1 arguments. Give one entry for each, or one for all.");
   EXPECT_EQ(error_of([&] { vmap(same, {.in_dims = {std::nullopt}})({counting({2})}); }),
@@ -241,7 +259,9 @@ TEST_F(Vmap, EscapedTensorIsRefused) {
     return in;
   })({counting({2, 3})});
   EXPECT_NE(error_of([&] { kept + 1.0; }).find("escaped from the vmap it belongs to"), std::string::npos);
-  EXPECT_NE(error_of([&] { vmap([&](const TensorList& in) { return TensorList{in[0] + kept}; })({counting({2, 3})}); }).find("escaped"), std::string::npos);
+  EXPECT_NE(
+      error_of([&] { vmap([&](const TensorList& in) { return TensorList{in[0] + kept}; })({counting({2, 3})}); }).find("escaped"),
+      std::string::npos);
 }
 
 TEST_F(Vmap, ErrorLeavesTheThreadAsItWas) {
@@ -255,9 +275,10 @@ TEST_F(Vmap, ErrorLeavesTheThreadAsItWas) {
 TEST_F(Vmap, RandomOpsFollowTheRandomness) {
   const TensorFunction draw = [](const TensorList& in) { return TensorList{in[0] + rand({4}, {.dtype = DType::f64})}; };
   const Tensor zeros = aten<"zeros">(Shape{3, 4}, DType::f64);
-  EXPECT_EQ(error_of([&] { vmap(draw)({zeros}); }),
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or perform the "
-            "randomness operation out of vmap");
+  EXPECT_EQ(
+      error_of([&] { vmap(draw)({zeros}); }),
+      "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or perform the "
+      "randomness operation out of vmap");
   manual_seed(1);
   const Tensor different = vmap(draw, {.randomness = Randomness::different})({zeros})[0];
   manual_seed(1);
@@ -277,20 +298,27 @@ TEST_F(Vmap, RandomInPlaceAndLike) {
     return TensorList{t};
   };
   for (const TensorFunction& f : {like, in_place}) {
-    const Tensor d = vmap(f, {.randomness = Randomness::different})({x})[0], s = vmap(f, {.randomness = Randomness::same})({x})[0];
+    const Tensor d = vmap(f, {.randomness = Randomness::different})({x})[0],
+                 s = vmap(f, {.randomness = Randomness::same})({x})[0];
     EXPECT_NE(numbers(d.select(0, 0)), numbers(d.select(0, 1)));
     EXPECT_EQ(numbers(s.select(0, 0)), numbers(s.select(0, 1)));
   }
   const Tensor shared = counting({4});
+  EXPECT_EQ(
+      error_of([&] {
+        vmap(
+            [&](const TensorList& in) {
+              aten_value<"uniform_">(shared);
+              return in;
+            },
+            {.randomness = Randomness::different})({x});
+      }),
+      "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is necessary for your usage, "
+      "please file an issue with functorch.");
   EXPECT_EQ(error_of([&] {
-              vmap([&](const TensorList& in) {
-                aten_value<"uniform_">(shared);
-                return in;
-              }, {.randomness = Randomness::different})({x});
+              vmap([](const TensorList& in) { return TensorList{aten<"bernoulli">(in[0])}; },
+                   {.randomness = Randomness::same})({x});
             }),
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is necessary for your usage, "
-            "please file an issue with functorch.");
-  EXPECT_EQ(error_of([&] { vmap([](const TensorList& in) { return TensorList{aten<"bernoulli">(in[0])}; }, {.randomness = Randomness::same})({x}); }),
             "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch");
 }
 
@@ -305,7 +333,8 @@ TEST_F(Vmap, NestedRandomness) {
 TEST_F(Vmap, DropoutDrawsOneMaskOrMany) {
   const Tensor ones = aten<"ones">(Shape{3, 64}, DType::f64);
   const TensorFunction f = [](const TensorList& in) { return TensorList{dropout(in[0], 0.5)}; };
-  const Tensor d = vmap(f, {.randomness = Randomness::different})({ones})[0], s = vmap(f, {.randomness = Randomness::same})({ones})[0];
+  const Tensor d = vmap(f, {.randomness = Randomness::different})({ones})[0],
+               s = vmap(f, {.randomness = Randomness::same})({ones})[0];
   EXPECT_NE(numbers(d.select(0, 0)), numbers(d.select(0, 1)));
   EXPECT_EQ(numbers(s.select(0, 0)), numbers(s.select(0, 1)));
   EXPECT_NE(numbers(s), numbers(ones));
@@ -325,7 +354,8 @@ TEST_F(Vmap, AutocastPoliciesHoldInside) {
   const AutocastGuard autocast(DType::bf16);
   const TensorFunction f = [](const TensorList& in) {
     const Tensor product = aten<"mm">(in[0], in[1]);
-    return TensorList{product, aten<"softmax.int">(product, 0), aten<"mse_loss">(product, in[1]), aten<"cat">(TensorList{product, in[0]}, 0)};
+    return TensorList{product, aten<"softmax.int">(product, 0), aten<"mse_loss">(product, in[1]),
+                      aten<"cat">(TensorList{product, in[0]}, 0)};
   };
   const TensorList got = vmap(f)({a, b}), want = f({a.select(0, 0), b.select(0, 0)});
   EXPECT_EQ(got[0].dtype(), DType::bf16);
@@ -374,8 +404,10 @@ TEST_F(Vmap, GradientsFlowThroughWritesAndViews) {
 TEST_F(Vmap, BackwardRunsOnBatchedCotangents) {
   const Tensor x = counting({4}).cos().requires_grad_(), w = counting({3, 4}).sin();
   const Tensor y = aten<"tanh">(aten<"mv">(w, x.exp()));
-  const Tensor jacobian = vmap([&](const TensorList& v) { return grad({y}, {x}, {v[0]}, {.retain_graph = true}); })({aten<"eye">(3, DType::f64)})[0];
-  for (int64_t r = 0; r < 3; r++) expect_same(jacobian.select(0, r), grad({y}, {x}, {aten<"eye">(3, DType::f64).select(0, r)}, {.retain_graph = true})[0]);
+  const Tensor jacobian =
+      vmap([&](const TensorList& v) { return grad({y}, {x}, {v[0]}, {.retain_graph = true}); })({aten<"eye">(3, DType::f64)})[0];
+  for (int64_t r = 0; r < 3; r++)
+    expect_same(jacobian.select(0, r), grad({y}, {x}, {aten<"eye">(3, DType::f64).select(0, r)}, {.retain_graph = true})[0]);
 }
 
 // ---- tracing
@@ -477,8 +509,10 @@ TEST_F(Vmap, OpWithoutRuleLoopsAndSaysSoOnce) {
   const Tensor x = counting({3, 4}).requires_grad_();
   const TensorFunction f = vmap([](const TensorList& in) { return TensorList{aten<"histc">(in[0], 4)}; });
   EXPECT_EQ(to_text(f({x})[0].sizes()), "[3, 4]");
-  EXPECT_EQ(last_warning, "There is a performance drop because we have not yet implemented the batching rule for aten::histc. Please file us an issue on GitHub so "
-                          "that we can prioritize its implementation.");
+  EXPECT_EQ(
+      last_warning,
+      "There is a performance drop because we have not yet implemented the batching rule for aten::histc. Please file us an issue on GitHub so "
+      "that we can prioritize its implementation.");
   last_warning.clear();
   f({x});
   EXPECT_EQ(last_warning, "");
@@ -488,7 +522,8 @@ TEST_F(Vmap, OpWithoutRuleLoopsAndSaysSoOnce) {
 }
 
 TEST_F(Vmap, EmptyBatch) {
-  const Tensor r = vmap([](const TensorList& in) { return TensorList{aten<"mv">(in[0], in[1]).exp().sum({0})}; })({counting({0, 2, 3}), counting({0, 3})})[0];
+  const Tensor r = vmap([](const TensorList& in) { return TensorList{aten<"mv">(in[0], in[1]).exp().sum({0})}; })(
+      {counting({0, 2, 3}), counting({0, 3})})[0];
   EXPECT_EQ(to_text(r.sizes()), "[0]");
 }
 

@@ -137,8 +137,9 @@ TEST_F(Wrapper, OutResizeAndSet) {
 TEST_F(Wrapper, APlainTensorCannotBeWrittenWithTwoParts) {
   Tensor plain = ones({2});
   const Tensor x = two({1, 2}, {2});
-  EXPECT_EQ(error_of([&] { plain.add_(x); }),
-            "add_: a plain tensor cannot take what a TwoTensor has several of; write into a TwoTensor of it, or use the op without the write");
+  EXPECT_EQ(
+      error_of([&] { plain.add_(x); }),
+      "add_: a plain tensor cannot take what a TwoTensor has several of; write into a TwoTensor of it, or use the op without the write");
   EXPECT_EQ(values(plain), Numbers({1, 1}));
   plain.add_(metadata_tensor(ones({2})));
   EXPECT_EQ(values(plain), Numbers({2, 2})) << "one part is one write";
@@ -269,7 +270,9 @@ class Shy final : public WrapperClass {
  public:
   std::string name() const override { return "Shy"; }
   std::vector<std::string> inner_names(const Value&) const override { return {"x"}; }
-  Tensor unflatten(const TensorList& inner, const Value& metadata, const Shape&, const Shape&) const override { return wrap(inner[0], metadata); }
+  Tensor unflatten(const TensorList& inner, const Value& metadata, const Shape&, const Shape&) const override {
+    return wrap(inner[0], metadata);
+  }
   bool handles(const Op&, Args args) const override {
     for (const Value& v : args)
       if (v.is_tensor() && wrapper_state(v.tensor()) && wrapper_state(v.tensor())->cls.get() != this) return false;
@@ -278,7 +281,9 @@ class Shy final : public WrapperClass {
   Value dispatch(const Op& op, Args args) const override {
     return run_on_components(*this, op, args, [this](const TensorList& parts) { return wrap(parts[0], Value()); });
   }
-  Tensor wrap(const Tensor& t, const Value& metadata) const { return make_wrapper(Ref<const WrapperClass>(this), {t}, metadata, t); }
+  Tensor wrap(const Tensor& t, const Value& metadata) const {
+    return make_wrapper(Ref<const WrapperClass>(this), {t}, metadata, t);
+  }
 };
 
 TEST_F(Wrapper, TheFirstClassThatTakesTheCallRunsIt) {
@@ -297,9 +302,10 @@ TEST_F(Wrapper, TheFirstClassThatTakesTheCallRunsIt) {
 TEST_F(Wrapper, NobodyTakesTheCall) {
   const auto one = make_ref<Shy>(), other = make_ref<Shy>();
   const Tensor x = one->wrap(ones({2}), Value()), y = other->wrap(ones({2}), Value());
-  EXPECT_EQ(error_of([&] { x + y; }),
-            "Multiple dispatch failed for 'torch.ops.aten.add.Tensor'; all __torch_dispatch__ handlers returned NotImplemented: the tensor classes "
-            "Shy, Shy do not take this call. Let one of them handle the others' tensors, or convert an argument first.");
+  EXPECT_EQ(
+      error_of([&] { x + y; }),
+      "Multiple dispatch failed for 'torch.ops.aten.add.Tensor'; all __torch_dispatch__ handlers returned NotImplemented: the tensor classes "
+      "Shy, Shy do not take this call. Let one of them handle the others' tensors, or convert an argument first.");
 }
 
 // A class whose outer tensor looks unlike its inner one: bytes inside, halves as numbers outside.

@@ -42,7 +42,8 @@ TEST_F(WrapperTransform, FlattensToPlainTensorsAndBack) {
   EXPECT_FALSE(flat.leaves[4].defined());
   ASSERT_EQ(flat.layouts.size(), 3u);
   EXPECT_EQ(flat.layouts[0].leaves(), 3u);
-  EXPECT_EQ(to_text(flat.layouts[0]), "TwoTensor(a=TwoTensor(a=Tensor, b=Tensor), b=ConstantExtraMetadataTensor(elem=Tensor, metadata=9))");
+  EXPECT_EQ(to_text(flat.layouts[0]),
+            "TwoTensor(a=TwoTensor(a=Tensor, b=Tensor), b=ConstantExtraMetadataTensor(elem=Tensor, metadata=9))");
   EXPECT_EQ(to_text(flat.layouts[1]), "Tensor");
   EXPECT_TRUE(flat.layouts[0].sizes.same({2}));
 
@@ -53,7 +54,8 @@ TEST_F(WrapperTransform, FlattensToPlainTensorsAndBack) {
   EXPECT_EQ(testing::constant_attribute(b(built[0])), 9);
   EXPECT_EQ(values(b(a(built[0]))), Numbers({-2, -4}));
   EXPECT_TRUE(built[1].is_same(other[3]));
-  EXPECT_EQ(error_of([&] { unflatten_wrappers(flat.layouts, {plain}); }), "unflatten_wrappers: the layouts need 5 plain tensors, found 1");
+  EXPECT_EQ(error_of([&] { unflatten_wrappers(flat.layouts, {plain}); }),
+            "unflatten_wrappers: the layouts need 5 plain tensors, found 1");
 }
 
 TEST_F(WrapperTransform, LayoutsCompare) {
@@ -138,7 +140,8 @@ TEST_F(WrapperTransform, ABackwardIsTracedOnTheInnerTensors) {
 TEST_F(WrapperTransform, SizesStayOpen) {
   TraceOptions open;
   open.with = TraceWith::symbols;
-  const TracedWrappers t = trace_dense([](const TensorList& in) { return TensorList{in[0].view({-1}) * 2}; }, {two({1, 2, 3, 4, 5, 6}, {2, 3})}, open);
+  const TracedWrappers t =
+      trace_dense([](const TensorList& in) { return TensorList{in[0].view({-1}) * 2}; }, {two({1, 2, 3, 4, 5, 6}, {2, 3})}, open);
   const Tensor r = run_graph(t, {two({1, 2, 3, 4}, {4, 1})})[0];
   EXPECT_EQ(values(b(r)), Numbers({-2, -4, -6, -8}));
 }
@@ -148,7 +151,8 @@ TEST_F(WrapperTransform, TraceRefusesWrappersThemselves) {
   const auto same = [](const TensorList& in) { return in; };
   EXPECT_NE(error_of([&] { trace(same, {w}); }).find("trace: an example is a wrapper tensor"), std::string::npos);
   const auto makes_one = [&](const TensorList& in) { return TensorList{in[0] + w}; };
-  EXPECT_NE(error_of([&] { trace(makes_one, {ones({1})}); }).find("a result of the function is a wrapper tensor"), std::string::npos);
+  EXPECT_NE(error_of([&] { trace(makes_one, {ones({1})}); }).find("a result of the function is a wrapper tensor"),
+            std::string::npos);
 }
 
 // ---- functionalize
@@ -178,7 +182,8 @@ TEST_F(WrapperTransform, FunctionalizedFunctionsDoTheSame) {
   EXPECT_TRUE(in[0].sizes().same(eager_in[0].sizes()) && in[0].strides().same(eager_in[0].strides()));
   for (const auto part : {a, b}) {
     EXPECT_EQ(values(part(in[0])), values(part(eager_in[0])));
-    for (std::size_t k = 0; k < eager.size(); k++) EXPECT_EQ(values(part(functional[k])), values(part(eager[k]))) << "result " << k;
+    for (std::size_t k = 0; k < eager.size(); k++)
+      EXPECT_EQ(values(part(functional[k])), values(part(eager[k]))) << "result " << k;
   }
   EXPECT_TRUE(functional[0]->storage == in[0]->storage);
 }

@@ -20,11 +20,9 @@ struct ZipEntry {
   std::string central_extra = {}, local_extra = {}, comment = {};
   bool hides_sizes = false;  // the local header has no checksum and sizes, they follow the data
   ZipEntry(std::string n, std::string c)
-      : name(std::move(n)),
-        content(std::move(c)),
+      : name(std::move(n)), content(std::move(c)),
         crc(static_cast<uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()))),
-        packed(static_cast<uint32_t>(content.size())),
-        size(packed) {}
+        packed(static_cast<uint32_t>(content.size())), size(packed) {}
   std::string fields(const std::string& extra, bool hidden) const {
     return le<uint16_t>(20) + le(flags) + le(method) + le<uint16_t>(0) + le(date) + le(hidden ? 0 : crc) +
            le(hidden ? 0 : packed) + le(hidden ? 0 : size) + le<uint16_t>(name.size()) + le<uint16_t>(extra.size());
@@ -64,8 +62,8 @@ inline std::string zip(std::vector<ZipEntry> entries, const ZipEnd& end = {}) {
     e.offset += static_cast<uint32_t>(out.size());
     out += "PK\3\4" + e.fields(e.local_extra, e.hides_sizes) + e.name + e.local_extra + e.content;
     if (e.hides_sizes) out += "PK\7\10" + le(e.crc) + le(e.packed) + le(e.size);
-    directory += "PK\1\2" + le<uint16_t>(20) + e.fields(e.central_extra, false) + le<uint16_t>(e.comment.size()) +
-                 le(e.disk) + std::string(6, '\0') + le(e.offset) + e.name + e.central_extra + e.comment;
+    directory += "PK\1\2" + le<uint16_t>(20) + e.fields(e.central_extra, false) + le<uint16_t>(e.comment.size()) + le(e.disk) +
+                 std::string(6, '\0') + le(e.offset) + e.name + e.central_extra + e.comment;
   }
   const auto count = static_cast<int64_t>(entries.size()), size = static_cast<int64_t>(directory.size()),
              offset = static_cast<int64_t>(out.size());
@@ -80,8 +78,7 @@ inline std::string zip(std::vector<ZipEntry> entries, const ZipEnd& end = {}) {
   const auto count16 = static_cast<uint16_t>(end.full ? 0xFFFF : count + end.count);
   return out + "PK\5\6" + le<uint32_t>(0) + le(count16) + le(count16) +
          le(static_cast<uint32_t>(end.full ? 0xFFFFFFFF : size + end.size)) +
-         le(static_cast<uint32_t>(end.full ? 0xFFFFFFFF : offset + end.offset)) + le<uint16_t>(end.comment.size()) +
-         end.comment;
+         le(static_cast<uint32_t>(end.full ? 0xFFFFFFFF : offset + end.offset)) + le<uint16_t>(end.comment.size()) + end.comment;
 }
 
 }  // namespace ingot

@@ -67,21 +67,15 @@ TEST_F(Zip, P002_Zip64Records) {
   expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .count64 = 1})),
               "disagree about the number of entries on this disk: 1 and, in ZIP64, 2");
   expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .size64 = 1})), "disagree about the size of the directory");
-  expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .offset64 = -1})),
-              "disagree about the place of the directory");
+  expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .offset64 = -1})), "disagree about the place of the directory");
   expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .record64 = 1})), "ZIP64 end record should be at byte");
-  expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .record64 = int64_t{1} << 62})),
-              "ZIP64 end record should be at byte");
-  expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .full = true, .offset64 = int64_t{1} << 62})),
-              "reaches behind byte");
+  expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .record64 = int64_t{1} << 62})), "ZIP64 end record should be at byte");
+  expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .full = true, .offset64 = int64_t{1} << 62})), "reaches behind byte");
   expect_says(error(zip({{"a", "hello"}}, {.zip64 = true, .full = true, .count64 = int64_t{1} << 62})), "are allowed");
   // The numbers of an entry: those whose short fields are full, in their order.
-  const auto extra = [](const std::string& numbers) {
-    return le<uint16_t>(1) + le<uint16_t>(numbers.size()) + numbers;
-  };
+  const auto extra = [](const std::string& numbers) { return le<uint16_t>(1) + le<uint16_t>(numbers.size()) + numbers; };
   const auto wide = entry([&](ZipEntry& e) {
-    e.central_extra =
-        le<uint16_t>(0x7777) + le<uint16_t>(2) + "xx" + extra(le<uint64_t>(5) + le<uint64_t>(5) + le<uint64_t>(0));
+    e.central_extra = le<uint16_t>(0x7777) + le<uint16_t>(2) + "xx" + extra(le<uint64_t>(5) + le<uint64_t>(5) + le<uint64_t>(0));
     e.size = e.packed = e.offset = 0xFFFFFFFF;
   });
   EXPECT_EQ(open(zip({wide})).read_text("a"), "hello");
@@ -90,11 +84,9 @@ TEST_F(Zip, P002_Zip64Records) {
     e.size = 0xFFFFFFFF;
   });
   EXPECT_EQ(open(zip({one})).read_text("a"), "hello");
-  const auto all =
-      entry([&](ZipEntry& e) { e.central_extra = extra(le<uint64_t>(5) + le<uint64_t>(5) + le<uint64_t>(0)); });
+  const auto all = entry([&](ZipEntry& e) { e.central_extra = extra(le<uint64_t>(5) + le<uint64_t>(5) + le<uint64_t>(0)); });
   EXPECT_EQ(open(zip({all})).read_text("a"), "hello");
-  const auto liar =
-      entry([&](ZipEntry& e) { e.central_extra = extra(le<uint64_t>(5) + le<uint64_t>(6) + le<uint64_t>(0)); });
+  const auto liar = entry([&](ZipEntry& e) { e.central_extra = extra(le<uint64_t>(5) + le<uint64_t>(6) + le<uint64_t>(0)); });
   expect_says(error(zip({liar})), "entry 'a': two numbers disagree about its packed size: 5 and, in ZIP64, 6");
   const auto cut = entry([&](ZipEntry& e) {
     e.central_extra = extra("1234");
@@ -151,8 +143,7 @@ TEST_F(Zip, P005_DataFollowsTheLocalExtraField) {
 
 TEST_F(Zip, P005_StoredBytesAreTheFilesOwnAndMisalignedOnesAreCopied) {
   const std::string content(4096, 'x');
-  const auto padded =
-      entry([](ZipEntry& e) { e.local_extra = "FB" + le<uint16_t>(29) + std::string(29, 'Z'); }, content);
+  const auto padded = entry([](ZipEntry& e) { e.local_extra = "FB" + le<uint16_t>(29) + std::string(29, 'Z'); }, content);
   const auto odd = [&] {
     ZipEntry e("b", content);
     return e;
@@ -184,11 +175,9 @@ TEST_F(Zip, P006_ChecksumIsThatOfZip) {
   for (std::size_t i = 0; i < bytes.size(); i++) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
   for (std::size_t begin = 0; begin < 20; begin++)
     for (std::size_t n = 0; n < 300; n++)
-      ASSERT_EQ(crc32_of(std::string_view(bytes).substr(begin, n)),
-                slow_crc32(std::string_view(bytes).substr(begin, n)))
+      ASSERT_EQ(crc32_of(std::string_view(bytes).substr(begin, n)), slow_crc32(std::string_view(bytes).substr(begin, n)))
           << begin << " " << n;
-  EXPECT_EQ(crc32_of(std::string_view(bytes).substr(1234), crc32_of(std::string_view(bytes).substr(0, 1234))),
-            slow_crc32(bytes));
+  EXPECT_EQ(crc32_of(std::string_view(bytes).substr(1234), crc32_of(std::string_view(bytes).substr(0, 1234))), slow_crc32(bytes));
   EXPECT_EQ(crc32_of("123456789"), 0xCBF43926u);
 }
 
@@ -203,8 +192,7 @@ TEST_F(Zip, P007_DatesMeanNothing) {
 }
 
 TEST_F(Zip, P009_FoldersAreLeftOut) {
-  EXPECT_EQ(open(zip({{"t/", ""}, {"t/b", "2"}, {"t/a", "1"}, {"t/c/", ""}})).names(),
-            (std::vector<std::string>{"t/b", "t/a"}));
+  EXPECT_EQ(open(zip({{"t/", ""}, {"t/b", "2"}, {"t/a", "1"}, {"t/c/", ""}})).names(), (std::vector<std::string>{"t/b", "t/a"}));
   expect_says(error(zip({{"t/", "x"}})), "entry 't/': it is a folder with 1 bytes");
 }
 
@@ -234,8 +222,7 @@ TEST_F(Zip, P010_NothingReachesOutside) {
   expect_says(error(zip({entry([](ZipEntry& e) { e.packed = e.size = 1000; })})),
               "entry 'a': its 1000 bytes at byte 31 reach into the directory");
   expect_says(error(zip({entry([](ZipEntry& e) { e.packed = e.size = 6; })})), "reach into the directory");
-  expect_says(error(zip({entry([](ZipEntry& e) { e.offset = 100'000; })})),
-              "entry 'a': its header should be at byte 100000");
+  expect_says(error(zip({entry([](ZipEntry& e) { e.offset = 100'000; })})), "entry 'a': its header should be at byte 100000");
   expect_says(error(zip({entry([](ZipEntry& e) { e.offset = 1; })})), "its header should be at byte 1");
   std::string bytes = zip({{"a", "hello"}});
   std::string long_name = bytes, long_extra = bytes;
@@ -243,32 +230,27 @@ TEST_F(Zip, P010_NothingReachesOutside) {
   long_extra.replace(28, 2, "\xff\xff");
   expect_says(error(long_name), "reach into the directory");
   expect_says(error(long_extra), "reach into the directory");
-  expect_says(error(zip({{"a", "hello"}}, {.offset = 1'000'000})),
-              "its directory of 47 bytes at byte 1000036 reaches behind");
+  expect_says(error(zip({{"a", "hello"}}, {.offset = 1'000'000})), "its directory of 47 bytes at byte 1000036 reaches behind");
   expect_says(error(zip({{"a", "hello"}}, {.size = 1})), "reaches behind byte");
   // Two entries that share bytes.
   const auto overlapping = [](ZipEntry& e) {
     e.packed = e.size = 40;
     e.crc = 0;
   };
-  expect_says(error(zip({entry(overlapping), {"b", std::string(60, 'x')}})),
-              "entry 'b': it starts at byte 36, inside entry 'a'");
+  expect_says(error(zip({entry(overlapping), {"b", std::string(60, 'x')}})), "entry 'b': it starts at byte 36, inside entry 'a'");
 }
 
 TEST_F(Zip, P010_CountsMatchSizes) {
   expect_says(error(zip({{"a", "hello"}, {"b", ""}}, {.count = 1})), "too many for its 94 bytes");
-  expect_says(error(zip({{"a", "hello"}, {"b", ""}}, {.count = -1})),
-              "should have 1 entries in 94 bytes, and 47 are left");
+  expect_says(error(zip({{"a", "hello"}, {"b", ""}}, {.count = -1})), "should have 1 entries in 94 bytes, and 47 are left");
   expect_says(error(zip({{"a", "hello"}}, {.size = -1})), "reaches behind the directory's end");
-  expect_says(error(zip({{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ""}}, {.count = 1})),
-              "and entry 1 is not there");
+  expect_says(error(zip({{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ""}}, {.count = 1})), "and entry 1 is not there");
   const std::string end64 = zip({}, {.zip64 = true, .full = true, .count64 = 1'000'001});
   expect_says(error(end64), "it has 1000001 entries, and at most 1000000 are allowed");
 }
 
 TEST_F(Zip, P011_AbsurdSizesAreRefusedBeforeMemoryIsReserved) {
-  expect_says(error(zip({entry([](ZipEntry& e) { e.size = 0xfffffff0; })})),
-              "5 stored bytes cannot hold the 4294967280");
+  expect_says(error(zip({entry([](ZipEntry& e) { e.size = 0xfffffff0; })})), "5 stored bytes cannot hold the 4294967280");
   expect_says(error(zip({entry([](ZipEntry& e) { e.size = 4; })})), "5 stored bytes cannot hold the 4");
   const auto claims = [](uint32_t size) {
     ZipEntry e = deflated_entry("a", "hello");
