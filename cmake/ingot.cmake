@@ -26,12 +26,12 @@ function(ingot_optimize name)
   endif()
 endfunction()
 
-# ingot_precompile(TARGET header...): headers that the sources of the target share are read once. Not with sanitizers, so that a
-# source which forgets an include is noticed.
+# ingot_precompile(TARGET header...): headers that the sources of the target share are read once. Not in the preset tsan, where a
+# source that forgets an include is noticed.
 # ingot_precompile(TARGET AS OTHER): those of the other target, compiled for it.
 function(ingot_precompile target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "")
-  if(INGOT_SANITIZE)
+  if(NOT INGOT_PRECOMPILE)
     return()
   endif()
   if(arg_AS)
@@ -69,7 +69,7 @@ function(ingot_tests folder)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   # What is tested was compiled in src/: the tests themselves are read once, and worth little of a compiler's time.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_compile_options(${target} PRIVATE -O0)
   get_property(first GLOBAL PROPERTY ingot_first_tests)
   if(first)
     ingot_precompile(${target} AS ${first})

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "support/test_folder.hpp"
+
 namespace ingot {
 
 namespace fs = std::filesystem;
@@ -27,20 +29,14 @@ inline std::string contents(const fs::path& path) {
 
 class Cli : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "ingot_cli_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   Ran ingot(const std::string& args) const {
     const fs::path out = folder_ / "out", err = folder_ / "err";
     const int status = std::system((INGOT_PROGRAM " " + args + " >" + out.string() + " 2>" + err.string()).c_str());
     return {WEXITSTATUS(status), contents(out), contents(err)};
   }
   static std::string golden(const std::string& path) { return std::string(INGOT_GOLDEN_DIR) + "/" + path; }
-  fs::path folder_;
+  const testing::TestFolder test_folder_;
+  const fs::path folder_ = test_folder_.path();
 };
 
 }  // namespace ingot

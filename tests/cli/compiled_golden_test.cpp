@@ -86,7 +86,6 @@ TEST_F(CompiledGolden, R007_GradientsOfTraining) {
 class CompiledGoldenElsewhere : public CompiledGolden {
  protected:
   void SetUp() override {
-    CompiledGolden::SetUp();
     if (kSanitized) GTEST_SKIP() << "qemu runs what no sanitizer watches";
     if (!fs::exists(INGOT_FOREIGN_RUNNER)) GTEST_SKIP() << INGOT_FOREIGN_RUNNER << " is not built: no cross compiler";
     if (std::system(("command -v qemu-" + arch() + " >/dev/null").c_str()) != 0) GTEST_SKIP() << "no qemu-" << arch();

@@ -18,6 +18,7 @@
 #include "codegen/emit.hpp"
 #include "codegen/link.hpp"
 #include "codegen/target.hpp"
+#include "support/test_folder.hpp"
 
 namespace ingot {
 namespace {
@@ -50,19 +51,13 @@ using Add = void (*)(float*, const float*, const float*, int64_t);
 constexpr const char* kTargets[] = {"x86_64-linux-gnu", "aarch64-linux-gnu"};
 
 // An empty folder that goes with the test. Every library needs a path of its own: dlopen knows libraries by their name.
-class CodegenTest : public testing::Test {
+class CodegenTest : public ::testing::Test {
  protected:
-  CodegenTest() {
-    std::string name = (fs::temp_directory_path() / "ingot_test_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~CodegenTest() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  bool folder_is_empty() const { return fs::is_empty(folder_); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
+  bool folder_is_empty() const { return fs::is_empty(folder_.path()); }
 
  private:
-  fs::path folder_;
+  const testing::TestFolder folder_;
 };
 using Codegen = CodegenTest;
 using CodegenLink = CodegenTest;
@@ -266,7 +261,7 @@ TEST_F(CodegenLink, DamagedObjectIsAUserErrorAndEndsLinkingInThisProcess) {
               << message_of([&] { link_library({&good, 1}, target, path("good.so")); });
     std::_Exit(folder_is_empty() ? 0 : 1);  // lld leaves its memory behind: no leak check
   };
-  EXPECT_EXIT(link_twice(), testing::ExitedWithCode(0),
+  EXPECT_EXIT(link_twice(), ::testing::ExitedWithCode(0),
               "cannot link '.*bad.so': .*damaged.o.*\ncannot link '.*good.so': .* start a new process");
 }
 

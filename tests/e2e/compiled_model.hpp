@@ -17,6 +17,7 @@
 #include "compiler/compiled_program.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/test_folder.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -58,14 +59,9 @@ inline void expect_close(const TensorList& expected, const TensorList& found, do
   }
 }
 
-class CompiledModel : public testing::Test {
+class CompiledModel : public ::testing::Test {
  protected:
-  CompiledModel() {
-    std::string name = (fs::temp_directory_path() / "ingot_test_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~CompiledModel() override { fs::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
   Bytes read(const std::string& name) const {
     std::ifstream file(path(name), std::ios::binary);
@@ -101,7 +97,8 @@ class CompiledModel : public testing::Test {
 
   // The C program's exit status, by itself or under what `before` says.
   int run_c(const std::string& before, const std::string& program, const std::string& library) const {
-    const int status = std::system((before + program + " " + library + " " + folder_.string() + " 2>" + path("stderr")).c_str());
+    const int status =
+        std::system((before + program + " " + library + " " + folder_.path().string() + " 2>" + path("stderr")).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string said() const {
@@ -132,7 +129,7 @@ class CompiledModel : public testing::Test {
   }
 
  private:
-  fs::path folder_;
+  const testing::TestFolder folder_;
 };
 
 }  // namespace ingot

@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
-#include "support/temporary_path.hpp"
+#include "support/test_folder.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -62,19 +62,20 @@ std::vector<fs::path> files(const std::string& folder, const std::string& name) 
 }
 
 TEST(GraphStore, R191_AnotherProcessFindsWhatWasCompiled) {
-  const testing::TemporaryPath at;
-  Process(at.path()).check();
-  const auto libraries = files(at.path(), "graph.so");
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  Process(at).check();
+  const auto libraries = files(at, "graph.so");
   ASSERT_EQ(libraries.size(), 2u) << "a forward and a backward";
   const auto written = fs::last_write_time(libraries[0]);
-  const Process second(at.path());
+  const Process second(at);
   second.check();
   EXPECT_EQ(second.counters().hit, 1);
   EXPECT_EQ(second.counters().miss, 0);
   EXPECT_EQ(fs::last_write_time(libraries[0]), written);
   // Without the entry, the graphs are still there.
   second.options.cache->clear();
-  const Process third(at.path());
+  const Process third(at);
   third.check();
   EXPECT_EQ(third.counters().miss, 1);
   EXPECT_EQ(third.counters().saved, 1);
@@ -84,15 +85,16 @@ TEST(GraphStore, R191_AnotherProcessFindsWhatWasCompiled) {
 TEST(GraphStore, DamagedFilesAreCompiledAgain) {
   for (const char* name : {"graph.so", "graph.txt", "plan.json"}) {
     for (const bool gone : {true, false}) {
-      const testing::TemporaryPath at;
-      Process(at.path()).check();
-      const fs::path file = files(at.path(), name)[0];
+      const testing::TestFolder folder;
+      const std::string at = folder.file("cache");
+      Process(at).check();
+      const fs::path file = files(at, name)[0];
       if (gone) fs::remove(file);
       else fs::resize_file(file, fs::file_size(file) / 2);
-      const Process second(at.path());
+      const Process second(at);
       second.check();
       EXPECT_EQ(second.counters().hit, 0) << name;
-      const Process third(at.path());
+      const Process third(at);
       third.check();
       EXPECT_EQ(third.counters().hit, 1) << name;
     }
@@ -100,22 +102,24 @@ TEST(GraphStore, DamagedFilesAreCompiledAgain) {
 }
 
 TEST(GraphStore, AFolderThatCannotBeWrittenIsNoError) {
-  const testing::TemporaryPath at;
-  std::ofstream(at.path()) << "no folder";
-  const Process process(at.path());
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  std::ofstream(at) << "no folder";
+  const Process process(at);
   process.check();
   EXPECT_EQ(process.counters().saved, 0);
 }
 
 TEST(GraphStore, TheFolderKeepsItsSize) {
-  const testing::TemporaryPath at;
-  Process(at.path()).check(1);
-  const int64_t one = CacheFolder(at.path(), 1).bytes(), most = 5 * one / 2;
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  Process(at).check(1);
+  const int64_t one = CacheFolder(at, 1).bytes(), most = 5 * one / 2;
   for (int k = 2; k < 6; k++) {
-    Process(at.path(), most).check(k);
-    EXPECT_LE(CacheFolder(at.path(), 1).bytes(), most);
+    Process(at, most).check(k);
+    EXPECT_LE(CacheFolder(at, 1).bytes(), most);
   }
-  const Process last(at.path(), most);
+  const Process last(at, most);
   last.check(5);
   EXPECT_EQ(last.counters().hit, 1);
 }
@@ -147,24 +151,26 @@ int status_of(pid_t child) {
 }
 
 TEST(GraphStore, ProcessesThatCompileTheSameAtATime) {
-  const testing::TemporaryPath at;
-  const std::vector<pid_t> children{start_work(at.path()), start_work(at.path()), start_work(at.path())};
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const std::vector<pid_t> children{start_work(at), start_work(at), start_work(at)};
   for (const pid_t child : children) EXPECT_EQ(status_of(child), 0);
-  const Process after(at.path());
+  const Process after(at);
   for (int k = 1; k < 4; k++) after.check(k);
   EXPECT_EQ(after.counters().hit, 3);
 }
 
 TEST(GraphStore, KilledProcessesLeaveNothingHalf) {
-  const testing::TemporaryPath at;
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
   std::mt19937 rng(3);
   for (int round = 0; round < 8; round++) {
-    const pid_t child = start_work(at.path());
+    const pid_t child = start_work(at);
     usleep(20000 + rng() % 400000);
     kill(child, SIGKILL);
     status_of(child);
   }
-  const Process after(at.path());
+  const Process after(at);
   for (int k = 1; k < 4; k++) after.check(k);
   EXPECT_EQ(after.counters().hit + after.counters().miss, 3);
   EXPECT_EQ(after.counters().bypass, 0);

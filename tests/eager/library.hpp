@@ -23,27 +23,12 @@
 #include "op/call.hpp"
 #include "op/call_text.hpp"
 #include "support/sanitized.hpp"
+#include "support/test_folder.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/random.hpp"
 #include "tensor/rows.hpp"
 
 namespace ingot::testing {
-
-// A folder that goes with the value.
-class TestFolder {
- public:
-  TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ingot_test_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string bytes_of_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -48,7 +48,7 @@ int64_t anonymous_bytes() {
 // 100 MB of weights: at most 0.2 s with a warm file, and 60 MB besides the weights, which stay in the file.
 TEST(GoldenPrograms, ResNet50IsReadFast) {
   const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/zoo/resnet50";
-  const fs::path path = fs::path(testing::TempDir()) / text("resnet50_", getpid(), ".pt2");
+  const fs::path path = fs::path(::testing::TempDir()) / text("resnet50_", getpid(), ".pt2");
   {
     ExportedProgram p = load_pt2(folder + "/model.pt2");
     supply_zoo_weights(p, read_zoo_weights(folder + "/weights.json"));

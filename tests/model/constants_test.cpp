@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "model_fixture.hpp"
+#include "support/test_folder.hpp"
 
 namespace ingot::test {
 namespace {
@@ -126,10 +127,10 @@ TEST_F(Constants, I020_I055_I058_AFullUpdateMayLeaveOutBuffersAndTensorConstants
   aoti_torch_delete_tensor_object(bias_alone["p_layer_bias"]);
 
   AffineMap map(weights);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   ASSERT_EQ(calls.update_inactive(container, map.handle()), 0);
   EXPECT_EQ(
-      testing::internal::GetCapturedStderr(),
+      ::testing::internal::GetCapturedStderr(),
       "[WARNING] Found constant or module state buffer or empty module state parameter b_steps in model, but not provided by user!\n"
       "[WARNING] Found constant _tensor_constant0 in model, but not provided by user!\n"
       "[WARNING] Found constant or module state buffer or empty module state parameter p_empty in model, but not provided by user!\n");
@@ -426,15 +427,10 @@ TEST_F(Constants, I052_ALibraryWithoutWeightsRunsAfterAnUpdate) {
 
 class ExternalWeights : public ModelTest {
  protected:
-  ExternalWeights() {
-    std::string name = (fs::temp_directory_path() / "ingot_test_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    fs::copy_file(library_path("affine_external"), folder_ / "affine.so");
-  }
-  ~ExternalWeights() override { fs::remove_all(folder_); }
+  ExternalWeights() { fs::copy_file(library_path("affine_external"), library()); }
 
-  std::string library() const { return folder_ / "affine.so"; }
-  fs::path file() const { return folder_ / "affine.safetensors"; }
+  std::string library() const { return folder_.file("affine.so"); }
+  fs::path file() const { return folder_.file("affine.safetensors"); }
 
   // What the test model was compiled with, in the order of its table.
   static std::string contents() {
@@ -459,7 +455,7 @@ class ExternalWeights : public ModelTest {
   }
 
  private:
-  fs::path folder_;
+  const testing::TestFolder folder_;
 };
 
 TEST_F(ExternalWeights, I049_AreMappedFromTheFileBesideTheLibrary) {

@@ -101,9 +101,9 @@ class Container {
 // What a call that fails says: `Error: …` on standard error, and the same as the thread's last error.
 template <class Call>
 std::string message_of(const Library& library, Call call) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const AOTIRuntimeError status = call();
-  const std::string printed = testing::internal::GetCapturedStderr();
+  const std::string printed = ::testing::internal::GetCapturedStderr();
   if (status == 0) return "no failure";
   EXPECT_EQ(status, 1);
   const std::string text = library_call(library, ingot_last_error)();
@@ -180,7 +180,7 @@ class AffineMap {
 };
 
 // Every test must leave as many handles as it found.
-class ModelTest : public testing::Test {
+class ModelTest : public ::testing::Test {
  protected:
   void SetUp() override { before_ = live_handles(); }
   void TearDown() override {

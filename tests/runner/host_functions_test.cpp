@@ -125,7 +125,7 @@ TEST(HostFunctions, I075_WhatATensorIs) {
 
 TEST(HostFunctions, I006_FailuresAreLoggedAndReturned) {
   int64_t n = 0;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(aoti_torch_get_dim(nullptr, &n), 1);
   const Handle t(counting({3}));
   EXPECT_EQ(aoti_torch_get_size(t, 5, &n), 1);
@@ -133,7 +133,7 @@ TEST(HostFunctions, I006_FailuresAreLoggedAndReturned) {
   const int64_t sizes[] = {2}, strides[] = {1};
   EXPECT_EQ(aoti_torch_empty_strided(1, sizes, strides, 99, 0, 0, &made), 1);
   EXPECT_EQ(aoti_torch_empty_strided(1, sizes, strides, 6, 1, 0, &made), 1);
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("Exception in aoti_torch: expected a tensor, found a null handle"), std::string::npos) << log;
   EXPECT_NE(log.find("dtype 99"), std::string::npos) << log;
 }
@@ -145,10 +145,10 @@ TEST(HostFunctions, I076_NewTensors) {
   EXPECT_EQ(to_text(empty.tensor().strides()), "[1, 2]");
   EXPECT_EQ(empty.tensor().dtype(), DType::i32);
   EXPECT_EQ(aoti_torch_empty_strided_pinned(2, sizes, strides, 6, 0, 0, &pinned), 0);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   Handle refused;
   EXPECT_EQ(aoti_torch_empty_strided_pinned(2, sizes, strides, 6, aoti_torch_device_type_cuda(), 0, &refused), 1);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("only CPU tensors can be pinned"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("only CPU tensors can be pinned"), std::string::npos);
 
   float memory[] = {9, 0, 1, 2, 3, 4, 5};
   EXPECT_EQ(aoti_torch_create_tensor_from_blob(memory, 2, sizes, strides, 1, 6, 0, 0, &over), 0);
@@ -158,11 +158,11 @@ TEST(HostFunctions, I076_NewTensors) {
   EXPECT_EQ(aoti_torch_create_tensor_from_blob_v2(nullptr, 2, sizes, strides, 3, 6, 0, 0, &nothing, 0, nullptr, 0), 0);
   EXPECT_EQ(nothing.tensor().numel().value(), 6);
   EXPECT_NE(nothing.tensor().data_ptr(), nullptr);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(aoti_torch_create_tensor_from_blob_v2(memory, 2, sizes, strides, 0, 6, 0, 0, &refused, aoti_torch_layout_sparse_coo(),
                                                   nullptr, 0),
             1);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("strided tensors only"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("strided tensors only"), std::string::npos);
 
   bool flag = true;
   EXPECT_EQ(aoti_torch_new_uninitialized_tensor(&undefined), 0);
@@ -284,18 +284,18 @@ TEST(HostFunctions, I084_Checks) {
   } catch (const std::runtime_error& e) {
     EXPECT_STREQ(e.what(), "sizes differ (f at file.cpp:7)");
   }
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   aoti_torch_warn("f", "file.cpp", 7, "careful");
   const Tensor bad = tensor({1, NAN}), big = tensor({1, INFINITY});
   EXPECT_EQ(aoti_torch_check_inf_and_nan("w", Handle(counting({2}))), 0);
   EXPECT_EQ(aoti_torch_check_inf_and_nan("w", Handle(bad)), 1);
   EXPECT_EQ(aoti_torch_check_inf_and_nan("v", Handle(big)), 1);
-  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string log = ::testing::internal::GetCapturedStderr();
   for (const char* part : {"careful (f at file.cpp:7)", "At least one NaN in w", "At least one INF in v"})
     EXPECT_NE(log.find(part), std::string::npos) << log;
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   aoti_torch_print_tensor_handle(Handle(counting({2})), "after");
-  EXPECT_NE(testing::internal::GetCapturedStdout().find("[after] tensor([0., 1.])"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStdout().find("[after] tensor([0., 1.])"), std::string::npos);
 }
 
 TEST(HostFunctions, I085_I086_I087_I088_OptionalAndDeviceFunctionsAreNotThere) {

@@ -43,14 +43,14 @@ TEST_F(Package, I105_I106_I107_TheArchive) {
 
 TEST_F(Package, I105_OlderAndFullerArchivesAreRead) {
   const std::string so = bytes_of(mlp());
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const std::string old = archive({{"archive_format", "pt2"},
                                    {"data/aotinductor/model/x.so", so},
                                    {"data/aotinductor/model/x_metadata.json", kMetadata},
                                    {"extra/notes.txt", "mine"},
                                    {".data/serialization_id", "17"}});
   ModelPackageLoader loader(old);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("no top-level folder"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("no top-level folder"), std::string::npos);
   expect_close(loader.run({mlp_input()})[0], mlp_output());
 }
 
@@ -74,11 +74,11 @@ TEST_F(Package, I107_I108_TheDeviceIsRequiredAndLookedUp) {
   expect_in("No device information found.", error_of([&] { ModelPackageLoader loader(package(R"({"owner": "tests"})")); }));
   EXPECT_EQ(error_of([&] { ModelPackageLoader loader(package(R"({"AOTI_DEVICE_KEY": "toaster"})")); }),
             "Unsupported device key found: toaster");
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   ModelPackageLoader loader(package(R"({"AOTI_DEVICE_KEY": "cpu", "AOTI_MACHINE": "pdp11"})"));
   expect_in("Device information mismatch for AOTI_MACHINE: " INGOT_ARCH
             " vs pdp11. This could cause some issues when loading the AOTInductor compiled artifacts.",
-            testing::internal::GetCapturedStderr());
+            ::testing::internal::GetCapturedStderr());
 }
 
 TEST_F(Package, I108_TheFolderIsThereAsLongAsTheLoader) {

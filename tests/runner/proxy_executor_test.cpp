@@ -47,10 +47,10 @@ class ProxyExecutorTest : public RunnerTest {
     OwnedHandles handles;
     for (const Tensor& t : in) handles.add(t);
     for (std::size_t k = 0; k < out.size(); k++) handles.add(Tensor());
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     const AOTITorchError error = aoti_torch_proxy_executor_call_function(
         executor, index, static_cast<int>(ints.size()), ints.data(), static_cast<int>(handles.size()), handles.data());
-    const std::string log = testing::internal::GetCapturedStderr();
+    const std::string log = ::testing::internal::GetCapturedStderr();
     EXPECT_EQ(error != 0, !log.empty()) << log;
     for (std::size_t k = 0; k < out.size(); k++) out[k] = handles.data()[in.size() + k]->tensor;
     return log;

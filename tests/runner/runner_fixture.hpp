@@ -16,7 +16,7 @@
 
 namespace ingot {
 
-class RunnerTest : public testing::Test {
+class RunnerTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
   static std::string golden(const std::string& name) { return std::string(INGOT_GOLDEN_DIR) + "/models/" + name; }

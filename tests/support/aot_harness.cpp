@@ -6,7 +6,7 @@
 #include "aot/capture.hpp"
 #include "ingot/sparse.hpp"
 #include "support/memory_store.hpp"
-#include "support/temporary_path.hpp"
+#include "support/test_folder.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -231,9 +231,9 @@ std::string in_every_form(bool keep, const V& flags, const std::function<std::st
     verify_form([](const WithState& f, const AotOptions& o) { return simplified(f, o, true); }, false);
   }
   SCOPED_TRACE(id + ".C");
-  const testing::TemporaryPath folder;
+  const testing::TestFolder folder;
   const auto store = std::make_shared<testing::MemoryStore>();
-  const auto cache = std::make_shared<AotCache>(AotCache::Options{.folder = folder.path(), .artifacts = store});
+  const auto cache = std::make_shared<AotCache>(AotCache::Options{.folder = folder.file("cache"), .artifacts = store});
   const Form cached = [&](const WithState& f, AotOptions o) {
     o.forward = o.backward = store->compiler();
     o.cache = cache;

@@ -9,7 +9,7 @@
 #include "aot/tracing_context.hpp"
 #include "ingot/state.hpp"
 #include "support/memory_store.hpp"
-#include "support/temporary_path.hpp"
+#include "support/test_folder.hpp"
 #include "support/aot_harness.hpp"
 
 namespace ingot::aot {
@@ -29,13 +29,14 @@ class AotCaching : public AotHarness {
     AotHarness::TearDown();
   }
 
-  testing::TemporaryPath folder_;
+  const testing::TestFolder test_folder_;
+  const std::string folder_ = test_folder_.file("cache");
   std::shared_ptr<testing::MemoryStore> store_ = std::make_shared<testing::MemoryStore>();
   std::shared_ptr<AotCache> cache_ = made();
 
   // Another process has another object.
   std::shared_ptr<AotCache> made(bool strict = false) {
-    return std::make_shared<AotCache>(AotCache::Options{.folder = folder_.path(), .artifacts = store_, .strict = strict});
+    return std::make_shared<AotCache>(AotCache::Options{.folder = folder_, .artifacts = store_, .strict = strict});
   }
   AotOptions options() {
     AotOptions o;
@@ -60,7 +61,7 @@ class AotCaching : public AotHarness {
     EXPECT_EQ(c.bypass, bypass) << to_text(cache_->last());
     EXPECT_EQ(c.saved, saved) << to_text(cache_->last());
   }
-  std::string entry_of(const std::string& key) const { return folder_.path() + "/aotautograd/" + key + "/entry"; }
+  std::string entry_of(const std::string& key) const { return folder_ + "/aotautograd/" + key + "/entry"; }
 };
 
 TEST_F(AotCaching, R185_OnlyTheSimplifiedEntryUsesIt) {
@@ -181,7 +182,7 @@ TEST_F(AotCaching, R188_R193_TheEntryIsAFile) {
   EXPECT_EQ(e.assembly.without_gradient, std::vector<bool>({false, true}));
   EXPECT_EQ(to_json(e, DenseLayout({ones({2}), ones({2})})), json);
   cache_->clear();
-  EXPECT_FALSE(fs::exists(folder_.path() + "/aotautograd"));
+  EXPECT_FALSE(fs::exists(folder_ + "/aotautograd"));
   compiled(product, {tracked(ones({2})), ones({2})});
   EXPECT_EQ(cache_->last().kind, CacheEvent::Kind::miss);
 }
@@ -256,7 +257,7 @@ TEST_F(AotCaching, R191_GuardsOfTheCallersSizesAreMadeAgain) {
 }
 
 TEST_F(AotCaching, R192_ASaveThatFailsIsNoErrorUnlessStrict) {
-  std::ofstream(folder_.path()) << "no folder";
+  std::ofstream(folder_) << "no folder";
   EXPECT_EQ(compiled(twice, {ones({2})})({ones({2})})[0].tensor().to_vector<double>(), std::vector<double>({2, 2}));
   expect_counters(0, 1, 1, 0);
   EXPECT_NE(cache_->last().why.find("cannot be written"), std::string::npos);

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
-#include "support/temporary_path.hpp"
+#include "support/test_folder.hpp"
 
 namespace ingot {
 namespace {
@@ -33,10 +33,11 @@ void put(const CacheFolder& cache, const std::string& name, const std::string& b
 bool is_whole(const std::string& thing) { return sha256(read(thing + "/bytes")) == read(thing + "/digest"); }
 
 TEST(CacheFolder, HasWhatWasPut) {
-  const testing::TemporaryPath at;
-  const CacheFolder cache(at.path(), 1 << 20);
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const CacheFolder cache(at, 1 << 20);
   EXPECT_FALSE(cache.find("graphs/a"));
-  EXPECT_FALSE(fs::exists(at.path())) << "looking makes nothing";
+  EXPECT_FALSE(fs::exists(at)) << "looking makes nothing";
   put(cache, "graphs/a", "one");
   put(cache, "graphs/a", "two");
   ASSERT_TRUE(cache.find("graphs/a"));
@@ -51,8 +52,9 @@ TEST(CacheFolder, HasWhatWasPut) {
 }
 
 TEST(CacheFolder, AFailureLeavesNothing) {
-  const testing::TemporaryPath at;
-  const CacheFolder cache(at.path(), 1 << 20);
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const CacheFolder cache(at, 1 << 20);
   EXPECT_THROW(cache.put("graphs/a",
                          [](const std::string& folder) {
                            write(folder + "/half", "half");
@@ -60,16 +62,17 @@ TEST(CacheFolder, AFailureLeavesNothing) {
                          }),
                UserError);
   EXPECT_FALSE(cache.find("graphs/a"));
-  EXPECT_TRUE(fs::is_empty(at.path() + "/pending"));
-  write(at.path() + "/file", "");
-  EXPECT_THROW(put(CacheFolder(at.path() + "/file", 1), "graphs/a", "one"), UserError);
+  EXPECT_TRUE(fs::is_empty(at + "/pending"));
+  write(at + "/file", "");
+  EXPECT_THROW(put(CacheFolder(at + "/file", 1), "graphs/a", "one"), UserError);
 }
 
 TEST(CacheFolder, WhatWasNotUsedForLongGoes) {
-  const testing::TemporaryPath at;
-  const CacheFolder cache(at.path(), 4 * 1064);  // a thing: 1000 bytes and a digest
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const CacheFolder cache(at, 4 * 1064);  // a thing: 1000 bytes and a digest
   const auto earlier = [&](const std::string& name, int minutes) {
-    fs::last_write_time(at.path() + "/" + name, fs::file_time_type::clock::now() - std::chrono::minutes(minutes));
+    fs::last_write_time(at + "/" + name, fs::file_time_type::clock::now() - std::chrono::minutes(minutes));
   };
   for (int k = 0; k < 4; k++) {
     put(cache, "graphs/" + std::to_string(k), std::string(1000, 'x'));
@@ -87,14 +90,15 @@ TEST(CacheFolder, WhatWasNotUsedForLongGoes) {
 }
 
 TEST(CacheFolder, WhatAKilledProcessLeftGoesWithTime) {
-  const testing::TemporaryPath at;
-  const CacheFolder cache(at.path(), 1 << 20);
-  fs::create_directories(at.path() + "/pending/1-2-3");
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const CacheFolder cache(at, 1 << 20);
+  fs::create_directories(at + "/pending/1-2-3");
   put(cache, "graphs/a", "one");
-  EXPECT_TRUE(fs::exists(at.path() + "/pending/1-2-3")) << "somebody may be at it";
-  fs::last_write_time(at.path() + "/pending/1-2-3", fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_TRUE(fs::exists(at + "/pending/1-2-3")) << "somebody may be at it";
+  fs::last_write_time(at + "/pending/1-2-3", fs::file_time_type::clock::now() - std::chrono::hours(2));
   put(cache, "graphs/b", "two");
-  EXPECT_FALSE(fs::exists(at.path() + "/pending/1-2-3"));
+  EXPECT_FALSE(fs::exists(at + "/pending/1-2-3"));
 }
 
 // Puts and reads at random until it is killed, or for so many rounds. False where something was half there.
@@ -116,8 +120,9 @@ bool work(const CacheFolder& cache, unsigned seed, int rounds) {
 }
 
 TEST(CacheFolder, ManyThreads) {
-  const testing::TemporaryPath at;
-  const CacheFolder cache(at.path(), 20000);
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const CacheFolder cache(at, 20000);
   std::vector<std::thread> threads;
   std::atomic<int> failed = 0;
   for (unsigned t = 0; t < 4; t++) threads.emplace_back([&, t] { failed += !work(cache, t, 60); });
@@ -126,8 +131,9 @@ TEST(CacheFolder, ManyThreads) {
 }
 
 TEST(CacheFolder, ManyProcessesSomeOfWhichAreKilled) {
-  const testing::TemporaryPath at;
-  const CacheFolder cache(at.path(), 20000);
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const CacheFolder cache(at, 20000);
   std::vector<pid_t> children;
   for (unsigned p = 0; p < 6; p++) {
     const pid_t child = fork();
@@ -141,8 +147,7 @@ TEST(CacheFolder, ManyProcessesSomeOfWhichAreKilled) {
     waitpid(children[p], &status, 0);
     EXPECT_EQ(p < 3 ? status : 0, 0) << "process " << p;
   }
-  for (const auto& thing : fs::directory_iterator(at.path() + "/graphs"))
-    EXPECT_TRUE(is_whole(thing.path().string())) << thing.path();
+  for (const auto& thing : fs::directory_iterator(at + "/graphs")) EXPECT_TRUE(is_whole(thing.path().string())) << thing.path();
   put(cache, "graphs/last", "last");
   EXPECT_LE(cache.bytes(), 20000);
 }

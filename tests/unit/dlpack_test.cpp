@@ -137,7 +137,7 @@ TEST_F(DLPack, EveryDtypeGoesThere) {
 
 template <class F>
 class DLPackImport : public NoLeaks {};
-using Forms = testing::Types<Old, New>;
+using Forms = ::testing::Types<Old, New>;
 TYPED_TEST_SUITE(DLPackImport, Forms);
 
 TYPED_TEST(DLPackImport, ReleasesOnceWithTheLastTensor) {

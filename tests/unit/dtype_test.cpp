@@ -119,7 +119,7 @@ struct E5M2Format {
 };
 
 template <class F>
-class SmallFloat : public testing::Test {
+class SmallFloat : public ::testing::Test {
  protected:
   using T = typename F::T;
   using Bits = decltype(T::bits);
@@ -141,7 +141,7 @@ class SmallFloat : public testing::Test {
     return std::ldexp(kMantissas + m, e - kBias - F::mantissa);
   }
 };
-using Formats = testing::Types<HalfFormat, BFloat16Format, E4M3Format, E5M2Format>;
+using Formats = ::testing::Types<HalfFormat, BFloat16Format, E4M3Format, E5M2Format>;
 TYPED_TEST_SUITE(SmallFloat, Formats);
 
 TYPED_TEST(SmallFloat, EveryPatternHasItsValue) {

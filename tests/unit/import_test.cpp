@@ -175,7 +175,7 @@ struct Refused {
   std::string says;
 };
 void PrintTo(const Refused& r, std::ostream* out) { *out << r.name; }
-class ImportRefuses : public Import, public testing::WithParamInterface<Refused> {};
+class ImportRefuses : public Import, public ::testing::WithParamInterface<Refused> {};
 
 Program with_weights(std::string config, std::string bytes = floats({1, 2})) {
   Program p;
@@ -223,7 +223,7 @@ std::vector<Refused> refused() {
       {"payload_path", with_weights(payload("w", "../x", "2", "1")), "without '/'"},
   };
 }
-INSTANTIATE_TEST_SUITE_P(Table, ImportRefuses, testing::ValuesIn(refused()),
+INSTANTIATE_TEST_SUITE_P(Table, ImportRefuses, ::testing::ValuesIn(refused()),
                          [](const auto& i) { return std::string(i.param.name); });
 TEST_P(ImportRefuses, WithAReason) {
   const std::string message = user_error([&] { (void)load(GetParam().program); });

@@ -1,7 +1,6 @@
 // What the io tests share: a folder that goes away, files as strings, tensors with known bytes.
 #pragma once
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstring>
 #include <filesystem>
@@ -11,21 +10,17 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "support/test_folder.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
 
-class IoTest : public testing::Test {
+class IoTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ingot_io_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
+  std::string path(std::string_view name) const { return folder_.file(name); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_.path()), {}));
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(std::string_view name) const { return (folder_ / name).string(); }
-  std::size_t files() const { return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_), {})); }
   std::string put(std::string_view name, std::string_view bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
@@ -36,7 +31,7 @@ class IoTest : public testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  const testing::TestFolder folder_;
 };
 
 // Little-endian bytes of a number.

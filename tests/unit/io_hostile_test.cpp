@@ -16,7 +16,7 @@ struct Hostile {
 };
 void PrintTo(const Hostile& h, std::ostream* out) { *out << h.name; }
 
-class HostileFile : public IoTest, public testing::WithParamInterface<Hostile> {
+class HostileFile : public IoTest, public ::testing::WithParamInterface<Hostile> {
  protected:
   template <class Read>
   void expect_refused(Read read) {
@@ -117,7 +117,7 @@ std::vector<Hostile> hostile_safetensors() {
 }
 
 class HostileSafetensors : public HostileFile {};
-INSTANTIATE_TEST_SUITE_P(Table, HostileSafetensors, testing::ValuesIn(hostile_safetensors()), kName);
+INSTANTIATE_TEST_SUITE_P(Table, HostileSafetensors, ::testing::ValuesIn(hostile_safetensors()), kName);
 TEST_P(HostileSafetensors, IsRefused) {
   expect_refused([](const std::string& file) { (void)SafeTensors::open(file).get("x"); });
 }
@@ -174,7 +174,7 @@ std::vector<Hostile> hostile_npy() {
 }
 
 class HostileNpy : public HostileFile {};
-INSTANTIATE_TEST_SUITE_P(Table, HostileNpy, testing::ValuesIn(hostile_npy()), kName);
+INSTANTIATE_TEST_SUITE_P(Table, HostileNpy, ::testing::ValuesIn(hostile_npy()), kName);
 TEST_P(HostileNpy, IsRefused) {
   expect_refused([](const std::string& file) { (void)load_npy(file); });
 }
@@ -223,7 +223,7 @@ std::vector<Hostile> hostile_npz() {
 }
 
 class HostileNpz : public HostileFile {};
-INSTANTIATE_TEST_SUITE_P(Table, HostileNpz, testing::ValuesIn(hostile_npz()), kName);
+INSTANTIATE_TEST_SUITE_P(Table, HostileNpz, ::testing::ValuesIn(hostile_npz()), kName);
 TEST_P(HostileNpz, IsRefused) {
   expect_refused([](const std::string& file) { (void)load_npz(file); });
 }

@@ -38,8 +38,8 @@ std::vector<std::pair<std::string, Tensor>> shapes_of(DType dtype) {
           {"element", strided(base, {}, {}, 59)}};
 }
 
-class IoDTypes : public IoTest, public testing::WithParamInterface<DType> {};
-INSTANTIATE_TEST_SUITE_P(Every, IoDTypes, testing::ValuesIn(kEveryDType),
+class IoDTypes : public IoTest, public ::testing::WithParamInterface<DType> {};
+INSTANTIATE_TEST_SUITE_P(Every, IoDTypes, ::testing::ValuesIn(kEveryDType),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST_P(IoDTypes, SafetensorsRoundTrip) {

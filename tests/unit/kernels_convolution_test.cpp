@@ -89,7 +89,7 @@ struct Free {
 };
 
 template <class T>
-class KernelsConvolution : public testing::Test {
+class KernelsConvolution : public ::testing::Test {
  protected:
   std::mt19937 rng{3};
   std::vector<T> random(int64_t n) {
@@ -114,7 +114,7 @@ class KernelsConvolution : public testing::Test {
     ASSERT_EQ(whole, out);
   }
 };
-using Types = testing::Types<float, double>;
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelsConvolution, Types);
 
 TYPED_TEST(KernelsConvolution, ForwardAndGradientsMatchTheDefinition) {

@@ -25,7 +25,7 @@ std::vector<C> reference(const std::vector<std::complex<T>>& x, bool inverse) {
 }
 
 template <class T>
-class KernelsFft : public testing::Test {
+class KernelsFft : public ::testing::Test {
  protected:
   std::mt19937 rng{2};
   std::vector<std::complex<T>> random(int64_t n) {
@@ -39,7 +39,7 @@ class KernelsFft : public testing::Test {
     ASSERT_LE(std::abs(C(got) - want), tolerance);
   }
 };
-using Types = testing::Types<float, double>;
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelsFft, Types);
 
 TYPED_TEST(KernelsFft, EveryLengthMatchesTheSum) {

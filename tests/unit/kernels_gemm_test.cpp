@@ -101,8 +101,8 @@ void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, T a
 }
 
 template <class T>
-class KernelsGemm : public testing::Test {};
-using Types = testing::Types<float, double, int64_t, std::complex<float>, std::complex<double>>;
+class KernelsGemm : public ::testing::Test {};
+using Types = ::testing::Types<float, double, int64_t, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(KernelsGemm, Types);
 
 TYPED_TEST(KernelsGemm, MatchesPlainLoops) {
@@ -112,7 +112,7 @@ TYPED_TEST(KernelsGemm, MatchesPlainLoops) {
   for (int level = 0; level <= detail::vector_level(); ++level)
     for (auto& s : sizes)
       for (int layout = 0; layout < 8; ++layout) {
-        SCOPED_TRACE(testing::Message() << s[0] << "x" << s[1] << "x" << s[2] << " layout " << layout << " level " << level);
+        SCOPED_TRACE(::testing::Message() << s[0] << "x" << s[1] << "x" << s[2] << " layout " << layout << " level " << level);
         const Layout ls[] = {kRow, kColumn, kSpaced, kReversed};
         check<T>(s[0], s[1], s[2], ls[layout % 4], ls[(layout / 2 + layout) % 4], ls[(layout / 4 + 3 * layout) % 4],
                  layout % 3 == 0 ? T(1) : T(2), layout % 2 == 0 ? T(0) : T(3), level, layout > 4);

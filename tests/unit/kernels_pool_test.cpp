@@ -81,7 +81,7 @@ std::vector<int64_t> window(const Pool& p, int64_t o, bool adaptive, bool includ
 }
 
 template <class T>
-class KernelsPool : public testing::Test {
+class KernelsPool : public ::testing::Test {
  protected:
   static constexpr int64_t kPlanes = 3;
   std::mt19937 rng{11};
@@ -156,7 +156,7 @@ class KernelsPool : public testing::Test {
     for (size_t i = 0; i < gx.size(); ++i) expect_same(gx[i], want_gx[i]);
   }
 };
-using Types = testing::Types<float, double>;
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelsPool, Types);
 
 TYPED_TEST(KernelsPool, Max) {
@@ -170,7 +170,7 @@ TYPED_TEST(KernelsPool, Average) {
   for (const Case& t : kCases)
     for (const bool include_pad : {false, true})
       for (const int64_t override_by : {0, 5}) {
-        SCOPED_TRACE(testing::Message() << t.name << include_pad << override_by);
+        SCOPED_TRACE(::testing::Message() << t.name << include_pad << override_by);
         this->check_avg(complete(t, false), false, include_pad, override_by);
       }
 }

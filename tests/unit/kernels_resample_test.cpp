@@ -99,8 +99,8 @@ std::vector<double> reference(const Resample& r, const std::vector<T>& x, int64_
 }
 
 template <class T>
-class KernelsResample : public testing::Test {};
-using Types = testing::Types<float, double>;
+class KernelsResample : public ::testing::Test {};
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelsResample, Types);
 
 TYPED_TEST(KernelsResample, EveryModeMatchesTheFormulaAndItsTranspose) {
@@ -121,8 +121,8 @@ TYPED_TEST(KernelsResample, EveryModeMatchesTheFormulaAndItsTranspose) {
       for (const int align : {0, 1}) {
         r.mode = mode;
         r.align_corners = align;
-        SCOPED_TRACE(testing::Message() << "dims " << r.dims << " mode " << int(mode) << " align " << align << " " << r.in[0]
-                                        << "->" << r.out[0]);
+        SCOPED_TRACE(::testing::Message() << "dims " << r.dims << " mode " << int(mode) << " align " << align << " " << r.in[0]
+                                          << "->" << r.out[0]);
         const int64_t planes = 3, in = size(r.in, r.dims), out = size(r.out, r.dims);
         const auto x = random<T>(planes * in), gy = random<T>(planes * out);
         std::vector<T> y(planes * out, T(7)), gx(planes * in, T(7));
@@ -202,7 +202,8 @@ TYPED_TEST(KernelsResample, GridSampleMatchesTheDefinitionAndDifferences) {
       for (const auto padding : {GridPadding::zeros, GridPadding::border, GridPadding::reflection})
         for (const int align : {0, 1}) {
           if (dims == 3 && mode == GridInterpolation::cubic) continue;
-          SCOPED_TRACE(testing::Message() << dims << "d mode " << int(mode) << " padding " << int(padding) << " align " << align);
+          SCOPED_TRACE(::testing::Message() << dims << "d mode " << int(mode) << " padding " << int(padding) << " align "
+                                            << align);
           GridSample s{dims, mode, padding, align, 2, 3, {4, 5, 3}, {3, 4, 2}};
           const int64_t in = size(s.in, dims), out = size(s.out, dims);
           const auto x = random<T>(6 * in), gy = random<T>(6 * out), grid = random<T>(2 * out * dims, -1.7, 1.7);

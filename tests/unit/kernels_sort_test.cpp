@@ -44,7 +44,7 @@ template <> struct Dt<double> { static constexpr DType value = DType::f64; };
 // clang-format on
 
 template <class T>
-class KernelsSort : public testing::Test {
+class KernelsSort : public ::testing::Test {
  protected:
   // Many ties; NaN, infinities and both zeros where the type has them.
   static std::vector<T> values(int64_t n, unsigned seed, int spread) {
@@ -68,7 +68,7 @@ class KernelsSort : public testing::Test {
     return row;
   }
 };
-using Types = testing::Types<uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, float, double>;
+using Types = ::testing::Types<uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, float, double>;
 TYPED_TEST_SUITE(KernelsSort, Types);
 
 TYPED_TEST(KernelsSort, SortTopkAndKthMatchStableSort) {

@@ -1,11 +1,10 @@
 // Modules: parameter names, shapes, modes, state files, and results against the same computation written with ops.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "base/error.hpp"
 #include "ingot/nn.hpp"
 #include "ingot/optim.hpp"
+#include "support/test_folder.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -109,7 +108,8 @@ TEST(Modules, TrainAndEvalReachEveryChild) {
 }
 
 TEST(Modules, StateGoesThroughAFile) {
-  const auto path = (std::filesystem::temp_directory_path() / "ingot_nn_test.safetensors").string();
+  const testing::TestFolder folder;
+  const std::string path = folder.file("state.safetensors");
   manual_seed(3);
   nn::Sequential a{nn::make<nn::Linear>(4, 3), nn::make<nn::BatchNorm1d>(3)},
       b{nn::make<nn::Linear>(4, 3), nn::make<nn::BatchNorm1d>(3)};
@@ -117,7 +117,6 @@ TEST(Modules, StateGoesThroughAFile) {
   a(x);  // moves the running statistics
   a.save(path);
   b.load(path);
-  std::filesystem::remove(path);
   a.eval();
   b.eval();
   EXPECT_TRUE(equal(a(x), b(x)));

@@ -14,7 +14,7 @@
 namespace ingot {
 namespace {
 
-class Parallel : public testing::TestWithParam<int> {
+class Parallel : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     before_ = num_threads();
@@ -25,7 +25,7 @@ class Parallel : public testing::TestWithParam<int> {
  private:
   int before_ = 1;
 };
-INSTANTIATE_TEST_SUITE_P(Threads, Parallel, testing::Values(1, 2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, Parallel, ::testing::Values(1, 2, 3, 8));
 
 TEST_P(Parallel, EveryIndexOnce) {
   for (int64_t n : {0, 1, 2, 7, 64, 1000})

@@ -201,7 +201,7 @@ struct Fault {
   const char* expected;
 };
 
-class SchemaFault : public testing::TestWithParam<Fault> {};
+class SchemaFault : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(SchemaFault, SaysWhere) {
   const Fault& f = GetParam();
@@ -217,7 +217,7 @@ TEST_P(SchemaFault, SaysWhere) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, SchemaFault,
-    testing::Values(
+    ::testing::Values(
         Fault{"", 0, "expected the name of an operator, found the end of the text"},
         Fault{"aten::", 6, "the name of an operator"}, Fault{"aten::f", 7, "'('"},
         Fault{"aten::f.(Tensor x) -> ()", 8, "the name of an overload"}, Fault{"aten::f(Tensor x -> Tensor", 17, "',' or ')'"},
