@@ -26,7 +26,7 @@ function(ingot_optimize name)
   endif()
 endfunction()
 
-# ingot_precompile(TARGET header...): headers that the sources of the target share are read once. Not in the preset tsan, where a
+# ingot_precompile(TARGET header...): headers that the sources of the target share are read once. Not in the preset debug, where a
 # source that forgets an include is noticed.
 # ingot_precompile(TARGET AS OTHER): those of the other target, compiled for it.
 function(ingot_precompile target)
@@ -81,8 +81,13 @@ function(ingot_tests folder)
     add_dependencies(${target} ${arg_NEEDS})
   endif()
 
+  set(suites_a_process 1)
+  if(INGOT_SANITIZE)
+    set(suites_a_process 8)  # the search for leaks takes seconds of every process
+  endif()
   set(script ${PROJECT_BINARY_DIR}/${folder}_suites.cmake)
   file(WRITE ${script}.in "set(folder ${folder})\nset(program \"$<TARGET_FILE:${target}>\")\n"
+                          "set(suites_a_process ${suites_a_process})\n"
                           "set(work_dir \"${PROJECT_SOURCE_DIR}\")\ninclude(\"${PROJECT_SOURCE_DIR}/cmake/suites.cmake\")\n")
   file(GENERATE OUTPUT ${script} INPUT ${script}.in)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
