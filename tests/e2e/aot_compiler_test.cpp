@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/aot_compiler.hpp"
+#include "e2e/compiled_model.hpp"
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
 #include "ingot/autograd.hpp"
@@ -51,8 +52,8 @@ void expect_as_eager(const TensorFunction& f, const TensorList& leaves, const Te
   for (std::size_t k = 0; k < want.size(); k++) {
     ASSERT_EQ(want[k].defined(), found[k].defined()) << k;
     if (!want[k].defined()) continue;
-    EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6))
-        << "value " << k << ": " << to_text(found[k]) << "\nwant " << to_text(want[k]);
+    SCOPED_TRACE(k);
+    expect_close({want[k]}, {found[k]});
   }
 }
 
