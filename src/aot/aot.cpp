@@ -1,9 +1,8 @@
 #include "aot/aot.hpp"
 
-#include <mutex>
-
 #include "aot/compile.hpp"
 #include "aot/context.hpp"
+#include "base/once.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -19,7 +18,7 @@ void add_leaves(const Tree& tree, Values& leaves) {
 struct AotFunction::State {
   TreeFunction f;
   AotOptions options;
-  std::once_flag once;
+  Once once;
   TreeSpec inputs, outputs;
   FlatCallable compiled;
 
@@ -45,14 +44,14 @@ Tree AotFunction::operator()(const Tree& arguments) const {
   Values leaves;
   leaves.reserve(arguments.is_leaf() ? 1 : arguments.children().size());
   add_leaves(arguments, leaves);
-  std::call_once(s.once, [&] { s.compile_for(flatten(arguments).spec, leaves, id_); });
+  s.once.run([&] { s.compile_for(flatten(arguments).spec, leaves, id_); });
   return unflatten(s.compiled(std::move(leaves)), s.outputs);
 }
 
 TensorList AotFunction::operator()(const TensorList& arguments) const {
   State& s = *state_;
   Values leaves(arguments.begin(), arguments.end());
-  std::call_once(s.once, [&] { s.compile_for(flatten(Tree::list({arguments.begin(), arguments.end()})).spec, leaves, id_); });
+  s.once.run([&] { s.compile_for(flatten(Tree::list({arguments.begin(), arguments.end()})).spec, leaves, id_); });
   const Values results = s.compiled(std::move(leaves));
   TensorList l;
   l.reserve(results.size());

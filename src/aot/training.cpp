@@ -103,7 +103,7 @@ Backward::Backward(Boxed compiled, bool writes_tracked)
     : writes_tracked_(writes_tracked), deterministic_(are_deterministic_algorithms_enabled()), compiled_(std::move(compiled)) {}
 
 void Backward::compile() {
-  if (compile_) std::call_once(once_, [&] { compiled_ = compile_(); });
+  if (compile_) once_.run([&] { compiled_ = compile_(); });
 }
 
 Values Backward::run(Values& arguments, bool tracked) {

@@ -1,10 +1,9 @@
 // A compiled function with gradients: an autograd function over the compiled forward and backward (section 10.3).
 #pragma once
-#include <mutex>
-
 #include "aot/compiler_turn.hpp"
 #include "aot/prepared.hpp"
 #include "aot/graphs.hpp"
+#include "base/once.hpp"
 #include "ingot/autograd.hpp"
 
 namespace ingot::aot {
@@ -27,7 +26,7 @@ class Backward {
  private:
   bool writes_tracked_, deterministic_;
   std::function<Boxed()> compile_;  // none: that was done before
-  std::once_flag once_;
+  Once once_;
   Boxed compiled_;
 };
 
