@@ -83,6 +83,7 @@ function(ingot_eager_archive arch)
     execute_process(COMMAND ${compiler_${arch}} -print-file-name=${library} OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE)
     string(APPEND script "ADDLIB ${file}\n")
   endforeach()
+  string(APPEND script "DELETE eh_term_handler.o\n")  # cxx_runtime.cpp defines it; which ar put first in the archive would win
   foreach(object IN LISTS objects)
     string(APPEND script "ADDMOD ${object}\n")
   endforeach()

@@ -17,13 +17,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Lines of readelf: number, value, size, type, binding, visibility, section, name@@VERSION (one @ if it is not the default).
+# The versions themselves are listed among them (section ABS).
 loader=
 if [[ $library == libc.so.6 ]]; then
   loader=$("$readelf" -d "$real" | sed -n 's/.*(NEEDED).*\[\(ld-linux.*\)\]/\1/p')
   loader=$("$compiler" -print-file-name="$loader")
 fi
 "$readelf" -W --dyn-syms "$real" ${loader:+"$loader"} | awk -v asm="$work/stub.s" -v map="$work/stub.map" '
-  $4 ~ /^(FUNC|IFUNC|OBJECT)$/ && $7 != "UND" && $8 ~ /@@GLIBC_[0-9.]+$/ {
+  $4 ~ /^(FUNC|IFUNC|OBJECT)$/ && $7 !~ /^(UND|ABS)$/ && $8 ~ /@@GLIBC_[0-9.]+$/ {
     split($8, part, "@@")
     kind = $4 == "OBJECT" ? "object" : "function"
     printf ".globl stub_%d\n.type stub_%d, %%%s\nstub_%d: .byte 0\n.size stub_%d, %d\n", NR, NR, kind, NR, NR, $3 > asm
@@ -35,5 +36,5 @@ fi
     for (v in versions) printf "%s {};\n", v > map
   }'
 sort -o "$work/stub.map" "$work/stub.map"
-"$compiler" -shared -nostdlib -Wl,-soname,"$library" -Wl,--version-script="$work/stub.map" -Wl,--build-id=none \
+"$compiler" -shared -s -nostdlib -Wl,-soname,"$library" -Wl,--version-script="$work/stub.map" -Wl,--build-id=none \
   -o "$output" "$work/stub.s"

@@ -264,13 +264,19 @@ llvm::Value* ExpressionEmitter::convert(llvm::Value* v, DType from, DType to) {
     return widen_small_float(b_, target_, narrow_to_small_float(b_, target_, v, to), to);
   }
   if (is_floating(from) && is_floating(to)) return b_.CreateFPCast(v, type);
-  // Saturating, so that a value out of range is some number and not undefined behaviour.
-  if (is_floating(from)) {
-    const ID id = is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
-    return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
-  }
+  if (is_floating(from)) return float_to_int(v, type, is_unsigned(to));
   if (is_floating(to)) return is_unsigned(from) ? b_.CreateUIToFP(v, type) : b_.CreateSIToFP(v, type);
   return b_.CreateIntCast(v, type, !is_unsigned(from));
+}
+
+// The rule of base/float_to_int.hpp.
+llvm::Value* ExpressionEmitter::float_to_int(llvm::Value* v, llvm::Type* to, bool no_sign) {
+  const unsigned bits = to->getScalarSizeInBits();
+  llvm::Type* wide = shaped_as(bits < 32 || (bits == 32 && !no_sign) ? b_.getInt32Ty() : b_.getInt64Ty(), to);
+  llvm::Value* const as_signed = b_.CreateTrunc(b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {wide, v->getType()}, {v}), to);
+  if (!no_sign || bits < 64) return as_signed;
+  llvm::Value* const large = b_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), 0x1p63));
+  return b_.CreateSelect(large, b_.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {to, v->getType()}, {v}), as_signed);
 }
 
 llvm::Value* ExpressionEmitter::to_memory(llvm::Value* v, DType t) {

@@ -54,6 +54,7 @@ class ExpressionEmitter {
   llvm::Value* mask() const { return mask_; }
 
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
+  llvm::Value* float_to_int(llvm::Value* v, llvm::Type* to, bool no_sign);
   // A vector of lanes() from a scalar; vectors are as they are.
   llvm::Value* broadcast(llvm::Value* v);
   // To and from the type in memory: v is a scalar or vector of register_type, memory_type.

@@ -306,9 +306,9 @@ class GraphReader final : ArgumentScope {
         at = own.size() + static_cast<std::size_t>(i);
       }
       if (at >= args.size() || given[at]) a.fail(text(name, ": ", target, ": more arguments than ", inner.qualified(), " takes"));
-      args[at] = at < own.size() && own[at].name == kOperator
-                     ? read_argument(a.field("arg"), nullptr, *this, input.argument)
-                     : checked(a, at < own.size() ? own[at] : params[at - own.size()], target, name, input);
+      const SchemaArg& param = at < own.size() ? own[at] : params[at - own.size()];
+      if (at < own.size() && param.name == kOperator) args[at] = read_argument(a.field("arg"), nullptr, *this, input.argument);
+      else args[at] = checked(a, param, target, name, input);
       input.at = static_cast<int>(at);
       given[at] = true;
       if (input.name.empty()) next++;

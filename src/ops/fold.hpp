@@ -87,7 +87,6 @@ void fold(const FoldSpace& s, const F& f, const Finish& finish) {
   const std::span<const FoldSpace::Axis> kept(s.kept), reduced(s.reduced);
   const int64_t columns = s.by_columns ? kept.back().size : 1, width = std::min(columns, kTile);
   const int64_t column_stride = s.by_columns ? kept.back().in : 0;
-  const auto kept_rows = s.by_columns ? kept.first(kept.size() - 1) : kept;
   const int64_t tiles_a_row = (columns + width - 1) / width, tiles = s.outputs / columns * tiles_a_row;
   const int64_t piece = std::max<int64_t>(1, kPiece / width);
   const int64_t pieces = std::max<int64_t>(1, (s.length + piece - 1) / piece);

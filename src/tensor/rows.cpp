@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/float_to_int.hpp"
 #include "base/half.hpp"
 #include "base/parallel.hpp"
 
@@ -35,8 +36,7 @@ To convert(From v) {
   else if constexpr (std::is_same_v<To, BFloat16>) return to_bfloat16(static_cast<float>(v));
   else if constexpr (std::is_same_v<To, Float8E4M3FN>) return to_float8_e4m3fn(static_cast<float>(v));
   else if constexpr (std::is_same_v<To, Float8E5M2>) return to_float8_e5m2(static_cast<float>(v));
-  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) < 8)
-    return static_cast<To>(static_cast<int64_t>(v));  // wraps like the integer conversion, not undefined
+  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) return float_to_int<To>(v);
   else return static_cast<To>(v);
 }
 

@@ -119,6 +119,27 @@ TEST_F(AotCompiler, RandomNumbersAreEagers) {
   expect_as_eager(f, {tracked(randn({5, 7}))});
 }
 
+// Out of the type's range too, where C++ and processors differ.
+TEST_F(AotCompiler, FloatsAsIntegers) {
+  constexpr DType kIntegers[] = {int8, int16, int32, int64, uint8, uint16, uint32, uint64};
+  const TensorFunction f = [&](const TensorList& in) {
+    TensorList out;
+    for (const Tensor& x : in)
+      for (const DType t : kIntegers) out.push_back(x.to(t));
+    return out;
+  };
+  // More than one vector of each, and some that are left over.
+  std::vector<double> values{NAN, INFINITY, -INFINITY, 1e30, -1e30};
+  for (const double v : {0.0, 0.7, 1.9, 127.9, 128.0, 255.5, 256.0, 300.7, 32768.0, 65535.0, 65536.5, 3e9, 5e9, 9.3e18, 1.9e19})
+    values.insert(values.end(), {v, -v});
+  const TensorList in{tensor(values), tensor(values, float64), tensor(values, float16), tensor(values, bfloat16)};
+  const TensorList want = f(in), found = memory_efficient_fusion(f)(in);
+  ASSERT_EQ(want.size(), found.size());
+  for (std::size_t k = 0; k < want.size(); k++)
+    EXPECT_EQ(want[k].to_vector<int64_t>(), found[k].to_vector<int64_t>())
+        << text(in[k / std::size(kIntegers)].dtype(), " as ", kIntegers[k % std::size(kIntegers)]);
+}
+
 // Outputs: an input, views of inputs and of what is computed, the same value twice, a constant, nothing.
 TEST_F(AotCompiler, OutputsAreWhatTheGraphSays) {
   const Tensor x = arange(6).to(float32).view({2, 3});

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "model_fixture.hpp"
+#include "support/sanitized.hpp"
 
 namespace ingot::test {
 namespace {
@@ -283,9 +284,7 @@ TEST_F(Pool, I012_ThreadsStartWhenNeededSleepWhenIdleAndEndWithTheContainer) {
 }
 
 TEST_F(Pool, AForkHasThreadsOfItsOwn) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the thread sanitizer does not let a fork of a process with threads start new ones";
-#endif
+  if (kThreadSanitized) GTEST_SKIP() << "the thread sanitizer does not let a fork of a process with threads start new ones";
   const Library library(library_path("many"));
   const Container container(library);
   ASSERT_EQ(library_call(library, ingot_container_set_threads)(container, 3), 0);

@@ -43,7 +43,7 @@ class Stream {
 class Parser {
  public:
   Parser(const Sample& s, Make make, int setting)
-      : s_(s), text_(s.text), make_(make), setting_(setting), stream_(std::hash<int>{}(s.line) + 17) {}
+      : text_(s.text), make_(make), setting_(setting), stream_(std::hash<int>{}(s.line) + 17) {}
 
   SampleCall call() {
     const std::size_t open = text_.find('(');
@@ -88,7 +88,6 @@ class Parser {
   }
 
  private:
-  const Sample& s_;
   const std::string& text_;
   Make make_;
   int setting_;

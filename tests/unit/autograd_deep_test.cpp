@@ -3,17 +3,14 @@
 #include "autograd/node.hpp"
 #include "ingot/ingot.hpp"
 #include "support/no_leaks.hpp"
+#include "support/sanitized.hpp"
 
 namespace ingot {
 namespace {
 
 using AutogradDeep = NoLeaks;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kNodes = 20'000;
-#else
-constexpr int kNodes = 1'000'000;
-#endif
+constexpr int kNodes = kAddressSanitized || kThreadSanitized ? 20'000 : 1'000'000;
 
 TEST_F(AutogradDeep, ChainOfAddsRunsAndIsFreed) {
   Tensor x = zeros({1}, {.requires_grad = true});

@@ -1,5 +1,6 @@
 // Element types: facts and names of all, and the small floats bit by bit.
 #include "base/dtype.hpp"
+#include "base/float_to_int.hpp"
 
 #include <gtest/gtest.h>
 
@@ -65,6 +66,27 @@ TEST(DTypeFacts, ComputeTypes) {
     else if (t == float64) EXPECT_EQ(c, Compute::f64);
     else EXPECT_EQ(c, is_floating(t) ? Compute::f32 : Compute::i64) << to_text(t);
   }
+}
+
+TEST(FloatToInt, OutOfRange) {
+  EXPECT_EQ(float_to_int<int8_t>(-1.9f), -1);
+  EXPECT_EQ(float_to_int<int8_t>(300.7f), 44);
+  EXPECT_EQ(float_to_int<uint8_t>(-1.0), 255);
+  EXPECT_EQ(float_to_int<int16_t>(65537.0), 1);
+  EXPECT_EQ(float_to_int<int8_t>(3e9f), -1);  // the largest int32
+  EXPECT_EQ(float_to_int<int32_t>(3e9f), 2147483647);
+  EXPECT_EQ(float_to_int<int32_t>(-INFINITY), -2147483647 - 1);
+  EXPECT_EQ(float_to_int<int32_t>(-2147483648.5), -2147483647 - 1);
+  EXPECT_EQ(float_to_int<int32_t>(2147483647.5), 2147483647);
+  EXPECT_EQ(float_to_int<uint32_t>(-1.5), 4294967295u);
+  EXPECT_EQ(float_to_int<uint32_t>(4294967297.0), 1u);
+  EXPECT_EQ(float_to_int<int64_t>(INFINITY), INT64_MAX);
+  EXPECT_EQ(float_to_int<int64_t>(-1e30f), INT64_MIN);
+  EXPECT_EQ(float_to_int<uint64_t>(-1.0), UINT64_MAX);
+  EXPECT_EQ(float_to_int<uint64_t>(0x1p63), uint64_t{1} << 63);
+  EXPECT_EQ(float_to_int<uint64_t>(0x1p64f), UINT64_MAX);
+  EXPECT_EQ(float_to_int<int32_t>(NAN), 0);
+  EXPECT_EQ(float_to_int<uint64_t>(NAN), 0u);
 }
 
 TEST(DTypeNames, EverySpellingReadsBack) {
