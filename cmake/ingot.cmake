@@ -81,13 +81,8 @@ function(ingot_tests folder)
     add_dependencies(${target} ${arg_NEEDS})
   endif()
 
-  set(suites_a_process 1)
-  if(INGOT_SANITIZE)
-    set(suites_a_process 8)  # the search for leaks takes seconds of every process
-  endif()
   set(script ${PROJECT_BINARY_DIR}/${folder}_suites.cmake)
   file(WRITE ${script}.in "set(folder ${folder})\nset(program \"$<TARGET_FILE:${target}>\")\n"
-                          "set(suites_a_process ${suites_a_process})\n"
                           "set(work_dir \"${PROJECT_SOURCE_DIR}\")\ninclude(\"${PROJECT_SOURCE_DIR}/cmake/suites.cmake\")\n")
   file(GENERATE OUTPUT ${script} INPUT ${script}.in)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})

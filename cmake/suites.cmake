@@ -1,6 +1,5 @@
 # Read by ctest itself, not by the configure step: one test for each suite of the gtest executable `program`; a suite of
-# many cases is cut into shards, so that one big table does not keep a single core busy while the others wait. Small suites
-# that follow each other share a process where it takes long to end one (suites_a_process).
+# many cases is cut into shards, so that one big table does not keep a single core busy while the others wait.
 set(cases_a_shard 100)
 
 if(NOT EXISTS "${program}")
@@ -28,35 +27,17 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-function(add_suites name filter shards shard)
-  add_test("${name}" "${program}" "--gtest_filter=${filter}" --gtest_brief=1)
-  set_tests_properties("${name}" PROPERTIES WORKING_DIRECTORY "${work_dir}" TIMEOUT 1200
-    ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
-endfunction()
-
-set(together "")
-macro(add_together)
-  if(together)
-    list(JOIN together "+" name)
-    list(JOIN together ".*:" filter)
-    add_suites("${folder}/${name}" "${filter}.*" 1 0)
-    set(together "")
-  endif()
-endmacro()
 foreach(suite IN LISTS suites)
   math(EXPR shards "(${cases_${suite}} + ${cases_a_shard} - 1) / ${cases_a_shard}")
-  if(shards EQUAL 1)
-    list(APPEND together ${suite})
-    list(LENGTH together count)
-    if(count EQUAL suites_a_process)
-      add_together()
-    endif()
-    continue()
-  endif()
   math(EXPR last "${shards} - 1")
   foreach(shard RANGE ${last})
-    math(EXPR number "${shard} + 1")
-    add_suites("${folder}/${suite}:${number}of${shards}" "${suite}.*" ${shards} ${shard})
+    set(name "${folder}/${suite}")
+    if(shards GREATER 1)
+      math(EXPR number "${shard} + 1")
+      string(APPEND name ":${number}of${shards}")
+    endif()
+    add_test("${name}" "${program}" "--gtest_filter=${suite}.*" --gtest_brief=1)
+    set_tests_properties("${name}" PROPERTIES WORKING_DIRECTORY "${work_dir}" TIMEOUT 1200
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endforeach()
-add_together()
