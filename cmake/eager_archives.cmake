@@ -29,6 +29,7 @@ function(ingot_eager_archive arch)
   set(flags ${eager_flags})
   if(compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
     list(APPEND flags ${INGOT_CLANG_FLAGS})
+    set(eager_flags_small -Oz)  # what -Os is to g++
   else()
     list(APPEND flags -fno-gnu-unique --param=ggc-min-heapsize=524288)
   endif()

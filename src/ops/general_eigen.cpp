@@ -441,8 +441,8 @@ std::vector<Complex> triangular_vector(View<S> t, int64_t k, Complex lambda) {
   return x;
 }
 
-// Vectors of norm one; a complex one is turned until its largest component is real.
-void normalise(View<Complex> v, int64_t j, bool keep_sign) {
+// A vector of norm one, turned until its largest component is real and positive: no sign that rounding decides.
+void normalise(View<Complex> v, int64_t j) {
   double norm = 0;
   for (int64_t i = 0; i < v.n; i++) norm += std::norm(v(i, j));
   norm = std::sqrt(norm);
@@ -450,8 +450,7 @@ void normalise(View<Complex> v, int64_t j, bool keep_sign) {
   for (int64_t i = 1; i < v.n; i++)
     if (std::norm(v(i, j)) > std::norm(v(largest, j))) largest = i;
   const Complex pivot = v(largest, j);
-  Complex turn = std::conj(pivot) / std::abs(pivot);
-  if (keep_sign && pivot.real() < 0) turn = -turn;
+  const Complex turn = std::conj(pivot) / std::abs(pivot);
   for (int64_t i = 0; i < v.n; i++) v(i, j) *= turn / norm;
   v(largest, j) = v(largest, j).real();
 }
@@ -487,7 +486,7 @@ bool general_eigen(int64_t n, const S* matrix, Complex* values, Complex* vectors
       for (int64_t i = 0; i < n; i++) v(i, k) = v(i, k).real() / std::sqrt(norm);
       continue;
     }
-    normalise(v, k, real);
+    normalise(v, k);
     if (!real) continue;
     for (int64_t i = 0; i < n; i++) v(i, k + 1) = std::conj(v(i, k));
     k++;

@@ -74,6 +74,12 @@ TEST(Linalg, EigenvectorsSatisfyTheirEquation) {
       const Tensor left = a.to(DType::c128).matmul(e[1]), right = e[1] * e[0].unsqueeze(-2);
       EXPECT_LT(largest(left - right), 1e-9 * (1 + largest(a))) << "size " << n;
       expect_equal(aten<"linalg_vector_norm">(e[1], 2, Shape{0}), aten<"ones">(Shape{n}, DType::f64), 1e-12, "norm one");
+      for (int64_t k = 0; k < n; k++) {
+        if (t == DType::f64 && e[0][k].item().to_complex().imag() == 0) continue;
+        const Tensor v = e[1].select(1, k);
+        const std::complex<double> pivot = v[v.abs().argmax().item_int()].item().to_complex();
+        EXPECT_TRUE(pivot.imag() == 0 && pivot.real() > 0) << "vector " << k << " of size " << n << ": " << pivot;
+      }
     }
   const TensorList rotation = atens<"linalg_eig">(tensor(std::vector<double>{0, -1, 1, 0}, {2, 2}, float64));
   EXPECT_EQ(rotation[0][0].item().to_complex(), std::complex<double>(0, 1)) << "the eigenvalue above the axis comes first";
