@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "codegen/blocks.hpp"
 #include "codegen/expression.hpp"
 
 namespace ingot {
@@ -48,30 +49,10 @@ llvm::Constant* identity(llvm::Type* type, Accumulate how, DType t) {
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-// Elements of the vectorised outer variable in one task: long enough to amortise the call, short enough to share.
-constexpr int64_t kPointwiseChunk = 2048, kNestedChunk = 64;
-// Issue slots that are worth handing to another thread, about 20 microseconds.
-constexpr int64_t kWorthwhile = 50000;
-constexpr int64_t kGuessedExtent = 64;
-
-int64_t guess(const Expr& extent) { return extent.is_const() ? extent->i : kGuessedExtent; }
-
-bool only_wide_types(const loop::Program& program, const loop::Kernel& kernel) {
-  bool narrow = kernel.product.has_value();
-  for (int b : buffers_of(loop::Step(kernel))) narrow = narrow || size_of(program.buffers[at(b)].dtype) < 8;
-  return !narrow;
-}
-// As many as a register has of the type that most values have.
-int lanes_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
-  return vector_bits(target) / (only_wide_types(program, kernel) ? 64 : 32);
-}
-
-int64_t slots_of(const Nest& n) {
-  int64_t slots = 4;
-  for (const Fold& f : n.folds) slots += cost(f.body) + 1;
-  for (const Store& s : n.stores) slots += cost(s.value) + 1;
-  for (const Expr& v : n.vars) slots *= std::max<int64_t>(1, guess(v.arg(0)));
-  return slots;
+// Whether the length of a fold costs digits in the type of its body: a sum of floats, but for one of narrower numbers.
+bool is_summed_in_blocks(const Fold& f) {
+  if (f.how != Accumulate::sum || !is_floating(f.body.dtype())) return false;
+  return !(f.body.op() == ExprOp::Cast && f.body.dtype() == DType::f64 && size_of(f.body.arg(0).dtype()) < 8);
 }
 
 class KernelEmitter {
@@ -199,6 +180,30 @@ class KernelEmitter {
     });
   }
 
+  // body(lo, hi) for the blocks of `size` values of a variable.
+  template <class F>
+  void each_block(const Expr& variable, int64_t size, const F& body) {
+    Value extent = expressions_.emit(variable.arg(0));
+    counted_loop(b_.getInt64(0), extent, size, [&](Value lo) {
+      Value past = b_.CreateNSWAdd(lo, b_.getInt64(static_cast<uint64_t>(size)));
+      body(lo, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, past, extent));
+    });
+  }
+  // Scalar loops, and after(): once after each block of them.
+  template <class F, class G>
+  void loops_in_blocks(std::span<const Expr> vars, const std::optional<Blocks>& blocks, const F& body, const G& after) {
+    if (!blocks) return scalar_loops(vars, body);
+    scalar_loops(vars.first(blocks->level), [&] {
+      each_block(vars[blocks->level], blocks->size, [&](Value lo, Value hi) {
+        counted_loop(lo, hi, 1, [&](Value i) {
+          expressions_.bind(vars[blocks->level], i);
+          scalar_loops(vars.subspan(blocks->level + 1), body);
+        });
+        after();
+      });
+    });
+  }
+
   // body(copies) for [lo, hi): several vectors at a time, then one, then single elements.
   template <class F>
   void vector_loop(const Expr& variable, Value lo, Value hi, const F& body) {
@@ -268,19 +273,23 @@ class KernelEmitter {
       for (const auto& [tmp, v] : tmps[k]) expressions_.bind(tmp, v);
     };
     for (const Nest& n : kernel_.nests) {
-      std::vector<std::vector<llvm::AllocaInst*>> accumulators(c.bases.size());
+      const std::optional<Blocks> blocks = blocks_for(n, 1);
+      std::vector<std::vector<Accumulator>> accumulators(c.bases.size());
       for (auto& own : accumulators)
-        for (const Fold& f : n.folds) own.push_back(make_accumulator(f, c.lanes));
-      scalar_loops(n.vars, [&] {
+        for (const Fold& f : n.folds) own.push_back(make_accumulator(f, c.lanes, blocks.has_value()));
+      auto body = [&] {
         each_copy(c, [&](std::size_t k) {
           bind_tmps(k);
           for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], accumulators[k][f]);
           for (const Store& s : n.stores) store(s);
         });
+      };
+      loops_in_blocks(n.vars, blocks, body, [&] {
+        for (auto& own : accumulators) pour(n.folds, own);
       });
       for (std::size_t k = 0; k < c.bases.size(); k++)
         for (std::size_t f = 0; f < n.folds.size(); f++)
-          tmps[k].emplace_back(n.folds[f].tmp, b_.CreateLoad(accumulators[k][f]->getAllocatedType(), accumulators[k][f]));
+          tmps[k].emplace_back(n.folds[f].tmp, as_folded(n.folds[f], sum_of(accumulators[k][f])));
     }
   }
 
@@ -290,19 +299,33 @@ class KernelEmitter {
     llvm::Type* element_type = b_.getFloatTy();
     llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
     const llvm::Align align(4);
+    const Buffer& strip_buffer = program_.buffers[at(x.strip)];
     Value strip = pointers_[at(x.strip)], strip_width = expressions_.emit(x.strip_width);
+    llvm::Type* sum_type = memory_type(context_, strip_buffer.dtype);  // float, or double for many blocks
+    llvm::Type* sum_vector = llvm::FixedVectorType::get(sum_type, static_cast<unsigned>(lanes_));
     std::vector<llvm::AllocaInst*> sums;
     for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
-    auto vector_at = [&](Value first_element, std::size_t v) {
-      return element(element_type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
+    auto vector_at = [&](llvm::Type* type, Value first_element, std::size_t v) {
+      return element(type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
     };
+    // f(where the sums of a row of the panel are, which of the tile's sums)
+    auto each_sum = [&](const auto& f) {
+      Value column = expressions_.emit(x.first_column);
+      for (std::size_t r = 0; r < height; r++) {
+        Value row = element(sum_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(r), strip_width), column));
+        for (std::size_t v = 0; v < vectors; v++) f(vector_at(sum_type, row, v), sums[r * vectors + v]);
+      }
+    };
+    const std::optional<Blocks> blocks = blocks_of(x.k, loop::kTermsOfOneSum);
     scalar_loops(std::span(&x.panel, 1), [&] {
       for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
-      scalar_loops(x.k, [&] {
+      if (blocks) each_sum([&](Value to, Value) { b_.CreateAlignedStore(llvm::Constant::getNullValue(sum_vector), to, align); });
+      auto multiply = [&] {
         std::vector<Value> b;
         Value tile = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
         Value columns = element(element_type, pointers_[at(x.columns)], expressions_.emit(x.columns_offset));
-        for (std::size_t v = 0; v < vectors; v++) b.push_back(b_.CreateAlignedLoad(vector, vector_at(columns, v), align));
+        for (std::size_t v = 0; v < vectors; v++)
+          b.push_back(b_.CreateAlignedLoad(vector, vector_at(element_type, columns, v), align));
         for (std::size_t r = 0; r < height; r++) {
           Value a = b_.CreateAlignedLoad(element_type, element(element_type, tile, b_.getInt64(r)), align);
           Value splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), a);
@@ -311,13 +334,15 @@ class KernelEmitter {
             b_.CreateStore(b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector}, {splat, b[v], b_.CreateLoad(vector, s)}), s);
           }
         }
+      };
+      loops_in_blocks(x.k, blocks, multiply, [&] {
+        each_sum([&](Value to, llvm::AllocaInst* s) {
+          Value sum = b_.CreateFPCast(b_.CreateLoad(vector, s), sum_vector);
+          b_.CreateAlignedStore(b_.CreateFAdd(b_.CreateAlignedLoad(sum_vector, to, align), sum), to, align);
+          b_.CreateStore(llvm::Constant::getNullValue(vector), s);
+        });
       });
-      Value column = expressions_.emit(x.first_column);
-      for (std::size_t r = 0; r < height; r++) {
-        Value row = element(element_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(r), strip_width), column));
-        for (std::size_t v = 0; v < vectors; v++)
-          b_.CreateAlignedStore(b_.CreateLoad(vector, sums[r * vectors + v]), vector_at(row, v), align);
-      }
+      if (!blocks) each_sum([&](Value to, llvm::AllocaInst* s) { b_.CreateAlignedStore(b_.CreateLoad(vector, s), to, align); });
     });
   }
 
@@ -334,47 +359,97 @@ class KernelEmitter {
       for (const Store& s : n.stores) store(s);
       return;
     }
-    std::vector<std::vector<llvm::AllocaInst*>> vectors(static_cast<std::size_t>(copies_));
-    std::vector<llvm::AllocaInst*> scalars;
+    const std::optional<Blocks> blocks = blocks_for(n, copies_ * lanes_);
+    std::vector<std::vector<Accumulator>> vectors(static_cast<std::size_t>(copies_));
+    std::vector<Accumulator> scalars;
     for (const Fold& f : n.folds) {
-      for (auto& own : vectors) own.push_back(make_accumulator(f, lanes_));
-      scalars.push_back(make_accumulator(f, 1));
+      for (auto& own : vectors) own.push_back(make_accumulator(f, lanes_, blocks.has_value()));
+      scalars.push_back(make_accumulator(f, 1, blocks.has_value()));
     }
-    scalar_loops(std::span(n.vars).first(n.vars.size() - 1), [&] {
-      vector_loop(n.vars.back(), b_.getInt64(0), expressions_.emit(n.vars.back().arg(0)), [&](const Copies& c) {
+    auto after_block = [&] {
+      for (auto& own : vectors) pour(n.folds, own);
+      pour(n.folds, scalars);
+    };
+    const std::span<const Expr> outer = std::span(n.vars).first(n.vars.size() - 1);
+    const Expr& last = n.vars.back();
+    auto over_last = [&](Value lo, Value hi) {
+      vector_loop(last, lo, hi, [&](const Copies& c) {
         each_copy(c, [&](std::size_t k) {
           for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], c.lanes == 1 ? scalars[f] : vectors[k][f]);
           for (const Store& s : n.stores) store(s);
         });
       });
-    });
+    };
+    if (blocks && blocks->level == outer.size()) {
+      scalar_loops(outer, [&] {
+        each_block(last, blocks->size, [&](Value lo, Value hi) {
+          over_last(lo, hi);
+          after_block();
+        });
+      });
+    } else {
+      loops_in_blocks(outer, blocks, [&] { over_last(b_.getInt64(0), expressions_.emit(last.arg(0))); }, after_block);
+    }
     for (std::size_t f = 0; f < n.folds.size(); f++) {
-      std::vector<llvm::AllocaInst*> own;
-      for (auto& v : vectors) own.push_back(v[f]);
-      expressions_.bind(n.folds[f].tmp, total(n.folds[f], own, scalars[f]));
+      std::vector<Value> own;
+      for (auto& v : vectors) own.push_back(sum_of(v[f]));
+      expressions_.bind(n.folds[f].tmp, as_folded(n.folds[f], total(n.folds[f], own, sum_of(scalars[f]))));
     }
   }
 
   // ---- folds
 
-  llvm::AllocaInst* make_accumulator(const Fold& f, int lanes) {
-    llvm::Type* type = register_type(context_, f.body.dtype());
+  // What a fold is carried in: `sum` alone, or the sum of one block, which is then poured into the wider `total`.
+  struct Accumulator {
+    llvm::AllocaInst* sum;
+    llvm::AllocaInst* total = nullptr;
+  };
+
+  // How the loops of a nest are cut if one of its folds is summed in blocks; `step` values of the last variable are one iteration.
+  static std::optional<Blocks> blocks_for(const Nest& n, int step) {
+    if (std::none_of(n.folds.begin(), n.folds.end(), is_summed_in_blocks)) return std::nullopt;
+    return blocks_of(n.vars, loop::kTermsOfOneSum, step);
+  }
+  llvm::AllocaInst* make_accumulator(llvm::Type* type, int lanes, Accumulate how, DType t) {
     if (lanes > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
     llvm::AllocaInst* a = local(type);
-    b_.CreateStore(identity(type, f.how, f.body.dtype()), a);
+    b_.CreateStore(identity(type, how, t), a);
     return a;
   }
-  void accumulate(const Fold& f, llvm::AllocaInst* accumulator) {
-    Value x = expressions_.broadcast(expressions_.emit(f.body));
-    Value before = b_.CreateLoad(accumulator->getAllocatedType(), accumulator);
-    b_.CreateStore(combine(b_, operation_of(f.how), f.body.dtype(), before, x), accumulator);
-  }
-  // All accumulators as one number; lanes are joined in halves, so the order is the same whatever the extent.
-  Value total(const Fold& f, const std::vector<llvm::AllocaInst*>& vectors, llvm::AllocaInst* scalar) {
-    const ExprOp op = operation_of(f.how);
+  Accumulator make_accumulator(const Fold& f, int lanes, bool in_blocks) {
     const DType t = f.body.dtype();
-    std::vector<Value> parts;
-    for (llvm::AllocaInst* v : vectors) parts.push_back(b_.CreateLoad(v->getAllocatedType(), v));
+    Accumulator a{make_accumulator(register_type(context_, t), lanes, f.how, t)};
+    if (in_blocks && is_summed_in_blocks(f)) a.total = make_accumulator(b_.getDoubleTy(), lanes, f.how, DType::f64);
+    return a;
+  }
+  void accumulate(const Fold& f, const Accumulator& a) {
+    Value x = expressions_.broadcast(expressions_.emit(f.body));
+    Value before = b_.CreateLoad(a.sum->getAllocatedType(), a.sum);
+    b_.CreateStore(combine(b_, operation_of(f.how), f.body.dtype(), before, x), a.sum);
+  }
+  void pour(const std::vector<Fold>& folds, const std::vector<Accumulator>& accumulators) {
+    for (std::size_t f = 0; f < folds.size(); f++) {
+      const auto& [sum, all] = accumulators[f];
+      if (!all) continue;
+      llvm::Type *type = sum->getAllocatedType(), *wide = all->getAllocatedType();
+      Value more = b_.CreateFPCast(b_.CreateLoad(type, sum), wide);
+      b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(wide, all), more), all);
+      b_.CreateStore(llvm::Constant::getNullValue(type), sum);
+    }
+  }
+  Value sum_of(const Accumulator& a) {
+    llvm::AllocaInst* from = a.total ? a.total : a.sum;
+    return b_.CreateLoad(from->getAllocatedType(), from);
+  }
+  // What was carried, in the type of the fold.
+  Value as_folded(const Fold& f, Value carried) {
+    llvm::Type* type = register_type(context_, f.body.dtype());
+    return carried->getType()->isFPOrFPVectorTy() ? b_.CreateFPCast(carried, shaped_as(type, carried->getType())) : carried;
+  }
+  // All parts as one number; lanes are joined in halves, so the order is the same whatever the extent.
+  Value total(const Fold& f, std::vector<Value> parts, Value scalar) {
+    const ExprOp op = operation_of(f.how);
+    const DType t = parts[0]->getType()->getScalarType()->isDoubleTy() ? DType::f64 : f.body.dtype();
     for (; parts.size() > 1; parts.resize(parts.size() / 2))
       for (std::size_t k = 0; k < parts.size() / 2; k++) parts[k] = combine(b_, op, t, parts[k], parts[k + parts.size() / 2]);
     Value v = parts[0];
@@ -384,7 +459,7 @@ class KernelEmitter {
       v = combine(b_, op, t, b_.CreateShuffleVector(v, low), b_.CreateShuffleVector(v, high));
     }
     if (v->getType()->isVectorTy()) v = b_.CreateExtractElement(v, uint64_t{0});
-    return combine(b_, op, t, v, b_.CreateLoad(scalar->getAllocatedType(), scalar));
+    return combine(b_, op, t, v, scalar);
   }
 
   // ---- memory
@@ -482,32 +557,6 @@ class KernelEmitter {
 };
 
 }  // namespace
-
-Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
-  Tasks tasks;
-  const int lanes = lanes_of(program, kernel, target);
-  const auto extent = [&](std::size_t k) { return kernel.outer[k].arg(0); };
-  const std::size_t whole = kernel.outer.size() - (kernel.across ? 1 : 0);
-  for (std::size_t k = 0; k < whole; k++) tasks.digits.push_back(extent(k));
-  if (kernel.across) {
-    const bool nested = std::any_of(kernel.nests.begin(), kernel.nests.end(), [](const Nest& n) { return !n.vars.empty(); });
-    tasks.chunk = nested ? kNestedChunk : kPointwiseChunk;
-    tasks.digits.push_back(floor_div(extent(whole) + (tasks.chunk - 1), tasks.chunk));
-  }
-  int64_t slots = 0;
-  for (const Nest& n : kernel.nests) slots += slots_of(n);
-  if (const auto& x = kernel.product) {
-    int64_t terms = 2 * int64_t{x->height} * x->width * guess(x->panel.arg(0));
-    for (const Expr& k : x->k) terms *= guess(k.arg(0));
-    slots += terms;
-  }
-  if (kernel.across) slots = slots * std::min(tasks.chunk, guess(extent(whole))) / lanes;
-  else slots /= lanes;
-  tasks.count = 1;
-  for (const Expr& d : tasks.digits) tasks.count = tasks.count * d;
-  tasks.grain = std::max<int64_t>(1, kWorthwhile / std::max<int64_t>(1, slots));
-  return tasks;
-}
 
 std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel) {
   std::vector<int> buffers = buffers_of(loop::Step(kernel));

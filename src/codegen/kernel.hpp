@@ -10,6 +10,9 @@
 
 namespace ingot {
 
+// The lanes of a kernel's vectors: as many as a register has of the type that most values have.
+int lanes_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
+
 // How a kernel's work is cut into tasks.
 struct Tasks {
   std::vector<Expr> digits;  // a task's number is written in these

@@ -145,8 +145,13 @@ void multiply_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, in
 
 // ---- a matrix times a vector: y[m] = alpha A x + beta y for rows [begin, end), without packing ----
 
+// What the sums of blocks are added up in, so that the length of a product costs no digits.
 template <class T>
-T dot(const T* a, const T* x, int64_t k) {
+using Total = std::conditional_t<std::is_same_v<T, float>, double,
+                                 std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>;
+
+template <class T>
+T dot_block(const T* a, const T* x, int64_t k) {
   constexpr int kLanes = 16;
   T lanes[kLanes] = {};
   int64_t p = 0;
@@ -156,6 +161,15 @@ T dot(const T* a, const T* x, int64_t k) {
   for (int half = kLanes / 2; half > 0; half /= 2)
     for (int l = 0; l < half; ++l) detail::multiply_add(lanes[l], T(1), lanes[l + half]);
   return lanes[0];
+}
+template <class T>
+T dot(const T* a, const T* x, int64_t k) {
+  constexpr int64_t kBlock = 16 * kBlockK;  // kBlockK for each lane
+  if (k <= kBlock) return dot_block(a, x, k);
+  Total<T> total{};
+  for (int64_t p = 0; p < k; p += kBlock)
+    detail::multiply_add(total, Total<T>(1), Total<T>(dot_block(a + p, x + p, min(kBlock, k - p))));
+  return static_cast<T>(total);
 }
 
 template <class T>
@@ -171,18 +185,22 @@ void multiply_vector(const Gemm<T>& g, int64_t begin, int64_t end, T* scratch) {
   }
   constexpr int64_t kRows = 128;
   for (int64_t i0 = begin; i0 < end; i0 += kRows) {
-    T sum[kRows] = {};
+    Total<T> total[kRows] = {};
     const int64_t rows = min(kRows, end - i0);
-    for (int64_t p = 0; p < g.k; ++p) {
-      const T x = g.b[p * g.b_row];
-      const T* a = g.a + i0 * g.a_row + p * g.a_col;
-      if (g.a_row == 1) {
-        for (int64_t i = 0; i < rows; ++i) detail::multiply_add(sum[i], a[i], x);
-      } else {
-        for (int64_t i = 0; i < rows; ++i) detail::multiply_add(sum[i], a[i * g.a_row], x);
+    for (int64_t p0 = 0; p0 < g.k; p0 += kBlockK) {
+      T sum[kRows] = {};
+      for (int64_t p = p0; p < min(g.k, p0 + kBlockK); ++p) {
+        const T x = g.b[p * g.b_row];
+        const T* a = g.a + i0 * g.a_row + p * g.a_col;
+        if (g.a_row == 1) {
+          for (int64_t i = 0; i < rows; ++i) detail::multiply_add(sum[i], a[i], x);
+        } else {
+          for (int64_t i = 0; i < rows; ++i) detail::multiply_add(sum[i], a[i * g.a_row], x);
+        }
       }
+      for (int64_t i = 0; i < rows; ++i) detail::multiply_add(total[i], Total<T>(1), Total<T>(sum[i]));
     }
-    for (int64_t i = 0; i < rows; ++i) detail::store(g.c[(i0 + i) * g.c_row], sum[i], g.alpha, g.beta);
+    for (int64_t i = 0; i < rows; ++i) detail::store(g.c[(i0 + i) * g.c_row], static_cast<T>(total[i]), g.alpha, g.beta);
   }
 }
 

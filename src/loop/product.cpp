@@ -17,6 +17,9 @@ constexpr int64_t kFewestRows = 4, kFewestColumns = 8, kShortestSum = 8;
 // it, over the rows below, find in the one behind.
 constexpr int64_t kMostColumns = 512, kMostBytes = 256 << 10;
 
+// Blocks of a long sum (kTermsOfOneSum) that are added up in float; more are in double.
+constexpr int64_t kMostSumsInFloat = 16;
+
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 Expr ceil_div(const Expr& a, int64_t b) { return floor_div(a + (b - 1), b); }
 Expr aligned(const Expr& bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
@@ -172,7 +175,8 @@ class ProductBuilder {
     const bool is_shared = kernel.outer.size() > f_.batch.size() || reads_constants(program_, f_.a);
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
-    x_.strip = add_scratch(".strip", {Expr(height_), x_.strip_width});
+    const bool is_short = length_.is_const() && length_->i <= kMostSumsInFloat * kTermsOfOneSum;
+    x_.strip = add_scratch(".strip", is_short ? DType::f32 : DType::f64, {Expr(height_), x_.strip_width});
     if (is_shared) x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows) + flattened_index(x_.k) * height_;
     else own_rows(height_ * block);
     sums(height_ * block, columns_here, sum_column);
@@ -199,16 +203,16 @@ class ProductBuilder {
     from_.push_back(v);
     to_.push_back(steps_.kernel.outer.back());
   }
-  int add_buffer(const std::string& suffix, std::vector<Expr> sizes, Place place) {
-    Buffer b{name_ + suffix, DType::f32, std::move(sizes), {}, place, {}};
+  int add_buffer(const std::string& suffix, DType dtype, std::vector<Expr> sizes, Place place) {
+    Buffer b{name_ + suffix, dtype, std::move(sizes), {}, place, {}};
     Expr stride = 1;
     b.strides.resize(b.sizes.size());
     for (std::size_t d = b.sizes.size(); d-- > 0; stride = stride * b.sizes[d]) b.strides[d] = stride;
     program_.buffers.push_back(std::move(b));
     return static_cast<int>(program_.buffers.size()) - 1;
   }
-  int add_scratch(const std::string& suffix, std::vector<Expr> sizes) {
-    const int id = add_buffer(suffix, std::move(sizes), Place::scratch);
+  int add_scratch(const std::string& suffix, DType dtype, std::vector<Expr> sizes) {
+    const int id = add_buffer(suffix, dtype, std::move(sizes), Place::scratch);
     Buffer& b = program_.buffers[at(id)];
     b.offset = steps_.kernel.scratch_bytes;
     steps_.kernel.scratch_bytes = steps_.kernel.scratch_bytes + aligned(bytes_of(b));
@@ -232,7 +236,7 @@ class ProductBuilder {
     unflatten(vars, member, from, to);
     unflatten(fold_.vars, k, from, to);
     for (const Expr& v : own) sizes.push_back(v.arg(0));
-    buffer = add_buffer(suffix, sizes, Place::arena);
+    buffer = add_buffer(suffix, DType::f32, sizes, Place::arena);
     steps_.packs.push_back(
         {buffer, own, {}, select(member < count, substitute(factor, from, to), Expr::constant(DType::f32, 0.0))});
     const std::vector<Expr>& strides = program_.buffers[at(buffer)].strides;
@@ -315,7 +319,7 @@ class ProductBuilder {
 
   // Rows past the last are computed as the last, and nobody looks at them.
   void own_rows(const Expr& first_row) {
-    x_.rows = add_scratch(".rows", {length_, Expr(height_)});
+    x_.rows = add_scratch(".rows", DType::f32, {length_, Expr(height_)});
     x_.rows_offset = flattened_index(x_.k) * height_;
     Nest n;
     std::vector<Expr> from = from_, to = to_;
@@ -343,7 +347,8 @@ class ProductBuilder {
     for (const Expr& v : c_.vars) index.push_back(substitute(v, from_, to_));
     // The sum is an element of the strip, which has its offset already: only the other loads get theirs.
     const Expr tmp = Expr::tmp(-1, DType::f32);
-    const Expr sum = Expr::load(x_.strip, DType::f32, {local * x_.strip_width + sum_column}, program_.buffers[at(x_.strip)].name);
+    const Buffer& strip = program_.buffers[at(x_.strip)];
+    const Expr sum = cast(DType::f32, Expr::load(x_.strip, strip.dtype, {local * x_.strip_width + sum_column}, strip.name));
     from_.push_back(fold_.tmp);
     to_.push_back(tmp);
     const Expr value = substitute(with_offsets(program_, substitute(c_.value, from_, to_)), tmp, sum);

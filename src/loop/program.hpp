@@ -50,6 +50,11 @@ struct Buffer {
 
 Expr bytes_of(const Buffer& b);
 
+// A sum of floats in float loses digits with its length. So a long one is a sum of sums of at most this many terms, which are added
+// in double (or, few of them in a product's strip, in float). What reduces a tensor is in double altogether: carried_fold,
+// ops/carried_fold.hpp.
+constexpr int64_t kTermsOfOneSum = 256;
+
 // `tmp` is `body` accumulated over all values of `vars`, in the dtype of both.
 struct Fold {
   Expr tmp;
@@ -90,16 +95,16 @@ struct Nest {
 // columns are taken a tile's width (a panel) at a time.
 struct Product {
   std::vector<Expr> k;
-  int rows = -1;        // the buffer of a, where the elements of a tile lie one after the other
-  Expr rows_offset;     // of the tile's first element, for k
-  int columns = -1;     // the buffer of b, where the elements of a panel lie one after the other
-  Expr panel;           // the variable of the panels
+  int rows = -1;  // the buffer of a, where the elements of a tile lie one after the other
+  Expr rows_offset;  // of the tile's first element, for k
+  int columns = -1;  // the buffer of b, where the elements of a panel lie one after the other
+  Expr panel;  // the variable of the panels
   Expr columns_offset;  // of a panel's first element, for k
-  Expr first_column;    // of a panel; panels may overlap
+  Expr first_column;  // of a panel; panels may overlap
   int strip = -1;
   Expr strip_width;
   int height = 0, width = 0;  // of a tile
-  std::size_t place = 0;      // how many of the kernel's nests come before it
+  std::size_t place = 0;  // how many of the kernel's nests come before it
 };
 
 // For all values of `outer`, each on its own and in any order: the nests, one after the other, and the product, if there is one,
@@ -119,7 +124,7 @@ struct KernelCall {
   struct Argument {
     enum class Kind : uint8_t { read, write, null, int32, int64, array };
     Kind kind;
-    int buffer = 0;            // read, write: its address
+    int buffer = 0;  // read, write: its address
     std::vector<Expr> values;  // int32, int64: one; array: the address of these int64_t
   };
   std::string symbol;
@@ -132,7 +137,7 @@ struct EagerCall {
     int result, dim;
     Expr symbol;  // is decided by this size
   };
-  std::string op;      // its name, for the linker
+  std::string op;  // its name, for the linker
   bool draws = false;  // it takes random numbers
   std::string text;
   std::vector<int> tensors;
@@ -178,7 +183,7 @@ struct Times {
 struct Program {
   std::string name = "main";
   std::vector<Expr> symbols;  // in the order in which a run is given their values; those that steps decide come last
-  std::size_t decided = 0;    // how many of them steps decide
+  std::size_t decided = 0;  // how many of them steps decide
   std::vector<Guard> guards;  // a run is right where these, and the symbols' ranges, hold
   std::vector<Buffer> buffers;
   std::vector<int> inputs, constants, outputs;

@@ -1,6 +1,6 @@
 // The compiled form of every reduction, from the same descriptor as the eager one.
 #include "base/error.hpp"
-#include "op/lowering.hpp"
+#include "ops/carried_fold.hpp"
 #include "ops/reduction.hpp"
 
 namespace ingot {
@@ -49,9 +49,11 @@ void reduction_lower(const Reduction& r, Lowering& l) {
   Expr x = l.load(0, index);
   if (truth || r.nonzero) x = x != zero(x.dtype());
   if (r.nan_as_zero && is_floating(x.dtype())) x = select(isnan(x), zero(x.dtype()), x);
-  Expr value = l.fold(accumulate_of(r.fold), std::move(over), cast(type, x));
-  if (r.divide_by_count) value = value / cast(type, reduced_count(self.sizes(), reduced).expr());
-  l.define(0, std::move(vars), value);
+  const bool is_carried = r.fold == Fold::sum || r.fold == Fold::prod;
+  const Accumulate how = accumulate_of(r.fold);
+  Expr value = is_carried ? carried_fold(l, how, over, cast(type, x)) : l.fold(how, over, cast(type, x));
+  if (r.divide_by_count) value = value / cast(value.dtype(), reduced_count(self.sizes(), reduced).expr());
+  l.define(0, std::move(vars), cast(type, value));
 }
 
 }  // namespace ingot

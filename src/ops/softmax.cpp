@@ -6,6 +6,7 @@
 #include "ingot/ingot.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/dim_rows.hpp"
+#include "ops/carried_fold.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
 #include "ops/lower_rules.hpp"
@@ -144,10 +145,10 @@ void softmax_lower(Lowering& l) {
   const Expr x = cast(type, l.load(0, r.at));
   const int top = l.temporary(r.others, l.fold(Accumulate::max, r.along, x));
   const Expr most = l.load_temporary(top, r.others), shifted = x - most;
-  const int total = l.temporary(r.others, l.fold(Accumulate::sum, r.along, exp(shifted)));
+  const int total = l.temporary(r.others, carried_fold(l, Accumulate::sum, r.along, exp(shifted)));
   const Expr sum = l.load_temporary(total, r.others);
-  if (Kind == Softmax::log) return l.define(0, r.at, shifted - log(sum));
-  const Expr share = exp(shifted) * (Expr::constant(type, 1.0) / sum);
+  if (Kind == Softmax::log) return l.define(0, r.at, shifted - cast(type, log(sum)));
+  const Expr share = exp(shifted) * cast(type, Expr::constant(sum.dtype(), 1.0) / sum);
   const double nothing = -std::numeric_limits<double>::infinity();
   l.define(0, r.at,
            Kind == Softmax::safe ? select(most == Expr::constant(type, nothing), Expr::constant(type, 0.0), share) : share);
@@ -157,8 +158,8 @@ void backward_lower(Lowering& l) {
   const DType type = dtype_of(compute_type(l.call.tensor(1).dtype()));
   const Row r = row_of(l, l.call[2].to_int64());
   const Expr g = cast(type, l.load(0, r.at)), y = cast(type, l.load(1, r.at));
-  const int total = l.temporary(r.others, l.fold(Accumulate::sum, r.along, Log ? g : g * y));
-  const Expr sum = l.load_temporary(total, r.others);
+  const int total = l.temporary(r.others, carried_fold(l, Accumulate::sum, r.along, Log ? g : g * y));
+  const Expr sum = cast(type, l.load_temporary(total, r.others));
   l.define(0, r.at, Log ? g - exp(y) * sum : (g - sum) * y);
 }
 

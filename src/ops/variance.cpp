@@ -5,6 +5,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
+#include "ops/carried_fold.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
 #include "ops/lower_rules.hpp"
@@ -193,7 +194,7 @@ Value corrcoef_body(const Call& c) {
 template <bool Root>
 void moment_lower(Lowering& l) {
   const Tensor& self = l.call.tensor(0);
-  const DType type = dtype_of(compute_type(self.dtype()));
+  const DType own = dtype_of(compute_type(self.dtype())), type = carried_dtype(own);
   const auto reduced = reduced_dims(l.call[1], static_cast<int>(self.dim()));
   const bool keepdim = l.call[3].to_bool();
   std::vector<Expr> at, vars, over, kept;
@@ -205,13 +206,13 @@ void moment_lower(Lowering& l) {
     else if (keepdim) vars.push_back(l.variable(1));
   }
   const Expr count = cast(type, reduced_count(self.sizes(), reduced).expr());
-  const Expr x = cast(type, l.load(0, at));
+  const Expr x = cast(type, cast(own, l.load(0, at)));
   const int mean = l.temporary(kept, l.fold(Accumulate::sum, over, x) / count);
   const Expr d = x - l.load_temporary(mean, kept);
   const Expr squares = l.fold(Accumulate::sum, over, d * d);
   const Expr free = max(count - Expr::constant(type, l.call[2].double_or(1)), Expr::constant(type, 0.0));
-  l.define(0, vars, Root ? sqrt(squares / free) : squares / free);
-  if (l.call.op.schema.results.size() > 1) l.define(1, vars, l.load_temporary(mean, kept));
+  l.define(0, vars, cast(own, Root ? sqrt(squares / free) : squares / free));
+  if (l.call.op.schema.results.size() > 1) l.define(1, vars, cast(own, l.load_temporary(mean, kept)));
 }
 
 constinit const OpDef kOps[] = {

@@ -1,0 +1,250 @@
+// Compiled sums, products, norms and variances are as accurate as eager ones, whatever their length and the order of their elements
+// in memory. Truth is the same function in double.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compiler/compiled_program.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "support/test_folder.hpp"
+
+namespace ingot {
+namespace {
+
+// A function whose result is made of sums, with the sizes of its inputs for a length, and where the length stands.
+enum class Kind : uint8_t {
+  sum,  // carried in double and rounded once: every element is as near as eager's. May cancel
+  spread,  // the same, of what does not cancel
+  product,  // carried in float for some terms, compiled and eagerly: either may be nearer at one element, so they are compared as a whole
+  softmax,  // with roundings of exponentials of its own: likewise
+};
+struct LongSum {
+  const char* name;
+  TensorFunction f;
+  std::vector<std::vector<int64_t>> sizes;  // -1: the length
+  Kind kind = Kind::sum;
+};
+
+Tensor only(const TensorList& l) { return l[0]; }
+TensorFunction one(Tensor (*f)(const TensorList&)) {
+  return [f](const TensorList& in) { return TensorList{f(in)}; };
+}
+
+const std::vector<LongSum>& long_sums() {
+  static const std::vector<LongSum> all = {
+      {"sum of all", one([](const TensorList& in) { return in[0].sum(); }), {{-1}}},
+      {"sum of rows", one([](const TensorList& in) { return in[0].sum({1}); }), {{3, -1}}},
+      {"sum of columns", one([](const TensorList& in) { return in[0].sum({0}); }), {{-1, 3}}},
+      {"sum of many columns", one([](const TensorList& in) { return in[0].sum({0}); }), {{-1, 40}}},
+      {"sum of outer and inner dims", one([](const TensorList& in) { return in[0].sum({0, 2}); }), {{-1, 5, 3}}},
+      {"sum of a transposed matrix", one([](const TensorList& in) { return in[0].t().sum({1}); }), {{-1, 7}}},
+      {"mean of rows", one([](const TensorList& in) { return in[0].mean({1}); }), {{3, -1}}},
+      {"mean of columns", one([](const TensorList& in) { return in[0].mean({0}); }), {{-1, 9}}},
+      {"sum of squares", one([](const TensorList& in) { return (in[0] * in[0]).sum({0}); }), {{-1, 4}}},
+      {"norm",
+       one([](const TensorList& in) { return aten<"linalg_vector_norm">(in[0], Scalar(2), Shape{1}); }),
+       {{2, -1}},
+       Kind::spread},
+      {"one-norm",
+       one([](const TensorList& in) { return aten<"linalg_vector_norm">(in[0], Scalar(1), Shape{0}); }),
+       {{-1, 2}},
+       Kind::spread},
+      {"variance of rows",
+       one([](const TensorList& in) { return aten<"var.correction">(in[0], Shape{1}); }),
+       {{3, -1}},
+       Kind::spread},
+      {"variance of columns",
+       one([](const TensorList& in) { return aten<"var.correction">(in[0], Shape{0}); }),
+       {{-1, 3}},
+       Kind::spread},
+      {"deviation",
+       one([](const TensorList& in) { return aten<"std.correction">(in[0], Shape{0, 1}); }),
+       {{-1, 3}},
+       Kind::spread},
+      {"logsumexp", one([](const TensorList& in) { return aten<"logsumexp">(in[0], Shape{1}); }), {{3, -1}}, Kind::softmax},
+      {"softmax",
+       one([](const TensorList& in) { return aten<"_softmax">(in[0], 1, false).slice(1, 0, 1); }),
+       {{3, -1}},
+       Kind::softmax},
+      {"softmax of columns",
+       one([](const TensorList& in) { return aten<"_softmax">(in[0], 0, false).slice(0, 0, 1); }),
+       {{-1, 5}},
+       Kind::softmax},
+      {"log softmax",
+       one([](const TensorList& in) { return aten<"_log_softmax">(in[0], 1, false).slice(1, 0, 1); }),
+       {{3, -1}},
+       Kind::softmax},
+      {"dot", one([](const TensorList& in) { return aten<"dot">(in[0], in[1]); }), {{-1}, {-1}}, Kind::product},
+      {"matrix times vector", one([](const TensorList& in) { return aten<"mv">(in[0], in[1]); }), {{5, -1}, {-1}}, Kind::product},
+      {"vector times matrix", one([](const TensorList& in) { return in[0].mm(in[1]); }), {{1, -1}, {-1, 20}}, Kind::product},
+      {"product", one([](const TensorList& in) { return in[0].mm(in[1]); }), {{9, -1}, {-1, 33}}, Kind::product},
+      {"product of a few rows", one([](const TensorList& in) { return in[0].mm(in[1]); }), {{3, -1}, {-1, 5}}, Kind::product},
+      {"gradient of a weight", one([](const TensorList& in) { return in[0].t().mm(in[1]); }), {{-1, 8}, {-1, 16}}, Kind::product},
+      {"products of a batch",
+       one([](const TensorList& in) { return aten<"bmm">(in[0], in[1]); }),
+       {{2, 5, -1}, {2, -1, 24}},
+       Kind::product},
+  };
+  return all;
+}
+
+struct Data {
+  const char* name;
+  double mean, spread;
+};
+constexpr Data kData[] = {{"of either sign", 0, 1}, {"positive", 3, 0.5}, {"far from zero", 1000, 1}};
+
+TensorList inputs(const LongSum& s, int64_t length, const Data& data) {
+  TensorList in;
+  for (std::vector<int64_t> sizes : s.sizes) {
+    std::replace(sizes.begin(), sizes.end(), int64_t{-1}, length);
+    in.push_back(randn(Shape(sizes)) * data.spread + data.mean);
+  }
+  return in;
+}
+std::vector<OpenSize> open_sizes(const LongSum& s) {
+  std::vector<OpenSize> open;
+  for (std::size_t k = 0; k < s.sizes.size(); k++)
+    for (std::size_t d = 0; d < s.sizes[k].size(); d++)
+      if (s.sizes[k][d] < 0) open.push_back({.input = static_cast<int>(k), .dim = static_cast<int>(d)});
+  return open;
+}
+TensorList in_double(const TensorList& in) {
+  TensorList r;
+  for (const Tensor& t : in) r.push_back(t.to(float64));
+  return r;
+}
+TensorList magnitudes(const TensorList& in) {
+  TensorList r;
+  for (const Tensor& t : in) r.push_back(aten<"abs">(t));
+  return r;
+}
+
+struct Errors {
+  double largest = 0, squares = 0;  // relative to the sum of magnitudes
+};
+Errors errors(const std::vector<double>& found, const std::vector<double>& truth, const std::vector<double>& scale) {
+  Errors e;
+  for (std::size_t i = 0; i < truth.size(); i++) {
+    const double x = std::abs(found[i] - truth[i]) / std::max(std::abs(scale[i]), 1e-30);
+    e.largest = std::max(e.largest, x);
+    e.squares += x * x;
+  }
+  return e;
+}
+
+class CompiledAccuracy : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(CompiledAccuracy, IsEagersAtRandomLengths) {
+  const LongSum& s = long_sums()[GetParam()];
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  std::uniform_real_distribution<double> exponent(0, 13);
+  std::vector<int64_t> lengths{5, 2, 3, 255, 256, 257, 4095, 4097};
+  for (int k = 0; k < 6; k++) lengths.push_back(2 + static_cast<int64_t>(std::exp(exponent(random))));
+  for (const Data& data : kData) {
+    manual_seed(GetParam());
+    std::vector<TensorList> in;
+    for (int64_t n : lengths) in.push_back(inputs(s, n, data));
+    const std::vector<TensorList> compiled = aot_run_multiple("cpu", s.f, in, {}, open_sizes(s));
+    double compiled_squares = 0, eager_squares = 0;
+    for (std::size_t k = 0; k < lengths.size(); k++) {
+      SCOPED_TRACE(text(s.name, " of ", lengths[k], " elements ", data.name));
+      const std::vector<double> truth = only(s.f(in_double(in[k]))).to_vector<double>();
+      // What cancels is judged by what it was made of.
+      const bool cancels = s.kind == Kind::sum || s.kind == Kind::product;
+      const std::vector<double> scale = cancels ? only(s.f(magnitudes(in_double(in[k])))).to_vector<double>() : truth;
+      const std::vector<double> c = only(compiled[k]).to_vector<double>(), e = only(s.f(in[k])).to_vector<double>();
+      const Errors by_compiled = errors(c, truth, scale), by_eager = errors(e, truth, scale);
+      EXPECT_LE(by_compiled.largest, 1e-6) << "eager: " << by_eager.largest;
+      compiled_squares += by_compiled.squares / static_cast<double>(truth.size());
+      eager_squares += by_eager.squares / static_cast<double>(truth.size());
+      if (s.kind == Kind::product || s.kind == Kind::softmax) continue;
+      for (std::size_t i = 0; i < truth.size(); i++) {  // one rounding apart at the most, and that only where two are as near
+        const double rounding = std::abs(truth[i]) * 0x1p-24;
+        EXPECT_LE(std::abs(c[i] - truth[i]), std::max(std::abs(e[i] - truth[i]), 1.001 * rounding)) << "element " << i;
+      }
+    }
+    EXPECT_LE(std::sqrt(compiled_squares), 1.1 * std::sqrt(eager_squares)) << s.name << " " << data.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sums, CompiledAccuracy, ::testing::Range(std::size_t{0}, long_sums().size()), [](const auto& info) {
+  std::string name = long_sums()[info.param].name;
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+});
+
+// Compiled for exactly these sizes.
+Tensor compiled(const TensorFunction& f, const TensorList& in) { return only(aot_run("cpu", f, in)); }
+
+TEST(CompiledAccuracy, CountsPastWhatAFloatCounts) {
+  const auto sum = one([](const TensorList& in) { return in[0].sum({0}); });
+  const Tensor x = ones({34000000, 3});
+  for (const double v : compiled(sum, {x}).to_vector<double>()) EXPECT_EQ(v, 34000000);
+  const auto all = one([](const TensorList& in) { return in[0].sum(); });
+  EXPECT_EQ(compiled(all, {x.reshape({-1})}).item().to_double(), 102000000);
+}
+
+TEST(CompiledAccuracy, CountsInHalf) {
+  const auto mean = one([](const TensorList& in) { return in[0].mean({0}); });
+  for (const DType t : {float16, bfloat16})
+    for (const double v : compiled(mean, {ones({300000, 4}).to(t)}).to_vector<double>()) EXPECT_EQ(v, 1);
+}
+
+TEST(CompiledAccuracy, VarianceOfManySamplesFarFromZero) {
+  manual_seed(1);
+  const Tensor x = randn({20000000}) + 1000;
+  const auto var = one([](const TensorList& in) { return aten<"var.correction">(in[0], Shape{0}); });
+  const double truth = only(var({x.to(float64)})).item().to_double();
+  EXPECT_NEAR(compiled(var, {x}).item().to_double(), truth, truth * 0x1p-23);
+}
+
+TEST(CompiledAccuracy, GradientOfALinearLayerOverMillionsOfRows) {
+  manual_seed(2);
+  const TensorList in{rand({2000000, 4}), rand({2000000, 8})};
+  const auto product = one([](const TensorList& l) { return l[0].t().mm(l[1]); });
+  const std::vector<double> truth = only(product(in_double(in))).to_vector<double>(),
+                            c = compiled(product, in).to_vector<double>(), e = only(product(in)).to_vector<double>();
+  EXPECT_LE(errors(c, truth, truth).largest, 1e-7);
+  EXPECT_LE(errors(c, truth, truth).largest, errors(e, truth, truth).largest);
+}
+
+TEST(CompiledAccuracy, OneHundredMillionElements) {
+  manual_seed(3);
+  const Tensor x = rand({100000000});
+  const auto sum = one([](const TensorList& in) { return in[0].sum(); });
+  const auto dot = one([](const TensorList& in) { return aten<"dot">(in[0], in[0]); });
+  for (const auto& f : {sum, dot}) {
+    const double truth = only(f({x.to(float64)})).item().to_double();
+    EXPECT_NEAR(compiled(f, {x}).item().to_double(), truth, truth * 1e-7);
+    EXPECT_NEAR(only(f({x})).item().to_double(), truth, truth * 1e-7);
+  }
+}
+
+// No sum is cut by threads.
+TEST(CompiledAccuracy, DoesNotDependOnTheNumberOfThreads) {
+  manual_seed(4);
+  const TensorList in{randn({100000, 16}), randn({16, 24})};
+  const TensorFunction f = [](const TensorList& l) {
+    const Tensor y = l[0].mm(l[1]);
+    return TensorList{y.sum({0}), aten<"var.correction">(y, Shape{1}), l[0].t().mm(l[0]), y.sum()};
+  };
+  const testing::TestFolder folder;
+  const auto runner = aot_load_runner("cpu", aot_compile(f, in, folder.file("f.so")));
+  std::vector<TensorList> results;
+  for (const int threads : {1, 2, 7}) {
+    runner->set_threads(threads);
+    results.push_back(runner->run(in));
+  }
+  for (const TensorList& r : results)
+    for (std::size_t k = 0; k < r.size(); k++) EXPECT_EQ(r[k].to_vector<double>(), results[0][k].to_vector<double>()) << k;
+}
+
+}  // namespace
+}  // namespace ingot
