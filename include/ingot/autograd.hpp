@@ -87,6 +87,7 @@ class FunctionContext {
   TensorList to_save, dirty, non_differentiable;
   std::vector<bool> needs;
   const void* node = nullptr;
+  std::function<TensorList(const TensorList&)> seen;  // what the function sees of saved tensors; empty: themselves
 };
 using ForwardFunction = std::function<TensorList(FunctionContext&, const TensorList&)>;
 using BackwardFunction = std::function<TensorList(FunctionContext&, const TensorList&)>;

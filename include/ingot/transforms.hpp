@@ -35,12 +35,14 @@ struct VmapOptions {
 // batch by its batching rule, or once for each member where it has none, which is said once on stderr.
 // Views of arguments alias them and writes into them are seen by the caller, as in the loop. A cond whose predicate differs by
 // member runs both functions and chooses among their results.
+// Custom functions and hooks see members, too, and run once for all of them; the gradient of a tensor that all members share is the sum of theirs.
 // User errors, in PyTorch's words: reading a member's data as a number, results whose size depends on data, a write of a
 // mapped value into a tensor that is not mapped, random ops unless `randomness` allows them.
 TensorFunction vmap(TensorFunction f, VmapOptions options = {});
 
 // ---- derivatives. They differ from `backward` in that nothing is accumulated, arguments need not require grad, and grad mode
-// outside does not turn them off
+// outside does not turn them off. Inside of a transformed function backward() is refused, as by PyTorch; so are, of a tensor that is
+// vmapped over, requires_grad_() and retain_grad()
 
 // f at a point, and the linear function that takes gradients of its results to gradients of its arguments.
 struct Pullback {

@@ -1,4 +1,7 @@
 // The user-facing side of autograd: include/ingot/autograd.hpp and the autograd members of Tensor.
+#include <algorithm>
+
+#include "autograd/above.hpp"
 #include "autograd/accumulate.hpp"
 #include "autograd/engine.hpp"
 #include "base/dtype.hpp"
@@ -43,7 +46,7 @@ const Tensor& checked(const Tensor& t) {
 
 std::vector<Edge> edges_of(const TensorList& tensors) {
   std::vector<Edge> e;
-  for (const Tensor& t : tensors) e.push_back(edge_of(t));
+  for (const Tensor& t : tensors) e.push_back(edge_of(behind(t)));
   return e;
 }
 
@@ -51,6 +54,10 @@ std::vector<Edge> edges_of(const TensorList& tensors) {
 
 void backward(const TensorList& roots, const TensorList& gradients, bool retain_graph, bool create_graph) {
   tell_act("a backward()");
+  INGOT_REQUIRE(
+      !inside_transform(),
+      "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+      "instead or call backward() outside of functorch transforms.");
   const TensorList seeds = make_seeds(roots, gradients);
   run_backward(edges_of(roots), seeds, {}, {retain_graph || create_graph, create_graph});
 }
@@ -58,12 +65,16 @@ void backward(const TensorList& roots, const TensorList& gradients, bool retain_
 TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs, GradOptions o) {
   tell_act("a grad()");
   INGOT_REQUIRE(!inputs.empty(), "grad requires non-empty inputs.");
-  const TensorList seeds = make_seeds(outputs, grad_outputs);
+  TensorList seeds = make_seeds(outputs, grad_outputs);
   for (std::size_t i = 0; i < inputs.size(); i++)
     INGOT_REQUIRE(inputs[i].defined() && requires_grad(inputs[i]),
                   "One of the differentiated Tensors does not require grad (input ", i, ")");
-  const TensorList got =
-      run_backward(edges_of(outputs), seeds, edges_of(inputs), {o.retain_graph || o.create_graph, o.create_graph});
+  if (std::any_of(outputs.begin(), outputs.end(), is_above)) layer_above().check_gradients(outputs, inputs);
+  for (std::size_t k = 0; k < outputs.size(); k++)
+    if (is_above(outputs[k])) seeds[k] = layer_above().gradient_behind(seeds[k], outputs[k]);
+  TensorList got = run_backward(edges_of(outputs), seeds, edges_of(inputs), {o.retain_graph || o.create_graph, o.create_graph});
+  for (std::size_t i = 0; i < inputs.size(); i++)
+    if (is_above(inputs[i]) && got[i].defined()) got[i] = layer_above().gradient_seen(got[i], inputs[i]);
   for (const Tensor& g : got)
     INGOT_REQUIRE(o.allow_unused || g.defined(),
                   "One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -98,7 +109,9 @@ AutocastGuard::~AutocastGuard() {
 void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
   tell_act("a hook");
   INGOT_REQUIRE(requires_grad(checked(t)), "cannot register a hook on a tensor that doesn't require gradient");
-  if (Ref<GradNode> n = grad_fn(t)) n->hooks.emplace_back(autograd_meta(t)->result_nr, std::move(hook));
+  if (is_above(t)) hook = layer_above().hook_behind(t, std::move(hook));
+  const Tensor known = behind(t);
+  if (Ref<GradNode> n = grad_fn(known)) n->hooks.emplace_back(autograd_meta(known)->result_nr, std::move(hook));
   else ensure_autograd_meta(t).leaf_hooks.push_back(std::move(hook));
 }
 
@@ -110,6 +123,7 @@ void register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(T
 
 void retain_grad(const Tensor& t) {
   INGOT_REQUIRE(requires_grad(checked(t)), "can't retain_grad on Tensor that has requires_grad=False");
+  if (is_above(t)) refuse_inside_transform("retain_grad");
   Ref<GradNode> n = grad_fn(t);
   AutogradMeta& m = *autograd_meta(t);
   if (!n || m.retains_grad) return;  // a leaf keeps its gradient anyway
@@ -130,6 +144,7 @@ Tensor& Tensor::requires_grad_(bool on) {
   INGOT_REQUIRE(!on || !impl()->inference || thread_state().inference_mode,
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (!ingot::is_leaf(*this)) return *this;
+  if (on && is_above(*this)) refuse_inside_transform("requires_grad_");
   ensure_autograd_meta(*this).requires_grad = on;
   if (ActListener* l = act_listener()) l->called(op_ref<"requires_grad_">(), Values{*this, on});
   return *this;

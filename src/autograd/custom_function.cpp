@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/above.hpp"
+#include "autograd/captured.hpp"
 #include "autograd/engine.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -94,12 +96,23 @@ TensorList FunctionContext::saved() const {
     const Tensor t = s.checked.empty() ? Tensor() : s.checked.unpack(Ref<GradNode>(n));
     l.push_back(s.itself.defined() ? s.itself : t);
   }
-  return l;
+  return seen ? seen(l) : l;
 }
 
 TensorList custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward,
                            BackwardFunction backward) {
   if (act_listener()) tell_act(text("a custom function (", name, ")"));
+  const bool above = (thread_state().active & layer_bit(Layer::transform)) || std::any_of(inputs.begin(), inputs.end(), is_above);
+  return above ? layer_above().custom_function(std::move(name), inputs, forward, std::move(backward))
+               : record_custom_function(std::move(name), inputs, forward, std::move(backward));
+}
+
+TensorList record_custom_function(std::string name, const TensorList& given, const ForwardFunction& forward,
+                                  BackwardFunction backward) {
+  FunctionRegion* region = FunctionRegion::current();
+  TensorList inputs = given;
+  for (Tensor& t : inputs)
+    if (region && t.defined()) t = region->use(t);
   auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));
   FunctionContext& c = node->context;
   c.needs.resize(inputs.size());
@@ -128,6 +141,8 @@ TensorList custom_function(std::string name, const TensorList& inputs, const For
     differentiable.push_back(o.defined() && !contains(plain, o) && is_differentiable(o.dtype()));
     if (o.defined() && contains(inputs, o) && !contains(dirty, o)) o = detached(o);  // returned as it came
   }
+  for (const Tensor& o : outs)
+    if (region && o.defined()) region->made(o);
   if (!any) return outs;
   attach(node, inputs, outs, differentiable, dirty);
   node->saved.reserve(to_save.size());

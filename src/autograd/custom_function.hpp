@@ -1,7 +1,12 @@
 #pragma once
 #include "autograd/node.hpp"
+#include "ingot/autograd.hpp"
 
 namespace ingot {
+
+// custom_function of ingot/autograd.hpp, of tensors that the tape knows.
+TensorList record_custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward,
+                                  BackwardFunction backward);
 
 // Whether the node is that of a function with a backward of its own (custom_function of ingot/autograd.hpp).
 bool is_custom_function(const GradNode& n);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "autograd/above.hpp"
 #include "autograd/meta.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -24,13 +25,13 @@ class HistoryOfValue final : public GradNode {
  public:
   std::string name() const override { return "VmapBackward"; }
   TensorList apply(const TensorList&, const std::vector<bool>&) override {
-    throw_user_error(
-        "vmap: the gradient of a tensor that is vmapped over was asked for inside the vmapped function. Ask for gradients of the vmapped "
-        "function's results.");
+    throw_internal_error(__FILE__, __LINE__, "the tape was given a tensor of the layer above it");
   }
 };
 void mirror_history(const Tensor& t, const Tensor& value) {
-  if (requires_grad(t) || !is_differentiable(value.dtype()) || !requires_grad(value)) return;
+  const bool wanted = is_differentiable(value.dtype()) && requires_grad(value);
+  if (wanted == requires_grad(t)) return;
+  if (!wanted) return autograd_meta(t)->set_node(nullptr, 0);
   auto node = make_ref<HistoryOfValue>();
   node->results = {t->geom};
   set_history(t, node, 0);
@@ -67,6 +68,7 @@ const std::vector<VmapLevel>& vmap_levels() { return levels; }
 VmapScope::VmapScope(Int size, Randomness randomness) : old_active_(thread_state().active) {
   static std::atomic<int> next{1};
   install_once(Layer::transform, vmap_handler);
+  install_above(vmap_tape());
   level_ = next++;
   levels.push_back({level_, size, randomness});
   thread_state().active |= kBit;

@@ -6,6 +6,7 @@
 #pragma once
 #include <vector>
 
+#include "autograd/above.hpp"
 #include "op/batching.hpp"
 
 namespace ingot {
@@ -31,7 +32,7 @@ struct VmapLevel {
 };
 const std::vector<VmapLevel>& vmap_levels();
 
-// A vmap runs in the scope.
+// A vmap runs its function in the scope.
 class VmapScope {
  public:
   VmapScope(Int size, Randomness randomness);
@@ -43,6 +44,7 @@ class VmapScope {
  private:
   int level_;
   uint8_t old_active_;
+  TransformScope function_;
 };
 
 // The vmaps that act in the scope: the outer ones for what a batching rule calls, and those of its call for a function that
@@ -61,5 +63,7 @@ class LevelsScope {
 
 // The transform layer of `call`.
 Value vmap_handler(const Op& op, Args args);
+// What batched tensors are to the tape.
+const LayerAbove& vmap_tape();
 
 }  // namespace ingot

@@ -4,6 +4,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "autograd/above.hpp"
 #include "autograd/accumulate.hpp"
 #include "autograd/engine.hpp"
 #include "autograd/inner_variable.hpp"
@@ -75,12 +76,12 @@ class Level {
       const Tensor p = physical(roots[k]);
       if (!requires_grad(p)) continue;
       from.push_back(edge_of(p));
-      gradients.push_back(physical_gradient(seeds[k], roots[k]));
+      gradients.push_back(physical_gradient(seeds[k], batch_dims(roots[k])));
     }
     for (const auto& n : nodes_) to.push_back({n, 0});
     TensorList got = from.empty() ? TensorList(nodes_.size()) : run_backward(from, gradients, to, {true, create_graph});
     for (std::size_t i = 0; i < got.size(); i++)
-      got[i] = got[i].defined() ? batched_gradient(got[i], inside_[i]) : aten<"zeros_like">(inside_[i]);
+      got[i] = got[i].defined() ? batched_gradient(got[i], batch_dims(inside_[i])) : aten<"zeros_like">(inside_[i]);
     return got;
   }
 
@@ -118,6 +119,7 @@ class Partial {
 
 TensorList run_with_grad(const TensorFunction& f, const TensorList& variables) {
   const Scoped<bool> grad_mode(thread_state().grad_mode, true);
+  const TransformScope scope;
   return f(variables);
 }
 

@@ -16,12 +16,15 @@ std::vector<int> levels_of(const Tensor& t) {
 }
 bool contains(const std::vector<int>& l, int level) { return std::find(l.begin(), l.end(), level) != l.end(); }
 
-Int size_of_level(int level, const Tensor& t, const std::vector<int>& levels) {
-  for (std::size_t k = 0; k < levels.size(); k++)
-    if (levels[k] == level) return t.sizes()[k];
-  for (const VmapLevel& l : vmap_levels())
-    if (l.level == level) return l.size;
-  throw_user_error(text("vmap: a tensor of a vmap that has ended is used outside of it"));
+std::vector<int> levels_in(const BatchDims& dims) {
+  std::vector<int> levels;
+  for (const BatchDim& d : dims) levels.push_back(d.level);
+  return levels;
+}
+std::vector<Int> sizes_in(const BatchDims& dims) {
+  std::vector<Int> sizes;
+  for (const BatchDim& d : dims) sizes.push_back(d.size);
+  return sizes;
 }
 
 Tensor wrapped(Tensor p, const std::vector<int>& levels) {
@@ -64,40 +67,74 @@ Tensor physical(const Tensor& t) {
 Tensor with_physical(const Tensor& like, const Tensor& p) { return wrapped(p, levels_of(like)); }
 
 Tensor batched_at_every_level(const Tensor& t) {
-  const std::vector<int> have = levels_of(t);
-  std::vector<int> want;
-  std::vector<Int> sizes;
-  for (const VmapLevel& l : vmap_levels()) {
-    want.push_back(l.level);
-    sizes.push_back(l.size);
-  }
-  return have == want ? t : wrapped(rearranged(physical(t), have, want, sizes), want);
+  BatchDims all;
+  for (const VmapLevel& l : vmap_levels()) all.push_back({l.level, l.size});
+  return batched_at(t, all);
 }
 
-Tensor physical_gradient(const Tensor& gradient, const Tensor& of) {
-  const std::vector<int> have = levels_of(gradient), inner = levels_of(of);
+BatchDims batch_dims(const Tensor& t) {
+  BatchDims dims;
+  if (!t.defined()) return dims;
+  const std::vector<int> levels = levels_of(t);
+  const Shape& sizes = physical(t).sizes();
+  for (std::size_t k = 0; k < levels.size(); k++) dims.push_back({levels[k], sizes[k]});
+  return dims;
+}
+
+bool has_level(const BatchDims& dims, int level) {
+  return std::any_of(dims.begin(), dims.end(), [&](const BatchDim& d) { return d.level == level; });
+}
+
+BatchDims united(const BatchDims& a, const BatchDims& b) {
+  BatchDims all = a;
+  for (const BatchDim& d : b)
+    if (!has_level(a, d.level)) all.push_back(d);
+  std::sort(all.begin(), all.end(), [](const BatchDim& x, const BatchDim& y) { return x.level < y.level; });
+  return all;
+}
+
+Tensor with_dims(const Tensor& p, const BatchDims& dims) { return wrapped(p, levels_in(dims)); }
+
+Tensor batched_at(const Tensor& t, const BatchDims& dims) {
+  const std::vector<int> have = levels_of(t), want = levels_in(dims);
+  return have == want ? t : wrapped(rearranged(physical(t), have, want, sizes_in(dims)), want);
+}
+
+Tensor physical_gradient(const Tensor& gradient, const BatchDims& of) {
+  const std::vector<int> have = levels_of(gradient), inner = levels_in(of);
   if (have == inner) return physical(gradient);
-  const Tensor p = physical(gradient), target = physical(of);
-  std::vector<int> extra, want;
-  std::vector<Int> sizes;
-  for (const int level : have)
-    if (!contains(inner, level)) extra.push_back(level);
-  for (const int level : extra) want.push_back(level), sizes.push_back(size_of_level(level, p, have));
-  for (const int level : inner) want.push_back(level), sizes.push_back(size_of_level(level, target, inner));
-  return wrapped(rearranged(p, have, want, sizes), extra);
+  BatchDims extra, want;
+  for (const BatchDim& d : batch_dims(gradient))
+    if (!has_level(of, d.level)) extra.push_back(d);
+  want = extra;
+  want.insert(want.end(), of.begin(), of.end());
+  return wrapped(rearranged(physical(gradient), have, levels_in(want), sizes_in(want)), levels_in(extra));
 }
 
-Tensor batched_gradient(const Tensor& gradient, const Tensor& of) {
-  const std::vector<int> extra = levels_of(gradient), inner = levels_of(of);
-  if (extra.empty()) return wrapped(gradient, inner);
-  const Tensor p = physical(gradient);
-  std::vector<int> have = extra;
-  have.insert(have.end(), inner.begin(), inner.end());
-  std::vector<int> want = have;
-  std::sort(want.begin(), want.end());
-  std::vector<Int> sizes;
-  for (const int level : want) sizes.push_back(size_of_level(level, p, have));
-  return wrapped(rearranged(p, have, want, sizes), want);
+Tensor batched_gradient(const Tensor& gradient, const BatchDims& of) {
+  const BatchDims extra = batch_dims(gradient);
+  if (extra.empty()) return with_dims(gradient, of);
+  BatchDims have = extra;
+  have.insert(have.end(), of.begin(), of.end());
+  const BatchDims want = united(extra, of);
+  return with_dims(rearranged(physical(gradient), levels_in(have), levels_in(want), sizes_in(want)), want);
+}
+
+Tensor summed_over_members(const Tensor& t, const BatchDims& over) {
+  const std::vector<int> have = levels_of(t);
+  Tensor p = physical(t);
+  Shape dims;
+  std::vector<int> left;
+  Int same = 1;
+  for (std::size_t k = 0; k < have.size(); k++) {
+    if (has_level(over, have[k])) dims.push_back(static_cast<int64_t>(k));
+    else left.push_back(have[k]);
+  }
+  for (const BatchDim& d : over)
+    if (!contains(have, d.level)) same = same * d.size;
+  if (!dims.empty()) p = aten<"sum.dim_IntList">(p, dims);
+  if (!same.same(1)) p = aten<"mul.Scalar">(p, Scalar(same));
+  return wrapped(p, left);
 }
 
 }  // namespace ingot
