@@ -32,10 +32,13 @@ class Module {
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
-  void zero_grad();  // drops every parameter's gradient
-  void to(DType dtype);  // converts floating parameters and buffers
+  void zero_grad(bool set_to_none = true);  // drops every parameter's gradient, or fills it with zeros
+  // Converts floating and complex parameters, with their gradients, and buffers; `dtype` is floating or complex. Parameters stay the
+  // tensors they are: an optimizer made before goes on with them. Buffers become other tensors.
+  void to(DType dtype);
 
-  // Copies values into the parameters and buffers. User error listing every missing, unexpected or misshapen name.
+  // Copies values into the parameters and buffers. User error listing every missing, unexpected or misshapen name; a tensor of several names
+  // needs one of them, and takes what its last has.
   void load_state(const NamedTensors& values);
   void save(const std::string& path) const;  // safetensors
   void load(const std::string& path);
@@ -162,7 +165,8 @@ struct ConvTranspose2d : Convolution {
 // ---- normalisation
 class BatchNorm : public Layer {  // running statistics; train() normalises by the batch
  public:
-  explicit BatchNorm(int64_t features, double eps = 1e-5, double momentum = 0.1, bool affine = true,
+  // Without a momentum the running statistics are averages over all batches so far.
+  explicit BatchNorm(int64_t features, double eps = 1e-5, std::optional<double> momentum = 0.1, bool affine = true,
                      bool track_running_stats = true);
   Tensor forward(const Tensor& x) override;
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
@@ -171,7 +175,8 @@ class BatchNorm : public Layer {  // running statistics; train() normalises by t
   virtual void check(const Tensor& x) const = 0;
 
  private:
-  double eps_, momentum_;
+  double eps_;
+  std::optional<double> momentum_;
 };
 struct BatchNorm1d : BatchNorm {
   using BatchNorm::BatchNorm;
@@ -273,7 +278,7 @@ class AdaptiveMaxPool2d : public Layer {
 };
 class Dropout : public Layer {
  public:
-  explicit Dropout(double p = 0.5) : p_(p) {}
+  explicit Dropout(double p = 0.5);
   Tensor forward(const Tensor& x) override;
 
  private:

@@ -1,4 +1,5 @@
-// Optimizers with PyTorch's update rules. step() reads each parameter's grad(); a parameter without one is left alone.
+// Optimizers with PyTorch's update rules and defaults. step() reads each parameter's grad(); a parameter without one is left alone.
+// A parameter may change its dtype after the optimizer was made (Module::to); the state that step() keeps stays in the old one.
 #pragma once
 #include "ingot/ingot.hpp"
 
@@ -6,12 +7,13 @@ namespace ingot::optim {
 
 class Optimizer {
  public:
-  explicit Optimizer(TensorList parameters) : parameters_(std::move(parameters)) {}
+  // User error for no parameters, one given twice, and one that is no leaf.
+  explicit Optimizer(TensorList parameters);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
   virtual void step() = 0;
-  void zero_grad();  // drops the gradients
+  void zero_grad(bool set_to_none = true);  // drops the gradients, or fills them with zeros
 
  protected:
   TensorList parameters_;
@@ -19,7 +21,7 @@ class Optimizer {
 
 struct SGDOptions {
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
-  bool nesterov = false;
+  bool nesterov = false, maximize = false;
 };
 class SGD : public Optimizer {
  public:
@@ -33,7 +35,7 @@ class SGD : public Optimizer {
 
 struct AdamOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
-  bool amsgrad = false;
+  bool amsgrad = false, maximize = false;
 };
 // weight_decay is added to the gradient.
 class Adam : public Optimizer {
@@ -45,6 +47,7 @@ class Adam : public Optimizer {
   void update(bool decoupled_decay);
 
  private:
+  void check_state(std::size_t i) const;
   struct State {
     Tensor m, v, v_max;
     int64_t step = 0;
@@ -52,10 +55,15 @@ class Adam : public Optimizer {
   AdamOptions o_;
   std::vector<State> state_;
 };
+struct AdamWOptions {
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 1e-2;
+  bool amsgrad = false, maximize = false;
+};
 // weight_decay shrinks the parameter directly.
 class AdamW : public Adam {
  public:
-  AdamW(TensorList parameters, AdamOptions o = {.weight_decay = 1e-2}) : Adam(std::move(parameters), o) {}
+  AdamW(TensorList parameters, AdamWOptions o = {})
+      : Adam(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}) {}
   void step() override { update(true); }
 };
 

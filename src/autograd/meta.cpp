@@ -91,6 +91,20 @@ void set_history(const Tensor& t, const Ref<GradNode>& node, int result_nr) {
   if (m.view) m.view->attr_version = t->storage->version();
 }
 
+void set_data(const Tensor& t, const Tensor& value) {
+  t->storage = value->storage;
+  t->geom = value->geom;
+  t->inference = value->inference;
+  t->layers = value->layers;
+  t->special = value->special ? value->special->clone() : nullptr;
+  t->share_identity(*value.impl());
+  AutogradMeta* m = autograd_meta(t);
+  if (!m) return;
+  m->view.reset();
+  const std::lock_guard lock(m->mutex);
+  m->accumulate = nullptr;  // it knows the old dtype; graphs made before go on with it
+}
+
 Edge edge_of(const Tensor& t) {
   if (!requires_grad(t)) return {};
   if (Ref<GradNode> n = grad_fn(t)) return {n, autograd_meta(t)->result_nr};

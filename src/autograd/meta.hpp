@@ -67,6 +67,9 @@ Ref<GradNode> grad_fn(const Tensor& t);
 // Where the gradient of t goes; empty if it needs none.
 Edge edge_of(const Tensor& t);
 void set_history(const Tensor& t, const Ref<GradNode>& node, int result_nr);
+// PyTorch's `t.data = value`: t stays the tensor it is, with its history, hooks and gradient, and has the storage, sizes and dtype of
+// `value`. Views of t keep the old storage.
+void set_data(const Tensor& t, const Tensor& value);
 // After an in-place write of `self`, result `result_nr` of `node`: the base of a view gets a CopySlices node. `input`: which
 // edge of the node led to self before the write.
 void rebase_history(const Tensor& self, const Ref<GradNode>& node, int result_nr = 0, int input = 0);

@@ -56,7 +56,8 @@ Tensor Convolution::forward(const Tensor& x) {
   return aten<"conv3d">(x, weight, bias, stride, padding, dilation, o_.groups);
 }
 
-BatchNorm::BatchNorm(int64_t n, double eps, double momentum, bool affine, bool track) : eps_(eps), momentum_(momentum) {
+BatchNorm::BatchNorm(int64_t n, double eps, std::optional<double> momentum, bool affine, bool track)
+    : eps_(eps), momentum_(momentum) {
   add_parameter("weight", weight, affine ? ones({n}) : Tensor());
   add_parameter("bias", bias, affine ? zeros({n}) : Tensor());
   add_buffer("running_mean", running_mean, track ? zeros({n}) : Tensor());
@@ -66,8 +67,13 @@ BatchNorm::BatchNorm(int64_t n, double eps, double momentum, bool affine, bool t
 Tensor BatchNorm::forward(const Tensor& x) {
   check(x);
   const bool by_batch = is_training() || !running_mean.defined();
+  if (by_batch)
+    INGOT_REQUIRE(!(x.numel() == x.size(1)), "Expected more than 1 value per channel when training, got input size ", x.sizes());
   if (is_training() && num_batches_tracked.defined()) num_batches_tracked.add_(Scalar(1));
-  return aten<"batch_norm">(x, weight, bias, running_mean, running_var, by_batch, momentum_, eps_, false);
+  const double momentum = momentum_                                        ? *momentum_
+                          : is_training() && num_batches_tracked.defined() ? 1 / num_batches_tracked.item_double()
+                                                                           : 0;
+  return aten<"batch_norm">(x, weight, bias, running_mean, running_var, by_batch, momentum, eps_, false);
 }
 void BatchNorm1d::check(const Tensor& x) const {
   INGOT_REQUIRE(x.dim() == 2 || x.dim() == 3, "expected 2D or 3D input (got ", x.dim(), "D input)");
@@ -137,6 +143,9 @@ POOL(AvgPool3d, "avg_pool3d")
 #undef POOL
 Tensor AdaptiveAvgPool2d::forward(const Tensor& x) { return aten<"adaptive_avg_pool2d">(x, per_dim(output_, 2)); }
 Tensor AdaptiveMaxPool2d::forward(const Tensor& x) { return atens<"adaptive_max_pool2d">(x, per_dim(output_, 2))[0]; }
+Dropout::Dropout(double p) : p_(p) {
+  INGOT_REQUIRE(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+}
 Tensor Dropout::forward(const Tensor& x) { return dropout(x, p_, is_training()); }
 Tensor Hardsigmoid::forward(const Tensor& x) { return aten<"hardsigmoid">(x); }
 Tensor Hardswish::forward(const Tensor& x) { return aten<"hardswish">(x); }

@@ -2,10 +2,12 @@
 #include <map>
 #include <set>
 
+#include "autograd/meta.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/nn.hpp"
 #include "io/safetensors.hpp"
+#include "nn/gradients.hpp"
 #include "op/call.hpp"
 
 namespace ingot::nn {
@@ -101,35 +103,41 @@ std::vector<std::string> AttributeScope::assigned() const {
 void Module::train(bool on) {
   visit("", [&](const std::string&, const Module& m) { const_cast<Module&>(m).training_ = on; });
 }
-void Module::zero_grad() {
-  for (const Tensor& p : parameters()) p.set_grad({});
-}
+void Module::zero_grad(bool set_to_none) { drop_gradients(parameters(), set_to_none); }
+
 void Module::to(DType dtype) {
-  NoGrad no_grad;
-  std::map<TensorImpl*, Tensor> converted;  // shared parameters stay shared
+  INGOT_REQUIRE(is_floating(dtype) || is_complex(dtype),
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=", dtype);
+  const NoGrad no_grad;
+  const auto converts = [&](const Tensor& t) { return t.dtype() != dtype && (t.is_floating_point() || t.is_complex()); };
+  for (const Tensor& p : parameters()) {  // each once: shared parameters stay shared
+    if (converts(p)) set_data(p, p.detach().to(dtype));
+    if (const Tensor g = p.grad(); g.defined() && converts(g)) set_data(g, g.detach().to(dtype));
+  }
+  std::map<TensorImpl*, Tensor> converted;  // shared buffers, too
   visit("", [&](const std::string&, const Module& m) {
-    auto convert = [&](Tensor& t, bool parameter) {
-      if (!t.is_floating_point()) return;
-      Tensor& c = converted[t.impl()];
-      if (!c.defined()) {
-        c = t.detach().to(dtype);
-        if (parameter) c.requires_grad_();
-      }
-      t = c;
-    };
-    for (const auto& [name, t] : m.parameters_) convert(*t, true);
-    for (const auto& [name, t] : m.buffers_) convert(*t, false);
+    for (const auto& [name, t] : m.buffers_) {
+      if (!converts(*t)) continue;
+      Tensor& c = converted[t->impl()];
+      if (!c.defined()) c = t->to(dtype);
+      *t = c;
+    }
   });
 }
 
 void Module::load_state(const NamedTensors& values) {
   std::map<std::string, Tensor> given(values.begin(), values.end());
   std::string problems;
-  NamedTensors mine = state();
+  NamedTensors mine = named_parameters(true);
+  for (auto& b : named_buffers()) mine.push_back(std::move(b));
+  std::set<TensorImpl*> found;
+  for (const auto& [name, t] : mine)
+    if (given.contains(name)) found.insert(t.impl());
   for (const auto& [name, t] : mine) {
     auto it = given.find(name);
-    if (it == given.end()) problems += text("\n  missing: ", name, " of size ", t.sizes());
-    else if (!(it->second.sizes() == t.sizes()))
+    if (it == given.end()) {
+      if (!found.contains(t.impl())) problems += text("\n  missing: ", name, " of size ", t.sizes());
+    } else if (!(it->second.sizes() == t.sizes()))
       problems += text("\n  size mismatch for ", name, ": expected ", t.sizes(), ", found ", it->second.sizes());
   }
   std::set<std::string> known;
@@ -138,7 +146,8 @@ void Module::load_state(const NamedTensors& values) {
     if (!known.contains(name)) problems += text("\n  unexpected: ", name, " of size ", t.sizes());
   INGOT_REQUIRE(problems.empty(), "load_state: the values do not fit the module:", problems);
   NoGrad no_grad;
-  for (auto& [name, t] : mine) t.copy_(given.at(name));
+  for (auto& [name, t] : mine)
+    if (const auto it = given.find(name); it != given.end()) t.copy_(it->second);
 }
 
 void Module::save(const std::string& path) const { save_safetensors(path, state()); }

@@ -1,19 +1,33 @@
 #include "ingot/optim.hpp"
 
 #include <cmath>
+#include <set>
 
 #include "base/error.hpp"
 #include "ingot/sparse.hpp"
+#include "nn/gradients.hpp"
 #include "op/call.hpp"
 
 namespace ingot::optim {
 
-void Optimizer::zero_grad() {
-  for (const Tensor& p : parameters_) p.set_grad({});
+Optimizer::Optimizer(TensorList parameters) : parameters_(std::move(parameters)) {
+  INGOT_REQUIRE(!parameters_.empty(), "optimizer got an empty parameter list");
+  std::set<TensorImpl*> seen;
+  for (std::size_t i = 0; i < parameters_.size(); i++) {
+    const Tensor& p = parameters_[i];
+    INGOT_REQUIRE(p.defined(), "optimizer can only optimize Tensors, but parameter ", i, " is undefined");
+    INGOT_REQUIRE(p.is_leaf(), "can't optimize a non-leaf Tensor: parameter ", i, " is the result of ", p.grad_fn_name());
+    INGOT_REQUIRE(seen.insert(p.impl()).second, "optimizer contains a parameter group with duplicate parameters: parameter ", i,
+                  " was given before");
+  }
 }
+
+void Optimizer::zero_grad(bool set_to_none) { drop_gradients(parameters_, set_to_none); }
 
 SGD::SGD(TensorList parameters, SGDOptions o) : Optimizer(std::move(parameters)), o_(o), momentum_(parameters_.size()) {
   INGOT_REQUIRE(o.lr >= 0, "Invalid learning rate: ", o.lr);
+  INGOT_REQUIRE(o.momentum >= 0, "Invalid momentum value: ", o.momentum);
+  INGOT_REQUIRE(o.weight_decay >= 0, "Invalid weight_decay value: ", o.weight_decay);
   INGOT_REQUIRE(!o.nesterov || (o.momentum > 0 && o.dampening == 0), "Nesterov momentum requires a momentum and zero dampening");
 }
 
@@ -23,6 +37,7 @@ void SGD::step() {
     Tensor& p = parameters_[i];
     Tensor g = p.grad();
     if (!g.defined()) continue;
+    if (o_.maximize) g = g.neg();
     if (o_.weight_decay != 0) g = g.add(p, o_.weight_decay);
     if (o_.momentum != 0) {
       Tensor& m = momentum_[i];
@@ -37,8 +52,16 @@ void SGD::step() {
 
 Adam::Adam(TensorList parameters, AdamOptions o) : Optimizer(std::move(parameters)), o_(o), state_(parameters_.size()) {
   INGOT_REQUIRE(o.lr >= 0, "Invalid learning rate: ", o.lr);
+  INGOT_REQUIRE(o.eps >= 0, "Invalid epsilon value: ", o.eps);
   INGOT_REQUIRE(o.beta1 >= 0 && o.beta1 < 1, "Invalid beta parameter at index 0: ", o.beta1);
   INGOT_REQUIRE(o.beta2 >= 0 && o.beta2 < 1, "Invalid beta parameter at index 1: ", o.beta2);
+  INGOT_REQUIRE(o.weight_decay >= 0, "Invalid weight_decay value: ", o.weight_decay);
+}
+
+void Adam::check_state(std::size_t i) const {
+  const DType kept = state_[i].m.dtype(), now = parameters_[i].dtype();
+  INGOT_REQUIRE(kept == now, "Adam: parameter ", i, " was ", kept, " when its state was made, and is ", now,
+                " now. Make a new optimizer after the module was converted.");
 }
 
 void Adam::update(bool decoupled_decay) {
@@ -54,7 +77,9 @@ void Adam::update(bool decoupled_decay) {
       s.v = zeros_like(p);
       if (o_.amsgrad) s.v_max = zeros_like(p);
     }
+    check_state(i);
     s.step++;
+    if (o_.maximize) g = g.neg();
     if (o_.weight_decay != 0) {
       if (decoupled_decay) p.mul_(Scalar(1 - o_.lr * o_.weight_decay));
       else g = g.add(p, o_.weight_decay);

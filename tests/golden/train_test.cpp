@@ -77,7 +77,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const std::string& name, Tensor
   if (name == "sgd_momentum")
     return std::make_unique<optim::SGD>(std::move(parameters),
                                         optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = 0.001});
-  return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamOptions{.lr = 0.001, .weight_decay = 0.01});
+  return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamWOptions{.lr = 0.001, .weight_decay = 0.01});
 }
 
 void check_training(const std::string& model, const std::function<Trained()>& make) {
