@@ -30,7 +30,7 @@ demo: setup ## compile a vision model and a language model, and run them
 test: setup ## build and run every test
 	$(call build_preset,release)
 	@ctest --preset release -j $(JOBS)
-	@scripts/spec_coverage.sh --missing
+	@scripts/spec_coverage.sh
 	@scripts/fuzz.sh 15
 
 fuzz: setup ## fuzz every reader of files for ten minutes

@@ -1,45 +1,25 @@
 #!/bin/bash
-# Which ids of a specification do tests name? scripts/spec_coverage.sh prints one line a specification; with --missing it also
-# lists the ids no test names, with --table every id with its tests and state. Exit status 1 if an id has no test that must have
-# one by now; others are open.
+# How far is each id of the specifications covered? docs/spec/ids_LETTER.tsv says it, a row an id: the id, its state, a text.
+#   full     a test named after the id checks everything that the entry lists; the text is a remark or empty
+#   partial  a test named after it checks a part; the text says what is missing
+#   cannot   the entry cannot apply here; the text says why
+#   cuda     the entry needs a GPU; the text says what waits for one
+# scripts/spec_coverage.sh prints the counts by state, a line a specification; with --table every id with its tests, state and text instead.
+# What is wrong goes to stderr, and the exit status is 1: an id without a row or with two, a row of no id or without its reason, an id that
+# is full or partial and that no test names.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-missing_wanted=${1:-}
-status=0
+wanted=${1:-}
+[[ -z $wanted || $wanted == --table ]] || { echo "usage: scripts/spec_coverage.sh [--table]" >&2; exit 2; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 
-# Ids are named in the names of tests, as P001_… or _P001, and of their parameters, as {"A001", …: those with the letter $1.
-named() {
-  { grep -rhoE "TEST(_F|_P)?\([^)]*\)" tests; grep -rhoE "\{\"$1[0-9]{3}\"," tests/unit; } | grep -oE "(\b|_|\")$1[0-9]{3}" | tr -d '_"' | sort -u || true
-}
-# Lines of ids as ranges: A015–A018, A020.
-ranges() {
-  awk '{n = substr($0, 2) + 0
-        if (first != "" && n == last + 1) { last = n; end = $0; next }
-        if (first != "") out = out (out == "" ? "" : ", ") first (end == first ? "" : "–" end)
-        first = end = $0; last = n}
-       END {if (first != "") print out (out == "" ? "" : ", ") first (end == first ? "" : "–" end)}'
-}
-# NAME LETTER IDS REQUIRED: two lists of ids, a line each.
-report() {
-  local covered open failed
-  covered=$(comm -12 <(echo "$3") <(named "$2"))
-  open=$(comm -23 <(echo "$3") <(named "$2"))
-  failed=$(comm -12 <(echo "$open") <(echo "$4"))
-  echo "$1: $(grep -c . <<< "$covered") of $(grep -c . <<< "$3") ids are named by a test"
-  if [[ -n $failed ]]; then
-    status=1
-    [[ $missing_wanted == --missing ]] && echo "$1: without a test: $(ranges <<< "$failed")"
-  fi
-  open=$(comm -23 <(echo "$open") <(echo "$4"))
-  [[ -n $open && $missing_wanted == --missing ]] && echo "$1: open: $(ranges <<< "$open")"
-  return 0
-}
 # Every test with the ids that its name, or its table of parameters, has, and whether it runs the harness V, whose variants .F and .C it
-# has then as well: "A022 AotDispatch.A022_InputMutation V".
-tests_by_id() {
+# has then as well: "A022 AotDispatch.A022_InputMutation V". Ids stand in names as A022_… or _A022, in tables as {"A022", ….
+tests_by_id() {  # LETTER
   awk -v letter="$1" '
-    function flush(  rest, id) {
+    function flush(  id) {
       for (id in in_test) print id, test, (uses_v ? "V" : "-")
       split("", in_test); uses_v = 0
     }
@@ -59,41 +39,58 @@ tests_by_id() {
     /verify(_tree|_module|_layer)?\(/ { uses_v = 1 }
     END { flush() }' $(find tests -name "*_test.cpp" | sort) | sort -u
 }
-# NAME LETTER IDS OPEN: a table of the ids.
-table() {
-  local variants=""
-  [[ $2 == A ]] && variants=" .F | .C |"
-  printf '\n| %s | tests |%s state |\n|---|---|%s---|\n' "$1" "$variants" "${variants:+---|---|}"
-  tests_by_id "$2" | awk -v ids="$3" -v open="$4" -v letter="$2" '
-    { tests[$1] = tests[$1] (tests[$1] == "" ? "" : ", ") "`" $2 "`"; if ($3 == "V") v[$1] = 1 }
-    END {
-      n = split(ids, all, "\n")
-      for (k = 1; k <= n; k++) {
-        id = all[k]; number = substr(id, 2) + 0
-        state = tests[id] != "" ? "tested" : index(open, id) ? "open" : "without a test"
-        extra = ""
-        if (letter == "A") extra = number < 15 || number > 137 ? " | |" : v[id] ? " in V | in V |" : " the same | the same |"
-        printf "| %s | %s |%s %s |\n", id, tests[id], extra, state
-      }
-    }'
-}
-ids() { printf "$1%03d\n" $(seq "$2" "$3"); }  # LETTER FIRST LAST
 
-# Ids that a file of the specification defines, as **P001**.
-defined=$(grep -oE "\*\*P[0-9]{3}\*\*" docs/spec/pt2_format.md | tr -d '*' | sort -u)
-report docs/spec/pt2_format.md P "$defined" "$defined"
-without() { grep -vxF -f <(tr ' ' '\n' <<< "$1"); }  # IDS, of lines
-# PyTorch's tests of ahead-of-time dispatch, by number. A143 is an expected failure of the reference whose listing belongs to another
-# program, A197 is skipped there: neither can apply.
-dispatch=$(ids A 1 197 | without "A143 A197")
-report "tests of AOT dispatch (A143, A197 cannot apply)" A "$dispatch" "$dispatch"
-# The requirements of the layer. R152 is about compiled autograd, which Ingot does not have.
-requirements=$(ids R 1 202 | without R152)
-report "requirements of the AOT layer (R152 cannot apply)" R "$requirements" "$requirements"
-# The model library, its host, runner and packages.
-report "requirements of compiled models" I "$(ids I 1 118)" "$(ids I 1 118)"
-if [[ $missing_wanted == --table ]]; then
-  table "AOT dispatch" A "$dispatch" ""
-  table "AOT layer" R "$requirements" ""
-fi
-exit $status
+# NAME LETTER, and the ids on stdin: one specification.
+specification() {
+  local rows=docs/spec/ids_$2.tsv
+  if [[ ! -f $rows ]]; then
+    echo "$rows is not there: no id of $1 has a state" >&2
+    touch "$scratch/failed"
+    rows=/dev/null
+  fi
+  sort -u > "$scratch/ids"
+  tests_by_id "$2" > "$scratch/tests"
+  awk -v name="$1" -v letter="$2" -v wanted="$wanted" -v rows="$rows" -v failed="$scratch/failed" '
+    function wrong(what) { print what > "/dev/stderr"; print what > failed }
+    function in_table(text) { gsub(/\|/, "\\|", text); return text }
+    FILENAME ~ /ids$/ { ids[++count] = $1; known[$1] = 1; next }
+    FILENAME ~ /tests$/ { tests[$1] = tests[$1] (tests[$1] == "" ? "" : ", ") "`" $2 "`"; if ($3 == "V") v[$1] = 1; next }
+    {
+      n = split($0, field, "\t"); id = field[1]; where = rows ":" FNR ": "
+      if (n != 3 && n != 2) { wrong(where "expected an id, a state and a text with a tab between them, found " n " fields"); next }
+      if (!(id in known)) { wrong(where id " is no id of " name); next }
+      if (id in state) { wrong(where id " has a row already"); next }
+      if (field[2] !~ /^(full|partial|cannot|cuda)$/) wrong(where id ": the state is full, partial, cannot or cuda, not \"" field[2] "\"")
+      state[id] = field[2]; text[id] = n == 3 ? field[3] : ""
+      if (state[id] != "full" && text[id] !~ /[^ ]/) wrong(where id " is \"" state[id] "\" and does not say why")
+      if (state[id] ~ /^(full|partial)$/ && !(id in tests)) wrong(where id " is \"" state[id] "\" and no test is named after it")
+      ++counts[state[id]]
+    }
+    END {
+      if (wanted == "--table") {
+        variants = letter == "A" ? " .F | .C |" : ""
+        printf "\n| %s | tests |%s state | what is missing, or why |\n|---|---|%s---|---|\n", name, variants, variants == "" ? "" : "---|---|"
+      }
+      for (k = 1; k <= count; ++k) {
+        id = ids[k]; number = substr(id, 2) + 0; extra = ""
+        if (!(id in state)) { ++counts["without a state"]; if (rows != "/dev/null") wrong(rows ": " id " has no row") }
+        if (letter == "A") extra = number < 15 || number > 137 ? " | |" : v[id] ? " in V | in V |" : " the same | the same |"
+        if (wanted == "--table")
+          printf "| %s | %s |%s %s | %s |\n", id, tests[id], extra, id in state ? state[id] : "without a state", in_table(text[id])
+      }
+      if (wanted == "--table") exit
+      line = name " (" count " ids):"
+      n = split("full,partial,cannot,cuda,without a state", order, ",")
+      for (k = 1; k <= n; ++k) if (counts[order[k]]) line = line (found++ ? ", " : " ") counts[order[k]] " " order[k]
+      print line
+    }' "$scratch/ids" "$scratch/tests" "$rows"
+}
+
+ids() { printf "$1%03d\n" $(seq 1 "$2"); }  # LETTER LAST
+
+ids A 197 | specification "tests of AOT dispatch" A
+ids R 202 | specification "requirements of the AOT layer" R
+ids I 118 | specification "requirements of compiled models" I
+# The one specification that lies here defines its own ids, as **P001**.
+grep -oE "\*\*P[0-9]{3}\*\*" docs/spec/pt2_format.md | tr -d '*' | specification "exported programs, docs/spec/pt2_format.md" P
+[[ ! -e $scratch/failed ]]
