@@ -132,7 +132,7 @@ FlatCallable AotCache::compiled(const FlatFunction& f, const Values& arguments, 
     const std::string settings = options_.artifacts->settings() + (options.sizes ? options.sizes->listing() : "");
     ShapeEnv own;
     ShapeEnv& sizes = options.sizes ? *options.sizes : own;
-    Captured captured = capture(f, fakes_of(arguments, options, sizes), sizes);
+    Captured captured = capture(f, fakes_of(arguments, options, sizes), sizes, Wrappers::apart);
     key = cache_key(captured, arguments, options, settings);
     if (!captured.inputs.has_wrappers() && !captured.results.has_wrappers()) captured_function = function_of(std::move(captured));
   } catch (const UserError& e) {

@@ -1,28 +1,52 @@
 #include "aot/capture.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
+#include "graph/tracer.hpp"
 #include "op/call.hpp"
 #include "op/program_acts.hpp"
+#include "transform/mode.hpp"
 
 namespace ingot::aot {
 
-Captured capture(const FlatFunction& f, const Values& fakes, ShapeEnv& sizes) {
+namespace {
+
+// Records calls before the classes of wrappers act. What a class makes of a call is its own.
+class AboveWrappers final : public Mode {
+ public:
+  Value call(const Op& op, Args args) override {
+    ThreadState& state = thread_state();
+    const Scoped<uint8_t> unrecorded(state.active, static_cast<uint8_t>(state.active & ~layer_bit(Layer::trace)));
+    const Scoped<bool> apart(state.keep_composites, false);
+    return current_tracer()->record(op, args, Layer::mode);
+  }
+};
+
+}  // namespace
+
+Captured capture(const FlatFunction& f, const Values& fakes, ShapeEnv& sizes, Wrappers wrappers) {
   Captured c;
-  c.inputs = DenseLayout(fakes);
-  const bool wrappers = c.inputs.has_wrappers();
-  const auto function = [&](const Values& plain) {
-    const Values results = f(wrappers ? c.inputs.wrapped(plain) : plain);
+  const bool any = std::any_of(fakes.begin(), fakes.end(), is_wrapper), whole = wrappers == Wrappers::whole && any;
+  if (!whole) c.inputs = DenseLayout(fakes);
+  const auto function = [&](const Values& inputs) {
+    AboveWrappers mode;
+    std::optional<ModeScope> above;
+    if (whole) {
+      above.emplace(mode);
+      return f(inputs);
+    }
+    const Values results = f(any ? c.inputs.wrapped(inputs) : inputs);
     c.results = DenseLayout(results);
     return unwrapped(results);
   };
-  const Values plain = wrappers ? unwrapped(fakes) : fakes;
+  const Values inputs = any && !whole ? unwrapped(fakes) : fakes;
   std::vector<std::string> names;
-  for (std::size_t k = 0; k < plain.size(); k++) names.push_back(text("arg", k, "_1"));
+  for (std::size_t k = 0; k < inputs.size(); k++) names.push_back(text("arg", k, "_1"));
   const bool grad_mode = thread_state().grad_mode;
-  c.graph = record(function, plain, names, sizes, {.pre_dispatch = true, .faithful = true});
+  c.graph = record(function, inputs, names, sizes, {.pre_dispatch = true, .faithful = true});
   if (thread_state().grad_mode != grad_mode) c.grad_mode = std::exchange(thread_state().grad_mode, grad_mode);
   return c;
 }

@@ -97,10 +97,14 @@ void refuse_fake_constants(const Graph& g) {
                     ": the function brings it along; pass it as an argument, or give it data");
 }
 
-// Dead code goes, and what is left must be values (R063, R098).
-Graph finished(const Graph& recorded) {
+// All must be values (R063). Returns how many writes there are.
+int require_values(const Graph& recorded) {
   refuse_fake_constants(recorded);
-  const int writes = require_functional(recorded);
+  return require_functional(recorded);
+}
+// And dead code goes (R098).
+Graph finished(const Graph& recorded) {
+  const int writes = require_values(recorded);
   Graph g = without_dead_code(recorded);
   INGOT_ENSURE(require_functional(g) == writes, "dead-code removal took a write away");
   return g;
@@ -288,7 +292,9 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
     all.insert(all.end(), dense.begin(), dense.end());
     return all;
   };
-  joint.graph = finished(record(function, inputs, names, sizes, {.decompositions = decompositions, .tokens = meta.tokens}));
+  joint.graph = record(function, inputs, names, sizes, {.decompositions = decompositions, .tokens = meta.tokens});
+  if (no_tangents) require_values(joint.graph);  // an exported one has everything that was recorded (A154)
+  else joint.graph = finished(joint.graph);
   return joint;
 }
 

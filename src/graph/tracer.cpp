@@ -86,7 +86,7 @@ void Tracer::bind_input(const Value& v, std::string_view name) {
   n->meta = meta_of(v.tensor());
 }
 
-Value Tracer::record(const Op& op, Args args) {
+Value Tracer::record(const Op& op, Args args, Layer at) {
   if (op.form() == Form::higher_order && calling_convention(op)) return record_functions(op, args);
   if (options_.decompositions && !decomposing_.contains(&op))
     if (const auto program = options_.decompositions->find(&op); program != options_.decompositions->end()) {
@@ -99,8 +99,8 @@ Value Tracer::record(const Op& op, Args args) {
       decomposing_.insert(&op);
       return program->second({op, args});
     }
-  if (op.def->wraps) return call_below(Layer::trace, op, args);
-  if (op.def->ordered_effect) return record_effect(op, args);
+  if (op.def->wraps && at == Layer::trace) return call_below(at, op, args);
+  if (op.def->ordered_effect) return record_effect(op, args, at);
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));
@@ -110,7 +110,7 @@ Value Tracer::record(const Op& op, Args args) {
   bool constant = true;
   for_each_node(n->args, [&](const Node* used) { constant &= constant_.contains(used); });
   if (constant) constant_.insert(n);
-  Value r = call_below(Layer::trace, op, args);
+  Value r = call_below(at, op, args);
   if (options_.with == TraceWith::data && !constant) refuse_data(op, args, r, *n);
   bind_result(r, n);
   return r;
@@ -122,14 +122,14 @@ void Tracer::bind_token(std::string_view name) {
 }
 
 // What is done for its effect alone is not done while it is recorded.
-Value Tracer::record_effect(const Op& op, Args args) {
+Value Tracer::record_effect(const Op& op, Args args, Layer at) {
   met_effect_ = true;
   std::vector<Argument> arguments;
   if (token_) arguments = {token_, Value(op.qualified())};
   for (const Value& v : args) arguments.push_back(argument(v));
   Node* n = graph_.call(token_ ? op_ref<"higher_order::with_effects">() : op, std::move(arguments));
   note_source(*n);
-  const Value r = op.schema.results.empty() && options_.with != TraceWith::data ? Value() : call_below(Layer::trace, op, args);
+  const Value r = op.schema.results.empty() && options_.with != TraceWith::data ? Value() : call_below(at, op, args);
   if (token_) {
     const Value token = token_->meta;
     token_ = graph_.item(n, 0);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/trace.hpp"
+#include "op/call.hpp"
 #include "op/program_acts.hpp"
 
 namespace ingot {
@@ -20,8 +21,8 @@ class Tracer final : private ActListener {
   void bind_token(std::string_view name);
   Node* token() const { return token_; }  // the latest
   bool met_effect() const { return met_effect_; }
-  // The trace layer: a node for the call, and the call below it.
-  Value record(const Op& op, Args args);
+  // The trace layer: a node for the call, and the call below it. A mode that records for the tracer, above wrapper tensors, says so.
+  Value record(const Op& op, Args args, Layer at = Layer::trace);
   // The graph's value for a tensor or number of the traced function.
   Argument argument(const Value& v);
   // Values of the outer function that this one used; its graph has them as attributes, to be made inputs.
@@ -55,7 +56,7 @@ class Tracer final : private ActListener {
   void bind(const Tensor& t, Node* n);
   void bind_result(const Value& r, Node* n);
   Value record_functions(const Op& op, Args args);
-  Value record_effect(const Op& op, Args args);
+  Value record_effect(const Op& op, Args args, Layer at);
   bool knows(const Tensor& t) const { return tensors_.contains(t->identity()) || (outer_ && outer_->knows(t)); }
   void refuse_constant(const Op& op, const Argument& self) const;
   void refuse_data(const Op& op, Args args, const Value& r, const Node& n) const;

@@ -6,6 +6,7 @@
 #include "ingot/sparse.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
+#include "op/wrapper.hpp"
 #include "ops/embedding_bag.hpp"
 #include "ops/families.hpp"
 #include "ops/sparse_tensor.hpp"
@@ -88,6 +89,10 @@ constinit const OpDef kOps[] = {
      .body = checked},
     {.schema = "aten::_indices(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
     {.schema = "aten::_values(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
+    // Of any wrapper tensor (op/wrapper.hpp): its own layer answers, so here is none.
+    {.schema = "ingot::inner_tensor(Tensor self, str name) -> Tensor",
+     .body = [](const Call& c) -> Value { return inner_tensor(c.tensor(0), c[1].string()); },
+     .no_grad_result = true},
     {.schema = "aten::_nnz(Tensor self) -> int", .body = refuse_dense},
     {.schema = "aten::is_coalesced(Tensor self) -> bool", .body = refuse_dense},
     {.schema = "aten::_coalesce(Tensor self) -> Tensor", .body = refuse_dense, .vjp = [](Vjp& v) { v.set(0, v.grad()); }},

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
@@ -279,9 +280,7 @@ bool lies_otherwise(const Tensor& t) {
   return f && !f->value->geom.same(t->geom);
 }
 
-Tensor inner_tensor_of(const Tensor& t, std::string_view name) {
-  return functional_state(t) ? to_functional(inner_tensor(from_functional(t), name)) : inner_tensor(t, name);
-}
+Tensor inner_tensor_of(const Tensor& t, std::string_view name) { return aten<"ingot::inner_tensor">(t, std::string(name)); }
 
 Tensor from_functional(const Tensor& t) {
   const FunctionalState* f = functional_state(t);

@@ -1,6 +1,9 @@
 // Functions compiled with their gradients by Ingot's own code generation: what callers see is what eager gives them.
 #include <gtest/gtest.h>
 
+#include "aot/capture.hpp"
+#include "aot/inputs.hpp"
+#include "aot/module.hpp"
 #include "compiler/aot_compiler.hpp"
 #include "e2e/compiled_model.hpp"
 #include "graph/interpret.hpp"
@@ -104,6 +107,65 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionOfAModule) {
   const TensorList want = train(false), found = train(true);
   ASSERT_EQ(want.size(), found.size());
   for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << "value " << k;
+}
+
+// Small functions by the compiler itself: a tensor, one without dims, containers, a kernel, and what is passed through.
+TEST_F(AotCompiler, A009_A010_A011_A012_A013_SmallFunctions) {
+  const AotOptions both{.forward = ingot_compiler(), .backward = ingot_compiler()};
+  const auto at = [](const Tree& in, std::size_t k) { return in[k].leaf().tensor(); };
+  manual_seed(1);
+  const TreeFunction sine = [&](const Tree& in) { return Tree(at(in, 0).sin()); };
+  for (const Shape& size : {Shape{3}, Shape{}}) {
+    const Tensor x = randn(size);
+    EXPECT_TRUE(allclose(aot_function(sine, both)(Tree::tuple({x})).leaf().tensor(), x.sin()));
+  }
+  const Tensor x = randn({3}), y = randn({3}), m = randn({3, 3});
+  const Tree list =
+      aot_function([&](const Tree& in) { return Tree::list({at(in[0], 0).sin()}); }, both)(Tree::tuple({Tree::list({x})}));
+  EXPECT_EQ(list.type(), tree_types::kList);
+  EXPECT_TRUE(allclose(list[0].leaf().tensor(), x.sin()));
+  const TreeFunction product = [&](const Tree& in) { return Tree(aten<"mv">(at(in, 0), at(in, 1))); };
+  EXPECT_TRUE(allclose(aot_function(product, both)(Tree::tuple({m, x})).leaf().tensor(), aten<"mv">(m, x)));
+  const Tree pair = aot_function(
+      [&](const Tree& in) {
+        return Tree::tuple({at(in, 0) + at(in, 1), in[1]});
+      },
+      both)(Tree::tuple({x, y}));
+  EXPECT_TRUE(allclose(pair[0].leaf().tensor(), x + y));
+  EXPECT_TRUE(pair[1].leaf().tensor().is_same(y));
+  const std::vector<double> before = x.to_vector<double>();
+  const Tree dict = aot_function(
+      [&](const Tree& in) {
+        return Tree::dict({{Value("a"), Tree(in[0].at("a").leaf().tensor() * 2)}, {Value("b"), in[0].at("b")}});
+      },
+      both)(Tree::tuple({Tree::dict({{Value("a"), Tree(x)}, {Value("b"), Tree(y)}})}));
+  EXPECT_TRUE(allclose(dict.at("a").leaf().tensor(), x * 2));
+  EXPECT_TRUE(dict.at("b").leaf().tensor().is_same(y));
+  EXPECT_EQ(x.to_vector<double>(), before) << "the tensor under the key is as it was";
+}
+
+// Through the front end and the whole back end, with open sizes: a view by numbers of the call has no steps to take again.
+TEST_F(AotCompiler, A137_R159_AViewByNumbersOfTheCall) {
+  const FlatFunction f = [](const Values& in) {
+    const Tensor& x = in[0].tensor();
+    return Values{x.view(Shape{in[1].to_int()}), x.view({-1})};
+  };
+  const Values arguments{tracked(ones({2, 2})), 4};
+  AotOptions options{.forward = ingot_compiler(), .backward = ingot_compiler(), .sizes = std::make_shared<ShapeEnv>()};
+  const Values fakes = fake_inputs(arguments, every_size_open(arguments), *options.sizes);
+  Captured captured = capture(f, fake_inputs(fakes, {}, *options.sizes), *options.sizes);
+  EXPECT_NE(print(captured.graph).find("torch.ops.aten.view.default(arg0_1, [arg1_1])"), std::string::npos)
+      << print(captured.graph);
+  const FlatCallable compiled = aot_module_simplified(function_of(std::move(captured)), {}, fakes, options);
+  const Values out = compiled(arguments);
+  EXPECT_EQ(out[0].tensor().grad_fn_name(), "AsStridedBackward0");
+  EXPECT_EQ(out[1].tensor().grad_fn_name(), "ViewBackward0");
+  for (const Value& v : out) {
+    EXPECT_TRUE(equal(v.tensor().detach(), ones({4})));
+    EXPECT_EQ(v.tensor()->storage, arguments[0].tensor()->storage);
+  }
+  (out[0].tensor() * 2 + out[1].tensor()).sum().backward();
+  EXPECT_TRUE(equal(arguments[0].tensor().grad(), full({2, 2}, 3)));
 }
 
 // Without an argument that requires grad there is one graph, and it is compiled as well.

@@ -2,20 +2,11 @@
 // agrees with itself compiled (M03). Losses, which are functions in nn.hpp, are modules without state here.
 #include <gtest/gtest.h>
 
-#include "aot/module.hpp"
-#include "exhaustive/exhaustive_check.hpp"
-#include "ingot/nn.hpp"
+#include "exhaustive/module_check.hpp"
 #include "support/no_leaks.hpp"
 
 namespace ingot::aot {
 namespace {
-
-struct ModuleSample {
-  std::string name;
-  std::shared_ptr<nn::Module> module;
-  TensorFunction forward;
-  TensorList arguments;  // floating ones get gradients
-};
 
 template <class Layer, class... Given>
 ModuleSample layer(std::string name, const Tensor& x, Given&&... given) {
@@ -141,7 +132,9 @@ void add_losses(std::vector<ModuleSample>& l) {
   }
 }
 
-std::vector<ModuleSample> all_modules() {
+}  // namespace
+
+std::vector<ModuleSample> nn_modules() {
   manual_seed(0);
   std::vector<ModuleSample> l;
   add_layers(l);
@@ -150,49 +143,9 @@ std::vector<ModuleSample> all_modules() {
   return l;
 }
 
-Tensor copy_of(const Tensor& t, bool requires_grad) { return t.detach().clone().requires_grad_(requires_grad); }
+using ExhaustiveModules = NoLeaks;
 
-CheckResult check_module(const ModuleSample& s, AotOptions options) {
-  const ModuleFunction function = as_function(*s.module, [&](const Tree& arguments) {
-    TensorList in;
-    for (const Tree& t : arguments.children()) in.push_back(t.leaf().tensor());
-    const TensorList out = s.forward(in);
-    return Tree::list({out.begin(), out.end()});
-  });
-  options.params_and_buffers = static_cast<int>(function.state.size());
-  const ExhaustiveSample sample{
-      .f =
-          [&](const TensorList& in) {
-            const Tree results = function.f(Tree::list({in.begin(), in.end()}));
-            TensorList out;
-            for (const Tree& t : results.children()) out.push_back(t.leaf().tensor());
-            return out;
-          },
-      .arguments =
-          [&] {
-            TensorList l;
-            for (const Tensor& t : function.state) l.push_back(copy_of(t, t.requires_grad()));
-            for (const Tensor& t : s.arguments) l.push_back(copy_of(t, t.is_floating_point()));
-            return l;
-          },
-  };
-  return ExhaustiveCheck(sample, options).run();
-}
+TEST_F(ExhaustiveModules, A195_M01_M03_Static) { check_modules(nn_modules(), {}); }
+TEST_F(ExhaustiveModules, A196_M01_M03_Dynamic) { check_modules(nn_modules(), {.dynamic = true}); }
 
-class ExhaustiveModules : public NoLeaks {
- protected:
-  static void check_modules(const AotOptions& options) {
-    for (const ModuleSample& s : all_modules())
-      for (const bool training : {true, false}) {
-        s.module->train(training);
-        const CheckResult r = check_module(s, options);
-        EXPECT_EQ(r.message + r.partly, "") << s.name << (training ? " in training" : " in evaluation");
-      }
-  }
-};
-
-TEST_F(ExhaustiveModules, A195_M01_M03_Static) { check_modules({}); }
-TEST_F(ExhaustiveModules, A196_M01_M03_Dynamic) { check_modules({.dynamic = true}); }
-
-}  // namespace
 }  // namespace ingot::aot

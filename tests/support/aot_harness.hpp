@@ -24,6 +24,9 @@ struct V {
   bool keep = false;  // H01: only with keep_inference_input_mutations
   bool dynamic = false;
   bool bypass = false;  // the cache need not keep it (section 4.2)
+  bool derived = true;  // the forms .F and .C, too
+  std::string not_captured = {};  // .F: the front end refuses the function with these words, and it is compiled as it is
+  std::string error = {};  // every form refuses the function with these words instead
   const Decompositions* decompositions = nullptr;
   Partitioner partition = partition_default;
 };
@@ -41,6 +44,7 @@ class AotHarness : public NoLeaks {
   // H11: the forward graph of the last run.
   std::string verify(const Function& f, const TensorList& inputs, V flags = {});
   std::string verify_tree(const TreeFunction& f, const Values& inputs, V flags = {});
+  std::string verify_tree(const TreeFunction& f, const Tree& arguments, V flags = {});
   std::string verify(const Function& f, const Factory& factory, V flags = {});
 
   // The same of a module, made anew for each side from one seed: its parameters and buffers are leaves, too. `make` returns a

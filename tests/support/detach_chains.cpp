@@ -23,8 +23,11 @@ Graph with_short_detach_chains(const Graph& g) {
     const bool detach = is_detach(n.get());
     if (detach && is_detach(n->args[0]) && users[static_cast<std::size_t>(n->args[0].node()->id)] == 1)
       copier.replace(*n, copier(n->args[0]));
-    else if (detach) copier.replace(*n, to.call(*n->op, {copier(n->args[0])}));
-    else copier.copy(*n);
+    else if (detach) {
+      Node* one = to.call(*n->op, {copier(n->args[0])});
+      one->meta = n->meta;
+      copier.replace(*n, one);
+    } else copier.copy(*n);
   }
   copier.copy_outputs();
   return to;

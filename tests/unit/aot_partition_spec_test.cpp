@@ -89,6 +89,13 @@ TEST_F(AotPartitionSpec, A170_MinCutKeepsSizes) {
   EXPECT_EQ(forward_->outputs[0].node()->name, "sum_1");
   EXPECT_EQ(forward_->outputs[1].node()->name, "sym_size_int");
   EXPECT_EQ(forward_->outputs[2].node()->name, "sym_size_int_1");
+  // Where equal sizes are one symbol, it is kept once.
+  aot_function([](const TensorList& in) { return TensorList{in[0].sum({1})}; },
+               options(min_cut_partition(), true))(TensorList{ones({10, 10}).requires_grad_()})[0]
+      .sum()
+      .backward();
+  EXPECT_EQ(counts(*forward_), Counts(1, 2)) << print(*forward_);
+  EXPECT_EQ(counts(*backward_), Counts(2, 1)) << print(*backward_);
 
   const AotFunction join = aot_function(
       [](const TensorList& in) {

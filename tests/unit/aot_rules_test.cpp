@@ -58,11 +58,7 @@ TEST_F(AotRules, A081_AnInputStartsToRequireGrad) {
     const Tensor a = in[0] * 3;
     return TensorList{a, in[1] * 4};
   };
-  const auto factory = [] {
-    const Tensor a = ones({3, 3}), b = tracked(ones({3, 3}));
-    return Made{{b}, {a, b + 1}};
-  };
-  EXPECT_EQ(verify(f, factory, {}), R"(def forward(self, primals_1, primals_2):
+  EXPECT_EQ(verify(f, TensorList{ones({3, 3}), tracked(ones({3, 3}))}, {.mut = true}), R"(def forward(self, primals_1, primals_2):
     mul = torch.ops.aten.mul.Tensor(primals_1, 3);  primals_1 = None
     mul_1 = torch.ops.aten.mul.Tensor(primals_2, 4);  primals_2 = None
     return [mul, mul_1]
