@@ -1,5 +1,5 @@
 // A193, A194 on operators that take functions: the reference's samples of map, simple, nested and nested twice, and of cond, which has
-// gradients here. while_loop has none, and says so (X06).
+// gradients here, and scan. while_loop has none, and says so (X06).
 #include <gtest/gtest.h>
 
 #include "exhaustive/exhaustive_check.hpp"
@@ -22,6 +22,15 @@ TensorList simple_cond(const TensorList& in) {
       in[0].sum() > 0, [](const TensorList& o) { return TensorList{o[0].cos() * o[1]}; },
       [](const TensorList& o) { return TensorList{o[0].sin() + o[1]}; }, in);
 }
+TensorList simple_scan(const TensorList& in) {
+  const Scanned s = scan(
+      [](const TensorList& row) {
+        const Tensor next = row[0].sin() * row[1] + row[2];
+        return TensorList{next, next * row[1]};
+      },
+      {in[0]}, {in[1]}, {in[2]});
+  return {s.carried[0], s.stacked[0]};
+}
 TensorList simple_loop(const TensorList& in) {
   return while_loop([](const TensorList& c) { return TensorList{c[0].sum() < 100}; },
                     [](const TensorList& c) { return TensorList{c[0] * 2}; }, {in[0]});
@@ -42,6 +51,7 @@ void check_higher_order(const AotOptions& options) {
     EXPECT_EQ(check(nested_map(depth), {{2, 3, 2, 2}, {2, 3, 2, 2}, {1}, {1}}, options).message, "")
         << "map " << depth << " deep";
   EXPECT_EQ(check(simple_cond, {{2, 2}, {2, 2}}, options).message, "");
+  EXPECT_EQ(check(simple_scan, {{2}, {3, 2}, {1}}, options).message, "");
   EXPECT_EQ(check(simple_loop, {{2, 2}}, options).message, "derivative for higher_order::while_loop is not implemented");
 }
 
