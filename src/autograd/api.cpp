@@ -63,7 +63,7 @@ void backward(const TensorList& roots, const TensorList& gradients, bool retain_
 }
 
 TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs, GradOptions o) {
-  tell_act("a grad()");
+  const GradModeGuard mode(o.create_graph);  // the engine's, told to whoever records: the ops of gradients are the program's own
   INGOT_REQUIRE(!inputs.empty(), "grad requires non-empty inputs.");
   TensorList seeds = make_seeds(outputs, grad_outputs);
   for (std::size_t i = 0; i < inputs.size(); i++)

@@ -101,7 +101,6 @@ TensorList FunctionContext::saved() const {
 
 TensorList custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward,
                            BackwardFunction backward) {
-  if (act_listener()) tell_act(text("a custom function (", name, ")"));
   const bool above = (thread_state().active & layer_bit(Layer::transform)) || std::any_of(inputs.begin(), inputs.end(), is_above);
   return above ? layer_above().custom_function(std::move(name), inputs, forward, std::move(backward))
                : record_custom_function(std::move(name), inputs, forward, std::move(backward));
@@ -113,6 +112,7 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
   TensorList inputs = given;
   for (Tensor& t : inputs)
     if (region && t.defined()) t = region->use(t);
+  const std::string act = act_listener() ? text("a custom function (", name, ")") : "";
   auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));
   FunctionContext& c = node->context;
   c.needs.resize(inputs.size());
@@ -120,13 +120,14 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
   for (std::size_t k = 0; k < inputs.size() && thread_state().grad_mode; k++)
     any |= c.needs[k] = inputs[k].defined() && requires_grad(inputs[k]);
   if (any) {
+    tell_act(act);  // without gradients it is the ops of its forward
     node->edges.reserve(inputs.size());
     for (std::size_t k = 0; k < inputs.size(); k++) node->edges.push_back(c.needs[k] ? edge_of(inputs[k]) : Edge{});
   }
   c.node = node.get();
   TensorList outs;
   {
-    Scoped<bool> no_grad(thread_state().grad_mode, false);
+    const GradModeGuard no_grad(false);
     outs = forward(c, inputs);
   }
   // Out of the context, which the node owns: they may own the node from now on.
@@ -139,7 +140,10 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
   std::vector<bool> differentiable;
   for (Tensor& o : outs) {
     differentiable.push_back(o.defined() && !contains(plain, o) && is_differentiable(o.dtype()));
-    if (o.defined() && contains(inputs, o) && !contains(dirty, o)) o = detached(o);  // returned as it came
+    if (o.defined() && contains(inputs, o) && !contains(dirty, o)) {  // returned as it came
+      tell_act(act);
+      o = detached(o);
+    }
   }
   for (const Tensor& o : outs)
     if (region && o.defined()) region->made(o);

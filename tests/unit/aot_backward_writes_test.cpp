@@ -26,13 +26,13 @@ TEST_F(AotBackwardWrites, A084_R103_ASavedInput) {
   const auto f = [](const TensorList& in) {
     return TensorList{in[0] * clone_of(in[1], [](const Tensor& x) { Tensor(x).mul_(2); })};
   };
-  V flags{
+  V with_gradient{
       .mut = true, .bypass = true, .not_captured = "a graph has no node for a custom function (Clone), which the function has"};
   for (const Partitioner& partition :
        {Partitioner(partition_default), Partitioner([](const Joint& j) { return partition_min_cut(j); })}) {
-    flags.partition = partition;
-    verify(f, {tracked(ones({3, 3})), ones({3, 3})}, flags);
-    verify(f, {tracked(ones({3, 3})), tracked(ones({3, 3}))}, flags);
+    with_gradient.partition = partition;
+    verify(f, {tracked(ones({3, 3})), ones({3, 3})}, {.mut = true, .partition = partition});
+    verify(f, {tracked(ones({3, 3})), tracked(ones({3, 3}))}, with_gradient);
   }
 }
 

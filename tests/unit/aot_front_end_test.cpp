@@ -52,7 +52,6 @@ TEST_F(AotFrontEnd, WhatNoNodeSaysIsRefused) {
               "a graph has no node for " + what + ", which the function has");
   };
   expect_refusal([](const Tensor& x) { (x * 2).sum().backward(); }, "a backward()");
-  expect_refusal([](const Tensor& x) { grad({(x * 2).sum()}, {x}); }, "a grad()");
   expect_refusal([](const Tensor& x) { register_hook(x, [](const Tensor& g) { return g; }); }, "a hook");
   expect_refusal([](const Tensor&) { const InferenceMode inference; }, "a block in inference mode");
   expect_refusal([](const Tensor&) { const AutocastGuard autocast; }, "an autocast block");
@@ -63,6 +62,50 @@ TEST_F(AotFrontEnd, WhatNoNodeSaysIsRefused) {
             [](FunctionContext&, const TensorList& g) { return g; });
       },
       "a custom function (Mine)");
+}
+
+// Gradients inside a program are calls, in the mode that the engine runs in.
+TEST_F(AotFrontEnd, GradientsInsideAreItsOwnCalls) {
+  const auto f = [](bool create_graph) {
+    return [create_graph](const Values& in) {
+      const Tensor& x = in[0].tensor();
+      return Values{grad({x.exp()}, {x}, {}, {.create_graph = create_graph})[0] * 2};
+    };
+  };
+  for (const bool create_graph : {false, true}) {
+    const std::string mode = create_graph ? "True" : "False";
+    EXPECT_EQ(captured(f(create_graph), {tracked(ones({}))}), R"(def forward(self, arg0_1):
+    exp = torch.ops.aten.exp.default(arg0_1);  arg0_1 = None
+    _set_grad_enabled = torch._C._set_grad_enabled()" + mode + R"()
+    ones_like = torch.ops.aten.ones_like.default(exp)
+    mul = torch.ops.aten.mul.Tensor(ones_like, exp);  ones_like = exp = None
+    _set_grad_enabled_1 = torch._C._set_grad_enabled(True)
+    mul_1 = torch.ops.aten.mul.Tensor(mul, 2);  mul = None
+    return (mul_1,)
+)");
+    verify([&](const TensorList& in) { return TensorList{f(create_graph)({in[0]})[0].tensor()}; }, {tracked(randn({}))});
+  }
+}
+
+// A custom function of tensors that do not require grad is the ops of its forward, but for one that returns its argument as another
+// tensor, which no node says.
+TEST_F(AotFrontEnd, ACustomFunctionWithoutGradients) {
+  const auto f = [](bool as_it_came) {
+    return [as_it_came](const Values& in) {
+      const TensorList out = custom_function(
+          "Mine", {in[0].tensor()}, [&](FunctionContext&, const TensorList& x) { return as_it_came ? x : TensorList{x[0] * 2}; },
+          [](FunctionContext&, const TensorList& g) { return g; });
+      return Values(out.begin(), out.end());
+    };
+  };
+  EXPECT_EQ(captured(f(false), {ones({2})}), R"(def forward(self, arg0_1):
+    _set_grad_enabled = torch._C._set_grad_enabled(False)
+    mul = torch.ops.aten.mul.Tensor(arg0_1, 2);  arg0_1 = None
+    _set_grad_enabled_1 = torch._C._set_grad_enabled(True)
+    return (mul,)
+)");
+  EXPECT_EQ(error_of([&] { captured(f(true), {ones({2})}); }),
+            "a graph has no node for a custom function (Mine), which the function has");
 }
 
 TEST_F(AotFrontEnd, TheGradModeThatIsLeftBehind) {

@@ -77,8 +77,7 @@ TEST_F(AotTraining, A104_A105_OutputsWithoutGradients) {
 }
 
 TEST_F(AotTraining, A106_GradInsideTheFunction) {
-  verify([](const TensorList& in) { return grad({in[0].exp()}, {in[0]}); }, {tracked(randn({}))},
-         {.bypass = true, .not_captured = "a graph has no node for a grad(), which the function has"});
+  verify([](const TensorList& in) { return grad({in[0].exp()}, {in[0]}); }, {tracked(randn({}))});
 }
 
 TEST_F(AotTraining, A107_R016_R151_TheBackwardIsCompiledWhenItIsAskedFor) {
@@ -170,7 +169,7 @@ TEST_F(AotTraining, A121_ACustomFunctionWithoutGradients) {
             "Plus", {in[0]}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0].clone()}; },
             [](FunctionContext&, const TensorList& g) { return TensorList{g[0] + 1}; });
       },
-      {randn({3})}, {.bypass = true, .not_captured = "a graph has no node for a custom function (Plus), which the function has"});
+      {randn({3})});
 }
 
 TEST_F(AotTraining, A127_SizesAreKeptAndNotTheWrittenInput) {
