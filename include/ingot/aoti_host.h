@@ -167,12 +167,73 @@ INGOT_EXPORT AOTITorchError aoti_torch_scatter_reduce_out(AtenTensorHandle out, 
 INGOT_EXPORT AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle* indices,
                                                      uint32_t num_indices, AtenTensorHandle values, bool accumulate);
 
+/* Deprecated: forms without a device in their names, which libraries of older compilers call. A tensor that may be left out is null. */
+INGOT_EXPORT AOTITorchError aoti_torch_addmm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat1,
+                                                 AtenTensorHandle mat2, float beta, float alpha);
+INGOT_EXPORT AOTITorchError aoti_torch_bmm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat2);
+INGOT_EXPORT AOTITorchError aoti_torch_mm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat2);
+INGOT_EXPORT AOTITorchError aoti_torch_bmm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle* ret);
+INGOT_EXPORT AOTITorchError aoti_torch_convolution(AtenTensorHandle input, AtenTensorHandle weight, AtenTensorHandle bias,
+                                                   const int64_t* stride_ptr, int64_t stride_size, const int64_t* padding_ptr,
+                                                   int64_t padding_size, const int64_t* dilation_ptr, int64_t dilation_size,
+                                                   int transposed, const int64_t* output_padding_ptr, int64_t output_padding_size,
+                                                   int64_t groups, AtenTensorHandle* ret);
+INGOT_EXPORT AOTITorchError aoti_torch_nonzero(AtenTensorHandle self, AtenTensorHandle* out);
+INGOT_EXPORT AOTITorchError aoti_torch_repeat_interleave_Tensor(AtenTensorHandle repeats, int64_t* output_size,
+                                                                AtenTensorHandle* out);
+INGOT_EXPORT AOTITorchError aoti_torch_view_as_real(AtenTensorHandle self, AtenTensorHandle* ret);
+INGOT_EXPORT AOTITorchError aoti_torch_view_dtype(AtenTensorHandle self, int32_t dtype, AtenTensorHandle* ret);
+INGOT_EXPORT AOTITorchError aoti_torch__embedding_bag(AtenTensorHandle weight, AtenTensorHandle indices, AtenTensorHandle offsets,
+                                                      int32_t scale_grad_by_freq, int32_t mode, int32_t sparse,
+                                                      AtenTensorHandle per_sample_weights, int32_t include_last_offset,
+                                                      int32_t padding_idx, AtenTensorHandle* ret0, AtenTensorHandle* ret1,
+                                                      AtenTensorHandle* ret2, AtenTensorHandle* ret3);
+INGOT_EXPORT AOTITorchError aoti_torch__fft_c2c(AtenTensorHandle self, const int64_t* dim_ptr, int64_t dim_size,
+                                                int64_t normalization, int32_t forward, AtenTensorHandle* ret);
+
 /* ---- checks */
 /* Raises a C++ runtime error where `cond` is false. */
 INGOT_EXPORT void aoti_torch_check(bool cond, const char* func, const char* file, uint32_t line, const char* msg);
 INGOT_EXPORT void aoti_torch_warn(const char* func, const char* file, uint32_t line, const char* msg);
 INGOT_EXPORT AOTITorchError aoti_torch_check_inf_and_nan(const char* tensor_name, AtenTensorHandle tensor);
 INGOT_EXPORT void aoti_torch_print_tensor_handle(AtenTensorHandle self, const char* msg);
+
+/* Writes the elements to a file that is named after the rest, in the folder aoti_torch of the temporary folder, and prints its path. */
+INGOT_EXPORT void aoti_torch_save_tensor_handle(AtenTensorHandle self, const char* tensor_name, const char* launch_prefix,
+                                                const char* kernel_name);
+
+/* ---- what a library tells a profiler. Values in boxes are the caller's to delete; so is the map of them */
+typedef struct AtenRecordFunctionOpaque* AtenRecordFunctionHandle;
+typedef struct IValueMapOpaque* IValueMapHandle;
+INGOT_EXPORT AOTITorchError aoti_torch_int64_to_ivalue(int64_t val, C10IValueHandle* ivalue);
+INGOT_EXPORT AOTITorchError aoti_torch_str_to_ivalue(const char* val, C10IValueHandle* ivalue);
+INGOT_EXPORT AOTITorchError aoti_torch_strlist_to_ivalue(const char** val, int64_t len, C10IValueHandle* ivalue);
+INGOT_EXPORT AOTITorchError aoti_torch_tensor_to_ivalue(AtenTensorHandle val, C10IValueHandle* ivalue);
+INGOT_EXPORT AOTITorchError aoti_torch_delete_c10_value_object(C10IValueHandle handle);
+/* With INGOT_LOG=profile in the environment the end prints `[profile] name: N us` on standard error. */
+INGOT_EXPORT AOTITorchError aoti_record_function_start(const char* name, IValueMapHandle kwargs, const C10IValueHandle* inputs,
+                                                       uint64_t n_inputs, AtenRecordFunctionHandle* guard);
+INGOT_EXPORT AOTITorchError aoti_record_function_end(AtenRecordFunctionHandle guard);
+
+/* ---- operators of a library's own. A value on a stack is eight bytes: the number, its bits, a dtype's code, or a tensor handle;
+ * an optional one is the address of such a value (from C++'s new), or 0. Handles and addresses that are given are stolen. */
+typedef uint64_t StableIValue;
+typedef struct TorchLibraryOpaque* TorchLibraryHandle;
+INGOT_EXPORT AOTITorchError aoti_torch_library_init_impl(const char* ns, const char* k, const char* file, uint32_t line,
+                                                         TorchLibraryHandle* ret_new_torch_lib);
+INGOT_EXPORT AOTITorchError aoti_torch_library_init_def(const char* ns, const char* file, uint32_t line,
+                                                        TorchLibraryHandle* ret_new_torch_lib);
+INGOT_EXPORT AOTITorchError aoti_torch_library_init_fragment(const char* ns, const char* file, uint32_t line,
+                                                             TorchLibraryHandle* ret_new_torch_lib);
+/* `fn` takes its arguments on the stack and leaves its results there: (stack, number of arguments, number of results). */
+INGOT_EXPORT AOTITorchError aoti_torch_library_impl(TorchLibraryHandle self, const char* name,
+                                                    void (*fn)(StableIValue*, uint64_t, uint64_t));
+/* `schema`: "name(Tensor x, int n) -> Tensor". */
+INGOT_EXPORT AOTITorchError aoti_torch_library_def(TorchLibraryHandle self, const char* schema);
+/* What it implemented cannot be called any more. */
+INGOT_EXPORT AOTITorchError aoti_torch_delete_library_object(TorchLibraryHandle tlh);
+/* Results take the arguments' places on the stack, from the first on. */
+INGOT_EXPORT AOTITorchError aoti_torch_call_dispatcher(const char* op_name, const char* overload_name, StableIValue* stack);
 
 /* ---- ops without a function: node `extern_node_index` of the executor's file, its arguments in schema order */
 INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index,

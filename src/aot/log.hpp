@@ -1,15 +1,11 @@
-// What the layer made, for people: on stderr, if the environment has INGOT_LOG=aot (R196). INGOT_LOG is a list with commas.
+// What the layer made, for people: on stderr, if the environment has INGOT_LOG=aot (R196).
 #pragma once
 #include "aot/aot.hpp"
 #include "aot/context.hpp"
 #include "aot/metadata.hpp"
+#include "base/log.hpp"
 
 namespace ingot::aot {
-
-// Whether INGOT_LOG has the word.
-bool is_logged(std::string_view what);
-// A line on stderr, where it has: "[cache] …".
-void log_line(std::string_view what, const std::string& line);
 
 class Log {
  public:

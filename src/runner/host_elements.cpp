@@ -79,6 +79,17 @@ AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle s
   });
 }
 
+// The one out= function of a factory: it has no tensors to derive it from.
+extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low, int64_t high,
+                                                                      const int64_t* size, int64_t size_len_) {
+  return run([&] {
+    Tensor& t = tensor_of(out);
+    aten<"resize_">(t, Shape(std::span(size, static_cast<std::size_t>(size_len_))));
+    aten<"random_.from">(t, low, high);
+    out->set(t);
+  });
+}
+
 AOTITorchError aoti_torch_check_inf_and_nan(const char* tensor_name, AtenTensorHandle tensor) {
   return run([&] {
     const Tensor& t = tensor_of(tensor);

@@ -5,6 +5,7 @@
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "runner/handle.hpp"
+#include "runner/host_op_call.hpp"
 #include "tensor/geometry.hpp"
 
 using namespace ingot;
@@ -38,10 +39,15 @@ AtenTensorHandle OwnedHandles::add(const Tensor& t) {
 
 void require_host_functions() {
   // One function of each file: an archive's members come whole.
-  const void* const needed[] = {
-      reinterpret_cast<const void*>(&aoti_torch_device_type_cpu), reinterpret_cast<const void*>(&aoti_torch_get_dim),
-      reinterpret_cast<const void*>(&aoti_torch_clone), reinterpret_cast<const void*>(&aoti_torch_item_float32),
-      reinterpret_cast<const void*>(&aoti_torch_proxy_executor_call_function)};
+  const void* const needed[] = {reinterpret_cast<const void*>(&aoti_torch_device_type_cpu),
+                                reinterpret_cast<const void*>(&aoti_torch_get_dim),
+                                reinterpret_cast<const void*>(&aoti_torch_clone),
+                                reinterpret_cast<const void*>(&aoti_torch_item_float32),
+                                reinterpret_cast<const void*>(&aoti_torch_proxy_executor_call_function),
+                                reinterpret_cast<const void*>(&aoti_torch_mm_out),
+                                reinterpret_cast<const void*>(&aoti_torch_str_to_ivalue),
+                                reinterpret_cast<const void*>(&aoti_torch_library_def),
+                                reinterpret_cast<const void*>(host_op_rows().data())};
   for (const void* f : needed) INGOT_ENSURE(f != nullptr, "a host function is missing");
 }
 

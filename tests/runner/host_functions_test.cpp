@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
 #include "ingot/ingot.hpp"
+#include "io/npy.hpp"
 #include "op/call.hpp"
 #include "runner/handle.hpp"
 #include "tensor/impl.hpp"
@@ -48,21 +50,43 @@ TEST(HostFunctions, I072_CodesAreTheReferences) {
   EXPECT_EQ(aoti_torch_device_type_meta(), 14);
   EXPECT_EQ(aoti_torch_device_type_privateuse1(), 20);
   EXPECT_EQ(aoti_torch_dtype_uint8(), 0);
+  EXPECT_EQ(aoti_torch_dtype_int8(), 1);
+  EXPECT_EQ(aoti_torch_dtype_int16(), 2);
+  EXPECT_EQ(aoti_torch_dtype_int32(), 3);
+  EXPECT_EQ(aoti_torch_dtype_int64(), 4);
+  EXPECT_EQ(aoti_torch_dtype_float16(), 5);
   EXPECT_EQ(aoti_torch_dtype_float32(), 6);
+  EXPECT_EQ(aoti_torch_dtype_float64(), 7);
   EXPECT_EQ(aoti_torch_dtype_complex32(), 8);
+  EXPECT_EQ(aoti_torch_dtype_complex64(), 9);
+  EXPECT_EQ(aoti_torch_dtype_complex128(), 10);
   EXPECT_EQ(aoti_torch_dtype_bool(), 11);
   EXPECT_EQ(aoti_torch_dtype_bfloat16(), 15);
+  EXPECT_EQ(aoti_torch_dtype_float8_e5m2(), 23);
+  EXPECT_EQ(aoti_torch_dtype_float8_e4m3fn(), 24);
+  EXPECT_EQ(aoti_torch_dtype_float8_e5m2fnuz(), 25);
   EXPECT_EQ(aoti_torch_dtype_float8_e4m3fnuz(), 26);
+  EXPECT_EQ(aoti_torch_dtype_uint16(), 27);
+  EXPECT_EQ(aoti_torch_dtype_uint32(), 28);
   EXPECT_EQ(aoti_torch_dtype_uint64(), 29);
   EXPECT_EQ(aoti_torch_layout_strided(), 0);
+  EXPECT_EQ(aoti_torch_layout_sparse_coo(), 1);
+  EXPECT_EQ(aoti_torch_layout_sparse_csr(), 2);
   EXPECT_EQ(aoti_torch_layout__mkldnn(), 3);
+  EXPECT_EQ(aoti_torch_layout_sparse_csc(), 4);
+  EXPECT_EQ(aoti_torch_layout_sparse_bsr(), 5);
+  EXPECT_EQ(aoti_torch_layout_sparse_bsc(), 6);
   EXPECT_EQ(aoti_torch_layout_jagged(), 7);
+  EXPECT_EQ(aoti_torch_memory_format_contiguous_format(), 0);
   EXPECT_EQ(aoti_torch_memory_format_preserve_format(), 1);
+  EXPECT_EQ(aoti_torch_memory_format_channels_last(), 2);
   EXPECT_EQ(aoti_torch_memory_format_channels_last_3d(), 3);
-  EXPECT_EQ(aoti_torch_dtype_element_size(aoti_torch_dtype_complex128()), 16u);
-  EXPECT_EQ(aoti_torch_dtype_element_size(aoti_torch_dtype_complex32()), 4u);
+  const std::pair<int32_t, size_t> sizes[] = {{0, 1},  {1, 1},  {2, 2},  {3, 4},   {4, 8},  {5, 2},  {6, 4},
+                                              {7, 8},  {8, 4},  {9, 8},  {10, 16}, {11, 1}, {15, 2}, {23, 1},
+                                              {24, 1}, {25, 1}, {26, 1}, {27, 2},  {28, 4}, {29, 8}};
+  for (const auto& [code, bytes] : sizes) EXPECT_EQ(aoti_torch_dtype_element_size(code), bytes) << code;
   EXPECT_EQ(aoti_torch_dtype_element_size(99), 0u);
-  EXPECT_EQ(aoti_torch_abi_version() >> 56, 2u);
+  EXPECT_EQ(aoti_torch_abi_version(), uint64_t{2} << 56 | uint64_t{11} << 48);  // 2.11
 }
 
 TEST(HostFunctions, I073_GradModeIsOneOfTheThread) {
@@ -136,6 +160,11 @@ TEST(HostFunctions, I006_FailuresAreLoggedAndReturned) {
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("Exception in aoti_torch: expected a tensor, found a null handle"), std::string::npos) << log;
   EXPECT_NE(log.find("dtype 99"), std::string::npos) << log;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(as_status([] { throw std::runtime_error("of the library"); }), AOTI_TORCH_FAILURE);
+  EXPECT_EQ(as_status([] { throw 3; }), AOTI_TORCH_FAILURE);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "Exception in aoti_torch: of the library\nException in aoti_torch: UNKNOWN\n");
 }
 
 TEST(HostFunctions, I076_NewTensors) {
@@ -211,47 +240,57 @@ TEST(HostFunctions, I078_CopiesAndAssignments) {
   EXPECT_TRUE(out.tensor().is_same(a.tensor()));
 }
 
+// The element of a 0-dim tensor by each function, from a tensor of each type that has the value.
+template <class T>
+void expect_item(AOTITorchError (*function)(AtenTensorHandle, T*), const Tensor& t, T expected) {
+  T found{};
+  EXPECT_EQ(function(Handle(t), &found), 0);
+  EXPECT_EQ(found, expected);
+}
+
 TEST(HostFunctions, I079_OneElement) {
-  const Handle t(make_tensor(Geometry::contiguous({}, DType::f32)));
-  *t.tensor().data<float>() = 2.5f;
-  float f = 0;
-  double d = 0;
-  int64_t i = 0;
-  uint8_t u = 0;
-  uint16_t half = 0, brain = 0;
-  bool flag = false;
+  const auto scalar = [](const Scalar& v, DType dtype) { return full({}, v, {.dtype = dtype}); };
+  expect_item<float>(aoti_torch_item_float32, scalar(2.5, DType::f32), 2.5f);
+  expect_item<double>(aoti_torch_item_float64, scalar(0.1, DType::f64), 0.1);
+  expect_item<uint8_t>(aoti_torch_item_uint8, scalar(200, DType::u8), 200);
+  expect_item<uint16_t>(aoti_torch_item_uint16, scalar(60000, DType::u16), 60000);
+  expect_item<uint32_t>(aoti_torch_item_uint32, scalar(int64_t{4000000000}, DType::u32), 4000000000u);
+  expect_item<uint64_t>(aoti_torch_item_uint64, scalar(int64_t{1} << 62, DType::u64), uint64_t{1} << 62);
+  expect_item<int8_t>(aoti_torch_item_int8, scalar(-100, DType::i8), -100);
+  expect_item<int16_t>(aoti_torch_item_int16, scalar(-30000, DType::i16), -30000);
+  expect_item<int32_t>(aoti_torch_item_int32, scalar(-2000000000, DType::i32), -2000000000);
+  expect_item<int64_t>(aoti_torch_item_int64, scalar(-(int64_t{1} << 62), DType::i64), -(int64_t{1} << 62));
+  expect_item<bool>(aoti_torch_item_bool, scalar(true, DType::b8), true);
+  expect_item<uint16_t>(aoti_torch_item_float16, scalar(2.5, DType::f16), 0x4100);
+  expect_item<uint16_t>(aoti_torch_item_bfloat16, scalar(2.5, DType::bf16), 0x4020);
   ingot_complex64 z{};
-  EXPECT_EQ(aoti_torch_item_float32(t, &f), 0);
-  EXPECT_EQ(f, 2.5f);
-  EXPECT_EQ(aoti_torch_item_float64(t, &d), 0);
-  EXPECT_EQ(d, 2.5);
-  EXPECT_EQ(aoti_torch_item_int64(t, &i), 0);
-  EXPECT_EQ(i, 2);
-  EXPECT_EQ(aoti_torch_item_uint8(t, &u), 0);
-  EXPECT_EQ(u, 2);
-  EXPECT_EQ(aoti_torch_item_bool(t, &flag), 0);
-  EXPECT_TRUE(flag);
-  EXPECT_EQ(aoti_torch_item_float16(t, &half), 0);
-  EXPECT_EQ(half, 0x4100);
-  EXPECT_EQ(aoti_torch_item_bfloat16(t, &brain), 0);
-  EXPECT_EQ(brain, 0x4020);
-  EXPECT_EQ(aoti_torch_item_complex64(t, &z), 0);
+  EXPECT_EQ(aoti_torch_item_complex64(Handle(scalar(std::complex<double>(2.5, -1), DType::c64)), &z), 0);
   EXPECT_EQ(z.real, 2.5f);
+  EXPECT_EQ(z.imag, -1.f);
+  float f = 0;
   EXPECT_EQ(aoti_torch_item_float32(Handle(counting({2})), &f), 1) << "more than one element";
 
-  const auto expect_scalar = [](AOTITorchError error, const Handle& h, DType dtype, double value) {
+  const auto expect_scalar = [](AOTITorchError error, const Handle& h, DType dtype, std::complex<double> value) {
     EXPECT_EQ(error, 0);
     EXPECT_EQ(h.tensor().dtype(), dtype);
     EXPECT_EQ(h.tensor().dim(), 0);
-    EXPECT_EQ(h.tensor().is_complex() ? h.tensor().item().to_complex().imag() : h.tensor().item_double(), value);
+    EXPECT_EQ(h.tensor().device(), Device{});
+    EXPECT_EQ(h.tensor().item().to_complex(), value);
   };
-  Handle made[6];
-  expect_scalar(aoti_torch_scalar_to_tensor_float64(0.1, &made[0]), made[0], DType::f64, 0.1);
-  expect_scalar(aoti_torch_scalar_to_tensor_int8(-3, &made[1]), made[1], DType::i8, -3);
-  expect_scalar(aoti_torch_scalar_to_tensor_uint32(4000000000u, &made[2]), made[2], DType::u32, 4e9);
-  expect_scalar(aoti_torch_scalar_to_tensor_bool(true, &made[3]), made[3], DType::b8, 1);
-  expect_scalar(aoti_torch_scalar_to_tensor_complex64({1, 2}, &made[4]), made[4], DType::c64, 2);
-  expect_scalar(aoti_torch_scalar_to_tensor_complex128({1, -2}, &made[5]), made[5], DType::c128, -2);
+  Handle made[13];
+  expect_scalar(aoti_torch_scalar_to_tensor_float32(0.1f, &made[0]), made[0], DType::f32, double{0.1f});
+  expect_scalar(aoti_torch_scalar_to_tensor_float64(0.1, &made[1]), made[1], DType::f64, 0.1);
+  expect_scalar(aoti_torch_scalar_to_tensor_uint8(200, &made[2]), made[2], DType::u8, 200);
+  expect_scalar(aoti_torch_scalar_to_tensor_uint16(60000, &made[3]), made[3], DType::u16, 60000);
+  expect_scalar(aoti_torch_scalar_to_tensor_uint32(4000000000u, &made[4]), made[4], DType::u32, 4e9);
+  expect_scalar(aoti_torch_scalar_to_tensor_uint64(uint64_t{1} << 60, &made[5]), made[5], DType::u64, 0x1p60);
+  expect_scalar(aoti_torch_scalar_to_tensor_int8(-3, &made[6]), made[6], DType::i8, -3);
+  expect_scalar(aoti_torch_scalar_to_tensor_int16(-30000, &made[7]), made[7], DType::i16, -30000);
+  expect_scalar(aoti_torch_scalar_to_tensor_int32(-2000000000, &made[8]), made[8], DType::i32, -2e9);
+  expect_scalar(aoti_torch_scalar_to_tensor_int64(-(int64_t{1} << 60), &made[9]), made[9], DType::i64, -0x1p60);
+  expect_scalar(aoti_torch_scalar_to_tensor_bool(true, &made[10]), made[10], DType::b8, 1);
+  expect_scalar(aoti_torch_scalar_to_tensor_complex64({1, 2}, &made[11]), made[11], DType::c64, {1, 2});
+  expect_scalar(aoti_torch_scalar_to_tensor_complex128({1, -2}, &made[12]), made[12], DType::c128, {1, -2});
 }
 
 TEST(HostFunctions, I080_OpsWithAFunctionOfTheirOwn) {
@@ -266,14 +305,63 @@ TEST(HostFunctions, I080_OpsWithAFunctionOfTheirOwn) {
   const AtenTensorHandle indices[] = {index};
   EXPECT_EQ(aoti_torch_index_put_out(result, row, indices, 1, src, false), 0);
   EXPECT_EQ(values(result), (Doubles{6, 0, 0, 5}));
+  const AtenTensorHandle second[] = {nullptr, index};  // the first dim whole
+  const Handle grid(ones({2, 4})), grid_out(zeros({2, 4}));
+  EXPECT_EQ(aoti_torch_index_put_out(grid_out, grid, second, 2, src, true), 0);
+  EXPECT_EQ(values(grid_out), (Doubles{7, 1, 1, 6, 7, 1, 1, 6}));
+  EXPECT_EQ(aoti_torch_scatter_reduce_out(result, Handle(ones({4})), 0, index, src, "prod", 0), 0);
+  EXPECT_EQ(values(result), (Doubles{6, 1, 1, 5})) << "without the elements that are there";
 }
 
-TEST(HostFunctions, I081_I082_I083_I090_OpsWithoutAFunctionAreNotExported) {
-  // Ingot's libraries bring the code of their ops along, so the host has none of the generated ones: a library of another
-  // compiler that needs one is refused by the loader, by that name.
-  EXPECT_EQ(dlsym(RTLD_DEFAULT, "aoti_torch_cpu_convolution"), nullptr);
-  EXPECT_NE(dlsym(RTLD_DEFAULT, "aoti_torch_empty_strided"), nullptr);
-  EXPECT_NE(dlsym(RTLD_DEFAULT, "aoti_torch_create_tensor_from_blob_v2"), nullptr) << "a changed function is a new one";
+TEST(HostFunctions, I080_DeprecatedForms) {
+  const Handle a(counting({2, 2})), b(ones({2, 2})), out(zeros({2, 2}));
+  EXPECT_EQ(aoti_torch_mm_out(out, a, b), 0);
+  EXPECT_EQ(values(out), (Doubles{1, 1, 5, 5}));
+  EXPECT_EQ(aoti_torch_addmm_out(out, b, a, b, 10, 2), 0);
+  EXPECT_EQ(values(out), (Doubles{12, 12, 20, 20}));
+  const Handle batch(counting({1, 2, 2})), batch_out(zeros({1, 2, 2}));
+  EXPECT_EQ(aoti_torch_bmm_out(batch_out, batch, batch), 0);
+  EXPECT_EQ(values(batch_out), (Doubles{2, 3, 6, 11}));
+  Handle made[12];
+  EXPECT_EQ(aoti_torch_bmm(batch, batch, &made[0]), 0);
+  EXPECT_EQ(values(made[0]), (Doubles{2, 3, 6, 11}));
+
+  const Handle image(counting({1, 1, 3, 3})), kernel(ones({1, 1, 2, 2})), bias(tensor({100}));
+  const int64_t one[] = {1, 1}, none[] = {0, 0};
+  EXPECT_EQ(aoti_torch_convolution(image, kernel, nullptr, one, 2, none, 2, one, 2, 0, none, 2, 1, &made[1]), 0);
+  EXPECT_EQ(values(made[1]), (Doubles{8, 12, 20, 24}));
+  EXPECT_EQ(aoti_torch_convolution(image, kernel, bias, one, 2, none, 2, one, 2, 0, none, 2, 1, &made[2]), 0);
+  EXPECT_EQ(values(made[2]), (Doubles{108, 112, 120, 124}));
+
+  EXPECT_EQ(aoti_torch_nonzero(a, &made[3]), 0);
+  EXPECT_EQ(values(made[3]), (Doubles{0, 1, 1, 0, 1, 1}));
+  const Handle repeats(tensor({2, 1}, DType::i64));
+  int64_t three = 3;
+  EXPECT_EQ(aoti_torch_repeat_interleave_Tensor(repeats, &three, &made[4]), 0);
+  EXPECT_EQ(values(made[4]), (Doubles{0, 0, 1}));
+  EXPECT_EQ(aoti_torch_repeat_interleave_Tensor(repeats, nullptr, &made[5]), 0);
+  EXPECT_EQ(values(made[5]), (Doubles{0, 0, 1}));
+  const Handle z(full({2}, std::complex<double>(1, 2), {.dtype = DType::c64}));
+  EXPECT_EQ(aoti_torch_view_as_real(z, &made[6]), 0);
+  EXPECT_EQ(values(made[6]), (Doubles{1, 2, 1, 2}));
+  EXPECT_EQ(made[6].tensor().data_ptr(), z.tensor().data_ptr());
+  EXPECT_EQ(aoti_torch_view_dtype(b, aoti_torch_dtype_int32(), &made[7]), 0);
+  EXPECT_EQ(values(made[7]), Doubles(4, 0x3f800000));
+
+  const Handle table(counting({3, 2})), indices(tensor({0, 2, 1}, DType::i64)), offsets(tensor({0, 2}, DType::i64));
+  EXPECT_EQ(aoti_torch__embedding_bag(table, indices, offsets, 0, 0, 0, nullptr, 0, -1, &made[8], &made[9], &made[10], &made[11]),
+            0);
+  EXPECT_EQ(values(made[8]), (Doubles{4, 6, 2, 3}));
+  Handle weighted[4];
+  const Handle factors(tensor({1, 10, 100}));
+  EXPECT_EQ(aoti_torch__embedding_bag(table, indices, offsets, 0, 0, 0, factors, 0, -1, &weighted[0], &weighted[1], &weighted[2],
+                                      &weighted[3]),
+            0);
+  EXPECT_EQ(values(weighted[0]), (Doubles{40, 51, 200, 300}));
+  Handle spectrum;
+  const int64_t dim[] = {0};
+  EXPECT_EQ(aoti_torch__fft_c2c(z, dim, 1, 0, 1, &spectrum), 0);
+  EXPECT_EQ(aten<"view_as_real">(spectrum.tensor()).to_vector<double>(), (Doubles{2, 4, 0, 0}));
 }
 
 TEST(HostFunctions, I084_Checks) {
@@ -298,9 +386,57 @@ TEST(HostFunctions, I084_Checks) {
   EXPECT_NE(::testing::internal::GetCapturedStdout().find("[after] tensor([0., 1.])"), std::string::npos);
 }
 
-TEST(HostFunctions, I085_I086_I087_I088_OptionalAndDeviceFunctionsAreNotThere) {
-  for (const char* name : {"aoti_record_function_start", "aoti_torch_create_cuda_guard", "aoti_torch_create_device_guard",
-                           "aoti_torch_library_init_impl"})
+TEST(HostFunctions, I084_TensorsAreSaved) {
+  ::testing::internal::CaptureStdout();
+  aoti_torch_save_tensor_handle(Handle(counting({2, 2})), "buf0", "before_launch", "a/kernel");
+  const std::string printed = ::testing::internal::GetCapturedStdout();
+  const std::string path = (std::filesystem::temp_directory_path() / "aoti_torch/before_launch_a_kernel_buf0_cpu.npy").string();
+  EXPECT_EQ(printed, "aoti_torch_save_tensor_handle: saved " + path + "\n");
+  EXPECT_EQ(load_npy(path).to_vector<double>(), (Doubles{0, 1, 2, 3}));
+  std::filesystem::remove(path);
+}
+
+TEST(HostFunctions, I085_ValuesInBoxesAndRecordedFunctions) {
+  const int64_t before = TensorImpl::live();
+  C10IValueHandle boxes[4] = {};
+  const char* names[] = {"in", "out"};
+  EXPECT_EQ(aoti_torch_int64_to_ivalue(7, &boxes[0]), 0);
+  EXPECT_EQ(aoti_torch_str_to_ivalue("kernel", &boxes[1]), 0);
+  EXPECT_EQ(aoti_torch_strlist_to_ivalue(names, 2, &boxes[2]), 0);
+  EXPECT_EQ(aoti_torch_tensor_to_ivalue(Handle(counting({3})), &boxes[3]), 0);
+  for (C10IValueHandle b : boxes) EXPECT_NE(b, nullptr);
+  EXPECT_EQ(TensorImpl::live(), before + 1) << "a box keeps its tensor";
+
+  AtenRecordFunctionHandle guard = nullptr;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(aoti_record_function_start("cpp_fused_add_0", nullptr, boxes, 4, &guard), 0);
+  EXPECT_NE(guard, nullptr);
+  EXPECT_EQ(aoti_record_function_end(guard), 0);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "nobody asked";
+  ASSERT_EQ(setenv("INGOT_LOG", "aot,profile", 1), 0);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(aoti_record_function_start("cpp_fused_add_0", nullptr, nullptr, 0, &guard), 0);
+  EXPECT_EQ(aoti_record_function_end(guard), 0);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  ASSERT_EQ(unsetenv("INGOT_LOG"), 0);
+  EXPECT_TRUE(log.starts_with("[profile] cpp_fused_add_0: ") && log.ends_with(" us\n")) << log;
+  ::testing::internal::CaptureStderr();
+  const C10IValueHandle missing[] = {boxes[0], nullptr};
+  EXPECT_EQ(aoti_record_function_start("f", nullptr, missing, 2, &guard), 1);
+  EXPECT_EQ(aoti_record_function_end(nullptr), 1);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("Exception in aoti_torch: input 1 of f is null"), std::string::npos);
+  for (C10IValueHandle b : boxes) EXPECT_EQ(aoti_torch_delete_c10_value_object(b), 0);
+  EXPECT_EQ(TensorImpl::live(), before);
+}
+
+// Functions of devices and streams wait for the code generator of the GPU: a library that needs one is refused when it is loaded.
+TEST(HostFunctions, I086_I087_FunctionsOfTheGpuAreNotThereYet) {
+  for (const char* name : {"aoti_torch_create_cuda_guard", "aoti_torch_delete_cuda_guard", "aoti_torch_cuda_guard_set_index",
+                           "aoti_torch_create_cuda_stream_guard", "aoti_torch_delete_cuda_stream_guard",
+                           "aoti_torch_get_current_cuda_stream", "aoti_torch_cuda_caching_allocator_raw_alloc",
+                           "aoti_torch_cuda_caching_allocator_raw_delete", "aoti_torch_create_device_guard",
+                           "aoti_torch_delete_device_guard", "aoti_torch_device_guard_set_index", "aoti_torch_get_current_stream",
+                           "aoti_torch_delete_stream", "aoti_torch_stream_id", "aoti_torch_get_current_device_index"})
     EXPECT_EQ(dlsym(RTLD_DEFAULT, name), nullptr) << name;
 }
 

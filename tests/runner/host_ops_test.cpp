@@ -1,0 +1,335 @@
+// The generated functions of the host: one an op, by one convention (I081, I082); operators of a library's own (I088); and that no
+// function of the interface goes away (I090).
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "runner/handle.hpp"
+#include "runner/host_op_call.hpp"
+#include "tensor/impl.hpp"
+
+namespace ingot {
+namespace {
+
+using Doubles = std::vector<double>;
+
+Tensor counting(const Shape& sizes) {
+  const Tensor t = make_tensor(Geometry::contiguous(sizes, DType::f32));
+  for (int64_t i = 0; i < t.numel().value(); i++) t.data<float>()[i] = static_cast<float>(i);
+  return t;
+}
+
+// A handle that goes with the test.
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(const Tensor& t) : handle_(new_handle(t)) {}
+  ~Handle() { aoti_torch_delete_tensor_object(handle_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  operator AtenTensorHandle() const { return handle_; }
+  AtenTensorHandle* operator&() { return &handle_; }
+  const Tensor& tensor() const { return handle_->tensor; }
+  Doubles values() const { return handle_->tensor.to_vector<double>(); }
+
+ private:
+  AtenTensorHandle handle_ = nullptr;
+};
+
+// The process's function of that name, as a library that was linked against it sees it.
+template <class... A>
+auto function(const char* name) {
+  auto* f = reinterpret_cast<AOTITorchError (*)(A...)>(dlsym(RTLD_DEFAULT, name));
+  EXPECT_NE(f, nullptr) << name;
+  return f;
+}
+
+TEST(HostOps, I081_I082_EveryRowIsAFunctionThatFitsItsOp) {
+  EXPECT_EQ(host_op_rows().size(), 147u);
+  for (const HostOpRow& row : host_op_rows()) {
+    EXPECT_NE(dlsym(RTLD_DEFAULT, std::string(row.function).c_str()), nullptr) << row.function;
+    const Op* op = find_op(row.op);
+    ASSERT_NE(op, nullptr) << row.op;
+    std::string letters;
+    for (const char c : row.arguments)
+      if (c != ',' && c != ' ') letters += c;
+    EXPECT_EQ(letters, host_signature(*op)) << row.function;
+    std::string name(row.op);  // "sort.stable" → sort_stable
+    for (char& c : name)
+      if (c == '.') c = '_';
+    EXPECT_TRUE(row.function == "aoti_torch_cpu_" + name || row.function == "aoti_torch_aten_" + name) << row.function;
+  }
+}
+
+// What the specification lists for the CPU, but for what Ingot has no op of: those are the second list, and are not there, so that
+// a library which needs one is refused when it is loaded.
+TEST(HostOps, I081_TheFunctionsOfTheCpu) {
+  std::istringstream present(R"(
+      _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _adaptive_avg_pool3d_backward _cdist_forward
+      _cdist_backward _efficientzerotensor _embedding_bag _embedding_bag_dense_backward _embedding_bag_forward_only
+      _embedding_bag_per_sample_weights_backward _fft_c2c _fft_r2c _fused_rms_norm _int_mm_out _pdist_forward _pdist_backward
+      _segment_reduce_backward _trilinear abs adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d
+      adaptive_max_pool3d_backward add_Scalar add_Tensor addbmm addmm_out addmv angle avg_pool2d avg_pool2d_backward avg_pool3d
+      avg_pool3d_backward baddbmm_out bernoulli__float bernoulli__Tensor bmm_out bucketize_Tensor cat cholesky_inverse
+      cholesky_solve convolution convolution_backward cummax cummin cumprod cumsum exponential fill__Scalar fractional_max_pool2d
+      fractional_max_pool2d_backward fractional_max_pool3d fractional_max_pool3d_backward gcd geqrf grid_sampler_2d_backward
+      hann_window histc index_Tensor index_put index_reduce kthvalue logcumsumexp lu_unpack masked_scatter
+      masked_scatter_backward masked_select max_pool2d_with_indices max_pool2d_with_indices_backward max_pool3d_with_indices
+      max_pool3d_with_indices_backward max_unpool2d max_unpool3d median mm_out mode mul_Scalar mul_Tensor nanmedian narrow
+      native_dropout nonzero nonzero_static normal_functional ormqr pad permute polar pow_Scalar pow_Tensor_Scalar
+      pow_Tensor_Tensor rand rand_generator randint randint_generator randint_low randint_low_out randn randn_generator randperm
+      repeat_interleave_Tensor replication_pad1d_backward replication_pad2d_backward reshape resize_ resize_as_
+      scatter_reduce_two_out scatter_src_out scatter_value_out searchsorted_Scalar searchsorted_Tensor segment_reduce
+      set__source_Tensor slice_Tensor soft_margin_loss_backward sort sort_stable squeeze_dim topk triangular_solve uniform
+      upsample_bicubic2d_backward upsample_linear1d_backward upsample_trilinear3d_backward view_as_complex view_as_real view_dtype
+      _histogramdd_from_bin_cts histogram_bin_ct _scaled_dot_product_flash_attention_for_cpu
+      _scaled_dot_product_flash_attention_for_cpu_backward)");
+  for (std::string name; present >> name;) EXPECT_NE(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
+  for (const char* name : {"amax", "fill__Scalar", "full", "narrow", "new_empty", "new_zeros", "pad", "subtract_Tensor"})
+    EXPECT_NE(dlsym(RTLD_DEFAULT, (std::string("aoti_torch_aten_") + name).c_str()), nullptr) << name;
+  std::istringstream absent(R"(
+      _addmm_activation _fused_moving_avg_obs_fq_helper _fused_moving_avg_obs_fq_helper_functional
+      _scaled_dot_product_fused_attention_overrideable _scaled_dot_product_fused_attention_overrideable_backward _scaled_mm
+      _scaled_mm_out _to_sparse to_sparse _weight_int8pack_mm _dyn_quant_matmul_4bit _dyn_quant_pack_4bit_weight
+      mkldnn__convolution_pointwise mkldnn_rnn_layer _linear_pointwise _qlinear_pointwise_tensor _mkl_linear
+      _weight_int4pack_mm_cpu_tensor)");
+  for (std::string name; absent >> name;) EXPECT_EQ(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
+}
+
+TEST(HostOps, I082_NumbersListsAndSeveralResults) {
+  using H = AtenTensorHandle;
+  const Handle x(counting({2, 3}));
+  Handle made[16];
+  EXPECT_EQ((function<H, H, double, H*>("aoti_torch_cpu_add_Tensor")(x, x, 10.0, &made[0])), 0);
+  EXPECT_EQ(made[0].values(), (Doubles{0, 11, 22, 33, 44, 55}));
+  EXPECT_EQ((function<H, double, double, H*>("aoti_torch_cpu_add_Scalar")(x, 0.5, 2.0, &made[1])), 0);
+  EXPECT_EQ(made[1].values(), (Doubles{1, 2, 3, 4, 5, 6}));
+  const int64_t dims[] = {1, 0}, shape[] = {3, -1};
+  EXPECT_EQ((function<H, const int64_t*, int64_t, H*>("aoti_torch_cpu_permute")(x, dims, 2, &made[2])), 0);
+  EXPECT_EQ(made[2].values(), (Doubles{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(made[2].tensor().data_ptr(), x.tensor().data_ptr()) << "a view";
+  EXPECT_EQ((function<H, const int64_t*, int64_t, H*>("aoti_torch_cpu_reshape")(x, shape, 2, &made[3])), 0);
+  EXPECT_EQ(to_text(made[3].tensor().sizes()), "[3, 2]");
+  EXPECT_EQ((function<H, int64_t, int64_t, int32_t, int32_t, H*, H*>("aoti_torch_cpu_topk")(x, 2, -1, 1, 1, &made[4], &made[5])),
+            0);
+  EXPECT_EQ(made[4].values(), (Doubles{2, 1, 5, 4}));
+  EXPECT_EQ(made[5].values(), (Doubles{2, 1, 2, 1}));
+  const H parts[] = {x, x};
+  EXPECT_EQ((function<const H*, int64_t, int64_t, H*>("aoti_torch_cpu_cat")(parts, 2, 0, &made[6])), 0);
+  EXPECT_EQ(to_text(made[6].tensor().sizes()), "[4, 3]");
+  EXPECT_EQ((function<double, H, H*>("aoti_torch_cpu_pow_Scalar")(2.0, x, &made[7])), 0);
+  EXPECT_EQ(made[7].values(), (Doubles{1, 2, 4, 8, 16, 32}));
+  EXPECT_EQ((function<H, int32_t, H*>("aoti_torch_cpu_view_dtype")(x, aoti_torch_dtype_int32(), &made[8])), 0);
+  EXPECT_EQ(made[8].tensor().dtype(), DType::i32);
+  const double range[] = {0, 6}, *range_at = range;
+  Handle hist, edges;
+  const auto histogram = function<H, int64_t, const double**, int64_t, H*, int32_t, H*, H*>("aoti_torch_cpu_histogram_bin_ct");
+  EXPECT_EQ(histogram(x, 3, &range_at, 2, nullptr, 0, &hist, &edges), 0);
+  EXPECT_EQ(hist.values(), (Doubles{2, 2, 2}));
+  EXPECT_EQ(edges.values(), (Doubles{0, 2, 4, 6}));
+  Handle found, other_edges;
+  EXPECT_EQ(histogram(x, 5, nullptr, 0, nullptr, 0, &found, &other_edges), 0) << "an optional list that is not there";
+  EXPECT_EQ(other_edges.values(), (Doubles{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(HostOps, I082_OptionalArguments) {
+  using H = AtenTensorHandle;
+  const Handle x(counting({2, 3}));
+  Handle made[8];
+  const auto slice = function<H, int64_t, int64_t*, int64_t*, int64_t, H*>("aoti_torch_cpu_slice_Tensor");
+  int64_t from = 1;
+  EXPECT_EQ(slice(x, 1, &from, nullptr, 1, &made[0]), 0);
+  EXPECT_EQ(made[0].values(), (Doubles{1, 2, 4, 5}));
+  const auto search = function<H, H, int32_t, int32_t, const char**, H*, H*>("aoti_torch_cpu_searchsorted_Tensor");
+  const Handle sorted(tensor({1, 3, 5})), wanted(tensor({3})), order(tensor({0, 1, 2}, DType::i64));
+  const char* side = "right";
+  EXPECT_EQ(search(sorted, wanted, 1, 0, nullptr, nullptr, &made[1]), 0);
+  EXPECT_EQ(made[1].values(), Doubles{1});
+  EXPECT_EQ(made[1].tensor().dtype(), DType::i32);
+  H sorter = order;
+  EXPECT_EQ(search(sorted, wanted, 0, 0, &side, &sorter, &made[2]), 0);
+  EXPECT_EQ(made[2].values(), Doubles{2});
+  const auto pad = function<H, const int64_t*, int64_t, const char*, double*, H*>("aoti_torch_cpu_pad");
+  const int64_t widths[] = {1, 0};
+  double value = 9;
+  EXPECT_EQ(pad(sorted, widths, 2, "constant", &value, &made[3]), 0);
+  EXPECT_EQ(made[3].values(), (Doubles{9, 1, 3, 5}));
+  const auto index = function<H, const H**, int64_t, H*>("aoti_torch_cpu_index_Tensor");
+  const H last = order;
+  const H* indices[] = {nullptr, &last};
+  EXPECT_EQ(index(x, indices, 2, &made[4]), 0);
+  EXPECT_EQ(made[4].values(), (Doubles{0, 1, 2, 3, 4, 5}));
+
+  // A factory: dtype, layout and device may be left out; the generator is the default one.
+  const auto rand = function<const int64_t*, int64_t, void*, int32_t*, int32_t*, int32_t*, int32_t, int32_t*, H*>(
+      "aoti_torch_cpu_rand_generator");
+  const int64_t sizes[] = {4};
+  int32_t dtype = aoti_torch_dtype_float64(), layout = aoti_torch_layout_strided(), device = aoti_torch_device_type_cpu();
+  EXPECT_EQ(rand(sizes, 1, nullptr, &dtype, &layout, &device, 0, nullptr, &made[5]), 0);
+  EXPECT_EQ(made[5].tensor().dtype(), DType::f64);
+  ::testing::internal::CaptureStderr();
+  device = aoti_torch_device_type_cuda();
+  EXPECT_EQ(rand(sizes, 1, nullptr, &dtype, &layout, &device, 0, nullptr, &made[6]), 1);
+  layout = aoti_torch_layout_sparse_coo();
+  EXPECT_EQ(rand(sizes, 1, nullptr, &dtype, &layout, nullptr, 0, nullptr, &made[6]), 1);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("Exception in aoti_torch: device type 1: this host has CPU tensors only"), std::string::npos) << log;
+  EXPECT_NE(log.find("layout 1: this host has strided tensors only"), std::string::npos) << log;
+  EXPECT_EQ(static_cast<H>(made[6]), nullptr);
+}
+
+TEST(HostOps, I082_ResultsAreWrittenIntoTheFirstHandleOrInPlace) {
+  using H = AtenTensorHandle;
+  const Handle x(counting({2, 2})), out(zeros({2, 2})), index(tensor({1}, DType::i64).view({1, 1}));
+  EXPECT_EQ((function<H, H, H>("aoti_torch_cpu_mm_out")(out, x, x)), 0);
+  EXPECT_EQ(out.values(), (Doubles{2, 3, 6, 11}));
+  EXPECT_EQ((function<H, H, int64_t, H, double>("aoti_torch_cpu_scatter_value_out")(out, x, 0, index, 50.0)), 0);
+  EXPECT_EQ(out.values(), (Doubles{0, 1, 50, 3}));
+  EXPECT_EQ((function<H, double>("aoti_torch_cpu_fill__Scalar")(out, 7.0)), 0);
+  EXPECT_EQ(out.values(), Doubles(4, 7));
+
+  // The sizes that a library borrows are the new ones.
+  const int64_t sizes[] = {3, 5};
+  EXPECT_EQ((function<H, const int64_t*, int64_t, int32_t*>("aoti_torch_cpu_resize_")(out, sizes, 2, nullptr)), 0);
+  int64_t *borrowed = nullptr, rank = 0;
+  EXPECT_EQ(aoti_torch_get_dim(out, &rank), 0);
+  EXPECT_EQ(aoti_torch_get_sizes(out, &borrowed), 0);
+  EXPECT_EQ(std::vector(borrowed, borrowed + rank), (std::vector<int64_t>{3, 5}));
+
+  EXPECT_EQ((function<H, int64_t, int64_t, const int64_t*, int64_t>("aoti_torch_cpu_randint_low_out")(out, 5, 8, sizes, 2)), 0);
+  for (const double v : out.values()) EXPECT_TRUE(v == 5 || v == 6 || v == 7) << v;
+
+  // A conjugate is a tensor of its own here: there are no bits to resolve.
+  const Tensor z = full({1}, std::complex<double>(1, 2), {.dtype = DType::c64});
+  const Handle conjugate(aten<"_conj">(z));
+  Handle made;
+  EXPECT_EQ((function<H, H, H*>("aoti_torch_cpu_mul_Tensor")(conjugate, conjugate, &made)), 0);
+  EXPECT_EQ(aten<"view_as_real">(made.tensor()).to_vector<double>(), (Doubles{-3, -4}));
+}
+
+TEST(HostOps, I082_GradientsAreNotRecorded) {
+  using H = AtenTensorHandle;
+  Tensor t = counting({2});
+  t.requires_grad_();
+  const Handle x(t);
+  Handle made;
+  EXPECT_EQ((function<H, double, H*>("aoti_torch_cpu_mul_Scalar")(x, 2.0, &made)), 0);
+  EXPECT_FALSE(made.tensor().requires_grad());
+}
+
+// ---- operators of a library's own
+
+StableIValue bits(double v) {
+  StableIValue out;
+  std::memcpy(&out, &v, sizeof out);
+  return out;
+}
+StableIValue bits(AtenTensorHandle h) { return reinterpret_cast<uintptr_t>(h); }
+AtenTensorHandle handle(StableIValue v) { return reinterpret_cast<AtenTensorHandle>(static_cast<uintptr_t>(v)); }
+
+// stub::scaled(Tensor x, float by, int? more) -> (Tensor, int)
+void scaled(StableIValue* stack, uint64_t arguments, uint64_t results) {
+  EXPECT_EQ(arguments, 3u);
+  EXPECT_EQ(results, 2u);
+  double by;
+  std::memcpy(&by, &stack[1], sizeof by);
+  int64_t more = 0;
+  if (stack[2]) {
+    auto* inner = reinterpret_cast<StableIValue*>(static_cast<uintptr_t>(stack[2]));
+    more = static_cast<int64_t>(*inner);
+    delete inner;
+  }
+  const AtenTensorHandle x = handle(stack[0]);
+  AtenTensorHandle result = new_handle(x->tensor * by);
+  aoti_torch_delete_tensor_object(x);
+  stack[0] = bits(result);
+  stack[1] = static_cast<StableIValue>(more + 1);
+}
+
+TEST(HostLibrary, I088_OpsAreCalledByName) {
+  const int64_t before = TensorImpl::live();
+  StableIValue stack[8] = {bits(new_handle(counting({3}))), bits(new_handle(ones({3}))), bits(10.0)};
+  EXPECT_EQ(aoti_torch_call_dispatcher("aten::add", "Tensor", stack), 0);
+  {
+    const Handle keep;
+    AtenTensorHandle result = handle(stack[0]);
+    EXPECT_EQ(result->tensor.to_vector<double>(), (Doubles{10, 11, 12}));
+    aoti_torch_delete_tensor_object(result);
+  }
+  stack[0] = bits(new_handle(counting({2, 3})));
+  stack[1] = 2;
+  stack[2] = static_cast<StableIValue>(int64_t{-1});
+  stack[3] = stack[4] = 1;
+  EXPECT_EQ(aoti_torch_call_dispatcher("aten::topk", "", stack), 0);
+  EXPECT_EQ(handle(stack[0])->tensor.to_vector<double>(), (Doubles{2, 1, 5, 4}));
+  EXPECT_EQ(handle(stack[1])->tensor.to_vector<double>(), (Doubles{2, 1, 2, 1}));
+  for (int k : {0, 1}) aoti_torch_delete_tensor_object(handle(stack[k]));
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(aoti_torch_call_dispatcher("aten::nothing_of_the_kind", "", stack), 1);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("nothing_of_the_kind"), std::string::npos);
+  EXPECT_EQ(TensorImpl::live(), before) << "what was given is gone";
+}
+
+TEST(HostLibrary, I088_ALibraryDefinesAndImplements) {
+  TorchLibraryHandle definitions = nullptr, fragment = nullptr, cpu = nullptr, cuda = nullptr;
+  ASSERT_EQ(aoti_torch_library_init_def("stub", "file.cpp", 1, &definitions), 0);
+  ASSERT_EQ(aoti_torch_library_init_fragment("stub", "file.cpp", 2, &fragment), 0);
+  ASSERT_EQ(aoti_torch_library_init_impl("stub", "CPU", "file.cpp", 3, &cpu), 0);
+  ASSERT_EQ(aoti_torch_library_init_impl("stub", "CUDA", "file.cpp", 4, &cuda), 0);
+  ASSERT_EQ(aoti_torch_library_def(definitions, "scaled(Tensor x, float by, int? more=None) -> (Tensor, int)"), 0);
+  ASSERT_EQ(aoti_torch_library_def(fragment, "unused(Tensor x) -> Tensor"), 0);
+  StableIValue stack[3] = {bits(new_handle(counting({3}))), bits(2.0), 0};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(aoti_torch_library_impl(cuda, "scaled", scaled), 0) << "kept for another device";
+  EXPECT_EQ(aoti_torch_call_dispatcher("stub::scaled", "", stack), 1);
+  EXPECT_EQ(aoti_torch_library_def(definitions, "scaled(Tensor x) -> Tensor"), 1);
+  EXPECT_EQ(aoti_torch_library_impl(cpu, "nothing", scaled), 1);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("stub::scaled: the operator has no implementation for the CPU"), std::string::npos) << log;
+  EXPECT_NE(log.find("there is an operator of this name already"), std::string::npos) << log;
+  EXPECT_NE(log.find("stub::nothing: an implementation needs an operator that a library defined"), std::string::npos) << log;
+
+  ASSERT_EQ(aoti_torch_library_impl(cpu, "scaled", scaled), 0);
+  stack[0] = bits(new_handle(counting({3})));
+  stack[2] = reinterpret_cast<uintptr_t>(new StableIValue(41));
+  ASSERT_EQ(aoti_torch_call_dispatcher("stub::scaled", "", stack), 0);
+  EXPECT_EQ(handle(stack[0])->tensor.to_vector<double>(), (Doubles{0, 2, 4}));
+  EXPECT_EQ(stack[1], 42u);
+  aoti_torch_delete_tensor_object(handle(stack[0]));
+  // It is an operator like any other.
+  const Values both = list_elements(call(op("stub::scaled"), Values{counting({2}), 3.0, Value()}));
+  EXPECT_EQ(both[0].tensor().to_vector<double>(), (Doubles{0, 3}));
+  EXPECT_EQ(both[1].to_int64(), 1);
+
+  for (TorchLibraryHandle l : {cpu, cuda, fragment, definitions}) EXPECT_EQ(aoti_torch_delete_library_object(l), 0);
+  EXPECT_THROW(call(op("stub::scaled"), Values{counting({2}), 3.0, Value()}), UserError) << "the code may be gone";
+}
+
+// ---- the interface
+
+TEST(HostInterface, I090_FunctionsAreAddedAndNeverTakenAway) {
+  std::ifstream file(std::string(INGOT_TEST_DATA) + "/host_functions.txt");
+  std::size_t count = 0;
+  for (std::string name; std::getline(file, name); count++)
+    EXPECT_NE(dlsym(RTLD_DEFAULT, name.c_str()), nullptr) << name << " was there once: libraries were linked against it";
+  EXPECT_GE(count, 250u);
+  // A changed function is a new one beside the old: their types are what libraries were compiled for.
+  static_assert(std::is_same_v<decltype(aoti_torch_create_tensor_from_blob),
+                               AOTITorchError(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t,
+                                              AtenTensorHandle*)>);
+  static_assert(std::is_same_v<decltype(aoti_torch_create_tensor_from_blob_v2),
+                               AOTITorchError(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t,
+                                              AtenTensorHandle*, int32_t, const uint8_t*, int64_t)>);
+  static_assert(std::is_same_v<decltype(aoti_torch_empty_strided), AOTITorchError(int64_t, const int64_t*, const int64_t*,
+                                                                                  int32_t, int32_t, int32_t, AtenTensorHandle*)>);
+}
+
+}  // namespace
+}  // namespace ingot
