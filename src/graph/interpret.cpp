@@ -75,7 +75,7 @@ class Run {
   }
 
   // Adds where the program has the call to what went wrong. The text of an assertion is the program's own, also of one that
-  // returns a token to keep its place.
+  // returns a token to keep its place, unless it begins with the op's name: then it is the op that speaks.
   static Value called(const Node& n, const Values& args) {
     const bool is_assertion = n.op->schema.results.empty() || n.op->schema.index_of("assert_msg") >= 0;
     try {
@@ -83,7 +83,7 @@ class Run {
     } catch (const IndexError& e) {
       throw_index_error(text(e.what(), provenance(n)));
     } catch (const UserError& e) {
-      if (is_assertion) throw;
+      if (is_assertion && !std::string_view(e.what()).starts_with(text(n.op->schema.name, ":"))) throw;
       throw_user_error(text(e.what(), provenance(n)));
     } catch (const InternalError& e) {
       throw InternalError(text(e.what(), provenance(n)));

@@ -147,7 +147,8 @@ int64_t ShapeEnv::specialise(const Expr& e) {
 bool ShapeEnv::assume(const Expr& condition) {
   if (const auto answer = facts_.known(condition)) return *answer;
   const Expr simple = facts_.simplify(condition);
-  if (!needs_data(simple)) return decide(condition);
+  // Of open sizes it becomes a guard, unless the example contradicts it: then the program's own check is left to say so.
+  if (!needs_data(simple)) return hint(simple) != 0 && decide(condition);
   facts_.learn(simple);
   return true;
 }

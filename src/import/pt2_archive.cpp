@@ -79,8 +79,11 @@ void find_top(Pt2Archive& a) {
 
 void check_versions(const Pt2Archive& a) {
   if (a.contains("archive_version"))
-    if (const std::string v = word(a, "archive_version"); v != "0")
-      a.fail("entry 'archive_version': Saved archive version ", shown_name(v), " does not match our current archive version 0.");
+    if (const std::string v = word(a, "archive_version"); v != "0") {
+      const std::string shown = shown_name(v);
+      a.fail("entry 'archive_version': Saved archive version ", shown.substr(1, shown.size() - 2),
+             " does not match our current archive version 0.");
+    }
   if (a.contains("byteorder"))
     if (const std::string order = word(a, "byteorder"); order != "little")
       a.fail("entry 'byteorder': expected little, found ", shown_name(order));

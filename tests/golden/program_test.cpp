@@ -15,6 +15,8 @@
 #include "graph/verify.hpp"
 #include "import/pt2.hpp"
 #include "import/pt2_write.hpp"
+#include "io/zip.hpp"
+#include "support/canonical_json.hpp"
 #include "support/sanitized.hpp"
 
 namespace ingot {
@@ -34,6 +36,28 @@ TEST(GoldenPrograms, EveryGraphIsItsText) {
       ASSERT_EQ(difference(back, p.graph), "") << entry.path();
     }
     count++;
+  }
+  EXPECT_EQ(count, 3021);
+}
+
+// Read, written and read again, every program of the sample is the same JSON.
+TEST(GoldenPrograms, P204_EveryProgramIsWrittenAsItWasRead) {
+  int count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(INGOT_GOLDEN_DIR)) {
+    if (entry.path().extension() != ".pt2") continue;
+    const ExportedProgram p = load_pt2(entry.path().string());
+    const ZipReader zip = ZipReader::open(entry.path().string(), "pt2");
+    for (const std::string& name : zip.names()) {
+      if (!name.ends_with("models/model.json")) continue;
+      const std::string written = program_json(p);
+      ASSERT_EQ(canonical(written), canonical(zip.read_text(name))) << entry.path();
+      ExportedProgram again;
+      again.name = p.name;
+      again.state = p.state;
+      read_program(written, name, again);
+      ASSERT_EQ(program_json(again), written) << entry.path();
+      count++;
+    }
   }
   EXPECT_EQ(count, 3021);
 }

@@ -96,8 +96,9 @@ TEST_F(Container, P013_ArchiveFormat) {
 TEST_F(Container, P014_ArchiveVersion) {
   EXPECT_NO_THROW(load(Pt2Entries::plain().remove("archive_version")));
   EXPECT_NO_THROW(load(Pt2Entries::plain().set("archive_version", " 0\n")));
-  expect_says(error(Pt2Entries::plain().set("archive_version", "1")),
-              "Saved archive version '1' does not match our current archive version 0.");
+  for (const std::string v : {"1", "00", "-1", "0.1", "zero", ""})
+    expect_says(error(Pt2Entries::plain().set("archive_version", " " + v + "\n")),
+                "Saved archive version " + v + " does not match our current archive version 0.");
 }
 
 TEST_F(Container, P015_ByteOrder) {

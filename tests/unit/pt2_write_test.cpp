@@ -4,6 +4,7 @@
 #include "import/pt2_write.hpp"
 #include "io/json_writer.hpp"
 #include "io/zip.hpp"
+#include "support/canonical_json.hpp"
 #include "unit/pt2_fixture.hpp"
 
 namespace ingot {
@@ -67,25 +68,6 @@ TEST(Pt2Write, P183_AWarningDoesNotStopTheChecks) {
 }
 
 // ---- 15
-
-// Field order is free, so texts are compared with objects sorted by key.
-std::string canonical(const Json& j) {
-  if (j.is_list()) {
-    std::string out;
-    for (const Json& e : j.list()) out += canonical(e) + ",";
-    return "[" + out + "]";
-  }
-  if (!j.is_object()) return j.dump();
-  std::map<std::string, std::string> fields;
-  for (const auto& [key, value] : j.fields()) fields.emplace(key, canonical(value));
-  std::string out;
-  for (const auto& [key, value] : fields) out += text(key, ":", value, ",");
-  return "{" + out + "}";
-}
-std::string canonical(std::string_view json) {
-  const JsonDocument d(json, "json");
-  return canonical(d.root());
-}
 
 // Every kind of argument, value, spec and container in one program; much of it nothing that can run.
 std::string everything() {
