@@ -28,6 +28,9 @@ class Module {
   TensorList parameters() const;
   NamedTensors named_buffers() const;
   NamedTensors state() const;  // parameters and buffers that are saved
+  // Where they are kept: the tensors of named_parameters(true), then of named_buffers(), whichever tensors these are by then.
+  std::vector<const Tensor*> members() const;
+  std::vector<const Module*> modules() const;  // this one and all below, parents first
 
   void train(bool on = true);
   void eval() { train(false); }

@@ -11,6 +11,10 @@
 #include "aot/partition.hpp"
 #include "graph/trace.hpp"
 
+namespace ingot::nn {
+class Module;
+}
+
 namespace ingot::aot {
 
 class AotCache;
@@ -43,12 +47,23 @@ struct AotOptions {
   bool functionalize_rng_ops = false;  // the state of the random stream is an argument of the graphs: with CUDA (R167)
   std::shared_ptr<AotCache> cache = {};  // of functions compiled before: for aot_module_simplified (cache.hpp)
   std::shared_ptr<TracingContext> context = {};  // what a front end knows, and is told (tracing_context.hpp)
-  bool debug_assert = false;  // every call is checked against what was assumed when the function was compiled (debug_assert.hpp)
+  bool debug_assert =
+      false;  // every call is checked by the specification's assertions, in the place of guards (debug_assert.hpp)
   bool enable_log = true;  // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
   std::function<void(const std::string&)> log = {};  // is told of what went wrong and does not matter yet; without one, the log
+  // Every call is checked against what was assumed when the function was compiled (guards.hpp). A call that breaks a guard is
+  // compiled for, or refused where the entry compiles at once. Without guards, or with debug_assert in their place, whoever calls answers for
+  // that, as a front end with guards of its own does, and a call that breaks an assumption has wrong results without a word (R001, R198).
+  bool guards = true;
+  int most_variants = 8;  // that one function is compiled for; where more are asked for, it is run as it is
+  std::vector<const nn::Module*> modules =
+      {};  // that the function runs: their training flags are guards. aot_module adds its own
 };
 
-// R001. Compiles at the first call, of that call's arguments, and asks nothing about later ones.
+// R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a guard of every variant that there is:
+// AotOptions::most_variants times, and calls that fit none of them then run the function op by op, as do calls under vmap or in a trace
+// with open sizes around them. INGOT_LOG=guards says which guard, what was expected and what was found. Any number of threads
+// may call; one at a time compiles, and the others do not wait for it where they have a variant that fits.
 class AotFunction {
  public:
   AotFunction(TreeFunction f, AotOptions options);
@@ -56,6 +71,7 @@ class AotFunction {
   TensorList operator()(const TensorList& arguments) const;  // of a function over a list that returns a list
 
   int id() const { return id_; }  // R002
+  int variants() const;  // that there are by now
 
  private:
   struct State;

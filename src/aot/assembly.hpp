@@ -14,6 +14,7 @@ struct Assembly {
   JointLayouts layouts;  // of a function without gradients: inputs and returned alone
   int saved_tensors = 0;  // with gradients: that the forward returns after the rest, for the backward
   bool writes_tracked = false;  // the backward writes an argument of the function that requires grad
+  bool backward_writes = false;  // … or any other argument
   std::vector<bool> without_gradient;  // by argument: the backward has none for it (R071)
 };
 

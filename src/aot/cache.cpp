@@ -91,8 +91,9 @@ void AotCache::note(CacheEvent event) {
   last_ = std::move(event);
 }
 
-std::optional<FlatCallable> AotCache::find(const std::string& key, const Values& arguments, const AotOptions& options, int id) {
-  const auto miss = [&](const std::string& why, bool is_failure) -> std::optional<FlatCallable> {
+std::optional<Compiled> AotCache::find(const std::string& key, const Values& arguments, const Values& fakes,
+                                       const AotOptions& options, int id) {
+  const auto miss = [&](const std::string& why, bool is_failure) -> std::optional<Compiled> {
     note({CacheEvent::Kind::miss, key, why});
     INGOT_REQUIRE(!is_failure || !options_.strict, why);
     return {};
@@ -114,7 +115,8 @@ std::optional<FlatCallable> AotCache::find(const std::string& key, const Values&
     if (graphs.size() > 1) backward = std::make_shared<Backward>(std::move(graphs[1]), e.assembly.writes_tracked);
     FlatCallable f = around_arguments(e.assembly, around_graphs(e.assembly, std::move(graphs[0]), std::move(backward)));
     note({CacheEvent::Kind::hit, key, ""});
-    return f;
+    return Compiled{std::move(f), guards_of(arguments, fakes, options.sizes ? *options.sizes : ShapeEnv(), e.assembly, options,
+                                            Surroundings::now())};
   } catch (const UserError& e) {
     if (options_.strict) throw;
     folder_.remove(name_of(key));  // nobody will ever read it
@@ -122,8 +124,9 @@ std::optional<FlatCallable> AotCache::find(const std::string& key, const Values&
   }
 }
 
-FlatCallable AotCache::compiled(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id) {
+Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id) {
   std::string key;
+  Values fakes;
   FlatFunction captured_function = f;
   const std::size_t asked = options.sizes ? options.sizes->guards().size() : 0;  // capturing asks, too
   try {
@@ -132,7 +135,9 @@ FlatCallable AotCache::compiled(const FlatFunction& f, const Values& arguments, 
     const std::string settings = options_.artifacts->settings() + (options.sizes ? options.sizes->listing() : "");
     ShapeEnv own;
     ShapeEnv& sizes = options.sizes ? *options.sizes : own;
-    Captured captured = capture(f, fakes_of(arguments, options, sizes), sizes, Wrappers::apart);
+    const Values given = fakes_of(arguments, options, sizes);
+    for (const Value& v : given) fakes.push_back(v.is_tensor() ? Value(detached(v.tensor())) : v);  // as they look before the run
+    Captured captured = capture(f, given, sizes, Wrappers::apart);
     key = cache_key(captured, arguments, options, settings);
     if (!captured.inputs.has_wrappers() && !captured.results.has_wrappers()) captured_function = function_of(std::move(captured));
   } catch (const UserError& e) {
@@ -140,7 +145,7 @@ FlatCallable AotCache::compiled(const FlatFunction& f, const Values& arguments, 
     if (options_.strict) throw;
     return compile(f, arguments, options, id);
   }
-  if (std::optional<FlatCallable> hit = find(key, arguments, options, id)) return *hit;
+  if (std::optional<Compiled> hit = find(key, arguments, fakes, options, id)) return *std::move(hit);
   // The backward may be compiled when nobody else knows the cache any more.
   const WhenCompiled save = [self = options.cache, key, asked, sizes = options.sizes, layout = DenseLayout(arguments)](
                                 const Assembly& a, const std::string& forward, const std::string& backward) {

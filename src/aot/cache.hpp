@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "aot/aot.hpp"
-#include "aot/prepared.hpp"
+#include "aot/compile.hpp"
 #include "io/cache_folder.hpp"
 
 namespace ingot::aot {
@@ -57,7 +57,7 @@ class AotCache {
 
   // What compile() returns for these arguments, from the cache or by compile(), whose result is then kept (R185, R189 to R191). The cache must be
   // that of the options.
-  FlatCallable compiled(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id);
+  Compiled compiled(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id);
 
  private:
   Options options_;
@@ -67,7 +67,8 @@ class AotCache {
   CacheEvent last_;
 
   void note(CacheEvent event);
-  std::optional<FlatCallable> find(const std::string& key, const Values& arguments, const AotOptions& options, int id);
+  std::optional<Compiled> find(const std::string& key, const Values& arguments, const Values& fakes, const AotOptions& options,
+                               int id);
 };
 
 }  // namespace ingot::aot

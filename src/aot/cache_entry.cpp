@@ -12,7 +12,7 @@
 namespace ingot::aot {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 template <class List>
 void write_list(JsonWriter& w, std::string_view name, const List& list) {
@@ -92,6 +92,7 @@ void write(JsonWriter& w, const Metadata& m) {
     w.begin_object().field("is_tensor", i.is_tensor);
     for (const InputField& f : input_fields())
       if (i.*f.value) w.field(f.name, true);
+    if (i.refers_to_storage) w.field("refers_to_storage", true);
     write_steps(w, i.steps);
     w.end();
   }
@@ -124,6 +125,7 @@ Metadata read_metadata(const Json& j) {
     i.is_tensor = in.field("is_tensor").boolean();
     for (const InputField& f : input_fields())
       if (const auto v = in.optional(f.name)) i.*f.value = v->boolean();
+    if (const auto v = in.optional("refers_to_storage")) i.refers_to_storage = v->boolean();
     i.steps = read_steps(in);
     const bool looks_change = i.mutates_metadata && i.mutation() == Mutation::out_of_graph;
     for (const ViewStep& s : i.steps)
@@ -249,7 +251,7 @@ std::string to_json(const CacheEntry& e, const DenseLayout& arguments) {
   }
   w.end();
   write_list(w, "looks_changed", bases.looks_changed);
-  w.field("saved_tensors", a.saved_tensors).field("writes_tracked", a.writes_tracked);
+  w.field("saved_tensors", a.saved_tensors).field("writes_tracked", a.writes_tracked).field("backward_writes", a.backward_writes);
   w.key("without_gradient").begin_list();
   for (const bool none : a.without_gradient) w.value(none);
   w.end();
@@ -290,12 +292,13 @@ CacheEntry read_entry(const std::string& json, const std::string& what, const De
   CacheEntry e{
       j.field("forward").string(),
       j.field("backward").string(),
-      {read_metadata(j), Dedupe(std::move(places), params_and_buffers, id), SyntheticBase(std::move(bases)), {}, 0, false, {}},
+      {read_metadata(j), Dedupe(std::move(places), params_and_buffers, id), SyntheticBase(std::move(bases)), {}, 0, false, false, {}},
       {}};
   Assembly& a = e.assembly;
   a.layouts = {layouts("input_layouts"), layouts("returned_layouts"), layouts("tangent_layouts"), layouts("gradient_layouts")};
   a.saved_tensors = static_cast<int>(j.field("saved_tensors").integer());
   a.writes_tracked = j.field("writes_tracked").boolean();
+  a.backward_writes = j.field("backward_writes").boolean();
   a.without_gradient = j.field("without_gradient").map([](const Json& b) { return b.boolean(); });
   e.guards = j.field("guards").map(
       [](const Json& g) { return CacheEntry::Condition{g.field("condition").string(), g.field("answer").boolean()}; });

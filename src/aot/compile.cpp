@@ -41,12 +41,12 @@ Boxed fake_first(Boxed run, const Graph& graph, const OutputStrides& strides) {
 }
 
 // Compiles a forward, or the only graph.
-struct Compiled {
+struct CompiledGraph {
   Boxed run;
   CompileReport report;
 };
-Compiled compile_first(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, GraphKind kind,
-                       const AotOptions& options, const CompilerTurn& turn) {
+CompiledGraph compile_first(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, GraphKind kind,
+                            const AotOptions& options, const CompilerTurn& turn) {
   const CompileReportScope scope;
   Boxed run = turn(compiler, graph, metas_of_inputs(*graph), kind);
   if (options.context && options.context->fakify_first_call) run = fake_first(std::move(run), *graph, scope.report().strides);
@@ -55,7 +55,7 @@ Compiled compile_first(const Compiler& compiler, const std::shared_ptr<const Gra
 
 // ---- without gradients (R067)
 
-FlatCallable compile_inference(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes,
+FlatCallable compile_inference(const Prepared& p, Assembly& a, const AotOptions& options, ShapeEnv& sizes,
                                const CompilerTurn& turn, const WhenCompiled& tell) {
   BaseGraph base = base_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
   a.layouts.inputs = std::move(base.inputs);
@@ -66,7 +66,8 @@ FlatCallable compile_inference(const Prepared& p, Assembly a, const AotOptions& 
   const Log log(turn.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::inference, *graph);
-  Compiled c = compile_first(options.inference ? options.inference : options.forward, graph, GraphKind::inference, options, turn);
+  CompiledGraph c =
+      compile_first(options.inference ? options.inference : options.forward, graph, GraphKind::inference, options, turn);
   if (tell && !c.report.artifact.empty()) tell(a, c.report.artifact, "");  // R189
   return around_arguments(a, around_graphs(a, std::move(c.run), nullptr));
 }
@@ -99,8 +100,8 @@ std::vector<bool> without_gradient(const Prepared& p, const JointLayouts& layout
   return none;
 }
 
-FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& options, ShapeEnv& sizes, const CompilerTurn& turn,
-                              const WhenCompiled& tell) {
+FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& options, ShapeEnv& sizes,
+                              const CompilerTurn& turn, const WhenCompiled& tell) {
   const JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
   a.layouts = joint.layouts;
   const JointLayouts& layouts = a.layouts;
@@ -125,7 +126,7 @@ FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& o
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
   Values examples = metas_of_inputs(parts.backward);
-  Compiled forward =
+  CompiledGraph forward =
       compile_first(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward, options, turn);
   const OutputStrides& strides = forward.report.strides;
   const std::size_t first = static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(),
@@ -134,6 +135,7 @@ FlatCallable compile_training(const Prepared& p, Assembly a, const AotOptions& o
   for (std::size_t k = first; k < end; k++)
     examples[integers + k - first] = with_strides(examples[integers + k - first].tensor(), strides[k]);  // R073
   a.saved_tensors = parts.saved_tensors;
+  a.backward_writes = !joint.written_by_backward.empty();
   a.writes_tracked = std::ranges::any_of(joint.written_by_backward,
                                          [&](int k) { return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor()); });
   a.without_gradient = without_gradient(p, layouts, parts.backward);
@@ -229,15 +231,22 @@ Values fakes_of(const Values& arguments, const AotOptions& options, ShapeEnv& si
   return fake_inputs(arguments, open_sizes(arguments, options, sizes), sizes);
 }
 
-FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id,
-                     const WhenCompiled& tell) {
+Guards guards_of(const Values& arguments, const Values& fakes, const ShapeEnv& sizes, const Assembly& assembly,
+                 const AotOptions& options, Surroundings around) {
+  if (!options.guards || options.debug_assert) return {};
+  return {arguments, fakes, sizes, assembly, options, std::move(around)};
+}
+
+Compiled compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id, const WhenCompiled& tell) {
   INGOT_REQUIRE(!options.functionalize_rng_ops,
                 "CUDA not available: the stream of random numbers can be an argument of the graphs where it is that of a "
                 "graphics processor, and there is none; compile without functionalize_rng_ops");  // R167
+  Surroundings around = Surroundings::now();
   const std::shared_ptr<ShapeEnv> sizes = options.sizes ? options.sizes : std::make_shared<ShapeEnv>();
-  const GuardScope guards(*sizes);
+  const GuardScope scope(*sizes);
   const auto fake = [&](const Values& given) { return fakes_of(given, options, *sizes); };
-  Prepared p{f, arguments, fake(arguments), {}};
+  const Values fakes = fake(arguments);
+  Prepared p{f, arguments, fakes, {}};
   const bool may_train = thread_state().grad_mode && std::any_of(p.fakes.begin(), p.fakes.end(), [](const Value& v) {
                            return v.is_tensor() && requires_grad(v.tensor());
                          });
@@ -249,9 +258,10 @@ FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOp
   if (options.debug_assert) check_records(p, given, dedupe, bases);
   if (options.context) publish(*options.context, p.meta, dedupe, options.params_and_buffers);
   const CompilerTurn turn(id, sizes);
-  Assembly a{runtime_record(p.meta), dedupe, bases, {}, 0, false, {}};
-  FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, std::move(a), options, *sizes, turn, tell);
-  return [sizes, run = std::move(run)](Values args) { return run(std::move(args)); };
+  Assembly a{runtime_record(p.meta), dedupe, bases, {}, 0, false, false, {}};
+  FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, a, options, *sizes, turn, tell);
+  return {[sizes, run = std::move(run)](Values args) { return run(std::move(args)); },
+          guards_of(arguments, fakes, *sizes, a, options, std::move(around))};
 }
 
 }  // namespace ingot::aot

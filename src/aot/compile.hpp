@@ -3,6 +3,7 @@
 #pragma once
 #include "aot/aot.hpp"
 #include "aot/assembly.hpp"
+#include "aot/guards.hpp"
 
 namespace ingot::aot {
 
@@ -10,9 +11,18 @@ namespace ingot::aot {
 // its forward (or only graph) and of its backward, which may be empty.
 using WhenCompiled = std::function<void(const Assembly& assembly, const std::string& forward, const std::string& backward)>;
 
+struct Compiled {
+  FlatCallable run;
+  Guards guards;  // what it was compiled for; of nothing where the options want none
+};
+
 // `arguments` may be fakes (AotOptions::sizes). `id`: of the entry, for names and messages (R002).
-FlatCallable compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id,
-                     const WhenCompiled& tell = {});
+Compiled compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id,
+                 const WhenCompiled& tell = {});
+
+// What a function with this assembly holds for. `fakes` and `sizes` as it was traced on; `around`: from before that.
+Guards guards_of(const Values& arguments, const Values& fakes, const ShapeEnv& sizes, const Assembly& assembly,
+                 const AotOptions& options, Surroundings around);
 
 // Fakes of the arguments, with the sizes that the options leave open as symbols of the environment.
 Values fakes_of(const Values& arguments, const AotOptions& options, ShapeEnv& sizes);

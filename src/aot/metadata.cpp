@@ -139,6 +139,7 @@ class Collector {
     i.under_no_grad = now.mutations > 0 && now.mutations <= now.mutations_no_grad;
     i.requires_grad = requires_grad(w.tensor);
     i.keep_mutations = meta_.keep_mutations;
+    i.refers_to_storage = now.referred_to || w.storage->referred_to || i.resizes_storage || i.mutates_storage_metadata;
     i.steps = f.chain;
     if (wrapper_state(w.fake)) require_simple(i, w.fake);
     if (i.mutation() == Mutation::out_of_graph) require_no_set(i);

@@ -26,6 +26,10 @@ AotOptions with_state(AotOptions options, std::size_t tensors) {
   options.params_and_buffers = static_cast<int>(tensors);
   return options;
 }
+AotOptions with_modules(AotOptions options, const std::vector<const nn::Module*>& modules) {
+  options.modules.insert(options.modules.end(), modules.begin(), modules.end());
+  return options;
+}
 
 Values joined(const TensorList& state, Values arguments) {
   Values all(state.begin(), state.end());
@@ -56,6 +60,8 @@ ModuleFunction as_function(nn::Module& module, TreeFunction forward) {
   require_data(buffers, "buffer");
   for (const auto& [name, t] : parameters) m.parameters.push_back(name), m.state.push_back(t);
   for (const auto& [name, t] : buffers) m.buffers.push_back(name), m.state.push_back(t);
+  m.members = module.members();
+  m.modules = module.modules();
   m.f = [&module, forward = std::move(forward), count = m.state.size()](const Tree& all) {
     TensorList state;
     for (std::size_t k = 0; k < count; k++) state.push_back(all[k].leaf().tensor());
@@ -70,10 +76,13 @@ TreeFunction forward_of(nn::Layer& layer) {
 }
 
 AotModule::AotModule(ModuleFunction module, AotOptions options)
-    : state_(std::move(module.state)), function_(std::move(module.f), with_state(std::move(options), state_.size())) {}
+    : members_(std::move(module.members)),
+      function_(std::move(module.f), with_modules(with_state(std::move(options), members_.size()), module.modules)) {}
 
 Tree AotModule::operator()(const Tree& arguments) const {
-  std::vector<Tree> all(state_.begin(), state_.end());
+  std::vector<Tree> all;
+  all.reserve(members_.size() + arguments.children().size());
+  for (const Tensor* t : members_) all.emplace_back(*t);
   all.insert(all.end(), arguments.children().begin(), arguments.children().end());
   return function_(Tree::tuple(std::move(all)));
 }
@@ -89,7 +98,7 @@ FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forwa
   const ModuleFunction m = as_function(module, forward);
   return aot_module_simplified(
       [of = m.f](const Values& leaves) { return flat_outputs(of(Tree::tuple({leaves.begin(), leaves.end()}))); }, m.state,
-      examples, std::move(options));
+      examples, with_modules(std::move(options), m.modules));
 }
 
 FlatCallable aot_module_simplified(FlatFunction f, const TensorList& state, const Values& examples, AotOptions options) {
@@ -97,8 +106,19 @@ FlatCallable aot_module_simplified(FlatFunction f, const TensorList& state, cons
   options = with_state(std::move(options), state.size());
   options.dynamic = std::any_of(examples.begin(), examples.end(), has_open_sizes);
   const Values all = joined(state, examples);
-  FlatCallable compiled = options.cache ? options.cache->compiled(f, all, options, id) : compile(f, all, options, id);
-  return [state, compiled = std::move(compiled)](Values arguments) { return compiled(joined(state, std::move(arguments))); };
+  Compiled compiled = options.cache ? options.cache->compiled(f, all, options, id) : compile(f, all, options, id);
+  compiled.guards.accept_calls_without_gradients();
+  return [state, id, compiled = std::move(compiled)](Values arguments) {
+    Values given = joined(state, std::move(arguments));
+    if (const Guards::Broken broken = compiled.guards.check(given))
+      throw_user_error(text("graph ", id, " was compiled for other calls than this one: ", compiled.guards.to_text(broken, given),
+                            ". Compile it for such arguments, or call it with those it was compiled for"));
+    INGOT_REQUIRE(
+        !compiled.guards.is_beyond_graphs(), "graph ", id,
+        " writes an argument whose bytes another argument has in a storage of its own, which no graph has a form for; give it "
+        "arguments that lie apart, or views of one tensor");
+    return compiled.run(std::move(given));
+  };
 }
 
 AotFunction compiled_function(TreeFunction f, AotOptions options) { return aot_function(std::move(f), std::move(options)); }

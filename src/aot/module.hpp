@@ -10,6 +10,8 @@ namespace ingot::aot {
 struct ModuleFunction {
   std::vector<std::string> parameters, buffers;  // names: "encoder.weight"
   TensorList state;                              // the parameters, then the buffers; a tensor of two names is there twice
+  std::vector<const Tensor*> members;            // where the module keeps them
+  std::vector<const nn::Module*> modules;        // the module and all below
   TreeFunction f;                                // of a tuple: a tensor for each of `state`, then the module's own arguments
 };
 
@@ -19,17 +21,18 @@ ModuleFunction as_function(nn::Module& module, TreeFunction forward);
 // Of a layer: one tensor to one tensor.
 TreeFunction forward_of(nn::Layer& layer);
 
-// R005. A function of the module's arguments. Its tensors are those that the module had when this was made.
+// R005. A function of the module's arguments. Its tensors are those that the module has at the call: one that was replaced or converted
+// is an argument like any other, and guards say whether the function has to be compiled for it. So do the training flags.
 class AotModule {
  public:
   AotModule(ModuleFunction module, AotOptions options);
-  Tree operator()(const Tree& arguments) const;    // a tuple
+  Tree operator()(const Tree& arguments) const;  // a tuple
   Tensor operator()(const Tensor& argument) const;  // of a layer
 
   int id() const { return function_.id(); }
 
  private:
-  TensorList state_;
+  std::vector<const Tensor*> members_;
   AotFunction function_;
 };
 
@@ -37,8 +40,9 @@ AotModule aot_module(nn::Module& module, TreeFunction forward, AotOptions option
 AotModule aot_module(nn::Layer& layer, AotOptions options = {});
 
 // R006. Compiles now, for arguments like the examples: tensors, fakes or other leaves, one for each argument of `forward`. Sizes that
-// are open in the fakes stay open (AotOptions::sizes is their environment), others do not. The function takes the arguments alone.
-// User error where `forward` returns anything but a tuple or list of leaves.
+// are open in the fakes stay open (AotOptions::sizes is their environment), others do not. The function takes the arguments alone, and
+// reads the module's tensors by reference, those that it has now. A call that breaks a guard is a user error that says which:
+// compile for such arguments. User error where `forward` returns anything but a tuple or list of leaves.
 FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples,
                                    AotOptions options = {});
 

@@ -57,6 +57,20 @@ NamedTensors Module::state() const {
   return r;
 }
 
+std::vector<const Tensor*> Module::members() const {
+  std::vector<const Tensor*> r;
+  for (const auto list : {&Module::parameters_, &Module::buffers_})
+    visit("", [&](const std::string&, const Module& m) {
+      for (const auto& [name, t] : m.*list) r.push_back(t);
+    });
+  return r;
+}
+std::vector<const Module*> Module::modules() const {
+  std::vector<const Module*> r;
+  visit("", [&](const std::string&, const Module& m) { r.push_back(&m); });
+  return r;
+}
+
 StateScope::StateScope(Module& module, const TensorList& state, bool every_name) {
   NamedTensors names = module.named_parameters(every_name);
   for (auto& b : module.named_buffers()) names.push_back(std::move(b));

@@ -30,6 +30,7 @@ struct FunctionalStorage final : Counted {
   // results follow from. The value that a write left may lie otherwise; it is laid out again for those who need it.
   Geometry layout;
   bool whole = false;  // it is all of the storage
+  bool referred_to = false;  // by a view that counts from the beginning of the storage
   bool alone = false;  // the rest of the storage is written by somebody else meanwhile: nobody may look at it
   Tensor first;        // where it is not: the base before any write, whose storage has the other elements
   void set_base(const Tensor& value, const Geometry& as_written);

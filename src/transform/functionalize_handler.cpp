@@ -68,6 +68,7 @@ Value view(const Op& op, Args args) {
   TensorList as_written;
   if (otherwise || op.def->from_storage) as_written = results_as_written(functional, args);
   if (op.def->from_storage) {
+    f.storage->referred_to = true;
     if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
     if (!f.storage->whole) refuse_other_elements(op, as_written[0]->geom, self);
     const Scoped<Layer> layer(thread_state().layer, Layer::mode);

@@ -20,6 +20,12 @@ ModeScope::~ModeScope() {
   thread_state().active = old_active_;
 }
 
+std::vector<const Mode*> modes_of_thread() {
+  std::vector<const Mode*> modes;
+  for (const ModeScope* s = innermost; s; s = s->outer_) modes.push_back(&s->mode_);
+  return modes;
+}
+
 Value mode_handler(const Op& op, Args args) {
   const ModeScope* scope = innermost;
   INGOT_ENSURE(scope, "the mode layer is active without a mode");

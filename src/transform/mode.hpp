@@ -1,6 +1,8 @@
 // Modes: handlers that a user pushes for a block of code. They see every op that reaches their layer, below autograd and
 // functionalize and above wrapper tensors: also factories, and the ops of a backward pass that runs in the block.
 #pragma once
+#include <vector>
+
 #include "op/call.hpp"
 
 namespace ingot {
@@ -29,7 +31,11 @@ class ModeScope {
   const ModeScope* outer_;
   uint8_t old_active_;
   friend Value mode_handler(const Op& op, Args args);
+  friend std::vector<const Mode*> modes_of_thread();
 };
+
+// Those that are on, innermost first.
+std::vector<const Mode*> modes_of_thread();
 
 // The mode layer of `call`.
 Value mode_handler(const Op& op, Args args);
