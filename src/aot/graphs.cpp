@@ -38,14 +38,15 @@ class Recording {
 
   const Values& inputs() const { return inputs_; }
 
-  // Outputs that are views of one intermediate stay so.
-  void keep_aliases_of(const Values& outputs) const {
+  // Outputs that are views of one intermediate stay so, and what a view is taken of again after the call lies as the view needs it.
+  // `given`: what the function got; its results on that are taken of the caller's tensors.
+  void keep_aliases_of(const Values& outputs, const Values& given) const {
     TensorList results;
     for (const Value& v : outputs)
       if (v.is_tensor()) results.push_back(v.tensor());
     keep_aliases(results, [&](const FunctionalState& f) {
-      return std::any_of(inputs_.begin(), inputs_.end(),
-                         [&](const Value& v) { return v.is_tensor() && functional_state(v.tensor())->storage == f.storage; });
+      const auto is_on = [&](const Value& v) { return v.is_tensor() && functional_state(v.tensor())->storage == f.storage; };
+      return std::any_of(inputs_.begin(), inputs_.end(), is_on) || std::any_of(given.begin(), given.end(), is_on);
     });
   }
   // Everything that was written is in the inputs' values.
@@ -212,7 +213,7 @@ BaseGraph base_graph(const FlatFunction& f, const Values& fakes, const Metadata&
     {
       const FunctionalizeScope scope;
       outputs = f(r.inputs());
-      r.keep_aliases_of(outputs);
+      r.keep_aliases_of(outputs, r.inputs());
       r.sync_inputs();
     }
     for (const int k : meta.mutated_out_of_graph())
@@ -277,6 +278,7 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
         for (std::size_t k = 0; k < primals.size(); k++)
           if (found[k].defined()) gradients[primals[k]] = found[k];
       }
+      r.keep_aliases_of(forward.outputs, forward.given);
       r.sync_inputs();
       for (const Value& v : forward.outputs) results.push_back(Recording::value_of(v));
       for (Value& v : gradients) v = Recording::value_of(v);

@@ -1,15 +1,21 @@
-// Runs random programs eagerly and transformed until they differ: ingot_program_fuzz [functionalize|aot|aot-keep|aot-min-cut|aot-budget] [COUNT [FIRST_SEED]].
+// Runs random programs eagerly and in another way until they differ:
+//   ingot_program_fuzz WAY [COUNT [FIRST_SEED]]
 // functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
 // in the graph where they can be; aot-min-cut: with the other partitioner; aot-budget: with as little memory for activations as it can do
-// with. Programs that differ are printed as small as they get, and the exit status is 1. The 2000 first seeds are in `make test`.
+// with. These run programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine code for open
+// sizes, at several of them; compiled-grad: forward and backward as machine code. Programs that differ are printed as small as they get,
+// in words, as C++ and as a graph, and the exit status is 1. At the end stands how many programs of each class there were.
 #include <cctype>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <string>
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "compiled_programs/compare_compiled.hpp"
 #include "support/compare_aot.hpp"
 
 namespace {
@@ -17,42 +23,64 @@ namespace {
 using namespace ingot;
 using namespace ingot::testing;
 
-std::string way = "functionalize";
+struct Way {
+  Program (*make)(uint64_t seed);
+  Comparison (*compare)(const Program& p);
+};
 
-const std::map<std::string, AotWay> kAotWays = {
-    {"aot", AotWay::plain}, {"aot-keep", AotWay::keep}, {"aot-min-cut", AotWay::min_cut}, {"aot-budget", AotWay::budget}};
+Program wide(uint64_t seed) { return wide_program(seed); }
+Program wide_open(uint64_t seed) { return wide_program(seed, {.open = true, .writes = seed % 2 == 0}); }
 
-Comparison compared(const Program& p) {
-  if (const auto aot = kAotWays.find(way); aot != kAotWays.end()) return compare_aot(p, aot->second);
+Comparison functionalized(const Program& p) {
   try {
     return compare_functionalized(p);
   } catch (const std::exception& e) {
     return {Agreement::differs, text("threw ", e.what())};
   }
 }
-
-const char* name_of(Agreement a) {
-  switch (a) {
-    case Agreement::agrees: return "agree";
-    case Agreement::refused_by_eager: return "agree in values; eager refuses the history of a result too";
-    case Agreement::refused_as_strided: return "refused: a write through as_strided of a view (R052)";
-    case Agreement::refused_storage: return "refused: as_strided of elements of a storage that the argument does not have";
-    case Agreement::refused_backward: return "refused; eager refuses the backward";
-    case Agreement::refused_histories: return "refused: histories on one storage";
-    case Agreement::differs: return "differ";
-  }
-  return "";
+template <AotWay W>
+Comparison aot_compared(const Program& p) {
+  return compare_aot(p, W);
+}
+long long settings_compared = 0, settings_refused = 0;
+Comparison compiled(const Program& p) {
+  const CompiledComparison c = compare_compiled(p);
+  settings_compared += c.compared;
+  settings_refused += c.eager_refuses;
+  return c;
 }
 
-const char* name_of(GradientAgreement a) {
-  switch (a) {
-    case GradientAgreement::no_history: return "nothing requires grad, or the program was refused";
-    case GradientAgreement::agree: return "gradients agree";
-    case GradientAgreement::both_refuse: return "both refuse the backward";
-    case GradientAgreement::refused_by_eager: return "eager alone refuses the backward";
-    case GradientAgreement::refused: return "functionalized alone refuses the backward";
-  }
-  return "";
+const std::map<std::string, Way> kWays = {
+    {"functionalize", {random_program, functionalized}},
+    {"aot", {random_program, aot_compared<AotWay::plain>}},
+    {"aot-keep", {random_program, aot_compared<AotWay::keep>}},
+    {"aot-min-cut", {random_program, aot_compared<AotWay::min_cut>}},
+    {"aot-budget", {random_program, aot_compared<AotWay::budget>}},
+    {"wide-functionalize", {wide, functionalized}},
+    {"wide-aot", {wide, aot_compared<AotWay::plain>}},
+    {"wide-aot-keep", {wide, aot_compared<AotWay::keep>}},
+    {"wide-aot-min-cut", {wide, aot_compared<AotWay::min_cut>}},
+    {"wide-aot-budget", {wide, aot_compared<AotWay::budget>}},
+    {"compiled", {wide_open, compiled}},
+    {"compiled-grad", {wide, compare_compiled_with_gradients}},
+};
+
+// What went wrong, without which tensor it was and by how much, so that what is made smaller stays the same fault.
+std::string kind_of(const std::string& what) {
+  if (what.find("strides") != std::string::npos) return "facts";
+  const bool numbers = what.find("off by") != std::string::npos;
+  if (numbers) return what.find("gradient") != std::string::npos ? "gradients" : "values";
+  std::string kind;
+  for (const char c : what.substr(0, 80))
+    if (!std::isdigit(static_cast<unsigned char>(c))) kind += c;
+  return kind;
+}
+
+int usage() {
+  std::fprintf(stderr, "usage: ingot_program_fuzz WAY [COUNT [FIRST_SEED]], where WAY is one of:");
+  for (const auto& [name, way] : kWays) std::fprintf(stderr, " %s", name.c_str());
+  std::fprintf(stderr, "\n");
+  return 2;
 }
 
 template <class Counts>
@@ -63,32 +91,36 @@ void print_counts(const Counts& counts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::isalpha(static_cast<unsigned char>(argv[1][0]))) {
-    way = argv[1];
-    if (way != "functionalize" && !kAotWays.contains(way)) {
-      std::fprintf(stderr, "there is no way '%s': functionalize, aot, aot-keep, aot-min-cut, aot-budget\n", argv[1]);
-      return 2;
-    }
-    argv++;
-    argc--;
-  }
-  const long long count = argc > 1 ? std::atoll(argv[1]) : 200000, first = argc > 2 ? std::atoll(argv[2]) : 1;
+  const auto at = kWays.find(argc > 1 ? argv[1] : "");
+  if (at == kWays.end()) return usage();
+  const Way& way = at->second;
+  const long long count = argc > 2 ? std::atoll(argv[2]) : 10000, first = argc > 3 ? std::atoll(argv[3]) : 1;
+  const int shown = std::getenv("INGOT_SHOWN") ? std::atoi(std::getenv("INGOT_SHOWN")) : 5;
   const bool progress = isatty(STDERR_FILENO);
   std::map<Agreement, long long> found;
   std::map<GradientAgreement, long long> gradients;
+  const auto start = std::chrono::steady_clock::now();
   for (long long seed = first; seed < first + count; seed++) {
-    if (progress && (seed - first) % 1000 == 0) std::fprintf(stderr, "\r%lld of %lld", seed - first, count);
-    const Program p = random_program(static_cast<uint64_t>(seed));
-    const Comparison c = compared(p);
+    if (progress && (seed - first) % 100 == 0) std::fprintf(stderr, "\r%lld of %lld", seed - first, count);
+    const Program p = way.make(static_cast<uint64_t>(seed));
+    const Comparison c = way.compare(p);
     found[c.agreement]++;
     gradients[c.gradients]++;
-    if (c.agreement != Agreement::differs || found[c.agreement] > 5) continue;
-    const Program small = shrink(p, [](const Program& q) { return compared(q).agreement == Agreement::differs; });
-    std::printf("seed %lld: %s\n%s\n", seed, compared(small).what.c_str(), to_text(small).c_str());
+    if (c.agreement != Agreement::differs || found[c.agreement] > shown) continue;
+    const Program small = shrink(p, [&](const Program& q) {
+      const Comparison d = way.compare(q);
+      return d.agreement == Agreement::differs && kind_of(d.what) == kind_of(c.what);
+    });
+    std::printf("seed %lld: %s\n%s\n%s\n%s\n", seed, way.compare(small).what.c_str(), to_text(small).c_str(), to_cpp(small).c_str(),
+                to_fx(small).c_str());
+    std::fflush(stdout);
   }
   if (progress) std::fprintf(stderr, "\r");
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%s: %lld programs from seed %lld in %.0f s\n", argv[1], count, first, seconds);
   print_counts(found);
   std::printf("of them, by the gradients of results and inputs:\n");
   print_counts(gradients);
+  if (settings_compared > 0) std::printf("%lld runs were compared; at %lld sizes eager refuses the program\n", settings_compared, settings_refused);
   return found[Agreement::differs] == 0 ? 0 : 1;
 }

@@ -10,21 +10,24 @@ namespace ingot::testing {
 
 enum class Agreement {
   agrees,
-  refused_by_eager,     // a result has a history that eager cannot give either (a multi-output view that was written)
-  // Eager is fine and functionalize refuses, as docs/ir.md says it does:
-  refused_as_strided,   // a write through as_strided of a view (R052)
-  refused_storage,      // as_strided of elements that an argument, part of a larger storage, does not have
-  refused_backward,     // before it runs: eager runs it and then refuses the backward (a saved tensor was written)
-  refused_histories,  // arguments that share storage without being views of one tensor, or a result with a history of its own
+  agrees_in_values,  // of a result's history eager says that it has none (a multi-output view was written): run without gradients, it agrees
+  // Eager is fine and the other way refuses, as docs/ir.md says it does:
+  refused_as_strided,  // a write through as_strided of a view (R052)
+  refused_storage,     // as_strided of elements that an argument, part of a larger storage, does not have
+  refused_backward,    // before it runs: eager runs it and then refuses the backward in the same words (a saved tensor was written)
+  refused_histories,   // arguments that share storage without being views of one tensor, or a result with a history of its own
+  refused_data,        // a decision by data that no graph can take
+  refused_sizes,       // compiled: a size that the recording fixed or bounded
   differs,
 };
+inline constexpr int kAgreements = 9;
 // Of the gradients of results and inputs with respect to the leaves that the inputs were made of: what the worst of them is.
 enum class GradientAgreement {
   no_history,  // nothing requires grad
   agree,
-  both_refuse,  // a saved tensor was written, say
+  both_refuse,       // a saved tensor was written, say
   refused_by_eager,  // alone: in-place views count as writes, and of a saved tensor functionalize has the value
-  refused,  // by the functionalized program alone
+  refused,           // by the functionalized program alone
 };
 struct Comparison {
   Agreement agreement = Agreement::agrees;
@@ -33,11 +36,18 @@ struct Comparison {
 };
 
 // Runs the program eagerly, functionalized, and as the graph of the functionalized program, each on inputs of its own, and
-// compares results, what is left in the inputs, requires_grad and gradients (not of the graph, which has no grad modes), and then
+// compares everything that a caller sees (seen.hpp), gradients (not of the graph, which has no grad modes), how far the random stream went, and then
 // what happens to everything when each result is written.
 Comparison compare_functionalized(const Program& p);
 
 // The same for what `transform` makes of the program, on tensors alone.
 Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform);
+
+// Which rule refused, by its words; `differs` for words that are none of them.
+Comparison refused(const std::string& message);
+
+// "agree", "refused: …"
+const char* name_of(Agreement a);
+const char* name_of(GradientAgreement a);
 
 }  // namespace ingot::testing

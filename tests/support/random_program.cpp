@@ -1,228 +1,144 @@
 #include "support/random_program.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
+#include <limits>
 #include <random>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "tensor/geometry.hpp"
+#include "support/wrappers.hpp"
 
 namespace ingot::testing {
 namespace {
 
-// Runs one call on the pool and adds its results to it.
-void execute(const Step& s, TensorList& pool) {
+DType widened(DType t) { return is_complex(t) ? DType::c128 : is_floating(t) ? DType::f64 : t; }
+
+// A number from 0 up to 1 for each element, as the seeds say.
+double drawn(uint64_t seed, uint64_t i) {
+  uint64_t x = seed * 0x9e3779b97f4a7c15 + i * 0xbf58476d1ce4e5b9 + 0x94d049bb133111eb;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return std::ldexp(static_cast<double>((x ^ (x >> 31)) >> 11), -53);
+}
+
+double unit_of(DType t) {
+  switch (real_of(t)) {
+    case DType::f64: return 0x1p-52;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
+
+Tensor base_values(const Program& p, std::size_t b, const Shape& sizes, const InputOptions& o) {
+  const Base& base = p.bases[b];
+  if (p.grid)  // made by an op, which a mode may look after
+    return aten<"add.Scalar">(aten<"mul.Scalar">(aten<"arange">(sizes.product(), base.dtype), 0.1), 0.05 * (static_cast<double>(b) + 1))
+        .view(sizes)
+        .to(o.run.wide ? widened(base.dtype) : base.dtype)
+        .clone();
+  const int64_t n = sizes.product().value() * (is_complex(base.dtype) ? 2 : 1);
+  std::vector<double> v(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < v.size(); i++) {
+    const double u = drawn(p.seed * 64 + b, i);
+    if (base.dtype == DType::b8) v[i] = u < 0.5;
+    else if (base.below > 0) v[i] = std::floor(u * static_cast<double>(base.below));
+    else if (!is_floating(base.dtype) && !is_complex(base.dtype)) v[i] = std::floor(u * 16) - (base.dtype == DType::u8 ? 0 : 8);
+    else v[i] = std::ldexp(std::floor(u * 1024) - 512, p.seed % 3 == 0 ? -6 : -8);  // a third of the programs have larger values
+  }
+  Tensor t = tensor(v, DType::f64);
+  if (is_complex(base.dtype)) t = aten<"view_as_complex">(t.view({-1, 2}));
+  t = t.to(base.dtype).to(widened(base.dtype));
+  return t.to(o.run.wide ? widened(base.dtype) : base.dtype).view(sizes).clone();
+}
+
+// x times something near 1, within a unit of x's last place.
+Tensor perturbed(const Tensor& x, uint64_t seed) {
+  const int64_t n = x.numel().value();
+  std::vector<double> f(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < f.size(); i++) f[i] = 1 + unit_of(x.dtype()) * (2 * drawn(seed, i) - 1);
+  return (x.to(widened(x.dtype())) * tensor(f, x.sizes(), DType::f64)).to(x.dtype());
+}
+
+}  // namespace
+
+StepArg tensor_arg(int k) { return {StepArg::Kind::tensor, std::vector<int>{k}}; }
+StepArg tensors_arg(std::vector<int> l) { return {StepArg::Kind::tensors, std::move(l)}; }
+StepArg size_arg(int tensor, int dim) { return {StepArg::Kind::size, std::vector<SizeArg>{{tensor, dim}}}; }
+StepArg sizes_arg(std::vector<SizeArg> l) { return {StepArg::Kind::sizes, std::move(l)}; }
+
+Step Step::of(std::string op, const std::vector<int>& tensors, const Values& rest) {
+  Step s{std::move(op), {}};
+  for (const int k : tensors) s.args.push_back(tensor_arg(k));
+  for (const Value& v : rest) s.args.emplace_back(v);
+  return s;
+}
+
+void execute(const Step& s, TensorList& pool, const RunOptions& options) {
   const Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode && !s.no_grad);
   const auto at = [&](int k) {
     INGOT_REQUIRE(k < static_cast<int>(pool.size()), "the program has no tensor ", k);
     return pool[static_cast<std::size_t>(k)];
   };
+  const auto size = [&](const SizeArg& a) { return a.tensor < 0 ? Int(a.number) : at(a.tensor).size(a.dim); };
   Values args;
-  for (const int k : s.tensors) args.push_back(at(k));
-  args.insert(args.end(), s.rest.begin(), s.rest.end());
+  for (const StepArg& a : s.args) {
+    switch (a.kind) {
+      case StepArg::Kind::value: args.push_back(options.wide && a.value.is_dtype() ? Value(widened(a.value.dtype())) : a.value); break;
+      case StepArg::Kind::tensor: args.push_back(a.tensors[0] < 0 ? Value() : Value(at(a.tensors[0]))); break;
+      case StepArg::Kind::tensors: {
+        TensorList l;
+        for (const int k : a.tensors) l.push_back(k < 0 ? Tensor() : at(k));
+        args.emplace_back(std::move(l));
+        break;
+      }
+      case StepArg::Kind::size: args.emplace_back(size(a.sizes[0])); break;
+      case StepArg::Kind::sizes: {
+        Shape l;
+        for (const SizeArg& e : a.sizes) l.push_back(size(e));
+        args.emplace_back(std::move(l));
+        break;
+      }
+    }
+  }
+  const auto made = [&](const Tensor& t) {
+    const bool off = options.perturb && s.rounds && is_differentiable(t.dtype());
+    pool.push_back(off ? perturbed(t, options.perturb * 64 + pool.size()) : t);
+  };
+  for (const ProgramFunction& f : program_functions()) {
+    if (s.op != f.name) continue;
+    TensorList in;
+    for (const Value& v : args) in.push_back(v.tensor());
+    for (const Tensor& t : f.run(in)) made(t);
+    return;
+  }
   const Op& o = op(s.op);
   if (s.out >= 0) {
     while (args.size() + 1 < o.schema.args.size()) args.push_back(o.schema.args[args.size()].default_value);
-    args.push_back(at(s.out));
+    args.emplace_back(at(s.out));
   }
   const Value r = call(o, args);
   if (o.mutates()) return;
-  if (r.is_tensor()) pool.push_back(r.tensor());
-  else pool.insert(pool.end(), r.tensors().begin(), r.tensors().end());
+  if (r.is_tensor()) return made(r.tensor());
+  for (const Tensor& t : r.tensors()) made(t);
 }
 
-class Generator {
- public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
-
-  Program program() {
-    make_signature();
-    pool_ = make_inputs(program_, true).inputs;
-    const int length = 3 + pick(28);
-    for (int tries = 0; static_cast<int>(program_.body.size()) < length && tries < 4 * length; tries++) add(random_step());
-    const int results = 1 + pick(4);
-    for (int tries = 0; static_cast<int>(program_.outputs.size()) < results && tries < 16; tries++)
-      if (const int k = pick(size()); !(tensor(k).numel() == 0)) program_.outputs.push_back(k);
-    if (program_.outputs.empty()) program_.outputs.push_back(0);
-    return std::move(program_);
-  }
-
- private:
-  std::mt19937_64 random_;
-  Program program_;
-  TensorList pool_;
-
-  int pick(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
-  int size() const { return static_cast<int>(pool_.size()); }
-  const Tensor& tensor(int k) const { return pool_[static_cast<std::size_t>(k)]; }
-
-  void make_signature() {
-    static const Shape kShapes[] = {{4}, {2, 3}, {3, 3}, {2, 2, 2}, {4, 1}, {1, 3, 2}};
-    const int bases = 1 + pick(2);
-    for (int b = 0; b < bases; b++) {
-      program_.bases.push_back(kShapes[pick(6)]);
-      program_.requires_grad.push_back(pick(2) == 0);
-    }
-    const int inputs = 1 + pick(3);
-    for (int i = 0; i < inputs; i++) {
-      ProgramInput input{pick(bases), {}};
-      pool_ = {make_inputs(program_, true).bases[static_cast<std::size_t>(input.base)]};
-      for (int views = pick(3); views > 0; views--) {
-        Step s = random_view(size() - 1);
-        // Views that overlap, that come in lists or that cut the history are taken inside the program only.
-        if (s.op == "unbind.int" || s.op == "split.Tensor" || s.op == "expand" || s.op == "detach" || s.op == "as_strided")
-          continue;
-        if (runs(s)) input.views.push_back(std::move(s));
-      }
-      if (!(pool_.back().numel() == 0)) program_.inputs.push_back(std::move(input));
-    }
-    if (program_.inputs.empty()) program_.inputs.push_back({0, {}});
-  }
-
-  // Whether the call runs; its results are in the pool then.
-  bool runs(const Step& s) {
-    try {
-      execute(s, pool_);
-      return true;
-    } catch (const UserError&) {
-      return false;
-    }
-  }
-  void add(std::optional<Step> s) {
-    if (s && size() <= 40 && runs(*s)) program_.body.push_back(std::move(*s));
-  }
-
-  std::optional<Step> random_step() {
-    const int self = pick(size());
-    if (tensor(self).dim() > 5) return std::nullopt;
-    const int kind = pick(20);
-    if (kind < 8) return random_view(self);
-    if (kind < 14) return random_write(self);
-    if (kind < 17) return random_value(self);
-    if (kind < 18) return random_out(self);
-    return random_inplace_view(self);
-  }
-
-  Step random_view(int self) {
-    const Tensor& t = tensor(self);
-    const int rank = static_cast<int>(t.dim());
-    const auto dim = [&] { return Value(pick(std::max(rank, 1))); };
-    switch (pick(15)) {
-      case 0: return {"view", {self}, {Shape{-1}}};
-      case 1: return {"transpose.int", {self}, {dim(), dim()}};
-      case 2: return {"select.int", {self}, {dim(), 0}};
-      case 3: return {"slice.Tensor", {self}, {dim(), 0, 1 + pick(3)}};
-      case 4: return {"slice.Tensor", {self}, {dim(), pick(2), 100, 2}};
-      case 5: return {"diagonal", {self}, {pick(3) - 1}};
-      case 6: return {"unbind.int", {self}, {dim()}};
-      case 7: return {"split.Tensor", {self}, {1 + pick(2), dim()}};
-      case 8: return {"unsqueeze", {self}, {pick(rank + 1)}};
-      case 9: return {"squeeze", {self}, {}};
-      case 10: {
-        Shape sizes = t.sizes();
-        sizes.insert(0, 2);
-        return {"expand", {self}, {sizes}};
-      }
-      case 11: {
-        Shape dims;
-        for (int d = rank; d-- > 0;) dims.push_back(d);
-        return {"permute", {self}, {dims}};
-      }
-      case 12: return {"as_strided", {self}, {Shape{2}, Shape{1 + pick(2)}, pick(2)}};
-      case 13: return {"t", {self}, {}};
-      default: return {"detach", {self}, {}};
-    }
-  }
-
-  // Another tensor of the same size; the tensor itself if none is found.
-  int partner(int self) {
-    for (int tries = 0; tries < 8; tries++)
-      if (const int k = pick(size()); tensor(k).sizes().same(tensor(self).sizes())) return k;
-    return self;
-  }
-
-  std::optional<Step> random_write(int self) {
-    Step s;
-    s.no_grad = pick(8) == 0;
-    switch (pick(10)) {
-      case 0: s = {"add_.Scalar", {self}, {1.5}}; break;
-      case 1: s = {"mul_.Scalar", {self}, {0.5}}; break;
-      case 2: s = {"relu_", {self}, {}}; break;
-      case 3: s = {"sin_", {self}, {}}; break;
-      case 4: s = {"zero_", {self}, {}}; break;
-      case 5: s = {"copy_", {self, partner(self)}, {}}; break;
-      case 6: s = {"mul_.Tensor", {self, partner(self)}, {}}; break;
-      case 7: s = {"add_.Tensor", {self, partner(self)}, {}}; break;
-      case 8: s = {"fill_.Scalar", {self}, {0.25}}; break;
-      default: s = {"sub_.Tensor", {self, partner(self)}, {}}; break;
-    }
-    s.no_grad = pick(8) == 0;
-    return s;
-  }
-  Step random_value(int self) {
-    switch (pick(6)) {
-      case 0: return {"add.Tensor", {self, partner(self)}, {}};
-      case 1: return {"mul.Tensor", {self, partner(self)}, {}};
-      case 2: return {"sin", {self}, {}};
-      case 3: return {"clone", {self}, {}};
-      case 4: return {"sum.dim_IntList", {self}, {Shape{0}, true}};
-      default: return {"neg", {self}, {}};
-    }
-  }
-  Step random_out(int self) {
-    const int out = partner(self);
-    Step s = pick(2) == 0 ? Step{"sin.out", {self}, {}} : Step{"add.out", {self, partner(self)}, {}};
-    s.out = out;
-    s.no_grad = true;  // out= takes no part in gradients
-    return s;
-  }
-  Step random_inplace_view(int self) {
-    switch (pick(4)) {
-      case 0: return {"t_", {self}, {}};
-      case 1: return {"unsqueeze_", {self}, {0}};
-      case 2: return {"transpose_", {self}, {0, -1}};
-      default: return {"squeeze_", {self}, {}};
-    }
-  }
-};
-
-std::string to_text(const Step& s) {
-  std::string out = s.op + "(";
-  for (const int k : s.tensors) out += text(out.back() == '(' ? "" : ", ", "#", k);
-  for (const Value& v : s.rest) out += text(", ", ingot::to_text(v));
-  if (s.out >= 0) out += text(", out=#", s.out);
-  return out + ")" + (s.no_grad ? " under no_grad" : "");
-}
-
-}  // namespace
-
-std::string to_text(const Program& p) {
-  std::string out;
-  for (std::size_t b = 0; b < p.bases.size(); b++)
-    out += text("base ", b, " of size ", p.bases[b], p.requires_grad[b] ? " requires grad\n" : "\n");
-  for (std::size_t i = 0; i < p.inputs.size(); i++) {
-    out += text("#", i, " = base ", p.inputs[i].base);
-    for (const Step& s : p.inputs[i].views) out += "; " + to_text(s);
-    out += "\n";
-  }
-  for (const Step& s : p.body) out += to_text(s) + "\n";
-  out += "return";
-  for (const int k : p.outputs) out += text(" #", k);
-  return out + "\n";
-}
-
-ProgramInputs make_inputs(const Program& p, bool gradients) {
+ProgramInputs make_inputs(const Program& p, const InputOptions& o) {
   ProgramInputs r;
   for (std::size_t b = 0; b < p.bases.size(); b++) {
-    const Int n = p.bases[b].product();
-    Tensor leaf = aten<"add.Scalar">(aten<"mul.Scalar">(aten<"arange">(n, DType::f32), 0.1), 0.05 * (static_cast<double>(b) + 1))
-                      .view(p.bases[b])
-                      .clone();
-    if (gradients && p.requires_grad[b]) leaf.requires_grad_();
+    Shape sizes;
+    for (const int64_t n : p.bases[b].sizes)
+      sizes.push_back(n >= 0 ? n : p.settings[o.setting][static_cast<std::size_t>(-1 - n)]);
+    Tensor leaf = base_values(p, b, sizes, o);
+    if (p.wrapped) leaf = two_tensor(leaf, is_differentiable(leaf.dtype()) ? leaf * 0.5 : leaf.clone());
+    if (o.gradients && p.bases[b].requires_grad) leaf.requires_grad_();
     r.leaves.push_back(leaf);
-    r.bases.push_back(aten<"mul.Scalar">(leaf, 1.0));
+    r.bases.push_back(p.bases[b].leaf                    ? leaf
+                      : is_differentiable(leaf.dtype()) ? aten<"mul.Scalar">(leaf, 1.0)
+                                                        : leaf.clone());
   }
   for (const ProgramInput& input : p.inputs) {
     TensorList pool{r.bases[static_cast<std::size_t>(input.base)]};
@@ -232,9 +148,15 @@ ProgramInputs make_inputs(const Program& p, bool gradients) {
   return r;
 }
 
-TensorList run(const Program& p, const TensorList& inputs) {
-  TensorList pool = inputs, results;
-  for (const Step& s : p.body) execute(s, pool);
+TensorList run_all(const Program& p, const TensorList& inputs, const RunOptions& options) {
+  TensorList pool = inputs;
+  for (const Step& s : p.body) execute(s, pool, options);
+  return pool;
+}
+
+TensorList run(const Program& p, const TensorList& inputs, const RunOptions& options) {
+  const TensorList pool = run_all(p, inputs, options);
+  TensorList results;
   for (const int k : p.outputs) {
     INGOT_REQUIRE(k < static_cast<int>(pool.size()), "the program has no tensor ", k);
     results.push_back(pool[static_cast<std::size_t>(k)]);
@@ -242,13 +164,20 @@ TensorList run(const Program& p, const TensorList& inputs) {
   return results;
 }
 
-Program random_program(uint64_t seed) { return Generator(seed).program(); }
-
 namespace {
+
+template <class F>
+void for_each_tensor_arg(Step& s, const F& f) {
+  for (StepArg& a : s.args) {
+    for (int& k : a.tensors) f(k);
+    for (SizeArg& e : a.sizes) f(e.tensor);
+  }
+  f(s.out);
+}
 
 // The program without call i, or nothing where a later call or result needs what it makes.
 std::optional<Program> without(const Program& p, std::size_t i) {
-  TensorList pool = make_inputs(p, true).inputs;
+  TensorList pool = make_inputs(p).inputs;
   for (std::size_t k = 0; k < i; k++) execute(p.body[k], pool);
   const int first = static_cast<int>(pool.size());
   execute(p.body[i], pool);
@@ -260,20 +189,90 @@ std::optional<Program> without(const Program& p, std::size_t i) {
     needed |= k >= first && k < first + made;
     if (k >= first + made) k -= made;
   };
-  for (std::size_t k = i; k < q.body.size(); k++) {
-    for (int& t : q.body[k].tensors) renumber(t);
-    renumber(q.body[k].out);
-  }
+  for (std::size_t k = i; k < q.body.size(); k++) for_each_tensor_arg(q.body[k], renumber);
   for (int& k : q.outputs) renumber(k);
   return needed ? std::nullopt : std::optional<Program>(std::move(q));
 }
 
+// Whether each call is needed for a result, or writes something.
+std::vector<bool> needed(const Program& p) {
+  TensorList pool = make_inputs(p).inputs;
+  std::vector<std::pair<int, int>> made;  // by call: first and past the last
+  for (const Step& s : p.body) {
+    const int first = static_cast<int>(pool.size());
+    execute(s, pool);
+    made.emplace_back(first, static_cast<int>(pool.size()));
+  }
+  std::vector<bool> live(pool.size()), calls(p.body.size());
+  for (const int k : p.outputs) live[static_cast<std::size_t>(k)] = true;
+  for (std::size_t i = p.body.size(); i-- > 0;) {
+    const auto [first, last] = made[i];
+    calls[i] = first == last;
+    for (int k = first; k < last; k++) calls[i] = calls[i] || live[static_cast<std::size_t>(k)];
+    if (!calls[i]) continue;
+    Step s = p.body[i];
+    for_each_tensor_arg(s, [&](int& k) {
+      if (k >= 0) live[static_cast<std::size_t>(k)] = true;
+    });
+  }
+  return calls;
+}
+
+// Without input i, which nothing uses.
+std::optional<Program> without_input(const Program& p, std::size_t i) {
+  Program q = p;
+  q.inputs.erase(q.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+  bool needed = q.inputs.empty();
+  const auto renumber = [&](int& k) {
+    needed |= k == static_cast<int>(i);
+    if (k > static_cast<int>(i)) k--;
+  };
+  for (Step& s : q.body) for_each_tensor_arg(s, renumber);
+  for (int& k : q.outputs) renumber(k);
+  return needed ? std::nullopt : std::optional<Program>(std::move(q));
+}
+
+// Every change of a program that makes it simpler without leaving anything out.
+std::vector<Program> simpler(const Program& p) {
+  std::vector<Program> l;
+  const auto with = [&](const std::function<void(Program&)>& change) {
+    Program q = p;
+    change(q);
+    l.push_back(std::move(q));
+  };
+  if (p.wrapped) with([](Program& q) { q.wrapped = false; });
+  if (p.settings.size() > 1) with([](Program& q) { q.settings.pop_back(); });
+  for (std::size_t i = 0; i < p.inputs.size(); i++)
+    if (!p.inputs[i].views.empty()) with([i](Program& q) { q.inputs[i].views.pop_back(); });
+  for (std::size_t b = 0; b < p.bases.size(); b++) {
+    const Base& base = p.bases[b];
+    if (base.requires_grad) with([b](Program& q) { q.bases[b].requires_grad = false; });
+    if (is_differentiable(base.dtype) && base.dtype != DType::f32) with([b](Program& q) { q.bases[b].dtype = DType::f32; });
+    for (std::size_t d = 0; d < base.sizes.size(); d++)
+      if (base.sizes[d] > 1) with([b, d](Program& q) { q.bases[b].sizes[d] = (q.bases[b].sizes[d] + 1) / 2; });
+  }
+  for (std::size_t k = 0; k < p.body.size(); k++)
+    if (p.body[k].no_grad) with([k](Program& q) { q.body[k].no_grad = false; });
+  return l;
+}
+
 }  // namespace
+
+Program without_unused_draws(const Program& p) {
+  const std::vector<bool> live = needed(p);
+  Program q = p;
+  for (std::size_t i = p.body.size(); i-- > 0;) {
+    if (live[i]) continue;
+    manual_seed(p.seed);
+    if (std::optional<Program> fewer = without(q, i)) q = std::move(*fewer);
+  }
+  return q;
+}
 
 Program shrink(Program p, const std::function<bool(const Program&)>& fails) {
   const auto still_fails = [&](const Program& q) {
     try {
-      run(q, make_inputs(q, true).inputs);
+      run(q, make_inputs(q).inputs);
     } catch (const UserError&) {
       return false;
     }
@@ -281,13 +280,23 @@ Program shrink(Program p, const std::function<bool(const Program&)>& fails) {
   };
   for (bool smaller = true; smaller;) {
     smaller = false;
+    const auto take = [&](Program q) {
+      if (!still_fails(q)) return false;
+      p = std::move(q);
+      return smaller = true;
+    };
     for (std::size_t i = p.outputs.size(); i-- > 0 && p.outputs.size() > 1;) {
       Program q = p;
       q.outputs.erase(q.outputs.begin() + static_cast<std::ptrdiff_t>(i));
-      if (still_fails(q)) p = std::move(q), smaller = true;
+      take(std::move(q));
     }
     for (std::size_t i = p.body.size(); i-- > 0;)
-      if (std::optional<Program> q = without(p, i); q && still_fails(*q)) p = std::move(*q), smaller = true;
+      if (std::optional<Program> q = without(p, i)) take(std::move(*q));
+    for (std::size_t i = p.inputs.size(); i-- > 0;)
+      if (std::optional<Program> q = without_input(p, i)) take(std::move(*q));
+    if (smaller) continue;
+    for (Program& q : simpler(p))
+      if (take(std::move(q))) break;
   }
   return p;
 }

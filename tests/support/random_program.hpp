@@ -1,7 +1,8 @@
-// Random programs of views, writes and arithmetic over inputs that alias each other, for comparing two ways to run them.
+// Random programs for comparing two ways to run them. A program is a value: it can be run on tensors, printed, and made smaller.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,57 @@
 
 namespace ingot::testing {
 
-// One call. Tensors are named by their place in a pool that starts with the inputs and grows by every result.
+// A number, or a size of a tensor of the pool, so that a program says what it means for every size.
+struct SizeArg {
+  SizeArg(int64_t number) : number(number) {}
+  SizeArg(int tensor, int dim) : tensor(tensor), dim(dim) {}
+  int64_t number = 0;
+  int tensor = -1;  // -1: the number
+  int dim = 0;
+};
+// An argument of a call. Tensors are named by their place in a pool that starts with the inputs and grows by every result.
+struct StepArg {
+  enum class Kind : uint8_t { value, tensor, tensors, size, sizes };
+  template <class V>
+    requires std::convertible_to<V, Value>
+  StepArg(V&& v) : value(std::forward<V>(v)) {}
+  StepArg(Kind kind, std::vector<int> tensors) : kind(kind), tensors(std::move(tensors)) {}
+  StepArg(Kind kind, std::vector<SizeArg> sizes) : kind(kind), sizes(std::move(sizes)) {}
+  Kind kind = Kind::value;
+  Value value;
+  std::vector<int> tensors;
+  std::vector<SizeArg> sizes;
+};
+StepArg tensor_arg(int k);
+StepArg tensors_arg(std::vector<int> l);
+StepArg size_arg(int tensor, int dim);
+StepArg sizes_arg(std::vector<SizeArg> l);
+
 struct Step {
-  std::string op;
-  std::vector<int> tensors;  // the leading arguments
-  Values rest;               // the arguments after them
-  int out = -1;              // the tensor of out=
+  std::string op;  // of ATen, or one of program_functions()
+  std::vector<StepArg> args;
+  int out = -1;  // the tensor of out=
   bool no_grad = false;
+  bool rounds = false;  // its floating results are rounded, so another way to compute them may be off
+  // Tensors first, then everything else.
+  static Step of(std::string op, const std::vector<int>& tensors, const Values& rest = {});
+};
+
+// What no op is: control flow, whose functions stand in C++ in `code`.
+struct ProgramFunction {
+  const char* name;
+  TensorList (*run)(const TensorList&);
+  const char* code;
+};
+const std::vector<ProgramFunction>& program_functions();
+
+struct Base {
+  std::vector<int64_t> sizes;  // -1 - k is the open size k
+  DType dtype = DType::f32;
+  bool requires_grad = false;
+  bool leaf = false;   // the program gets it as it is; otherwise it is a leaf times one, so that it may be written
+  int64_t below = 0;   // integers: 0 … below - 1
+  bool is_weight = false;  // a parameter, where the program is run as a module
 };
 // An input is what some views make of a base.
 struct ProgramInput {
@@ -23,28 +68,60 @@ struct ProgramInput {
   std::vector<Step> views;
 };
 struct Program {
-  std::vector<Shape> bases;
-  std::vector<bool> requires_grad;  // by base
+  uint64_t seed = 0;
+  std::vector<Base> bases;
+  std::vector<std::vector<int64_t>> settings = {{}};  // values of the open sizes; a program is made for the first of them
   std::vector<ProgramInput> inputs;
   std::vector<Step> body;
   std::vector<int> outputs;
+  bool wrapped = false;  // inputs are TwoTensors
+  bool grid = true;      // the values of floating bases: 0.1 i + 0.05, or drawn from the seed
 };
 
 struct ProgramInputs {
   TensorList leaves;  // by base; what gradients accumulate into
-  TensorList bases;   // leaf times one: not a leaf, so that it may be written
+  TensorList bases;
   TensorList inputs;
 };
 
-// The program of a seed: 3 to 30 calls, each of which runs eagerly, and at least one result. The same on every machine.
+// Programs of views, writes and arithmetic over inputs that alias each other: 3 to 30 calls, each of which runs eagerly, and at least one
+// result. The same on every machine.
 Program random_program(uint64_t seed);
-std::string to_text(const Program& p);
+// Programs of every family of ops that users write, over every kind of dtype, sizes 0 and 1 among them. `open`: sizes stay
+// open, with further settings; otherwise they are numbers.
+struct WideOptions {
+  bool open = false;
+  bool writes = true;  // in place, out=, and views in place
+  bool random = true;  // ops that draw numbers
+};
+Program wide_program(uint64_t seed, WideOptions options = {});
 
 // Fresh inputs, the same values each time. `gradients`: bases require grad where the program says so.
-ProgramInputs make_inputs(const Program& p, bool gradients);
-TensorList run(const Program& p, const TensorList& inputs);
+struct RunOptions {
+  bool wide = false;  // float64 in the place of every floating type, complex128 of every complex one
+  uint64_t perturb = 0;  // not 0: whatever is rounded is off by up to one unit of its last place, as this seed says
+};
+struct InputOptions {
+  bool gradients = true;
+  std::size_t setting = 0;
+  RunOptions run = {};
+};
+ProgramInputs make_inputs(const Program& p, const InputOptions& options = {});
+TensorList run(const Program& p, const TensorList& inputs, const RunOptions& options = {});
+// Every value of the program, inputs first.
+TensorList run_all(const Program& p, const TensorList& inputs, const RunOptions& options = {});
+// Adds what the call makes to the pool.
+void execute(const Step& s, TensorList& pool, const RunOptions& options = {});
 
-// The smallest program found by leaving out calls and results for which `fails` holds still.
+// As a person reads it; as C++ that can be compiled in a test; as the graph that make_fx records, or why there is none.
+std::string to_text(const Program& p);
+std::string to_cpp(const Program& p);
+std::string to_fx(const Program& p);
+
+// The program without calls that draw numbers nobody uses: a graph leaves them out, and the random stream would be elsewhere afterwards.
+Program without_unused_draws(const Program& p);
+// The smallest program found by leaving out calls, results, inputs and settings, and by making sizes and dtypes simpler, for which
+// `fails` holds still.
 Program shrink(Program p, const std::function<bool(const Program&)>& fails);
 
 }  // namespace ingot::testing

@@ -244,7 +244,7 @@ Outcome outcome(const testing::Program& p, Mode* mode, bool as_functional) {
   const Scoped<bool> replay(thread_state().view_replay, true);
   std::optional<ModeScope> scope;
   if (mode) scope.emplace(*mode);
-  Outcome o{testing::make_inputs(p, true), {}, {}};
+  Outcome o{testing::make_inputs(p), {}, {}};
   scope.reset();
   const TensorFunction body = [&](const TensorList& in) { return testing::run(p, in); };
   o.results = as_functional ? functionalize(body)(o.in.inputs) : body(o.in.inputs);

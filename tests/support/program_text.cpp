@@ -1,0 +1,145 @@
+// Programs as texts: for people, as C++, as the graph of their calls.
+#include <cctype>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/transforms.hpp"
+#include "op/call.hpp"
+#include "support/random_program.hpp"
+
+namespace ingot::testing {
+namespace {
+
+std::string size_text(const SizeArg& a, const std::string& tensor) {
+  return a.tensor < 0 ? text(a.number) : text(tensor, a.tensor, ".size(", a.dim, ")");
+}
+
+template <class List, class F>
+std::string joined(const List& l, const F& f) {
+  std::string s;
+  for (const auto& e : l) s += (s.empty() ? "" : ", ") + f(e);
+  return s;
+}
+
+std::string arg_text(const StepArg& a) {
+  const auto name = [](int k) { return k < 0 ? std::string("None") : text("#", k); };
+  switch (a.kind) {
+    case StepArg::Kind::value: return ingot::to_text(a.value);
+    case StepArg::Kind::tensor: return name(a.tensors[0]);
+    case StepArg::Kind::tensors: return "[" + joined(a.tensors, name) + "]";
+    case StepArg::Kind::size: return size_text(a.sizes[0], "#");
+    case StepArg::Kind::sizes: return "[" + joined(a.sizes, [](const SizeArg& e) { return size_text(e, "#"); }) + "]";
+  }
+  return {};
+}
+
+std::string step_text(const Step& s) {
+  std::string out = s.op + "(" + joined(s.args, arg_text);
+  if (s.out >= 0) out += text(", out=#", s.out);
+  return out + ")" + (s.no_grad ? " under no_grad" : "");
+}
+
+std::string base_size(int64_t n) { return n >= 0 ? text(n) : std::string(1, static_cast<char>('n' + (-1 - n))); }
+
+// ---- C++
+
+std::string cpp_value(const Value& v) {
+  if (v.is_none()) return "Value()";
+  if (v.is_bool()) return v.to_bool() ? "true" : "false";
+  if (v.is_ints()) return "Shape{" + joined(v.ints(), [](const Int& i) { return text(i); }) + "}";
+  if (v.is_dtype()) return text("DType::", v.dtype());
+  if (v.is_string()) return "\"" + v.string() + "\"";
+  if (v.is_floats()) return "std::vector<double>{" + joined(v.floats(), [](double d) { return text(d); }) + "}";
+  if (v.is_bools()) return "std::vector<bool>{" + joined(v.bools(), [](bool d) { return std::string(d ? "true" : "false"); }) + "}";
+  if (v.is_memory_format())
+    return v.memory_format() == MemoryFormat::channels_last ? "MemoryFormat::channels_last" : "MemoryFormat::contiguous";
+  return ingot::to_text(v);
+}
+
+std::string cpp_arg(const StepArg& a) {
+  const auto name = [](int k) { return k < 0 ? std::string("Tensor()") : text("t", k); };
+  switch (a.kind) {
+    case StepArg::Kind::value: return cpp_value(a.value);
+    case StepArg::Kind::tensor: return name(a.tensors[0]);
+    case StepArg::Kind::tensors: return "TensorList{" + joined(a.tensors, name) + "}";
+    case StepArg::Kind::size: return size_text(a.sizes[0], "t");
+    case StepArg::Kind::sizes: return "Shape{" + joined(a.sizes, [](const SizeArg& e) { return size_text(e, "t"); }) + "}";
+  }
+  return {};
+}
+
+const ProgramFunction* function_named(const std::string& name) {
+  for (const ProgramFunction& f : program_functions())
+    if (name == f.name) return &f;
+  return nullptr;
+}
+
+// The call, and the names of the `made` tensors that it makes.
+std::string cpp_step(const Step& s, int first, int made) {
+  std::vector<StepArg> args = s.args;
+  std::string list = joined(args, cpp_arg), call;
+  const ProgramFunction* f = function_named(s.op);
+  if (f) call = text("(", f->code, ")(TensorList{", list, "})");
+  if (s.out >= 0) {
+    const Op& o = op(s.op);
+    for (std::size_t k = args.size(); k + 1 < o.schema.args.size(); k++) list += ", " + cpp_value(o.schema.args[k].default_value);
+    list += text(", t", s.out);
+  }
+  std::string line;
+  if (!f && made == 1) line = text("const Tensor t", first, " = aten<\"", s.op, "\">(", list, ");");
+  else if (!f && made == 0) line = text("aten_value<\"", s.op, "\">(", list, ");");
+  else {
+    if (!f) call = text("atens<\"", s.op, "\">(", list, ")");
+    line = text("const TensorList l", first, " = ", call, ";");
+    for (int k = 0; k < made; k++) line += text(" const Tensor t", first + k, " = l", first, "[", k, "];");
+  }
+  if (!s.no_grad) return line;
+  return made == 0 ? "{ const NoGrad no_grad;  " + line + " }" : text(line, "  // under NoGrad");
+}
+
+}  // namespace
+
+std::string to_text(const Program& p) {
+  std::string out;
+  for (std::size_t b = 0; b < p.bases.size(); b++) {
+    const Base& base = p.bases[b];
+    out += text("base ", b, ": ", base.dtype, "[", joined(base.sizes, base_size), "]", base.requires_grad ? " requires grad" : "",
+                base.is_weight ? ", a weight" : base.leaf ? ", a leaf" : "", "\n");
+  }
+  if (p.settings.size() > 1 || !p.settings[0].empty())
+    out += "open sizes: " + joined(p.settings, [](const std::vector<int64_t>& s) {
+             return "(" + joined(s, [](int64_t n) { return text(n); }) + ")";
+           }) + "\n";
+  if (p.wrapped) out += "inputs are TwoTensors\n";
+  for (std::size_t i = 0; i < p.inputs.size(); i++) {
+    out += text("#", i, " = base ", p.inputs[i].base);
+    for (const Step& s : p.inputs[i].views) out += "; " + step_text(s);
+    out += "\n";
+  }
+  for (const Step& s : p.body) out += step_text(s) + "\n";
+  return out + "return " + joined(p.outputs, [](int k) { return text("#", k); }) + "\n";
+}
+
+std::string to_cpp(const Program& p) {
+  std::string out = "[](const TensorList& in) -> TensorList {\n";
+  for (std::size_t i = 0; i < p.inputs.size(); i++)
+    out += text("  const Tensor t", i, " = in[", i, "];  // base ", p.inputs[i].base,
+                p.inputs[i].views.empty() ? "" : ": " + joined(p.inputs[i].views, step_text), "\n");
+  TensorList pool = make_inputs(p).inputs;
+  for (const Step& s : p.body) {
+    const int first = static_cast<int>(pool.size());
+    execute(s, pool);
+    out += "  " + cpp_step(s, first, static_cast<int>(pool.size()) - first) + "\n";
+  }
+  return out + "  return {" + joined(p.outputs, [](int k) { return text("t", k); }) + "};\n}\n";
+}
+
+std::string to_fx(const Program& p) {
+  try {
+    return make_fx([&](const TensorList& in) { return run(p, in); }, make_inputs(p, {.gradients = false}).inputs).text();
+  } catch (const UserError& e) {
+    return text("no graph: ", e.what(), "\n");
+  }
+}
+
+}  // namespace ingot::testing

@@ -1,0 +1,249 @@
+#include "support/seen.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/autograd.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "support/wrappers.hpp"
+#include "tensor/geometry.hpp"
+#include "tensor/random.hpp"
+
+namespace ingot::testing {
+namespace {
+
+// Plain tensors, by their names.
+template <class F>
+void for_each_part(const std::string& name, const Tensor& t, const F& f) {
+  if (!is_two_tensor(t)) return f(name, t);
+  for_each_part(name + ".a", a(t), f);
+  for_each_part(name + ".b", b(t), f);
+}
+
+// The strides that an element's place depends on: those of dims with more than one index, of a tensor with elements.
+std::string lies(const Tensor& t) {
+  std::string s;
+  for (int64_t d = 0; d < t.dim(); d++)
+    s += text(s.empty() ? "" : ", ", t.size(d) > 1 && t.numel() > 0 ? text(t.stride(d)) : "-");
+  return "[" + s + "]";
+}
+
+void add(std::vector<Seen>& l, const std::string& what, const Tensor& t, bool strides, const std::string& facts) {
+  const NoGrad no_grad;
+  for_each_part(what, t, [&](const std::string& name, const Tensor& part) {
+    l.push_back({name, text(part.dtype(), part.sizes(), strides ? " strides " + lies(part) : "", facts), part.detach().clone()});
+  });
+}
+
+// Nothing but values: a write to a view of several makes eager refuse to say more.
+std::vector<Seen> seen_values(const Outcome& o) {
+  std::vector<Seen> l;
+  for (std::size_t k = 0; k < o.results.size(); k++) add(l, text("result ", k), o.results[k], false, "");
+  for (std::size_t b = 0; b < o.in.bases.size(); b++) add(l, text("base ", b), o.in.bases[b], false, "");
+  for (std::size_t i = 0; i < o.in.inputs.size(); i++) add(l, text("input ", i), o.in.inputs[i], false, "");
+  return l;
+}
+
+std::string autograd_facts(const Tensor& t) {
+  return text(t.requires_grad() ? ", requires grad" : "", t.is_leaf() ? ", a leaf" : "");
+}
+
+std::vector<double> numbers(const Tensor& t) {
+  if (is_complex(t.dtype())) return aten<"view_as_real">(aten<"resolve_conj">(t)).to_vector<double>();
+  return t.to_vector<double>();
+}
+
+double unit_of(DType t) {
+  switch (real_of(t)) {
+    case DType::f64: return 0x1p-52;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
+
+std::string values_text(const Tensor& t) {
+  std::string out = text(t.sizes(), " {");
+  const std::vector<double> v = numbers(t);
+  for (std::size_t i = 0; i < std::min<std::size_t>(v.size(), 12); i++) out += text(" ", v[i]);
+  return out + (v.size() > 12 ? " … }" : " }");
+}
+
+bool same(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
+
+// Elements that changed, by the tensors seen before and after.
+std::vector<std::vector<bool>> changed(const std::vector<Seen>& before, const std::vector<Seen>& after) {
+  std::vector<std::vector<bool>> l;
+  for (std::size_t k = 0; k < before.size(); k++) {
+    const std::vector<double> x = numbers(before[k].values), y = numbers(after[k].values);
+    std::vector<bool> c(x.size());
+    for (std::size_t i = 0; i < x.size(); i++) c[i] = !same(x[i], y[i]);
+    l.push_back(std::move(c));
+  }
+  return l;
+}
+
+}  // namespace
+
+Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramRunner& f) {
+  Outcome o;
+  o.in = make_inputs(p, options);
+  for (const Tensor& t : o.in.inputs) o.versions.push_back(t.version());
+  o.keeps_strides = std::none_of(p.body.begin(), p.body.end(), [](const Step& s) { return s.out >= 0; });
+  o.counts_writes = std::none_of(p.body.begin(), p.body.end(), [](const Step& s) {
+    const Op* op = find_op(s.op);
+    return op && op->is_inplace_view();
+  });
+  manual_seed(p.seed);
+  const Draw before = default_generator()->state();
+  o.results = f(o.in.inputs);
+  o.drawn = default_generator()->state().offset - before.offset;
+  return o;
+}
+
+std::vector<Seen> seen(const Outcome& o) {
+  std::vector<Seen> l;
+  for (std::size_t k = 0; k < o.results.size(); k++) add(l, text("result ", k), o.results[k], o.keeps_strides, autograd_facts(o.results[k]));
+  for (std::size_t b = 0; b < o.in.bases.size(); b++) add(l, text("base ", b), o.in.bases[b], o.keeps_strides, autograd_facts(o.in.bases[b]));
+  for (std::size_t i = 0; i < o.in.inputs.size(); i++)
+    add(l, text("input ", i), o.in.inputs[i], o.keeps_strides,
+        autograd_facts(o.in.inputs[i]) + (o.counts_writes && o.in.inputs[i].version() > o.versions[i] ? ", written" : ""));
+  return l;
+}
+
+SeenGradients seen_gradients(const Outcome& o) {
+  SeenGradients r;
+  TensorList tracked;
+  for (const Tensor& t : o.in.leaves)
+    if (t.requires_grad()) tracked.push_back(t);
+  const auto add_roots = [&](const std::string& name, const TensorList& all) {
+    r.roots.push_back(name);
+    r.gradients.emplace_back();
+    r.refusals.emplace_back();
+    TensorList roots, seeds;
+    for (const Tensor& root : all) {
+      if (!root.requires_grad()) continue;
+      const Tensor grid = (aten<"arange">(root.numel(), DType::f32) * 0.25 + 1).view(root.sizes());
+      const Tensor seed = aten<"remainder.Scalar">(grid, 2.125).to(root.dtype());  // long tensors would have large ones otherwise
+      roots.push_back(root);
+      seeds.push_back(is_two_tensor(root) ? two_tensor(seed, seed.clone()) : seed);
+    }
+    if (roots.empty() || tracked.empty()) return;
+    try {
+      TensorList grads = grad(roots, tracked, seeds, {.retain_graph = true, .allow_unused = true});
+      for (std::size_t i = 0; i < tracked.size(); i++) {
+        if (!grads[i].defined()) grads[i] = aten<"zeros_like">(tracked[i]);
+        const NoGrad no_grad;
+        for_each_part(text("gradient ", i, " of ", name), grads[i], [&](const std::string& part, const Tensor& t) {
+          r.gradients.back().push_back({part, text(t.dtype(), t.sizes()), t.detach().clone()});
+        });
+      }
+    } catch (const UserError& e) {
+      r.gradients.back().clear();
+      r.refusals.back() = e.what();
+    }
+  };
+  TensorList all = o.results;
+  all.insert(all.end(), o.in.inputs.begin(), o.in.inputs.end());
+  // A compiled function of wrappers wants the gradients of all its results at once, in PyTorch too.
+  if (std::any_of(all.begin(), all.end(), is_two_tensor)) {
+    add_roots("all", all);
+    return r;
+  }
+  for (std::size_t k = 0; k < all.size(); k++)
+    add_roots(k < o.results.size() ? text("result ", k) : text("input ", k - o.results.size()), {all[k]});
+  return r;
+}
+
+Allowance::Allowance(const Program& p, std::size_t setting, bool gradients)
+    : p_(p), setting_(setting), gradients_(gradients) {}
+
+void Allowance::measure() {
+  allowed_.emplace();
+  const auto all_of = [&](const RunOptions& run_options, bool* draws) {
+    const Outcome o = outcome_of(p_, {.gradients = gradients_, .setting = setting_, .run = run_options},
+                                 [&](const TensorList& in) { return run(p_, in, run_options); });
+    if (draws) *draws = o.drawn > 0;
+    std::vector<Seen> l = seen(o);
+    if (gradients_)
+      for (auto& g : seen_gradients(o).gradients) l.insert(l.end(), g.begin(), g.end());
+    return l;
+  };
+  bool draws = false;
+  std::map<std::string, Tensor> plain;
+  for (const Seen& s : all_of({}, &draws)) plain[s.what] = s.values;
+  std::map<std::string, double> off;
+  const auto add_variant = [&](const RunOptions& o) {
+    for (const Seen& s : all_of(o, nullptr)) {
+      const auto other = plain.find(s.what);
+      if (other == plain.end() || !is_differentiable(s.values.dtype())) continue;
+      const std::vector<double> x = numbers(s.values), y = numbers(other->second);
+      for (std::size_t i = 0; i < std::min(x.size(), y.size()); i++)
+        if (std::isfinite(x[i]) && std::isfinite(y[i])) off[s.what] = std::max(off[s.what], std::abs(x[i] - y[i]));
+    }
+  };
+  if (!draws) add_variant({.wide = true});  // a wider type draws other numbers
+  for (const uint64_t seed : {1, 2, 3}) add_variant({.perturb = seed});
+  for (const auto& [what, t] : plain) {
+    if (!is_differentiable(t.dtype())) continue;
+    double most = 0;
+    for (const double x : numbers(t))
+      if (std::isfinite(x)) most = std::max(most, std::abs(x));
+    (*allowed_)[what] = 8 * off[what] + 8 * unit_of(t.dtype()) * most;
+  }
+}
+
+double Allowance::allowed(const Seen& s) {
+  if (!is_differentiable(s.values.dtype())) return 0;
+  if (!allowed_) measure();
+  const auto at = allowed_->find(s.what);
+  return at == allowed_->end() ? 0 : at->second;
+}
+
+std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, const std::vector<Seen>& got) {
+  for (std::size_t k = 0; k < std::max(want.size(), got.size()); k++) {
+    if (k >= want.size() || k >= got.size() || want[k].what != got[k].what)
+      return text(k < want.size() ? want[k].what : got[k].what, " is seen on one side only");
+    const Seen &w = want[k], &g = got[k];
+    if (w.facts != g.facts) return text(w.what, ": eager ", w.facts, "; got ", g.facts);
+    const auto both = [&](double off) {
+      return text(w.what, ": eager ", values_text(w.values), ", got ", values_text(g.values), ", off by ", off, " of ", allowed(w));
+    };
+    if (!is_differentiable(w.values.dtype())) {
+      if (w.values.to_vector<int64_t>() != g.values.to_vector<int64_t>()) return both(0);
+      continue;
+    }
+    const std::vector<double> x = numbers(w.values), y = numbers(g.values);
+    const double unit = unit_of(w.values.dtype());
+    for (std::size_t i = 0; i < x.size(); i++) {
+      if (same(x[i], y[i])) continue;
+      const double off = std::abs(x[i] - y[i]);
+      if (off <= 2 * unit * std::abs(x[i])) continue;
+      if (!(off <= allowed(w))) return both(off);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> aliasing_difference(const Outcome& want, const Outcome& got) {
+  const NoGrad no_grad;
+  for (std::size_t k = 0; k < want.results.size(); k++) {
+    if (is_two_tensor(want.results[k]) || may_overlap(want.results[k]->geom)) continue;
+    Tensor x = want.results[k].detach(), y = got.results[k].detach();
+    if (may_overlap(y->geom)) return text("result ", k, " overlaps itself");
+    const std::vector<Seen> before = seen_values(want), before_got = seen_values(got);
+    for (Tensor* t : {&x, &y}) {
+      if (t->dtype() == DType::b8) aten_value<"logical_not_">(*t);
+      else t->add_(Scalar(t->dtype() == DType::bf16 ? 64 : 2));  // a step that no rounding takes back
+    }
+    const auto a = changed(before, seen_values(want)), b = changed(before_got, seen_values(got));
+    for (std::size_t i = 0; i < a.size(); i++)
+      if (a[i] != b[i]) return text("a write to result ", k, " changes other elements of ", before[i].what);
+  }
+  return std::nullopt;
+}
+
+}  // namespace ingot::testing

@@ -1,0 +1,158 @@
+// Programs of every family of ops, by makers: one function a family, which picks an op of it and arguments from the pool.
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "support/wide_makers.hpp"
+
+namespace ingot::testing {
+namespace {
+
+class WideGenerator {
+ public:
+  WideGenerator(uint64_t seed, WideOptions options) : random_(seed * 2 + options.open), draft_(random_, options) {
+    p_.seed = seed;
+    p_.grid = false;
+    if (options.open) p_.settings = {{7, 11}, {13, 5}, {2, 30}};
+  }
+
+  Program program() {
+    make_signature();
+    manual_seed(p_.seed);
+    draft_.pool = make_inputs(p_).inputs;
+    draft_.exact.assign(draft_.pool.size(), true);
+    const int length = 2 + draft_.pick(13);
+    for (int tries = 0; static_cast<int>(p_.body.size()) < length && tries < 6 * length && !overflowed_; tries++) add();
+    choose_outputs();
+    return draws_ ? without_unused_draws(p_) : std::move(p_);
+  }
+
+ private:
+  std::mt19937_64 random_;
+  Draft draft_;
+  Program p_;
+  bool overflowed_ = false, draws_ = false;
+
+  int64_t size() {
+    static constexpr int64_t kSizes[] = {1, 2, 2, 3, 3, 4, 4, 6, 8};
+    const int r = draft_.pick(40);
+    if (r == 0) return 0;
+    if (draft_.options.open && r < 20) return r < 14 ? -1 : -2;
+    return kSizes[draft_.pick(9)];
+  }
+  DType dtype() {
+    static constexpr DType kRare[] = {DType::f64, DType::f64, DType::f16,  DType::bf16, DType::i64, DType::i32, DType::b8,
+                                      DType::u8,  DType::c64, DType::c128, DType::i16,  DType::f16, DType::bf16};
+    return draft_.pick(8) < 5 ? DType::f32 : kRare[draft_.pick(13)];
+  }
+  void add_base(Base b) {
+    b.requires_grad = is_differentiable(b.dtype) && draft_.pick(5) < 3;
+    b.leaf |= draft_.pick(3) == 0;
+    p_.inputs.push_back({static_cast<int>(p_.bases.size()), {}});
+    p_.bases.push_back(std::move(b));
+  }
+  void make_signature() {
+    p_.wrapped = !draft_.options.open && draft_.pick(16) == 0;
+    const int64_t a = size(), b = size(), c = size();
+    const int kind = draft_.pick(10);
+    const DType t = dtype();
+    if (kind < 2) {  // images and a kernel for them
+      const int64_t channels = 1 + draft_.pick(4), side = 3 + draft_.pick(4);
+      add_base({{draft_.options.open && draft_.pick(2) ? -1 : 1 + draft_.pick(2), channels, side, side}, t});
+      Base w{{1 + draft_.pick(4), channels, 1 + draft_.pick(3), 1 + draft_.pick(3)}, t};
+      w.leaf = w.is_weight = true;
+      add_base(w);
+    } else if (kind < 3 && !draft_.options.open) {  // long rows
+      static const std::vector<int64_t> kLong[] = {{6000}, {3, 4000}, {2500, 3}, {1000, 1, 4}};
+      add_base({kLong[draft_.pick(4)], draft_.pick(3) ? DType::f32 : t});
+    } else {
+      const std::vector<int64_t> shapes[] = {{a}, {a, b}, {a, b}, {a, b, c}, {a, a}, {}};
+      add_base({shapes[draft_.pick(6)], t});
+    }
+    const std::vector<int64_t> more[] = {{a}, {b}, {a, b}, {b, a}, {b, c}, {c, a, b}, {}, {1, b}, {a, 1}};
+    for (int n = draft_.pick(3); n > 0; n--) {
+      Base w{more[draft_.pick(9)], draft_.pick(2) ? t : dtype()};
+      w.leaf = w.is_weight = draft_.pick(3) == 0;
+      add_base(w);
+    }
+    if (draft_.pick(2)) {  // indices
+      Base i{draft_.pick(2) ? more[draft_.pick(5)] : std::vector<int64_t>{1 + draft_.pick(5)}, DType::i64};
+      i.below = 1 + draft_.pick(3);
+      add_base(i);
+    }
+    alias_inputs();
+  }
+  // Sometimes a second input that looks at the base of another.
+  void alias_inputs() {
+    if (draft_.options.open || !draft_.options.writes || draft_.pick(6)) return;
+    ProgramInput second{draft_.pick(static_cast<int>(p_.bases.size())), {}};
+    if (p_.bases[static_cast<std::size_t>(second.base)].leaf) return;
+    if (p_.bases[static_cast<std::size_t>(second.base)].sizes.size() >= 2 && draft_.pick(2))
+      second.views.push_back(Step::of("transpose.int", {0}, {0, 1}));
+    p_.inputs.push_back(std::move(second));
+  }
+
+  // What a step may not make: numbers that another order of rounding takes to infinity, or tensors that take long.
+  static bool is_tame(const Tensor& t) {
+    const Tensor x = is_two_tensor(t) ? a(t) : t;
+    if (x.numel().value() > 60000) return false;
+    if (!is_differentiable(x.dtype()) || x.numel().value() == 0) return true;
+    const NoGrad no_grad;
+    const Tensor wide = is_complex(x.dtype()) ? aten<"abs">(x.detach().to(DType::c128)) : x.detach().to(DType::f64);
+    const double most = aten<"amax">(aten<"abs">(wide)).item_double();
+    return most <= (real_of(x.dtype()) == DType::f16 ? 100 : 1000);  // false for NaN
+  }
+
+  void add() {
+    const Family& family = random_family(draft_);
+    std::optional<Step> s = family.make(draft_);
+    if (!s || draft_.pool.size() > 30) return;
+    const std::size_t before = draft_.pool.size();
+    std::vector<int> read;
+    bool exact = true;
+    for (const StepArg& a : s->args) read.insert(read.end(), a.tensors.begin(), a.tensors.end());
+    for (const int k : read) exact = exact && (k < 0 || draft_.exact[static_cast<std::size_t>(k)]);
+    if (family.needs_exact && !exact) return;
+    s->rounds = !family.moves;
+    s->no_grad |= draft_.pick(40) == 0;
+    try {
+      execute(*s, draft_.pool);
+    } catch (const UserError&) {
+      draft_.pool.resize(before);
+      return;
+    }
+    const bool made = draft_.pool.size() > before;
+    for (std::size_t k = before; k < draft_.pool.size(); k++)
+      if (!is_tame(draft_.pool[k])) return draft_.pool.resize(before);
+    for (std::size_t k = before; k < draft_.pool.size(); k++)
+      draft_.exact.push_back(exact && (family.moves || !is_differentiable(draft_.pool[k].dtype())));
+    draws_ |= family.draws;
+    if (!made) written(*s, exact && family.moves);
+    p_.body.push_back(std::move(*s));
+  }
+  // The tensor that a call wrote, and whatever shares its storage, is as exact as what was written.
+  void written(const Step& s, bool exact) {
+    const Tensor& t = draft_.pool[static_cast<std::size_t>(s.out >= 0 ? s.out : s.args[0].tensors[0])];
+    if (!is_tame(t)) overflowed_ = true;
+    for (std::size_t k = 0; k < draft_.pool.size(); k++)
+      if (shares_storage(draft_.pool[k], t)) draft_.exact[k] = draft_.exact[k] && (exact || !is_differentiable(t.dtype()));
+  }
+
+  void choose_outputs() {
+    const int n = draft_.size(), results = 1 + draft_.pick(3);
+    for (int k = 0; k < results; k++) {
+      const int late = std::max(0, n - 1 - draft_.pick(4));
+      p_.outputs.push_back(draft_.pick(4) ? late : draft_.pick(n));
+    }
+  }
+};
+
+}  // namespace
+
+Program wide_program(uint64_t seed, WideOptions options) { return WideGenerator(seed, options).program(); }
+
+}  // namespace ingot::testing
