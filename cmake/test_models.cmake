@@ -7,6 +7,7 @@ set(INGOT_TEST_MODELS
   "affine_pure affine.c"
   "affine_external affine.c WEIGHTS=EXTERNAL"
   "affine_none affine.c WEIGHTS=0"
+  "affine_appended affine.c WEIGHTS=APPENDED"
   "affine_no_level affine.c NO_LEVEL=1"
   "affine_mixed affine.c BIAS_DEVICE=1"
   "many many.c")

@@ -96,7 +96,8 @@ INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTIn
 
 /* ---- constants: two buffers, of which one is active (runs use it) and `use_inactive` names the other */
 
-/* Copies the given tensors (borrowed; keys are internal names, unknown ones are ignored) into a buffer. With
+/* Copies the given tensors (borrowed; keys are internal names, unknown ones are ignored) into a buffer. The whole storage of each
+ * must fit the constant's place: its bytes, rounded up to a multiple of 64. With
  * `validate_full_update` every parameter must be there; otherwise those that are not keep what they have. Safe during runs
  * on the inactive buffer; on the active one the caller orders it against runs. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateConstantBuffer(AOTInductorModelContainerHandle container_handle,

@@ -87,7 +87,8 @@ INGOT_EXPORT AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContain
 
 /* ---- a container's constants, by internal name, without C++ */
 
-/* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's. */
+/* As AOTInductorModelContainerUpdateConstantBuffer: the tensors are copied and stay the caller's. Their storages may be of any size:
+ * the elements alone are copied. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container,
                                                      const AOTInductorConstantMapEntry* pairs, size_t num_pairs,
                                                      bool use_inactive, bool validate_full_update);

@@ -170,9 +170,12 @@ void add_compile_verb(CLI::App& app) {
                    "the processor, as LLVM names it (x86-64-v3, neoverse-n1); several, best first, go into one file")
       ->delimiter(',');
   verb->add_option("--weights", o->weights,
-                   "embed: in the library; external: beside it, in OUTPUT.safetensors; none: given when it is loaded")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, WeightsKind>{
-          {"embed", WeightsKind::embedded}, {"external", WeightsKind::external}, {"none", WeightsKind::none}}))
+                   "embed: in the library; append: behind it in the same file, mapped when it is loaded; external: beside it, in "
+                   "OUTPUT.safetensors; none: given when it is loaded")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, WeightsKind>{{"embed", WeightsKind::embedded},
+                                                                             {"append", WeightsKind::appended},
+                                                                             {"external", WeightsKind::external},
+                                                                             {"none", WeightsKind::none}}))
       ->default_str("embed");
   verb->add_option("--weights-from", o->weights_from, "a .safetensors file with weights that the program's file leaves out");
   verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(CLI::PositiveNumber);

@@ -39,8 +39,10 @@ class TableEmitter {
     const loop::Program& p = program_;
     std::vector<Constant*> symbols, guards, inputs, outputs, constants, all_codes, metadata;
     for (const Expr& s : p.symbols) symbols.push_back(record({string(s->name), i64(s->lo), i64(s->hi)}));
-    for (const Guard& g : p.guards)
-      guards.push_back(record({string(readable(g.answer ? g.condition : !g.condition)), string(g.asked_by)}));
+    for (const Guard& g : p.guards) {
+      const Expr condition = g.answer ? g.condition : !g.condition;
+      guards.push_back(record({string(readable(condition)), string(g.asked_by), message_of(condition)}));
+    }
     for (std::size_t k = 0; k < p.inputs.size(); k++) {
       const Buffer& b = p.buffers[at(p.inputs[k])];
       const Model::Input& i = model_.inputs[k];
@@ -128,6 +130,13 @@ class TableEmitter {
     std::vector<Constant*> all;
     for (int64_t n : v) all.push_back(i64(n));
     return array(all);
+  }
+  // A condition that the program asserts itself fails in the program's own words.
+  Constant* message_of(const Expr& condition) {
+    for (const loop::Step& step : program_.steps)
+      if (const auto* check = std::get_if<loop::Check>(&step); check && same(check->condition, condition))
+        return string(check->message);
+    return null();
   }
   Constant* embedded() {
     if (model_.weights.kind != Model::Weights::Kind::embedded || model_.weights.bytes == 0) return null();

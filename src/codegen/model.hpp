@@ -27,7 +27,7 @@ struct Model {
     bool is_written = false;
   };
   struct Weights {
-    enum class Kind : uint8_t { none, embedded, external };
+    enum class Kind : uint8_t { none, embedded, external, appended };  // the numbers of src/model/program.h
     Kind kind = Kind::none;
     std::string file;  // external
     uint64_t bytes = 0, hash = 0;

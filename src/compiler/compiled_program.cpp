@@ -12,7 +12,10 @@ namespace ingot {
 namespace {
 
 void require_device(const std::string& device) {
-  INGOT_REQUIRE(device == "cpu" || device == "cuda" || device.starts_with("cuda:"), "Unsupported device ", device);
+  const std::string_view index = device.starts_with("cuda:") ? std::string_view(device).substr(5) : std::string_view();
+  const bool is_known =
+      device == "cpu" || device == "cuda" || (!index.empty() && index.find_first_not_of("0123456789") == index.npos);
+  INGOT_REQUIRE(is_known, "Unsupported device ", device);
 }
 
 // Wherever tests compile to, nothing is left of it.

@@ -97,6 +97,7 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
   model.name = names.name;
   model.in_spec = names.in_spec;
   model.out_spec = names.out_spec;
+  if (!names.constant_results.empty()) model.metadata.emplace_back(kConstantResults, to_metadata(names.constant_results));
   const loop::Program& p = model.levels[0].run;
   auto is_written = [&](const Node* n) {
     return std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end();
@@ -136,14 +137,13 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
 }
 
 Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names,
-                         Model::Weights::Kind kind, PendingFile* weights_file) {
+                         Model::Weights::Kind kind, PendingFile* weights_file, std::vector<DataPart>& parts) {
   model.weights.kind = kind;
   if (kind == Model::Weights::Kind::none) return {};
   if (kind == Model::Weights::Kind::external) {
     write_weights_file(model, lowered, graph, names, *weights_file);
     return {};
   }
-  std::vector<DataPart> parts;
   struct Placed {
     uint64_t position, bytes;
   };
@@ -165,7 +165,37 @@ Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph
     end = (end + c.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   model.weights.bytes = end;
+  if (kind == Model::Weights::Kind::appended) {
+    uint64_t mark = end;
+    for (const DataPart& p : parts) mark = XXH3_64bits_withSeed(p.bytes, p.size, mark);
+    model.weights.hash = mark;
+    model.weights.bytes += sizeof mark;
+    return {};
+  }
   return end == 0 ? Object{} : data_object("weights", "ingot_weights", parts, end, arch_of(model.levels[0].target));
+}
+
+void append_weights(const std::string& library, const Model& model, const std::vector<DataPart>& parts,
+                    const std::string& output) {
+  constexpr uint64_t kUnit = 16384;
+  const Ref<MappedFile> code = MappedFile::open(library);
+  PendingFile file(output);
+  const std::string zeros(kUnit, '\0');
+  file.write(code->bytes());
+  file.write(std::string_view(zeros).substr(0, (kUnit - code->size() % kUnit) % kUnit));
+  uint64_t end = 0;
+  const auto fill_up_to = [&](uint64_t position) {
+    for (; end < position; end += std::min(position - end, kUnit))
+      file.write(std::string_view(zeros).substr(0, std::min(position - end, kUnit)));
+  };
+  for (const DataPart& p : parts) {
+    fill_up_to(p.position);
+    file.write(p.bytes, p.size);
+    end += p.size;
+  }
+  fill_up_to(model.weights.bytes - sizeof model.weights.hash);
+  file.write(&model.weights.hash, sizeof model.weights.hash);
+  file.commit();
 }
 
 Model::Level level_for(const Target& target) {

@@ -110,6 +110,13 @@ ProgramNames names_of(const ExportedProgram& p) {
   }
   for (const Leaf& leaf : p.result_leaves())
     if (!leaf.is_constant) names.outputs.push_back(leaf.name);
+  std::size_t position = 0;
+  for (std::size_t i = 0; i < p.outputs.size(); i++) {
+    const OutputKind kind = p.outputs[i].kind;
+    if (kind != OutputKind::user && kind != OutputKind::loss) continue;
+    if (const Argument& a = p.graph.outputs[i]; a.is_value()) names.constant_results.emplace(position, a.value());
+    position++;
+  }
   return names;
 }
 

@@ -4,6 +4,7 @@
 
 #include "graph/trace.hpp"
 #include "import/exported_program.hpp"
+#include "runner/constant_results.hpp"
 
 namespace ingot {
 
@@ -18,6 +19,7 @@ struct ProgramNames {
   std::vector<bool> is_constant;      // by placeholder
   std::vector<Constant> constants;    // one for each placeholder that is one, in order
   std::vector<std::string> inputs, outputs;  // one for each placeholder that is no constant, and for each result
+  ConstantResults constant_results;  // those that are no values of the graph
 };
 
 // The program without composites, views' writes and in-place ops: one placeholder for each input of the exported graph that

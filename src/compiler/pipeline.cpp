@@ -21,6 +21,7 @@
 #include "loop/schedule.hpp"
 #include "pass/decompose.hpp"
 #include "ingot/transforms.hpp"
+#include "runtime/package.hpp"
 
 namespace ingot {
 namespace {
@@ -114,7 +115,9 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
     weights_file.emplace(output + ".safetensors");
     model.weights.file = std::filesystem::path(output).filename().string() + ".safetensors";
   }
-  objects.push_back(lay_out_constants(model, lowered, graph, names, options.weights, weights_file ? &*weights_file : nullptr));
+  std::vector<DataPart> appended;
+  objects.push_back(
+      lay_out_constants(model, lowered, graph, names, options.weights, weights_file ? &*weights_file : nullptr, appended));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
     for (Object& o : stage("codegen", options, [&] { return generate_code(model, k, options.code ? &code : nullptr); }))
@@ -126,6 +129,13 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
     objects.push_back(eager_ops(ops, options.targets[0]));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] {
+    if (options.weights == Model::Weights::Kind::appended) {
+      const TemporaryFolder folder;
+      const std::string library = folder.path() + "/" + std::filesystem::path(output).filename().string();
+      link_library(objects, options.targets[0], library);
+      append_weights(library, model, appended, output);
+      return output;
+    }
     link_library(objects, options.targets[0], output);
     if (weights_file) name_weights(*weights_file, output);
     return output;

@@ -33,7 +33,7 @@ void compile(const TensorFunction& f, const TensorList& examples, const std::vec
 void compile(Traced& traced, const std::string& output, const CompileOptions& options = {});
 
 // The same for an exported program: its parameters and buffers become constants of the library, which are in it, or beside
-// it as `output`.safetensors, or nowhere, as options.weights says.
+// it as `output`.safetensors, or behind it in the same file, or nowhere, as options.weights says.
 void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options = {});
 
 }  // namespace ingot

@@ -134,6 +134,6 @@ int32_t ingot_eager_call(ingot_frame* frame, const char* call, const ingot_view*
   } catch (const std::exception& e) {
     return ingot_rt_fail(frame, e.what());
   } catch (...) {
-    return ingot_rt_fail(frame, "unknown failure");
+    return ingot_rt_fail(frame, "Unknown exception occurred.");  // aoti.cpp knows the words
   }
 }

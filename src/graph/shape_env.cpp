@@ -240,6 +240,9 @@ std::string ShapeEnv::violation(Args inputs) const {
 void check(const Expr& condition, std::string_view message) {
   const std::string says =
       message.empty() ? text("Runtime assertion failed for expression ", readable(condition)) : std::string(message);
+  // A program that is traced says at once what cannot hold, or does not for its example; one that is read leaves it to its runs.
+  GuardEnv* env = current_guard_env();
+  INGOT_REQUIRE(condition.is_const() ? condition->i != 0 : env == nullptr || env->assume(condition), says);
   if (condition.is_const()) aten_value<"_assert_scalar">(condition->i != 0, says);
   else aten_value<"_assert_scalar">(Int(cast(DType::i64, condition)), says);
 }

@@ -1,6 +1,8 @@
 // The C ABI of ingot/aoti.h over Container and BareModel.
 #include "ingot/aoti.h"
 
+#include <string.h>
+
 #include "model/bare_model.hpp"
 #include "model/container.hpp"
 
@@ -12,7 +14,9 @@ const ingot_program& program = ingot_the_program;
 
 AOTIRuntimeError status(bool is_well) {
   if (is_well) return AOTI_RUNTIME_SUCCESS;
-  print_line("Error: %s", last_error());
+  // An exception that says nothing (eager/call.cpp) is printed as it is (I004).
+  if (strcmp(last_error(), "Unknown exception occurred.") == 0) print_line("%s", last_error());
+  else print_line("Error: %s", last_error());
   return AOTI_RUNTIME_FAILURE;
 }
 
@@ -61,7 +65,7 @@ AOTIRuntimeError create_container(AOTInductorModelContainerHandle* result, size_
 }
 
 AOTIRuntimeError update(AOTInductorModelContainerHandle handle, AOTInductorConstantMapHandle map, bool use_inactive,
-                        bool must_be_full, bool user_managed) {
+                        bool must_be_full, Give give) {
   return with(handle, "No model available in container!", [&](Container& container) {
     if (!map) return fail("the map of constants is null");
     Array<AtenTensorHandle> given;
@@ -69,7 +73,7 @@ AOTIRuntimeError update(AOTInductorModelContainerHandle handle, AOTInductorConst
     ConstantMap(map).for_each([&](const char* name, AtenTensorHandle tensor) {
       if (const int64_t k = find_constant(name); k >= 0) given[static_cast<size_t>(k)] = tensor;
     });
-    return container.update(given, use_inactive, must_be_full, user_managed);
+    return container.update(given, use_inactive, must_be_full, give);
   });
 }
 
@@ -173,23 +177,23 @@ AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTInductorModelCo
 AOTIRuntimeError AOTInductorModelContainerUpdateConstantBuffer(AOTInductorModelContainerHandle container_handle,
                                                                AOTInductorConstantMapHandle constant_map_handle,
                                                                bool use_inactive, bool validate_full_update) {
-  return update(container_handle, constant_map_handle, use_inactive, validate_full_update, false);
+  return update(container_handle, constant_map_handle, use_inactive, validate_full_update, Give::storage);
 }
 AOTIRuntimeError AOTInductorModelContainerUpdateInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle,
                                                                        AOTInductorConstantMapHandle constant_map_handle) {
-  return update(container_handle, constant_map_handle, true, true, false);
+  return update(container_handle, constant_map_handle, true, true, Give::storage);
 }
 AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBuffer(AOTInductorModelContainerHandle container_handle,
                                                                           AOTInductorConstantMapHandle constant_map_handle,
                                                                           bool use_inactive, bool validate_full_update) {
-  return update(container_handle, constant_map_handle, use_inactive, validate_full_update, true);
+  return update(container_handle, constant_map_handle, use_inactive, validate_full_update, Give::in_place);
 }
 AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(AOTInductorModelContainerHandle container_handle,
                                                                                const AOTInductorConstantMapEntry* pairs,
                                                                                size_t num_pairs, bool use_inactive,
                                                                                bool validate_full_update) {
   return with(container_handle, "No model available in container!", [&](Container& container) {
-    return container.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, true);
+    return container.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, Give::in_place);
   });
 }
 AOTIRuntimeError AOTInductorModelContainerFreeInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle) {
@@ -211,7 +215,7 @@ AOTIRuntimeError AOTInductorModelContainerExtractConstantsMap(AOTInductorModelCo
 }
 AOTIRuntimeError AOTInductorModelContainerGetConstantsBlobSize(AOTInductorModelContainerHandle container_handle,
                                                                uint64_t* ret_size) {
-  if (program.weights != INGOT_WEIGHTS_EXTERNAL) return status(fail("constant blob size is only available for mmap'd weights"));
+  if (!has_mapped_weights()) return status(fail("constant blob size is only available for mmap'd weights"));
   uint64_t bytes = 0;
   for (uint32_t k = 0; k < stored_constant_count(); k++) bytes += program.constants[k].bytes;
   return answer(container_handle, ret_size, bytes);

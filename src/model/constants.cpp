@@ -129,6 +129,17 @@ bool ConstantBuffer::check(uint32_t k, AtenTensorHandle tensor, bool in_place) c
   return true;
 }
 
+bool ConstantBuffer::check_storage(uint32_t k, AtenTensorHandle tensor) const {
+  int64_t bytes = 0;
+  if (host().get_storage_size(tensor, &bytes) != 0) return INGOT_FAIL_FOR_HOST("aoti_torch_get_storage_size");
+  const uint64_t room = slots_[k + 1] - slots_[k];
+  return static_cast<uint64_t>(bytes) <= room ||
+         fail(
+             "constant '%s': storage: expected at most %llu bytes, which is its place in the buffer, found a tensor in a storage of "
+             "%lld bytes. Give the update a copy of the tensor, or let it use the tensor where it lies (user-managed)",
+             constant(k).name, static_cast<unsigned long long>(room), static_cast<long long>(bytes));
+}
+
 bool ConstantBuffer::copy_tensor(uint32_t k, AtenTensorHandle tensor) {
   const ingot_constant& c = constant(k);
   ingot_view view;

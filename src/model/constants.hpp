@@ -14,6 +14,10 @@ const char* to_text(ConstantState state);
 // The constant of that internal name, or -1.
 int64_t find_constant(const char* name);
 
+// Whether the library's weights are mapped from a file, its own or another (I067).
+inline bool has_mapped_weights() {
+  return ingot_the_program.weights == INGOT_WEIGHTS_EXTERNAL || ingot_the_program.weights == INGOT_WEIGHTS_APPENDED;
+}
 inline uint32_t stored_constant_count() { return ingot_the_program.constant_count - ingot_the_program.folded_count; }
 
 // Own elements are in one block, a constant at a multiple of 64 bytes, in the order of the table. A constant that is still as it
@@ -32,6 +36,7 @@ class ConstantBuffer {
   bool load_blob(const uint8_t* blob);  // in table order without gaps
   bool check(uint32_t k, AtenTensorHandle tensor,
              bool in_place) const;  // could it be constant k? (in place: laid out as compiled)
+  bool check_storage(uint32_t k, AtenTensorHandle tensor) const;  // does its whole storage fit the place of constant k?
   bool copy_tensor(uint32_t k, AtenTensorHandle tensor);
   bool copy_constant(uint32_t k, const ConstantBuffer& other);
   void refer_to(uint32_t k, AtenTensorHandle tensor);  // takes the handle; laid out as compiled

@@ -142,14 +142,14 @@ bool Container::run_single_threaded(const AtenTensorHandle* inputs, size_t input
 
 // ---- constants
 
-bool Container::update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed) {
+bool Container::update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give) {
   const Inside inside(gate_, !use_inactive);
   const Lock lock(updates_);
-  return apply(given, use_inactive, must_be_full, user_managed);
+  return apply(given, use_inactive, must_be_full, give);
 }
 
 bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
-                             bool user_managed) {
+                             Give give) {
   if (!pairs && count) return fail("the array of constants is null");
   Array<AtenTensorHandle> given;
   if (!given.make(program.constant_count)) return false;
@@ -157,10 +157,10 @@ bool Container::update_pairs(const AOTInductorConstantMapEntry* pairs, size_t co
     if (!pairs[i].name) return fail("the name of constant %zu of the update is null", i);
     if (const int64_t k = find_constant(pairs[i].name); k >= 0) given[static_cast<size_t>(k)] = pairs[i].handle;
   }
-  return update(given, use_inactive, must_be_full, user_managed);
+  return update(given, use_inactive, must_be_full, give);
 }
 
-bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed) {
+bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give) {
   ConstantBuffer& target = buffer(use_inactive);
   const ConstantBuffer& other = buffer(!use_inactive);
   const uint32_t stored = stored_constant_count();
@@ -169,7 +169,8 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
   for (uint32_t k = 0; k < stored; k++) {
     const ingot_constant& c = program.constants[k];
     if (given[k]) {
-      if (!target.check(k, given[k], user_managed)) return false;
+      if (!target.check(k, given[k], give == Give::in_place)) return false;
+      if (give == Give::storage && !target.check_storage(k, given[k])) return false;
     } else if (must_be_full) {
       if (!may_be_left_out(c)) return fail("Cannot find constants %s in constants_map!", c.name);
       warn_of_left_out(c);
@@ -177,7 +178,7 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
   }
   Array<AtenTensorHandle> handles;
   if (!handles.make(stored)) return false;
-  for (uint32_t k = 0; k < stored && user_managed; k++) {
+  for (uint32_t k = 0; k < stored && give == Give::in_place; k++) {
     if (!given[k] || host().new_tensor_handle(given[k], &handles[k]) == 0) continue;
     while (k-- > 0) {
       if (handles[k]) host().delete_tensor_object(handles[k]);
@@ -201,8 +202,8 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
 
 bool Container::update_from_blob(const uint8_t* blob) {
   if (!blob) return fail("the blob of constants is null");
-  if (program.weights != INGOT_WEIGHTS_EXTERNAL)
-    return fail("constants can be read from a blob only where the weights are in a file of their own");
+  if (!has_mapped_weights())
+    return fail("constants can be read from a blob only where the weights are in a file of their own, or behind the library");
   const Inside inside(gate_, true);
   if (!buffer(false).load_blob(blob)) return false;
   buffer(false).state = ConstantState::INITIALIZED;

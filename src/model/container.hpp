@@ -9,6 +9,13 @@
 
 namespace ingot::model {
 
+// What an update does with a tensor that it is given.
+enum class Give {
+  storage,  // its whole storage must fit the constant's place (I057); copied
+  elements,  // copied, wherever they lie
+  in_place,  // used where it is: the user's to keep (I061)
+};
+
 class Container {
  public:
   Container() = default;
@@ -23,9 +30,8 @@ class Container {
   bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
 
   // Given: a handle or null for each constant.
-  bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);
-  bool update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full,
-                    bool user_managed);
+  bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give);
+  bool update_pairs(const AOTInductorConstantMapEntry* pairs, size_t count, bool use_inactive, bool must_be_full, Give give);
   bool update_from_blob(const uint8_t* blob);
   bool extract(ConstantMap map, bool use_inactive);
   bool extract_one(const char* name, bool use_inactive, AtenTensorHandle* result);  // by internal name; borrowed
@@ -38,7 +44,7 @@ class Container {
  private:
   ConstantBuffer& buffer(bool inactive) { return buffers_[inactive ? 1 - active_ : active_]; }
   bool fold_active_and_stay();
-  bool apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, bool user_managed);
+  bool apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give);
   Model& take_model();
   void give_back(Model& model);
 

@@ -9,10 +9,11 @@ namespace ingot::model {
 namespace {
 
 struct Storage {
-  explicit Storage(void* m) : memory(m) {}
+  Storage(void* m, int64_t n) : memory(m), bytes(n) {}
   ~Storage() { free(memory); }
   std::atomic<int64_t> references{1};
   void* memory;  // ours; null where the elements are the user's
+  int64_t bytes;
 };
 
 // `rank` sizes and as many strides follow it.
@@ -98,12 +99,17 @@ AOTITorchError get_device_type(AtenTensorHandle, int32_t* device) {
   *device = 0;
   return AOTI_TORCH_SUCCESS;
 }
+AOTITorchError get_storage_size(AtenTensorHandle handle, int64_t* bytes) {
+  *bytes = tensor_of(handle)->storage->bytes;
+  return AOTI_TORCH_SUCCESS;
+}
 
 AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device, int32_t,
                              AtenTensorHandle* result) {
   if (!is_possible(rank, sizes, strides, dtype, device)) return AOTI_TORCH_FAILURE;
-  void* memory = allocate(static_cast<uint64_t>(extent(static_cast<int32_t>(rank), sizes, strides) * element_size(dtype)));
-  Storage* storage = memory ? create<Storage>(memory) : nullptr;
+  const int64_t bytes = extent(static_cast<int32_t>(rank), sizes, strides) * element_size(dtype);
+  void* memory = allocate(static_cast<uint64_t>(bytes));
+  Storage* storage = memory ? create<Storage>(memory, bytes) : nullptr;
   if (!storage) {
     free(memory);
     return AOTI_TORCH_FAILURE;
@@ -117,7 +123,8 @@ AOTITorchError create_tensor_from_blob(void* data, int64_t rank, const int64_t* 
                                        int32_t dtype, int32_t device, int32_t index, AtenTensorHandle* result) {
   if (!data) return empty_strided(rank, sizes, strides, dtype, device, index, result);
   if (!is_possible(rank, sizes, strides, dtype, device)) return AOTI_TORCH_FAILURE;
-  Storage* storage = create<Storage>(nullptr);
+  const int64_t last = offset + extent(static_cast<int32_t>(rank), sizes, strides);
+  Storage* storage = create<Storage>(nullptr, last * element_size(dtype));
   if (!storage) return AOTI_TORCH_FAILURE;
   void* first = static_cast<char*>(data) + offset * element_size(dtype);
   const AOTITorchError status = make_tensor(storage, first, dtype, rank, sizes, strides, result);

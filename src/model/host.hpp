@@ -13,7 +13,8 @@ namespace ingot::model {
 // clang-format off
 #define INGOT_HOST_FUNCTIONS(X)                                                                      \
   X(delete_tensor_object) X(get_data_ptr) X(get_dim) X(get_sizes) X(get_strides) X(get_dtype)        \
-  X(get_device_type) X(empty_strided) X(create_tensor_from_blob) X(new_tensor_handle)                \
+  X(get_device_type) X(get_storage_size) X(empty_strided) X(create_tensor_from_blob)                 \
+  X(new_tensor_handle)                                                                               \
   X(grad_mode_is_enabled) X(grad_mode_set_enabled) X(device_type_cpu)
 // clang-format on
 

@@ -124,6 +124,7 @@ bool Inputs::check_guards(const int64_t* symbols) const {
   const int32_t broken = program.check(symbols);
   if (broken < 0) return true;
   const ingot_guard& guard = program.guards[broken];
+  if (guard.message) return fail("%s", guard.message);
   Text text;
   text.add("sizes of the inputs: expected %s", guard.condition);
   if (guard.reason && *guard.reason) text.add(" (%s)", guard.reason);

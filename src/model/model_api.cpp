@@ -138,7 +138,7 @@ AOTIRuntimeError ingot_container_set_checks(AOTInductorModelContainerHandle cont
 AOTIRuntimeError ingot_container_update(AOTInductorModelContainerHandle container, const AOTInductorConstantMapEntry* pairs,
                                         size_t num_pairs, bool use_inactive, bool validate_full_update) {
   return with(container,
-              [&](Container& c) { return c.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, false); });
+              [&](Container& c) { return c.update_pairs(pairs, num_pairs, use_inactive, validate_full_update, Give::elements); });
 }
 AOTIRuntimeError ingot_container_constant(AOTInductorModelContainerHandle container, const char* name, bool use_inactive,
                                           AtenTensorHandle* tensor) {

@@ -37,6 +37,7 @@ typedef struct ingot_symbol {
 typedef struct ingot_guard {
   const char* condition; /* "s0 % 2 == 0" */
   const char* reason;    /* what asked for it: an op, a source line; may be empty */
+  const char* message;   /* all that a run says where it does not hold; null: the condition and the reason */
 } ingot_guard;
 
 typedef struct ingot_input {
@@ -64,13 +65,13 @@ typedef struct ingot_constant {
   const int64_t* strides;
   int64_t storage_offset; /* in elements */
   uint64_t bytes;         /* of its storage; folded: 0, known after folding */
-  uint64_t position;      /* embed: from `weights`; external: from the beginning of the file */
+  uint64_t position;      /* embedded: from `embedded`; external: from the beginning of the file; appended: of the area */
   int32_t kind;           /* I018: 1 parameter, 2 buffer, 3 tensor constant, 4 folded constant */
   int32_t is_written;     /* runs write new elements into it: every container gets its own copy */
   int32_t device;         /* whose memory its bytes were made for: 0 the CPU's, 1 a GPU's */
 } ingot_constant;
 
-enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2 };
+enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2, INGOT_WEIGHTS_APPENDED = 3 };
 
 /* One run in progress. The runtime's own part follows it in memory. */
 typedef struct ingot_frame {
@@ -117,9 +118,10 @@ typedef struct ingot_program {
   uint32_t weights;             /* INGOT_WEIGHTS_* */
   char* embedded;               /* page-aligned, writable, private to the process */
   const char* external_file;    /* a name beside the library */
-  uint64_t weights_bytes;       /* of the section or the file */
-  uint64_t weights_hash; /* XXH3-64 of the external .safetensors' header (the length in the first 8 bytes and the JSON text
-                                   after it), so that another file is noticed */
+  /* Of the section, of the file, or of the area at the end of the library's own file, which begins at a multiple of 16 KiB. */
+  uint64_t weights_bytes;
+  uint64_t weights_hash; /* external: XXH3-64 of the .safetensors' header (the length in the first 8 bytes and the JSON text
+                                   after it), so that another file is noticed; appended: what the last 8 bytes of the area are */
 } ingot_program;
 
 /* Hidden: in a process with several model libraries each one means its own. */

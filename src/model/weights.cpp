@@ -56,18 +56,52 @@ bool Pages::reserve(uint64_t bytes) {
   return true;
 }
 
-bool Pages::map(int file, uint64_t bytes) {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+bool Pages::map(int file, uint64_t bytes, uint64_t position) {
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), before = position % page;
+  void* p = mmap(nullptr, before + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, static_cast<off_t>(position - before));
   if (p == MAP_FAILED)
-    return fail("cannot map a weights file of %llu bytes: %s", static_cast<unsigned long long>(bytes), strerror(errno));
-  data_ = static_cast<char*>(p);
-  bytes_ = bytes;
+    return fail("cannot map weights of %llu bytes: %s", static_cast<unsigned long long>(bytes), strerror(errno));
+  data_ = static_cast<char*>(p) + before;
+  before_ = before;
+  bytes_ = before + bytes;
   return true;
 }
 
 void Pages::drop() {
-  if (data_) munmap(data_, bytes_);
+  if (data_) munmap(data_ - before_, bytes_);
   data_ = nullptr;
+  before_ = 0;
+}
+
+// The area at the end of this library's own file.
+bool Weights::open_appended(const ingot_program& program) {
+  constexpr uint64_t kUnit = 16384, kMark = sizeof(uint64_t);
+  Dl_info library{};
+  if (!dladdr(&ingot_the_program, &library) || !library.dli_fname)
+    return fail("cannot find the weights: the loader does not say which file this library is");
+  const char* path = library.dli_fname;
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail("cannot open '%s' for its weights: %s", path, strerror(errno));
+  struct stat about{};
+  const uint64_t total = program.weights_bytes;
+  const uint64_t size = fstat(file, &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
+  bool is_well = false;
+  if (total < kMark || size < total) {
+    fail("Weights data seems corrupt: '%s' has %llu bytes, its weights alone are %llu", path,
+         static_cast<unsigned long long>(size), static_cast<unsigned long long>(total));
+  } else if ((size - total) % kUnit != 0) {
+    fail("weights_offset must be aligned to 16K boundary: those of '%s' begin at byte %llu", path,
+         static_cast<unsigned long long>(size - total));
+  } else if (pages_.map(file, total, size - total)) {
+    uint64_t mark = 0;
+    memcpy(&mark, pages_.data() + total - kMark, kMark);
+    is_well = mark == program.weights_hash ||
+              fail("Weights data seems corrupt: expected '%s' to end in %016llx, found %016llx", path,
+                   static_cast<unsigned long long>(program.weights_hash), static_cast<unsigned long long>(mark));
+  }
+  close(file);
+  if (is_well) start_ = pages_.data();
+  return is_well;
 }
 
 bool Weights::open(const ingot_program& program) {
@@ -77,6 +111,7 @@ bool Weights::open(const ingot_program& program) {
     is_shared_ = true;
     return true;
   }
+  if (program.weights == INGOT_WEIGHTS_APPENDED) return open_appended(program);
 
   char path[sizeof missing_file_];
   if (!path_beside(program.external_file, path, sizeof path)) return false;

@@ -1,4 +1,4 @@
-// The values of the constants that come with a library: inside it, in a file beside it, or not at all.
+// The values of the constants that come with a library: inside it, behind it in its own file, in a file beside it, or not at all.
 #pragma once
 #include "model/program.h"
 
@@ -13,13 +13,13 @@ class Pages {
   Pages& operator=(const Pages&) = delete;
 
   bool reserve(uint64_t bytes);  // zero; those that are never touched cost nothing
-  bool map(int file, uint64_t bytes);
+  bool map(int file, uint64_t bytes, uint64_t position = 0);  // from the position on, which may be any
   void drop();
   char* data() const { return data_; }
 
  private:
   char* data_ = nullptr;
-  uint64_t bytes_ = 0;
+  uint64_t before_ = 0, bytes_ = 0;  // bytes of the first page that come before it, and all
 };
 
 // Where the bytes of constant k begin is start() + constants[k].position.
@@ -35,6 +35,8 @@ class Weights {
   const char* missing_file() const { return missing_file_; }
 
  private:
+  bool open_appended(const ingot_program& program);
+
   Pages pages_;
   char* start_ = nullptr;
   bool is_shared_ = false;

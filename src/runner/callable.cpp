@@ -42,6 +42,13 @@ CallableModel::CallableModel(std::shared_ptr<ModelContainerRunner> runner) : run
   in_spec_ = parse_call_spec(in, "the model's in_spec");
   out_spec_ = parse_call_spec(out, "the model's out_spec");
   INGOT_REQUIRE(in_spec_.children.size() == 2, "the model's in_spec is no pair of positional and keyword arguments");
+  const ModelLibrary& library = runner_->library();
+  const std::size_t entries = library.is_own() ? library.ingot_model_metadata_count() : 0;
+  for (std::size_t k = 0; k < entries; k++) {
+    const char *key = nullptr, *value = nullptr;
+    library.ingot_model_metadata(k, &key, &value);
+    if (std::string_view(key) == kConstantResults) constant_results_ = constant_results_of(value, kConstantResults);
+  }
 }
 
 TensorList CallableModel::flat_inputs(const Tree& args, const Tree& kwargs) const {
@@ -74,7 +81,11 @@ TensorList CallableModel::flat_inputs(const Tree& args, const Tree& kwargs) cons
 
 Tree CallableModel::operator()(const Tree& args, const Tree& kwargs) const {
   const TensorList outputs = runner_->boxed_run(flat_inputs(args, kwargs));
-  const Values leaves(outputs.begin(), outputs.end());
+  Values leaves;
+  for (std::size_t next = 0; next < outputs.size() || constant_results_.contains(leaves.size());) {
+    const auto constant = constant_results_.find(leaves.size());
+    leaves.push_back(constant == constant_results_.end() ? Value(outputs[next++]) : constant->second);
+  }
   if (has_spec_) {
     INGOT_REQUIRE(leaves.size() == out_spec_.leaves(), "the model returned ", leaves.size(), " values, its out_spec has ",
                   out_spec_.leaves());

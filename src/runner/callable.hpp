@@ -1,6 +1,7 @@
 // A compiled model called with nested arguments (I068 to I071, I112).
 #pragma once
 #include "graph/tree.hpp"
+#include "runner/constant_results.hpp"
 #include "runner/model_container_runner.hpp"
 
 namespace ingot {
@@ -23,6 +24,7 @@ class CallableModel {
   std::shared_ptr<ModelContainerRunner> runner_;
   TreeSpec in_spec_, out_spec_;
   bool has_spec_ = false;
+  ConstantResults constant_results_;  // what the library does not return
 
   TensorList flat_inputs(const Tree& args, const Tree& kwargs) const;
 };

@@ -116,6 +116,11 @@ TEST_F(CompiledCli, WeightsLieInsideOutsideOrNowhere) {
   EXPECT_EQ(given.status, 0) << given.err;
   expect_close(load_npy(file("y.npy")), SafeTensors::open(case0("mlp")).get("out.0"));
   EXPECT_EQ(compile("mlp", "x.so", "--weights somewhere").status, 2);
+  // Behind the library, in the same file.
+  const Ran behind = compile("mlp", "app.so", "--weights append");
+  ASSERT_EQ(behind.status, 0) << behind.err;
+  EXPECT_FALSE(fs::exists(file("app.so.safetensors")));
+  EXPECT_EQ(ingot("run " + file("app.so") + run).out.substr(0, 60), ingot("run " + file("in.so") + run).out.substr(0, 60));
 }
 
 TEST_F(CompiledCli, StagesAreDumpedAndNamed) {

@@ -1,5 +1,6 @@
 // The C functions of a model library: life cycle, runs, questions, bare models.
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "model_fixture.hpp"
@@ -205,20 +206,58 @@ TEST_F(Abi, I007_AHostCallThatFailsIsNamed) {
 
 TEST_F(Abi, I015_GradModeIsOffDuringCallsAndRestored) {
   const Library library(library_path("affine"));
-  const Container container(library);
+  AOTInductorModelHandle model = nullptr;
+  ASSERT_EQ(library_call(library, AOTInductorModelCreate)(&model, nullptr), 0);
+  int& fold_mode = *static_cast<int*>(library.symbol("ingot_test_fold_grad_mode"));
+  AffineWeights bad;
+  bad.w[0] = 12345;  // the program refuses to fold this
   for (const bool mode : {true, false}) {
     aoti_torch_grad_mode_set_enabled(mode);
-    run_affine(container, rows(1));
-    EXPECT_FALSE(grad_mode_of_last_output());
-    EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode);
-    Floats x = rows(1);
-    std::vector<AtenTensorHandle> outputs(2);
-    message_of(library, [&] { return container.run({tensor_over(x, {16})}, outputs); });
-    EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode) << "after a failure";
-    EXPECT_EQ(library_call(library, AOTInductorModelContainerRunConstantFolding)(container, false, nullptr, nullptr), 0);
-    EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode);
+    const Container container(library), unfoldable(library);
+    AffineMap map(bad);
+    ASSERT_EQ(library_call(library, AOTInductorModelContainerUpdateConstantBuffer)(unfoldable, map.handle(), false, false), 0);
+    const auto run = library_call(library, AOTInductorModelContainerRun);
+    const auto single = library_call(library, AOTInductorModelContainerRunSingleThreaded);
+    const auto fold = library_call(library, AOTInductorModelContainerRunConstantFolding);
+    using Call = std::function<AOTIRuntimeError(bool well, AtenTensorHandle*, AtenTensorHandle*)>;
+    const std::pair<const char*, Call> calls[] = {
+        {"Run",
+         [&](bool well, auto* in, auto* out) { return run(well ? container : unfoldable, in, 1, out, 2, nullptr, nullptr); }},
+        {"RunSingleThreaded",
+         [&](bool well, auto* in, auto* out) { return single(well ? container : unfoldable, in, 1, out, 2, nullptr, nullptr); }},
+        {"ModelRun", [&](bool, auto* in, auto* out) { return library_call(library, AOTInductorModelRun)(model, in, out); }}};
+    for (const auto& [name, call] : calls) {
+      Floats x = rows(1);
+      AtenTensorHandle input = tensor_over(x, {1, 16}), outputs[2];
+      ASSERT_EQ(call(true, &input, outputs), 0) << name;
+      EXPECT_FALSE(grad_mode_of_last_output()) << name;
+      EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode) << name;
+      for (AtenTensorHandle o : outputs) aoti_torch_delete_tensor_object(o);
+      // A run that fails: by its input, by the number of its inputs, by its folding.
+      input = tensor_over(x, {16});
+      EXPECT_NE(message_of(library, [&] { return call(true, &input, outputs); }), "no failure");
+      EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode) << name << " after a failure";
+      if (name == std::string("ModelRun")) continue;
+      input = tensor_over(x, {1, 16});
+      EXPECT_EQ(message_of(library, [&] { return call(false, &input, outputs); }), "cannot fold this weight");
+      EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode) << name << " after a folding that failed";
+    }
+    for (const bool inactive : {false, true}) {
+      fold_mode = -1;
+      if (inactive) {
+        AffineWeights weights;
+        AffineMap good(weights);
+        ASSERT_EQ(library_call(library, AOTInductorModelContainerUpdateConstantBuffer)(container, good.handle(), true, false), 0);
+      }
+      EXPECT_EQ(fold(container, inactive, nullptr, nullptr), 0);
+      EXPECT_EQ(fold_mode, 0) << "during a folding";
+      EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode);
+    }
+    EXPECT_EQ(message_of(library, [&] { return fold(unfoldable, false, nullptr, nullptr); }), "cannot fold this weight");
+    EXPECT_EQ(aoti_torch_grad_mode_is_enabled(), mode) << "after a folding that failed";
   }
   aoti_torch_grad_mode_set_enabled(true);
+  ASSERT_EQ(library_call(library, AOTInductorModelDelete)(model), 0);
 }
 
 TEST_F(Abi, I008_I016_I017_I032_I068_I069_NamesAndCallSpec) {
@@ -297,17 +336,50 @@ TEST_F(Abi, I018_I041_I042_ConstantsAreDescribed) {
     EXPECT_EQ(bytes, expected[k].bytes);
   }
   const char* name;
-  EXPECT_EQ(
-      message_of(library, [&] { return library_call(library, AOTInductorModelContainerGetConstantName)(container, 6, &name); }),
-      "constant 6: there are 6");
+  bool flag;
+  int32_t number;
+  size_t bytes;
+  for (const size_t k : {size_t{6}, size_t{7}, SIZE_MAX}) {
+    const std::string refusal = "constant " + std::to_string(k) + ": there are 6";
+    const auto expect_refused = [&](const auto& call) { EXPECT_EQ(message_of(library, call), refusal); };
+    expect_refused([&] { return library_call(library, AOTInductorModelContainerGetConstantName)(container, k, &name); });
+    expect_refused([&] { return library_call(library, AOTInductorModelContainerGetConstantOriginalFQN)(container, k, &name); });
+    expect_refused([&] { return library_call(library, AOTInductorModelContainerGetConstantFromFolded)(container, k, &flag); });
+    expect_refused([&] { return library_call(library, AOTInductorModelContainerGetConstantDtype)(container, k, &number); });
+    expect_refused([&] { return library_call(library, AOTInductorModelContainerGetConstantType)(container, k, &number); });
+    expect_refused([&] { return library_call(library, AOTInductorModelContainerGetConstantDataSize)(container, k, &bytes); });
+  }
 }
 
 TEST_F(Abi, I039_AHandleWithoutModelsIsAFailure) {
   const Library library(library_path("affine"));
   size_t count;
   ConstantsByName map;
-  EXPECT_EQ(message_of(library, [&] { return library_call(library, AOTInductorModelContainerGetNumConstants)(nullptr, &count); }),
-            "No available models in container!");
+  const char* name;
+  bool flag;
+  int32_t number;
+  const auto expect_no_models = [&](const auto& call) {
+    EXPECT_EQ(message_of(library, call), "No available models in container!");
+  };
+  expect_no_models([&] { return library_call(library, AOTInductorModelContainerGetNumConstants)(nullptr, &count); });
+  expect_no_models([&] { return library_call(library, AOTInductorModelContainerGetConstantName)(nullptr, 0, &name); });
+  expect_no_models([&] { return library_call(library, AOTInductorModelContainerGetConstantOriginalFQN)(nullptr, 0, &name); });
+  expect_no_models([&] { return library_call(library, AOTInductorModelContainerGetConstantFromFolded)(nullptr, 0, &flag); });
+  expect_no_models([&] { return library_call(library, AOTInductorModelContainerGetConstantDtype)(nullptr, 0, &number); });
+  expect_no_models([&] { return library_call(library, AOTInductorModelContainerGetConstantType)(nullptr, 0, &number); });
+  expect_no_models([&] { return library_call(library, AOTInductorModelContainerGetConstantDataSize)(nullptr, 0, &count); });
+  EXPECT_EQ(message_of(library,
+                       [&] {
+                         return library_call(library, AOTInductorModelContainerUpdateConstantBuffer)(nullptr, handle_of(map),
+                                                                                                     false, false);
+                       }),
+            "No model available in container!");
+  EXPECT_EQ(message_of(library,
+                       [&] {
+                         return library_call(library, AOTInductorModelContainerUpdateUserManagedConstantBuffer)(
+                             nullptr, handle_of(map), false, false);
+                       }),
+            "No model available in container!");
   EXPECT_EQ(
       message_of(
           library,

@@ -1,14 +1,8 @@
-// The constants of a container: two buffers, updates, folding, swaps, and where the weights of a library are.
-#include <filesystem>
-#include <fstream>
-
+// The constants of a container: two buffers, updates, folding, swaps.
 #include "model_fixture.hpp"
-#include "support/test_folder.hpp"
 
 namespace ingot::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 using Constants = ModelTest;
 
@@ -32,12 +26,6 @@ struct Calls {
   decltype(&AOTInductorModelContainerFreeInactiveConstantBuffer) free_inactive;
   decltype(&AOTInductorModelContainerExtractConstantsMap) extract;
 };
-
-std::string failed_run(const Library& library, const Container& container) {
-  Floats x = rows(1);
-  std::vector<AtenTensorHandle> outputs(2);
-  return message_of(library, [&] { return container.run({tensor_over(x, {1, 16})}, outputs); });
-}
 
 TEST_F(Constants, I019_I033_I037_I054_I057_I059_UpdatesOfTheActiveBuffer) {
   const Library library(library_path("affine"));
@@ -65,25 +53,72 @@ TEST_F(Constants, I019_I033_I037_I054_I057_I059_UpdatesOfTheActiveBuffer) {
   aoti_torch_delete_tensor_object(bias["p_layer_bias"]);
 }
 
-TEST_F(Constants, I057_SourcesOfAnyLayoutAreCopiedFromTheirElements) {
+TEST_F(Constants, I057_SourcesOfAnyLayoutAreCopiedFromTheBeginningOfTheirStorage) {
   const Library library(library_path("affine"));
   const Container container(library);
   const Calls calls(library);
   AffineWeights weights = AffineWeights::times(3);
-  // The weight transposed inside a larger storage behind an offset; the bias every third element.
-  Floats storage(400, -7), spread(30, -7);
+  // The weight transposed; the bias every other element behind an offset, in a storage that just fits its place of 64 bytes.
+  Floats transposed(128), spread(16, -7);
   for (int j = 0; j < 8; j++) {
-    for (int k = 0; k < 16; k++) storage[9 + k * 20 + j] = weights.w[j * 16 + k];
-    spread[2 + 3 * j] = weights.b[j];
+    for (int k = 0; k < 16; k++) transposed[k * 8 + j] = weights.w[j * 16 + k];
+    spread[1 + 2 * j] = weights.b[j];
   }
-  ConstantsByName map = {{"p_layer_weight", tensor_over(storage, {8, 16}, {1, 20})},
-                         {"p_layer_bias", tensor_over(spread, {8}, {3})}};
-  tensor_of(map["p_layer_weight"])->offset = 9;
-  tensor_of(map["p_layer_bias"])->offset = 2;
+  ConstantsByName map = {{"p_layer_weight", tensor_over(transposed, {8, 16}, {1, 8})},
+                         {"p_layer_bias", tensor_over(spread, {8}, {2})}};
+  tensor_of(map["p_layer_bias"])->offset = 1;
   ASSERT_EQ(calls.update(container, handle_of(map), false, false), 0);
-  for (auto& [name, handle] : map) aoti_torch_delete_tensor_object(handle);
   const Floats x = rows(4);
   EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+  // They are the caller's as before, and what becomes of them is of no account.
+  transposed.assign(128, -1);
+  for (auto& [name, handle] : map) {
+    EXPECT_EQ(tensor_of(handle)->sizes[0], 8);
+    aoti_torch_delete_tensor_object(handle);
+  }
+  EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+}
+
+TEST_F(Constants, I057_AStorageThatDoesNotFitItsPlaceIsRefused) {
+  const Library library(library_path("affine_pure"));
+  const Container container(library);
+  const Calls calls(library);
+  AffineWeights weights = AffineWeights::times(3);
+  Floats storage(129, -7), spread(17, -7);
+  for (int i = 0; i < 128; i++) storage[1 + i] = weights.w[i];
+  for (int j = 0; j < 8; j++) spread[2 + j] = weights.b[j];
+  AffineMap map(weights);
+  aoti_torch_delete_tensor_object(map.map["p_layer_weight"]);
+  map.map["p_layer_weight"] = tensor_over(storage, {8, 16});
+  tensor_of(map.map["p_layer_weight"])->offset = 1;
+  const Floats x = rows(2), before = AffineWeights().affine(x);
+  const std::string refusal =
+      "constant 'p_layer_weight': storage: expected at most 512 bytes, which is its place in the buffer, found a tensor in a storage "
+      "of 516 bytes. Give the update a copy of the tensor, or let it use the tensor where it lies (user-managed)";
+  for (const bool inactive : {false, true})
+    EXPECT_EQ(message_of(library, [&] { return calls.update(container, map.handle(), inactive, false); }), refusal);
+  EXPECT_EQ(message_of(library, [&] { return calls.update_inactive(container, map.handle()); }), refusal);
+  EXPECT_EQ(run_affine(container, x).y, before);
+
+  // The place of the bias is 64 bytes, its 40 rounded up.
+  ConstantsByName bias = {{"p_layer_bias", tensor_over(spread, {8})}};
+  tensor_of(bias["p_layer_bias"])->offset = 2;
+  EXPECT_TRUE(message_of(library, [&] {
+                return calls.update(container, handle_of(bias), false, false);
+              }).starts_with("constant 'p_layer_bias': storage: expected at most 64 bytes"));
+  EXPECT_TRUE(message_of(library, [&] {
+                fail_in("get_storage_size");
+                return calls.update(container, handle_of(bias), false, false);
+              }).starts_with("aoti_torch_get_storage_size API call failed at constants.cpp, line "));
+  fail_in("");
+  EXPECT_EQ(run_affine(container, x).y, before);
+
+  // What copies no storage takes any: the user's own tensors, and Ingot's own update of elements.
+  ASSERT_EQ(calls.update_user(container, map.handle(), false, false), 0);
+  const AOTInductorConstantMapEntry pair = {"p_layer_bias", bias["p_layer_bias"]};
+  ASSERT_EQ(library_call(library, ingot_container_update)(container, &pair, 1, false, false), 0);
+  EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+  aoti_torch_delete_tensor_object(bias["p_layer_bias"]);
 }
 
 TEST_F(Constants, I056_I057_WhatDoesNotFitIsRefusedAndNothingChanges) {
@@ -206,6 +241,42 @@ TEST_F(Constants, I023_I062_I063_FoldingOfEitherBuffer) {
   EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
   ASSERT_EQ(calls.fold(container, false, nullptr, nullptr), 0);
   EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+}
+
+// Each buffer is folded once after it was filled, by whatever comes first: a run, or the call that asks for it.
+TEST_F(Constants, I037_I059_I062_I063_ABufferIsFoldedOnceForEachFilling) {
+  const Library library(library_path("affine_pure"));
+  const Calls calls(library);
+  const Container container(library);
+  int& folds = *static_cast<int*>(library.symbol("ingot_test_folds"));
+  const Floats x = rows(2);
+  AffineWeights weights = AffineWeights::times(2);
+  AffineMap map(weights);
+  const auto foldings = [&](const auto& action) {
+    folds = 0;
+    action();
+    return folds;
+  };
+  const auto run_twice = [&](const AffineWeights& expected) {
+    for (int i = 0; i < 2; i++) EXPECT_EQ(run_affine(container, x).y, expected.affine(x));
+  };
+  EXPECT_EQ(foldings([&] { run_twice(AffineWeights()); }), 1);
+  EXPECT_EQ(foldings([&] { ASSERT_EQ(calls.update(container, map.handle(), false, false), 0); }), 0) << "stale until it runs";
+  EXPECT_EQ(foldings([&] { run_twice(weights); }), 1) << "an update is a new filling";
+  ASSERT_EQ(calls.update(container, map.handle(), true, false), 0);
+  EXPECT_EQ(foldings([&] { ASSERT_EQ(calls.fold(container, true, nullptr, nullptr), 0); }), 1);
+  EXPECT_EQ(foldings([&] {
+              run_twice(weights);
+              ASSERT_EQ(calls.swap(container), 0);
+              run_twice(weights);
+              ASSERT_EQ(calls.swap(container), 0);
+              run_twice(weights);
+            }),
+            0)
+      << "both are folded";
+  ASSERT_EQ(calls.update(container, map.handle(), false, false), 0);
+  EXPECT_EQ(foldings([&] { ASSERT_EQ(calls.fold(container, false, nullptr, nullptr), 0); }), 1);
+  EXPECT_EQ(foldings([&] { run_twice(weights); }), 0);
 }
 
 TEST_F(Constants, I035_I037_I038_AFoldingThatFailsLosesNoModel) {
@@ -393,15 +464,6 @@ TEST_F(Constants, I003_TheCallersMapStaysAMap) {
   }
 }
 
-TEST_F(Constants, I049_I050_EmbeddedWeightsAreEachContainersOwnWhereRunsWrite) {
-  const Library library(library_path("affine"));
-  const Container first(library), second(library);
-  EXPECT_EQ(run_affine(first, rows(1)).steps, 1);
-  EXPECT_EQ(run_affine(first, rows(1)).steps, 2);
-  EXPECT_EQ(run_affine(second, rows(1)).steps, 1);
-  EXPECT_EQ(run_affine(first, rows(1)).steps, 3);
-}
-
 TEST_F(Constants, I052_ALibraryWithoutWeightsRunsAfterAnUpdate) {
   const Library library(library_path("affine_none"));
   const Calls calls(library);
@@ -421,107 +483,6 @@ TEST_F(Constants, I052_ALibraryWithoutWeightsRunsAfterAnUpdate) {
   const Floats x = rows(2);
   EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
   EXPECT_EQ(run_affine(container, x).steps, 9);
-}
-
-// ---- weights in a file beside the library
-
-class ExternalWeights : public ModelTest {
- protected:
-  ExternalWeights() { fs::copy_file(library_path("affine_external"), library()); }
-
-  std::string library() const { return folder_.file("affine.so"); }
-  fs::path file() const { return folder_.file("affine.safetensors"); }
-
-  // What the test model was compiled with, in the order of its table.
-  static std::string contents() {
-    std::string header = R"({"__metadata__":{"format":"test"}})";
-    header.resize(56, ' ');
-    const uint64_t length = header.size();
-    return std::string(reinterpret_cast<const char*>(&length), 8) + header + elements();
-  }
-  static std::string elements() {
-    const AffineWeights weights;
-    Floats all = weights.w;
-    all.insert(all.end(), {-1, -1});
-    all.insert(all.end(), weights.b.begin(), weights.b.end());
-    all.insert(all.end(), {0, 0.5f});
-    return std::string(reinterpret_cast<const char*>(all.data()), all.size() * sizeof(float));
-  }
-  void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
-  std::string failed_create(const Library& l) const {
-    AOTInductorModelContainerHandle container = nullptr;
-    return message_of(l,
-                      [&] { return library_call(l, AOTInductorModelContainerCreateWithDevice)(&container, 1, "cpu", nullptr); });
-  }
-
- private:
-  const testing::TestFolder folder_;
-};
-
-TEST_F(ExternalWeights, I049_AreMappedFromTheFileBesideTheLibrary) {
-  write(contents());
-  const Library l(library());
-  EXPECT_STREQ(library_call(l, ingot_model_weights_file)(), "affine.safetensors");
-  const Container container(l);
-  const Floats x = rows(3);
-  EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
-  // Changes stay in memory.
-  ConstantsByName map;
-  ASSERT_EQ(library_call(l, AOTInductorModelContainerExtractConstantsMap)(container, handle_of(map), false), 0);
-  static_cast<float*>(tensor_of(map.at("layer.bias"))->data())[0] = 5;
-  EXPECT_EQ(run_affine(container, x).y[0], AffineWeights().affine(x)[0] + 5);
-  const Container other(l);
-  EXPECT_EQ(run_affine(other, x).y, AffineWeights().affine(x));
-}
-
-TEST_F(ExternalWeights, I049_AnotherFileIsNoticed) {
-  const Library l(library());
-  write(contents() + "x");
-  EXPECT_EQ(failed_create(l), "the weights file '" + file().string() +
-                                  "' is not the one this library was compiled with: size: expected 624 bytes, found 625");
-  write(contents().substr(0, 100));
-  EXPECT_EQ(failed_create(l), "the weights file '" + file().string() +
-                                  "' is not the one this library was compiled with: size: expected 624 bytes, found 100");
-  std::string other = contents();
-  other[30] = 'T';
-  write(other);
-  EXPECT_TRUE(failed_create(l).starts_with(
-      "the weights file '" + file().string() +
-      "' is not the one this library was compiled with: hash of its header: expected 7f9ab21ebcaeb5b1, found "));
-  other = contents();
-  other[5] = 1;  // a header longer than the file
-  write(other);
-  EXPECT_EQ(failed_create(l),
-            "the weights file '" + file().string() + "' is damaged: its header says 1099511627832 bytes of 624");
-  fs::remove(file());
-  fs::create_directory(file());
-  EXPECT_NE(failed_create(l), "no failure");
-}
-
-TEST_F(ExternalWeights, I026_I067_Blob) {
-  const Library l(library());
-  const Container container(l);  // without the file: the constants may come later
-  EXPECT_EQ(
-      failed_run(l, container),
-      "Constants are not mmap'd. Use AOTInductorModelUpdateConstantsBlob to initialize the constants first. (Constant 'p_layer_weight' "
-      "has no value: there is no weights file '" +
-          file().string() + "')");
-  uint64_t size = 0;
-  ASSERT_EQ(library_call(l, AOTInductorModelContainerGetConstantsBlobSize)(container, &size), 0);
-  std::string blob = elements();
-  ASSERT_EQ(size, blob.size());
-  const auto update = library_call(l, AOTInductorModelUpdateConstantsFromBlob);
-  ASSERT_EQ(update(container, reinterpret_cast<const uint8_t*>(blob.data())), 0);
-  blob.assign(blob.size(), 'x');  // it has been copied
-  const Floats x = rows(3);
-  EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
-  EXPECT_EQ(message_of(l, [&] { return update(container, nullptr); }), "the blob of constants is null");
-
-  const Library embedded(library_path("affine"));
-  const Container other(embedded);
-  EXPECT_EQ(
-      message_of(embedded, [&] { return library_call(embedded, AOTInductorModelContainerGetConstantsBlobSize)(other, &size); }),
-      "constant blob size is only available for mmap'd weights");
 }
 
 }  // namespace

@@ -79,6 +79,11 @@ AOTITorchError aoti_torch_get_data_ptr(AtenTensorHandle handle, void** data) {
   *data = tensor_of(handle)->data();
   return AOTI_TORCH_SUCCESS;
 }
+AOTITorchError aoti_torch_get_storage_size(AtenTensorHandle handle, int64_t* bytes) {
+  FAIL_IF_ASKED("get_storage_size");
+  *bytes = tensor_of(handle)->storage_bytes;
+  return AOTI_TORCH_SUCCESS;
+}
 AOTITorchError aoti_torch_get_dim(AtenTensorHandle handle, int64_t* rank) {
   FAIL_IF_ASKED("get_dim");
   *rank = static_cast<int64_t>(tensor_of(handle)->sizes.size());
@@ -122,6 +127,7 @@ AOTITorchError aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, cons
   t.strides.assign(strides, strides + rank);
   if (!is_empty) {  // an empty tensor has no address, as libtorch's has none
     const auto bytes = static_cast<size_t>((last + 1) * element_size(t.dtype));
+    t.storage_bytes = static_cast<int64_t>(bytes);
     t.own = std::make_shared<std::vector<char>>(bytes + 64);
     const auto address = reinterpret_cast<uintptr_t>(t.own->data());
     t.storage = t.own->data() + (64 - address % 64) % 64;
@@ -136,6 +142,9 @@ AOTITorchError aoti_torch_create_tensor_from_blob(void* data, int64_t rank, cons
   if (!data) return aoti_torch_empty_strided(rank, sizes, strides, dtype, device, index, result);
   HostTensor t;
   t.storage = static_cast<char*>(data);
+  int64_t last = offset;
+  for (int64_t d = 0; d < rank; d++) last += (sizes[d] - 1) * strides[d];
+  t.storage_bytes = (last + 1) * element_size(dtype - kFirstDtype);
   t.sizes.assign(sizes, sizes + rank);
   t.strides.assign(strides, strides + rank);
   t.offset = offset;

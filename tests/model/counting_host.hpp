@@ -20,6 +20,7 @@ enum : int32_t {
 struct HostTensor {
   std::shared_ptr<std::vector<char>> own;  // null: the memory is somebody else's
   char* storage = nullptr;
+  int64_t storage_bytes = 0;
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   int32_t dtype = 0, device = kCpu, layout = kStrided;  // dtype by the usual code

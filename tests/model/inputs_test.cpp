@@ -231,6 +231,23 @@ TEST_F(Inputs, FailuresOfTheProgramItself) {
   EXPECT_EQ(message(95), "no failure");
 }
 
+// A failure says `Error: ` and why; an exception that is no standard one says nothing, and so it is printed.
+TEST_F(Inputs, I004_FailuresAreWrittenToStandardError) {
+  const Library library(library_path("many"));
+  const Container container(library);
+  Many many;
+  const auto printed = [&](int64_t n) {
+    std::vector<AtenTensorHandle> outputs(4);
+    many.n = {n};
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(container.run(many.handles(), outputs), AOTI_RUNTIME_FAILURE);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(printed(99), "Error: n must not be 99\n");
+  EXPECT_EQ(printed(97), "Error: out of memory: 9223372036854775807 bytes are not to be had\n");
+  EXPECT_EQ(printed(94), "Unknown exception occurred.\n");
+}
+
 TEST_F(Inputs, RandomDrawsFollowTheSeed) {
   const Library library(library_path("many"));
   const Container container(library), other(library);

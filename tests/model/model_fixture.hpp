@@ -59,6 +59,7 @@ template <class T>
 AtenTensorHandle tensor_over(std::vector<T>& values, std::vector<int64_t> sizes, std::vector<int64_t> strides = {}) {
   HostTensor t;
   t.storage = reinterpret_cast<char*>(values.data());
+  t.storage_bytes = static_cast<int64_t>(values.size() * sizeof(T));
   t.strides = strides.empty() ? dense(sizes) : strides;
   t.sizes = std::move(sizes);
   t.dtype = std::is_same_v<T, float> ? 6 : std::is_same_v<T, double> ? 7 : std::is_same_v<T, int64_t> ? 4 : 3;
@@ -162,6 +163,13 @@ inline AffineResult run_affine(const Container& container, Floats x) {
   AffineResult result{values_of(outputs[0]), values_of(outputs[1]).at(0)};
   for (AtenTensorHandle o : outputs) aoti_torch_delete_tensor_object(o);
   return result;
+}
+
+// What a run says that must fail.
+inline std::string failed_run(const Library& library, const Container& container) {
+  Floats x = rows(1);
+  std::vector<AtenTensorHandle> outputs(2);
+  return message_of(library, [&] { return container.run({tensor_over(x, {1, 16})}, outputs); });
 }
 
 // A map of tensors over weights, which outlive it.

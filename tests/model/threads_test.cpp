@@ -158,13 +158,17 @@ TEST_F(Concurrency, I034_I035_I036_AsManyRunsInFlightAsThereAreModels) {
 
 TEST_F(Concurrency, I033_I037_FirstRunsFoldOnceTogether) {
   const Library library(library_path("affine_pure"));
+  int& folds = *static_cast<int*>(library.symbol("ingot_test_folds"));
   for (int round = 0; round < 50; round++) {
+    folds = 0;
     const Container container(library, 2);
+    EXPECT_EQ(folds, 0) << "not before the first run";
     std::vector<std::thread> callers;
     for (int i = 0; i < 4; i++) {
       callers.emplace_back([&] { EXPECT_EQ(run_affine(container, rows(2)).y, AffineWeights().affine(rows(2))); });
     }
     for (std::thread& t : callers) t.join();
+    EXPECT_EQ(folds, 1);
   }
 }
 

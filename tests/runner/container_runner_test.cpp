@@ -2,6 +2,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "io/file.hpp"
 #include "runner_fixture.hpp"
 
 namespace ingot {
@@ -125,6 +126,24 @@ TEST_F(ContainerRunner, I103_WeightsFromAFileOfTheirOwn) {
   expect_in("is not the one this library was compiled with", error_of([&] { ModelContainerRunner again(so); }));
   std::filesystem::remove(so + ".safetensors");
   expect_in("ext.so.safetensors", error_of([&] { ModelContainerRunner(so).run({mlp_input()}); }));
+}
+
+TEST_F(ContainerRunner, I049_WeightsBehindTheLibrary) {
+  const std::string so = mlp("app.so", {.weights = Model::Weights::Kind::appended});
+  {
+    ModelContainerRunner runner(so);
+    expect_close(runner.run({mlp_input()})[0], mlp_output());
+    EXPECT_FALSE(std::filesystem::exists(so + ".safetensors"));
+  }
+  const auto bytes = [](const std::string& file) { return std::string(MappedFile::open(file)->bytes()); };
+  const std::string first = bytes(so);
+  EXPECT_EQ(bytes(mlp("app.so", {.weights = Model::Weights::Kind::appended})), first) << "the same program gives the same bytes";
+  write("cut.so", first.substr(0, first.size() - 1));
+  expect_in("weights_offset must be aligned to 16K boundary", error_of([&] { ModelContainerRunner runner(path("cut.so")); }));
+  std::string other = first;
+  other.back() ^= 1;
+  write("other.so", other);
+  expect_in("Weights data seems corrupt", error_of([&] { ModelContainerRunner runner(path("other.so")); }));
 }
 
 TEST_F(ContainerRunner, WeightsFilesHoldTheProgramsTensorsByName) {

@@ -1,7 +1,12 @@
 /* A model library's program written by hand:
  *   y = x · (2 w)ᵀ + b + c      x: [s0, 16], 1 ≤ s0 ≤ 64; y: [s0, 8]; 2 w is a folded constant
  *   steps                       the number of runs so far, where MUTATES; else what the buffer holds
- * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL, 0). NO_LEVEL=1: no processor has what the code needs. */
+ * ingot_test_folds counts the foldings of the process, and ingot_test_fold_grad_mode is the host's grad mode in the last one.
+ * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL, APPENDED, 0). NO_LEVEL=1: no processor has what the code needs. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdbool.h>
+
 #include "model/cpu.h"
 #include "model/program.h"
 
@@ -10,6 +15,7 @@
 #endif
 #define EMBEDDED 1
 #define EXTERNAL 2
+#define APPENDED 3
 #ifndef WEIGHTS
 #define WEIGHTS EMBEDDED
 #endif
@@ -80,7 +86,13 @@ static int32_t run(ingot_frame* frame) {
   return 0;
 }
 
+__attribute__((visibility("default"))) int ingot_test_folds, ingot_test_fold_grad_mode = -1;
+
 static int32_t fold(ingot_frame* frame) {
+  bool (*grad_mode)(void) = NULL;
+  *(void**)&grad_mode = dlsym(RTLD_DEFAULT, "aoti_torch_grad_mode_is_enabled");
+  ingot_test_fold_grad_mode = grad_mode ? grad_mode() : -1;
+  ingot_test_folds++;
   const int64_t sizes[2] = {kOut, kIn}, strides[2] = {kIn, 1};
   const float* w = frame->constants[W];
   float* w2 = ingot_rt_output(frame, 0, 2, sizes, strides);
@@ -150,6 +162,9 @@ const ingot_program ingot_the_program = {
 #if WEIGHTS == EMBEDDED
     .embedded = (char*)&weights,
     .weights_bytes = sizeof weights,
+#elif WEIGHTS == APPENDED
+    .weights_bytes = sizeof(struct Weights) + 8,
+    .weights_hash = 0x1122334455667788,
 #elif WEIGHTS == EXTERNAL
     .external_file = "affine.safetensors",
     .weights_bytes = FIRST + sizeof(struct Weights),

@@ -40,6 +40,7 @@ static int32_t run(ingot_frame* frame) {
   const int64_t *b = frame->inputs[1], n = *(const int64_t*)frame->inputs[3];
   if (n == 99) return ingot_rt_fail(frame, "n must not be 99");
   if (n == 98) return 1;
+  if (n == 94) return ingot_rt_fail(frame, "Unknown exception occurred."); /* as ingot_eager_call does */
   if (n == 97) return ingot_rt_alloc(frame, INT64_MAX) ? 0 : 1;
   if (n == 96) return 0;
 
@@ -77,7 +78,7 @@ static int32_t run(ingot_frame* frame) {
 static const char *const sizes_a[] = {"s0", "s1"}, *const sizes_b[] = {"s0"}, *const sizes_c[] = {"2*s0"}, *const sizes_p[] = {"u0"},
                   *const sizes_2[] = {"2"}, *const sizes_1[] = {"1"};
 static const ingot_symbol symbols[SYMBOLS] = {{"s0", 2, INT64_MAX}, {"s1", 0, 1000}, {"s2", 0, 100}, {"u0", 0, 5}};
-static const ingot_guard guards[] = {{"s0 % 2 == 0", "the view of a in aten.view"}, {"s1 <= s0", ""}};
+static const ingot_guard guards[] = {{"s0 % 2 == 0", "the view of a in aten.view", 0}, {"s1 <= s0", "", 0}};
 static const ingot_input inputs[] = {{"a", kFloat32, 2, sizes_a, 0, 1}, {"b", kInt64, 1, sizes_b, 0, 0},
                                      {"c", kFloat64, 1, sizes_c, 0, 0}, {"n", kInt64, 0, 0, 1, 0}};
 static const ingot_output outputs[] = {{"twice", kFloat32, 2, sizes_a}, {"positive", kInt64, 1, sizes_p},
