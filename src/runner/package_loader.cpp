@@ -7,6 +7,7 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "import/pickle.hpp"
 #include "io/json.hpp"
 #include "io/dense.hpp"
 #include "io/file.hpp"
@@ -44,10 +45,26 @@ void warn_of_differences(const PackageMetadata& saved) {
   }
 }
 
+// One file of data/weights: the storage of the tensor that torch.save wrote into it, or of its bytes as they are.
+Ref<Storage> weight_storage(const std::string& path) {
+  const Ref<MappedFile> file = MappedFile::open(path);
+  if (!file->bytes().starts_with("PK\3\4")) return storage_over(file, file->data(), static_cast<int64_t>(file->size()), 64);
+  const PythonValue value = read_torch_save(ZipReader::open(path, path));
+  INGOT_REQUIRE(value.is(PythonValue::Kind::tensor), path, ": expected a tensor in the file of torch.save");
+  return value.tensor->storage;
+}
+
 }  // namespace
 
 PackageMetadata machine_metadata(const std::string& device, const std::string& machine) {
-  return {{kDeviceKey, device}, {"AOTI_PLATFORM", "linux"}, {"AOTI_MACHINE", machine}};
+  PackageMetadata metadata = {
+      {kDeviceKey, device}, {"AOTI_PLATFORM", "linux"}, {"AOTI_MACHINE", machine}, {"AOTI_COMPUTE_CAPABILITY", ""}};
+  if (machine == "aarch64") metadata.emplace("AOTI_CPU_ISA", "ASIMD");
+#if defined(__x86_64__)
+  if (machine == "x86_64")
+    metadata.emplace("AOTI_CPU_ISA", __builtin_cpu_supports("avx512f") ? "AVX512" : __builtin_cpu_supports("avx2") ? "AVX2" : "");
+#endif
+  return metadata;
 }
 
 ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOptions& options)
@@ -91,10 +108,7 @@ void ModelPackageLoader::load_listed_weights() {
     if (!dtype) entry.fail("the model's dtype is none of Ingot's");
     const std::string file = parts[0].string();
     Ref<Storage>& storage = storages[file];
-    if (!storage) {
-      const Ref<MappedFile> bytes = MappedFile::open(text(model_.weights_folder, "/", file));
-      storage = storage_over(bytes, bytes->data(), static_cast<int64_t>(bytes->size()), 64);
-    }
+    if (!storage) storage = weight_storage(text(model_.weights_folder, "/", file));
     const auto numbers = [](const Json& j) { return j.map([](const Json& n) { return n.integer(); }); };
     const std::vector<int64_t> sizes = numbers(parts[1]), strides = numbers(parts[2]);
     const auto needed = sizes.size() == strides.size() ? strided_bytes(sizes, strides, parts[3].integer(), *dtype) : std::nullopt;

@@ -47,7 +47,8 @@ class ModelPackageLoader {
   void load_listed_weights();
 };
 
-// The metadata that this machine writes into its packages: platform, machine, device.
+// What PyTorch writes into packages about the machine they are for: platform, machine, instructions ("ASIMD", "AVX2"; those of
+// this machine, left out for another one), compute capability (of a GPU), device.
 PackageMetadata machine_metadata(const std::string& device, const std::string& machine);
 
 }  // namespace ingot

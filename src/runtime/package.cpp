@@ -54,6 +54,11 @@ std::string listed(const std::vector<std::string>& names) {
 std::string find_model(const Pt2Archive& a, const std::string& path, const std::string& name) {
   const std::string folder = text(kModels, name, "/");
   if (!entries_in(a, folder).empty()) return folder;
+  // The first packages had one model, whose files lie there without a folder of its own; it is listed by this name.
+  const std::string bare(kModels);
+  const auto is_file = [](const std::string& entry) { return entry.find('/') == entry.npos; };
+  const std::vector<std::string> entries = entries_in(a, bare);
+  if (name == "model" && std::any_of(entries.begin(), entries.end(), is_file)) return bare;
   throw_user_error(text(path, ": Failed to find a generated cpp file or so file for model '", name,
                         "' in the zip archive.\n\nAvailable models in the archive:\n  ",
                         a.compiled.empty() ? "none" : listed(a.compiled),

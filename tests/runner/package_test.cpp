@@ -8,6 +8,7 @@
 #include "io/zip_writer.hpp"
 #include "runner/callable.hpp"
 #include "runner_fixture.hpp"
+#include "unit/pt2_container_fixture.hpp"
 
 namespace ingot {
 namespace {
@@ -54,6 +55,16 @@ TEST_F(Package, I105_OlderAndFullerArchivesAreRead) {
   expect_close(loader.run({mlp_input()})[0], mlp_output());
 }
 
+TEST_F(Package, P192_TheFirstPackagesHadNoFolderOfAModel) {
+  ::testing::internal::CaptureStderr();
+  ModelPackageLoader loader(archive({{"version", "0"},
+                                     {"archive_format", "pt2"},
+                                     {"data/aotinductor/x.so", bytes_of(mlp())},
+                                     {"data/aotinductor/x_metadata.json", kMetadata}}));
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("no top-level folder"), std::string::npos);
+  expect_close(loader.run({mlp_input()})[0], mlp_output());
+}
+
 TEST_F(Package, I106_I108_OneLibraryAModelAndNoSources) {
   const std::string so = bytes_of(mlp()), folder = "a/data/aotinductor/model/";
   expect_in(
@@ -68,6 +79,25 @@ TEST_F(Package, I106_I108_OneLibraryAModelAndNoSources) {
               ModelPackageLoader loader(archive(
                   {{"a/archive_format", "pt2"}, {folder + "x.cpp", "int main() {}"}, {folder + "x_metadata.json", kMetadata}}));
             }));
+}
+
+TEST_F(Package, I107_WhatIsWrittenAboutTheMachine) {
+  const PackageMetadata here = machine_metadata("cpu", INGOT_ARCH);
+  EXPECT_EQ(here.at("AOTI_DEVICE_KEY"), "cpu");
+  EXPECT_EQ(here.at("AOTI_PLATFORM"), "linux");
+  EXPECT_EQ(here.at("AOTI_MACHINE"), INGOT_ARCH);
+  EXPECT_EQ(here.at("AOTI_COMPUTE_CAPABILITY"), "");
+  const std::string isa = here.at("AOTI_CPU_ISA");
+  if (std::string_view(INGOT_ARCH) == "aarch64") EXPECT_EQ(isa, "ASIMD");
+  else EXPECT_TRUE(isa == "AVX512" || isa == "AVX2" || isa.empty()) << isa;
+  // Every entry that differs is warned of, and no more than that.
+  for (const char* key : {"AOTI_PLATFORM", "AOTI_MACHINE", "AOTI_CPU_ISA", "AOTI_COMPUTE_CAPABILITY"}) {
+    ::testing::internal::CaptureStderr();
+    ModelPackageLoader loader(package(text(R"({"AOTI_DEVICE_KEY": "cpu", ")", key, R"(": "other", "owner": "x"})")));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              text("[WARNING] Device information mismatch for ", key, ": ", here.at(key),
+                   " vs other. This could cause some issues when loading the AOTInductor compiled artifacts.\n"));
+  }
 }
 
 TEST_F(Package, I107_I108_TheDeviceIsRequiredAndLookedUp) {
@@ -96,6 +126,61 @@ TEST_F(Package, I108_TheFolderIsThereAsLongAsTheLoader) {
             "num_runners must be 1 when run_single_threaded is true");
   ModelPackageLoader single(path("p.pt2"), {.run_single_threaded = true});
   expect_close(single.run({mlp_input()})[0], mlp_output());
+}
+
+// What the loader hands on: the device of the metadata with the index, the folder with the model's files and the constants flat
+// among them, the numbers of runners.
+TEST_F(Package, I108_TheRunnerIsMadeAsTheMetadataSays) {
+  const std::string so = bytes_of(mlp()), folder = "a/data/aotinductor/model/";
+  const std::string file = archive({{"a/archive_format", "pt2"},
+                                    {folder + "x.wrapper.so", so},
+                                    {folder + "x.wrapper_metadata.json", R"({"AOTI_DEVICE_KEY": "mine"})"},
+                                    {folder + "kernel.cubin", "binary"},
+                                    {"a/data/aotinductor/other/y.wrapper.so", "another model's"},
+                                    {"a/data/constants/tensor_0", "bytes"},
+                                    {"a/data/constants/deep/custom_obj_0", "object"}});
+  RunnerOptions given;
+  std::string library;
+  runner_registry()["mine"] = [&](const std::string& path, const RunnerOptions& options) {
+    given = options;
+    library = path;
+    return std::make_unique<ModelContainerRunner>(path);
+  };
+  {
+    ModelPackageLoader loader(file, {.num_runners = 3, .device_index = 2});
+    EXPECT_EQ(given.device, "mine:2");
+    EXPECT_EQ(given.num_models, 3u);
+    EXPECT_FALSE(given.run_single_threaded);
+    EXPECT_EQ(given.cubin_dir, std::filesystem::path(library).parent_path().string());
+    const auto has = [&](const char* name) { return std::filesystem::exists(given.cubin_dir + "/" + name); };
+    for (const char* name : {"x.wrapper.so", "x.wrapper_metadata.json", "kernel.cubin", "tensor_0", "custom_obj_0"})
+      EXPECT_TRUE(has(name)) << name;
+    EXPECT_FALSE(has("y.wrapper.so"));
+    const std::string first = given.cubin_dir;
+    ModelPackageLoader again(file, {.run_single_threaded = true});
+    EXPECT_EQ(given.device, "mine") << "no index";
+    EXPECT_TRUE(given.run_single_threaded);
+    EXPECT_NE(given.cubin_dir, first) << "a fresh folder each time";
+  }
+  EXPECT_FALSE(std::filesystem::exists(given.cubin_dir));
+  runner_registry().erase("mine");
+}
+
+TEST_F(Package, I106_I108_ABlobGivesTheConstants) {
+  const std::string ext = mlp("ext.so", {.weights = Model::Weights::Kind::external});
+  std::string blob;
+  {
+    ModelContainerRunner runner(ext);
+    uint64_t size = 0;
+    ASSERT_EQ(runner.library().AOTInductorModelContainerGetConstantsBlobSize(runner.container(), &size), 0);
+    blob.resize(size);
+  }
+  const std::string folder = "a/data/aotinductor/model/";
+  ModelPackageLoader loader(archive({{"a/archive_format", "pt2"},
+                                     {folder + "x.wrapper.so", bytes_of(ext)},
+                                     {folder + "x.wrapper_metadata.json", kMetadata},
+                                     {folder + "x.wrapper_weights.blob", blob}}));
+  expect_close(loader.run({mlp_input()})[0], zeros(mlp_output().sizes()));
 }
 
 TEST_F(Package, I109_WhatIsNotThereIsSaid) {
@@ -153,10 +238,44 @@ TEST_F(Package, I111_SeveralModelsAndSharedWeights) {
   expect_close(loader.run({mlp_input()})[0], mlp_output());
 }
 
+// As PyTorch writes them: each storage as one complete tensor in a file of torch.save.
+TEST_F(Package, I106_I111_P020_WeightsOfTorchSave) {
+  const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none});
+  const ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  const auto saved = [&](const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& name : names) {
+      const Tensor t = program.state.at(name).tensor.contiguous();
+      all += std::string(static_cast<const char*>(t.data_ptr()), static_cast<std::size_t>(t.numel().value() * t.itemsize()));
+    }
+    const auto count = static_cast<int64_t>(all.size() / sizeof(float));
+    return torch_save(pickled::tensor("0", count, {count}, {1}), {{"0", all}});
+  };
+  const std::string folder = "a/data/aotinductor/model/";
+  const auto package_with = [&](const std::string& first) {
+    return archive({{"a/archive_format", "pt2"},
+                    {folder + "x.so", bytes_of(so)},
+                    {folder + "x_metadata.json", kMetadata},
+                    {folder + "weights_config.json",
+                     R"({"a.weight": ["weight_0", [128, 64], [64, 1], 0], "a.bias": ["weight_1", [128], [1], 0],
+                         "b.weight": ["weight_2", [10, 128], [128, 1], 10], "b.bias": ["weight_2", [10], [1], 0],
+                         "of.another.model": ["weight_9", [1], [1], 0]})"},
+                    {"a/data/weights/weight_0", first},
+                    {"a/data/weights/weight_1", saved({"a.bias"})},
+                    {"a/data/weights/weight_2", saved({"b.bias", "b.weight"})}});
+  };
+  ModelPackageLoader loader(package_with(saved({"a.weight"})));
+  expect_close(loader.run({mlp_input()})[0], mlp_output());
+  expect_in("the tensor does not lie within weight_0",
+            error_of([&] { ModelPackageLoader short_one(package_with(saved({"a.bias"}))); }));
+  expect_in("expected a tensor in the file of torch.save",
+            error_of([&] { ModelPackageLoader other(package_with(torch_save(pickled::integer(3)))); }));
+}
+
 TEST_F(Package, I112_CalledWithNestedArguments) {
-  ModelPackageLoader loader(package());
   CallableModel model(std::make_shared<ModelContainerRunner>(mlp("again.so")));
-  expect_close(model(Tree::tuple({mlp_input()})).leaf().tensor(), mlp_output());
+  TensorList boxed = {mlp_input()};
+  expect_close(model(Tree::tuple({boxed[0]})).leaf().tensor(), mlp_output());
   model.load_constants({{"b.bias", ones({10})}, {"b.weight", zeros({10, 128})}}, false);
   expect_close(model(Tree::tuple({mlp_input()})).leaf().tensor(), ones(mlp_output().sizes()));
 }
@@ -165,7 +284,7 @@ TEST_F(Package, I113_VersionsAreChecked) {
   expect_in("Invalid archive format", error_of([&] {
               ModelPackageLoader loader(archive({{"a/archive_format", "pt3"}, {"a/data/aotinductor/model/x.so", ""}}));
             }));
-  expect_in("does not match our current archive version 0.", error_of([&] {
+  expect_in("Saved archive version 7 does not match our current archive version 0.", error_of([&] {
               ModelPackageLoader loader(
                   archive({{"a/archive_format", "pt2"}, {"a/archive_version", "7"}, {"a/data/aotinductor/model/x.so", ""}}));
             }));
