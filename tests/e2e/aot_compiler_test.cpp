@@ -15,6 +15,8 @@
 #include "support/compare_functionalized.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
+#include "support/resnet18.hpp"
+#include "support/sanitized.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -166,6 +168,19 @@ TEST_F(AotCompiler, A137_R159_AViewByNumbersOfTheCall) {
   }
   (out[0].tensor() * 2 + out[1].tensor()).sum().backward();
   EXPECT_TRUE(equal(arguments[0].tensor().grad(), full({2, 2}, 3)));
+}
+
+// The reference runs this on a GPU.
+TEST_F(AotCompiler, A177_ResNet18UnderAutocast) {
+  manual_seed(0);
+  testing::ResNet18 net;
+  const AotModule compiled = memory_efficient_fusion(net);
+  const Tensor x = randn({kSanitized ? 2 : 16, 3, 32, 32});
+  const AutocastGuard on;
+  const Tensor out = compiled(x);
+  EXPECT_EQ(out.dtype(), bfloat16);
+  out.sum().backward();
+  for (const auto& [name, p] : net.named_parameters()) EXPECT_TRUE(p.grad().defined()) << name;
 }
 
 // Without an argument that requires grad there is one graph, and it is compiled as well.
