@@ -137,7 +137,7 @@ Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, cons
     ShapeEnv& sizes = options.sizes ? *options.sizes : own;
     const Values given = fakes_of(arguments, options, sizes);
     for (const Value& v : given) fakes.push_back(v.is_tensor() ? Value(detached(v.tensor())) : v);  // as they look before the run
-    Captured captured = capture(f, given, sizes, Wrappers::apart);
+    Captured captured = capture(f, given, sizes);
     key = cache_key(captured, arguments, options, settings);
     if (!captured.inputs.has_wrappers() && !captured.results.has_wrappers()) captured_function = function_of(std::move(captured));
   } catch (const UserError& e) {

@@ -215,7 +215,7 @@ struct WithState {
 // The function as the front end has it. One that does what no graph says stays as it is, if the test says so.
 FlatFunction captured(const FlatFunction& f, const Values& arguments, ShapeEnv& sizes, const std::string& not_captured) {
   try {
-    FlatFunction graph = function_of(capture(f, fake_inputs(arguments, {}, sizes), sizes));
+    FlatFunction graph = function_of(capture(f, fake_inputs(arguments, {}, sizes), sizes, Wrappers::whole));
     EXPECT_EQ(not_captured, "") << "the front end has a graph of it";
     return graph;
   } catch (const UserError& e) {

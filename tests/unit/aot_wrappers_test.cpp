@@ -55,7 +55,7 @@ class AotWrappers : public AotHarness {
           return Values(r.begin(), r.end());
         };
         ShapeEnv sizes;
-        Captured graph = aot::capture(flat, fake_inputs(arguments, {}, sizes), sizes);
+        Captured graph = aot::capture(flat, fake_inputs(arguments, {}, sizes), sizes, Wrappers::whole);
         captured = print(graph.graph);
         *made = aot_module_simplified(function_of(std::move(graph)), {}, arguments,
                                       {.partition = [](const Joint& j) { return partition_min_cut(j); },
