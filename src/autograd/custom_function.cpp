@@ -9,6 +9,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
+#include "op/call.hpp"
 #include "op/program_acts.hpp"
 
 namespace ingot {
@@ -99,6 +100,76 @@ TensorList FunctionContext::saved() const {
   return seen ? seen(l) : l;
 }
 
+namespace {
+
+Values values_of(const TensorList& tensors) {
+  Values l;
+  for (const Tensor& t : tensors) l.push_back(t.defined() ? Value(t) : Value());
+  return l;
+}
+TensorList tensors_of(Args values) {
+  TensorList l;
+  for (const Value& v : values) l.push_back(v.is_tensor() ? v.tensor() : Tensor());
+  return l;
+}
+// The places of these among the results.
+Shape places(const TensorList& outs, const TensorList& of) {
+  Shape l;
+  for (std::size_t k = 0; k < outs.size(); k++)
+    if (outs[k].defined() && contains(of, outs[k])) l.push_back(static_cast<int64_t>(k));
+  return l;
+}
+TensorList at(const TensorList& outs, const Shape& places) {
+  TensorList l;
+  for (const Int k : places) l.push_back(outs.at(static_cast<std::size_t>(k.value())));
+  return l;
+}
+
+// The calls of the backward, as a function of what was saved and of gradients like the results.
+std::string recorded_backward(ActListener& listener, const Ref<FunctionNode>& node, const TensorList& outs,
+                              const BackwardFunction& backward) {
+  FunctionContext& c = node->context;
+  Values inputs = values_of(c.saved());
+  TensorList grads;
+  for (const Tensor& o : outs) grads.push_back(o.defined() ? make_tensor(o->geom, o.device(), true) : Tensor());
+  for (const Value& v : values_of(grads)) inputs.push_back(v);
+  const Scoped<bool> no_grad(thread_state().grad_mode, false);
+  return listener.record_function("bwd_body", inputs, [&] { return values_of(backward(c, grads)); });
+}
+
+// A recorded custom function, called again: (forward, backward, name, number of results, those without gradient, those that were
+// arguments and written, arguments). The forward returns what it saves after its results; the backward takes that before gradients.
+Value apply(const Call& call) {
+  const Value forward = call[0], backward = call[1];
+  const auto results = static_cast<std::size_t>(call[3].to_int64());
+  const Shape plain = call[4].ints(), dirty = call[5].ints();
+  const auto run_forward = [&](FunctionContext& c, const TensorList& in) {
+    TensorList all = tensors_of(forward.function()(values_of(in)));
+    c.save(TensorList(all.begin() + static_cast<std::ptrdiff_t>(results), all.end()));
+    all.resize(results);
+    c.mark_non_differentiable(at(all, plain));
+    c.mark_dirty(at(all, dirty));
+    return all;
+  };
+  const auto run_backward = [backward](FunctionContext& c, const TensorList& grads) {
+    Values in = values_of(c.saved());
+    for (const Value& v : values_of(grads)) in.push_back(v);
+    return tensors_of(backward.function()(in));
+  };
+  return custom_function(call[2].string(), tensors_of(list_elements(call[6])), run_forward, run_backward);
+}
+
+constexpr OpDef kOps[] = {
+    {.schema = "higher_order::autograd_function_apply(Function fwd_body, Function bwd_body, str name, int results, "
+               "int[] non_differentiable, int[] dirty, Any operands) -> Any[]",
+     .form = Form::higher_order,
+     .body = apply},
+};
+
+}  // namespace
+
+std::span<const OpDef> custom_function_ops() { return kOps; }
+
 TensorList custom_function(std::string name, const TensorList& inputs, const ForwardFunction& forward,
                            BackwardFunction backward) {
   const bool above = (thread_state().active & layer_bit(Layer::transform)) || std::any_of(inputs.begin(), inputs.end(), is_above);
@@ -112,21 +183,32 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
   TensorList inputs = given;
   for (Tensor& t : inputs)
     if (region && t.defined()) t = region->use(t);
-  const std::string act = act_listener() ? text("a custom function (", name, ")") : "";
-  auto node = make_ref<FunctionNode>(std::move(name), std::move(backward));
+  ActListener* const listener = act_listener();
+  const std::string act = listener ? text("a custom function (", name, ")") : "", called = name;
+  auto node = make_ref<FunctionNode>(std::move(name), backward);
   FunctionContext& c = node->context;
   c.needs.resize(inputs.size());
   bool any = false;
   for (std::size_t k = 0; k < inputs.size() && thread_state().grad_mode; k++)
     any |= c.needs[k] = inputs[k].defined() && requires_grad(inputs[k]);
+  const bool is_recorded = any && listener && listener->records_functions();
   if (any) {
-    tell_act(act);  // without gradients it is the ops of its forward
+    if (!is_recorded) tell_act(act);  // without gradients it is the ops of its forward
     node->edges.reserve(inputs.size());
     for (std::size_t k = 0; k < inputs.size(); k++) node->edges.push_back(c.needs[k] ? edge_of(inputs[k]) : Edge{});
   }
   c.node = node.get();
   TensorList outs;
-  {
+  std::vector<std::string> functions;
+  if (is_recorded) {
+    const Scoped<bool> no_grad(thread_state().grad_mode, false);
+    functions.push_back(listener->record_function("fwd_body", values_of(inputs), [&] {
+      outs = forward(c, inputs);
+      Values all = values_of(outs);
+      for (const Value& v : values_of(c.to_save)) all.push_back(v);
+      return all;
+    }));
+  } else {
     const GradModeGuard no_grad(false);
     outs = forward(c, inputs);
   }
@@ -137,12 +219,13 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
     INGOT_REQUIRE(contains(outs, t),
                   "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
                   "modified inplace must all be outputs of the Function.");
+  const Shape plain_places = places(outs, plain), dirty_places = places(outs, dirty);
   std::vector<bool> differentiable;
   for (Tensor& o : outs) {
     differentiable.push_back(o.defined() && !contains(plain, o) && is_differentiable(o.dtype()));
     if (o.defined() && contains(inputs, o) && !contains(dirty, o)) {  // returned as it came
-      tell_act(act);
-      o = detached(o);
+      if (!is_recorded) tell_act(act);
+      o = is_recorded ? make_alias(o, o->geom) : detached(o);  // as a value of its own
     }
   }
   for (const Tensor& o : outs)
@@ -155,6 +238,12 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
     for (std::size_t k = 0; k < outs.size(); k++) result |= t.defined() && differentiable[k] && outs[k].is_same(t);
     if (!t.defined()) node->saved.emplace_back();
     else node->saved.push_back({SavedTensor(t, result), !result && contains(inputs, t) && !requires_grad(t) ? t : Tensor()});
+  }
+  if (is_recorded) {
+    functions.push_back(recorded_backward(*listener, node, outs, backward));
+    const Values args{Value(called), static_cast<int64_t>(outs.size()), plain_places, dirty_places,
+                      list_value(values_of(inputs))};
+    listener->called(op_ref<"higher_order::autograd_function_apply">(), functions, args, outs);
   }
   return outs;
 }

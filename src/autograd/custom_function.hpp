@@ -1,6 +1,9 @@
 #pragma once
+#include <span>
+
 #include "autograd/node.hpp"
 #include "ingot/autograd.hpp"
+#include "op/op.hpp"
 
 namespace ingot {
 
@@ -13,5 +16,8 @@ bool is_custom_function(const GradNode& n);
 
 // For every tensor that the node of such a function saved: SavedTensor::accept_version.
 void accept_version(GradNode& n, const Storage& storage, uint32_t before);
+
+// The op that a program which was recorded calls such a function by.
+std::span<const OpDef> custom_function_ops();
 
 }  // namespace ingot

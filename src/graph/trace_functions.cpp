@@ -49,6 +49,36 @@ std::string free_key(const Attributes& taken, std::string_view name) {
 
 }  // namespace
 
+std::string Tracer::record_function(std::string_view name, const Values& inputs, const std::function<Values()>& f) {
+  const auto graph = std::make_shared<Graph>();
+  Tracer inner(*graph, options_, this);
+  for (std::size_t k = 0; k < inputs.size(); k++) inner.bind_input(inputs[k], text("arg", k, "_1"));
+  {
+    const TracerScope tracing(inner);
+    for (const Value& v : f()) graph->outputs.push_back(inner.argument(v));
+  }
+  bool closed = inner.captured().empty();
+  for (const auto& [key, held] : graph->attributes) {
+    const Tensor* t = std::get_if<Tensor>(&held);
+    closed = closed && !(t && (*t)->is_fake());  // a value of another function
+  }
+  INGOT_REQUIRE(closed,
+                "a graph has no node for a custom function that uses other tensors of the program than its arguments and those "
+                "that it saves, which the function has");
+  const std::string key = free_key(graph_.attributes, name);
+  graph_.attributes.emplace_back(key, std::shared_ptr<const Graph>(graph));
+  return key;
+}
+
+void Tracer::called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) {
+  std::vector<Argument> arguments;
+  for (const std::string& f : functions) arguments.emplace_back(graph_.attribute(f));
+  for (const Value& v : args) arguments.push_back(argument(v));
+  Node* n = graph_.call(op, std::move(arguments));
+  note_source(*n);
+  bind_result(results, n);
+}
+
 Value Tracer::record_functions(const Op& op, Args args) {
   const CallingConvention& convention = *calling_convention(op);
   const Call c{op, args};

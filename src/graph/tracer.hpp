@@ -51,6 +51,9 @@ class Tracer final : private ActListener {
   void grad_mode_set(bool on) override;
   void called(const Op& op, Args args) override;
   void acted(std::string_view what) override;
+  bool records_functions() const override { return options_.faithful; }
+  std::string record_function(std::string_view name, const Values& inputs, const std::function<Values()>& f) override;
+  void called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) override;
 
   static void note_source(Node& n);
   void bind(const Tensor& t, Node* n);

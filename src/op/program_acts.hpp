@@ -1,6 +1,9 @@
 // What a program does beside calling ops, told to whoever records the program. Layers that do the same for themselves tell nobody.
 #pragma once
+#include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "op/op.hpp"
 
@@ -11,8 +14,16 @@ class ActListener {
   virtual void grad_mode_set(bool on) = 0;
   // A call that changes what autograd knows of its first argument, and that no layer below hears of.
   virtual void called(const Op& op, Args args) = 0;
-  // An act that graphs have no node for: "a custom function (Cube)".
+  // An act that graphs have no node for: "a hook".
   virtual void acted(std::string_view what) = 0;
+
+  // Functions that the program brings with it, such as a forward and its backward (custom_function), for a listener that records them.
+  virtual bool records_functions() const { return false; }
+  // Runs f, whose calls are a function of its own of these inputs, and returns what the function is called from now on. User error for
+  // one that uses other values of the program.
+  virtual std::string record_function(std::string_view name, const Values& inputs, const std::function<Values()>& f) = 0;
+  // A call of an op whose first arguments are functions that were recorded, and these its results.
+  virtual void called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) = 0;
 
  protected:
   ~ActListener() = default;

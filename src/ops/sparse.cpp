@@ -91,7 +91,9 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::_values(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
     // Of any wrapper tensor (op/wrapper.hpp): its own layer answers, so here is none.
     {.schema = "ingot::inner_tensor(Tensor self, str name) -> Tensor",
-     .body = [](const Call& c) -> Value { return inner_tensor(c.tensor(0), c[1].string()); },
+     .body = [](const Call& c) -> Value {
+       throw_user_error(text("inner_tensor: expected a wrapper tensor with a tensor '", c[1].string(), "' in it, found a plain one"));
+     },
      .no_grad_result = true},
     {.schema = "aten::_nnz(Tensor self) -> int", .body = refuse_dense},
     {.schema = "aten::is_coalesced(Tensor self) -> bool", .body = refuse_dense},

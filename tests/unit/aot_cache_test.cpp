@@ -88,13 +88,6 @@ TEST_F(AotCaching, R186_WhatIsNotKeptSaysWhy) {
   o.context = std::make_shared<TracingContext>();
   o.context->fakify_first_call = true;
   expect_bypass(twice, o, "Won't cache a graph with fakify_first_call enabled");
-  const auto custom = [](const Values& in) {
-    const TensorList out = custom_function(
-        "Mine", {in[0].tensor()}, [](FunctionContext&, const TensorList& x) { return TensorList{x[0] * 2}; },
-        [](FunctionContext&, const TensorList& g) { return g; });
-    return Values{out[0]};
-  };
-  expect_bypass(custom, options(), "a custom function (Mine)");
   const auto with_hook = [](const Values& in) {
     const Tensor x = in[0].tensor() * 1;
     register_hook(x, [](const Tensor& g) { return g; });
@@ -133,6 +126,17 @@ TEST_F(AotCaching, R187_WhatTheKeyIsMadeOf) {
   };
   expect_new(key([](const Values& in) { return Values{in[0].tensor() * 3}; }, {ones({2, 3})}), "another function");
   expect_new(key(twice, {ones({2, 4})}), "sizes");
+  const auto custom = [](double factor, double of_gradient) {
+    return [=](const Values& in) {
+      const TensorList out = custom_function(
+          "Mine", {in[0].tensor()}, [=](FunctionContext&, const TensorList& x) { return TensorList{x[0] * factor}; },
+          [=](FunctionContext&, const TensorList& g) { return TensorList{g[0] * of_gradient}; });
+      return Values{out[0]};
+    };
+  };
+  expect_new(key(custom(2, 2), {tracked(ones({2, 3}))}), "a custom function");
+  expect_new(key(custom(3, 2), {tracked(ones({2, 3}))}), "its forward");
+  expect_new(key(custom(2, 3), {tracked(ones({2, 3}))}), "its backward");
   expect_new(key(twice, {ones({3, 2}).t()}), "strides");
   expect_new(key(twice, {ones({2, 3}, {.dtype = float64})}), "type");
   expect_new(key(twice, {tracked(ones({2, 3}))}), "requires_grad");

@@ -55,13 +55,6 @@ TEST_F(AotFrontEnd, WhatNoNodeSaysIsRefused) {
   expect_refusal([](const Tensor& x) { register_hook(x, [](const Tensor& g) { return g; }); }, "a hook");
   expect_refusal([](const Tensor&) { const InferenceMode inference; }, "a block in inference mode");
   expect_refusal([](const Tensor&) { const AutocastGuard autocast; }, "an autocast block");
-  expect_refusal(
-      [](const Tensor& x) {
-        custom_function(
-            "Mine", {x}, [](FunctionContext&, const TensorList& in) { return in; },
-            [](FunctionContext&, const TensorList& g) { return g; });
-      },
-      "a custom function (Mine)");
 }
 
 // Gradients inside a program are calls, in the mode that the engine runs in.
@@ -106,6 +99,86 @@ TEST_F(AotFrontEnd, ACustomFunctionWithoutGradients) {
 )");
   EXPECT_EQ(error_of([&] { captured(f(true), {ones({2})}); }),
             "a graph has no node for a custom function (Mine), which the function has");
+}
+
+// One with gradients is a call of two graphs.
+TEST_F(AotFrontEnd, ACustomFunctionIsItsForwardAndItsBackward) {
+  const auto cube = [](const TensorList& in) {
+    return custom_function(
+        "Cube", {in[0]},
+        [](FunctionContext& c, const TensorList& x) {
+          const Tensor square = x[0] * x[0];
+          c.save({x[0], square});
+          return TensorList{square * x[0], x[0] > 0};
+        },
+        [](FunctionContext& c, const TensorList& g) { return TensorList{g[0] * 2 * c.saved()[1]}; });
+  };
+  const auto f = [&](const Values& in) {
+    const TensorList out = cube({in[0].tensor() + 1});
+    return Values(out.begin(), out.end());
+  };
+  ShapeEnv sizes;
+  const Captured c = aot::capture(f, fake_inputs({tracked(ones({2}))}, {}, sizes), sizes);
+  EXPECT_EQ(print(c.graph), R"(def forward(self, arg0_1):
+    add = torch.ops.aten.add.Tensor(arg0_1, 1);  arg0_1 = None
+    fwd_body_0 = self.fwd_body_0
+    bwd_body_0 = self.bwd_body_0
+    autograd_function_apply = torch.ops.higher_order.autograd_function_apply(fwd_body_0, bwd_body_0, 'Cube', 2, [], [], [add]);  fwd_body_0 = bwd_body_0 = add = None
+    getitem = autograd_function_apply[0]
+    getitem_1 = autograd_function_apply[1];  autograd_function_apply = None
+    return (getitem, getitem_1)
+)");
+  const auto part = [&](const char* name) {
+    return print(*std::get<std::shared_ptr<const Graph>>(*c.graph.find_attribute(name)));
+  };
+  // What is saved comes after the results, and before gradients of them.
+  EXPECT_EQ(part("fwd_body_0"), R"(def forward(self, arg0_1):
+    mul = torch.ops.aten.mul.Tensor(arg0_1, arg0_1)
+    mul_1 = torch.ops.aten.mul.Tensor(mul, arg0_1)
+    gt = torch.ops.aten.gt.Scalar(arg0_1, 0)
+    return (mul_1, gt, arg0_1, mul)
+)");
+  EXPECT_EQ(part("bwd_body_0"), R"(def forward(self, arg0_1, arg1_1, arg2_1, arg3_1):
+    mul = torch.ops.aten.mul.Tensor(arg2_1, 2);  arg2_1 = None
+    mul_1 = torch.ops.aten.mul.Tensor(mul, arg1_1);  mul = arg1_1 = None
+    return (mul_1,)
+)");
+  verify([&](const TensorList& in) { return cube({in[0] + 1}); }, {tracked(randn({3}))});
+
+  // Arguments that come back as they are, also beside another use, and arguments that are written.
+  const auto passed = [](const TensorList& in) {
+    const Tensor out = custom_function(
+        "Half", {in[0]}, [](FunctionContext&, const TensorList& x) { return x; },
+        [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 0.5}; })[0];
+    return TensorList{out * in[0] + out};
+  };
+  verify(passed, {tracked(randn({3}))});
+  const auto written = [](const TensorList& in) {
+    const Tensor x = in[0] * 2;
+    const Tensor out = custom_function(
+        "Doubled", {x},
+        [](FunctionContext& context, const TensorList& t) {
+          Tensor(t[0]).mul_(2);
+          context.mark_dirty(t);
+          return t;
+        },
+        [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 2}; })[0];
+    return TensorList{out + x};
+  };
+  verify(written, {tracked(randn({3}))});
+
+  // What neither comes as an argument nor is saved has no way into the graphs.
+  const auto closing = [](const Values& in) {
+    const Tensor y = in[0].tensor() * 3;
+    const TensorList out = custom_function(
+        "Closing", {in[0].tensor()}, [&](FunctionContext&, const TensorList& x) { return TensorList{x[0] * y}; },
+        [](FunctionContext&, const TensorList& g) { return g; });
+    return Values(out.begin(), out.end());
+  };
+  EXPECT_EQ(
+      error_of([&] { captured(closing, {tracked(ones({2}))}); }),
+      "a graph has no node for a custom function that uses other tensors of the program than its arguments and those that it "
+      "saves, which the function has");
 }
 
 TEST_F(AotFrontEnd, TheGradModeThatIsLeftBehind) {
