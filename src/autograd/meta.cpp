@@ -267,9 +267,14 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
   const ViewInfo* parent = sm && sm->view ? sm->view.get() : nullptr;
   v->base = parent ? parent->base : self;
   v->root_steps = parent ? parent->root_steps : sm ? sm->root_steps.size() : 0;
-  v->replay = (ts.view_replay || self->special) && (!parent || parent->replay);
+  // Elements of another type are no strided part of the base: such a view remembers how it was made. What it was made of, where that
+  // remembers its geometry alone, is taken by it.
+  const bool retyped = out.dtype() != v->base.dtype();
+  v->replay = retyped || ((ts.view_replay || self->special) && (!parent || parent->replay));
   if (v->replay) {
-    if (parent) v->chain = parent->chain;
+    if (parent && parent->replay) v->chain = parent->chain;
+    else if (parent)
+      v->chain.push_back({&op_ref<"as_strided">(), {Value(), self.sizes(), self.strides(), self.storage_offset()}, 0});
     step.args[0] = Value();
     if (step.op->def->from_storage) step.args.back() = out.storage_offset();  // none stands for the viewed tensor's own
     v->chain.push_back(std::move(step));

@@ -5,7 +5,8 @@
 namespace ingot {
 
 // Whether a call does something beside making its result: it writes an argument, or has no result at all (an assertion,
-// a constraint), or applies an operator it is given by name, which may do either. Reading the random stream is no effect: a random value nobody uses is dead.
+// a constraint), or applies an operator it is given by name, which may do either. So does drawing random numbers, as in
+// PyTorch: whoever draws next would get others if a draw that nobody uses were left out.
 bool has_side_effect(const Op& op);
 // The same of a node of `g`: also a switch of the grad mode, a call of an operator Ingot does not know, and a call of a
 // subgraph with such a node in it.

@@ -56,9 +56,9 @@ std::vector<Use> uses_of(const Graph& graph) {
   for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, false, true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
-    // A write, or an assertion: an op that has no result and does something.
-    const bool acts =
-        user.kind == NodeKind::call && (user.op->mutates() || (user.op->schema.results.empty() && user.op->def->lower));
+    // A write; an assertion: an op that has no result and does something; a draw, which takes the random stream further.
+    const bool acts = user.kind == NodeKind::call && (user.op->mutates() || user.op->form() == Form::random ||
+                                                      (user.op->schema.results.empty() && user.op->def->lower));
     if (acts) all[i].users = std::max(all[i].users, 1);
     if (all[i].users == 0) continue;
     const bool passes_through = user.kind != NodeKind::call || user.op->is_view();

@@ -34,8 +34,11 @@ std::vector<OpenSize> open_sizes(const Program& p) {
 class ProgramModule final : public nn::Module {
  public:
   ProgramModule(const Program& p, const TensorList& inputs) : weights_(inputs.size()) {
-    for (std::size_t i = 0; i < inputs.size(); i++)
-      if (is_weight(p, i)) add_parameter(text("w", i), weights_[i], inputs[i]);
+    for (std::size_t i = 0; i < inputs.size(); i++) {
+      if (!is_weight(p, i)) continue;
+      if (inputs[i].requires_grad()) add_parameter(text("w", i), weights_[i], inputs[i]);
+      else add_buffer(text("w", i), weights_[i], inputs[i]);
+    }
   }
   static bool is_weight(const Program& p, std::size_t i) {
     const Base& b = p.bases[static_cast<std::size_t>(p.inputs[i].base)];

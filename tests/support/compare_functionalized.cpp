@@ -116,6 +116,10 @@ Comparison refused(const std::string& message) {
   if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
       says("non-differentiable view input mutations"))
     return {Agreement::refused_histories, message};
+  if (says("at least one input/output to the graph is a tensor subclass") || says("currently unsupported in the subclass use case") ||
+      says("currently not allowed on tensor subclasses"))
+    return {Agreement::refused_wrappers, message};
+  if (message == "derivative for higher_order::while_loop is not implemented") return {Agreement::refused_while_loop, message};
   return {Agreement::differs, "refused: " + message};
 }
 
@@ -127,6 +131,8 @@ const char* name_of(Agreement a) {
     case Agreement::refused_storage: return "refused: as_strided of elements of a storage that the argument does not have";
     case Agreement::refused_backward: return "refused in the words in which eager refuses the backward";
     case Agreement::refused_histories: return "refused: histories on one storage";
+    case Agreement::refused_wrappers: return "refused: wrapper tensors that alias, or lie otherwise and are written";
+    case Agreement::refused_while_loop: return "refused: gradients through while_loop";
     case Agreement::refused_data: return "refused: a decision by data";
     case Agreement::refused_sizes: return "refused: a size that the recording fixed";
     case Agreement::differs: return "differ";

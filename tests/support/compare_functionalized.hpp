@@ -16,11 +16,12 @@ enum class Agreement {
   refused_storage,     // as_strided of elements that an argument, part of a larger storage, does not have
   refused_backward,    // before it runs: eager runs it and then refuses the backward in the same words (a saved tensor was written)
   refused_histories,   // arguments that share storage without being views of one tensor, or a result with a history of its own
+  refused_wrappers,    // of wrapper tensors, in PyTorch's words: inputs or results of them that alias, or are not contiguous and written
+  refused_while_loop,  // gradients through while_loop
   refused_data,        // a decision by data that no graph can take
   refused_sizes,       // compiled: a size that the recording fixed or bounded
   differs,
 };
-inline constexpr int kAgreements = 9;
 // Of the gradients of results and inputs with respect to the leaves that the inputs were made of: what the worst of them is.
 enum class GradientAgreement {
   no_history,  // nothing requires grad

@@ -193,7 +193,7 @@ Made write_rounding(Draft& d) {
     case 1: s = Step::of("mul_.Scalar", {x}, {2}); break;
     case 2: s = Step::of(d.one_of(kUnary), {x}); break;
     case 3: {
-      s = d.pick(2) ? Step::of("sin.out", {x}) : Step::of("add.out", {x, d.broadcasts_with(x)});
+      s = d.pick(2) ? Step::of("sin.out", {x}) : Step::of("add.out", {x, same_as(d, x)});
       s.out = same_as(d, x);
       s.no_grad = true;
       break;

@@ -452,5 +452,28 @@ TEST_P(AutogradViews, RandomPrograms) {
   }
 }
 
+// A view with elements of another type is no strided part of its base: after a write to either, it is made again by the way it was made.
+TEST_F(AutogradInplace, ViewsOfAnotherTypeFollowWritesToTheirBase) {
+  const auto complex_leaf = [] { return aten<"complex">(full({2}, 1.0), full({2}, 2.0)).requires_grad_(); };
+  const auto parts = [](const Tensor& g) { return aten<"view_as_real">(aten<"resolve_conj">(g)).to_vector<double>(); };
+  using Parts = std::vector<double>;
+  {
+    const Tensor leaf = complex_leaf(), x = leaf * 1.0, v = aten<"imag">(x);
+    Tensor(x).add_(1);
+    EXPECT_EQ(parts(grad({v}, {leaf}, {full({2}, 1.0)})[0]), (Parts{0, 1, 0, 1}));
+  }
+  {  // of a part of the base
+    const Tensor leaf = complex_leaf(), x = leaf * 1.0, v = aten<"view_as_real">(x.slice(0, 1));
+    Tensor(x).mul_(2);
+    EXPECT_EQ(parts(grad({v}, {leaf}, {full({1, 2}, 1.0)})[0]), (Parts{0, 0, 2, 2}));
+  }
+  {  // and the base follows a write to the view
+    const Tensor leaf = complex_leaf(), x = leaf * 1.0;
+    aten<"real">(x.slice(0, 1)).mul_(3);
+    const Tensor seed = aten<"complex">(full({2}, 1.0), full({2}, 1.0));
+    EXPECT_EQ(parts(grad({x}, {leaf}, {seed})[0]), (Parts{1, 1, 3, 1}));
+  }
+}
+
 }  // namespace
 }  // namespace ingot

@@ -1,0 +1,181 @@
+// The error of every function of one number that compiled code computes, in units of the last place, against the C library's
+// for the next wider type: a million float patterns over the whole range, and a hundred thousand doubles. Every float pattern, which
+// takes minutes:
+//   ingot_e2e_tests --gtest_also_run_disabled_tests --gtest_filter='*EveryFloat'
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "base/error.hpp"
+#include "compiler/compiled_program.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "support/test_folder.hpp"
+
+namespace ingot {
+namespace {
+
+using Wide = long double;
+
+struct MathFunction {
+  const char* name;
+  Tensor (*compiled)(const Tensor&);
+  double (*exact)(double);    // of a float's value, to well under a unit of float
+  Wide (*exact_wide)(Wide);   // of a double's
+  double float_ulps, double_ulps;  // the greatest errors allowed: those beside the code in codegen/math.cpp, or the C library's
+};
+
+template <OpName Name>
+Tensor op_of(const Tensor& x) {
+  return aten<Name>(x);
+}
+
+// The C library's are glibc's own bounds where it says one, and what was measured where it does not (lgamma near its zeros
+// below 0 is the only one past a few).
+const MathFunction kFunctions[] = {
+    {"exp", op_of<"exp">, std::exp, std::exp, 1.1, 1.1},
+    {"exp2", op_of<"exp2">, std::exp2, std::exp2, 1.2, 1},
+    {"expm1", op_of<"expm1">, std::expm1, std::expm1, 2, 1},
+    {"log", op_of<"log">, std::log, std::log, 0.9, 0.9},
+    {"log2", op_of<"log2">, std::log2, std::log2, 2, 1},
+    {"log10", op_of<"log10">, std::log10, std::log10, 2, 2},
+    {"log1p", op_of<"log1p">, std::log1p, std::log1p, 2, 1},
+    {"tanh", op_of<"tanh">, std::tanh, std::tanh, 2.5, 2.5},
+    {"erf", op_of<"erf">, std::erf, std::erf, 2.5, 1.5},
+    {"sin", op_of<"sin">, std::sin, std::sin, 1, 1},
+    {"cos", op_of<"cos">, std::cos, std::cos, 1, 1},
+    {"tan", op_of<"tan">, std::tan, std::tan, 1, 1},
+    {"asin", op_of<"asin">, std::asin, std::asin, 1, 1},
+    {"acos", op_of<"acos">, std::acos, std::acos, 1, 1},
+    {"atan", op_of<"atan">, std::atan, std::atan, 1, 1},
+    {"sinh", op_of<"sinh">, std::sinh, std::sinh, 2, 2},
+    {"cosh", op_of<"cosh">, std::cosh, std::cosh, 2, 2},
+    {"asinh", op_of<"asinh">, std::asinh, std::asinh, 2, 2},
+    {"acosh", op_of<"acosh">, std::acosh, std::acosh, 2, 2},
+    {"atanh", op_of<"atanh">, std::atanh, std::atanh, 2, 2},
+    {"erfc", op_of<"erfc">, std::erfc, std::erfc, 4, 5},
+};
+
+// The width of the last place of T at x; of numbers past the largest that of the largest.
+template <class T, class Exact>
+Exact last_place(Exact x) {
+  using Limits = std::numeric_limits<T>;
+  const int e = x == 0 ? Limits::min_exponent : std::min(std::max(std::ilogb(x) + 1, Limits::min_exponent), Limits::max_exponent);
+  return std::ldexp(Exact(1), e - Limits::digits);
+}
+
+// |got - exact| in last places. An overflow counts as the first number that T does not have, so that it is right where rounding
+// gives it, and wrong by its distance elsewhere. Infinite for what no distance says: NaN, or a zero of the wrong sign.
+template <class T, class Exact>
+double ulps(T got, Exact exact) {
+  constexpr double kWrong = std::numeric_limits<double>::infinity();
+  if (std::isnan(got) || std::isnan(exact)) return std::isnan(got) && std::isnan(exact) ? 0 : kWrong;
+  if (exact == 0) return got == 0 && std::signbit(got) == std::signbit(exact) ? 0 : kWrong;
+  if (got == static_cast<T>(exact)) return 0;  // as good as it gets
+  if (std::signbit(got) != std::signbit(exact)) return kWrong;
+  const Exact first_past = std::ldexp(Exact(1), std::numeric_limits<T>::max_exponent);
+  const Exact g = std::min(std::abs(Exact(got)), first_past), e = std::min(std::abs(exact), first_past);
+  return static_cast<double>(std::abs(g - e) / last_place<T>(e));
+}
+
+template <class T>
+struct Worst {
+  double ulps = 0;
+  T at = 0, got = 0;
+};
+
+CallableModel compiled(const std::string& path, DType dtype, const std::vector<const MathFunction*>& functions) {
+  const TensorFunction all = [functions](const TensorList& in) {
+    TensorList out;
+    for (const MathFunction* f : functions) out.push_back(f->compiled(in[0]));
+    return out;
+  };
+  const TensorList examples = {zeros({64}, {.dtype = dtype})};
+  const std::vector<OpenSize> open = {{.input = 0, .dim = 0}};
+  return aot_load("cpu", aot_compile(all, examples, path, {}, open));
+}
+
+template <class T>
+class Measured {
+ public:
+  explicit Measured(const std::vector<const MathFunction*>& functions)
+      : functions_(functions), worst_(functions.size()), model_(compiled(folder_.file("math.so"), kType, functions)) {}
+
+  void add(std::vector<T>& x) {
+    const Tensor in = from_blob(x.data(), {static_cast<int64_t>(x.size())}, kType);
+    const Tree out = model_(Tree::tuple({Tree(in)}));
+    for (std::size_t f = 0; f < functions_.size(); f++) {
+      const T* got = out[f].leaf().tensor().template data<T>();
+      for (std::size_t i = 0; i < x.size(); i++) {
+        const double e = [&] {
+          if constexpr (std::is_same_v<T, float>) return ulps(got[i], functions_[f]->exact(static_cast<double>(x[i])));
+          else return ulps(got[i], functions_[f]->exact_wide(static_cast<Wide>(x[i])));
+        }();
+        if (e > worst_[f].ulps) worst_[f] = {e, x[i], got[i]};
+      }
+    }
+  }
+
+  void expect_within_bounds() const {
+    for (std::size_t f = 0; f < functions_.size(); f++) {
+      const MathFunction& m = *functions_[f];
+      const double bound = std::is_same_v<T, float> ? m.float_ulps : m.double_ulps;
+      EXPECT_LE(worst_[f].ulps, bound) << m.name << "(" << std::hexfloat << worst_[f].at << ") = " << worst_[f].got;
+      ::testing::Test::RecordProperty(m.name, text(worst_[f].ulps));
+    }
+  }
+
+ private:
+  static constexpr DType kType = std::is_same_v<T, float> ? float32 : float64;
+  const testing::TestFolder folder_;
+  std::vector<const MathFunction*> functions_;
+  std::vector<Worst<T>> worst_;
+  CallableModel model_;
+};
+
+std::vector<const MathFunction*> all_functions() {
+  std::vector<const MathFunction*> l;
+  for (const MathFunction& f : kFunctions) l.push_back(&f);
+  return l;
+}
+
+// Every `step`-th pattern, NaN and infinities among them.
+void measure_floats(uint64_t step) {
+  Measured<float> measured(all_functions());
+  constexpr uint64_t kAtOnce = 1 << 16;
+  std::vector<float> x;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += step) {
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    if (x.size() < kAtOnce) continue;
+    measured.add(x);
+    x.clear();
+  }
+  for (const float special : {0.0F, -0.0F, HUGE_VALF, -HUGE_VALF, 1.0F, -1.0F}) x.push_back(special);
+  measured.add(x);
+  measured.expect_within_bounds();
+}
+
+TEST(CompiledMath, AMillionFloats) { measure_floats(4099); }
+TEST(CompiledMath, DISABLED_EveryFloat) { measure_floats(1); }
+
+TEST(CompiledMath, Doubles) {
+  Measured<double> measured(all_functions());
+  std::mt19937_64 random(1);
+  std::vector<double> x;
+  for (int i = 0; i < 1 << 17; i++) {
+    // Half of them patterns of the whole range, half where functions are neither 0 nor infinite.
+    const uint64_t bits = random();
+    x.push_back(i % 2 ? std::bit_cast<double>(bits) : std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), -63) * std::ldexp(1.0, i / 2 % 20 - 10));
+  }
+  for (const double special : {0.0, -0.0, HUGE_VAL, -HUGE_VAL, 1.0, -1.0}) x.push_back(special);
+  measured.add(x);
+  measured.expect_within_bounds();
+}
+
+}  // namespace
+}  // namespace ingot
