@@ -8,6 +8,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/fixed_input.hpp"
 #include "codegen/data_object.hpp"
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
@@ -98,6 +99,7 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
   model.in_spec = names.in_spec;
   model.out_spec = names.out_spec;
   if (!names.constant_results.empty()) model.metadata.emplace_back(kConstantResults, to_metadata(names.constant_results));
+  for (const auto& [leaf, value] : names.fixed) model.metadata.emplace_back(text(kFixedInput, leaf), value);
   const loop::Program& p = model.levels[0].run;
   auto is_written = [&](const Node* n) {
     return std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end();

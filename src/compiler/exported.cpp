@@ -89,6 +89,8 @@ ProgramNames names_of(const ExportedProgram& p) {
   ProgramNames names;
   names.name = std::filesystem::path(p.name).stem().string();
   std::vector<Leaf> given = p.input_leaves();
+  for (std::size_t k = 0; k < given.size(); k++)
+    if (given[k].is_constant) names.fixed.emplace_back(k, to_text(given[k].meta));
   std::erase_if(given, [](const Leaf& l) { return l.is_constant; });
   std::size_t next = 0;
   for (const ModuleCall& c : p.facts.module_calls) {

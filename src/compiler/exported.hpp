@@ -20,6 +20,8 @@ struct ProgramNames {
   std::vector<Constant> constants;    // one for each placeholder that is one, in order
   std::vector<std::string> inputs, outputs;  // one for each placeholder that is no constant, and for each result
   ConstantResults constant_results;  // those that are no values of the graph
+  std::vector<std::pair<std::size_t, std::string>>
+      fixed;  // arguments of the call, by leaf, that the program holds for one value of: its text
 };
 
 // The program without composites, views' writes and in-place ops: one placeholder for each input of the exported graph that

@@ -28,7 +28,9 @@ TensorList library_inputs(const ExportedProgram& program, Args given) {
     if (s.kind == InputKind::token && s.node != nullptr) inputs.push_back(make_tensor(Geometry::contiguous({0}, DType::f32)));
     if (s.kind != InputKind::user) continue;
     if (s.node == nullptr) {
-      next += with_fixed;
+      if (!with_fixed) continue;
+      const Value& v = given[next++];
+      INGOT_REQUIRE(!program.check_inputs || v.same(s.fixed), "input ", s.name, " must be ", s.fixed, ", got ", v);
       continue;
     }
     const Value& v = given[next++];

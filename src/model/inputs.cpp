@@ -55,7 +55,7 @@ bool Inputs::bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks
   program.bind(views_.data(), symbols);
   if (checks && !check_ranges(symbols)) return false;
   program.expect(symbols, expected_.data());
-  return !checks || (check_sizes() && check_guards(symbols));
+  return !checks || (check_sizes() && check_guards(symbols) && check_written());
 }
 
 bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
@@ -136,6 +136,30 @@ bool Inputs::check_guards(const int64_t* symbols) const {
     any = true;
   }
   return fail("%s", text.c_str());
+}
+
+// A program with writes is compiled for inputs that lie apart: where they do not, what it reads after a write would be anybody's guess.
+bool Inputs::check_written() const {
+  for (uint32_t k = 0; k < program.input_count; k++) {
+    if (!program.inputs[k].is_written) continue;
+    const ingot_view& written = views_[k];
+    if (overlaps_itself(written)) {
+      return fail(
+          "%s: unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+          "clone() the tensor before performing the operation.",
+          name_of(k).text);
+    }
+    for (uint32_t other = 0; other < program.input_count; other++) {
+      const bool is_seen = program.inputs[other].is_written && other < k;
+      if (other == k || is_seen || program.inputs[other].is_number) continue;
+      const ingot_view& view = views_[other];
+      if (!overlap(written, element_size(written.dtype), view, element_size(view.dtype))) continue;
+      return fail(
+          "%s: expected memory apart from all other inputs, since the run writes it, found that it overlaps %s; copy one of them",
+          name_of(k).text, name_of(other).text);
+    }
+  }
+  return true;
 }
 
 bool Inputs::lay_out(Run& run) {

@@ -12,8 +12,8 @@ class Inputs {
  public:
   bool make();
 
-  // Reads and checks the tensors (borrowed) and sets the symbols that they decide. Without `checks` sizes, ranges and guards are
-  // taken on trust; dtypes, ranks and devices are not. False after a failure that names the input, what was expected and found.
+  // Reads and checks the tensors (borrowed) and sets the symbols that they decide. What the run writes lies apart from all others. Without
+  // `checks` sizes, ranges, guards and that are taken on trust; dtypes, ranks and devices are not. False after a failure that names the input, what was expected and found.
   bool bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks);
 
   // Where the elements of each input are, laid out as the program expects: in place, or in a copy that lasts as long as the run.
@@ -28,6 +28,7 @@ class Inputs {
   bool check_ranges(const int64_t* symbols) const;
   bool check_sizes() const;
   bool check_guards(const int64_t* symbols) const;
+  bool check_written() const;
   bool fail_for_symbol(uint32_t symbol, int64_t found) const;
 
   struct alignas(16) Number {

@@ -25,7 +25,75 @@ void copy_row(int64_t count, char* to, int64_t to_step, const char* from, int64_
   }
 }
 
+// A tensor as steps from large to small, each of which leads past everything that the smaller ones reach. False where it has none of that form.
+struct Steps {
+  int64_t count[INGOT_MAX_RANK], stride[INGOT_MAX_RANK];
+  int32_t number = 0;
+
+  bool make(const ingot_view& v) {
+    for (int32_t d = 0; d < v.rank; d++) {
+      if (v.sizes[d] == 1) continue;
+      int32_t at = number++;
+      for (; at > 0 && stride[at - 1] < v.strides[d]; at--) {
+        count[at] = count[at - 1];
+        stride[at] = stride[at - 1];
+      }
+      count[at] = v.sizes[d];
+      stride[at] = v.strides[d];
+    }
+    int64_t reached = 1;
+    for (int32_t k = number; k-- > 0;) {
+      if (stride[k] < reached) return false;
+      reached += (count[k] - 1) * stride[k];
+    }
+    return true;
+  }
+  // Is an element that many elements after the first one?
+  bool has(int64_t place) const {
+    for (int32_t k = 0; k < number; k++) {
+      const int64_t steps = place / stride[k];
+      place -= (steps < count[k] ? steps : count[k] - 1) * stride[k];
+    }
+    return place == 0;
+  }
+};
+
 }  // namespace
+
+bool overlaps_itself(const ingot_view& a) {
+  if (element_count(a.rank, a.sizes) == 0) return false;
+  for (int32_t d = 0; d < a.rank; d++) {
+    if (a.sizes[d] > 1 && a.strides[d] == 0) return true;
+  }
+  return false;
+}
+
+bool overlap(const ingot_view& a, int64_t a_element_bytes, const ingot_view& b, int64_t b_element_bytes) {
+  const int64_t a_count = element_count(a.rank, a.sizes), b_count = element_count(b.rank, b.sizes);
+  if (a_count == 0 || b_count == 0) return false;
+  const int64_t a_extent = extent(a.rank, a.sizes, a.strides), b_extent = extent(b.rank, b.sizes, b.strides);
+  const auto *a_first = static_cast<const char*>(a.data), *b_first = static_cast<const char*>(b.data);
+  if (a_first + a_extent * a_element_bytes <= b_first || b_first + b_extent * b_element_bytes <= a_first) return false;
+  if (a_count == a_extent && b_count == b_extent) return true;  // neither has gaps
+  if (a_count > b_count) return overlap(b, b_element_bytes, a, a_element_bytes);
+  Steps steps;
+  const int64_t between = a_first - b_first;
+  if (a_element_bytes != b_element_bytes || between % b_element_bytes != 0 || a.rank > INGOT_MAX_RANK || !steps.make(b))
+    return true;
+  // Every element of the smaller one is looked for in the other.
+  int64_t index[INGOT_MAX_RANK] = {}, place = between / b_element_bytes;
+  for (;;) {
+    if (place >= 0 && steps.has(place)) return true;
+    int32_t d = a.rank;
+    while (--d >= 0) {
+      place += a.strides[d];
+      if (++index[d] < a.sizes[d]) break;
+      place -= a.sizes[d] * a.strides[d];
+      index[d] = 0;
+    }
+    if (d < 0) return false;
+  }
+}
 
 int64_t element_count(int32_t rank, const int64_t* sizes) {
   int64_t count = 1;

@@ -6,7 +6,6 @@
 #include "ingot/sparse.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
-#include "op/wrapper.hpp"
 #include "ops/embedding_bag.hpp"
 #include "ops/families.hpp"
 #include "ops/sparse_tensor.hpp"

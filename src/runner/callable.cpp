@@ -1,10 +1,12 @@
 #include "runner/callable.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "base/fixed_input.hpp"
 #include "io/json.hpp"
 #include "import/tree_spec.hpp"
 #include "io/json_writer.hpp"
@@ -48,6 +50,8 @@ CallableModel::CallableModel(std::shared_ptr<ModelContainerRunner> runner) : run
     const char *key = nullptr, *value = nullptr;
     library.ingot_model_metadata(k, &key, &value);
     if (std::string_view(key) == kConstantResults) constant_results_ = constant_results_of(value, kConstantResults);
+    if (std::string_view(key).starts_with(kFixedInput))
+      fixed_.emplace(std::strtoul(key + kFixedInput.size(), nullptr, 10), value);
   }
 }
 
@@ -61,16 +65,19 @@ TensorList CallableModel::flat_inputs(const Tree& args, const Tree& kwargs) cons
   } else {
     leaves = flatten(args).leaves;
   }
-  // A number is an input of the model only where it says so; else it was fixed at export, as everything that is no tensor.
+  // Fixed at export: what a library of ours says so of; of others' everything that is no tensor.
   const ModelLibrary& library = runner_->library();
-  const bool takes_all = library.is_own() && library.ingot_model_input_count() == leaves.size();
+  const bool takes_numbers = library.is_own() && library.ingot_model_input_count() + fixed_.size() == leaves.size();
   TensorList inputs;
   for (std::size_t k = 0; k < leaves.size(); k++) {
-    if (leaves[k].is_tensor()) {
+    if (const auto fixed = fixed_.find(k); fixed != fixed_.end()) {
+      INGOT_REQUIRE(to_text(leaves[k]) == fixed->second, "input ", leaf_names(in_spec_, "inputs")[k], " must be ", fixed->second,
+                    ", got ", leaves[k], ": the model was compiled for that value");
+    } else if (leaves[k].is_tensor()) {
       inputs.push_back(leaves[k].tensor());
-    } else if (takes_all && leaves[k].is_number()) {
+    } else if (takes_numbers && leaves[k].is_number()) {
       ingot_value_info info;
-      library.ingot_model_input(k, &info);
+      library.ingot_model_input(inputs.size(), &info);
       const DType dtype = dtype_of_code(info.dtype).value_or(DType::i64);
       Tensor t = make_tensor(Geometry::contiguous({}, dtype));
       inputs.push_back(t.fill_(leaves[k].to_scalar()));

@@ -1,5 +1,7 @@
 // A compiled model called with nested arguments (I068 to I071, I112).
 #pragma once
+#include <map>
+
 #include "graph/tree.hpp"
 #include "runner/constant_results.hpp"
 #include "runner/model_container_runner.hpp"
@@ -11,7 +13,8 @@ class CallableModel {
   explicit CallableModel(std::shared_ptr<ModelContainerRunner> runner);
 
   // Positional arguments as a tuple, keyword arguments as a dict in any order. A model without a call specification takes
-  // tensors and returns a tuple of them. User error for other keywords or another nesting than the model's.
+  // tensors and returns a tuple of them. User error for other keywords or another nesting than the model's, and for another value of an
+  // argument that it was compiled for one value of.
   Tree operator()(const Tree& args, const Tree& kwargs = Tree::dict({})) const;
 
   // Gives constants to the active buffer; keys are original names.
@@ -25,6 +28,7 @@ class CallableModel {
   TreeSpec in_spec_, out_spec_;
   bool has_spec_ = false;
   ConstantResults constant_results_;  // what the library does not return
+  std::map<std::size_t, std::string> fixed_;  // by leaf: the one value that the model was compiled for, as text
 
   TensorList flat_inputs(const Tree& args, const Tree& kwargs) const;
 };

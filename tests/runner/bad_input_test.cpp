@@ -109,6 +109,86 @@ TEST_F(BadInput, SizesThatDoNotFitTogether) {
   }
 }
 
+// A library that writes an input was compiled for inputs that lie apart.
+TEST_F(BadInput, InputsThatOverlapWhatTheRunWrites) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor(in[0]).add_(1);
+    return TensorList{in[0] * in[1], in[2] + 0};
+  };
+  ModelContainerRunner runner(aot_compile(f, {zeros({2, 3}), zeros({2, 3}), zeros({2, 3})}, path("writes.so")));
+  const auto numbers = [](const Shape& sizes) { return arange(sizes.product()).to(float32).view(sizes); };
+  const Words refused = {
+      "input 0 (", "expected memory apart from all other inputs, since the run writes it, found that it overlaps input 1 ("};
+  struct Row {
+    const char* name;
+    std::function<TensorList()> make;
+    Words words;
+  };
+  const auto parts = [&](const Shape& whole, const std::function<TensorList(const Tensor&)>& take) {
+    return [=] { return take(numbers(whole)); };
+  };
+  const std::vector<Row> rows = {
+      {"apart", [&] { return TensorList{numbers({2, 3}), numbers({2, 3}), numbers({2, 3})}; }, {}},
+      {"what is not written twice",
+       [&] {
+         const Tensor y = numbers({2, 3});
+         return TensorList{numbers({2, 3}), y, y};
+       },
+       {}},
+      {"one twice",
+       [&] {
+         const Tensor x = numbers({2, 3});
+         return TensorList{x, x, numbers({2, 3})};
+       },
+       refused},
+      {"the third",
+       [&] {
+         const Tensor x = numbers({2, 3});
+         return TensorList{x, numbers({2, 3}), x};
+       },
+       {"overlaps input 2 ("}},
+      {"one after the other",
+       parts({4, 3}, [](const Tensor& t) { return TensorList{t.slice(0, 0, 2), t.slice(0, 2, 4), zeros({2, 3})}; }),
+       {}},
+      {"a row in common",
+       parts({3, 3}, [](const Tensor& t) { return TensorList{t.slice(0, 0, 2), t.slice(0, 1, 3), zeros({2, 3})}; }), refused},
+      {"columns side by side",
+       parts({2, 6}, [](const Tensor& t) { return TensorList{t.slice(1, 0, 3), t.slice(1, 3, 6), zeros({2, 3})}; }),
+       {}},
+      {"every other column",
+       parts({2, 6}, [](const Tensor& t) { return TensorList{t.slice(1, 0, 6, 2), t.slice(1, 1, 6, 2), zeros({2, 3})}; }),
+       {}},
+      {"a column in common",
+       parts({2, 5}, [](const Tensor& t) { return TensorList{t.slice(1, 0, 3), t.slice(1, 2, 5), zeros({2, 3})}; }), refused},
+      {"the other way round",
+       parts({2, 5}, [](const Tensor& t) { return TensorList{t.slice(1, 2, 5), t.slice(1, 0, 3), zeros({2, 3})}; }), refused},
+      {"crossing",
+       parts({3, 3}, [](const Tensor& t) { return TensorList{t.slice(0, 0, 2), t.slice(1, 0, 2).t(), zeros({2, 3})}; }), refused},
+      {"all of it one element",
+       [&] { return TensorList{zeros({1, 1}).expand({2, 3}), numbers({2, 3}), numbers({2, 3})}; },
+       {"input 0 (", "more than one element of the written-to tensor refers to a single memory location"}},
+      {"another that is one element",
+       [&] { return TensorList{numbers({2, 3}), ones({1, 1}).expand({2, 3}), numbers({2, 3})}; },
+       {}},
+  };
+  for (const Row& row : rows) {
+    const TensorList given = row.make(), same = row.make();
+    const Tensor before = given[0].clone();
+    TensorList found;
+    const std::string message = error_of([&] { found = runner.run(given); });
+    expect_words(row.name, message == "no error" ? "" : message, row.words);
+    if (!row.words.empty()) {
+      EXPECT_EQ(given[0].to_vector<double>(), before.to_vector<double>())
+          << row.name << ": a run that is refused wrote its input";
+      continue;
+    }
+    ASSERT_EQ(message, "no error") << row.name;
+    const TensorList want = f(same);
+    for (std::size_t k = 0; k < want.size(); k++) expect_close(found[k], want[k]);
+    for (std::size_t k = 0; k < given.size(); k++) expect_close(given[k], same[k]);
+  }
+}
+
 // ---- constants
 
 // An update of one weight of the mlp, right in everything until a row spoils it.

@@ -93,6 +93,24 @@ TEST_F(CallSpec, I070_ResultsThatAreNoTensors) {
   expect_in("expected a number", error_of([] { constant_results_of(R"({"0": "int x"})", "metadata"); }));
 }
 
+// What is no tensor was fixed at export: another value is not what the library computes.
+TEST_F(CallSpec, I070_AnArgumentThatWasFixedIsRefusedWithAnotherValue) {
+  ExportedProgram program = load_pt2(golden("pytrees_kwargs/model.pt2"));  // (a, {k, l: (…)}, scale=…, flag=True)
+  const auto arguments = [] {
+    return Tree::tuple({zeros({2, 3}), Tree::dict({{Value("k"), Tree(zeros({3}))}, {Value("l"), Tree::tuple({zeros({2})})}})});
+  };
+  const auto keywords = [](Value flag) { return Tree::dict({{Value("scale"), Tree(zeros({}))}, {Value("flag"), Tree(flag)}}); };
+  CallableModel model(
+      std::make_shared<ModelContainerRunner>(aot_compile(program, arguments(), keywords(true), path("fixed.so"))));
+  const auto message = [&](const Value& flag) { return error_of([&] { model(arguments(), keywords(flag)); }); };
+  expect_in("['flag'] must be True, got False: the model was compiled for that value", message(false));
+  expect_in("must be True, got 1", message(1));
+  expect_in("must be True, got None", message({}));
+  EXPECT_EQ(message(true).find("must be"), std::string::npos) << message(true);
+  const Values given{zeros({2, 3}), zeros({3}), zeros({2}), zeros({}), false};
+  expect_in("input flag must be True, got False", error_of([&] { CompiledProgram(program).run(program, given); }));
+}
+
 TEST_F(Harness, I071_I114_ExamplesAreNestedAsExported) {
   ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
   const std::string message =
