@@ -37,6 +37,7 @@ std::string nesting_text(const TreeSpec& spec) {
 }
 
 bool is_mapped() { return thread_state().active & layer_bit(Layer::transform); }
+bool is_traced(const Value& v) { return v.is_tensor() && v.tensor()->layers & layer_bit(Layer::functionalize); }
 bool has_open_size(const Value& v) {
   return v.is_tensor() ? v.tensor().sizes().is_symbolic() || v.tensor().strides().is_symbolic()
                        : v.is_int() && v.to_int().is_symbolic();
@@ -85,6 +86,8 @@ struct AotFunction::State {
   // What runs the call: null where the function itself is to.
   const Variant* variant_for(const Call& call) {
     if (is_mapped()) return note(call, "is run as it is: the call is under vmap"), nullptr;
+    if (is_guarded() && std::any_of(call.leaves.begin(), call.leaves.end(), is_traced))
+      return note(call, "is run as it is: a compilation around the call takes it in"), nullptr;
     const Variant* v = find(call, 0);
     if (!v) v = compile_for(call);
     return v && v->guards.is_beyond_graphs() ? nullptr : v;
@@ -96,9 +99,9 @@ struct AotFunction::State {
   std::atomic<std::size_t> count_ = 0, recent_ = 0;
   std::mutex compiling_;
 
+  bool is_guarded() const { return options.guards && !options.debug_assert; }
   bool fits(const Variant& v, const Call& call) const {
-    const bool unguarded = !options.guards || options.debug_assert;
-    return unguarded || (call.is_nested_as(v.inputs) && !v.guards.check(call.leaves));
+    return !is_guarded() || (call.is_nested_as(v.inputs) && !v.guards.check(call.leaves));
   }
 
   // The one that was used last is asked first, then the newest.

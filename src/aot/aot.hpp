@@ -61,9 +61,10 @@ struct AotOptions {
 };
 
 // R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a guard of every variant that there is:
-// AotOptions::most_variants times, and calls that fit none of them then run the function op by op, as do calls under vmap or in a trace
-// with open sizes around them. INGOT_LOG=guards says which guard, what was expected and what was found. Any number of threads
-// may call; one at a time compiles, and the others do not wait for it where they have a variant that fits.
+// AotOptions::most_variants times. Calls that fit none of them then run the function op by op, as do calls under vmap, in another
+// compilation, which takes the function in, or in a trace with open sizes. INGOT_LOG=guards says which guard, what was expected and
+// what was found. Any number of threads may call; one at a time compiles, and the others do not wait for it where they have a variant that
+// fits.
 class AotFunction {
  public:
   AotFunction(TreeFunction f, AotOptions options);

@@ -46,6 +46,15 @@ bool have_common_bytes(const Storage& a, const Storage& b) {
   return x < y + b.nbytes().number() && y < x + a.nbytes().number();
 }
 
+// Of wrappers: whether what they are made of does.
+bool have_common_leaves(const Tensor& a, const Tensor& b) {
+  const TensorList x = flatten_wrappers({a}).leaves, y = flatten_wrappers({b}).leaves;
+  return std::any_of(x.begin(), x.end(), [&](const Tensor& i) {
+    return std::any_of(y.begin(), y.end(),
+                       [&](const Tensor& k) { return i->storage == k->storage || have_common_bytes(*i->storage, *k->storage); });
+  });
+}
+
 // ---- what a compiled function writes, by the arguments that the caller gives
 
 std::vector<bool> written_by(const Assembly& a, std::size_t count) {
@@ -184,7 +193,10 @@ Guards::Relation Guards::relation(const Tensor& written, const Tensor& other, bo
     if (!definitely_apart(written, other)) return Relation::shares;
     return by_storage ? Relation::apart_in_one_storage : Relation::apart;
   }
-  return have_common_bytes(*written->storage, *other->storage) ? Relation::shares_bytes : Relation::apart;
+  const bool of_wrappers = (written->layers | other->layers) & layer_bit(Layer::wrapper);
+  return (of_wrappers ? have_common_leaves(written, other) : have_common_bytes(*written->storage, *other->storage))
+             ? Relation::shares_bytes
+             : Relation::apart;
 }
 
 Guards::Broken Guards::check_surroundings() const {

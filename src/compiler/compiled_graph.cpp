@@ -7,6 +7,7 @@
 #include "base/parallel.hpp"
 #include "compiler/functional_trace.hpp"
 #include "compiler/program_calls.hpp"
+#include "expr/text.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/text.hpp"
@@ -65,6 +66,19 @@ SymbolValues hints_of(const Values& examples) {
   for (const auto& [name, symbol] : symbols)
     if (hints.emplace(name, std::clamp(next, symbol->lo, symbol->hi)).second) next += 4;
   return hints;
+}
+
+// What the library needs of sizes the function needs as well: then its guards say so before the library has to.
+void pass_on_guards(const ShapeEnv& library) {
+  auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
+  if (!env) return;
+  Names names;
+  for (const auto& [name, hint] : env->hints()) names.add(env->find(name)->expr);
+  for (const Guard& g : library.guards()) {
+    bool is_known = true;
+    visit(g.condition, [&](const Expr& x) { is_known = is_known && (x.op() != ExprOp::Sym || env->hints().contains(x->name)); });
+    if (is_known) env->decide(parse(print(g.condition), names));
+  }
 }
 
 std::size_t place_in(std::vector<const Node*>& list, const Node* n) {
@@ -170,6 +184,7 @@ GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const Com
       std::move(taken));
   plan_.draws = draws(traced.graph);
   compile(traced, file, options);
+  pass_on_guards(traced.sizes);
   open(file);
 }
 
@@ -183,8 +198,13 @@ void GraphLibrary::open(const std::string& file) {
 Values GraphLibrary::run(const Values& arguments) {
   TensorList given;
   given.reserve(plan_.taken.size());
-  for (const std::size_t k : plan_.taken)
+  for (const std::size_t k : plan_.taken) {
     given.push_back(arguments[k].is_tensor() ? arguments[k].tensor() : number_tensor(arguments[k]));
+    INGOT_REQUIRE(
+        !given.back()->special, "argument ", k,
+        " of compiled code is no plain tensor: it runs neither under vmap nor in a trace; call the function that was compiled "
+        "there, or take the gradient outside");
+  }
   const TensorList found = plan_.draws ? run_drawing(std::move(given)) : runner_->boxed_run(std::move(given));
   for (const std::size_t k : plan_.written) arguments[k].tensor()->storage->bump_version();
   INGOT_ENSURE(found.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ",

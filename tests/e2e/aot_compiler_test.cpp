@@ -11,6 +11,7 @@
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/nn.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "support/compare_functionalized.hpp"
 #include "support/error_text.hpp"
@@ -327,6 +328,95 @@ TEST_F(AotCompiler, OpenSizes) {
     return Tree::list({Tree(y.exp() * y.detach()), Tree(Value(x.size(0)))});
   };
   expect_as_eager_for_every_size(pairs, [](int64_t n) { return TensorList{tracked(randn({n}))}; });
+}
+
+// ---- guards (aot/guards.hpp), where graphs are libraries
+
+TEST_F(AotCompiler, ACallThatBreaksAGuardIsCompiledFor) {
+  const TreeFunction f = [](const Tree& a) {
+    const Tensor x = a[0].leaf().tensor(), y = a[1].leaf().tensor();
+    Tensor(x).add_(1);
+    return Tree(aten<"mul.Scalar">(x * y, a[2].leaf().to_scalar()));
+  };
+  const AotFunction compiled = memory_efficient_fusion(f);
+  const auto expect = [&](const std::function<Tree()>& make, int variants) {
+    const Tree a = make(), b = make();
+    const Tensor want = f(a).leaf().tensor(), found = compiled(b).leaf().tensor();
+    expect_close({want}, {found});
+    EXPECT_EQ(want.requires_grad(), found.requires_grad());
+    for (std::size_t k = 0; k < 2; k++) expect_close({a[k].leaf().tensor()}, {b[k].leaf().tensor()});
+    if (want.requires_grad()) {
+      want.sum().backward();
+      found.sum().backward();
+      expect_close({a[1].leaf().tensor().grad()}, {b[1].leaf().tensor().grad()});
+    }
+    EXPECT_EQ(compiled.variants(), variants);
+  };
+  const auto apart = [](int64_t n, int64_t by, bool rg = false) {
+    return [=] { return Tree::tuple({ones({n}), full({n}, 3).requires_grad_(rg), Tree(Value(by))}); };
+  };
+  const auto twice = [] {
+    const Tensor x = ones({4});
+    return Tree::tuple({x, x, Tree(Value(2))});
+  };
+  const auto overlap = [] {
+    const Tensor x = arange(6).to(float32);
+    return Tree::tuple({x.slice(0, 0, 4), x.slice(0, 2, 6), Tree(Value(2))});
+  };
+  expect(apart(4, 2), 1);
+  expect(twice, 2);
+  expect(overlap, 3);
+  expect(apart(4, 5), 4);
+  expect(apart(5, 5), 5);
+  expect(apart(5, 5, true), 6);
+  for (int k = 0; k < 2; k++) {
+    expect(apart(4, 2), 6);
+    expect(twice, 6);
+    expect(overlap, 6);
+    expect(apart(5, 5, true), 6);
+  }
+}
+
+// What the library needs of open sizes beyond the trace is a guard of the function, too.
+TEST_F(AotCompiler, OpenSizesThatBreakAGuardAreCompiledFor) {
+  const TreeFunction f = [](const Tree& a) {
+    const Tensor x = a[0].leaf().tensor(), pairs = x.view({-1, 2}).sum({1});
+    return Tree(x.size(0) > 5 ? pairs.sin() : pairs.cos());
+  };
+  AotOptions options{.forward = ingot_compiler()};
+  options.dynamic = true;
+  const AotFunction compiled = aot_function(f, options);
+  const std::vector<std::pair<int64_t, int>> sizes_and_variants = {{8, 1}, {6, 1}, {20, 1}, {4, 2}, {8, 2}, {4, 2}, {2, 2}};
+  for (const auto& [n, variants] : sizes_and_variants) {
+    const Tensor x = randn({n});
+    expect_close({f(Tree::tuple({x})).leaf().tensor()}, {compiled(Tree::tuple({x})).leaf().tensor()});
+    EXPECT_LE(compiled.variants(), variants + (n == 2)) << n;  // one pair may be a case of its own
+  }
+}
+
+// In another compilation the function is taken in, op by op.
+TEST_F(AotCompiler, InsideAnotherCompilation) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{in[0].sin() * in[0]}; };
+  const AotFunction inner = memory_efficient_fusion(f);
+  const Tensor x = tracked(randn({3}));
+  inner(TensorList{x});
+  expect_as_eager([&](const TensorList& in) { return TensorList{inner(in)[0] + 1}; }, {x});
+  EXPECT_LE(inner.variants(), 2) << "float32 and float64";
+}
+
+// A library knows nothing of vmap: the function runs op by op, and what is compiled refuses.
+TEST_F(AotCompiler, UnderVmap) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{in[0] * in[0] + in[1].sum()}; };
+  const AotFunction compiled = memory_efficient_fusion(f);
+  const Tensor x = tracked(randn({2, 3})), y = randn({3});
+  const auto mapped = [&](const TensorFunction& g) { return vmap(g, {.in_dims = {0, std::nullopt}})({x, y})[0]; };
+  const Tensor row = tracked(x.detach()[0].clone()), result = compiled({row, y})[0];
+  expect_close({mapped(f)}, {mapped([&](const TensorList& in) { return compiled(in); })});
+  EXPECT_EQ(compiled.variants(), 1);
+  const TensorFunction pulled = [&](const TensorList& v) { return grad({result}, {row}, {v[0]}, {.retain_graph = true}); };
+  expect_close({pulled({ones({3})})[0]}, {row * 2});
+  EXPECT_NE(error_of([&] { vmap(pulled)({aten<"eye">(3)}); }).find("under vmap"), std::string::npos)
+      << error_of([&] { vmap(pulled)({aten<"eye">(3)}); });
 }
 
 // Views, writes and their gradients in every combination that comes up.

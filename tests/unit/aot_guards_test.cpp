@@ -288,6 +288,23 @@ TEST_F(AotGuards, BytesUnderTwoStoragesAreNoGraphs) {
   }
 }
 
+// Nor do graphs have a form for wrappers whose tensors are one another's.
+TEST_F(AotGuards, WrappersOverOneTensorAreNoGraphs) {
+  const auto pair = [](bool is_shared) {
+    return tensors([=] {
+      const Tensor a = counted({3}), b = counted({3}) * 2;
+      return TensorList{testing::two_tensor(a, b),
+                        is_shared ? testing::two_tensor(a, counted({3})) : testing::two_tensor(counted({3}), b * 1)};
+    });
+  };
+  const TreeFunction f = adds_to_first();
+  const AotFunction compiled = aot_function(f);
+  const TreeFunction g = [&](const Tree& a) { return compiled(a); };
+  for (const bool is_shared : {false, true, true, false})
+    expect_same_call(seen_of(f, pair(is_shared), {}), seen_of(g, pair(is_shared), {}), is_shared ? "shared" : "apart");
+  EXPECT_EQ(compiled.variants(), 2);
+}
+
 TEST_F(AotGuards, LooksThatDifferAreCompiledFor) {
   const auto plain = tensors([] { return TensorList{counted({2, 3})}; });
   const TreeFunction from_storage = [](const Tree& a) { return Tree(aten<"as_strided">(at(a, 0), Shape{2}, Shape{1}, 1) * 2); };
