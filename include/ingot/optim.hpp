@@ -47,7 +47,6 @@ class Adam : public Optimizer {
   void update(bool decoupled_decay);
 
  private:
-  void check_state(std::size_t i) const;
   struct State {
     Tensor m, v, v_max;
     int64_t step = 0;

@@ -33,11 +33,13 @@ class FunctionNode final : public GradNode {
     context.needs = need;
     TensorList g;  // a result that was not used gets zeros, as PyTorch materialises them
     for (std::size_t k = 0; k < results.size(); k++)
-      g.push_back(k < grads.size() && grads[k].defined() ? grads[k] : aten<"zeros">(results[k].sizes, results[k].dtype));
+      g.push_back(k < grads.size() && grads[k].defined() ? grads[k] : unused_gradient(results[k]));
     TensorList r = backward_(context, g);
     while (r.size() > edges.size() && !r.back().defined()) r.pop_back();
     INGOT_REQUIRE(r.size() == edges.size(), "function ", name(), " returned an incorrect number of gradients (expected ",
                   edges.size(), ", got ", r.size(), ")");
+    for (std::size_t i = 0; i < r.size(); i++)
+      if (need[i]) check_linear(g, r[i], "the backward of " + name_);
     return r;
   }
   void release_saved() override {

@@ -1,12 +1,44 @@
 #include "autograd/engine.hpp"
 
+#include <algorithm>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 
 namespace ingot {
+namespace {
+thread_local bool linear = false;
+
+class UnusedResult final : public GradNode {
+ public:
+  std::string name() const override { return "UnusedResult"; }
+  TensorList apply(const TensorList&, const std::vector<bool>&) override { return {}; }
+};
+}  // namespace
+
+LinearScope::LinearScope() : old_(std::exchange(linear, true)) {}
+LinearScope::~LinearScope() { linear = old_; }
+
+Tensor unused_gradient(const Geometry& of) {
+  const Tensor zeros = aten<"zeros">(of.sizes, of.dtype);
+  if (!linear || !is_differentiable(of.dtype)) return zeros;
+  auto node = make_ref<UnusedResult>();
+  node->results = {zeros->geom};
+  set_history(zeros, node, 0);
+  return zeros;
+}
+
+void check_linear(const TensorList& given, const Tensor& returned, const std::string& who) {
+  if (!linear || !returned.defined() || requires_grad(returned)) return;
+  for (const Tensor& g : given)
+    INGOT_REQUIRE(
+        !g.defined() || !requires_grad(g), "jvp: ", who,
+        " returned a gradient that does not depend on the gradients it was given, so that its derivative is lost. Compute it of "
+        "them with ops that are recorded, or return an undefined tensor where it is zero.");
+}
 
 Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string& who, int index) {
   Tensor g = grad;
@@ -36,6 +68,7 @@ Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string&
 Tensor hooked(const GradHook& hook, const Tensor& grad) {
   Tensor r = hook(grad);
   if (!r.defined()) return grad;
+  check_linear({grad}, r, "a hook");
   INGOT_REQUIRE(r.sizes() == grad.sizes(), "a hook has changed the size of value: expected ", grad.sizes(), ", found ",
                 r.sizes());
   return r;

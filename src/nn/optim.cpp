@@ -58,26 +58,24 @@ Adam::Adam(TensorList parameters, AdamOptions o) : Optimizer(std::move(parameter
   INGOT_REQUIRE(o.weight_decay >= 0, "Invalid weight_decay value: ", o.weight_decay);
 }
 
-void Adam::check_state(std::size_t i) const {
-  const DType kept = state_[i].m.dtype(), now = parameters_[i].dtype();
-  INGOT_REQUIRE(kept == now, "Adam: parameter ", i, " was ", kept, " when its state was made, and is ", now,
-                " now. Make a new optimizer after the module was converted.");
-}
-
 void Adam::update(bool decoupled_decay) {
   NoGrad no_grad;
+  // The square of a complex number is no size of it: its parts are two numbers.
+  const auto real = [](const Tensor& t) { return t.is_complex() ? aten<"view_as_real">(t) : t; };
   for (std::size_t i = 0; i < parameters_.size(); i++) {
-    Tensor& p = parameters_[i];
-    Tensor g = p.grad();
+    Tensor p = parameters_[i], g = p.grad();
     if (!g.defined()) continue;
     INGOT_REQUIRE(!is_sparse(g), "Adam does not support sparse gradients; use SGD, or a layer with sparse = false");
+    p = real(p);
+    g = real(g);
     State& s = state_[i];
     if (!s.m.defined()) {
       s.m = zeros_like(p);
       s.v = zeros_like(p);
       if (o_.amsgrad) s.v_max = zeros_like(p);
     }
-    check_state(i);
+    INGOT_REQUIRE(s.m.dtype() == p.dtype(), "Adam: parameter ", i, " was ", s.m.dtype(), " when its state was made, and is ",
+                  p.dtype(), " now. Make a new optimizer after the module was converted.");
     s.step++;
     if (o_.maximize) g = g.neg();
     if (o_.weight_decay != 0) {

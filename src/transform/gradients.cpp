@@ -184,7 +184,10 @@ Linearized linearize(const TensorFunction& f, const TensorList& at) {
   for (const Tensor& t : results) anywhere.push_back(aten<"zeros_like">(t));
   const auto cotangents = std::make_shared<Level>(anywhere);
   const Scoped<bool> grad_mode(thread_state().grad_mode, true);
-  const TensorList pulled = point->pull(results, cotangents->variables(), true);
+  const TensorList pulled = [&] {
+    const LinearScope linear;
+    return point->pull(results, cotangents->variables(), true);
+  }();
   point->close();
   cotangents->close();
   const bool outward = outer_grad_mode && (any_leads_outward(results) || any_leads_outward(pulled));

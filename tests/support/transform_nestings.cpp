@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
@@ -219,23 +220,50 @@ const std::vector<Nesting>& nestings() {
   return list;
 }
 
-void expect_same_in_every_nesting(const std::vector<SameFunction>& functions, const std::vector<std::string>& but) {
+namespace {
+
+void expect_same(const Nesting& n, const SameFunction& f) {
   const Tensor x = counted({3, 4, 2}), w = tensor({0.7, -1.3}, float64);
+  try {
+    const TensorList want = n.run(f.plain, x, w), got = n.run(f.special, x, w);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t k = 0; k < got.size(); k++) {
+      SCOPED_TRACE("result " + std::to_string(k));
+      expect_near(got[k], want[k]);
+    }
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what();
+  }
+}
+
+}  // namespace
+
+void expect_same_in_every_nesting(const std::vector<SameFunction>& functions, const std::vector<std::string>& but) {
   for (const Nesting& n : nestings()) {
     if (std::find(but.begin(), but.end(), n.name) != but.end()) continue;
     for (const SameFunction& f : functions) {
       SCOPED_TRACE(std::string(n.name) + " of " + f.name);
-      try {
-        const TensorList want = n.run(f.plain, x, w), got = n.run(f.special, x, w);
-        ASSERT_EQ(got.size(), want.size());
-        for (std::size_t k = 0; k < got.size(); k++) {
-          SCOPED_TRACE("result " + std::to_string(k));
-          expect_near(got[k], want[k]);
-        }
-      } catch (const std::exception& e) {
-        ADD_FAILURE() << e.what();
-      }
+      expect_same(n, f);
     }
+  }
+}
+
+void expect_same_in_random_nestings(const std::vector<SameFunction>& functions, int count, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto pick = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+  for (int i = 0; i < count; i++) {
+    const Nesting& n = nestings()[pick(nestings().size())];
+    const SameFunction &a = functions[pick(functions.size())], &b = functions[pick(functions.size())],
+                       &c = functions[pick(functions.size())];
+    SCOPED_TRACE(std::string(n.name) + " of " + a.name + ", " + b.name + ", " + c.name);
+    // The second function has the first one's result for its weight, so that every argument of it differs by member.
+    const auto composed = [](const Member& f, const Member& g, const Member& h) -> Member {
+      return [=](const Tensor& x, const Tensor& w) {
+        const Tensor y = f(x, w);
+        return h(g(x, y.sin()), w);
+      };
+    };
+    expect_same(n, {"", composed(a.special, b.special, c.special), composed(a.plain, b.plain, c.plain)});
   }
 }
 

@@ -28,6 +28,9 @@ void expect_near(const Tensor& got, const Tensor& want, double tolerance = 1e-12
 // Fails the test where a nesting makes different values of the two, or an error of the special one. `but`: nestings left out, by name.
 void expect_same_in_every_nesting(const std::vector<SameFunction>& functions, const std::vector<std::string>& but = {});
 
+// The same of `count` random compositions of three of them, each in a random nesting.
+void expect_same_in_random_nestings(const std::vector<SameFunction>& functions, int count, unsigned seed);
+
 TensorFunction vector_of(const Member& m);
 TensorFunction scalar_of(const Member& m);
 TensorFunction total(const TensorFunction& f);  // one number of all results

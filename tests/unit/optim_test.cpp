@@ -7,6 +7,7 @@
 
 #include "ingot/nn.hpp"
 #include "ingot/sparse.hpp"
+#include "op/call.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 
@@ -80,6 +81,30 @@ TEST_F(Optimizers, AdamWHasPyTorchsNumbers) {
   adamw("amsgrad", {.lr = 0.1, .beta2 = 0.5, .amsgrad = true}, {0.662471481791498, -2.20941007240383, 0.0215029810266124});
   adamw("maximize", {.lr = 0.1, .maximize = true}, {1.26208319267818, -1.72537047054324, 0.854464829970019});
   adamw("several", {.lr = 0.1, .weight_decay = 0.3, .amsgrad = true}, {0.495600718894005, -1.93185819746276, -0.021471179971608});
+}
+
+template <class O, class Options>
+void expect_complex_steps(Options options, const Doubles& want) {
+  const auto complex = [](const Doubles& parts) { return aten<"view_as_complex">(tensor(parts, Shape{2, 2}, float64)); };
+  const Tensor p = complex({1, 0.5, -2, -1}).clone().requires_grad_(), weights = complex({1, -0.3, 0.2, 1});
+  O optimizer({p}, options);
+  for (int k = 0; k < 5; k++) {
+    optimizer.zero_grad();
+    aten<"real">(((p * p * p * (1 - 0.6 * k) + p) * weights).sum()).backward();
+    optimizer.step();
+  }
+  expect_near(aten<"view_as_real">(p.detach()), want, 1e-12);
+}
+
+TEST_F(Optimizers, ComplexParametersAreTwoNumbersEach) {
+  expect_complex_steps<optim::SGD>(optim::SGDOptions{.lr = 0.01, .momentum = 0.9, .weight_decay = 0.1},
+                                   {0.756245055696118, 0.499448379273559, -1.61526973193655, -0.540925946327867});
+  expect_complex_steps<optim::Adam>(optim::AdamOptions{.lr = 0.1, .weight_decay = 0.3},
+                                    {0.588352327750799, 0.622810787169857, -1.73847371017558, -0.729339442569873});
+  expect_complex_steps<optim::Adam>(optim::AdamOptions{.lr = 0.1, .amsgrad = true},
+                                    {0.6005086465417, 0.650584849527113, -1.76303750196544, -0.738340222216213});
+  expect_complex_steps<optim::AdamW>(optim::AdamWOptions{.lr = 0.1},
+                                     {0.596051274277974, 0.64765646781226, -1.75333479020664, -0.733600595442505});
 }
 
 TEST_F(Optimizers, DesignatedOptionsKeepTheOtherDefaults) {
@@ -215,7 +240,8 @@ TEST_F(Optimizers, DecayBesideASparseGradientReachesEveryRow) {  // PyTorch refu
   e(tensor({1}, int64)).sum().backward();
   optim::SGD optimizer(e.parameters(), {.lr = 0.1, .weight_decay = 0.5});
   optimizer.step();
-  expect_near(e.weight, (before - before * 0.05 - tensor({0, 0, 0.1, 0.1, 0, 0}, Shape{3, 2}, float32)).to_vector<double>(), 1e-6);
+  expect_near(e.weight, (before - before * 0.05 - tensor({0, 0, 0.1, 0.1, 0, 0}, Shape{3, 2}, float32)).to_vector<double>(),
+              1e-6);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace {
 
 class TransformedFeatures : public NoLeaks {};
 
-TEST_F(TransformedFeatures, ModesAndDetachedValues) {
-  expect_same_in_every_nesting({
+std::vector<SameFunction> modes() {
+  return {
       {"NoGrad",
        [](auto& x, auto& w) {
          Tensor constant;
@@ -68,11 +68,11 @@ TEST_F(TransformedFeatures, ModesAndDetachedValues) {
          const Tensor a = x.to(float32).view({1, 2}).to(bfloat16), b = w.to(float32).view({2, 1}).to(bfloat16);
          return aten<"mm">(a, b).to(float64).view({1}) * x;
        }},
-  });
+  };
 }
 
-TEST_F(TransformedFeatures, WritesAndViews) {
-  expect_same_in_every_nesting({
+std::vector<SameFunction> writes() {
+  return {
       {"Chain",
        [](auto& x, auto& w) {
          Tensor y = x * w;
@@ -131,13 +131,13 @@ TEST_F(TransformedFeatures, WritesAndViews) {
          return y * x;
        },
        [](auto& x, auto& w) { return x * w * x; }},
-  });
+  };
 }
 
-TEST_F(TransformedFeatures, ControlFlow) {
+std::vector<SameFunction> control_flow() {
   const auto sine = [](const TensorList& t) { return TensorList{t[0].sin() * t[1]}; };
   const auto cosine = [](const TensorList& t) { return TensorList{t[0].cos() * t[1]}; };
-  expect_same_in_every_nesting({
+  return {
       {"CondByMember",
        [=](auto& x, auto& w) {
          return cond(x.sum() > 0.5, sine, cosine, {x * w, x})[0];
@@ -166,12 +166,12 @@ TEST_F(TransformedFeatures, ControlFlow) {
          const Tensor y = x * w, first = x.sum(), second = first * 0.5 + y[0];
          return aten<"stack">(TensorList{(first * y[0]).sin(), (second * y[1]).sin()}, 0);
        }},
-  });
+  };
 }
 
-TEST_F(TransformedFeatures, TransformsInside) {
+std::vector<SameFunction> transforms() {
   const TensorFunction product = [](const TensorList& t) { return TensorList{(t[0] * t[0] * t[1]).sum()}; };
-  expect_same_in_every_nesting({
+  return {
       {"Grad",
        [=](auto& x, auto& w) {
          return grad(product)({x, w})[0];
@@ -204,7 +204,18 @@ TEST_F(TransformedFeatures, TransformsInside) {
          })({x, w})[0];
        },
        [](auto& x, auto& w) { return (x * w * w).sin(); }},
-  });
+  };
+}
+
+TEST_F(TransformedFeatures, ModesAndDetachedValues) { expect_same_in_every_nesting(modes()); }
+TEST_F(TransformedFeatures, WritesAndViews) { expect_same_in_every_nesting(writes()); }
+TEST_F(TransformedFeatures, ControlFlow) { expect_same_in_every_nesting(control_flow()); }
+TEST_F(TransformedFeatures, TransformsInside) { expect_same_in_every_nesting(transforms()); }
+
+TEST_F(TransformedFeatures, ComposeInRandomNestings) {
+  std::vector<SameFunction> all;
+  for (const auto& list : {modes(), writes(), control_flow(), transforms()}) all.insert(all.end(), list.begin(), list.end());
+  expect_same_in_random_nestings(all, 300, 2);
 }
 
 TEST_F(TransformedFeatures, FunctionsMadeBefore) {

@@ -222,6 +222,29 @@ const std::vector<SameFunction>& pairs() {
 
 TEST_F(TransformedFunction, IsItsFormulaInEveryNesting) { expect_same_in_every_nesting(pairs()); }
 
+TEST_F(TransformedFunction, ComposeInRandomNestings) { expect_same_in_random_nestings(pairs(), 300, 1); }
+
+// jvp differentiates the backward: one that hides from the tape has no derivative.
+TEST_F(TransformedFunction, AJvpThatWouldBeLostIsRefused) {
+  const auto function = [](bool recorded) -> TensorFunction {
+    return [recorded](const TensorList& in) {
+      return custom_function(
+          "Hiding", {in[0]}, [](FunctionContext&, const TensorList& t) { return TensorList{t[0] * 2}; },
+          [recorded](FunctionContext&, const TensorList& g) {
+            const GradModeGuard mode(recorded);
+            return TensorList{g[0] * 2};
+          });
+    };
+  };
+  const Tensor x = counted({3, 2});
+  expect_near(jvp(function(true), {x}, {x}).tangents[0], x * 2);
+  const auto lost = [](const std::string& error) { return error.find("jvp: the backward of Hiding returned a gradient") == 0; };
+  EXPECT_TRUE(lost(error_of([&] { jvp(function(false), {x}, {x}); })));
+  EXPECT_TRUE(lost(error_of([&] { jacfwd(function(false))({x}); })));
+  EXPECT_TRUE(lost(error_of([&] { vmap([&](const TensorList& in) { return jvp(function(false), in, in).tangents; })({x}); })));
+  expect_near(vjp(function(false), {x}).pull({x})[0], x * 2);
+}
+
 TEST_F(TransformedFunction, DifferencesSayTheSame) {
   const Tensor x = counted({3, 2}), w = tensor({0.7, -1.3}, float64);
   for (const SameFunction& p : pairs()) {

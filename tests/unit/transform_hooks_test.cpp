@@ -124,6 +124,18 @@ TEST_F(TransformedHooks, CannotChangeTheSizeOrTheBatch) {
   EXPECT_NE(error_of([&] { grad(total(vmap(f, kFirst)), {1})({x, w}); }).find("vmap"), std::string::npos);
 }
 
+TEST_F(TransformedHooks, CannotHideAJvp) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor y = in[0].sin();
+    register_hook(y, [](const Tensor& g) { return g.detach() * 2; });
+    return TensorList{y};
+  };
+  const Tensor x = counted({3, 2});
+  EXPECT_EQ(error_of([&] { jvp(f, {x}, {x}); }).find("jvp: a hook returned a gradient"), 0u);
+  EXPECT_EQ(error_of([&] { vmap([&](const TensorList& in) { return jvp(f, in, in).tangents; })({x}); }).find("jvp: a hook"), 0u);
+  expect_near(vjp(f, {x}).pull({x})[0], x.cos() * x * 2);
+}
+
 TEST_F(TransformedHooks, AnArgumentThatIsALeafOutsideHasNone) {
   const Tensor leaf = counted({3, 2}).requires_grad_();
   EXPECT_NE(error_of([&] {
