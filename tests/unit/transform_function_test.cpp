@@ -319,7 +319,8 @@ TEST_F(TransformedFunction, RandomnessIsTheVmaps) {
     return a != b;
   };
   EXPECT_TRUE(rows_differ(vmap(f, {.randomness = Randomness::different})({x})[0]));
-  EXPECT_FALSE(rows_differ(vmap(f, {.randomness = Randomness::same})({x})[0].slice(1, 0, 1) * 0));
+  EXPECT_FALSE(rows_differ(vmap(f, {.randomness = Randomness::same})({x})[0]));
+  EXPECT_FALSE(rows_differ(gradient(Randomness::same)));
   EXPECT_TRUE(rows_differ(gradient(Randomness::different))) << "also after the vmap has returned";
 }
 
@@ -333,6 +334,15 @@ TEST_F(TransformedFunction, RefusesAGradientItCannotKnow) {
     return TensorList{y * in[0]};
   };
   EXPECT_NE(error_of([&] { grad(total(vmap(f, kFirst)), {1})({x, w}); }).find("vmap"), std::string::npos);
+  const Tensor leaf = w.clone().requires_grad_();
+  const TensorFunction inside = [&](const TensorList& in) {
+    const Tensor y = custom_function(
+        "Hidden", {leaf}, [](FunctionContext&, const TensorList& t) { return TensorList{t[0] * 2}; },
+        [x = in[0]](FunctionContext&, const TensorList& g) { return TensorList{g[0] * x}; })[0];
+    return grad({y.sum()}, {leaf});
+  };
+  EXPECT_NE(error_of([&] { vmap(inside)({x}); }).find("the backward of Hidden returned a gradient that differs by member"),
+            std::string::npos);
   // An input that all members share cannot be written beside others that they do not.
   const TensorFunction g = [](const TensorList& in) {
     return custom_function(
