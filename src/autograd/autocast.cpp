@@ -53,8 +53,7 @@ Value autocast_handler(const Op& op, Args args) {
   Scoped<Layer> below(thread_state().layer, Layer::autograd);
   if (op.form() == Form::higher_order) {
     Values a(args.begin(), args.end());
-    for (Value& v : a)
-      if (v.is_function()) v = under_autocast(v);
+    for (Value& v : a) v = map_functions(v, under_autocast);
     return call(op, a);
   }
   if (op.def->autocast == Autocast::none || op.mutates()) return call(op, args);

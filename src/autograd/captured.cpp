@@ -80,17 +80,19 @@ void FunctionRegion::made(const Value& results) {
 
 Values watched_functions(Args args, const std::shared_ptr<Captured>& captured) {
   Values all(args.begin(), args.end());
-  for (Value& v : all)
-    if (v.is_function()) v = watched(v, captured);
+  for (Value& v : all) v = map_functions(v, [&](const Value& f) { return watched(f, captured); });
   return all;
 }
 
 Values with_captured_operands(const Op& op, Args args, const Captured& captured) {
   Values all(args.begin(), args.end());
   if (captured.tensors.empty()) return all;
+  // To the functions that share the list of the first: the others have nothing to do with gradients.
+  const std::vector<int>& closures = calling_convention(op)->closures;
+  std::size_t next = 0;
   for (Value& v : all)
-    if (v.is_function()) v = lifted(v, captured.identities);
-  Value& closure = all[static_cast<std::size_t>(calling_convention(op)->closure)];
+    v = map_functions(v, [&](const Value& f) { return closures.at(next++) == closures[0] ? lifted(f, captured.identities) : f; });
+  Value& closure = all[static_cast<std::size_t>(closures[0])];
   Values operands = list_elements(closure);
   operands.insert(operands.end(), captured.tensors.begin(), captured.tensors.end());
   closure = list_value(std::move(operands));

@@ -4,6 +4,7 @@
 #include "autograd/op_node.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "op/applied.hpp"
 #include "op/function.hpp"
 #include "op/program_acts.hpp"
 #include "op/tensors.hpp"
@@ -22,7 +23,7 @@ class NotImplementedNode final : public GradNode {
   TensorList apply(const TensorList&, const std::vector<bool>&) override {
     if (op_.variant == Variant::inplace && op_.def->vjp)
       derivative_not_implemented("inplace version of " + op_.functional->schema.name);
-    throw_user_error(text("derivative for ", op_.schema.ns, "::", op_.schema.name, " is not implemented"));
+    refuse_gradient(op_);
   }
 
  private:

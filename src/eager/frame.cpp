@@ -68,5 +68,6 @@ const Ref<Generator>& default_generator() {
 // ---- no op here takes functions
 
 const CallingConvention* calling_convention(const Op&) { return nullptr; }
+bool taken_apart(const Op&) { return false; }
 
 }  // namespace ingot

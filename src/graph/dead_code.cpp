@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/copy.hpp"
+#include "op/applied.hpp"
 
 namespace ingot {
 
@@ -26,8 +27,7 @@ bool calls_side_effect(const Graph& g, const Node& n) {
 }  // namespace
 
 bool has_side_effect(const Op& op) {
-  const bool applies_another = op.form() == Form::higher_order && op.schema.index_of("operator") >= 0;
-  return op.mutates() || op.schema.results.empty() || applies_another || op.def->ordered_effect || op.form() == Form::random;
+  return op.mutates() || op.schema.results.empty() || applies_another(op) || op.def->ordered_effect || op.form() == Form::random;
 }
 
 bool has_side_effect(const Graph& g, const Node& n) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 
@@ -8,6 +9,7 @@
 #include "graph/text.hpp"
 #include "graph/text_argument.hpp"
 #include "graph/verify.hpp"
+#include "op/applied.hpp"
 
 namespace ingot {
 
@@ -376,6 +378,12 @@ class GraphParser final : TextScope {
     while (!in_.accept(")")) {
       const std::size_t at = (in_.peek(), in_.position());
       by_keyword |= in_.at_keyword_argument();
+      if (keywords_argument(op) >= 0 && (by_keyword || given[0])) {
+        named_argument(op, args);
+        given[static_cast<std::size_t>(keywords_argument(op))] = true;
+        if (!in_.accept(",") && in_.peek() != ')') in_.expected("',' or ')'");
+        continue;
+      }
       const std::size_t i = by_keyword ? keyword(op) : positional++;
       if (!by_keyword) require_place(op, i, at);
       if (i >= params.size()) {
@@ -383,7 +391,7 @@ class GraphParser final : TextScope {
       } else {
         if (given[i]) in_.fail(at, text("argument '", params[i].name, "' is given twice"));
         given[i] = true;
-        args[i] = argument(&params[i].type);
+        args[i] = static_cast<int>(i) == operator_argument(op) ? applied_operator() : argument(&params[i].type);
         if (const std::string f = argument_fault(graph_, params[i], args[i]); !f.empty())
           in_.fail(at, text("argument '", params[i].name, "' ", f, "; the schema is ", to_text(op.schema)));
       }
@@ -396,6 +404,37 @@ class GraphParser final : TextScope {
       args[i] = params[i].default_value;
     }
     return args;
+  }
+
+  // Of an op that applies another: torch.ops.aten.add_.Tensor, or its name as a string.
+  Argument applied_operator() {
+    const std::size_t at = (in_.peek(), in_.position());
+    if (in_.peek() == '"' || in_.peek() == '\'') return Value(in_.string());
+    const std::string target = in_.accept_path();
+    const Op* applied = shared_.op(target);
+    if (!applied) in_.fail(at, text("expected an operator that Ingot knows, found ", target.empty() ? "none" : target));
+    return Value(applied->name);
+  }
+
+  // `name = value` that an op hands on to the one it applies: (operator, keywords, values…).
+  void named_argument(const Op& op, std::vector<Argument>& args) {
+    const std::size_t at = in_.position();
+    if (!in_.at_keyword_argument()) in_.expected("an argument with a name: those after the operator have one");
+    const std::string key(in_.expect_identifier("the name of an argument"));
+    in_.expect("=");
+    const Op* applied = args[0].is_value() && args[0].value().is_string() ? find_op(args[0].value().string()) : nullptr;
+    if (!applied) in_.fail(at, text("the operator of ", op.name, " must be one that Ingot knows, and come first"));
+    const SchemaArg* param = applied_parameter(*applied, key);
+    if (!param && !is_view_keyword(*applied, key)) in_.fail(at, text(applied->qualified(), " has no argument '", key, "'"));
+    Argument& keywords = args[static_cast<std::size_t>(keywords_argument(op))];
+    Values names = keywords.is_none() ? Values() : keywords.value().values();
+    if (std::any_of(names.begin(), names.end(), [&](const Value& n) { return n.string() == key; }))
+      in_.fail(at, text("argument '", key, "' is given twice"));
+    names.emplace_back(key);
+    keywords = Value(std::move(names));
+    args.push_back(argument(param ? &param->type : nullptr));
+    const std::string f = param ? argument_fault(graph_, *param, args.back()) : "";
+    if (!f.empty()) in_.fail(at, text("argument '", key, "' ", f, "; the schema is ", to_text(applied->schema)));
   }
 
   std::size_t keyword(const Op& op) {

@@ -6,6 +6,7 @@
 #include "graph/source.hpp"
 #include "graph/target.hpp"
 #include "graph/text.hpp"
+#include "op/applied.hpp"
 #include "op/call_text.hpp"
 #include "op/text_constant.hpp"
 
@@ -170,7 +171,40 @@ class Printer {
     return text(spelling, "(", arguments_text(n.args), ")");
   }
 
+  // (2, 3) and (2,) where FX has tuples.
+  static std::string tuple_text(const Argument& a) {
+    std::string list = print(a);
+    if (list.size() < 2 || list[0] != '[') return list;
+    const bool is_single = list.size() > 2 && list.find(',') == list.npos;
+    return text("(", list.substr(1, list.size() - 2), is_single ? ",)" : ")");
+  }
+
+  // An op that applies another one: that stands as its target, and what is handed on by name has its name.
+  static std::string applied_arguments(const Op& op, const std::vector<Argument>& args) {
+    const int keywords = keywords_argument(op);
+    const Argument* names = keywords < 0 || static_cast<std::size_t>(keywords) >= args.size() ? nullptr : &args[keywords];
+    std::vector<std::string> keys;
+    if (names && names->is_value() && names->value().is_values())
+      for (const Value& v : names->value().values()) keys.push_back(v.is_string() ? v.string() : "");
+    std::string out;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < args.size(); i++) {
+      if (static_cast<int>(i) == keywords) continue;
+      const bool is_string = args[i].is_value() && args[i].value().is_string();
+      const Op* applied = static_cast<int>(i) == operator_argument(op) && is_string ? find_op(args[i].value().string()) : nullptr;
+      std::string value = applied ? target_of(*applied) : print(args[i]);
+      if (keywords >= 0 && i >= op.schema.args.size() && next < keys.size()) {
+        const std::string& key = keys[next++];
+        const bool is_tuple = key.starts_with('_') && (key.ends_with("_size") || key.ends_with("_stride"));
+        value = text(key, " = ", is_tuple ? tuple_text(args[i]) : value);
+      }
+      out += text(out.empty() ? "" : ", ", value);
+    }
+    return out;
+  }
+
   static std::string op_arguments(const Op& op, const std::vector<Argument>& args) {
+    if (applies_another(op)) return applied_arguments(op, args);
     const auto& params = op.schema.args;
     const auto is_default = [&](std::size_t i) {
       const bool may_be = i < params.size() && params[i].has_default && args[i].is_value();

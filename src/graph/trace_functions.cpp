@@ -1,4 +1,6 @@
 // Recording ops that call functions: each function becomes a graph that the op's node names.
+#include <functional>
+#include <map>
 #include <memory>
 
 #include "base/error.hpp"
@@ -84,7 +86,12 @@ Value Tracer::record_functions(const Op& op, Args args) {
   const Call c{op, args};
   std::vector<const Callable*> functions;
   for (const Value& v : args)
-    if (v.is_function()) functions.push_back(&v.function());
+    (void)map_functions(v, [&](const Value& f) {
+      functions.push_back(&f.function());
+      return f;
+    });
+  INGOT_REQUIRE(functions.size() == convention.functions.size(), op.schema.name, " takes ", convention.functions.size(),
+                " functions, found ", functions.size());
 
   const auto on_fakes = [&](const auto& f) {
     const Scoped<Layer> layer(thread_state().layer, Layer::kernel);
@@ -92,22 +99,28 @@ Value Tracer::record_functions(const Op& op, Args args) {
     return f();
   };
   // A row that stands for all is a value of this graph like any other, though nothing may read it.
-  const Values operands = [&] {
-    const Scoped<Layer> layer(thread_state().layer, Layer::trace);
+  std::vector<Values> operands;
+  for (std::size_t k = 0; k < functions.size(); k++) {
+    if (k > 0 && convention.control != Control::element) {  // all are called with the same
+      operands.push_back(operands[0]);
+      continue;
+    }
+    const Scoped<Layer> layer(thread_state().layer, convention.control == Control::element ? Layer::kernel : Layer::trace);
     const Scoped<bool> fakes(thread_state().fake_factories, true);
-    return convention.operands(c);
-  }();
-  // Once to find out what the functions bring along, and again with that as inputs, the same for all of them.
+    operands.push_back(convention.operands(c, k));
+  }
+  // Once to find out what the functions bring along, and again with that as inputs, the same for all that have one list for it.
   std::vector<TracedFunction> traced;
-  Values brought;
+  std::map<int, Values> brought;  // by closure
   for (bool complete = false; !complete;) {
     complete = true;
     traced.clear();
-    for (const Callable* f : functions) {
-      traced.push_back(trace_function(*f, operands, brought, options_, *this));
+    for (std::size_t k = 0; k < functions.size(); k++) {
+      Values& along = brought[convention.closures.at(k)];
+      traced.push_back(trace_function(*functions[k], operands[k], along, options_, *this));
       for (const Value& v : traced.back().captured)
-        if (!contains(brought, v)) {
-          brought.push_back(v);
+        if (!contains(along, v)) {
+          along.push_back(v);
           complete = false;
         }
     }
@@ -115,22 +128,33 @@ Value Tracer::record_functions(const Op& op, Args args) {
 
   std::vector<Argument> arguments;
   std::vector<Values> returned;
+  const auto function_node = [&] {
+    const std::size_t k = returned.size();
+    // The function of a map returns a list, unless a function around it was captured before (A148, A149).
+    if (!outer_ && convention.control == Control::each_row) traced[k].graph->returns = Graph::Returns::list;
+    if (convention.control == Control::element && traced[k].graph->outputs.size() == 1)
+      traced[k].graph->returns = Graph::Returns::bare;
+    const std::string key = free_key(graph_.attributes, convention.functions.at(k));
+    graph_.attributes.emplace_back(key, std::shared_ptr<const Graph>(traced[k].graph));
+    returned.push_back(traced[k].returned);
+    return graph_.attribute(key);
+  };
+  const std::function<Argument(const Value&)> with_functions = [&](const Value& v) -> Argument {
+    if (v.is_function()) return function_node();
+    if (!v.is_values()) return argument(v);
+    std::vector<Argument> elements;
+    for (const Value& e : v.values()) elements.push_back(with_functions(e));
+    return Argument::list(std::move(elements));
+  };
   for (std::size_t i = 0; i < args.size(); i++) {
-    if (args[i].is_function()) {
-      const std::size_t k = returned.size();
-      // The function of a map returns a list, unless a function around it was captured before (A148, A149).
-      if (!outer_ && convention.control == Control::each_row) traced[k].graph->returns = Graph::Returns::list;
-      const std::string key = free_key(graph_.attributes, convention.functions.at(k));
-      graph_.attributes.emplace_back(key, std::shared_ptr<const Graph>(traced[k].graph));
-      arguments.emplace_back(graph_.attribute(key));
-      returned.push_back(traced[k].returned);
-    } else if (static_cast<int>(i) == convention.closure) {
-      Values all = list_elements(args[i]);
-      all.insert(all.end(), brought.begin(), brought.end());
-      arguments.push_back(argument(list_value(std::move(all))));
-    } else {
-      arguments.push_back(argument(args[i]));
+    const auto along = brought.find(static_cast<int>(i));
+    if (along == brought.end()) {
+      arguments.push_back(with_functions(args[i]));
+      continue;
     }
+    Values all = list_elements(args[i]);
+    all.insert(all.end(), along->second.begin(), along->second.end());
+    arguments.push_back(argument(list_value(std::move(all))));
   }
   Node* n = graph_.call(op, std::move(arguments), convention.node_name);
   note_source(*n);

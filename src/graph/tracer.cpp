@@ -88,7 +88,7 @@ void Tracer::bind_input(const Value& v, std::string_view name) {
 
 Value Tracer::record(const Op& op, Args args, Layer at) {
   if (op.form() == Form::higher_order && calling_convention(op)) return record_functions(op, args);
-  if (options_.decompositions && !decomposing_.contains(&op))
+  if (options_.decompositions && op.form() != Form::higher_order && !decomposing_.contains(&op))
     if (const auto program = options_.decompositions->find(&op); program != options_.decompositions->end()) {
       const Scoped<Layer> here(thread_state().layer, Layer::trace);
       struct Leave {
@@ -155,6 +155,8 @@ void Tracer::called(const Op& op, Args args) {
 void Tracer::acted(std::string_view what) {
   INGOT_REQUIRE(!options_.faithful, "a graph has no node for ", what, ", which the function has");
 }
+
+bool Tracer::takes_apart(const Op& op) const { return options_.decompositions && options_.decompositions->contains(&op); }
 
 void Tracer::note_source(Node& n) {
   if (const Ref<SourceNote>& source = current_source()) {

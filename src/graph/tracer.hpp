@@ -54,6 +54,7 @@ class Tracer final : private ActListener {
   bool records_functions() const override { return options_.faithful; }
   std::string record_function(std::string_view name, const Values& inputs, const std::function<Values()>& f) override;
   void called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) override;
+  bool takes_apart(const Op& op) const override;
 
   static void note_source(Node& n);
   void bind(const Tensor& t, Node* n);

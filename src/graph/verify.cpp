@@ -8,6 +8,7 @@
 #include "graph/source.hpp"
 #include "graph/target.hpp"
 #include "graph/text.hpp"
+#include "op/applied.hpp"
 #include "op/fits.hpp"
 
 namespace ingot {
@@ -147,6 +148,28 @@ class Verifier {
     for (std::size_t i = 0; i < params.size(); i++)
       if (const std::string f = argument_fault(graph_, params[i], n.args[i]); !f.empty())
         return text("argument '", params[i].name, "' (position ", i + 1, ") ", f, "; the schema is ", to_text(n.op->schema));
+    return keywords_argument(*n.op) < 0 ? "" : keywords_fault(n);
+  }
+
+  // Of an op that hands arguments on by name to the one it applies.
+  std::string keywords_fault(const Node& n) const {
+    const Argument &name = n.args[static_cast<std::size_t>(operator_argument(*n.op))],
+                   &keywords = n.args[static_cast<std::size_t>(keywords_argument(*n.op))];
+    const Op* applied = name.is_value() && name.value().is_string() ? find_op(name.value().string()) : nullptr;
+    if (!applied) return text("applies ", print(name), ", which is no operator that Ingot knows");
+    if (!keywords.is_value()) return "the names of its arguments must be strings";
+    const Values names = list_elements(keywords.value());
+    const std::size_t first = n.op->schema.args.size();
+    if (names.size() != n.args.size() - first)
+      return text(names.size(), " names for ", n.args.size() - first, " arguments of ", applied->qualified());
+    for (std::size_t i = 0; i < names.size(); i++) {
+      if (!names[i].is_string()) return "the names of its arguments must be strings";
+      const SchemaArg* param = applied_parameter(*applied, names[i].string());
+      if (!param && !is_view_keyword(*applied, names[i].string()))
+        return text(applied->qualified(), " has no argument '", names[i].string(), "'");
+      if (const std::string f = param ? argument_fault(graph_, *param, n.args[first + i]) : ""; !f.empty())
+        return text("argument '", names[i].string(), "' ", f, "; the schema is ", to_text(applied->schema));
+    }
     return {};
   }
 

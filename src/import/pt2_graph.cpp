@@ -8,6 +8,7 @@
 #include "import/pt2_argument.hpp"
 #include "import/pt2_meta.hpp"
 #include "io/dense.hpp"
+#include "op/applied.hpp"
 #include "op/fits.hpp"
 #include "op/op.hpp"
 
@@ -199,10 +200,12 @@ class GraphReader final : ArgumentScope {
     const Op* op = find_target(target);
     if (op == nullptr) return unknown_node(j, target, name, s);
     if (op->form() != Form::higher_order) return graph().call(*op, named_args(j, *op, target, name, s), name);
-    if (!takes_operator(*op)) return graph().call(*op, ordered_args(j, *op, target, name, s), name);
+    if (!applies_another(*op)) return graph().call(*op, ordered_args(j, *op, target, name, s), name);
     const Op* inner = operator_of(j);
     if (inner == nullptr) return graph().unsupported(target, positional_args(j, s), name);
-    return graph().call(*op, applied_args(j, *op, *inner, target, name, s), name);
+    const bool by_name = keywords_argument(*op) >= 0;
+    return graph().call(
+        *op, by_name ? keyword_args(j, *op, *inner, target, name, s) : applied_args(j, *op, *inner, target, name, s), name);
   }
 
   Node* unknown_node(const Json& j, const std::string& target, const std::string& name, SpelledNode& s) {
@@ -279,9 +282,6 @@ class GraphReader final : ArgumentScope {
     return args;
   }
 
-  // Whether an argument of a higher-order op is an operator. Its name is the value, so its schema says str.
-  static constexpr std::string_view kOperator = "operator";
-  static bool takes_operator(const Op& op) { return op.schema.index_of(kOperator) >= 0; }
   // The operator that a higher-order one applies; null if Ingot does not know it.
   static const Op* operator_of(const Json& j) {
     for (const Json& a : inputs_of(j)) {
@@ -289,6 +289,37 @@ class GraphReader final : ArgumentScope {
       if (tag == "as_operator") return find_target(v.string());
     }
     return nullptr;
+  }
+  // Arguments of an op that applies `inner` and takes what it hands on by name: (operator, keywords, values…).
+  std::vector<Argument> keyword_args(const Json& j, const Op& op, const Op& inner, const std::string& target,
+                                     const std::string& name, SpelledNode& s) {
+    std::vector<Argument> args(op.schema.args.size());
+    Values keywords;
+    for (const Json& a : inputs_of(j)) {
+      SpelledInput& input = spell_input(a, s);
+      if (input.name.empty()) {
+        if (!args[0].is_none()) a.fail(text(name, ": ", target, ": arguments after the operator have names"));
+        input.at = 0;
+        args[0] = read_argument(a.field("arg"), nullptr, *this, input.argument);
+        continue;
+      }
+      const SchemaArg* param = applied_parameter(inner, input.name);
+      if (!param && !is_view_keyword(inner, input.name))
+        a.fail(text(name, ": ", target, ": ", inner.qualified(), " has no argument ", shown_name(input.name)));
+      if (std::any_of(keywords.begin(), keywords.end(), [&](const Value& k) { return k.string() == input.name; }))
+        a.fail(text(name, ": ", target, ": argument ", input.name, " is given twice"));
+      keywords.emplace_back(input.name);
+      input.at = static_cast<int>(args.size());
+      args.push_back(param ? checked(a, *param, target, name, input)
+                           : read_argument(a.field("arg"), nullptr, *this, input.argument));
+    }
+    args[static_cast<std::size_t>(keywords_argument(op))] = Value(keywords);
+    if (!args[0].is_value() || !args[0].value().is_string()) j.fail(text(name, ": ", target, ": argument operator is missing"));
+    for (const SchemaArg& param : inner.schema.args)
+      if (!param.has_default && !param.type.writes() &&
+          std::none_of(keywords.begin(), keywords.end(), [&](const Value& k) { return k.string() == param.name; }))
+        j.fail(text(name, ": ", target, ": argument ", param.name, " is missing"));
+    return args;
   }
   // Arguments of an op that applies `inner`: its own, then all of the inner one's in the order of its schema.
   std::vector<Argument> applied_args(const Json& j, const Op& op, const Op& inner, const std::string& target,
@@ -307,7 +338,8 @@ class GraphReader final : ArgumentScope {
       }
       if (at >= args.size() || given[at]) a.fail(text(name, ": ", target, ": more arguments than ", inner.qualified(), " takes"));
       const SchemaArg& param = at < own.size() ? own[at] : params[at - own.size()];
-      if (at < own.size() && param.name == kOperator) args[at] = read_argument(a.field("arg"), nullptr, *this, input.argument);
+      if (at < own.size() && static_cast<int>(at) == operator_argument(op))
+        args[at] = read_argument(a.field("arg"), nullptr, *this, input.argument);
       else args[at] = checked(a, param, target, name, input);
       input.at = static_cast<int>(at);
       given[at] = true;

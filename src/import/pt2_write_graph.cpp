@@ -6,6 +6,7 @@
 #include "graph/target.hpp"
 #include "import/pt2_argument.hpp"
 #include "import/pt2_enums.hpp"
+#include "op/applied.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -183,6 +184,18 @@ void GraphWriter::node_inputs(const Node& n, const SpelledNode* s) {
       const SchemaArg& param = n.op->schema.args[i];
       if (param.has_default && n.args[i].is_value() && n.args[i].value().same(param.default_value)) continue;
       input(param.name, n.args[i], nullptr, param.keyword_only ? kKeyword : kPositional);
+    }
+  } else if (n.kind == NodeKind::call && applies_another(*n.op)) {
+    SpelledArgument as_operator;
+    as_operator.tag = "as_operator";
+    const int keywords = keywords_argument(*n.op);
+    const Values names = keywords < 0 ? Values() : list_elements(n.args[static_cast<std::size_t>(keywords)].value());
+    const std::size_t own = n.op->schema.args.size();
+    for (std::size_t i = 0; i < n.args.size(); i++) {
+      if (static_cast<int>(i) == keywords) continue;
+      const bool is_named = i >= own && i - own < names.size();
+      input(is_named ? names[i - own].string() : "", n.args[i],
+            static_cast<int>(i) == operator_argument(*n.op) ? &as_operator : nullptr, is_named ? kKeyword : kPositional);
     }
   } else {
     const bool is_scalar = n.kind == NodeKind::scalar;

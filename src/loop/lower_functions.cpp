@@ -1,5 +1,6 @@
 // Ops that call functions: their graphs become steps inside a branch or a loop.
 #include "loop/lowerer.hpp"
+#include "op/applied.hpp"
 #include "op/function.hpp"
 
 namespace ingot::loop {
@@ -146,6 +147,9 @@ void Lowerer::each_row(const Node& n, std::size_t carried_at, std::size_t rows_a
 
 void Lowerer::lower_functions(const Node& n) {
   const CallingConvention* convention = calling_convention(*n.op);
+  if (const int applied = operator_argument(*n.op); applied >= 0)
+    throw_user_error(text(n.op->qualified(), " of ", resolve(n.args[at(applied)]).string(),
+                          " has no compiled form: the operator has a kernel of its own, and no program of other ops"));
   INGOT_REQUIRE(convention, n.op->qualified(), " has no compiled form");
   const std::size_t none = n.args.size();
   switch (convention->control) {
@@ -153,7 +157,8 @@ void Lowerer::lower_functions(const Node& n) {
     case Control::repeat: return repeat(n);
     case Control::each_row: return each_row(n, none, 1, 2);
     case Control::carry_rows: return each_row(n, 1, 2, 3);
-    case Control::combine: break;
+    case Control::combine:
+    case Control::element: break;  // of elements, the program was recorded
   }
   throw_user_error(n.op->qualified() + " has no compiled form");
 }

@@ -78,14 +78,19 @@ unsigned layers_of(Args args) {
 
 // Whether the op goes through the layers as it is, though it is a program of other ops: pre-dispatch tracing keeps
 // composites whose schema promises new results (R058); tracing keeps calls whose functions run depending on data, and calls
-// of an op by its name; a rule for vmap takes the call itself.
+// of an op by its name, unless its program is what the trace is of; a rule for vmap takes the call itself.
 bool stays_whole(const Op& op, Args args, const ThreadState& ts) {
   if (ts.layer > Layer::trace) return false;
   if (op.form() == Form::higher_order) {
     if (op.def->batch && ts.layer == Layer::transform && (layers_of(args) & layer_bit(Layer::transform))) return true;
-    if (!(ts.active & layer_bit(Layer::trace))) return false;
+    const CallingConvention* convention = calling_convention(op);
+    // What runs for every element is a node of the tape, which keeps no elements, unless another layer wants to see the functions run.
+    if (convention && convention->control == Control::element &&
+        ((ts.active | layers_of(args)) & (layer_bit(Layer::kernel) - 1u)) == layer_bit(Layer::autograd))
+      return true;
+    if (!(ts.active & layer_bit(Layer::trace)) || (ts.layer <= Layer::functionalize && taken_apart(op))) return false;
     const auto takes_function = [](const SchemaArg& a) { return a.type.kind == Kind::function; };
-    return std::none_of(op.schema.args.begin(), op.schema.args.end(), takes_function) || calling_convention(op);
+    return std::none_of(op.schema.args.begin(), op.schema.args.end(), takes_function) || convention;
   }
   if (!ts.keep_composites) return false;
   return (ts.exporting && op.def->frozen_in_export) || (!op.def->may_alias && !op.mutates() && !op.aliases());

@@ -14,6 +14,21 @@ Value make_function(std::function<Values(Args)> f);
 // (autograd/function_gradient.cpp).
 Value gradient_function(const Value& f, std::vector<bool> wanted);
 
+// A function of single members as one of batches: for each level, outermost first, it says which operands have the batch of that level in front;
+// the results have those of all levels. What else the function uses is the same for every member. vmap defines it
+// (transform/mapped_function.cpp).
+Value mapped_function(const Value& f, std::vector<std::vector<bool>> levels);
+
+// The same value with f(function) in the place of each function, also in lists.
+template <class F>
+Value map_functions(const Value& v, const F& f) {
+  if (v.is_function()) return f(v);
+  if (!v.is_values()) return v;
+  Values l;
+  for (const Value& e : v.values()) l.push_back(map_functions(e, f));
+  return l;
+}
+
 // How an op calls the functions it is given.
 enum class Control : uint8_t {
   choose,      // one of two functions, once
@@ -21,22 +36,25 @@ enum class Control : uint8_t {
   each_row,    // once for each row, results stacked
   carry_rows,  // the same, row after row, with values handed on
   combine,     // of neighbours, as a tree
+  element,  // once for each element of a result: data does not decide which run
 };
 
-// The same in detail, so that the call can be recorded without knowing which of the functions run, or how often. All are
-// called with the same operands.
+// The same in detail, so that the call can be recorded without knowing which of the functions run, or how often.
 struct CallingConvention {
   Control control;
   std::string_view node_name;               // in listings; empty: the op's
   std::vector<std::string_view> functions;  // what their graphs are called: "true_graph"
-  int closure = 0;                          // the list argument that takes what the functions bring along
-  // What a function is called with: of a tensor that is gone along, one row.
-  Values (*operands)(const Call&) = nullptr;
+  std::vector<int> closures;  // of each, the list argument that takes what it brings along
+  // What the function of this number is called with: of a tensor that is gone along, one row.
+  Values (*operands)(const Call&, std::size_t function) = nullptr;
   // What the op returns, given what each function returned for these operands; user error where they do not fit. On fakes.
   Values (*results)(const Call&, const std::vector<Values>& returned) = nullptr;
 };
 // Null for an op that runs its function once, here and now: it comes apart also when it is traced. Defined beside the ops
 // (ops/higher_order.cpp).
 const CallingConvention* calling_convention(const Op& op);
+
+// Whether whoever records this thread's calls wants the op's program in the place of the op.
+bool taken_apart(const Op& op);
 
 }  // namespace ingot

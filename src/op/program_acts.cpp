@@ -1,6 +1,7 @@
 #include "op/program_acts.hpp"
 
 #include "op/call.hpp"
+#include "op/function.hpp"
 
 namespace ingot {
 
@@ -11,6 +12,11 @@ ActListener*& act_listener() {
 
 void tell_act(std::string_view what) {
   if (ActListener* l = act_listener()) l->acted(what);
+}
+
+bool taken_apart(const Op& op) {
+  const ActListener* l = act_listener();
+  return l && l->takes_apart(op);
 }
 
 void switch_grad_mode(bool on) {

@@ -16,6 +16,8 @@ class ActListener {
   virtual void called(const Op& op, Args args) = 0;
   // An act that graphs have no node for: "a hook".
   virtual void acted(std::string_view what) = 0;
+  // Whether calls of the op, which goes through the layers whole where it is recorded, are recorded as the calls of its program.
+  virtual bool takes_apart(const Op& op) const = 0;
 
   // Functions that the program brings with it, such as a forward and its backward (custom_function), for a listener that records them.
   virtual bool records_functions() const { return false; }

@@ -8,6 +8,8 @@
 #include "op/function.hpp"
 #include "op/tensors.hpp"
 #include "ops/families.hpp"
+#include "ops/higher_order_applied.hpp"
+#include "ops/higher_order_flex.hpp"
 #include "ops/higher_order_gradients.hpp"
 
 namespace ingot {
@@ -176,46 +178,6 @@ Value run_with_operands(const Call& c) { return call_region(c, 0); }
 Value run_with_list(const Call& c) { return list_value(c[0].function()(list_elements(c[1]))); }
 Value run_named(const Call& c) { return list_value(c[0].function()(c.args.subspan(2))); }
 
-// ---- operators as arguments
-
-Values results_of(const Op& applied, const Value& r) {
-  if (applied.schema.results.empty()) return {};
-  const bool is_list = applied.schema.results.size() > 1;  // one result that is a list stays one
-  return is_list ? list_elements(r) : Values{r};
-}
-
-Value copied(const Value& v) {
-  return map_tensors(v, [](const Tensor& t) { return aten<"clone">(t); });
-}
-
-// The results, or None where there are none, then what the op wrote: it writes to copies.
-Value auto_functionalized(const Call& c) {
-  const Op& applied = op(c[0].string());
-  Values args(c.args.begin() + 1, c.args.end());
-  INGOT_REQUIRE(args.size() == applied.schema.args.size(), applied.name, " takes ", applied.schema.args.size(),
-                " arguments, found ", args.size());
-  for (const int8_t w : applied.written) args[static_cast<std::size_t>(w)] = copied(args[static_cast<std::size_t>(w)]);
-  Values results = results_of(applied, call(applied, args));
-  if (results.empty()) results.emplace_back();
-  for (const int8_t w : applied.written) results.push_back(args[static_cast<std::size_t>(w)]);
-  return results;
-}
-
-// A graph runs in order, so the token has nothing to do but go on.
-Value with_effects(const Call& c) {
-  const Op& applied = op(c[1].string());
-  return concatenated({{c[0]}, results_of(applied, call(applied, c.args.subspan(2)))});
-}
-
-Value out_dtype(const Call& c) {
-  const Op& applied = op(c[0].string());
-  const DType wanted = c[1].dtype();
-  Values args(c.args.begin() + 2, c.args.end());
-  for (Value& v : args)
-    if (v.is_tensor()) v = v.tensor().to(wanted);
-  return Values{call(applied, args).tensor().to(wanted)};
-}
-
 // ---- as a tracer sees them
 
 Value one_row(const Value& list) {
@@ -223,13 +185,13 @@ Value one_row(const Value& list) {
   for (const Value& v : list_elements(list)) rows.push_back(aten<"select.int">(v.tensor(), 0, 0));
   return list_value(std::move(rows));
 }
-Values cond_operands(const Call& c) { return list_elements(c[3]); }
-Values loop_operands(const Call& c) { return concatenated({list_elements(c[2]), list_elements(c[3])}); }
-Values scan_operands(const Call& c) {
+Values cond_operands(const Call& c, std::size_t) { return list_elements(c[3]); }
+Values loop_operands(const Call& c, std::size_t) { return concatenated({list_elements(c[2]), list_elements(c[3])}); }
+Values scan_operands(const Call& c, std::size_t) {
   return concatenated({list_elements(c[1]), list_elements(one_row(c[2])), list_elements(c[3])});
 }
-Values map_operands(const Call& c) { return concatenated({list_elements(one_row(c[1])), list_elements(c[2])}); }
-Values associative_operands(const Call& c) {
+Values map_operands(const Call& c, std::size_t) { return concatenated({list_elements(one_row(c[1])), list_elements(c[2])}); }
+Values associative_operands(const Call& c, std::size_t) {
   const Values row = list_elements(one_row(c[1]));
   return concatenated({row, row, list_elements(c[2])});
 }
@@ -314,9 +276,13 @@ Value batch_cond(const Batching& b) {
 }
 
 constexpr OpDef kOps[] = {
-    {.schema = "higher_order::auto_functionalized(str operator, ...) -> Any[]",
+    {.schema = "higher_order::auto_functionalized(str operator, str[] keywords, ...) -> Any[]",
      .form = Form::higher_order,
      .body = auto_functionalized},
+    {.schema = "higher_order::auto_functionalized_v2(str operator, str[] keywords, ...) -> Any[]",
+     .form = Form::higher_order,
+     .body = auto_functionalized_v2,
+     .vjp = auto_functionalized_v2_vjp},
     {.schema = "higher_order::with_effects(Any token, str operator, ...) -> Any[]",
      .form = Form::higher_order,
      .body = with_effects},
@@ -353,6 +319,13 @@ constexpr OpDef kOps[] = {
      .body = map_impl,
      .vjp = map_vjp,
      .saves = {{1}, {2}}},
+    {.schema =
+         "higher_order::flex_attention(Tensor query, Tensor key, Tensor value, Function score_mod, Any block_mask, float scale, "
+         "Any kernel_options, Any score_mod_other_buffers, Any mask_mod_other_buffers) -> Any[]",
+     .form = Form::higher_order,
+     .body = flex_attention,
+     .vjp = flex_attention_vjp,
+     .saves = {{0}, {1}, {2}, {7}, {8}}},
     {.schema = "higher_order::wrap_with_set_grad_enabled(bool enabled, Function region, ...) -> Any[]",
      .form = Form::higher_order,
      .body = wrap_with_set_grad_enabled},
@@ -386,18 +359,20 @@ constexpr OpDef kOps[] = {
 Family higher_order_family() { return kOps; }
 
 const CallingConvention* calling_convention(const Op& op) {
-  static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"}, 3,
-                                       cond_operands,   cond_results},
-      kWhile{Control::repeat, "", {"while_loop_cond_graph", "while_loop_body_graph"}, 3, loop_operands, loop_results},
-      kScan{Control::carry_rows, "", {"scan_combine_graph"}, 3, scan_operands, scan_results},
-      kMap{Control::each_row, "", {"body_graph"}, 2, map_operands, map_results},
-      kAssociative{Control::combine, "", {"associative_scan_combine_graph"}, 2, associative_operands, map_results};
+  static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"},
+                                       {3, 3},          cond_operands, cond_results},
+      kWhile{Control::repeat, "", {"while_loop_cond_graph", "while_loop_body_graph"}, {3, 3}, loop_operands, loop_results},
+      kScan{Control::carry_rows, "", {"scan_combine_graph"}, {3}, scan_operands, scan_results},
+      kMap{Control::each_row, "", {"body_graph"}, {2}, map_operands, map_results},
+      kAssociative{Control::combine, "", {"associative_scan_combine_graph"}, {2}, associative_operands, map_results},
+      kFlex{Control::element, "", {"sdpa_score", "sdpa_mask"}, {7, 8}, flex_operands, flex_results};
   const auto is = [&](Value (*body)(const Call&)) { return op.def->body == body; };
   return is(cond)               ? &kCond
          : is(while_loop)       ? &kWhile
          : is(scan)             ? &kScan
          : is(map_impl)         ? &kMap
          : is(associative_scan) ? &kAssociative
+         : is(flex_attention)   ? &kFlex
                                 : nullptr;
 }
 

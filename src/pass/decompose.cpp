@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "op/applied.hpp"
 #include "op/data_dependent.hpp"
+#include "op/function.hpp"
 
 namespace ingot {
 namespace {
@@ -13,10 +15,18 @@ bool returns_tensors(const Op& op) {
          std::all_of(results.begin(), results.end(), [](const auto& r) { return r.type.kind == Kind::tensor; });
 }
 
+// A higher-order op of which it is known what runs: the functional form of a call, and functions of elements.
+bool runs_in_any_case(const Op& op) {
+  const CallingConvention* convention = op.form() == Form::higher_order ? calling_convention(op) : nullptr;
+  return keywords_argument(op) >= 0 || (convention && convention->control == Control::element);
+}
+
 Decompositions make() {
   Decompositions all;
   for (const Op* op : all_ops())
-    if (op->def->body && !op->def->lower && !op->comes_apart() && !op->mutates() && returns_tensors(*op) && !depends_on_data(*op))
+    if (runs_in_any_case(*op)) all.emplace(op, [](const Call& c) { return c.op.def->body(c); });
+    else if (op->def->body && !op->def->lower && !op->comes_apart() && !op->mutates() && returns_tensors(*op) &&
+             !depends_on_data(*op))
       all.emplace(op, [](const Call& c) { return c.op.def->body(c); });
   return all;
 }

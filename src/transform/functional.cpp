@@ -302,10 +302,13 @@ Value functionalized_function(const Op& op, const Value& f) {
     for (const FunctionalStorage* s : operands)
       INGOT_REQUIRE(s->mutations == 0, "One of torch.", op.schema.name,
                     " branch might be modifying the input! Return the new value instead of writing it.");
+    // Of an element only the value counts.
+    const CallingConvention* convention = calling_convention(op);
+    const bool may_return_operands = convention && convention->control == Control::element;
     for (const Value& v : returned)
       for_each_tensor(v, [&](const Tensor& t) {
         const FunctionalState* s = functional_state(t);
-        INGOT_REQUIRE(!s || !operands.contains(s->storage.get()), "One of torch.", op.schema.name,
+        INGOT_REQUIRE(may_return_operands || !s || !operands.contains(s->storage.get()), "One of torch.", op.schema.name,
                       " branch might be aliasing the input! Return a clone() of it instead.");
       });
     return map_tensors(Args(returned), from_functional);

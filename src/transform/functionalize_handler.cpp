@@ -1,9 +1,13 @@
 #include "transform/functionalize_handler.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/error.hpp"
+#include "op/applied.hpp"
 #include "op/data_dependent.hpp"
+#include "op/function.hpp"
 #include "op/kernel.hpp"
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
@@ -224,24 +228,121 @@ Value write(const Op& op, Args args, const Values& values) {
   return written.size() == 1 ? Value(written[0]) : Value(std::move(written));
 }
 
+// What an op is called with by name.
+struct Keywords {
+  Values names, values;
+  void add(std::string name, Value v) {
+    names.emplace_back(std::move(name));
+    values.push_back(std::move(v));
+  }
+};
+
+// The dim that alone is shorter in the view, and where the view begins in it, if the view is that slice of the base.
+std::optional<std::pair<std::size_t, Int>> slice_of(const Geometry& view, const Geometry& base) {
+  if (view.sizes.size() != base.sizes.size() || !view.strides.same(base.strides)) return std::nullopt;
+  std::optional<std::size_t> dim;
+  for (std::size_t d = 0; d < base.sizes.size(); d++) {
+    if (view.sizes[d].same(base.sizes[d])) continue;
+    if (dim) return std::nullopt;
+    dim = d;
+  }
+  if (!dim || base.strides[*dim].same(0)) return std::nullopt;
+  const Int from = view.offset - base.offset, stride = base.strides[*dim];
+  if (!mod(from, stride).same(0)) return std::nullopt;
+  return std::pair{*dim, floor_div(from, stride)};
+}
+
+// The tensors that an op writes, as views of the storages they stand on (op/applied.hpp): the op shall see what they share.
+class WrittenViews {
+ public:
+  explicit WrittenViews(const Op& op) : op_(op) {}
+
+  void add(const SchemaArg& a, const Value& v, Keywords& k) {
+    const std::string prefix = "_" + a.name;
+    if (!v.is_tensors()) return add(prefix, v.tensor_or_none(), k);
+    k.add(prefix + "_length", static_cast<int64_t>(v.tensors().size()));
+    for (std::size_t i = 0; i < v.tensors().size(); i++) add(text(prefix, "_", i), v.tensors()[i], k);
+  }
+
+  // Every storage as one tensor that lies as it does in the program as written, which the views refer to.
+  TensorList bases() const {
+    TensorList l;
+    for (const auto& s : storages_) l.push_back(s->base);
+    return l;
+  }
+  // They are these values from now on.
+  void replace(Args values) {
+    for (std::size_t i = 0; i < storages_.size(); i++) storages_[i]->add_update(values[i].tensor(), {});
+    for (const Tensor& t : written_) {
+      count_mutation(*functional_state(t)->storage);
+      sync(t);
+    }
+  }
+
+ private:
+  const Op& op_;
+  std::vector<Ref<FunctionalStorage>> storages_;
+  TensorList written_;
+
+  std::size_t place_of(const Ref<FunctionalStorage>& storage) {
+    const auto found = std::find(storages_.begin(), storages_.end(), storage);
+    if (found != storages_.end()) return static_cast<std::size_t>(found - storages_.begin());
+    storage->restore_layout();
+    storages_.push_back(storage);
+    return storages_.size() - 1;
+  }
+
+  void add(const std::string& prefix, const Tensor& t, Keywords& k) {
+    if (!t.defined()) return k.add(prefix + "_base_index", Value());
+    const FunctionalState& f = written_state(op_, t);
+    check_no_overlap(op_, t);
+    written_.push_back(t);
+    k.add(prefix + "_base_index", static_cast<int64_t>(place_of(f.storage)));
+    if (f.chain.empty()) return;
+    const Geometry &view = t->geom, &base = f.storage->layout;
+    if (view.same(base)) return k.add(prefix + "_alias", true);
+    if (const auto slice = slice_of(view, base)) {
+      k.add(prefix + "_slice_dim", static_cast<int64_t>(slice->first));
+      k.add(prefix + "_slice_start", slice->second);
+      k.add(prefix + "_slice_end", slice->second + view.sizes[slice->first]);
+    } else {
+      k.add(prefix + "_size", view.sizes);
+      k.add(prefix + "_stride", view.strides);
+      k.add(prefix + "_storage_offset", view.offset);
+    }
+  }
+};
+
 // An op that writes some arguments besides making results. ATen's functional form of it, where there is one, has the same
-// name with _functional and returns the new values after the results; any other goes through auto_functionalized (R060).
+// name with _functional and returns the new values after the results; any other goes through auto_functionalized_v2 (R060).
 Value write_besides(const Op& op, Args args, const Values& values) {
   Values results;
-  std::size_t first = op.schema.results.size();
+  const std::size_t returned = op.schema.results.size();
   if (const Op* functional = find_op(op.name + "_functional")) {
     results = list_elements(below(*functional, values));
+    for (std::size_t k = 0; k < op.written.size(); k++) {
+      const Value& target = args[static_cast<std::size_t>(op.written[k])];
+      if (target.is_tensor()) replace(op, target.tensor(), results.at(returned + k).tensor());
+    }
   } else {
-    Values given{op.qualified()};
-    given.insert(given.end(), values.begin(), values.end());
-    results = list_elements(below(op_ref<"higher_order::auto_functionalized">(), given));
-    first = std::max<std::size_t>(first, 1);  // None stands for no result
+    const Op& applies = op_ref<"higher_order::auto_functionalized_v2">();
+    if (op.def->body && taken_apart(applies)) {
+      const Scoped<Layer> layer(thread_state().layer, Layer::functionalize);
+      return op.def->body({op, args});
+    }
+    Keywords k;
+    WrittenViews views(op);
+    for (std::size_t i = 0; i < values.size(); i++)
+      if (!op.schema.args[i].type.writes()) k.add(op.schema.args[i].name, values[i]);
+    for (const int8_t w : op.written)
+      views.add(op.schema.args[static_cast<std::size_t>(w)], args[static_cast<std::size_t>(w)], k);
+    k.add(std::string(kAllBases), views.bases());
+    Values given{op.qualified(), k.names};
+    given.insert(given.end(), k.values.begin(), k.values.end());
+    results = list_elements(below(applies, given));
+    views.replace(Args(results).subspan(std::max<std::size_t>(returned, 1)));  // None stands for no result
   }
-  for (std::size_t k = 0; k < op.written.size(); k++) {
-    const Value& target = args[static_cast<std::size_t>(op.written[k])];
-    if (target.is_tensor()) replace(op, target.tensor(), results.at(first + k).tensor());
-  }
-  results.resize(op.schema.results.size());
+  results.resize(returned);
   for (Value& v : results) v = map_tensors(v, to_functional);
   return results.empty() ? Value() : results.size() == 1 ? results[0] : list_value(std::move(results));
 }
@@ -261,8 +362,7 @@ Value functionalize_handler(const Op& op, Args args) {
     if (const FunctionalState* f = functional_state(args[0].tensor()); f && (op.is_inplace_view() || has_storage(f->value)))
       return view(op, args);
   Values values = map_tensors(args, from_functional);
-  for (Value& v : values)
-    if (v.is_function()) v = functionalized_function(op, v);
+  for (Value& v : values) v = map_functions(v, [&](const Value& f) { return functionalized_function(op, f); });
   if (op.functional) return write(op, args, values);
   if (op.mutates()) return write_besides(op, args, values);
   const bool frozen = thread_state().exporting && op.def->frozen_in_export;

@@ -24,10 +24,10 @@ TEST_F(AotEffects, R168_TokensAreTheFirstInputsAndOutputs) {
   EXPECT_EQ(f(TensorList{ones({2})})[0].to_vector<double>(), std::vector<double>({2, 2}));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "one\ntwo\n") << "compiling is silent, a call is not";
   EXPECT_EQ(graph, R"(def forward(self, arg0_1, arg1_1):
-    with_effects = torch.ops.higher_order.with_effects(arg0_1, 'aten::_print', 'one');  arg0_1 = None
+    with_effects = torch.ops.higher_order.with_effects(arg0_1, torch.ops.aten._print.default, 'one');  arg0_1 = None
     getitem = with_effects[0];  with_effects = None
     mul = torch.ops.aten.mul.Tensor(arg1_1, 2);  arg1_1 = None
-    with_effects_1 = torch.ops.higher_order.with_effects(getitem, 'aten::_print', 'two');  getitem = None
+    with_effects_1 = torch.ops.higher_order.with_effects(getitem, torch.ops.aten._print.default, 'two');  getitem = None
     getitem_1 = with_effects_1[0];  with_effects_1 = None
     return (getitem_1, mul)
 )");
@@ -46,10 +46,10 @@ TEST_F(AotEffects, R168_AlsoWithGradients) {
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "one\ntwo\n");
     EXPECT_EQ(x.grad().to_vector<double>(), std::vector<double>({2, 2}));
     EXPECT_EQ(graph, R"(def forward(self, primals_1, primals_2):
-    with_effects = torch.ops.higher_order.with_effects(primals_1, 'aten::_print', 'one');  primals_1 = None
+    with_effects = torch.ops.higher_order.with_effects(primals_1, torch.ops.aten._print.default, 'one');  primals_1 = None
     getitem = with_effects[0];  with_effects = None
     mul = torch.ops.aten.mul.Tensor(primals_2, 2);  primals_2 = None
-    with_effects_1 = torch.ops.higher_order.with_effects(getitem, 'aten::_print', 'two');  getitem = None
+    with_effects_1 = torch.ops.higher_order.with_effects(getitem, torch.ops.aten._print.default, 'two');  getitem = None
     getitem_1 = with_effects_1[0];  with_effects_1 = None
     return [getitem_1, mul]
 )");
@@ -76,11 +76,11 @@ TEST_F(AotEffects, R168_TokensCanBeMadeAndConsumedInTheGraph) {
     const std::string input = rg ? "primals_2" : "arg1_1";
     EXPECT_EQ(graph, "def forward(self, " + input + R"():
     _make_token = torch.ops.prims._make_token.default()
-    with_effects = torch.ops.higher_order.with_effects(_make_token, 'aten::_print', 'one');  _make_token = None
+    with_effects = torch.ops.higher_order.with_effects(_make_token, torch.ops.aten._print.default, 'one');  _make_token = None
     getitem = with_effects[0];  with_effects = None
     mul = torch.ops.aten.mul.Tensor()" +
                          input + R"(, 2);  )" + input + R"( = None
-    with_effects_1 = torch.ops.higher_order.with_effects(getitem, 'aten::_print', 'two');  getitem = None
+    with_effects_1 = torch.ops.higher_order.with_effects(getitem, torch.ops.aten._print.default, 'two');  getitem = None
     getitem_1 = with_effects_1[0];  with_effects_1 = None
     _sink_tokens = torch.ops.prims._sink_tokens.default([getitem_1]);  getitem_1 = None
     return )" + (rg ? "[mul]" : "(mul,)") +
@@ -133,7 +133,7 @@ TEST_F(AotEffects, R168_OpsOfUsersMayHaveThem) {
   EXPECT_EQ(f(TensorList{ones({2})})[0].to_vector<double>(), std::vector<double>({4, 4}));
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(graph, R"(def forward(self, arg0_1, arg1_1):
-    with_effects = torch.ops.higher_order.with_effects(arg0_1, 'mine::count', arg1_1);  arg0_1 = arg1_1 = None
+    with_effects = torch.ops.higher_order.with_effects(arg0_1, torch.ops.mine.count.default, arg1_1);  arg0_1 = arg1_1 = None
     getitem = with_effects[0]
     getitem_1 = with_effects[1];  with_effects = None
     mul = torch.ops.aten.mul.Tensor(getitem_1, 2);  getitem_1 = None

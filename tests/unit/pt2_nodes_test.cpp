@@ -31,7 +31,7 @@ TEST(Pt2Nodes, P110_P111_P116_UnknownTargetsAreReportedTogether) {
                            "torch.ops.aten.add",
                            "#ext:op",
                            "math.sin",
-                           "torch.ops.higher_order.flex_attention",
+                           "torch.ops.higher_order.aoti_call_delegate",
                            "torch.ops.higher_order.auto_functionalized_v2",
                            "torch._C._set_grad_enabled",
                            "torch.amp.autocast_mode._enter_autocast",
@@ -513,8 +513,8 @@ TEST(Pt2Nodes, P174_SubgraphsMayWriteTheirOperands) {
 }
 
 TEST(Pt2Nodes, P175_UnsupportedHigherOrderOperators) {
-  for (const char* name : {"call_torchbind", "triton_kernel_wrapper_functional", "aoti_call_delegate", "executorch_call_delegate",
-                           "flex_attention"}) {
+  for (const char* name :
+       {"call_torchbind", "triton_kernel_wrapper_functional", "aoti_call_delegate", "executorch_call_delegate"}) {
     ProgramJson p;
     p.input("x").then(hop(name,
                           {arg("", str("f")), arg("", val("x")), arg("grid", as("as_int_lists", "[[1, 2], [3]]"), 2),

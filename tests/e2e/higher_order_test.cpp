@@ -1,0 +1,92 @@
+// Exported programs with operators that write and with flex_attention, compiled: PyTorch's numbers, with gradients where it has them.
+#include <gtest/gtest.h>
+
+#include "check/case_inputs.hpp"
+#include "check/run_case.hpp"
+#include "compiler/aot_compiler.hpp"
+#include "compiler/compiled_program.hpp"
+#include "compiler/pipeline.hpp"
+#include "graph/text.hpp"
+#include "import/pt2.hpp"
+#include "ingot/autograd.hpp"
+#include "support/error_text.hpp"
+#include "support/flex_cases.hpp"
+#include "support/writing_ops.hpp"
+
+namespace ingot {
+namespace {
+
+// The program of an operator that writes comes apart into ops: nothing is left of the operator, which the library has no code for.
+TEST(CompiledHigherOrder, P172_OperatorsThatWriteComeApart) {
+  testing::register_writing_ops();
+  int count = 0;
+  for (const Case& c : find_cases(std::string(INGOT_TEST_DATA) + "/higher_order")) {
+    CheckOptions options;
+    options.prepare = [](ExportedProgram& program) -> Execute {
+      const auto compiled = std::make_shared<const CompiledProgram>(program);
+      return [compiled](ExportedProgram& p, Args inputs) { return compiled->run(p, inputs); };
+    };
+    const CheckResult r = check_case(c, options);
+    EXPECT_EQ(r.outcome, CheckResult::Outcome::passed) << c.name << ": " << r.message;
+    ExportedProgram p = load_pt2(c.program);
+    const SafeTensors data = SafeTensors::open(c.data.at(0));
+    const TensorList in = case_inputs(c, data, false);
+    const CompiledProgram compiled(p);
+    (void)compiled.run(p, Values(in.begin(), in.end()));
+    for (std::size_t i = 0; i < in.size(); i++)
+      EXPECT_EQ(compare(in[i], data.get(text("after.", i)), {}).message, "") << c.name << " input " << i;
+    count++;
+  }
+  EXPECT_EQ(count, 20);
+}
+
+constexpr OpDef kOpaque[] = {{.schema = "hops::opaque(Tensor(a!) x) -> Tensor",
+                              .meta = [](const Call& c, Outputs& out) { out.add(c.tensor(0).sizes(), c.tensor(0).dtype()); },
+                              .kernel = [](const Call&, std::span<const Tensor>) {}}};
+
+TEST(CompiledHigherOrder, P175_AnOperatorWithoutAProgramHasNoCode) {
+  register_ops(kOpaque);
+  const std::string message = error_of([] {
+    (void)aot_compile(
+        [](const TensorList& in) {
+          Tensor y = in[0] + 1;
+          call(op("hops::opaque"), {y});
+          return TensorList{y};
+        },
+        {ones({2})}, ::testing::TempDir() + "opaque.so");
+  });
+  EXPECT_NE(message.find("auto_functionalized_v2 of hops::opaque has no compiled form"), std::string::npos) << message;
+}
+
+TEST(CompiledHigherOrder, P172_FlexAttentionWithItsGradients) {
+  for (const testing::FlexCase& c : testing::flex_cases(std::string(INGOT_TEST_DATA) + "/flex_attention")) {
+    const Graph g = c.graph();
+    const aot::AotFunction f = aot::memory_efficient_fusion(testing::interpreted(g));
+    EXPECT_EQ(testing::difference_from_pytorch(c, [&](const TensorList& in) { return f(in); }), "") << c.name;
+  }
+}
+
+// The functions are part of the loops: no call of an op is left, with open sizes too.
+TEST(CompiledHigherOrder, P172_FlexAttentionIsLoops) {
+  for (const testing::FlexCase& c : testing::flex_cases(std::string(INGOT_TEST_DATA) + "/flex_attention")) {
+    if (!c.name.starts_with("alibi") && !c.name.starts_with("window")) continue;
+    const Graph g = c.graph();
+    std::vector<OpenSize> open;
+    const bool is_open = c.name.ends_with("_open");
+    if (is_open)
+      for (const int i : {1, 2, 3}) open.push_back({.input = i, .dim = 2, .name = "length"});
+    CompileOptions options;
+    std::string loops;
+    options.after = [&](std::string_view stage, double, const std::string& text) {
+      if (stage == "schedule") loops = text;
+    };
+    const std::vector<TensorList> out = aot_run_multiple("cpu", testing::interpreted(g), {c.inputs}, options, open);
+    EXPECT_EQ(compare(out[0][0], c.results[0], tolerance_for(c.results[0].dtype(), false, "flex_attention", {})).message, "")
+        << c.name;
+    EXPECT_NE(loops.find("kernel "), std::string::npos) << loops;
+    EXPECT_EQ(loops.find("eager "), std::string::npos) << c.name << "\n" << loops;
+  }
+}
+
+}  // namespace
+}  // namespace ingot
