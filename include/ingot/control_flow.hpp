@@ -30,4 +30,19 @@ struct Scanned {
 Scanned scan(const TensorFunction& combine, const TensorList& init, const TensorList& rows, const TensorList& others = {},
              bool reverse = false);
 
+// Attention whose scores a function changes: softmax(score_mod(q kᵀ · scale)) v over the last two dims of [batch, heads, length, embedding], over the
+// elements that take part. The functions are called for all elements at once, in place of one: with a score, and the indices of batch, head, query
+// and key, tensors without dims. Key and value may have fewer heads, each of which serves several of the query's, and one batch for all.
+using ScoreMod = std::function<Tensor(const Tensor& score, const Tensor& b, const Tensor& h, const Tensor& q, const Tensor& k)>;
+using MaskMod = std::function<Tensor(const Tensor& b, const Tensor& h, const Tensor& q, const Tensor& k)>;
+struct FlexOptions {
+  ScoreMod score_mod = {};  // none: the score
+  MaskMod mask_mod = {};  // whether the element takes part; none: all do. A row without any is 0
+  std::optional<double> scale;  // none: 1 / sqrt(embedding)
+};
+struct FlexResult {
+  Tensor output, logsumexp, max_scores;  // the last two by row: of the scores of what takes part
+};
+FlexResult flex_attention(const Tensor& query, const Tensor& key, const Tensor& value, const FlexOptions& options = {});
+
 }  // namespace ingot

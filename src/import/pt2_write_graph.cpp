@@ -383,13 +383,18 @@ std::string_view GraphWriter::usual_tag(const Argument& a) const {
   };
   if (a.is_node()) return of_node(a.node());
   if (a.is_value()) return tag_of(a.value());
-  bool any_none = false, all_tensors = true, all_ints = true;
+  bool any_none = false, any_other = false, all_tensors = true, all_ints = true;
   for (const Argument& e : a.elements()) {
+    const bool is_graph = e.is_node() && of_node(e.node()) == "as_graph";
+    any_other |= is_graph || e.is_list() || (e.is_value() && !e.is_none());
     any_none |= e.is_none();
     all_tensors &= e.is_none() || (e.is_node() && of_node(e.node()) == "as_tensor");
     all_ints &= (e.is_value() && e.value().is_int()) || (e.is_node() && of_node(e.node()) == "as_sym_int");
   }
   if (all_ints) return "as_sym_ints";
+  INGOT_REQUIRE(!any_other,
+                "exported programs have no list of values together with constants, lists or functions, as flex_attention takes "
+                "one; PyTorch has no file for such programs either");
   return all_tensors && any_none ? "as_optional_tensors" : "as_tensors";  // mixed operands are written as names
 }
 

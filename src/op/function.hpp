@@ -15,7 +15,7 @@ Value make_function(std::function<Values(Args)> f);
 Value gradient_function(const Value& f, std::vector<bool> wanted);
 
 // A function of single members as one of batches: for each level, outermost first, it says which operands have the batch of that level in front;
-// the results have those of all levels. What else the function uses is the same for every member. vmap defines it
+// the results, tensors or None, have those of all levels. What else the function uses is the same for every member. vmap defines it
 // (transform/mapped_function.cpp).
 Value mapped_function(const Value& f, std::vector<std::vector<bool>> levels);
 

@@ -1,11 +1,15 @@
 #include "ingot/control_flow.hpp"
 
+#include <cmath>
+
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 
 namespace ingot {
 namespace {
+
+constexpr double kLog2 = 0.693147180559945309417;
 
 Value function(const TensorFunction& f) {
   return make_function([f](Args args) {
@@ -53,6 +57,21 @@ Scanned scan(const TensorFunction& combine, const TensorList& init, const Tensor
       tensors_of(call(op_ref<"higher_order::scan">(), {function(combine), init, flipped(rows, reverse), others}));
   const auto carried = all.begin() + static_cast<std::ptrdiff_t>(init.size());
   return {TensorList(all.begin(), carried), flipped(TensorList(carried, all.end()), reverse)};
+}
+
+FlexResult flex_attention(const Tensor& query, const Tensor& key, const Tensor& value, const FlexOptions& options) {
+  const Value score_mod = make_function([f = options.score_mod](Args a) {
+    return Values{f ? f(a[0].tensor(), a[1].tensor(), a[2].tensor(), a[3].tensor(), a[4].tensor()) : a[0].tensor()};
+  });
+  const Value mask_mod = make_function([f = options.mask_mod](Args a) {
+    const Tensor& b = a[0].tensor();
+    return Values{f ? f(b, a[1].tensor(), a[2].tensor(), a[3].tensor()) : aten<"new_ones">(b, Shape{}, DType::b8)};
+  });
+  const double scale = options.scale ? *options.scale : 1 / std::sqrt(static_cast<double>(query.size(-1).value()));
+  const Value none = TensorList();
+  const TensorList r = tensors_of(call(op_ref<"higher_order::flex_attention">(),
+                                       {query, key, value, score_mod, Values{mask_mod}, scale, Values(), none, none}));
+  return {r[0], r[1] * kLog2, r[2] * kLog2};
 }
 
 }  // namespace ingot

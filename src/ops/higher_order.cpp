@@ -326,6 +326,15 @@ constexpr OpDef kOps[] = {
      .body = flex_attention,
      .vjp = flex_attention_vjp,
      .saves = {{0}, {1}, {2}, {7}, {8}}},
+    {.schema =
+         "higher_order::flex_attention_backward(Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor? "
+         "grad_out, Tensor? grad_logsumexp, Function fw_graph, Function joint_graph, Any block_mask, float scale, Any "
+         "kernel_options, Any score_mod_other_buffers, Any mask_mod_other_buffers) -> Any[]",
+     .form = Form::higher_order,
+     .body = flex_attention_backward},
+    {.schema = "flex_lib::zeros_and_scatter(SymInt[] shape, Tensor[] indices, Tensor vals) -> Tensor",
+     .form = Form::composite,
+     .body = zeros_and_scatter},
     {.schema = "higher_order::wrap_with_set_grad_enabled(bool enabled, Function region, ...) -> Any[]",
      .form = Form::higher_order,
      .body = wrap_with_set_grad_enabled},
@@ -365,15 +374,18 @@ const CallingConvention* calling_convention(const Op& op) {
       kScan{Control::carry_rows, "", {"scan_combine_graph"}, {3}, scan_operands, scan_results},
       kMap{Control::each_row, "", {"body_graph"}, {2}, map_operands, map_results},
       kAssociative{Control::combine, "", {"associative_scan_combine_graph"}, {2}, associative_operands, map_results},
-      kFlex{Control::element, "", {"sdpa_score", "sdpa_mask"}, {7, 8}, flex_operands, flex_results};
+      kFlex{Control::element, "", {"sdpa_score", "sdpa_mask"}, {7, 8}, flex_operands, flex_results},
+      kFlexBackward{Control::element,     "", {"fw_graph", "joint_graph", "mask_graph"}, {12, 12, 13}, flex_backward_operands,
+                    flex_backward_results};
   const auto is = [&](Value (*body)(const Call&)) { return op.def->body == body; };
-  return is(cond)               ? &kCond
-         : is(while_loop)       ? &kWhile
-         : is(scan)             ? &kScan
-         : is(map_impl)         ? &kMap
-         : is(associative_scan) ? &kAssociative
-         : is(flex_attention)   ? &kFlex
-                                : nullptr;
+  return is(cond)                      ? &kCond
+         : is(while_loop)              ? &kWhile
+         : is(scan)                    ? &kScan
+         : is(map_impl)                ? &kMap
+         : is(associative_scan)        ? &kAssociative
+         : is(flex_attention)          ? &kFlex
+         : is(flex_attention_backward) ? &kFlexBackward
+                                       : nullptr;
 }
 
 }  // namespace ingot

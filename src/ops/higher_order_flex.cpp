@@ -15,14 +15,14 @@ namespace {
 constexpr double kInfinity = HUGE_VAL, kLog2 = 0.693147180559945309417;
 constexpr DType kIndex = DType::i32;
 
-// Which of its operands a function has one of for each batch, head, query and key: scores for all of them, and an index each.
-// `scores`: whether it takes scores.
-std::vector<std::vector<bool>> levels(bool scores, std::size_t others) {
-  const std::size_t first = scores ? 1 : 0;
-  std::vector<std::vector<bool>> all(4, std::vector<bool>(first + 4 + others));
+// Which of its operands a function has one of for each batch, head, query and key: an index each, and what is there for all of them, which is
+// `before` and `after` the indices.
+std::vector<std::vector<bool>> levels(std::size_t before, std::size_t after, std::size_t others) {
+  std::vector<std::vector<bool>> all(4, std::vector<bool>(before + 4 + after + others));
   for (std::size_t level = 0; level < 4; level++) {
-    if (scores) all[level][0] = true;
-    all[level][first + level] = true;
+    for (std::size_t i = 0; i < before; i++) all[level][i] = true;
+    for (std::size_t i = 0; i < after; i++) all[level][before + 4 + i] = true;
+    all[level][before + level] = true;
   }
   return all;
 }
@@ -72,17 +72,27 @@ class Flex {
     args.insert(args.end(), score_buffers.begin(), score_buffers.end());
     return args;
   }
-  Value mapped_score_mod() const { return mapped_function(score_mod, levels(true, score_buffers.size())); }
+  Value mapped_score_mod() const { return mapped_function(score_mod, levels(1, 0, score_buffers.size())); }
   // Which elements take part.
   Tensor mask() const {
     Values args = indices();
     args.insert(args.end(), mask_buffers.begin(), mask_buffers.end());
-    return one_result(mapped_function(mask_mod, levels(false, mask_buffers.size())).function()(args), "the mask function");
+    return one_result(mapped_function(mask_mod, levels(0, 0, mask_buffers.size())).function()(args), "the mask function");
   }
   static Tensor one_result(const Values& results, std::string_view of) {
     INGOT_REQUIRE(results.size() == 1 && results[0].is_tensor(), "flex_attention: ", of, " should return one tensor, found ",
                   results.size(), " results");
     return results[0].tensor();
+  }
+
+  // The gradient of the scores as the functions leave them, from those of the weights and of the logsumexp: each may be none. `of_rows`: for
+  // each row the sum of the weights, each with its gradient.
+  Tensor through_softmax(const Tensor& weights, const Tensor& of_weights, const Tensor& of_rows, const Tensor& of_lse) const {
+    Tensor g;
+    if (of_weights.defined()) g = weights * (of_weights - of_rows);
+    if (!of_lse.defined()) return g;
+    const Tensor more = weights * aten<"unsqueeze">(of_lse / kLog2, -1);
+    return g.defined() ? g + more : more;
   }
 
   // The scores as the functions leave them: -inf where an element takes no part.
@@ -110,6 +120,17 @@ class Flex {
 Flex flex_of(const Call& c) {
   return Flex(c.op, c.tensor(0), c.tensor(1), c.tensor(2), c[3], c[4], c[5].to_double(), list_elements(c[7]),
               list_elements(c[8]));
+}
+
+// As a tracer sees them: so many scores, and the four indices of an element.
+Values element_operands(const Tensor& query, int scores) {
+  Values operands;
+  const auto add = [&](DType dtype) {
+    operands.emplace_back(aten<"empty.memory_format">(Shape{}, dtype, Value(), query.device()));
+  };
+  for (int i = 0; i < scores; i++) add(query.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  for (int i = 0; i < 4; i++) add(kIndex);
+  return operands;
 }
 
 // The output lies in memory as the query does.
@@ -146,17 +167,14 @@ void flex_attention_vjp(Vjp& v) {
   const Tensor scores = f.modified(Flex::one_result(score_mod.function()(given), "the score function"), mask);
   const Tensor weights = aten<"_safe_softmax">(scores, -1);
 
-  Tensor through;  // the gradient of the modified scores
+  Tensor of_weights, of_rows;
   if (v.grad(0).defined()) {
     const Tensor grad = v.grad(0).to(f.work);
-    const Tensor of_weights = matmul(grad, f.v.to(f.work).transpose(-2, -1));
-    through = weights * (of_weights - aten<"sum.dim_IntList">(of_weights * weights, Shape{-1}, true));
+    of_weights = matmul(grad, f.v.to(f.work).transpose(-2, -1));
+    of_rows = aten<"sum.dim_IntList">(of_weights * weights, Shape{-1}, true);
     if (v.need(2)) v.set(2, f.summed(matmul(weights.transpose(-2, -1), grad), v.geom(2)));
   }
-  if (v.grad(1).defined()) {
-    const Tensor of_lse = weights * aten<"unsqueeze">(v.grad(1) / kLog2, -1);
-    through = through.defined() ? through + of_lse : of_lse;
-  }
+  const Tensor through = f.through_softmax(weights, of_weights, of_rows, v.grad(1));
   if (v.grad(2).defined()) derivative_not_implemented("flex_attention: max_scores");
   std::vector<bool> wanted(given.size());
   wanted[0] = v.need(0) || v.need(1);
@@ -179,13 +197,67 @@ void flex_attention_vjp(Vjp& v) {
     if (wanted[5 + i]) v.set(7, static_cast<int>(i), g[next++].tensor());
 }
 
+// (query, key, value, out, logsumexp, grad_out, grad_logsumexp, fw_graph, joint_graph, block_mask, scale, kernel_options,
+// score_mod_other_buffers, mask_mod_other_buffers)
+Value flex_attention_backward(const Call& c) {
+  const Flex f(c.op, c.tensor(0), c.tensor(1), c.tensor(2), c[7], c[9], c[10].to_double(), list_elements(c[12]),
+               list_elements(c[13]));
+  const Values given = f.score_arguments(f.scores());
+  const Tensor mask = f.mask(), lse = aten<"unsqueeze">(c.tensor(4).to(f.work) * kLog2, -1);
+  const Tensor scores = f.modified(Flex::one_result(f.mapped_score_mod().function()(given), "the score function"), mask);
+  // Nothing takes part in a row whose logsumexp is -inf.
+  const Tensor weights = aten<"where.ScalarOther">(aten<"ne.Scalar">(lse, -kInfinity), (scores - lse).exp(), 0);
+
+  Tensor of_weights, of_rows, of_value = aten<"zeros_like">(c.tensor(2));
+  if (c[5].is_tensor()) {
+    const Tensor grad = c.tensor(5).to(f.work);
+    of_weights = matmul(grad, f.v.to(f.work).transpose(-2, -1));
+    of_rows = aten<"sum.dim_IntList">(c.tensor(3).to(f.work) * grad, Shape{-1}, true);
+    of_value = f.summed(matmul(weights.transpose(-2, -1), grad), c.tensor(2)->geom);
+  }
+  const Tensor through = f.through_softmax(weights, of_weights, of_rows, c[6].tensor_or_none());
+  INGOT_REQUIRE(through.defined(), "flex_attention_backward: there is no gradient to begin with");
+
+  Values in(given.begin(), given.begin() + 5);
+  in.emplace_back(aten<"where.ScalarOther">(mask, through, 0));
+  in.insert(in.end(), f.score_buffers.begin(), f.score_buffers.end());
+  const Values g = mapped_function(c[8], levels(1, 1, f.score_buffers.size())).function()(in);
+  INGOT_REQUIRE(g.size() == 5 + f.score_buffers.size() && g[0].is_tensor(),
+                "flex_attention_backward: the joint function should return a gradient for each of its ",
+                5 + f.score_buffers.size(), " operands, found ", g.size(), " results");
+  const Tensor of_scores = aten<"where.ScalarOther">(mask, g[0].tensor() * f.scale, 0);
+  Values buffers;  // of what all elements share, the sum
+  for (std::size_t i = 5; i < g.size(); i++)
+    buffers.push_back(g[i].is_tensor() ? Value(aten<"sum.dim_IntList">(g[i].tensor(), Shape{0, 1, 2, 3})) : Value());
+  return Values{matmul(of_scores, f.k).to(f.dtype), f.summed(matmul(of_scores.transpose(-2, -1), f.q), c.tensor(1)->geom),
+                of_value, list_value(std::move(buffers))};
+}
+
+Value zeros_and_scatter(const Call& c) {
+  const Tensor zeros = aten<"zeros">(c[0], c.tensor(2).dtype(), Value(), c.tensor(2).device());
+  return aten<"index_put">(zeros, c[1], c[2], true);
+}
+
+Values flex_backward_operands(const Call& c, std::size_t function) {
+  const Values parts = element_operands(c.tensor(0), function == 2 ? 0 : 1);
+  Values operands = parts;
+  if (function == 1) operands.push_back(parts[0]);  // the gradient of a score
+  for (const Value& v : list_elements(c[function == 2 ? 13 : 12])) operands.push_back(v);
+  return operands;
+}
+
+Values flex_backward_results(const Call& c, const std::vector<Values>&) {
+  Values results, buffers;
+  for (const int i : {0, 1, 2})
+    results.emplace_back(aten<"empty.memory_format">(c.tensor(i).sizes(), c.tensor(i).dtype(), Value(), c.tensor(i).device()));
+  for (const Value& v : list_elements(c[12]))
+    buffers.push_back(v.is_tensor() && is_differentiable(v.tensor().dtype()) ? Value(aten<"empty_like">(v.tensor())) : Value());
+  results.push_back(list_value(std::move(buffers)));
+  return results;
+}
+
 Values flex_operands(const Call& c, std::size_t function) {
-  const Tensor& q = c.tensor(0);
-  Values operands;
-  if (function == 0)
-    operands.emplace_back(
-        aten<"empty.memory_format">(Shape{}, q.dtype() == DType::f64 ? DType::f64 : DType::f32, Value(), q.device()));
-  for (int i = 0; i < 4; i++) operands.emplace_back(aten<"empty.memory_format">(Shape{}, kIndex, Value(), q.device()));
+  Values operands = element_operands(c.tensor(0), function == 0 ? 1 : 0);
   for (const Value& v : list_elements(c[function == 0 ? 7 : 8])) operands.push_back(v);
   return operands;
 }

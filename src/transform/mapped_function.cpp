@@ -42,8 +42,9 @@ Value mapped_function(const Value& f, std::vector<std::vector<bool>> levels) {
       for (std::size_t k = 0; k < tensors.size(); k++) operands[tensors[k]] = members[k];
       TensorList results;
       for (const Value& v : f.function()(operands)) {
-        INGOT_REQUIRE(v.is_tensor(), "a function that is called for every element should return tensors, found ", v.kind_name());
-        results.push_back(v.tensor());
+        INGOT_REQUIRE(v.is_tensor() || v.is_none(), "a function that is called for every element should return tensors, found ",
+                      v.kind_name());
+        results.push_back(v.tensor_or_none());
       }
       return results;
     };
@@ -56,7 +57,9 @@ Value mapped_function(const Value& f, std::vector<std::vector<bool>> levels) {
     }
     const VmapLayer layer;
     const TensorList results = mapped(given);
-    return Values(results.begin(), results.end());
+    Values values;
+    for (const Tensor& t : results) values.push_back(t.defined() ? Value(t) : Value());
+    return values;
   });
 }
 

@@ -9,6 +9,8 @@
 #include "graph/same.hpp"
 #include "graph/trace.hpp"
 #include "graph/verify.hpp"
+#include "import/pt2_write.hpp"
+#include "ingot/control_flow.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
@@ -55,6 +57,57 @@ TEST(FlexAttention, X04_CompiledWithItsGradients) {
       EXPECT_EQ(testing::difference_from_pytorch(c, [&](const TensorList& in) { return f(in); }), "") << c.name;
     }
   }
+}
+
+// Backward graphs of PyTorch, in which the gradient is an op of its own.
+TEST(FlexAttention, X04_BackwardGraphsOfPyTorch) {
+  const std::vector<FlexCase> all = testing::flex_cases(std::string(INGOT_TEST_DATA) + "/flex_attention_backward");
+  EXPECT_EQ(all.size(), 3u);
+  for (const FlexCase& c : all) {
+    const Graph g = c.graph();
+    EXPECT_EQ(find_fault(g), "") << c.name;
+    EXPECT_EQ(difference(parse_graph(print(g, GraphForm::full)), g), "") << c.name;
+    const TensorFunction f = [&](const TensorList& in) {
+      TensorList out;
+      for (const Value& v : Interpreter(g).run(Values(in.begin(), in.end())))
+        if (v.is_tensor()) out.push_back(v.tensor());
+      return out;
+    };
+    EXPECT_EQ(testing::difference_from_pytorch(c, f), "") << c.name;
+    // The same recorded: the call is whole, its functions are graphs.
+    const Traced t = trace(functionalize(f), c.inputs);
+    EXPECT_EQ(find_fault(t.graph), "") << c.name;
+    EXPECT_NE(print(t.graph).find("torch.ops.higher_order.flex_attention_backward("), std::string::npos) << print(t.graph);
+    EXPECT_EQ(testing::difference_from_pytorch(c, testing::interpreted(t.graph)), "") << c.name;
+  }
+}
+
+// In C++: a window of two keys, heads of the query sharing those of the key, a bias that a function brings along.
+TEST(FlexAttention, InCxx) {
+  const Tensor q = randn({2, 4, 5, 3}), k = randn({1, 2, 5, 3}), v = randn({1, 2, 5, 3});
+  Tensor bias = randn({4}).requires_grad_();
+  FlexOptions options;
+  options.score_mod = [&](const Tensor& s, const Tensor&, const Tensor& h, const Tensor&, const Tensor&) {
+    return s + aten<"index.Tensor">(bias, TensorList{h}) * s;
+  };
+  options.mask_mod = [](const Tensor&, const Tensor&, const Tensor& i, const Tensor& j) {
+    const Tensor back = i - j;
+    return aten<"logical_and">(aten<"ge.Scalar">(back, 0), aten<"lt.Scalar">(back, 2));
+  };
+  const FlexResult r = flex_attention(q, k, v, options);
+  const auto heads = [](const Tensor& t) { return aten<"repeat_interleave.self_int">(t, 2, 1); };
+  const Tensor scores = matmul(q, heads(k).transpose(-2, -1)) * (1 / std::sqrt(3.0)) * (bias.view({4, 1, 1}) + 1);
+  const Tensor near = aten<"triu">(aten<"tril">(ones({5, 5})), -1);
+  const Tensor masked = aten<"where.ScalarOther">(near.to(DType::b8), scores, -HUGE_VAL);
+  const Tensor want = matmul(aten<"softmax.int">(masked, -1), heads(v));
+  const auto expect_near = [](const Tensor& a, const Tensor& b) {
+    EXPECT_EQ(compare(a.detach(), b.detach(), {1e-5, 1e-5}).message, "");
+  };
+  expect_near(r.output, want);
+  expect_near(r.logsumexp, aten<"logsumexp">(masked, Shape{-1}));
+  expect_near(r.max_scores, aten<"amax">(masked, Shape{-1}));
+  const Tensor got = grad({r.output.sum() + r.logsumexp.sum()}, {bias})[0];
+  expect_near(got, grad({want.sum() + aten<"logsumexp">(masked, Shape{-1}).sum()}, {bias})[0]);
 }
 
 Tensor element(const Value& v) { return v.tensor(); }
@@ -189,6 +242,11 @@ TEST(FlexAttention, BadCalls) {
          }),
          "key and value should have the same batches, heads and length");
   expect(fault([&] { return flex(q, q, q, identity(), 3); }), "the block mask should end in its function, found int");
+  // No file can hold it: PyTorch cannot write it either.
+  ExportedProgram program;
+  program.graph = cases()[0].graph();
+  expect(fault([&] { return (save_pt2(::testing::TempDir() + "flex.pt2", program), 0); }),
+         "exported programs have no list of values together with constants");
   const Value two = make_function([](Args a) { return Values{a[0], a[0]}; });
   expect(fault([&] { return flex(q, q, q, two, noop_mask()); }), "the score function should return one tensor, found 2 results");
 }
