@@ -66,6 +66,19 @@ TEST(CompiledHigherOrder, P172_FlexAttentionWithItsGradients) {
   }
 }
 
+TEST(CompiledHigherOrder, X04_BackwardGraphsOfPyTorch) {
+  for (const testing::FlexCase& c : testing::flex_cases(std::string(INGOT_TEST_DATA) + "/flex_attention_backward")) {
+    const Graph g = c.graph();
+    const TensorFunction f = [&](const TensorList& in) {
+      TensorList out;
+      for (const Value& v : Interpreter(g).run(Values(in.begin(), in.end())))
+        if (v.is_tensor()) out.push_back(v.tensor());
+      return out;
+    };
+    EXPECT_EQ(testing::difference_from_pytorch(c, [&](const TensorList& in) { return aot_run("cpu", f, in); }), "") << c.name;
+  }
+}
+
 // The functions are part of the loops: no call of an op is left, with open sizes too.
 TEST(CompiledHigherOrder, P172_FlexAttentionIsLoops) {
   for (const testing::FlexCase& c : testing::flex_cases(std::string(INGOT_TEST_DATA) + "/flex_attention")) {
