@@ -17,6 +17,7 @@ class InnerVariable final : public GradNode {
   // Another handle to `outside` whose history is this node.
   Tensor variable(const Tensor& outside) {
     const Tensor inside = detached(outside);
+    inside->inference = false;  // the transform has a tape, whatever there is outside
     set_history(inside, Ref<GradNode>(this), 0);
     return inside;
   }

@@ -79,6 +79,7 @@ class Level {
       gradients.push_back(physical_gradient(seeds[k], batch_dims(roots[k])));
     }
     for (const auto& n : nodes_) to.push_back({n, 0});
+    const Scoped<bool> inference(thread_state().inference_mode, false);
     TensorList got = from.empty() ? TensorList(nodes_.size()) : run_backward(from, gradients, to, {true, create_graph});
     for (std::size_t i = 0; i < got.size(); i++)
       got[i] = got[i].defined() ? batched_gradient(got[i], batch_dims(inside_[i])) : aten<"zeros_like">(inside_[i]);
@@ -119,6 +120,7 @@ class Partial {
 
 TensorList run_with_grad(const TensorFunction& f, const TensorList& variables) {
   const Scoped<bool> grad_mode(thread_state().grad_mode, true);
+  const Scoped<bool> inference(thread_state().inference_mode, false);
   const TransformScope scope;
   return f(variables);
 }

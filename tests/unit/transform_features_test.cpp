@@ -245,6 +245,24 @@ TEST_F(TransformedFeatures, ModulesAsFunctions) {
                                  [](auto& x, auto& w) { return (x * w).sin(); }}});
 }
 
+// A transform has a tape of its own; the mode outside is for what is outside.
+TEST_F(TransformedFeatures, AreTheSameInInferenceMode) {
+  const Member m = [](const Tensor& x, const Tensor& w) { return (x * w).sin() * x; };
+  const Tensor x = counted({3, 4, 2}), w = tensor({0.7, -1.3}, float64);
+  for (const Nesting& n : nestings()) {
+    if (std::string_view(n.name) == "backward_into_leaves") continue;  // no transform's
+    SCOPED_TRACE(n.name);
+    const TensorList want = n.run(m, x, w);
+    const InferenceMode inference;
+    TensorList got;
+    ASSERT_EQ(error_of([&] { got = n.run(m, x, w); }), "no error");
+    for (std::size_t k = 0; k < want.size(); k++) expect_near(got[k], want[k]);
+  }
+  const InferenceMode inference;  // variables may be tensors of the mode
+  expect_near(vmap(grad(scalar_of(m), {0, 1}), kFirst)({x[0].clone(), w.clone()})[1],
+              vmap(grad(scalar_of(m), {0, 1}), kFirst)({x[0], w})[1]);
+}
+
 TEST_F(TransformedFeatures, GradientsReachWhatAFunctionBringsAlong) {
   const Tensor x = counted({3, 2}), w = tensor({0.7, -1.3}, float64).requires_grad_();
   const Tensor y = vmap([&](const TensorList& in) { return TensorList{in[0] * w * w}; })({x})[0];
