@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/dtype.hpp"
+#include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
@@ -76,6 +77,78 @@ AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle s
     TensorList list;
     for (uint32_t k = 0; k < num_indices; k++) list.push_back(indices[k] ? indices[k]->tensor : Tensor());
     tensor_of(out).copy_(aten<"index_put">(tensor_of(self), list, tensor_of(values), accumulate));
+  });
+}
+
+// ---- ops that only libraries of other compilers call: programs of Ingot's ops, which have no op of their own
+
+// Products of float8 matrices, with a scale for each matrix or for each of its rows and columns. The scale of the result is for a
+// float8 type that is asked for.
+static Tensor scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const Tensor& bias,
+                        const Tensor& scale_result, const int32_t* out_dtype) {
+  const auto is_float8 = [](DType t) { return t == DType::f8e4m3fn || t == DType::f8e5m2; };
+  INGOT_REQUIRE(
+      is_float8(self.dtype()) && is_float8(mat2.dtype()) && scale_a.dtype() == DType::f32 && scale_b.dtype() == DType::f32,
+      "Invalid scaling configuration: expected float8 matrices and float32 scales, found ", self.dtype(), " and ", mat2.dtype(),
+      " with ", scale_a.dtype(), " and ", scale_b.dtype());
+  const auto asked = out_dtype ? dtype_of_code(*out_dtype) : std::optional<DType>(self.dtype());
+  INGOT_REQUIRE(asked, "dtype ", *out_dtype, ": Ingot has no such type");
+  Tensor product = self.to(DType::f32).mul(scale_a).mm(mat2.to(DType::f32).mul(scale_b));
+  if (bias.defined()) product = product.add(bias.to(DType::f32));
+  if (scale_result.defined() && out_dtype && is_float8(*asked)) product = product.div(scale_result);
+  return product.to(*asked);
+}
+static Tensor optional_tensor(const AtenTensorHandle* h) { return h && *h ? tensor_of(*h) : Tensor(); }
+
+extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2,
+                                                                 AtenTensorHandle scale_a, AtenTensorHandle scale_b,
+                                                                 AtenTensorHandle* bias, AtenTensorHandle* scale_result,
+                                                                 int32_t* out_dtype, int32_t, AtenTensorHandle* ret0) {
+  return run([&] {
+    *ret0 = new_handle(scaled_mm(tensor_of(self), tensor_of(mat2), tensor_of(scale_a), tensor_of(scale_b), optional_tensor(bias),
+                                 optional_tensor(scale_result), out_dtype));
+  });
+}
+extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__scaled_mm_out(AtenTensorHandle out, AtenTensorHandle self,
+                                                                     AtenTensorHandle mat2, AtenTensorHandle scale_a,
+                                                                     AtenTensorHandle scale_b, AtenTensorHandle* bias,
+                                                                     AtenTensorHandle* scale_result, int32_t* out_dtype,
+                                                                     int32_t) {
+  return run([&] {
+    tensor_of(out).copy_(scaled_mm(tensor_of(self), tensor_of(mat2), tensor_of(scale_a), tensor_of(scale_b),
+                                   optional_tensor(bias), optional_tensor(scale_result), out_dtype));
+  });
+}
+// Deprecated forms; the second result of the first, a largest value, is none any more.
+extern "C" INGOT_EXPORT AOTITorchError aoti_torch__scaled_mm_v2(AtenTensorHandle self, AtenTensorHandle mat2,
+                                                                AtenTensorHandle scale_a, AtenTensorHandle scale_b,
+                                                                AtenTensorHandle bias, AtenTensorHandle scale_result,
+                                                                int32_t* out_dtype, int8_t fast, AtenTensorHandle* ret0) {
+  return aoti_torch_cpu__scaled_mm(self, mat2, scale_a, scale_b, &bias, &scale_result, out_dtype, fast, ret0);
+}
+extern "C" INGOT_EXPORT AOTITorchError aoti_torch__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle bias,
+                                                             int32_t* out_dtype, AtenTensorHandle scale_a,
+                                                             AtenTensorHandle scale_b, AtenTensorHandle scale_result, int8_t fast,
+                                                             AtenTensorHandle* ret0, AtenTensorHandle* ret1) {
+  if (aoti_torch_new_uninitialized_tensor(ret1) != AOTI_TORCH_SUCCESS) return AOTI_TORCH_FAILURE;
+  return aoti_torch_cpu__scaled_mm(self, mat2, scale_a, scale_b, &bias, &scale_result, out_dtype, fast, ret0);
+}
+
+extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__addmm_activation(AtenTensorHandle self, AtenTensorHandle mat1,
+                                                                        AtenTensorHandle mat2, double beta, double alpha,
+                                                                        int32_t use_gelu, AtenTensorHandle* ret0) {
+  return run([&] {
+    const Tensor sum = aten<"addmm">(tensor_of(self), tensor_of(mat1), tensor_of(mat2), beta, alpha);
+    *ret0 = new_handle(use_gelu ? aten<"gelu">(sum) : aten<"relu">(sum));
+  });
+}
+// mat2: a row of int8 for each column of the result, with a scale of its own.
+extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__weight_int8pack_mm(AtenTensorHandle self, AtenTensorHandle mat2,
+                                                                          AtenTensorHandle scales, AtenTensorHandle* ret0) {
+  return run([&] {
+    const Tensor& x = tensor_of(self);
+    const Tensor product = x.to(DType::f32).mm(tensor_of(mat2).to(DType::f32).t()).mul(tensor_of(scales).to(DType::f32));
+    *ret0 = new_handle(product.to(x.dtype()));
   });
 }
 

@@ -75,7 +75,7 @@ TEST(HostOps, I081_TheFunctionsOfTheCpu) {
       _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _adaptive_avg_pool3d_backward _cdist_forward
       _cdist_backward _efficientzerotensor _embedding_bag _embedding_bag_dense_backward _embedding_bag_forward_only
       _embedding_bag_per_sample_weights_backward _fft_c2c _fft_r2c _fused_rms_norm _int_mm_out _pdist_forward _pdist_backward
-      _segment_reduce_backward _trilinear abs adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d
+      _addmm_activation _scaled_mm _scaled_mm_out _weight_int8pack_mm _segment_reduce_backward _trilinear abs adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d
       adaptive_max_pool3d_backward add_Scalar add_Tensor addbmm addmm_out addmv angle avg_pool2d avg_pool2d_backward avg_pool3d
       avg_pool3d_backward baddbmm_out bernoulli__float bernoulli__Tensor bmm_out bucketize_Tensor cat cholesky_inverse
       cholesky_solve convolution convolution_backward cummax cummin cumprod cumsum exponential fill__Scalar fractional_max_pool2d
@@ -95,9 +95,9 @@ TEST(HostOps, I081_TheFunctionsOfTheCpu) {
   for (const char* name : {"amax", "fill__Scalar", "full", "narrow", "new_empty", "new_zeros", "pad", "subtract_Tensor"})
     EXPECT_NE(dlsym(RTLD_DEFAULT, (std::string("aoti_torch_aten_") + name).c_str()), nullptr) << name;
   std::istringstream absent(R"(
-      _addmm_activation _fused_moving_avg_obs_fq_helper _fused_moving_avg_obs_fq_helper_functional
-      _scaled_dot_product_fused_attention_overrideable _scaled_dot_product_fused_attention_overrideable_backward _scaled_mm
-      _scaled_mm_out _to_sparse to_sparse _weight_int8pack_mm _dyn_quant_matmul_4bit _dyn_quant_pack_4bit_weight
+      _fused_moving_avg_obs_fq_helper _fused_moving_avg_obs_fq_helper_functional
+      _scaled_dot_product_fused_attention_overrideable _scaled_dot_product_fused_attention_overrideable_backward
+      _to_sparse to_sparse _dyn_quant_matmul_4bit _dyn_quant_pack_4bit_weight
       mkldnn__convolution_pointwise mkldnn_rnn_layer _linear_pointwise _qlinear_pointwise_tensor _mkl_linear
       _weight_int4pack_mm_cpu_tensor)");
   for (std::string name; absent >> name;) EXPECT_EQ(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
@@ -212,6 +212,70 @@ TEST(HostOps, I082_ResultsAreWrittenIntoTheFirstHandleOrInPlace) {
   Handle made;
   EXPECT_EQ((function<H, H, H*>("aoti_torch_cpu_mul_Tensor")(conjugate, conjugate, &made)), 0);
   EXPECT_EQ(aten<"view_as_real">(made.tensor()).to_vector<double>(), (Doubles{-3, -4}));
+}
+
+// PyTorch's own numbers.
+TEST(HostOps, I080_I081_ProductsWithoutAnOpOfTheirOwn) {
+  using H = AtenTensorHandle;
+  const Handle a(tensor({1, 2, -3, 4}, {2, 2})), b(tensor({1, 0.5, 0, -1}, {2, 2})), s(tensor({0.5, -0.5, 0.25, 1}, {2, 2}));
+  Handle made[12];
+  const auto activation = function<H, H, H, double, double, int32_t, H*>("aoti_torch_cpu__addmm_activation");
+  EXPECT_EQ(activation(s, a, b, 2, 3, 0, &made[0]), 0);
+  EXPECT_EQ(made[0].values(), (Doubles{4, 0, 0, 0}));
+  EXPECT_EQ(activation(s, a, b, 2, 3, 1, &made[1]), 0);
+  EXPECT_NEAR(made[1].values()[0], 3.999873161315918, 1e-6);
+  EXPECT_NEAR(made[1].values()[1], -1.6391277313232422e-07, 1e-7);
+  const Handle packed(tensor({1, -2, 3, 4, 5, 6}, {3, 2}).to(DType::i8)), scales(tensor({0.5, 0.25, 2}));
+  const auto int8 = function<H, H, H, H*>("aoti_torch_cpu__weight_int8pack_mm");
+  EXPECT_EQ(int8(a, packed, scales, &made[2]), 0);
+  EXPECT_EQ(made[2].values(), (Doubles{-1.5, 2.75, 34, -5.5, 1.75, 18})) << "by its formula: PyTorch needs whole blocks of 16";
+  const Handle half(a.tensor().to(DType::bf16));
+  EXPECT_EQ(int8(half, packed, scales, &made[3]), 0);
+  EXPECT_EQ(made[3].tensor().dtype(), DType::bf16);
+
+  const auto matrix = [](int64_t rows, int64_t columns, int modulus, int shift) {
+    const Tensor t = counting({rows, columns});
+    for (int64_t i = 0; i < rows * columns; i++) t.data<float>()[i] = static_cast<float>(i % modulus - shift);
+    return t.to(DType::f8e4m3fn);
+  };
+  const Handle x(matrix(2, 16, 5, 2)), y(matrix(16, 16, 7, 3)), sa(full({}, 0.5)), sb(full({}, 0.25)), four(full({}, 4)),
+      bias(counting({16}));
+  const auto scaled = function<H, H, H, H, H*, H*, int32_t*, int32_t, H*>("aoti_torch_cpu__scaled_mm");
+  const auto first = [](const Handle& h) {
+    const Doubles v = h.tensor().to(DType::f32).to_vector<double>();
+    return Doubles(v.begin(), v.begin() + 6);
+  };
+  int32_t f32 = aoti_torch_dtype_float32(), f8 = aoti_torch_dtype_float8_e4m3fn();
+  H with_bias = bias, result_scale = four;
+  EXPECT_EQ(scaled(x, y, sa, sb, nullptr, nullptr, &f32, 0, &made[4]), 0);
+  EXPECT_EQ(first(made[4]), (Doubles{-0.125, 0.5, 0.25, -1.75, -0.25, 1.25}));
+  EXPECT_EQ(scaled(x, y, sa, sb, &with_bias, &result_scale, &f32, 1, &made[5]), 0);
+  EXPECT_EQ(first(made[5]), (Doubles{-0.125, 1.5, 2.25, 1.25, 3.75, 6.25})) << "no scale of a float32 result";
+  EXPECT_EQ(scaled(x, y, sa, sb, nullptr, &result_scale, &f8, 0, &made[6]), 0);
+  EXPECT_EQ(first(made[6]), (Doubles{-0.03125, 0.125, 0.0625, -0.4375, -0.0625, 0.3125}));
+  EXPECT_EQ(scaled(x, y, sa, sb, nullptr, nullptr, nullptr, 0, &made[7]), 0);
+  EXPECT_EQ(made[7].tensor().dtype(), DType::f8e4m3fn);
+  const Handle rows(tensor({0.5, 2}, {2, 1})), columns(full({1, 16}, 0.25));
+  EXPECT_EQ(scaled(x, y, rows, columns, nullptr, nullptr, &f32, 0, &made[8]), 0);
+  EXPECT_EQ(made[8].values()[16], 7.5);
+  EXPECT_EQ(made[8].values()[17], 3.5);
+  const Handle out(zeros({2, 16}));
+  EXPECT_EQ((function<H, H, H, H, H, H*, H*, int32_t*, int32_t>("aoti_torch_cpu__scaled_mm_out")(out, x, y, sa, sb, nullptr,
+                                                                                                 nullptr, &f32, 0)),
+            0);
+  EXPECT_EQ(first(out), first(made[4]));
+  EXPECT_EQ((function<H, H, H, H, H, H, int32_t*, int8_t, H*>("aoti_torch__scaled_mm_v2")(x, y, sa, sb, bias, nullptr, &f32, 0,
+                                                                                          &made[9])),
+            0);
+  EXPECT_EQ(first(made[9]), first(made[5]));
+  EXPECT_EQ((function<H, H, H, int32_t*, H, H, H, int8_t, H*, H*>("aoti_torch__scaled_mm")(x, y, nullptr, &f32, sa, sb, nullptr,
+                                                                                           0, &made[10], &made[11])),
+            0);
+  EXPECT_EQ(first(made[10]), first(made[4]));
+  ::testing::internal::CaptureStderr();
+  Handle refused;
+  EXPECT_EQ(scaled(a, b, sa, sb, nullptr, nullptr, nullptr, 0, &refused), 1);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("Invalid scaling configuration"), std::string::npos);
 }
 
 TEST(HostOps, I082_GradientsAreNotRecorded) {
