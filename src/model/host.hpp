@@ -44,13 +44,15 @@ int32_t dtype_from_host(int32_t code);
 // What a tensor is. False after a failure; `what` names it ("input 0 (x)").
 bool view_tensor(AtenTensorHandle tensor, const char* what, ingot_view* view, int32_t* device_type);
 
-// Handles that were given to us: released when it ends.
+// Handles that were given to us: released when it ends, and null in the caller's array from then on, so that a host which frees what
+// was not stolen (PyTorch's runner does) knows.
 class Taken {
  public:
   Taken(AtenTensorHandle* handles, size_t count) : handles_(handles), count_(handles ? count : 0) {}
   ~Taken() {
     for (size_t k = 0; k < count_; k++) {
       if (handles_[k]) host().delete_tensor_object(handles_[k]);
+      handles_[k] = nullptr;
     }
   }
   Taken(const Taken&) = delete;

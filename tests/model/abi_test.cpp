@@ -149,6 +149,7 @@ TEST_F(Abi, I013_I014_I044_RunsStealInputsAndGiveOutputs) {
       ASSERT_EQ(run(container, &input, 1, outputs, 2, nullptr, nullptr), 0);
       EXPECT_EQ(values_of(outputs[0]), AffineWeights().affine(x)) << count;
       EXPECT_EQ(live_handles(), before + 2);  // the input is gone, two outputs are here
+      EXPECT_EQ(input, nullptr) << "stolen: a host that frees what is left in the array finds nothing";
       for (AtenTensorHandle o : outputs) aoti_torch_delete_tensor_object(o);
     }
     // A failed run has taken its input too, and gives nothing.
@@ -156,6 +157,7 @@ TEST_F(Abi, I013_I014_I044_RunsStealInputsAndGiveOutputs) {
     AtenTensorHandle input = tensor_over(x, {1, 8}), outputs[2];
     EXPECT_EQ(message_of(library, [&] { return run(container, &input, 1, outputs, 2, nullptr, nullptr); }),
               "input 0 (x): size of dim 1: expected 16, found 8");
+    EXPECT_EQ(input, nullptr);
     EXPECT_EQ(outputs[0], nullptr);
     EXPECT_EQ(outputs[1], nullptr);
     EXPECT_EQ(live_handles(), before);
