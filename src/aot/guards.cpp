@@ -357,7 +357,7 @@ std::string Guards::argument_text(Broken b, const Values& arguments) const {
   const auto tensor = std::find_if(tensors_.begin(), tensors_.end(), is_here);
   if (tensor == tensors_.end()) {
     const ValueGuard& g = *std::find_if(values_.begin(), values_.end(), is_here);
-    const auto shown = [](const Value& v) { return text(v.is_tensor() ? "" : ingot::to_text(v) + ", ", "a ", v.kind_name()); };
+    const auto shown = [](const Value& v) { return v.is_none() ? "None" : text(v, " (", v.kind_name(), ")"); };
     return b.kind == Kind::kind                       ? says(g.is_open ? "int" : g.value.kind_name(), found.kind_name())
            : g.value.kind_name() == found.kind_name() ? says(ingot::to_text(g.value), ingot::to_text(found))
                                                       : says(shown(g.value), shown(found));

@@ -403,9 +403,10 @@ TEST_F(AotGuards, ValuesThatDifferAreCompiledFor) {
   expect_recompiled({"a flag", by_number(), value(true), value(false), {"value: expected True, found False"}});
   expect_recompiled({"a text", by_number(), value("sin"), value("cos"), {"value: expected 'sin', found 'cos'"}});
   expect_recompiled(
-      {"an int, then the float", by_number(), value(2), value(2.0), {"value: expected 2, a int, found 2", "a float"}});
-  expect_recompiled({"an int, then the flag", by_number(), value(1), value(true), {"a bool"}});
-  expect_recompiled({"a number, then none", by_number(), value(2), value({}), {"value: expected 2, a int, found None, a None"}});
+      {"an int, then the float", by_number(), value(2), value(2.0), {"value: expected 2 (int), found 2", "(float)"}});
+  expect_recompiled(
+      {"an int, then the flag", by_number(), value(1), value(true), {"value: expected 1 (int), found True (bool)"}});
+  expect_recompiled({"a number, then none", by_number(), value(2), value({}), {"value: expected 2 (int), found None"}});
   expect_recompiled(
       {"a number, then a tensor", by_number(), value(2), value(counted({3})), {"kind: expected int, found Tensor"}});
   expect_recompiled(
