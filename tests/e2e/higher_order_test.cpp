@@ -93,7 +93,16 @@ TEST(CompiledHigherOrder, P172_FlexAttentionIsLoops) {
     options.after = [&](std::string_view stage, double, const std::string& text) {
       if (stage == "schedule") loops = text;
     };
-    const std::vector<TensorList> out = aot_run_multiple("cpu", testing::interpreted(g), {c.inputs}, options, open);
+    std::vector<TensorList> lists{c.inputs};
+    if (is_open)  // the same library for other lengths
+      for (const int64_t n : {2, 5, 33})
+        lists.push_back({c.inputs[0], randn({2, 2, n, 4}), randn({2, 2, n, 4}), randn({2, 2, n, 4})});
+    const std::vector<TensorList> out = aot_run_multiple("cpu", testing::interpreted(g), lists, options, open);
+    for (std::size_t k = 0; k < lists.size(); k++) {
+      const Tensor want = testing::interpreted(g)(lists[k])[0];
+      EXPECT_EQ(compare(out[k][0], want, tolerance_for(want.dtype(), false, "flex_attention", {})).message, "")
+          << c.name << " " << k;
+    }
     EXPECT_EQ(compare(out[0][0], c.results[0], tolerance_for(c.results[0].dtype(), false, "flex_attention", {})).message, "")
         << c.name;
     EXPECT_NE(loops.find("kernel "), std::string::npos) << loops;

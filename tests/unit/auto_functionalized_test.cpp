@@ -1,6 +1,8 @@
 // Operators that write, called in their functional form: auto_functionalized_v2 of exported programs, and of functionalize.
 #include <gtest/gtest.h>
 
+#include "aot/aot.hpp"
+#include "aot/min_cut.hpp"
 #include "check/case_inputs.hpp"
 #include "check/run_case.hpp"
 #include "graph/dead_code.hpp"
@@ -212,6 +214,34 @@ TEST_F(AutoFunctionalized, X06_GradientsAreThoseOfTheCopies) {
                 .find("Trying to backward through hops.swap.default but no autograd formula was registered. Please use "
                       "register_autograd to add one."),
             std::string::npos);
+}
+
+// A function that calls operators which write, compiled with its gradients: results, what is left in the arguments, and gradients.
+TEST_F(AutoFunctionalized, R060_FunctionsCompiledAheadOfTime) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor y = in[0] * 2, state = in[1];
+    call(op("hops::chain"), {y.slice(0, 0, 2), y.slice(0, 1, 3)});
+    call(op("hops::bump"), {state, y.detach()});
+    return TensorList{y * in[0], state + 1};
+  };
+  const TensorList start{randn({3, 2}), randn({3, 2})};
+  const auto run = [&](const TensorFunction& g) {
+    const Tensor x = Tensor(start[0].clone()).requires_grad_(), state = start[1].clone();
+    TensorList all = g({x, state});
+    all[0].sum().backward();
+    all.push_back(state);
+    all.push_back(x.grad());
+    return all;
+  };
+  const TensorList want = run(f);
+  for (const bool min_cut : {false, true}) {
+    aot::AotOptions options;
+    if (min_cut) options.partition = [](const aot::Joint& j) { return aot::partition_min_cut(j); };
+    const aot::AotFunction compiled = aot::aot_function(f, options);
+    const TensorList got = run([&](const TensorList& in) { return compiled(in); });
+    for (std::size_t k = 0; k < want.size(); k++)
+      EXPECT_EQ(got[k].to_vector<double>(), want[k].to_vector<double>()) << "result " << k;
+  }
 }
 
 TEST_F(AutoFunctionalized, P175_BadCalls) {

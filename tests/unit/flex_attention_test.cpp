@@ -53,8 +53,21 @@ TEST(FlexAttention, X04_CompiledWithItsGradients) {
     for (const bool min_cut : {false, true}) {
       aot::AotOptions options;
       if (min_cut) options.partition = [](const aot::Joint& j) { return aot::partition_min_cut(j); };
+      std::shared_ptr<const Graph> forward;
+      options.forward = [&](const std::shared_ptr<const Graph>& graph, const Values& examples) {
+        if (!forward) forward = graph;
+        return aot::nop(graph, examples);
+      };
       const aot::AotFunction f = aot::aot_function(testing::interpreted(g), options);
       EXPECT_EQ(testing::difference_from_pytorch(c, [&](const TensorList& in) { return f(in); }), "") << c.name;
+      // The backward gets what went in, and no scores.
+      EXPECT_NE(print(*forward).find("torch.ops.higher_order.flex_attention("), std::string::npos) << print(*forward);
+      const Tensor &q = c.inputs[c.inputs.size() - 3], &k = c.inputs[c.inputs.size() - 2];
+      const Shape scores{q.size(0), q.size(1), q.size(2), k.size(2)};
+      for (const Argument& a : forward->outputs) {
+        const bool is_input = a.is_node() && a.node()->kind == NodeKind::placeholder;
+        if (!is_input && a.is_node() && a.node()->meta.is_tensor()) EXPECT_NE(a.node()->meta.tensor().sizes(), scores) << c.name;
+      }
     }
   }
 }
@@ -108,6 +121,45 @@ TEST(FlexAttention, InCxx) {
   expect_near(r.max_scores, aten<"amax">(masked, Shape{-1}));
   const Tensor got = grad({r.output.sum() + r.logsumexp.sum()}, {bias})[0];
   expect_near(got, grad({want.sum() + aten<"logsumexp">(masked, Shape{-1}).sum()}, {bias})[0]);
+}
+
+// Gradients of gradients, against attention written out.
+TEST(FlexAttention, GradientsOfGradients) {
+  manual_seed(1);
+  TensorList start;
+  for (const Shape& size : {Shape{1, 2, 3, 2}, Shape{1, 2, 3, 2}, Shape{1, 2, 3, 2}, Shape{2}})
+    start.push_back(randn(size).to(DType::f64));
+  const TensorFunction flex = [](const TensorList& in) {
+    FlexOptions o;
+    o.scale = 0.7;
+    o.score_mod = [b = in[3]](const Tensor& s, const Tensor&, const Tensor& h, const Tensor&, const Tensor&) {
+      return aten<"tanh">(s * aten<"index.Tensor">(b, TensorList{h}));
+    };
+    o.mask_mod = [](const Tensor&, const Tensor&, const Tensor& i, const Tensor& j) { return aten<"ge.Tensor">(i, j); };
+    const FlexResult r = flex_attention(in[0], in[1], in[2], o);
+    return TensorList{r.output.sin().sum() + r.logsumexp.cos().sum()};
+  };
+  const TensorFunction written_out = [](const TensorList& in) {
+    const Tensor scores = aten<"tanh">(matmul(in[0], in[1].transpose(-2, -1)) * 0.7 * in[3].view({2, 1, 1}));
+    const Tensor mask = aten<"tril">(ones({3, 3})).to(DType::b8);
+    const Tensor masked = aten<"where.ScalarOther">(mask, scores, -HUGE_VAL);
+    const Tensor out = matmul(aten<"softmax.int">(masked, -1), in[2]);
+    return TensorList{out.sin().sum() + aten<"logsumexp">(masked, Shape{-1}).cos().sum()};
+  };
+  const auto second = [&](const TensorFunction& f) {
+    TensorList in, all;
+    for (const Tensor& t : start) in.push_back(Tensor(t.clone()).requires_grad_());
+    const TensorList first = grad(f(in), in, {}, {.create_graph = true});
+    Tensor sum;
+    for (const Tensor& g : first) sum = sum.defined() ? sum + (g * g).sum() : (g * g).sum();
+    all = first;
+    for (const Tensor& g : grad({sum}, in)) all.push_back(g);
+    return all;
+  };
+  const TensorList got = second(flex), want = second(written_out);
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); i++)
+    EXPECT_EQ(compare(got[i].detach(), want[i].detach(), {1e-10, 1e-10}).message, "") << i;
 }
 
 Tensor element(const Value& v) { return v.tensor(); }
