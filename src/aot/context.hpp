@@ -1,5 +1,6 @@
 // What is being compiled on this thread, under which names (section 15).
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

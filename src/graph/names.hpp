@@ -1,5 +1,6 @@
 // Names of graph values, chosen as FX chooses them (G05 of the spec), so that listings match the reference's.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>

@@ -3,6 +3,7 @@
 // reads: it takes a compiler longer than most sources here.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

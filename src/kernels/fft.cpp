@@ -4,6 +4,7 @@
 #include "kernels/fft.hpp"
 
 #include <cmath>
+#include <initializer_list>
 
 namespace ingot::kernels {
 namespace {

@@ -1,5 +1,7 @@
 #include "model/container.hpp"
 
+#include <initializer_list>
+
 namespace ingot::model {
 namespace {
 

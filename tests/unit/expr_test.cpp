@@ -1,6 +1,7 @@
 // Expr, Int, Shape and guards. Simplification is tested against a naive evaluator over the same random tree.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
