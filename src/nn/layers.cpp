@@ -64,11 +64,15 @@ BatchNorm::BatchNorm(int64_t n, double eps, std::optional<double> momentum, bool
   add_buffer("running_var", running_var, track ? ones({n}) : Tensor());
   add_buffer("num_batches_tracked", num_batches_tracked, track ? zeros({}, {.dtype = int64}) : Tensor());
 }
+// A variance of one value says nothing. `values` is what each mean is taken over.
+void check_more_than_one(const Int& values, const Tensor& x) {
+  INGOT_REQUIRE(!(values == 1), "Expected more than 1 value per channel when training, got input size ", x.sizes());
+}
+
 Tensor BatchNorm::forward(const Tensor& x) {
   check(x);
   const bool by_batch = is_training() || !running_mean.defined();
-  if (by_batch)
-    INGOT_REQUIRE(!(x.numel() == x.size(1)), "Expected more than 1 value per channel when training, got input size ", x.sizes());
+  if (by_batch) check_more_than_one(x.size(0) * x.sizes().sub(2, x.sizes().size()).product(), x);
   if (is_training() && num_batches_tracked.defined()) num_batches_tracked.add_(Scalar(1));
   const double momentum = momentum_                                        ? *momentum_
                           : is_training() && num_batches_tracked.defined() ? 1 / num_batches_tracked.item_double()
@@ -92,7 +96,11 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine) 
   add_parameter("weight", weight, affine ? ones({channels}) : Tensor());
   add_parameter("bias", bias, affine ? zeros({channels}) : Tensor());
 }
-Tensor GroupNorm::forward(const Tensor& x) { return aten<"group_norm">(x, groups_, weight, bias, eps_); }
+Tensor GroupNorm::forward(const Tensor& x) {
+  if (x.dim() >= 2)
+    check_more_than_one(floor_div(x.size(0) * x.size(1), groups_) * x.sizes().sub(2, x.sizes().size()).product(), x);
+  return aten<"group_norm">(x, groups_, weight, bias, eps_);
+}
 
 RMSNorm::RMSNorm(Shape shape, std::optional<double> eps, bool affine) : shape_(std::move(shape)), eps_(eps) {
   add_parameter("weight", weight, affine ? ones(shape_) : Tensor());

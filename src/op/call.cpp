@@ -42,6 +42,11 @@ auto named_refusals(const Op& op, const F& run) {
                         v.kind_name(), "; the schema is ", to_text(op.schema)));
 }
 
+// An empty list says nothing about what it is a list of: rules get one of the kind that the schema names.
+bool is_empty_of_other_kind(const SchemaType& t, const Value& v) {
+  return t.is_list() && (t.kind == Kind::tensor ? v.is_ints() : v.is_tensors());
+}
+
 // Checks every argument and fills defaults. Complete calls are passed through without a copy.
 Args complete(const Op& op, Args given, Values& storage) {
   const auto& params = op.schema.args;
@@ -50,7 +55,10 @@ Args complete(const Op& op, Args given, Values& storage) {
   bool as_given = given.size() >= params.size();
   for (std::size_t i = 0; i < std::min(given.size(), params.size()); i++) {
     const SchemaType& t = params[i].type;
-    if (fits(t, given[i])) continue;
+    if (fits(t, given[i])) {
+      as_given = as_given && !is_empty_of_other_kind(t, given[i]);
+      continue;
+    }
     if (!widens(t, given[i])) bad_argument(op, i, given[i]);
     as_given = false;
   }
@@ -61,6 +69,8 @@ Args complete(const Op& op, Args given, Values& storage) {
       INGOT_REQUIRE(params[i].has_default, op.schema.name, "(): missing argument '", params[i].name, "' (position ", i + 1,
                     "); the schema is ", to_text(op.schema));
       storage.push_back(params[i].default_value);
+    } else if (is_empty_of_other_kind(params[i].type, storage[i])) {
+      storage[i] = empty_list(&params[i].type);
     } else if (widens(params[i].type, storage[i])) {
       const auto n = static_cast<std::size_t>(std::max(params[i].type.fixed_size, 1));
       if (params[i].type.kind == Kind::real) storage[i] = Value(std::vector<double>(n, storage[i].to_double()));

@@ -26,10 +26,26 @@ Device common_device(const Op& op, Args args) {
   return d;
 }
 
+// Anybody may define an op (register_ops): what its definition lacks is an error of whoever wrote it.
+void check_rules(const Op& op) {
+  const OpDef& d = *op.def;
+  INGOT_REQUIRE(d.kernel || !d.meta, op.qualified(),
+                " cannot run: its definition has a shape rule, but nothing that computes the results. Add OpDef::kernel, which fills "
+                "them, or OpDef::body in place of both");
+  INGOT_REQUIRE(d.meta || !d.kernel, op.qualified(),
+                " cannot run: its definition has a kernel, but no shape rule. Add OpDef::meta, which says the sizes and dtypes of "
+                "the results from those of the arguments");
+  INGOT_REQUIRE(d.meta, op.qualified(),
+                " cannot run: its definition says nothing of the results. Add OpDef::meta and OpDef::kernel (the shape rule, and "
+                "what fills the results), OpDef::body (a program of other ops), or of a view OpDef::geometry");
+}
+
 Value pack(const Op& op, TensorList outs) {
-  if (op.returns_list() || op.schema.results.size() > 1) return Value(std::move(outs));
-  INGOT_ENSURE(outs.size() == 1, op.name, ": the rule gave ", outs.size(), " results");
-  return Value(outs[0]);
+  if (op.returns_list()) return Value(std::move(outs));
+  const std::size_t want = op.schema.results.size();
+  INGOT_REQUIRE(outs.size() == want, op.qualified(), ": its schema has ", want, " results, its shape rule gave ", outs.size(),
+                ". OpDef::meta (of a view OpDef::geometry) adds one geometry for each result of the schema");
+  return want == 1 ? Value(outs[0]) : Value(std::move(outs));
 }
 
 Value run_view(const Op& op, Args args) {
@@ -48,7 +64,7 @@ Value run_functional(const Op& op, Args args) {
     Scoped<Layer> s(thread_state().layer, Layer::kernel);
     return d.body({op, args});
   }
-  INGOT_ENSURE(d.meta && d.kernel, op.name, " has neither meta and kernel nor a body");
+  check_rules(op);
   Outputs out;
   out.device = common_device(op, args);
   d.meta({op, args}, out);
@@ -87,6 +103,7 @@ Value run_inplace(const Op& op, Args args) {
   if (!self->is_fake()) check_writable(op, self);
   check_no_overlap(op, self);
   if (f.def->kernel) {
+    check_rules(f);
     Outputs out;
     out.device = common_device(op, args);
     f.def->meta({f, args}, out);

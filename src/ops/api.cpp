@@ -164,7 +164,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
 }
 Tensor mse_loss(const Tensor& x, const Tensor& y) { return aten<"mse_loss">(x, y); }
 Tensor cross_entropy(const Tensor& x, const Tensor& y) { return aten<"cross_entropy_loss">(x, y); }
-Tensor nll_loss(const Tensor& x, const Tensor& y) { return aten<"nll_loss">(x, y); }
+Tensor nll_loss(const Tensor& x, const Tensor& y) { return aten<"nll_loss_nd">(x, y); }
 
 // ---- members
 Tensor Tensor::view(const Shape& s) const { return aten<"view">(*this, s); }

@@ -43,11 +43,21 @@ void add_meta(const Call& c, Outputs& out) {
   check_factor("alpha", c[2], t);
   pointwise_meta(c, out);
 }
+bool is_of_bools(const Value& v) { return v.is_bool() || (v.is_tensor() && v.tensor().dtype() == DType::b8); }
 void sub_meta(const Call& c, Outputs& out) {
-  INGOT_REQUIRE(promoted(c, 2) != DType::b8,
+  INGOT_REQUIRE(!is_of_bools(c[0]) || !is_of_bools(c[1]),
                 "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                 "`logical_xor()` operator instead.");
+  INGOT_REQUIRE(!is_of_bools(c[0]) && !is_of_bools(c[1]),
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+                "`~` or `logical_not()` operator instead.");
   add_meta(c, out);
+}
+void neg_meta(const Call& c, Outputs& out) {
+  INGOT_REQUIRE(!is_of_bools(c[0]),
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                "`logical_not()` operator instead.");
+  pointwise_meta(c, out);
 }
 void addcmul_meta(const Call& c, Outputs& out) {
   check_factor("value", c[3], promoted(c, 3));
@@ -219,8 +229,9 @@ constinit const OpDef kOps[] = {
            fextremum_vjp<"ge.Tensor">, {{0}, {1}}),
     binary("aten::fmin(Tensor self, Tensor other) -> Tensor", []<Real T>(T a, T b) { return where(b != b || a <= b, a, b); },
            fextremum_vjp<"le.Tensor">, {{0}, {1}}),
-    unary(
-        "aten::neg(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return T(-x); }, [](Vjp& v) { v.set(0, -v.grad()); }),
+    with_meta(unary("aten::neg(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return T(-x); },
+                    [](Vjp& v) { v.set(0, -v.grad()); }),
+              neg_meta),
     unary(
         "aten::abs(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return abs(x); },
         [](Vjp& v) { v.set(0, v.grad() * aten<"sgn">(v.saved(0))); }, {{0}}),

@@ -26,7 +26,7 @@ void warn_once(const Op& op) {
   }
   const std::string message =
       text("There is a performance drop because we have not yet implemented the batching rule for ", op.qualified(),
-           ". Please file us an issue on GitHub so that we can prioritize its implementation.");
+           ": it runs once for each member of the batch. A rule for the op (OpDef::batch) makes it one call.");
   if (sink) sink(message);
   else std::fprintf(stderr, "%s\n", message.c_str());
 }

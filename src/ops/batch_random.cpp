@@ -64,8 +64,8 @@ Value batch_random(const Batching& b) {
 Value batch_random_of_values(const Batching& b) {
   refuse_in_error_mode(b);
   INGOT_REQUIRE(b.randomness != Randomness::same || !b.any(),
-                "Vmap does not currently support same randomness with a batched tensor input. Please file an "
-                "issue with functorch");
+                "Vmap does not currently support same randomness with a batched tensor input. Ask for different "
+                "randomness, or draw from a tensor that is not batched");
   return b.randomness == Randomness::different ? draw_for_each(b) : draw_once(b);
 }
 

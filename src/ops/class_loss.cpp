@@ -35,20 +35,26 @@ void check_nll(const Call& c, const Tensor& self, const Tensor& target, const Te
   const bool spatial = c.op.schema.name.find("2d") != std::string::npos;
   INGOT_REQUIRE(self.is_floating_point(), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(self.dtype()),
                 "'");
-  INGOT_REQUIRE(target.dtype() == DType::i64 || target.dtype() == DType::u8, "expected scalar type Long or Byte but found ",
+  INGOT_REQUIRE(target.dtype() == DType::i64 || target.dtype() == DType::u8, "expected target dtype to be Long or Byte, but got ",
                 scalar_type_name(target.dtype()));
-  if (spatial)
-    INGOT_REQUIRE(self.dim() == 4,
-                  "only batches of spatial inputs supported (4D tensors), but got input of size: ", self.sizes());
-  else INGOT_REQUIRE(self.dim() == 1 || self.dim() == 2, "input tensor should be 1D or 2D, found ", self.sizes());
+  if (spatial) {
+    INGOT_REQUIRE(target.dim() == 3,
+                  "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
+    INGOT_REQUIRE(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of dimension: ",
+                  self.dim());
+  } else {
+    INGOT_REQUIRE(self.dim() == 1 || self.dim() == 2, "input tensor should be 1D or 2D, found ", self.sizes());
+  }
   const Shape want = target_shape(self.sizes());
   const bool single = self.dim() == 1 && target.dim() == 1 && target.numel() == 1;
   INGOT_REQUIRE(target.dim() == want.dim() || single, "multi-target not supported: expected a target of shape ", want, ", found ",
                 target.sizes());
-  INGOT_REQUIRE(single || target.sizes() == want, "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");
+  INGOT_REQUIRE(single || target.sizes() == want, "size mismatch (got input: ", self.sizes(), spatial ? " , target: " : ", target: ",
+                target.sizes(), ")");
   const Int classes = self.size(self.dim() == 1 ? 0 : 1);
-  INGOT_REQUIRE(!weight.defined() || (weight.dim() == 1 && weight.numel() == classes),
-                "weight tensor should be defined either for all ", classes,
+  const bool fits = !weight.defined() || (weight.dim() == 1 && weight.numel() == classes);
+  INGOT_REQUIRE(fits || !spatial, "weight tensor should be defined either for all or no classes");
+  INGOT_REQUIRE(fits, "weight tensor should be defined either for all ", classes,
                 " classes or no classes but got weight tensor of shape: ", weight.sizes());
 }
 bool is_reduced(const Tensor& self, const Value& reduction) { return self.dim() == 1 || loss_reduction(reduction) != none; }

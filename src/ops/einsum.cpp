@@ -19,26 +19,49 @@ bool is_letter(char ch) { return (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <=
 // One side of the equation: labels in order, kEllipsis for "...".
 using Labels = std::vector<int>;
 
-// Reads a comma-separated list of label strings; spaces do not count.
-std::vector<Labels> parse_labels(std::string_view text_, std::string_view what) {
+bool has_ellipsis(const Labels& l) { return std::count(l.begin(), l.end(), kEllipsis) > 0; }
+
+void check_subscript(char ch, std::size_t at) {
+  INGOT_REQUIRE(is_letter(ch), "einsum(): invalid subscript given at index ", at,
+                " in the equation string, subscripts must be in [a-zA-Z]");
+}
+
+// Reads the operands' side: label strings between commas; spaces do not count.
+std::vector<Labels> parse_inputs(std::string_view side) {
   std::vector<Labels> r(1);
-  bool ellipsis = false;
-  for (std::size_t i = 0; i < text_.size(); i++) {
-    const char ch = text_[i];
-    if (ch == ' ') continue;
-    if (ch == ',') {
+  for (std::size_t i = 0; i < side.size(); i++) {
+    if (side[i] == ' ') continue;
+    if (side[i] == ',') {
       r.emplace_back();
-      ellipsis = false;
-    } else if (ch == '.') {
-      INGOT_REQUIRE(text_.substr(i, 3) == "..." && !ellipsis, "einsum(): found '.' for ", what, " ", r.size() - 1,
-                    " that is not part of any ellipsis, or a second ellipsis");
-      ellipsis = true;
+    } else if (side[i] == '.') {
+      INGOT_REQUIRE(!has_ellipsis(r.back()), "einsum(): found '.' for operand ", r.size() - 1,
+                    " for which an ellipsis was already found");
+      INGOT_REQUIRE(side.substr(i, 3) == "...", "einsum(): found '.' for operand ", r.size() - 1,
+                    " that is not part of any ellipsis");
       i += 2;
       r.back().push_back(kEllipsis);
     } else {
-      INGOT_REQUIRE(is_letter(ch), "einsum(): invalid subscript given at index ", i,
-                    " in the equation string, subscripts must be in [a-zA-Z]");
-      r.back().push_back(label_of(ch));
+      check_subscript(side[i], i);
+      r.back().push_back(label_of(side[i]));
+    }
+  }
+  return r;
+}
+
+// Reads the equation from `begin`, behind the arrow, on.
+Labels parse_output(std::string_view equation, std::size_t begin) {
+  Labels r;
+  for (std::size_t i = begin; i < equation.size(); i++) {
+    if (equation[i] == ' ') continue;
+    if (equation[i] == '.') {
+      INGOT_REQUIRE(!has_ellipsis(r), "einsum(): found '.' for output but an ellipsis (...) was already found");
+      INGOT_REQUIRE(equation.substr(i, 3) == "...",
+                    "einsum(): found '.' for output that is not part of any ellipsis (...)");
+      i += 2;
+      r.push_back(kEllipsis);
+    } else {
+      check_subscript(equation[i], i);
+      r.push_back(label_of(equation[i]));
     }
   }
   return r;
@@ -100,14 +123,11 @@ struct Equation {
 Equation parse_equation(const std::string& equation, std::size_t operands) {
   Equation e;
   const auto arrow = equation.find("->");
-  e.inputs = parse_labels(std::string_view(equation).substr(0, arrow), "operand");
+  e.inputs = parse_inputs(std::string_view(equation).substr(0, arrow));
   INGOT_REQUIRE(e.inputs.size() == operands, "einsum(): ", e.inputs.size() < operands ? "more" : "fewer",
                 " operands were provided than specified in the equation");
   if (arrow != std::string::npos) {
-    auto out = parse_labels(std::string_view(equation).substr(arrow + 2), "the output");
-    INGOT_REQUIRE(out.size() == 1, "einsum(): the output of the equation must be one list of subscripts, found ',' in '",
-                  equation, "'");
-    e.output = out[0];
+    e.output = parse_output(equation, arrow + 2);
     return e;
   }
   // Implicit output: the ellipsis, then the labels that occur once, sorted.
@@ -129,7 +149,7 @@ Value einsum_body(const Call& c) {
   // How many dims the ellipsis stands for.
   int64_t ellipsis_dims = 0;
   for (std::size_t k = 0; k < ops.size(); k++) {
-    const bool has = std::count(e.inputs[k].begin(), e.inputs[k].end(), kEllipsis) > 0;
+    const bool has = has_ellipsis(e.inputs[k]);
     const int64_t rest = ops[k].dim() - static_cast<int64_t>(e.inputs[k].size()) + has;
     INGOT_REQUIRE(has ? rest >= 0 : rest == 0, "einsum(): the number of subscripts in the equation (", e.inputs[k].size() - has,
                   has ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (", ops[k].dim(),
@@ -162,6 +182,15 @@ Value einsum_body(const Call& c) {
   for (const Labels& l : e.inputs)
     for (int x : l)
       if (x != kEllipsis && place[static_cast<std::size_t>(x)] < 0) place[static_cast<std::size_t>(x)] = places++;
+
+  const auto fail_to_broadcast = [&](int p, const Int& size, const Int& seen, std::size_t operand) {
+    const auto letter = std::find(place.begin(), place.end(), p);
+    INGOT_REQUIRE(letter == place.end(), "einsum(): subscript ", std::string(1, letter_of(static_cast<int>(letter - place.begin()))),
+                  " has size ", size, " for operand ", operand, " which does not broadcast with previously seen size ", seen);
+    throw_user_error(text("einsum(): dimension ", p - ellipsis_place, " covered by ellipsis in operand ", operand, "has size ", size,
+                          " which does not broadcast with previously seen ellipsis with size ", seen,
+                          " for the respective dimension"));
+  };
 
   // Every operand in that order, repeated labels taken from the diagonal, missing ones of size 1.
   std::vector<Int> label_size(static_cast<std::size_t>(places), 1);
@@ -203,9 +232,7 @@ Value einsum_body(const Call& c) {
       }
       if (t.size(p) == 1) continue;
       Int& size = label_size[static_cast<std::size_t>(p)];
-      INGOT_REQUIRE(size == 1 || size == t.size(p),
-                    "einsum(): operands do not broadcast with remapped shapes: subscript at place ", p, " has size ", t.size(p),
-                    " for operand ", k, " which does not broadcast with previously seen size ", size);
+      if (!(size == 1 || size == t.size(p))) fail_to_broadcast(p, t.size(p), size, k);
       size = t.size(p);
       uses[static_cast<std::size_t>(p)]++;
     }
@@ -223,8 +250,10 @@ Value einsum_body(const Call& c) {
       i = static_cast<std::size_t>(path[step * 2].value());
       j = static_cast<std::size_t>(path[step * 2 + 1].value());
       if (j < i) std::swap(i, j);
-      INGOT_REQUIRE(i < j && j < ops.size(), "einsum(): invalid contraction path (", path[step * 2], ", ", path[step * 2 + 1],
-                    ")");
+      INGOT_REQUIRE(j < ops.size(), "einsum(): invalid contraction (", path[step * 2], ", ", path[step * 2 + 1],
+                    ") operand index is out of bounds");
+      INGOT_REQUIRE(i < j, "einsum(): invalid contraction (", path[step * 2], ", ", path[step * 2 + 1],
+                    ") cannot contract an operand with itself");
     }
     Tensor a = ops[i], b = ops[j];
     Shape sum_both, sum_a, sum_b;

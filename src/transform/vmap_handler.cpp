@@ -99,7 +99,7 @@ void check_written(const Op& op, Args args, const VmapLevel& level) {
     INGOT_REQUIRE(
         op.form() != Form::random || level.randomness != Randomness::different,
         "vmap: Cannot ask for different inplace randomness on an "
-        "unbatched tensor. This will appear like same randomness. If this is necessary for your usage, please file an issue with functorch.");
+        "unbatched tensor. This will appear like same randomness. Write to a batched tensor, or ask for same randomness.");
     const std::string name = op.schema.ns + "::" + op.schema.name;
     for (std::size_t i = 0; i < args.size(); i++)
       INGOT_REQUIRE(!belongs(args[i], level.level), "vmap: ", name,

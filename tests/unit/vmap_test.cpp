@@ -313,13 +313,14 @@ TEST_F(Vmap, RandomInPlaceAndLike) {
             },
             {.randomness = Randomness::different})({x});
       }),
-      "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is necessary for your usage, "
-      "please file an issue with functorch.");
+      "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. Write to a "
+      "batched tensor, or ask for same randomness.");
   EXPECT_EQ(error_of([&] {
               vmap([](const TensorList& in) { return TensorList{aten<"bernoulli">(in[0])}; },
                    {.randomness = Randomness::same})({x});
             }),
-            "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch");
+            "Vmap does not currently support same randomness with a batched tensor input. Ask for different "
+            "randomness, or draw from a tensor that is not batched");
 }
 
 TEST_F(Vmap, NestedRandomness) {
@@ -511,8 +512,8 @@ TEST_F(Vmap, OpWithoutRuleLoopsAndSaysSoOnce) {
   EXPECT_EQ(to_text(f({x})[0].sizes()), "[3, 4]");
   EXPECT_EQ(
       last_warning,
-      "There is a performance drop because we have not yet implemented the batching rule for aten::histc. Please file us an issue on GitHub so "
-      "that we can prioritize its implementation.");
+      "There is a performance drop because we have not yet implemented the batching rule for aten::histc: it runs once "
+      "for each member of the batch. A rule for the op (OpDef::batch) makes it one call.");
   last_warning.clear();
   f({x});
   EXPECT_EQ(last_warning, "");
