@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
@@ -229,7 +231,7 @@ class MainEmitter {
       return v;
     };
     Value tensors = views(c.tensors), results = views(c.results);
-    Value status = call("ingot_eager_call", i32_,
+    Value status = call(c.by_host ? "ingot_host_op_call" : "ingot_eager_call", i32_,
                         {function_->getArg(0), string(c.text), tensors, array_of(c.integers), results,
                          b_.getInt32(static_cast<uint32_t>(c.results.size()))});
     fail_where(b_.CreateICmpNE(status, b_.getInt32(0)));

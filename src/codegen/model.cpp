@@ -60,6 +60,9 @@ class TableEmitter {
                                   i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.on_gpu)}));
     for (std::size_t k = 0; k < model_.levels.size(); k++) all_codes.push_back(code(model_.levels[k], std::to_string(k)));
     for (const auto& [key, value] : model_.metadata) metadata.push_back(string(key)), metadata.push_back(string(value));
+    std::vector<Constant*> host_ops;
+    for (const std::string& name : model_.host_ops) host_ops.push_back(string(name));
+    if (!host_ops.empty()) host_ops.push_back(null());
     const std::size_t folded = model_.levels[0].fold ? model_.levels[0].fold->outputs.size() : 0;
 
     const std::size_t from_inputs = p.symbols.size() - p.decided;
@@ -90,7 +93,8 @@ class TableEmitter {
                               embedded(),
                               string(model_.weights.file),
                               i64(static_cast<int64_t>(model_.weights.bytes)),
-                              i64(static_cast<int64_t>(model_.weights.hash))});
+                              i64(static_cast<int64_t>(model_.weights.hash)),
+                              array(host_ops)});
     auto* g =
         new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);

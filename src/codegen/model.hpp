@@ -49,6 +49,7 @@ struct Model {
   std::vector<Constant> constants;   // … constants; the folded ones last
   Weights weights;
   std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<std::string> host_ops;  // that its process must have
 
   // Where the author of the program wrote what a kernel computes.
   struct Source {

@@ -46,11 +46,11 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   return result;
 }
 
-// The ops that the model leaves to the eager library, each once: the same at every level.
-std::vector<std::string> eager_ops_of(const Model::Level& level) {
+// The ops that the model leaves to the eager library, or to its process, each once: the same at every level.
+std::vector<std::string> called_ops(const Model::Level& level, bool by_host) {
   std::set<std::string> names;
   auto add = [&](const loop::Step& s) {
-    if (const auto* call = std::get_if<loop::EagerCall>(&s)) names.insert(call->op);
+    if (const auto* call = std::get_if<loop::EagerCall>(&s); call && call->by_host == by_host) names.insert(call->op);
   };
   loop::each_step(level.run.steps, add);
   if (level.fold) loop::each_step(level.fold->steps, add);
@@ -124,8 +124,9 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
       objects.push_back(std::move(o));
     if (options.code) options.code(model.levels[k].name, code);
   }
+  model.host_ops = called_ops(model.levels[0], true);
   objects.push_back(stage("table", options, [&] { return generate_table(model); }));
-  if (const std::vector<std::string> ops = eager_ops_of(model.levels[0]); !ops.empty())
+  if (const std::vector<std::string> ops = called_ops(model.levels[0], false); !ops.empty())
     objects.push_back(eager_ops(ops, options.targets[0]));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] {

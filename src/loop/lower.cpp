@@ -3,6 +3,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/call_text.hpp"
+#include "op/setup.hpp"
 
 namespace ingot::loop {
 
@@ -228,6 +229,7 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   const CallText text_of_call = text_of(call);
   EagerCall step;
   step.op = text_of_call.op->name;
+  step.by_host = is_from_outside(*text_of_call.op);
   step.draws = call.op.form() == Form::random;
   step.text = text_of_call.text;
   for (std::size_t k = 0; k < text_of_call.tensors.size(); k++) {

@@ -131,13 +131,15 @@ struct KernelCall {
   std::vector<Argument> args;
 };
 
-// An op that has no loops, run by the eager library inside the model (src/model/program.h says what the text is).
+// An op that has no loops, run by the eager library inside the model, or by the process it is loaded into (src/model/program.h
+// says what the text is).
 struct EagerCall {
   struct Size {
     int result, dim;
     Expr symbol;  // is decided by this size
   };
   std::string op;  // its name, for the linker
+  bool by_host = false;  // somebody registered it: only a process that has it can run it
   bool draws = false;  // it takes random numbers
   std::string text;
   std::vector<int> tensors;

@@ -2,6 +2,7 @@
 
 #include "model/cpu.hpp"
 #include "model/host.hpp"
+#include "model/host_op.hpp"
 #include "model/layout.hpp"
 
 namespace ingot::model {
@@ -28,7 +29,7 @@ bool Engine::make() {
   const char* checks = getenv("AOTI_RUNTIME_CHECK_INPUTS");
   checks_inputs.store(!checks || strcmp(checks, "0") != 0, std::memory_order_relaxed);
   code = choose_code(program);
-  return code != nullptr;
+  return code != nullptr && check_host_ops();
 }
 
 bool Model::make() {

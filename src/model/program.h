@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { INGOT_PROGRAM_VERSION = 2, INGOT_MAX_RANK = 64 };
+enum { INGOT_PROGRAM_VERSION = 3, INGOT_MAX_RANK = 64 };
 
 /* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the first element. */
 typedef struct ingot_view {
@@ -122,6 +122,7 @@ typedef struct ingot_program {
   uint64_t weights_bytes;
   uint64_t weights_hash; /* external: XXH3-64 of the .safetensors' header (the length in the first 8 bytes and the JSON text
                                    after it), so that another file is noticed; appended: what the last 8 bytes of the area are */
+  const char* const* host_ops; /* that ingot_host_op_call is called for, as its process names them; then null. Null: none */
 } ingot_program;
 
 /* Hidden: in a process with several model libraries each one means its own. */
@@ -150,6 +151,10 @@ void ingot_rt_random(ingot_frame*, uint64_t* seed, uint64_t* offset);
  * with such calls has a table of the ops they name (codegen/eager_ops.hpp). */
 int32_t ingot_eager_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers, ingot_view* results,
                          int32_t result_count);
+
+/* The same for an op that the process must have, because somebody registered it there (host_op.h). */
+int32_t ingot_host_op_call(ingot_frame*, const char* call, const ingot_view* tensors, const int64_t* integers,
+                           ingot_view* results, int32_t result_count);
 
 #pragma GCC visibility pop
 

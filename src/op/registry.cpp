@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 
 #include "base/error.hpp"
+#include "op/call.hpp"
 #include "op/make_op.hpp"
 #include "op/setup.hpp"
 
@@ -13,11 +15,14 @@ namespace {
 struct Registry {
   std::shared_mutex mutex;
   std::map<std::string, std::unique_ptr<Op>, std::less<>> ops;
+  std::set<const Op*> from_outside;
 };
 Registry& registry() {
   static Registry r;
   return r;
 }
+
+thread_local bool sets_up = false;  // setup_ops runs on this thread
 
 // "aten::add.Tensor" and "add.Tensor" are one key; other namespaces keep their prefix. ".default" is no overload.
 std::string_view key_of(std::string_view name) {
@@ -89,6 +94,7 @@ void register_ops(std::span<const OpDef> defs) {
     std::unique_lock lock(r.mutex);
     std::string name = o->name;
     INGOT_REQUIRE(!r.ops.contains(name), "op ", name, " is defined twice");
+    if (!sets_up) r.from_outside.insert(o.get());
     r.ops.emplace(std::move(name), std::move(o));
   }
 }
@@ -130,7 +136,16 @@ std::vector<const Op*> all_ops() {
 
 void setup_once() {
   static std::once_flag once;
-  std::call_once(once, setup_ops);
+  std::call_once(once, [] {
+    const Scoped<bool> scope(sets_up, true);
+    setup_ops();
+  });
+}
+
+bool is_from_outside(const Op& op) {
+  Registry& r = registry();
+  const std::shared_lock lock(r.mutex);
+  return r.from_outside.contains(op.functional ? op.functional : &op);
 }
 
 }  // namespace ingot

@@ -7,4 +7,8 @@ namespace ingot {
 void setup_ops();   // defined in src/autograd/setup.cpp; must only call register_ops and install_once
 void setup_once();
 
+struct Op;
+// Whether somebody else than setup_ops registered the op: a model library has no code for it, nor what it is linked with.
+bool is_from_outside(const Op& op);
+
 }  // namespace ingot

@@ -4,6 +4,7 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "model/host_op.h"
 #include "runner/handle.hpp"
 #include "runner/host_op_call.hpp"
 #include "tensor/geometry.hpp"
@@ -44,6 +45,7 @@ void require_host_functions() {
                                 reinterpret_cast<const void*>(&aoti_torch_clone),
                                 reinterpret_cast<const void*>(&aoti_torch_item_float32),
                                 reinterpret_cast<const void*>(&aoti_torch_proxy_executor_call_function),
+                                reinterpret_cast<const void*>(&ingot_host_run_op),
                                 reinterpret_cast<const void*>(&aoti_torch_mm_out),
                                 reinterpret_cast<const void*>(&aoti_torch_str_to_ivalue),
                                 reinterpret_cast<const void*>(&aoti_torch_library_def),
