@@ -1,75 +1,90 @@
-// Sampling at grid points. In each dimension a point has up to four taps, each with a weight and the weight's
-// derivative by the grid coordinate; every mode and both gradients follow from these. See resample.hpp for the
-// contract.
+// Sampling at grid points. In each dimension a point has up to four taps, each with a weight and the weight's derivative by the
+// place it is read at; every mode and both gradients follow from these. See resample.hpp for the contract.
+//
+// `T` is what memory holds, `A` what is computed in. The order of the operations is PyTorch's: where A rounds every one of them
+// (rounded.hpp) another order gives other numbers, and a place next to the middle of two elements another element.
 #include <cmath>
 
 #include "kernels/resample.hpp"
+#include "kernels/rounded.hpp"
 
 namespace ingot::kernels {
 namespace {
 
 // Where a coordinate is read after padding, and the derivative of that by the coordinate.
-template <class T>
+template <class A>
 struct Point {
-  T at, slope;
+  A at, slope;
 };
 
-template <class T>
-Point<T> reflect(Point<T> p, int64_t twice_low, int64_t twice_high) {
-  if (twice_low == twice_high) return {T(0), T(0)};
-  const T low = T(twice_low) / T(2), span = T(twice_high - twice_low) / T(2);
-  const T x = std::fabs(p.at - low), extra = std::fmod(x, span), flips = std::floor(x / span);
-  if (p.at < low) p.slope = -p.slope;
-  const bool even = std::fmod(flips, T(2)) == T(0);
-  return {even ? extra + low : span - extra + low, even ? p.slope : -p.slope};
+template <class A>
+Point<A> reflect(Point<A> p, int64_t twice_low, int64_t twice_high, bool in_plane) {
+  if (twice_low == twice_high) return {A(0), A(0)};
+  const A low = A(twice_low) / A(2);
+  const A x = fabs(p.at - low);
+  bool flipped = p.at < low;
+  if (in_plane) {
+    const A twice_span = A(twice_high - twice_low), extra = x - trunc(x / twice_span) * twice_span, back = twice_span - extra;
+    flipped ^= extra > back;
+    return {(extra > back ? back : extra) + low, flipped ? -p.slope : p.slope};
+  }
+  const A span = A(twice_high - twice_low) / A(2), extra = fmod(x, span), flips = floor(x / span);
+  const bool even = fmod(flips, A(2)) == A(0);
+  flipped ^= !even;
+  return {even ? extra + low : span - extra + low, flipped ? -p.slope : p.slope};
 }
 
-template <class T>
-Point<T> clip(Point<T> p, int64_t size) {
-  if (!(p.at > T(0))) return {T(0), T(0)};  // also NaN
-  if (p.at >= T(size - 1)) return {T(size - 1), T(0)};
+template <class A>
+Point<A> clip(Point<A> p, int64_t size) {
+  if (!(p.at > A(0))) return {A(0), A(0)};  // also NaN
+  if (p.at >= A(size - 1)) return {A(size - 1), A(0)};
   return p;
 }
 
-template <class T>
-Point<T> pad(Point<T> p, int64_t size, const GridSample& s) {
+template <class A>
+Point<A> pad(Point<A> p, int64_t size, const GridSample& s) {
   if (s.padding == GridPadding::border) return clip(p, size);
   if (s.padding == GridPadding::zeros) return p;
-  return clip(s.align_corners ? reflect(p, 0, 2 * (size - 1)) : reflect(p, -1, 2 * size - 1), size);
+  const bool in_plane = s.dims == 2;
+  return clip(s.align_corners ? reflect(p, 0, 2 * (size - 1), in_plane) : reflect(p, -1, 2 * size - 1, in_plane), size);
 }
 
-template <class T>
+template <class A>
 struct Taps {
   int count;
-  int64_t at[4];      // -1: outside, reads zero
-  T weight[4], slope[4];
+  int64_t at[4];  // -1: outside, reads zero
+  A weight[4], slope[4];
+  A mult;  // derivative of the place by the grid's coordinate
 };
 
 constexpr int64_t inside(int64_t i, int64_t size) { return i >= 0 && i < size ? i : -1; }
 
-template <class T>
-Taps<T> taps_at(T coordinate, int64_t size, const GridSample& s) {
-  Point<T> p = s.align_corners ? Point<T>{(coordinate + T(1)) / T(2) * T(size - 1), T(size - 1) / T(2)}
-                               : Point<T>{((coordinate + T(1)) * T(size) - T(1)) / T(2), T(size) / T(2)};
+template <class A>
+Taps<A> taps_at(A coordinate, int64_t size, const GridSample& s) {
+  Point<A> p = s.align_corners ? Point<A>{(coordinate + A(1)) / A(2) * A(size - 1), A(size - 1) / A(2)}
+                               : Point<A>{((coordinate + A(1)) * A(size) - A(1)) / A(2), A(size) / A(2)};
   if (s.mode != GridInterpolation::cubic) p = pad(p, size, s);
-  if (!(std::fabs(p.at) < T(1 << 30))) return {0, {}, {}, {}};  // also NaN: nothing is read
+  if (!(fabs(p.at) < A(1 << 30))) return {};  // also NaN: nothing is read
   if (s.mode == GridInterpolation::nearest)
-    return {1, {inside(static_cast<int64_t>(std::nearbyint(p.at)), size)}, {T(1)}, {T(0)}};
-  const T floor = std::floor(p.at), t = p.at - floor;
-  const int64_t i = static_cast<int64_t>(floor);
-  if (s.mode == GridInterpolation::linear) return {2, {inside(i, size), inside(i + 1, size)}, {T(1) - t, t}, {-p.slope, p.slope}};
-  const T a = T(-0.75);
-  auto near = [a](T x) { return ((a + T(2)) * x - (a + T(3))) * x * x + T(1); };
-  auto far = [a](T x) { return ((a * x - T(5) * a) * x + T(8) * a) * x - T(4) * a; };
-  auto near_slope = [a](T x) { return (T(3) * (a + T(2)) * x - T(2) * (a + T(3))) * x; };
-  auto far_slope = [a](T x) { return (T(3) * a * x - T(10) * a) * x + T(8) * a; };
-  Taps<T> taps{
-      4,
-      {},
-      {far(t + T(1)), near(t), near(T(1) - t), far(T(2) - t)},
-      {far_slope(t + T(1)) * p.slope, near_slope(t) * p.slope, -near_slope(T(1) - t) * p.slope, -far_slope(T(2) - t) * p.slope}};
+    return {1, {inside(static_cast<int64_t>(nearbyint(p.at)), size)}, {A(1)}, {A(0)}, A(0)};
+  const A below = floor(p.at), t = p.at - below;
+  const int64_t i = static_cast<int64_t>(below);
+  if (s.mode == GridInterpolation::linear) {
+    const A first = s.dims == 2 ? A(1) - t : A(i + 1) - p.at;
+    return {2, {inside(i, size), inside(i + 1, size)}, {first, t}, {A(-1), A(1)}, p.slope};
+  }
+  const A a = A(-0.75);
+  auto near = [a](A x) { return ((a + A(2)) * x - (a + A(3))) * x * x + A(1); };
+  auto far = [a](A x) { return ((a * x - A(5) * a) * x + A(8) * a) * x - A(4) * a; };
+  auto near_slope = [a](A x) { return (A(3) * (a + A(2)) * x - A(2) * (a + A(3))) * x; };
+  auto far_slope = [a](A x) { return (A(3) * a * x - A(10) * a) * x + A(8) * a; };
+  Taps<A> taps{4,
+               {},
+               {far(t + A(1)), near(t), near(A(1) - t), far(A(2) - t)},
+               {far_slope(t + A(1)), near_slope(t), -near_slope(A(1) - t), -far_slope(A(2) - t)},
+               p.slope};
   for (int k = 0; k < 4; ++k)  // a cubic tap is padded by itself
-    taps.at[k] = inside(static_cast<int64_t>(pad(Point<T>{T(i + k - 1), T(1)}, size, s).at), size);
+    taps.at[k] = inside(static_cast<int64_t>(pad(Point<A>{A(i + k - 1), A(1)}, size, s).at), size);
   return taps;
 }
 
@@ -85,25 +100,107 @@ struct Sizes {
 };
 
 // The taps of one grid point in all three dimensions; a missing dimension has one tap. False when nothing is read.
-template <class T>
-bool taps_of_point(const GridSample& s, const Sizes& z, const T* point, Taps<T> taps[3]) {
+template <class A, class T>
+bool taps_of_point(const GridSample& s, const Sizes& z, const T* point, Taps<A> taps[3]) {
   bool any = true;
   for (int d = 0; d < 3; ++d) {
-    taps[d] = d < 3 - s.dims ? Taps<T>{1, {0}, {T(1)}, {T(0)}} : taps_at(point[2 - d], z.in[d], s);
+    taps[d] = d < 3 - s.dims ? Taps<A>{1, {0}, {A(1)}, {A(0)}, A(0)} : taps_at(A(point[2 - d]), z.in[d], s);
     any = any && taps[d].count > 0;
   }
   return any;
 }
 
-// Calls f(place, kd, kh, kw) for each element inside that the taps read.
-template <class T, class F>
-void for_each_read(const Sizes& z, const Taps<T> taps[3], F f) {
+// The element that taps kd, kh, kw read; -1: outside.
+template <class A>
+int64_t place(const Sizes& z, const Taps<A> taps[3], int kd, int kh, int kw) {
+  const int64_t d = taps[0].at[kd], h = taps[1].at[kh], w = taps[2].at[kw];
+  return d >= 0 && h >= 0 && w >= 0 ? (d * z.in[1] + h) * z.in[2] + w : -1;
+}
+
+// The elements that a point reads, and their weights.
+template <class A>
+struct Reads {
+  int count = 0;
+  int64_t at[16];
+  A weight[16];
+};
+template <class A>
+Reads<A> reads_of(const Sizes& z, const Taps<A> taps[3]) {
+  Reads<A> r;
   for (int kd = 0; kd < taps[0].count; ++kd)
     for (int kh = 0; kh < taps[1].count; ++kh)
       for (int kw = 0; kw < taps[2].count; ++kw) {
-        const int64_t d = taps[0].at[kd], h = taps[1].at[kh], w = taps[2].at[kw];
-        if (d >= 0 && h >= 0 && w >= 0) f((d * z.in[1] + h) * z.in[2] + w, kd, kh, kw);
+        const int64_t at = place(z, taps, kd, kh, kw);
+        if (at < 0) continue;
+        r.at[r.count] = at;
+        r.weight[r.count++] = taps[2].weight[kw] * taps[1].weight[kh] * taps[0].weight[kd];
       }
+  return r;
+}
+
+// Along rows first, then across them.
+template <class A, class T>
+A cubic_sample(const Sizes& z, const Taps<A> taps[3], const T* plane) {
+  A sum = A(0);
+  for (int kh = 0; kh < 4; ++kh) {
+    A row = A(0);
+    for (int kw = 0; kw < 4; ++kw)
+      if (const int64_t at = place(z, taps, 0, kh, kw); at >= 0) row += A(plane[at]) * taps[2].weight[kw];
+    sum += row * taps[1].weight[kh];
+  }
+  return sum;
+}
+
+// ---- gradients of one point: `g` and the planes of `x` and `gx` are one channel's. Adds to `slope`, which is by the place.
+
+template <class A, class T>
+void add_to(T* gx, int64_t at, A v) {
+  if (gx != nullptr && at >= 0) gx[at] = T(A(gx[at]) + v);
+}
+template <class A, class T>
+A value_at(const T* x, int64_t at) {
+  return at >= 0 ? A(x[at]) : A(0);
+}
+
+template <class A, class T>
+void linear_plane_gradient(const Sizes& z, const Taps<A> taps[3], A g, const T* x, T* gx, A slope[3]) {
+  const A *wy = taps[1].weight, *wx = taps[2].weight;
+  A v[2][2];
+  for (int kh = 0; kh < 2; ++kh)
+    for (int kw = 0; kw < 2; ++kw) {
+      const int64_t at = place(z, taps, 0, kh, kw);
+      v[kh][kw] = value_at<A>(x, at);
+      add_to(gx, at, wx[kw] * wy[kh] * g);
+    }
+  slope[2] += ((v[0][1] - v[0][0]) * wy[0] + (v[1][1] - v[1][0]) * wy[1]) * g;
+  slope[1] += ((v[1][0] - v[0][0]) * wx[0] + (v[1][1] - v[0][1]) * wx[1]) * g;
+}
+
+template <class A, class T>
+void linear_gradient(const Sizes& z, const Taps<A> taps[3], A g, const T* x, T* gx, A slope[3]) {
+  for (int kd = 0; kd < taps[0].count; ++kd)
+    for (int kh = 0; kh < taps[1].count; ++kh)
+      for (int kw = 0; kw < taps[2].count; ++kw) {
+        const int64_t at = place(z, taps, kd, kh, kw);
+        if (at < 0) continue;
+        const A wz = taps[0].weight[kd], wy = taps[1].weight[kh], wx = taps[2].weight[kw], v = A(x[at]);
+        add_to(gx, at, wx * wy * wz * g);
+        slope[2] += taps[2].slope[kw] * (v * wy * wz * g);
+        slope[1] += taps[1].slope[kh] * (v * wx * wz * g);
+        slope[0] += taps[0].slope[kd] * (v * wx * wy * g);
+      }
+}
+
+template <class A, class T>
+void cubic_gradient(const Sizes& z, const Taps<A> taps[3], A g, const T* x, T* gx, A slope[3]) {
+  for (int kw = 0; kw < 4; ++kw)
+    for (int kh = 0; kh < 4; ++kh) {
+      const int64_t at = place(z, taps, 0, kh, kw);
+      const A wy = taps[1].weight[kh], wx = taps[2].weight[kw], v = value_at<A>(x, at);
+      add_to(gx, at, g * wx * wy);
+      slope[2] += v * g * taps[2].slope[kw] * wy;
+      slope[1] += v * g * taps[1].slope[kh] * wx;
+    }
 }
 
 }  // namespace
@@ -113,65 +210,59 @@ int64_t grid_sample_forward_tasks(const GridSample& s) {
   return z.line == 0 ? 0 : s.batch * (z.out_size / z.line);
 }
 
-template <class T>
+template <class T, class A>
 void grid_sample_forward(const GridSample& s, const T* x, const T* grid, T* y, int64_t begin, int64_t end) {
   const Sizes z(s);
   for (int64_t task = begin; task < end; ++task) {
     const int64_t first = task * z.line, image = first / z.out_size;  // points are numbered over the batch
     for (int64_t point = first; point < first + z.line; ++point) {
-      Taps<T> taps[3];
-      const bool any = taps_of_point(s, z, grid + point * s.dims, taps);
-      int64_t place[64];
-      T weight[64];
-      int reads = 0;
-      if (any)
-        for_each_read(z, taps, [&](int64_t at, int kd, int kh, int kw) {
-          place[reads] = at;
-          weight[reads++] = taps[0].weight[kd] * taps[1].weight[kh] * taps[2].weight[kw];
-        });
+      Taps<A> taps[3];
+      const bool any = taps_of_point(s, z, grid + point * s.dims, taps), cubic = any && s.mode == GridInterpolation::cubic;
+      const Reads<A> reads = any && !cubic ? reads_of(z, taps) : Reads<A>{};
       for (int64_t c = 0; c < s.channels; ++c) {
         const T* const plane = x + (image * s.channels + c) * z.in_size;
-        T sum = 0;
-        for (int k = 0; k < reads; ++k) sum += weight[k] * plane[place[k]];
-        y[(image * s.channels + c) * z.out_size + point - image * z.out_size] = sum;
+        A sum = cubic ? cubic_sample(z, taps, plane) : A(0);
+        for (int k = 0; k < reads.count; ++k) sum += A(plane[reads.at[k]]) * reads.weight[k];
+        y[(image * s.channels + c) * z.out_size + point - image * z.out_size] = T(sum);
       }
     }
   }
 }
 
-template <class T>
+template <class T, class A>
 void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T* grid, T* gx, T* ggrid, int64_t begin,
                           int64_t end) {
   const Sizes z(s);
+  const auto gradient = s.mode == GridInterpolation::cubic                    ? cubic_gradient<A, T>
+                        : s.mode == GridInterpolation::linear && s.dims == 2 ? linear_plane_gradient<A, T>
+                                                                             : linear_gradient<A, T>;
   for (int64_t image = begin; image < end; ++image) {
     const int64_t planes = image * s.channels;
     for (int64_t i = planes * z.in_size; gx != nullptr && i < (planes + s.channels) * z.in_size; ++i) gx[i] = T(0);
     for (int64_t point = image * z.out_size; point < (image + 1) * z.out_size; ++point) {
-      Taps<T> taps[3];
-      T slope[3] = {};
-      if (taps_of_point(s, z, grid + point * s.dims, taps)) {
-        const T* const g = gy + planes * z.out_size + point - image * z.out_size;
-        for_each_read(z, taps, [&](int64_t at, int kd, int kh, int kw) {
-          const T wd = taps[0].weight[kd], wh = taps[1].weight[kh], ww = taps[2].weight[kw];
-          T dot = 0;  // over channels, of gradient and value
-          for (int64_t c = 0; c < s.channels; ++c) {
-            const int64_t element = (planes + c) * z.in_size + at;
-            if (gx != nullptr) gx[element] += wd * wh * ww * g[c * z.out_size];
-            if (ggrid != nullptr) dot += g[c * z.out_size] * x[element];
-          }
-          slope[0] += taps[0].slope[kd] * wh * ww * dot;
-          slope[1] += wd * taps[1].slope[kh] * ww * dot;
-          slope[2] += wd * wh * taps[2].slope[kw] * dot;
-        });
-      }
-      for (int d = 0; ggrid != nullptr && d < s.dims; ++d) ggrid[point * s.dims + d] = slope[2 - d];
+      Taps<A> taps[3];
+      A slope[3] = {A(0), A(0), A(0)};
+      const bool any = taps_of_point(s, z, grid + point * s.dims, taps);
+      for (int64_t c = planes; any && c < planes + s.channels; ++c)
+        gradient(z, taps, A(gy[c * z.out_size + point - image * z.out_size]), x + c * z.in_size,
+                 gx != nullptr ? gx + c * z.in_size : nullptr, slope);
+      for (int d = 0; ggrid != nullptr && d < s.dims; ++d)
+        ggrid[point * s.dims + d] =
+            any && s.mode != GridInterpolation::nearest ? T(slope[2 - d] * taps[2 - d].mult) : T(0);
     }
   }
 }
 
-#define INGOT_GRID_SAMPLE(T, name)                                                                                        \
-  template void grid_sample_forward<T>(const GridSample&, const T*, const T*, T*, int64_t, int64_t);                      \
-  template void grid_sample_backward<T>(const GridSample&, const T*, const T*, const T*, T*, T*, int64_t, int64_t);       \
+#define INGOT_GRID_SAMPLE(T, A)                                                                         \
+  template void grid_sample_forward<T, A>(const GridSample&, const T*, const T*, T*, int64_t, int64_t); \
+  template void grid_sample_backward<T, A>(const GridSample&, const T*, const T*, const T*, T*, T*, int64_t, int64_t);
+INGOT_GRID_SAMPLE(float, float)
+INGOT_GRID_SAMPLE(double, double)
+INGOT_GRID_SAMPLE(float, Rounded<BFloat16>)
+INGOT_GRID_SAMPLE(float, Rounded<Half>)
+#undef INGOT_GRID_SAMPLE
+
+#define INGOT_GRID_SAMPLE_C(T, name)                                                                                      \
   extern "C" void ingot_k_grid_sample_forward_##name(const GridSample* s, const T* x, const T* grid, T* y, int64_t begin, \
                                                      int64_t end) {                                                       \
     grid_sample_forward(*s, x, grid, y, begin, end);                                                                      \
@@ -180,9 +271,9 @@ void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T*
                                                       T* ggrid, int64_t begin, int64_t end) {                             \
     grid_sample_backward(*s, gy, x, grid, gx, ggrid, begin, end);                                                         \
   }
-INGOT_GRID_SAMPLE(float, f32)
-INGOT_GRID_SAMPLE(double, f64)
-#undef INGOT_GRID_SAMPLE
+INGOT_GRID_SAMPLE_C(float, f32)
+INGOT_GRID_SAMPLE_C(double, f64)
+#undef INGOT_GRID_SAMPLE_C
 
 }  // namespace ingot::kernels
 

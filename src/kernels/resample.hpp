@@ -53,14 +53,15 @@ struct GridSample {
   int64_t in[3], out[3];
 };
 
-// A task is one line (last dimension) of the output of one image, all channels.
+// A task is one line (last dimension) of the output of one image, all channels. `A` is what is computed in: T, or of floats that
+// hold values of a smaller type Rounded of that (rounded.hpp), as PyTorch computes them.
 int64_t grid_sample_forward_tasks(const GridSample& s);
-template <class T>
+template <class T, class A = T>
 void grid_sample_forward(const GridSample& s, const T* x, const T* grid, T* y, int64_t begin, int64_t end);
 
 // A task is one image. gx or ggrid may be null. A point that is not finite has no gradient; it reads zero, or
 // with border and reflection padding an element of the border.
-template <class T>
+template <class T, class A = T>
 void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T* grid, T* gx, T* ggrid, int64_t begin,
                           int64_t end);
 

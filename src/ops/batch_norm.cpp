@@ -1,6 +1,7 @@
 // Batch and instance norm. Statistics are per channel (dim 1), over all other dims.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/half.hpp"
 #include "ingot/ingot.hpp"
 #include "ops/families.hpp"
 #include "ops/normalization.hpp"
@@ -33,6 +34,12 @@ void check_channels(const Call& c, const Tensor& input, std::initializer_list<st
                   " elements not ", t.numel());
 }
 
+// A number as a half type holds it; others have it as it is.
+double rounded_number(double v, DType t) {
+  if (t == DType::bf16) return to_float(to_bfloat16(static_cast<float>(v)));
+  return t == DType::f16 ? to_float(to_half(static_cast<float>(v))) : v;
+}
+
 struct Normed {
   Tensor y, mean, rstd;          // mean and rstd as the op returns them
   Tensor new_mean, new_var;      // running statistics after the call; undefined without any
@@ -61,25 +68,29 @@ Normed batch_normed(const Call& c, const Tensor& input, const Tensor& weight, co
   const Shape dims = all_but_channels(static_cast<int>(input.dim()));
   const Int n = floor_div(input.numel(), input.size(1));
   Statistics s = statistics(x, dims, eps);
+  // Where the parameters are half, PyTorch keeps every statistic in half from one step to the next.
+  const auto rounded = [&](const Tensor& t) { return as_type(as_type(t, kept), compute); };
+  const auto sum_of_squares = [&] { return rounded(aten<"mul.Scalar">(s.var, n)); };
+  Tensor squares;
   if (kept != compute) {
-    // Where the parameters are half, PyTorch keeps the mean and the sum of squares in half before it goes on.
-    const auto rounded = [&](const Tensor& t) { return as_type(as_type(t, kept), compute); };
+    squares = sum_of_squares();
     s.mean = rounded(s.mean);
-    s.var = aten<"div.Scalar">(rounded(aten<"mul.Scalar">(s.var, n)), n);
+    s.var = rounded(aten<"div.Scalar">(squares, n));
     s.rstd = aten<"rsqrt">(aten<"add.Scalar">(s.var, eps));
   }
   r.mean = as_vector(s.mean, kept);
   r.rstd = as_vector(s.rstd, kept);
   // Normalised by what the backward will see, rounded to half where the parameters are half.
   r.y = as_type(normalized(x, per_channel(r.mean, input, compute), per_channel(r.rstd, input, compute), w, b), input.dtype());
+  const double share = rounded_number(momentum, kept), rest = rounded_number(1 - momentum, kept);
   if (running_mean.defined()) {
     const Tensor mean = as_vector(s.mean, compute), old = as_type(running_mean, compute);
-    r.new_mean = as_type(mean * momentum + old * (1 - momentum), running_mean.dtype());
+    r.new_mean = as_type(rounded(mean * share) + rounded(old * rest), running_mean.dtype());
   }
   if (running_var.defined()) {
-    const Tensor unbiased = aten<"div.Scalar">(aten<"mul.Scalar">(as_vector(s.var, compute), n), n - 1),
-                 old = as_type(running_var, compute);
-    r.new_var = as_type(unbiased * momentum + old * (1 - momentum), running_var.dtype());
+    if (!squares.defined()) squares = sum_of_squares();
+    const Tensor unbiased = rounded(aten<"div.Scalar">(as_vector(squares, compute), n - 1)), old = as_type(running_var, compute);
+    r.new_var = as_type(unbiased * share + rounded(old * rest), running_var.dtype());
   }
   return r;
 }

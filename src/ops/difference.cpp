@@ -23,8 +23,8 @@ Value diff(const Call& c) {
       INGOT_REQUIRE(c.tensor(i).dim() == self.dim(), "diff expects prepend or append to be the same dimension as input");
       pieces.push_back(c.tensor(i));
     }
+  if (n == 0) return aten<"clone">(self);  // what would be joined to it does not count
   Tensor r = pieces.size() == 1 ? self : aten<"cat">(pieces, dim);
-  if (n == 0 && pieces.size() == 1) return aten<"clone">(self);
   for (int64_t k = 0; k < n; k++) {
     const Int size = r.size(dim);
     if (size == 0) break;

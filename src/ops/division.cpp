@@ -1,7 +1,9 @@
 // Division that rounds, and its remainders.
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
+#include "base/half.hpp"
 #include "op/promotion.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
@@ -19,6 +21,20 @@ struct FloorQuotient {
 struct TruncQuotient {
   template <RealNotBool T> T operator()(T a, T b) const { return truncated_quotient(a, b); }
 };
+// Of a half type the quotient is one before its fraction is dropped: 17.99 is 18 in bfloat16.
+template <DType Small>
+struct SmallTruncQuotient {
+  template <RealNotBool T> T operator()(T a, T b) const {
+    if constexpr (std::same_as<T, Expr>) {
+      return trunc(cast(DType::f32, cast(Small, a / b)));
+    } else if constexpr (std::same_as<T, float>) {
+      const float q = a / b;
+      return std::trunc(Small == DType::bf16 ? to_float(to_bfloat16(q)) : to_float(to_half(q)));
+    } else {
+      return truncated_quotient(a, b);
+    }
+  }
+};
 constexpr auto remainder_formula = []<RealNotBool T>(T a, T b) { return floored_remainder(a, b); };
 constexpr auto fmod_formula = []<RealNotBool T>(T a, T b) { return truncated_remainder(a, b); };
 
@@ -27,7 +43,12 @@ const Formula* quotient(const Call& c) {
   const std::string& mode = c[2].string();
   INGOT_REQUIRE(mode == "trunc" || mode == "floor",
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
-  return mode == "trunc" ? &formula_of<TruncQuotient, 2, common> : &formula_of<FloorQuotient, 2, common>;
+  if (mode == "floor") return &formula_of<FloorQuotient, 2, common>;
+  switch (result_type(c.args.first(2))) {
+    case DType::bf16: return &formula_of<SmallTruncQuotient<DType::bf16>, 2, common>;
+    case DType::f16: return &formula_of<SmallTruncQuotient<DType::f16>, 2, common>;
+    default: return &formula_of<TruncQuotient, 2, common>;
+  }
 }
 
 // Integers have no infinity to return.

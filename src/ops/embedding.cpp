@@ -3,6 +3,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/half.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
@@ -72,10 +73,21 @@ void dense_backward_kernel(const Call& c, std::span<const Tensor> r) {
     if constexpr (!std::is_same_v<T, bool>) {
       const T* g = grad.data<T>();
       T* to = sums.data<T>();
+      // PyTorch's sums are kept in the gradient's own dtype.
+      const auto rounded = [t = r[0].dtype()](T v) {
+        if constexpr (std::is_same_v<T, float>) {
+          if (t == DType::bf16) return to_float(to_bfloat16(v));
+          if (t == DType::f16) return to_float(to_half(v));
+        }
+        return v;
+      };
       for (int64_t i = 0; i < n; i++) {
         if (at[i] == padding) continue;
         const T scale = counts.empty() ? T(1) : T(1) / static_cast<T>(counts[static_cast<std::size_t>(at[i])]);
-        for (int64_t j = 0; j < width; j++) to[at[i] * width + j] += g[i * width + j] * scale;
+        for (int64_t j = 0; j < width; j++) {
+          T& sum = to[at[i] * width + j];
+          sum = rounded(sum + g[i * width + j] * scale);
+        }
       }
     }
   });

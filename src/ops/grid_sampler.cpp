@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"
 #include "kernels/resample.hpp"
+#include "kernels/rounded.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
@@ -55,6 +56,14 @@ kernels::GridSample describe(const Call& c, int at, int space) {
   return s;
 }
 
+// Calls f with a value of memory's type and one of the type that is computed in: half types stay half all the way.
+template <class F>
+void on_sampled(DType t, std::string_view op, const F& f) {
+  if (t == DType::bf16) return f(float{}, kernels::Rounded<BFloat16>{});
+  if (t == DType::f16) return f(float{}, kernels::Rounded<Half>{});
+  on_floating(t, op, [&]<class T>(T v) { f(v, v); });
+}
+
 template <int Space>
 void sampler_meta(const Call& c, Outputs& o) {
   check_grid(c, 0, Space);
@@ -62,14 +71,14 @@ void sampler_meta(const Call& c, Outputs& o) {
 }
 template <int Space>
 void sampler_kernel(const Call& c, std::span<const Tensor> r) {
-  on_floating(r[0].dtype(), "grid_sampler", [&]<class T>(T) {
+  on_sampled(r[0].dtype(), "grid_sampler", [&]<class T, class A>(T, A) {
     const DType t = kernel_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t), grid = dense(c.tensor(1), t);
     if (r[0].numel() == 0) return;
     const kernels::GridSample s = describe(c, 0, Space);
     parallel_for(0, kernels::grid_sample_forward_tasks(s), 16, [&](int64_t begin, int64_t end) {
-      kernels::grid_sample_forward(s, x.data<T>(), grid.data<T>(), out.data<T>(), begin, end);
+      kernels::grid_sample_forward<T, A>(s, x.data<T>(), grid.data<T>(), out.data<T>(), begin, end);
     });
     out.finish();
   });
@@ -98,7 +107,7 @@ Value sampler_backward_body(const Call& c) {
   if (mask[0]) out[0] = make_tensor(Geometry::contiguous(x.sizes(), x.dtype()), x.device(), fake);
   out[1] = make_tensor(Geometry::contiguous(grid.sizes(), grid.dtype()), x.device(), fake);
   if (fake) return out;
-  on_floating(x.dtype(), c.op.schema.name, [&]<class T>(T) {
+  on_sampled(x.dtype(), c.op.schema.name, [&]<class T, class A>(T, A) {
     const DType t = kernel_dtype(x.dtype());
     const DenseResult ggrid(out[1], t);
     std::optional<DenseResult> gx;
@@ -111,8 +120,8 @@ Value sampler_backward_body(const Call& c) {
     }
     const kernels::GridSample s = describe(c, 1, Space);
     parallel_for(0, s.batch, 1, [&](int64_t begin, int64_t end) {
-      kernels::grid_sample_backward(s, dg.data<T>(), dx.data<T>(), dgrid.data<T>(), gx ? gx->data<T>() : nullptr, ggrid.data<T>(),
-                                    begin, end);
+      kernels::grid_sample_backward<T, A>(s, dg.data<T>(), dx.data<T>(), dgrid.data<T>(), gx ? gx->data<T>() : nullptr,
+                                          ggrid.data<T>(), begin, end);
     });
     if (gx) gx->finish();
     ggrid.finish();

@@ -92,7 +92,8 @@ Edges even_edges(const Call& c, const std::vector<double>& x, const Shape& bins,
   for (std::size_t d = 0; d < dims; d++) {
     std::vector<double> column;
     for (std::size_t i = d; i < x.size(); i += dims) column.push_back(x[i]);
-    const Range r = value_range(c, column, ends.empty() ? Range{} : Range{ends[2 * d], ends[2 * d + 1]}, 0.5);
+    const Range by_values = column.empty() ? Range{0, 1} : Range{};
+    const Range r = value_range(c, column, ends.empty() ? by_values : Range{ends[2 * d], ends[2 * d + 1]}, 0.5);
     const auto n = static_cast<double>(bins[d].value());
     for (int64_t i = 0; i <= bins[d].value(); i++)
       edges[d].push_back(i == bins[d].value() ? r.hi : r.lo + (r.hi - r.lo) * static_cast<double>(i) / n);

@@ -161,7 +161,7 @@ void index_put_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor& self = c.tensor(0);
   const Selection s = select_by(self, c[1].tensors());
   combine_indexed(r[0], self, c[2], c[3].to_bool() ? Combine::add : Combine::assign,
-                  [&](const Tensor& base) { return indexing_of(s, base); });
+                  [&](const Tensor& base) { return indexing_of(s, base); }, SumsAre::rounded);
 }
 
 TensorList saved_indices(const Vjp& v, int i) { return v.arg(i).is_none() ? TensorList{} : v.saved_list(i); }

@@ -85,7 +85,8 @@ void index_add_kernel(const Call& c, std::span<const Tensor> r) {
     });
     source = scaled;
   }
-  combine_indexed(r[0], c.tensor(0), source, Combine::add, slices(c));
+  // One element at a time into a vector, whole slices into anything else.
+  combine_indexed(r[0], c.tensor(0), source, Combine::add, slices(c), r[0].dim() <= 1 ? SumsAre::rounded : SumsAre::wide);
 }
 
 // The gradient's slices for the source of index_add and index_copy. A 0-dim source gets its one element.
@@ -141,7 +142,7 @@ void put_kernel(const Call& c, std::span<const Tensor> r) {
   Geometry flat = Geometry::contiguous({source.numel()}, source.dtype());
   flat.offset = source.storage_offset();
   combine_indexed(r[0], c.tensor(0), make_alias(source, std::move(flat)), c[3].to_bool() ? Combine::add : Combine::assign,
-                  [&](const Tensor& base) { return index_flat(base, c.tensor(1)); });
+                  [&](const Tensor& base) { return index_flat(base, c.tensor(1)); }, SumsAre::rounded);
 }
 
 Value take_along_dim(const Call& c) {

@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/half.hpp"
 #include "ops/dense.hpp"
 #include "ops/scalar_math.hpp"
 #include "tensor/geometry.hpp"
@@ -192,6 +193,24 @@ Scalar neutral(Combine combine, DType dtype) {
   return largest ? HUGE_VAL : -HUGE_VAL;
 }
 
+// Adds with every sum rounded to `t`. False: sums of the buffer's dtype are that already.
+bool add_rounded(const Indexing& ix, const Tensor& base, const Tensor& source, DType t) {
+  switch (t) {
+    case DType::bf16:
+      write_points<float>(ix, base, source, [](float& to, float x) { to = to_float(to_bfloat16(to + x)); });
+      return true;
+    case DType::f16:
+      write_points<float>(ix, base, source, [](float& to, float x) { to = to_float(to_half(to + x)); });
+      return true;
+    case DType::c64:
+      write_points<std::complex<double>>(ix, base, source, [](std::complex<double>& to, std::complex<double> x) {
+        to = std::complex<double>(std::complex<float>(to + x));
+      });
+      return true;
+    default: return false;
+  }
+}
+
 // x /= how many elements went into it, rounded down for integers.
 void divide_by_counts(const Tensor& x, const Tensor& counts) {
   const int64_t* n = counts.data<int64_t>();
@@ -227,12 +246,14 @@ void reduce_indexed(const Tensor& result, const Tensor& self, const Tensor& sour
 }
 
 void combine_indexed(const Tensor& result, const Tensor& self, const Value& source, Combine combine,
-                     const std::function<Indexing(const Tensor&)>& index) {
+                     const std::function<Indexing(const Tensor&)>& index, SumsAre sums) {
   const DType compute = combine == Combine::assign ? result.dtype() : compute_dtype(result.dtype());
   const DenseResult work(result, compute);
   copy_elements(work.buffer(), self);
   const Tensor from = source.is_tensor() ? dense(source.tensor(), compute) : number_tensor(compute, source.to_scalar());
-  write_indexed(index(work.buffer()), work.buffer(), from, combine);
+  const Indexing ix = index(work.buffer());
+  if (combine != Combine::add || sums == SumsAre::wide || !add_rounded(ix, work.buffer(), from, result.dtype()))
+    write_indexed(ix, work.buffer(), from, combine);
   work.finish();
 }
 

@@ -51,8 +51,11 @@ DType compute_dtype(DType t);
 
 // result = self with source (a tensor or a number) combined into the elements that index(buffer) names; the buffer is a
 // contiguous copy of self.
+// PyTorch keeps the sums of some of these ops in the result's dtype, so that every one of them is rounded (index_put, put, the
+// gradient of embedding), and those of others in a wider one (scatter): in bfloat16 that is a difference.
+enum class SumsAre : uint8_t { wide, rounded };
 void combine_indexed(const Tensor& result, const Tensor& self, const Value& source, Combine combine,
-                     const std::function<Indexing(const Tensor&)>& index);
+                     const std::function<Indexing(const Tensor&)>& index, SumsAre sums = SumsAre::wide);
 // The same for a reduction by name; without include_self an element that is written at all forgets its own value.
 void reduce_indexed(const Tensor& result, const Tensor& self, const Tensor& source, std::string_view reduce, bool include_self,
                     const std::function<Indexing(const Tensor&)>& index);

@@ -4,6 +4,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/lowering.hpp"
+#include "op/promotion.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
@@ -32,15 +33,17 @@ void check_dtypes(const Call& c, const Tensor& a, const Tensor& b) {
   INGOT_REQUIRE(a.dtype() != DType::b8 && !is_float8(a.dtype()), "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(a.dtype()), "'");
 }
-// Factors of an integer product are integers.
+// Of an integer product a real factor counts as far as it is whole (0.6 as 0), as in PyTorch; addr alone refuses it.
 void check_factors(const Call& c, DType t, int beta, int alpha) {
-  for (int i : {beta, alpha}) {
-    const std::string& name = c.op.schema.args[static_cast<std::size_t>(i)].name;
-    INGOT_REQUIRE(!is_integral(t) || c[i].is_int() || c[i].is_bool(), "For integral input tensors, argument ", name,
-                  " must not be a floating point number.");
-    INGOT_REQUIRE(is_complex(t) || !c[i].is_complex(), "For non-complex input tensors, argument ", name,
-                  " must not be a complex number.");
-  }
+  for (int i : {beta, alpha})
+    INGOT_REQUIRE(is_complex(t) || !c[i].is_complex(), "For non-complex input tensors, argument ",
+                  c.op.schema.args[static_cast<std::size_t>(i)].name, " must not be a complex number.");
+}
+void check_whole_factors(const Call& c, DType t, int beta, int alpha) {
+  check_factors(c, t, beta, alpha);
+  for (int i : {beta, alpha})
+    INGOT_REQUIRE(!is_integral(t) || c[i].is_int() || c[i].is_bool(), "For integral input tensors, argument ",
+                  c.op.schema.args[static_cast<std::size_t>(i)].name, " must not be a floating point number.");
 }
 void check_addend(const Call& c, const Tensor& self, const Shape& sizes, DType dtype) {
   INGOT_REQUIRE(self.dtype() == dtype, c.op.schema.name, ": self and the product must have the same dtype, but got ",
@@ -216,10 +219,12 @@ Value batch_dot(const Batching& b) {
 // beta * self + alpha * product: (self, a, b, beta, alpha). `product` is what the two factors make, for every member.
 Value scaled_sum(const Batching& b, Tensor product, int rank) {
   const auto one = [](const Value& v) { return v.is_int() && v.to_int().same(1); };
-  if (!one(b[4])) product = aten<"mul.Scalar">(product, b[4]);
-  if (!b[3].to_scalar().to_bool()) return product;  // self is not looked at, not even for NaN
+  const auto factor = [&](int i) { return is_integral(product.dtype()) ? Value(b[i].to_scalar().to_int()) : b[i]; };
+  const Value beta = factor(3), alpha = factor(4);
+  if (!one(alpha)) product = aten<"mul.Scalar">(product, alpha);
+  if (!beta.to_scalar().to_bool()) return product;  // self is not looked at, not even for NaN
   const Tensor self = b.batched(0) ? raise_rank(b.tensor(0), rank) : b.tensor(0);
-  return aten<"add.Tensor">(product, one(b[3]) ? self : aten<"mul.Scalar">(self, b[3]));
+  return aten<"add.Tensor">(product, one(beta) ? self : aten<"mul.Scalar">(self, beta));
 }
 Tensor in_front(const Batching& b, const Tensor& product) { return b.batched(1) || b.batched(2) ? product : b.repeated(product); }
 Value batch_add_product(const Batching& b) {  // addmm, baddbmm
@@ -388,11 +393,16 @@ constinit const OpDef kOps[] = {
        INGOT_REQUIRE(a.dim() == 1 && b.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(), "-D and ",
                      b.dim(), "-D");
        expand_geometry(self->geom, {a.size(0), b.size(0)});
-       Tensor outer = a.unsqueeze(1) * b;
-       if (!(c[4].is_int() && c[4].to_int().same(1))) outer = aten<"mul.Tensor">(outer, c[4]);
-       if (!c[3].to_scalar().to_bool()) return outer;
-       const bool one = c[3].is_int() && c[3].to_int().same(1);
-       return (one ? self : aten<"mul.Tensor">(self, c[3])) + outer;
+       check_whole_factors(c, result_type(c.args.first(3)), 3, 4);
+       // alpha goes into the column, not into the product: where every step is rounded, that is another number.
+       // The factors are numbers of the tensors' dtype, as PyTorch's are here: 0.6 of a bfloat16 is 0.6016.
+       const auto times = [&](const Tensor& t, const Value& factor) {
+         if (factor.is_int() && factor.to_int().same(1)) return t;
+         const Value own = is_reduced_floating(t.dtype()) ? Value(aten<"scalar_tensor">(factor, t.dtype())) : factor;
+         return aten<"mul.Tensor">(t, own);
+       };
+       const Tensor outer = times(a, c[4]).unsqueeze(1) * b;
+       return c[3].to_scalar().to_bool() ? times(self, c[3]) + outer : outer;
      },
      .vjp = addr_vjp,
      .saves = {{1, 2}, {2, 1}}},

@@ -178,9 +178,9 @@ Value logsumexp(const Call& c) {
   const Value& dim = c[1];
   const bool keepdim = c[2].to_bool();
   const auto reduced = reduced_dims(dim, static_cast<int>(self.dim()));
-  if (self.numel() == 0 || self.is_complex()) return aten<"log">(aten<"sum.dim_IntList">(aten<"exp">(self), dim, keepdim));
-  // An infinite maximum would give inf - inf: it is not subtracted.
-  const Tensor top = aten<"amax">(self, dim, true);
+  if (self.numel() == 0) return aten<"log">(aten<"sum.dim_IntList">(aten<"exp">(self), dim, keepdim));
+  // An infinite maximum would give inf - inf: it is not subtracted. Of complex numbers the real part says how large exp is.
+  const Tensor top = aten<"amax">(self.is_complex() ? aten<"real">(self) : self, dim, true);
   const Tensor shift = aten<"masked_fill.Scalar">(top, aten<"isinf">(top), 0);
   const Tensor total = aten<"log">(aten<"sum.dim_IntList">(aten<"exp">(self - shift), dim, keepdim));
   return total + aten<"view">(shift, reduced_sizes(self.sizes(), reduced, keepdim));
