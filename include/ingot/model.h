@@ -12,6 +12,9 @@ extern "C" {
 
 /* Why the last call that failed on this thread failed; "" before the first. Valid until the next failure on this thread. */
 INGOT_EXPORT const char* ingot_last_error(void);
+/* Whether a failure is written to standard error as well, `Error: …`, as every library of that ABI does: true at first. A caller
+ * that hands ingot_last_error on turns it off, so that its user is told once. */
+INGOT_EXPORT void ingot_print_errors(bool enabled);
 
 /* ---- what the model is */
 

@@ -14,6 +14,7 @@ const ingot_program& program = ingot_the_program;
 
 AOTIRuntimeError status(bool is_well) {
   if (is_well) return AOTI_RUNTIME_SUCCESS;
+  if (!prints_errors()) return AOTI_RUNTIME_FAILURE;
   // An exception that says nothing (eager/call.cpp) is printed as it is (I004).
   if (strcmp(last_error(), "Unknown exception occurred.") == 0) print_line("%s", last_error());
   else print_line("Error: %s", last_error());

@@ -22,6 +22,10 @@ bool fail_for_memory(unsigned long long bytes);  // "out of memory: …"
 // What this thread's last failure was; empty before the first.
 const char* last_error();
 
+// Whether the C functions write the text of a failure to standard error, too.
+bool prints_errors();
+void set_prints_errors(bool enabled);
+
 // A line on standard error.
 void print_line(const char* format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -51,6 +51,7 @@ bool dense_strides(int32_t rank, const int64_t* sizes, Strides* strides) {
 }  // namespace
 
 const char* ingot_last_error(void) { return last_error(); }
+void ingot_print_errors(bool enabled) { set_prints_errors(enabled); }
 
 const char* ingot_model_name(void) { return program.name; }
 size_t ingot_model_input_count(void) { return program.input_count; }

@@ -1,5 +1,6 @@
 // Views made of views, and reshape, which copies only where no view can do it.
 #include "base/error.hpp"
+#include "expr/expr.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
@@ -129,6 +130,31 @@ TensorList split_at(const Tensor& self, const Shape& indices, int64_t dim) {
     start = end;
   }
   r.push_back(self.slice(dim, start, self.size(dim)));
+  return r;
+}
+// A place along a dim that data decides, which is at most `most` when the program runs.
+Int place_in_data(const Tensor& place, Int most) {
+  const Int i = aten_value<"item">(place).to_int();
+  if (i.is_number()) return i;
+  aten_value<"sym_constrain_range_for_size">(i);
+  aten_value<"_assert_scalar">(Int(cast(DType::i64, le(i.expr(), most.expr()))), "tensor_split: a piece ends beyond the tensor");
+  return i;
+}
+// The same where a program is traced, whose data is not there: each piece begins at a number that the data will say, and is as
+// long as another. The numbers are brought into the tensor by the program itself, as slice brings known ones.
+TensorList split_by_data(const Tensor& self, const Tensor& indices, int64_t dim) {
+  const Int size = self.size(dim);
+  const Tensor ends =
+      aten<"clamp">(aten<"where.self">(aten<"lt.Scalar">(indices, 0), aten<"add.Scalar">(indices, size), indices), 0, size);
+  TensorList r;
+  Int start = 0;
+  for (int64_t k = 0, n = indices.size(0).value(); k < n; k++) {
+    const Tensor end = ends.select(0, k);
+    const Tensor length = k == 0 ? end : aten<"clamp_min">(end - ends.select(0, k - 1), 0);
+    r.push_back(self.slice(dim, start, start + place_in_data(length, size - start)));
+    start = place_in_data(end, size);
+  }
+  r.push_back(self.slice(dim, start, size));
   return r;
 }
 TensorList split_sections(const Tensor& self, int64_t sections, int64_t dim) {
@@ -278,6 +304,7 @@ constinit const OpDef kOps[] = {
               "got a tensor with ",
               at.dim(), " dims");
           if (at.dim() == 0) return split_sections(c.tensor(0), aten_value<"item">(at).to_int64(), c[2].to_int64());
+          if (at->is_fake()) return split_by_data(c.tensor(0), at, c[2].to_int64());
           return split_at(c.tensor(0), Shape(at.to_vector<int64_t>()), c[2].to_int64());
         }),
     composite("aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", hsplit_body),

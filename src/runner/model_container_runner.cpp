@@ -21,8 +21,9 @@ AOTInductorConstantMapHandle as_handle(HandleMap& m) { return reinterpret_cast<A
 #define INGOT_MODEL_CALL(function, ...) require(library_->function(__VA_ARGS__), #function "(" #__VA_ARGS__ ")", __LINE__)
 
 void ModelContainerRunner::require(AOTIRuntimeError error, const char* call, int line) const {
-  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, call, " API call failed at ", "model_container_runner.cpp", ", line ", line,
-                library_->last_error());
+  if (error == AOTI_RUNTIME_SUCCESS) return;
+  const std::string failed = text(call, " API call failed at model_container_runner.cpp, line ", line), why = library_->last_error();
+  throw_user_error(why.empty() ? failed : text(why, " (", failed, ")"));
 }
 
 void ModelContainerRunner::check_options(const RunnerOptions& options) {

@@ -97,6 +97,9 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
     INGOT_OWN_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
     if (!has_all) ingot_last_error = nullptr;
+    // Libraries of before it was there print what they say all the same.
+    decltype(&ingot_print_errors) print_errors = nullptr;
+    if (is_own() && look_up(print_errors, "ingot_print_errors")) print_errors(false);
   } catch (...) {
     dlclose(handle_);
     throw;
@@ -110,8 +113,7 @@ void ModelLibrary::require_own(const char* what) const {
 }
 
 std::string ModelLibrary::last_error() const {
-  const char* why = is_own() ? ingot_last_error() : "";
-  return *why ? text(": ", why) : "";
+  return is_own() ? ingot_last_error() : "";
 }
 
 }  // namespace ingot

@@ -49,7 +49,7 @@ class ModelLibrary {
   bool is_own() const { return ingot_last_error != nullptr; }  // made by Ingot
   // User error unless it is: `what` names what asked for it.
   void require_own(const char* what) const;
-  // Why the last call failed, as ": text"; "" where the library cannot say.
+  // Why the last call failed; "" where the library cannot say. What it can say it does not print: whoever asks does.
   std::string last_error() const;
 
 #define INGOT_MODEL_FUNCTION(name) decltype(&::name) name = nullptr;
