@@ -33,9 +33,10 @@ test: setup ## build and run every test
 	@scripts/spec_coverage.sh
 	@scripts/fuzz.sh 15
 
-fuzz: setup ## fuzz every reader of files for ten minutes
+fuzz: setup ## fuzz every reader of files for ten minutes, and every way to run a program
 	$(call build_preset,release)
 	@scripts/fuzz.sh 600
+	@scripts/fuzz_programs.sh 600
 
 test-asan: setup ## the tests with the address and undefined behaviour sanitizers
 	$(call build_preset,asan)

@@ -8,7 +8,7 @@ struct CompiledComparison : Comparison {
   int compared = 0;         // settings of the sizes that ran and agree
   int eager_refuses = 0;    // settings at which eager refuses the program: nothing is compared
 };
-// Compiles the program once for the first setting of its sizes, and runs the library at each.
+// Compiles the program, which draws no random numbers, once for the first setting of its sizes, and runs the library at each.
 CompiledComparison compare_compiled(const Program& p);
 
 // Forward and backward compiled (R007), the weights of the program as parameters of a module.

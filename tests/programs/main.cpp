@@ -1,5 +1,6 @@
 // Runs random programs eagerly and in another way until they differ:
-//   ingot_program_fuzz WAY [COUNT [FIRST_SEED]]
+//   ingot_program_fuzz WAY [COUNT [FIRST_SEED]]     COUNT programs, or as many as fit into COUNT seconds if an s follows it
+//   ingot_program_fuzz WAY show SEED   prints the program of a seed
 // functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
 // in the graph where they can be; aot-min-cut: with the other partitioner; aot-budget: with as little memory for activations as it can do
 // with. These run programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine code for open
@@ -7,6 +8,8 @@
 // in words, as C++ and as a graph, and the exit status is 1. At the end stands how many programs of each class there were.
 #include <cctype>
 #include <chrono>
+#include <climits>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -29,7 +32,7 @@ struct Way {
 };
 
 Program wide(uint64_t seed) { return wide_program(seed); }
-Program wide_open(uint64_t seed) { return wide_program(seed, {.open = true, .writes = seed % 2 == 0}); }
+Program wide_open(uint64_t seed) { return wide_program(seed, {.open = true, .writes = seed % 2 == 0, .random = false}); }
 
 Comparison functionalized(const Program& p) {
   try {
@@ -94,13 +97,27 @@ int main(int argc, char** argv) {
   const auto at = kWays.find(argc > 1 ? argv[1] : "");
   if (at == kWays.end()) return usage();
   const Way& way = at->second;
-  const long long count = argc > 2 ? std::atoll(argv[2]) : 10000, first = argc > 3 ? std::atoll(argv[3]) : 1;
+  if (argc > 3 && std::string(argv[2]) == "show") {
+    const Program p = way.make(static_cast<uint64_t>(std::atoll(argv[3])));
+    std::printf("%s\n%s\n%s\n", to_text(p).c_str(), to_cpp(p).c_str(), to_fx(p).c_str());
+    return 0;
+  }
+  const bool timed = argc > 2 && std::string(argv[2]).ends_with('s');
+  const double limit = timed ? std::atof(argv[2]) : HUGE_VAL;
+  long long count = timed ? LLONG_MAX / 2 : argc > 2 ? std::atoll(argv[2]) : 10000;
+  const long long first = argc > 3 ? std::atoll(argv[3]) : 1;
   const int shown = std::getenv("INGOT_SHOWN") ? std::atoi(std::getenv("INGOT_SHOWN")) : 5;
   const bool progress = isatty(STDERR_FILENO);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a crash takes nothing along
   std::map<Agreement, long long> found;
   std::map<GradientAgreement, long long> gradients;
   const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   for (long long seed = first; seed < first + count; seed++) {
+    if (seconds() > limit) {
+      count = seed - first;
+      break;
+    }
     if (progress && (seed - first) % 100 == 0) std::fprintf(stderr, "\r%lld of %lld", seed - first, count);
     const Program p = way.make(static_cast<uint64_t>(seed));
     const Comparison c = way.compare(p);
@@ -116,8 +133,7 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
   }
   if (progress) std::fprintf(stderr, "\r");
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%s: %lld programs from seed %lld in %.0f s\n", argv[1], count, first, seconds);
+  std::printf("%s: %lld programs from seed %lld in %.0f s\n", argv[1], count, first, seconds());
   print_counts(found);
   std::printf("of them, by the gradients of results and inputs:\n");
   print_counts(gradients);

@@ -132,6 +132,7 @@ class WideGenerator {
       draft_.exact.push_back(exact && (family.moves || !is_differentiable(draft_.pool[k].dtype())));
     draws_ |= family.draws;
     if (!made) written(*s, exact && family.moves);
+    if (overflowed_) return;  // the pool is past it, the program ends before it
     p_.body.push_back(std::move(*s));
   }
   // The tensor that a call wrote, and whatever shares its storage, is as exact as what was written.
