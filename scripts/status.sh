@@ -30,6 +30,11 @@ golden_row() { echo "| $2 | $(tail -n 1 "$results/$1") |"; }  # SET WHAT
 not_passed() {  # SET: a bullet for every case that did not pass
   sed -nE "s#^(FAILED|skipped)  ([^:]+): (.*)\$#- \\1: $1/\\2: \\3#p" "$results/$1" | sed -E 's# \([^()]* s\)$##; s#^(.{220}).*#\1…#'
 }
+# Cases of which a part was compared, by the reason.
+in_part() {  # SET
+  sed -nE 's#^passed  ([^:]+): largest difference .* of it; (.*) \([^()]* s\)$#\2\t\1#p' "$results/$1" | sort |
+    awk -F'\t' '$1 != reason {if (reason) print line; reason = $1; line = "- " $1 ":"} {line = line " " $2} END {if (reason) print line}'
+}
 
 {
   echo "# Status"
@@ -57,6 +62,10 @@ not_passed() {  # SET: a bullet for every case that did not pass
   golden_row models "models, every case file"
   golden_row train "training: loss and gradients"
   golden_row zoo "published architectures"
+  echo
+  echo "Compared in part, of the operators: $(sed -nE 's#^passed .* of it; .*\)$#x#p' "$results/ops" | wc -l) cases, by the reason."
+  echo
+  in_part ops
   echo
   echo "Compiled (one library a case, \`ingot check --compiled\`):"
   echo

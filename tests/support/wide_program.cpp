@@ -126,6 +126,7 @@ class WideGenerator {
       return;
     }
     const bool made = draft_.pool.size() > before;
+    if (draft_.pool.size() > before + 24) return draft_.pool.resize(before);  // pieces of something long
     for (std::size_t k = before; k < draft_.pool.size(); k++)
       if (!is_tame(draft_.pool[k])) return draft_.pool.resize(before);
     for (std::size_t k = before; k < draft_.pool.size(); k++)

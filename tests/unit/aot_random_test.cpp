@@ -25,6 +25,14 @@ Counts counts(int agree, int in_values, int as_strided, int storage, int backwar
   return c;
 }
 
+// The same of programs of every family, which may be refused for other reasons, too.
+Counts with(Counts c, int leaf, int while_loop, int wrappers) {
+  if (leaf > 0) c[name_of(Agreement::refused_leaf)] = leaf;
+  if (while_loop > 0) c[name_of(Agreement::refused_while_loop)] = while_loop;
+  if (wrappers > 0) c[name_of(Agreement::refused_wrappers)] = wrappers;
+  return c;
+}
+
 class AotRandom : public NoLeaks {
  protected:
   // How many programs there are of each class. One that differs is shown.
@@ -42,6 +50,8 @@ class AotRandom : public NoLeaks {
   }
 };
 
+Program wide(uint64_t seed) { return wide_program(seed); }
+
 TEST_F(AotRandom, TwoThousandPrograms) { EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000), counts(1205, 177, 180, 50, 388, 0)); }
 TEST_F(AotRandom, ProgramsThatWriteInTheGraph) { EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700), counts(465, 54, 63, 12, 106, 0)); }
 TEST_F(AotRandom, ProgramsCutForMemory) {
@@ -52,6 +62,14 @@ TEST_F(AotRandom, ProgramsCutForMemory) {
 TEST_F(AotRandom, ABaseThatOutWroteLiesAsItsViewsNeedIt) {
   for (const AotWay way : {AotWay::plain, AotWay::keep, AotWay::min_cut, AotWay::budget})
     EXPECT_EQ(compare(random_program, way, 777006951, 1), counts(1, 0, 0, 0, 0, 0));
+}
+
+TEST_F(AotRandom, ProgramsOfEveryFamily) {
+  EXPECT_EQ(compare(wide, AotWay::plain, 1, 500), with(counts(464, 1, 0, 0, 24, 0), 0, 6, 5));
+}
+TEST_F(AotRandom, ProgramsOfEveryFamilyCutForMemory) {
+  EXPECT_EQ(compare(wide, AotWay::min_cut, 2001, 250), with(counts(236, 1, 0, 0, 8, 0), 1, 3, 1));
+  EXPECT_EQ(compare(wide, AotWay::budget, 3001, 250), with(counts(238, 0, 0, 0, 10, 0), 0, 1, 1));
 }
 
 }  // namespace

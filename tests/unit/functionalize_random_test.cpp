@@ -43,5 +43,9 @@ class FunctionalizeRandom : public NoLeaks {
 };
 
 TEST_F(FunctionalizeRandom, TwoThousandPrograms) { EXPECT_EQ(compare(random_program, 2000), counts(1597, 177, 195, 24, 0, 7)); }
+TEST_F(FunctionalizeRandom, ProgramsOfEveryFamily) {
+  EXPECT_EQ(compare([](uint64_t seed) { return wide_program(seed); }, 200), counts(199, 1, 0, 0, 0, 0));
+}
+
 }  // namespace
 }  // namespace ingot::testing
