@@ -1,5 +1,6 @@
 // Every golden case compiled: what PyTorch computed is what the library computes, on this machine and on the other
 // architecture under qemu.
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <sstream>
@@ -51,13 +52,21 @@ TEST_F(CompiledGolden, Zoo) {
   EXPECT_TRUE(r.out.ends_with("17 passed, 0 failed, 0 skipped\n")) << r.out;
 }
 
-// In products and an attention one element of hundreds is a last bit of a large intermediate sum away, which one depends on the machine.
+// In an attention one element of hundreds is a last bit of a large intermediate sum away; on x86_64 it is in a matrix product. Every case
+// is counted: one that starts to agree must leave the list.
 TEST_F(CompiledGolden, Ops) {
   // A sanitizer watches the compiler, which does the same for all cases of an op: one of each will do.
   const Ran r = check("ops", kSanitized ? "--filter '*/f32_0'" : "");
-  const std::set<std::string> known = {"matmul/f32_12", "__rmatmul__/f32_12", "nn.functional.scaled_dot_product_attention/f32_20"};
-  for (const std::string& name : failures(r.out)) EXPECT_TRUE(known.contains(name)) << r.out;
-  EXPECT_NE(r.out.find(kSanitized ? "0 skipped" : "2 skipped"), std::string::npos) << r.out.substr(0, 2000) << r.err;
+#if defined(__x86_64__)
+  const std::set<std::string> known{"matmul/f32_12", "__rmatmul__/f32_12"};
+#else
+  const std::set<std::string> known{"nn.functional.scaled_dot_product_attention/f32_20"};
+#endif
+  EXPECT_EQ(failures(r.out), kSanitized ? std::set<std::string>{} : known) << r.out << r.err;
+  const std::size_t all = kSanitized ? 449 : 2976, failed = kSanitized ? 0 : known.size();
+  EXPECT_TRUE(r.out.ends_with(text(all - failed, " passed, ", failed, " failed, ", kSanitized ? 0 : 2, " skipped
+")))
+      << r.out.substr(std::max<std::size_t>(r.out.size(), 200) - 200);
 }
 
 TEST_F(CompiledGolden, MoreOps) {
