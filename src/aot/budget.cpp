@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "aot/loop_form.hpp"
 #include "base/error.hpp"
@@ -112,13 +113,15 @@ class Solver {
         continue;
       items.push_back(n.get());
       sizes.push_back(bytes_of(n->meta));
-      values.push_back(std::max(1.0, estimated_steps(*n)));
+      values.push_back(options_.estimator == RuntimeEstimator::testing ? 1.0 : std::max(1.0, estimated_steps(*n)));
     }
     const int64_t memory = std::max<int64_t>(1, plan_of(tensors_of(plain)).bytes);
     const Knapsack knapsack(sizes, values, memory);
     std::vector<bool> last;
     for (int share = kShares; share > 0; share--) {
-      const std::vector<bool> kept = knapsack.best(memory / kShares * share);
+      const int64_t room = memory / kShares * share;
+      const std::vector<bool> kept =
+          options_.solver == KnapsackSolver::greedy ? greedy_knapsack(sizes, values, room) : knapsack.best(room);
       if (share < kShares && kept == last) continue;
       last = kept;
       std::vector<bool> allowed(j_.graph.nodes().size());
@@ -133,6 +136,20 @@ class Solver {
 }  // namespace
 
 Choice choose_saved(const JointInfo& joint, const MinCutOptions& options) { return Solver(joint, options).run(); }
+
+std::vector<bool> greedy_knapsack(const std::vector<int64_t>& sizes, const std::vector<double>& values, int64_t capacity) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto worth = [&](std::size_t k) { return values[k] / static_cast<double>(std::max<int64_t>(1, sizes[k])); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return worth(a) > worth(b); });
+  std::vector<bool> chosen(sizes.size());
+  for (const std::size_t k : order) {
+    if (sizes[k] > capacity) continue;
+    chosen[k] = true;
+    capacity -= sizes[k];
+  }
+  return chosen;
+}
 
 Knapsack::Knapsack(const std::vector<int64_t>& sizes, const std::vector<double>& values, int64_t largest_capacity, int steps)
     : largest_(std::max<int64_t>(1, largest_capacity)), steps_(steps) {

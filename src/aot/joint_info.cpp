@@ -23,6 +23,12 @@ bool draws(const Graph& g, const Node& n) {
   });
   return found;
 }
+bool can_draw_again(const Node& n) {
+  if (!is_random(n)) return false;
+  const int generator = n.op->schema.index_of("generator");
+  return generator < 0 || static_cast<std::size_t>(generator) >= n.args.size() ||
+         n.args[static_cast<std::size_t>(generator)].is_none();
+}
 bool joins(const Node& n) {
   if (n.kind != NodeKind::call || n.op->form() != Form::external || n.op->def->lower == nullptr || n.op->schema.args.empty())
     return false;
@@ -171,8 +177,8 @@ bool JointInfo::reads_written(const Node& n) const {
 
 bool JointInfo::must_recompute(const Node& n) const {
   if (n.kind == NodeKind::item && !must_recompute(*n.args[0].node())) return false;  // there is no list to take it from
-  return keep[at(&n)] == Keep::recompute && !backward[at(&n)] && n.kind != NodeKind::placeholder && !draws(graph, n) &&
-         !has_side_effect(graph, n) && !reads_written(n);
+  return keep[at(&n)] == Keep::recompute && !backward[at(&n)] && n.kind != NodeKind::placeholder &&
+         (!draws(graph, n) || can_draw_again(n)) && !has_side_effect(graph, n) && !reads_written(n);
 }
 
 }  // namespace ingot::aot

@@ -10,8 +10,10 @@ inline std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
 bool is_tangent(const Node& n);
 bool is_view(const Node& n);
 bool is_random(const Node& n);
-// R127: it would give other numbers a second time: a random call, or one of a subgraph that has one.
+// It would give other numbers a second time: a random call, or one of a subgraph that has one.
 bool draws(const Graph& g, const Node& n);
+// … unless it is given the state of the stream that it had (R127). A call that names a generator takes no part in the one stream.
+bool can_draw_again(const Node& n);
 // R121: each operand is written straight into its part of the result, so that whatever made it can be part of the loop.
 bool joins(const Node& n);
 // R124, what allowlist mode computes again: formulas, folds, views, factories, arithmetic on sizes, elements of lists, and kernels
@@ -51,7 +53,7 @@ struct JointInfo {
   bool fuses(const Node* producer, const Node* consumer) const {  // R121
     return joins(*consumer) || (fusible[at(producer)] && fusible[at(consumer)]);
   }
-  // Whether the author wants it computed again, and it can be: random numbers would be others (R127).
+  // Whether the author wants it computed again, and it can be.
   bool must_recompute(const Node& n) const;
 
  private:

@@ -161,10 +161,18 @@ bool is_cheap_program(const Node& n) {
     ShapeEnv unused;
     auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
     const Graph g = record(program, fakes, names, env ? *env : unused);
-    return std::all_of(g.nodes().begin(), g.nodes().end(), [](const auto& x) {
-      return x->kind != NodeKind::call || x->op->form() == Form::view || x->op->form() == Form::pointwise ||
-             x->op->form() == Form::factory;
-    });
+    // A body that fills its results by a kernel has no node that says so: they come from nowhere.
+    std::vector<bool> made(g.nodes().size());
+    bool cheap = true;
+    for (const auto& x : g.nodes()) {
+      bool of_inputs = x->kind == NodeKind::placeholder;
+      for_each_node(x->args, [&](const Node* a) { of_inputs = of_inputs || made[static_cast<std::size_t>(a->id)]; });
+      made[static_cast<std::size_t>(x->id)] = of_inputs;
+      cheap = cheap && (x->kind != NodeKind::call || x->op->form() == Form::view || x->op->form() == Form::pointwise ||
+                        x->op->form() == Form::factory);
+    }
+    for_each_node(g.outputs, [&](const Node* x) { cheap = cheap && made[static_cast<std::size_t>(x->id)]; });
+    return cheap;
   } catch (const UserError&) {  // it looks at data
     return false;
   }

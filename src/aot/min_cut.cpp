@@ -6,6 +6,7 @@
 #include "aot/budget.hpp"
 #include "aot/max_flow.hpp"
 #include "aot/merge_equal.hpp"
+#include "aot/random_states.hpp"
 #include "aot/recompute_rules.hpp"
 #include "aot/reorder.hpp"
 #include "base/error.hpp"
@@ -94,6 +95,7 @@ Parts partition_min_cut(const Joint& whole, const MinCutOptions& given) {
   for (Node* n : choice.saved) (n->meta.is_number() ? integers : tensors).push_back(n);
   Parts parts = split(joint, tensors, integers);
   parts.backward = computed_when_needed(parts.backward);
+  share_random_states(parts);
   parts.plan.fits = choice.fits;
   return parts;
 }

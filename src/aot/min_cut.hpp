@@ -7,6 +7,11 @@
 
 namespace ingot::aot {
 
+// Of a value that a budget may give up: what computing it again takes. `testing`: as much for each.
+enum class RuntimeEstimator : uint8_t { flops, testing };
+// Which values are kept in so much memory: those worth most time together, or one after the other by time for a byte.
+enum class KnapsackSolver : uint8_t { dp, greedy };
+
 // R011. What the rules do is said where they are (recompute_rules).
 struct MinCutOptions {
   bool cse = true;                       // equal calls are made once (R114)
@@ -21,11 +26,14 @@ struct MinCutOptions {
 
   // How much of what the rules would keep may be kept, beside the inputs: from 0, the inputs alone, to 1 (R125).
   double memory_budget = 1;
+  RuntimeEstimator estimator = RuntimeEstimator::flops;
+  KnapsackSolver solver = KnapsackSolver::dp;
   // Instead of that: bytes of activations that may be kept, as SavePlan counts them. A smaller budget never has a plan of more bytes.
   std::optional<int64_t> activation_bytes = {};
 };
 
-// R114 to R129. Random values and what writes are never done again, whatever the author or the budget says (R127). The author's own
+// R114 to R129. What writes is never done again, and random values only where the author wants them again: then with the state that the
+// stream had in the forward (R127), whatever the budget says. The author's own
 // budget (MemoryBudgetScope) is the one that counts. User error for a ratio outside of [0, 1] and for negative bytes.
 Parts partition_min_cut(const Joint& joint, const MinCutOptions& options);
 inline Parts partition_min_cut(const Joint& joint) { return partition_min_cut(joint, {}); }

@@ -60,6 +60,17 @@ Draw Generator::next() {
   return d;
 }
 
+Draw Generator::state() const {
+  INGOT_ENSURE(current_frame(), "the random stream was asked for outside a call");
+  Draw d;
+  ingot_rt_random_state(current_frame(), &d.seed, &d.offset);
+  return d;
+}
+void Generator::set_state(Draw state) {
+  INGOT_ENSURE(current_frame(), "the random stream was set outside a call");
+  ingot_rt_set_random_state(current_frame(), state.seed, state.offset);
+}
+
 const Ref<Generator>& default_generator() {
   static const Ref<Generator> g = make_ref<Generator>();
   return g;

@@ -283,7 +283,10 @@ std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, co
 void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
   if (n.op->mutates()) return lower_write(n, call, arguments);
   std::vector<Elements> results = lower_results(n, call, arguments);
-  if (n.op->schema.results.empty()) return;
+  if (n.op->schema.results.empty()) {
+    if (n.op->form() == Form::random) lower_eager(n, call);
+    return;
+  }
   set_values(n, results.empty() ? lower_eager(n, call) : std::move(results));
 }
 

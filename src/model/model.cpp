@@ -200,3 +200,9 @@ int32_t ingot_rt_fail(ingot_frame* frame, const char* text) {
 void ingot_rt_random(ingot_frame* frame, uint64_t* seed, uint64_t* offset) {
   static_cast<Run*>(frame)->engine.draws.next(seed, offset);
 }
+void ingot_rt_random_state(ingot_frame* frame, uint64_t* seed, uint64_t* offset) {
+  static_cast<Run*>(frame)->engine.draws.get(seed, offset);
+}
+void ingot_rt_set_random_state(ingot_frame* frame, uint64_t seed, uint64_t offset) {
+  static_cast<Run*>(frame)->engine.draws.set(seed, offset);
+}

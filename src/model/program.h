@@ -142,6 +142,9 @@ void ingot_rt_parallel(ingot_frame*, ingot_kernel*, void* const* buffers, int64_
 int32_t ingot_rt_fail(ingot_frame*, const char* text);
 /* The next draw of the random stream (src/tensor/random.hpp says what a draw is). */
 void ingot_rt_random(ingot_frame*, uint64_t* seed, uint64_t* offset);
+/* Which draw that will be, without taking it; and another one instead of it. */
+void ingot_rt_random_state(ingot_frame*, uint64_t* seed, uint64_t* offset);
+void ingot_rt_set_random_state(ingot_frame*, uint64_t seed, uint64_t offset);
 
 /* Runs one op of the eager library (src/eager, linked in only where a program has such a call). `call` is the op with its
  * arguments: %k is tensor k, #k is integer k, the rest as FX listings write it: "aten.topk.default(%0, #0, -1, True, True)".

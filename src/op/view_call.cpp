@@ -43,7 +43,7 @@ class Results {
     if (result.is_tensors()) {
       require_count(result.tensors().size());
       for (std::size_t k = 0; k < views_.size(); k++) store(k, result.tensors()[k]);
-    } else {
+    } else if (!op_.schema.results.empty()) {
       require_count(1);
       store(0, result.is_number() ? number(result.to_scalar()) : result.tensor_or_none());
     }

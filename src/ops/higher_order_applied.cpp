@@ -142,6 +142,27 @@ Value with_effects(const Call& c) {
   return all;
 }
 
+// What the random stream was before the call, then what the call returns.
+static Tensor stream_state() { return call(op_ref<"prims::_rng_state">(), {}).tensor(); }
+Value run_and_save_rng_state(const Call& c) {
+  const Tensor state = stream_state();
+  return Values{state, call(op(c[0].string()), c.args.subspan(1))};
+}
+
+// The numbers that the call had when the stream was so. The stream goes on as if nobody had asked.
+Value run_with_rng_state(const Call& c) {
+  const Tensor now = stream_state();
+  aten_value<"prims::_set_rng_state">(c[0]);
+  try {
+    Value result = call(op(c[1].string()), c.args.subspan(2));
+    aten_value<"prims::_set_rng_state">(now);
+    return result;
+  } catch (...) {
+    aten_value<"prims::_set_rng_state">(now);
+    throw;
+  }
+}
+
 Value out_dtype(const Call& c) {
   const Op& applied = op(c[0].string());
   const DType wanted = c[1].dtype();

@@ -1,6 +1,7 @@
 // Random tensors. One op call is one draw of its generator; the mapping from a draw to numbers is that of
 // kernels/philox.hpp, and each distribution below says how a number becomes an element.
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "base/dtype.hpp"
@@ -285,6 +286,24 @@ void bernoulli_meta(const Call& c, Outputs& o) {
   o.add(self.sizes(), self.dtype());
 }
 
+// ---- the stream itself, for who has to draw the same numbers again (higher_order::run_with_rng_state)
+
+void stream_meta(const Call&, Outputs& o) { o.add(Shape{static_cast<int64_t>(sizeof(Draw))}, DType::u8); }
+void stream_kernel(const Call&, std::span<const Tensor> r) {
+  const Draw d = default_generator()->state();
+  std::memcpy(r[0].data_ptr(), &d, sizeof(d));
+}
+Value set_stream(const Call& c) {
+  const Tensor& state = c.tensor(0);
+  INGOT_REQUIRE(state.dtype() == DType::u8 && state.is_contiguous() && state.numel() == static_cast<int64_t>(sizeof(Draw)),
+                "the state of a random stream is ", sizeof(Draw), " bytes in a row, found ", state.dtype(), state.sizes());
+  if (state->is_fake()) return {};
+  Draw d;
+  std::memcpy(&d, state.data_ptr(), sizeof(d));
+  default_generator()->set_state(d);
+  return {};
+}
+
 // ---- gradients: random numbers do not depend on what they replace
 
 void zero_vjp(Vjp& v) {
@@ -407,6 +426,10 @@ constinit const OpDef kOps[] = {
                batch_random_of_values),
     replaces_in_place("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", bernoulli_meta,
                       bernoulli_kernel, 2),
+
+    // Ours: PyTorch has functions for these.
+    factory("prims::_rng_state() -> Tensor", stream_meta, stream_kernel),
+    {.schema = "prims::_set_rng_state(Tensor state) -> ()", .form = Form::random, .body = set_stream},
 };
 
 }  // namespace

@@ -59,6 +59,16 @@ void ingot_rt_random(ingot_frame* p, uint64_t* seed, uint64_t* offset) {
   *offset = ((frame*)p)->offset++;
 }
 
+void ingot_rt_random_state(ingot_frame* p, uint64_t* seed, uint64_t* offset) {
+  *seed = ((frame*)p)->seed;
+  *offset = ((frame*)p)->offset;
+}
+
+void ingot_rt_set_random_state(ingot_frame* p, uint64_t seed, uint64_t offset) {
+  ((frame*)p)->seed = seed;
+  ((frame*)p)->offset = offset;
+}
+
 typedef struct half {
   ingot_kernel* kernel;
   void* const* buffers;
