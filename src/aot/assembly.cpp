@@ -3,10 +3,36 @@
 #include <algorithm>
 
 #include "aot/runtime.hpp"
+#include "autograd/unseen_writes.hpp"
 #include "op/call.hpp"
 
 namespace ingot::aot {
 namespace {
+
+// R094: of the writes that the graph makes, those that are hidden from autograd leave no version behind.
+Boxed with_hidden_writes(const Assembly& a, Boxed run) {
+  const auto places = [&](bool hidden) {
+    std::vector<int> found = a.layouts.inputs.dense_places([&](std::size_t k) {
+      const InputInfo& i = a.meta.inputs[k];
+      return i.mutation() == Mutation::in_graph && (i.hidden_from_autograd && i.mutates_data) == hidden;
+    });
+    for (int& k : found) k += a.meta.tokens;
+    return found;
+  };
+  if (places(true).empty()) return run;
+  return [run = std::move(run), seen = places(false)](Values& arguments) {
+    TensorList written;
+    for (const int k : seen) written.push_back(arguments[static_cast<std::size_t>(k)].tensor());
+    Values results;
+    {
+      const Scoped<bool> unseen(unseen_writes(), true);
+      results = run(arguments);
+    }
+    for (const Tensor& t : written)
+      if (!t->inference) t->storage->bump_version();
+    return results;
+  };
+}
 
 FlatCallable without_gradients(const Assembly& a, Boxed run) {
   return [meta = a.meta, run = std::move(run), takes_wrappers = a.layouts.inputs.has_wrappers(), returned = a.layouts.returned,
@@ -28,6 +54,7 @@ FlatCallable without_gradients(const Assembly& a, Boxed run) {
 }  // namespace
 
 FlatCallable around_graphs(const Assembly& a, Boxed forward, std::shared_ptr<Backward> backward) {
+  forward = with_hidden_writes(a, std::move(forward));
   if (!backward) return without_gradients(a, std::move(forward));
   const auto training =
       std::make_shared<Training>(a.meta, a.layouts, std::move(forward), a.saved_tensors, std::move(backward), a.without_gradient);

@@ -5,6 +5,7 @@
 #include "aot/backward_writes.hpp"
 #include "aot/inputs.hpp"
 #include "autograd/engine.hpp"
+#include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
@@ -62,6 +63,7 @@ class Recording {
     const Tensor value = from_functional(inputs_[i].tensor());
     if (value.is_same(input)) return;
     const Scoped<bool> grad_mode(thread_state().grad_mode, false);
+    const Scoped<bool> unseen(unseen_writes(), meta_.inputs[i].hidden_from_autograd && meta_.inputs[i].mutates_data);
     const SourceScope source(source_of(unwrapped({value})[0].tensor()));
     if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
     else aten_value<"copy_">(input, value);
@@ -178,9 +180,16 @@ Forward run_forward(const FlatFunction& f, const Metadata& meta, const Values& i
     if (v.is_tensor()) sync(v.tensor());  // the backward starts with what the forward wrote
   for (const int k : meta.mutated_out_of_graph()) r.outputs.push_back(given[static_cast<std::size_t>(k)]);
   r.outputs.insert(r.outputs.end(), outputs.begin(), outputs.end());
-  for (std::size_t k = 0; k < outputs.size(); k++)
-    if (meta.outputs[k].kind == OutputKind::alias_of_intermediate_save_as_output)
-      r.outputs.push_back(autograd_meta(outputs[k].tensor())->view->base);
+  int bases = 0;
+  for (std::size_t k = 0; k < std::min(outputs.size(), meta.outputs.size()); k++) {
+    if (meta.outputs[k].kind != OutputKind::alias_of_intermediate_save_as_output || !outputs[k].is_tensor()) continue;
+    const AutogradMeta* m = autograd_meta(outputs[k].tensor());
+    if (!m || !m->view || !requires_grad(m->view->base)) continue;
+    r.outputs.push_back(m->view->base);
+    bases++;
+  }
+  INGOT_REQUIRE(bases == meta.intermediate_bases, "the function has ", bases, " intermediate bases while it is traced, and had ",
+                meta.intermediate_bases, " before. Does it depend on anything but its arguments?");  // R100
   INGOT_ENSURE(static_cast<int>(r.outputs.size()) == meta.returned(), "the function has ", r.outputs.size(),
                " results while tracing, ", meta.returned(), " before");
   const std::vector<std::size_t> tracked = meta.with_tangents();

@@ -135,12 +135,18 @@ class Collector {
     i.mutates_data = now.mutations > 0 && !i.mutates_storage_metadata;
     i.mutates_metadata = i.mutates_storage_metadata || (f.metadata_mutated && !w.tensor->geom.same(w.fake->geom));
     i.resizes_storage = now.bytes.has_value();
-    i.hidden_from_autograd = now.mutations == 0;
-    i.under_no_grad = now.mutations > 0 && now.mutations <= now.mutations_no_grad;
+    i.hidden_from_autograd = now.mutations <= now.mutations_hidden;
+    i.under_no_grad = now.mutations > 0 && now.mutations <= now.mutations_no_grad + now.mutations_hidden;
     i.requires_grad = requires_grad(w.tensor);
     i.keep_mutations = meta_.keep_mutations;
     i.refers_to_storage = now.referred_to || w.storage->referred_to || i.resizes_storage || i.mutates_storage_metadata;
     i.steps = f.chain;
+    // What comes back of an input is what it looks at in the end.
+    INGOT_REQUIRE(
+        !i.mutates_data || !f.left_elements,
+        "Found an input that looks at fewer elements after as_strided_() or resize_() than before, while others of it were "
+        "written, or another view of it could write them: they would not come back. Write a clone() of the input, or take the "
+        "part with a view that is a tensor of its own");
     if (wrapper_state(w.fake)) require_simple(i, w.fake);
     if (i.mutation() == Mutation::out_of_graph) require_no_set(i);
     return i;
@@ -277,7 +283,9 @@ class Collector {
   // ---- tangents
 
   // R041: contiguous, and so are the inner tensors of a wrapper.
-  static Tensor tangent_of(const Tensor& t) {
+  static Tensor tangent_of(const Tensor& result) {
+    const WrapperState* w = wrapper_state(result);
+    const Tensor t = w ? w->cls->as_gradient(result) : result;
     Values leaves = unwrapped({t});
     for (Value& v : leaves)
       v = make_tensor(Geometry::contiguous(v.tensor().sizes(), v.tensor().dtype()), v.tensor().device(), true);

@@ -3,6 +3,8 @@
 #include <map>
 
 #include "autograd/custom_function.hpp"
+#include "autograd/unseen_writes.hpp"
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/tensors.hpp"
@@ -13,12 +15,25 @@ namespace {
 
 bool same_geometry(const Tensor& a, const Tensor& b) { return a->geom.same(b->geom); }
 
+// The view of the storage of `base` that `example` is one of. Sizes and strides count elements of the example's type.
+Tensor view_by_geometry(const Tensor& base, const Tensor& example) {
+  const DType from = base.dtype(), to = example.dtype();
+  const Int count = floor_div(base->storage->nbytes(), size_of(from));  // of elements of the base's type in the storage
+  Tensor t = base;
+  if (is_complex(from) && to == real_of(from)) t = aten<"view_as_real">(t);
+  else if (is_complex(to) && from == real_of(to))
+    t = aten<"view_as_complex">(aten<"as_strided">(t, Shape{floor_div(count, 2), 2}, Shape{2, 1}, 0));
+  else if (size_of(from) != size_of(to)) t = aten<"view.dtype">(aten<"as_strided">(t, Shape{count}, Shape{1}, 0), to);
+  t = aten<"as_strided">(t, example.sizes(), example.strides(), example.storage_offset());
+  return t.dtype() == to ? t : aten<"view.dtype">(t, to);
+}
+
 // The view of `base` that `example`, the value the graph returned for it, is one of (R157).
 Tensor view_again(const Tensor& base, const Tensor& example, const OutputInfo& info) {
-  if (!info.can_replay) return aten<"as_strided">(base, example.sizes(), example.strides(), example.storage_offset());
+  if (!info.can_replay) return view_by_geometry(base, example);
   const Tensor t = take_views(base, info.steps, info.older_steps);
-  INGOT_ENSURE(t.sizes() == example.sizes(), "incorrect out shape after application of ViewMeta sequence: ", t.sizes(),
-               " (actual) vs ", example.sizes(), " (expected)");
+  INGOT_REQUIRE(t.sizes() == example.sizes(), "incorrect out shape after application of ViewMeta sequence: ", t.sizes(),
+                " (actual) vs ", example.sizes(), " (expected)");
   return t;
 }
 
@@ -91,7 +106,7 @@ class Finish {
     const bool seen = thread_state().grad_mode && !info.under_no_grad && (meta_.is_train || !requires_grad(input));
     if (info.mutates_data) {
       // A value of the graph is as large as the input is now; its elements go to where the input had them.
-      const Scoped<bool> grad_mode(thread_state().grad_mode, seen);
+      const Scoped<bool> grad_mode(thread_state().grad_mode, seen), unseen(unseen_writes(), info.hidden_from_autograd);
       const Tensor target = requires_grad(input) && is_leaf(input) ? detached(input) : input;
       const uint32_t version = input->storage->version();
       if (info.mutates_metadata) write_through_steps(info, target, value);

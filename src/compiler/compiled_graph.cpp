@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "compiler/functional_trace.hpp"
@@ -206,7 +207,8 @@ Values GraphLibrary::run(const Values& arguments) {
         "there, or take the gradient outside");
   }
   const TensorList found = plan_.draws ? run_drawing(std::move(given)) : runner_->boxed_run(std::move(given));
-  for (const std::size_t k : plan_.written) arguments[k].tensor()->storage->bump_version();
+  for (const std::size_t k : plan_.written)
+    if (!unseen_writes()) arguments[k].tensor()->storage->bump_version();
   INGOT_ENSURE(found.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ",
                plan_.is_number.size());
   Values results;

@@ -21,6 +21,11 @@ class WrapperClass : public Counted {
   // The wrapper of these inner tensors; `sizes` and `strides` are those of the tensor that was flattened.
   virtual Tensor unflatten(const TensorList& inner, const Value& metadata, const Shape& sizes, const Shape& strides) const = 0;
 
+  // Gradients of wrappers. A backward is compiled before they come, for some that look like the results they are of (R041): what the
+  // class makes of such a result. When they come with other metadata (R166): the gradient with this one, undefined where it cannot be.
+  virtual Tensor as_gradient(const Tensor& result) const { return result; }
+  virtual Tensor with_metadata(const Tensor& /*gradient*/, const Value& /*metadata*/) const { return {}; }
+
   // Whether its wrappers have a storage that their views share. Tensors that are no strided bytes (sparse ones) have none: its size
   // counts as zero, no two tensors are on one storage, what a view op returns is a tensor of its own, and set_ and resize_ are refused.
   virtual bool has_storage() const { return true; }

@@ -235,6 +235,7 @@ Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, c
   state->value = value;
   state->storage = b.storage;
   state->chain = b.chain;
+  state->is_view = b.storage->views;
   state->multi_output = b.multi_output || step.op->returns_list();
   state->storage_changed = b.storage_changed;
   state->made_at = b.made_at;

@@ -6,6 +6,7 @@
 // its views of the base (R049, R050 of the specification).
 #pragma once
 #include <functional>
+#include <memory>
 
 #include "autograd/meta.hpp"
 #include "op/source_note.hpp"
@@ -24,6 +25,9 @@ struct FunctionalStorage final : Counted {
   uint32_t mutations = 0;          // writes by the program, never regeneration (R057)
   uint32_t version = 0;            // counts what makes the tape's views stale: writes, and in-place views of any tensor on it
   uint32_t mutations_no_grad = 0;  // of them with grad mode off, or in inference mode
+  uint32_t mutations_hidden = 0;   // of the others: that autograd does not hear of (ingot/unseen_writes.hpp)
+  // Views of the base hold it: somebody does while it has more than one owner.
+  std::shared_ptr<const char> views = std::make_shared<const char>();
   bool frozen = false;             // set_ took the tensor away, or export froze it: a later write is an error
   std::optional<Int> bytes;        // what resize_storage_bytes_ made its size
   // How the base lies in its storage in the program as written, which is what as_strided refers to and what the strides of
@@ -54,14 +58,16 @@ struct FunctionalState final : SpecialState {
   Tensor value;  // never functional, never with autograd state; its strides may be others than the functional tensor's
   Ref<FunctionalStorage> storage;
   std::vector<ViewStep> chain;   // from the storage's base to here
+  std::shared_ptr<const char> is_view;  // of the storage: FunctionalStorage::views
   std::vector<uint32_t> made_at; // of each step: the storage's version when the view was taken
   void add_step(ViewStep step);
   std::size_t older_steps() const;  // that were taken before the last write on the storage
   uint32_t generation = 0;       // of the storage when `value` was made. A fresh view starts at 0, whatever its storage is at
   bool multi_output = false;     // one of several results of a view op is on the way from the base
   bool metadata_mutated = false; // an in-place view op or a resize changed what the tensor looks like
+  bool left_elements = false;  // by such an op it left elements behind that had been written, or that another tensor may write
   bool storage_changed = false;  // set_ gave it another storage
-  bool copied = false;           // `value` is no view of the base: the base has strides of which the views cannot be taken
+  bool copied = false;  // `value` is no view of the base: the base has strides of which the views cannot be taken
 
   std::unique_ptr<SpecialState> clone() const override { return std::make_unique<FunctionalState>(*this); }
 };

@@ -172,7 +172,13 @@ class Border {
   static Tensor written(const Group& g) {
     const FunctionalState& f = *functional_state(g.inside);
     const AutogradMeta* m = autograd_meta(g.inside);
-    if (f.storage == g.storage && f.chain.size() == (m ? m->root_steps.size() : 0)) {
+    const bool undone = !m || std::none_of(m->root_steps.begin(), m->root_steps.end(),
+                                           [](const RootStep& s) { return s.step.op->def->inverse_reads_base; });
+    INGOT_REQUIRE(
+        undone || !requires_grad(g.inside),
+        "functionalize: an argument that requires grad got another part of its storage by as_strided_ and was written, and the "
+        "gradients of its other elements cannot be followed; take the view with as_strided() instead");
+    if (undone && f.storage == g.storage && f.chain.size() == (m ? m->root_steps.size() : 0)) {
       const FunctionalizeScope scope;
       const Scoped<bool> grad_mode(thread_state().grad_mode, true);
       return out_of_functional(without_root_steps(g.inside));

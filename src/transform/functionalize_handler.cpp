@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
 #include "op/applied.hpp"
 #include "op/data_dependent.hpp"
@@ -29,6 +30,10 @@ FunctionalState& written_state(const Op& op, const Tensor& t) {
 
 void count_mutation(FunctionalStorage& s) {
   s.mutations++;
+  if (unseen_writes()) {
+    s.mutations_hidden++;
+    return;
+  }
   s.version++;
   const ThreadState& ts = thread_state();
   if (!ts.grad_mode || ts.inference_mode) s.mutations_no_grad++;
@@ -88,6 +93,8 @@ Value view(const Op& op, Args args) {
   if (op.is_inplace_view()) {
     f.storage->require_own_region();
     step.in_place = &op;
+    if (functional.def->inverse_reads_base && as_written[0].numel() < self.numel())
+      f.left_elements = f.left_elements || f.storage->mutations > 0 || f.storage->views.use_count() > 1;
     // Other views get stale by it; what this one was taken of stays in its history.
     std::replace(f.made_at.begin(), f.made_at.end(), f.storage->version, f.storage->version + 1);
     f.storage->version++;
@@ -128,7 +135,7 @@ void shrink(const Tensor& self, const Geometry& g) {
 void change_size(const Op& op, const Tensor& self, const Geometry& g, const Value& format) {
   FunctionalState& f = written_state(op, self);
   if (required_bytes(g) <= self->storage->nbytes()) return shrink(self, g);
-  INGOT_REQUIRE(f.chain.empty(),
+  INGOT_REQUIRE(f.chain.empty() && !f.is_view && f.storage->views.use_count() == 1,
                 "Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass");
   const Value resize_args[] = {from_functional(self), g.sizes, format};
   const Tensor bigger = below(op_ref<"resize">(), resize_args).tensor();
@@ -136,6 +143,7 @@ void change_size(const Op& op, const Tensor& self, const Geometry& g, const Valu
   storage->set_base(bigger, bigger->geom);
   storage->mutations = f.storage->mutations;
   storage->mutations_no_grad = f.storage->mutations_no_grad;
+  storage->mutations_hidden = f.storage->mutations_hidden;
   f.storage = storage;
   f.generation = 0;
   f.metadata_mutated = true;
@@ -167,6 +175,8 @@ Value rewire(const Op& op, Args args) {
       const Int now = f.storage->bytes.value_or(self->storage->nbytes()), want = args[1].to_int();
       INGOT_REQUIRE(now == 0 || want == 0, "Functionalization: a storage can be resized only from or to 0 bytes, found ", now,
                     " and ", want);
+      if (const WrapperState* w = wrapper_state(f.value))  // R028
+        throw_user_error(text("storage resizing is not supported on tensor subclass: ", w->cls->name()));
       f.storage->bytes = want;
       const Value inner[] = {from_functional(self), args[1]};  // no value has fewer bytes: it is done to the one there is
       return below(op, inner);
