@@ -43,6 +43,9 @@ struct AotOptions {
   bool one_symbol_for_equal_sizes = true;  // otherwise each size has its own, and the graph says which of them are equal
   std::shared_ptr<ShapeEnv> sizes =
       {};  // that the open sizes of arguments that are fakes belong to; without one, the function makes its own
+  int most_sharing_with_open_sizes = 5;  // arguments on one storage of which one is written; more are refused (R084)
+  bool view_replay_for_aliased_outputs =
+      true;  // a view is taken again by the steps it was taken by; otherwise by its geometry (R157)
   bool unlift_effect_tokens = false;  // tokens of ordered effects are made and consumed in the graph (R168)
   bool functionalize_rng_ops = false;  // the state of the random stream is an argument of the graphs: with CUDA (R167)
   std::shared_ptr<AotCache> cache = {};  // of functions compiled before: for aot_module_simplified (cache.hpp)

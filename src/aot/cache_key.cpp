@@ -97,7 +97,8 @@ std::string cache_key(const Captured& captured, const Values& arguments, const A
   s += text("params_and_buffers=", options.params_and_buffers, " keep=", options.keep_inference_input_mutations,
             " dynamic=", options.dynamic, " static_weights=", options.static_weight_shapes,
             " one_symbol=", options.one_symbol_for_equal_sizes, " log=", options.enable_log,
-            " debug_assert=", options.debug_assert, "\n");
+            " debug_assert=", options.debug_assert, " most_sharing=", options.most_sharing_with_open_sizes,
+            " view_replay=", options.view_replay_for_aliased_outputs, " unlift=", options.unlift_effect_tokens, "\n");
   if (options.context) {
     s += text("inlines_modules=", options.context->inlines_modules);
     for (const std::string& source : options.context->argument_sources) s += text(" ", source);

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "aot/boxed.hpp"
 #include "aot/compile_report.hpp"
 #include "aot/compiler_turn.hpp"
 #include "aot/debug_assert.hpp"
@@ -53,6 +54,13 @@ CompiledGraph compile_first(const Compiler& compiler, const std::shared_ptr<cons
   return {std::move(run), scope.report()};
 }
 
+// R046, R067: the front end has the record of the function over plain tensors before a compiler has the graph.
+void publish(const AotOptions& options, const Metadata& meta, const JointLayouts& layouts) {
+  if (!options.context) return;
+  Metadata& m = options.context->metadata.emplace(dense_record(meta, layouts.inputs, layouts.returned));
+  for (int k = 0; k < options.params_and_buffers && options.context->inlines_modules; k++) m.static_parameters.push_back(k);
+}
+
 // ---- without gradients (R067)
 
 FlatCallable compile_inference(const Prepared& p, Assembly& a, const AotOptions& options, ShapeEnv& sizes,
@@ -66,6 +74,7 @@ FlatCallable compile_inference(const Prepared& p, Assembly& a, const AotOptions&
   const Log log(turn.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::inference, *graph);
+  publish(options, p.meta, a.layouts);
   CompiledGraph c =
       compile_first(options.inference ? options.inference : options.forward, graph, GraphKind::inference, options, turn);
   if (tell && !c.report.artifact.empty()) tell(a, c.report.artifact, "");  // R189
@@ -125,6 +134,7 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
   }
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
+  publish(options, p.meta, layouts);
   Values examples = metas_of_inputs(parts.backward);
   CompiledGraph forward =
       compile_first(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward, options, turn);
@@ -181,10 +191,14 @@ std::vector<OpenSize> open_sizes(const Values& arguments, const AotOptions& opti
   return open;
 }
 
-// R046, R067, R079.
-void publish(TracingContext& context, const Metadata& meta, const Dedupe& dedupe, int params_and_buffers) {
-  context.metadata = meta;
-  for (int k = 0; k < params_and_buffers && context.inlines_modules; k++) context.metadata->static_parameters.push_back(k);
+// R004. A random stream and a function are objects that the graph knows nothing of.
+bool is_known_leaf(const Value& v) {
+  return v.is_tensor() || (v.is_number() && !v.is_complex()) || v.is_string() || v.is_none() || v.is_generator() ||
+         v.is_function();
+}
+
+// R079.
+void publish_repeats(TracingContext& context, const Dedupe& dedupe) {
   const std::vector<std::size_t> places = dedupe.places();
   INGOT_REQUIRE(context.argument_sources.empty() || places.empty() || context.argument_sources.size() == places.size(),
                 "sources are known of ", context.argument_sources.size(), " arguments, and the function has ", places.size());
@@ -194,14 +208,13 @@ void publish(TracingContext& context, const Metadata& meta, const Dedupe& dedupe
   }
 }
 
-void check_records(const Prepared& p, const Metadata& given, const Dedupe& dedupe, const SyntheticBase& bases) {
-  if (bases.changes_arguments()) {
-    Prepared again = p;
-    again.collect_again();
-    require_record(p.meta, again.meta, "each time it runs");
-  } else if (const std::optional<Metadata> expected = dedupe.expected_record(given)) {
-    require_record(*expected, p.meta, "where repeated arguments are left out");
-  }
+// R080, R092. `without_repeats`: of the function between the two.
+void check_records(const Prepared& p, const Metadata& given, const Metadata& without_repeats, const Dedupe& dedupe,
+                   const SyntheticBase& bases) {
+  if (const std::optional<Metadata> expected = dedupe.expected_record(given))
+    require_record(*expected, without_repeats, "where repeated arguments are left out");
+  if (const std::optional<Metadata> expected = bases.expected_record(without_repeats, p))
+    require_record(*expected, p.meta, "where arguments that overlap are one");
 }
 
 }  // namespace
@@ -213,17 +226,14 @@ bool has_nothing_to_differentiate(const Metadata& m) {
 }
 
 Boxed nop(std::shared_ptr<const Graph> graph, const Values&) {
-  return [graph, interpreter = std::make_shared<const Interpreter>(*graph)](Values& arguments) {
-    const Values taken = std::move(arguments);
-    arguments.clear();
-    return interpreter->run(taken);
-  };
+  return make_boxed([graph, interpreter = std::make_shared<const Interpreter>(*graph)](const Values& arguments) {
+    return interpreter->run(arguments);
+  });
 }
 
 void require_known_output(const Tree& output) {
   const Value& v = output.leaf();
-  INGOT_REQUIRE(output.is_leaf() && (v.is_tensor() || v.is_number() || v.is_string() || v.is_none()), "Found ",
-                output.is_leaf() ? std::string(v.kind_name()) : output.type(),
+  INGOT_REQUIRE(output.is_leaf() && is_known_leaf(v), "Found ", output.is_leaf() ? std::string(v.kind_name()) : output.type(),
                 " in output, which is not a known type. If this type holds tensors, you need to register a pytree for it.");
 }
 
@@ -242,6 +252,11 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
                 "CUDA not available: the stream of random numbers can be an argument of the graphs where it is that of a "
                 "graphics processor, and there is none; compile without functionalize_rng_ops");  // R167
   Surroundings around = Surroundings::now();
+  for (std::size_t k = 0; k < arguments.size(); k++)
+    INGOT_REQUIRE(
+        is_known_leaf(arguments[k]), "Found ", arguments[k].kind_name(), " in input ", k,
+        ", which is not a known type. A compiled function takes tensors, integers, floats, bools, strings and None, in any "
+        "container; let the function bring along what is fixed");
   const std::shared_ptr<ShapeEnv> sizes = options.sizes ? options.sizes : std::make_shared<ShapeEnv>();
   const GuardScope scope(*sizes);
   const auto fake = [&](const Values& given) { return fakes_of(given, options, *sizes); };
@@ -254,9 +269,12 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
   if (may_train && has_nothing_to_differentiate(p.meta)) p.meta.is_train = false;
   const Metadata given = p.meta;
   const Dedupe dedupe(p, options.params_and_buffers, id);
-  const SyntheticBase bases(p, fake);
-  if (options.debug_assert) check_records(p, given, dedupe, bases);
-  if (options.context) publish(*options.context, p.meta, dedupe, options.params_and_buffers);
+  const Metadata without_repeats = p.meta;
+  const SyntheticBase bases(p, fake, options.most_sharing_with_open_sizes);
+  if (options.debug_assert) check_records(p, given, without_repeats, dedupe, bases);
+  if (options.context) publish_repeats(*options.context, dedupe);
+  if (!options.view_replay_for_aliased_outputs)
+    for (OutputInfo& o : p.meta.outputs) o.can_replay = false;
   const CompilerTurn turn(id, sizes);
   Assembly a{runtime_record(p.meta), dedupe, bases, {}, 0, false, false, {}};
   FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, a, options, *sizes, turn, tell);

@@ -87,6 +87,28 @@ std::string to_text(const Metadata& m) {
   return s;
 }
 
+Metadata dense_record(const Metadata& m, const DenseLayout& inputs, const DenseLayout& returned) {
+  if (!m.has_wrappers) return m;
+  Metadata dense = m;
+  dense.has_wrappers = false;
+  dense.inputs.clear();
+  dense.outputs.clear();
+  for (std::size_t k = 0; k < m.inputs.size(); k++) dense.inputs.insert(dense.inputs.end(), inputs[k].leaves(), m.inputs[k]);
+  const std::size_t first = m.mutated_out_of_graph().size(), before = first == 0 ? 0 : returned.first_of(first);
+  for (std::size_t k = 0; k < m.outputs.size(); k++)
+    for (std::size_t i = 0; i < returned[first + k].leaves(); i++) {
+      OutputInfo o = m.outputs[k];
+      if (o.base >= 0) {
+        const auto base = static_cast<std::size_t>(o.base);
+        o.base = static_cast<int>((o.base_is_input() ? inputs.first_of(base) : returned.first_of(first + base) - before) + i);
+      }
+      dense.outputs.push_back(std::move(o));
+    }
+  dense.tangents.clear();
+  for (const Value& v : unwrapped(Values(m.tangents.begin(), m.tangents.end()))) dense.tangents.push_back(v.tensor());
+  return dense;
+}
+
 Metadata runtime_record(Metadata m) {
   m.tangents.clear();
   return m;

@@ -60,6 +60,7 @@ std::string to_text(const std::vector<std::string>& l) { return "[" + joined(l, 
 
 GraphSignature make_signature(const Graph& g, const Metadata& meta, const SignatureNames& names, TreeSpec in_spec,
                               TreeSpec out_spec) {
+  INGOT_REQUIRE(!meta.has_wrappers, "aot_export_module does not support tensor subclass inputs for now.");  // R172
   GraphSignature s;
   s.parameters = names.parameters;
   s.buffers = names.buffers;

@@ -40,8 +40,7 @@ Tensor common_base(const TensorList& members) {
 }
 
 // R084: with open sizes whether two of them overlap is a guard.
-constexpr std::size_t kMostSharedWithOpenSizes = 5;
-void require_few(const std::vector<std::size_t>& members, const Values& fakes) {
+void require_few(const std::vector<std::size_t>& members, const Values& fakes, int most) {
   std::string all, open;
   for (const std::size_t i : members) {
     const Tensor& t = fakes[i].tensor();
@@ -50,11 +49,11 @@ void require_few(const std::vector<std::size_t>& members, const Values& fakes) {
       open += text(open.empty() ? "" : ", ", i);
   }
   INGOT_REQUIRE(
-      members.size() <= kMostSharedWithOpenSizes || open.empty(), "Encountered a graph where:\n- ", members.size(),
+      static_cast<int>(members.size()) <= most || open.empty(), "Encountered a graph where:\n- ", members.size(),
       " graph inputs all share the same storage (input indices: [", all,
       "])\n- at least one of these aliased inputs was mutated\n"
       "- at least one of these inputs is being compiled with dynamic shapes (indices: [",
-      open, "])\nCurrent limit: ", kMostSharedWithOpenSizes,
+      open, "])\nCurrent limit: ", most,
       "\nKillswitch enabled: False\nCompile the function for fixed sizes, or give parameters as such: their sizes stay as they are");
 }
 
@@ -85,7 +84,7 @@ bool definitely_apart(const Tensor& a, const Tensor& b) {
   return mod(d, s) + y.size(1) <= s;
 }
 
-SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Values&)>& fake) {
+SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Values&)>& fake, int most) {
   struct Group {
     const Storage* storage;
     std::vector<std::size_t> members;
@@ -123,7 +122,7 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
   for (const std::size_t i : others) rest.push_back({{i}});
   for (const Group& g : groups) {
     if (needs_base(g)) {
-      require_few(g.members, p.fakes);
+      require_few(g.members, p.fakes, most);
       require_views_of_one(tensors(g), p.meta.is_train);
       bases.push_back({g.members, true});
     } else {
@@ -172,6 +171,69 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
     return outputs;
   };
   p.collect_again();
+}
+
+std::optional<Metadata> SyntheticBase::expected_record(const Metadata& before, const Prepared& now) const {
+  if (!changes_arguments()) return {};
+  const auto has_tangent = [](const InputInfo& i) {
+    return i.mutation() == Mutation::out_of_graph && i.mutates_data && i.requires_grad;
+  };
+  Metadata m = before;
+  m.inputs.clear();
+  m.tangents.clear();
+  std::vector<int> place(before.inputs.size());
+  std::vector<bool> in_base(before.inputs.size());
+  std::vector<Tensor> tangent_of(before.inputs.size());
+  std::size_t tangents = 0;
+  for (std::size_t i = 0; i < before.inputs.size(); i++)
+    if (has_tangent(before.inputs[i])) tangent_of[i] = before.tangents[tangents++];
+  for (std::size_t k = 0; k < state_.arguments.size(); k++) {
+    const Argument& a = state_.arguments[k];
+    InputInfo info = before.inputs[a.members[0]];
+    for (const std::size_t i : a.members) {
+      place[i] = static_cast<int>(k);
+      in_base[i] = a.is_base;
+    }
+    if (a.is_base) {
+      const auto all_written = [&](bool InputInfo::* flag) {
+        return std::all_of(a.members.begin(), a.members.end(),
+                           [&](std::size_t i) { return !before.inputs[i].mutates_data || before.inputs[i].*flag; });
+      };
+      const auto any = [&](bool InputInfo::* flag) {
+        return std::any_of(a.members.begin(), a.members.end(), [&](std::size_t i) { return before.inputs[i].*flag; });
+      };
+      info.is_leaf = is_leaf(now.fakes[k].tensor());
+      info.mutates_data = true;
+      info.mutates_metadata = info.mutates_storage_metadata = false;
+      info.resizes_storage = any(&InputInfo::resizes_storage);
+      info.hidden_from_autograd = all_written(&InputInfo::hidden_from_autograd);
+      info.under_no_grad = all_written(&InputInfo::under_no_grad);
+      info.requires_grad = any(&InputInfo::requires_grad);
+      info.steps.clear();
+    }
+    if (has_tangent(info)) {
+      const Tensor& like = a.is_base ? now.fakes[k].tensor() : tangent_of[a.members[0]];
+      m.tangents.push_back(make_tensor(Geometry::contiguous(like.sizes(), like.dtype()), like.device(), true));
+    }
+    m.inputs.push_back(std::move(info));
+  }
+  m.tangents.insert(m.tangents.end(), before.tangents.begin() + static_cast<std::ptrdiff_t>(tangents), before.tangents.end());
+  for (OutputInfo& o : m.outputs) {
+    if (!o.base_is_input()) continue;
+    const auto i = static_cast<std::size_t>(o.base);
+    if (in_base[i] && o.kind == OutputKind::is_input) o.kind = OutputKind::alias_of_input;
+    o.base = place[i];
+  }
+  for (const std::size_t i : state_.looks_changed) {
+    OutputInfo o;
+    o.kind = OutputKind::alias_of_input;
+    o.is_tensor = true;
+    o.base = place[i];
+    o.requires_grad = before.inputs[i].requires_grad;
+    if (m.outputs.size() < now.meta.outputs.size()) o.dynamic_dims = now.meta.outputs[m.outputs.size()].dynamic_dims;
+    m.outputs.push_back(std::move(o));
+  }
+  return m;
 }
 
 std::vector<std::vector<std::size_t>> SyntheticBase::bases() const {

@@ -5,6 +5,7 @@
 
 #include "aot/compile_report.hpp"
 #include "aot/runtime.hpp"
+#include "autograd/custom_function.hpp"
 #include "autograd/meta.hpp"
 #include "base/error.hpp"
 #include "ingot/state.hpp"
@@ -36,7 +37,7 @@ std::string class_names(const DenseLayout& l) {
 }
 
 // The plain tensors that the backward takes.
-Values dense_tangents(const DenseLayout& want, const Values& tangents) {
+Values dense_tangents(const DenseLayout& want, Values tangents) {
   INGOT_REQUIRE(tangents.size() == want.outer_size(),
                 "The grad inputs should be same number as forward output tangents: expected ", want.outer_size(), ", found ",
                 tangents.size());
@@ -49,10 +50,13 @@ Values dense_tangents(const DenseLayout& want, const Values& tangents) {
     INGOT_REQUIRE(same_classes(want[k], found[k]),
                   "The grad inputs should be same tensor subclass type as forward output: expected ", to_text(want[k]),
                   ", found ", to_text(found[k]));
-    INGOT_REQUIRE(same_metadata(want[k], found[k]),
+    if (same_metadata(want[k], found[k])) continue;
+    const Tensor fitted = found[k].cls->with_metadata(tangents[k].tensor(), want[k].metadata);
+    INGOT_REQUIRE(fitted.defined() && same_metadata(want[k], layout_of(fitted)),
                   "During the backward, we encountered a tensor subclass where we guessed its metadata incorrectly.\n"
                   "Expected metadata: ",
                   to_text(want[k]), "\nRuntime metadata: ", to_text(found[k]), "\nshape: ", tangents[k].tensor().sizes());
+    tangents[k] = fitted;
   }
   return unwrapped(tangents);
 }
@@ -60,7 +64,7 @@ Values dense_tangents(const DenseLayout& want, const Values& tangents) {
 TensorList run_backward(Backward& backward, const Border& border, FunctionContext& c, const TensorList& tangents) {
   const JointLayouts& layouts = border.layouts;
   Values list = c.data.has_value() ? std::any_cast<Values>(c.data) : Values();
-  const TensorList saved = c.saved();
+  TensorList saved = c.saved();
   const bool tracked = thread_state().grad_mode;
   Values found;
   {
@@ -71,6 +75,10 @@ TensorList run_backward(Backward& backward, const Border& border, FunctionContex
       std::for_each(tangents.begin(), tangents.end(), add);
     else
       for (const Value& v : dense_tangents(layouts.tangents, Values(tangents.begin(), tangents.end()))) add(v.tensor());
+    if (!tracked) {  // R131: nobody but the graph has them
+      saved.clear();
+      release_saved_early(c);
+    }
     found = backward.run(list, tracked);
     found.erase(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(border.tokens));
     found = layouts.gradients.wrapped(std::move(found));

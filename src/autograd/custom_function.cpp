@@ -91,6 +91,10 @@ void accept_version(GradNode& n, const Storage& storage, uint32_t before) {
   for (FunctionNode::Saved& s : dynamic_cast<FunctionNode&>(n).saved) s.checked.accept_version(storage, before);
 }
 
+void release_saved_early(FunctionContext& c) {
+  if (graph_ends()) const_cast<FunctionNode*>(static_cast<const FunctionNode*>(c.node))->release_saved();
+}
+
 TensorList FunctionContext::saved() const {
   auto* n = const_cast<FunctionNode*>(static_cast<const FunctionNode*>(node));
   INGOT_REQUIRE(n, "saved tensors can be read in the backward only");

@@ -20,4 +20,8 @@ void accept_version(GradNode& n, const Storage& storage, uint32_t before);
 // The op that a program which was recorded calls such a function by.
 std::span<const OpDef> custom_function_ops();
 
+// In the backward of such a function, which has what it saved: the node lets go of it now, and not when the backward is done, unless
+// the graph is kept.
+void release_saved_early(FunctionContext& c);
+
 }  // namespace ingot

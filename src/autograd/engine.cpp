@@ -137,8 +137,16 @@ struct Run {
     if (!grad.defined()) return;
     Tensor g = fit_gradient(grad, e.node->results[e.input], who, index);
     Tensor& slot = b[e.input];
-    slot = slot.defined() ? aten<"add.Tensor">(slot, g) : g;
+    slot = slot.defined() ? sum(slot, g) : g;
   }
+  // The tensor was used several times, of which the latest whose gradient came is where the sum stands.
+  static Tensor sum(const Tensor& a, const Tensor& b) {
+    const Ref<SourceNote>& around = current_source();
+    const SourceScope source(around ? make_ref<SourceNote>(around->stack_trace + std::string(kAddition), around->module_path)
+                                    : Ref<SourceNote>());
+    return aten<"add.Tensor">(a, b);
+  }
+  static constexpr std::string_view kAddition = "Gradient addition node due to multiple use of tensor around:";
 
   void step(const Ref<GradNode>& n) {
     const SourceScope source(n->source);
@@ -156,6 +164,7 @@ struct Run {
     const bool is_end = n->edges.empty() && captures.empty();
     TensorList out;
     if ((below || is_end) && have) {
+      const Scoped<bool> ends(graph_ends(), !options.retain_graph);
       out = n->apply(grads, need);
       if (!options.retain_graph) n->release_saved();
     }
@@ -172,6 +181,11 @@ struct Run {
 };
 
 }  // namespace
+
+bool& graph_ends() {
+  thread_local bool ends = false;
+  return ends;
+}
 
 TensorList run_backward(const std::vector<Edge>& roots, const TensorList& seeds, const std::vector<Edge>& captures,
                         BackwardOptions options) {

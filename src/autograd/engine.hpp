@@ -31,4 +31,7 @@ Tensor unused_gradient(const Geometry& of);
 // User error if `returned`, which `who` made of gradients of which one at least has a history, has none.
 void check_linear(const TensorList& given, const Tensor& returned, const std::string& who);
 
+// Whether the node that runs on this thread runs for the last time: what it saved is released after it.
+bool& graph_ends();
+
 }  // namespace ingot

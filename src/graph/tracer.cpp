@@ -1,5 +1,7 @@
 #include "graph/tracer.hpp"
 
+#include <cstdio>
+
 #include "base/error.hpp"
 #include "expr/guards.hpp"
 #include "graph/save_policy.hpp"
@@ -86,6 +88,19 @@ void Tracer::bind_input(const Value& v, std::string_view name) {
   n->meta = meta_of(v.tensor());
 }
 
+namespace {
+// R058: that a composite of the user's neither aliases nor writes is known from its schema alone.
+void warn_if_custom(const Op& op) {
+  const std::string& ns = op.schema.ns;
+  if (ns == "aten" || ns == "prims" || ns == "inductor" || ns == "higher_order") return;
+  std::fprintf(
+      stderr,
+      "At pre-dispatch tracing, we assume that any custom op marked with CompositeImplicitAutograd and have functional schema "
+      "are safe to not decompose. Found %s to be one such op.\n",
+      op.qualified().c_str());
+}
+}  // namespace
+
 Value Tracer::record(const Op& op, Args args, Layer at) {
   if (op.form() == Form::higher_order && calling_convention(op)) return record_functions(op, args);
   if (options_.decompositions && op.form() != Form::higher_order && !decomposing_.contains(&op))
@@ -101,6 +116,7 @@ Value Tracer::record(const Op& op, Args args, Layer at) {
     }
   if (op.def->wraps && at == Layer::trace) return call_below(at, op, args);
   if (op.def->ordered_effect) return record_effect(op, args, at);
+  if (options_.pre_dispatch && !options_.faithful && op.form() == Form::composite) warn_if_custom(op);
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));
