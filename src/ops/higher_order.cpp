@@ -11,6 +11,7 @@
 #include "ops/higher_order_applied.hpp"
 #include "ops/higher_order_flex.hpp"
 #include "ops/higher_order_gradients.hpp"
+#include "ops/random_state.hpp"
 
 namespace ingot {
 namespace {
@@ -372,6 +373,8 @@ constexpr OpDef kOps[] = {
 }  // namespace
 
 Family higher_order_family() { return kOps; }
+
+bool calls_beside_stream(const Op& op) { return op.def->body == run_and_save_rng_state || op.def->body == run_with_rng_state; }
 
 const CallingConvention* calling_convention(const Op& op) {
   static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"},

@@ -1,6 +1,7 @@
 // What is known of a compilation: leaves, settings and their defaults, decompositions, the state around a trace, boxed functions (R004,
 // R010 to R012, R015, R084, R130).
 #include "aot/boxed.hpp"
+#include "aot/budget.hpp"
 #include "aot/cache.hpp"
 #include "aot/export.hpp"
 #include "aot/min_cut.hpp"
@@ -9,6 +10,7 @@
 #include "op/function.hpp"
 #include "support/aot_harness.hpp"
 #include "tensor/random.hpp"
+#include "unit/aot_joint.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -113,6 +115,34 @@ TEST_F(AotSettings, R011_WhatHoldsWhereNobodySaysOtherwise) {
   EXPECT_EQ(cut.estimator, RuntimeEstimator::flops);
   EXPECT_EQ(cut.solver, KnapsackSolver::dp);
   EXPECT_FALSE(AotCache::Options{.folder = "none"}.strict);
+}
+
+TEST_F(AotSettings, R011_R125_SolversAndEstimators) {
+  // By worth for a byte the first is best, and leaves no room; the other two together are worth more.
+  const std::vector<int64_t> sizes{4, 3, 3};
+  const std::vector<double> worth{5, 3, 3};
+  EXPECT_EQ(greedy_knapsack(sizes, worth, 6), (std::vector<bool>{true, false, false}));
+  EXPECT_EQ(Knapsack(sizes, worth, 6, 6).best(6), (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(greedy_knapsack(sizes, worth, 3), (std::vector<bool>{false, true, false})) << "what does not fit is passed over";
+  // A product that takes long, and two quick ones that are as large together.
+  JointBuilder b({{32, 8}, {8, 32}, {16, 2}, {2, 32}}, {{32, 32}});
+  Node* dear = b.call("mm", {b.primals[0], b.primals[1]}, {32, 32});
+  Node *quick = b.call("mm", {b.primals[2], b.primals[3]}, {16, 32}),
+       *other = b.call("mm", {b.primals[2], b.primals[3]}, {16, 32});
+  const auto product = [&](Node* first) { return b.mul(b.mul(b.mul(first, b.sin(dear)), b.sin(quick)), b.sin(other)); };
+  const Joint joint = b.joint({product(b.sin(dear)), product(b.tangents[0])}, 1);
+  const auto made_again = [&](RuntimeEstimator estimator, KnapsackSolver solver) {
+    const MinCutOptions o{.cse = false, .estimator = estimator, .solver = solver, .activation_bytes = 32 * 32 * 4};
+    const Parts p = partition_min_cut(joint, o);
+    EXPECT_TRUE(p.plan.fits);
+    return std::vector<bool>{calls_of(p.backward).contains(dear->name), calls_of(p.backward).contains(quick->name),
+                             calls_of(p.backward).contains(other->name)};
+  };
+  for (const KnapsackSolver solver : {KnapsackSolver::dp, KnapsackSolver::greedy}) {
+    EXPECT_EQ(made_again(RuntimeEstimator::flops, solver), (std::vector<bool>{false, true, true}));
+    EXPECT_EQ(made_again(RuntimeEstimator::testing, solver), (std::vector<bool>{true, false, false}))
+        << "two count more than one";
+  }
 }
 
 TEST_F(AotSettings, R011_R084_HowManyMayShareAStorage) {
