@@ -212,21 +212,8 @@ struct WithState {
   TreeFunction f;
 };
 
-// The function as the front end has it. One that does what no graph says stays as it is, if the test says so.
-FlatFunction captured(const FlatFunction& f, const Values& arguments, ShapeEnv& sizes, const std::string& not_captured) {
-  try {
-    FlatFunction graph = function_of(capture(f, fake_inputs(arguments, {}, sizes), sizes, Wrappers::whole));
-    EXPECT_EQ(not_captured, "") << "the front end has a graph of it";
-    return graph;
-  } catch (const UserError& e) {
-    if (not_captured.empty()) throw;
-    EXPECT_EQ(e.what(), not_captured);
-    return f;
-  }
-}
-
 // Compiled by the simplified entry at the first call, for that call's arguments; with `front_end`, from what that captures.
-TreeFunction simplified(WithState of, const AotOptions& options, const V* front_end) {
+TreeFunction simplified(WithState of, const AotOptions& options, bool front_end) {
   struct State {
     FlatCallable compiled;
     TreeSpec results;
@@ -254,7 +241,8 @@ TreeFunction simplified(WithState of, const AotOptions& options, const V* front_
         Values all(of.state.begin(), of.state.end());
         all.insert(all.end(), examples.begin(), examples.end());
         ShapeEnv own;
-        f = captured(f, all, o.sizes ? *o.sizes : own, front_end->not_captured);
+        ShapeEnv& sizes = o.sizes ? *o.sizes : own;
+        f = function_of(capture(f, fake_inputs(all, {}, sizes), sizes, Wrappers::whole));
       }
       state->compiled = aot_module_simplified(f, of.state, examples, o);
     }
@@ -271,7 +259,7 @@ std::string in_every_form(bool keep, const V& flags, const std::function<std::st
   if (::testing::Test::HasFailure() || !flags.derived) return graph;
   {
     SCOPED_TRACE(id + ".F");
-    verify_form([&](const WithState& f, const AotOptions& o) { return simplified(f, o, &flags); }, false);
+    verify_form([](const WithState& f, const AotOptions& o) { return simplified(f, o, true); }, false);
   }
   SCOPED_TRACE(id + ".C");
   const testing::TestFolder folder;
@@ -280,7 +268,7 @@ std::string in_every_form(bool keep, const V& flags, const std::function<std::st
   const Form cached = [&](const WithState& f, AotOptions o) {
     o.forward = o.backward = store->compiler();
     o.cache = cache;
-    return simplified(f, o, nullptr);
+    return simplified(f, o, false);
   };
   verify_form(cached, false);
   verify_form(cached, false);  // H12
@@ -288,7 +276,7 @@ std::string in_every_form(bool keep, const V& flags, const std::function<std::st
   const CacheCounters found = cache->counters();
   // A function whose backward nobody asked for is not kept (R190).
   const bool unasked = found.bypass == 0 && found.saved == 0 && !store->compiled_backward;
-  EXPECT_TRUE(flags.bypass || unasked || (found.bypass == 0 && found.hit == 1 && found.saved == 1))
+  EXPECT_TRUE(unasked || (found.bypass == 0 && found.hit == 1 && found.saved == 1))
       << "hit " << found.hit << ", miss " << found.miss << ", bypass " << found.bypass << ", saved " << found.saved
       << ", last: " << to_text(cache->last()) << (keep ? " (keep)" : "");
   return graph;

@@ -23,9 +23,7 @@ struct V {
   bool sub = false;  // H04: the factory's tensors are TwoTensors
   bool keep = false;  // H01: only with keep_inference_input_mutations
   bool dynamic = false;
-  bool bypass = false;  // the cache need not keep it (section 4.2)
   bool derived = true;  // the forms .F and .C, too
-  std::string not_captured = {};  // .F: the front end refuses the function with these words, and it is compiled as it is
   std::string error = {};  // every form refuses the function with these words instead
   const Decompositions* decompositions = nullptr;
   Partitioner partition = partition_default;
