@@ -88,10 +88,10 @@ constinit const OpDef kOps[] = {
      .body = checked},
     {.schema = "aten::_indices(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
     {.schema = "aten::_values(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
-    // Of any wrapper tensor (op/wrapper.hpp): its own layer answers, so here is none.
+    // Of any wrapper tensor (op/wrapper.hpp): its own layer answers, so what comes here is none.
     {.schema = "ingot::inner_tensor(Tensor self, str name) -> Tensor",
      .body = [](const Call& c) -> Value {
-       throw_user_error(text("inner_tensor: expected a wrapper tensor with a tensor '", c[1].string(), "' in it, found a plain one"));
+       throw_user_error(text("inner_tensor('", c[1].string(), "'): expected a wrapper tensor, found a plain one"));
      },
      .no_grad_result = true},
     {.schema = "aten::_nnz(Tensor self) -> int", .body = refuse_dense},
