@@ -44,7 +44,7 @@ constexpr OpDef kOpaque[] = {{.schema = "hops::opaque(Tensor(a!) x) -> Tensor",
                               .meta = [](const Call& c, Outputs& out) { out.add(c.tensor(0).sizes(), c.tensor(0).dtype()); },
                               .kernel = [](const Call&, std::span<const Tensor>) {}}};
 
-TEST(CompiledHigherOrder, P175_AnOperatorWithoutAProgramHasNoCode) {
+TEST(CompiledHigherOrder, AnOperatorWithoutAProgramHasNoCode) {
   register_ops(kOpaque);
   const std::string message = error_of([] {
     (void)aot_compile(

@@ -32,7 +32,7 @@ class AutoFunctionalized : public ::testing::Test {
 std::vector<Case> cases() { return find_cases(std::string(INGOT_TEST_DATA) + "/higher_order"); }
 
 // What PyTorch computed, and what it left in the inputs.
-TEST_F(AutoFunctionalized, P170_P172_ProgramsOfPyTorchGiveItsNumbers) {
+TEST_F(AutoFunctionalized, P172_ProgramsOfPyTorchGiveItsNumbers) {
   int count = 0;
   for (const Case& c : cases()) {
     const CheckResult r = check_case(c, {.strides = true});
@@ -48,7 +48,7 @@ TEST_F(AutoFunctionalized, P170_P172_ProgramsOfPyTorchGiveItsNumbers) {
   EXPECT_EQ(count, 20);
 }
 
-TEST_F(AutoFunctionalized, P204_ProgramsAreTheirTextAndTheirFile) {
+TEST_F(AutoFunctionalized, ProgramsAreTheirTextAndTheirFile) {
   for (const Case& c : cases()) {
     ExportedProgram p = load_pt2(c.program);
     EXPECT_EQ(find_fault(p.graph), "") << c.name;
@@ -183,7 +183,7 @@ TEST_F(AutoFunctionalized, R060_ValuesThatLieOtherwise) {
 }
 
 // PyTorch's rule: the tape sees no write of an op without a gradient, and refuses gradients of its results.
-TEST_F(AutoFunctionalized, X06_GradientsAreThoseOfTheCopies) {
+TEST_F(AutoFunctionalized, GradientsAreThoseOfTheCopies) {
   const ExportedProgram bump = load_pt2(std::string(INGOT_TEST_DATA) + "/higher_order/auto_functionalized/bump_clone.pt2");
   const TensorList in{randn({3, 2}), randn({3, 2})};
   const auto gradient = [&](const TensorFunction& f, const Tensor& x) {
@@ -244,7 +244,7 @@ TEST_F(AutoFunctionalized, R060_FunctionsCompiledAheadOfTime) {
   }
 }
 
-TEST_F(AutoFunctionalized, P175_BadCalls) {
+TEST_F(AutoFunctionalized, BadCalls) {
   const auto program = [](const std::string& arguments) {
     return "def forward(self, x, b):\n    f = torch.ops.higher_order.auto_functionalized_v2(" + arguments +
            ")\n    getitem = f[1]\n    return (getitem,)\n";
