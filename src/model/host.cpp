@@ -1,8 +1,11 @@
 #include "model/host.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/error.hpp"
 
@@ -49,12 +52,24 @@ bool take_from(void* scope, Host& h) {
   return true;
 }
 
+constexpr size_t kLongestPath = 4096;
+
+// The path of libtorch where the process has it, whatever version its name ends in.
+int is_libtorch(dl_phdr_info* object, size_t, void* path) {
+  constexpr char kName[] = "libtorch_cpu.so";
+  const char* slash = strrchr(object->dlpi_name, '/');
+  if (strncmp(slash ? slash + 1 : object->dlpi_name, kName, sizeof kName - 1) != 0) return 0;
+  snprintf(static_cast<char*>(path), kLongestPath, "%s", object->dlpi_name);
+  return 1;
+}
+
 void find_host() {
   if (take_from(RTLD_DEFAULT, the_host)) return;
   // RTLD_NOLOAD: nothing is loaded, a library that is there already is found by its name. It is never given back: tensors of
   // it may outlive this library.
-  if (void* libtorch = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD)) {
-    if (take_from(libtorch, the_host)) return;
+  char path[kLongestPath];
+  if (dl_iterate_phdr(is_libtorch, path) != 0) {
+    if (void* libtorch = dlopen(path, RTLD_NOW | RTLD_NOLOAD); libtorch && take_from(libtorch, the_host)) return;
   }
   the_host = fallback_host;
   find_allocator(RTLD_DEFAULT, the_host);
