@@ -47,7 +47,11 @@ std::string cpp_value(const Value& v) {
   if (v.is_none()) return "Value()";
   if (v.is_bool()) return v.to_bool() ? "true" : "false";
   if (v.is_ints()) return "Shape{" + joined(v.ints(), [](const Int& i) { return text(i); }) + "}";
-  if (v.is_dtype()) return text("DType::", v.dtype());
+  if (v.is_dtype()) {
+    static constexpr const char* kNames[] = {"u8",  "i8",   "i16", "i32",  "i64",      "f16",     "f32", "f64", "c64",
+                                             "c128", "b8", "bf16", "f8e4m3fn", "f8e5m2", "u16", "u32", "u64"};
+    return text("DType::", kNames[static_cast<int>(v.dtype())]);
+  }
   if (v.is_string()) return "\"" + v.string() + "\"";
   if (v.is_floats()) return "std::vector<double>{" + joined(v.floats(), [](double d) { return text(d); }) + "}";
   if (v.is_bools()) return "std::vector<bool>{" + joined(v.bools(), [](bool d) { return std::string(d ? "true" : "false"); }) + "}";
@@ -86,7 +90,7 @@ std::string cpp_step(const Step& s, int first, int made) {
     list += text(", t", s.out);
   }
   std::string line;
-  if (!f && made == 1) line = text("const Tensor t", first, " = aten<\"", s.op, "\">(", list, ");");
+  if (!f && made == 1 && !op(s.op).returns_list()) line = text("const Tensor t", first, " = aten<\"", s.op, "\">(", list, ");");
   else if (!f && made == 0) line = text("aten_value<\"", s.op, "\">(", list, ");");
   else {
     if (!f) call = text("atens<\"", s.op, "\">(", list, ")");

@@ -114,7 +114,7 @@ std::vector<Seen> seen(const Outcome& o) {
   return l;
 }
 
-SeenGradients seen_gradients(const Outcome& o) {
+SeenGradients seen_gradients(const Outcome& o, bool at_once) {
   SeenGradients r;
   TensorList tracked;
   for (const Tensor& t : o.in.leaves)
@@ -149,7 +149,7 @@ SeenGradients seen_gradients(const Outcome& o) {
   TensorList all = o.results;
   all.insert(all.end(), o.in.inputs.begin(), o.in.inputs.end());
   // A compiled function of wrappers wants the gradients of all its results at once, in PyTorch too.
-  if (std::any_of(all.begin(), all.end(), is_two_tensor)) {
+  if (at_once || std::any_of(all.begin(), all.end(), is_two_tensor)) {
     add_roots("all", all);
     return r;
   }

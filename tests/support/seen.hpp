@@ -37,7 +37,8 @@ struct SeenGradients {
   std::vector<std::vector<Seen>> gradients;  // by root; none where it is refused, or the root does not require grad
   std::vector<std::string> refusals;         // by root
 };
-SeenGradients seen_gradients(const Outcome& o);
+// `at_once`: of all roots together.
+SeenGradients seen_gradients(const Outcome& o, bool at_once = false);
 
 // How far a number may be off: nothing for integers. Floating numbers that are within two units of the last place are the same; of others the
 // program itself is asked how far rounding takes them: run in float64, and run with every rounding off by up to a unit, by

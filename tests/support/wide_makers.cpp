@@ -290,9 +290,9 @@ Made control(Draft& d) {
     }
     case 1: {
       const int row = d.any([&](const Tensor& t, int) { return t.dtype() == d.at(x).dtype() && t.dim() + 1 <= d.at(x).dim(); });
-      return row < 0 || d.at(x).size(0) == 0 ? none() : Step::of("map", {x, row});
+      return row < 0 || d.at(x).size(0) == 0 || d.at(x).size(0) > 64 ? none() : Step::of("map", {x, row});
     }
-    case 2: return d.at(x).dim() > 0 && d.at(x).size(0) > 0 ? std::optional<Step>(Step::of("scan", {x})) : none();
+    case 2: return d.at(x).dim() > 0 && d.at(x).size(0) > 0 && d.at(x).size(0) <= 64 ? std::optional<Step>(Step::of("scan", {x})) : none();
     default: return Step::of("while_loop", {x, y});
   }
 }
