@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "codegen/half.hpp"
@@ -56,6 +58,11 @@ llvm::Value* combine(llvm::IRBuilder<>& b, ExprOp op, DType t, llvm::Value* x, l
   }
 }
 
+void may_fuse(llvm::Value* v) {
+  auto* i = llvm::dyn_cast<llvm::BinaryOperator>(v);
+  if (i && (i->getOpcode() == llvm::Instruction::FMul || i->getOpcode() == llvm::Instruction::FAdd)) i->setHasAllowContract(true);
+}
+
 llvm::Value* ExpressionEmitter::iota(llvm::Value* base, int lanes) {
   std::vector<llvm::Constant*> steps;
   for (int lane = 0; lane < lanes; lane++) steps.push_back(b_.getInt64(static_cast<uint64_t>(lane)));
@@ -97,8 +104,16 @@ llvm::Value* ExpressionEmitter::make(const Expr& e) {
     default: break;
   }
   if (e.args().size() == 1) return unary(e);
+  // A sum of products is what a reduction of a few terms is when it is written out (the taps of a convolution).
+  constexpr std::size_t kFewestTerms = 3;
+  const bool fuses = e.op() == Add && is_floating(e.dtype()) && e.args().size() >= kFewestTerms &&
+                     std::all_of(e.args().begin(), e.args().end(), [](const Expr& a) { return a.op() == Mul; });
   llvm::Value* v = emit(e.arg(0));
-  for (std::size_t k = 1; k < e.args().size(); k++) v = binary(e, v, emit(e.arg(k)));
+  for (std::size_t k = 1; k < e.args().size(); k++) {
+    llvm::Value* next = emit(e.arg(k));
+    v = binary(e, v, next);
+    if (fuses) may_fuse(next), may_fuse(v);
+  }
   return v;
 }
 

@@ -92,6 +92,10 @@ class ExpressionEmitter {
 
 // Two values of one type, combined as the accumulators of folds are; also Min, Max, And, Or, Add and Mul of expressions.
 llvm::Value* combine(llvm::IRBuilder<>& b, ExprOp op, DType t, llvm::Value* x, llvm::Value* y);
+// A product is rounded before anything is added to it, as it is where an op's result goes to memory: 1 - x*x for an x next to 1
+// is otherwise another number than eager's. Only where this was called, of a product and of the sum it goes into, may one
+// instruction do both: in sums of many products.
+void may_fuse(llvm::Value* product_or_sum);
 
 // `t`, or the vector of it that has as many lanes as `like`.
 llvm::Type* shaped_as(llvm::Type* t, const llvm::Type* like);

@@ -62,9 +62,6 @@ class KernelEmitter {
       : module_(module), context_(module.getContext()), program_(program), kernel_(kernel), target_(target), name_(name),
         b_(context_), expressions_(b_, target, [this](const Expr& e) { return load(e); }),
         pointer_(llvm::PointerType::getUnqual(context_)) {
-    llvm::FastMathFlags contract;
-    contract.setAllowContract();
-    b_.setFastMathFlags(contract);
     // Several vectors at once hide latencies, as many as there are registers for.
     const int bits = vector_bits(target);
     lanes_ = lanes_of(program, kernel, target);
@@ -423,9 +420,11 @@ class KernelEmitter {
     return a;
   }
   void accumulate(const Fold& f, const Accumulator& a) {
-    Value x = expressions_.broadcast(expressions_.emit(f.body));
+    Value body = expressions_.emit(f.body), x = expressions_.broadcast(body);
     Value before = b_.CreateLoad(a.sum->getAllocatedType(), a.sum);
-    b_.CreateStore(combine(b_, operation_of(f.how), f.body.dtype(), before, x), a.sum);
+    Value after = combine(b_, operation_of(f.how), f.body.dtype(), before, x);
+    if (f.body.op() == ExprOp::Mul) may_fuse(body), may_fuse(after);
+    b_.CreateStore(after, a.sum);
   }
   void pour(const std::vector<Fold>& folds, const std::vector<Accumulator>& accumulators) {
     for (std::size_t f = 0; f < folds.size(); f++) {
