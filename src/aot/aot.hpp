@@ -22,8 +22,8 @@ struct TracingContext;
 
 // A compiled graph: takes one list of arguments, which it may empty, and returns one value for each output (R130).
 using Boxed = std::function<Values(Values&)>;
-// Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other strides than the graph's, it says so
-// (output_strides.hpp).
+// Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other strides than the graph's, it
+// says so (output_strides.hpp).
 using Compiler = std::function<Boxed(std::shared_ptr<const Graph> graph, const Values& examples)>;
 using Partitioner = std::function<Parts(const Joint& joint)>;
 
@@ -55,19 +55,20 @@ struct AotOptions {
   bool enable_log = true;  // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
   std::function<void(const std::string&)> log = {};  // is told of what went wrong and does not matter yet; without one, the log
   // Every call is checked against what was assumed when the function was compiled (guards.hpp). A call that breaks a guard is
-  // compiled for, or refused where the entry compiles at once. Without guards, or with debug_assert in their place, whoever calls answers for
-  // that, as a front end with guards of its own does, and a call that breaks an assumption has wrong results without a word (R001, R198).
+  // compiled for, or refused where the entry compiles at once. Without guards, or with debug_assert in their place, whoever calls
+  // answers for that, as a front end with guards of its own does, and a call that breaks an assumption has wrong results without
+  // a word (R001, R198).
   bool guards = true;
   int most_variants = 8;  // that one function is compiled for; where more are asked for, it is run as it is
   std::vector<const nn::Module*> modules =
       {};  // that the function runs: their training flags are guards. aot_module adds its own
 };
 
-// R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a guard of every variant that there is:
-// AotOptions::most_variants times. Calls that fit none of them then run the function op by op, as do calls under vmap, in another
-// compilation, which takes the function in, or in a trace with open sizes. INGOT_LOG=guards says which guard, what was expected and
-// what was found. Any number of threads may call; one at a time compiles, and the others do not wait for it where they have a variant that
-// fits.
+// R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a guard of every variant that
+// there is: AotOptions::most_variants times. Calls that fit none of them then run the function op by op, as do calls under vmap,
+// in another compilation, which takes the function in, or in a trace with open sizes. INGOT_LOG=guards says which guard, what was
+// expected and what was found. Any number of threads may call; one at a time compiles, and the others do not wait for it where
+// they have a variant that fits.
 class AotFunction {
  public:
   AotFunction(TreeFunction f, AotOptions options);

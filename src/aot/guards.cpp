@@ -85,7 +85,8 @@ std::vector<bool> placed_by(const Assembly& a, std::size_t count) {
   return placed;
 }
 
-// Outputs whose gradients are the graph's have none where no argument has one; a view that is made again would be told that it has.
+// Outputs whose gradients are the graph's have none where no argument has one; a view that is made again would be told that it
+// has.
 bool leaves_gradients_to_graphs(const Assembly& a, const std::vector<bool>& written) {
   return std::ranges::count(written, true) == 0 &&
          std::none_of(a.meta.outputs.begin(), a.meta.outputs.end(),

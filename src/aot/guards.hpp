@@ -1,17 +1,19 @@
 // Guards: everything that a compilation assumed about the arguments and about what holds around the call, as one value that each
-// later call is checked against. A compiled function is right for the calls that break none; what happens to the others is the entry
-// point's decision (AotOptions::guards).
+// later call is checked against. A compiled function is right for the calls that break none; what happens to the others is the
+// entry point's decision (AotOptions::guards).
 //
-// Of a tensor: its rank, sizes, strides, type and device, whether it requires grad and is an inference tensor, its wrapper class with
-// the looks of what it is made of; its place in the storage where the function refers to the storage; whether it is a leaf where the
-// function writes it. Sizes that are open are checked by what the trace needed of them (size_guards.hpp). Of an argument that the
-// function writes, or its backward: which other arguments are that tensor, which share memory with it, and which do not. Where nothing
-// is written aliasing decides nothing, and is not looked at. Of other arguments: the value. Of the thread: the grad mode, inference
-// mode, autocast and its type, deterministic mode, the default type, the modes that a user pushed. Of modules: the training flags.
+// Of a tensor: its rank, sizes, strides, type and device, whether it requires grad and is an inference tensor, its wrapper class
+// with the looks of what it is made of; its place in the storage where the function refers to the storage; whether it is a leaf
+// where the function writes it. Sizes that are open are checked by what the trace needed of them (size_guards.hpp). Of an
+// argument that the function writes, or its backward: which other arguments are that tensor, which share memory with it, and
+// which do not. Where nothing is written aliasing decides nothing, and is not looked at. Of other arguments: the value. Of the
+// thread: the grad mode, inference mode, autocast and its type, deterministic mode, the default type, the modes that a user
+// pushed. Of modules: the training flags.
 //
-// Not seen: what a C++ function brings along by itself. A number, a flag or a module that a lambda captured is what it was when the
-// function was compiled; give it as an argument, or name the module in AotOptions::modules. Of tensors that were captured, the elements
-// are read at each call. Nor is an argument's storage_offset() seen where the function asks for it in C++ instead of by a view.
+// Not seen: what a C++ function brings along by itself. A number, a flag or a module that a lambda captured is what it was when
+// the function was compiled; give it as an argument, or name the module in AotOptions::modules. Of tensors that were captured,
+// the elements are read at each call. Nor is an argument's storage_offset() seen where the function asks for it in C++ instead of
+// by a view.
 #pragma once
 #include <memory>
 
@@ -77,7 +79,8 @@ class Guards {
   };
 
   Guards() = default;  // of nothing: none is ever broken
-  // `fakes`: what the function was traced on for the arguments, symbols of `sizes` in place of open sizes; `around`: from before the trace.
+  // `fakes`: what the function was traced on for the arguments, symbols of `sizes` in place of open sizes; `around`: from before
+  // the trace.
   Guards(const Values& arguments, const Values& fakes, const ShapeEnv& sizes, const Assembly& assembly, const AotOptions& options,
          Surroundings around);
 
@@ -85,11 +88,11 @@ class Guards {
   Broken check(const Values& arguments) const;
   // "input 1: dtype: expected float32, found float64". For what `check` said of these arguments, at the same place.
   std::string to_text(Broken b, const Values& arguments) const;
-  // Memory is shared with an argument that is written in a way that no graph has a form for (two storages over the same bytes): the
-  // function is to be run as it is.
+  // Memory is shared with an argument that is written in a way that no graph has a form for (two storages over the same bytes):
+  // the function is to be run as it is.
   bool is_beyond_graphs() const { return is_beyond_graphs_; }
-  // From now on a call without gradients, of some arguments (A119) or by its mode, breaks nothing, where values and gradients are right all
-  // the same: the function writes no argument, and returns no view.
+  // From now on a call without gradients, of some arguments (A119) or by its mode, breaks nothing, where values and gradients are
+  // right all the same: the function writes no argument, and returns no view.
   void accept_calls_without_gradients() { accepts_no_gradients_ = may_lack_gradients_; }
 
  private:

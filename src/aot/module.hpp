@@ -21,8 +21,9 @@ ModuleFunction as_function(nn::Module& module, TreeFunction forward);
 // Of a layer: one tensor to one tensor.
 TreeFunction forward_of(nn::Layer& layer);
 
-// R005. A function of the module's arguments. Its tensors are those that the module has at the call: one that was replaced or converted
-// is an argument like any other, and guards say whether the function has to be compiled for it. So do the training flags.
+// R005. A function of the module's arguments. Its tensors are those that the module has at the call: one that was replaced or
+// converted is an argument like any other, and guards say whether the function has to be compiled for it. So do the training
+// flags.
 class AotModule {
  public:
   AotModule(ModuleFunction module, AotOptions options);
@@ -39,10 +40,10 @@ class AotModule {
 AotModule aot_module(nn::Module& module, TreeFunction forward, AotOptions options = {});
 AotModule aot_module(nn::Layer& layer, AotOptions options = {});
 
-// R006. Compiles now, for arguments like the examples: tensors, fakes or other leaves, one for each argument of `forward`. Sizes that
-// are open in the fakes stay open (AotOptions::sizes is their environment), others do not. The function takes the arguments alone, and
-// reads the module's tensors by reference, those that it has now. A call that breaks a guard is a user error that says which:
-// compile for such arguments. User error where `forward` returns anything but a tuple or list of leaves.
+// R006. Compiles now, for arguments like the examples: tensors, fakes or other leaves, one for each argument of `forward`. Sizes
+// that are open in the fakes stay open (AotOptions::sizes is their environment), others do not. The function takes the arguments
+// alone, and reads the module's tensors by reference, those that it has now. A call that breaks a guard is a user error that says
+// which: compile for such arguments. User error where `forward` returns anything but a tuple or list of leaves.
 FlatCallable aot_module_simplified(nn::Module& module, const TreeFunction& forward, const Values& examples,
                                    AotOptions options = {});
 

@@ -16,8 +16,8 @@ class SizeGuards {
   SizeGuards(const Values& fakes, const ShapeEnv& env);
 
   bool empty() const { return steps_.empty(); }
-  // The number of the first that the arguments break. They are tensors and integers where the fakes are, of the same rank. Allocates
-  // nothing but where a guard is none of sums, products, quotients, remainders and comparisons.
+  // The number of the first that the arguments break. They are tensors and integers where the fakes are, of the same rank.
+  // Allocates nothing but where a guard is none of sums, products, quotients, remainders and comparisons.
   std::optional<uint32_t> broken(const Values& arguments) const;
   struct Text {
     std::optional<uint32_t> argument;  // none: several

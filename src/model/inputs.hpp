@@ -12,8 +12,9 @@ class Inputs {
  public:
   bool make();
 
-  // Reads and checks the tensors (borrowed) and sets the symbols that they decide. What the run writes lies apart from all others. Without
-  // `checks` sizes, ranges, guards and that are taken on trust; dtypes, ranks and devices are not. False after a failure that names the input, what was expected and found.
+  // Reads and checks the tensors (borrowed) and sets the symbols that they decide. What the run writes lies apart from all
+  // others. Without `checks` sizes, ranges, guards and that are taken on trust; dtypes, ranks and devices are not. False after a
+  // failure that names the input, what was expected and found.
   bool bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks);
 
   // Where the elements of each input are, laid out as the program expects: in place, or in a copy that lasts as long as the run.
