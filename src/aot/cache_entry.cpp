@@ -289,11 +289,17 @@ CacheEntry read_entry(const std::string& json, const std::string& what, const De
   std::vector<std::size_t> places = place(j.field("places"));
   if (!places.empty() && places.size() != arguments.outer_size())
     j.field("places").fail(text("expected ", arguments.outer_size(), " places"));
-  CacheEntry e{
-      j.field("forward").string(),
-      j.field("backward").string(),
-      {read_metadata(j), Dedupe(std::move(places), params_and_buffers, id), SyntheticBase(std::move(bases)), {}, 0, false, false, {}},
-      {}};
+  CacheEntry e{j.field("forward").string(),
+               j.field("backward").string(),
+               {read_metadata(j),
+                Dedupe(std::move(places), params_and_buffers, id),
+                SyntheticBase(std::move(bases)),
+                {},
+                0,
+                false,
+                false,
+                {}},
+               {}};
   Assembly& a = e.assembly;
   a.layouts = {layouts("input_layouts"), layouts("returned_layouts"), layouts("tangent_layouts"), layouts("gradient_layouts")};
   a.saved_tensors = static_cast<int>(j.field("saved_tensors").integer());

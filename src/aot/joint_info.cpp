@@ -178,7 +178,7 @@ bool JointInfo::reads_written(const Node& n) const {
 bool JointInfo::must_recompute(const Node& n) const {
   if (n.kind == NodeKind::item && !must_recompute(*n.args[0].node())) return false;  // there is no list to take it from
   return keep[at(&n)] == Keep::recompute && !backward[at(&n)] && n.kind != NodeKind::placeholder &&
-         (!draws(graph, n) || can_draw_again(n)) && !has_side_effect(graph, n) && !reads_written(n);
+         (draws(graph, n) ? can_draw_again(n) : !has_side_effect(graph, n)) && !reads_written(n);
 }
 
 }  // namespace ingot::aot

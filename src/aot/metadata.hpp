@@ -29,7 +29,8 @@ struct InputInfo {
   bool under_no_grad = false;  // it was written, and all writes were under no_grad or inference mode
   bool requires_grad = false;  // after the call
   bool keep_mutations = false;  // the caller wants writes in the graph where they can be
-  bool refers_to_storage = false;  // a view was taken of it that counts from the beginning of the storage, or the storage was changed
+  bool refers_to_storage =
+      false;  // a view was taken of it that counts from the beginning of the storage, or the storage was changed
   std::vector<ViewStep> steps;  // the in-place views it went through
 
   Mutation mutation() const;  // R030, R031

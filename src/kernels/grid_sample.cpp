@@ -233,7 +233,7 @@ template <class T, class A>
 void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T* grid, T* gx, T* ggrid, int64_t begin,
                           int64_t end) {
   const Sizes z(s);
-  const auto gradient = s.mode == GridInterpolation::cubic                    ? cubic_gradient<A, T>
+  const auto gradient = s.mode == GridInterpolation::cubic                   ? cubic_gradient<A, T>
                         : s.mode == GridInterpolation::linear && s.dims == 2 ? linear_plane_gradient<A, T>
                                                                              : linear_gradient<A, T>;
   for (int64_t image = begin; image < end; ++image) {
@@ -247,8 +247,7 @@ void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T*
         gradient(z, taps, A(gy[c * z.out_size + point - image * z.out_size]), x + c * z.in_size,
                  gx != nullptr ? gx + c * z.in_size : nullptr, slope);
       for (int d = 0; ggrid != nullptr && d < s.dims; ++d)
-        ggrid[point * s.dims + d] =
-            any && s.mode != GridInterpolation::nearest ? T(slope[2 - d] * taps[2 - d].mult) : T(0);
+        ggrid[point * s.dims + d] = any && s.mode != GridInterpolation::nearest ? T(slope[2 - d] * taps[2 - d].mult) : T(0);
     }
   }
 }

@@ -36,12 +36,12 @@ struct Rounded {
 };
 
 // The functions of <cmath> that kernels use, of either kind of number.
-#define INGOT_ROUNDED_FUNCTION(name)                             \
-  inline float name(float x) { return std::name(x); }            \
-  inline double name(double x) { return std::name(x); }          \
-  template <class Small>                                         \
-  Rounded<Small> name(Rounded<Small> x) {                        \
-    return Rounded<Small>(std::name(x.value));                   \
+#define INGOT_ROUNDED_FUNCTION(name)                    \
+  inline float name(float x) { return std::name(x); }   \
+  inline double name(double x) { return std::name(x); } \
+  template <class Small>                                \
+  Rounded<Small> name(Rounded<Small> x) {               \
+    return Rounded<Small>(std::name(x.value));          \
   }
 INGOT_ROUNDED_FUNCTION(fabs)
 INGOT_ROUNDED_FUNCTION(floor)

@@ -214,7 +214,8 @@ void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Ele
                 n.op->qualified(), " writes a tensor that is no input of the program, which has no compiled form");
   INGOT_REQUIRE(!n.op->is_inplace_view(),
                 "Found an input that received a metadata mutation, through e.g. a call to `.resize_()` or `.transpose_()`: ",
-                n.op->qualified(), " gives an input of the program another size or other strides, which a compiled program cannot do to ",
+                n.op->qualified(),
+                " gives an input of the program another size or other strides, which a compiled program cannot do to ",
                 "its caller's tensor; take the view with the op of the same name without the underscore");
   const Node* target = n.args[0].node();
   Values args(call.args.begin(), call.args.end());

@@ -132,8 +132,8 @@ std::string line(const Program& p, const Kernel& k) {
 }
 
 std::string line(const Program& p, const EagerCall& c) {
-  std::string s = text(c.by_host ? "  host " : "  eager ", c.text, " (", names(p, c.tensors), c.integers.empty() ? "" : "; ", list(c.integers), ") -> (",
-                       names(p, c.results), ")");
+  std::string s = text(c.by_host ? "  host " : "  eager ", c.text, " (", names(p, c.tensors), c.integers.empty() ? "" : "; ",
+                       list(c.integers), ") -> (", names(p, c.results), ")");
   for (const EagerCall::Size& d : c.decides) s += text(" ", d.symbol, " = size ", d.dim, " of ", d.result);
   return s + "\n";
 }

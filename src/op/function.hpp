@@ -31,18 +31,18 @@ Value map_functions(const Value& v, const F& f) {
 
 // How an op calls the functions it is given.
 enum class Control : uint8_t {
-  choose,      // one of two functions, once
-  repeat,      // the second with what it returned last, while the first says so
-  each_row,    // once for each row, results stacked
+  choose,  // one of two functions, once
+  repeat,  // the second with what it returned last, while the first says so
+  each_row,  // once for each row, results stacked
   carry_rows,  // the same, row after row, with values handed on
-  combine,     // of neighbours, as a tree
+  combine,  // of neighbours, as a tree
   element,  // once for each element of a result: data does not decide which run
 };
 
 // The same in detail, so that the call can be recorded without knowing which of the functions run, or how often.
 struct CallingConvention {
   Control control;
-  std::string_view node_name;               // in listings; empty: the op's
+  std::string_view node_name;  // in listings; empty: the op's
   std::vector<std::string_view> functions;  // what their graphs are called: "true_graph"
   std::vector<int> closures;  // of each, the list argument that takes what it brings along
   // What the function of this number is called with: of a tensor that is gone along, one row.

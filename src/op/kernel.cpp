@@ -29,12 +29,14 @@ Device common_device(const Op& op, Args args) {
 // Anybody may define an op (register_ops): what its definition lacks is an error of whoever wrote it.
 void check_rules(const Op& op) {
   const OpDef& d = *op.def;
-  INGOT_REQUIRE(d.kernel || !d.meta, op.qualified(),
-                " cannot run: its definition has a shape rule, but nothing that computes the results. Add OpDef::kernel, which fills "
-                "them, or OpDef::body in place of both");
-  INGOT_REQUIRE(d.meta || !d.kernel, op.qualified(),
-                " cannot run: its definition has a kernel, but no shape rule. Add OpDef::meta, which says the sizes and dtypes of "
-                "the results from those of the arguments");
+  INGOT_REQUIRE(
+      d.kernel || !d.meta, op.qualified(),
+      " cannot run: its definition has a shape rule, but nothing that computes the results. Add OpDef::kernel, which fills "
+      "them, or OpDef::body in place of both");
+  INGOT_REQUIRE(
+      d.meta || !d.kernel, op.qualified(),
+      " cannot run: its definition has a kernel, but no shape rule. Add OpDef::meta, which says the sizes and dtypes of "
+      "the results from those of the arguments");
   INGOT_REQUIRE(d.meta, op.qualified(),
                 " cannot run: its definition says nothing of the results. Add OpDef::meta and OpDef::kernel (the shape rule, and "
                 "what fills the results), OpDef::body (a program of other ops), or of a view OpDef::geometry");

@@ -54,9 +54,10 @@ void sub_meta(const Call& c, Outputs& out) {
   add_meta(c, out);
 }
 void neg_meta(const Call& c, Outputs& out) {
-  INGOT_REQUIRE(!is_of_bools(c[0]),
-                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-                "`logical_not()` operator instead.");
+  INGOT_REQUIRE(
+      !is_of_bools(c[0]),
+      "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+      "`logical_not()` operator instead.");
   pointwise_meta(c, out);
 }
 void addcmul_meta(const Call& c, Outputs& out) {
@@ -229,9 +230,10 @@ constinit const OpDef kOps[] = {
            fextremum_vjp<"ge.Tensor">, {{0}, {1}}),
     binary("aten::fmin(Tensor self, Tensor other) -> Tensor", []<Real T>(T a, T b) { return where(b != b || a <= b, a, b); },
            fextremum_vjp<"le.Tensor">, {{0}, {1}}),
-    with_meta(unary("aten::neg(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return T(-x); },
-                    [](Vjp& v) { v.set(0, -v.grad()); }),
-              neg_meta),
+    with_meta(
+        unary(
+            "aten::neg(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return T(-x); }, [](Vjp& v) { v.set(0, -v.grad()); }),
+        neg_meta),
     unary(
         "aten::abs(Tensor self) -> Tensor", []<NumberNotBool T>(T x) { return abs(x); },
         [](Vjp& v) { v.set(0, v.grad() * aten<"sgn">(v.saved(0))); }, {{0}}),

@@ -40,8 +40,8 @@ void check_nll(const Call& c, const Tensor& self, const Tensor& target, const Te
   if (spatial) {
     INGOT_REQUIRE(target.dim() == 3,
                   "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
-    INGOT_REQUIRE(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of dimension: ",
-                  self.dim());
+    INGOT_REQUIRE(self.dim() == 4,
+                  "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
   } else {
     INGOT_REQUIRE(self.dim() == 1 || self.dim() == 2, "input tensor should be 1D or 2D, found ", self.sizes());
   }
@@ -49,8 +49,8 @@ void check_nll(const Call& c, const Tensor& self, const Tensor& target, const Te
   const bool single = self.dim() == 1 && target.dim() == 1 && target.numel() == 1;
   INGOT_REQUIRE(target.dim() == want.dim() || single, "multi-target not supported: expected a target of shape ", want, ", found ",
                 target.sizes());
-  INGOT_REQUIRE(single || target.sizes() == want, "size mismatch (got input: ", self.sizes(), spatial ? " , target: " : ", target: ",
-                target.sizes(), ")");
+  INGOT_REQUIRE(single || target.sizes() == want, "size mismatch (got input: ", self.sizes(),
+                spatial ? " , target: " : ", target: ", target.sizes(), ")");
   const Int classes = self.size(self.dim() == 1 ? 0 : 1);
   const bool fits = !weight.defined() || (weight.dim() == 1 && weight.numel() == classes);
   INGOT_REQUIRE(fits || !spatial, "weight tensor should be defined either for all or no classes");

@@ -55,8 +55,7 @@ Labels parse_output(std::string_view equation, std::size_t begin) {
     if (equation[i] == ' ') continue;
     if (equation[i] == '.') {
       INGOT_REQUIRE(!has_ellipsis(r), "einsum(): found '.' for output but an ellipsis (...) was already found");
-      INGOT_REQUIRE(equation.substr(i, 3) == "...",
-                    "einsum(): found '.' for output that is not part of any ellipsis (...)");
+      INGOT_REQUIRE(equation.substr(i, 3) == "...", "einsum(): found '.' for output that is not part of any ellipsis (...)");
       i += 2;
       r.push_back(kEllipsis);
     } else {
@@ -185,10 +184,11 @@ Value einsum_body(const Call& c) {
 
   const auto fail_to_broadcast = [&](int p, const Int& size, const Int& seen, std::size_t operand) {
     const auto letter = std::find(place.begin(), place.end(), p);
-    INGOT_REQUIRE(letter == place.end(), "einsum(): subscript ", std::string(1, letter_of(static_cast<int>(letter - place.begin()))),
-                  " has size ", size, " for operand ", operand, " which does not broadcast with previously seen size ", seen);
-    throw_user_error(text("einsum(): dimension ", p - ellipsis_place, " covered by ellipsis in operand ", operand, "has size ", size,
-                          " which does not broadcast with previously seen ellipsis with size ", seen,
+    INGOT_REQUIRE(letter == place.end(), "einsum(): subscript ",
+                  std::string(1, letter_of(static_cast<int>(letter - place.begin()))), " has size ", size, " for operand ",
+                  operand, " which does not broadcast with previously seen size ", seen);
+    throw_user_error(text("einsum(): dimension ", p - ellipsis_place, " covered by ellipsis in operand ", operand, "has size ",
+                          size, " which does not broadcast with previously seen ellipsis with size ", seen,
                           " for the respective dimension"));
   };
 

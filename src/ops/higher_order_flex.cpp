@@ -233,11 +233,6 @@ Value flex_attention_backward(const Call& c) {
                 of_value, list_value(std::move(buffers))};
 }
 
-Value zeros_and_scatter(const Call& c) {
-  const Tensor zeros = aten<"zeros">(c[0], c.tensor(2).dtype(), Value(), c.tensor(2).device());
-  return aten<"index_put">(zeros, c[1], c[2], true);
-}
-
 Values flex_backward_operands(const Call& c, std::size_t function) {
   const Values parts = element_operands(c.tensor(0), function == 2 ? 0 : 1);
   Values operands = parts;

@@ -14,8 +14,6 @@ void flex_attention_vjp(Vjp& v);
 // key and value, and a list of those of the score function's buffers. joint_graph(score, b, h, q, k, gradient, *buffers) returns the gradient of each
 // operand, or None.
 Value flex_attention_backward(const Call& c);
-// flex_lib::zeros_and_scatter(shape, indices, vals): what a joint graph has for the gradient of what it indexes.
-Value zeros_and_scatter(const Call& c);
 
 // As a tracer sees them: what the functions are called with, and what comes of it.
 Values flex_operands(const Call& c, std::size_t function);

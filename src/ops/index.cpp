@@ -160,8 +160,9 @@ void index_put_meta(const Call& c, Outputs& o) {
 void index_put_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor& self = c.tensor(0);
   const Selection s = select_by(self, c[1].tensors());
-  combine_indexed(r[0], self, c[2], c[3].to_bool() ? Combine::add : Combine::assign,
-                  [&](const Tensor& base) { return indexing_of(s, base); }, SumsAre::rounded);
+  combine_indexed(
+      r[0], self, c[2], c[3].to_bool() ? Combine::add : Combine::assign, [&](const Tensor& base) { return indexing_of(s, base); },
+      SumsAre::rounded);
 }
 
 TensorList saved_indices(const Vjp& v, int i) { return v.arg(i).is_none() ? TensorList{} : v.saved_list(i); }
@@ -354,6 +355,13 @@ constinit const OpDef kOps[] = {
            if (v.need(3)) v.set(3, aten<"_unsafe_masked_index">(v.grad(), v.saved(1), saved_indices(v, 2), 0));
          },
      .saves = {{1, 3}, {2, 3}}},
+    // What the joint graph of a score function of flex_attention has for the gradient of what it indexes.
+    {.schema = "flex_lib::zeros_and_scatter(SymInt[] shape, Tensor[] indices, Tensor vals) -> Tensor",
+     .form = Form::composite,
+     .body = [](const Call& c) -> Value {
+       const Tensor zeros = aten<"zeros">(c[0], c.tensor(2).dtype(), Value(), c.tensor(2).device());
+       return aten<"index_put">(zeros, c[1], c[2], true);
+     }},
 };
 
 }  // namespace

@@ -141,8 +141,9 @@ void put_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor source = dense(c.tensor(2), c.tensor(2).dtype());
   Geometry flat = Geometry::contiguous({source.numel()}, source.dtype());
   flat.offset = source.storage_offset();
-  combine_indexed(r[0], c.tensor(0), make_alias(source, std::move(flat)), c[3].to_bool() ? Combine::add : Combine::assign,
-                  [&](const Tensor& base) { return index_flat(base, c.tensor(1)); }, SumsAre::rounded);
+  combine_indexed(
+      r[0], c.tensor(0), make_alias(source, std::move(flat)), c[3].to_bool() ? Combine::add : Combine::assign,
+      [&](const Tensor& base) { return index_flat(base, c.tensor(1)); }, SumsAre::rounded);
 }
 
 Value take_along_dim(const Call& c) {

@@ -41,7 +41,8 @@ void reduction_lower(const Reduction& r, Lowering& l) {
     const Expr x = l.load(0, index), extreme = l.fold(accumulate_of(r.fold), over, x);
     Expr position = 0, count = 1;
     for (const Expr& v : over) position = position * v.arg(0) + v, count = count * v.arg(0);
-    const Expr first = l.fold(Accumulate::min, over, select(is_floating(x.dtype()) ? x == extreme || isnan(x) : x == extreme, position, count));
+    const Expr first =
+        l.fold(Accumulate::min, over, select(is_floating(x.dtype()) ? x == extreme || isnan(x) : x == extreme, position, count));
     return l.define(0, std::move(vars), first);
   }
   const bool truth = r.fold == Fold::any || r.fold == Fold::all;

@@ -22,7 +22,8 @@ AOTInductorConstantMapHandle as_handle(HandleMap& m) { return reinterpret_cast<A
 
 void ModelContainerRunner::require(AOTIRuntimeError error, const char* call, int line) const {
   if (error == AOTI_RUNTIME_SUCCESS) return;
-  const std::string failed = text(call, " API call failed at model_container_runner.cpp, line ", line), why = library_->last_error();
+  const std::string failed = text(call, " API call failed at model_container_runner.cpp, line ", line),
+                    why = library_->last_error();
   throw_user_error(why.empty() ? failed : text(why, " (", failed, ")"));
 }
 

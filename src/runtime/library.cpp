@@ -112,8 +112,6 @@ void ModelLibrary::require_own(const char* what) const {
   INGOT_REQUIRE(is_own(), path_, " was not made by Ingot, or by another version of it: ", what, " needs what it does not have");
 }
 
-std::string ModelLibrary::last_error() const {
-  return is_own() ? ingot_last_error() : "";
-}
+std::string ModelLibrary::last_error() const { return is_own() ? ingot_last_error() : ""; }
 
 }  // namespace ingot

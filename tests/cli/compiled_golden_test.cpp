@@ -80,9 +80,9 @@ TEST_F(CompiledGolden, MoreOps) {
 TEST_F(CompiledGolden, R007_GradientsOfOps) {
   const Ran r = check("ops", kSanitized ? "--grad --filter '*/f32_0'" : "--grad");
   // Quotients of a zero, where PyTorch's eager formula is NaN and the one for graphs is not; rounding.
-  const std::set<std::string> known = {
-      "masked.prod/f32_16", "masked.prod/f32_24", "masked.prod/f32_32",
-      "matmul/f32_12",      "__rmatmul__/f32_12", "nn.functional.scaled_dot_product_attention/f32_20"};
+  const std::set<std::string> known = {"masked.prod/f32_16", "masked.prod/f32_24",
+                                       "masked.prod/f32_32", "matmul/f32_12",
+                                       "__rmatmul__/f32_12", "nn.functional.scaled_dot_product_attention/f32_20"};
   for (const std::string& name : failures(r.out)) EXPECT_TRUE(known.contains(name)) << r.out;
   const int passed = counted(r.out, "passed"), failed = counted(r.out, "failed");
   EXPECT_GE(passed, kSanitized ? 366 : 1485) << r.out;

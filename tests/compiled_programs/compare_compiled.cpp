@@ -69,7 +69,8 @@ CompiledComparison compare_compiled(const Program& p) {
   const TestFolder folder;
   std::optional<CallableModel> model;
   try {
-    model.emplace(aot_load("cpu", aot_compile(body, make_inputs(p, {.gradients = false}).inputs, folder.file("program.so"), {}, open_sizes(p))));
+    model.emplace(aot_load(
+        "cpu", aot_compile(body, make_inputs(p, {.gradients = false}).inputs, folder.file("program.so"), {}, open_sizes(p))));
   } catch (const UserError& e) {
     static_cast<Comparison&>(c) = refused_by_compiler(e.what());
     return c;

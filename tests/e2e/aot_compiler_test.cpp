@@ -129,11 +129,8 @@ TEST_F(AotCompiler, A009_A010_A011_A012_A013_SmallFunctions) {
   EXPECT_TRUE(allclose(list[0].leaf().tensor(), x.sin()));
   const TreeFunction product = [&](const Tree& in) { return Tree(aten<"mv">(at(in, 0), at(in, 1))); };
   EXPECT_TRUE(allclose(aot_function(product, both)(Tree::tuple({m, x})).leaf().tensor(), aten<"mv">(m, x)));
-  const Tree pair = aot_function(
-      [&](const Tree& in) {
-        return Tree::tuple({at(in, 0) + at(in, 1), in[1]});
-      },
-      both)(Tree::tuple({x, y}));
+  const Tree pair =
+      aot_function([&](const Tree& in) { return Tree::tuple({at(in, 0) + at(in, 1), in[1]}); }, both)(Tree::tuple({x, y}));
   EXPECT_TRUE(allclose(pair[0].leaf().tensor(), x + y));
   EXPECT_TRUE(pair[1].leaf().tensor().is_same(y));
   const std::vector<double> before = x.to_vector<double>();

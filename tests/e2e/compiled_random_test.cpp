@@ -38,7 +38,8 @@ TEST(CompiledRandom, ProgramsWithGradientsEqualEager) {
     found[name_of(c.agreement)]++;
     ASSERT_NE(c.agreement, Agreement::differs)
         << "seed " << seed << ": " << c.what << "\n"
-        << to_text(shrink(p, [](const Program& q) { return compare_compiled_with_gradients(q).agreement == Agreement::differs; }));
+        << to_text(
+               shrink(p, [](const Program& q) { return compare_compiled_with_gradients(q).agreement == Agreement::differs; }));
   }
   EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 88},
                            {name_of(Agreement::agrees_in_values), 1},

@@ -23,7 +23,8 @@ TEST_F(DataDecides, TensorSplitCompiles) {
   const Tensor x = randn({7, 3});
   ModelContainerRunner model(aot_compile(split, {x, numbers({2, 5})}, path("f.so")));
   // In the tensor, at its ends, beyond it, from behind, one before the other: what a slice takes.
-  for (const std::vector<double>& at : std::vector<std::vector<double>>{{2, 5}, {0, 7}, {3, 3}, {0, 9}, {-3, -1}, {5, 2}, {-20, 20}})
+  for (const std::vector<double>& at :
+       std::vector<std::vector<double>>{{2, 5}, {0, 7}, {3, 3}, {0, 9}, {-3, -1}, {5, 2}, {-20, 20}})
     expect_close(split({x, numbers(at)}), model.run({x, numbers(at)}));
 }
 

@@ -36,7 +36,8 @@ class OutsideOps : public ::testing::Test {
   }
   static void expect_parts(const char* name, std::initializer_list<const char*> parts) {
     const std::string message = message_of(name);
-    for (const char* part : parts) EXPECT_NE(message.find(part), std::string::npos) << name << " lacks '" << part << "': " << message;
+    for (const char* part : parts)
+      EXPECT_NE(message.find(part), std::string::npos) << name << " lacks '" << part << "': " << message;
     EXPECT_EQ(message.find("defect of Ingot"), std::string::npos) << message;
   }
 };

@@ -74,28 +74,22 @@ void add_pools(std::vector<ModuleSample>& l) {
   add("AdaptiveAvgPool1d", randn({1, 3, 5}), [](T x) { return aten<"adaptive_avg_pool1d">(x, Shape{3}); });
   add("AdaptiveAvgPool1d of one image", randn({3, 5}), [](T x) { return aten<"adaptive_avg_pool1d">(x, Shape{3}); });
   add("AdaptiveAvgPool3d", randn({2, 3, 5, 2, 7}), [](T x) { return aten<"adaptive_avg_pool3d">(x, Shape{3, 2, 4}); });
-  add("AdaptiveAvgPool3d to the last element", randn({1, 1, 3, 5, 6}), [](T x) {
-    return aten<"adaptive_avg_pool3d">(x, Shape{1, 1, 1});
-  });
+  add("AdaptiveAvgPool3d to the last element", randn({1, 1, 3, 5, 6}),
+      [](T x) { return aten<"adaptive_avg_pool3d">(x, Shape{1, 1, 1}); });
   add("AdaptiveMaxPool1d", randn({1, 3, 5}), [](T x) { return atens<"adaptive_max_pool1d">(x, Shape{3})[0]; });
   add("AdaptiveMaxPool1d of one image", randn({3, 5}), [](T x) { return atens<"adaptive_max_pool1d">(x, Shape{3})[0]; });
   add("AdaptiveMaxPool3d", randn({2, 3, 5, 6, 7}), [](T x) { return atens<"adaptive_max_pool3d">(x, Shape{3, 4, 5})[0]; });
-  add("AdaptiveMaxPool3d of one image", randn({3, 5, 6, 7}), [](T x) {
-    return atens<"adaptive_max_pool3d">(x, Shape{3, 3, 3})[0];
-  });
+  add("AdaptiveMaxPool3d of one image", randn({3, 5, 6, 7}),
+      [](T x) { return atens<"adaptive_max_pool3d">(x, Shape{3, 3, 3})[0]; });
   // Where the windows lie is drawn in each call.
-  add("FractionalMaxPool2d", randn({2, 3, 5, 7}), [](T x) {
-    return atens<"fractional_max_pool2d">(x, Shape{2, 2}, Shape{4, 3}, rand({2, 3, 2}))[0];
-  });
-  add("FractionalMaxPool2d of one image", randn({3, 5, 7}), [](T x) {
-    return atens<"fractional_max_pool2d">(x, Shape{2, 3}, Shape{4, 3}, rand({1, 3, 2}))[0];
-  });
-  add("FractionalMaxPool3d", randn({2, 4, 5, 5, 5}), [](T x) {
-    return atens<"fractional_max_pool3d">(x, Shape{2, 2, 2}, Shape{4, 4, 4}, rand({2, 4, 3}))[0];
-  });
-  add("FractionalMaxPool3d of one image", randn({4, 7, 5, 6}), [](T x) {
-    return atens<"fractional_max_pool3d">(x, Shape{2, 2, 2}, Shape{5, 4, 4}, rand({1, 4, 3}))[0];
-  });
+  add("FractionalMaxPool2d", randn({2, 3, 5, 7}),
+      [](T x) { return atens<"fractional_max_pool2d">(x, Shape{2, 2}, Shape{4, 3}, rand({2, 3, 2}))[0]; });
+  add("FractionalMaxPool2d of one image", randn({3, 5, 7}),
+      [](T x) { return atens<"fractional_max_pool2d">(x, Shape{2, 3}, Shape{4, 3}, rand({1, 3, 2}))[0]; });
+  add("FractionalMaxPool3d", randn({2, 4, 5, 5, 5}),
+      [](T x) { return atens<"fractional_max_pool3d">(x, Shape{2, 2, 2}, Shape{4, 4, 4}, rand({2, 4, 3}))[0]; });
+  add("FractionalMaxPool3d of one image", randn({4, 7, 5, 6}),
+      [](T x) { return atens<"fractional_max_pool3d">(x, Shape{2, 2, 2}, Shape{5, 4, 4}, rand({1, 4, 3}))[0]; });
   const auto root = [](T mean, double count, double norm) {
     return (aten<"sign">(mean) * mean.abs().relu() * count).pow(1 / norm);
   };

@@ -35,6 +35,8 @@ const std::map<std::string, std::string> kElsewhere = {
     {"higher_order::cond", "takes functions: higher_order_test.cpp"},
     {"higher_order::map_impl", "as cond"},
     {"higher_order::scan", "as cond"},
+    {"higher_order::flex_attention", "takes functions: flex_attention_test.cpp"},
+    {"higher_order::auto_functionalized_v2", "takes an operator: auto_functionalized_test.cpp"},
     {"_sparse_coo_tensor_unsafe", "sparse layouts are on the reference's list; A021 has gradients that are sparse"},
     {"_coalesce", "as _sparse_coo_tensor_unsafe"},
     {"_to_dense", "as _sparse_coo_tensor_unsafe"},

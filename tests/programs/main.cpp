@@ -128,8 +128,8 @@ int main(int argc, char** argv) {
       const Comparison d = way.compare(q);
       return d.agreement == Agreement::differs && kind_of(d.what) == kind_of(c.what);
     });
-    std::printf("seed %lld: %s\n%s\n%s\n%s\n", seed, way.compare(small).what.c_str(), to_text(small).c_str(), to_cpp(small).c_str(),
-                to_fx(small).c_str());
+    std::printf("seed %lld: %s\n%s\n%s\n%s\n", seed, way.compare(small).what.c_str(), to_text(small).c_str(),
+                to_cpp(small).c_str(), to_fx(small).c_str());
     std::fflush(stdout);
   }
   if (progress) std::fprintf(stderr, "\r");
@@ -137,6 +137,7 @@ int main(int argc, char** argv) {
   print_counts(found);
   std::printf("of them, by the gradients of results and inputs:\n");
   print_counts(gradients);
-  if (settings_compared > 0) std::printf("%lld runs were compared; at %lld sizes eager refuses the program\n", settings_compared, settings_refused);
+  if (settings_compared > 0)
+    std::printf("%lld runs were compared; at %lld sizes eager refuses the program\n", settings_compared, settings_refused);
   return found[Agreement::differs] == 0 ? 0 : 1;
 }

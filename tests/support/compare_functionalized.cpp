@@ -137,8 +137,8 @@ Comparison refused(const std::string& message) {
   if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
       says("non-differentiable view input mutations"))
     return {Agreement::refused_histories, message};
-  if (says("at least one input/output to the graph is a tensor subclass") || says("currently unsupported in the subclass use case") ||
-      says("currently not allowed on tensor subclasses"))
+  if (says("at least one input/output to the graph is a tensor subclass") ||
+      says("currently unsupported in the subclass use case") || says("currently not allowed on tensor subclasses"))
     return {Agreement::refused_wrappers, message};
   if (message.ends_with("_: a leaf Variable that requires grad is being used in an in-place operation."))
     return {Agreement::refused_leaf, message};

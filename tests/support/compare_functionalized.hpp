@@ -13,24 +13,24 @@ enum class Agreement {
   agrees_in_values,  // of a result's history eager says that it has none (a multi-output view was written): run without gradients, it agrees
   // Eager is fine and the other way refuses, as docs/ir.md says it does:
   refused_as_strided,  // a write through as_strided of a view (R052)
-  refused_storage,     // as_strided of elements that an argument, part of a larger storage, does not have
-  refused_backward,    // before it runs: eager runs it and then refuses the backward in the same words (a saved tensor was written)
-  refused_histories,   // arguments that share storage without being views of one tensor, or a result with a history of its own
-  refused_wrappers,    // of wrapper tensors, in PyTorch's words: inputs or results of them that alias, or are not contiguous and written
-  refused_leaf,        // an in-place view of a leaf under no_grad, which eager allows and PyTorch's compiled functions do not
+  refused_storage,  // as_strided of elements that an argument, part of a larger storage, does not have
+  refused_backward,  // before it runs: eager runs it and then refuses the backward in the same words (a saved tensor was written)
+  refused_histories,  // arguments that share storage without being views of one tensor, or a result with a history of its own
+  refused_wrappers,  // of wrapper tensors, in PyTorch's words: inputs or results of them that alias, or are not contiguous and written
+  refused_leaf,  // an in-place view of a leaf under no_grad, which eager allows and PyTorch's compiled functions do not
   refused_while_loop,  // gradients through while_loop
-  refused_looks,       // compiled alone: an in-place view of an input, in PyTorch's words for export
-  refused_data,        // a decision by data that no graph can take
-  refused_sizes,       // compiled: a size that the recording fixed or bounded
+  refused_looks,  // compiled alone: an in-place view of an input, in PyTorch's words for export
+  refused_data,  // a decision by data that no graph can take
+  refused_sizes,  // compiled: a size that the recording fixed or bounded
   differs,
 };
 // Of the gradients of results and inputs with respect to the leaves that the inputs were made of: what the worst of them is.
 enum class GradientAgreement {
   no_history,  // nothing requires grad
   agree,
-  both_refuse,       // a saved tensor was written, say
+  both_refuse,  // a saved tensor was written, say
   refused_by_eager,  // alone: in-place views count as writes, and of a saved tensor functionalize has the value
-  refused,           // by the functionalized program alone
+  refused,  // by the functionalized program alone
 };
 struct Comparison {
   Agreement agreement = Agreement::agrees;

@@ -48,13 +48,14 @@ std::string cpp_value(const Value& v) {
   if (v.is_bool()) return v.to_bool() ? "true" : "false";
   if (v.is_ints()) return "Shape{" + joined(v.ints(), [](const Int& i) { return text(i); }) + "}";
   if (v.is_dtype()) {
-    static constexpr const char* kNames[] = {"u8",  "i8",   "i16", "i32",  "i64",      "f16",     "f32", "f64", "c64",
+    static constexpr const char* kNames[] = {"u8",   "i8", "i16",  "i32",      "i64",    "f16", "f32", "f64", "c64",
                                              "c128", "b8", "bf16", "f8e4m3fn", "f8e5m2", "u16", "u32", "u64"};
     return text("DType::", kNames[static_cast<int>(v.dtype())]);
   }
   if (v.is_string()) return "\"" + v.string() + "\"";
   if (v.is_floats()) return "std::vector<double>{" + joined(v.floats(), [](double d) { return text(d); }) + "}";
-  if (v.is_bools()) return "std::vector<bool>{" + joined(v.bools(), [](bool d) { return std::string(d ? "true" : "false"); }) + "}";
+  if (v.is_bools())
+    return "std::vector<bool>{" + joined(v.bools(), [](bool d) { return std::string(d ? "true" : "false"); }) + "}";
   if (v.is_memory_format())
     return v.memory_format() == MemoryFormat::channels_last ? "MemoryFormat::channels_last" : "MemoryFormat::contiguous";
   return ingot::to_text(v);
@@ -108,12 +109,16 @@ std::string to_text(const Program& p) {
   for (std::size_t b = 0; b < p.bases.size(); b++) {
     const Base& base = p.bases[b];
     out += text("base ", b, ": ", base.dtype, "[", joined(base.sizes, base_size), "]", base.requires_grad ? " requires grad" : "",
-                base.is_weight ? ", a weight" : base.leaf ? ", a leaf" : "", "\n");
+                base.is_weight ? ", a weight"
+                : base.leaf    ? ", a leaf"
+                               : "",
+                "\n");
   }
   if (p.settings.size() > 1 || !p.settings[0].empty())
-    out += "open sizes: " + joined(p.settings, [](const std::vector<int64_t>& s) {
-             return "(" + joined(s, [](int64_t n) { return text(n); }) + ")";
-           }) + "\n";
+    out += "open sizes: " +
+           joined(p.settings,
+                  [](const std::vector<int64_t>& s) { return "(" + joined(s, [](int64_t n) { return text(n); }) + ")"; }) +
+           "\n";
   if (p.wrapped) out += "inputs are TwoTensors\n";
   for (std::size_t i = 0; i < p.inputs.size(); i++) {
     out += text("#", i, " = base ", p.inputs[i].base);

@@ -36,7 +36,8 @@ double unit_of(DType t) {
 Tensor base_values(const Program& p, std::size_t b, const Shape& sizes, const InputOptions& o) {
   const Base& base = p.bases[b];
   if (p.grid)  // made by an op, which a mode may look after
-    return aten<"add.Scalar">(aten<"mul.Scalar">(aten<"arange">(sizes.product(), base.dtype), 0.1), 0.05 * (static_cast<double>(b) + 1))
+    return aten<"add.Scalar">(aten<"mul.Scalar">(aten<"arange">(sizes.product(), base.dtype), 0.1),
+                              0.05 * (static_cast<double>(b) + 1))
         .view(sizes)
         .to(o.run.wide ? widened(base.dtype) : base.dtype)
         .clone();
@@ -87,7 +88,9 @@ void execute(const Step& s, TensorList& pool, const RunOptions& options) {
   Values args;
   for (const StepArg& a : s.args) {
     switch (a.kind) {
-      case StepArg::Kind::value: args.push_back(options.wide && a.value.is_dtype() ? Value(widened(a.value.dtype())) : a.value); break;
+      case StepArg::Kind::value:
+        args.push_back(options.wide && a.value.is_dtype() ? Value(widened(a.value.dtype())) : a.value);
+        break;
       case StepArg::Kind::tensor: args.push_back(a.tensors[0] < 0 ? Value() : Value(at(a.tensors[0]))); break;
       case StepArg::Kind::tensors: {
         TensorList l;
@@ -136,9 +139,7 @@ ProgramInputs make_inputs(const Program& p, const InputOptions& o) {
     if (p.wrapped) leaf = two_tensor(leaf, is_differentiable(leaf.dtype()) ? leaf * 0.5 : leaf.clone());
     if (o.gradients && p.bases[b].requires_grad) leaf.requires_grad_();
     r.leaves.push_back(leaf);
-    r.bases.push_back(p.bases[b].leaf                    ? leaf
-                      : is_differentiable(leaf.dtype()) ? aten<"mul.Scalar">(leaf, 1.0)
-                                                        : leaf.clone());
+    r.bases.push_back(p.bases[b].leaf ? leaf : is_differentiable(leaf.dtype()) ? aten<"mul.Scalar">(leaf, 1.0) : leaf.clone());
   }
   for (const ProgramInput& input : p.inputs) {
     TensorList pool{r.bases[static_cast<std::size_t>(input.base)]};

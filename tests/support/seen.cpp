@@ -106,8 +106,10 @@ Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramR
 
 std::vector<Seen> seen(const Outcome& o) {
   std::vector<Seen> l;
-  for (std::size_t k = 0; k < o.results.size(); k++) add(l, text("result ", k), o.results[k], o.keeps_strides, autograd_facts(o.results[k]));
-  for (std::size_t b = 0; b < o.in.bases.size(); b++) add(l, text("base ", b), o.in.bases[b], o.keeps_strides, autograd_facts(o.in.bases[b]));
+  for (std::size_t k = 0; k < o.results.size(); k++)
+    add(l, text("result ", k), o.results[k], o.keeps_strides, autograd_facts(o.results[k]));
+  for (std::size_t b = 0; b < o.in.bases.size(); b++)
+    add(l, text("base ", b), o.in.bases[b], o.keeps_strides, autograd_facts(o.in.bases[b]));
   for (std::size_t i = 0; i < o.in.inputs.size(); i++)
     add(l, text("input ", i), o.in.inputs[i], o.keeps_strides,
         autograd_facts(o.in.inputs[i]) + (o.counts_writes && o.in.inputs[i].version() > o.versions[i] ? ", written" : ""));
@@ -158,8 +160,7 @@ SeenGradients seen_gradients(const Outcome& o, bool at_once) {
   return r;
 }
 
-Allowance::Allowance(const Program& p, std::size_t setting, bool gradients)
-    : p_(p), setting_(setting), gradients_(gradients) {}
+Allowance::Allowance(const Program& p, std::size_t setting, bool gradients) : p_(p), setting_(setting), gradients_(gradients) {}
 
 void Allowance::measure() {
   allowed_.emplace();
@@ -210,7 +211,8 @@ std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, 
     const Seen &w = want[k], &g = got[k];
     if (w.facts != g.facts) return text(w.what, ": eager ", w.facts, "; got ", g.facts);
     const auto both = [&](double off) {
-      return text(w.what, ": eager ", values_text(w.values), ", got ", values_text(g.values), ", off by ", off, " of ", allowed(w));
+      return text(w.what, ": eager ", values_text(w.values), ", got ", values_text(g.values), ", off by ", off, " of ",
+                  allowed(w));
     };
     if (!is_differentiable(w.values.dtype())) {
       if (w.values.to_vector<int64_t>() != g.values.to_vector<int64_t>()) return both(0);

@@ -16,7 +16,8 @@ struct Outcome {
   TensorList results;
   std::vector<uint32_t> versions;  // of the inputs, before the run
   bool keeps_strides = true;  // what out= wrote has the strides of what was written, not of the tensor: so in PyTorch's graphs
-  bool counts_writes = true;  // versions say what was written: an in-place view that changes nothing is one for eager alone, in PyTorch too
+  bool counts_writes =
+      true;  // versions say what was written: an in-place view that changes nothing is one for eager alone, in PyTorch too
   uint64_t drawn = 0;              // how far the run took the random stream
 };
 using ProgramRunner = std::function<TensorList(const TensorList&)>;
@@ -35,7 +36,7 @@ std::vector<Seen> seen(const Outcome& o);
 struct SeenGradients {
   std::vector<std::string> roots;
   std::vector<std::vector<Seen>> gradients;  // by root; none where it is refused, or the root does not require grad
-  std::vector<std::string> refusals;         // by root
+  std::vector<std::string> refusals;  // by root
 };
 // `at_once`: of all roots together.
 SeenGradients seen_gradients(const Outcome& o, bool at_once = false);

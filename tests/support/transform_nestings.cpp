@@ -65,30 +65,12 @@ TensorList with_both(const std::function<TensorFunction(int)>& make, const Tenso
 
 const std::vector<Nesting>& nestings() {
   static const std::vector<Nesting> list = {
-      {"vmap",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(vector_of(m), kFirst)({x[0], w});
-       }},
-      {"vmap_of_both",
-       [](auto& m, auto& x, auto&) {
-         return vmap(vector_of(m))({x[0].clone(), x[1].clone()});
-       }},
-      {"grad",
-       [](auto& m, auto& x, auto& w) {
-         return grad(scalar_of(m), {0, 1})({x[0][0], w});
-       }},
-      {"vmap_grad",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(grad(scalar_of(m), {0, 1}), kFirst)({x[0], w});
-       }},
-      {"vmap_grad_of_one",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(grad(scalar_of(m), {1}), kFirst)({x[0], w});
-       }},
-      {"grad_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return grad(total(vmap(vector_of(m), kFirst)), {0, 1})({x[0], w});
-       }},
+      {"vmap", [](auto& m, auto& x, auto& w) { return vmap(vector_of(m), kFirst)({x[0], w}); }},
+      {"vmap_of_both", [](auto& m, auto& x, auto&) { return vmap(vector_of(m))({x[0].clone(), x[1].clone()}); }},
+      {"grad", [](auto& m, auto& x, auto& w) { return grad(scalar_of(m), {0, 1})({x[0][0], w}); }},
+      {"vmap_grad", [](auto& m, auto& x, auto& w) { return vmap(grad(scalar_of(m), {0, 1}), kFirst)({x[0], w}); }},
+      {"vmap_grad_of_one", [](auto& m, auto& x, auto& w) { return vmap(grad(scalar_of(m), {1}), kFirst)({x[0], w}); }},
+      {"grad_vmap", [](auto& m, auto& x, auto& w) { return grad(total(vmap(vector_of(m), kFirst)), {0, 1})({x[0], w}); }},
       {"grad_vmap_over_the_weight",
        [](auto& m, auto& x, auto&) {
          return grad(total(vmap(vector_of(m), {.in_dims = {std::nullopt, 0}})), {0, 1})({x[0][0].clone(), x[1].clone()});
@@ -98,34 +80,16 @@ const std::vector<Nesting>& nestings() {
          return grad(total(vmap(vector_of(m), {.in_dims = {-1, std::nullopt}, .out_dims = {1}})),
                      {0, 1})({x[0].t().contiguous(), w});
        }},
-      {"vmap_vjp",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(vjp_of(vector_of(m)), kFirst)({x[0], w});
-       }},
-      {"vjp_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return vjp_of(vmap(vector_of(m), kFirst))({x[0], w});
-       }},
-      {"vmap_jvp",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(jvp_of(vector_of(m)), kFirst)({x[0], w});
-       }},
-      {"jvp_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return jvp_of(vmap(vector_of(m), kFirst))({x[0], w});
-       }},
+      {"vmap_vjp", [](auto& m, auto& x, auto& w) { return vmap(vjp_of(vector_of(m)), kFirst)({x[0], w}); }},
+      {"vjp_vmap", [](auto& m, auto& x, auto& w) { return vjp_of(vmap(vector_of(m), kFirst))({x[0], w}); }},
+      {"vmap_jvp", [](auto& m, auto& x, auto& w) { return vmap(jvp_of(vector_of(m)), kFirst)({x[0], w}); }},
+      {"jvp_vmap", [](auto& m, auto& x, auto& w) { return jvp_of(vmap(vector_of(m), kFirst))({x[0], w}); }},
       {"jacrev",
-       [](auto& m, auto& x, auto& w) {
-         return with_both([&](int i) { return jacrev(vector_of(m), i); }, {x[0][0], w});
-       }},
+       [](auto& m, auto& x, auto& w) { return with_both([&](int i) { return jacrev(vector_of(m), i); }, {x[0][0], w}); }},
       {"jacfwd",
-       [](auto& m, auto& x, auto& w) {
-         return with_both([&](int i) { return jacfwd(vector_of(m), i); }, {x[0][0], w});
-       }},
+       [](auto& m, auto& x, auto& w) { return with_both([&](int i) { return jacfwd(vector_of(m), i); }, {x[0][0], w}); }},
       {"hessian",
-       [](auto& m, auto& x, auto& w) {
-         return with_both([&](int i) { return hessian(scalar_of(m), i); }, {x[0][0], w});
-       }},
+       [](auto& m, auto& x, auto& w) { return with_both([&](int i) { return hessian(scalar_of(m), i); }, {x[0][0], w}); }},
       {"jacrev_jacrev",
        [](auto& m, auto& x, auto& w) {
          return with_both([&](int i) { return jacrev(jacrev(vector_of(m), i), 1 - i); }, {x[0][0], w});
@@ -134,22 +98,14 @@ const std::vector<Nesting>& nestings() {
        [](auto& m, auto& x, auto& w) {
          return with_both([&](int i) { return jacfwd(jacfwd(vector_of(m), i), i); }, {x[0][0], w});
        }},
-      {"jacrev_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return with_both([&](int i) { return jacrev(vmap(vector_of(m), kFirst), i); }, {x[0], w});
-       }},
-      {"jacfwd_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return with_both([&](int i) { return jacfwd(vmap(vector_of(m), kFirst), i); }, {x[0], w});
-       }},
-      {"vmap_jacrev",
-       [](auto& m, auto& x, auto& w) {
-         return with_both([&](int i) { return vmap(jacrev(vector_of(m), i), kFirst); }, {x[0], w});
-       }},
-      {"vmap_jacfwd",
-       [](auto& m, auto& x, auto& w) {
-         return with_both([&](int i) { return vmap(jacfwd(vector_of(m), i), kFirst); }, {x[0], w});
-       }},
+      {"jacrev_vmap", [](auto& m, auto& x,
+                         auto& w) { return with_both([&](int i) { return jacrev(vmap(vector_of(m), kFirst), i); }, {x[0], w}); }},
+      {"jacfwd_vmap", [](auto& m, auto& x,
+                         auto& w) { return with_both([&](int i) { return jacfwd(vmap(vector_of(m), kFirst), i); }, {x[0], w}); }},
+      {"vmap_jacrev", [](auto& m, auto& x,
+                         auto& w) { return with_both([&](int i) { return vmap(jacrev(vector_of(m), i), kFirst); }, {x[0], w}); }},
+      {"vmap_jacfwd", [](auto& m, auto& x,
+                         auto& w) { return with_both([&](int i) { return vmap(jacfwd(vector_of(m), i), kFirst); }, {x[0], w}); }},
       {"vmap_hessian",
        [](auto& m, auto& x, auto& w) {
          return with_both([&](int i) { return vmap(hessian(scalar_of(m), i), kFirst); }, {x[0], w});
@@ -158,35 +114,22 @@ const std::vector<Nesting>& nestings() {
        [](auto& m, auto& x, auto& w) {
          return with_both([&](int i) { return hessian(total(vmap(vector_of(m), kFirst)), i); }, {x[0], w});
        }},
-      {"vmap_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(vmap(vector_of(m), kFirst), kFirst)({x, w});
-       }},
+      {"vmap_vmap", [](auto& m, auto& x, auto& w) { return vmap(vmap(vector_of(m), kFirst), kFirst)({x, w}); }},
       {"vmap_vmap_grad",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(vmap(grad(scalar_of(m), {0, 1}), kFirst), kFirst)({x, w});
-       }},
+       [](auto& m, auto& x, auto& w) { return vmap(vmap(grad(scalar_of(m), {0, 1}), kFirst), kFirst)({x, w}); }},
       {"vmap_grad_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(grad(total(vmap(vector_of(m), kFirst)), {0, 1}), kFirst)({x, w});
-       }},
+       [](auto& m, auto& x, auto& w) { return vmap(grad(total(vmap(vector_of(m), kFirst)), {0, 1}), kFirst)({x, w}); }},
       {"grad_vmap_vmap",
-       [](auto& m, auto& x, auto& w) {
-         return grad(total(vmap(vmap(vector_of(m), kFirst), kFirst)), {0, 1})({x, w});
-       }},
+       [](auto& m, auto& x, auto& w) { return grad(total(vmap(vmap(vector_of(m), kFirst), kFirst)), {0, 1})({x, w}); }},
       {"grad_vmap_vmap_over_other_arguments",
        [](auto& m, auto& x, auto&) {
          const TensorFunction inner = vmap(vector_of(m), {.in_dims = {0, std::nullopt}, .out_dims = {1}});
          return grad(total(vmap(inner, {.in_dims = {std::nullopt, 0}})), {0, 1})({x[0].clone(), x[1].slice(0, 0, 3).clone()});
        }},
       {"grad_vmap_grad",
-       [](auto& m, auto& x, auto& w) {
-         return grad(total(vmap(grad(scalar_of(m), {0, 1}), kFirst)), {0, 1})({x[0], w});
-       }},
+       [](auto& m, auto& x, auto& w) { return grad(total(vmap(grad(scalar_of(m), {0, 1}), kFirst)), {0, 1})({x[0], w}); }},
       {"vmap_grad_grad",
-       [](auto& m, auto& x, auto& w) {
-         return vmap(grad(total(grad(scalar_of(m), {0, 1})), {0, 1}), kFirst)({x[0], w});
-       }},
+       [](auto& m, auto& x, auto& w) { return vmap(grad(total(grad(scalar_of(m), {0, 1})), {0, 1}), kFirst)({x[0], w}); }},
       {"vmap_of_a_pullback",
        [](auto& m, auto& x, auto& w) {
          const Pullback p = vjp(vmap(vector_of(m), kFirst), {x[0], w});
@@ -205,13 +148,9 @@ const std::vector<Nesting>& nestings() {
          return TensorList{a.grad().defined() ? a.grad() : zeros_like(a), b.grad().defined() ? b.grad() : zeros_like(b)};
        }},
       {"functionalized_vmap_grad",
-       [](auto& m, auto& x, auto& w) {
-         return functionalize(vmap(grad(scalar_of(m), {0, 1}), kFirst))({x[0], w});
-       }},
+       [](auto& m, auto& x, auto& w) { return functionalize(vmap(grad(scalar_of(m), {0, 1}), kFirst))({x[0], w}); }},
       {"traced_vmap_grad",
-       [](auto& m, auto& x, auto& w) {
-         return make_fx(vmap(grad(scalar_of(m), {0, 1}), kFirst), {x[1], w * 2})({x[0], w});
-       }},
+       [](auto& m, auto& x, auto& w) { return make_fx(vmap(grad(scalar_of(m), {0, 1}), kFirst), {x[1], w * 2})({x[0], w}); }},
       {"traced_grad_vmap",
        [](auto& m, auto& x, auto& w) {
          return make_fx(functionalize(grad(total(vmap(vector_of(m), kFirst)), {0, 1})), {x[1], w * 2})({x[0], w});

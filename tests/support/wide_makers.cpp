@@ -42,11 +42,12 @@ namespace {
 Made none() { return std::nullopt; }
 
 Made unary(Draft& d) {
-  static constexpr const char* kOps[] = {"sin",    "cos",      "tanh",     "sigmoid", "exp",        "erf",   "gelu",   "silu", "softplus",
-                                         "atan",   "asinh",    "expm1",    "square",  "rsqrt",      "sqrt",  "log",    "neg",  "reciprocal",
-                                         "log1p",  "exp2",     "tan",      "sinh",    "cosh",       "erfc",  "log2",   "elu",  "log_sigmoid",
-                                         "mish",   "logit",    "lgamma",   "sinc",    "acos",       "asin",  "atanh",  "i0",   "digamma",
-                                         "log10",  "selu",     "deg2rad",  "abs",     "conj_physical"};
+  static constexpr const char* kOps[] = {"sin",     "cos",      "tanh", "sigmoid",    "exp",   "erf",          "gelu",
+                                         "silu",    "softplus", "atan", "asinh",      "expm1", "square",       "rsqrt",
+                                         "sqrt",    "log",      "neg",  "reciprocal", "log1p", "exp2",         "tan",
+                                         "sinh",    "cosh",     "erfc", "log2",       "elu",   "log_sigmoid",  "mish",
+                                         "logit",   "lgamma",   "sinc", "acos",       "asin",  "atanh",        "i0",
+                                         "digamma", "log10",    "selu", "deg2rad",    "abs",   "conj_physical"};
   const char* op = d.one_of(kOps);
   const int k = d.any([&](const Tensor& t, int) { return is_differentiable(t.dtype()); });
   if (k < 0 || (std::string(op) == "abs" && !is_complex(d.at(k).dtype()))) return none();  // of complex numbers it is smooth
@@ -54,16 +55,18 @@ Made unary(Draft& d) {
 }
 
 Made unary_kinked(Draft& d) {
-  static constexpr const char* kOps[] = {"relu",        "abs",       "sign",  "floor",      "ceil",        "round",       "trunc",  "hardtanh",
-                                         "leaky_relu",  "hardswish", "isnan", "logical_not", "bitwise_not", "hardsigmoid", "relu6", "signbit",
-                                         "nan_to_num",  "frac",      "celu",  "angle"};
+  static constexpr const char* kOps[] = {"relu",    "abs",         "sign",        "floor",       "ceil",
+                                         "round",   "trunc",       "hardtanh",    "leaky_relu",  "hardswish",
+                                         "isnan",   "logical_not", "bitwise_not", "hardsigmoid", "relu6",
+                                         "signbit", "nan_to_num",  "frac",        "celu",        "angle"};
   if (d.pick(4) == 0) return Step::of("clamp", {d.any()}, {-0.5, 1.25});
   if (d.pick(6) == 0) return Step::of("threshold", {d.any()}, {0.25, -1});
   return Step::of(d.one_of(kOps), {d.any()});
 }
 
 Made binary(Draft& d) {
-  static constexpr const char* kOps[] = {"add.Tensor", "add.Tensor", "sub.Tensor", "mul.Tensor", "mul.Tensor", "div.Tensor", "atan2", "hypot", "logaddexp", "xlogy"};
+  static constexpr const char* kOps[] = {"add.Tensor", "add.Tensor", "sub.Tensor", "mul.Tensor", "mul.Tensor",
+                                         "div.Tensor", "atan2",      "hypot",      "logaddexp",  "xlogy"};
   const int x = d.any(), y = d.broadcasts_with(x);
   switch (d.pick(8)) {
     case 0: return Step::of("add.Scalar", {x}, {d.pick(2) ? Value(0.75) : Value(3)});
@@ -80,9 +83,26 @@ Made binary(Draft& d) {
 }
 
 Made binary_kinked(Draft& d) {
-  static constexpr const char* kOps[] = {"maximum",     "minimum",   "eq.Tensor",          "lt.Tensor",        "ge.Tensor",      "ne.Tensor",
-                                         "fmax",        "fmin",      "floor_divide",       "remainder.Tensor", "fmod.Tensor",    "bitwise_and.Tensor",
-                                         "bitwise_or.Tensor", "bitwise_xor.Tensor", "logical_and", "logical_or", "logical_xor", "copysign.Tensor", "heaviside", "gcd"};
+  static constexpr const char* kOps[] = {"maximum",
+                                         "minimum",
+                                         "eq.Tensor",
+                                         "lt.Tensor",
+                                         "ge.Tensor",
+                                         "ne.Tensor",
+                                         "fmax",
+                                         "fmin",
+                                         "floor_divide",
+                                         "remainder.Tensor",
+                                         "fmod.Tensor",
+                                         "bitwise_and.Tensor",
+                                         "bitwise_or.Tensor",
+                                         "bitwise_xor.Tensor",
+                                         "logical_and",
+                                         "logical_or",
+                                         "logical_xor",
+                                         "copysign.Tensor",
+                                         "heaviside",
+                                         "gcd"};
   const int x = d.any(), y = d.broadcasts_with(x);
   switch (d.pick(6)) {
     case 0: return Step::of("gt.Scalar", {x}, {0.25});
@@ -146,7 +166,8 @@ Made normalized(Draft& d) {
     case 1: return Step::of("log_softmax.int", {x}, {d.dim_of(x)});
     case 2: {
       Step s{"layer_norm", {tensor_arg(x), sizes_arg({{x, last}})}};
-      const int w = d.any([&](const Tensor& t, int) { return t.dim() == 1 && t.dtype() == d.at(x).dtype() && t.size(0) == d.at(x).size(last); });
+      const int w = d.any(
+          [&](const Tensor& t, int) { return t.dim() == 1 && t.dtype() == d.at(x).dtype() && t.size(0) == d.at(x).size(last); });
       if (w >= 0) s.args.push_back(tensor_arg(w));
       return s;
     }
@@ -159,7 +180,8 @@ Made normalized(Draft& d) {
       return Step::of("group_norm", {x}, {1});
     }
     default: {
-      const int y = d.any([&](const Tensor& t, int) { return t.dtype() == DType::i64 && t.dim() == 1 && t.size(0) == d.at(x).size(0); });
+      const int y =
+          d.any([&](const Tensor& t, int) { return t.dtype() == DType::i64 && t.dim() == 1 && t.size(0) == d.at(x).size(0); });
       return y < 0 || d.at(x).dim() != 2 ? none() : Step::of("cross_entropy_loss", {x, y});
     }
   }
@@ -292,7 +314,9 @@ Made control(Draft& d) {
       const int row = d.any([&](const Tensor& t, int) { return t.dtype() == d.at(x).dtype() && t.dim() + 1 <= d.at(x).dim(); });
       return row < 0 || d.at(x).size(0) == 0 || d.at(x).size(0) > 64 ? none() : Step::of("map", {x, row});
     }
-    case 2: return d.at(x).dim() > 0 && d.at(x).size(0) > 0 && d.at(x).size(0) <= 64 ? std::optional<Step>(Step::of("scan", {x})) : none();
+    case 2:
+      return d.at(x).dim() > 0 && d.at(x).size(0) > 0 && d.at(x).size(0) <= 64 ? std::optional<Step>(Step::of("scan", {x}))
+                                                                               : none();
     default: return Step::of("while_loop", {x, y});
   }
 }

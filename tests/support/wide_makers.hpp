@@ -32,7 +32,9 @@ struct Draft {
       if (const int k = pick(3) ? size() - 1 - pick(std::min(size(), 5)) : pick(size()); passes(at(k), k)) return k;
     return -1;
   }
-  int any() { return any([](const Tensor&, int) { return true; }); }
+  int any() {
+    return any([](const Tensor&, int) { return true; });
+  }
   int any_of_rank(int64_t low, int64_t high = 9);
   int any_floating(int64_t rank = 0);
   int any_index();                // int64

@@ -75,11 +75,12 @@ Made move_by_copy(Draft& d) {
     case 1: return Step{"stack", {tensors_arg({x, same_as(d, x)}), dim}};
     case 2: return Step::of("flip", {x}, {Shape{dim}});
     case 3: return Step::of("roll", {x}, {Shape{1}, Shape{dim}});
-    case 4: return Step::of("repeat", {x}, {[&] {
-                              Shape s = Shape::filled(static_cast<std::size_t>(d.at(x).dim()), 1);
-                              s[static_cast<std::size_t>(dim)] = 2;
-                              return s;
-                            }()});
+    case 4:
+      return Step::of("repeat", {x}, {[&] {
+                        Shape s = Shape::filled(static_cast<std::size_t>(d.at(x).dim()), 1);
+                        s[static_cast<std::size_t>(dim)] = 2;
+                        return s;
+                      }()});
     case 5: return Step::of("constant_pad_nd", {x}, {Shape{d.pick(3) - 1, d.pick(3)}, 0.5});
     case 6: return Step::of(d.pick(2) ? "tril" : "triu", {x}, {d.pick(3) - 1});
     case 7: return Step::of("repeat_interleave.self_int", {x}, {2, dim});
@@ -105,7 +106,9 @@ Made index_read(Draft& d) {
       return i < 0 ? none() : std::optional<Step>(Step{"gather", {tensor_arg(x), dim, tensor_arg(i)}});
     }
     case 2: return Step{"index.Tensor", {tensor_arg(x), tensors_arg({any_index})}};
-    case 3: return d.at(x).dim() < 2 ? none() : std::optional<Step>(Step{"index.Tensor", {tensor_arg(x), tensors_arg({-1, any_index})}});
+    case 3:
+      return d.at(x).dim() < 2 ? none()
+                               : std::optional<Step>(Step{"index.Tensor", {tensor_arg(x), tensors_arg({-1, any_index})}});
     case 4: return d.at(x).dim() == 2 ? Step::of("embedding", {x, any_index}) : none();
     case 5: return Step::of("take", {x, any_index});
     default: {
@@ -121,14 +124,23 @@ Made index_sum(Draft& d) {
   const int i = d.any([&](const Tensor& t, int) { return t.dtype() == DType::i64 && t.dim() == d.at(x).dim(); });
   const int source = d.any([&](const Tensor& t, int) { return t.dtype() == d.at(x).dtype() && t.dim() == d.at(x).dim(); });
   switch (d.pick(5)) {
-    case 0: return i < 0 || source < 0 ? none() : std::optional<Step>(Step{"scatter_add", {tensor_arg(x), dim, tensor_arg(i), tensor_arg(source)}});
-    case 1: return index < 0 || source < 0 ? none() : std::optional<Step>(Step{"index_add", {tensor_arg(x), dim, tensor_arg(index), tensor_arg(source)}});
-    case 2: return index < 0 || source < 0
-                       ? none()
-                       : std::optional<Step>(Step{"index_put", {tensor_arg(x), tensors_arg({index}), tensor_arg(source), true}});
-    case 3: return i < 0 || source < 0
-                       ? none()
-                       : std::optional<Step>(Step{"scatter_reduce.two", {tensor_arg(x), dim, tensor_arg(i), tensor_arg(source), d.pick(2) ? "sum" : "mean"}});
+    case 0:
+      return i < 0 || source < 0
+                 ? none()
+                 : std::optional<Step>(Step{"scatter_add", {tensor_arg(x), dim, tensor_arg(i), tensor_arg(source)}});
+    case 1:
+      return index < 0 || source < 0
+                 ? none()
+                 : std::optional<Step>(Step{"index_add", {tensor_arg(x), dim, tensor_arg(index), tensor_arg(source)}});
+    case 2:
+      return index < 0 || source < 0
+                 ? none()
+                 : std::optional<Step>(Step{"index_put", {tensor_arg(x), tensors_arg({index}), tensor_arg(source), true}});
+    case 3:
+      return i < 0 || source < 0
+                 ? none()
+                 : std::optional<Step>(Step{"scatter_reduce.two",
+                                            {tensor_arg(x), dim, tensor_arg(i), tensor_arg(source), d.pick(2) ? "sum" : "mean"}});
     default: return Step::of("trapezoid.dx", {x}, {0.5, dim});
   }
 }
@@ -139,10 +151,12 @@ Made index_write(Draft& d) {
   const int i = d.any([&](const Tensor& t, int) { return t.dtype() == DType::i64 && t.dim() == d.at(x).dim(); });
   switch (d.pick(6)) {
     case 0: return i < 0 ? none() : std::optional<Step>(Step{"scatter.value", {tensor_arg(x), dim, tensor_arg(i), 0.5}});
-    case 1: return index < 0 ? none() : std::optional<Step>(Step{"index_fill.int_Scalar", {tensor_arg(x), dim, tensor_arg(index), 2}});
+    case 1:
+      return index < 0 ? none() : std::optional<Step>(Step{"index_fill.int_Scalar", {tensor_arg(x), dim, tensor_arg(index), 2}});
     case 2: {
       const int v = d.any([&](const Tensor& t, int) { return t.dim() == 0 && t.dtype() == d.at(x).dtype(); });
-      return index < 0 || v < 0 ? none() : std::optional<Step>(Step{"index_put", {tensor_arg(x), tensors_arg({index}), tensor_arg(v)}});
+      return index < 0 || v < 0 ? none()
+                                : std::optional<Step>(Step{"index_put", {tensor_arg(x), tensors_arg({index}), tensor_arg(v)}});
     }
     case 3: {
       const int v = d.any([&](const Tensor& t, int) { return t.dim() + 1 == d.at(x).dim() && t.dtype() == d.at(x).dtype(); });
@@ -173,7 +187,8 @@ Made sorted(Draft& d) {
 }
 
 Made converted(Draft& d) {
-  static constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f64, DType::f16, DType::bf16, DType::i64, DType::i32, DType::b8, DType::c64, DType::u8};
+  static constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f64, DType::f16, DType::bf16,
+                                     DType::i64, DType::i32, DType::b8,  DType::c64, DType::u8};
   const int x = d.any();
   const DType to = kTypes[d.pick(10)];
   if (is_complex(d.at(x).dtype()) && !is_complex(to)) return none();

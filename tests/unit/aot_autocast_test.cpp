@@ -47,8 +47,8 @@ TEST_F(AotModes, R132_WhatWasTracedUnderAutocastRunsWithoutItBothWays) {
       return run(arguments);
     };
   };
-  const AotFunction f = aot_function([](const TensorList& in) { return TensorList{in[0].matmul(in[0])}; },
-                                     {.forward = watch, .guards = false});
+  const AotFunction f =
+      aot_function([](const TensorList& in) { return TensorList{in[0].matmul(in[0])}; }, {.forward = watch, .guards = false});
   const Tensor x = tracked(randn({3, 3}));
   {
     const AutocastGuard on;

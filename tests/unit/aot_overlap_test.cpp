@@ -24,27 +24,17 @@ TensorList strided_by(const Tensor& x, int64_t row, int64_t offset) {
   return {x.as_strided({4, 4}, {row, 1}, 0), x.as_strided({4, 4}, {row, 1}, offset)};
 }
 Tensor spread(const Tensor& x) { return x.as_strided({2, 4, 3}, {110, 24, 4}, 5); }  // its last element is at 195
-const TwoViews kApart[] = {{"rows",
-                            {4, 4},
-                            [](const Tensor& x) {
-                              return TensorList{x.slice(0, 0, 2), x.slice(0, 2, 4)};
-                            }},
-                           {"rows by 8", {256}, [](const Tensor& x) { return strided_by(x, 8, 28); }},
-                           {"columns",
-                            {4, 4},
-                            [](const Tensor& x) {
-                              return TensorList{x.slice(1, 0, 2), x.slice(1, 2, 4)};
-                            }},
-                           {"rows by 9, from 22", {256}, [](const Tensor& x) { return strided_by(x, 9, 22); }},
-                           {"rows by 9, from 23", {256}, [](const Tensor& x) { return strided_by(x, 9, 23); }},
-                           {"behind the last element", {256}, [](const Tensor& x) {
-                              return TensorList{spread(x), x.slice(0, 196, 196 + 24)};
-                            }}};
-const TwoViews kOverlapping[] = {{"rows by 9, from 24", {256}, [](const Tensor& x) { return strided_by(x, 9, 24); }},
-                                 {"rows by 9, from 25", {256}, [](const Tensor& x) { return strided_by(x, 9, 25); }},
-                                 {"at the last element", {256}, [](const Tensor& x) {
-                                    return TensorList{spread(x), x.slice(0, 195, 195 + 24)};
-                                  }}};
+const TwoViews kApart[] = {
+    {"rows", {4, 4}, [](const Tensor& x) { return TensorList{x.slice(0, 0, 2), x.slice(0, 2, 4)}; }},
+    {"rows by 8", {256}, [](const Tensor& x) { return strided_by(x, 8, 28); }},
+    {"columns", {4, 4}, [](const Tensor& x) { return TensorList{x.slice(1, 0, 2), x.slice(1, 2, 4)}; }},
+    {"rows by 9, from 22", {256}, [](const Tensor& x) { return strided_by(x, 9, 22); }},
+    {"rows by 9, from 23", {256}, [](const Tensor& x) { return strided_by(x, 9, 23); }},
+    {"behind the last element", {256}, [](const Tensor& x) { return TensorList{spread(x), x.slice(0, 196, 196 + 24)}; }}};
+const TwoViews kOverlapping[] = {
+    {"rows by 9, from 24", {256}, [](const Tensor& x) { return strided_by(x, 9, 24); }},
+    {"rows by 9, from 25", {256}, [](const Tensor& x) { return strided_by(x, 9, 25); }},
+    {"at the last element", {256}, [](const Tensor& x) { return TensorList{spread(x), x.slice(0, 195, 195 + 24)}; }}};
 
 TEST_F(AotOverlap, A089_WrittenViewsOfOneTensor) {
   const auto factory = [](const TwoViews& v, bool rg) -> Factory {

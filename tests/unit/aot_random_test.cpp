@@ -52,8 +52,12 @@ class AotRandom : public NoLeaks {
 
 Program wide(uint64_t seed) { return wide_program(seed); }
 
-TEST_F(AotRandom, TwoThousandPrograms) { EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000), counts(1205, 177, 180, 50, 388, 0)); }
-TEST_F(AotRandom, ProgramsThatWriteInTheGraph) { EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700), counts(465, 54, 63, 12, 106, 0)); }
+TEST_F(AotRandom, TwoThousandPrograms) {
+  EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000), counts(1205, 177, 180, 50, 388, 0));
+}
+TEST_F(AotRandom, ProgramsThatWriteInTheGraph) {
+  EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700), counts(465, 54, 63, 12, 106, 0));
+}
 TEST_F(AotRandom, ProgramsCutForMemory) {
   EXPECT_EQ(compare(random_program, AotWay::min_cut, 3001, 700), counts(447, 51, 51, 20, 131, 0));
   EXPECT_EQ(compare(random_program, AotWay::budget, 4001, 700), counts(446, 55, 57, 12, 130, 0));

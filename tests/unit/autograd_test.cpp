@@ -61,9 +61,7 @@ TEST_F(Autograd, OnlyWhatRequiresGradCanBeDifferentiated) {
   const Tensor x = f64({1, 2});
   EXPECT_EQ(error_of([&] { x.sum().backward(); }), "element 0 of tensors does not require grad and does not have a grad_fn");
   const Tensor y = leaf({1});
-  EXPECT_EQ(error_of([&] {
-              backward({y * 2, x}, {ones({1}), ones({2})});
-            }),
+  EXPECT_EQ(error_of([&] { backward({y * 2, x}, {ones({1}), ones({2})}); }),
             "element 1 of tensors does not require grad and does not have a grad_fn");
   EXPECT_THROW(backward({Tensor()}), UserError);
   backward({});
@@ -519,9 +517,7 @@ TEST_F(Autograd, AnOpWithoutARule) {
 TEST_F(Autograd, OutArgumentsHaveNoGradient) {
   const Tensor x = leaf({2}), out = f64({0});
   EXPECT_EQ(
-      error_of([&] {
-        call(op("add.out"), {x, 1, 1, out});
-      }),
+      error_of([&] { call(op("add.out"), {x, 1, 1, out}); }),
       "add(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
   NoGrad off;
   call(op("add.out"), {x, 1, 1, out});

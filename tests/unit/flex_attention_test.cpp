@@ -277,21 +277,13 @@ TEST(FlexAttention, BadCalls) {
   };
   expect(fault([&] { return flex(q, q.select(0, 0), q, identity(), noop_mask()); }),
          "NYI: query, key, and value must be 4D tensors, found 4D, 3D and 4D");
-  expect(fault([&] {
-           return flex(q, randn({1, 2, 4, 3}), q, identity(), noop_mask());
-         }),
+  expect(fault([&] { return flex(q, randn({1, 2, 4, 3}), q, identity(), noop_mask()); }),
          "Expect query and key/value to have the same embedding dimension but got E=2 and E=3.");
-  expect(fault([&] {
-           return flex(randn({1, 3, 4, 2}), q, q, identity(), noop_mask());
-         }),
+  expect(fault([&] { return flex(randn({1, 3, 4, 2}), q, q, identity(), noop_mask()); }),
          "Expect number of query heads to be a multiple of kv heads for GQA but got Hq=3 and Hkv=2.");
-  expect(fault([&] {
-           return flex(q, randn({2, 2, 4, 2}), randn({2, 2, 4, 2}), identity(), noop_mask());
-         }),
+  expect(fault([&] { return flex(q, randn({2, 2, 4, 2}), randn({2, 2, 4, 2}), identity(), noop_mask()); }),
          "Bq and Bkv must broadcast. Got Bq=1 and Bkv=2");
-  expect(fault([&] {
-           return flex(q, q, randn({1, 2, 3, 2}), identity(), noop_mask());
-         }),
+  expect(fault([&] { return flex(q, q, randn({1, 2, 3, 2}), identity(), noop_mask()); }),
          "key and value should have the same batches, heads and length");
   expect(fault([&] { return flex(q, q, q, identity(), 3); }), "the block mask should end in its function, found int");
   // No file can hold it: PyTorch cannot write it either.

@@ -115,11 +115,8 @@ TEST_F(Functionalize, R052_AsStridedOfAViewTakesNoWrites) {
     v.add_(Scalar(1));
     return TensorList{v};
   };
-  expect_error(
-      [&] {
-        functionalize(f)({count({2, 3})});
-      },
-      "encountered a mutation on a view chain of length 2, where view 1 was an as_strided() call");
+  expect_error([&] { functionalize(f)({count({2, 3})}); },
+               "encountered a mutation on a view chain of length 2, where view 1 was an as_strided() call");
 }
 
 TEST_F(Functionalize, R053_InPlaceViewsChangeTheTensorItself) {

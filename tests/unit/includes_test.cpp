@@ -67,12 +67,15 @@ struct Use {
 
 TEST(Includes, EverySourceBringsWhatItUses) {
   const std::vector<Use> uses = {
-      {"a list in braces that is walked", std::regex("for \\([^;)]*: \\{"),
-       {"initializer_list", "algorithm", "map", "set", "string", "string_view", "unordered_map", "unordered_set", "utility", "vector",
-        "llvm/IR/IRBuilder.h", "CLI/CLI.hpp", "gtest/gtest.h"}},
-      {"an integer of a fixed width", std::regex("\\bu?int(8|16|32|64)_t\\b"),
+      {"a list in braces that is walked",
+       std::regex("for \\([^;)]*: \\{"),
+       {"initializer_list", "algorithm", "map", "set", "string", "string_view", "unordered_map", "unordered_set", "utility",
+        "vector", "llvm/IR/IRBuilder.h", "CLI/CLI.hpp", "gtest/gtest.h"}},
+      {"an integer of a fixed width",
+       std::regex("\\bu?int(8|16|32|64)_t\\b"),
        {"cstdint", "stdint.h", "cinttypes", "llvm/IR/IRBuilder.h", "gtest/gtest.h"}},
-      {"an algorithm", std::regex("std::(rotate|max_element|min_element|sort|stable_sort|find_if|any_of|all_of|none_of|count_if)\\b"),
+      {"an algorithm",
+       std::regex("std::(rotate|max_element|min_element|sort|stable_sort|find_if|any_of|all_of|none_of|count_if)\\b"),
        {"algorithm"}},
   };
   std::vector<fs::path> sources;

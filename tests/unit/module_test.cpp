@@ -105,9 +105,7 @@ TEST_F(ModuleState, LoadStateTakesEveryNameOfATiedParameter) {
   EXPECT_EQ(w.to_vector<double>(), (Doubles{2, 4, 6, 8}));
   EXPECT_TRUE(m.a.weight.is_same(w));
   EXPECT_NE(error_of([&] { m.load_state({}); }).find("missing: a.weight"), std::string::npos);
-  EXPECT_NE(error_of([&] {
-              m.load_state({{"a.weight", values}, {"b.weight", ones({3})}});
-            }).find("size mismatch for b.weight"),
+  EXPECT_NE(error_of([&] { m.load_state({{"a.weight", values}, {"b.weight", ones({3})}}); }).find("size mismatch for b.weight"),
             std::string::npos);
   EXPECT_NE(error_of([&] { m.load_state({{"a.weight", values}, {"c", values}}); }).find("unexpected: c"), std::string::npos);
 }

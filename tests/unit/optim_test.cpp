@@ -142,9 +142,7 @@ TEST_F(Optimizers, RefuseParametersThatTheyCouldNotTrain) {
   EXPECT_EQ(error_of([&] { optim::SGD(TensorList{}, {}); }), "optimizer got an empty parameter list");
   EXPECT_NE(error_of([&] { optim::SGD({p * 2}, {}); }).find("can't optimize a non-leaf Tensor"), std::string::npos);
   EXPECT_NE(error_of([&] { optim::Adam({p, Tensor()}); }).find("optimizer can only optimize Tensors"), std::string::npos);
-  EXPECT_NE(error_of([&] {
-              optim::AdamW({p, p});
-            }).find("optimizer contains a parameter group with duplicate parameters"),
+  EXPECT_NE(error_of([&] { optim::AdamW({p, p}); }).find("optimizer contains a parameter group with duplicate parameters"),
             std::string::npos);
 }
 

@@ -97,18 +97,14 @@ std::vector<SameFunction> writes() {
          y[1].copy_(x[0] * w[0]);
          return y * x;
        },
-       [](auto& x, auto& w) {
-         return aten<"cat">(TensorList{(x * w).slice(0, 0, 1), (x * w).slice(0, 0, 1)}, 0) * x;
-       }},
+       [](auto& x, auto& w) { return aten<"cat">(TensorList{(x * w).slice(0, 0, 1), (x * w).slice(0, 0, 1)}, 0) * x; }},
       {"Fill",
        [](auto& x, auto& w) {
          Tensor y = x * w;
          y[0].zero_();
          return y * x;
        },
-       [](auto& x, auto& w) {
-         return x * w * tensor({0, 1}, float64) * x;
-       }},
+       [](auto& x, auto& w) { return x * w * tensor({0, 1}, float64) * x; }},
       {"ViewBeforeTheWrite",
        [](auto& x, auto& w) {
          Tensor y = x * w;
@@ -138,15 +134,9 @@ std::vector<SameFunction> control_flow() {
   const auto sine = [](const TensorList& t) { return TensorList{t[0].sin() * t[1]}; };
   const auto cosine = [](const TensorList& t) { return TensorList{t[0].cos() * t[1]}; };
   return {
-      {"CondByMember",
-       [=](auto& x, auto& w) {
-         return cond(x.sum() > 0.5, sine, cosine, {x * w, x})[0];
-       },
+      {"CondByMember", [=](auto& x, auto& w) { return cond(x.sum() > 0.5, sine, cosine, {x * w, x})[0]; },
        [](auto& x, auto& w) { return aten<"where.self">(x.sum() > 0.5, (x * w).sin() * x, (x * w).cos() * x); }},
-      {"CondByTheWeight",
-       [=](auto& x, auto& w) {
-         return cond(w.sum() > 0.5, sine, cosine, {x * w, x})[0];
-       },
+      {"CondByTheWeight", [=](auto& x, auto& w) { return cond(w.sum() > 0.5, sine, cosine, {x * w, x})[0]; },
        [](auto& x, auto& w) { return aten<"where.self">(w.sum() > 0.5, (x * w).sin() * x, (x * w).cos() * x); }},
       {"Map",
        [](auto& x, auto& w) {
@@ -155,11 +145,8 @@ std::vector<SameFunction> control_flow() {
        [](auto& x, auto& w) { return (x * w).sin() * x.sum(); }},
       {"Scan",
        [](auto& x, auto& w) {
-         return scan(
-                    [](const TensorList& t) {
-                      return TensorList{t[0] * 0.5 + t[1], (t[0] * t[1]).sin()};
-                    },
-                    {x.sum() * 1}, {x * w})
+         return scan([](const TensorList& t) { return TensorList{t[0] * 0.5 + t[1], (t[0] * t[1]).sin()}; }, {x.sum() * 1},
+                     {x * w})
              .stacked[0];
        },
        [](auto& x, auto& w) {
@@ -172,25 +159,14 @@ std::vector<SameFunction> control_flow() {
 std::vector<SameFunction> transforms() {
   const TensorFunction product = [](const TensorList& t) { return TensorList{(t[0] * t[0] * t[1]).sum()}; };
   return {
-      {"Grad",
-       [=](auto& x, auto& w) {
-         return grad(product)({x, w})[0];
-       },
-       [](auto& x, auto& w) { return x * w * 2; }},
-      {"GradOfAnotherArgument",
-       [=](auto& x, auto& w) {
-         return grad(product, {1})({x, w})[0] * w;
-       },
+      {"Grad", [=](auto& x, auto& w) { return grad(product)({x, w})[0]; }, [](auto& x, auto& w) { return x * w * 2; }},
+      {"GradOfAnotherArgument", [=](auto& x, auto& w) { return grad(product, {1})({x, w})[0] * w; },
        [](auto& x, auto& w) { return x * x * w; }},
       {"Vmap",
-       [](auto& x, auto& w) {
-         return vmap([](const TensorList& t) { return TensorList{t[0].sin() * t[1]}; })({x, w})[0];
-       },
+       [](auto& x, auto& w) { return vmap([](const TensorList& t) { return TensorList{t[0].sin() * t[1]}; })({x, w})[0]; },
        [](auto& x, auto& w) { return x.sin() * w; }},
       {"VmapOfGrad",
-       [](auto& x, auto& w) {
-         return vmap(grad([](const TensorList& t) { return TensorList{t[0].sin() * t[1]}; }))({x, w})[0];
-       },
+       [](auto& x, auto& w) { return vmap(grad([](const TensorList& t) { return TensorList{t[0].sin() * t[1]}; }))({x, w})[0]; },
        [](auto& x, auto& w) { return x.cos() * w; }},
       {"Jvp",
        [](auto& x, auto& w) { return jvp([](const TensorList& t) { return TensorList{t[0].sin()}; }, {x}, {w}).tangents[0]; },
@@ -226,11 +202,8 @@ TEST_F(TransformedFeatures, FunctionsMadeBefore) {
   };
   const Tensor x = counted({2}), w = counted({2});
   const GraphFunction graph = make_fx(body, {x, w});
-  expect_same_in_every_nesting({{"Graph",
-                                 [&](auto& x, auto& w) {
-                                   return graph({x, w})[0];
-                                 },
-                                 [](auto& x, auto& w) { return (x * w * x).sin(); }}});
+  expect_same_in_every_nesting(
+      {{"Graph", [&](auto& x, auto& w) { return graph({x, w})[0]; }, [](auto& x, auto& w) { return (x * w * x).sin(); }}});
 }
 
 // Parameters of a module as arguments of a function: an ensemble.

@@ -153,9 +153,7 @@ const std::vector<SameFunction>& pairs() {
        [](auto& x, auto& w) {
          return custom_function(
                     "Broadcast", {w}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0] * 5}; },
-                    [](FunctionContext&, const TensorList& g) {
-                      return TensorList{g[0].expand({5, 2})};
-                    })[0] *
+                    [](FunctionContext&, const TensorList& g) { return TensorList{g[0].expand({5, 2})}; })[0] *
                 x * w;
        },
        [](auto& x, auto& w) { return w * 5 * x * w; }},
@@ -353,13 +351,9 @@ TEST_F(TransformedFunction, RefusesAGradientItCannotKnow) {
           c.mark_dirty({w});
           return TensorList{t[0] * 2, w};
         },
-        [](FunctionContext&, const TensorList& g) {
-          return TensorList{g[0] * 2, g[1] * 2};
-        });
+        [](FunctionContext&, const TensorList& g) { return TensorList{g[0] * 2, g[1] * 2}; });
   };
-  EXPECT_NE(error_of([&] {
-              grad(total(vmap(g, kFirst)), {1})({x, w});
-            }).find("vmap: Write writes an input in place"),
+  EXPECT_NE(error_of([&] { grad(total(vmap(g, kFirst)), {1})({x, w}); }).find("vmap: Write writes an input in place"),
             std::string::npos);
 }
 
@@ -377,9 +371,7 @@ TEST_F(TransformedFunction, ChecksAreThoseOfThePlainTape) {
   };
   EXPECT_EQ(with([](FunctionContext&, const TensorList&) { return TensorList{}; }),
             "function BadBackward returned an incorrect number of gradients (expected 1, got 0)");
-  EXPECT_EQ(with([](FunctionContext&, const TensorList& g) {
-              return TensorList{g[0], g[0]};
-            }),
+  EXPECT_EQ(with([](FunctionContext&, const TensorList& g) { return TensorList{g[0], g[0]}; }),
             "function BadBackward returned an incorrect number of gradients (expected 1, got 2)");
   EXPECT_EQ(with([](FunctionContext&, const TensorList&) { return TensorList{ones({3}, {.dtype = float64})}; }),
             "Function BadBackward returned an invalid gradient at index 0 - got [3] but expected shape compatible with [2]");

@@ -510,10 +510,9 @@ TEST_F(Vmap, OpWithoutRuleLoopsAndSaysSoOnce) {
   const Tensor x = counting({3, 4}).requires_grad_();
   const TensorFunction f = vmap([](const TensorList& in) { return TensorList{aten<"histc">(in[0], 4)}; });
   EXPECT_EQ(to_text(f({x})[0].sizes()), "[3, 4]");
-  EXPECT_EQ(
-      last_warning,
-      "There is a performance drop because we have not yet implemented the batching rule for aten::histc: it runs once "
-      "for each member of the batch. A rule for the op (OpDef::batch) makes it one call.");
+  EXPECT_EQ(last_warning,
+            "There is a performance drop because we have not yet implemented the batching rule for aten::histc: it runs once "
+            "for each member of the batch. A rule for the op (OpDef::batch) makes it one call.");
   last_warning.clear();
   f({x});
   EXPECT_EQ(last_warning, "");
