@@ -7,6 +7,10 @@
 // Names, argument orders, defaults, results and error texts are PyTorch's. Modules are in ingot/nn.hpp, optimizers in
 // ingot/optim.hpp. Every function here is one call of the op of that name.
 #pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
 #include "ingot/autograd.hpp"
 #include "ingot/dtype.hpp"
 #include "ingot/int.hpp"
@@ -24,8 +28,12 @@ Tensor eye(Int n, TensorOptions o = {});
 Tensor arange(const Scalar& end);                        // int64 if all numbers are integers, else float32
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step = 1);
 Tensor linspace(const Scalar& start, const Scalar& end, Int steps, TensorOptions o = {});
-Tensor tensor(const std::vector<double>& values, DType dtype = float32);             // 1-dim
+Tensor tensor(std::initializer_list<Scalar> values, DType dtype = float32);            // 1-dim; integers are taken exactly
+Tensor tensor(std::initializer_list<Scalar> values, const Shape& size, DType dtype = float32);
+Tensor tensor(const std::vector<double>& values, DType dtype = float32);
 Tensor tensor(const std::vector<double>& values, const Shape& size, DType dtype = float32);
+Tensor tensor(const std::vector<int64_t>& values, DType dtype = int64);
+Tensor tensor(const std::vector<int64_t>& values, const Shape& size, DType dtype = int64);
 Tensor scalar_tensor(const Scalar& value, TensorOptions o = {});                      // 0-dim
 Tensor from_blob(void* data, const Shape& size, DType dtype, std::function<void()> release = {});  // no copy
 Tensor empty_like(const Tensor& t);

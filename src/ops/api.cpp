@@ -1,4 +1,7 @@
 // The functions and Tensor members of include/ingot: each is one call of the op of its name.
+#include <utility>
+
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
@@ -34,14 +37,48 @@ Tensor linspace(const Scalar& a, const Scalar& b, Int n, TensorOptions o) {
 Tensor scalar_tensor(const Scalar& v, TensorOptions o) {
   return finish(aten<"scalar_tensor">(number(v), o.dtype, Value(), o.device), o);
 }
-Tensor tensor(const std::vector<double>& values, DType dtype) {
-  return tensor(values, {static_cast<int64_t>(values.size())}, dtype);
+namespace {
+
+// A tensor of this shape for as many values.
+Tensor for_values(std::size_t count, const Shape& size, DType dtype) {
+  INGOT_REQUIRE(size.product() == static_cast<int64_t>(count), "tensor(): ", count, " values do not fill the shape ", size);
+  return make_tensor(Geometry::contiguous(size, dtype));
 }
+Shape vector_of(std::size_t count) { return {static_cast<int64_t>(count)}; }
+
+void store(const Scalar& value, DType dtype, void* to) {
+  const auto as = [&](Compute type, auto v) { store_row(type, &v, 1, dtype, to, 1); };
+  if (value.is_bool()) return as(Compute::b8, value.to_bool());
+  if (value.is_complex() && is_complex(dtype)) return as(Compute::c128, value.to_complex());
+  if (value.is_float() || value.is_complex()) return as(Compute::f64, value.to_double());
+  const int64_t number = value.to_int().value();
+  as(Compute::i64, number);
+  // An integer that its dtype cannot hold; an unsigned one takes a negative number from behind, as PyTorch's does.
+  if (!is_integral(dtype) || (number < 0 && !is_signed_integral(dtype))) return;
+  int64_t stored = 0;
+  load_row(dtype, to, 1, 1, Compute::i64, &stored);
+  INGOT_REQUIRE(stored == number, "value cannot be converted to type ", name_of(dtype), " without overflow");
+}
+
+}  // namespace
+
+Tensor tensor(std::initializer_list<Scalar> values, DType dtype) { return tensor(values, vector_of(values.size()), dtype); }
+Tensor tensor(std::initializer_list<Scalar> values, const Shape& size, DType dtype) {
+  Tensor t = for_values(values.size(), size, dtype);
+  char* to = static_cast<char*>(t.data_ptr());
+  for (const Scalar& v : values) store(v, dtype, std::exchange(to, to + size_of(dtype)));
+  return t;
+}
+Tensor tensor(const std::vector<double>& values, DType dtype) { return tensor(values, vector_of(values.size()), dtype); }
 Tensor tensor(const std::vector<double>& values, const Shape& size, DType dtype) {
-  INGOT_REQUIRE(size.product() == static_cast<int64_t>(values.size()), "tensor(): ", values.size(),
-                " values do not fill the shape ", size);
-  Tensor t = make_tensor(Geometry::contiguous(size, dtype));
+  Tensor t = for_values(values.size(), size, dtype);
   store_row(Compute::f64, values.data(), static_cast<int64_t>(values.size()), dtype, t.data_ptr(), 1);
+  return t;
+}
+Tensor tensor(const std::vector<int64_t>& values, DType dtype) { return tensor(values, vector_of(values.size()), dtype); }
+Tensor tensor(const std::vector<int64_t>& values, const Shape& size, DType dtype) {
+  Tensor t = for_values(values.size(), size, dtype);
+  store_row(Compute::i64, values.data(), static_cast<int64_t>(values.size()), dtype, t.data_ptr(), 1);
   return t;
 }
 Tensor from_blob(void* data, const Shape& size, DType dtype, std::function<void()> release) {

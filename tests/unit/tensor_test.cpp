@@ -354,5 +354,27 @@ TEST_F(Elements, WritesFromAnOverlappingViewReadTheOldValues) {
   EXPECT_EQ(m.to_vector<float>(), (std::vector<float>{0, 3, 3, 6}));
 }
 
+// Integers of literals never go through a float: beyond 2^53 every second one would be another.
+TEST(TensorLiterals, IntegersAreExact) {
+  constexpr int64_t big = 9007199254740993;  // 2^53 + 1
+  EXPECT_EQ(tensor({9007199254740993}, int64).to_vector<int64_t>(), std::vector<int64_t>{big});
+  EXPECT_EQ(tensor({big, -big, INT64_MAX, INT64_MIN}, {2, 2}, int64).to_vector<int64_t>(),
+            (std::vector<int64_t>{big, -big, INT64_MAX, INT64_MIN}));
+  EXPECT_EQ(tensor(std::vector<int64_t>{big, 7}).to_vector<int64_t>(), (std::vector<int64_t>{big, 7}));
+  EXPECT_EQ(tensor(std::vector<int64_t>{big, 7}).dtype(), int64);
+  EXPECT_EQ(tensor({big}, float64).to_vector<double>(), std::vector<double>{9007199254740992.0});
+  EXPECT_EQ(full({1}, big, {.dtype = int64}).to_vector<int64_t>(), std::vector<int64_t>{big});
+}
+
+TEST(TensorLiterals, TakeWhatPyTorchTakes) {
+  EXPECT_EQ(tensor({1, 2.5, true}).to_vector<double>(), (std::vector<double>{1, 2.5, 1}));
+  EXPECT_EQ(tensor({1.5, -1.5}, int64).to_vector<int64_t>(), (std::vector<int64_t>{1, -1}));
+  EXPECT_EQ(tensor({-1}, uint8).to_vector<int64_t>(), std::vector<int64_t>{255});
+  EXPECT_EQ(to_text(tensor({}).sizes()), "[0]");
+  EXPECT_EQ(tensor({std::complex<double>(1, 2)}, complex64).item().to_complex(), std::complex<double>(1, 2));
+  EXPECT_EQ(error_of([] { tensor({300}, int8); }), "value cannot be converted to type int8 without overflow");
+  EXPECT_EQ(error_of([] { tensor({1, 2, 3}, {2, 2}); }), "tensor(): 3 values do not fill the shape [2, 2]");
+}
+
 }  // namespace
 }  // namespace ingot
