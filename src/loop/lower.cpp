@@ -209,14 +209,14 @@ bool Lowerer::is_worth_storing(const Node& n, const Elements& e) const {
 
 // An in-place op on an input: the program's last word about its elements. Until the end nothing is written.
 void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
-  INGOT_REQUIRE(n.op->variant == Variant::inplace && n.op->functional && n.args[0].is_node() &&
-                    n.args[0].node()->kind == NodeKind::placeholder,
-                n.op->qualified(), " writes a tensor that is no input of the program, which has no compiled form");
   INGOT_REQUIRE(!n.op->is_inplace_view(),
                 "Found an input that received a metadata mutation, through e.g. a call to `.resize_()` or `.transpose_()`: ",
                 n.op->qualified(),
                 " gives an input of the program another size or other strides, which a compiled program cannot do to ",
                 "its caller's tensor; take the view with the op of the same name without the underscore");
+  INGOT_REQUIRE(n.op->variant == Variant::inplace && n.op->functional && n.args[0].is_node() &&
+                    n.args[0].node()->kind == NodeKind::placeholder,
+                n.op->qualified(), " writes a tensor that is no input of the program, which has no compiled form");
   const Node* target = n.args[0].node();
   Values args(call.args.begin(), call.args.end());
   const Call functional{*n.op->functional, args};
