@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/error.hpp"
 #include "cli_fixture.hpp"
 #include "support/sanitized.hpp"
 
@@ -68,8 +69,7 @@ TEST_F(CompiledGolden, Ops) {
   const std::set<std::string> known = rounding();
   EXPECT_EQ(failures(r.out), kSanitized ? std::set<std::string>{} : known) << r.out << r.err;
   const std::size_t all = kSanitized ? 449 : 2976, failed = kSanitized ? 0 : known.size();
-  EXPECT_TRUE(r.out.ends_with(text(all - failed, " passed, ", failed, " failed, ", kSanitized ? 0 : 2, " skipped
-")))
+  EXPECT_TRUE(r.out.ends_with(text(all - failed, " passed, ", failed, " failed, ", kSanitized ? 0 : 2, " skipped\n")))
       << r.out.substr(std::max<std::size_t>(r.out.size(), 200) - 200);
 }
 
@@ -88,8 +88,7 @@ TEST_F(CompiledGolden, R007_GradientsOfOps) {
   known.insert({"masked.prod/f32_16", "masked.prod/f32_24", "masked.prod/f32_32"});
   if (!kSanitized) {
     EXPECT_EQ(failures(r.out), known) << r.out;
-    EXPECT_TRUE(r.out.ends_with(text(1494 - known.size(), " passed, ", known.size(), " failed, 1 skipped
-")))
+    EXPECT_TRUE(r.out.ends_with(text(1494 - known.size(), " passed, ", known.size(), " failed, 1 skipped\n")))
         << r.out.substr(std::max<std::size_t>(r.out.size(), 200) - 200);
     return;
   }
