@@ -57,9 +57,10 @@ std::vector<Use> uses_of(const Graph& graph) {
   for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, false, true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
-    // A write; an assertion: an op that has no result and does something; a draw, which takes the random stream further.
-    const bool acts = user.kind == NodeKind::call && (user.op->mutates() || user.op->form() == Form::random ||
-                                                      (user.op->schema.results.empty() && user.op->def->lower));
+    // A write; an op that has no result and does something: an assertion, or somebody's own; a draw, which takes the random stream further.
+    const bool acts =
+        user.kind == NodeKind::call && (user.op->mutates() || user.op->form() == Form::random ||
+                                        (user.op->schema.results.empty() && (user.op->def->lower || is_from_outside(*user.op))));
     if (acts) all[i].users = std::max(all[i].users, 1);
     if (all[i].users == 0) continue;
     const bool passes_through = user.kind != NodeKind::call || user.op->is_view();
@@ -285,7 +286,7 @@ void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elem
   if (n.op->mutates()) return lower_write(n, call, arguments);
   std::vector<Elements> results = lower_results(n, call, arguments);
   if (n.op->schema.results.empty()) {
-    if (n.op->form() == Form::random) lower_eager(n, call);
+    if (n.op->form() == Form::random || (is_from_outside(*n.op) && !n.op->def->lower)) lower_eager(n, call);
     return;
   }
   set_values(n, results.empty() ? lower_eager(n, call) : std::move(results));

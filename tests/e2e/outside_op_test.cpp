@@ -45,7 +45,11 @@ void refuse_kernel(const Call& c, std::span<const Tensor> r) {
   square_kernel(c, r);
 }
 
+std::atomic<double> noted;
+void note_kernel(const Call& c, std::span<const Tensor>) { noted = c.tensor(0).to_vector<double>()[0]; }
+
 constinit const OpDef kOutside[] = {
+    {.schema = "outside::note(Tensor x) -> ()", .meta = [](const Call&, Outputs&) {}, .kernel = note_kernel},
     {.schema = "outside::blend(Tensor x, Tensor[] others, SymInt times) -> Tensor", .meta = same_meta, .kernel = blend_kernel},
     {.schema = "outside::square(Tensor x) -> Tensor",
      .meta = same_meta,
@@ -87,6 +91,17 @@ TEST_F(OutsideOp, WithAnOverloadAndTwoResults) {
   const TensorList in = {randn({3, 5})};
   ModelContainerRunner model(aot_compile(f, in, path("f.so")));
   expect_close(f(in), model.run(in));
+}
+
+TEST_F(OutsideOp, WithoutResultsIsCalledForWhatItDoes) {
+  const TensorFunction f = [](const TensorList& in) {
+    call(op("outside::note"), Values{in[0] * 3});
+    return TensorList{in[0] + 1};
+  };
+  ModelContainerRunner model(aot_compile(f, {ones({4})}, path("f.so")));
+  noted = 0;
+  expect_close({full({4}, 6.0)}, model.run({full({4}, 5.0)}));
+  EXPECT_EQ(noted, 15);
 }
 
 TEST_F(OutsideOp, RunsOnceARun) {
