@@ -1,5 +1,6 @@
 // Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are composites: the answer
 // is an Int, which stays symbolic where sizes are open.
+#include <algorithm>
 #include <cstdio>
 
 #include "base/dtype.hpp"
@@ -12,6 +13,7 @@
 #include "op/promotion.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
+#include "ops/metadata_assertion.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -148,26 +150,25 @@ void lower_range(Lowering& l) {
 std::string mismatch(std::string_view what, const auto& expected, const auto& found) {
   return text("Tensor ", what, " mismatch!\nExpected: ", expected, "\nGot: ", found);
 }
-// The dtype is the program's: it is checked wherever the op is seen. Sizes and strides are those of a run, not of a trace.
+// The dtype is the program's: it is checked wherever the op is seen. Sizes and strides are those of a run: a trace leaves them to one, and
+// a compiled program is told of them as of any condition over sizes, so that nothing is computed for it.
 Value check_metadata(const Call& c) {
   const Tensor& t = c.tensor(0);
   if (c[3].is_dtype() && t.dtype() != c[3].dtype()) throw_user_error(mismatch("dtype", c[3].dtype(), t.dtype()));
-  if (current_guard_env() != nullptr) return {};
-  if (c[1].is_ints() && !(t.sizes() == c[1].ints())) throw_user_error(mismatch("sizes", c[1].ints(), t.sizes()));
-  if (c[2].is_ints() && !(t.strides() == c[2].ints())) throw_user_error(mismatch("strides", c[2].ints(), t.strides()));
-  return {};  // device and layout are where the exporter ran, not where the program does
-}
-void lower_metadata(Lowering& l) {
-  const Tensor& t = l.call.tensor(0);
-  const auto stop_unless_equal = [&](std::string_view what, const Value& expected, const Shape& found) {
+  const auto require_equal = [](std::string_view what, const Value& expected, const Shape& found) {
     if (!expected.is_ints()) return;
     Expr same = Expr::boolean(expected.ints().size() == found.size());
     for (std::size_t d = 0; d < std::min(expected.ints().size(), found.size()); d++)
       same = same && eq(expected.ints()[d].expr(), found[d].expr());
-    stop_unless(l, same, mismatch(what, expected.ints(), found));
+    if (same.is_const() && same->i != 0) return;
+    const std::string says = mismatch(what, expected.ints(), found);
+    if (current_guard_env() == nullptr) throw_user_error(says);
+    if (same.is_const()) aten_value<"_assert_scalar">(false, says);
+    else aten_value<"_assert_scalar">(Int(cast(DType::i64, same)), says);
   };
-  stop_unless_equal("sizes", l.call[1], t.sizes());
-  stop_unless_equal("strides", l.call[2], t.strides());
+  require_equal("sizes", c[1], t.sizes());
+  require_equal("strides", c[2], t.strides());
+  return {};  // device and layout are where the exporter ran, not where the program does
 }
 
 bool same_geometry(const Tensor& a, const Tensor& b) { return a->storage == b->storage && a->geom.same(b->geom); }
@@ -286,12 +287,10 @@ constinit const OpDef kOps[] = {
        return {};
      },
      .ordered_effect = true},
-    with_lower(
-        effect(
-            "aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
-            "Layout? layout=None) -> ()",
-            check_metadata),
-        lower_metadata),
+    effect(
+        "aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
+        "Layout? layout=None) -> ()",
+        check_metadata),
     with_lower(effect("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
                lower_range<false>),
     with_lower(effect("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain_size),
@@ -328,6 +327,8 @@ constinit const OpDef kOps[] = {
 };
 
 }  // namespace
+
+bool asserts_metadata(const Op& op) { return op.def->body == check_metadata; }
 
 Family symbolic_family() { return kOps; }
 

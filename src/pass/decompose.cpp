@@ -5,6 +5,7 @@
 #include "op/applied.hpp"
 #include "op/data_dependent.hpp"
 #include "op/function.hpp"
+#include "ops/metadata_assertion.hpp"
 #include "ops/random_state.hpp"
 
 namespace ingot {
@@ -16,11 +17,12 @@ bool returns_tensors(const Op& op) {
          std::all_of(results.begin(), results.end(), [](const auto& r) { return r.type.kind == Kind::tensor; });
 }
 
-// A higher-order op of which it is known what runs: the functional form of a call, functions of elements, and a call beside the random
-// stream.
+// A higher-order op of which it is known what runs: the functional form of a call, functions of elements, a call beside the random
+// stream; and what is said about a tensor's looks.
 bool runs_in_any_case(const Op& op) {
   const CallingConvention* convention = op.form() == Form::higher_order ? calling_convention(op) : nullptr;
-  return keywords_argument(op) >= 0 || calls_beside_stream(op) || (convention && convention->control == Control::element);
+  return keywords_argument(op) >= 0 || calls_beside_stream(op) || asserts_metadata(op) ||
+         (convention && convention->control == Control::element);
 }
 
 Decompositions make() {

@@ -31,7 +31,9 @@ class AotByGeometry : public AotHarness {
     const Tensor seen = detached(found).contiguous(), expected = detached(want).contiguous();
     EXPECT_EQ(std::memcmp(seen.data_ptr(), expected.data_ptr(), static_cast<std::size_t>(want.numel().value() * want.itemsize())),
               0);
-    if (rg) EXPECT_EQ(found.grad_fn_name(), history);
+    if (rg) {
+      EXPECT_EQ(found.grad_fn_name(), history);
+    }
     if (!rg || is_complex(want.dtype())) return;
     const Tensor weights = arange(1, want.numel().value() + 1).to(want.dtype()).view(want.sizes());
     const auto gradient = [&](const Tensor& t) {
