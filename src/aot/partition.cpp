@@ -16,13 +16,14 @@ namespace ingot::aot {
 namespace {
 
 // R109. By id: what the outputs need, or what does something, of the nodes that can be computed of `inputs`; of the inputs, those that
-// any of it uses. `without`: by id, nodes that are no business of this part.
+// any of it uses. `others`: by id, what the other part does. That is no business of this one, but for a draw, which may be made again
+// where it is needed (R127).
 std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs,
-                             const std::vector<bool>& without) {
+                             const std::vector<bool>& others) {
   std::vector<bool> given(joint.nodes().size()), has(joint.nodes().size()), needed(joint.nodes().size());
   for (const Node* n : inputs) given[at(n)] = has[at(n)] = true;
   for (const auto& n : joint.nodes()) {
-    if (given[at(n.get())] || n->kind == NodeKind::placeholder || without[at(n.get())]) continue;
+    if (given[at(n.get())] || n->kind == NodeKind::placeholder || (others[at(n.get())] && !is_random(*n))) continue;
     bool can = true;
     for_each_node(n->args, [&](const Node* a) { can = can && has[at(a)]; });
     has[at(n.get())] = can;
@@ -33,7 +34,7 @@ std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& input
   });
   for (std::size_t i = joint.nodes().size(); i-- > 0;) {
     const Node& n = *joint.nodes()[i];
-    if (!has[i] || given[i] || !(needed[i] || has_side_effect(joint, n))) continue;
+    if (!has[i] || given[i] || !(needed[i] || (has_side_effect(joint, n) && !others[i]))) continue;
     needed[i] = true;
     for_each_node(n.args, [&](const Node* a) { needed[at(a)] = true; });
   }
@@ -41,8 +42,8 @@ std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& input
 }
 
 Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs,
-              const std::vector<bool>& without) {
-  const std::vector<bool> needed = needed_for(joint, inputs, outputs, without);
+              const std::vector<bool>& others) {
+  const std::vector<bool> needed = needed_for(joint, inputs, outputs, others);
   Graph g;
   GraphCopier copier(joint, g);
   std::vector<bool> given(joint.nodes().size());

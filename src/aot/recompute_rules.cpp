@@ -37,9 +37,7 @@ class Rules {
 
   // A random call would draw other numbers, so its result is kept whatever the budget says, unless the author wants it again: then it has
   // the state of the stream that it had (R127). An effect is had once.
-  bool cannot_run_again(const Node& n) const {
-    return (draws(j_.graph, n) && !j_.must_recompute(n)) || has_side_effect(j_.graph, n);
-  }
+  bool cannot_run_again(const Node& n) const { return draws(j_.graph, n) ? !j_.must_recompute(n) : has_side_effect(j_.graph, n); }
 
   void ban(const Node& n) {
     if (!cannot_run_again(n)) {

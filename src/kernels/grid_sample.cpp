@@ -8,6 +8,14 @@
 #include "kernels/resample.hpp"
 #include "kernels/rounded.hpp"
 
+// A product is rounded before something is added to it: whatever else a compiler makes of it would depend on how it was asked to optimise,
+// and the kernels of models are to have the bits of this process's.
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
+
 namespace ingot::kernels {
 namespace {
 

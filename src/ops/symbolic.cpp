@@ -154,7 +154,8 @@ std::string mismatch(std::string_view what, const auto& expected, const auto& fo
 // a compiled program is told of them as of any condition over sizes, so that nothing is computed for it.
 Value check_metadata(const Call& c) {
   const Tensor& t = c.tensor(0);
-  if (c[3].is_dtype() && t.dtype() != c[3].dtype()) throw_user_error(mismatch("dtype", c[3].dtype(), t.dtype()));
+  if (c[3].is_dtype() && t.dtype() != c[3].dtype())  // of the op, wherever it is seen: who runs a program adds where it stands
+    fail_assertion(text(c.op.schema.name, ": ", mismatch("dtype", c[3].dtype(), t.dtype())));
   const auto require_equal = [](std::string_view what, const Value& expected, const Shape& found) {
     if (!expected.is_ints()) return;
     Expr same = Expr::boolean(expected.ints().size() == found.size());

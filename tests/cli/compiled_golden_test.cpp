@@ -53,12 +53,12 @@ TEST_F(CompiledGolden, Zoo) {
   EXPECT_TRUE(r.out.ends_with("17 passed, 0 failed, 0 skipped\n")) << r.out;
 }
 
-// Cases of which one element of hundreds is a last bit of a large intermediate sum away: which ones depends on the order of vectors.
+// Cases of which one element of hundreds is a last bit of a large intermediate sum away, on that architecture.
 std::set<std::string> rounding() {
 #if defined(__x86_64__)
   return {"matmul/f32_12", "__rmatmul__/f32_12"};
 #else
-  return {"nn.functional.scaled_dot_product_attention/f32_20"};
+  return {};
 #endif
 }
 

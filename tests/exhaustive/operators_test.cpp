@@ -16,8 +16,6 @@ namespace {
 
 // Cases that need not agree. One that does must leave the table.
 const std::map<std::string, std::string> kExcuses = {
-    {"tensor_split/f32_0", "on the reference's list: how many results there are is read from an argument"},
-    {"tensor_split/f32_2", "on the reference's list: where the results begin is read from an argument"},
     {"masked.prod/f32_16",
      "no sample of the reference, whose infinities require no grad: the gradient that looks for zeros divides by them, and the one of a "
      "graph, which cannot look, does not"},
