@@ -38,12 +38,12 @@ TEST_F(AotRandomStates, R127_TheForwardSavesTheStateAndTheBackwardRunsWithIt) {
   EXPECT_EQ(found, want);
   EXPECT_EQ(forward, R"(def forward(self, primals_1, primals_2):
     mm = torch.ops.aten.mm.default(primals_1, primals_2)
-    run_and_save_rng_state = torch.ops.higher_order.run_and_save_rng_state('aten::native_dropout', mm, 0.5, True);  mm = None
+    run_and_save_rng_state = torch.ops.higher_order.run_and_save_rng_state(torch.ops.aten.native_dropout.default, mm, 0.5, True);  mm = None
     rng_state_output_0 = run_and_save_rng_state[0]
     native_dropout = run_and_save_rng_state[1];  run_and_save_rng_state = None
     getitem = native_dropout[0];  native_dropout = None
     sin = torch.ops.aten.sin.default(getitem);  getitem = None
-    run_and_save_rng_state_1 = torch.ops.higher_order.run_and_save_rng_state('aten::rand_like', sin, None, None, None, None, None)
+    run_and_save_rng_state_1 = torch.ops.higher_order.run_and_save_rng_state(torch.ops.aten.rand_like.default, sin, None, None, None, None, None)
     rng_state_output_1 = run_and_save_rng_state_1[0]
     rand_like = run_and_save_rng_state_1[1];  run_and_save_rng_state_1 = None
     mul = torch.ops.aten.mul.Tensor(rand_like, sin);  rand_like = sin = None
@@ -54,8 +54,8 @@ TEST_F(AotRandomStates, R127_TheForwardSavesTheStateAndTheBackwardRunsWithIt) {
       backward.starts_with("def forward(self, primals_1, primals_2, rng_state_output_0, rng_state_output_1, tangents_1):\n"))
       << backward;
   for (const char* call :
-       {"run_with_rng_state(rng_state_output_0, 'aten::native_dropout', mm, 0.5, True)",
-        "run_with_rng_state(rng_state_output_1, 'aten::rand_like', sin,", "aten.mm.default(primals_1, primals_2)"})
+       {"run_with_rng_state(rng_state_output_0, torch.ops.aten.native_dropout.default, mm, 0.5, True)",
+        "run_with_rng_state(rng_state_output_1, torch.ops.aten.rand_like.default, sin,", "aten.mm.default(primals_1, primals_2)"})
     EXPECT_NE(backward.find(call), std::string::npos) << call << " in\n" << backward;
 }
 
