@@ -304,6 +304,8 @@ void Facts::narrow(const std::string& name, Range range) {
     narrow_[static_cast<std::size_t>(at - wide_.begin())] = narrow;
   }
   if (s.kind == Kind::size) become_size(s.expr);
+  // One value is left: whatever asks whether a size is one, and so broadcast, must see it.
+  if (range.lo == range.hi) replace(s.expr, Expr(range.lo));
 }
 
 }  // namespace ingot

@@ -139,6 +139,11 @@ class Lowerer {
   }
 
   void set_values(const Node& n, std::vector<Elements> v) {
+    // What the trace found a size to be, whoever broadcasts it must see.
+    if (GuardEnv* known = current_guard_env())
+      for (Elements& e : v)
+        for (Int& size : e.sizes)
+          if (!size.is_number()) size = Int(known->simplify(size.expr()));
     const TensorList metas = metas_of(n);
     for (std::size_t k = 0; k < v.size() && k < metas.size(); k++)
       if (metas[k].defined()) by_meta_[metas[k].impl()] = v[k];
