@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "compiler/compiled_program.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"

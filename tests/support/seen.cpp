@@ -120,7 +120,7 @@ SeenGradients seen_gradients(const Outcome& o, bool at_once) {
   SeenGradients r;
   TensorList tracked;
   for (const Tensor& t : o.in.leaves)
-    if (t.requires_grad()) tracked.push_back(t);
+    if (t.requires_grad() && t.is_leaf()) tracked.push_back(t);  // a leaf that was written is none any more
   const auto add_roots = [&](const std::string& name, const TensorList& all) {
     r.roots.push_back(name);
     r.gradients.emplace_back();
