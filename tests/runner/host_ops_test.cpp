@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "runner/handle.hpp"
