@@ -151,6 +151,7 @@ void measure_floats(uint64_t step) {
 }
 
 TEST(CompiledMath, AMillionFloats) { measure_floats(4099); }
+// Hours on one core, so outside of the suite: --gtest_also_run_disabled_tests --gtest_filter=*EveryFloat.
 TEST(CompiledMath, DISABLED_EveryFloat) { measure_floats(1); }
 
 TEST(CompiledMath, Doubles) {

@@ -24,15 +24,6 @@ double drawn(uint64_t seed, uint64_t i) {
   return std::ldexp(static_cast<double>((x ^ (x >> 31)) >> 11), -53);
 }
 
-double unit_of(DType t) {
-  switch (real_of(t)) {
-    case DType::f64: return 0x1p-52;
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-    default: return 0x1p-23;
-  }
-}
-
 Tensor base_values(const Program& p, std::size_t b, const Shape& sizes, const InputOptions& o) {
   const Base& base = p.bases[b];
   if (p.grid)  // made by an op, which a mode may look after
@@ -65,6 +56,15 @@ Tensor perturbed(const Tensor& x, uint64_t seed) {
 }
 
 }  // namespace
+
+double unit_of(DType t) {
+  switch (real_of(t)) {
+    case DType::f64: return 0x1p-52;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
 
 StepArg tensor_arg(int k) { return {StepArg::Kind::tensor, std::vector<int>{k}}; }
 StepArg tensors_arg(std::vector<int> l) { return {StepArg::Kind::tensors, std::move(l)}; }

@@ -124,4 +124,7 @@ Program without_unused_draws(const Program& p);
 // `fails` holds still.
 Program shrink(Program p, const std::function<bool(const Program&)>& fails);
 
+// The distance from one to the next number of the type.
+double unit_of(DType t);
+
 }  // namespace ingot::testing

@@ -56,15 +56,6 @@ std::vector<double> numbers(const Tensor& t) {
   return t.to_vector<double>();
 }
 
-double unit_of(DType t) {
-  switch (real_of(t)) {
-    case DType::f64: return 0x1p-52;
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-    default: return 0x1p-23;
-  }
-}
-
 std::string values_text(const Tensor& t) {
   std::string out = text(t.sizes(), " {");
   const std::vector<double> v = numbers(t);
