@@ -1,5 +1,6 @@
 // Packing, blocking and choice of the register tile. Loops outside in: group of column tiles, block of k, row tile; the
-// packed B of a group is reused by every row tile of the range. See gemm.hpp for the contract.
+// packed B of a group is reused by every row tile of the range. Where k is long the row tiles are outside the blocks of k,
+// so that one tile of wide totals is enough. See gemm.hpp for the contract.
 #include "kernels/gemm.hpp"
 
 #include <type_traits>
@@ -19,10 +20,23 @@ constexpr int64_t kBlockK = 256;     // one panel pair stays in L1, the packed A
 constexpr int64_t kMaxTileM = 96;    // multiples of every kMR and kNR below
 constexpr int64_t kMaxTileN = 384;
 constexpr int64_t kGroupN = 768;     // columns of B packed at a time
+constexpr int64_t kPackedElements = kBlockK * (kGroupN + kMaxTileM);
+constexpr int64_t kTileElements = kMaxTileM * kGroupN;
+constexpr int64_t kLongK = 16 * kBlockK;  // more than this is added up in Total
 
 constexpr int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// What the sums of blocks are added up in, so that the length of a product costs no digits.
+template <class T>
+using Total = std::conditional_t<std::is_same_v<T, float>, double,
+                                 std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>;
+
+template <class T>
+constexpr bool is_long(int64_t k) {
+  return !std::is_same_v<T, Total<T>> && k > kLongK;
+}
 
 struct Tiling {
   int64_t m, n, rows, cols;  // tile size; tiles down and across
@@ -143,12 +157,41 @@ void multiply_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, in
   }
 }
 
-// ---- a matrix times a vector: y[m] = alpha A x + beta y for rows [begin, end), without packing ----
-
-// What the sums of blocks are added up in, so that the length of a product costs no digits.
+// The same for a k that is long: every block of k goes to a tile of its own, which is added to the totals.
 template <class T>
-using Total = std::conditional_t<std::is_same_v<T, float>, double,
-                                 std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>;
+void multiply_long_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, int64_t row0, int64_t row1, int64_t col0,
+                         int64_t col1, T* scratch) {
+  const int64_t j0 = col0 * t.n, n = min(g.n, col1 * t.n) - j0;
+  T* const block = scratch + kPackedElements;
+  Total<T>* const total = reinterpret_cast<Total<T>*>(block + kTileElements);
+  for (int64_t row = row0; row < row1; ++row) {
+    const int64_t i0 = row * t.m, m = min(t.m, g.m - i0);
+    for (int64_t i = 0; i < m * n; ++i) total[i] = {};
+    for (int64_t p0 = 0; p0 < g.k; p0 += kBlockK) {
+      const Gemm<T> part{m,
+                         n,
+                         min(kBlockK, g.k - p0),
+                         T(1),
+                         g.a + i0 * g.a_row + p0 * g.a_col,
+                         g.a_row,
+                         g.a_col,
+                         g.b + p0 * g.b_row + j0 * g.b_col,
+                         g.b_row,
+                         g.b_col,
+                         T{},
+                         block,
+                         n,
+                         1};
+      multiply_tiles(part, level, Tiling{m, n, 1, 1}, 0, 1, 0, 1, scratch);
+      for (int64_t i = 0; i < m * n; ++i) detail::multiply_add(total[i], Total<T>(1), Total<T>(block[i]));
+    }
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        detail::store(g.c[(i0 + i) * g.c_row + (j0 + j) * g.c_col], static_cast<T>(total[i * n + j]), g.alpha, g.beta);
+  }
+}
+
+// ---- a matrix times a vector: y[m] = alpha A x + beta y for rows [begin, end), without packing ----
 
 template <class T>
 T dot_block(const T* a, const T* x, int64_t k) {
@@ -164,11 +207,10 @@ T dot_block(const T* a, const T* x, int64_t k) {
 }
 template <class T>
 T dot(const T* a, const T* x, int64_t k) {
-  constexpr int64_t kBlock = 16 * kBlockK;  // kBlockK for each lane
-  if (k <= kBlock) return dot_block(a, x, k);
+  if (k <= kLongK) return dot_block(a, x, k);  // kBlockK for each lane
   Total<T> total{};
-  for (int64_t p = 0; p < k; p += kBlock)
-    detail::multiply_add(total, Total<T>(1), Total<T>(dot_block(a + p, x + p, min(kBlock, k - p))));
+  for (int64_t p = 0; p < k; p += kLongK)
+    detail::multiply_add(total, Total<T>(1), Total<T>(dot_block(a + p, x + p, min(kLongK, k - p))));
   return static_cast<T>(total);
 }
 
@@ -213,8 +255,9 @@ int64_t gemm_tasks(int64_t m, int64_t n, int64_t) {
 
 template <class T>
 int64_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k) {
-  const int64_t packed = m == 1 || n == 1 ? k : kBlockK * (kGroupN + kMaxTileM);
-  return round_up(packed * static_cast<int64_t>(sizeof(T)), 64);
+  if (m == 1 || n == 1) return round_up(k * static_cast<int64_t>(sizeof(T)), 64);
+  const int64_t totals = is_long<T>(k) ? kTileElements * static_cast<int64_t>(sizeof(T) + sizeof(Total<T>)) : 0;
+  return round_up(kPackedElements * static_cast<int64_t>(sizeof(T)) + totals, 64);
 }
 
 namespace detail {
@@ -258,12 +301,16 @@ void gemm_at(int level_number, const Gemm<T>& g, int64_t begin, int64_t end, voi
     return multiply_vector(u, begin * t.n, min(g.n, end * t.n), memory);
   }
   const Level<T> level = level_of<T>(level_number);
+  auto* multiply = multiply_tiles<T>;
+  if constexpr (!std::is_same_v<T, Total<T>>) {
+    if (is_long<T>(g.k)) multiply = multiply_long_tiles<T>;
+  }
   for (int64_t task = begin; task < end;) {
     const int64_t col = task / t.rows, row = task % t.rows;
     int64_t cols = 1, row_end = min(t.rows, row + end - task);
     if (row == 0) cols = min(kGroupN / t.n, (end - task) / t.rows);  // whole columns of tiles, packed together
     if (cols < 1) cols = 1;
-    multiply_tiles(g, level, t, row, row_end, col, col + cols, memory);
+    multiply(g, level, t, row, row_end, col, col + cols, memory);
     task += (row_end - row) * cols;
   }
 }

@@ -5,7 +5,7 @@
 //
 // Work is cut into gemm_tasks(m, n, k) independent tiles of C; a call does tiles [begin, end). Every element of C is
 // summed in an order fixed by the sizes, the strides and the CPU, so any split over threads gives the same bits.
-// Float is summed in float, in blocks of 256 along k.
+// Float is summed in float, in blocks of 256 along k; the blocks of a k over 4096 are added up in double.
 //
 // Requires: m, n, k >= 0; C does not overlap A or B, and no two elements of C share an address; scratch of at least
 //   gemm_scratch_bytes<T>(m, n, k) bytes, 64-byte aligned, one for each call that runs at the same time.

@@ -228,6 +228,15 @@ TEST(CompiledAccuracy, OneHundredMillionElements) {
   }
 }
 
+TEST(CompiledAccuracy, ProductsOfTenMillionTerms) {
+  manual_seed(5);
+  const TensorList in{rand({2, 10000000}), rand({10000000, 3})};
+  const auto product = one([](const TensorList& l) { return l[0].mm(l[1]); });
+  const std::vector<double> truth = only(product(in_double(in))).to_vector<double>();
+  EXPECT_LE(errors(compiled(product, in).to_vector<double>(), truth, truth).largest, 1e-7);
+  EXPECT_LE(errors(only(product(in)).to_vector<double>(), truth, truth).largest, 1e-7);
+}
+
 // No sum is cut by threads.
 TEST(CompiledAccuracy, DoesNotDependOnTheNumberOfThreads) {
   manual_seed(4);
