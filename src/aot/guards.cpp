@@ -55,34 +55,29 @@ bool have_common_leaves(const Tensor& a, const Tensor& b) {
   });
 }
 
-// ---- what a compiled function writes, by the arguments that the caller gives
+// ---- what a compiled function does with inputs, by the arguments that the caller gives
 
-std::vector<bool> written_by(const Assembly& a, std::size_t count) {
-  std::vector<bool> written(count, a.backward_writes);
+// The arguments that inputs were made of for which `does` says so.
+template <class Does>
+std::vector<bool> arguments_for(const Assembly& a, std::size_t count, Does does) {
+  std::vector<bool> found(count);
   const std::vector<std::size_t> places = a.dedupe.places();
   const std::vector<SyntheticBase::Argument>& taken = a.bases.state().arguments;
   for (std::size_t k = 0; k < a.meta.inputs.size(); k++) {
-    const InputInfo& info = a.meta.inputs[k];
-    if (info.mutation() == Mutation::none && info.steps.empty()) continue;
+    if (!does(a.meta.inputs[k], !taken.empty() && taken[k].is_base)) continue;
     const std::vector<std::size_t> members = taken.empty() ? std::vector<std::size_t>{k} : taken[k].members;
     for (std::size_t i = 0; i < count; i++)
-      if (std::ranges::count(members, places.empty() ? i : places[i]) > 0) written[i] = true;
+      if (std::ranges::count(members, places.empty() ? i : places[i]) > 0) found[i] = true;
   }
-  return written;
+  return found;
 }
-
+std::vector<bool> written_by(const Assembly& a, std::size_t count) {
+  return arguments_for(a, count, [&](const InputInfo& i, bool) {
+    return a.backward_writes || i.mutation() != Mutation::none || !i.steps.empty();
+  });
+}
 std::vector<bool> placed_by(const Assembly& a, std::size_t count) {
-  std::vector<bool> placed(count);
-  const std::vector<std::size_t> places = a.dedupe.places();
-  const std::vector<SyntheticBase::Argument>& taken = a.bases.state().arguments;
-  for (std::size_t k = 0; k < a.meta.inputs.size(); k++) {
-    const bool is_base = !taken.empty() && taken[k].is_base;
-    if (!a.meta.inputs[k].refers_to_storage && !is_base) continue;
-    const std::vector<std::size_t> members = taken.empty() ? std::vector<std::size_t>{k} : taken[k].members;
-    for (std::size_t i = 0; i < count; i++)
-      if (std::ranges::count(members, places.empty() ? i : places[i]) > 0) placed[i] = true;
-  }
-  return placed;
+  return arguments_for(a, count, [](const InputInfo& i, bool is_base) { return i.refers_to_storage || is_base; });
 }
 
 // Outputs whose gradients are the graph's have none where no argument has one; a view that is made again would be told that it
