@@ -1,6 +1,8 @@
 // Runs random programs eagerly and in another way until they differ:
 //   ingot_program_fuzz WAY [COUNT [FIRST_SEED]]     COUNT programs, or as many as fit into COUNT seconds if an s follows it
-//   ingot_program_fuzz WAY show SEED   prints the program of a seed
+//   ingot_program_fuzz WAY show SEED   prints the program of a seed, in words, as C++, Python and as a graph
+//   ingot_program_fuzz WAY record COUNT FIRST_SEED   prints programs for scripts/torch_programs.py, which asks PyTorch about them
+//   ingot_program_fuzz refusals record COUNT FIRST_SEED   the same for calls that were left out of programs: eager refuses them
 // functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
 // in the graph where they can be; aot-min-cut: with the other partitioner; aot-budget: with as little memory for activations as it can do
 // with. These run programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine code for open
@@ -20,6 +22,7 @@
 #include "base/error.hpp"
 #include "compiled_programs/compare_compiled.hpp"
 #include "support/compare_aot.hpp"
+#include "support/program_record.hpp"
 
 namespace {
 
@@ -86,6 +89,19 @@ int usage() {
   return 2;
 }
 
+int record_programs(const std::string& name, const Way& way, long long count, long long first) {
+  for (long long seed = first; seed < first + count; seed++) {
+    const Program p = way.make(static_cast<uint64_t>(seed));
+    std::printf("%s\n", program_record(p, way.compare(p), name != "compiled").c_str());
+  }
+  return 0;
+}
+int record_refusals(long long count, long long first) {
+  const auto print = [](const Program& p, const std::string& why) { std::printf("%s\n", refusal_record(p, why).c_str()); };
+  for (long long seed = first; seed < first + count; seed++) wide_program(static_cast<uint64_t>(seed), {.refused = print});
+  return 0;
+}
+
 template <class Counts>
 void print_counts(const Counts& counts) {
   for (const auto& [kind, n] : counts) std::printf("%9lld %s\n", n, name_of(kind));
@@ -94,12 +110,16 @@ void print_counts(const Counts& counts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto at = kWays.find(argc > 1 ? argv[1] : "");
+  const std::string name = argc > 1 ? argv[1] : "";
+  const bool records = argc > 4 && std::string(argv[2]) == "record";
+  if (records && name == "refusals") return record_refusals(std::atoll(argv[3]), std::atoll(argv[4]));
+  const auto at = kWays.find(name);
   if (at == kWays.end()) return usage();
   const Way& way = at->second;
+  if (records) return record_programs(name, way, std::atoll(argv[3]), std::atoll(argv[4]));
   if (argc > 3 && std::string(argv[2]) == "show") {
     const Program p = way.make(static_cast<uint64_t>(std::atoll(argv[3])));
-    std::printf("%s\n%s\n%s\n", to_text(p).c_str(), to_cpp(p).c_str(), to_fx(p).c_str());
+    std::printf("%s\n%s\n%s\n%s\n", to_text(p).c_str(), to_cpp(p).c_str(), to_python(p).c_str(), to_fx(p).c_str());
     return 0;
   }
   const bool timed = argc > 2 && std::string(argv[2]).ends_with('s');

@@ -3,6 +3,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "ingot/ingot.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "support/random_program.hpp"
@@ -21,20 +22,21 @@ std::string joined(const List& l, const F& f) {
   return s;
 }
 
-std::string arg_text(const StepArg& a) {
-  const auto name = [](int k) { return k < 0 ? std::string("None") : text("#", k); };
+// Tensors are called by what stands before their number.
+std::string arg_text(const StepArg& a, const std::string& tensor) {
+  const auto name = [&](int k) { return k < 0 ? std::string("None") : text(tensor, k); };
   switch (a.kind) {
     case StepArg::Kind::value: return ingot::to_text(a.value);
     case StepArg::Kind::tensor: return name(a.tensors[0]);
     case StepArg::Kind::tensors: return "[" + joined(a.tensors, name) + "]";
-    case StepArg::Kind::size: return size_text(a.sizes[0], "#");
-    case StepArg::Kind::sizes: return "[" + joined(a.sizes, [](const SizeArg& e) { return size_text(e, "#"); }) + "]";
+    case StepArg::Kind::size: return size_text(a.sizes[0], tensor);
+    case StepArg::Kind::sizes: return "[" + joined(a.sizes, [&](const SizeArg& e) { return size_text(e, tensor); }) + "]";
   }
   return {};
 }
 
 std::string step_text(const Step& s) {
-  std::string out = s.op + "(" + joined(s.args, arg_text);
+  std::string out = s.op + "(" + joined(s.args, [](const StepArg& a) { return arg_text(a, "#"); });
   if (s.out >= 0) out += text(", out=#", s.out);
   return out + ")" + (s.no_grad ? " under no_grad" : "");
 }
@@ -102,6 +104,21 @@ std::string cpp_step(const Step& s, int first, int made) {
   return made == 0 ? "{ const NoGrad no_grad;  " + line + " }" : text(line, "  // under NoGrad");
 }
 
+// ---- Python
+
+// Arguments that the schema takes by name alone are named.
+std::string python_call(const Step& s) {
+  const Op* o = find_op(s.op);
+  std::string list;
+  for (std::size_t k = 0; k < s.args.size(); k++) {
+    const bool named = o && o->schema.args[k].keyword_only;
+    list += text(k ? ", " : "", named ? o->schema.args[k].name + "=" : "", arg_text(s.args[k], "t"));
+  }
+  if (s.out >= 0) list += text(", out=t", s.out);
+  if (!o) return text(s.op, "(", list, ")");
+  return text("aten.", o->schema.name, ".", o->schema.overload.empty() ? "default" : o->schema.overload, "(", list, ")");
+}
+
 }  // namespace
 
 std::string to_text(const Program& p) {
@@ -141,6 +158,29 @@ std::string to_cpp(const Program& p) {
     out += "  " + cpp_step(s, first, static_cast<int>(pool.size()) - first) + "\n";
   }
   return out + "  return {" + joined(p.outputs, [](int k) { return text("t", k); }) + "};\n}\n";
+}
+
+std::string to_python(const Step& s, int first, int made) {
+  const Op* o = find_op(s.op);
+  const bool is_list = !o || o->returns_list() || o->schema.results.size() > 1;
+  std::string names;
+  for (int k = 0; k < made; k++) names += text(k ? ", " : "", "t", first + k);
+  if (made > 0) names += is_list ? ", = " : " = ";
+  return text(s.no_grad ? "with torch.no_grad(): " : "", names, python_call(s));
+}
+
+std::string to_python(const Program& p, bool last_is_refused) {
+  TensorList pool = make_inputs(p).inputs;
+  std::string out = "def program(";
+  for (std::size_t i = 0; i < pool.size(); i++) out += text(i ? ", " : "", "t", i);
+  out += "):\n";
+  manual_seed(p.seed);
+  for (std::size_t k = 0; k < p.body.size(); k++) {
+    const int first = static_cast<int>(pool.size());
+    if (!(last_is_refused && k + 1 == p.body.size())) execute(p.body[k], pool);
+    out += "    " + to_python(p.body[k], first, static_cast<int>(pool.size()) - first) + "\n";
+  }
+  return out + "    return [" + joined(p.outputs, [](int k) { return text("t", k); }) + "]\n";
 }
 
 std::string to_fx(const Program& p) {

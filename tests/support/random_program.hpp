@@ -93,6 +93,8 @@ struct WideOptions {
   bool open = false;
   bool writes = true;  // in place, out=, and views in place
   bool random = true;  // ops that draw numbers
+  // Sees every call that was tried and that eager refuses, as the last one of the program so far, and why.
+  std::function<void(const Program&, const std::string&)> refused = {};
 };
 Program wide_program(uint64_t seed, WideOptions options = {});
 
@@ -113,9 +115,12 @@ TensorList run_all(const Program& p, const TensorList& inputs, const RunOptions&
 // Adds what the call makes to the pool.
 void execute(const Step& s, TensorList& pool, const RunOptions& options = {});
 
-// As a person reads it; as C++ that can be compiled in a test; as the graph that make_fx records, or why there is none.
+// As a person reads it; as C++ that can be compiled in a test; as a function over torch.ops.aten; as the graph that make_fx
+// records, or why there is none.
 std::string to_text(const Program& p);
 std::string to_cpp(const Program& p);
+std::string to_python(const Program& p, bool last_is_refused = false);  // the last call makes nothing that could be named then
+std::string to_python(const Step& s, int first, int made);  // which makes t{first} …
 std::string to_fx(const Program& p);
 
 // The program without calls that draw numbers nobody uses: a graph leaves them out, and the random stream would be elsewhere afterwards.

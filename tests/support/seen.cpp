@@ -51,11 +51,6 @@ std::string autograd_facts(const Tensor& t) {
   return text(t.requires_grad() ? ", requires grad" : "", t.is_leaf() ? ", a leaf" : "");
 }
 
-std::vector<double> numbers(const Tensor& t) {
-  if (is_complex(t.dtype())) return aten<"view_as_real">(aten<"resolve_conj">(t)).to_vector<double>();
-  return t.to_vector<double>();
-}
-
 std::string values_text(const Tensor& t) {
   std::string out = text(t.sizes(), " {");
   const std::vector<double> v = numbers(t);
@@ -78,6 +73,11 @@ std::vector<std::vector<bool>> changed(const std::vector<Seen>& before, const st
 }
 
 }  // namespace
+
+std::vector<double> numbers(const Tensor& t) {
+  if (is_complex(t.dtype())) return aten<"view_as_real">(aten<"resolve_conj">(t)).to_vector<double>();
+  return t.to_vector<double>();
+}
 
 Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramRunner& f) {
   Outcome o;

@@ -30,6 +30,7 @@ struct Seen {
   std::string facts;  // size, dtype, strides, requires_grad, leaf, written: equal, or different
   Tensor values;      // a copy
 };
+std::vector<double> numbers(const Tensor& t);  // complex ones as their two parts
 // Results, bases and inputs; wrapper tensors by their parts.
 std::vector<Seen> seen(const Outcome& o);
 // What a backward from each result and input gives the leaves: zeros where it has no way there. Refused gradients are in `refusals` by root.

@@ -121,9 +121,12 @@ class WideGenerator {
     s->no_grad |= draft_.pick(40) == 0;
     try {
       execute(*s, draft_.pool);
-    } catch (const UserError&) {
+    } catch (const UserError& e) {
       draft_.pool.resize(before);
-      return;
+      if (!draft_.options.refused) return;
+      Program refused = p_;
+      refused.body.push_back(std::move(*s));
+      return draft_.options.refused(refused, e.what());
     }
     const bool made = draft_.pool.size() > before;
     if (draft_.pool.size() > before + 24) return draft_.pool.resize(before);  // pieces of something long
