@@ -4,7 +4,7 @@
     ingot_program_fuzz wide-aot record 2000 1 > programs.jsonl
     torch_programs.py aot programs.jsonl
 
-WAY: eager, functionalize, aot, aot-keep, aot-min-cut; "refusals" for what `ingot_program_fuzz refusals record` printed. The table
+WAY: eager, functionalize, aot, aot-keep, aot-min-cut, export (of programs with open sizes); "refusals" for what `ingot_program_fuzz refusals record` printed. The table
 has what Ingot did with a program, what PyTorch did in the same way, and how many there were; then what they said. Programs that eager
 PyTorch runs are compared with what Ingot's eager run showed: sizes, dtypes, strides, histories, values and gradients.
 Needs PyTorch 2.14; no test does.
@@ -266,8 +266,41 @@ def transform_of(way):
     return lambda f: aot_function(f, nop, nop, partition_fn=partition, keep_inference_input_mutations=way == "aot-keep")
 
 
+def judge_export(p):
+    """Exported at the first sizes, with those that are open as Dims, and run at all of them."""
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.program = program_of(p)
+
+        def forward(self, *args):
+            return tuple(self.program(*args))
+
+    dims = {}
+    shapes = []
+    for i in p["inputs"]:
+        sizes = p["bases"][i["base"]]["sizes"]
+        shapes.append({d: dims.setdefault(n, torch.export.Dim("n%d" % (-1 - n))) for d, n in enumerate(sizes) if n < 0})
+    try:
+        inputs = tuple(make_inputs(p, p["runs"][0]["sizes"], False, False)[2])
+        exported = torch.export.export(Module(), inputs, dynamic_shapes=(tuple(shapes),)).module()
+    except Exception as e:
+        return "refuses", said(e)
+    for run in p["runs"]:
+        if "refused" in run:
+            continue
+        try:
+            exported(*make_inputs(p, run["sizes"], False, False)[2])
+        except Exception as e:
+            return "refuses other sizes", said(e)
+    return "runs", ""
+
+
 def judge(p, way, gradients):
     """What PyTorch does with the program in that way."""
+    if way == "export":
+        return judge_export(p)
     try:
         r = Run(p, p["runs"][0], transform_of(way), gradients)
     except Exception as e:
@@ -359,7 +392,7 @@ def main():
         records = (json.loads(line) for line in f)
         if way == "refusals":
             return compare_refusals(records)
-        compare(way, records, gradients="--no-gradients" not in sys.argv)
+        compare(way, records, gradients=way != "export")
 
 
 if __name__ == "__main__":

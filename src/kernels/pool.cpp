@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "kernels/rounded.hpp"
+
 namespace ingot::kernels {
 namespace {
 
@@ -28,7 +30,9 @@ struct Sized {
 struct KernelWindows : Sized {
   int64_t kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {}, dilation[3] = {1, 1, 1};
   bool include_pad;
-  KernelWindows(const Pool& p, bool dilated, bool include) : Sized(p), include_pad(include) {
+  int64_t divisor_override;  // 0: none
+  KernelWindows(const Pool& p, bool dilated, bool include = false, int64_t divisor = 0)
+      : Sized(p), include_pad(include), divisor_override(divisor) {
     for (int d = 0; d < p.dims; ++d) {
       const int to = 3 - p.dims + d;
       kernel[to] = p.kernel[d];
@@ -45,6 +49,10 @@ struct KernelWindows : Sized {
     w.counted = include_pad ? padded - first : w.end - w.start;
     return w;
   }
+  template <class A>
+  A share(A sum, const Window& wd, const Window& wh, const Window& ww) const {
+    return sum / A(divisor_override != 0 ? divisor_override : wd.counted * wh.counted * ww.counted);
+  }
 };
 
 struct AdaptiveWindows : Sized {
@@ -52,6 +60,10 @@ struct AdaptiveWindows : Sized {
   Window window(int d, int64_t o) const {
     const int64_t start = o * in[d] / out[d], end = ((o + 1) * in[d] + out[d] - 1) / out[d];
     return {start, end, 1, end - start};
+  }
+  template <class A>
+  A share(A sum, const Window& wd, const Window& wh, const Window& ww) const {
+    return sum / A(wd.counted) / A(wh.counted) / A(ww.counted);
   }
 };
 
@@ -103,20 +115,16 @@ void max_forward(const Windows& s, const T* x, T* y, int64_t* indices, int64_t b
   }
 }
 
-template <class T>
-T divisor(int64_t divisor_override, const Window& wd, const Window& wh, const Window& ww) {
-  return static_cast<T>(divisor_override != 0 ? divisor_override : wd.counted * wh.counted * ww.counted);
-}
 inline bool empty(const Window& w) { return w.start >= w.end; }
 
-template <class T, class Windows>
-void avg_forward(const Windows& s, int64_t divisor_override, const T* x, T* y, int64_t begin, int64_t end) {
+template <class A, class T, class Windows>
+void avg_forward(const Windows& s, const T* x, T* y, int64_t begin, int64_t end) {
   for (int64_t plane = begin; plane < end; ++plane) {
     const T* const from = x + plane * s.in_size;
     for_each_output(s, [&](int64_t o, const Window& wd, const Window& wh, const Window& ww) {
-      T sum = 0;
-      for_each_element(s, wd, wh, ww, [&](int64_t i) { sum += from[i]; });
-      y[plane * s.out_size + o] = empty(wd) || empty(wh) || empty(ww) ? T(0) : sum / divisor<T>(divisor_override, wd, wh, ww);
+      A sum = A(0);
+      for_each_element(s, wd, wh, ww, [&](int64_t i) { sum += A(from[i]); });
+      y[plane * s.out_size + o] = empty(wd) || empty(wh) || empty(ww) ? T(0) : T(s.share(sum, wd, wh, ww));
     });
   }
 }
@@ -126,15 +134,15 @@ void clear(T* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = T(0);
 }
 
-template <class T, class Windows>
-void avg_backward(const Windows& s, int64_t divisor_override, const T* gy, T* gx, int64_t begin, int64_t end) {
+template <class A, class T, class Windows>
+void avg_backward(const Windows& s, const T* gy, T* gx, int64_t begin, int64_t end) {
   for (int64_t plane = begin; plane < end; ++plane) {
     T* const to = gx + plane * s.in_size;
     clear(to, s.in_size);
     for_each_output(s, [&](int64_t o, const Window& wd, const Window& wh, const Window& ww) {
       if (empty(wd) || empty(wh) || empty(ww)) return;
-      const T share = gy[plane * s.out_size + o] / divisor<T>(divisor_override, wd, wh, ww);
-      for_each_element(s, wd, wh, ww, [&](int64_t i) { to[i] += share; });
+      const A share = s.share(A(gy[plane * s.out_size + o]), wd, wh, ww);
+      for_each_element(s, wd, wh, ww, [&](int64_t i) { to[i] = T(A(to[i]) + share); });
     });
   }
 }
@@ -143,53 +151,60 @@ void avg_backward(const Windows& s, int64_t divisor_override, const T* gy, T* gx
 
 template <class T>
 void max_pool_forward(const Pool& p, const T* x, T* y, int64_t* indices, int64_t begin, int64_t end) {
-  max_forward(KernelWindows(p, true, false), x, y, indices, begin, end);
+  max_forward(KernelWindows(p, true), x, y, indices, begin, end);
 }
 template <class T>
 void adaptive_max_pool_forward(const Pool& p, const T* x, T* y, int64_t* indices, int64_t begin, int64_t end) {
   max_forward(AdaptiveWindows(p), x, y, indices, begin, end);
 }
 
-template <class T>
+template <class T, class A>
 void max_pool_backward(const Pool& p, const T* gy, const int64_t* indices, T* gx, int64_t begin, int64_t end) {
   const Sized s(p);
   for (int64_t plane = begin; plane < end; ++plane) {
     T* const to = gx + plane * s.in_size;
     clear(to, s.in_size);
-    for (int64_t o = plane * s.out_size; o < (plane + 1) * s.out_size; ++o) to[indices[o]] += gy[o];
+    for (int64_t o = plane * s.out_size; o < (plane + 1) * s.out_size; ++o) to[indices[o]] = T(A(to[indices[o]]) + A(gy[o]));
   }
 }
 
 template <class T>
 void avg_pool_forward(const Pool& p, bool count_include_pad, int64_t divisor_override, const T* x, T* y, int64_t begin,
                       int64_t end) {
-  avg_forward(KernelWindows(p, false, count_include_pad), divisor_override, x, y, begin, end);
+  avg_forward<T>(KernelWindows(p, false, count_include_pad, divisor_override), x, y, begin, end);
 }
-template <class T>
+template <class T, class A>
 void avg_pool_backward(const Pool& p, bool count_include_pad, int64_t divisor_override, const T* gy, T* gx, int64_t begin,
                        int64_t end) {
-  avg_backward(KernelWindows(p, false, count_include_pad), divisor_override, gy, gx, begin, end);
+  avg_backward<A>(KernelWindows(p, false, count_include_pad, divisor_override), gy, gx, begin, end);
 }
-template <class T>
+template <class T, class A>
 void adaptive_avg_pool_forward(const Pool& p, const T* x, T* y, int64_t begin, int64_t end) {
-  avg_forward(AdaptiveWindows(p), 0, x, y, begin, end);
+  avg_forward<A>(AdaptiveWindows(p), x, y, begin, end);
 }
-template <class T>
+template <class T, class A>
 void adaptive_avg_pool_backward(const Pool& p, const T* gy, T* gx, int64_t begin, int64_t end) {
-  avg_backward(AdaptiveWindows(p), 0, gy, gx, begin, end);
+  avg_backward<A>(AdaptiveWindows(p), gy, gx, begin, end);
 }
 
 template void max_pool_forward<int64_t>(const Pool&, const int64_t*, int64_t*, int64_t*, int64_t, int64_t);
 template void adaptive_max_pool_forward<int64_t>(const Pool&, const int64_t*, int64_t*, int64_t*, int64_t, int64_t);
 
+#define INGOT_POOL_IN(T, A)                                                                           \
+  template void max_pool_backward<T, A>(const Pool&, const T*, const int64_t*, T*, int64_t, int64_t); \
+  template void avg_pool_backward<T, A>(const Pool&, bool, int64_t, const T*, T*, int64_t, int64_t);  \
+  template void adaptive_avg_pool_forward<T, A>(const Pool&, const T*, T*, int64_t, int64_t);         \
+  template void adaptive_avg_pool_backward<T, A>(const Pool&, const T*, T*, int64_t, int64_t);
+INGOT_POOL_IN(float, float)
+INGOT_POOL_IN(double, double)
+INGOT_POOL_IN(float, Rounded<BFloat16>)
+INGOT_POOL_IN(float, Rounded<Half>)
+#undef INGOT_POOL_IN
+
 #define INGOT_POOL(T, name)                                                                                                  \
   template void max_pool_forward<T>(const Pool&, const T*, T*, int64_t*, int64_t, int64_t);                                  \
   template void adaptive_max_pool_forward<T>(const Pool&, const T*, T*, int64_t*, int64_t, int64_t);                         \
-  template void max_pool_backward<T>(const Pool&, const T*, const int64_t*, T*, int64_t, int64_t);                           \
   template void avg_pool_forward<T>(const Pool&, bool, int64_t, const T*, T*, int64_t, int64_t);                             \
-  template void avg_pool_backward<T>(const Pool&, bool, int64_t, const T*, T*, int64_t, int64_t);                            \
-  template void adaptive_avg_pool_forward<T>(const Pool&, const T*, T*, int64_t, int64_t);                                   \
-  template void adaptive_avg_pool_backward<T>(const Pool&, const T*, T*, int64_t, int64_t);                                  \
   extern "C" void ingot_k_max_pool_forward_##name(const Pool* p, const T* x, T* y, int64_t* indices, int64_t begin,          \
                                                   int64_t end) {                                                             \
     max_pool_forward(*p, x, y, indices, begin, end);                                                                         \

@@ -1,5 +1,7 @@
 // Pooling of 1 to 3 spatial dimensions over contiguous planes, with gradients: maximum, average, and both adaptive.
 //
+// `A` is what is computed in where PyTorch keeps small types small: T, or Rounded of floats that hold such values (rounded.hpp).
+//
 // A plane is one channel of one image: x [planes, in...], y [planes, out...]. A call does planes [begin, end); they are
 // independent, so any split gives the same bits. T is float or double, and int64_t for the maximum.
 //
@@ -30,7 +32,7 @@ template <class T>
 void adaptive_max_pool_forward(const Pool& p, const T* x, T* y, int64_t* indices, int64_t begin, int64_t end);
 
 // gx[indices] += gy, in order. Serves both; reads only dims, in and out.
-template <class T>
+template <class T, class A = T>
 void max_pool_backward(const Pool& p, const T* gy, const int64_t* indices, T* gx, int64_t begin, int64_t end);
 
 // y = the sum of the window divided by divisor_override if that is not zero, else by the number of its elements,
@@ -39,13 +41,14 @@ void max_pool_backward(const Pool& p, const T* gy, const int64_t* indices, T* gx
 template <class T>
 void avg_pool_forward(const Pool& p, bool count_include_pad, int64_t divisor_override, const T* x, T* y, int64_t begin,
                       int64_t end);
-template <class T>
+template <class T, class A = T>
 void avg_pool_backward(const Pool& p, bool count_include_pad, int64_t divisor_override, const T* gy, T* gx, int64_t begin,
                        int64_t end);
 
-template <class T>
+// Divides by the width of the window in one dimension after the other.
+template <class T, class A = T>
 void adaptive_avg_pool_forward(const Pool& p, const T* x, T* y, int64_t begin, int64_t end);
-template <class T>
+template <class T, class A = T>
 void adaptive_avg_pool_backward(const Pool& p, const T* gy, T* gx, int64_t begin, int64_t end);
 
 }  // namespace ingot::kernels

@@ -3,12 +3,11 @@
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"
 #include "kernels/resample.hpp"
-#include "kernels/rounded.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
-#include "ops/dense.hpp"
 #include "ops/families.hpp"
+#include "ops/kept_small.hpp"
 #include "ops/stays_eager.hpp"
 
 namespace ingot {
@@ -56,14 +55,6 @@ kernels::GridSample describe(const Call& c, int at, int space) {
   return s;
 }
 
-// Calls f with a value of memory's type and one of the type that is computed in: half types stay half all the way.
-template <class F>
-void on_sampled(DType t, std::string_view op, const F& f) {
-  if (t == DType::bf16) return f(float{}, kernels::Rounded<BFloat16>{});
-  if (t == DType::f16) return f(float{}, kernels::Rounded<Half>{});
-  on_floating(t, op, [&]<class T>(T v) { f(v, v); });
-}
-
 template <int Space>
 void sampler_meta(const Call& c, Outputs& o) {
   check_grid(c, 0, Space);
@@ -71,7 +62,7 @@ void sampler_meta(const Call& c, Outputs& o) {
 }
 template <int Space>
 void sampler_kernel(const Call& c, std::span<const Tensor> r) {
-  on_sampled(r[0].dtype(), "grid_sampler", [&]<class T, class A>(T, A) {
+  on_kept_small(r[0].dtype(), "grid_sampler", [&]<class T, class A>(T, A) {
     const DType t = kernel_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t), grid = dense(c.tensor(1), t);
@@ -107,7 +98,7 @@ Value sampler_backward_body(const Call& c) {
   if (mask[0]) out[0] = make_tensor(Geometry::contiguous(x.sizes(), x.dtype()), x.device(), fake);
   out[1] = make_tensor(Geometry::contiguous(grid.sizes(), grid.dtype()), x.device(), fake);
   if (fake) return out;
-  on_sampled(x.dtype(), c.op.schema.name, [&]<class T, class A>(T, A) {
+  on_kept_small(x.dtype(), c.op.schema.name, [&]<class T, class A>(T, A) {
     const DType t = kernel_dtype(x.dtype());
     const DenseResult ggrid(out[1], t);
     std::optional<DenseResult> gx;

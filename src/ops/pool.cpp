@@ -160,13 +160,14 @@ void avg_pool_backward_meta(const Call& c, Outputs& o) {  // grad_output, self, 
 }
 template <int Space>
 void avg_pool_backward_kernel(const Call& c, std::span<const Tensor> r) {
-  on_floating(avg_dtype(r[0].dtype()), c.op.schema.name, [&]<class T>(T) {
-    const DType t = avg_dtype(r[0].dtype());
+  const DType of = r[0].dtype();
+  on_kept_small(is_integral(of) ? DType::f64 : of, c.op.schema.name, [&]<class T, class A>(T, A) {
+    const DType t = avg_dtype(of);
     const DenseResult out(r[0], t);
     const Tensor g = dense(c.tensor(0), t);
     const kernels::Pool p = describe(window_of(c, Space, 2, false), r[0], g);
     for_planes(p, plane_count(g, Space), [&](int64_t begin, int64_t end) {
-      kernels::avg_pool_backward(p, c[6].to_bool(), c[7].int_or(0).value(), g.data<T>(), out.data<T>(), begin, end);
+      kernels::avg_pool_backward<T, A>(p, c[6].to_bool(), c[7].int_or(0).value(), g.data<T>(), out.data<T>(), begin, end);
     });
     out.finish();
   });

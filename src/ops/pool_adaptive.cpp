@@ -37,14 +37,15 @@ void adaptive_avg_meta(const Call& c, Outputs& o) {
 }
 template <int Space>
 void adaptive_avg_kernel(const Call& c, std::span<const Tensor> r) {
-  on_floating(r[0].dtype(), c.op.schema.name, [&]<class T>(T) {
+  on_kept_small(r[0].dtype(), c.op.schema.name, [&]<class T, class Small>(T, Small) {
+    using A = std::conditional_t<Space == 3, Small, T>;  // in two dims PyTorch adds up in float
     const DType t = kernel_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t);
     if (out.buffer().numel() == 0) return;
     const kernels::Pool p = pool_sizes(x, r[0], Space);
     for_planes(p, plane_count(x, Space), [&](int64_t begin, int64_t end) {
-      kernels::adaptive_avg_pool_forward(p, x.data<T>(), out.data<T>(), begin, end);
+      kernels::adaptive_avg_pool_forward<T, A>(p, x.data<T>(), out.data<T>(), begin, end);
     });
     out.finish();
   });
@@ -65,14 +66,14 @@ void adaptive_backward_meta(const Call& c, Outputs& o) {  // grad_output, self[,
 }
 template <int Space>
 void adaptive_avg_backward_kernel(const Call& c, std::span<const Tensor> r) {
-  on_floating(r[0].dtype(), c.op.schema.name, [&]<class T>(T) {
+  on_kept_small(r[0].dtype(), c.op.schema.name, [&]<class T, class A>(T, A) {
     const DType t = kernel_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor g = dense(c.tensor(0), t);
     if (g.numel() == 0) return fill_elements(r[0], 0);
     const kernels::Pool p = pool_sizes(r[0], g, Space);
     for_planes(p, plane_count(g, Space), [&](int64_t begin, int64_t end) {
-      kernels::adaptive_avg_pool_backward(p, g.data<T>(), out.data<T>(), begin, end);
+      kernels::adaptive_avg_pool_backward<T, A>(p, g.data<T>(), out.data<T>(), begin, end);
     });
     out.finish();
   });

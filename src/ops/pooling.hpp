@@ -6,7 +6,7 @@
 #include "kernels/pool.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
-#include "ops/dense.hpp"
+#include "ops/kept_small.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -76,7 +76,7 @@ inline Tensor gather_in_planes(const Tensor& x, const Tensor& indices, int space
 
 // Puts gradients back at the indices a maximum came from (max pooling of any kind).
 inline void scatter_to_maxima(const Tensor& grad, const Tensor& indices, const Tensor& result, int space, std::string_view op) {
-  on_floating(result.dtype(), op, [&]<class T>(T) {
+  on_kept_small(result.dtype(), op, [&]<class T, class A>(T, A) {
     const DType t = kernel_dtype(result.dtype());
     const DenseResult out(result, t);
     const Tensor g = dense(grad, t), at = dense(indices, DType::i64);
@@ -90,7 +90,7 @@ inline void scatter_to_maxima(const Tensor& grad, const Tensor& indices, const T
     if (n == 0) fill_elements(out.buffer(), 0);
     else
       for_planes(p, plane_count(result, space), [&](int64_t begin, int64_t end) {
-        kernels::max_pool_backward(p, g.data<T>(), at.data<int64_t>(), out.data<T>(), begin, end);
+        kernels::max_pool_backward<T, A>(p, g.data<T>(), at.data<int64_t>(), out.data<T>(), begin, end);
       });
     out.finish();
   });

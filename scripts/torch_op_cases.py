@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Makes golden cases of PyTorch's operator database: samples of every operator, exported, with results and gradients.
+
+    torch_op_cases.py OUT [--dtypes f32,bf16] [--ops GLOB] [--samples N] [--seed S]
+    ingot check --suite OUT --grad
+
+The layout is that of tests/golden/ops.tar.xz: OUT/NAME/DTYPE_K.pt2 and .safetensors, OUT/index.json. Another seed draws other
+samples and other numbers. Needs PyTorch 2.14 with torch.testing; no test does.
+"""
+import argparse
+import fnmatch
+import json
+import logging
+import pathlib
+import random
+import signal
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+
+import torch
+from safetensors.torch import save_file
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
+
+DTYPES = {
+    "f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "f16": torch.float16, "i64": torch.int64,
+    "i32": torch.int32, "u8": torch.uint8, "b8": torch.bool, "c64": torch.complex64,
+}
+LARGEST = 60000
+
+
+class Call(torch.nn.Module):
+    """The operator as a function of the tensors among its arguments."""
+
+    def __init__(self, op, leaves, spec):
+        super().__init__()
+        self.op, self.leaves, self.spec = op, leaves, spec
+
+    def forward(self, *tensors):
+        given = iter(tensors)
+        leaves = [next(given) if isinstance(l, torch.Tensor) else l for l in self.leaves]
+        input, args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return self.op(input, *args, **kwargs)
+
+
+def tensors_of(tree):
+    return [l for l in pytree.tree_leaves(tree) if isinstance(l, torch.Tensor)]
+
+
+def differentiable(t):
+    return t.dtype.is_floating_point or t.dtype.is_complex
+
+
+def same(a, b):
+    return all(x.shape == y.shape and torch.equal(torch.nan_to_num(x), torch.nan_to_num(y)) if differentiable(x) else torch.equal(x, y)
+               for x, y in zip(a, b))
+
+
+def stored(t):
+    return t.detach().resolve_conj().resolve_neg().contiguous().clone()
+
+
+def make_case(op, sample, dtype, folder, name, with_gradients):
+    leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    module = Call(op.op, leaves, spec)
+    inputs = [l.detach() for l in leaves if isinstance(l, torch.Tensor)]
+    if any(t.layout != torch.strided or t.numel() > LARGEST for t in inputs) or not inputs:
+        return None
+    copies = lambda: [t.clone(memory_format=torch.preserve_format) for t in inputs]
+    exported = torch.export.export(module, tuple(copies()), strict=False)
+    out = tensors_of(module(*copies()))
+    if not out or any(t.layout != torch.strided or t.numel() > LARGEST for t in out):
+        return None
+    facts = {"grad": False, "random": not same(out, tensors_of(module(*copies()))), "strides": {}}
+    facts["targets"] = sorted({str(n.target) for n in exported.graph.nodes if n.op == "call_function"})
+    data = {}
+    for k, t in enumerate(inputs):
+        data["in.%d" % k] = stored(t)
+        facts["strides"]["in.%d" % k] = list(t.stride())
+    for k, t in enumerate(out):
+        data["out.%d" % k] = stored(t)
+        facts["strides"]["out.%d" % k] = list(t.stride())
+    if with_gradients and not facts["random"]:
+        leaf = [t.requires_grad_() if differentiable(t) else t for t in copies()]
+        roots = [(k, t) for k, t in enumerate(tensors_of(module(*leaf))) if t.requires_grad]
+        wanted = [(k, t) for k, t in enumerate(leaf) if t.requires_grad]
+        if roots and wanted:
+            tangents = [torch.randn_like(t) for _, t in roots]
+            try:
+                grads = torch.autograd.grad([t for _, t in roots], [t for _, t in wanted], tangents, allow_unused=True)
+                facts["grad"] = True
+                for (k, _), t in zip(roots, tangents):
+                    data["tangent.%d" % k] = stored(t)
+                for (k, _), g in zip(wanted, grads):
+                    if g is not None:
+                        data["grad.%d" % k] = stored(g)
+            except Exception:
+                pass  # PyTorch has no gradient of it
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.export.save(exported, folder / (name + ".pt2"))
+    save_file(data, folder / (name + ".safetensors"))
+    return facts
+
+
+def give_up(*_):
+    raise TimeoutError()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--dtypes", default="f32,bf16,i64,b8,c64,f64")
+    parser.add_argument("--ops", default="*")
+    parser.add_argument("--samples", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGALRM, give_up)
+    index, skipped = {}, []
+    for code in options.dtypes.split(","):
+        dtype = DTYPES[code]
+        for op in op_db:
+            entry = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
+            if not fnmatch.fnmatch(entry, options.ops) or dtype not in op.dtypes:
+                continue
+            torch.manual_seed(options.seed)
+            draw = random.Random("%d %s %s" % (options.seed, entry, code))
+            with_gradients = op.supports_autograd and dtype in op.backward_dtypes
+            signal.alarm(60)
+            try:
+                samples = list(op.sample_inputs("cpu", dtype))
+                for k in sorted(draw.sample(range(len(samples)), min(options.samples, len(samples)))):
+                    name = "%s_%d" % (code, k)
+                    facts = make_case(op, samples[k], dtype, options.out / entry, name, with_gradients)
+                    if facts:
+                        index["%s/%s" % (entry, name)] = facts
+            except (Exception, TimeoutError) as e:
+                skipped.append("%s %s: %s" % (entry, code, str(e).split("\n")[0][:100]))
+            signal.alarm(0)
+        (options.out / "index.json").write_text(json.dumps(index, indent=0, sort_keys=True))
+        print("%s: %d cases so far, %d entries without one" % (code, len(index), len(skipped)), flush=True)
+    print("\n".join(skipped))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
