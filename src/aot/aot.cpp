@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 #include "aot/compile.hpp"
 #include "aot/context.hpp"
@@ -58,7 +59,8 @@ struct Call {
 
 // The function for calls that break none of its guards. It does not change.
 struct Variant {
-  TreeSpec inputs, outputs;
+  TreeSpec inputs;
+  std::optional<TreeSpec> outputs;
   FlatCallable run;
   Guards guards;
 
@@ -138,8 +140,12 @@ struct AotFunction::State {
     auto v = std::make_unique<Variant>();
     v->inputs = call.spec();
     const FlatFunction flat = [this, v = v.get()](const Values& leaves) {
-      FlatTree out = flatten(f(unflatten(leaves, v->inputs)));
+      const Tree result = f(unflatten(leaves, v->inputs));
+      FlatTree out = flatten(result);
       for (const Value& value : out.leaves) require_known_output(value);
+      INGOT_REQUIRE(!v->outputs || is_nested_as(result, *v->outputs), "the function nests its results as ",
+                    nesting_text(out.spec), " while it is traced, and as ", nesting_text(*v->outputs),
+                    " before. Does it depend on anything but its arguments?");  // R003
       v->outputs = std::move(out.spec);
       return std::move(out.leaves);
     };
@@ -175,7 +181,7 @@ Tree AotFunction::operator()(const Tree& arguments) const {
   leaves.reserve(arguments.is_leaf() ? 1 : arguments.children().size());
   add_leaves(arguments, leaves);
   const Variant* v = s.variant_for({leaves, &arguments});
-  return v ? unflatten(v->run(std::move(leaves)), v->outputs) : s.f(arguments);
+  return v ? unflatten(v->run(std::move(leaves)), *v->outputs) : s.f(arguments);
 }
 
 TensorList AotFunction::operator()(const TensorList& arguments) const {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "aot/loop_form.hpp"
+#include "aot/measured_time.hpp"
 #include "base/error.hpp"
 #include "graph/dead_code.hpp"
 
@@ -57,6 +58,16 @@ class Solver {
  private:
   const JointInfo& j_;
   const MinCutOptions& options_;
+
+  // What keeping the node saves in time.
+  double worth_of(const Node& n) const {
+    switch (options_.estimator) {
+      case RuntimeEstimator::flops: return std::max(1.0, estimated_steps(n));
+      case RuntimeEstimator::profile: return std::max(1.0, measured_nanoseconds(n));
+      case RuntimeEstimator::testing: return 1;
+    }
+    return 1;
+  }
 
   // The author's, where a node has one.
   double memory_budget() const {
@@ -113,15 +124,16 @@ class Solver {
         continue;
       items.push_back(n.get());
       sizes.push_back(bytes_of(n->meta));
-      values.push_back(options_.estimator == RuntimeEstimator::testing ? 1.0 : std::max(1.0, estimated_steps(*n)));
+      values.push_back(worth_of(*n));
     }
     const int64_t memory = std::max<int64_t>(1, plan_of(tensors_of(plain)).bytes);
     const Knapsack knapsack(sizes, values, memory);
     std::vector<bool> last;
     for (int share = kShares; share > 0; share--) {
       const int64_t room = memory / kShares * share;
-      const std::vector<bool> kept =
-          options_.solver == KnapsackSolver::greedy ? greedy_knapsack(sizes, values, room) : knapsack.best(room);
+      const std::vector<bool> kept = options_.solver == KnapsackSolver::greedy ? greedy_knapsack(sizes, values, room)
+                                     : options_.solver == KnapsackSolver::ilp  ? exact_knapsack(sizes, values, room)
+                                                                               : knapsack.best(room);
       if (share < kShares && kept == last) continue;
       last = kept;
       std::vector<bool> allowed(j_.graph.nodes().size());
@@ -148,6 +160,39 @@ std::vector<bool> greedy_knapsack(const std::vector<int64_t>& sizes, const std::
     chosen[k] = true;
     capacity -= sizes[k];
   }
+  return chosen;
+}
+
+// One after the other: the sets that no other one beats, being as small and worth as much. Layers that are alike have few of them.
+std::vector<bool> exact_knapsack(const std::vector<int64_t>& sizes, const std::vector<double>& values, int64_t capacity) {
+  struct Taken {
+    std::size_t item;
+    std::ptrdiff_t before;  // what was taken before it; -1: nothing
+  };
+  struct Set {
+    int64_t size;
+    double value;
+    std::ptrdiff_t last;
+  };
+  std::vector<Taken> taken;
+  std::vector<Set> best{{0, 0, -1}};  // by size, and so by value
+  for (std::size_t k = 0; k < sizes.size(); k++) {
+    std::vector<Set> with;
+    for (const Set& s : best) {
+      if (s.size + sizes[k] > capacity) break;
+      with.push_back({s.size + sizes[k], s.value + values[k], static_cast<std::ptrdiff_t>(taken.size())});
+      taken.push_back({k, s.last});
+    }
+    std::vector<Set> all, next;
+    std::merge(best.begin(), best.end(), with.begin(), with.end(), std::back_inserter(all),
+               [](const Set& a, const Set& b) { return a.size != b.size ? a.size < b.size : a.value > b.value; });
+    for (const Set& s : all)
+      if (next.empty() || s.value > next.back().value) next.push_back(s);
+    best = std::move(next);
+  }
+  std::vector<bool> chosen(sizes.size());
+  for (std::ptrdiff_t at = best.back().last; at >= 0; at = taken[static_cast<std::size_t>(at)].before)
+    chosen[taken[static_cast<std::size_t>(at)].item] = true;
   return chosen;
 }
 

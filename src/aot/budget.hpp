@@ -30,6 +30,9 @@ class Knapsack {
   std::vector<std::vector<bool>> takes_;  // [item][steps]: whether the best of the items so far has it
 };
 
+// The same to the byte, for one capacity.
+std::vector<bool> exact_knapsack(const std::vector<int64_t>& sizes, const std::vector<double>& values, int64_t capacity);
+
 // The same by taking what is worth most for its size first, as long as there is room.
 std::vector<bool> greedy_knapsack(const std::vector<int64_t>& sizes, const std::vector<double>& values, int64_t capacity);
 

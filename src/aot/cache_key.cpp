@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aot/min_cut.hpp"
 #include "aot/tracing_context.hpp"
 #include "autograd/meta.hpp"
 #include "base/build_id.hpp"
@@ -99,6 +100,8 @@ std::string cache_key(const Captured& captured, const Values& arguments, const A
             " one_symbol=", options.one_symbol_for_equal_sizes, " log=", options.enable_log,
             " debug_assert=", options.debug_assert, " most_sharing=", options.most_sharing_with_open_sizes,
             " view_replay=", options.view_replay_for_aliased_outputs, " unlift=", options.unlift_effect_tokens, "\n");
+  const auto* cut = options.partition.target<MinCutPartitioner>();
+  s += to_text(cut ? cut->options : MinCutOptions()) + "\n";
   if (options.context) {
     s += text("inlines_modules=", options.context->inlines_modules);
     for (const std::string& source : options.context->argument_sources) s += text(" ", source);

@@ -37,7 +37,8 @@ std::vector<int> DenseLayout::dense_places(const std::function<bool(std::size_t)
 Values DenseLayout::wrapped(Values dense) const {
   if (!has_wrappers_) return dense;
   INGOT_REQUIRE(dense.size() == dense_size_, "Expected the number actual unwrapped-subclass outputs ", dense.size(),
-                " to equal the number of args calculated from subclasses (", dense_size_, ")");
+                " to equal the number of args calculated from subclasses (", dense_size_,
+                ") plus the number of additional activations saved for the backward pass (0)");
   std::vector<WrapperLayout> wanted;
   TensorList leaves;
   std::vector<bool> is_made(layouts_.size());

@@ -149,7 +149,16 @@ class Collector {
         "part with a view that is a tensor of its own");
     if (wrapper_state(w.fake)) require_simple(i, w.fake);
     if (i.mutation() == Mutation::out_of_graph) require_no_set(i);
+    if (i.resizes_storage && !i.mutates_storage_metadata) require_empty_once(w, *now.bytes);
     return i;
+  }
+  // R094: every step of a resize is from or to 0 bytes, and so has the whole of it to be.
+  static void require_empty_once(const Wrapped& w, const Int& bytes) {
+    const Int before = w.fake->storage->nbytes();
+    INGOT_REQUIRE(before == bytes || before == 0 || bytes == 0, "Encountered a storage resize during tracing on input ", w.last,
+                  ". Old nbytes=", before, ", new nbytes=", bytes,
+                  "\nWe only support storage resizing on graph inputs as long as the input either starts or ends with a storage "
+                  "size of 0\n(the case for FSDP)");
   }
   // R028, R029: a wrapper's inner tensors would have to follow.
   static void require_simple(const InputInfo& i, const Tensor& wrapper) {

@@ -79,6 +79,7 @@ struct Metadata {
   TensorList tangents;  // fakes of what the backward is given, in the order of R041
   std::vector<int> static_parameters;  // inputs that are parameters, where the front end inlines modules (R046)
   std::optional<bool> grad_mode;  // that the function leaves behind, where it is another one (R022)
+  bool is_runtime_record = false;  // what a run does not need was taken away (R045)
 
   std::vector<int> mutated_out_of_graph() const;  // inputs that the caller's side writes back
   std::vector<int> mutated_in_graph() const;

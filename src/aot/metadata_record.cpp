@@ -110,6 +110,8 @@ Metadata dense_record(const Metadata& m, const DenseLayout& inputs, const DenseL
 }
 
 Metadata runtime_record(Metadata m) {
+  INGOT_ENSURE(!m.is_runtime_record, "the record of a function was made ready to run before");
+  m.is_runtime_record = true;
   m.tangents.clear();
   return m;
 }

@@ -25,7 +25,7 @@ std::string to_text(const Metadata& m);
 // what the graph returns is made of them.
 Metadata dense_record(const Metadata& m, const DenseLayout& inputs, const DenseLayout& returned);
 
-// R045: without the tangents, whose fakes would live as long as the compiled function. Once: user code never sees the result.
+// R045: without the tangents, whose fakes would live as long as the compiled function. Once only.
 Metadata runtime_record(Metadata m);
 
 }  // namespace ingot::aot

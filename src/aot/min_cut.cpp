@@ -81,6 +81,15 @@ std::vector<Node*> min_cut(const Graph& joint, const CutProblem& problem) {
   return saved;
 }
 
+std::string to_text(const MinCutOptions& o) {
+  return text("cse=", o.cse, " max_distance=", o.max_distance, " far_apart=", o.ban_used_far_apart,
+              " long_chains=", o.ban_long_fusible_chains, " materialized=", o.ban_materialized,
+              " allowlist=", o.ban_not_in_allowlist, " reductions=", o.ban_reductions, " views=", o.recompute_views,
+              " aggressive=", o.aggressive_recomputation, " budget=", o.memory_budget,
+              " estimator=", static_cast<int>(o.estimator), " solver=", static_cast<int>(o.solver),
+              " bytes=", o.activation_bytes.value_or(-1));
+}
+
 Parts partition_min_cut(const Joint& whole, const MinCutOptions& given) {
   const Graph live = without_dead_code(whole.graph);
   const Graph merged = given.cse ? merge_equal_calls({live, whole.forward_outputs}) : Graph();

@@ -7,22 +7,24 @@
 
 namespace ingot::aot {
 
-// Of a value that a budget may give up: what computing it again takes. `testing`: as much for each.
-enum class RuntimeEstimator : uint8_t { flops, testing };
-// Which values are kept in so much memory: those worth most time together, or one after the other by time for a byte.
-enum class KnapsackSolver : uint8_t { dp, greedy };
+// Of a value that a budget may give up: what computing it again takes. `profile`: the time it takes on this machine, which is measured;
+// `testing`: as much for each.
+enum class RuntimeEstimator : uint8_t { flops, profile, testing };
+// Which values are kept in so much memory: those worth most time together, with sizes rounded up (`dp`) or to the byte (`ilp`, whose
+// time has no bound that is worth naming), or one after the other by time for a byte.
+enum class KnapsackSolver : uint8_t { dp, greedy, ilp };
 
 // R011. What the rules do is said where they are (recompute_rules).
 struct MinCutOptions {
-  bool cse = true;                       // equal calls are made once (R114)
-  int max_distance = 1000;               // from the backward: what is farther away is kept rather than computed again (R119)
-  bool ban_used_far_apart = true;        // R122
-  bool ban_long_fusible_chains = true;   // R123
-  bool ban_materialized = true;          // what the backward must have in memory anyway is kept (R119)
-  bool ban_not_in_allowlist = true;      // R124; otherwise all but random numbers and what is compute-intensive may run again
-  bool ban_reductions = true;            // results much smaller than what they are made of are kept (R119)
-  bool recompute_views = false;          // views are made again and never kept
-  bool aggressive_recomputation = false; // as if no rule but those about reductions and distances were on
+  bool cse = true;  // equal calls are made once (R114)
+  int max_distance = 1000;  // from the backward: what is farther away is kept rather than computed again (R119)
+  bool ban_used_far_apart = true;  // R122
+  bool ban_long_fusible_chains = true;  // R123
+  bool ban_materialized = true;  // what the backward must have in memory anyway is kept (R119)
+  bool ban_not_in_allowlist = true;  // R124; otherwise all but random numbers and what is compute-intensive may run again
+  bool ban_reductions = true;  // results much smaller than what they are made of are kept (R119)
+  bool recompute_views = false;  // views are made again and never kept
+  bool aggressive_recomputation = false;  // as if no rule but those about reductions and distances were on
 
   // How much of what the rules would keep may be kept, beside the inputs: from 0, the inputs alone, to 1 (R125).
   double memory_budget = 1;
@@ -37,6 +39,13 @@ struct MinCutOptions {
 // budget (MemoryBudgetScope) is the one that counts. User error for a ratio outside of [0, 1] and for negative bytes.
 Parts partition_min_cut(const Joint& joint, const MinCutOptions& options);
 inline Parts partition_min_cut(const Joint& joint) { return partition_min_cut(joint, {}); }
+
+// The same as an AotOptions::partition whose settings can be told from others: they are part of the key of a cache (R187).
+struct MinCutPartitioner {
+  MinCutOptions options = {};
+  Parts operator()(const Joint& joint) const { return partition_min_cut(joint, options); }
+};
+std::string to_text(const MinCutOptions& o);
 
 // The network behind it: what keeping each node costs, and which nodes must or must not be kept. By id.
 struct CutProblem {

@@ -12,7 +12,7 @@ namespace {
 AotOptions fusing_options(CompileOptions options) {
   AotOptions o;
   o.forward = ingot_compiler(std::move(options));
-  o.partition = [](const Joint& joint) { return partition_min_cut(joint); };
+  o.partition = MinCutPartitioner();
   o.decompositions = &default_decompositions();
   return o;
 }

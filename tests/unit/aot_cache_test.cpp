@@ -163,6 +163,49 @@ TEST_F(AotCaching, R187_WhatTheKeyIsMadeOf) {
   const auto with = [](const Tensor& t) { return [t](const Values& in) { return Values{in[0].tensor() + t}; }; };
   expect_new(key(with(ones({2})), {a}), "a tensor that the function brings along");
   expect_new(key(with(zeros({2})), {a}), "its values");
+  // Every flag.
+  const auto with_flag = [&](const auto& set) {
+    AotOptions f = options();
+    set(f);
+    return key(twice, {ones({2, 3})}, f);
+  };
+  expect_new(with_flag([](AotOptions& f) { f.debug_assert = true; }), "debug_assert");
+  expect_new(with_flag([](AotOptions& f) { f.static_weight_shapes = false; }), "static_weight_shapes");
+  expect_new(with_flag([](AotOptions& f) { f.view_replay_for_aliased_outputs = false; }), "view_replay_for_aliased_outputs");
+  expect_new(with_flag([](AotOptions& f) { f.unlift_effect_tokens = true; }), "unlift_effect_tokens");
+  expect_new(with_flag([](AotOptions& f) { f.most_sharing_with_open_sizes = 4; }), "how many may share a storage");
+  expect_new(with_flag([](AotOptions& f) { f.enable_log = false; }), "enable_log");
+  expect_new(with_flag([](AotOptions& f) {
+               f.context = std::make_shared<TracingContext>();
+               f.context->argument_sources = {"x"};
+             }),
+             "argument sources");
+  const std::vector<MinCutOptions> cuts{{.cse = false},
+                                        {.max_distance = 10},
+                                        {.ban_used_far_apart = false},
+                                        {.ban_long_fusible_chains = false},
+                                        {.ban_materialized = false},
+                                        {.ban_not_in_allowlist = false},
+                                        {.ban_reductions = false},
+                                        {.recompute_views = true},
+                                        {.aggressive_recomputation = true},
+                                        {.memory_budget = 0.5},
+                                        {.estimator = RuntimeEstimator::profile},
+                                        {.estimator = RuntimeEstimator::testing},
+                                        {.solver = KnapsackSolver::greedy},
+                                        {.solver = KnapsackSolver::ilp},
+                                        {.activation_bytes = 100}};
+  for (std::size_t k = 0; k < cuts.size(); k++)
+    expect_new(with_flag([&](AotOptions& f) { f.partition = MinCutPartitioner{cuts[k]}; }), text("min-cut setting ", k));
+  EXPECT_EQ(with_flag([](AotOptions& f) { f.partition = MinCutPartitioner(); }), first) << "all as they are by themselves";
+  // Values of parameters are no part of it, their number is.
+  const auto of_state = [&](const TensorList& state, const Values& in) {
+    aot_module_simplified(product, state, in, options());
+    return cache_->last().key;
+  };
+  const std::string one = of_state({full({2}, 3)}, {a});
+  expect_new(one, "num_params_buffers");
+  EXPECT_EQ(of_state({full({2}, 4)}, {a}), one);
   // Of compilers, partitioners, decompositions and the number of the entry nothing is said.
   o = options();
   o.partition = [](const Joint& j) { return partition_min_cut(j); };
@@ -233,6 +276,72 @@ TEST_F(AotCaching, R191_AHitIsTheFunctionAgain) {
   EXPECT_EQ(run(compiled(f, examples)), want);
   expect_counters(1, 0, 0, 0);
   EXPECT_EQ(store_->graphs.size(), graphs) << "nothing was compiled";
+}
+
+// What only a compilation has is not there again after a hit.
+TEST_F(AotCaching, R191_WhatAHitDoesNotRebuild) {
+  // Debug assertions: the compiled function makes them, the one of the cache does not.
+  AotOptions o = options();
+  o.debug_assert = true;
+  const Values examples{tracked(ones({2})), ones({2})}, broken{tracked(ones({2})), tracked(ones({2}))};
+  const FlatCallable first = compiled(product, examples, o);
+  first(examples)[0].tensor().sum().backward();
+  EXPECT_NE(error_of([&] { first(broken); }).find("input 1 would not require grad"), std::string::npos);
+  cache_ = o.cache = made();
+  const FlatCallable again = compiled(product, examples, o);
+  expect_counters(1, 0, 0, 0);
+  EXPECT_EQ(error_of([&] { again(broken); }), "no error");
+  // First calls that return fakes: who asks for them is not served by the cache, hit or not.
+  o = options();
+  compiled(twice, {ones({2})}, o);
+  o.context = std::make_shared<TracingContext>();
+  o.context->fakify_first_call = true;
+  EXPECT_TRUE(compiled(twice, {ones({2})}, o)({ones({2})})[0].tensor()->is_fake());
+  EXPECT_EQ(cache_->last().kind, CacheEvent::Kind::bypass);
+  o.context->fakify_first_call = false;
+  cache_ = o.cache = made();
+  const FlatCallable plain = compiled(twice, {ones({2})}, options());
+  expect_counters(1, 0, 0, 0);
+  EXPECT_FALSE(plain({ones({2})})[0].tensor()->is_fake());
+}
+
+// Whether autocast is off around the graphs is what it was at the time of the look-up.
+TEST_F(AotCaching, R191_AutocastIsThatOfTheLookUp) {
+  const auto multiply = [](const Values& in) { return Values{in[0].tensor().mm(in[0].tensor())}; };
+  std::vector<bool> seen;  // whether autocast was on while a graph of the store ran
+  class Watching final : public ArtifactStore {
+   public:
+    Watching(std::shared_ptr<testing::MemoryStore> store, std::vector<bool>& seen) : store_(std::move(store)), seen_(seen) {}
+    std::optional<Boxed> load(const std::string& key) override {
+      std::optional<Boxed> run = store_->load(key);
+      if (!run) return run;
+      return [run = *run, this](Values& arguments) {
+        seen_.push_back(autocast_state().enabled);
+        return run(arguments);
+      };
+    }
+    std::string settings() const override { return store_->settings(); }
+
+   private:
+    std::shared_ptr<testing::MemoryStore> store_;
+    std::vector<bool>& seen_;
+  };
+  const auto watching = std::make_shared<Watching>(store_, seen);
+  const auto found = [&] {
+    compiled(multiply, {ones({2, 2})});
+    AotOptions o = options();
+    o.guards = false;  // one would refuse the call below
+    o.cache = cache_ = std::make_shared<AotCache>(AotCache::Options{.folder = folder_, .artifacts = watching});
+    const FlatCallable f = compiled(multiply, {ones({2, 2})}, o);
+    expect_counters(1, 0, 0, 0);
+    return f;
+  };
+  const FlatCallable outside = found();
+  const AutocastGuard autocast;
+  found()({ones({2, 2})});
+  EXPECT_EQ(seen, std::vector<bool>{false}) << "the casts are in the graph";
+  outside({ones({2, 2})});
+  EXPECT_EQ(seen, (std::vector<bool>{false, true})) << "the look-up saw none, so that nothing switches it off";
 }
 
 TEST_F(AotCaching, R191_AMissingArtifactIsAMiss) {

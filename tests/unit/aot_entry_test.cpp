@@ -1,9 +1,11 @@
 // The entry point for functions: when it compiles, what goes in and out, in which order things happen (sections 1, 2, 4, 6 and 10).
 #include "aot/dedupe.hpp"
+#include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
 #include "aot/metadata_record.hpp"
 #include "aot/min_cut.hpp"
 #include "aot/synthetic_base.hpp"
+#include "aot/tracing_context.hpp"
 #include "pass/decompose.hpp"
 #include "support/aot_harness.hpp"
 
@@ -46,6 +48,25 @@ TEST_F(AotEntry, R003_OutputsAreNestedAsTheFunctionNestsThem) {
   EXPECT_EQ(values(nested[0].at("a")[0].leaf().tensor()), std::vector<double>{2});
   EXPECT_TRUE(nested[0].at("a")[1].leaf().is_none());
   EXPECT_EQ(values(nested[1].leaf().tensor()), std::vector<double>{4});
+}
+
+TEST_F(AotEntry, R003_HowTheyAreNestedMustNotChange) {
+  int runs = 0;
+  const TreeFunction fickle = [&](const Tree& a) {
+    const Tensor t = at(a, 0) + 1;
+    return runs++ == 0 ? Tree::tuple({t, t * 2}) : Tree::list({t, t * 2});
+  };
+  EXPECT_EQ(
+      error_of([&] { aot_function(fickle)(Tree::tuple({ones({1})})); }),
+      "the function nests its results as list(*, *) while it is traced, and as tuple(*, *) before. Does it depend on anything "
+      "but its arguments?");
+  // What another call asks for is a variant of its own.
+  const AotFunction by_argument = aot_function([](const Tree& a) {
+    const Tensor t = at(a, 0) + 1;
+    return a[1].leaf().to_bool() ? Tree::tuple({t}) : Tree::list({t});
+  });
+  for (const bool tuple : {true, false, true})
+    EXPECT_EQ(by_argument(Tree::tuple({ones({1}), Tree(Value(tuple))})).type(), tuple ? tree_types::kTuple : tree_types::kList);
 }
 
 TEST_F(AotEntry, R004_LeavesThatAreKnown) {
@@ -179,6 +200,83 @@ TEST_F(AotEntry, R040_R044_R045_RecordsAreValues) {
   const Metadata ready = runtime_record(m);
   EXPECT_TRUE(ready.tangents.empty());
   EXPECT_EQ(ready.outputs.size(), 2u);
+  EXPECT_THROW(runtime_record(ready), InternalError) << "once only";
+}
+
+// R045: of tangents what a run needs is how they are made of plain tensors: the names of the inner ones, and their class's metadata.
+TEST_F(AotEntry, R045_WhatIsLeftOfTangents) {
+  using testing::metadata_tensor;
+  using testing::two_tensor;
+  ShapeEnv env;
+  const GuardScope scope(env);
+  const Values inputs = fake_inputs(
+      {tracked(two_tensor(ones({2}), ones({2}))), tracked(metadata_tensor(ones({2}), 7)), tracked(ones({2}))}, {}, env);
+  const FlatFunction f = [](const Values& in) { return Values{in[0].tensor() * 2, in[1].tensor() * 2, in[2].tensor() * 2}; };
+  const Metadata m = collect_metadata(f, inputs, false, true);
+  ASSERT_EQ(m.tangents.size(), 3u);
+  const JointGraph joint = joint_graph(f, inputs, m, env, nullptr);
+  const DenseLayout& tangents = joint.layouts.tangents;
+  ASSERT_EQ(tangents.outer_size(), 3u);
+  ASSERT_TRUE(tangents[0].cls && tangents[1].cls && !tangents[2].cls) << "none of a plain one";
+  EXPECT_EQ(tangents[0].cls->inner_names(tangents[0].metadata), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(to_text(tangents[1].metadata), to_text(Value(testing::kDefaultAttribute))) << "of the result, not of the input";
+  EXPECT_TRUE(runtime_record(m).tangents.empty());
+}
+
+// The fields of the reference's record, by where they are here.
+TEST_F(AotEntry, R040_EveryFieldOfTheRecord) {
+  const auto context = std::make_shared<TracingContext>();
+  context->inlines_modules = true;
+  std::vector<int> written_by_backward;
+  int saved_integers = -1;
+  AotOptions o;
+  o.context = context;
+  o.params_and_buffers = 1;
+  o.dynamic = true;
+  o.keep_inference_input_mutations = true;
+  o.partition = [&](const Joint& j) {
+    written_by_backward = j.written_by_backward;
+    Parts p = partition_default(j);
+    saved_integers = p.saved_integers;
+    return p;
+  };
+  const auto writes_later = [](const Tensor& t, const Tensor& count) {  // its backward counts itself
+    return custom_function(
+        "Counted", {t}, [](FunctionContext&, const TensorList& in) { return TensorList{in[0] * 2}; },
+        [count](FunctionContext&, const TensorList& g) {
+          Tensor(count).add_(1);
+          return TensorList{g[0] * 2};
+        })[0];
+  };
+  const auto f = [&](const TensorList& in) {
+    Tensor(in[2]).add_(1);
+    const Tensor y = in[0] * in[1] + in[2];
+    return TensorList{y.view({-1}), y.t(), writes_later(in[1], in[3]), in[4].sum()};
+  };
+  const TensorList inputs{tracked(ones({2, 3})), tracked(ones({2, 3})), ones({2, 3}), zeros({}), tracked(ones({4}))};
+  aot_function(TensorFunction(f), o)(inputs);
+  ASSERT_TRUE(context->metadata);
+  const Metadata& m = *context->metadata;
+  EXPECT_EQ(m.inputs.size(), 5u);
+  EXPECT_EQ(m.outputs.size(), 4u);
+  EXPECT_EQ(m.intermediate_bases, 1);
+  EXPECT_TRUE(m.keep_mutations && m.is_train && !m.has_wrappers);
+  EXPECT_EQ(m.tangents.size(), 3u) << "the base, and the two outputs that are none";
+  EXPECT_FALSE(m.grad_mode) << "as it was";
+  EXPECT_EQ(m.static_parameters, std::vector<int>{0});
+  EXPECT_EQ(m.tokens, 0) << "there are no ordered effects";
+  EXPECT_EQ(written_by_backward, std::vector<int>{3});
+  EXPECT_GT(saved_integers, 0) << "the sum's gradient needs the size alone";
+
+  // Wrappers: inputs, what the forward returns and tangents, each as it is made of plain tensors.
+  ShapeEnv env;
+  const GuardScope scope(env);
+  const Values given = fake_inputs({tracked(testing::two_tensor(ones({2}), ones({2}))), ones({2})}, {}, env);
+  const FlatFunction g = [](const Values& in) { return Values{in[0].tensor() * in[1].tensor(), in[1].tensor() + 1}; };
+  const JointGraph joint = joint_graph(g, given, collect_metadata(g, given, false, true), env, nullptr);
+  const JointLayouts& l = joint.layouts;
+  EXPECT_EQ(text(l.inputs.dense_size(), l.returned.dense_size(), l.tangents.dense_size()), "332");
+  EXPECT_TRUE(l.inputs[0].cls && !l.inputs[1].cls && l.returned[0].cls && !l.returned[1].cls && l.tangents[0].cls);
 }
 
 TEST_F(AotEntry, R043_R070_SavedTensorsComeBeforeSavedSizes) {
@@ -292,6 +390,36 @@ TEST_F(AotEntry, R130_R134_R155_WhatACompilerReturns) {
   EXPECT_TRUE(error_of([&] {
                 aot_function(f, {.forward = short_of_one})(TensorList{ones({2})});
               }).starts_with("a compiled graph should return 1 values, found 0"));
+}
+
+// R155: so are inputs that are written back and bases of views, with debug_assert as without. A base is a tensor of the graph.
+TEST_F(AotEntry, R155_WrittenInputsAndBasesAreCounted) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor(in[0]).mul_(2);
+    const Tensor y = in[0] * 3;
+    return TensorList{y.view({-1}), y.t()};
+  };
+  const auto lacks = [](std::size_t count) -> Compiler {
+    return [count](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
+      return [run = nop(std::move(g), examples), count](Values& arguments) {
+        Values all = run(arguments);
+        all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+        return all;
+      };
+    };
+  };
+  for (const bool debug : {false, true}) {
+    const auto message = [&](std::size_t count, bool rg) {
+      return error_of([&] {
+        const Tensor x = rg ? tracked(ones({2, 2})) * 1 : ones({2, 2});
+        aot_function(f, {.forward = lacks(count), .debug_assert = debug})(TensorList{x});
+      });
+    };
+    EXPECT_EQ(message(0, false), "no error");
+    EXPECT_EQ(message(0, true), "no error");
+    EXPECT_TRUE(message(1, false).starts_with("a compiled graph should return 3 values, found 2")) << message(1, false);
+    EXPECT_NE(message(1, true), "no error") << "the written input, two outputs, their base";
+  }
 }
 
 TEST_F(AotEntry, R135_R136_WritesInOrderThenOutputsOfTheWrittenInputs) {

@@ -234,6 +234,17 @@ TEST_F(AotExport, R172_R175_ChecksAreInOrder) {
              },
              {x, x}),
          "Functionalized RNG is not currently supported");
+  // A written tensor that is there twice, and that another argument overlaps.
+  const Tensor memory = ones({4}), part = memory.slice(0, 0, 3);
+  starts(error_of([&] {
+           stateless(
+               [](const TensorList& in) {
+                 Tensor(in[0]).add_(Scalar(1));
+                 return TensorList{in[0] + in[1] + in[2]};
+               },
+               {part, part, memory.slice(0, 1, 4)}, {});
+         }),
+         "Encountered duplicated inputs that are mutated in the graph you are trying to export.");
 }
 
 }  // namespace

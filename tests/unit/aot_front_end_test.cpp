@@ -267,6 +267,35 @@ TEST_F(AotFrontEnd, R156_TheFirstCallReturnsFakes) {
   EXPECT_EQ(runs, 1);
 }
 
+// With gradients: what the first call returns and saves are fakes, the second has values and gradients.
+TEST_F(AotFrontEnd, R156_TheFirstCallReturnsFakesAlsoWithGradients) {
+  AotOptions o = with_context();
+  o.context->fakify_first_call = true;
+  std::vector<std::string> runs;
+  const auto noting = [&](const std::string& name) -> Compiler {
+    return [&runs, name](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
+      if (name == "forward") report_output_strides({Shape({1, 2}), {}});  // of the result; the saved one is as traced
+      return [&runs, name, run = nop(std::move(g), examples)](Values& arguments) {
+        runs.push_back(name);
+        return run(arguments);
+      };
+    };
+  };
+  o.forward = noting("forward");
+  o.backward = noting("backward");
+  const Tensor x = tracked(full({2, 3}, 0.5));
+  const FlatCallable f = aot_module_simplified([](const Values& in) { return Values{in[0].tensor().sin()}; }, {}, {x}, o);
+  const Tensor first = f({x})[0].tensor();
+  EXPECT_TRUE(first->is_fake() && requires_grad(first));
+  EXPECT_EQ(to_text(first.sizes()) + to_text(first.strides()), "[2, 3][1, 2]");
+  EXPECT_TRUE(runs.empty());
+  const Tensor second = f({x})[0].tensor();
+  EXPECT_FALSE(second->is_fake());
+  second.sum().backward();
+  EXPECT_EQ(runs, (std::vector<std::string>{"forward", "backward"}));
+  EXPECT_EQ(x.grad().to_vector<double>(), detached(x).cos().to_vector<double>());
+}
+
 TEST_F(AotFrontEnd, R167_TheRandomStreamAsAnArgumentNeedsCuda) {
   AotOptions o;
   o.functionalize_rng_ops = true;

@@ -256,6 +256,29 @@ TEST_F(AotInputWrappers, R092_ARecordThatIsAnotherOneWithBasesIsAnError) {
             "no error");
 }
 
+// What is called has the only references: to the bases, and to what is none of them.
+TEST_F(AotInputWrappers, R091_NobodyElseHoldsTheArguments) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor(in[0]).add_(1);
+    return TensorList{in[0] + in[1] + in[2].sum()};
+  };
+  const auto given = [] {
+    const Tensor memory = ones({4});
+    return Values{memory.slice(0, 0, 2), memory.slice(0, 1, 3), ones({8})};
+  };
+  const Values first = given();
+  Prepared p = prepared(f, {first[0].tensor(), first[1].tensor(), first[2].tensor()});
+  const SyntheticBase bases(p, fake_);
+  ASSERT_TRUE(bases.changes_arguments());
+  const FlatCallable alone = bases.around([](Values v) {
+    EXPECT_EQ(v.size(), 2u);
+    const int64_t before = Storage::live_bytes();
+    v.clear();
+    return Values{before - Storage::live_bytes()};
+  });
+  EXPECT_EQ(alone(given())[0].to_int64(), (4 + 8) * 4);
+}
+
 TEST_F(AotInputWrappers, R091_LooksAreTheUsersAndTheirOutputsAreNotReturned) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor(in[0]).add_(1);

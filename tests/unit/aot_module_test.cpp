@@ -152,6 +152,12 @@ TEST_F(AotModules, A126_R200_InferenceMode) {
   const Tensor x = randn({4, 4});
   const InferenceMode scope;
   expect_equal(aot_module(linear)(x), linear(x), "output");
+  bool was_inference = true;
+  aot_function([&](const TensorList& in) {
+    was_inference = in[0]->inference;
+    return TensorList{in[0] * 2};
+  })(TensorList{x});
+  EXPECT_FALSE(was_inference) << "it was made outside";
 }
 
 TEST_F(AotModules, A128_ABufferIsWrittenInTheGraph) {

@@ -58,7 +58,7 @@ TEST_F(AotPartitionSteps, R070_WhatComesAfterThatIsSaved) {
   }
 }
 
-TEST_F(AotPartitionSteps, R071_AutogradDoesNotKnowInputsWithoutAGradient) {
+TEST_F(AotPartitionSteps, R071_R133_AutogradDoesNotKnowInputsWithoutAGradient) {
   const auto f = [](const TensorList& in) { return TensorList{in[0].sin() + detached(in[1])}; };
   const Tensor x = randn({3}).requires_grad_(), y = randn({3}).requires_grad_();
   const Tensor out = aot_function(TensorFunction(f))(TensorList{x, y})[0];

@@ -1,5 +1,6 @@
 // What the metadata pass must notice beside what aot_metadata_test asks (R021, R037, R042, R086), costs of further ops (R124), and
 // tangents of wrappers (R148).
+#include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
 #include "aot/joint_info.hpp"
 #include "aot/metadata.hpp"
@@ -93,6 +94,35 @@ TEST_F(AotRecord, R042_WhatFollowsFromARecord) {
   EXPECT_EQ(m.with_tangents(), (std::vector<std::size_t>{0, 1, 6, 7}))
       << "the written input, the sine, the hidden view, the base";
   EXPECT_EQ(m.tangents.size(), 4u);
+  // What the reference counts is read from the outputs' own records.
+  const auto count = [&](const auto& is) { return std::count_if(m.outputs.begin(), m.outputs.end(), is); };
+  EXPECT_EQ(m.outputs.size(), 6u);
+  EXPECT_EQ(count([](const OutputInfo& o) { return o.kind == OutputKind::non_alias; }), 1);
+  EXPECT_EQ(count([](const OutputInfo& o) { return o.is_made_again() && o.base_is_input(); }), 2) << "aliased to inputs";
+  EXPECT_EQ(count([](const OutputInfo& o) { return o.is_made_again() && !o.base_is_input(); }), 2) << "to intermediates";
+  EXPECT_EQ(m.outputs[5].kind, OutputKind::unsafe_view_alias);
+  EXPECT_EQ(count([](const OutputInfo& o) { return !o.dynamic_dims.empty(); }), 0) << "no size is open";
+  EXPECT_FALSE(m.inputs[0].hidden_from_autograd) << "so autograd sees the write that is in the graph";
+}
+
+// R033, R042: of which class each output is, and each tangent.
+TEST_F(AotRecord, R033_R042_ClassesOfOutputsAndTangents) {
+  const GuardScope scope(env_);
+  const Values given = fake_inputs(
+      {tracked(testing::two_tensor(ones({2}), ones({2}))), tracked(testing::metadata_tensor(ones({2}))), tracked(ones({2}))}, {},
+      env_);
+  const FlatFunction f = [](const Values& in) { return Values{in[0].tensor() * 2, 7, in[2].tensor() * 2, in[1].tensor() * 2}; };
+  const Metadata m = collect_metadata(f, given, false, true);
+  EXPECT_TRUE(m.outputs[0].is_tensor && !m.outputs[1].is_tensor && m.outputs[2].is_tensor && m.outputs[3].is_tensor);
+  const JointLayouts l = joint_graph(f, given, m, env_, nullptr).layouts;
+  const auto names = [](const DenseLayout& d) {
+    std::string s;
+    for (std::size_t k = 0; k < d.outer_size(); k++) s += text(k == 0 ? "" : " ", d[k].cls ? d[k].cls->name() : "Tensor");
+    return s;
+  };
+  const std::string two = l.inputs[0].cls->name(), extra = l.inputs[1].cls->name();
+  EXPECT_EQ(names(l.returned), two + " Tensor Tensor " + extra);
+  EXPECT_EQ(names(l.tangents), two + " Tensor " + extra);
 }
 
 TEST_F(AotRecord, R086_TheBaseOfArgumentsThatOverlap) {

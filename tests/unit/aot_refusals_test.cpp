@@ -129,6 +129,8 @@ TEST_F(AotRefusals, R058_WhatMayAliasOrWriteComesApart) {
       {"dropout", [](const Tensor& t) { return Value(aten<"dropout">(t, 0.5, true)); }},
       {"batch_norm",
        [&](const Tensor& t) { return Value(aten<"batch_norm">(t, scale, mean, mean, var, false, 0.1, 1e-5, false)); }},
+      {"native_batch_norm",
+       [&](const Tensor& t) { return aten_value<"native_batch_norm">(t, scale, mean, mean, var, false, 0.1, 1e-5); }},
       {"atleast_1d", [](const Tensor& t) { return Value(aten<"atleast_1d">(t)); }},
       {"atleast_2d", [](const Tensor& t) { return Value(aten<"atleast_2d">(t)); }},
       {"atleast_3d", [](const Tensor& t) { return Value(aten<"atleast_3d">(t)); }},

@@ -194,6 +194,26 @@ TEST_F(AotStorage, A045_AStorageIsExchangedAndEmptied) {
 )");
 }
 
+// Each step is from or to 0 bytes, and the whole of it is not.
+TEST_F(AotStorage, R094_AStorageThatGrowsThroughNothing) {
+  const auto through = [](int64_t bytes) {
+    return [bytes](const TensorList& in) {
+      const NoGrad no_grad;
+      resize_bytes(in[1], 0);
+      if (bytes > 0) resize_bytes(in[1], bytes);
+      return TensorList{in[0] + 1};
+    };
+  };
+  const auto message = [&](int64_t bytes) { return error_of([&] { compiled_graph(through(bytes), {ones({2}), zeros({8})}); }); };
+  EXPECT_EQ(
+      message(64),
+      "Encountered a storage resize during tracing on input 1. Old nbytes=32, new nbytes=64\n"
+      "We only support storage resizing on graph inputs as long as the input either starts or ends with a storage size of 0\n"
+      "(the case for FSDP)");
+  EXPECT_EQ(message(0), "no error");
+  EXPECT_EQ(message(32), "no error") << "as large as before";
+}
+
 TEST_F(AotStorage, A046_AnEmptiedStorageIsExchanged) {
   const auto f = [](const TensorList& in) {
     const NoGrad no_grad;

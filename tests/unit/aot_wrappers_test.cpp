@@ -114,6 +114,36 @@ TEST_F(AotWrappers, R164_TheFunctionSeesWhatRequiresGrad) {
   EXPECT_EQ(seen, (std::vector<bool>{true, false}));
 }
 
+// Of each value: where its plain tensors begin, how many they are, how they nest, and what the outer tensor looks like.
+TEST_F(AotWrappers, R161_HowValuesAreMadeOfPlainOnes) {
+  const Tensor two = two_tensor(ones({2, 3}), ones({2, 3})), deep = two_tensor(two, two_tensor(ones({2, 3}), ones({2, 3}))),
+               extra = testing::metadata_tensor(ones({4}), 7), plain = ones({5});
+  const DenseLayout l(Values{plain, deep.t(), 3, extra, two});
+  EXPECT_TRUE(l.has_wrappers());
+  EXPECT_EQ(l.outer_size(), 5u);
+  EXPECT_EQ(l.dense_size(), 1u + 4 + 1 + 1 + 2);
+  std::vector<std::size_t> first, count;
+  for (std::size_t k = 0; k < l.outer_size(); k++) first.push_back(l.first_of(k)), count.push_back(l[k].leaves());
+  EXPECT_EQ(first, (std::vector<std::size_t>{0, 1, 5, 6, 7}));
+  EXPECT_EQ(count, (std::vector<std::size_t>{1, 4, 1, 1, 2}));
+  EXPECT_FALSE(l[0].cls || l[2].cls) << "an index, and no more";
+  EXPECT_EQ(to_text(l[1]), "TwoTensor(a=TwoTensor(a=Tensor, b=Tensor), b=TwoTensor(a=Tensor, b=Tensor))");
+  EXPECT_EQ(l[1].sizes, Shape({3, 2}));
+  EXPECT_EQ(l[1].strides, Shape({1, 3}));
+  EXPECT_EQ(l[1].cls->inner_names(l[1].metadata), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(l[3].metadata.to_int64(), 7);
+  EXPECT_EQ(l.dense_places([](std::size_t k) { return k == 1 || k == 3; }), (std::vector<int>{1, 2, 3, 4, 6}));
+  // And back.
+  Values dense = unwrapped(Values{plain, deep.t(), 3, extra, two});
+  ASSERT_EQ(dense.size(), l.dense_size());
+  const Values again = l.wrapped(dense);
+  EXPECT_TRUE(again[0].tensor().is_same(plain));
+  EXPECT_TRUE(is_two_tensor(again[1].tensor()) && is_two_tensor(testing::a(again[1].tensor())));
+  EXPECT_EQ(again[2].to_int64(), 3);
+  EXPECT_EQ(testing::constant_attribute(again[3].tensor()), 7);
+  EXPECT_TRUE(is_two_tensor(again[4].tensor()));
+}
+
 TEST_F(AotWrappers, R165_ACompilerThatLosesAResult) {
   const auto short_of_one = [](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
     return [run = nop(std::move(g), examples)](Values& arguments) {
@@ -122,12 +152,17 @@ TEST_F(AotWrappers, R165_ACompilerThatLosesAResult) {
       return all;
     };
   };
-  for (const bool rg : {false, true})
-    expect_error(
-        [&] {
-          aot_function(TensorFunction(product_and_half), {.forward = short_of_one})(TensorList{two_ones({2}, rg), ones({2})});
-        },
-        "Expected the number actual unwrapped-subclass outputs 1 to equal the number of args calculated from subclasses (2)");
+  const auto expect_message = [&](const TensorFunction& f, bool rg, int found, int saved) {
+    EXPECT_EQ(
+        error_of([&] { aot_function(f, {.forward = short_of_one})(TensorList{two_ones({2}, rg), ones({2})}); }),
+        text(
+            "Expected the number actual unwrapped-subclass outputs ", found,
+            " to equal the number of args calculated from subclasses (2) plus the number of additional activations saved for the "
+            "backward pass (",
+            saved, ")"));
+  };
+  for (const bool rg : {false, true}) expect_message(product_and_half, rg, 1, 0);
+  expect_message([](const TensorList& in) { return TensorList{in[0] * in[1]}; }, true, 2, 1);
 }
 
 TEST_F(AotWrappers, A179_R160_WithoutGradients) {
