@@ -215,9 +215,28 @@ INGOT_EXPORT AOTITorchError aoti_record_function_start(const char* name, IValueM
                                                        uint64_t n_inputs, AtenRecordFunctionHandle* guard);
 INGOT_EXPORT AOTITorchError aoti_record_function_end(AtenRecordFunctionHandle guard);
 
-/* ---- operators of a library's own. A value on a stack is eight bytes: the number, its bits, a dtype's code, or a tensor handle;
- * an optional one is the address of such a value (from C++'s new), or 0. Handles and addresses that are given are stolen. */
+/* ---- operators of a library's own. A value on a stack is eight bytes: the number, its bits, the code of a dtype, a layout or a memory
+ * format, a device (its type's code in the upper half, its index in the lower), or the handle of a tensor, a list, a string or a
+ * generator; an optional one is the address of such a value (from C++'s new), or 0. A list's elements are such values.
+ * Handles and addresses that are given are stolen. */
 typedef uint64_t StableIValue;
+typedef struct StableListOpaque* StableListHandle;
+typedef struct StringOpaque* StringHandle;
+INGOT_EXPORT AOTITorchError torch_new_list_reserve_size(size_t size, StableListHandle* ret);
+INGOT_EXPORT AOTITorchError torch_list_size(StableListHandle list_handle, size_t* size);
+INGOT_EXPORT AOTITorchError torch_list_get_item(StableListHandle list_handle, size_t index, StableIValue* element);
+INGOT_EXPORT AOTITorchError torch_list_set_item(StableListHandle list_handle, size_t index, StableIValue element);
+INGOT_EXPORT AOTITorchError torch_list_push_back(StableListHandle list_handle, StableIValue element);
+/* What the elements refer to is left alone. */
+INGOT_EXPORT AOTITorchError torch_delete_list(StableListHandle list_handle);
+INGOT_EXPORT AOTITorchError torch_new_string_handle(const char* data, size_t length, StringHandle* handle);
+INGOT_EXPORT AOTITorchError torch_string_length(StringHandle handle, size_t* length);
+/* Borrowed. */
+INGOT_EXPORT AOTITorchError torch_string_c_str(StringHandle handle, const char** data);
+INGOT_EXPORT AOTITorchError torch_delete_string(StringHandle handle);
+/* Another owning handle of the same stream. */
+INGOT_EXPORT AOTITorchError torch_new_generator_handle(AtenGeneratorHandle self, AtenGeneratorHandle* ret_new_generator);
+INGOT_EXPORT AOTITorchError torch_delete_generator(AtenGeneratorHandle generator);
 typedef struct TorchLibraryOpaque* TorchLibraryHandle;
 INGOT_EXPORT AOTITorchError aoti_torch_library_init_impl(const char* ns, const char* k, const char* file, uint32_t line,
                                                          TorchLibraryHandle* ret_new_torch_lib);

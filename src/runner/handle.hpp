@@ -2,6 +2,7 @@
 #pragma once
 #include "ingot/aoti_host.h"
 #include "ingot/tensor.hpp"
+#include "tensor/random.hpp"
 
 // The sizes and strides stand beside the tensor because a library borrows them as plain arrays.
 struct AtenTensorOpaque {
@@ -13,6 +14,11 @@ struct AtenTensorOpaque {
   }
   ingot::Tensor tensor;  // may be undefined
   std::vector<int64_t> sizes, strides;
+};
+
+// A stream of random numbers. Who runs C++ in the process makes one of any generator.
+struct AtenGeneratorOpaque {
+  ingot::Ref<ingot::Generator> generator;
 };
 
 namespace ingot {

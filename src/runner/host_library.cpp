@@ -1,14 +1,13 @@
 // Host functions: operators that a library defines, implements and calls (I088).
-#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 
-#include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
 #include "runner/handle.hpp"
+#include "runner/stable_value.hpp"
 
 using namespace ingot;
 
@@ -28,66 +27,6 @@ std::map<std::string, Implementation>& implementations() {
   return all;
 }
 
-// The bits of a value of at most eight bytes, and back.
-template <class T>
-StableIValue bits_of(T v) {
-  StableIValue out = 0;
-  std::memcpy(&out, &v, sizeof v);
-  return out;
-}
-template <class T>
-T from_bits(StableIValue bits) {
-  T out;
-  std::memcpy(&out, &bits, sizeof out);
-  return out;
-}
-
-// Takes the handles and addresses it meets.
-Value take(StableIValue bits, const SchemaType& t, bool is_optional) {
-  if (is_optional) {
-    if (bits == 0) return {};
-    const std::unique_ptr<StableIValue> inner(from_bits<StableIValue*>(bits));
-    return take(*inner, t, false);
-  }
-  INGOT_REQUIRE(!t.is_list(), "a list of ", t.name, " has no form on this host's stack");
-  switch (t.kind) {
-    case Kind::tensor: {
-      const std::unique_ptr<AtenTensorOpaque> handle(from_bits<AtenTensorHandle>(bits));
-      return tensor_of(handle.get());
-    }
-    case Kind::integer:
-    case Kind::sym_int: return from_bits<int64_t>(bits);
-    case Kind::real:
-    case Kind::scalar: return from_bits<double>(bits);
-    case Kind::boolean:
-    case Kind::sym_bool: return from_bits<bool>(bits);
-    case Kind::dtype: {
-      const auto dtype = dtype_of_code(from_bits<int32_t>(bits));
-      INGOT_REQUIRE(dtype, "dtype ", from_bits<int32_t>(bits), ": Ingot has no such type");
-      return *dtype;
-    }
-    case Kind::memory_format: return static_cast<MemoryFormat>(from_bits<int32_t>(bits));
-    default: throw_user_error(text("a value of type ", t.name, " has no form on this host's stack"));
-  }
-}
-
-StableIValue give(const Value& v, const SchemaType& t, bool is_optional) {
-  if (is_optional) return v.is_none() ? 0 : bits_of(new StableIValue(give(v, t, false)));
-  INGOT_REQUIRE(!t.is_list(), "a list of ", t.name, " has no form on this host's stack");
-  switch (t.kind) {
-    case Kind::tensor: return bits_of(new_handle(v.tensor_or_none()));
-    case Kind::integer:
-    case Kind::sym_int: return bits_of(v.to_int64());
-    case Kind::real:
-    case Kind::scalar: return bits_of(v.to_double());
-    case Kind::boolean:
-    case Kind::sym_bool: return bits_of(v.to_bool());
-    case Kind::dtype: return bits_of(aoti_code(v.dtype()));
-    case Kind::memory_format: return bits_of(static_cast<int32_t>(v.memory_format()));
-    default: throw_user_error(text("a value of type ", t.name, " has no form on this host's stack"));
-  }
-}
-
 // What every op that a library defined does: it calls the function that a library implemented it with.
 Value call_implementation(const Call& c) {
   const Schema& schema = c.op.schema;
@@ -102,12 +41,10 @@ Value call_implementation(const Call& c) {
     INGOT_REQUIRE(!v.is_tensor() || !v.tensor()->is_fake(), c.op.qualified(),
                   ": a library's function runs on values, not on shapes");
   std::vector<StableIValue> stack(std::max(schema.args.size(), schema.results.size()));
-  for (std::size_t k = 0; k < schema.args.size(); k++)
-    stack[k] = give(c.args[k], schema.args[k].type, schema.args[k].type.optional);
+  for (std::size_t k = 0; k < schema.args.size(); k++) stack[k] = give_stable(c.args[k], schema.args[k].type);
   function(stack.data(), schema.args.size(), schema.results.size());
   Values results;
-  for (std::size_t k = 0; k < schema.results.size(); k++)
-    results.push_back(take(stack[k], schema.results[k].type, schema.results[k].type.optional));
+  for (std::size_t k = 0; k < schema.results.size(); k++) results.push_back(take_stable(stack[k], schema.results[k].type));
   if (results.empty()) return {};
   return results.size() == 1 ? results[0] : Value(results);
 }
@@ -161,14 +98,14 @@ AOTITorchError aoti_torch_library_impl(TorchLibraryHandle self, const char* name
     TorchLibraryOpaque& library = library_of(self);
     const std::string_view n = name ? name : "";
     const std::string qualified = n.find("::") == n.npos ? text(library.ns, "::", n) : std::string(n);
-    const Op* op = find_op(qualified);
-    INGOT_REQUIRE(op != nullptr && op->def->body == call_implementation, qualified,
-                  ": an implementation needs an operator that a library defined");
+    const Op* op = find_op(qualified);  // none: a library may define it later
+    INGOT_REQUIRE(op == nullptr || op->def->body == call_implementation, qualified,
+                  ": the operator is one of Ingot's own, whose implementation stays as it is");
     if (!library.runs_here) return;
+    const std::string known = op ? op->qualified() : qualified;
     const std::scoped_lock lock(mutex);
-    INGOT_REQUIRE(implementations().emplace(op->qualified(), fn).second, qualified,
-                  ": the operator has an implementation already");
-    library.implemented.push_back(op->qualified());
+    INGOT_REQUIRE(implementations().emplace(known, fn).second, qualified, ": the operator has an implementation already");
+    library.implemented.push_back(known);
   });
 }
 
@@ -186,14 +123,12 @@ AOTITorchError aoti_torch_call_dispatcher(const char* op_name, const char* overl
     const std::string overload = overload_name ? overload_name : "";
     const Op& o = op(overload.empty() ? std::string(op_name) : text(op_name, ".", overload));
     Values arguments;
-    for (std::size_t k = 0; k < o.schema.args.size(); k++)
-      arguments.push_back(take(stack[k], o.schema.args[k].type, o.schema.args[k].type.optional));
+    for (std::size_t k = 0; k < o.schema.args.size(); k++) arguments.push_back(take_stable(stack[k], o.schema.args[k].type));
     const GradModeGuard no_grad(false);
     const Value returned = call(o, arguments);
     const Values results = o.schema.results.size() == 1 ? Values{returned}
                            : returned.is_none()         ? Values{}
                                                         : list_elements(returned);
-    for (std::size_t k = 0; k < o.schema.results.size(); k++)
-      stack[k] = give(results[k], o.schema.results[k].type, o.schema.results[k].type.optional);
+    for (std::size_t k = 0; k < o.schema.results.size(); k++) stack[k] = give_stable(results[k], o.schema.results[k].type);
   });
 }

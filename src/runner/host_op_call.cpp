@@ -128,8 +128,8 @@ Value Reader::list(const SchemaType& t) {
 Value Reader::value(const SchemaType& t) {
   if (t.is_list()) return list(t);
   if (t.kind == Kind::generator) {
-    INGOT_REQUIRE(address<AtenGeneratorHandle>() == nullptr, "a generator's handle: this host has its default generator only");
-    return {};
+    const AtenGeneratorHandle* h = address<AtenGeneratorHandle>();
+    return h && *h ? Value((*h)->generator) : Value();
   }
   if (t.kind == Kind::tensor) {
     if (!t.optional) return tensor_of(address<AtenTensorOpaque>());

@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
@@ -68,7 +69,7 @@ PackageMetadata machine_metadata(const std::string& device, const std::string& m
 }
 
 ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOptions& options)
-    : model_([&] {
+    : path_(path), model_([&] {
         if (options.run_single_threaded)
           INGOT_REQUIRE(options.num_runners == 1, "num_runners must be 1 when run_single_threaded is true");
         else INGOT_REQUIRE(options.num_runners >= 1, "num_runners must be >=1 when run_single_threaded is false");
@@ -87,6 +88,11 @@ ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOpti
   runner.run_single_threaded = options.run_single_threaded;
   runner_ = factory->second(model_.library, runner);
   if (!model_.weights_blob.empty()) runner_->update_constant_buffer_from_blob(model_.weights_blob);
+  if (const ModelPackageLoader* other = options.share_weights_with) {
+    INGOT_REQUIRE(std::filesystem::equivalent(path, other->path_), path, ": the loader to share weights with is one of ",
+                  other->path_, "; models of one package share weights");
+    weights_ = other->weights_;
+  }
   if (!model_.weights_config.empty()) load_listed_weights();
 }
 
@@ -96,7 +102,6 @@ void ModelPackageLoader::load_listed_weights() {
   std::map<std::string, std::string> names_of_fqns;
   for (const auto& [name, fqn] : runner_->constant_names_to_fqns()) names_of_fqns.emplace(fqn, name);
   const std::map<std::string, int32_t> dtypes = runner_->constant_names_to_dtypes();
-  std::map<std::string, Ref<Storage>> storages;
   ConstantMap constants;
   const JsonDocument document(MappedFile::open(model_.weights_config)->bytes(), model_.weights_config);
   for (const auto& [fqn, entry] : document.root().fields()) {
@@ -107,7 +112,7 @@ void ModelPackageLoader::load_listed_weights() {
     const auto dtype = dtype_of_code(dtypes.at(name->second));
     if (!dtype) entry.fail("the model's dtype is none of Ingot's");
     const std::string file = parts[0].string();
-    Ref<Storage>& storage = storages[file];
+    Ref<Storage>& storage = weights_[file];
     if (!storage) storage = weight_storage(text(model_.weights_folder, "/", file));
     const auto numbers = [](const Json& j) { return j.map([](const Json& n) { return n.integer(); }); };
     const std::vector<int64_t> sizes = numbers(parts[1]), strides = numbers(parts[2]);

@@ -10,6 +10,9 @@ struct LoaderOptions {
   bool run_single_threaded = false;
   std::size_t num_runners = 1;
   int device_index = -1;  // -1: the device's default
+  // A loader of another model of the same package: storages that both models have weights in are read once, and the models look at the
+  // same bytes, also after the other loader is gone.
+  const class ModelPackageLoader* share_weights_with = nullptr;
 };
 
 using PackageMetadata = std::map<std::string, std::string>;
@@ -40,7 +43,9 @@ class ModelPackageLoader {
   static PackageMetadata load_metadata_from_package(const std::string& path, const std::string& model_name);
 
  private:
+  std::string path_;  // of the package
   UnpackedModel model_;
+  std::map<std::string, Ref<Storage>> weights_;  // by file of data/weights
   PackageMetadata metadata_;
   std::unique_ptr<ModelContainerRunner> runner_;  // after the files it is loaded from, so that it goes first
 

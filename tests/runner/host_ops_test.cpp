@@ -175,6 +175,17 @@ TEST(HostOps, I082_OptionalArguments) {
   int32_t dtype = aoti_torch_dtype_float64(), layout = aoti_torch_layout_strided(), device = aoti_torch_device_type_cpu();
   EXPECT_EQ(rand(sizes, 1, nullptr, &dtype, &layout, &device, 0, nullptr, &made[5]), 0);
   EXPECT_EQ(made[5].tensor().dtype(), DType::f64);
+  // Another one by its handle, of which a library may make more: they are one stream.
+  AtenGeneratorOpaque stream{make_ref<Generator>(7)};
+  AtenGeneratorHandle given = &stream, copy = nullptr;
+  ASSERT_EQ(torch_new_generator_handle(given, &copy), 0);
+  Handle drawn[2];
+  EXPECT_EQ(rand(sizes, 1, &given, &dtype, nullptr, nullptr, 0, nullptr, &drawn[0]), 0);
+  EXPECT_EQ(rand(sizes, 1, &copy, &dtype, nullptr, nullptr, 0, nullptr, &drawn[1]), 0);
+  EXPECT_EQ(torch_delete_generator(copy), 0);
+  const Ref<Generator> same = make_ref<Generator>(7);
+  for (const Handle& h : drawn) EXPECT_EQ(h.values(), aten<"rand.generator">(Shape{4}, same, float64).to_vector<double>());
+  EXPECT_EQ(stream.generator->state(), same->state());
   ::testing::internal::CaptureStderr();
   device = aoti_torch_device_type_cuda();
   EXPECT_EQ(rand(sizes, 1, nullptr, &dtype, &layout, &device, 0, nullptr, &made[6]), 1);
@@ -355,11 +366,13 @@ TEST(HostLibrary, I088_ALibraryDefinesAndImplements) {
   EXPECT_EQ(aoti_torch_library_impl(cuda, "scaled", scaled), 0) << "kept for another device";
   EXPECT_EQ(aoti_torch_call_dispatcher("stub::scaled", "", stack), 1);
   EXPECT_EQ(aoti_torch_library_def(definitions, "scaled(Tensor x) -> Tensor"), 1);
-  EXPECT_EQ(aoti_torch_library_impl(cpu, "nothing", scaled), 1);
+  EXPECT_EQ(aoti_torch_library_impl(cpu, "aten::add.Tensor", scaled), 1);
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("stub::scaled: the operator has no implementation for the CPU"), std::string::npos) << log;
   EXPECT_NE(log.find("there is an operator of this name already"), std::string::npos) << log;
-  EXPECT_NE(log.find("stub::nothing: an implementation needs an operator that a library defined"), std::string::npos) << log;
+  EXPECT_NE(log.find("aten::add.Tensor: the operator is one of Ingot's own, whose implementation stays as it is"),
+            std::string::npos)
+      << log;
 
   ASSERT_EQ(aoti_torch_library_impl(cpu, "scaled", scaled), 0);
   stack[0] = bits(new_handle(counting({3})));
@@ -375,6 +388,113 @@ TEST(HostLibrary, I088_ALibraryDefinesAndImplements) {
 
   for (TorchLibraryHandle l : {cpu, cuda, fragment, definitions}) EXPECT_EQ(aoti_torch_delete_library_object(l), 0);
   EXPECT_THROW(call(op("stub::scaled"), Values{counting({2}), 3.0, Value()}), UserError) << "the code may be gone";
+}
+
+// Everything that a schema can have: what comes goes out again, in other places.
+void everything(StableIValue* stack, uint64_t arguments, uint64_t results) {
+  EXPECT_EQ(arguments, 12u);
+  EXPECT_EQ(results, 12u);
+  std::swap(stack[0], stack[1]);
+}
+
+TEST(HostLibrary, I088_EveryTypeOfASchemaStandsOnTheStack) {
+  TorchLibraryHandle library = nullptr;
+  ASSERT_EQ(aoti_torch_library_init_fragment("kinds", "file.cpp", 1, &library), 0);
+  // What is implemented before it is defined counts as well.
+  ASSERT_EQ(aoti_torch_library_impl(library, "everything", everything), 0);
+  ASSERT_EQ(aoti_torch_library_def(
+                library,
+                "everything(int[] a, int[] b, Tensor[] c, Tensor?[] d, float[] e, bool[] f, str g, Device h, "
+                "Layout i, ScalarType j, int[]? k, str? l) -> (int[], int[], Tensor[], Tensor?[], float[], bool[], str, "
+                "Device, Layout, ScalarType, int[]?, str?)"),
+            0);
+  const int64_t before = TensorImpl::live();
+  {
+    const Values results =
+        list_elements(call(op("kinds::everything"), Values{Shape{1, 2}, Shape{3}, TensorList{ones({2}), counting({3})},
+                                                           TensorList{Tensor(), counting({2})}, std::vector<double>{0.5, 2},
+                                                           std::vector<bool>{true, false, true}, "a text", Device(),
+                                                           Layout::strided, int16, Value(), "more"}));
+    ASSERT_EQ(results.size(), 12u);
+    EXPECT_EQ(results[0].ints(), Shape({3}));
+    EXPECT_EQ(results[1].ints(), Shape({1, 2}));
+    EXPECT_EQ(results[2].tensors()[1].to_vector<double>(), (Doubles{0, 1, 2}));
+    EXPECT_FALSE(results[3].tensors()[0].defined());
+    EXPECT_EQ(results[3].tensors()[1].to_vector<double>(), (Doubles{0, 1}));
+    EXPECT_EQ(results[4].floats(), (Doubles{0.5, 2}));
+    EXPECT_EQ(results[5].bools(), (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(results[6].string(), "a text");
+    EXPECT_TRUE(results[7].is_device() && results[8].is_layout() && results[10].is_none());
+    EXPECT_EQ(results[9].dtype(), int16);
+    EXPECT_EQ(results[11].string(), "more");
+  }
+  EXPECT_EQ(TensorImpl::live(), before);
+  EXPECT_EQ(aoti_torch_delete_library_object(library), 0);
+}
+
+// A library makes and reads lists and strings by functions.
+TEST(HostLibrary, I088_ListsAndStringsOfALibrary) {
+  StableListHandle sizes = nullptr;
+  ASSERT_EQ(torch_new_list_reserve_size(2, &sizes), 0);
+  ASSERT_EQ(torch_list_push_back(sizes, 7), 0);
+  ASSERT_EQ(torch_list_push_back(sizes, 3), 0);
+  ASSERT_EQ(torch_list_set_item(sizes, 0, 2), 0);
+  size_t count = 0;
+  StableIValue element = 0;
+  EXPECT_EQ(torch_list_size(sizes, &count), 0);
+  EXPECT_EQ(torch_list_get_item(sizes, 1, &element), 0);
+  EXPECT_EQ(count, 2u);
+  EXPECT_EQ(element, 3u);
+  // full(SymInt[] size, Scalar fill_value, *, dtype, layout, device, pin_memory)
+  const StableIValue cpu = static_cast<StableIValue>(aoti_torch_device_type_cpu()) << 32 | 0xffffffffu;
+  StableIValue stack[6] = {reinterpret_cast<uintptr_t>(sizes),
+                           bits(1.5),
+                           reinterpret_cast<uintptr_t>(new StableIValue(static_cast<uint32_t>(aoti_torch_dtype_float64()))),
+                           reinterpret_cast<uintptr_t>(new StableIValue(static_cast<uint32_t>(aoti_torch_layout_strided()))),
+                           reinterpret_cast<uintptr_t>(new StableIValue(cpu)),
+                           0};
+  ASSERT_EQ(aoti_torch_call_dispatcher("aten::full", "", stack), 0);
+  EXPECT_EQ(handle(stack[0])->tensor.sizes(), Shape({2, 3}));
+  EXPECT_EQ(handle(stack[0])->tensor.dtype(), float64);
+  // div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)
+  StringHandle mode = nullptr;
+  ASSERT_EQ(torch_new_string_handle("floor and more", 5, &mode), 0);
+  const char* chars = nullptr;
+  EXPECT_EQ(torch_string_length(mode, &count), 0);
+  EXPECT_EQ(torch_string_c_str(mode, &chars), 0);
+  EXPECT_EQ(std::string(chars, count), "floor");
+  stack[1] = bits(new_handle(ones({3})));
+  stack[2] = reinterpret_cast<uintptr_t>(new StableIValue(reinterpret_cast<uintptr_t>(mode)));
+  ASSERT_EQ(aoti_torch_call_dispatcher("aten::div", "Tensor_mode", stack), 0);
+  EXPECT_EQ(handle(stack[0])->tensor.to_vector<double>(), Doubles(6, 1));
+  aoti_torch_delete_tensor_object(handle(stack[0]));
+  // split returns a list.
+  stack[0] = bits(new_handle(counting({5})));
+  stack[1] = 2;
+  stack[2] = 0;
+  ASSERT_EQ(aoti_torch_call_dispatcher("aten::split", "Tensor", stack), 0);
+  const auto parts = reinterpret_cast<StableListHandle>(stack[0]);
+  EXPECT_EQ(torch_list_size(parts, &count), 0);
+  EXPECT_EQ(count, 3u);
+  for (size_t k = 0; k < count; k++) {
+    EXPECT_EQ(torch_list_get_item(parts, k, &element), 0);
+    EXPECT_EQ(handle(element)->tensor.numel(), k < 2 ? 2 : 1);
+    aoti_torch_delete_tensor_object(handle(element));
+  }
+  EXPECT_EQ(torch_delete_list(parts), 0);
+  // What is wrong is said.
+  ::testing::internal::CaptureStderr();
+  ASSERT_EQ(torch_new_list_reserve_size(0, &sizes), 0);
+  EXPECT_EQ(torch_list_get_item(sizes, 0, &element), 1);
+  EXPECT_EQ(torch_delete_list(sizes), 0);
+  EXPECT_EQ(torch_list_size(nullptr, &count), 1);
+  EXPECT_EQ(torch_string_length(nullptr, &count), 1);
+  ASSERT_EQ(torch_new_string_handle("", 0, &mode), 0);
+  EXPECT_EQ(torch_delete_string(mode), 0);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("element 0 of a list of 0"), std::string::npos) << log;
+  EXPECT_NE(log.find("expected a list, found a null handle"), std::string::npos) << log;
+  EXPECT_NE(log.find("expected a string, found a null handle"), std::string::npos) << log;
 }
 
 // ---- the interface

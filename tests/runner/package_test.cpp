@@ -238,6 +238,42 @@ TEST_F(Package, I111_SeveralModelsAndSharedWeights) {
   expect_close(loader.run({mlp_input()})[0], mlp_output());
 }
 
+// Two models of one package, and one storage in which both have a weight.
+TEST_F(Package, I111_ModelsOfOnePackageShareStorages) {
+  const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none});
+  const ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  const auto bytes = [&](const std::string& name) {
+    const Tensor t = program.state.at(name).tensor.contiguous();
+    return std::string(static_cast<const char*>(t.data_ptr()), static_cast<std::size_t>(t.numel().value() * t.itemsize()));
+  };
+  const std::string config =
+      R"({"a.weight": ["weight_0", [128, 64], [64, 1], 0], "a.bias": ["weight_1", [128], [1], 0],
+          "b.weight": ["weight_2", [10, 128], [128, 1], 10], "b.bias": ["weight_2", [10], [1], 0]})";
+  std::vector<std::pair<std::string, std::string>> entries{{"a/archive_format", "pt2"},
+                                                           {"a/data/weights/weight_0", bytes("a.weight")},
+                                                           {"a/data/weights/weight_1", bytes("a.bias")},
+                                                           {"a/data/weights/weight_2", bytes("b.bias") + bytes("b.weight")}};
+  for (const char* name : {"encoder", "decoder"}) {
+    const std::string folder = text("a/data/aotinductor/", name, "/");
+    entries.emplace_back(folder + "x.so", bytes_of(so));
+    entries.emplace_back(folder + "x_metadata.json", kMetadata);
+    entries.emplace_back(folder + "weights_config.json", config);
+  }
+  const std::string file = archive(entries);
+  auto encoder = std::make_unique<ModelPackageLoader>(file, LoaderOptions{.model_name = "encoder"});
+  ModelPackageLoader decoder(file, {.model_name = "decoder", .num_runners = 2, .share_weights_with = encoder.get()}),
+      apart(file, {.model_name = "decoder"});
+  const auto weights = [](ModelPackageLoader& l) { return l.runner().extract_constants_map(false); };
+  for (const auto& [fqn, t] : weights(*encoder)) {
+    EXPECT_EQ(weights(decoder).at(fqn).data_ptr(), t.data_ptr()) << fqn;
+    EXPECT_NE(weights(apart).at(fqn).data_ptr(), t.data_ptr()) << fqn;
+  }
+  encoder.reset();
+  expect_close(decoder.run({mlp_input()})[0], mlp_output());
+  expect_in("models of one package share weights",
+            error_of([&] { ModelPackageLoader other(package(), {.share_weights_with = &decoder}); }));
+}
+
 // As PyTorch writes them: each storage as one complete tensor in a file of torch.save.
 TEST_F(Package, I106_I111_P020_WeightsOfTorchSave) {
   const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none});
