@@ -262,7 +262,7 @@ TEST_F(Abi, I015_GradModeIsOffDuringCallsAndRestored) {
   ASSERT_EQ(library_call(library, AOTInductorModelDelete)(model), 0);
 }
 
-TEST_F(Abi, I008_I016_I017_I032_I068_I069_NamesAndCallSpec) {
+TEST_F(Abi, I008_I016_I017_I032_I041_I068_I069_NamesAndCallSpec) {
   const Library library(library_path("affine"));
   const Container container(library, 3);
   size_t count = 0;

@@ -244,7 +244,7 @@ TEST_F(Constants, I023_I062_I063_FoldingOfEitherBuffer) {
 }
 
 // Each buffer is folded once after it was filled, by whatever comes first: a run, or the call that asks for it.
-TEST_F(Constants, I037_I059_I062_I063_ABufferIsFoldedOnceForEachFilling) {
+TEST_F(Constants, I037_I041_I059_I062_I063_ABufferIsFoldedOnceForEachFilling) {
   const Library library(library_path("affine_pure"));
   const Calls calls(library);
   const Container container(library);

@@ -22,6 +22,18 @@ ProgramJson open_rows() {
   return p;
 }
 
+// Whether anything of the assertion is left in the compiled program.
+bool has_check(const ProgramJson& json) {
+  ExportedProgram p = read(json);
+  bool found = false;
+  CompileOptions options;
+  options.after = [&](std::string_view stage, double, const std::string& text) {
+    if (stage == "lower") found = text.find("\n  check ") != text.npos;
+  };
+  CompiledProgram{p, options};
+  return found;
+}
+
 TEST(CompiledAssertions, P121_AScalarThatIsFalseStopsTheRunWithExactlyItsMessage) {
   const auto program = [](std::string_view condition, std::string_view target) {
     ProgramJson p = open_rows();
@@ -61,16 +73,6 @@ TEST(CompiledAssertions, P121_AScalarThatIsFalseStopsTheRunWithExactlyItsMessage
     return p;
   }();
   EXPECT_EQ(compiled_refusal(by_range, {ones({2, 2})}), "no error");
-  const auto has_check = [](const ProgramJson& json) {
-    ExportedProgram p = read(json);
-    bool found = false;
-    CompileOptions options;
-    options.after = [&](std::string_view stage, double, const std::string& text) {
-      if (stage == "lower") found = text.find("\n  check ") != text.npos;
-    };
-    CompiledProgram{p, options};
-    return found;
-  };
   EXPECT_TRUE(has_check(open));
   EXPECT_FALSE(has_check(by_range));
   EXPECT_FALSE(has_check(program(as("as_bool", "true"), "")));
@@ -94,6 +96,9 @@ TEST(CompiledAssertions, P122_TensorMetadata) {
                                       arg("layout", as("as_layout", "7"), 2)}),
                              three),
             "no error");
+  EXPECT_FALSE(has_check(program({arg("dtype", as("as_scalar_type", "7"))}))) << "proven";
+  EXPECT_FALSE(has_check(program({arg("stride", as("as_ints", "[2, 1]"))}))) << "proven";
+  EXPECT_TRUE(has_check(program({arg("size", as("as_ints", "[3, 2]"))}))) << "the rows are open";
   // Another dtype is an error of the compiler, which names the node.
   ExportedProgram wrong = read(program({arg("dtype", as("as_scalar_type", "8"))}));
   const std::string refusal = ingot::error_of([&] { CompiledProgram{wrong}; });

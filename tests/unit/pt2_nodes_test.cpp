@@ -510,6 +510,32 @@ TEST(Pt2Nodes, P174_SubgraphsMayWriteTheirOperands) {
   const Tensor x = tensor({1});
   EXPECT_EQ(floats(run(p, {x})[0]), Floats{2});
   EXPECT_EQ(floats(x), Floats{2});
+  // A wrapper that is inlined.
+  ProgramJson inlined;
+  inlined.input("x").returns(val("x"));
+  inlined.then(hop("strict_mode", {arg("", g.as_argument("g")), arg("", vals({"x"}))}, {val("y")}));
+  EXPECT_EQ(floats(run(inlined, {x})[0]), Floats{3});
+  EXPECT_EQ(floats(x), Floats{3});
+  // A loop, each time that it goes round: v is doubled as long as it is below the limit, which comes down by one.
+  GraphJson condition, body;
+  condition.inputs = body.inputs = {val("v"), val("limit")};
+  condition.nodes = {op_node("lt.Tensor", {arg("self", val("v")), arg("other", val("limit"))}, "go")};
+  condition.outputs = {val("go")};
+  condition.bare = true;
+  body.nodes = {op_node("add.Tensor", {arg("self", val("v")), arg("other", val("v"))}, "w"),
+                op_node("sub_.Tensor", {arg("self", val("limit")), arg("other", integer(1))}, "less")};
+  body.outputs = {val("w")};
+  ProgramJson loop;
+  loop.input("x").input("limit").returns(val("y")).returns(val("limit"));
+  loop.then(
+      hop("while_loop",
+          {arg("", condition.as_argument("c")), arg("", body.as_argument("b")), arg("", vals({"x"})), arg("", vals({"limit"}))},
+          {val("y")}));
+  const Tensor limit = tensor({10});
+  const Values out = run(loop, {tensor({3}), limit});
+  EXPECT_EQ(floats(out[0]), Floats{12});
+  EXPECT_EQ(floats(out[1]), Floats{8});
+  EXPECT_EQ(floats(limit), Floats{8});
 }
 
 TEST(Pt2Nodes, P175_UnsupportedHigherOrderOperators) {

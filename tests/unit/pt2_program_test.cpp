@@ -461,6 +461,18 @@ TEST(Pt2Program, P059_P171_OperandListsMayNameNumbers) {
            {val("y")}, "cond"));
   p.returns(val("y"));
   EXPECT_EQ(floats(result(p, {tensor({2}), Value(5)})), Floats{10});
+  GraphJson scaled;  // a float
+  scaled.inputs = {val("a"), sym_float("m")};
+  scaled.nodes = {op_node("mul.Tensor", {arg("self", val("a")), arg("other", sym_float("m"))}, "r")};
+  scaled.outputs = {val("r")};
+  ProgramJson with_float;
+  with_float.input("x").user(sym_float("n"));
+  with_float.then(node("torch.ops.higher_order.cond",
+                       {arg("", as("as_bool", "true")), arg("", scaled.as_argument("t")), arg("", scaled.as_argument("f")),
+                        arg("", vals({"x", "n"}))},
+                       {val("y")}, "cond"));
+  with_float.returns(val("y"));
+  EXPECT_EQ(floats(result(with_float, {tensor({2}), Value(0.25)})), Floats{0.5});
   // All operands numbers: as_ints; a literal input of the subgraph keeps its place.
   GraphJson h;
   h.inputs = {integer(3), sym_int("m")};
