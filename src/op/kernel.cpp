@@ -198,8 +198,10 @@ Value run_composite(const Op& op, Args args) {
     case Variant::functional: return op.def->body({op, args});
     case Variant::inplace: {
       if (op.same_as) return call(*op.same_as, args);
-      // f_(x) is x.copy_(f(x)): the program of f stays visible to every layer.
-      const Value r = call(*op.functional, args);
+      // f_(x) is x.copy_(f(x)): the program of f stays visible to every layer. What it keeps of x for gradients must not be written.
+      Values given(args.begin(), args.end());
+      if (thread_state().grad_mode && given[0].tensor().requires_grad()) given[0] = call(op_ref<"clone">(), {given[0]});
+      const Value r = call(*op.functional, given);
       const Op& copy = op_ref<"copy_">();
       return call(copy, {args[0], r});
     }

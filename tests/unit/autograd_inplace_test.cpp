@@ -206,6 +206,7 @@ TEST_F(AutogradInplace, GradientsThroughWrites) {
   check_gradient([](const Tensor& t) { Tensor y = t * t; const Tensor z = y + 1; y.zero_(); return y * t + z; }, x);
   check_gradient([](const Tensor& t) { Tensor y = t * t; y.fill_(3); return y * t; }, x);
   check_gradient([](const Tensor& t) { Tensor y = t * t; inplace("exp_", y); return y; }, x);
+  check_gradient([](const Tensor& t) { Tensor y = t * t; inplace("square_", y); return y; }, x);  // a program of another op
   check_gradient([](const Tensor& t) { Tensor y = zeros({3, 3}, {.dtype = float64}); y.add_(t); y.mul_(t); return y; }, x);
   check_gradient([](const Tensor& t) { Tensor y = t * 1; y.add_(t.select(0, 1)); return y * y; }, x);  // the other one is broadcast
   // clang-format on
