@@ -34,7 +34,8 @@ Value dropout(const Call& c) {
   const double p = c[1].to_double();
   check_probability(p);
   const bool functional = thread_state().active & layer_bit(Layer::functionalize);
-  if (!c[2].to_bool() || p == 0) return functional ? Value(aten<"clone">(c[0])) : c[0];
+  const bool changes = c[2].to_bool() && p != 0 && !statically_equal(c.tensor(0).numel(), 0);
+  if (!changes) return functional ? Value(aten<"clone">(c[0])) : c[0];
   return atens<"native_dropout">(c[0], p, true)[0];
 }
 
@@ -51,7 +52,7 @@ Value dropout_by_noise(const Call& c) {
   const Tensor& input = c.tensor(0);
   const double p = c[1].to_double();
   check_probability(p);
-  if (!c[2].to_bool() || p == 0) return input;
+  if (!c[2].to_bool() || p == 0 || statically_equal(input.numel(), 0)) return input;
   if (p == 1) return aten<"mul.Tensor">(input, aten<"new_zeros">(input, Shape{}));
   const Tensor noise = aten<"bernoulli.p">(kFeature ? feature_noise(input) : aten<"empty_like">(input), 1 - p);
   if constexpr (kAlpha) {

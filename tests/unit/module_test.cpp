@@ -3,6 +3,7 @@
 
 #include "ingot/nn.hpp"
 #include "ingot/optim.hpp"
+#include "op/call.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "support/wrappers.hpp"
@@ -187,6 +188,14 @@ TEST_F(ModuleState, DropoutChecksItsProbability) {
   nn::Dropout d(0.9);
   d.eval();
   EXPECT_EQ(d(ones({3})).to_vector<double>(), (Doubles{1, 1, 1}));
+}
+TEST_F(ModuleState, DropoutOfNothingIsItsArgument) {  // as in PyTorch: the same tensor, a leaf still
+  Tensor x = ones({2, 0});
+  x.requires_grad_();
+  for (const char* name : {"dropout", "feature_dropout", "alpha_dropout"}) {
+    const Tensor y = call(op(name), {x, 0.5, true}).tensor();
+    EXPECT_TRUE(y.is_leaf() && y.requires_grad()) << name;
+  }
 }
 
 }  // namespace
