@@ -11,6 +11,7 @@ import argparse
 import fnmatch
 import json
 import logging
+import os
 import pathlib
 import random
 import signal
@@ -104,8 +105,39 @@ def make_case(op, sample, dtype, folder, name, with_gradients):
     return facts
 
 
-def give_up(*_):
-    raise TimeoutError()
+def cases_of(op, entry, code, options):
+    """Facts of the cases made of one operator and dtype, by name, and what went wrong."""
+    dtype = DTYPES[code]
+    torch.manual_seed(options.seed)
+    draw = random.Random("%d %s %s" % (options.seed, entry, code))
+    with_gradients = op.supports_autograd and dtype in op.backward_dtypes
+    made = {}
+    try:
+        samples = list(op.sample_inputs("cpu", dtype))
+        for k in sorted(draw.sample(range(len(samples)), min(options.samples, len(samples)))):
+            name = "%s_%d" % (code, k)
+            facts = make_case(op, samples[k], dtype, options.out / entry, name, with_gradients)
+            if facts:
+                made["%s/%s" % (entry, name)] = facts
+    except Exception as e:
+        return made, str(e).split("\n")[0][:100]
+    return made, None
+
+
+def in_child(f):
+    """What f returns, computed in a process of its own: some operators crash, and some take for ever."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        with os.fdopen(write, "w") as to:
+            json.dump(f(), to)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as answer:
+        text = answer.read()
+    status = os.waitpid(child, 0)[1]
+    return json.loads(text) if status == 0 else ({}, "ended by signal %d" % os.WTERMSIG(status))
 
 
 def main():
@@ -116,32 +148,21 @@ def main():
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
-    signal.signal(signal.SIGALRM, give_up)
     index, skipped = {}, []
     for code in options.dtypes.split(","):
-        dtype = DTYPES[code]
         for op in op_db:
             entry = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
-            if not fnmatch.fnmatch(entry, options.ops) or dtype not in op.dtypes:
+            if not fnmatch.fnmatch(entry, options.ops) or DTYPES[code] not in op.dtypes:
                 continue
-            torch.manual_seed(options.seed)
-            draw = random.Random("%d %s %s" % (options.seed, entry, code))
-            with_gradients = op.supports_autograd and dtype in op.backward_dtypes
-            signal.alarm(60)
-            try:
-                samples = list(op.sample_inputs("cpu", dtype))
-                for k in sorted(draw.sample(range(len(samples)), min(options.samples, len(samples)))):
-                    name = "%s_%d" % (code, k)
-                    facts = make_case(op, samples[k], dtype, options.out / entry, name, with_gradients)
-                    if facts:
-                        index["%s/%s" % (entry, name)] = facts
-            except (Exception, TimeoutError) as e:
-                skipped.append("%s %s: %s" % (entry, code, str(e).split("\n")[0][:100]))
-            signal.alarm(0)
-        (options.out / "index.json").write_text(json.dumps(index, indent=0, sort_keys=True))
-        print("%s: %d cases so far, %d entries without one" % (code, len(index), len(skipped)), flush=True)
+            made, wrong = in_child(lambda: cases_of(op, entry, code, options))
+            index.update(made)
+            if wrong:
+                skipped.append("%s %s: %s" % (entry, code, wrong))
+            (options.out / "index.json").write_text(json.dumps(index, indent=0, sort_keys=True))
+        print("%s: %d cases so far, %d entries in part or not at all" % (code, len(index), len(skipped)), flush=True)
     print("\n".join(skipped))
 
 

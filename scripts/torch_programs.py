@@ -20,6 +20,7 @@ warnings.filterwarnings("ignore")
 
 import numpy as np
 import torch
+import torch._functorch.config
 from torch.testing._internal.two_tensor import TwoTensor
 
 torch.set_num_threads(1)
@@ -258,7 +259,6 @@ def transform_of(way):
         return lambda f: f
     if way == "functionalize":
         return lambda f: torch.func.functionalize(f)
-    import torch._functorch.config
     from functorch.compile import aot_function, default_partition, min_cut_rematerialization_partition, nop
 
     torch._functorch.config.donated_buffer = False  # gradients are asked for more than once

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "kernels/rounded.hpp"
+
 namespace ingot::kernels {
 namespace {
 
@@ -83,7 +85,7 @@ void antialiased_taps(const Resample& r, int d, const Axis<T>& axis) {
   }
 }
 
-template <class T>
+template <class W, class T>
 void plain_taps(const Resample& r, int d, const Axis<T>& axis) {
   const bool align = aligned(r);
   const T step = step_of<T>(r, d, align);
@@ -106,8 +108,8 @@ void plain_taps(const Resample& r, int d, const Axis<T>& axis) {
       case Interpolation::linear: {
         const int64_t i = axis.in == axis.out ? o : min(static_cast<int64_t>(source), last);
         const T part = axis.in == axis.out ? T(0) : source - T(i);
-        weight[1] = part < T(0) ? T(0) : part > T(1) ? T(1) : part;
-        weight[0] = T(1) - weight[1];
+        weight[1] = T(W(part < T(0) ? T(0) : part > T(1) ? T(1) : part));
+        weight[0] = T(W(T(1) - weight[1]));
         at[0] = i;
         at[1] = min(i + 1, last);
         if (axis.in == axis.out) axis.count[o] = 1;
@@ -116,10 +118,10 @@ void plain_taps(const Resample& r, int d, const Axis<T>& axis) {
       default: {
         const int64_t i = min(static_cast<int64_t>(std::floor(source)), last);
         const T t = source - T(i) < T(0) ? T(0) : source - T(i) > T(1) ? T(1) : source - T(i), a = T(-0.75);
-        weight[0] = far_cubic(t + T(1), a);
-        weight[1] = near_cubic(t, a);
-        weight[2] = near_cubic(T(1) - t, a);
-        weight[3] = far_cubic(T(2) - t, a);
+        weight[0] = T(W(far_cubic(t + T(1), a)));
+        weight[1] = T(W(near_cubic(t, a)));
+        weight[2] = T(W(near_cubic(T(1) - t, a)));
+        weight[3] = T(W(far_cubic(T(2) - t, a)));
         for (int k = 0; k < 4; ++k) at[k] = clamp(i + k - 1, 0, last);
       }
     }
@@ -127,7 +129,7 @@ void plain_taps(const Resample& r, int d, const Axis<T>& axis) {
 }
 
 // The three axes, missing ones of size one, with their taps in scratch.
-template <class T>
+template <class T, class W>
 struct Axes {
   Axis<T> axis[3];
   int64_t in_size = 1, out_size = 1;
@@ -150,14 +152,14 @@ struct Axes {
       weights += a.out * a.most;
       if (d < 3 - r.dims) *a.count = 1, *a.at = 0, *a.weight = T(1);
       else if (antialiased(r)) antialiased_taps(r, d - (3 - r.dims), a);
-      else plain_taps(r, d - (3 - r.dims), a);
+      else plain_taps<W>(r, d - (3 - r.dims), a);
     }
   }
 };
 
 // Calls f(first output of a line, input line, weight) for every input line each output line reads.
-template <class T, class F>
-void for_each_line(const Axes<T>& s, F f) {
+template <class T, class W, class F>
+void for_each_line(const Axes<T, W>& s, F f) {
   const Axis<T>&ad = s.axis[0], &ah = s.axis[1], &aw = s.axis[2];
   int64_t o = 0;
   for (int64_t d = 0; d < ad.out; ++d)
@@ -179,10 +181,10 @@ int64_t resample_scratch_bytes(const Resample& r) {
   return (outputs + taps) * static_cast<int64_t>(sizeof(int64_t)) + (taps + 1) * static_cast<int64_t>(sizeof(T));
 }
 
-template <class T>
+template <class T, class W>
 void resample_forward(const Resample& r, const T* x, T* y, int64_t begin, int64_t end, void* scratch) {
   if (begin >= end) return;
-  const Axes<T> s(r, scratch);
+  const Axes<T, W> s(r, scratch);
   const Axis<T>& w = s.axis[2];
   for (int64_t plane = begin; plane < end; ++plane) {
     const T* const from = x + plane * s.in_size;
@@ -201,7 +203,7 @@ void resample_forward(const Resample& r, const T* x, T* y, int64_t begin, int64_
 template <class T>
 void resample_backward(const Resample& r, const T* gy, T* gx, int64_t begin, int64_t end, void* scratch) {
   if (begin >= end) return;
-  const Axes<T> s(r, scratch);
+  const Axes<T, T> s(r, scratch);
   const Axis<T>& w = s.axis[2];
   for (int64_t plane = begin; plane < end; ++plane) {
     const T* const from = gy + plane * s.out_size;
@@ -232,5 +234,7 @@ void resample_backward(const Resample& r, const T* gy, T* gx, int64_t begin, int
 INGOT_RESAMPLE(float, f32)
 INGOT_RESAMPLE(double, f64)
 #undef INGOT_RESAMPLE
+template void resample_forward<float, Rounded<BFloat16>>(const Resample&, const float*, float*, int64_t, int64_t, void*);
+template void resample_forward<float, Rounded<Half>>(const Resample&, const float*, float*, int64_t, int64_t, void*);
 
 }  // namespace ingot::kernels

@@ -29,9 +29,10 @@ struct Resample {
 
 // x [planes, in...] -> y [planes, out...]; a call does planes [begin, end).
 // Scratch: resample_scratch_bytes, 8-byte aligned, one for each call running at the same time.
+// Weights are rounded to `W`: T, or of floats that hold values of a smaller type that one (rounded.hpp).
 template <class T>
 int64_t resample_scratch_bytes(const Resample& r);
-template <class T>
+template <class T, class W = T>
 void resample_forward(const Resample& r, const T* x, T* y, int64_t begin, int64_t end, void* scratch);
 template <class T>
 void resample_backward(const Resample& r, const T* gy, T* gx, int64_t begin, int64_t end, void* scratch);

@@ -9,8 +9,8 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
-#include "ops/dense.hpp"
 #include "ops/families.hpp"
+#include "ops/kept_small.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -84,17 +84,25 @@ void upsample_meta(const Call& c, Outputs& o) {
   for (Int n : out) sizes.push_back(n);
   o.add(layout(std::move(sizes), x, false));
 }
+// Where PyTorch keeps the weights in the type of the tensor: not in the kernels that it has for planes and for channels last.
+template <int Space, Interpolation Mode>
+bool rounds_weights(const Tensor& x) {
+  if (Mode != Interpolation::linear) return Mode == Interpolation::cubic;
+  return Space == 1 || (Space == 3 && suggest_memory_format(x.sizes(), x.strides()) == MemoryFormat::contiguous);
+}
 template <int Space, Interpolation Mode>
 void upsample_kernel(const Call& c, std::span<const Tensor> r) {
   const bool bytes = r[0].dtype() == DType::u8;
   const DType t = bytes ? DType::f32 : kernel_dtype(r[0].dtype());
-  on_floating(t, c.op.schema.name, [&]<class T>(T) {
+  const bool rounds = rounds_weights<Space, Mode>(c.tensor(0));
+  on_kept_small(bytes || !rounds ? t : r[0].dtype(), c.op.schema.name, [&]<class T, class W>(T, W) {
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t);
     const kernels::Resample k = describe<Space, Mode>(c, x, r[0], 2);
-    for_planes(
-        k, x.size(0).value() * x.size(1).value(), kernels::resample_scratch_bytes<T>(k),
-        [&](int64_t begin, int64_t end, void* s) { kernels::resample_forward(k, x.data<T>(), out.data<T>(), begin, end, s); });
+    for_planes(k, x.size(0).value() * x.size(1).value(), kernels::resample_scratch_bytes<T>(k),
+               [&](int64_t begin, int64_t end, void* s) {
+                 kernels::resample_forward<T, W>(k, x.data<T>(), out.data<T>(), begin, end, s);
+               });
     if (bytes) round_bytes(out.buffer());
     out.finish();
   });
