@@ -55,9 +55,11 @@ class TableEmitter {
           record({string(model_.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
     }
     for (const Model::Constant& c : model_.constants)
-      constants.push_back(record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())),
-                                  numbers(c.sizes), numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)),
-                                  i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.on_gpu)}));
+      constants.push_back(
+          record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())), numbers(c.sizes),
+                  numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)),
+                  i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.on_gpu),
+                  i32(c.shares ? static_cast<int>(*c.shares) + 1 : 0), i64(static_cast<int64_t>(c.shared_from))}));
     for (std::size_t k = 0; k < model_.levels.size(); k++) all_codes.push_back(code(model_.levels[k], std::to_string(k)));
     for (const auto& [key, value] : model_.metadata) metadata.push_back(string(key)), metadata.push_back(string(value));
     std::vector<Constant*> host_ops;

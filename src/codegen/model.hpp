@@ -25,6 +25,9 @@ struct Model {
     int kind = 0;  // I018
     bool on_gpu = false;
     bool is_written = false;
+    // Where it lies in the storage of another: which one, and how many bytes from that one's first element.
+    std::optional<std::size_t> shares;
+    uint64_t shared_from = 0;
   };
   struct Weights {
     enum class Kind : uint8_t { none, embedded, external, appended };  // the numbers of src/model/program.h

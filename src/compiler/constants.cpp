@@ -20,6 +20,12 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
+std::vector<int64_t> numbers(const Shape& s) {
+  std::vector<int64_t> all;
+  for (Int n : s) all.push_back(n.value());
+  return all;
+}
+
 // A name that C accepts, and that no other constant has.
 std::string internal_name(const std::string& fqn, const std::vector<Model::Constant>& taken) {
   std::string name;
@@ -51,15 +57,22 @@ Tensor weight_of(const loop::Lowered& lowered, const Graph& graph, const Program
 // on as one row. A complex128, which the format does not have, is a row of pairs.
 Tensor as_stored(const Tensor& t, const Model::Constant& c) {
   const bool is_pair = c.dtype == DType::c128;
-  if (t.is_contiguous() && !is_pair) return t;
   const auto elements = static_cast<int64_t>(c.bytes) / size_of(c.dtype);
+  if (t.is_contiguous() && !is_pair && t.numel() == elements) return t;
   Geometry row = Geometry::contiguous({is_pair ? 2 * elements : elements}, is_pair ? DType::f64 : c.dtype);
   row.offset = t.storage_offset() * (is_pair ? 2 : 1);
   return make_alias(t, std::move(row));
 }
 
+// Those in the storage of another are where that one is.
+void place_shared(Model& model) {
+  for (Model::Constant& c : model.constants)
+    if (c.shares) c.position = model.constants[*c.shares].position + c.shared_from;
+}
+
 // The weights beside the library, under their original names. Names of one tensor share its bytes; the format has no word
-// for that, so the file's metadata says `same_as.NAME` for the ones that are not in it.
+// for that, so the file's metadata says `same_as.NAME` for the ones that are not in it, and for those that are parts of another
+// where they begin: `same_as.NAME` = `OTHER+BYTES`.
 void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names,
                         PendingFile& file) {
   std::vector<std::pair<std::string, Tensor>> tensors;
@@ -73,6 +86,11 @@ void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph&
     // Two constants may have one name only where the graph brought one of them along.
     const bool is_taken = std::any_of(tensors.begin(), tensors.end(), [&](const auto& e) { return e.first == c.fqn; });
     const std::string name = is_taken ? c.name : c.fqn;
+    if (c.shares) {
+      const std::string from = c.shared_from > 0 ? text("+", c.shared_from) : "";
+      metadata["same_as." + name] = model.constants[*c.shares].fqn + from;
+      continue;
+    }
     if (!c.is_written) {
       const auto [at, is_new] = placed.emplace(std::pair(t.data_ptr(), c.bytes), name);
       entry_of[c.name] = at->second;
@@ -87,7 +105,8 @@ void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph&
   }
   const SafeTensorsLayout saved = write_safetensors(file, tensors, metadata);
   for (Model::Constant& c : model.constants)
-    if (c.bytes > 0) c.position = saved.positions.at(entry_of.at(c.name));
+    if (c.bytes > 0 && !c.shares) c.position = saved.positions.at(entry_of.at(c.name));
+  place_shared(model);
   model.weights.bytes = saved.bytes;
   model.weights.hash = XXH3_64bits(saved.head.data(), saved.head.size());
 }
@@ -134,6 +153,16 @@ void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& na
     int64_t last = 0, count = 1;
     for (std::size_t d = 0; d < c.sizes.size(); d++) last += (c.sizes[d] - 1) * c.strides[d], count *= c.sizes[d];
     c.bytes = count == 0 || is_folded ? 0 : static_cast<uint64_t>(last + 1) * static_cast<uint64_t>(size_of(c.dtype));
+    if (!is_folded && k < names.constants.size()) {
+      const ProgramNames::Constant& named = names.constants[k];
+      c.shares = named.shares;
+      c.shared_from = static_cast<uint64_t>(named.shared_from * size_of(c.dtype));
+      if (c.shares) c.is_written = is_written(lowered.constants[*c.shares]);
+      if (named.geometry) {
+        c.sizes = numbers(named.geometry->sizes);
+        c.strides = numbers(named.geometry->strides);
+      }
+    }
     model.constants.push_back(std::move(c));
   }
 }
@@ -156,6 +185,7 @@ Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph
     const Tensor t = weight_of(lowered, graph, names, k, c.fqn);
     if (c.bytes == 0) continue;
     const void* data = t.data_ptr();
+    if (c.shares) continue;
     // What is written must not be shared; what is not may be.
     if (const auto found = placed.find(data); found != placed.end() && !c.is_written && c.bytes <= found->second.bytes) {
       c.position = found->second.position;
@@ -166,6 +196,7 @@ Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph
     parts.push_back({data, c.bytes, end});
     end = (end + c.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
+  place_shared(model);
   model.weights.bytes = end;
   if (kind == Model::Weights::Kind::appended) {
     uint64_t mark = end;

@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
 #include "compiler/functional_trace.hpp"
+#include "compiler/shared_state.hpp"
 #include "graph/interpret.hpp"
 #include "op/call.hpp"
 #include "tensor/impl.hpp"
@@ -32,7 +34,14 @@ SymbolValues choose_hints(const ExportedProgram& p, const std::map<std::string, 
   return hints;
 }
 
-Examples make_examples(const ExportedProgram& p) {
+Geometry geometry_of(const StateEntry& entry) {
+  Geometry g = Geometry::contiguous(entry.sizes, entry.dtype);
+  if (entry.tensor.defined()) g.strides = entry.tensor.strides();
+  else if (!entry.strides.empty()) g.strides = entry.strides;
+  return g;
+}
+
+Examples make_examples(const ExportedProgram& p, const SharedState& shared) {
   std::map<std::string, Expr> symbols;
   for (const InputSpec& s : p.inputs)
     if (s.node != nullptr) add_symbols(s.node->meta, symbols);
@@ -41,12 +50,10 @@ Examples make_examples(const ExportedProgram& p) {
   for (const InputSpec& s : p.inputs) {
     if (s.node == nullptr) continue;
     if (s.kind != InputKind::user && s.kind != InputKind::token) {
-      // Each constant is a value of its own, also where two names share a storage.
       const StateEntry& entry = p.state.at(s.name);
-      Geometry g = Geometry::contiguous(entry.sizes, entry.dtype);
-      if (entry.tensor.defined()) g.strides = entry.tensor.strides();
-      else if (!entry.strides.empty()) g.strides = entry.strides;
-      examples.values.push_back(make_tensor(std::move(g), {}, true));
+      const int64_t covered = shared.covered[examples.values.size()];
+      examples.values.push_back(
+          make_tensor(covered > 0 ? Geometry::contiguous({covered}, entry.dtype) : geometry_of(entry), {}, true));
     } else if (s.kind == InputKind::token) {
       examples.values.push_back(make_tensor(Geometry::contiguous({0}, DType::f32), {}, true));
     } else {
@@ -56,8 +63,26 @@ Examples make_examples(const ExportedProgram& p) {
   return examples;
 }
 
+// Names that share a storage as what they are of it.
+void take_shared(const ExportedProgram& p, const SharedState& shared, Values& inputs) {
+  const Values given = inputs;
+  std::size_t next = 0;
+  for (const InputSpec& s : p.inputs) {
+    if (s.node == nullptr) continue;
+    const std::size_t k = next++;
+    const auto [owner, offset] = shared.names[k];
+    if (shared.covered[owner] == 0) {
+      inputs[k] = given[owner];
+      continue;
+    }
+    const Geometry g = geometry_of(p.state.at(s.name));
+    inputs[k] = aten<"as_strided">(given[owner].tensor(), g.sizes, g.strides, Int(offset));
+  }
+}
+
 // What the graph returns for its state is written to it, as ExportedProgram::run does.
-Values run_graph(const ExportedProgram& p, const Values& inputs) {
+Values run_graph(const ExportedProgram& p, const SharedState& shared, Values inputs) {
+  take_shared(p, shared, inputs);
   const Values all = Interpreter(p.graph).run(inputs);
   std::map<std::string, Value> by_name;
   std::size_t next = 0;
@@ -76,23 +101,29 @@ Values run_graph(const ExportedProgram& p, const Values& inputs) {
   return results;
 }
 
-}  // namespace
-
-Traced trace_exported(ExportedProgram& p) {
-  const std::vector<const Node*> missing = p.unsupported_nodes();
-  INGOT_REQUIRE(missing.empty(), p.name, ": unsupported operator ", missing.empty() ? "" : missing[0]->target, "\n",
-                kListMissing);
-  return trace_functional([&p](const Values& inputs) { return run_graph(p, inputs); }, make_examples(p));
+// The placeholders that the graph of a traced program writes.
+std::set<std::size_t> written_by(const Graph& g) {
+  std::set<const Node*> targets;
+  for (const auto& n : g.nodes())
+    if (n->kind == NodeKind::call && n->op->mutates() && n->args[0].is_node()) targets.insert(n->args[0].node());
+  std::set<std::size_t> written;
+  std::size_t placeholder = 0;
+  for (const Node* n : g.inputs()) {
+    if (targets.contains(n)) written.insert(placeholder);
+    placeholder++;
+  }
+  return written;
 }
 
-ProgramNames names_of(const ExportedProgram& p) {
+ProgramNames names_of(const ExportedProgram& p, const SharedState& shared) {
   ProgramNames names;
   names.name = std::filesystem::path(p.name).stem().string();
   std::vector<Leaf> given = p.input_leaves();
   for (std::size_t k = 0; k < given.size(); k++)
     if (given[k].is_constant) names.fixed.emplace_back(k, to_text(given[k].meta));
   std::erase_if(given, [](const Leaf& l) { return l.is_constant; });
-  std::size_t next = 0;
+  std::size_t next = 0, placeholder = 0;
+  std::vector<std::size_t> constant_of(shared.names.size());  // by placeholder
   for (const ModuleCall& c : p.facts.module_calls) {
     if (!c.fqn.empty() || !c.in_spec || !c.out_spec) continue;
     names.in_spec = tree_spec_text(*c.in_spec);
@@ -100,6 +131,7 @@ ProgramNames names_of(const ExportedProgram& p) {
   }
   for (const InputSpec& s : p.inputs) {
     if (s.node == nullptr) continue;
+    const std::size_t k = placeholder++;
     const bool is_state = s.kind != InputKind::user && s.kind != InputKind::token;
     names.is_constant.push_back(is_state);
     if (!is_state) {
@@ -108,8 +140,15 @@ ProgramNames names_of(const ExportedProgram& p) {
       continue;
     }
     const int kind = s.kind == InputKind::parameter ? 1 : s.kind == InputKind::buffer ? 2 : 3;
+    constant_of[k] = names.constants.size();
     names.constants.push_back({s.name, kind, p.state.at(s.name).tensor});
+    if (shared.covered[k] > 0) names.constants.back().geometry = geometry_of(p.state.at(s.name));
+    if (shared.names[k].owner == k) continue;
+    names.constants.back().shares = shared.names[k].owner;
+    names.constants.back().shared_from = shared.names[k].offset;
   }
+  for (ProgramNames::Constant& c : names.constants)
+    if (c.shares) c.shares = constant_of[*c.shares];
   for (const Leaf& leaf : p.result_leaves())
     if (!leaf.is_constant) names.outputs.push_back(leaf.name);
   std::size_t position = 0;
@@ -120,6 +159,25 @@ ProgramNames names_of(const ExportedProgram& p) {
     position++;
   }
   return names;
+}
+
+}  // namespace
+
+TracedProgram trace_exported(ExportedProgram& p) {
+  const std::vector<const Node*> missing = p.unsupported_nodes();
+  INGOT_REQUIRE(missing.empty(), p.name, ": unsupported operator ", missing.empty() ? "" : missing[0]->target, "\n",
+                kListMissing);
+  SharedState shared = shared_state(p);
+  const auto trace = [&] {
+    return trace_functional([&](const Values& inputs) { return run_graph(p, shared, inputs); }, make_examples(p, shared));
+  };
+  Traced traced = trace();
+  // Only now it is known what is written: of state that is not, parts of one storage are constants of their own.
+  if (SharedState again = shared_state(p, written_by(traced.graph)); again.covered != shared.covered) {
+    shared = std::move(again);
+    traced = trace();
+  }
+  return {std::move(traced), names_of(p, shared)};
 }
 
 }  // namespace ingot

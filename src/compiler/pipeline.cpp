@@ -32,6 +32,7 @@ std::string text_of_stage(const T&) {
   return {};
 }
 std::string text_of_stage(const Traced& t) { return print(t.graph); }
+std::string text_of_stage(const TracedProgram& p) { return print(p.traced.graph); }
 std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
 std::string text_of_stage(const loop::Program& p) { return to_text(p); }
 std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string(); }
@@ -158,8 +159,8 @@ void compile(Traced& traced, const std::string& output, const CompileOptions& op
 }
 
 void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options) {
-  Traced traced = stage("trace", options, [&] { return trace_exported(program); });
-  compile_graph(traced.graph, traced.sizes, names_of(program), output, options);
+  TracedProgram p = stage("trace", options, [&] { return trace_exported(program); });
+  compile_graph(p.traced.graph, p.traced.sizes, p.names, output, options);
 }
 
 }  // namespace ingot

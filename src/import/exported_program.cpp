@@ -66,6 +66,14 @@ void write_back(std::vector<Write> writes, Values& results) {
   for (const Write& w : writes) aten<"copy_">(w.target, w.source.tensor());
 }
 
+// Whether two names are the same elements of one storage: in memory or, where its bytes are left out, in the archive.
+bool are_one(const StateEntry& a, const StateEntry& b) {
+  if (a.tensor.defined() != b.tensor.defined() || a.dtype != b.dtype || !a.sizes.same(b.sizes)) return false;
+  if (!a.tensor.defined()) return !a.entry.empty() && a.entry == b.entry && a.offset.same(b.offset) && a.strides.same(b.strides);
+  return a.tensor->storage == b.tensor->storage && a.tensor.storage_offset().same(b.tensor.storage_offset()) &&
+         a.tensor.strides().same(b.tensor.strides());
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
@@ -138,7 +146,9 @@ void ExportedProgram::supply(std::string_view key, const Tensor& t) {
   INGOT_REQUIRE(t.defined(), name, ": ", key, " was supplied without a tensor");
   INGOT_REQUIRE(t.dtype() == e.dtype && t.sizes() == e.sizes, name, ": ", key, " should be ", e.dtype, " of size ", e.sizes,
                 ", found ", t.dtype(), " of size ", t.sizes());
-  e.tensor = t;
+  const StateEntry before = e;
+  for (auto& [other_name, other] : state)
+    if (&other == &e || are_one(before, other)) other.tensor = t;
 }
 
 void ExportedProgram::prepare() {

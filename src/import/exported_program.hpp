@@ -101,7 +101,8 @@ struct ExportedProgram {
   // Nodes Ingot has no operator for, subgraphs included. The program can be read and listed, not run.
   std::vector<const Node*> unsupported_nodes() const;
 
-  // Gives a tensor to a name of the state that the archive leaves empty. User error for an unknown name, or another
+  // Gives a tensor to a name of the state, for instance one that the archive leaves empty, and to the other names of the same
+  // elements. User error for an unknown name, or another
   // dtype or size than the program's.
   void supply(std::string_view name, const Tensor& t);
 

@@ -44,13 +44,22 @@ int64_t find_constant(const char* name) {
   return -1;
 }
 
+bool are_alike(uint32_t a, uint32_t b) {
+  const ingot_constant &x = constant(a), &y = constant(b);
+  return owner_of(a) == owner_of(b) && x.shared_from == y.shared_from && x.rank == y.rank &&
+         memcmp(x.sizes, y.sizes, sizeof(int64_t) * static_cast<size_t>(x.rank)) == 0 &&
+         same_places(x.rank, x.sizes, x.strides, y.strides);
+}
+
 bool ConstantBuffer::make() {
   const uint32_t count = ingot_the_program.constant_count, stored = stored_constant_count();
   if (!elements_.make(count) || !present_.make(count) || !tensors_.make(count) || !folded_.make(count - stored) ||
       !slots_.make(stored + 1)) {
     return false;
   }
-  for (uint32_t k = 0; k < stored; k++) slots_[k + 1] = slots_[k] + round_up(constant(k).bytes, kAlignment);
+  for (uint32_t k = 0; k < stored; k++)
+    slots_[k + 1] = slots_[k] + (constant(k).shares ? 0 : round_up(constant(k).bytes, kAlignment));
+  for (uint32_t k = 0; k < stored; k++) any_shares_ |= constant(k).shares != 0;
   return true;
 }
 
@@ -68,13 +77,46 @@ void ConstantBuffer::place(uint32_t k, char* storage) {
   const ingot_constant& c = constant(k);
   forget_tensor(k);
   elements_[k] = c.bytes ? storage + c.storage_offset * element_size(c.dtype) : nullptr;
+  for (uint32_t other = 0; any_shares_ && other < stored_constant_count(); other++) {
+    if (constant(other).shares != k + 1) continue;
+    forget_tensor(other);
+    elements_[other] = static_cast<char*>(elements_[k]) + constant(other).shared_from;
+  }
+}
+
+bool ConstantBuffer::is_alone(uint32_t k) const {
+  const uint32_t owner = owner_of(k);
+  for (uint32_t other = 0; any_shares_ && other < stored_constant_count(); other++) {
+    if (owner_of(other) == owner && !are_alike(other, k)) return false;
+  }
+  return true;
+}
+
+void ConstantBuffer::now_present(uint32_t k) {
   present_[k] = true;
+  for (uint32_t other = 0; any_shares_ && other < stored_constant_count(); other++) present_[other] |= are_alike(other, k);
+}
+
+char* ConstantBuffer::own_storage(uint32_t k) {
+  const uint32_t owner = owner_of(k);
+  const ingot_constant& c = constant(owner);
+  char* own = slot(owner);
+  if (!own) return nullptr;
+  char* now = static_cast<char*>(elements_[owner]);
+  if (now) now -= c.storage_offset * element_size(c.dtype);
+  if (now == own) return own;
+  // What others have of the storage stays what it is.
+  if (now && !is_alone(k)) memcpy(own, now, c.bytes);
+  place(owner, own);
+  return own;
 }
 
 bool ConstantBuffer::load(const Weights& weights) {
   if (!weights.start()) return true;
   for (uint32_t k = 0; k < stored_constant_count(); k++) {
     const ingot_constant& c = constant(k);
+    present_[k] = true;
+    if (c.shares) continue;
     char* storage = weights.start() + c.position;
     const bool is_aligned = reinterpret_cast<uintptr_t>(storage) % static_cast<uint64_t>(element_size(c.dtype)) == 0;
     if (c.bytes && (!is_aligned || (c.is_written && weights.is_shared()))) {
@@ -90,12 +132,15 @@ bool ConstantBuffer::load(const Weights& weights) {
 
 bool ConstantBuffer::load_blob(const uint8_t* blob) {
   for (uint32_t k = 0; k < stored_constant_count(); k++) {
-    const uint64_t bytes = constant(k).bytes;
-    char* own = bytes ? slot(k) : nullptr;
-    if (bytes && !own) return false;
-    if (bytes) memcpy(own, blob, bytes);
-    place(k, own);
-    blob += bytes;
+    const ingot_constant& c = constant(k);
+    if (c.bytes) {
+      if (!own_storage(k)) return false;
+      memcpy(static_cast<char*>(elements_[k]) - c.storage_offset * element_size(c.dtype), blob, c.bytes);
+    } else {
+      place(k, nullptr);
+    }
+    present_[k] = true;
+    blob += c.bytes;
   }
   return true;
 }
@@ -118,6 +163,9 @@ bool ConstantBuffer::check(uint32_t k, AtenTensorHandle tensor, bool in_place) c
     return fail_for_numbers(c.name, "sizes", view, view.sizes, c.rank, c.sizes, "");
   }
   if (!in_place) return true;
+  if (!is_alone(k)) {
+    return fail("%s: it shares its storage with other constants, of which it is a part: let the update copy it", what);
+  }
   if (!same_places(c.rank, c.sizes, view.strides, c.strides)) {
     return fail_for_numbers(c.name, "strides", view, view.strides, c.rank, c.strides,
                             ". A user-managed constant is used where it lies: lay it out like this, or let the update copy it");
@@ -132,7 +180,8 @@ bool ConstantBuffer::check(uint32_t k, AtenTensorHandle tensor, bool in_place) c
 bool ConstantBuffer::check_storage(uint32_t k, AtenTensorHandle tensor) const {
   int64_t bytes = 0;
   if (host().get_storage_size(tensor, &bytes) != 0) return INGOT_FAIL_FOR_HOST("aoti_torch_get_storage_size");
-  const uint64_t room = slots_[k + 1] - slots_[k];
+  const uint32_t owner = owner_of(k);
+  const uint64_t room = slots_[owner + 1] - slots_[owner] - constant(k).shared_from;
   return static_cast<uint64_t>(bytes) <= room ||
          fail(
              "constant '%s': storage: expected at most %llu bytes, which is its place in the buffer, found a tensor in a storage of "
@@ -145,31 +194,33 @@ bool ConstantBuffer::copy_tensor(uint32_t k, AtenTensorHandle tensor) {
   ingot_view view;
   int32_t device;
   if (!view_tensor(tensor, c.name, &view, &device)) return false;
-  char* own = c.bytes ? slot(k) : nullptr;
-  if (c.bytes && !own) return false;
-  const int64_t size = element_size(c.dtype);
-  if (c.bytes) copy_elements(c.rank, c.sizes, own + c.storage_offset * size, c.strides, view.data, view.strides, size);
-  place(k, own);
-  return true;
+  return copy_view(k, view.data, view.strides);
 }
 
 bool ConstantBuffer::copy_constant(uint32_t k, const ConstantBuffer& other) {
+  return copy_view(k, other.elements_[k], constant(k).strides);
+}
+
+bool ConstantBuffer::copy_view(uint32_t k, const void* data, const int64_t* strides) {
   const ingot_constant& c = constant(k);
-  char* own = c.bytes ? slot(k) : nullptr;
-  if (c.bytes && !own) return false;
-  const int64_t size = element_size(c.dtype);
-  if (c.bytes) copy_elements(c.rank, c.sizes, own + c.storage_offset * size, c.strides, other.elements_[k], c.strides, size);
-  place(k, own);
+  if (c.bytes) {
+    if (!own_storage(k)) return false;
+    copy_elements(c.rank, c.sizes, elements_[k], c.strides, data, strides, element_size(c.dtype));
+  } else {
+    place(k, nullptr);
+  }
+  now_present(k);
   return true;
 }
 
 void ConstantBuffer::refer_to(uint32_t k, AtenTensorHandle tensor) {
-  forget_tensor(k);
   void* data = nullptr;
   host().get_data_ptr(tensor, &data);
-  elements_[k] = constant(k).bytes ? data : nullptr;
+  const uint32_t owner = owner_of(k);
+  const ingot_constant& c = constant(owner);
+  place(owner, c.bytes ? static_cast<char*>(data) - c.storage_offset * element_size(c.dtype) : nullptr);
   tensors_[k] = tensor;
-  present_[k] = true;
+  now_present(k);
 }
 
 AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {

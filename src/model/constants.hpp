@@ -20,8 +20,17 @@ inline bool has_mapped_weights() {
 }
 inline uint32_t stored_constant_count() { return ingot_the_program.constant_count - ingot_the_program.folded_count; }
 
+// The constant whose storage constant k lies in: k itself where it shares none.
+inline uint32_t owner_of(uint32_t k) {
+  const uint32_t shares = ingot_the_program.constants[k].shares;
+  return shares ? shares - 1 : k;
+}
+// Whether two constants are the same elements.
+bool are_alike(uint32_t a, uint32_t b);
+
 // Own elements are in one block, a constant at a multiple of 64 bytes, in the order of the table. A constant that is still as it
-// came is where the library or its file has it; a user's is where the user has it.
+// came is where the library or its file has it; a user's is where the user has it. Constants of one storage are always in one
+// place: what is done to one of them is done to all that are alike, and is seen in the others.
 class ConstantBuffer {
  public:
   ConstantBuffer() = default;
@@ -54,14 +63,19 @@ class ConstantBuffer {
 
  private:
   char* slot(uint32_t k);  // null after a failure
-  void place(uint32_t k, char* storage);
+  void place(uint32_t k, char* storage);  // of an owner: all that lie in its storage move along
+  char* own_storage(uint32_t k);  // its place in the block, where the owner's elements are from now on; null after a failure
+  bool is_alone(uint32_t k) const;  // whether its storage is nobody else's, or of constants that are alike
+  void now_present(uint32_t k);  // and those that are alike
+  bool copy_view(uint32_t k, const void* data, const int64_t* strides);
   void forget_tensor(uint32_t k);
 
   Array<void*> elements_;  // of every constant: the first element
   Array<uint8_t> present_;
   Array<AtenTensorHandle> tensors_;  // made when asked for, or the user's
-  Array<void*> folded_;              // memory of the folded constants
-  Array<uint64_t> slots_;            // where each begins in the block, and at last where it ends
+  Array<void*> folded_;  // memory of the folded constants
+  Array<uint64_t> slots_;  // where each begins in the block, and at last where it ends
+  bool any_shares_ = false;  // any two constants, a storage
   Pages block_;
 };
 

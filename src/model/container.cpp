@@ -17,6 +17,15 @@ void warn_of_left_out(const ingot_constant& c) {
              c.name);
 }
 
+// Whether the update has the constant, under this name or another.
+bool is_given(uint32_t k, const Array<AtenTensorHandle>& given) {
+  if (given[k]) return true;
+  for (uint32_t other = 0; other < stored_constant_count(); other++) {
+    if (given[other] && are_alike(other, k)) return true;
+  }
+  return false;
+}
+
 class Inside {
  public:
   Inside(Gate& gate, bool alone) : gate_(gate), alone_(alone) { alone ? gate.enter_alone() : gate.enter(); }
@@ -173,7 +182,7 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
     if (given[k]) {
       if (!target.check(k, given[k], give == Give::in_place)) return false;
       if (give == Give::storage && !target.check_storage(k, given[k])) return false;
-    } else if (must_be_full) {
+    } else if (must_be_full && !is_given(k, given)) {
       if (!may_be_left_out(c)) return fail("Cannot find constants %s in constants_map!", c.name);
       warn_of_left_out(c);
     }
@@ -188,15 +197,15 @@ bool Container::apply(const Array<AtenTensorHandle>& given, bool use_inactive, b
     return INGOT_FAIL_FOR_HOST("aoti_torch_new_tensor_handle");
   }
 
+  // What stays comes first: a given one may lie in the storage of one that is left out.
   for (uint32_t k = 0; k < stored; k++) {
-    if (handles[k]) {
-      target.refer_to(k, handles[k]);
-    } else if (given[k]) {
-      if (!target.copy_tensor(k, given[k])) return false;
-    } else if (use_inactive && may_be_left_out(program.constants[k]) && other.has(k)) {
-      const Lock lock(written_);
-      if (!target.copy_constant(k, other)) return false;
-    }
+    if (is_given(k, given) || !use_inactive || !may_be_left_out(program.constants[k]) || !other.has(k)) continue;
+    const Lock lock(written_);
+    if (!target.copy_constant(k, other)) return false;
+  }
+  for (uint32_t k = 0; k < stored; k++) {
+    if (handles[k]) target.refer_to(k, handles[k]);
+    else if (given[k] && !target.copy_tensor(k, given[k])) return false;
   }
   target.state = ConstantState::INITIALIZED;
   return true;

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum { INGOT_PROGRAM_VERSION = 3, INGOT_MAX_RANK = 64 };
+enum { INGOT_PROGRAM_VERSION = 4, INGOT_MAX_RANK = 64 };
 
 /* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the first element. */
 typedef struct ingot_view {
@@ -69,6 +69,8 @@ typedef struct ingot_constant {
   int32_t kind;           /* I018: 1 parameter, 2 buffer, 3 tensor constant, 4 folded constant */
   int32_t is_written;     /* runs write new elements into it: every container gets its own copy */
   int32_t device;         /* whose memory its bytes were made for: 0 the CPU's, 1 a GPU's */
+  uint32_t shares;        /* 1 + the constant in whose storage it lies, which shares nothing; 0: its own */
+  uint64_t shared_from;   /* bytes from that one's first element to this one's; `bytes` of that one holds both */
 } ingot_constant;
 
 enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2, INGOT_WEIGHTS_APPENDED = 3 };

@@ -46,6 +46,11 @@ TEST_F(CompiledGolden, Models) {
   EXPECT_TRUE(r.out.ends_with("21 passed, 0 failed, 0 skipped\n")) << r.out;
 }
 
+TEST_F(CompiledGolden, Wide) {
+  const Ran r = check("wide");
+  EXPECT_EQ(r.status, 0) << r.out << r.err;
+}
+
 TEST_F(CompiledGolden, Zoo) {
   if (kSanitized) GTEST_SKIP() << "what takes long here is generated code, which no sanitizer watches";
   const Ran r = check("zoo");

@@ -157,6 +157,87 @@ TEST_F(SessionTest, ConstantsAreReadUpdatedAndSwapped) {
   expect_in("the model has no constant 'c.bias'", ingot_error());
 }
 
+// Names of one storage: a run writes through one, a caller through the other, and both see it, wherever the weights lie.
+TEST_F(SessionTest, P025_P143_NamesThatShareAStorageStayOne) {
+  const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/wide/shared_state.static/";
+  const SafeTensors data = SafeTensors::open(folder + "case0.safetensors");
+  for (const auto kind : {Model::Weights::Kind::embedded, Model::Weights::Kind::external, Model::Weights::Kind::appended}) {
+    ExportedProgram program = load_pt2(folder + "model.pt2");
+    compile(program, path("shared.so"), {.weights = kind});
+    ingot_session* s = open(path("shared.so"));
+    const View x(data.get("in.0")), position(data.get("in.1"));
+    const auto run = [&] {
+      const DLTensor* in[] = {x, position};
+      DLManagedTensorVersioned* out[2] = {};
+      EXPECT_EQ(ingot_session_run(s, in, 2, out, 2), INGOT_OK) << ingot_error();
+      return TensorList{from_dlpack(out[0]), from_dlpack(out[1])};
+    };
+    const auto constant = [&](const char* name, bool inactive = false) {
+      DLManagedTensorVersioned* copy = nullptr;
+      EXPECT_EQ(ingot_session_get_constant(s, name, inactive, &copy), INGOT_OK) << ingot_error();
+      return from_dlpack(copy);
+    };
+    const TensorList first = run();
+    expect_close(first[0], data.get("out.0"));
+    expect_close(first[1], data.get("out.1"));
+    expect_close(constant("key"), data.get("buffer.key"));
+    expect_close(constant("lifted_tensor_0"), data.get("buffer.key"));
+    expect_close(run()[1], 2 * data.get("out.1") - 1);  // the next run goes on from there
+
+    const View tens(zeros({4, 3}) + 10);
+    for (const char* name : {"value", "lifted_tensor_1"}) {
+      const ingot_named_tensor update[] = {{name, tens}};
+      ASSERT_EQ(ingot_session_update(s, update, 1, false, false), INGOT_OK) << ingot_error();
+      expect_close(constant("value"), zeros({4, 3}) + 10);
+      expect_close(run()[1], zeros({4, 3}) + 21);
+      expect_close(constant("lifted_tensor_1"), zeros({4, 3}) + 20);
+    }
+    // The other set begins with what the active one has, and with what is given under either name.
+    const ingot_named_tensor update[] = {{"lifted_tensor_1", tens}};
+    ASSERT_EQ(ingot_session_update(s, update, 1, true, false), INGOT_OK) << ingot_error();
+    expect_close(constant("value", true), zeros({4, 3}) + 10);
+    expect_close(constant("key", true), data.get("buffer.key"));
+    EXPECT_EQ(ingot_session_swap(s), INGOT_OK);
+    expect_close(run()[1], zeros({4, 3}) + 21);
+  }
+}
+
+// Names that are parts of one storage, of which the run writes some.
+TEST_F(SessionTest, P025_PartsOfOneStorageSeeWhatIsWrittenToTheOthers) {
+  const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/wide/shared_parts.static/";
+  const SafeTensors data = SafeTensors::open(folder + "case0.safetensors");
+  for (const auto kind : {Model::Weights::Kind::embedded, Model::Weights::Kind::external, Model::Weights::Kind::none}) {
+    ExportedProgram program = load_pt2(folder + "model.pt2");
+    compile(program, path("parts.so"), {.weights = kind});
+    ingot_session* s = open(path("parts.so"));
+    const auto constant = [&](const char* name) {
+      DLManagedTensorVersioned* copy = nullptr;
+      EXPECT_EQ(ingot_session_get_constant(s, name, false, &copy), INGOT_OK) << ingot_error();
+      return from_dlpack(copy);
+    };
+    if (kind == Model::Weights::Kind::none) {
+      for (const char* name : {"rows", "all", "turned", "last"}) {
+        const View given(program.state.at(name).tensor);
+        const ingot_named_tensor update[] = {{name, given}};
+        ASSERT_EQ(ingot_session_update(s, update, 1, false, false), INGOT_OK) << ingot_error();
+      }
+    }
+    const View x(data.get("in.0"));
+    const DLTensor* in[] = {x};
+    DLManagedTensorVersioned* out[5] = {};
+    ASSERT_EQ(ingot_session_run(s, in, 1, out, 5), INGOT_OK) << ingot_error();
+    for (std::size_t k = 0; k < 5; k++) expect_close(from_dlpack(out[k]), data.get(text("out.", k)));
+    for (const char* name : {"rows", "all", "turned"}) expect_close(constant(name), data.get(text("buffer.", name)));
+
+    const View sixes(zeros({6}) + 6);
+    const ingot_named_tensor update[] = {{"last", sixes}};
+    ASSERT_EQ(ingot_session_update(s, update, 1, false, false), INGOT_OK) << ingot_error();
+    expect_close(constant("all").select(0, 3), zeros({6}) + 6);
+    expect_close(constant("turned").select(1, 3), zeros({6}) + 6);
+    expect_close(constant("rows"), data.get("buffer.rows"));
+  }
+}
+
 TEST_F(SessionTest, PackagesAndOptions) {
   constexpr const char* kMetadata = R"({"AOTI_DEVICE_KEY": "cpu"})";
   const std::string ext = mlp("ext.so", {.weights = Model::Weights::Kind::external});

@@ -258,6 +258,16 @@ TEST_F(Container, P025_NamesOfOnePayloadShareIt) {
   EXPECT_EQ(floats(s.at("c").tensor), (V{1, 2}));
 }
 
+TEST_F(Container, P025_P027_ATensorGivenToOneNameIsAllNamesOfItsElements) {
+  ExportedProgram p =
+      load(Pt2Entries::plain({parameter("a")}, {{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}}));
+  p.supply("b", tensor({1, 2}));
+  EXPECT_EQ(floats(p.state.at("a").tensor), (V{1, 2}));
+  EXPECT_FALSE(p.state.at("c").tensor.defined());
+  p.supply("a", tensor({3, 4}));
+  EXPECT_EQ(p.state.at("a").tensor->storage, p.state.at("b").tensor->storage);
+}
+
 TEST_F(Container, P026_EmptyPayloads) {
   const auto s = state({{.name = "none", .meta = {.sizes = {0}}}, {.name = "some"}}, {{w0, ""}});
   EXPECT_TRUE(s.at("none").tensor.defined());

@@ -108,12 +108,12 @@ static int32_t fold(ingot_frame* frame) {
 #define AT(member) (FIRST + offsetof(struct Weights, member))
 static const int64_t sizes_w[] = {kOut, kIn}, strides_w[] = {kIn, 1}, sizes_b[] = {kOut}, one[] = {1}, none[] = {0};
 static const ingot_constant constants[CONSTANTS] = {
-    {"p_layer_weight", "layer.weight", kFloat32, 2, sizes_w, strides_w, 0, kOut * kIn * 4, AT(w), 1, 0, 0},
-    {"p_layer_bias", "layer.bias", kFloat32, 1, sizes_b, one, 2, (2 + kOut) * 4, AT(b), 1, 0, BIAS_DEVICE},
-    {"b_steps", "steps", kFloat32, 1, one, one, 0, 4, AT(steps), 2, MUTATES, 0},
-    {"_tensor_constant0", "_tensor_constant0", kFloat32, 1, one, one, 0, 4, AT(c), 3, 0, 0},
-    {"p_empty", "empty", kFloat32, 1, none, one, 0, 0, 0, 1, 0, 0},
-    {"_FOLDED_CONST_0", "_FOLDED_CONST_0", kFloat32, 2, sizes_w, strides_w, 0, 0, 0, 4, 0, 0},
+    {"p_layer_weight", "layer.weight", kFloat32, 2, sizes_w, strides_w, 0, kOut * kIn * 4, AT(w), 1, 0, 0, 0, 0},
+    {"p_layer_bias", "layer.bias", kFloat32, 1, sizes_b, one, 2, (2 + kOut) * 4, AT(b), 1, 0, BIAS_DEVICE, 0, 0},
+    {"b_steps", "steps", kFloat32, 1, one, one, 0, 4, AT(steps), 2, MUTATES, 0, 0, 0},
+    {"_tensor_constant0", "_tensor_constant0", kFloat32, 1, one, one, 0, 4, AT(c), 3, 0, 0, 0, 0},
+    {"p_empty", "empty", kFloat32, 1, none, one, 0, 0, 0, 1, 0, 0, 0, 0},
+    {"_FOLDED_CONST_0", "_FOLDED_CONST_0", kFloat32, 2, sizes_w, strides_w, 0, 0, 0, 4, 0, 0, 0, 0},
 };
 static const char *const sizes_x[] = {"s0", "16"}, *const sizes_y[] = {"s0", "8"};
 static const ingot_symbol symbols[] = {{"s0", 1, 64}};
