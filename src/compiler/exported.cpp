@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "compiler/functional_trace.hpp"
 #include "compiler/shared_state.hpp"
+#include "expr/evaluate.hpp"
 #include "graph/interpret.hpp"
 #include "op/call.hpp"
 #include "tensor/impl.hpp"
@@ -17,14 +18,38 @@ namespace {
 using InputKind = InputSpec::Kind;
 using OutputKind = OutputSpec::Kind;
 
-// An example for every open size: what it was at export where the file says so, else some number of its range. Sizes that
-// are neither equal nor small keep rules from taking them for each other, or for a broadcast.
+// What the file says about the sizes of a value: the number that each was at export (P091).
+void add_hints(const Node& n, const SpelledValue& spelled, SymbolValues& hints) {
+  const std::size_t count = n.meta.is_tensor() ? n.meta.tensor().sizes().size() : n.meta.is_int() ? 1 : 0;
+  for (std::size_t k = 0; k < std::min(count, spelled.numbers.size()); k++) {
+    const Expr number = n.meta.is_tensor() ? n.meta.tensor().sizes()[k].expr() : n.meta.to_int().expr();
+    const Value& hint = spelled.numbers[k].hint;
+    if (!hint.is_int() || !hint.to_int().is_number()) continue;
+    std::vector<Expr> unknown;
+    visit(number, [&](const Expr& x) {
+      if (x.op() == ExprOp::Sym && !hints.contains(x->name)) unknown.push_back(x);
+    });
+    // 4*s0 was 20 where s0 was 5.
+    const auto factor = unknown.size() == 1 ? stride(number, unknown[0]) : std::nullopt;
+    if (!factor || !factor->is_const() || (*factor)->i == 0) continue;
+    const int64_t rest = evaluate(number, [&](const Expr& s) { return s->name == unknown[0]->name ? 0 : hints.at(s->name); });
+    const int64_t found = (hint.to_int64() - rest) / (*factor)->i;
+    if (found * (*factor)->i + rest == hint.to_int64()) hints[unknown[0]->name] = found;
+  }
+}
+
+// An example for every open size: what it was at export where the file says so, since there the program's own conditions hold,
+// else some number of its range. Sizes that are neither equal nor small keep rules from taking them for each other, or for a
+// broadcast.
 SymbolValues choose_hints(const ExportedProgram& p, const std::map<std::string, Expr>& symbols) {
   SymbolValues hints;
-  for (const auto& [node, value] : p.spelled.values)
-    for (const SpelledNumber& n : value.numbers)
-      if (symbols.contains(n.expression) && n.hint.is_int() && n.hint.to_int().is_number())
-        hints[n.expression] = n.hint.to_int64();
+  for (const auto& n : p.graph.nodes())
+    if (const auto spelled = p.spelled.values.find(n.get()); spelled != p.spelled.values.end())
+      add_hints(*n, spelled->second, hints);
+  std::erase_if(hints, [&](const auto& h) {
+    const auto it = symbols.find(h.first);
+    return it == symbols.end() || h.second < std::max<int64_t>(it->second->lo, 2) || h.second > it->second->hi;
+  });
   int64_t next = 8;
   for (const auto& [name, symbol] : symbols) {
     if (hints.contains(name)) continue;
