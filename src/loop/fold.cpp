@@ -11,6 +11,31 @@ bool is_fixed(const Buffer& b) {
   return std::all_of(b.sizes.begin(), b.sizes.end(), [](const Expr& n) { return n.is_const(); });
 }
 
+bool has_symbol(const Expr& e) {
+  bool found = false;
+  // A walk does not follow the extent of a loop's variable.
+  visit(e.op() == ExprOp::Idx ? e.arg(0) : e, [&](const Expr& x) { found = found || x.op() == ExprOp::Sym; });
+  return found;
+}
+bool any_has_symbol(const std::vector<Expr>& all) { return std::any_of(all.begin(), all.end(), has_symbol); }
+
+// Whether it computes the same at all sizes: loops over an open size, a size among the numbers and a place that depends on
+// one differ from run to run, although everything that is read is constant and what is made has a fixed size.
+bool is_the_same_at_all_sizes(const Kernel& k) {
+  if (any_has_symbol(k.outer) || has_symbol(k.scratch_bytes)) return false;
+  if (const auto& p = k.product;
+      p &&
+      (any_has_symbol(p->k) || any_has_symbol({p->rows_offset, p->panel, p->columns_offset, p->first_column, p->strip_width})))
+    return false;
+  return std::all_of(k.nests.begin(), k.nests.end(), [](const Nest& n) {
+    return !any_has_symbol(n.vars) && std::none_of(n.folds.begin(), n.folds.end(), [](const Fold& f) {
+      return any_has_symbol(f.vars) || has_symbol(f.body);
+    }) && std::none_of(n.stores.begin(), n.stores.end(), [](const Store& s) {
+      return has_symbol(s.offset) || has_symbol(s.value);
+    });
+  });
+}
+
 class Folding {
  public:
   Folding(Program& p, const std::vector<bool>& is_written) : program_(p), known_(p.buffers.size()) {
@@ -54,7 +79,9 @@ class Folding {
 
   // A step over constants that fills memory of its own, and says nothing about sizes.
   bool can_fold(const Step& s) const {
-    if (!std::holds_alternative<Kernel>(s) && !std::holds_alternative<EagerCall>(s)) return false;
+    const auto* kernel = std::get_if<Kernel>(&s);
+    if (!kernel && !std::holds_alternative<EagerCall>(s)) return false;
+    if (kernel && !is_the_same_at_all_sizes(*kernel)) return false;
     if (const auto* call = std::get_if<EagerCall>(&s); call && (call->draws || !call->integers.empty() || !call->decides.empty()))
       return false;
     const std::vector<int> written = written_by(s);
