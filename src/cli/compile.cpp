@@ -142,7 +142,12 @@ void run(CompileVerb& o) {
     ExportedProgram program = load_pt2(o.file, o.model);
     stages.insert(stages.begin(), {"read", seconds_since(start)});
     if (!o.weights_from.empty()) supply_weights(program, o.weights_from);
-    compile(program, o.output, options);
+    try {
+      compile(program, o.output, options);
+    } catch (...) {
+      std::cout << dump;  // whoever looks for what went wrong in a later stage
+      throw;
+    }
   }
   if (!o.dump_after.empty()) {
     std::string known;
