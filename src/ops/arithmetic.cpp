@@ -210,7 +210,7 @@ constinit const OpDef kOps[] = {
     binary<int_to_float>("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", div_formula, div_vjp, {{0, 1}, {1}}),
     indexed(binary<int_to_float>("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", div_formula, div_vjp), 1),
     with_meta(pointwise<4, no_value>("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-                                     []<Number T>(T a, T b, T c, T value) { return T(a + value * b * c); }, addcmul_vjp,
+                                     []<NumberNotBool T>(T a, T b, T c, T value) { return T(a + value * b * c); }, addcmul_vjp,
                                      {{1, 2}, {2, 1}}),
               addcmul_meta),
     with_meta(

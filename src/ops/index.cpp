@@ -288,6 +288,7 @@ void index_lower(Lowering& l) {
   const Selection s = select_by(self, indices);
   const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
   const std::span<const Expr> by_index = std::span(at).subspan(s.at, s.index_sizes.size());
+  const Expr unread = s.sizes.product().expr() == Expr(0);  // a result without elements reads no index
   std::vector<Expr> own;
   std::size_t next = 0;
   for (int d = 0; d < self.dim(); d++) {
@@ -298,7 +299,8 @@ void index_lower(Lowering& l) {
       continue;
     }
     const Expr size = l.size(0, d);
-    check_indices_in_range(l, 1, d, -size, size, text("index: an index is out of bounds for dimension ", d, " with size ", size));
+    check_indices_in_range(l, 1, d, -size, size, text("index: an index is out of bounds for dimension ", d, " with size ", size),
+                           unread);
     const Expr i = cast(DType::i64, l.load_item(1, d, broadcast_index(by_index, indices[k].sizes())));
     own.push_back(wrapped_index(i, size));
   }

@@ -266,22 +266,38 @@ Value batch_cat(const Batching& b) {
   return aten<"cat">(l.empty() ? fronts : l, wrap_dim(b[1].to_int64(), most) + 1);
 }
 
+// An element is chosen from at most so many tensors: that is a masked load of each, and of thousands takes LLVM minutes. More are
+// copied one by one, by the eager kernel.
+constexpr std::size_t kMostChosen = 64;
+
 // Each element comes from the tensor whose part of the dim it lies in; a tensor of size [0] has none.
 void cat_lower(Lowering& l) {
   const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
   const auto dim = static_cast<std::size_t>(wrap_dim(l.call[1].to_int64(), static_cast<int>(at.size())));
   const TensorList& tensors = l.call[0].tensors();
-  Expr value, end = l.result(0).sizes[dim].expr();
-  for (std::size_t k = tensors.size(); k-- > 0;) {
+  struct Piece {
+    int item;
+    Expr start;
+  };
+  std::vector<Piece> pieces;
+  Expr end(0);
+  for (std::size_t k = 0; k < tensors.size(); k++) {
     if (tensors[k].sizes().size() != at.size()) continue;
-    const Expr start = end - tensors[k].sizes()[dim].expr();
-    std::vector<Expr> own = at;
-    own[dim] = at[dim] - start;
-    const Expr element = cast(l.result(0).dtype, l.load_item(0, static_cast<int>(k), own));
-    value = value.valid() ? select(at[dim] < end, element, value) : element;
-    end = start;
+    pieces.push_back({static_cast<int>(k), end});
+    end = end + tensors[k].sizes()[dim].expr();
   }
-  l.define(0, at, value.valid() ? value : Expr::constant(l.result(0).dtype, 0));
+  if (pieces.size() > kMostChosen) return;  // to the eager library
+  // Halves of halves: as deep as the logarithm of how many there are, and as many comparisons an element.
+  const auto joined = [&](const auto& self, std::size_t first, std::size_t last) -> Expr {
+    if (last - first > 1) {
+      const std::size_t middle = first + (last - first) / 2;
+      return select(at[dim] < pieces[middle].start, self(self, first, middle), self(self, middle, last));
+    }
+    std::vector<Expr> own = at;
+    own[dim] = at[dim] - pieces[first].start;
+    return cast(l.result(0).dtype, l.load_item(0, pieces[first].item, own));
+  };
+  l.define(0, at, pieces.empty() ? Expr::constant(l.result(0).dtype, 0) : joined(joined, 0, pieces.size()));
 }
 
 constinit const OpDef kOps[] = {

@@ -38,8 +38,9 @@ inline void fill_lower(Lowering& l, const Expr& value) { l.define(0, variables_o
 // The type elements of a result are computed in.
 inline DType compute_dtype(const Lowering& l, int k = 0) { return dtype_of(compute_type(l.result(k).dtype)); }
 
-// Makes the run fail unless every index of the tensor (argument, item of a list) lies in [low, size).
-void check_indices_in_range(Lowering& l, int argument, int item, const Expr& low, const Expr& size, const std::string& message);
+// Makes the run fail unless every index of the tensor (argument, item of a list) lies in [low, size), or `unread` holds.
+void check_indices_in_range(Lowering& l, int argument, int item, const Expr& low, const Expr& size, const std::string& message,
+                            const Expr& unread = Expr::constant(DType::b8, 0));
 // An index that counts from the end where it is negative.
 inline Expr wrapped_index(const Expr& i, const Expr& size) { return select(i < Expr(0), i + size, i); }
 

@@ -188,6 +188,11 @@ std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, cons
     if (sizes.same(new_sizes)) return strides;
     return contiguous_strides(new_sizes);
   }
+  // What has no elements, which is asked where it was not known, is viewed as anything.
+  const auto none = [&]() -> std::optional<Shape> {
+    if (sizes.product() == 0) return contiguous_strides(new_sizes);
+    return std::nullopt;
+  };
   Shape r = Shape::filled(new_sizes.size(), 1);
   if (sizes.empty()) return r;
   int view_d = new_sizes.dim() - 1;
@@ -196,20 +201,20 @@ std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, cons
     run = run * sizes[d];
     const bool ends = d == 0 || (!(sizes[d - 1] == 1) && !(strides[d - 1] == run * chunk_base));
     if (!ends) continue;
-    while (view_d >= 0 && (!statically_equal(view_run, run) || new_sizes[view_d].same(1)) &&
+    while (view_d >= 0 && (!statically_equal(view_run, run) || statically_equal(new_sizes[view_d], 1)) &&
            (view_run < run || new_sizes[view_d] == 1)) {
       r[view_d] = view_run * chunk_base;
       view_run = view_run * new_sizes[view_d];
       view_d--;
     }
-    if (!statically_equal(view_run, run) && !(view_run == run)) return std::nullopt;
+    if (!statically_equal(view_run, run) && !(view_run == run)) return none();
     if (d > 0) {
       chunk_base = strides[d - 1];
       run = 1;
       view_run = 1;
     }
   }
-  if (view_d != -1) return std::nullopt;
+  if (view_d != -1) return none();
   return r;
 }
 
