@@ -15,6 +15,7 @@
 #include "io/file.hpp"
 #include "io/json.hpp"
 #include "io/json_writer.hpp"
+#include "op/call.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/random.hpp"
 
@@ -38,11 +39,16 @@ const Node* root_of(const Node* n) {
   return n;
 }
 
-// Whether views can be taken of what the library returns for the node: it returns dense tensors, and knows no other strides.
+// Whether what is returned for the node lies as its meta says, so that views can be taken of it.
 bool is_returned_as_it_is(const Node& n) {
   if (n.kind == NodeKind::attribute || !n.meta.is_tensor()) return false;
   const Geometry& g = n.meta.tensor()->geom;
-  return !g.sizes.is_symbolic() && !g.strides.is_symbolic() && is_non_overlapping_and_dense(g.sizes, g.strides);
+  return !g.sizes.is_symbolic() && !g.strides.is_symbolic() && !may_overlap(g);
+}
+Tensor laid_out(const Tensor& t, const Shape& strides) {
+  const Tensor r = aten<"empty_strided">(t.sizes(), strides, t.dtype());
+  aten_value<"copy_">(r, t);
+  return r;
 }
 
 bool draws(const Graph& g) {
@@ -264,7 +270,8 @@ CompiledGraph::CompiledGraph(const std::string& folder) {
 Values CompiledGraph::run(Values& given) const {
   const Values arguments = std::move(given);
   given.clear();
-  const Values computed = library_ ? library_->run(arguments) : Values();
+  Values computed = library_ ? library_->run(arguments) : Values();
+  for (const auto& [k, strides] : with_gaps_) computed[k] = laid_out(computed[k].tensor(), strides);
   Values taken;
   if (views_interpreter_) {
     Values bases;
@@ -313,6 +320,11 @@ void CompiledGraph::collect(const Graph& graph) {
   for (const Node* n : taken_) take(n, copier, has);
   for (const Node* n : taken_) views_.outputs.push_back(copier(const_cast<Node*>(n)));
   if (!taken_.empty()) views_interpreter_ = std::make_unique<Interpreter>(views_);
+  for (std::size_t k = 0; k < computed_.size(); k++) {
+    if (!is_returned_as_it_is(*computed_[k])) continue;
+    const Geometry& g = computed_[k]->meta.tensor()->geom;
+    if (!is_non_overlapping_and_dense(g.sizes, g.strides)) with_gaps_.emplace_back(k, g.strides);
+  }
 }
 
 }  // namespace ingot::aot

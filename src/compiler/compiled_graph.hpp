@@ -57,6 +57,8 @@ class CompiledGraph {
   };
   std::vector<Source> outputs_;
   std::vector<const Node*> computed_;  // what the library returns
+  // Of that, what has gaps between its elements (slice_scatter keeps those of its argument): the library's tensors are dense.
+  std::vector<std::pair<std::size_t, Shape>> with_gaps_;
   std::vector<const Node*> taken_;     // outputs that are taken as views
   Graph views_;                        // takes them
   std::vector<Source> bases_;          // what it takes them of

@@ -241,6 +241,24 @@ TEST_F(AotCompiler, OutputsAreWhatTheGraphSays) {
   EXPECT_TRUE(out[7].is_none());
 }
 
+// A result that keeps the gaps of its argument has them when it is compiled, and views of it are views of it.
+TEST_F(AotCompiler, ResultsWithGaps) {
+  const Tensor x = randn({2, 6});
+  const Values out = run(R"(
+def forward(self, arg0_1):
+    slice_1 = torch.ops.aten.slice.Tensor(arg0_1, 1, 0, 3)
+    slice_scatter = torch.ops.aten.slice_scatter.default(slice_1, slice_1, 1, 0, 3)
+    t = torch.ops.aten.t.default(slice_scatter)
+    return (slice_scatter, t)
+)",
+                         {x});
+  EXPECT_TRUE(equal(out[0].tensor(), x.narrow(1, 0, 3)));
+  EXPECT_EQ(to_text(out[0].tensor().strides()), "[6, 1]");
+  EXPECT_NE(out[0].tensor().data_ptr(), x.data_ptr());
+  EXPECT_EQ(out[1].tensor().data_ptr(), out[0].tensor().data_ptr());
+  EXPECT_EQ(to_text(out[1].tensor().strides()), "[1, 6]");
+}
+
 // Nothing is computed: no library is needed.
 TEST_F(AotCompiler, AGraphOfViewsAlone) {
   const Tensor x = ones({2, 3});
