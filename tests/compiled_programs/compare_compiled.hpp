@@ -5,10 +5,13 @@
 namespace ingot::testing {
 
 struct CompiledComparison : Comparison {
-  int compared = 0;         // settings of the sizes that ran and agree
-  int eager_refuses = 0;    // settings at which eager refuses the program: nothing is compared
+  int compared = 0;      // settings of the sizes that ran and agree
+  int both_refuse = 0;   // settings at which eager refuses the program, and so does the library
+  int other_sizes = 0;   // settings that the library refuses because the recording fixed or bounded a size
 };
-// Compiles the program, which draws no random numbers, once for the first setting of its sizes, and runs the library at each.
+// Compiles the program once for the first setting of its sizes, and runs the library at each. A library by itself returns tensors without
+// gaps that share no memory; otherwise everything is compared that a caller sees, and how far the random stream went. A program is refused for its sizes where that
+// holds for every setting but the one that it was compiled at.
 CompiledComparison compare_compiled(const Program& p);
 
 // Forward and backward compiled (R007), the weights of the program as parameters of a module.

@@ -17,17 +17,24 @@ using Counts = std::map<std::string, int>;
 
 TEST(CompiledRandom, ProgramsEqualEager) {
   Counts found;
+  int compared = 0, both_refuse = 0, other_sizes = 0;
   for (uint64_t seed = 1; seed <= 100; seed++) {
-    const Program p = wide_program(seed, {.open = true, .writes = seed % 2 == 0, .random = false});
+    const Program p = wide_program(seed, {.open = true, .writes = seed % 2 == 0});
     const CompiledComparison c = compare_compiled(p);
     found[name_of(c.agreement)]++;
+    compared += c.compared;
+    both_refuse += c.both_refuse;
+    other_sizes += c.other_sizes;
     ASSERT_NE(c.agreement, Agreement::differs)
         << "seed " << seed << ": " << c.what << "\n"
         << to_text(shrink(p, [](const Program& q) { return compare_compiled(q).agreement == Agreement::differs; }));
   }
-  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 87},
-                           {name_of(Agreement::refused_sizes), 9},  // unbind and split say how many results there are
-                           {name_of(Agreement::refused_looks), 4}}));
+  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 95},
+                           {name_of(Agreement::refused_sizes), 2},  // unbind and split say how many results there are
+                           {name_of(Agreement::refused_looks), 3}}));
+  EXPECT_EQ(compared, 330);
+  EXPECT_EQ(both_refuse, 7);
+  EXPECT_EQ(other_sizes, 38);  // squeeze, view and broadcasting ask whether an open size is 0 or 1
 }
 
 TEST(CompiledRandom, ProgramsWithGradientsEqualEager) {
@@ -45,6 +52,12 @@ TEST(CompiledRandom, ProgramsWithGradientsEqualEager) {
                            {name_of(Agreement::agrees_in_values), 1},
                            {name_of(Agreement::refused_backward), 10},
                            {name_of(Agreement::refused_wrappers), 1}}));
+}
+
+// Differences that rounding explains: before digamma near a pole, and in what was written in place before a sine.
+TEST(CompiledRandom, RoundingIsMeasuredNotGuessed) {
+  EXPECT_EQ(compare_compiled(wide_program(900200, {.open = true})).what, "");
+  EXPECT_EQ(compare_compiled_with_gradients(wide_program(4201008)).what, "");
 }
 
 // Found by ingot_program_fuzz: the compiler crashed.

@@ -9,20 +9,12 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/perturb.hpp"
+#include "support/wide_makers.hpp"
 #include "support/wrappers.hpp"
 
 namespace ingot::testing {
 namespace {
-
-DType widened(DType t) { return is_complex(t) ? DType::c128 : is_floating(t) ? DType::f64 : t; }
-
-// A number from 0 up to 1 for each element, as the seeds say.
-double drawn(uint64_t seed, uint64_t i) {
-  uint64_t x = seed * 0x9e3779b97f4a7c15 + i * 0xbf58476d1ce4e5b9 + 0x94d049bb133111eb;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return std::ldexp(static_cast<double>((x ^ (x >> 31)) >> 11), -53);
-}
 
 Tensor base_values(const Program& p, std::size_t b, const Shape& sizes, const InputOptions& o) {
   const Base& base = p.bases[b];
@@ -47,24 +39,7 @@ Tensor base_values(const Program& p, std::size_t b, const Shape& sizes, const In
   return t.to(o.run.wide ? widened(base.dtype) : base.dtype).view(sizes).clone();
 }
 
-// x times something near 1, within a unit of x's last place.
-Tensor perturbed(const Tensor& x, uint64_t seed) {
-  const int64_t n = x.numel().value();
-  std::vector<double> f(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < f.size(); i++) f[i] = 1 + unit_of(x.dtype()) * (2 * drawn(seed, i) - 1);
-  return (x.to(widened(x.dtype())) * tensor(f, x.sizes(), DType::f64)).to(x.dtype());
-}
-
 }  // namespace
-
-double unit_of(DType t) {
-  switch (real_of(t)) {
-    case DType::f64: return 0x1p-52;
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-    default: return 0x1p-23;
-  }
-}
 
 StepArg tensor_arg(int k) { return {StepArg::Kind::tensor, std::vector<int>{k}}; }
 StepArg tensors_arg(std::vector<int> l) { return {StepArg::Kind::tensors, std::move(l)}; }
@@ -107,16 +82,18 @@ void execute(const Step& s, TensorList& pool, const RunOptions& options) {
       }
     }
   }
-  const auto made = [&](const Tensor& t) {
-    const bool off = options.perturb && s.rounds && is_differentiable(t.dtype());
-    pool.push_back(off ? perturbed(t, options.perturb * 64 + pool.size()) : t);
-  };
-  for (const ProgramFunction& f : program_functions()) {
-    if (s.op != f.name) continue;
+  const ProgramFunction* function = nullptr;
+  for (const ProgramFunction& f : program_functions())
+    if (s.op == f.name) function = &f;
+  // A function decides by a sum, whose sign stays if its operands do.
+  Perturbing perturbing(options.perturb * 4096 + pool.size(), function ? Perturbing::as_they_are : Perturbing::also_of_sums);
+  std::optional<ModeScope> off;
+  if (options.perturb && s.rounds) off.emplace(perturbing);
+  const auto add = [&](const TensorList& made) { pool.insert(pool.end(), made.begin(), made.end()); };
+  if (function) {
     TensorList in;
     for (const Value& v : args) in.push_back(v.tensor());
-    for (const Tensor& t : f.run(in)) made(t);
-    return;
+    return add(function->run(in));
   }
   const Op& o = op(s.op);
   if (s.out >= 0) {
@@ -124,9 +101,7 @@ void execute(const Step& s, TensorList& pool, const RunOptions& options) {
     args.emplace_back(at(s.out));
   }
   const Value r = call(o, args);
-  if (o.mutates()) return;
-  if (r.is_tensor()) return made(r.tensor());
-  for (const Tensor& t : r.tensors()) made(t);
+  if (!o.mutates()) add(r.is_tensor() ? TensorList{r.tensor()} : r.tensors());
 }
 
 ProgramInputs make_inputs(const Program& p, const InputOptions& o) {
@@ -195,9 +170,10 @@ std::optional<Program> without(const Program& p, std::size_t i) {
   return needed ? std::nullopt : std::optional<Program>(std::move(q));
 }
 
-// Whether each call is needed for a result, or writes something.
-std::vector<bool> needed(const Program& p) {
+// Whether each call is needed for a result, or writes something; with `seen_writes`, something that a result or an input shows.
+std::vector<bool> needed(const Program& p, bool seen_writes = false) {
   TensorList pool = make_inputs(p).inputs;
+  const std::size_t inputs = pool.size();
   std::vector<std::pair<int, int>> made;  // by call: first and past the last
   for (const Step& s : p.body) {
     const int first = static_cast<int>(pool.size());
@@ -208,7 +184,12 @@ std::vector<bool> needed(const Program& p) {
   for (const int k : p.outputs) live[static_cast<std::size_t>(k)] = true;
   for (std::size_t i = p.body.size(); i-- > 0;) {
     const auto [first, last] = made[i];
-    calls[i] = first == last;
+    calls[i] = first == last && !seen_writes;
+    if (first == last && seen_writes) {
+      const Tensor& t = pool[static_cast<std::size_t>(p.body[i].out >= 0 ? p.body[i].out : p.body[i].args[0].tensors[0])];
+      for (std::size_t k = 0; k < pool.size(); k++)
+        calls[i] = calls[i] || ((live[k] || k < inputs) && shares_storage(pool[k], t));
+    }
     for (int k = first; k < last; k++) calls[i] = calls[i] || live[static_cast<std::size_t>(k)];
     if (!calls[i]) continue;
     Step s = p.body[i];
@@ -242,7 +223,8 @@ std::vector<Program> simpler(const Program& p) {
     l.push_back(std::move(q));
   };
   if (p.wrapped) with([](Program& q) { q.wrapped = false; });
-  if (p.settings.size() > 1) with([](Program& q) { q.settings.pop_back(); });
+  for (std::size_t k = 1; k < p.settings.size(); k++)
+    with([k](Program& q) { q.settings.erase(q.settings.begin() + static_cast<std::ptrdiff_t>(k)); });
   for (std::size_t i = 0; i < p.inputs.size(); i++)
     if (!p.inputs[i].views.empty()) with([i](Program& q) { q.inputs[i].views.pop_back(); });
   for (std::size_t b = 0; b < p.bases.size(); b++) {
@@ -259,8 +241,9 @@ std::vector<Program> simpler(const Program& p) {
 
 }  // namespace
 
-Program without_unused_draws(const Program& p) {
-  const std::vector<bool> live = needed(p);
+namespace {
+
+Program only(const Program& p, const std::vector<bool>& live) {
   Program q = p;
   for (std::size_t i = p.body.size(); i-- > 0;) {
     if (live[i]) continue;
@@ -269,6 +252,11 @@ Program without_unused_draws(const Program& p) {
   }
   return q;
 }
+
+}  // namespace
+
+Program without_unused_draws(const Program& p) { return only(p, needed(p)); }
+Program without_dead_calls(const Program& p) { return only(p, needed(p, true)); }
 
 Program shrink(Program p, const std::function<bool(const Program&)>& fails) {
   const auto still_fails = [&](const Program& q) {

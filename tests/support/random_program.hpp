@@ -71,6 +71,7 @@ struct Program {
   uint64_t seed = 0;
   std::vector<Base> bases;
   std::vector<std::vector<int64_t>> settings = {{}};  // values of the open sizes; a program is made for the first of them
+  int64_t least = 2;  // the smallest value of an open size that the program is compiled for
   std::vector<ProgramInput> inputs;
   std::vector<Step> body;
   std::vector<int> outputs;
@@ -125,11 +126,11 @@ std::string to_fx(const Program& p);
 
 // The program without calls that draw numbers nobody uses: a graph leaves them out, and the random stream would be elsewhere afterwards.
 Program without_unused_draws(const Program& p);
+// The program without calls that neither a result nor an input shows anything of: a compiled program does not make them, so that it
+// does not refuse what they would refuse.
+Program without_dead_calls(const Program& p);
 // The smallest program found by leaving out calls, results, inputs and settings, and by making sizes and dtypes simpler, for which
 // `fails` holds still.
 Program shrink(Program p, const std::function<bool(const Program&)>& fails);
-
-// The distance from one to the next number of the type.
-double unit_of(DType t);
 
 }  // namespace ingot::testing

@@ -8,6 +8,7 @@
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/perturb.hpp"
 #include "support/wrappers.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/random.hpp"
@@ -82,6 +83,7 @@ std::vector<double> numbers(const Tensor& t) {
 Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramRunner& f) {
   Outcome o;
   o.in = make_inputs(p, options);
+  o.perturb = options.run.perturb;
   for (const Tensor& t : o.in.inputs) o.versions.push_back(t.version());
   o.keeps_strides = std::none_of(p.body.begin(), p.body.end(), [](const Step& s) { return s.out >= 0; });
   o.counts_writes = std::none_of(p.body.begin(), p.body.end(), [](const Step& s) {
@@ -126,7 +128,11 @@ SeenGradients seen_gradients(const Outcome& o, bool at_once) {
     }
     if (roots.empty() || tracked.empty()) return;
     try {
+      Perturbing perturbing(o.perturb * 8192 + r.roots.size());
+      std::optional<ModeScope> off;
+      if (o.perturb) off.emplace(perturbing);
       TensorList grads = grad(roots, tracked, seeds, {.retain_graph = true, .allow_unused = true});
+      off.reset();
       for (std::size_t i = 0; i < tracked.size(); i++) {
         if (!grads[i].defined()) grads[i] = aten<"zeros_like">(tracked[i]);
         const NoGrad no_grad;

@@ -18,7 +18,8 @@ struct Outcome {
   bool keeps_strides = true;  // what out= wrote has the strides of what was written, not of the tensor: so in PyTorch's graphs
   bool counts_writes =
       true;  // versions say what was written: an in-place view that changes nothing is one for eager alone, in PyTorch too
-  uint64_t drawn = 0;              // how far the run took the random stream
+  uint64_t drawn = 0;    // how far the run took the random stream
+  uint64_t perturb = 0;  // RunOptions
 };
 using ProgramRunner = std::function<TensorList(const TensorList&)>;
 // Runs on fresh inputs, with the random stream at the program's seed.
@@ -44,7 +45,7 @@ SeenGradients seen_gradients(const Outcome& o, bool at_once = false);
 
 // How far a number may be off: nothing for integers. Floating numbers that are within two units of the last place are the same; of others the
 // program itself is asked how far rounding takes them: run in float64, and run with every rounding off by up to a unit, by
-// chance. Another way to compute may be 8 times as far off as that, and 8 units of the largest number of the tensor.
+// chance, also in the backward (perturb.hpp). Another way to compute may be 8 times as far off as that, and 8 units of the largest number of the tensor.
 class Allowance {
  public:
   Allowance(const Program& p, std::size_t setting, bool gradients);

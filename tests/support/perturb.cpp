@@ -1,0 +1,60 @@
+#include "support/perturb.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+
+namespace ingot::testing {
+
+double drawn(uint64_t seed, uint64_t i) {
+  uint64_t x = seed * 0x9e3779b97f4a7c15 + i * 0xbf58476d1ce4e5b9 + 0x94d049bb133111eb;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return std::ldexp(static_cast<double>((x ^ (x >> 31)) >> 11), -53);
+}
+
+DType widened(DType t) { return is_complex(t) ? DType::c128 : is_floating(t) ? DType::f64 : t; }
+
+double unit_of(DType t) {
+  switch (real_of(t)) {
+    case DType::f64: return 0x1p-52;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
+
+Tensor Perturbing::off(const Tensor& t) {
+  if (!t.defined() || !is_differentiable(t.dtype())) return t;
+  std::vector<double> f(static_cast<std::size_t>(t.numel().value()));
+  seed_++;
+  for (std::size_t i = 0; i < f.size(); i++) f[i] = 1 + unit_of(t.dtype()) * (2 * drawn(seed_, i) - 1);
+  return (t.to(widened(t.dtype())) * tensor(f, t.sizes(), DType::f64)).to(t.dtype());
+}
+
+Value Perturbing::call(const Op& op, Args args) {
+  const Form form = op.form();
+  if (form == Form::view || form == Form::factory || (op.aliases() && !op.mutates())) return below(op, args);
+  Values given(args.begin(), args.end());
+  const auto is_written = [&](std::size_t k) { return std::find(op.written.begin(), op.written.end(), k) != op.written.end(); };
+  const bool sums = form != Form::pointwise && form != Form::random && operands_ == also_of_sums;
+  for (std::size_t k = 0; k < given.size() && sums; k++)
+    if (given[k].is_tensor() && !is_written(k)) given[k] = off(given[k].tensor());
+  const Value r = below(op, given);
+  if (op.mutates()) {
+    for (std::size_t k = 0; k < given.size(); k++)
+      if (is_written(k) && given[k].is_tensor()) aten_value<"copy_">(given[k], off(given[k].tensor()));
+    return r;
+  }
+  if (r.is_tensor()) return off(r.tensor());
+  if (!r.is_tensors()) return r;
+  TensorList l;
+  for (const Tensor& t : r.tensors()) l.push_back(off(t));
+  return l;
+}
+
+}  // namespace ingot::testing
