@@ -1,5 +1,7 @@
-// Matrix products that are kernels of their own: mm, bmm, the add… family, vectors. What is made of them is in
+// Matrix products that are kernels of their own: mm, bmm, the add… family, groups, vectors. What is made of them is in
 // matmul_composite.cpp and einsum.cpp.
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
@@ -165,6 +167,67 @@ void vector_product(const Tensor& result, const Tensor& a, const Tensor& b) {
   Geometry g = result->geom;
   g.sizes = g.strides = {1, 1, 1};
   batched_product(make_alias(result, std::move(g)), batch_of_one(row(a)), batch_of_one(column(b)));
+}
+
+// ---- grouped: a product for each part of a dim, which the offsets cut where the parts end
+// [S, K] [G, K, N] -> [S, N], cut along S; [G, M, K] [K, N] -> [M, N], along N; [M, K] [K, N] -> [G, M, N], along K; batches have
+// no offsets. What lies behind the last offset belongs to no group and is zero.
+
+void grouped_meta(const Call& c, Outputs& o) {
+  const Tensor &a = c.tensor(0), &b = c.tensor(1);
+  const auto rank_a = a.dim(), rank_b = b.dim();
+  INGOT_REQUIRE((rank_a == 2 || rank_a == 3) && (rank_b == 2 || rank_b == 3),
+                "Multiplicands must be 2D or 3D but got mat_a.dim()=", rank_a, " and mat_b.dim()=", rank_b);
+  INGOT_REQUIRE(a.size(-1) == b.size(-2), "contraction dimension of mat_a and mat_b must match");
+  check_dtypes(c, a, b);
+  INGOT_REQUIRE(is_floating(a.dtype()), "Expected mat_a to be Float32, BFloat16 or Float16 matrix, got ",
+                scalar_type_name(a.dtype()));
+  INGOT_REQUIRE(c[3].is_none(), "Bias not supported yet");
+  INGOT_REQUIRE(c[4].is_none() || c[4].dtype() == a.dtype(), "Grouped gemm output dtype must match `mat_a` dtype");
+  INGOT_REQUIRE(c[2].is_none() == (rank_a == 3 && rank_b == 3),
+                "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d");
+  if (c[2].is_none()) {
+    INGOT_REQUIRE(a.size(0) == b.size(0), "batched dimension has to match");
+    o.add({a.size(0), a.size(1), b.size(2)}, a.dtype());
+    return;
+  }
+  const Tensor& offsets = c.tensor(2);
+  INGOT_REQUIRE(offsets.dim() == 1, "offs has to be 1D");
+  INGOT_REQUIRE(offsets.dtype() == DType::i32 || offsets.dtype() == DType::i64, "Offsets have to be int32");
+  if (rank_a == 3 || rank_b == 3)
+    INGOT_REQUIRE(offsets.size(0) == (rank_a == 3 ? a : b).size(0), "matrix batch sizes have to match");
+  if (rank_a == 2 && rank_b == 2) o.add({offsets.size(0), a.size(0), b.size(1)}, a.dtype());
+  else o.add({a.size(-2), b.size(-1)}, a.dtype());
+}
+
+void grouped_kernel(const Call& c, std::span<const Tensor> r) {
+  const Tensor &a = c.tensor(0), &b = c.tensor(1);
+  if (c[2].is_none()) return batched_product(r[0], a, b);
+  const auto part = [](const Tensor& t, int dim, int64_t begin, int64_t end) {
+    const Tensor cut = make_alias(t, slice_geometry(t->geom, dim, begin, end, 1));
+    return t.dim() == 2 ? batch_of_one(cut) : cut;
+  };
+  const int64_t extent = (a.dim() == 3 ? b.size(1) : b.dim() == 3 ? a.size(0) : a.size(1)).value();
+  std::vector<int64_t> ends = c.tensor(2).to_vector<int64_t>();
+  std::ranges::sort(ends);
+  aten_value<"zero_">(r[0]);
+  int64_t begin = 0;
+  for (std::size_t k = 0; k < ends.size(); k++) {
+    const auto group = static_cast<int64_t>(k);
+    const int64_t end = std::clamp(ends[k], begin, extent);
+    if (begin == end) continue;
+    if (b.dim() == 3) batched_product(part(r[0], 0, begin, end), part(a, 0, begin, end), part(b, 0, group, group + 1));
+    else if (a.dim() == 3) batched_product(part(r[0], 1, begin, end), part(a, 0, group, group + 1), part(b, 1, begin, end));
+    else batched_product(part(r[0], 0, group, group + 1), part(a, 1, begin, end), part(b, 0, begin, end));
+    begin = end;
+  }
+}
+
+// Whatever is cut, a gradient is the product of the same kind with the other factor.
+void grouped_vjp(Vjp& v) {
+  const auto product = [&](const Tensor& a, const Tensor& b) { return aten<"_grouped_mm">(a, b, v.arg(2)); };
+  if (v.need(0)) v.set(0, product(v.grad(), v.saved(1).transpose(-2, -1)));
+  if (v.need(1)) v.set(1, product(v.saved(0).transpose(-2, -1), v.grad()));
 }
 
 // ---- compiled: a sum of products in the compute type, so that small floats round once
@@ -340,6 +403,16 @@ constinit const OpDef kOps[] = {
      .saves = {{1, 2}, {2, 1}},
      .autocast = Autocast::lower_precision,
      .batch = batch_addbmm},
+    {.schema =
+         "aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor",
+     .meta = grouped_meta,
+     .kernel = grouped_kernel,
+     .vjp = grouped_vjp,
+     .saves = {{0, 1}, {1, 0}, {2}}},
+    // An operator of the transformers library: its experts, where PyTorch's own does not take the dtype.
+    {.schema = "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
+     .form = Form::composite,
+     .body = [](const Call& c) -> Value { return aten<"_grouped_mm">(c.tensor(0), c.tensor(1), c[2]); }},
     {.schema = "aten::mv(Tensor self, Tensor vec) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(matrix_vector_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
      .kernel =
