@@ -94,8 +94,11 @@ Value truth(const Expr& condition) {
   return Int(cast(DType::i64, condition));
 }
 Expr condition_of(const Value& v) { return v.is_bool() ? Expr(v.to_bool()) : ne(v.to_int().expr(), Expr(0)); }
+// Whether an open number is the answer to a question about sizes, or a bool of the data.
 bool is_truth(const Value& v) {
-  return v.is_bool() || (v.is_int() && v.to_int().is_symbolic() && v.to_int().expr().op() == ExprOp::Cast);
+  if (v.is_bool() || !v.is_int() || !v.to_int().is_symbolic()) return v.is_bool();
+  const Expr e = v.to_int().expr();
+  return e.op() == ExprOp::Cast || (e.op() == ExprOp::Sym && e->lo >= 0 && e->hi <= 1);
 }
 
 Value integer_result(ScalarFunction f, const Value& left, const Value& right) {

@@ -3,6 +3,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/call_text.hpp"
+#include "op/current_op.hpp"
 #include "op/setup.hpp"
 
 namespace ingot::loop {
@@ -268,6 +269,7 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
 
 std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
   const Op& op = call.op;
+  const RunningOp running(&op);  // of sizes that data decides, rules are told what they were told when they were traced
   if (op.is_view() && can_map_view(call, arguments[0])) return view_elements(call, arguments[0]);
   if (op.form() == Form::pointwise && can_map_formula(call) && !any_complex_result(n)) {
     const Geometry& g = n.meta.tensor()->geom;

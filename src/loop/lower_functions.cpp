@@ -69,8 +69,9 @@ void Lowerer::choose(const Node& n) {
     condition = cast(DType::b8, p.at(std::vector<Expr>(p.sizes.size(), Expr(0))));
   } else {
     const Value v = resolve(predicate);
-    INGOT_REQUIRE(v.is_bool(), n.name, ": a predicate that is no tensor should be known, found ", v);
-    condition = Expr::boolean(v.to_bool());
+    INGOT_REQUIRE(v.is_bool() || v.is_int(), n.name, ": a predicate that is no tensor should be a bool, found ", v);
+    // What open sizes decide, or data has decided, is an expression.
+    condition = v.is_bool() ? Expr::boolean(v.to_bool()) : ne(v.to_int().expr(), Expr(0));
   }
   const std::vector<int> results = add_results(n);
   Branch branch{condition, {}, {}};

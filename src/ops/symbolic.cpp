@@ -40,13 +40,13 @@ Value contiguous_in_format(const Call& c) {
 Value never(const Call&) { return false; }
 Value promoted(const Call& c) { return result_type(c.args); }
 
-// Only real bytes can be read. An integer of a fake becomes a symbol, as a size that data decides does.
+// Only real bytes can be read. An integer of a fake becomes a symbol, as a size that data decides does; a bool one that is 0 or 1.
 Value read_element(const Call& c) {
   const Tensor& t = c.tensor(0);
   INGOT_REQUIRE(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
   if (!t->is_fake()) return Value(t.item());
   GuardEnv* env = current_guard_env();
-  INGOT_REQUIRE(env && is_integral(t.dtype()),
+  INGOT_REQUIRE(env && (is_integral(t.dtype()) || t.dtype() == DType::b8),
                 "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
                 "computation in tensors");
   const Range range = of_dtype(t.dtype());
