@@ -8,6 +8,7 @@
 // with. These run programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine code for open
 // sizes, at several of them; compiled-grad: forward and backward as machine code. Programs that differ are printed as small as they get,
 // in words, as C++ and as a graph, and the exit status is 1. At the end stands how many programs of each class there were.
+// With INGOT_REFUSED in the environment every refusal is printed, a line each. INGOT_SHOWN: how many programs that differ are made small.
 #include <cctype>
 #include <chrono>
 #include <climits>
@@ -128,6 +129,7 @@ int main(int argc, char** argv) {
   long long count = timed ? LLONG_MAX / 2 : argc > 2 ? std::atoll(argv[2]) : 10000;
   const long long first = argc > 3 ? std::atoll(argv[3]) : 1;
   const int shown = std::getenv("INGOT_SHOWN") ? std::atoi(std::getenv("INGOT_SHOWN")) : 5;
+  const bool refusals = std::getenv("INGOT_REFUSED") != nullptr;
   const bool progress = isatty(STDERR_FILENO);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a crash takes nothing along
   std::map<Agreement, long long> found;
@@ -144,6 +146,8 @@ int main(int argc, char** argv) {
     const Comparison c = way.compare(p);
     found[c.agreement]++;
     gradients[c.gradients]++;
+    if (refusals && !c.what.empty())
+      std::printf("seed %lld: %s: %s\n", seed, name_of(c.agreement), c.what.substr(0, c.what.find('\n')).c_str());
     if (c.agreement != Agreement::differs || found[c.agreement] > shown) continue;
     const Program small = shrink(p, [&](const Program& q) {
       const Comparison d = way.compare(q);

@@ -73,6 +73,74 @@ std::vector<std::vector<bool>> changed(const std::vector<Seen>& before, const st
   return l;
 }
 
+// Of the inputs: whether the program takes in-place views of their storage, and neither writes it nor leaves it looking otherwise.
+std::vector<bool> only_viewed(const Program& p, const InputOptions& options) {
+  const auto is_view = [](const Step& s) {
+    const Op* op = find_op(s.op);
+    return op && op->is_inplace_view();
+  };
+  if (std::none_of(p.body.begin(), p.body.end(), is_view)) return {};
+  TensorList pool = make_inputs(p, options).inputs;
+  const TensorList inputs = pool;
+  std::vector<Geometry> before;
+  for (const Tensor& t : inputs) before.push_back(t->geom);
+  std::vector<bool> viewed(inputs.size()), written(inputs.size());
+  const auto mark = [&](std::vector<bool>& l, const Tensor& t) {
+    for (std::size_t i = 0; i < inputs.size(); i++)
+      if (inputs[i]->storage == t->storage) l[i] = true;
+  };
+  manual_seed(p.seed);
+  for (const Step& s : p.body) {
+    execute(s, pool, options.run);
+    const Op* op = find_op(s.op);
+    if (op && op->mutates())
+      mark(is_view(s) ? viewed : written, pool[static_cast<std::size_t>(s.out >= 0 ? s.out : s.args[0].tensors[0])]);
+  }
+  for (std::size_t i = 0; i < inputs.size(); i++)
+    if (!inputs[i]->geom.same(before[i])) mark(written, inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); i++) viewed[i] = viewed[i] && !written[i];
+  return viewed;
+}
+
+TensorList tracked_leaves(const Outcome& o) {
+  TensorList l;
+  for (const Tensor& t : o.in.leaves)
+    if (t.requires_grad() && t.is_leaf()) l.push_back(t);  // a leaf that was written is none any more
+  return l;
+}
+Tensor seed_of(const Tensor& root) {
+  const Tensor grid = (aten<"arange">(root.numel(), DType::f32) * 0.25 + 1).view(root.sizes());
+  const Tensor seed = aten<"remainder.Scalar">(grid, 2.125).to(root.dtype());  // long tensors would have large ones otherwise
+  return is_two_tensor(root) ? two_tensor(seed, seed.clone()) : seed;
+}
+// Zeros where a root has no way to a leaf. `perturb`: RunOptions'.
+std::vector<Seen> gradients_of(const TensorList& roots, const TensorList& seeds, const TensorList& leaves,
+                               const std::string& name, uint64_t perturb = 0) {
+  std::vector<Seen> l;
+  Perturbing perturbing(perturb);
+  std::optional<ModeScope> off;
+  if (perturb) off.emplace(perturbing);
+  TensorList grads = grad(roots, leaves, seeds, {.retain_graph = true, .allow_unused = true});
+  off.reset();
+  for (std::size_t i = 0; i < leaves.size(); i++) {
+    if (!grads[i].defined()) grads[i] = aten<"zeros_like">(leaves[i]);
+    const NoGrad no_grad;
+    for_each_part(text("gradient ", i, " of ", name), grads[i], [&](const std::string& part, const Tensor& t) {
+      l.push_back({part, text(t.dtype(), t.sizes()), t.detach().clone()});
+    });
+  }
+  return l;
+}
+// Results and inputs.
+TensorList roots_of(const Outcome& o) {
+  TensorList all = o.results;
+  all.insert(all.end(), o.in.inputs.begin(), o.in.inputs.end());
+  return all;
+}
+std::string root_name(const Outcome& o, std::size_t k) {
+  return k < o.results.size() ? text("result ", k) : text("input ", k - o.results.size());
+}
+
 }  // namespace
 
 std::vector<double> numbers(const Tensor& t) {
@@ -86,10 +154,7 @@ Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramR
   o.perturb = options.run.perturb;
   for (const Tensor& t : o.in.inputs) o.versions.push_back(t.version());
   o.keeps_strides = std::none_of(p.body.begin(), p.body.end(), [](const Step& s) { return s.out >= 0; });
-  o.counts_writes = std::none_of(p.body.begin(), p.body.end(), [](const Step& s) {
-    const Op* op = find_op(s.op);
-    return op && op->is_inplace_view();
-  });
+  o.only_viewed = only_viewed(p, options);
   manual_seed(p.seed);
   const Draw before = default_generator()->state();
   o.results = f(o.in.inputs);
@@ -98,6 +163,9 @@ Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramR
 }
 
 std::vector<Seen> seen(const Outcome& o) {
+  const auto is_written = [](const Outcome& of, std::size_t i) {
+    return of.counts_writes && (of.only_viewed.empty() || !of.only_viewed[i]) && of.in.inputs[i].version() > of.versions[i];
+  };
   std::vector<Seen> l;
   for (std::size_t k = 0; k < o.results.size(); k++)
     add(l, text("result ", k), o.results[k], o.keeps_strides, autograd_facts(o.results[k]));
@@ -105,56 +173,52 @@ std::vector<Seen> seen(const Outcome& o) {
     add(l, text("base ", b), o.in.bases[b], o.keeps_strides, autograd_facts(o.in.bases[b]));
   for (std::size_t i = 0; i < o.in.inputs.size(); i++)
     add(l, text("input ", i), o.in.inputs[i], o.keeps_strides,
-        autograd_facts(o.in.inputs[i]) + (o.counts_writes && o.in.inputs[i].version() > o.versions[i] ? ", written" : ""));
+        autograd_facts(o.in.inputs[i]) + (is_written(o, i) ? ", written" : ""));
   return l;
 }
 
-SeenGradients seen_gradients(const Outcome& o, bool at_once) {
+SeenGradients seen_gradients(const Outcome& o) {
   SeenGradients r;
-  TensorList tracked;
-  for (const Tensor& t : o.in.leaves)
-    if (t.requires_grad() && t.is_leaf()) tracked.push_back(t);  // a leaf that was written is none any more
-  const auto add_roots = [&](const std::string& name, const TensorList& all) {
+  const TensorList leaves = tracked_leaves(o), all = roots_of(o);
+  const auto add_roots = [&](const std::string& name, const TensorList& given) {
     r.roots.push_back(name);
     r.gradients.emplace_back();
     r.refusals.emplace_back();
     TensorList roots, seeds;
-    for (const Tensor& root : all) {
+    for (const Tensor& root : given) {
       if (!root.requires_grad()) continue;
-      const Tensor grid = (aten<"arange">(root.numel(), DType::f32) * 0.25 + 1).view(root.sizes());
-      const Tensor seed = aten<"remainder.Scalar">(grid, 2.125).to(root.dtype());  // long tensors would have large ones otherwise
       roots.push_back(root);
-      seeds.push_back(is_two_tensor(root) ? two_tensor(seed, seed.clone()) : seed);
+      seeds.push_back(seed_of(root));
     }
-    if (roots.empty() || tracked.empty()) return;
+    if (roots.empty() || leaves.empty()) return;
     try {
-      Perturbing perturbing(o.perturb * 8192 + r.roots.size());
-      std::optional<ModeScope> off;
-      if (o.perturb) off.emplace(perturbing);
-      TensorList grads = grad(roots, tracked, seeds, {.retain_graph = true, .allow_unused = true});
-      off.reset();
-      for (std::size_t i = 0; i < tracked.size(); i++) {
-        if (!grads[i].defined()) grads[i] = aten<"zeros_like">(tracked[i]);
-        const NoGrad no_grad;
-        for_each_part(text("gradient ", i, " of ", name), grads[i], [&](const std::string& part, const Tensor& t) {
-          r.gradients.back().push_back({part, text(t.dtype(), t.sizes()), t.detach().clone()});
-        });
-      }
+      r.gradients.back() = gradients_of(roots, seeds, leaves, name, o.perturb == 0 ? 0 : o.perturb * 8192 + r.roots.size());
     } catch (const UserError& e) {
-      r.gradients.back().clear();
       r.refusals.back() = e.what();
     }
   };
-  TensorList all = o.results;
-  all.insert(all.end(), o.in.inputs.begin(), o.in.inputs.end());
   // A compiled function of wrappers wants the gradients of all its results at once, in PyTorch too.
-  if (at_once || std::any_of(all.begin(), all.end(), is_two_tensor)) {
+  if (std::any_of(all.begin(), all.end(), is_two_tensor)) {
     add_roots("all", all);
     return r;
   }
-  for (std::size_t k = 0; k < all.size(); k++)
-    add_roots(k < o.results.size() ? text("result ", k) : text("input ", k - o.results.size()), {all[k]});
+  for (std::size_t k = 0; k < all.size(); k++) add_roots(root_name(o, k), {all[k]});
   return r;
+}
+
+std::vector<Seen> seen_gradients_among_zeros(const Outcome& o, std::size_t root) {
+  const TensorList all = roots_of(o);
+  TensorList roots, seeds;
+  for (std::size_t k = 0; k < all.size(); k++) {
+    if (!all[k].requires_grad()) continue;
+    roots.push_back(all[k]);
+    seeds.push_back(k == root ? seed_of(all[k]) : aten<"zeros_like">(all[k].detach()));
+  }
+  try {
+    return gradients_of(roots, seeds, tracked_leaves(o), root_name(o, root));
+  } catch (const UserError&) {
+    return {};
+  }
 }
 
 Allowance::Allowance(const Program& p, std::size_t setting, bool gradients) : p_(p), setting_(setting), gradients_(gradients) {}
@@ -220,6 +284,7 @@ std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, 
     for (std::size_t i = 0; i < x.size(); i++) {
       if (same(x[i], y[i])) continue;
       const double off = std::abs(x[i] - y[i]);
+      if (!std::isfinite(off)) return both(off);  // one of them alone is infinite or NaN
       if (off <= 2 * unit * std::abs(x[i])) continue;
       if (!(off <= allowed(w))) return both(off);
     }

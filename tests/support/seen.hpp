@@ -1,4 +1,7 @@
-// What a caller sees of a run of a program, and whether two runs show the same.
+// What a caller sees of a run of a program, and whether two runs show the same: of results, of the inputs afterwards and of what these are views
+// of, the values, dtypes, sizes, strides, requires_grad, leaf-ness and whether they were written; the gradients of each; what is written with
+// what. Not compared, since nothing promises them: by how much a version went up (a compiled function writes an input once,
+// however often the program does), strides of dims in which nobody steps, strides of gradients, and where a result begins in its storage.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,9 +19,10 @@ struct Outcome {
   TensorList results;
   std::vector<uint32_t> versions;  // of the inputs, before the run
   bool keeps_strides = true;  // what out= wrote has the strides of what was written, not of the tensor: so in PyTorch's graphs
-  bool counts_writes =
-      true;  // versions say what was written: an in-place view that changes nothing is one for eager alone, in PyTorch too
-  uint64_t drawn = 0;    // how far the run took the random stream
+  bool counts_writes = true;  // versions say what was written
+  // Of the inputs: in-place views came to nothing, which counts as a write for eager alone, in PyTorch too.
+  std::vector<bool> only_viewed;
+  uint64_t drawn = 0;  // how far the run took the random stream
   uint64_t perturb = 0;  // RunOptions
 };
 using ProgramRunner = std::function<TensorList(const TensorList&)>;
@@ -27,9 +31,9 @@ Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramR
 
 // A tensor as it was seen.
 struct Seen {
-  std::string what;   // "result 0"
+  std::string what;  // "result 0"
   std::string facts;  // size, dtype, strides, requires_grad, leaf, written: equal, or different
-  Tensor values;      // a copy
+  Tensor values;  // a copy
 };
 std::vector<double> numbers(const Tensor& t);  // complex ones as their two parts
 // Results, bases and inputs; wrapper tensors by their parts.
@@ -40,8 +44,10 @@ struct SeenGradients {
   std::vector<std::vector<Seen>> gradients;  // by root; none where it is refused, or the root does not require grad
   std::vector<std::string> refusals;  // by root
 };
-// `at_once`: of all roots together.
-SeenGradients seen_gradients(const Outcome& o, bool at_once = false);
+SeenGradients seen_gradients(const Outcome& o);
+// The same of one root by a backward from all of them, with zeros as the gradients of the others: so a compiled backward runs, whichever
+// results it is asked for, and a zero times an infinite derivative is NaN. None where it is refused.
+std::vector<Seen> seen_gradients_among_zeros(const Outcome& o, std::size_t root);
 
 // How far a number may be off: nothing for integers. Floating numbers that are within two units of the last place are the same; of others the
 // program itself is asked how far rounding takes them: run in float64, and run with every rounding off by up to a unit, by
