@@ -1,7 +1,7 @@
 // Wrapper tensors and the plain ones that graphs are of (section 12). A list of values is taken apart into plain tensors where it goes
 // into a graph, and put together where it comes out; saved values stay plain.
 #pragma once
-#include "transform/wrapper_layout.hpp"
+#include "op/wrapper_layout.hpp"
 
 namespace ingot::aot {
 

@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "aot/size_guards.hpp"
-#include "transform/wrapper_layout.hpp"
+#include "op/wrapper_layout.hpp"
 
 namespace ingot {
 class Mode;

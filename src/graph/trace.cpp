@@ -65,7 +65,7 @@ Values run(const std::function<Values(const Values&)>& f, const Values& leaves, 
   for (const Value& v : leaves)
     INGOT_REQUIRE(!v.is_tensor() || !(v.tensor()->layers & layer_bit(Layer::wrapper)),
                   "trace: an example is a wrapper tensor, and graphs are programs of plain "
-                  "tensors; trace the function of its inner tensors (dense_function of transform/wrapper_layout.hpp)");
+                  "tensors; trace the function of its inner tensors (dense_function of op/wrapper_layout.hpp)");
   std::vector<std::string> names;
   for (std::size_t i = 0; i < leaves.size(); i++) names.push_back(text("arg", i, "_1"));
   return record_into(traced.graph, f, stand_ins(leaves, options, traced.sizes), names, traced.sizes, options);

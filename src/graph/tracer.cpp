@@ -261,7 +261,7 @@ Node* Tracer::node_of(const Tensor& t) {
   if (const auto found = tensors_.find(t->identity()); found != tensors_.end()) return found->second;
   INGOT_REQUIRE(!(t->layers & layer_bit(Layer::wrapper)),
                 "trace: a result of the function is a wrapper tensor, and graphs are programs of "
-                "plain tensors; trace the function of the inner tensors (dense_function of transform/wrapper_layout.hpp)");
+                "plain tensors; trace the function of the inner tensors (dense_function of op/wrapper_layout.hpp)");
   INGOT_REQUIRE(!(t->layers & layer_bit(Layer::transform)),
                 "trace: a function of a higher-order op brings along a tensor that is vmapped over, and none of the "
                 "op's operands is: pass it as an operand");

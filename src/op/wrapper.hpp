@@ -33,7 +33,7 @@ class WrapperClass : public Counted {
   // Whether the class takes this call. Its arguments may hold wrappers of other classes, which are asked in order of their
   // first wrapper among the arguments.
   virtual bool handles(const Op&, Args) const { return true; }
-  // Runs the op. Whatever it makes of the inner tensors, the caller sees the aliasing that the schema promises: a view shares
+  // Runs the op; control flow is none of its business, since the functions that it calls are given wrappers. Whatever it makes of the inner tensors, the caller sees the aliasing that the schema promises: a view shares
   // the outer storage of its argument, and an op that writes returns the tensor it wrote.
   virtual Value dispatch(const Op& op, Args args) const = 0;
 };

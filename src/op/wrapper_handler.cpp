@@ -6,6 +6,7 @@
 #include "op/kernel.hpp"
 #include "op/tensors.hpp"
 #include "op/wrapper.hpp"
+#include "op/wrapper_functions.hpp"
 
 namespace ingot {
 namespace {
@@ -66,6 +67,8 @@ Value wrapper_handler(const Op& op, Args args) {
     for (const WrapperClass* c : classes)
       INGOT_REQUIRE(c->has_storage(), op.schema.name, ": a ", c->name(), " has no storage to change; make a new tensor instead");
   const Scoped<Layer> here(thread_state().layer, Layer::wrapper);  // not below: inner tensors may be wrappers
+  const CallingConvention* convention = op.form() == Form::higher_order ? calling_convention(op) : nullptr;
+  if (convention && convention->control != Control::element) return call_on_plain_tensors(op, args, *convention);
   for (const WrapperClass* c : classes)
     if (c->handles(op, args)) return with_aliasing(op, args, c->dispatch(op, args));
   nobody_handles(op, classes);

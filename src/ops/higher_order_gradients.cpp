@@ -114,7 +114,9 @@ void scan_vjp(Vjp& v) {
   });
   TensorList backwards;
   for (const Tensor& t : joined({carried, xs, result_gradients(v, n_init, v.grads.size())})) backwards.push_back(reversed(t));
-  const TensorList start = joined({result_gradients(v, 0, n_init), zeros_like(others)});
+  TensorList start;  // where there is no gradient, zeros of the class of what is carried
+  for (std::size_t k = 0; k < n_init; k++) start.push_back(v.grads[k].defined() ? v.grads[k] : aten<"zeros_like">(init[k]));
+  start = joined({start, zeros_like(others)});
   const TensorList g = tensors_of(call(op_ref<"higher_order::scan">(), {step, start, backwards, others}));
   for (std::size_t k = 0; k < n_init; k++)
     if (v.need(1, static_cast<int>(k))) v.set(1, static_cast<int>(k), g.at(k));

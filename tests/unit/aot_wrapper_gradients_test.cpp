@@ -4,7 +4,7 @@
 #include "aot/tracing_context.hpp"
 #include "op/wrapper.hpp"
 #include "support/aot_harness.hpp"
-#include "transform/wrapper_layout.hpp"
+#include "op/wrapper_layout.hpp"
 
 namespace ingot::aot {
 namespace {

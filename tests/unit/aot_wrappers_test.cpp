@@ -2,7 +2,7 @@
 #include "aot/capture.hpp"
 #include "aot/min_cut.hpp"
 #include "transform/functional.hpp"
-#include "transform/wrapper_layout.hpp"
+#include "op/wrapper_layout.hpp"
 #include "support/aot_harness.hpp"
 
 namespace ingot::aot {

@@ -13,7 +13,7 @@
 #include "support/random_program.hpp"
 #include "support/wrappers.hpp"
 #include "transform/functional.hpp"
-#include "transform/wrapper_layout.hpp"
+#include "op/wrapper_layout.hpp"
 
 namespace ingot {
 namespace {

@@ -1,8 +1,8 @@
 // Wrappers as plain tensors: how a tensor is taken apart down to tensors that are no wrappers, and put together again.
 #pragma once
+#include <functional>
 #include <memory>
 
-#include "graph/trace.hpp"
 #include "op/wrapper.hpp"
 
 namespace ingot {
@@ -36,6 +36,7 @@ TensorList unflatten_wrappers(const std::vector<WrapperLayout>& layouts, const T
 
 // A function of wrappers as a function of plain tensors, which is what can be traced: it makes wrappers of its arguments,
 // calls the function and takes the results apart. `results` has the layouts of the latest call's results.
+using TensorFunction = std::function<TensorList(const TensorList&)>;
 struct DenseFunction {
   TensorFunction function;
   std::shared_ptr<const std::vector<WrapperLayout>> results;

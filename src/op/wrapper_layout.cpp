@@ -1,4 +1,4 @@
-#include "transform/wrapper_layout.hpp"
+#include "op/wrapper_layout.hpp"
 
 #include <algorithm>
 #include <span>
