@@ -56,6 +56,9 @@ void write_steps(JsonWriter& w, const std::vector<ViewStep>& steps) {
   w.key("in_place").begin_list();
   for (const ViewStep& s : steps) w.value(s.in_place ? s.in_place->name : std::string());
   w.end();
+  w.key("retyped").begin_list();
+  for (const ViewStep& s : steps) w.value(s.retyped);
+  w.end();
 }
 
 std::vector<ViewStep> read_steps(const Json& j) {
@@ -78,9 +81,13 @@ std::vector<ViewStep> read_steps(const Json& j) {
     steps.push_back(std::move(s));
   }
   const std::vector<Json> in_place = j.field("in_place").list();
-  if (in_place.size() != steps.size()) view->fail("expected as many steps as ops in place");
-  for (std::size_t k = 0; k < steps.size(); k++)
+  const std::vector<Json> retyped = j.field("retyped").list();
+  if (in_place.size() != steps.size() || retyped.size() != steps.size())
+    view->fail("expected as many steps as ops in place and as said to be retyped");
+  for (std::size_t k = 0; k < steps.size(); k++) {
     if (const std::string name = in_place[k].string(); !name.empty()) steps[k].in_place = &op(name);
+    steps[k].retyped = retyped[k].boolean();
+  }
   return steps;
 }
 

@@ -68,9 +68,14 @@ Tensor take_again(const Tensor& base, const std::vector<ViewStep>& chain, Int sh
   Tensor x = base;
   if (first > 0) {
     ViewStep of_storage = chain[first - 1];
+    if (of_storage.retyped) {
+      x = take_again(base, {chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(first) - 1}, shift);
+      shift = floor_div(shift * size_of(base.dtype()), size_of(x.dtype()));
+    } else {
+      for (std::size_t k = 0; k + 1 < first; k++)
+        if (chain[k].op->def->detaches) x = chain[k].apply(x);
+    }
     of_storage.args.back() = of_storage.args.back().to_int() - shift;
-    for (std::size_t k = 0; k + 1 < first; k++)
-      if (chain[k].op->def->detaches) x = chain[k].apply(x);
     x = of_storage.apply(x);
   }
   for (std::size_t k = first; k < chain.size(); k++) x = chain[k].apply(x);
@@ -152,7 +157,7 @@ Tensor undo_root_steps(Tensor x, const std::vector<RootStep>& steps, std::size_t
 }
 
 bool refers_to_storage(const std::vector<ViewStep>& chain) {
-  return std::any_of(chain.begin(), chain.end(), [](const ViewStep& s) { return s.op->def->from_storage; });
+  return std::any_of(chain.begin(), chain.end(), [](const ViewStep& s) { return s.op->def->from_storage && !s.retyped; });
 }
 // The same of a base that got root steps since the chain's beginning.
 Tensor take_again(const Tensor& base, const std::vector<RootStep>& root_steps, std::size_t from,
@@ -276,7 +281,10 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
     else if (parent)
       v->chain.push_back({&op_ref<"as_strided">(), {Value(), self.sizes(), self.strides(), self.storage_offset()}, 0});
     step.args[0] = Value();
-    if (step.op->def->from_storage) step.args.back() = out.storage_offset();  // none stands for the viewed tensor's own
+    if (step.op->def->from_storage) {
+      step.args.back() = out.storage_offset();  // none stands for the viewed tensor's own
+      step.retyped = retyped;
+    }
     v->chain.push_back(std::move(step));
   }
   v->creation = ts.inference_mode ? Creation::inference

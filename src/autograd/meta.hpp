@@ -14,10 +14,11 @@ struct ViewStep {
   Values args;
   int out = 0;
   const Op* in_place = nullptr;  // of a step that changed the tensor itself: the in-place form that was called
+  bool retyped = false;  // a step that refers to the storage, counting elements of another type than the base's
   Tensor apply(const Tensor& base) const;
 };
 // The view that a chain leads to, taken of `base` again. A step that refers to the storage is one of the base whatever was before
-// it (but a detach cuts the history), as it is for a view that remembers its geometry alone; `shift` is how much farther back `base`
+// it (but a detach cuts the history, and what gave the elements another type stays), as it is for a view that remembers its geometry alone; `shift` is how much farther back `base`
 // begins in its storage than the tensor that the chain was taken of did.
 Tensor take_again(const Tensor& base, const std::vector<ViewStep>& chain, Int shift = 0);
 // An in-place view op applied to a tensor that is not itself a view.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
@@ -147,9 +148,16 @@ Tensor FunctionalStorage::laid_out() {
 }
 
 // Regeneration wants the value, not the aliasing: a step may copy where the regenerated base has other strides than the
-// original had. A step that refers to the storage is one of the base, wherever it stands in a chain.
-Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value) {
-  if (s.op->def->from_storage) return s.apply(laid_out());
+// original had. A step that refers to the storage is one of the base, wherever it stands in a chain: of its elements, or of what the
+// steps before made its elements.
+Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span<const ViewStep> before) {
+  if (s.op->def->from_storage) {
+    Tensor storage = laid_out();
+    if (!s.retyped) return s.apply(storage);
+    if (!whole && !storage->geom.same(layout)) storage = aten<"as_strided">(storage, layout.sizes, layout.strides, layout.offset);
+    for (const ViewStep& b : before) storage = b.apply(storage);
+    return s.apply(storage);
+  }
   const bool is_plain = value.strides().same(Geometry::contiguous(value.sizes(), value.dtype()).strides);
   if (s.op->def->or_copy.empty() || is_plain) return s.apply(value);
   Values args = s.args;
@@ -163,7 +171,8 @@ void FunctionalStorage::apply_updates() {
     const SourceScope source(u.source);
     const bool of_storage = !u.chain.empty() && u.chain[0].op->def->from_storage;
     TensorList bases{of_storage ? laid_out() : base};
-    for (std::size_t i = 0; i + 1 < u.chain.size(); i++) bases.push_back(view(u.chain[i], bases.back()));
+    for (std::size_t i = 0; i + 1 < u.chain.size(); i++)
+      bases.push_back(view(u.chain[i], bases.back(), std::span(u.chain).first(i)));
     Tensor value = u.value;
     for (std::size_t i = u.chain.size(); i-- > 0;) {
       const ViewStep& s = u.chain[i];
@@ -265,14 +274,16 @@ void sync(const Tensor& t) {
   const auto scope = below();
   f->storage->apply_updates();
   Tensor value = f->storage->base;
-  for (const ViewStep& s : f->chain) value = f->storage->view(s, value);
+  for (std::size_t i = 0; i < f->chain.size(); i++)
+    value = f->storage->view(f->chain[i], value, std::span<const ViewStep>(f->chain).first(i));
   f->value = value;
   f->copied = value->storage != f->storage->base->storage;
   f->generation = f->storage->generation;
 }
 
 bool looks_within(const Geometry& view, const Geometry& tensor) {
-  return tensor.same(view) || (is_non_overlapping_and_dense(tensor.sizes, tensor.strides) && tensor.offset <= view.offset &&
+  return tensor.same(view) || (is_non_overlapping_and_dense(tensor.sizes, tensor.strides) &&
+                               tensor.offset * size_of(tensor.dtype) <= view.offset * size_of(view.dtype) &&
                                required_bytes(view) <= required_bytes(tensor));
 }
 

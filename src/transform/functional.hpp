@@ -7,6 +7,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "autograd/meta.hpp"
 #include "op/source_note.hpp"
@@ -47,8 +48,8 @@ struct FunctionalStorage final : Counted {
   void apply_updates();
   // Gives the base the strides it had at first, and makes every alias stale: views that needed a copy are views of it again.
   void restore_layout();
-  // What a step makes of `value`, a view of the base.
-  Tensor view(const ViewStep& s, const Tensor& value);
+  // What a step makes of `value`, which the steps of `before` made of the base.
+  Tensor view(const ViewStep& s, const Tensor& value, std::span<const ViewStep> before);
 
  private:
   Tensor laid_out();  // the base where as_strided finds every element of the storage at its place

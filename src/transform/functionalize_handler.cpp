@@ -79,9 +79,10 @@ Value view(const Op& op, Args args) {
   if (op.def->from_storage) {
     f.storage->referred_to = true;
     if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
+    step.retyped = self.dtype() != f.storage->layout.dtype;
     if (!f.storage->whole) refuse_other_elements(op, as_written[0]->geom, self);
     const Scoped<Layer> layer(thread_state().layer, Layer::mode);
-    r = f.storage->view(step, f.value);
+    r = f.storage->view(step, f.value, f.chain);
   } else {
     Values a = map_tensors(args.subspan(1), from_functional);
     a.insert(a.begin(), f.value);

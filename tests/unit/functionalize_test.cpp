@@ -403,6 +403,34 @@ TEST_F(Functionalize, AWriteThroughPartOfAnExpandedTensor) {
       },
       {count({2, 2})});
 }
+// as_strided counts the elements of the view that it is taken of, whose type may be another than that of the storage's base.
+TEST_F(Functionalize, AsStridedOfAViewOfAnotherType) {
+  const auto pairs = [](const Tensor& t) { return aten<"view_as_real">(t); };
+  expect_same(
+      [&](const TensorList& in) {
+        Tensor z = aten<"view_as_complex">(in[0] * 2);
+        const Tensor seen = pairs(z).as_strided({2}, {3}, 1);
+        z.add_(z);
+        return TensorList{seen + 1, seen, pairs(z).as_strided({2}, {2}, 0), z};
+      },
+      {count({3, 2})});
+  const TensorFunction of_part = [&](const TensorList& in) {
+    Tensor t = in[0];
+    t.mul_(Scalar(2));
+    return TensorList{pairs(aten<"view_as_complex">(in[0])).as_strided({2}, {3}, 2) * 2};
+  };
+  const auto seen = [](const TensorFunction& f) { return f({count({4, 2}).slice(0, 1, 3)})[0].to_vector<double>(); };
+  EXPECT_EQ(seen(functionalize(of_part)), seen(of_part));
+}
+// The gradient of a write through such a view finds the elements, too.
+TEST_F(Functionalize, AWriteThroughAsStridedOfAViewOfAnotherTypeHasItsGradient) {
+  const Tensor x = count({3, 2}).requires_grad_();
+  const Tensor z = aten<"view_as_complex">(x * 2);
+  Tensor part = aten<"view_as_real">(z).as_strided({2}, {3}, 1);
+  part.mul_(Scalar(5));
+  aten<"view_as_real">(z).sum().backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{2, 10, 2, 2, 10, 2}));
+}
 TEST_F(Functionalize, AsStridedFindsElementsWhereTheProgramAsWrittenHasThem) {
   expect_same(  // the written value has other strides than the argument has
       [](const TensorList& in) {
