@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "aot/joint_info.hpp"
 #include "graph/copy.hpp"
@@ -60,16 +61,20 @@ bool are_equal(const Node& a, const Node& b) {
          same_arguments(a.args, b.args);
 }
 
-// By id: results of the forward, and what they are views of.
+// By id: results of the forward, and what they are views of, whether the schema says so or not (_unsafe_view).
 std::vector<bool> seen_by_caller(const Joint& joint) {
   std::vector<bool> seen(joint.graph.nodes().size());
+  std::unordered_set<const Storage*> storages;
   for (int k = 0; k < joint.forward_outputs; k++)
     for_each_node(joint.graph.outputs[static_cast<std::size_t>(k)], [&](const Node* n) {
       for (const Node* x : {n, storage_of(n)}) {
         seen[at(x)] = true;
         if (x->kind == NodeKind::item) seen[at(x->args[0].node())] = true;
+        if (x->meta.is_tensor()) storages.insert(x->meta.tensor()->storage.get());
       }
     });
+  for (const auto& n : joint.graph.nodes())
+    if (n->meta.is_tensor() && storages.contains(n->meta.tensor()->storage.get())) seen[at(n.get())] = true;
   return seen;
 }
 
