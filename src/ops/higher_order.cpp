@@ -143,13 +143,17 @@ Value associative_scan(const Call& c) {
   return rows.cut(stacked(steps, 0));
 }
 
+// PyTorch's map refuses tensors without rows, which its scans take.
+void require_rows(bool any) { INGOT_REQUIRE(any, "Leading dimensions of mapped xs cannot be 0."); }
+
 Value map_impl(const Call& c) {
   const Callable& body = c[0].function();
   const Values others = list_elements(c[2]);
   const Rows rows(c.op, c[1]);
+  require_rows(!rows.empty());
   std::vector<Values> steps;
   for (int64_t i = 0; i < rows.steps(); i++) steps.push_back(body(concatenated({rows.row(i), others})));
-  return rows.cut(stacked(steps, 0));
+  return stacked(steps, 0);
 }
 
 // ---- regions
@@ -191,7 +195,10 @@ Values loop_operands(const Call& c, std::size_t) { return concatenated({list_ele
 Values scan_operands(const Call& c, std::size_t) {
   return concatenated({list_elements(c[1]), list_elements(one_row(c[2])), list_elements(c[3])});
 }
-Values map_operands(const Call& c, std::size_t) { return concatenated({list_elements(one_row(c[1])), list_elements(c[2])}); }
+Values map_operands(const Call& c, std::size_t) {
+  for (const Value& v : list_elements(c[1])) require_rows(v.tensor().dim() == 0 || !v.tensor().size(0).same(0));
+  return concatenated({list_elements(one_row(c[1])), list_elements(c[2])});
+}
 Values associative_operands(const Call& c, std::size_t) {
   const Values row = list_elements(one_row(c[1]));
   return concatenated({row, row, list_elements(c[2])});

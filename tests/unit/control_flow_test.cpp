@@ -113,6 +113,17 @@ TEST_F(ControlFlow, CondNests) {
   expect_gradients(f, {x}, {{x}, {x * 9}, {x.neg()}});
 }
 
+// PyTorch's map has no rows to ask what its function returns; its scans run with none.
+TEST_F(ControlFlow, MapNeedsARow) {
+  const TensorFunction f = [](const TensorList& in) {
+    return map([](const TensorList& o) { return TensorList{o[0].sin()}; }, {in[0]});
+  };
+  const std::string words = "Leading dimensions of mapped xs cannot be 0.";
+  EXPECT_NE(error_of([&] { f({zeros({0, 3})}); }).find(words), std::string::npos);
+  EXPECT_NE(error_of([&] { trace(f, {zeros({0, 3})}); }).find(words), std::string::npos);
+  const Scanned s = scan([](const TensorList& o) { return TensorList{o[0] + o[1], o[1] * 2}; }, {zeros({3})}, {zeros({0, 3})});
+  EXPECT_EQ(to_text(s.stacked[0].sizes()), "[0, 3]");
+}
 TEST_F(ControlFlow, MapGoesAlongRows) {
   const TensorFunction f = [](const TensorList& in) {
     return map([](const TensorList& o) { return TensorList{o[0].sin() * o[1], o[0].sum()}; }, {in[0]}, {in[1]});
