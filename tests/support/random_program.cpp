@@ -55,6 +55,8 @@ Step Step::of(std::string op, const std::vector<int>& tensors, const Values& res
 
 void execute(const Step& s, TensorList& pool, const RunOptions& options) {
   const Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode && !s.no_grad);
+  DType& of_numbers = thread_state().default_dtype;
+  const Scoped<DType> widest(of_numbers, options.wide ? widened(of_numbers) : of_numbers);
   const auto at = [&](int k) {
     INGOT_REQUIRE(k < static_cast<int>(pool.size()), "the program has no tensor ", k);
     return pool[static_cast<std::size_t>(k)];
