@@ -218,6 +218,15 @@ void triangle_kernel(const Call& c, std::span<const Tensor> r) {
     copy_elements(make_alias(r[0], row(out)), make_alias(c.tensor(0), row(in)));
   }
 }
+template <bool Upper>
+void triangle_lower(Lowering& l) {
+  const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
+  const int row_dim = static_cast<int>(at.size()) - 2, column_dim = row_dim + 1;
+  const Expr &row = at[static_cast<std::size_t>(row_dim)], &column = at[static_cast<std::size_t>(column_dim)];
+  const Expr k = min(max(l.call[1].to_int().expr(), -l.size(0, row_dim) - 1), l.size(0, column_dim) + 1);
+  const Expr is_kept = Upper ? column >= row + k : column <= row + k;
+  l.define(0, at, select(is_kept, l.load(0, at), Expr::constant(l.result(0).dtype, 0)));
+}
 template <OpName Name, bool Upper>
 constexpr OpDef triangle_op(std::string_view schema) {
   return {.schema = schema,
@@ -225,6 +234,7 @@ constexpr OpDef triangle_op(std::string_view schema) {
           .meta = triangle_meta,
           .kernel = triangle_kernel<Upper>,
           .vjp = [](Vjp& v) { v.set(0, aten<Name>(v.grad(), v.arg(1))); },
+          .lower = triangle_lower<Upper>,
           .batch = batch_leading};
 }
 
