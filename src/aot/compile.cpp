@@ -30,18 +30,6 @@ Values metas_of_inputs(const Graph& g) {
   return metas;
 }
 
-// R015: whatever a compiler draws, the stream goes on where it was.
-class SameStream {
- public:
-  SameStream() = default;
-  ~SameStream() { default_generator()->set_state(state_); }
-  SameStream(const SameStream&) = delete;
-  SameStream& operator=(const SameStream&) = delete;
-
- private:
-  Draw state_ = default_generator()->state();
-};
-
 // R156: the first call returns what the graph would, without data.
 Boxed fake_first(Boxed run, const Graph& graph, const OutputStrides& strides) {
   Values fakes;
@@ -264,7 +252,7 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
   INGOT_REQUIRE(!options.functionalize_rng_ops,
                 "CUDA not available: the stream of random numbers can be an argument of the graphs where it is that of a "
                 "graphics processor, and there is none; compile without functionalize_rng_ops");  // R167
-  const SameStream stream;
+  const OwnStream stream;  // R015: whatever a compiler draws
   Surroundings around = Surroundings::now();
   for (std::size_t k = 0; k < arguments.size(); k++)
     INGOT_REQUIRE(

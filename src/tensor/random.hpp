@@ -37,4 +37,17 @@ class Generator final : public Counted {
 // The stream of every random op that names no generator.
 const Ref<Generator>& default_generator();
 
+// While it lives, that of this thread is one of its own, which begins with the state of the other: what is drawn, or seeded, here is
+// nobody else's business.
+class OwnStream {
+ public:
+  OwnStream();
+  ~OwnStream();
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+
+ private:
+  Ref<Generator> outer_;
+};
+
 }  // namespace ingot

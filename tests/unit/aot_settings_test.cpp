@@ -1,6 +1,7 @@
 // What is known of a compilation: leaves, settings and their defaults, decompositions, the state around a trace, boxed functions (R004,
 // R010 to R012, R015, R084, R130).
 #include <random>
+#include <thread>
 
 #include "aot/boxed.hpp"
 #include "aot/budget.hpp"
@@ -269,6 +270,18 @@ TEST_F(AotSettings, R015_NothingThatCompilesDraws) {
       aot_function(TensorFunction(plain), {.forward = draws(false)})(TensorList{rg ? tracked(ones({3})) : ones({3})});
       throw_user_error("that is all");
     });
+  // And other threads go on drawing from it meanwhile.
+  const Compiler waits = [](std::shared_ptr<const Graph> g, const Values& examples) {
+    rand({5});
+    std::thread([] { rand({3}); }).join();
+    return nop(std::move(g), examples);
+  };
+  manual_seed(4);
+  rand({3});
+  const std::vector<double> next = rand({3}).to_vector<double>();
+  manual_seed(4);
+  aot_function(TensorFunction(plain), {.forward = waits})(TensorList{ones({3})});
+  EXPECT_EQ(rand({3}).to_vector<double>(), next) << "one draw was the other thread's";
   // Hooks on gradients are the user's, and run when gradients come.
   int hooked = 0;
   const Tensor leaf = tracked(ones({3}));
