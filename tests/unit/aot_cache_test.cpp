@@ -254,6 +254,20 @@ TEST_F(AotCaching, R190_AFunctionWithGradientsIsKeptWhenItsBackwardIsCompiled) {
   expect_counters(0, 1, 0, 1);  // once
 }
 
+TEST_F(AotCaching, R190_AtOnceWhereTheBackwardIsAndNeverWithoutAKey) {
+  const auto sum = [](const Values& in) { return Values{in[0].tensor().sum()}; };
+  AotOptions o = options();
+  o.sizes = std::make_shared<ShapeEnv>();
+  compiled(sum, fake_inputs({tracked(ones({4}))}, {{0, 0, "s0"}}, *o.sizes), o);  // which saves a size
+  expect_counters(0, 1, 0, 1);
+  o = options();
+  o.backward = nop;  // says nothing of a store
+  const Tensor x = tracked(ones({2}));
+  compiled(product, {x, ones({2})}, o)({x, ones({2})})[0].tensor().sum().backward();
+  EXPECT_TRUE(x.grad().defined());
+  expect_counters(0, 2, 0, 1);
+}
+
 TEST_F(AotCaching, R191_AHitIsTheFunctionAgain) {
   const auto f = [](const Values& in) {
     Tensor x = in[0].tensor();

@@ -142,6 +142,37 @@ TEST_F(AotPartitionRules, R114_EqualCallsAreMadeOnce) {
   EXPECT_EQ(product->args[0].node(), product->args[1].node());
 }
 
+TEST_F(AotPartitionRules, R114_RandomCallsAreNeverEqual) {
+  JointBuilder b({{4}}, {});
+  Node* x = b.primals[0];
+  const Argument half = Value(0.5), shape = Value(Shape{4}), four = Value(4);
+  const std::vector<std::pair<const char*, std::vector<Argument>>> calls{{"dropout", {x, half, Value(true)}},
+                                                                         {"_fused_dropout", {x, half}},
+                                                                         {"_standard_gamma", {x}},
+                                                                         {"bernoulli", {x}},
+                                                                         {"multinomial", {x, four}},
+                                                                         {"native_dropout", {x, half, Value(true)}},
+                                                                         {"normal.Tensor_float", {x}},
+                                                                         {"poisson", {x}},
+                                                                         {"binomial", {x, x}},
+                                                                         {"rrelu", {x}},
+                                                                         {"rand_like", {x}},
+                                                                         {"rand", {shape}},
+                                                                         {"randint", {four, shape}},
+                                                                         {"randn", {shape}},
+                                                                         {"randperm", {four}}};
+  std::size_t made = 0;
+  for (const auto& [name, arguments] : calls) {
+    const Op* o = find_op(name);  // those of CUDA alone are none here, and composites are in no joint graph
+    if (!o || o->form() == Form::composite) continue;
+    for (int twice = 0; twice < 2; twice++) b.g.outputs.push_back(b.call(name, arguments, {4}));
+    made++;
+  }
+  EXPECT_EQ(made, 11u);
+  const Names names = names_of(merge_equal_calls({b.g, 0}).outputs);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 2 * made);
+}
+
 TEST_F(AotPartitionRules, R114_CallsOfDifferentRegionsStayApartAndCseCanBeOff) {
   JointBuilder b({{4}}, {{4}});
   Node *s = b.sin(b.primals[0]), *t = b.sin(b.primals[0]), *out = b.mul(s, t), *gradient = b.mul(b.tangents[0], out);

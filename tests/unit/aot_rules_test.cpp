@@ -1,4 +1,6 @@
 // Rules of the AOT layer that no entry of the dispatch specification is about alone, and entries that need a test of their own kind.
+#include <cmath>
+
 #include "aot/graphs.hpp"
 #include "ingot/state.hpp"
 #include "tensor/storage.hpp"
@@ -118,6 +120,37 @@ TEST_F(AotRules, A137_R157_R159_SizesOfTheCallDecideHowAViewIsTakenAgain) {
 TensorList add_to_first(const TensorList& in) {
   Tensor(in[0]).add_(1);
   return {in[0] + in[1]};
+}
+
+// What is saved is tensors, by the tape's own way, and sizes, which the context has.
+TEST_F(AotRules, R142_SavedTensorsAndSavedSizes) {
+  const auto f = [](const TensorList& in) { return TensorList{in[0].sum() * in[1].sin().sum()}; };
+  const auto given = [&](const Compiler& forward, bool writes) {
+    const Tensor x = tracked(ones({3})), y = tracked(ones({4}));
+    const Tensor out =
+        aot_function(TensorFunction(f), {.forward = forward, .backward = nop, .dynamic = true})(TensorList{x, y})[0];
+    if (writes) {
+      const NoGrad no_grad;
+      Tensor(y).add_(1);
+    }
+    out.backward();
+    return x.grad().to_vector<double>();
+  };
+  const double sine = 4 * std::sin(1.0);
+  for (const double v : given(nop, false)) EXPECT_NEAR(v, sine, 1e-5);
+  EXPECT_NE(error_of([&] { given(nop, true); }).find("modified by an inplace operation"), std::string::npos)
+      << "the engine knows the saved tensor";
+  // A compiler that returns something else where a tensor is to be saved.
+  const Compiler wrong = [](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
+    return [run = nop(std::move(g), examples)](Values& arguments) {
+      Values all = run(arguments);
+      all[1] = 7;
+      return all;
+    };
+  };
+  EXPECT_TRUE(error_of([&] {
+                given(wrong, false);
+              }).starts_with("a compiled forward should return a tensor to save as result 1, found int"));
 }
 
 TEST_F(AotRules, R081_R082_R086_R087_R088_BasesComeFirst) {

@@ -69,6 +69,24 @@ TEST_F(FunctionalViews, R051_WhatAWriteThroughEachViewBecomes) {
   EXPECT_NE(graph.find("view_as_complex.default(mul)"), std::string::npos) << graph;
 }
 
+// An expand that repeats nothing is a view like any other; one that does takes no writes, as it takes none without functionalization.
+TEST_F(FunctionalViews, R051_WritesThroughExpand) {
+  const auto through = [](const Shape& sizes) {
+    return TensorFunction([sizes](const TensorList& in) {
+      Tensor v = in[0].expand(sizes);
+      v.mul_(Scalar(3));
+      return TensorList{in[0] + 1};
+    });
+  };
+  const Tensor a = count({1, 3}), b = count({1, 3});
+  const TensorList want = through({1, 3})({a}), found = functionalize(through({1, 3}))({b});
+  EXPECT_EQ(found[0].to_vector<double>(), want[0].to_vector<double>());
+  EXPECT_EQ(b.to_vector<double>(), a.to_vector<double>());
+  const std::string refusal = error_of([&] { through({2, 3})({count({1, 3})}); });
+  EXPECT_NE(refusal.find("more than one element of the written-to tensor refers to a single memory location"), std::string::npos);
+  EXPECT_EQ(error_of([&] { functionalize(through({2, 3}))({count({1, 3})}); }), refusal);
+}
+
 TEST_F(FunctionalViews, R053_EveryInPlaceView) {
   struct Case {
     std::string name;
