@@ -255,7 +255,10 @@ Tensor expand_inverse(const Call&, const Tensor& base, const Tensor& updated, in
     return aten<"reshape">(aten<"sum.dim_IntList">(t, copied, true, dtype), base.sizes());
   };
   const Tensor value = collected(aten<"where.ScalarOther">(changed, updated, 0), base.dtype());
-  return aten<"where.self">(aten<"gt.Scalar">(collected(changed, DType::i64), 0), value, base);
+  const Tensor picked = aten<"where.self">(aten<"gt.Scalar">(collected(changed, DType::i64), 0), value, base);
+  // It lies as the sums do; what is computed of the base shall lie as if the base had been written where it is.
+  if (picked.strides().same(base.strides()) || !is_non_overlapping_and_dense(base.sizes(), base.strides())) return picked;
+  return aten<"copy">(aten<"new_empty_strided">(base, base.sizes(), base.strides()), picked);
 }
 // ---- batching rules of views that say more than dims
 
