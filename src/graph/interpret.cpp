@@ -1,10 +1,14 @@
 #include "graph/interpret.hpp"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.hpp"
 #include "graph/save_policy.hpp"
 #include "graph/trace.hpp"
+#include "graph/vmap_region.hpp"
+#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "op/program_acts.hpp"
 #include "op/source_note.hpp"
@@ -27,14 +31,22 @@ class GraphFunction : public Callable {
 void list_unsupported(const Graph& g, std::set<const Graph*>& seen, std::string& out) {
   if (!seen.insert(&g).second) return;
   for (const auto& n : g.nodes())
-    if (n->kind == NodeKind::unsupported) out += text("unsupported operator ", n->target, provenance(*n), "\n");
+    if (n->kind == NodeKind::unsupported && !is_vmap_node(*n))
+      out += text("unsupported operator ", n->target, provenance(*n), "\n");
   for (const auto& [key, attribute] : g.attributes)
     if (const auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute)) list_unsupported(**subgraph, seen, out);
 }
 
 class Run {
  public:
-  Run(const Graph& graph) : graph_(graph), values_(graph.nodes().size()) {}
+  // Values nobody reads after a node, by its id, are let go.
+  Run(const Graph& graph, const std::vector<std::vector<int>>& dead_after)
+      : graph_(graph), dead_after_(dead_after), values_(graph.nodes().size()), tracing_(is_tracing()) {
+    if (std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& n) { return n->kind == NodeKind::unsupported; }))
+      regions_ = vmap_regions(graph);
+  }
+
+  void execute_all() { execute_from(0, static_cast<int>(graph_.nodes().size()), true); }
 
   Value resolve(const Argument& a) const {
     if (a.is_value()) return a.value();
@@ -44,20 +56,66 @@ class Run {
     return list_value(std::move(elements));
   }
 
+  Value& value_of(const Node& n) { return values_[static_cast<std::size_t>(n.id)]; }
+
+ private:
+  const Graph& graph_;
+  const std::vector<std::vector<int>>& dead_after_;
+  Values values_;
+  const bool tracing_;  // nodes of another graph are being made of this one's
+  std::map<int, VmapRegion> regions_;
+
+  // Nodes [begin, end). Inside a vmap nothing is let go: its function may run again.
+  void execute_from(int begin, int end, bool lets_go) {
+    for (int id = begin; id < end; id++) {
+      const auto region = regions_.find(id);
+      const int last = region == regions_.end() ? id : region->second.end;
+      const Node& n = *graph_.nodes()[static_cast<std::size_t>(id)];
+      const SourceScope source(tracing_ && !n.stack_trace.empty() ? make_ref<SourceNote>(n.stack_trace, n.module_path)
+                                                                  : Ref<SourceNote>());
+      const SavePolicyScope saving(tracing_ ? n.saving : nullptr);
+      if (region != regions_.end()) map_members(n, region->second);
+      else execute(n);
+      for (; lets_go && id <= last; id++)
+        for (const int dead : dead_after_[static_cast<std::size_t>(id)]) values_[static_cast<std::size_t>(dead)] = Value();
+      id = last;
+    }
+  }
+
   void execute(const Node& n) {
-    if (n.kind == NodeKind::placeholder) return;
+    if (n.kind == NodeKind::placeholder || n.kind == NodeKind::unsupported) return;  // what vmap's nodes say is in the regions
     Values args;
     args.reserve(n.args.size());
     for (const Argument& a : n.args) args.push_back(resolve(a));
     value_of(n) = result(n, args);
   }
 
-  Value& value_of(const Node& n) { return values_[static_cast<std::size_t>(n.id)]; }
-  void forget(int id) { values_[static_cast<std::size_t>(id)] = Value(); }
-
- private:
-  const Graph& graph_;
-  Values values_;
+  // A vmap in the program: what stands between its ends is its function.
+  void map_members(const Node& begin, const VmapRegion& region) {
+    const auto dim = [&](const Argument& a) {
+      const Value v = resolve(a);
+      return v.is_none() ? std::nullopt : std::optional<int64_t>(v.to_int64());
+    };
+    VmapOptions options{.in_dims = {}, .out_dims = {}};
+    options.randomness = region.randomness == "different" ? Randomness::different
+                         : region.randomness == "same"    ? Randomness::same
+                                                          : Randomness::error;
+    TensorList operands;
+    for (const Node* n : region.arguments) {
+      operands.push_back(resolve(n->args[0]).tensor());
+      options.in_dims.push_back(dim(n->args[1]));
+    }
+    for (const Node* n : region.results) options.out_dims.push_back(dim(n->args[3]));
+    const TensorFunction function = [&](const TensorList& members) {
+      for (std::size_t k = 0; k < members.size(); k++) value_of(*region.arguments[k]) = members[k];
+      execute_from(begin.id + 1, region.end, false);
+      TensorList results;
+      for (const Node* n : region.results) results.push_back(resolve(n->args[0]).tensor());
+      return results;
+    };
+    const TensorList results = vmap(function, std::move(options))(operands);
+    for (std::size_t k = 0; k < results.size(); k++) value_of(*region.results[k]) = results[k];
+  }
 
   Value result(const Node& n, const Values& args) const {
     switch (n.kind) {
@@ -129,16 +187,9 @@ Values Interpreter::run(Args inputs) const {
   INGOT_REQUIRE(unsupported_.empty(), unsupported_, kListMissing);
 
   Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode);
-  Run run(graph_);
+  Run run(graph_, dead_after_);
   for (std::size_t i = 0; i < inputs.size(); i++) run.value_of(*graph_.inputs()[i]) = inputs[i];
-  const bool tracing = is_tracing();  // nodes of another graph are being made of this one's
-  for (const auto& n : graph_.nodes()) {
-    const SourceScope source(tracing && !n->stack_trace.empty() ? make_ref<SourceNote>(n->stack_trace, n->module_path)
-                                                                : Ref<SourceNote>());
-    const SavePolicyScope saving(tracing ? n->saving : nullptr);
-    run.execute(*n);
-    for (const int id : dead_after_[static_cast<std::size_t>(n->id)]) run.forget(id);
-  }
+  run.execute_all();
   Values outputs;
   for (const Argument& a : graph_.outputs) outputs.push_back(run.resolve(a));
   return outputs;

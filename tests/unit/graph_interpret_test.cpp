@@ -98,5 +98,56 @@ TEST(GraphInterpret, TakesElementsOfAnyList) {
   EXPECT_EQ(error_of([&] { (void)swapped(Value(1)); }), "a list was expected, found int (node a)");
 }
 
+// vmap as the exporter leaves it in a program: nodes that begin and end its function.
+std::string vmap_program(const std::string& body, const std::string& result) {
+  const std::string functorch = "torch._functorch.predispatch.";
+  std::string lines;
+  for (std::size_t at = 0, end; at < body.size(); at = end + 1) {
+    end = body.find('\n', at);
+    std::string line = body.substr(at, end - at);
+    if (const std::size_t call = line.find('!'); call != line.npos) line.replace(call, 1, functorch);
+    lines += "    " + line + "\n";
+  }
+  return "def forward(self, x, y):\n" + lines + "    return (" + result + ",)\n";
+}
+
+TEST(GraphInterpret, RunsVmapsInThePlaceTheyStand) {
+  const Tensor x = tensor({1, 2, 3, 4, 5, 6}).reshape({2, 3}), y = tensor({1, 10, 100});
+  const auto run = [&](const std::string& body) {
+    const Graph g = parse_graph(vmap_program(body, "r"));
+    return Interpreter(g).run(Values{x, y})[0].tensor().contiguous().to_vector<float>();
+  };
+  EXPECT_EQ(run("i = !_vmap_increment_nesting(2, 'error')\n"
+                "a = !_add_batch_dim(x, 0, 1)\n"
+                "m = torch.ops.aten.mul.Tensor(a, y)\n"
+                "s = torch.ops.aten.sum.default(m)\n"
+                "r = !_remove_batch_dim(s, 1, 2, 0)\n"
+                "d = !_vmap_decrement_nesting()\n"),
+            (std::vector<float>{321, 654}));
+  // The inner one maps over columns of x and its results lie along the last dim; what it uses of the outer one is a member.
+  EXPECT_EQ(run("i = !_vmap_increment_nesting(3, 'error')\n"
+                "b = !_add_batch_dim(y, 0, 1)\n"
+                "j = !_vmap_increment_nesting(3, 'error')\n"
+                "a = !_add_batch_dim(x, 1, 2)\n"
+                "m = torch.ops.aten.mul.Tensor(a, b)\n"
+                "q = !_remove_batch_dim(m, 2, 3, 1)\n"
+                "e = !_vmap_decrement_nesting()\n"
+                "r = !_remove_batch_dim(q, 1, 3, 0)\n"
+                "d = !_vmap_decrement_nesting()\n"),
+            (y.reshape({3, 1, 1}) * x).to_vector<float>());
+}
+
+TEST(GraphInterpret, RefusesVmapsThatDoNotEndOrAreNotLeft) {
+  const auto error = [](const std::string& body, const std::string& result) {
+    const Graph g = parse_graph(vmap_program(body, result));
+    return error_of([&] { (void)Interpreter(g).run(Values{ones({2}), ones({2})}); });
+  };
+  const std::string begin = "i = !_vmap_increment_nesting(2, 'error')\na = !_add_batch_dim(x, 0, 1)\n";
+  EXPECT_EQ(error(begin, "a"), "a vmap of the graph does not end");
+  EXPECT_EQ(error("a = !_add_batch_dim(x, 0, 1)\n", "a"), "a: torch._functorch.predispatch._add_batch_dim stands in no vmap");
+  EXPECT_EQ(error(begin + "d = !_vmap_decrement_nesting()\n", "a"),
+            "the result uses a, which is one member's tensor in a vmap that has ended");
+}
+
 }  // namespace
 }  // namespace ingot

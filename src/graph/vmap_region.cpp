@@ -1,0 +1,74 @@
+#include "graph/vmap_region.hpp"
+
+#include "base/error.hpp"
+
+namespace ingot {
+namespace {
+
+constexpr std::string_view kPrefix = "torch._functorch.predispatch.";
+
+bool is_vmap_node(const Node& n, std::string_view what) {
+  return n.kind == NodeKind::unsupported && n.target.starts_with(kPrefix) &&
+         std::string_view(n.target).substr(kPrefix.size()) == what;
+}
+
+void require_arguments(const Node& n, std::size_t count) {
+  INGOT_REQUIRE(n.args.size() == count, n.name, ": ", n.target, " takes ", count, " arguments, found ", n.args.size());
+}
+
+}  // namespace
+
+bool is_vmap_node(const Node& n) {
+  for (const std::string_view what :
+       {"lazy_load_decompositions", "_vmap_increment_nesting", "_vmap_decrement_nesting", "_add_batch_dim", "_remove_batch_dim"})
+    if (is_vmap_node(n, what)) return true;
+  return false;
+}
+
+std::map<int, VmapRegion> vmap_regions(const Graph& g) {
+  std::map<int, VmapRegion> regions;
+  std::vector<int> open;                        // the nodes that began those around, outermost first
+  std::vector<int> inside(g.nodes().size(), -1);  // by node: which one it is in, -1: none
+  for (const auto& n : g.nodes()) {
+    if (is_vmap_node(*n, "_vmap_increment_nesting")) {
+      require_arguments(*n, 2);
+      INGOT_REQUIRE(n->args[1].is_value() && n->args[1].value().is_string(), n->name, ": randomness should be a string");
+      regions[n->id].randomness = n->args[1].value().string();
+      open.push_back(n->id);
+    } else if (is_vmap_node(*n)) {
+      const bool is_end = is_vmap_node(*n, "_vmap_decrement_nesting");
+      const bool is_argument = is_vmap_node(*n, "_add_batch_dim"), is_result = is_vmap_node(*n, "_remove_batch_dim");
+      if (!is_end && !is_argument && !is_result) continue;
+      INGOT_REQUIRE(!open.empty(), n->name, ": ", n->target, " stands in no vmap");
+      VmapRegion& region = regions[open.back()];
+      if (is_argument) require_arguments(*n, 3), region.arguments.push_back(n.get());
+      if (is_result) require_arguments(*n, 4), region.results.push_back(n.get());
+      if (is_end) {
+        region.end = n->id;
+        open.pop_back();
+      } else if (is_argument) {
+        inside[static_cast<std::size_t>(n->id)] = open.back();
+      } else if (open.size() > 1) {
+        inside[static_cast<std::size_t>(n->id)] = open[open.size() - 2];  // a result is a value of the program around
+      }
+    } else if (!open.empty()) {
+      inside[static_cast<std::size_t>(n->id)] = open.back();
+    }
+  }
+  INGOT_REQUIRE(open.empty(), "a vmap of the graph does not end");
+
+  const auto check_use = [&](const Node* used, int user_begins, int user_id, const std::string& user) {
+    const int begins = inside[static_cast<std::size_t>(used->id)];
+    if (begins < 0 || used->meta.is_number() || begins == user_begins) return;
+    const VmapRegion& region = regions.at(begins);
+    INGOT_REQUIRE(user_id > begins && user_id < region.end, user, " uses ", used->name,
+                  ", which is one member's tensor in a vmap that has ended");
+  };
+  for (const auto& n : g.nodes())
+    for_each_node(n->args, [&](const Node* used) { check_use(used, inside[static_cast<std::size_t>(n->id)], n->id, n->name); });
+  const int end = static_cast<int>(g.nodes().size());
+  for_each_node(g.outputs, [&](const Node* used) { check_use(used, -1, end, "the result"); });
+  return regions;
+}
+
+}  // namespace ingot
