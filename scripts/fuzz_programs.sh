@@ -23,5 +23,5 @@ export fuzz seconds seed logs
 
 ways=("$@")
 ((${#ways[@]})) || ways=(functionalize aot aot-keep aot-min-cut aot-budget wide-functionalize wide-aot wide-aot-keep
-  wide-aot-min-cut wide-aot-budget compiled compiled-grad)
+  wide-aot-min-cut wide-aot-budget compiled compiled-grad compiled-open-grad)
 printf '%s\n' "${ways[@]}" | xargs -P "${INGOT_JOBS:-$(nproc)}" -I{} bash -c 'set -euo pipefail; run {}'

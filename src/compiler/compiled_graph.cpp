@@ -15,6 +15,7 @@
 #include "io/file.hpp"
 #include "io/json.hpp"
 #include "io/json_writer.hpp"
+#include "loop/lowerer.hpp"
 #include "op/call.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/random.hpp"
@@ -43,7 +44,8 @@ const Node* root_of(const Node* n) {
 bool is_returned_as_it_is(const Node& n) {
   if (n.kind == NodeKind::attribute || !n.meta.is_tensor()) return false;
   const Geometry& g = n.meta.tensor()->geom;
-  return !g.sizes.is_symbolic() && !g.strides.is_symbolic() && !may_overlap(g);
+  if (g.sizes.is_symbolic() || g.strides.is_symbolic()) return loop::dense_geometry(g).strides.same(g.strides);
+  return !may_overlap(g);
 }
 Tensor laid_out(const Tensor& t, const Shape& strides) {
   const Tensor r = aten<"empty_strided">(t.sizes(), strides, t.dtype());
@@ -323,7 +325,7 @@ void CompiledGraph::collect(const Graph& graph) {
   for (std::size_t k = 0; k < computed_.size(); k++) {
     if (!is_returned_as_it_is(*computed_[k])) continue;
     const Geometry& g = computed_[k]->meta.tensor()->geom;
-    if (!is_non_overlapping_and_dense(g.sizes, g.strides)) with_gaps_.emplace_back(k, g.strides);
+    if (!g.sizes.is_symbolic() && !is_non_overlapping_and_dense(g.sizes, g.strides)) with_gaps_.emplace_back(k, g.strides);
   }
 }
 

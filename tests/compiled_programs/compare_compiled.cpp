@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "aot/default_decompositions.hpp"
+#include "aot/min_cut.hpp"
 #include "base/error.hpp"
 #include "compiler/aot_compiler.hpp"
 #include "compiler/compiled_program.hpp"
@@ -174,6 +176,48 @@ Comparison compare_compiled_with_gradients(const Program& p) {
   } catch (const std::exception& e) {
     return {Agreement::differs, text("threw ", e.what())};
   }
+}
+
+CompiledComparison compare_open_with_gradients(const Program& p) {
+  aot::AotOptions options;
+  options.forward = aot::ingot_compiler();
+  options.partition = [](const aot::Joint& joint) { return aot::partition_min_cut(joint); };
+  options.decompositions = &aot::default_decompositions();
+  options.dynamic = true;
+  const aot::AotFunction compiled = aot::aot_function(TensorFunction([&p](const TensorList& in) { return run(p, in); }), options);
+  CompiledComparison c;
+  for (std::size_t setting = 0; setting < p.settings.size(); setting++) {
+    std::string refusal;
+    if (!eager_run(p, {.setting = setting}, refusal)) {
+      if (eager_run(without_dead_calls(p), {.setting = setting}, refusal)) continue;  // it may run or not
+      try {
+        outcome_of(p, {.setting = setting}, [&](const TensorList& in) { return compiled(in); });
+      } catch (const UserError&) {
+        c.both_refuse++;
+        continue;
+      }
+      c.agreement = Agreement::differs;
+      c.what = text("setting ", setting, " is refused by eager alone: ", refusal);
+      return c;
+    }
+    Comparison at_setting;
+    try {
+      at_setting = compare_transformed(
+          p, [&](const TensorFunction&) -> TensorFunction { return [&compiled](const TensorList& in) { return compiled(in); }; },
+          setting);
+    } catch (const std::exception& e) {
+      at_setting = {Agreement::differs, text("threw ", e.what())};
+    }
+    c.gradients = std::max(c.gradients, at_setting.gradients);
+    if (at_setting.agreement != Agreement::agrees) {
+      c.agreement = at_setting.agreement;
+      c.what = text("setting ", setting, ": ", at_setting.what);
+      if (c.agreement == Agreement::differs) return c;
+      continue;
+    }
+    c.compared++;
+  }
+  return c;
 }
 
 }  // namespace ingot::testing

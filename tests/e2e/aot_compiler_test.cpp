@@ -259,6 +259,27 @@ def forward(self, arg0_1):
   EXPECT_EQ(to_text(out[1].tensor().strides()), "[1, 6]");
 }
 
+// Views of a result are views of it where sizes are open, too.
+TEST_F(AotCompiler, ViewsOfResultsWithOpenSizes) {
+  AotOptions options;
+  options.forward = ingot_compiler();
+  options.dynamic = true;
+  const AotFunction f = aot_function(TensorFunction([](const TensorList& in) {
+                                       const Tensor y = in[0] * 2;
+                                       return TensorList{y, y.narrow(1, 0, 2), y.t()};
+                                     }),
+                                     options);
+  for (const int64_t n : {5, 9}) {
+    const Tensor x = randn({3, n});
+    const TensorList out = f(TensorList{x});
+    EXPECT_TRUE(equal(out[1], x.narrow(1, 0, 2) * 2));
+    EXPECT_EQ(to_text(out[1].strides()), to_text(Shape{n, 1}));
+    EXPECT_EQ(to_text(out[2].strides()), to_text(Shape{1, n}));
+    EXPECT_EQ(out[1].data_ptr(), out[0].data_ptr());
+    EXPECT_EQ(out[2].data_ptr(), out[0].data_ptr());
+  }
+}
+
 // Nothing is computed: no library is needed.
 TEST_F(AotCompiler, AGraphOfViewsAlone) {
   const Tensor x = ones({2, 3});

@@ -54,6 +54,22 @@ TEST(CompiledRandom, ProgramsWithGradientsEqualEager) {
                            {name_of(Agreement::refused_wrappers), 1}}));
 }
 
+TEST(CompiledRandom, OpenProgramsWithGradientsEqualEager) {
+  Counts found;
+  int compared = 0, both_refuse = 0;
+  for (uint64_t seed = 1; seed <= 50; seed++) {
+    const Program p = wide_program(seed, {.open = true, .writes = seed % 2 == 0});
+    const CompiledComparison c = compare_open_with_gradients(p);
+    found[name_of(c.agreement)]++;
+    compared += c.compared;
+    both_refuse += c.both_refuse;
+    ASSERT_NE(c.agreement, Agreement::differs) << "seed " << seed << ": " << c.what << "\n" << to_text(p);
+  }
+  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 50}}));
+  EXPECT_EQ(compared, 186);
+  EXPECT_EQ(both_refuse, 6);
+}
+
 // Differences that rounding explains: before digamma near a pole, and in what was written in place before a sine.
 TEST(CompiledRandom, RoundingIsMeasuredNotGuessed) {
   EXPECT_EQ(compare_compiled(wide_program(900200, {.open = true})).what, "");

@@ -6,7 +6,7 @@
 // functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
 // in the graph where they can be; aot-min-cut: with the other partitioner; aot-budget: with as little memory for activations as it can do
 // with. These run programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine code for open
-// sizes, at several of them; compiled-grad: forward and backward as machine code. Programs that differ are printed as small as they get,
+// sizes, at several of them; compiled-grad: forward and backward as machine code; compiled-open-grad: at several sizes. Programs that differ are printed as small as they get,
 // in words, as C++ and as a graph, and the exit status is 1. At the end stands how many programs of each class there were.
 // With INGOT_REFUSED in the environment every refusal is printed, a line each. INGOT_SHOWN: how many programs that differ are made small.
 #include <cctype>
@@ -50,8 +50,9 @@ Comparison aot_compared(const Program& p) {
   return compare_aot(p, W);
 }
 long long settings_compared = 0, settings_refused = 0, settings_fixed = 0;
+template <CompiledComparison (*Compare)(const Program& p)>
 Comparison compiled(const Program& p) {
-  const CompiledComparison c = compare_compiled(p);
+  const CompiledComparison c = Compare(p);
   settings_compared += c.compared;
   settings_refused += c.both_refuse;
   settings_fixed += c.other_sizes;
@@ -69,8 +70,9 @@ const std::map<std::string, Way> kWays = {
     {"wide-aot-keep", {wide, aot_compared<AotWay::keep>}},
     {"wide-aot-min-cut", {wide, aot_compared<AotWay::min_cut>}},
     {"wide-aot-budget", {wide, aot_compared<AotWay::budget>}},
-    {"compiled", {wide_open, compiled}},
+    {"compiled", {wide_open, compiled<compare_compiled>}},
     {"compiled-grad", {wide, compare_compiled_with_gradients}},
+    {"compiled-open-grad", {wide_open, compiled<compare_open_with_gradients>}},
 };
 
 // What went wrong, without which tensor it was and by how much, so that what is made smaller stays the same fault.

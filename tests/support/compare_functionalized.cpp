@@ -91,15 +91,16 @@ TensorFunction body_of(const Program& p) {
   return [&p](const TensorList& inputs) { return run(p, inputs); };
 }
 
-Comparison compare_values(const Program& p, const TensorFunction& body, const TensorFunction& transformed) {
-  const Outcome eager = outcome_of(p, {.gradients = false}, body);
+Comparison compare_values(const Program& p, const TensorFunction& body, const TensorFunction& transformed,
+                          std::size_t setting = 0) {
+  const Outcome eager = outcome_of(p, {.gradients = false, .setting = setting}, body);
   Outcome other;
   try {
-    other = outcome_of(p, {.gradients = false}, transformed);
+    other = outcome_of(p, {.gradients = false, .setting = setting}, transformed);
   } catch (const UserError& e) {
     return refused(e.what());
   }
-  Allowance allowance(p, 0, false);
+  Allowance allowance(p, setting, false);
   std::optional<std::string> d = difference(eager, other, allowance);
   if (!d) d = aliasing_difference(eager, other);
   return d ? Comparison{Agreement::differs, *d} : Comparison{};
@@ -107,24 +108,24 @@ Comparison compare_values(const Program& p, const TensorFunction& body, const Te
 
 // On tensors, with gradients.
 Comparison compare_with_gradients(const Program& p, const TensorFunction& body, const TensorFunction& transformed,
-                                  Backward backward) {
-  const Outcome eager = outcome_of(p, {}, body);
+                                  Backward backward, std::size_t setting = 0) {
+  const Outcome eager = outcome_of(p, {.setting = setting}, body);
   try {
     for (const Tensor& t : eager.results) t.grad_fn_name();
   } catch (const UserError& e) {
-    Comparison c = compare_values(p, body, transformed);
+    Comparison c = compare_values(p, body, transformed, setting);
     if (c.agreement == Agreement::agrees) c = {Agreement::agrees_in_values, e.what()};
     return c;
   }
   Outcome other;
   try {
-    other = outcome_of(p, {}, transformed);
+    other = outcome_of(p, {.setting = setting}, transformed);
   } catch (const UserError& e) {
     if (eager_refuses_too(eager, e.what())) return {Agreement::refused_backward, e.what()};
     return refuses_operand(p, e.what()) ? Comparison{Agreement::refused_operand, e.what()} : refused(e.what());
   }
   Comparison c;
-  Allowance allowance(p, 0, true);
+  Allowance allowance(p, setting, true);
   std::optional<std::string> d = difference(eager, other, allowance);
   if (!d) d = gradient_difference(eager, other, allowance, backward, c.gradients);
   if (!d) d = aliasing_difference(eager, other);
@@ -203,9 +204,10 @@ const char* name_of(GradientAgreement a) {
   return "";
 }
 
-Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform) {
+Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform,
+                               std::size_t setting) {
   const TensorFunction body = body_of(p);
-  return compare_with_gradients(p, body, transform(body), Backward::of_all);
+  return compare_with_gradients(p, body, transform(body), Backward::of_all, setting);
 }
 
 Comparison compare_functionalized(const Program& p) {

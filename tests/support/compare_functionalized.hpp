@@ -44,8 +44,9 @@ struct Comparison {
 // what happens to everything when each result is written.
 Comparison compare_functionalized(const Program& p);
 
-// The same for what `transform` makes of the program, on tensors alone.
-Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform);
+// The same for what `transform` makes of the program, on tensors alone, at one setting of its open sizes.
+Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform,
+                               std::size_t setting = 0);
 
 // Which rule refused, by its words; `differs` for words that are none of them.
 Comparison refused(const std::string& message);
