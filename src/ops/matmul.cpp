@@ -305,6 +305,24 @@ Value batch_addmv(const Batching& b) {
   return scaled_sum(b, in_front(b, vector_product(b.tensor(1), b.tensor(2), b.batched(2))), 1);
 }
 
+// All groups' products at once, and of each what belongs to its group: offsets, too, may differ by member.
+Value batch_grouped(const Batching& b) {
+  (void)b.member_results();
+  if (b[2].is_none()) return aten<"matmul">(b.tensor(0), b.tensor(1));
+  const bool cuts_rows = b.rank(1) == 3, cuts_columns = b.rank(0) == 3;
+  const Tensor left = cuts_columns ? b.tensor(0) : b.tensor(0).unsqueeze(-3);
+  const Tensor right = cuts_rows ? b.tensor(1) : b.tensor(1).unsqueeze(-3), &ends = b.tensor(2);
+  const Int extent = cuts_rows ? left.size(-2) : cuts_columns ? right.size(-1) : left.size(-1);
+  // By group and place along the dim that is cut: is it this group's? As many groups come before a place as end there or earlier.
+  const Tensor place = aten<"arange">(extent);
+  const Tensor group = aten<"sum.dim_IntList">(aten<"ge.Tensor">(place, ends.unsqueeze(-1)), Shape{-2}, false);
+  const Tensor own = aten<"eq.Tensor">(group.unsqueeze(-2), aten<"arange">(ends.size(-1)).unsqueeze(-1));
+  const auto kept = [](const Tensor& where, const Tensor& t) { return aten<"where.ScalarOther">(where, t, 0); };
+  if (!cuts_rows && !cuts_columns) return aten<"matmul">(kept(own.unsqueeze(-2), left), right);
+  const Tensor product = kept(own.unsqueeze(cuts_rows ? -1 : -2), aten<"matmul">(left, right));
+  return aten<"sum.dim_IntList">(product, Shape{-3}, false);
+}
+
 constinit const OpDef kOps[] = {
     {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(product_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
@@ -408,7 +426,8 @@ constinit const OpDef kOps[] = {
      .meta = grouped_meta,
      .kernel = grouped_kernel,
      .vjp = grouped_vjp,
-     .saves = {{0, 1}, {1, 0}, {2}}},
+     .saves = {{0, 1}, {1, 0}, {2}},
+     .batch = batch_grouped},
     // An operator of the transformers library: its experts, where PyTorch's own does not take the dtype.
     {.schema = "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
      .form = Form::composite,
