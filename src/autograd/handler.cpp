@@ -127,8 +127,9 @@ Value record_higher_order(const Op& op, Args args, bool any) {
 Value record_inplace_view(const Op& op, Args args, bool any) {
   const Tensor self = args[0].tensor();
   const Op& f = *op.functional;
+  // Without gradients, too: the history that the tensor keeps is of a tensor that looked otherwise.
   Ref<OpNode> node;
-  if (any) node = make_ref<OpNode>(f, args, false);
+  if (any || (requires_grad(self) && !is_leaf(self))) node = make_ref<OpNode>(f, args, false);
   const Geometry before = self->geom;
   const AutogradMeta* m = autograd_meta(self);
   const bool current = m && m->view && m->view->attr_version == self->storage->version();

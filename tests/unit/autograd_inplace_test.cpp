@@ -476,5 +476,17 @@ TEST_F(AutogradInplace, ViewsOfAnotherTypeFollowWritesToTheirBase) {
   }
 }
 
+// PyTorch's eager gradient comes in the order from before, or does not fit; its compiled functions have this one.
+TEST_F(AutogradInplace, AnInPlaceViewUnderNoGradIsInTheHistory) {
+  const Tensor leaf = ones({2, 3}).requires_grad_();
+  Tensor x = leaf * 1;
+  {
+    const NoGrad off;
+    aten_value<"transpose_">(x, 0, 1);
+  }
+  const Tensor seed = aten<"arange">(6, DType::f32).view({3, 2});
+  EXPECT_EQ(grad({x}, {leaf}, {seed})[0].to_vector<double>(), (std::vector<double>{0, 2, 4, 1, 3, 5}));
+}
+
 }  // namespace
 }  // namespace ingot
