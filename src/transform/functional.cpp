@@ -258,6 +258,8 @@ void keep_aliases(const TensorList& results, const std::function<bool(const Func
     const FunctionalState* f = functional_state(t);
     if (!f || is_left_out(*f)) continue;
     sync(t);
+    // A tensor with elements in between that nobody has: what was written into it has none.
+    if (f->chain.empty() && !f->storage->whole && !f->value.strides().same(t.strides())) f->storage->restore_layout();
     if (!f->copied) continue;
     const bool shared = std::any_of(results.begin(), results.end(), [&](const Tensor& o) {
       const FunctionalState* other = functional_state(o);

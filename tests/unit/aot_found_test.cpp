@@ -1,5 +1,6 @@
 // Small programs that random ones were made of when compiled functions differed from eager.
 #include "aot/min_cut.hpp"
+#include "ingot/transforms.hpp"
 #include "support/aot_harness.hpp"
 
 namespace ingot::aot {
@@ -53,6 +54,21 @@ TEST_F(AotFound, AViewOfWhatWasReadAfterAWriteLiesAsItWasWritten) {
   const AotFunction compiled = aot_function(f, {.forward = capture(graph)});
   const Tensor x = aten<"arange">(9, DType::f32).view({3, 3});
   EXPECT_EQ(to_text(compiled(TensorList{x.clone().t()})[0].strides()), to_text(f({x.clone().t()})[0].strides())) << graph;
+}
+
+// A copy that keeps the strides of a part of something lies as that does, also when it was written.
+TEST_F(AotFound, AWrittenResultWithGapsHasThemStill) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor part = in[0].as_strided({2}, {2}, 1), r = aten<"select_scatter">(part, part.select(0, 0), 0, 0);
+    aten_value<"mul_.Scalar">(r, 3);
+    return TensorList{r};
+  };
+  const auto seen = [](const TensorFunction& g) {
+    const Tensor r = g({aten<"arange">(4, DType::f32)})[0];
+    return to_text(r.strides()) + to_text(Value(r.to_vector<double>()));
+  };
+  EXPECT_EQ(seen([&](const TensorList& in) { return aot_function(f, {})(in); }), seen(f));
+  EXPECT_EQ(seen(functionalize(f)), seen(f));
 }
 
 }  // namespace
