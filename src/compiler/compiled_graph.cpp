@@ -48,6 +48,7 @@ bool is_returned_as_it_is(const Node& n) {
   return !may_overlap(g);
 }
 Tensor laid_out(const Tensor& t, const Shape& strides) {
+  if (t.strides().same(strides)) return t;
   const Tensor r = aten<"empty_strided">(t.sizes(), strides, t.dtype());
   aten_value<"copy_">(r, t);
   return r;
@@ -269,11 +270,23 @@ CompiledGraph::CompiledGraph(const std::string& folder) {
                 ": expected a library with ", computed_.size(), " results");
 }
 
+void CompiledGraph::lay_out(const Values& arguments, Values& computed) const {
+  if (with_gaps_.empty()) return;
+  SymbolValues values;
+  for (const auto& [name, place] : sizes_)
+    values[name] = arguments[static_cast<std::size_t>(place.input)].tensor().size(place.dim).value();
+  for (const auto& [k, strides] : with_gaps_) {
+    Shape now;
+    for (const Int& s : strides) now.push_back(evaluate(s.expr(), values));
+    computed[k] = laid_out(computed[k].tensor(), now);
+  }
+}
+
 Values CompiledGraph::run(Values& given) const {
   const Values arguments = std::move(given);
   given.clear();
   Values computed = library_ ? library_->run(arguments) : Values();
-  for (const auto& [k, strides] : with_gaps_) computed[k] = laid_out(computed[k].tensor(), strides);
+  lay_out(arguments, computed);
   Values taken;
   if (views_interpreter_) {
     Values bases;
@@ -322,10 +335,28 @@ void CompiledGraph::collect(const Graph& graph) {
   for (const Node* n : taken_) take(n, copier, has);
   for (const Node* n : taken_) views_.outputs.push_back(copier(const_cast<Node*>(n)));
   if (!taken_.empty()) views_interpreter_ = std::make_unique<Interpreter>(views_);
+  find_gaps(graph);
+}
+
+void CompiledGraph::find_gaps(const Graph& graph) {
+  for (std::size_t i = 0; i < graph.inputs().size(); i++) {
+    const Value& meta = graph.inputs()[i]->meta;
+    for (int d = 0; meta.is_tensor() && d < meta.tensor().dim(); d++)
+      if (const Expr size = meta.tensor().sizes()[d].expr(); size.op() == ExprOp::Sym)
+        sizes_.emplace(size->name, SizeSource{static_cast<int>(i), d});
+  }
   for (std::size_t k = 0; k < computed_.size(); k++) {
-    if (!is_returned_as_it_is(*computed_[k])) continue;
-    const Geometry& g = computed_[k]->meta.tensor()->geom;
-    if (!g.sizes.is_symbolic() && !is_non_overlapping_and_dense(g.sizes, g.strides)) with_gaps_.emplace_back(k, g.strides);
+    const Node& n = *computed_[k];
+    if (n.kind == NodeKind::attribute || !n.meta.is_tensor()) continue;
+    const Geometry& g = n.meta.tensor()->geom;
+    const bool is_open = g.sizes.is_symbolic() || g.strides.is_symbolic();
+    if (is_open ? is_returned_as_it_is(n) || viewed(n) != nullptr
+                : may_overlap(g) || is_non_overlapping_and_dense(g.sizes, g.strides))
+      continue;
+    bool is_known = true;
+    for (const Int& s : g.strides)
+      visit(s.expr(), [&](const Expr& e) { is_known = is_known && (e.op() != ExprOp::Sym || sizes_.contains(e->name)); });
+    if (is_known) with_gaps_.emplace_back(k, g.strides);
   }
 }
 

@@ -1,10 +1,12 @@
 // A graph of the AOT layer as a library: compiled, kept in a folder, and read from there again.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 
 #include "compiler/pipeline.hpp"
 #include "graph/interpret.hpp"
+#include "graph/shape_env.hpp"
 #include "runner/model_container_runner.hpp"
 
 namespace ingot::aot {
@@ -59,6 +61,7 @@ class CompiledGraph {
   std::vector<const Node*> computed_;  // what the library returns
   // Of that, what has gaps between its elements (slice_scatter keeps those of its argument): the library's tensors are dense.
   std::vector<std::pair<std::size_t, Shape>> with_gaps_;
+  std::map<std::string, SizeSource> sizes_;  // where a symbol of their strides is read
   std::vector<const Node*> taken_;     // outputs that are taken as views
   Graph views_;                        // takes them
   std::vector<Source> bases_;          // what it takes them of
@@ -67,6 +70,8 @@ class CompiledGraph {
 
   Source source_of(const Graph& graph, const Node* n);
   void collect(const Graph& graph);
+  void find_gaps(const Graph& graph);
+  void lay_out(const Values& arguments, Values& computed) const;
 };
 
 }  // namespace ingot::aot

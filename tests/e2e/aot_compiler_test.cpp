@@ -266,7 +266,8 @@ TEST_F(AotCompiler, ViewsOfResultsWithOpenSizes) {
   options.dynamic = true;
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) {
                                        const Tensor y = in[0] * 2;
-                                       return TensorList{y, y.narrow(1, 0, 2), y.t()};
+                                       const Tensor part = in[0].narrow(1, 0, 2);  // slice_scatter keeps its gaps
+                                       return TensorList{y, y.narrow(1, 0, 2), y.t(), aten<"slice_scatter">(part, part, 1, 0, 2)};
                                      }),
                                      options);
   for (const int64_t n : {5, 9}) {
@@ -275,6 +276,7 @@ TEST_F(AotCompiler, ViewsOfResultsWithOpenSizes) {
     EXPECT_TRUE(equal(out[1], x.narrow(1, 0, 2) * 2));
     EXPECT_EQ(to_text(out[1].strides()), to_text(Shape{n, 1}));
     EXPECT_EQ(to_text(out[2].strides()), to_text(Shape{1, n}));
+    EXPECT_EQ(to_text(out[3].strides()), to_text(Shape{n, 1}));
     EXPECT_EQ(out[1].data_ptr(), out[0].data_ptr());
     EXPECT_EQ(out[2].data_ptr(), out[0].data_ptr());
   }
