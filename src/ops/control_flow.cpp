@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
@@ -48,6 +49,8 @@ TensorList while_loop(const TensorFunction& condition, const TensorFunction& bod
 }
 
 TensorList map(const TensorFunction& f, const TensorList& rows, const TensorList& others) {
+  for (const Tensor& t : rows)
+    INGOT_REQUIRE(t.dim() == 0 || !(t.size(0) == 0), "map: Leading dimensions of mapped xs cannot be 0.");
   return tensors_of(call(op_ref<"higher_order::map_impl">(), {function(f), rows, others}));
 }
 

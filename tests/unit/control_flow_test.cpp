@@ -453,5 +453,15 @@ TEST_F(ControlFlow, AutocastReachesTheBranches) {
   EXPECT_EQ(run_graph(t.graph, {x})[0].dtype(), bfloat16);
 }
 
+// PyTorch's words: of no rows nobody knows what the function makes.
+TEST_F(ControlFlow, MapOfNoRowsIsRefused) {
+  try {
+    map([](const TensorList& x) { return TensorList{x[0].sin()}; }, {zeros({0, 3})}, {});
+    FAIL() << "it ran";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("Leading dimensions of mapped xs cannot be 0."), std::string::npos) << e.what();
+  }
+}
+
 }  // namespace
 }  // namespace ingot::testing
