@@ -56,8 +56,8 @@ Value tanh_backward(const Call& c) {
 Value silu_backward(const Call& c) {
   return computed(
       [](const Tensor& g, const Tensor& x) {
-        const Tensor s = aten<"sigmoid">(x);
-        return g * s * (x * aten<"rsub.Scalar">(s, 1) + 1);
+        const Tensor s = aten<"sigmoid">(x), rest = x * aten<"rsub.Scalar">(s, 1) + 1;
+        return is_complex(x.dtype()) ? g * conjugate(s * rest) : g * s * rest;
       },
       c.tensor(0), c.tensor(1));
 }

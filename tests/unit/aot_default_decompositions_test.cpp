@@ -45,6 +45,19 @@ const Sample kSamples[] = {
     {"hardsigmoid", [](const Tensor&, const Tensor& x) { return aten<"hardsigmoid">(x); }},
 };
 
+// Those that take complex numbers: the slope is conjugated.
+TEST_F(AotDefaultDecompositions, GradientsOfComplexNumbers) {
+  for (const char* name : {"sigmoid_backward", "tanh_backward", "silu_backward"}) {
+    const Tensor x = aten<"complex">(points(DType::f64) * 0.25, points(DType::f64) * -0.5 + 0.125), g = x * 0.5 + 1;
+    const Graph graph =
+        std::move(trace(TensorFunction([&](const TensorList& in) { return TensorList{call(op(name), {in[0], in[1]}).tensor()}; }),
+                        {g, x}, {.decompositions = &default_decompositions()})
+                      .graph);
+    const Tensor found = Interpreter(graph).run(Values{g, x})[0].tensor(), want = call(op(name), {g, x}).tensor();
+    EXPECT_LT(aten<"amax">(aten<"abs">(found - want)).item_double(), 1e-12) << name;
+  }
+}
+
 TEST_F(AotDefaultDecompositions, R007_EveryProgramIsTheOpItStandsFor) {
   std::set<const Op*> tried;
   for (const Sample& s : kSamples) {
