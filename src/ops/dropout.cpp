@@ -34,8 +34,8 @@ Value dropout(const Call& c) {
   const double p = c[1].to_double();
   check_probability(p);
   const bool functional = thread_state().active & layer_bit(Layer::functionalize);
-  const bool changes = c[2].to_bool() && p != 0 && !statically_equal(c.tensor(0).numel(), 0);
-  if (!changes) return functional ? Value(aten<"clone">(c[0])) : c[0];
+  if (!c[2].to_bool() || p == 0) return functional ? Value(aten<"clone">(c[0])) : c[0];
+  if (statically_equal(c.tensor(0).numel(), 0)) return c[0];
   return atens<"native_dropout">(c[0], p, true)[0];
 }
 
