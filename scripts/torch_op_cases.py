@@ -43,7 +43,8 @@ class Call(torch.nn.Module):
         given = iter(tensors)
         leaves = [next(given) if isinstance(l, torch.Tensor) else l for l in self.leaves]
         input, args, kwargs = pytree.tree_unflatten(leaves, self.spec)
-        return self.op(input, *args, **kwargs)
+        result = self.op(input, *args, **kwargs)
+        return tuple(result) if isinstance(result, tuple) else result  # no names, which export cannot write
 
 
 def tensors_of(tree):
@@ -66,7 +67,8 @@ def stored(t):
 def make_case(op, sample, dtype, folder, name, with_gradients):
     leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
     module = Call(op.op, leaves, spec)
-    inputs = [l.detach() for l in leaves if isinstance(l, torch.Tensor)]
+    given = [l for l in leaves if isinstance(l, torch.Tensor)]
+    inputs = [t.detach() for t in given]
     if any(t.layout != torch.strided or t.numel() > LARGEST for t in inputs) or not inputs:
         return None
     copies = lambda: [t.clone(memory_format=torch.preserve_format) for t in inputs]
@@ -84,13 +86,15 @@ def make_case(op, sample, dtype, folder, name, with_gradients):
         data["out.%d" % k] = stored(t)
         facts["strides"]["out.%d" % k] = list(t.stride())
     if with_gradients and not facts["random"]:
-        leaf = [t.requires_grad_() if differentiable(t) else t for t in copies()]
+        leaf = [t.requires_grad_(like.requires_grad) for t, like in zip(copies(), given)]
         roots = [(k, t) for k, t in enumerate(tensors_of(module(*leaf))) if t.requires_grad]
         wanted = [(k, t) for k, t in enumerate(leaf) if t.requires_grad]
         if roots and wanted:
             tangents = [torch.randn_like(t) for _, t in roots]
             try:
                 grads = torch.autograd.grad([t for _, t in roots], [t for _, t in wanted], tangents, allow_unused=True)
+                if any(g is not None and g.layout != torch.strided for g in grads):
+                    return None
                 facts["grad"] = True
                 for (k, _), t in zip(roots, tangents):
                     data["tangent.%d" % k] = stored(t)
@@ -111,17 +115,18 @@ def cases_of(op, entry, code, options):
     torch.manual_seed(options.seed)
     draw = random.Random("%d %s %s" % (options.seed, entry, code))
     with_gradients = op.supports_autograd and dtype in op.backward_dtypes
-    made = {}
-    try:
-        samples = list(op.sample_inputs("cpu", dtype))
-        for k in sorted(draw.sample(range(len(samples)), min(options.samples, len(samples)))):
-            name = "%s_%d" % (code, k)
+    made, wrong = {}, None
+    samples = list(op.sample_inputs("cpu", dtype, requires_grad=with_gradients))
+    for k in sorted(draw.sample(range(len(samples)), min(options.samples, len(samples)))):
+        name = "%s_%d" % (code, k)
+        try:
             facts = make_case(op, samples[k], dtype, options.out / entry, name, with_gradients)
-            if facts:
-                made["%s/%s" % (entry, name)] = facts
-    except Exception as e:
-        return made, str(e).split("\n")[0][:100]
-    return made, None
+        except Exception as e:
+            wrong = str(e).split("\n")[0][:100]
+            continue
+        if facts:
+            made["%s/%s" % (entry, name)] = facts
+    return made, wrong
 
 
 def in_child(f):

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"
+#include "kernels/rounded.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/autocast_policy.hpp"
@@ -200,7 +201,8 @@ void pad_kernel(const Call& c, std::span<const Tensor> r) {
     default: return copy_rows(std::complex<double>{});
   }
 }
-// Several places of the padded gradient fall on one of the input: they are summed in double, then rounded once.
+// Several places of the padded gradient fall on one of the input: they are summed in double and rounded once, those of half types
+// after every one, as PyTorch's are.
 template <int N, Edge E>
 void pad_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const bool complex = is_complex(r[0].dtype());
@@ -214,7 +216,14 @@ void pad_backward_kernel(const Call& c, std::span<const Tensor> r) {
     each_row(grad, sum->geom, maps, false, [&](int64_t p, int64_t i) {
       load_row(grad.dtype, c.tensor(0)->bytes() + p * size_of(grad.dtype), grad.strides.back().number(),
                static_cast<int64_t>(row.size()), compute, row.data());
-      for (std::size_t j = 0; j < row.size(); j++) to[i + maps.back()[j]] += row[j];
+      for (std::size_t j = 0; j < row.size(); j++) {
+        T& at = to[i + maps.back()[j]];
+        at += row[j];
+        if constexpr (std::same_as<T, double>) {
+          if (grad.dtype == DType::bf16) at = kernels::round_to(BFloat16{}, static_cast<float>(at));
+          if (grad.dtype == DType::f16) at = kernels::round_to(Half{}, static_cast<float>(at));
+        }
+      }
     });
   };
   if (complex) add_rows(Compute::c128, std::complex<double>{});
@@ -259,12 +268,16 @@ Value pad_circular_body(const Call& c) {
     const Int before = pad_before(pad, n, d), after = pad_after(pad, n, d), size = r.sizes()[d];
     INGOT_REQUIRE(before <= size && after <= size, "_pad_circular: Padding value causes wrapping around more than once.");
     INGOT_REQUIRE(size + before + after >= 0, "_pad_circular: Negative padding value is resulting in an empty dimension");
+    // What is cut off at one end does not come back at the other.
+    const Int start = max(-before, 0), kept = size + min(after, 0) - start;
+    INGOT_REQUIRE(before <= kept && after <= kept, "_pad_circular: cannot wrap ", max(before, after), " elements around of the ",
+                  kept, " that negative padding leaves of ", size);
+    const Tensor middle = r.narrow(d, start, kept);
     TensorList pieces;
-    if (before > 0) pieces.push_back(r.narrow(d, size - before, before));
-    const Int start = max(-before, 0);
-    pieces.push_back(r.narrow(d, start, size + min(after, 0) - start));
-    if (after > 0) pieces.push_back(r.narrow(d, 0, after));
-    if (pieces.size() > 1 || !(pieces[0].sizes()[d] == size)) r = aten<"cat">(pieces, d);
+    if (before > 0) pieces.push_back(middle.narrow(d, kept - before, before));
+    pieces.push_back(middle);
+    if (after > 0) pieces.push_back(middle.narrow(d, 0, after));
+    if (pieces.size() > 1 || !(kept == size)) r = aten<"cat">(pieces, d);
   }
   return r.is_same(c.tensor(0)) ? r.clone() : r;
 }

@@ -159,9 +159,9 @@ void unfold_backward_meta(const Call& c, Outputs& o) {
 }
 void unfold_backward_kernel(const Call& c, std::span<const Tensor> r) {
   fill_elements(r[0], 0);
-  // One position of the window at a time: those of different windows never meet.
+  // One position of the window at a time: those of different windows never meet. An element gets its windows' in their order.
   const Geometry windows = unfold_geometry(r[0]->geom, c[2].to_int64(), c[3].to_int(), c[4].to_int());
-  for (int64_t j = 0; j < c[3].to_int64(); j++)
+  for (int64_t j = c[3].to_int64(); j-- > 0;)
     add_elements(make_alias(r[0], select_geometry(windows, -1, j)),
                  make_alias(c.tensor(0), select_geometry(c.tensor(0)->geom, -1, j)));
 }
