@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/error.hpp"
 #include "check/compare.hpp"
@@ -102,6 +103,9 @@ Traced retraced(const ExportedProgram& p, const TensorList& inputs, const std::v
 
 TEST(GoldenDynamic, EveryModelKeepsItsOpenSizes) {
   int models = 0;
+  // What these need of their sizes beyond a range: whole blocks, pieces that differ.
+  const std::map<std::string, std::size_t> conditions{
+      {"wide/experts_bf16", 1}, {"wide/scan_by_pairs", 6}, {"wide/sizes_of_blocks", 1}, {"wide/sizes_of_the_export", 4}};
   const NoGrad no_grad;
   for (const Case& c : find_cases(INGOT_GOLDEN_DIR)) {
     if (c.kind != Case::Kind::model) continue;
@@ -115,14 +119,16 @@ TEST(GoldenDynamic, EveryModelKeepsItsOpenSizes) {
     RecordProperty(std::filesystem::path(c.name).filename().string(), traced.sizes.listing());
     for (const OpenSize& o : open)
       EXPECT_FALSE(traced.sizes.find(o.name) && traced.sizes.is_specialised(o.name)) << o.name << "\n" << traced.sizes.listing();
-    EXPECT_EQ(traced.sizes.guards().size(), 0u) << traced.sizes.listing();  // their declared ranges say all there is to say
+    // Their declared ranges say all there is to say, but for programs with conditions of their own.
+    const auto own = conditions.find(c.name);
+    EXPECT_EQ(traced.sizes.guards().size(), own == conditions.end() ? 0u : own->second) << traced.sizes.listing();
     for (const std::string& data : c.data) {
       const TensorList inputs = stored_inputs(data);
       EXPECT_EQ(traced.sizes.violation(graph_inputs(p, inputs)), "") << data;
       expect_same_results(p.graph, traced.graph, p, inputs, data);
     }
   }
-  EXPECT_EQ(models, 6);
+  EXPECT_EQ(models, 15);
 }
 
 // Programs of single operators, with what the data decides left open. Only those refuse that take a number of their data for
@@ -144,7 +150,7 @@ TEST(GoldenDynamic, EveryOperatorIsItsTrace) {
       refused += text(c.entry, ": ", std::string_view(e.what()).substr(0, 40), "\n");
     }
   }
-  EXPECT_EQ(programs, 3015);
+  EXPECT_EQ(programs, 3032);
   EXPECT_EQ(refused, "masked_select/f32_2: Runtime assertion failed for expression \n");
 }
 
