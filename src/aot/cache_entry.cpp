@@ -12,7 +12,7 @@
 namespace ingot::aot {
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 template <class List>
 void write_list(JsonWriter& w, std::string_view name, const List& list) {
@@ -111,6 +111,8 @@ void write(JsonWriter& w, const Metadata& m) {
         .field("base", o.base)
         .field("requires_grad", o.requires_grad);
     w.field("multi_output", o.multi_output).field("can_replay", o.can_replay).field("older_steps", o.older_steps);
+    w.field("stands_in_for_input", o.stands_in_for_input).field("stands_in_for_output", o.stands_in_for_output);
+    w.field("stand_in_by", o.stand_in_by);
     write_list(w, "dynamic_dims", o.dynamic_dims);
     write_steps(w, o.steps);
     w.end();
@@ -150,6 +152,11 @@ Metadata read_metadata(const Json& j) {
     o.requires_grad = out.field("requires_grad").boolean();
     o.multi_output = out.field("multi_output").boolean();
     o.can_replay = out.field("can_replay").boolean();
+    o.stands_in_for_input = static_cast<int>(out.field("stands_in_for_input").integer());
+    o.stands_in_for_output = static_cast<int>(out.field("stands_in_for_output").integer());
+    o.stand_in_by = out.field("stand_in_by").string();
+    const bool is_stand_in = o.stands_in_for_input >= 0 || o.stands_in_for_output >= 0;
+    if (is_stand_in && (!o.is_tensor || !find_op(o.stand_in_by))) out.fail("expected an op that makes what stands in for a view");
     o.dynamic_dims = integers<int>(out.field("dynamic_dims"));
     o.steps = read_steps(out);
     o.older_steps = static_cast<std::size_t>(out.field("older_steps").integer());
@@ -171,6 +178,9 @@ Metadata read_metadata(const Json& j) {
                                                                                         : m.intermediate_bases;
     if (refers && (o.base < 0 || o.base >= count))
       j.fail(text("expected the base of an output among ", count, ", found ", o.base));
+    if (o.stands_in_for_input >= static_cast<int>(m.inputs.size()) ||
+        o.stands_in_for_output >= static_cast<int>(m.outputs.size()))
+      j.fail("expected an input or an output that an output stands in for");
   }
   return m;
 }

@@ -10,6 +10,7 @@
 #include "graph/tracer.hpp"
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
+#include "tensor/stand_in.hpp"
 #include "transform/functional.hpp"
 
 namespace ingot::aot {
@@ -229,8 +230,17 @@ class Collector {
     if (const FunctionalState* f = functional_state(t)) {
       o.multi_output = f->multi_output;
       decide(o, t, *f);
+      if (is_stand_in(*t->storage)) decide_stand_in(o, *t->storage);
     }
     return o;
+  }
+  void decide_stand_in(OutputInfo& o, const Storage& s) const {
+    require_current(s, "an output of the function");
+    o.stand_in_by = stand_in_made_by(s);
+    for (const Wrapped& w : wrapped_)
+      if (stands_in_for(s, *w.tensor->storage)) o.stands_in_for_input = w.last;
+    if (o.stands_in_for_input < 0)
+      o.stands_in_for_output = output_that([&](const Tensor& x) { return stands_in_for(s, *x->storage); });
   }
 
   // R035, the first that applies.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,10 @@ struct OutputInfo {
   std::vector<ViewStep> steps;
   std::size_t older_steps = 0;  // of them: that are older than the last write
   bool can_replay = false;  // otherwise its geometry has to do
+  // Of a conj and the like (tensor/stand_in.hpp): the input, or else the output, that it stands in for a view of; -1: the caller sees
+  // neither. And the op that made it.
+  int stands_in_for_input = -1, stands_in_for_output = -1;
+  std::string stand_in_by;
 
   bool base_is_input() const;  // and not a result
   bool is_made_again() const;  // it is no value of the graph, but what the caller's side makes of one

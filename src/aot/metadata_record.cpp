@@ -26,7 +26,8 @@ bool same(const InputInfo& a, const InputInfo& b) {
 }
 bool same(const OutputInfo& a, const OutputInfo& b) {
   return a.kind == b.kind && a.is_tensor == b.is_tensor && a.base == b.base && a.dynamic_dims == b.dynamic_dims &&
-         a.requires_grad == b.requires_grad;
+         a.requires_grad == b.requires_grad && a.stands_in_for_input == b.stands_in_for_input &&
+         a.stands_in_for_output == b.stands_in_for_output && a.stand_in_by == b.stand_in_by;
 }
 bool same_tangent(const Tensor& a, const Tensor& b) { return a.sizes().same(b.sizes()) && a.dtype() == b.dtype(); }
 
@@ -73,6 +74,9 @@ std::string to_text(const Metadata& m) {
     const OutputInfo& o = m.outputs[k];
     s += text("output ", k, ": ", to_text(o.kind), o.base < 0 ? "" : text(" ", o.base), o.is_tensor ? "" : " no tensor",
               o.requires_grad ? " requires_grad" : "");
+    if (!o.stand_in_by.empty()) s += text(" ", o.stand_in_by);
+    if (o.stands_in_for_input >= 0) s += text(" of input ", o.stands_in_for_input);
+    if (o.stands_in_for_output >= 0) s += text(" of output ", o.stands_in_for_output);
     if (!o.dynamic_dims.empty()) s += text(" dynamic_dims=", to_text(o.dynamic_dims));
     s += "\n";
   }

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/tensors.hpp"
+#include "tensor/stand_in.hpp"
 #include "transform/functional.hpp"
 
 namespace ingot::aot {
@@ -88,6 +89,7 @@ class Finish {
       for (const int d : meta_.outputs[o].dynamic_dims)
         ensure_autograd_meta(outputs.back().tensor()).open_dims |= uint64_t{1} << d;  // R137
     }
+    for (std::size_t o = 0; o < meta_.outputs.size(); o++) note_stand_in(meta_.outputs[o], outputs[o], outputs);
     if (meta_.grad_mode) thread_state().grad_mode = *meta_.grad_mode;
     return outputs;
   }
@@ -130,6 +132,15 @@ class Finish {
                         value);
   }
 
+  // After the writes: they were before it was made, or the function would have been refused.
+  void note_stand_in(const OutputInfo& info, const Value& output, const Values& outputs) const {
+    const bool of_input = info.stands_in_for_input >= 0;
+    if (!of_input && info.stands_in_for_output < 0) return;
+    const Value& of = of_input ? arguments_[static_cast<std::size_t>(info.stands_in_for_input)]
+                               : outputs[static_cast<std::size_t>(info.stands_in_for_output)];
+    make_stand_in(*output.tensor()->storage, *of.tensor()->storage, op(info.stand_in_by).schema.name);
+  }
+
   const Tensor& as_it_was(std::size_t input) const {
     return before_.contains(input) ? before_.at(input) : arguments_[input].tensor();
   }
@@ -154,14 +165,34 @@ class Finish {
   }
 };
 
+// What the ops of the function would refuse, called one by one. Which of them come before a write to what an argument stands in for
+// is not known any more.
+void check_stand_ins(const Metadata& meta, const Values& arguments) {
+  constexpr std::string_view who = "a compiled function";
+  const auto written = [&](std::size_t k) { return meta.inputs[k].mutates_data && arguments[k].is_tensor(); };
+  for (std::size_t k = 0; k < arguments.size(); k++) {
+    if (!arguments[k].is_tensor()) continue;
+    const Storage& s = *arguments[k].tensor()->storage;
+    require_current(s, who);
+    if (written(k)) require_writable(s, who);
+    for (std::size_t w = 0; w < arguments.size(); w++)
+      INGOT_REQUIRE(!written(w) || !stands_in_for(s, *arguments[w].tensor()->storage), who, ": argument ", k,
+                    " is the result of ", stand_in_made_by(s), "(), which is computed at once here, of argument ", w,
+                    ", which the function writes: in PyTorch it is a view and sees the write. Give a clone() of it");
+  }
+}
+
 }  // namespace
 
 Values needed_afterwards(const Metadata& meta, const Values& arguments) {
+  if (has_stand_ins()) check_stand_ins(meta, arguments);
   Values needed(arguments.size());
   const auto keep = [&](int k) { needed[static_cast<std::size_t>(k)] = arguments[static_cast<std::size_t>(k)]; };
   for (const int k : meta.mutated_out_of_graph()) keep(k);
-  for (const OutputInfo& o : meta.outputs)
+  for (const OutputInfo& o : meta.outputs) {
     if (o.base_is_input()) keep(o.base);
+    if (o.stands_in_for_input >= 0) keep(o.stands_in_for_input);
+  }
   return needed;
 }
 

@@ -4,6 +4,7 @@
 
 #include "op/wrapper.hpp"
 #include "tensor/geometry.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 
@@ -32,6 +33,7 @@ namespace {
 Tensor owned_gradient(const Tensor& g, const Tensor& leaf) {
   if (thread_state().grad_mode) return aten<"clone">(g);  // create_graph: with its history
   if (!has_storage(g)) return aten<"clone">(g);           // no layout to fit
+  if (is_stand_in(*g->storage)) return aten<"clone">(g);  // the leaf's gradient is a value, which others write
   const bool dense_leaf = is_non_overlapping_and_dense(leaf.sizes(), leaf.strides());
   const bool layout_fits = dense_leaf ? g.strides().same(leaf.strides()) : g.is_contiguous();
   const bool wrapper = g->layers & layer_bit(Layer::wrapper);  // others may hold the tensors inside

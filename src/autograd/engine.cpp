@@ -7,6 +7,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -65,13 +66,18 @@ Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string&
   return g;
 }
 
+namespace {
+// What a program's own backward or hook returns may be a conj of something: a gradient is a value of its own.
+Tensor own_value(const Tensor& grad) { return grad.defined() && is_stand_in(*grad->storage) ? aten<"clone">(grad) : grad; }
+}  // namespace
+
 Tensor hooked(const GradHook& hook, const Tensor& grad) {
   Tensor r = hook(grad);
   if (!r.defined()) return grad;
   check_linear({grad}, r, "a hook");
   INGOT_REQUIRE(r.sizes() == grad.sizes(), "a hook has changed the size of value: expected ", grad.sizes(), ", found ",
                 r.sizes());
-  return r;
+  return own_value(r);
 }
 
 void GradNode::run_hooks(TensorList& grads) {
@@ -173,7 +179,7 @@ struct Run {
     for (std::size_t i = 0; i < n->edges.size(); i++) {
       const Edge& e = n->edges[i];
       if (!e.node) continue;
-      if (need[i]) deliver(e, out[i], n->name(), static_cast<int>(i));
+      if (need[i]) deliver(e, own_value(out[i]), n->name(), static_cast<int>(i));
       out[i] = Tensor();
       if (--dependencies[e.node.get()] == 0) ready.push(e.node);
     }

@@ -10,6 +10,7 @@
 #include "op/program_acts.hpp"
 #include "op/tensors.hpp"
 #include "op/vjp.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -73,10 +74,25 @@ void check_written(const Op& op, Args args) {
   });
 }
 void bump_versions(const Op& op, Args args) {
+  if (has_stand_ins() && !op.is_view() && op.def->rewires == Rewires::nothing)
+    each_written(op, args, [](const Tensor& t) { outdate_stand_ins(*t->storage); });
   if (unseen_writes()) return;
   each_written(op, args, [](const Tensor& t) {
     if (!t->inference) t->storage->bump_version();
   });
+}
+
+// A view in PyTorch that is computed here: a formula whose result is its argument's, as the schema says.
+bool makes_stand_in(const Op& op) {
+  return op.form() == Form::pointwise && op.variant == Variant::functional && !op.mutates() && op.aliases();
+}
+void note_stand_in(const Op& op, Args args, const Value& r) {
+  const Storage &of = *args[0].tensor()->storage, &made = *r.tensor()->storage;
+  if (&made != &of) make_stand_in(made, of, op.schema.name);
+}
+void check_stand_ins(const Op& op, Args args) {
+  if (!op.is_inplace_view()) each_written(op, args, [&](const Tensor& t) { require_writable(*t->storage, op.schema.name); });
+  for_each_tensor(args, [&](const Tensor& t) { require_current(*t->storage, op.schema.name); });
 }
 
 // A fresh tensor made in inference mode is an inference tensor; a view is what its base is.
@@ -179,6 +195,7 @@ Value record_mutation(const Op& op, Args args, bool any) {
 
 Value record(const Op& op, Args args) {
   ThreadState& ts = thread_state();
+  if (has_stand_ins()) check_stand_ins(op, args);
   if (op.def->detaches) {
     if (op.mutates()) {  // history is this layer's alone: nothing happens below
       AutogradMeta& m = ensure_autograd_meta(args[0].tensor());
@@ -202,6 +219,7 @@ Value record(const Op& op, Args args) {
   Value r = watch                 ? record_higher_order(op, args, any)
             : any || op.is_view() ? record_functional(op, args, any)
                                   : call_below(Layer::autograd, op, args);
+  if (makes_stand_in(op)) note_stand_in(op, args, r);
   if (op.mutates()) bump_versions(op, args);  // batch norm's running statistics
   mark_inference(op, args, r);
   return r;

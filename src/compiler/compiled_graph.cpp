@@ -19,6 +19,7 @@
 #include "op/call.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/random.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -216,8 +217,11 @@ Values GraphLibrary::run(const Values& arguments) {
         "there, or take the gradient outside");
   }
   const TensorList found = plan_.draws ? run_drawing(std::move(given)) : runner_->boxed_run(std::move(given));
-  for (const std::size_t k : plan_.written)
-    if (!unseen_writes()) arguments[k].tensor()->storage->bump_version();
+  for (const std::size_t k : plan_.written) {
+    Storage& written = *arguments[k].tensor()->storage;
+    outdate_stand_ins(written);
+    if (!unseen_writes()) written.bump_version();
+  }
   INGOT_ENSURE(found.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ",
                plan_.is_number.size());
   Values results;

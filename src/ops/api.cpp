@@ -6,6 +6,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "tensor/rows.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -295,6 +296,7 @@ std::vector<T> elements(const Tensor& t, DType as) {
     }
     return v;
   }
+  require_current(*t->storage, "to_vector");
   Tensor dense = make_tensor(Geometry::contiguous(t.sizes(), as));
   copy_elements(dense, t);
   const T* p = dense.data<T>();

@@ -5,6 +5,7 @@
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
 #include "tensor/geometry.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -54,7 +55,8 @@ Value imag(const Call& c) {
   return part(c.tensor(0), 1);
 }
 
-// ---- conjugates are made at once: a lazy one would be a second meaning of the same bytes
+// ---- conjugates are made at once: a lazy one would be a second meaning of the same bytes. The schemas of _conj and _neg_view say that
+// they are views, so that what they make stands in for one (tensor/stand_in.hpp).
 constexpr auto conj_formula = []<Number T>(T x) {
   if constexpr (Complex<T>) return std::conj(x);
   else return x;
@@ -62,7 +64,13 @@ constexpr auto conj_formula = []<Number T>(T x) {
 void conj_vjp(Vjp& v) { v.set(0, conjugate(v.grad())); }
 Value conj_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(aten<"_conj">(c[0])) : c[0]; }
 Value conj_physical_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(aten<"_conj_physical">(c[0])) : c[0]; }
-Value self(const Call& c) { return c[0]; }
+// What stands in for a lazy view becomes a tensor of its own; any other is itself.
+template <OpName View>
+constexpr OpDef resolving(std::string_view schema) {
+  return composite(schema, [](const Call& c) -> Value {
+    return is_stand_in(*c.tensor(0)->storage, View.text) ? Value(aten<"clone">(c[0])) : c[0];
+  });
+}
 
 constexpr auto neg_formula = []<NumberNotBool T>(T x) { return T(-x); };
 void neg_vjp(Vjp& v) { v.set(0, -v.grad()); }
@@ -124,11 +132,11 @@ constinit const OpDef kOps[] = {
     unary("aten::_conj_physical(Tensor self) -> Tensor", conj_formula, conj_vjp),
     unary("aten::_neg_view(Tensor(a) self) -> Tensor(a)", neg_formula, neg_vjp),
     alias_of<"_conj_physical">("aten::_conj_copy(Tensor self) -> Tensor"),
-    alias_of<"_neg_view">("aten::_neg_view_copy(Tensor self) -> Tensor"),
+    alias_of<"neg">("aten::_neg_view_copy(Tensor self) -> Tensor"),
     composite("aten::conj(Tensor(a) self) -> Tensor(a)", conj_if_complex),
     aliasing_composite("aten::conj_physical(Tensor self) -> Tensor", conj_physical_if_complex),
-    composite("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", self),
-    composite("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", self),
+    resolving<"_conj">("aten::resolve_conj(Tensor(a) self) -> Tensor(a)"),
+    resolving<"_neg_view">("aten::resolve_neg(Tensor(a) self) -> Tensor(a)"),
 
     with_meta(binary(
                   "aten::complex(Tensor real, Tensor imag) -> Tensor",

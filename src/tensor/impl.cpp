@@ -5,6 +5,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "tensor/geometry.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -87,6 +88,7 @@ void* Tensor::data_ptr() const {
                 impl()->special
                     ? " has no data of its own: it is a batched, functional or wrapper tensor, and its values are inside"
                     : " has no data: it is a fake tensor, made to compute shapes only");
+  require_current(*impl()->storage, "data_ptr");
   return impl()->bytes();
 }
 

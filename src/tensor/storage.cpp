@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -46,6 +47,7 @@ Ref<Storage> Storage::wrap(void* data, int64_t nbytes, std::function<void()> rel
 }
 
 Storage::~Storage() {
+  forget_stand_in(*this);
   if (release_) release_();
   else if (!fake_) live.fetch_sub(nbytes_.number(), std::memory_order_relaxed);
   if (owned_) std::free(data_);

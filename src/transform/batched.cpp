@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "op/call.hpp"
 #include "tensor/geometry.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -48,6 +49,7 @@ Tensor make_batched(const Tensor& value, int level) {
   Geometry g = member_geometry(value->geom);
   const Int bytes = required_bytes(g);
   Tensor t(make_ref<TensorImpl>(Storage::fake(bytes, value.device()), std::move(g)));
+  share_stand_in(*t->storage, *value->storage);
   auto state = std::make_unique<BatchedState>();
   state->value = value;
   state->level = level;

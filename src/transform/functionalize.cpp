@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "tensor/stand_in.hpp"
 #include "transform/functional.hpp"
 #include "transform/physical.hpp"
 #include "op/wrapper.hpp"
@@ -156,6 +157,7 @@ class Border {
       const auto k = static_cast<std::size_t>(known - inside.begin());
       outside.push_back(k < outside.size() ? outside[k] : result(t));
     }
+    for (std::size_t k = 0; k < inside.size(); k++) keep_stand_in(inside, outside, k);
     return outside;
   }
 
@@ -163,6 +165,22 @@ class Border {
   std::vector<Group> groups_;
   std::vector<Input> inputs_;         // each tensor once
   std::vector<std::size_t> places_;   // of each argument in inputs_
+
+  // A conj of an argument or of another result is outside what it is inside.
+  void keep_stand_in(const TensorList& inside, const TensorList& outside, std::size_t k) const {
+    const Storage& s = *inside[k]->storage;
+    if (!functional_state(inside[k]) || !is_stand_in(s)) return;
+    require_current(s, "a result of the function");
+    const auto note = [&](const Tensor& in, const Tensor& out) {
+      const bool found = stands_in_for(s, *in->storage);
+      if (found) make_stand_in(*outside[k]->storage, *out->storage, stand_in_made_by(s));
+      return found;
+    };
+    for (const Input& i : inputs_)
+      if (note(i.inside, i.outside)) return;
+    for (std::size_t o = 0; o < inside.size(); o++)
+      if (note(inside[o], outside[o])) return;
+  }
 
   bool is_of_argument(const FunctionalState& f) const {
     return std::any_of(groups_.begin(), groups_.end(), [&](const Group& g) { return g.storage == f.storage; });

@@ -12,6 +12,7 @@
 #include "support/perturb.hpp"
 #include "support/wide_makers.hpp"
 #include "support/wrappers.hpp"
+#include "tensor/stand_in.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -138,6 +139,7 @@ TensorList run(const Program& p, const TensorList& inputs, const RunOptions& opt
   for (const int k : p.outputs) {
     INGOT_REQUIRE(k < static_cast<int>(pool.size()), "the program has no tensor ", k);
     results.push_back(pool[static_cast<std::size_t>(k)]);
+    require_current(*results.back()->storage, "a result");
   }
   return results;
 }
