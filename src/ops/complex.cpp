@@ -64,13 +64,12 @@ constexpr auto conj_formula = []<Number T>(T x) {
 void conj_vjp(Vjp& v) { v.set(0, conjugate(v.grad())); }
 Value conj_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(aten<"_conj">(c[0])) : c[0]; }
 Value conj_physical_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(aten<"_conj_physical">(c[0])) : c[0]; }
-// What stands in for a lazy view becomes a tensor of its own; any other is itself.
-template <OpName View>
-constexpr OpDef resolving(std::string_view schema) {
-  return composite(schema, [](const Call& c) -> Value {
-    return is_stand_in(*c.tensor(0)->storage, View.text) ? Value(aten<"clone">(c[0])) : c[0];
-  });
+// What stands in for a lazy view becomes a tensor of its own; any other is itself, as are the parts of a conj.
+Value own_tensor_of(const Call& c, std::string_view op) {
+  return is_stand_in(*c.tensor(0)->storage, op) ? Value(aten<"clone">(c[0])) : c[0];
 }
+Value resolve_conj(const Call& c) { return c.tensor(0).is_complex() ? own_tensor_of(c, "_conj") : c[0]; }
+Value resolve_neg(const Call& c) { return own_tensor_of(c, "_neg_view"); }
 
 constexpr auto neg_formula = []<NumberNotBool T>(T x) { return T(-x); };
 void neg_vjp(Vjp& v) { v.set(0, -v.grad()); }
@@ -135,8 +134,8 @@ constinit const OpDef kOps[] = {
     alias_of<"neg">("aten::_neg_view_copy(Tensor self) -> Tensor"),
     composite("aten::conj(Tensor(a) self) -> Tensor(a)", conj_if_complex),
     aliasing_composite("aten::conj_physical(Tensor self) -> Tensor", conj_physical_if_complex),
-    resolving<"_conj">("aten::resolve_conj(Tensor(a) self) -> Tensor(a)"),
-    resolving<"_neg_view">("aten::resolve_neg(Tensor(a) self) -> Tensor(a)"),
+    composite("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", resolve_conj),
+    composite("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", resolve_neg),
 
     with_meta(binary(
                   "aten::complex(Tensor real, Tensor imag) -> Tensor",

@@ -77,6 +77,8 @@ TEST_F(ComplexViews, AWriteThroughAViewOfAConjIsRefused) {
       {"to", conj(x).to(x.dtype())},
       {"imag", aten<"imag">(conj(x))},
       {"real", aten<"real">(conj(x))},
+      {"resolved part", aten<"resolve_conj">(aten<"real">(conj(x)))},
+      {"resolved twice", aten<"resolve_conj">(conj(conj(x)))},
       {"twice", conj(conj(x))},
       {"conj of a view", conj(x.slice(0, 0, 1))},
       {"mH", aten<"mH">(x.reshape({2, 1}))},
