@@ -158,6 +158,7 @@ void for_each_tensor_arg(Step& s, const F& f) {
 // The program without call i, or nothing where a later call or result needs what it makes.
 std::optional<Program> without(const Program& p, std::size_t i) {
   TensorList pool = make_inputs(p).inputs;
+  manual_seed(p.seed);
   for (std::size_t k = 0; k < i; k++) execute(p.body[k], pool);
   const int first = static_cast<int>(pool.size());
   execute(p.body[i], pool);
@@ -179,6 +180,7 @@ std::vector<bool> needed(const Program& p, bool seen_writes = false) {
   TensorList pool = make_inputs(p).inputs;
   const std::size_t inputs = pool.size();
   std::vector<std::pair<int, int>> made;  // by call: first and past the last
+  manual_seed(p.seed);
   for (const Step& s : p.body) {
     const int first = static_cast<int>(pool.size());
     execute(s, pool);
@@ -251,7 +253,6 @@ Program only(const Program& p, const std::vector<bool>& live) {
   Program q = p;
   for (std::size_t i = p.body.size(); i-- > 0;) {
     if (live[i]) continue;
-    manual_seed(p.seed);
     if (std::optional<Program> fewer = without(q, i)) q = std::move(*fewer);
   }
   return q;
@@ -265,6 +266,7 @@ Program without_dead_calls(const Program& p) { return only(p, needed(p, true)); 
 Program shrink(Program p, const std::function<bool(const Program&)>& fails) {
   const auto still_fails = [&](const Program& q) {
     try {
+      manual_seed(q.seed);
       run(q, make_inputs(q).inputs);
     } catch (const UserError&) {
       return false;
