@@ -168,6 +168,7 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   auto add = [&](const auto&... argument) { (arguments.emplace_back(argument), ...); };
   add("ld.lld", "-shared", "-m", machine, "-soname", name, "-o", partial.path());
   add("--gc-sections");                                       // of the kernels, what is used
+  add("--icf=safe");  // and once where it is alike, of archives that say whose addresses matter (made by clang)
   add("-z", "defs");                                          // a missing symbol is found now, not by the user's loader
   add("-z", "now", "-z", "relro", "-z", "noexecstack");       // nothing is patched or writable once it is loaded
   add("--hash-style=gnu", "--build-id=none", "--threads=1");  // small, and the same bytes every time

@@ -16,7 +16,9 @@ namespace {
 std::vector<int> count_readers(const Program& p) {
   std::vector<int> readers(p.buffers.size());
   auto add = [&](const Expr& condition) {
-    visit(condition, [&](const Expr& x) { readers[static_cast<std::size_t>(x->i)] += x.op() == ExprOp::Load; });
+    visit(condition, [&](const Expr& x) {
+      if (x.op() == ExprOp::Load) readers[static_cast<std::size_t>(x->i)]++;
+    });
   };
   each_step(p.steps, [&](const Step& s) {
     if (const auto* b = std::get_if<Branch>(&s)) return add(b->condition);
