@@ -81,7 +81,9 @@ void as_strided_vjp(Vjp& v) {
     for (std::size_t i = 0; i < g.sizes.size(); i++) last = last + (g.sizes[i] - 1) * g.strides[i];
     return last;
   };
-  const Int first = min(base.offset, view.offset), n = max(span(base), span(view)) - first;
+  const Int first = min(base.offset, view.offset);
+  Int n = max(span(base), span(view)) - first;
+  if (n.is_number() && n < 0) n = 0;  // neither has elements
   auto overlaps = [](const Geometry& g) { return g.sizes.is_symbolic() || g.strides.is_symbolic() || may_overlap(g); };
   // Sums `g`, which lies as `shape` says, into the span: elements that share an address add up.
   auto gathered = [&](const Tensor& g, const Geometry& shape) {

@@ -165,6 +165,18 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span
   return call(op(s.op->def->or_copy), args).tensor();
 }
 
+// Windows that overlap show an element more than once, and the inverse of a step knows one of them alone: where the write went
+// through such a step (a part of an unfold), it goes to the places in the storage that the view written has. Undefined: it did not.
+Tensor FunctionalStorage::written_through_overlap(const Update& u, const TensorList& bases) {
+  const auto overlaps = [](const Tensor& t) {
+    return !t.sizes().is_symbolic() && !t.strides().is_symbolic() && may_overlap(t->geom);
+  };
+  if (std::none_of(bases.begin() + 1, bases.end(), overlaps)) return {};
+  const Tensor last = view(u.chain.back(), bases.back(), std::span(u.chain).first(u.chain.size() - 1));
+  if (last->storage != bases[0]->storage || last.dtype() != bases[0].dtype() || overlaps(last)) return {};
+  return aten<"as_strided_scatter">(bases[0], u.value, last.sizes(), last.strides(), last.storage_offset());
+}
+
 void FunctionalStorage::apply_updates() {
   const auto scope = below();
   for (const Update& u : updates) {
@@ -173,6 +185,10 @@ void FunctionalStorage::apply_updates() {
     TensorList bases{of_storage ? laid_out() : base};
     for (std::size_t i = 0; i + 1 < u.chain.size(); i++)
       bases.push_back(view(u.chain[i], bases.back(), std::span(u.chain).first(i)));
+    if (const Tensor written = written_through_overlap(u, bases); written.defined()) {
+      base = of_storage && !whole ? aten<"as_strided">(written, layout.sizes, layout.strides, layout.offset) : written;
+      continue;
+    }
     Tensor value = u.value;
     for (std::size_t i = u.chain.size(); i-- > 0;) {
       const ViewStep& s = u.chain[i];

@@ -52,6 +52,7 @@ struct FunctionalStorage final : Counted {
   Tensor view(const ViewStep& s, const Tensor& value, std::span<const ViewStep> before);
 
  private:
+  Tensor written_through_overlap(const Update& u, const TensorList& bases);
   Tensor laid_out();  // the base where as_strided finds every element of the storage at its place
 };
 

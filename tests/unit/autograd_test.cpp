@@ -572,5 +572,10 @@ TEST_F(Autograd, RulesAgreeWithDifferences) {
   check_gradient([](const Tensor& t) { return t.unbind(1)[2] * t.split(1)[1].select(1, 0); }, x);
 }
 
+TEST_F(Autograd, StridedViewsWithoutElements) {
+  const Tensor x = zeros({0, 2}).requires_grad_();
+  EXPECT_EQ(grad({x.as_strided({0, 3}, {3, 4}).sum()}, {x})[0].sizes(), Shape({0, 2}));
+}
+
 }  // namespace
 }  // namespace ingot

@@ -46,6 +46,18 @@ void expect_error(const F& f, const std::string& words) {
   EXPECT_NE(message.find(words), std::string::npos) << message;
 }
 
+// Windows of an unfold that overlap show elements more than once; one place of each window is written.
+TEST_F(Functionalize, WritesThroughWindowsThatOverlap) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor windows = aten<"unfold">(in[0], 1, 3, 1);
+    aten_value<"add_.Scalar">(windows.select(2, 0), 10);
+    aten_value<"mul_.Scalar">(atens<"split.Tensor">(windows, 1, 2)[2], 3);
+    return TensorList{windows.clone(), in[0] * 2};
+  };
+  expect_same(f, {count({2, 6})});
+  expect_same(f, {count({6, 2}).t()});
+}
+
 TEST_F(Functionalize, A007_InPlaceBecomesFunctional) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor a = in[0] * 2;
