@@ -90,6 +90,13 @@ class Region {
   static inline thread_local Region* current = nullptr;
 };
 
+// Whether the elements stand in the same order. The stride of a dim with one index says nothing.
+bool lie_alike(const Tensor& a, const Tensor& b) {
+  for (int d = 0; d < a.dim(); d++)
+    if (!a.sizes()[d].same(1) && !a.strides()[d].same(b.strides()[d])) return false;
+  return true;
+}
+
 }  // namespace
 
 FunctionalStorage::FunctionalStorage() : region(regions) {}
@@ -274,8 +281,9 @@ void keep_aliases(const TensorList& results, const std::function<bool(const Func
     const FunctionalState* f = functional_state(t);
     if (!f || is_left_out(*f)) continue;
     sync(t);
-    // A tensor with elements in between that nobody has: what was written into it has none.
-    if (f->chain.empty() && !f->storage->whole && !f->value.strides().same(t.strides())) f->storage->restore_layout();
+    // What was written has the strides of the op that computed it, and no elements in between that nobody has; so has what
+    // was computed of it.
+    if (!lie_alike(f->value, t)) f->storage->restore_layout();
     if (!f->copied) continue;
     const bool shared = std::any_of(results.begin(), results.end(), [&](const Tensor& o) {
       const FunctionalState* other = functional_state(o);

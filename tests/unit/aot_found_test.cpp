@@ -71,5 +71,23 @@ TEST_F(AotFound, AWrittenResultWithGapsHasThemStill) {
   EXPECT_EQ(seen(functionalize(f)), seen(f));
 }
 
+// An op that returns row-major results lays what it writes as it was; so lies what is computed of it, and what views show of it.
+TEST_F(AotFound, WhatIsWrittenThroughATransposedViewLiesAsItDid) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor turned = in[0].t().clone(), flat = in[0].clone(), index = aten<"arange">(3);
+    aten_value<"index_add_">(turned, 0, index, in[1]);
+    aten_value<"index_copy_">(flat.t(), 0, index, in[1]);
+    return TensorList{turned, turned * in[1], turned.slice(0, 0, 2), flat, flat.t()};
+  };
+  const auto seen = [&](const TensorFunction& g) {
+    std::string s;
+    for (const Tensor& r : g({aten<"arange">(9, DType::f32).view({3, 3}), aten<"ones">(Shape{3, 3})}))
+      s += to_text(r.strides()) + to_text(Value(r.to_vector<double>())) + "\n";
+    return s;
+  };
+  EXPECT_EQ(seen([&](const TensorList& in) { return aot_function(f, {})(in); }), seen(f));
+  EXPECT_EQ(seen(functionalize(f)), seen(f));
+}
+
 }  // namespace
 }  // namespace ingot::aot
