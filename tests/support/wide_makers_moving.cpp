@@ -194,7 +194,9 @@ Made converted(Draft& d) {
   if (is_complex(d.at(x).dtype()) && !is_complex(to)) return none();
   if (!is_differentiable(to) && is_differentiable(d.at(x).dtype()) && !d.exact[static_cast<std::size_t>(x)]) return none();
   if (to == DType::u8 && is_differentiable(d.at(x).dtype())) return none();  // of what is below 0: undefined
-  return d.pick(2) ? Step::of("to.dtype", {x}, {to}) : Step::of("_to_copy", {x}, {to});
+  if (d.pick(2) == 0) return Step::of("_to_copy", {x}, {to});
+  // Where it copies it says so: run in wider types it would hand its argument through.
+  return to == d.at(x).dtype() ? Step::of("to.dtype", {x}, {to}) : Step::of("to.dtype", {x}, {to, false, true});
 }
 
 Made write_rounding(Draft& d) {
