@@ -114,7 +114,8 @@ CompiledComparison compare_compiled(const Program& p) {
     const InputOptions options{.gradients = false, .setting = setting};
     std::string eager_says;
     std::optional<Outcome> eager = eager_run(p, options, eager_says), compiled;
-    if (!eager) eager = eager_run(without_dead_calls(p), options, eager_says);
+    Program ran = p;
+    if (!eager) eager = eager_run(ran = without_dead_calls(p), options, eager_says);
     try {
       compiled = outcome_of(p, options, [&](const TensorList& in) { return run_library(*model, in); });
     } catch (const UserError& e) {
@@ -135,7 +136,7 @@ CompiledComparison compare_compiled(const Program& p) {
     if (eager->results.size() != compiled->results.size()) return differs("another number of results");
     for (Tensor& t : eager->results) t = as_a_library_returns_it(t);
     eager->counts_writes = compiled->counts_writes = false;  // a library counts nothing
-    Allowance allowance(p, setting, false);
+    Allowance allowance(ran, setting, false);
     std::optional<std::string> d = allowance.difference(seen(*eager), seen(*compiled));
     if (!d && eager->drawn != compiled->drawn)
       d = text("the run took the random stream ", eager->drawn, " further; got ", compiled->drawn);
