@@ -85,8 +85,9 @@ FlatCallable compile_inference(const Prepared& p, Assembly& a, const AotOptions&
 // ---- with gradients (R068)
 
 // R074: sizes that are saved make the backward's turn come now; otherwise its context is there, and nothing happens in it (R195).
-void compile_ahead(Backward& backward, int saved_integers, const Log& log, int id) {
-  if (saved_integers == 0) {
+// Guards are made when this function is: what the backward needs of open sizes they can check only if it is compiled by then.
+void compile_ahead(Backward& backward, bool is_wanted, const Log& log, int id) {
+  if (!is_wanted) {
     const CompileScope scope(id, GraphKind::backward);
     return;
   }
@@ -153,10 +154,12 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
   std::function<void(const std::string&)> compiled;
   if (tell && !forward.report.artifact.empty())  // R190
     compiled = [tell, a, forward = forward.report.artifact](const std::string& backward) { tell(a, forward, backward); };
+  const bool is_guarded =
+      options.guards && !options.debug_assert && std::any_of(examples.begin(), examples.end(), has_open_sizes);
   const auto backward =
       std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn,
                                  std::move(examples), a.writes_tracked, std::move(compiled));
-  compile_ahead(*backward, parts.saved_integers, log, turn.id());
+  compile_ahead(*backward, parts.saved_integers > 0 || is_guarded, log, turn.id());
   FlatCallable graphs = around_graphs(a, std::move(forward.run), backward);
   if (options.debug_assert) graphs = with_gradients_as_assumed(std::move(graphs), p.fakes, options.params_and_buffers, turn.id());
   return around_arguments(a, std::move(graphs));

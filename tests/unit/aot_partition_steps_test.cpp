@@ -163,6 +163,24 @@ TEST_F(AotPartitionSteps, R074_ABackwardOfOpenSizesIsCompiledAtOnce) {
   }
 }
 
+// No size is saved, but the backward's compiler asks about one: the answer is a guard of the function.
+TEST_F(AotPartitionSteps, WhatTheBackwardNeedsOfOpenSizesIsAGuard) {
+  std::vector<bool> are_many;
+  const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].exp()}; }),
+                                     {.backward =
+                                          [&](std::shared_ptr<const Graph> g, const Values& examples) {
+                                            are_many.push_back(examples[0].tensor().size(0) > 6);
+                                            return nop(std::move(g), examples);
+                                          },
+                                      .dynamic = true});
+  for (const int n : {7, 9, 4, 3, 8}) {
+    const Tensor x = zeros({n, 2}).requires_grad_();
+    f(TensorList{x})[0].sum().backward();
+    EXPECT_EQ(x.grad().to_vector<double>(), std::vector<double>(static_cast<std::size_t>(n) * 2, 1.0));
+  }
+  EXPECT_EQ(are_many, (std::vector<bool>{true, false}));
+}
+
 TEST_F(AotPartitionSteps, R074_ItsFailureIsNoErrorUntilItIsNeeded) {
   std::string log;
   bool broken = true;
