@@ -28,6 +28,9 @@ Value native_dropout(const Call& c) {
   return TensorList{aten<"mul.Tensor">(aten<"mul.Tensor">(input, mask), keep_scale(p)), mask};
 }
 
+// Nothing is drawn for no elements, but the random stream goes on by the draw that a program for open sizes takes.
+void take_a_draw() { aten<"rand">(Shape{0}); }
+
 // Run as it is, a program gets its argument back where nothing is dropped. A functional program gets a copy, as PyTorch's tracers have it: what a
 // write to the result does shall not depend on a flag.
 Value dropout(const Call& c) {
@@ -35,7 +38,10 @@ Value dropout(const Call& c) {
   check_probability(p);
   const bool functional = thread_state().active & layer_bit(Layer::functionalize);
   if (!c[2].to_bool() || p == 0) return functional ? Value(aten<"clone">(c[0])) : c[0];
-  if (statically_equal(c.tensor(0).numel(), 0)) return c[0];
+  if (statically_equal(c.tensor(0).numel(), 0)) {
+    take_a_draw();
+    return c[0];
+  }
   return atens<"native_dropout">(c[0], p, true)[0];
 }
 
@@ -52,7 +58,11 @@ Value dropout_by_noise(const Call& c) {
   const Tensor& input = c.tensor(0);
   const double p = c[1].to_double();
   check_probability(p);
-  if (!c[2].to_bool() || p == 0 || statically_equal(input.numel(), 0)) return input;
+  if (!c[2].to_bool() || p == 0) return input;
+  if (statically_equal(input.numel(), 0)) {
+    if (p < 1) take_a_draw();
+    return input;
+  }
   if (p == 1) return aten<"mul.Tensor">(input, aten<"new_zeros">(input, Shape{}));
   const Tensor noise = aten<"bernoulli.p">(kFeature ? feature_noise(input) : aten<"empty_like">(input), 1 - p);
   if constexpr (kAlpha) {

@@ -7,6 +7,7 @@
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "support/wrappers.hpp"
+#include "tensor/random.hpp"
 
 namespace ingot {
 namespace {
@@ -193,8 +194,10 @@ TEST_F(ModuleState, DropoutOfNothingIsItsArgument) {  // as in PyTorch: the same
   Tensor x = ones({2, 0});
   x.requires_grad_();
   for (const char* name : {"dropout", "feature_dropout", "alpha_dropout"}) {
+    const uint64_t before = default_generator()->state().offset;
     const Tensor y = call(op(name), {x, 0.5, true}).tensor();
     EXPECT_TRUE(y.is_leaf() && y.requires_grad()) << name;
+    EXPECT_EQ(default_generator()->state().offset, before + 1) << name;  // as for any size: functions of open sizes draw
   }
 }
 
