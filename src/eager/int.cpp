@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "expr/scalar.hpp"
 
 namespace ingot {
@@ -70,5 +71,7 @@ Int max(Int a, Int b) { return a < b ? b : a; }
 
 std::string to_text(Int v) { return std::to_string(v.number()); }
 bool statically_equal(Int a, Int b) { return a.same(b); }
+std::optional<bool> equal_if_known(Int a, Int b) { return a.same(b); }
+std::optional<bool> less_if_known(Int a, Int b) { return a < b; }
 
 }  // namespace ingot

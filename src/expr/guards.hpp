@@ -18,6 +18,8 @@ class GuardEnv {
   virtual int64_t specialise(const Expr& e) = 0;
   // The truth of a bool expression where it follows from what is known. Promises nothing for it: no guard.
   virtual std::optional<bool> known(const Expr& condition) = 0;
+  // Whether data that is not there yet has a say in the value.
+  virtual bool needs_data(const Expr& e) const = 0;
   // The program itself checks that the condition holds, so from now on it may be taken for granted. False where it
   // cannot hold.
   virtual bool assume(const Expr& condition) = 0;

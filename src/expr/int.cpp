@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "expr/expr.hpp"
 #include "expr/guards.hpp"
+#include "expr/if_known.hpp"
 #include "expr/scalar.hpp"
 
 namespace ingot {
@@ -19,6 +20,14 @@ bool decide(const Expr& condition) {
   GuardEnv* env = current_guard_env();
   INGOT_REQUIRE(env, "cannot decide whether ", condition, " holds: it depends on symbolic sizes and no shape ",
                 "environment is active; make the sizes static, tighten their ranges, or trace under a GuardScope");
+  return env->decide(condition);
+}
+
+std::optional<bool> decide_if_known(const Expr& condition) {
+  GuardEnv* env = current_guard_env();
+  if (condition.is_const() || env == nullptr) return decide(condition);
+  if (const auto answer = env->known(condition)) return answer;
+  if (env->needs_data(env->simplify(condition))) return std::nullopt;
   return env->decide(condition);
 }
 
@@ -140,6 +149,16 @@ Int max(Int a, Int b) {
 }
 
 std::string to_text(Int v) { return v.is_number() ? std::to_string(v.number()) : to_text(v.expr()); }
+
+std::optional<bool> equal_if_known(Int a, Int b) {
+  if (a.same(b)) return true;
+  if (a.is_number() && b.is_number()) return false;
+  return decide_if_known(built(ExprOp::Eq, a, b));
+}
+std::optional<bool> less_if_known(Int a, Int b) {
+  if (a.is_number() && b.is_number()) return a.number() < b.number();
+  return decide_if_known(built(ExprOp::Lt, a, b));
+}
 
 bool statically_equal(Int a, Int b) {
   if (a.same(b)) return true;

@@ -42,6 +42,7 @@ class ShapeEnv final : public GuardEnv {
   bool decide(const Expr& condition) override;
   int64_t specialise(const Expr& e) override;
   std::optional<bool> known(const Expr& condition) override;
+  bool needs_data(const Expr& e) const override;
   bool assume(const Expr& condition) override;
   Expr simplify(const Expr& e) override;
   Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded, bool is_size = true) override;
@@ -86,7 +87,6 @@ class ShapeEnv final : public GuardEnv {
   int fresh_ = 0;
 
   void record(const Expr& condition, bool answer);
-  bool needs_data(const Expr& e) const;
   [[noreturn]] void refuse(std::string_view start, const Expr& e, bool is_condition) const;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 
 namespace ingot {
 
@@ -47,6 +48,8 @@ Shape strides_for(const Shape& sizes, MemoryFormat format) {
   return r;
 }
 
+// Where only data decides, the answer is no: what is done then is right for every layout. A size that it decides is taken for one
+// that is more than 1, and a stride that is the right one for such a size is right for 1.
 bool is_contiguous(const Shape& sizes, const Shape& strides) {
   for (Int s : sizes)
     if (s.is_number() && s.number() == 0) return true;
@@ -54,8 +57,8 @@ bool is_contiguous(const Shape& sizes, const Shape& strides) {
   for (int i = sizes.dim() - 1; i >= 0; i--) {
     // Nothing is asked about a size whose stride is the expected one: a size of 1 would change nothing.
     if (!statically_equal(strides[i], expected)) {
-      if (sizes[i] == 1) continue;
-      if (!(strides[i] == expected)) return false;
+      if (equal_if_known(sizes[i], 1).value_or(false)) continue;
+      if (!equal_if_known(strides[i], expected).value_or(false)) return false;
     }
     expected = expected * sizes[i];
   }
@@ -68,8 +71,8 @@ bool is_contiguous(const Shape& sizes, const Shape& strides, MemoryFormat format
   Int expected = 1;
   for (Int d : channels_last_order(sizes.dim())) {
     const auto i = static_cast<std::size_t>(d.number());
-    if (sizes[i] == 1) continue;
-    if (!(strides[i] == expected)) return false;
+    if (equal_if_known(sizes[i], 1).value_or(false)) continue;
+    if (!equal_if_known(strides[i], expected).value_or(false)) return false;
     expected = expected * sizes[i];
   }
   return true;
@@ -80,15 +83,20 @@ bool is_non_overlapping_and_dense(const Shape& sizes, const Shape& strides) {
   // Dims by stride, size-1 dims last: dense if each stride is the product of the sizes below it.
   std::vector<int> perm(sizes.size());
   std::iota(perm.begin(), perm.end(), 0);
+  const auto is_short = [&](int d) { return less_if_known(sizes[d], 2).value_or(false); };
+  bool is_ordered = true;
   std::stable_sort(perm.begin(), perm.end(), [&](int a, int b) {
-    if (sizes[a] < 2) return false;
-    if (sizes[b] < 2) return true;
-    return strides[a] < strides[b];
+    if (is_short(a)) return false;
+    if (is_short(b)) return true;
+    const std::optional<bool> less = less_if_known(strides[a], strides[b]);
+    is_ordered = is_ordered && less;
+    return less.value_or(false);
   });
+  if (!is_ordered) return false;
   Int expected = 1;
   for (int i : perm) {
-    if (sizes[i] < 2) return true;
-    if (!(strides[i] == expected)) return false;
+    if (is_short(i)) return true;
+    if (!equal_if_known(strides[i], expected).value_or(false)) return false;
     expected = expected * sizes[i];
   }
   return true;
@@ -225,9 +233,9 @@ Shape strides_in_order_of(const Shape& sizes, const std::vector<Shape>& strides)
   auto should_swap = [&](int a, int b) {
     for (const Shape& s : strides) {
       if (s[a] == 0 || s[b] == 0) continue;
-      if (s[a] < s[b]) return -1;
-      if (s[b] < s[a]) return 1;
-      if (sizes[a] > sizes[b]) return 1;
+      if (less_if_known(s[a], s[b]).value_or(false)) return -1;
+      if (less_if_known(s[b], s[a]).value_or(false)) return 1;
+      if (less_if_known(sizes[b], sizes[a]).value_or(false)) return 1;
     }
     return 0;
   };

@@ -36,6 +36,27 @@ TEST_F(DataDecides, TensorSplitCompilesForOpenSizes) {
   }
 }
 
+// A piece between others of its row has gaps around it that data decides: of such a one no shortcut is taken.
+TEST_F(DataDecides, TensorSplitCompilesAlongAnyDim) {
+  const auto split_rows = [](const TensorList& in) {
+    TensorList r;
+    for (const int64_t dim : {1, -1}) {
+      const TensorList pieces = call(op("tensor_split.tensor_indices_or_sections"), {in[0], in[1], dim}).tensors();
+      for (const Tensor& t : pieces) {
+        r.push_back(t * 2);
+        r.push_back(t.clone());
+        r.push_back(t.t().contiguous());
+        r.push_back(t.sum({0}));
+      }
+    }
+    return r;
+  };
+  const Tensor x = randn({3, 7});
+  ModelContainerRunner model(aot_compile(split_rows, {x, numbers({2, 5})}, path("f.so")));
+  for (const std::vector<double>& at : std::vector<std::vector<double>>{{2, 5}, {0, 7}, {3, 3}, {-3, -1}, {5, 2}, {1, 2}})
+    expect_close(split_rows({x, numbers(at)}), model.run({x, numbers(at)}));
+}
+
 TensorList asserted(const TensorList& in) {
   call(op("_assert_async.msg"), {aten<"gt.Scalar">(in[0].sum(), 0), "the sum must be positive"});
   return {in[0] * 2};
