@@ -2,6 +2,7 @@
 #include "support/wide_makers.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/dtype.hpp"
 #include "op/call.hpp"
@@ -115,6 +116,15 @@ Made binary_kinked(Draft& d) {
   }
 }
 
+// Whether some of the elements, multiplied first, are more than a double holds: a zero among the others then makes the product a
+// NaN or not, by the order in which it is taken.
+bool may_overflow(const Tensor& t) {
+  double bits = 0;
+  if (is_complex(t.dtype()) || !t.numel().is_number()) return false;
+  for (const double x : t.to_vector<double>()) bits += std::log2(std::max(1.0, std::abs(x)));
+  return !(bits < 1000);
+}
+
 Made reduced(Draft& d) {
   const int x = d.any_of_rank(1);
   if (x < 0) return none();
@@ -125,7 +135,7 @@ Made reduced(Draft& d) {
     case 1: return Step::of("mean.dim", {x}, {Shape{dim}, keep});
     case 2: return Step::of("var.correction", {x}, {Shape{dim}, d.pick(2), keep});
     case 3: return Step::of("logsumexp", {x}, {Shape{dim}, keep});
-    case 4: return Step::of("prod.dim_int", {x}, {dim, keep});
+    case 4: return may_overflow(d.at(x)) ? none() : Step::of("prod.dim_int", {x}, {dim, keep});
     case 5: return Step::of("cumsum", {x}, {dim});
     case 6: return Step::of("cumprod", {x}, {dim});
     case 7: return Step::of("sum", {x});
