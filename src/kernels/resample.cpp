@@ -169,7 +169,62 @@ void for_each_line(const Axes<T, W>& s, F f) {
           f(o, (ad.at[kd] * ah.in + ah.at[kh]) * aw.in, ad.weight[kd] * ah.weight[kh]);
 }
 
+// ---- bytes
+
+// Taps that read one element, at the border, are one; then weights are whole numbers of 2^-bits, the most bits with which the largest fits
+// 16. Returns the bits.
+int whole_weights(const Axis<double>& axis) {
+  double top = 0;
+  for (int64_t o = 0; o < axis.out; ++o) {
+    int64_t* const at = axis.at + o * axis.most;
+    double* const weight = axis.weight + o * axis.most;
+    int64_t count = 0;
+    for (int64_t k = 0; k < axis.count[o]; ++k) {
+      if (count > 0 && at[count - 1] == at[k]) {
+        weight[count - 1] += weight[k];
+      } else {
+        at[count] = at[k];
+        weight[count++] = weight[k];
+      }
+    }
+    axis.count[o] = count;
+    for (int64_t k = 0; k < count; ++k) top = weight[k] > top ? weight[k] : top;
+  }
+  int bits = 0;
+  while (bits < 22 && static_cast<int>(0.5 + top * (1 << (bits + 1))) < 1 << 15) ++bits;
+  for (int64_t o = 0; o < axis.out; ++o)
+    for (int64_t k = o * axis.most; k < o * axis.most + axis.count[o]; ++k)
+      axis.weight[k] = std::trunc(axis.weight[k] * (1 << bits) + (axis.weight[k] < 0 ? -0.5 : 0.5));
+  return bits;
+}
+
+// One line along `axis`: elements `step_in` and `step_out` apart.
+void byte_line(const Axis<double>& axis, int bits, const uint8_t* from, int64_t step_in, uint8_t* to, int64_t step_out) {
+  for (int64_t o = 0; o < axis.out; ++o) {
+    int32_t sum = 1 << (bits - 1);
+    for (int64_t k = o * axis.most; k < o * axis.most + axis.count[o]; ++k)
+      sum += static_cast<int32_t>(axis.weight[k]) * from[axis.at[k] * step_in];
+    to[o * step_out] = static_cast<uint8_t>(clamp(sum >> bits, 0, 255));
+  }
+}
+
 }  // namespace
+
+int64_t resample_bytes_scratch(const Resample& r) { return resample_scratch_bytes<double>(r) + r.in[0] * r.out[1]; }
+
+void resample_bytes(const Resample& r, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end, void* scratch) {
+  if (begin >= end) return;
+  const Axes<double, double> s(r, scratch);
+  const Axis<double>&rows = s.axis[1], &columns = s.axis[2];
+  const int row_bits = whole_weights(rows), column_bits = whole_weights(columns);
+  uint8_t* const wide = static_cast<uint8_t*>(scratch) + resample_scratch_bytes<double>(r);
+  for (int64_t plane = begin; plane < end; ++plane) {
+    for (int64_t h = 0; h < rows.in; ++h)
+      byte_line(columns, column_bits, x + plane * s.in_size + h * columns.in, 1, wide + h * columns.out, 1);
+    for (int64_t w = 0; w < columns.out; ++w)
+      byte_line(rows, row_bits, wide + w, columns.out, y + plane * s.out_size + w, columns.out);
+  }
+}
 
 template <class T>
 int64_t resample_scratch_bytes(const Resample& r) {

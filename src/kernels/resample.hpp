@@ -37,6 +37,11 @@ void resample_forward(const Resample& r, const T* x, T* y, int64_t begin, int64_
 template <class T>
 void resample_backward(const Resample& r, const T* gy, T* gx, int64_t begin, int64_t end, void* scratch);
 
+// Images of bytes (dims 2, linear and cubic modes), as PyTorch has them: each row first, then each column, both with weights of 16 bits
+// and a result that is a byte again.
+int64_t resample_bytes_scratch(const Resample& r);
+void resample_bytes(const Resample& r, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end, void* scratch);
+
 // ---- at the points of a grid ----
 
 enum class GridInterpolation : int32_t { linear, nearest, cubic };  // numbered as in aten::grid_sampler

@@ -63,15 +63,8 @@ void for_planes(const kernels::Resample& r, int64_t planes, int64_t scratch_byte
   });
 }
 
-// Bytes are interpolated in float and rounded, not truncated.
-void round_bytes(const Tensor& t) {
-  const int64_t n = t.numel().value();
-  float* p = t.data<float>();
-  for (int64_t i = 0; i < n; i++) p[i] = std::min(255.0f, std::max(0.0f, std::floor(p[i] + 0.5f)));
-}
-
 // ---- self, output_size[, align_corners], scales…
-template <int Space>
+template <int Space, Interpolation Mode>
 void upsample_meta(const Call& c, Outputs& o) {
   const Tensor& x = c.tensor(0);
   const Shape& out = c[1].ints();
@@ -80,6 +73,8 @@ void upsample_meta(const Call& c, Outputs& o) {
   check_sizes(c, x.sizes(), out);
   INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::u8, "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(x.dtype()), "'");
+  INGOT_REQUIRE(x.dtype() != DType::u8 || Space == 2 || !takes_corners(Mode),
+                "\"compute_indices_weights_linear\" not implemented for 'Byte'");
   Shape sizes{x.size(0), x.size(1)};
   for (Int n : out) sizes.push_back(n);
   o.add(layout(std::move(sizes), x, false));
@@ -93,6 +88,16 @@ bool rounds_weights(const Tensor& x) {
 template <int Space, Interpolation Mode>
 void upsample_kernel(const Call& c, std::span<const Tensor> r) {
   const bool bytes = r[0].dtype() == DType::u8;
+  if (bytes && takes_corners(Mode)) {
+    const DenseResult out(r[0], DType::u8);
+    const Tensor x = dense(c.tensor(0), DType::u8);
+    const kernels::Resample k = describe<Space, Mode>(c, x, r[0], 2);
+    for_planes(k, x.size(0).value() * x.size(1).value(), kernels::resample_bytes_scratch(k),
+               [&](int64_t begin, int64_t end, void* s) {
+                 kernels::resample_bytes(k, x.data<uint8_t>(), out.data<uint8_t>(), begin, end, s);
+               });
+    return out.finish();
+  }
   const DType t = bytes ? DType::f32 : kernel_dtype(r[0].dtype());
   const bool rounds = rounds_weights<Space, Mode>(c.tensor(0));
   on_kept_small(bytes || !rounds ? t : r[0].dtype(), c.op.schema.name, [&]<class T, class W>(T, W) {
@@ -103,7 +108,6 @@ void upsample_kernel(const Call& c, std::span<const Tensor> r) {
                [&](int64_t begin, int64_t end, void* s) {
                  kernels::resample_forward<T, W>(k, x.data<T>(), out.data<T>(), begin, end, s);
                });
-    if (bytes) round_bytes(out.buffer());
     out.finish();
   });
 }
@@ -183,7 +187,7 @@ Value vec_body(const Call& c) {
 template <int Space, Interpolation Mode>
 constexpr OpDef upsample(std::string_view schema) {
   return {.schema = schema,
-          .meta = upsample_meta<Space>,
+          .meta = upsample_meta<Space, Mode>,
           .kernel = upsample_kernel<Space, Mode>,
           .vjp = upsample_vjp,
           .batch = batch_samples<Space + 1>};
