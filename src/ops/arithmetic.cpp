@@ -254,8 +254,8 @@ constinit const OpDef kOps[] = {
           else return std::hypot(a, b);
         },
         [](Vjp& v) {
-          if (v.need(0)) v.set(0, v.grad() * (v.saved(0) / v.result()));
-          if (v.need(1)) v.set(1, v.grad() * (v.saved(1) / v.result()));
+          if (v.need(0)) v.set(0, v.grad() * v.saved(0) / v.result());
+          if (v.need(1)) v.set(1, v.grad() * v.saved(1) / v.result());
         },
         {{0, 0}, {1, 1}, {kResult}}),
     binary<int_to_float>("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign_formula, copysign_vjp,

@@ -1,9 +1,9 @@
 // Batch and instance norm. Statistics are per channel (dim 1), over all other dims.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "base/half.hpp"
 #include "ingot/ingot.hpp"
 #include "ops/families.hpp"
+#include "ops/kept_small.hpp"
 #include "ops/normalization.hpp"
 #include "tensor/geometry.hpp"
 
@@ -32,12 +32,6 @@ void check_channels(const Call& c, const Tensor& input, std::initializer_list<st
   for (const auto& [name, t] : vectors)
     INGOT_REQUIRE(!t.defined() || t.numel() == input.size(1), c.op.schema.name, ": ", name, " should contain ", input.size(1),
                   " elements not ", t.numel());
-}
-
-// A number as a half type holds it; others have it as it is.
-double rounded_number(double v, DType t) {
-  if (t == DType::bf16) return to_float(to_bfloat16(static_cast<float>(v)));
-  return t == DType::f16 ? to_float(to_half(static_cast<float>(v))) : v;
 }
 
 struct Normed {

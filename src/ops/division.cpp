@@ -1,9 +1,7 @@
 // Division that rounds, and its remainders.
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.hpp"
-#include "base/half.hpp"
 #include "op/promotion.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
@@ -18,21 +16,12 @@ struct TrueQuotient {
 struct FloorQuotient {
   template <RealNotBool T> T operator()(T a, T b) const { return floored_quotient(a, b); }
 };
-struct TruncQuotient {
-  template <RealNotBool T> T operator()(T a, T b) const { return truncated_quotient(a, b); }
-};
 // Of a half type the quotient is one before its fraction is dropped: 17.99 is 18 in bfloat16.
 template <DType Small>
-struct SmallTruncQuotient {
+struct TruncQuotient {
   template <RealNotBool T> T operator()(T a, T b) const {
-    if constexpr (std::same_as<T, Expr>) {
-      return trunc(cast(DType::f32, cast(Small, a / b)));
-    } else if constexpr (std::same_as<T, float>) {
-      const float q = a / b;
-      return std::trunc(Small == DType::bf16 ? to_float(to_bfloat16(q)) : to_float(to_half(q)));
-    } else {
-      return truncated_quotient(a, b);
-    }
+    if constexpr (Small == DType::f32 || !(std::same_as<T, Expr> || std::same_as<T, float>)) return truncated_quotient(a, b);
+    else return trunc(as_small<Small>(a / b));
   }
 };
 constexpr auto remainder_formula = []<RealNotBool T>(T a, T b) { return floored_remainder(a, b); };
@@ -44,11 +33,7 @@ const Formula* quotient(const Call& c) {
   INGOT_REQUIRE(mode == "trunc" || mode == "floor",
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
   if (mode == "floor") return &formula_of<FloorQuotient, 2, common>;
-  switch (result_type(c.args.first(2))) {
-    case DType::bf16: return &formula_of<SmallTruncQuotient<DType::bf16>, 2, common>;
-    case DType::f16: return &formula_of<SmallTruncQuotient<DType::f16>, 2, common>;
-    default: return &formula_of<TruncQuotient, 2, common>;
-  }
+  return formula_by_size<TruncQuotient, 2, common>(c);
 }
 
 // Integers have no infinity to return.

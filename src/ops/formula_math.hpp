@@ -2,7 +2,9 @@
 // an expression's own type decides (integers divide otherwise than floats), the expression is asked.
 #pragma once
 #include "base/dtype.hpp"
+#include "base/half.hpp"
 #include "expr/expr.hpp"
+#include "op/promotion.hpp"
 #include "ops/pointwise.hpp"
 #include "ops/scalar_math.hpp"
 
@@ -20,6 +22,25 @@ template <class T>
 T constant_like(const T& x, double v) {
   if constexpr (std::same_as<T, Expr>) return Expr::constant(x.dtype(), v);
   else return static_cast<T>(v);
+}
+
+// x as a half type holds it: PyTorch's formulas of half types round some steps on the way. Any other `Small`, and what is not computed in
+// float: x.
+template <DType Small, class T>
+T as_small(const T& x) {
+  if constexpr (Small != DType::bf16 && Small != DType::f16) return x;
+  else if constexpr (std::same_as<T, Expr>) return cast(DType::f32, cast(Small, x));
+  else if constexpr (std::same_as<T, float>) return Small == DType::bf16 ? to_float(to_bfloat16(x)) : to_float(to_half(x));
+  else return x;
+}
+// The formula F<dtype of the result> of N operands, for as_small.
+template <template <DType> class F, int N, Traits Tr>
+const Formula* formula_by_size(const Call& c) {
+  switch (result_type(c.args.first(N))) {
+    case DType::bf16: return &formula_of<F<DType::bf16>, N, Tr>;
+    case DType::f16: return &formula_of<F<DType::f16>, N, Tr>;
+    default: return &formula_of<F<DType::f32>, N, Tr>;
+  }
 }
 
 // NaN wins; of two bools `or` and `and`.

@@ -9,6 +9,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
+#include "ops/kept_small.hpp"
 #include "ops/masked.hpp"
 #include "tensor/rows.hpp"
 
@@ -39,17 +40,22 @@ Range value_range(const Call& c, const std::vector<double>& values, Range r, dou
   return r;
 }
 
-// ---- one dim
+// ---- one dim: places are numbers of the input's dtype, so that what lies on an edge falls where PyTorch has it. Counts are not, which
+// there depend on the number of threads once they pass what a half type can count.
 void histc_kernel(const Call& c, std::span<const Tensor> r) {
   const std::vector<double> x = c.tensor(0).to_vector<double>();
   const int64_t bins = c[1].to_int64();
   const Range range = value_range(c, x, {c[2].to_double(), c[3].to_double()}, 1);
   std::vector<double> counts(static_cast<std::size_t>(bins));
-  for (double v : x) {
-    if (!(v >= range.lo && v <= range.hi)) continue;
-    const auto at = static_cast<int64_t>((v - range.lo) / (range.hi - range.lo) * static_cast<double>(bins));
-    counts[static_cast<std::size_t>(std::min(bins - 1, at))]++;
-  }
+  on_kept_small(c.tensor(0).dtype(), "histc", [&]<class T, class A>(T, A) {
+    const A lo(range.lo), hi(range.hi);
+    for (double number : x) {
+      const A v(number);
+      if (!(v >= lo && hi >= v)) continue;
+      const auto at = static_cast<int64_t>((v - lo) * A(bins) / (hi - lo));
+      counts[static_cast<std::size_t>(std::min(bins - 1, at))]++;
+    }
+  });
   store_row(Compute::f64, counts.data(), bins, r[0].dtype(), r[0].data_ptr(), 1);
 }
 

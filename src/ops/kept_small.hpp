@@ -5,6 +5,12 @@
 
 namespace ingot {
 
+// A number as a half type holds it; others have it as it is.
+inline double rounded_number(double v, DType t) {
+  if (t == DType::bf16) return to_float(to_bfloat16(static_cast<float>(v)));
+  return t == DType::f16 ? to_float(to_half(static_cast<float>(v))) : v;
+}
+
 // Calls f with a value of memory's type and one of the type that is computed in: half types stay half all the way.
 template <class F>
 void on_kept_small(DType t, std::string_view op, const F& f) {

@@ -13,6 +13,15 @@ constexpr OpDef function(std::string_view schema, F f, VjpRule vjp, Saves saves 
   return unary<int_to_float>(schema, f, vjp, saves);
 }
 
+// A half type's root is one before it is inverted.
+template <DType Small>
+struct InverseRoot {
+  template <Inexact T> T operator()(T x) const {
+    if constexpr (Small == DType::f32) return rsqrt(x);
+    else return T(1) / as_small<Small>(sqrt(x));
+  }
+};
+
 // The rounding functions leave integers as they are.
 #define ROUNDING(Name, f)                               \
   struct Name {                                         \
@@ -136,9 +145,9 @@ constinit const OpDef kOps[] = {
     function(
         "aten::sqrt(Tensor self) -> Tensor", []<Inexact T>(T x) { return sqrt(x); },
         [](Vjp& v) { v.set(0, v.grad() / (conjugate(v.result()) * 2)); }, {{kResult}}),
-    function(
-        "aten::rsqrt(Tensor self) -> Tensor", []<Inexact T>(T x) { return rsqrt(x); },
-        [](Vjp& v) { v.set(0, v.grad() * -0.5 * conjugate(aten<"pow.Tensor_Scalar">(v.result(), 3))); }, {{kResult}}),
+    pointwise_choice("aten::rsqrt(Tensor self) -> Tensor", formula_by_size<InverseRoot, 1, int_to_float>,
+                     [](Vjp& v) { v.set(0, v.grad() * -0.5 * conjugate(aten<"pow.Tensor_Scalar">(v.result(), 3))); },
+                     {{kResult}}),
 
     function(
         "aten::sin(Tensor self) -> Tensor", []<Inexact T>(T x) { return sin(x); },

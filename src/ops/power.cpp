@@ -58,20 +58,39 @@ Value float_power(const Call& c) {
   return aten<Pow>(as_double(c[0], complex), as_double(c[1], complex));
 }
 
-// x·f(y), zero where x is zero even if f(y) is infinite, NaN where y is.
-template <class Log>
+// self * 2^other. By a whole number only the exponent changes: no power overflows on the way, and the dtype is self's.
+Value ldexp_body(const Call& c) {
+  const Tensor &self = c.tensor(0), &other = c.tensor(1);
+  if (!is_integral(other.dtype()) || self.is_complex()) return aten<"mul.Tensor">(self, aten<"pow.Scalar">(2.0, other));
+  // Any number of double becomes any other, or infinity or zero, by three factors that are numbers of double. PyTorch takes 32 bits
+  // of the exponent.
+  const Tensor exponent = aten<"clamp">(aten<"to.dtype">(aten<"to.dtype">(other, DType::i32), DType::f64), -2400, 2400);
+  const Tensor third = aten<"trunc">(exponent / 3), factor = aten<"exp2">(third);
+  const Tensor result = aten<"to.dtype">(self, DType::f64) * factor * factor * aten<"exp2">(exponent - third - third);
+  return aten<"to.dtype">(result, self.is_floating_point() ? self.dtype() : DType::f32);
+}
+void ldexp_vjp(Vjp& v) {
+  if (v.need(0)) v.set(0, v.grad() * aten<"pow.Scalar">(2.0, v.saved(1)));
+  if (v.need(1)) v.set(1, v.grad() * v.result() * M_LN2);
+}
+
+// x·f(y), zero where x is zero even if f(y) is infinite, NaN where y is. Of half types f(y) is one.
+template <DType Small, class T>
+T times_log(const T& x, const T& y, const T& log_of_y) {
+  return where(y != y, y, where(x == T(0), T(0), x * as_small<Small>(log_of_y)));
+}
+template <DType Small>
 struct TimesLog {
-  template <Floating T>
-  T operator()(T x, T y) const {
-    return where(y != y, y, where(x == T(0), T(0), x * Log{}(y)));
-  }
+  template <Floating T> T operator()(T x, T y) const { return times_log<Small>(x, y, T(log(y))); }
 };
-struct Log {
-  template <class T> T operator()(T y) const { return log(y); }
+template <DType Small>
+struct TimesLog1p {
+  template <Floating T> T operator()(T x, T y) const { return times_log<Small>(x, y, T(log1p(y))); }
 };
-struct Log1p {
-  template <class T> T operator()(T y) const { return log1p(y); }
-};
+template <template <DType> class F>
+constexpr OpDef times(std::string_view schema, VjpRule vjp, Saves saves) {
+  return pointwise_choice(schema, formula_by_size<F, 2, int_to_float>, vjp, saves);
+}
 void xlogy_vjp(Vjp& v) {
   const Value &x = v.arg(0), &y = v.arg(1);
   if (v.need(0)) {
@@ -102,24 +121,17 @@ constinit const OpDef kOps[] = {
     composite("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", float_power<"pow.Tensor_Scalar">),
     composite("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", float_power<"pow.Scalar">),
     composite("aten::square(Tensor self) -> Tensor", [](const Call& c) -> Value { return aten<"pow.Tensor_Scalar">(c[0], 2); }),
-    composite("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
-              [](const Call& c) -> Value { return aten<"mul.Tensor">(c[0], aten<"pow.Scalar">(2.0, c[1])); }),
+    {.schema = "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
+     .body = ldexp_body,
+     .vjp = ldexp_vjp,
+     .saves = {{1, 0}, {kResult, 1}}},
 
-    binary<int_to_float>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{0}, {1}}),
-    indexed(
-        binary<int_to_float>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{1}}),
-        1),
-    indexed(
-        binary<int_to_float>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", TimesLog<Log>{}, xlogy_vjp, {{0}}),
-        2),
-    binary<int_to_float>("aten::special_xlog1py(Tensor self, Tensor other) -> Tensor", TimesLog<Log1p>{}, xlog1py_vjp,
-                         {{0}, {1}}),
-    indexed(binary<int_to_float>("aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", TimesLog<Log1p>{},
-                                 xlog1py_vjp, {{1}}),
-            1),
-    indexed(binary<int_to_float>("aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor", TimesLog<Log1p>{},
-                                 xlog1py_vjp, {{0}}),
-            2),
+    times<TimesLog>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", xlogy_vjp, {{0}, {1}}),
+    indexed(times<TimesLog>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", xlogy_vjp, {{1}}), 1),
+    indexed(times<TimesLog>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", xlogy_vjp, {{0}}), 2),
+    times<TimesLog1p>("aten::special_xlog1py(Tensor self, Tensor other) -> Tensor", xlog1py_vjp, {{0}, {1}}),
+    indexed(times<TimesLog1p>("aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", xlog1py_vjp, {{1}}), 1),
+    indexed(times<TimesLog1p>("aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor", xlog1py_vjp, {{0}}), 2),
     alias_of<"xlogy.Tensor">("aten::special_xlogy(Tensor self, Tensor other) -> Tensor"),
     alias_of<"xlogy.Scalar_Self">("aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor"),
     alias_of<"xlogy.Scalar_Other">("aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor"),

@@ -8,6 +8,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/families.hpp"
+#include "ops/kept_small.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -27,8 +28,8 @@ struct Segments {
   int64_t outer = 1, length = 1, inner = 1, count = 0;
   std::vector<int64_t> starts;  // outer x (count + 1)
 
-  // `given`: the lengths or offsets argument.
-  Segments(const Tensor& data, const Tensor& given, bool offsets, int axis) {
+  // `given`: the lengths or offsets argument. `whole`: lengths have to reach to the end.
+  Segments(const Tensor& data, const Tensor& given, bool offsets, int axis, bool whole) {
     const std::vector<int64_t> s = data.sizes().values(), numbers = given.to_vector<int64_t>();
     for (int d = 0; d < static_cast<int>(s.size()); d++)
       (d < axis ? outer : d == axis ? length : inner) *= s[static_cast<std::size_t>(d)];
@@ -48,7 +49,7 @@ struct Segments {
           at += n;
         }
       }
-      INGOT_REQUIRE(offsets || starts.back() == length,
+      INGOT_REQUIRE(offsets || !whole || starts.back() == length,
                     "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
                     "!unsafe.");
     }
@@ -100,16 +101,18 @@ void segment_kernel(const Call& c, std::span<const Tensor> r) {
   const Kind kind = kind_of(c[1].string());
   const bool offsets = !c[2].is_tensor();
   const Segments s(c.tensor(0), c.tensor(offsets ? 4 : 2), offsets,
-                   wrap_dim(c[5].to_int64(), static_cast<int>(c.tensor(0).dim())));
+                   wrap_dim(c[5].to_int64(), static_cast<int>(c.tensor(0).dim())), !c[6].to_bool());
+  const DType dtype = r[0].dtype();
   const std::vector<double> x = c.tensor(0).to_vector<double>();
   std::vector<double> out(static_cast<std::size_t>(s.outer * s.count * s.inner));
   s.each([&](std::size_t result, std::size_t begin, std::size_t end, std::size_t step) {
-    double a = c[7].double_or(identity(kind));
+    double a = rounded_number(c[7].double_or(identity(kind)), dtype);
     for (std::size_t i = begin; i < end; i += step) {
       if (kind == Kind::max) a = x[i] != x[i] || x[i] > a ? x[i] : a;
       else if (kind == Kind::min) a = x[i] != x[i] || x[i] < a ? x[i] : a;
       else if (kind == Kind::prod) a *= x[i];
       else a += x[i];
+      a = rounded_number(a, dtype);  // PyTorch keeps half sums and products half
     }
     if (kind == Kind::mean) {
       if (begin == end) a = c[7].is_none() ? std::nan("") : a;
@@ -125,7 +128,7 @@ void segment_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const Kind kind = kind_of(c[3].string());
   const bool offsets = !c[4].is_tensor();
   const Segments s(c.tensor(2), c.tensor(offsets ? 5 : 4), offsets,
-                   wrap_dim(c[6].to_int64(), static_cast<int>(c.tensor(2).dim())));
+                   wrap_dim(c[6].to_int64(), static_cast<int>(c.tensor(2).dim())), false);
   const std::vector<double> grad = c.tensor(0).to_vector<double>(), output = c.tensor(1).to_vector<double>(),
                             x = c.tensor(2).to_vector<double>();
   std::vector<double> out(x.size());

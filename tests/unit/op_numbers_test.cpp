@@ -7,6 +7,29 @@
 namespace ingot {
 namespace {
 
+TEST(OpNumbers, HistcPutsEdgesWhereTheDtypeHasThem) {
+  std::vector<double> tenths;
+  for (int k = 0; k <= 30; k++) tenths.push_back(k / 10.0);
+  std::vector<double> want(30, 1.0);
+  want[20] = 2, want[21] = 0, want[29] = 2;
+  EXPECT_EQ(aten<"histc">(tensor(tenths, {31}, float32), 30, 0, 3).to_vector<double>(), want);
+  std::vector<double> tens;
+  for (double t : aten<"histc">(tensor({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, float32), 100, 0, 10).to_vector<double>())
+    tens.push_back(t);
+  for (int k = 0; k < 100; k++) EXPECT_EQ(tens[static_cast<std::size_t>(k)], k % 10 == 0 || k == 99) << k;
+}
+
+TEST(OpNumbers, LdexpByWholeNumbersChangesTheExponentAlone) {
+  const Tensor by = tensor({150, 200000, -1}, int64);
+  EXPECT_EQ(aten<"ldexp.Tensor">(tensor({1e-30, 0, 3}, float32), by).to_vector<double>(),
+            (std::vector<double>{1427247697231872, 0, 1.5}));
+  EXPECT_EQ(aten<"ldexp.Tensor">(tensor({1e-300}, float64), tensor({1500}, int64)).item_double(), 3.507466211043404e+151);
+  EXPECT_EQ(aten<"ldexp.Tensor">(tensor({1.0}, float32), tensor({4294967297}, int64)).item_double(), 2);
+  EXPECT_EQ(aten<"ldexp.Tensor">(tensor({1e-30, 0, 3}, bfloat16), by).dtype(), bfloat16);
+  EXPECT_EQ(aten<"ldexp.Tensor">(tensor({1, 2, 3}, int32), by).dtype(), float32);
+  EXPECT_EQ(aten<"ldexp.Tensor">(tensor({1e-30}, float32), tensor({150.0}, float32)).item_double(), INFINITY);
+}
+
 TEST(OpNumbers, BytesAreInterpolatedInTwoPassesOfBytes) {
   const Tensor image = tensor({0, 255, 0, 255, 255, 0, 10, 200, 30}, {1, 1, 3, 3}, uint8);
   EXPECT_EQ(aten<"upsample_bicubic2d">(image, Shape{4, 5}, false).to_vector<int64_t>(),
@@ -15,6 +38,13 @@ TEST(OpNumbers, BytesAreInterpolatedInTwoPassesOfBytes) {
             (std::vector<int64_t>{160, 95, 149, 94}));
   EXPECT_EQ(aten<"upsample_bilinear2d">(image, Shape{4, 5}, true).to_vector<int64_t>(),
             (std::vector<int64_t>{0, 128, 255, 128, 0, 170, 213, 255, 128, 0, 173, 205, 237, 124, 10, 10, 105, 200, 115, 30}));
+}
+
+TEST(OpNumbers, SegmentsNeedNotReachTheEndWhereNobodyChecks) {
+  const Tensor x = tensor({1, 2, 3, 4, 5}, float32), lengths = tensor({1, 2}, int64);
+  EXPECT_THROW(aten<"segment_reduce">(x, "sum", lengths), UserError);
+  EXPECT_EQ(aten<"segment_reduce">(x, "sum", lengths, Value(), Value(), 0, true).to_vector<double>(),
+            (std::vector<double>{1, 5}));
 }
 
 }  // namespace
