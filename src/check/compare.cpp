@@ -25,11 +25,6 @@ struct Exception {
 // bound, not a right formula from a wrong one. Single cases are those where machines that fuse products and sums differ. Sorted by name.
 constexpr Exception kExceptions[] = {
     {"aten.conv3d", DType::f32, {1e-5, 1e-4}, false, "hundreds of products that cancel: 1.4 bounds from float64, ours 0.04"},
-    {"aten.grid_sampler",
-     DType::bf16,
-     {3e-2, 1.6e-2},
-     true,
-     "gradient of the input: sums kept in bfloat16, in the order of the processor's vectors of points"},
     {"aten.logit",
      DType::bf16,
      {1e-2, 1.6e-2},

@@ -159,40 +159,65 @@ A cubic_sample(const Sizes& z, const Taps<A> taps[3], const T* plane) {
   return sum;
 }
 
-// ---- gradients of one point: `g` and the planes of `x` and `gx` are one channel's. Adds to `slope`, which is by the place.
+// ---- gradients
 
+template <class A>
+struct PointTaps {
+  Taps<A> taps[3];
+  bool any;  // something is read
+  A slope[3];
+};
+
+// PyTorch's plane kernel takes as many points at a time as its vectors have lanes, and adds what all of them give to one corner before
+// it comes to the next. That order shows where every sum is rounded.
+template <class A>
+constexpr int kPointsTogether = 1;
+template <class Small>
+constexpr int kPointsTogether<Rounded<Small>> = 8;
+
+// What `count` points add to the gradient of a plane; `g` is that of their results.
 template <class A, class T>
-void add_to(T* gx, int64_t at, A v) {
-  if (gx != nullptr && at >= 0) gx[at] = T(A(gx[at]) + v);
+void spread(const GridSample& s, const Sizes& z, const PointTaps<A>* points, int count, const T* g, T* gx) {
+  const bool cubic = s.mode == GridInterpolation::cubic;
+  const int taps = cubic ? 4 : s.mode == GridInterpolation::linear ? 2 : 1, depth = s.dims == 3 ? taps : 1;
+  for (int kd = 0; kd < depth; ++kd)
+    for (int outer = 0; outer < taps; ++outer)
+      for (int inner = 0; inner < taps; ++inner) {
+        const int kh = cubic ? inner : outer, kw = cubic ? outer : inner;
+        for (int k = 0; k < count; ++k) {
+          const Taps<A>* const t = points[k].taps;
+          const int64_t at = points[k].any ? place(z, t, kd, kh, kw) : -1;
+          if (at < 0) continue;
+          const A wz = t[0].weight[kd], wy = t[1].weight[kh], wx = t[2].weight[kw];
+          gx[at] = T(A(gx[at]) + (cubic ? A(g[k]) * wx * wy : wx * wy * wz * A(g[k])));
+        }
+      }
 }
+
+// The slopes are by the place. `g` and the plane `x` are one channel's.
 template <class A, class T>
 A value_at(const T* x, int64_t at) {
   return at >= 0 ? A(x[at]) : A(0);
 }
 
 template <class A, class T>
-void linear_plane_gradient(const Sizes& z, const Taps<A> taps[3], A g, const T* x, T* gx, A slope[3]) {
+void linear_plane_slope(const Sizes& z, const Taps<A> taps[3], A g, const T* x, A slope[3]) {
   const A *wy = taps[1].weight, *wx = taps[2].weight;
   A v[2][2];
   for (int kh = 0; kh < 2; ++kh)
-    for (int kw = 0; kw < 2; ++kw) {
-      const int64_t at = place(z, taps, 0, kh, kw);
-      v[kh][kw] = value_at<A>(x, at);
-      add_to(gx, at, wx[kw] * wy[kh] * g);
-    }
+    for (int kw = 0; kw < 2; ++kw) v[kh][kw] = value_at<A>(x, place(z, taps, 0, kh, kw));
   slope[2] += ((v[0][1] - v[0][0]) * wy[0] + (v[1][1] - v[1][0]) * wy[1]) * g;
   slope[1] += ((v[1][0] - v[0][0]) * wx[0] + (v[1][1] - v[0][1]) * wx[1]) * g;
 }
 
 template <class A, class T>
-void linear_gradient(const Sizes& z, const Taps<A> taps[3], A g, const T* x, T* gx, A slope[3]) {
+void linear_slope(const Sizes& z, const Taps<A> taps[3], A g, const T* x, A slope[3]) {
   for (int kd = 0; kd < taps[0].count; ++kd)
     for (int kh = 0; kh < taps[1].count; ++kh)
       for (int kw = 0; kw < taps[2].count; ++kw) {
         const int64_t at = place(z, taps, kd, kh, kw);
         if (at < 0) continue;
         const A wz = taps[0].weight[kd], wy = taps[1].weight[kh], wx = taps[2].weight[kw], v = A(x[at]);
-        add_to(gx, at, wx * wy * wz * g);
         slope[2] += taps[2].slope[kw] * (v * wy * wz * g);
         slope[1] += taps[1].slope[kh] * (v * wx * wz * g);
         slope[0] += taps[0].slope[kd] * (v * wx * wy * g);
@@ -200,12 +225,10 @@ void linear_gradient(const Sizes& z, const Taps<A> taps[3], A g, const T* x, T* 
 }
 
 template <class A, class T>
-void cubic_gradient(const Sizes& z, const Taps<A> taps[3], A g, const T* x, T* gx, A slope[3]) {
+void cubic_slope(const Sizes& z, const Taps<A> taps[3], A g, const T* x, A slope[3]) {
   for (int kw = 0; kw < 4; ++kw)
     for (int kh = 0; kh < 4; ++kh) {
-      const int64_t at = place(z, taps, 0, kh, kw);
-      const A wy = taps[1].weight[kh], wx = taps[2].weight[kw], v = value_at<A>(x, at);
-      add_to(gx, at, g * wx * wy);
+      const A wy = taps[1].weight[kh], wx = taps[2].weight[kw], v = value_at<A>(x, place(z, taps, 0, kh, kw));
       slope[2] += v * g * taps[2].slope[kw] * wy;
       slope[1] += v * g * taps[1].slope[kh] * wx;
     }
@@ -241,21 +264,32 @@ template <class T, class A>
 void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T* grid, T* gx, T* ggrid, int64_t begin,
                           int64_t end) {
   const Sizes z(s);
-  const auto gradient = s.mode == GridInterpolation::cubic                   ? cubic_gradient<A, T>
-                        : s.mode == GridInterpolation::linear && s.dims == 2 ? linear_plane_gradient<A, T>
-                                                                             : linear_gradient<A, T>;
+  const bool nearest = s.mode == GridInterpolation::nearest;
+  const auto add_slope = s.mode == GridInterpolation::cubic ? cubic_slope<A, T>
+                         : s.dims == 2                      ? linear_plane_slope<A, T>
+                                                            : linear_slope<A, T>;
+  const int64_t together = s.dims == 2 ? kPointsTogether<A> : 1;
   for (int64_t image = begin; image < end; ++image) {
     const int64_t planes = image * s.channels;
     for (int64_t i = planes * z.in_size; gx != nullptr && i < (planes + s.channels) * z.in_size; ++i) gx[i] = T(0);
-    for (int64_t point = image * z.out_size; point < (image + 1) * z.out_size; ++point) {
-      Taps<A> taps[3];
-      A slope[3] = {A(0), A(0), A(0)};
-      const bool any = taps_of_point(s, z, grid + point * s.dims, taps);
-      for (int64_t c = planes; any && c < planes + s.channels; ++c)
-        gradient(z, taps, A(gy[c * z.out_size + point - image * z.out_size]), x + c * z.in_size,
-                 gx != nullptr ? gx + c * z.in_size : nullptr, slope);
-      for (int d = 0; ggrid != nullptr && d < s.dims; ++d)
-        ggrid[point * s.dims + d] = any && s.mode != GridInterpolation::nearest ? T(slope[2 - d] * taps[2 - d].mult) : T(0);
+    for (int64_t first = 0; first < z.out_size; first += together) {
+      PointTaps<A> points[kPointsTogether<A>];
+      const int count = static_cast<int>(together < z.out_size - first ? together : z.out_size - first);
+      const int64_t point = image * z.out_size + first;
+      for (int k = 0; k < count; ++k) {
+        points[k].any = taps_of_point(s, z, grid + (point + k) * s.dims, points[k].taps);
+        for (A& a : points[k].slope) a = A(0);
+      }
+      for (int64_t c = planes; c < planes + s.channels; ++c) {
+        const T* const g = gy + c * z.out_size + first;
+        if (gx != nullptr) spread(s, z, points, count, g, gx + c * z.in_size);
+        for (int k = 0; !nearest && k < count; ++k)
+          if (points[k].any) add_slope(z, points[k].taps, A(g[k]), x + c * z.in_size, points[k].slope);
+      }
+      for (int k = 0; ggrid != nullptr && k < count; ++k)
+        for (int d = 0; d < s.dims; ++d)
+          ggrid[(point + k) * s.dims + d] =
+              points[k].any && !nearest ? T(points[k].slope[2 - d] * points[k].taps[2 - d].mult) : T(0);
     }
   }
 }

@@ -6,9 +6,59 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "ops/contract.hpp"
 #include "ops/families.hpp"
 
 namespace ingot {
+
+Tensor contract_pair(Tensor left, Tensor right, const Shape& sum_dims) {
+  if (sum_dims.empty()) return left * right;
+  const int rank = static_cast<int>(left.dim());
+  std::vector<bool> summed(static_cast<std::size_t>(rank));
+  for (Int d : sum_dims) summed[static_cast<std::size_t>(d.value())] = true;
+  Shape both, only_left, only_right;
+  Int n_both = 1, n_left = 1, n_right = 1, n_sum = 1;
+  for (int i = 0; i < rank; i++) {
+    const bool l = !(left.size(i) == 1), r = !(right.size(i) == 1);
+    if (summed[static_cast<std::size_t>(i)]) {
+      if (l && r) {
+        INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i),
+                      " and ", right.size(i));
+        n_sum = n_sum * left.size(i);
+      } else if (l) left = left.sum({i}, true);
+      else if (r) right = right.sum({i}, true);
+    } else if (l && r) {
+      INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i), " and ",
+                    right.size(i));
+      both.push_back(i);
+      n_both = n_both * left.size(i);
+    } else if (l) {
+      only_left.push_back(i);
+      n_left = n_left * left.size(i);
+    } else {
+      only_right.push_back(i);
+      n_right = n_right * right.size(i);
+    }
+  }
+  auto join = [](std::initializer_list<const Shape*> parts) {
+    Shape r;
+    for (const Shape* p : parts)
+      for (Int d : *p) r.push_back(d);
+    return r;
+  };
+  Shape sizes;
+  for (Int d : both) sizes.push_back(left.size(d.value()));
+  for (Int d : only_left) sizes.push_back(left.size(d.value()));
+  for (std::size_t k = 0; k < sum_dims.size(); k++) sizes.push_back(1);
+  for (Int d : only_right) sizes.push_back(right.size(d.value()));
+  const Shape order = join({&both, &only_left, &sum_dims, &only_right});
+  Shape back = Shape::filled(order.size(), 0);
+  for (std::size_t k = 0; k < order.size(); k++) back[static_cast<std::size_t>(order[k].value())] = static_cast<int64_t>(k);
+  const Tensor a = left.permute(join({&both, &only_left, &sum_dims, &only_right})).reshape({n_both, n_left, n_sum});
+  const Tensor b = right.permute(join({&both, &sum_dims, &only_right, &only_left})).reshape({n_both, n_sum, n_right});
+  return aten<"bmm">(a, b).view(sizes).permute(back);
+}
+
 namespace {
 
 constexpr int kLetters = 52, kEllipsis = 52;
@@ -64,55 +114,6 @@ Labels parse_output(std::string_view equation, std::size_t begin) {
     }
   }
   return r;
-}
-
-// left * right summed over `sum_dims`, both of one rank with size 1 where a label is missing. Keeps the summed dims as 1.
-Tensor contract_pair(Tensor left, Tensor right, const Shape& sum_dims) {
-  if (sum_dims.empty()) return left * right;
-  const int rank = static_cast<int>(left.dim());
-  std::vector<bool> summed(static_cast<std::size_t>(rank));
-  for (Int d : sum_dims) summed[static_cast<std::size_t>(d.value())] = true;
-  Shape both, only_left, only_right;
-  Int n_both = 1, n_left = 1, n_right = 1, n_sum = 1;
-  for (int i = 0; i < rank; i++) {
-    const bool l = !(left.size(i) == 1), r = !(right.size(i) == 1);
-    if (summed[static_cast<std::size_t>(i)]) {
-      if (l && r) {
-        INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i),
-                      " and ", right.size(i));
-        n_sum = n_sum * left.size(i);
-      } else if (l) left = left.sum({i}, true);
-      else if (r) right = right.sum({i}, true);
-    } else if (l && r) {
-      INGOT_REQUIRE(left.size(i) == right.size(i), "einsum(): non-broadcast dimensions must match, found ", left.size(i), " and ",
-                    right.size(i));
-      both.push_back(i);
-      n_both = n_both * left.size(i);
-    } else if (l) {
-      only_left.push_back(i);
-      n_left = n_left * left.size(i);
-    } else {
-      only_right.push_back(i);
-      n_right = n_right * right.size(i);
-    }
-  }
-  auto join = [](std::initializer_list<const Shape*> parts) {
-    Shape r;
-    for (const Shape* p : parts)
-      for (Int d : *p) r.push_back(d);
-    return r;
-  };
-  Shape sizes;
-  for (Int d : both) sizes.push_back(left.size(d.value()));
-  for (Int d : only_left) sizes.push_back(left.size(d.value()));
-  for (std::size_t k = 0; k < sum_dims.size(); k++) sizes.push_back(1);
-  for (Int d : only_right) sizes.push_back(right.size(d.value()));
-  const Shape order = join({&both, &only_left, &sum_dims, &only_right});
-  Shape back = Shape::filled(order.size(), 0);
-  for (std::size_t k = 0; k < order.size(); k++) back[static_cast<std::size_t>(order[k].value())] = static_cast<int64_t>(k);
-  const Tensor a = left.permute(join({&both, &only_left, &sum_dims, &only_right})).reshape({n_both, n_left, n_sum});
-  const Tensor b = right.permute(join({&both, &sum_dims, &only_right, &only_left})).reshape({n_both, n_sum, n_right});
-  return aten<"bmm">(a, b).view(sizes).permute(back);
 }
 
 struct Equation {

@@ -7,6 +7,7 @@
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
 #include "ops/linear_algebra.hpp"
+#include "ops/reduction.hpp"
 
 namespace ingot {
 namespace {
@@ -91,7 +92,6 @@ Value solve_body(const Call& c) {  // A, B, left
 
 // ---- eigenvalues and singular values alone: vectors are computed where a gradient will want them
 
-bool wants_gradient(const Tensor& t) { return thread_state().grad_mode && t.requires_grad(); }
 Value eigvalsh_body(const Call& c) { return atens<"_linalg_eigh">(c[0], c[1], wants_gradient(c.tensor(0)))[0]; }
 Tensor singular_values_of(const Tensor& a) { return atens<"_linalg_svd">(a, false, wants_gradient(a))[1]; }
 Value svd_body(const Call& c) {  // the old one: self, some, compute_uv -> U, S, V

@@ -1,10 +1,13 @@
 // Products made of other products: matmul with ATen's folding rules, linear, tensordot, kron, chains.
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/autocast_policy.hpp"
 #include "ops/composite.hpp"
+#include "ops/contract.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
 #include "tensor/geometry.hpp"
@@ -190,15 +193,35 @@ Value multi_dot_body(const Call& c) {
   return row || col ? r.view(sizes) : r;
 }
 
-// sum over `sumdim` of i1 * i2 * i3, each with dims of size one inserted at its `expand` places.
+// sum over `sumdim` of i1 * i2 * i3, each with dims of size one inserted at its `expand` places. The first two are multiplied and summed
+// over what i3 does not have, then i3 comes in, as in PyTorch: half types are rounded in between.
 Value trilinear_body(const Call& c) {
   Tensor t[3];
   for (int k = 0; k < 3; k++) {
     t[k] = c.tensor(k);
     for (Int d : c[3 + k].ints()) t[k] = t[k].unsqueeze(d.value());
   }
-  const Tensor product = t[0] * t[1] * t[2];
-  return c[6].ints().empty() ? product : product.sum(c[6].ints());
+  const Shape &expand3 = c[5].ints(), &sum = c[6].ints();
+  const auto has = [](const Shape& dims, Int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  Shape before, with_third;
+  for (Int d : sum) (has(expand3, d) ? before : with_third).push_back(d);
+  const auto product_of = [&](const Tensor& a, const Tensor& b, const Tensor& third) {
+    return contract_pair(contract_pair(a, b, before), third, with_third);
+  };
+  // PyTorch goes along one dim step by step. Where that one is summed, every sum of a half type is rounded.
+  const int64_t steps_along = c[7].to_int64();
+  const Int steps = max(max(t[0].size(steps_along), t[1].size(steps_along)), t[2].size(steps_along));
+  Tensor product;
+  if (!is_reduced_floating(t[0].dtype()) || !has(sum, steps_along) || !steps.is_number() || steps.number() == 0) {
+    product = product_of(t[0], t[1], t[2]);
+  } else {
+    for (int64_t k = 0; k < steps.number(); k++) {
+      const auto step = [&](const Tensor& x) { return x.size(steps_along) == 1 ? x : aten<"narrow">(x, steps_along, k, 1); };
+      const Tensor part = product_of(step(t[0]), step(t[1]), step(t[2]));
+      product = k == 0 ? part : product + part;
+    }
+  }
+  return sum.empty() ? product : aten<"squeeze.dims">(product, sum);
 }
 void trilinear_vjp(Vjp& v) {
   const Value &e1 = v.arg(3), &e2 = v.arg(4), &e3 = v.arg(5), &sum = v.arg(6);

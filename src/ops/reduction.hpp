@@ -47,6 +47,8 @@ inline bool may_look_at(const Tensor& t) {
   constexpr unsigned eager = layer_bit(Layer::autograd) | layer_bit(Layer::autocast) | layer_bit(Layer::kernel);
   return !t->is_fake() && !((t->layers | thread_state().active) & ~eager);
 }
+// Whether what is computed of t now may be differentiated.
+inline bool wants_gradient(const Tensor& t) { return thread_state().grad_mode && t.requires_grad(); }
 // The gradient of an extreme element, shared evenly by all elements that equal it; NaN equals NaN.
 Tensor evenly_distributed(const Tensor& grad, const Tensor& self, const Tensor& value);
 

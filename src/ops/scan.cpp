@@ -72,6 +72,23 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& input, int64_t dim) {
   }
   return aten<"stack">(parts, dim);
 }
+// The same in a few passes, but no function to differentiate: what is zero decides it. Before the first zero of a row it is the usual
+// quotient, behind it nothing; at the zero, the products that leave it out.
+Tensor cumprod_gradient_by_zeros(const Tensor& grad, const Tensor& input, const Tensor& output, int64_t dim) {
+  const Tensor zero = aten<"eq.Scalar">(input, 0), zeros = aten<"cumsum">(zero, dim);
+  const Tensor before = aten<"eq.Scalar">(zeros, 0), behind_one = aten<"eq.Scalar">(zeros, 1);
+  const Tensor first = aten<"logical_and">(zero, behind_one);
+  const Tensor weighted = aten<"where.ScalarOther">(before, conjugate(output) * grad, 0);
+  const Tensor quotient = flipped(aten<"cumsum">(flipped(weighted, dim), dim), dim) / conjugate(input);
+  const Tensor after =
+      aten<"cumprod">(aten<"where.ScalarOther">(aten<"logical_and">(behind_one, aten<"logical_not">(zero)), input, 1), dim);
+  const Tensor place = aten<"sum.dim_IntList">(before, Shape{dim}, true);
+  const Tensor last = aten<"gather">(output, dim, aten<"clamp">(aten<"sub.Scalar">(place, 1), 0));
+  const Tensor product = aten<"where.ScalarOther">(aten<"gt.Scalar">(place, 0), last, 1);
+  const Tensor behind =
+      aten<"sum.dim_IntList">(grad * aten<"where.ScalarOther">(behind_one, conjugate(after), 0), Shape{dim}, true);
+  return aten<"where.self">(first, behind * conjugate(product), aten<"where.ScalarOther">(before, quotient, 0));
+}
 Value cumprod_backward(const Call& c) {
   const Tensor &grad = c.tensor(0), &input = c.tensor(1), &output = c.tensor(3);
   const int64_t dim = wrap_dim(c[2].to_int64(), static_cast<int>(input.dim()));
@@ -80,6 +97,7 @@ Value cumprod_backward(const Call& c) {
     const Tensor weighted = conjugate(output) * grad;
     return flipped(aten<"cumsum">(flipped(weighted, dim), dim), dim) / conjugate(input);
   }
+  if (!wants_gradient(grad) && !wants_gradient(input)) return cumprod_gradient_by_zeros(grad, input, output, dim);
   return cumprod_gradient(grad, input, dim);
 }
 void cumprod_vjp(Vjp& v) {

@@ -9,6 +9,7 @@
 #include "ops/carried_fold.hpp"
 #include "ops/families.hpp"
 #include "ops/fold.hpp"
+#include "ops/kept_small.hpp"
 #include "ops/lower_rules.hpp"
 #include "ops/reduction.hpp"
 #include "tensor/geometry.hpp"
@@ -30,11 +31,15 @@ void softmax_meta(const Call& c, Outputs& o) {
   o.add(self.sizes(), to_float ? DType::f32 : self.dtype());  // contiguous whatever the input's layout
 }
 
+// PyTorch has a kernel for the last dim that keeps the sum and its logarithm in the input's dtype.
+bool is_last(int dim, int rank) { return rank == 0 || dim == rank - 1; }
+
 template <bool Log>
 void softmax_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor &self = c.tensor(0), &out = r[0];
   const int rank = static_cast<int>(self.dim()), dim = wrap_dim(c[1].to_int64(), rank);
   const int64_t n = rank == 0 ? 1 : self.sizes()[dim].number();
+  const bool last = is_last(dim, rank);
   if (self.numel() == 0) return;
   const Tensor tensors[] = {self, out};
   with_floating(self.dtype(), [&]<class T>(T) {
@@ -46,7 +51,8 @@ void softmax_kernel(const Call& c, std::span<const Tensor> r) {
       double total = 0;
       if constexpr (Log) {
         for (int64_t i = 0; i < n; i++) total += std::exp(x[i] - top);
-        const T shift = static_cast<T>(std::log(total));
+        if (last) total = rounded_number(total, self.dtype());
+        const T shift = static_cast<T>(last ? rounded_number(std::log(total), self.dtype()) : std::log(total));
         for (int64_t i = 0; i < n; i++) x[i] = x[i] - top - shift;
       } else {
         for (int64_t i = 0; i < n; i++) total += x[i] = std::exp(x[i] - top);
@@ -147,7 +153,13 @@ void softmax_lower(Lowering& l) {
   const Expr most = l.load_temporary(top, r.others), shifted = x - most;
   const int total = l.temporary(r.others, carried_fold(l, Accumulate::sum, r.along, exp(shifted)));
   const Expr sum = l.load_temporary(total, r.others);
-  if (Kind == Softmax::log) return l.define(0, r.at, shifted - cast(type, log(sum)));
+  if (Kind == Softmax::log) {
+    const DType small = l.call.tensor(0).dtype();
+    const int rank = static_cast<int>(r.at.size());
+    const bool rounds = is_reduced_floating(small) && is_last(wrap_dim(l.call[1].to_int64(), rank), rank);
+    const auto kept = [&](const Expr& e) { return rounds ? cast(sum.dtype(), cast(small, cast(type, e))) : e; };
+    return l.define(0, r.at, shifted - cast(type, kept(log(kept(sum)))));
+  }
   const Expr share = exp(shifted) * cast(type, Expr::constant(sum.dtype(), 1.0) / sum);
   const double nothing = -std::numeric_limits<double>::infinity();
   l.define(0, r.at,

@@ -128,12 +128,15 @@ void renorm_vjp(Vjp& v) {
   const Tensor self = v.saved(0), grad = v.grad();
   const double p = v.arg(1).to_double(), limit = v.arg(3).to_double();
   const Shape dims = all_dims_but(v.arg(2).to_int64(), static_cast<int>(self.dim()));
-  const Tensor norm = aten<"linalg_vector_norm">(self, p, dims, true);
+  // Half types: norms and sums are float.
+  const Value wide = is_reduced_floating(self.dtype()) ? Value(DType::f32) : Value();
+  const Tensor norm = aten<"linalg_vector_norm">(self, p, dims, true, wide);
   Tensor along = conjugate(self) * grad;
   if (along.is_complex()) along = aten<"real">(along);
-  const Tensor through_norm = norm_gradient(aten<"sum.dim_IntList">(along, dims, true), self, p, norm, dims, true);
+  const Tensor through_norm = norm_gradient(aten<"sum.dim_IntList">(along, dims, true, wide), self, p, norm, dims, true);
   const Tensor inverse = aten<"reciprocal">(aten<"add.Scalar">(norm, 1e-7));
-  v.set(0, aten<"where.self">(aten<"gt.Scalar">(norm, limit), inverse * limit * (grad - inverse * through_norm), grad));
+  const Tensor scaled = aten<"to.dtype">(inverse * limit * (grad - inverse * through_norm), grad.dtype());
+  v.set(0, aten<"where.self">(aten<"gt.Scalar">(norm, limit), scaled, grad));
 }
 
 void check_norm_input(const Call& c) {

@@ -30,6 +30,13 @@ TEST(OpNumbers, LdexpByWholeNumbersChangesTheExponentAlone) {
   EXPECT_EQ(aten<"ldexp.Tensor">(tensor({1e-30}, float32), tensor({150.0}, float32)).item_double(), INFINITY);
 }
 
+TEST(OpNumbers, CumprodsGradientOfRowsWithZeros) {
+  const Tensor x = tensor({2, 0, 3, 4, 1, 2, 3, 4, 2, 0, 5, 0, 0, 3, 2, 1}, {4, 4}, float32).requires_grad_();
+  const Tensor y = aten<"cumprod">(x, 1);
+  const Tensor g = grad({y}, {x}, {tensor({1, 2, 3, 4}, float32).expand({4, 4})})[0];
+  EXPECT_EQ(g.to_vector<double>(), (std::vector<double>{1, 118, 0, 0, 119, 59, 38, 24, 1, 34, 0, 0, 49, 0, 0, 0}));
+}
+
 TEST(OpNumbers, BytesAreInterpolatedInTwoPassesOfBytes) {
   const Tensor image = tensor({0, 255, 0, 255, 255, 0, 10, 200, 30}, {1, 1, 3, 3}, uint8);
   EXPECT_EQ(aten<"upsample_bicubic2d">(image, Shape{4, 5}, false).to_vector<int64_t>(),
