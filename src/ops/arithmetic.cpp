@@ -265,7 +265,12 @@ constinit const OpDef kOps[] = {
             1),
     binary(
         "aten::nextafter(Tensor self, Tensor other) -> Tensor",
-        []<std::floating_point T>(T a, T b) { return std::nextafter(a, b); }, refuse_vjp),
+        []<std::floating_point T>(T a, T b) { return std::nextafter(a, b); },
+        [](Vjp& v) {  // a step towards the other number, but for the last one
+          if (v.need(0)) v.set(0, keep(aten<"ne.Tensor">(v.saved(0), v.saved(1)), v.grad()));
+          if (v.need(1)) v.set(1, aten<"zeros_like">(v.grad()));
+        },
+        {{0, 0}, {1, 0}}),
     binary("aten::gcd(Tensor self, Tensor other) -> Tensor", []<std::same_as<int64_t> T>(T a, T b) { return std::gcd(a, b); }),
     binary("aten::lcm(Tensor self, Tensor other) -> Tensor", []<std::same_as<int64_t> T>(T a, T b) { return std::lcm(a, b); }),
     binary("aten::logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp_formula, logaddexp_vjp<"exp">, {{0}, {1}}),

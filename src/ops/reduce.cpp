@@ -104,6 +104,17 @@ void amax_vjp(Vjp& v) {  // also amin
   v.set(0, shared(restore_dims(v.grad(), v.arg(1), rank_of(v), keepdim), v.saved(0),
                   restore_dims(v.result(), v.arg(1), rank_of(v), keepdim), v.arg(1)));
 }
+void aminmax_vjp(Vjp& v) {
+  const bool keepdim = v.arg(2).to_bool();
+  Tensor sum;
+  for (int k = 0; k < 2; k++) {
+    if (!v.grad(k).defined()) continue;
+    const Tensor g = shared(restore_dims(v.grad(k), v.arg(1), rank_of(v), keepdim), v.saved(0),
+                            restore_dims(v.result(k), v.arg(1), rank_of(v), keepdim), v.arg(1));
+    sum = sum.defined() ? sum + g : g;
+  }
+  if (sum.defined()) v.set(0, sum);
+}
 void max_vjp(Vjp& v) { v.set(0, evenly_distributed(v.grad(), v.saved(0), v.result())); }
 // Also of median.dim, mode and the like: the gradient goes to the element that was chosen.
 void selecting_vjp(Vjp& v) {
@@ -254,7 +265,9 @@ constinit const OpDef kOps[] = {
     {.schema = "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
      .form = Form::reduction,
      .meta = aminmax_meta,
-     .kernel = aminmax_kernel},
+     .kernel = aminmax_kernel,
+     .vjp = aminmax_vjp,
+     .saves = {{0}, {kResult}, {kResult - 1}}},
     {.schema = "aten::max.other(Tensor self, Tensor other) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"maximum">(c[0], c[1]); }},

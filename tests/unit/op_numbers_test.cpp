@@ -37,6 +37,20 @@ TEST(OpNumbers, CumprodsGradientOfRowsWithZeros) {
   EXPECT_EQ(g.to_vector<double>(), (std::vector<double>{1, 118, 0, 0, 119, 59, 38, 24, 1, 34, 0, 0, 49, 0, 0, 0}));
 }
 
+TEST(OpNumbers, GradientsOfAminmaxAndNextafter) {
+  const Tensor x = tensor({1, 3, 3, 1, 2, 0}, {2, 3}, float32).requires_grad_();
+  const TensorList all = atens<"aminmax">(x), rows = atens<"aminmax">(x, 1), columns = atens<"aminmax">(x, 0, true);
+  const auto of = [&](const TensorList& r) { return grad({r[0].sum() + r[1].sum() * 10}, {x})[0].to_vector<double>(); };
+  EXPECT_EQ(of(all), (std::vector<double>{0, 5, 5, 0, 0, 1}));
+  EXPECT_EQ(of(rows), (std::vector<double>{1, 5, 5, 0, 10, 1}));
+  EXPECT_EQ(of(columns), (std::vector<double>{5.5, 10, 10, 5.5, 1, 1}));
+  EXPECT_EQ(grad({atens<"aminmax">(x)[1]}, {x})[0].to_vector<double>(), (std::vector<double>{0, 0.5, 0.5, 0, 0, 0}));
+  const Tensor a = tensor({1, 2, NAN, 3, 0}, float32).requires_grad_(), b = tensor({1, 3, 1, 2, 0}, float32).requires_grad_();
+  const TensorList g = grad({aten<"nextafter">(a, b)}, {a, b}, {tensor({1, 2, 3, 4, 5}, float32)});
+  EXPECT_EQ(g[0].to_vector<double>(), (std::vector<double>{0, 2, 3, 4, 0}));
+  EXPECT_EQ(g[1].to_vector<double>(), (std::vector<double>(5, 0.0)));
+}
+
 TEST(OpNumbers, BytesAreInterpolatedInTwoPassesOfBytes) {
   const Tensor image = tensor({0, 255, 0, 255, 255, 0, 10, 200, 30}, {1, 1, 3, 3}, uint8);
   EXPECT_EQ(aten<"upsample_bicubic2d">(image, Shape{4, 5}, false).to_vector<int64_t>(),
