@@ -2,6 +2,7 @@
 #include "kernels/convolution.hpp"
 
 #include "kernels/gemm.hpp"
+#include "kernels/rounded.hpp"
 
 namespace ingot::kernels {
 namespace {
@@ -383,6 +384,8 @@ void convolution_backward_weight(const Convolution& c, const T* gy, const T* x, 
 INGOT_CONVOLUTION(float, f32)
 INGOT_CONVOLUTION(double, f64)
 #undef INGOT_CONVOLUTION
+template void scatter_columns(const Convolution&, const Rounded<BFloat16>*, int64_t, Rounded<BFloat16>*);
+template void scatter_columns(const Convolution&, const Rounded<Half>*, int64_t, Rounded<Half>*);
 
 }  // namespace ingot::kernels
 

@@ -59,7 +59,7 @@ void convolution_backward_weight(const Convolution& c, const T* gy, const T* x, 
 template <class T>
 void gather_columns(const Convolution& c, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns);
 
-// The transpose: x[...] += columns for all positions; x [channels, in...] is not cleared first.
+// The transpose: x[...] += columns for all positions; x [channels, in...] is not cleared first. T may be a Rounded (rounded.hpp).
 template <class T>
 void scatter_columns(const Convolution& c, const T* columns, int64_t channels, T* x);
 

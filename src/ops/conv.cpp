@@ -1,5 +1,8 @@
 // Convolution and its gradients. Everything else of the family (conv1d … conv_transpose3d, string padding) is a program of
 // these two ops: conv_composite.cpp.
+#include <functional>
+#include <numeric>
+
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"
@@ -11,6 +14,7 @@
 #include "ops/dense.hpp"
 #include "ops/families.hpp"
 #include "ops/gradient_terms.hpp"
+#include "ops/kept_small.hpp"
 #include "ops/stays_eager.hpp"
 #include "tensor/geometry.hpp"
 
@@ -178,6 +182,65 @@ kernels::Convolution describe(const ConvolutionParams& p, const Shape& x, const 
   return c;
 }
 
+// PyTorch has another kernel for transposed convolutions whose output padding reaches a stride, which keeps half types half: columns, the
+// sums of columns, and the weight's gradient from one sample to the next.
+bool rounds_every_step(const ConvolutionParams& p, DType t) {
+  bool reaches = false;
+  for (int i = 0; i < p.space; i++) reaches = reaches || p.output_padding[i] >= p.stride[i];
+  return p.transposed && reaches && is_reduced_floating(t);
+}
+int64_t product(const int64_t* sizes, int count) {
+  return std::accumulate(sizes, sizes + count, int64_t{1}, std::multiplies<>());
+}
+
+// `c` is the ordinary convolution: its input is our output.
+void transpose_step_by_step(const kernels::Convolution& c, const Tensor& out, const Tensor& input, const Tensor& weight,
+                            const Tensor& bias) {
+  on_kept_small(out.dtype(), "convolution", [&]<class T, class A>(T, A) {
+    const DType t = kernel_dtype(out.dtype());
+    const DenseResult result(out, t);
+    const Tensor x = dense(input, t), w = dense(weight, t), b = bias.defined() ? dense(bias, t) : bias;
+    const int64_t taps = product(c.kernel, c.dims), from = product(c.out, c.dims), to = product(c.in, c.dims);
+    const int64_t in = c.out_channels / c.groups, each = c.in_channels / c.groups;  // channels of a group, ours
+    std::vector<A> columns(static_cast<std::size_t>(each * taps * from)), sums(static_cast<std::size_t>(each * to));
+    for (int64_t part = 0; part < c.batch * c.groups; part++) {
+      const int64_t group = part % c.groups;
+      const T *xs = x.data<T>() + part * in * from, *ws = w.data<T>() + group * in * each * taps;
+      for (int64_t row = 0; row < each * taps; row++)
+        for (int64_t at = 0; at < from; at++) {
+          T sum = 0;
+          for (int64_t k = 0; k < in; k++) sum += ws[k * each * taps + row] * xs[k * from + at];
+          columns[static_cast<std::size_t>(row * from + at)] = A(sum);
+        }
+      std::fill(sums.begin(), sums.end(), A(0));
+      kernels::scatter_columns(c, columns.data(), each, sums.data());
+      T* y = result.data<T>() + part * each * to;
+      for (int64_t i = 0; i < each * to; i++) {
+        const A sum = sums[static_cast<std::size_t>(i)];
+        y[i] = T(b.defined() ? sum + A(b.data<T>()[group * each + i / to]) : sum);
+      }
+    }
+    result.finish();
+  });
+}
+void weight_step_by_step(const kernels::Convolution& c, const Tensor& out, const Tensor& input, const Tensor& grad) {
+  on_kept_small(out.dtype(), "convolution", [&]<class T, class A>(T, A) {
+    const DType t = kernel_dtype(out.dtype());
+    const DenseResult result(out, t);
+    const Tensor x = dense(input, t), g = dense(grad, t);
+    kernels::Convolution one = c;
+    one.batch = 1;
+    std::vector<T> part(static_cast<std::size_t>(out.numel().value()));
+    std::fill_n(result.data<T>(), part.size(), T(0));
+    for (int64_t n = 0; n < c.batch; n++) {
+      run_part<T>(Part::weight, one, x.data<T>() + n * x.numel().value() / c.batch, g.data<T>() + n * g.numel().value() / c.batch,
+                  nullptr, part.data());
+      for (std::size_t i = 0; i < part.size(); i++) result.data<T>()[i] = T(A(result.data<T>()[i] + part[i]));
+    }
+    result.finish();
+  });
+}
+
 void convolution_meta(const Call& c, Outputs& o) {
   const Tensor &input = c.tensor(0), &weight = c.tensor(1);
   const ConvolutionParams p = convolution_params(c, input, weight, 3);
@@ -199,7 +262,10 @@ void convolution_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor &input = c.tensor(0), &weight = c.tensor(1);
   const ConvolutionParams p = convolution_params(c, input, weight, 3);
   const Tensor bias = c[2].tensor_or_none();
-  if (p.transposed) convolve(Part::input, describe(p, r[0].sizes(), weight.sizes(), input.sizes()), r[0], input, weight, bias);
+  if (rounds_every_step(p, r[0].dtype()) && input.numel() > 0 && r[0].numel() > 0)
+    transpose_step_by_step(describe(p, r[0].sizes(), weight.sizes(), input.sizes()), r[0], input, weight, bias);
+  else if (p.transposed)
+    convolve(Part::input, describe(p, r[0].sizes(), weight.sizes(), input.sizes()), r[0], input, weight, bias);
   else convolve(Part::forward, describe(p, input.sizes(), weight.sizes(), r[0].sizes()), r[0], input, weight, bias);
 }
 void convolution_vjp(Vjp& v) {
@@ -236,7 +302,8 @@ Value convolution_backward_body(const Call& c) {
   if (mask[0]) convolve(p.transposed ? Part::forward : Part::input, k, out[0], grad, conjugate(weight), {});
   if (mask[1]) {
     const Tensor x = conjugate(input);
-    if (p.transposed) convolve(Part::weight, k, out[1], x, grad, {});
+    if (rounds_every_step(p, out[1].dtype()) && input.numel() > 0 && grad.numel() > 0) weight_step_by_step(k, out[1], x, grad);
+    else if (p.transposed) convolve(Part::weight, k, out[1], x, grad, {});
     else convolve(Part::weight, k, out[1], grad, x, {});
   }
   return out;
