@@ -211,12 +211,15 @@ Value combinations_body(const Call& c) {
   if (r == 0) return aten<"new_empty">(self, Shape{0});
   const Tensor at = aten<"arange">(self.numel(), DType::i64, Value(), self.device());
   const TensorList index = meshgrid(TensorList(static_cast<std::size_t>(r), at), false);
-  // Indices in (strictly) rising order name each combination once.
+  // Indices in (strictly) rising order name each combination once. How many there are is known without looking.
+  const bool again = c[2].to_bool();
+  Int count = 1;
+  for (int64_t k = 0; k < r; k++) count = floor_div(count * (again ? self.numel() + k : self.numel() - k), k + 1);
   Tensor mask = aten<"ones">(index[0].sizes(), DType::b8, Value(), self.device());
   for (std::size_t i = 0; i + 1 < index.size(); i++)
-    mask = aten<"logical_and">(
-        mask, c[2].to_bool() ? aten<"le.Tensor">(index[i], index[i + 1]) : aten<"lt.Tensor">(index[i], index[i + 1]));
-  return aten<"index.Tensor">(self, TensorList{aten<"nonzero">(mask)});
+    mask =
+        aten<"logical_and">(mask, again ? aten<"le.Tensor">(index[i], index[i + 1]) : aten<"lt.Tensor">(index[i], index[i + 1]));
+  return aten<"index.Tensor">(self, TensorList{aten<"nonzero_static">(mask, count)});
 }
 
 // ---- sequences of different lengths, lists of tensors as one vector
