@@ -1,8 +1,10 @@
 #include "loop/element.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/dtype.hpp"
+#include "expr/guards.hpp"
 #include "op/lowering.hpp"
 #include "op/operands.hpp"
 #include "tensor/geometry.hpp"
@@ -31,6 +33,41 @@ bool follows_base(const Call& call, const Geometry& base, const std::vector<Geom
   return true;
 }
 
+// Of a view that refers to the storage: what it looks at, counted in elements of its base. Those have to stand in row-major order and
+// at equal distances, as the real parts of complex numbers do, and the view on them alone: what stands between or around them is
+// no value of the program. None where that is not so, or not known.
+std::optional<Geometry> among_elements(const Call& call, const Elements& base) {
+  const Geometry& actual = call.tensor(0)->geom;
+  const Geometry dense = Geometry::contiguous(base.sizes, base.dtype);
+  Int distance = 1;
+  for (std::size_t d = base.sizes.size(); d-- > 0;) {
+    if (statically_equal(base.sizes[d], 1)) continue;
+    distance = actual.strides[d];
+    break;
+  }
+  if (!distance.is_number() || distance.number() <= 0) return std::nullopt;
+  for (std::size_t d = 0; d < base.sizes.size(); d++)
+    if (!statically_equal(base.sizes[d], 1) && !statically_equal(actual.strides[d], dense.strides[d] * distance))
+      return std::nullopt;
+  Geometry view = geometries(call, actual)[0];
+  view.offset = view.offset - actual.offset;
+  Int last = view.offset;
+  for (std::size_t d = 0; d < view.sizes.size(); d++) {
+    if (!mod(view.strides[d], distance).same(0)) return std::nullopt;
+    last = last + (view.sizes[d] - 1) * view.strides[d];
+    view.strides[d] = floor_div(view.strides[d], distance);
+  }
+  if (!mod(view.offset, distance).same(0)) return std::nullopt;
+  view.offset = floor_div(view.offset, distance);
+  const auto is_known = [](const Expr& condition) {
+    GuardEnv* env = current_guard_env();
+    return condition.is_const() ? condition.is_const(1) : env != nullptr && env->known(condition) == true;
+  };
+  if (!is_known(le(Expr(0), view.offset.expr())) || !is_known(lt(last.expr(), (base.sizes.product() * distance).expr())))
+    return std::nullopt;
+  return view;
+}
+
 // The row-major index of element number `flat`.
 std::vector<Expr> unflatten(Expr flat, const Shape& sizes) {
   std::vector<Expr> index(sizes.size());
@@ -43,8 +80,14 @@ std::vector<Expr> unflatten(Expr flat, const Shape& sizes) {
 std::vector<Expr> broadcast(Index index, const Shape& sizes) {
   std::vector<Expr> own(index.end() - static_cast<std::ptrdiff_t>(sizes.size()), index.end());
   for (std::size_t d = 0; d < sizes.size(); d++)
-    if (sizes[d].same(1)) own[d] = 0;
+    if (statically_equal(sizes[d], 1)) own[d] = 0;
   return own;
+}
+
+// Whether the elements stand one after the other from the beginning of their storage.
+bool is_row_major(const Call& call, const Elements& base) {
+  const Geometry& actual = call.tensor(0)->geom;
+  return actual.offset.same(0) && actual.strides.same(contiguous_strides(base.sizes));
 }
 
 }  // namespace
@@ -67,12 +110,11 @@ bool any_complex(const Call& call) {
 }
 
 bool can_map_view(const Call& call, const Elements& base) {
+  if (call.op.def->from_storage && !is_row_major(call, base)) return among_elements(call, base).has_value();
   const Geometry dense = Geometry::contiguous(base.sizes, base.dtype);
   const std::vector<Geometry> views = geometries(call, dense);
   if (std::any_of(views.begin(), views.end(), [&](const Geometry& g) { return g.dtype != base.dtype; })) return false;
-  const Geometry& actual = call.tensor(0)->geom;
-  const bool base_is_dense = actual.offset.same(0) && actual.strides.same(dense.strides);
-  return base_is_dense || follows_base(call, dense, views);
+  return is_row_major(call, base) || follows_base(call, dense, views);
 }
 
 bool can_map_formula(const Call& call) {
@@ -82,7 +124,9 @@ bool can_map_formula(const Call& call) {
 }
 
 std::vector<Elements> view_elements(const Call& call, const Elements& base) {
-  const std::vector<Geometry> views = geometries(call, Geometry::contiguous(base.sizes, base.dtype));
+  const std::vector<Geometry> views = call.op.def->from_storage && !is_row_major(call, base)
+                                          ? std::vector<Geometry>{*among_elements(call, base)}
+                                          : geometries(call, Geometry::contiguous(base.sizes, base.dtype));
   std::vector<Elements> results;
   for (const Geometry& g : views) {
     auto at = [g, base](Index index) {

@@ -231,6 +231,19 @@ void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Ele
   set_values(n, {value});
 }
 
+// For ops that refer to places in the storage: the elements in the order in which eager has them.
+Elements Lowerer::stored_in_order(const Node& n, const std::string& name, const Elements& e, const Geometry& actual) {
+  INGOT_REQUIRE(
+      actual.offset.same(0) && is_dense(actual), n.op->qualified(),
+      " refers to the storage of a tensor with elements of others around or between its own, of which a compiled program "
+      "has no copy; take the view with select, slice or another op that says which part of the tensor it means",
+      provenance(n));
+  bool lies_so = e.buffer >= 0;
+  for (std::size_t d = 0; d < actual.sizes.size() && lies_so; d++)
+    lies_so = actual.sizes[d].same(1) || same(program_.buffers[at(e.buffer)].strides[d], actual.strides[d].expr());
+  return lies_so ? e : store(name, e, dense_geometry(actual), Place::arena);
+}
+
 // A call of the eager library: tensors in memory go in and come out.
 std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   const CallText text_of_call = text_of(call);
@@ -242,7 +255,11 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   for (std::size_t k = 0; k < text_of_call.tensors.size(); k++) {
     const auto found = by_meta_.find(text_of_call.tensors[k].impl());
     INGOT_ENSURE(found != by_meta_.end(), n.name, ": a tensor of the call is no value of the graph");
-    step.tensors.push_back(stored(text(n.name, ".arg", k), found->second).buffer);
+    const std::string name = text(n.name, ".arg", k);
+    step.tensors.push_back((call.op.def->from_storage && k == 0
+                                ? stored_in_order(n, name, found->second, text_of_call.tensors[k]->geom)
+                                : stored(name, found->second))
+                               .buffer);
   }
   for (const Int& i : text_of_call.integers) step.integers.push_back(i.expr());
   const TensorList metas = metas_of(n);
@@ -272,6 +289,10 @@ std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, co
   const RunningOp running(&op);  // of sizes that data decides, rules are told what they were told when they were traced
   if (op.is_view() && can_map_view(call, arguments[0])) return view_elements(call, arguments[0]);
   if (op.form() == Form::pointwise && can_map_formula(call) && !any_complex_result(n)) {
+    if (op.def->lower) {  // what has to hold of the operands
+      RuleLowering rule(*this, n, call, arguments);
+      op.def->lower(rule);
+    }
     const Geometry& g = n.meta.tensor()->geom;
     const Elements e = formula_elements(call, g, arguments);
     return {is_worth_storing(n, e) ? store(n.name, e, dense_geometry(g), Place::arena) : e};

@@ -266,6 +266,7 @@ class Lowerer {
 
   void lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments);
   void lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments);
+  Elements stored_in_order(const Node& n, const std::string& name, const Elements& e, const Geometry& actual);
   std::vector<Elements> lower_eager(const Node& n, const Call& call);
   std::vector<Elements> lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments);
   bool is_worth_storing(const Node& n, const Elements& e) const;

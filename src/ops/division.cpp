@@ -5,6 +5,7 @@
 #include "op/promotion.hpp"
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
+#include "ops/lower_rules.hpp"
 #include "ops/pointwise_rules.hpp"
 
 namespace ingot {
@@ -37,12 +38,23 @@ const Formula* quotient(const Call& c) {
 }
 
 // Integers have no infinity to return.
+bool divides_integers(const Call& c, DType result) { return is_integral(result_type(c.args.first(2))) && !is_floating(result); }
+constexpr const char* kNoQuotient = "ZeroDivisionError";
+
 void divide_kernel(const Call& c, std::span<const Tensor> results) {
-  if (is_integral(result_type(c.args.first(2))) && !is_floating(results[0].dtype())) {
+  if (divides_integers(c, results[0].dtype())) {
     const bool zero = c[1].is_tensor() ? std::ranges::count(c.tensor(1).to_vector<int64_t>(), 0) > 0 : c[1].to_int() == 0;
-    INGOT_REQUIRE(!zero, "ZeroDivisionError");
+    INGOT_REQUIRE(!zero, kNoQuotient);
   }
   pointwise_kernel(c, results);
+}
+// Compiled, the formula says what the elements are, and this what has to hold of them.
+void require_divisors(Lowering& l) {
+  if (!divides_integers(l.call, l.result(0).dtype)) return;
+  const std::vector<Expr> at = l.call[1].is_tensor() ? variables_over(l, l.call.tensor(1).sizes()) : std::vector<Expr>();
+  const Expr divisor = cast(DType::i64, l.load(1, at));
+  const Expr all = at.empty() ? !(divisor == Expr(0)) : l.fold(Accumulate::all, at, !(divisor == Expr(0)));
+  l.check(l.load_temporary(l.temporary({}, all), {}), text(l.call.op.schema.name, ": ", kNoQuotient));
 }
 
 void div_mode_vjp(Vjp& v) {
@@ -58,7 +70,12 @@ void remainder_vjp(Vjp& v, const char* mode) {
 void floor_remainder_vjp(Vjp& v) { remainder_vjp(v, "floor"); }
 void trunc_remainder_vjp(Vjp& v) { remainder_vjp(v, "trunc"); }
 
-constexpr OpDef division(OpDef d, uint8_t backward_index) { return indexed(with_kernel(d, divide_kernel), backward_index); }
+constexpr OpDef division(OpDef d) {
+  d.kernel = divide_kernel;
+  d.lower = require_divisors;
+  return d;
+}
+constexpr OpDef division(OpDef d, uint8_t backward_index) { return indexed(division(d), backward_index); }
 
 constinit const OpDef kOps[] = {
     division(pointwise_choice("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", quotient,
@@ -67,13 +84,13 @@ constinit const OpDef kOps[] = {
     division(pointwise_choice("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", quotient,
                               div_mode_vjp),
              3),
-    with_kernel(binary("aten::floor_divide(Tensor self, Tensor other) -> Tensor", FloorQuotient{}), divide_kernel),
-    with_kernel(binary("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorQuotient{}), divide_kernel),
+    division(binary("aten::floor_divide(Tensor self, Tensor other) -> Tensor", FloorQuotient{})),
+    division(binary("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", FloorQuotient{})),
     division(binary("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", remainder_formula, floor_remainder_vjp,
                     {{0, 1}, {1, 1}}),
              1),
     division(binary("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor", remainder_formula, same_gradient), 0),
-    with_kernel(binary("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", remainder_formula), divide_kernel),
+    division(binary("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", remainder_formula)),
     division(
         binary("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", fmod_formula, trunc_remainder_vjp, {{0, 1}, {1, 1}}), 1),
     division(binary("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", fmod_formula, same_gradient), 0),

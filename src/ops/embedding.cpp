@@ -42,6 +42,7 @@ void embedding_kernel(const Call& c, std::span<const Tensor> r) {
   std::vector<int64_t> walk = indices.strides().values();
   walk.push_back(0);
   ix.parts.push_back({indices, std::move(walk), weight.size(0).number(), weight.stride(0).number(), 0});
+  if (r[0].numel().same(0)) require_in_bounds(ix);  // as PyTorch does
   read_indexed(ix, weight, r[0]);
 }
 

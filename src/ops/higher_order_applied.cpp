@@ -79,8 +79,10 @@ Value view_of(const Keywords& k, const std::string& prefix, const Values& copies
   if (k.find(prefix + "_alias")) return aten<"alias">(base);
   if (k.find(prefix + "_slice_dim"))
     return aten<"slice.Tensor">(base, k.at(prefix + "_slice_dim"), k.at(prefix + "_slice_start"), k.at(prefix + "_slice_end"));
-  if (k.find(prefix + "_size"))
-    return aten<"as_strided">(base, k.at(prefix + "_size"), k.at(prefix + "_stride"), k.at(prefix + "_storage_offset"));
+  if (k.find(prefix + "_size")) {
+    const Value &sizes = k.at(prefix + "_size"), &strides = k.at(prefix + "_stride");
+    return aten<"as_strided">(base, sizes, strides, k.at(prefix + "_storage_offset"));
+  }
   return base;
 }
 

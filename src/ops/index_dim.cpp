@@ -47,7 +47,9 @@ void index_select_meta(const Call& c, Outputs& o) {
   o.add(std::move(sizes), self.dtype());
 }
 void index_select_kernel(const Call& c, std::span<const Tensor> r) {
-  read_indexed(index_slices(c.tensor(0), c[1].to_int64(), c.tensor(2)), c.tensor(0), r[0]);
+  const Indexing ix = index_slices(c.tensor(0), c[1].to_int64(), c.tensor(2));
+  if (r[0].numel().same(0)) require_in_bounds(ix);  // as PyTorch does
+  read_indexed(ix, c.tensor(0), r[0]);
 }
 
 // (self, dim, index, source, …)

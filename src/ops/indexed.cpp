@@ -102,6 +102,13 @@ Indexing index_flat(const Tensor& base, const Tensor& index) {
   return ix;
 }
 
+void require_in_bounds(const Indexing& ix) {
+  for (const Indexing::Part& p : ix.parts) {
+    const Tensor index = dense(p.index, DType::i64);
+    for (int64_t i = 0, n = index.numel().number(); i < n; i++) offset_of(p, ix.wraps, index.data<int64_t>()[i]);
+  }
+}
+
 void read_indexed(const Indexing& ix, const Tensor& base, const Tensor& out) {
   const int64_t bytes = base->element_size();
   on_bytes(bytes, [&]<class T>(T) {

@@ -46,6 +46,9 @@ Combine combine_of(std::string_view reduce,
 // space and has base's dtype; other than `assign` needs a dtype that is computed in (compute_dtype).
 void write_indexed(const Indexing& ix, const Tensor& base, const Tensor& source, Combine combine);
 
+// The error of an index that is out of bounds, also where no element is read by it.
+void require_in_bounds(const Indexing& ix);
+
 // The dtype of a compute type: what elements are combined in.
 DType compute_dtype(DType t);
 

@@ -16,7 +16,7 @@ inline std::vector<Expr> variables_over(Lowering& l, const Shape& sizes) {
 inline std::vector<Expr> broadcast_index(std::span<const Expr> index, const Shape& sizes) {
   std::vector<Expr> own(index.end() - static_cast<std::ptrdiff_t>(sizes.size()), index.end());
   for (std::size_t d = 0; d < sizes.size(); d++)
-    if (sizes[d].same(1)) own[d] = 0;
+    if (statically_equal(sizes[d], 1)) own[d] = 0;
   return own;
 }
 

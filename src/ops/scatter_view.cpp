@@ -188,6 +188,7 @@ constinit const OpDef kOps[] = {
      .form = Form::external,
      .meta = as_strided_scatter_meta,
      .kernel = as_strided_scatter_kernel,
+     .from_storage = true,
      .vjp = as_strided_scatter_vjp,
      .batch = batch_strided_scatter},
     backward_op<select_part, "select.int">(

@@ -31,6 +31,23 @@ void softmax_meta(const Call& c, Outputs& o) {
   o.add(self.sizes(), to_float ? DType::f32 : self.dtype());  // contiguous whatever the input's layout
 }
 
+// Carried in double and in blocks: the length of a row costs no digits, of doubles neither.
+class RowSum {
+ public:
+  void operator+=(double x) {
+    block_ += x;
+    if (++terms_ < 256) return;
+    total_ += block_;
+    block_ = 0;
+    terms_ = 0;
+  }
+  double value() const { return total_ + block_; }
+
+ private:
+  double total_ = 0, block_ = 0;
+  int terms_ = 0;
+};
+
 // PyTorch has a kernel for the last dim that keeps the sum and its logarithm in the input's dtype.
 bool is_last(int dim, int rank) { return rank == 0 || dim == rank - 1; }
 
@@ -48,15 +65,15 @@ void softmax_kernel(const Call& c, std::span<const Tensor> r) {
       load_row(self.dtype(), row.data[0], row.strides[0], n, detail::compute_of<T>(), x);
       T top = x[0];
       for (int64_t i = 1; i < n; i++) top = x[i] > top || x[i] != x[i] ? x[i] : top;
-      double total = 0;
+      RowSum sum;
       if constexpr (Log) {
-        for (int64_t i = 0; i < n; i++) total += std::exp(x[i] - top);
-        if (last) total = rounded_number(total, self.dtype());
+        for (int64_t i = 0; i < n; i++) sum += std::exp(x[i] - top);
+        const double total = last ? rounded_number(sum.value(), self.dtype()) : sum.value();
         const T shift = static_cast<T>(last ? rounded_number(std::log(total), self.dtype()) : std::log(total));
         for (int64_t i = 0; i < n; i++) x[i] = x[i] - top - shift;
       } else {
-        for (int64_t i = 0; i < n; i++) total += x[i] = std::exp(x[i] - top);
-        const T scale = static_cast<T>(1 / total);
+        for (int64_t i = 0; i < n; i++) sum += x[i] = std::exp(x[i] - top);
+        const T scale = static_cast<T>(1 / sum.value());
         for (int64_t i = 0; i < n; i++) x[i] *= scale;
       }
       store_row(detail::compute_of<T>(), x, n, out.dtype(), row.data[1], row.strides[1]);
@@ -89,13 +106,13 @@ void backward_kernel(const Call& c, std::span<const Tensor> r) {
       load_row(output.dtype(), row.data[1], row.strides[1], n, detail::compute_of<T>(), y);
       // A short row is summed as PyTorch does, in T and in order: near a one-hot row the gradient is what this rounding leaves.
       T sum = 0;
-      double total = 0;
+      RowSum total;
       for (int64_t i = 0; i < n; i++) {
         const T term = Log ? g[i] : g[i] * y[i];
         sum += term;
         total += term;
       }
-      if (n >= kShortRow) sum = static_cast<T>(total);
+      if (n >= kShortRow) sum = static_cast<T>(total.value());
       for (int64_t i = 0; i < n; i++) g[i] = Log ? g[i] - std::exp(y[i]) * sum : (g[i] - sum) * y[i];
       store_row(detail::compute_of<T>(), g, n, out.dtype(), row.data[2], row.strides[2]);
     });

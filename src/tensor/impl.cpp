@@ -68,8 +68,13 @@ const TensorImpl& checked(const Tensor& t) {
 int64_t Tensor::dim() const { return checked(*this).geom.dim(); }
 const Shape& Tensor::sizes() const { return checked(*this).geom.sizes; }
 const Shape& Tensor::strides() const { return checked(*this).geom.strides; }
-Int Tensor::size(int64_t d) const { return sizes()[static_cast<std::size_t>(wrap_dim(d, static_cast<int>(dim())))]; }
-Int Tensor::stride(int64_t d) const { return strides()[static_cast<std::size_t>(wrap_dim(d, static_cast<int>(dim())))]; }
+// The place of a dim that is there. A tensor without dims takes 0 and -1 for some ops (sum), but has neither a size nor a stride.
+static std::size_t place_of_dim(const Tensor& t, int64_t d) {
+  INGOT_REQUIRE_INDEX(t.dim() > 0, "Dimension specified as ", d, " but tensor has no dimensions");
+  return static_cast<std::size_t>(wrap_dim(d, static_cast<int>(t.dim())));
+}
+Int Tensor::size(int64_t d) const { return sizes()[place_of_dim(*this, d)]; }
+Int Tensor::stride(int64_t d) const { return strides()[place_of_dim(*this, d)]; }
 Int Tensor::storage_offset() const { return checked(*this).geom.offset; }
 Int Tensor::numel() const { return checked(*this).geom.numel(); }
 DType Tensor::dtype() const { return checked(*this).geom.dtype; }

@@ -119,6 +119,7 @@ CompiledComparison compare_compiled(const Program& p) {
     std::optional<Outcome> eager = eager_run(p, options, eager_says), compiled;
     Program ran = p;
     if (!eager) eager = eager_run(ran = without_dead_calls(p), options, eager_says);
+    if (!eager && refuses_unread(ran, options)) continue;  // it may run or not
     try {
       compiled = outcome_of(p, options, [&](const TensorList& in) { return run_library(*model, in); });
     } catch (const UserError& e) {
@@ -142,6 +143,7 @@ CompiledComparison compare_compiled(const Program& p) {
     for (std::size_t k = 0; k < eager->results.size(); k++)
       eager->results[k] = as_a_library_returns_it(eager->results[k], k >= were_dense.size() || were_dense[k]);
     eager->counts_writes = compiled->counts_writes = false;  // a library counts nothing
+    eager->keeps_strides = compiled->keeps_strides;          // by the program as written
     Allowance allowance(ran, setting, false);
     std::optional<std::string> d = allowance.difference(seen(*eager), seen(*compiled));
     if (!d && eager->drawn != compiled->drawn)
@@ -196,7 +198,9 @@ CompiledComparison compare_open_with_gradients(const Program& p) {
   for (std::size_t setting = 0; setting < p.settings.size(); setting++) {
     std::string refusal;
     if (!eager_run(p, {.setting = setting}, refusal)) {
-      if (eager_run(without_dead_calls(p), {.setting = setting}, refusal)) continue;  // it may run or not
+      const Program live = without_dead_calls(p);
+      if (eager_run(live, {.setting = setting}, refusal) || refuses_unread(live, {.setting = setting}))
+        continue;  // it may run or not
       try {
         outcome_of(p, {.setting = setting}, [&](const TensorList& in) { return compiled(in); });
       } catch (const UserError&) {

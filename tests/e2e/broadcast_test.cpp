@@ -1,5 +1,6 @@
 // Sizes that are one or none, and very many pieces.
 #include "e2e/compiled_model.hpp"
+#include "support/error_text.hpp"
 
 namespace ingot {
 namespace {
@@ -13,6 +14,18 @@ TEST(CompiledBroadcast, AnOpenSizeThatIsOne) {
   const TensorList in{arange(1, 8).to(float32)};
   expect_close(f(in), aot_run("cpu", f, in, {}, kOpen));
 }
+// Copied, it was read beyond its end: the rule asked whether the size is written as one, not whether it is known to be.
+TEST(CompiledBroadcast, ACopyOfAnOpenSizeThatIsOne) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor r = zeros({2, 3, 4});
+    aten_value<"copy_">(r, in[0]);
+    return TensorList{r, aten<"expand_copy">(in[0], Shape{3, 4}), aten<"addmm">(in[0], ones({3, 2}), ones({2, 4}))};
+  };
+  std::vector<OpenSize> open = kOpen;
+  open[0].lo = 0;
+  const TensorList in{full({1}, 5)};
+  expect_close(f(in), aot_run("cpu", f, in, {}, open));
+}
 // Found by ingot_program_fuzz: that the size is one was known, and a view of it was refused.
 TEST(CompiledBroadcast, AViewOfASizeThatIsOne) {
   const TensorFunction f = [](const TensorList& in) {
@@ -21,6 +34,52 @@ TEST(CompiledBroadcast, AViewOfASizeThatIsOne) {
   };
   const TensorList in{arange(1, 8).to(float32)};
   expect_close(f(in), aot_run("cpu", f, in, {}, kOpen));
+}
+// as_strided counts elements of the storage: the parts of a complex number stand two apart, and the first imaginary one is at 1.
+TEST(CompiledBroadcast, StridedViewsOfPartsOfComplexNumbers) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor z = aten<"complex">(in[0], in[0] * 10), imaginary = aten<"imag">(z);
+    return TensorList{aten<"as_strided">(imaginary, Shape{2}, Shape{2}, 1) + 0,
+                      aten<"as_strided">(imaginary, Shape{2}, Shape{4}, 3) + 0,
+                      aten<"as_strided">(aten<"real">(z), Shape{2, 2}, Shape{4, 2}, 0) + 0};
+  };
+  const TensorList in{arange(1, 5).to(float32)};
+  expect_close(f(in), aot_run("cpu", f, in));
+  EXPECT_EQ(f(in)[0].to_vector<double>(), (std::vector<double>{10, 20}));
+  // Between the imaginary parts stand the real ones, which the program with the view alone does not have.
+  const TensorFunction between = [](const TensorList& in) {
+    const Tensor part = aten<"imag">(aten<"complex">(in[0], in[0] * 10));
+    return TensorList{aten<"as_strided">(part, Shape{4}, Shape{1}, 1) + 0};
+  };
+  try {
+    expect_close(between(in), aot_run("cpu", between, in));
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("elements of others around or between its own"), std::string::npos) << e.what();
+  }
+}
+// What lies in another order than row by row is looked at, and written, in the order in which it lies.
+TEST(CompiledBroadcast, StridedViewsOfWhatLiesInAnotherOrder) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor turned = (in[0] + 1).t().clone(), part = aten<"as_strided">(turned, Shape{4}, Shape{1}, 1);
+    aten_value<"mul_.Scalar">(part, 10);
+    return TensorList{turned, part};
+  };
+  const TensorList in{arange(0, 6).to(float32).view({2, 3})};
+  EXPECT_EQ(f(in)[1].to_vector<double>(), (std::vector<double>{20, 30, 40, 50}));
+  expect_close(f(in), aot_run("cpu", f, in));
+}
+// Integers have no infinity: eager refuses to divide by zero, and so does what is compiled.
+TEST(CompiledBroadcast, IntegersAreNotDividedByZero) {
+  for (const char* name : {"floor_divide", "remainder.Tensor", "fmod.Tensor"}) {
+    const TensorFunction f = [name](const TensorList& in) { return TensorList{call(op(name), {in[0], in[1]}).tensor() + 1}; };
+    const testing::TestFolder folder;
+    const CallableModel model = aot_load("cpu", aot_compile(f, {arange(5, 8), arange(1, 4)}, folder.file("f.so"), {}, kOpen));
+    const auto run = [&](const TensorList& in) { return model(Tree::tuple({in[0], in[1]})).children()[0].leaf().tensor(); };
+    const TensorList good{arange(5, 8), arange(-4, -1)}, bad{arange(5, 8), arange(-1, 2)};
+    expect_close(f(good), {run(good)});
+    EXPECT_NE(error_of([&] { f(bad); }).find("ZeroDivisionError"), std::string::npos) << name;
+    EXPECT_NE(error_of([&] { run(bad); }).find("ZeroDivisionError"), std::string::npos) << name;
+  }
 }
 // A result without elements reads no index, so that none is out of range: in PyTorch, too.
 TEST(CompiledBroadcast, IndicesThatNothingReads) {

@@ -11,6 +11,7 @@
 #include "op/call.hpp"
 #include "support/perturb.hpp"
 #include "support/wide_makers.hpp"
+#include "tensor/random.hpp"
 #include "support/wrappers.hpp"
 #include "tensor/stand_in.hpp"
 
@@ -175,22 +176,26 @@ std::optional<Program> without(const Program& p, std::size_t i) {
   return needed ? std::nullopt : std::optional<Program>(std::move(q));
 }
 
-// Whether each call is needed for a result, or writes something; with `seen_writes`, something that a result or an input shows.
-std::vector<bool> needed(const Program& p, bool seen_writes = false) {
+// Whether each call is needed for a result, or writes something; with `seen_writes`, something that a result or an input shows, and
+// it may also draw: the random stream goes on by what nobody reads. Without `sizes`, needed for its values.
+std::vector<bool> needed(const Program& p, bool seen_writes = false, bool sizes = true) {
   TensorList pool = make_inputs(p).inputs;
   const std::size_t inputs = pool.size();
   std::vector<std::pair<int, int>> made;  // by call: first and past the last
+  std::vector<bool> draws;
   manual_seed(p.seed);
   for (const Step& s : p.body) {
     const int first = static_cast<int>(pool.size());
+    const uint64_t before = default_generator()->state().offset;
     execute(s, pool);
+    draws.push_back(default_generator()->state().offset != before);
     made.emplace_back(first, static_cast<int>(pool.size()));
   }
   std::vector<bool> live(pool.size()), calls(p.body.size());
   for (const int k : p.outputs) live[static_cast<std::size_t>(k)] = true;
   for (std::size_t i = p.body.size(); i-- > 0;) {
     const auto [first, last] = made[i];
-    calls[i] = first == last && !seen_writes;
+    calls[i] = seen_writes ? draws[i] : first == last;
     if (first == last && seen_writes) {
       const Tensor& t = pool[static_cast<std::size_t>(p.body[i].out >= 0 ? p.body[i].out : p.body[i].args[0].tensors[0])];
       for (std::size_t k = 0; k < pool.size(); k++)
@@ -199,6 +204,8 @@ std::vector<bool> needed(const Program& p, bool seen_writes = false) {
     for (int k = first; k < last; k++) calls[i] = calls[i] || live[static_cast<std::size_t>(k)];
     if (!calls[i]) continue;
     Step s = p.body[i];
+    if (!sizes)
+      std::erase_if(s.args, [](const StepArg& a) { return a.kind == StepArg::Kind::size || a.kind == StepArg::Kind::sizes; });
     for_each_tensor_arg(s, [&](int& k) {
       if (k >= 0) live[static_cast<std::size_t>(k)] = true;
     });
@@ -262,6 +269,19 @@ Program only(const Program& p, const std::vector<bool>& live) {
 
 Program without_unused_draws(const Program& p) { return only(p, needed(p)); }
 Program without_dead_calls(const Program& p) { return only(p, needed(p, true)); }
+bool refuses_unread(const Program& p, const InputOptions& options) {
+  const std::vector<bool> is_read = needed(p, true, false);
+  TensorList pool = make_inputs(p, options).inputs;
+  manual_seed(p.seed);
+  for (std::size_t i = 0; i < p.body.size(); i++) {
+    try {
+      execute(p.body[i], pool, options.run);
+    } catch (const UserError&) {
+      return !is_read[i];
+    }
+  }
+  return false;
+}
 
 Program shrink(Program p, const std::function<bool(const Program&)>& fails) {
   const auto still_fails = [&](const Program& q) {

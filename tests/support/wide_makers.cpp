@@ -62,7 +62,8 @@ Made unary_kinked(Draft& d) {
                                          "signbit", "nan_to_num",  "frac",        "celu",        "angle"};
   if (d.pick(4) == 0) return Step::of("clamp", {d.any()}, {-0.5, 1.25});
   if (d.pick(6) == 0) return Step::of("threshold", {d.any()}, {0.25, -1});
-  return Step::of(d.one_of(kOps), {d.any()});
+  const char* const op = d.one_of(kOps);  // first: a compiler evaluates the arguments of a call in an order of its own
+  return Step::of(op, {d.any()});
 }
 
 Made binary(Draft& d) {
@@ -289,7 +290,8 @@ Made drawn(Draft& d) {
   const int x = d.any_floating();
   if (x < 0) return none();
   switch (d.pick(5)) {
-    case 0: return Step::of("dropout", {x}, {0.5, true});
+    case 0:  // of no elements it is its argument, and a program for open sizes is made for some
+      return d.options.open ? Step::of("native_dropout", {x}, {0.5, true}) : Step::of("dropout", {x}, {0.5, true});
     case 1: return Step::of("rand_like", {x});
     case 2: return Step::of("randn_like", {x});
     case 3: return Step::of("bernoulli.p", {x}, {0.25});

@@ -82,7 +82,10 @@ Made move_by_copy(Draft& d) {
                         return s;
                       }()});
     case 5: return Step::of("constant_pad_nd", {x}, {Shape{d.pick(3) - 1, d.pick(3)}, 0.5});
-    case 6: return Step::of(d.pick(2) ? "tril" : "triu", {x}, {d.pick(3) - 1});
+    case 6: {
+      const bool lower = d.pick(2);
+      return Step::of(lower ? "tril" : "triu", {x}, {d.pick(3) - 1});
+    }
     case 7: return Step::of("repeat_interleave.self_int", {x}, {2, dim});
     case 8: return Step::of("clone", {x});
     case 9: return Step::of("contiguous", {x});
@@ -221,7 +224,10 @@ Made write_rounding(Draft& d) {
       s = Step{"index_add_", {tensor_arg(y), dim, tensor_arg(index), tensor_arg(same_as(d, y))}};
       break;
     }
-    default: s = Step::of(d.one_of(kOps), {x, d.broadcasts_with(x)}); break;
+    default: {
+      const char* const op = d.one_of(kOps);
+      s = Step::of(op, {x, d.broadcasts_with(x)});
+    }
   }
   s.no_grad |= d.pick(8) == 0;
   return s;

@@ -13,7 +13,8 @@ Tensor ones_of(const Shape& sizes, bool rg) { return rg ? ones(sizes).requires_g
 TensorList scale_both(const TensorList& in) {
   Tensor(in[0]).mul_(3);
   Tensor(in[1]).mul_(2);
-  return {in[0].clone().view({-1}) + in[1].clone().view({-1})};
+  const Tensor first = in[0].clone().view({-1});
+  return {first + in[1].clone().view({-1})};
 }
 struct TwoViews {
   const char* name;

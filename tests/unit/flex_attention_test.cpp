@@ -204,8 +204,8 @@ TEST(FlexAttention, G07_ATraceKeepsTheCall) {
   const Tensor bias = randn({2});
   const TensorFunction f = [&](const TensorList& in) {
     const Value alibi = make_function([b = in[3]](Args a) {  // brings the bias along
-      return Values{aten<"add.Tensor">(
-          a[0], aten<"mul.Tensor">(aten<"index.Tensor">(b, TensorList{element(a[2])}), aten<"sub.Tensor">(a[3], a[4])))};
+      const Tensor slope = aten<"index.Tensor">(b, TensorList{element(a[2])});
+      return Values{aten<"add.Tensor">(a[0], aten<"mul.Tensor">(slope, aten<"sub.Tensor">(a[3], a[4])))};
     });
     return TensorList{flex(in[0], in[1], in[2], alibi, noop_mask())[0]};
   };

@@ -1,6 +1,8 @@
 // Single operators against numbers of PyTorch, where the way there decides them: what is rounded when, and in which dtype.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 
@@ -66,6 +68,17 @@ TEST(OpNumbers, SegmentsNeedNotReachTheEndWhereNobodyChecks) {
   EXPECT_THROW(aten<"segment_reduce">(x, "sum", lengths), UserError);
   EXPECT_EQ(aten<"segment_reduce">(x, "sum", lengths, Value(), Value(), 0, true).to_vector<double>(),
             (std::vector<double>{1, 5}));
+}
+
+// A row of equal doubles is a sum that errs the same way with every term.
+TEST(OpNumbers, LongRowsOfDoublesKeepTheirDigits) {
+  constexpr int64_t n = 100000;
+  const Tensor x = aten<"full">(Shape{n}, -0.5, DType::f64);
+  aten_value<"fill_.Scalar">(x.select(0, 0), 1.25);
+  const double total = 1 + (n - 1) * std::exp(-1.75),
+               bound = (256 + n / 256) * 0x1p-54;  // one after the other err by n * 0x1p-54
+  EXPECT_NEAR(aten<"_log_softmax">(x, 0, false).select(0, 0).item_double(), -std::log(total), bound + 2e-15 * std::log(total));
+  EXPECT_NEAR(aten<"_softmax">(x, 0, false).select(0, 0).item_double(), 1 / total, bound / total);
 }
 
 }  // namespace
