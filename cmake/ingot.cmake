@@ -67,7 +67,7 @@ function(ingot_tests folder)
   add_executable(${target} ${sources})
   target_link_libraries(${target} PRIVATE ingot_test_support ${arg_USES} GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${INGOT_SOURCE_AT}/tests/data")
   # What is tested was compiled in src/: the tests themselves are read once, and worth little of a compiler's time.
   target_compile_options(${target} PRIVATE -O0)
   get_property(first GLOBAL PROPERTY ingot_first_tests)

@@ -98,6 +98,6 @@ function(ingot_test_models target)
   add_dependencies(${target} ingot_hidden_host)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${target} PRIVATE PkgConfig::xxhash)
-  target_compile_definitions(${target} PRIVATE INGOT_TEST_MODEL_DIR="${folder}" INGOT_ARCH="${CMAKE_SYSTEM_PROCESSOR}")
+  target_compile_definitions(${target} PRIVATE INGOT_TEST_MODEL_DIR="${INGOT_BUILD_AT}/test_models" INGOT_ARCH="${CMAKE_SYSTEM_PROCESSOR}")
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)  # the models look for the host in the program
 endfunction()
