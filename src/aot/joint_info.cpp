@@ -138,8 +138,9 @@ void JointInfo::find_distances() {
 
 void JointInfo::find_written(const std::vector<int>& primals) {
   for (const int k : primals) written[at(graph.inputs()[static_cast<std::size_t>(k)])] = true;
-  for (const auto& n : graph.nodes())
-    if (is_view(*n) && n->args[0].is_node() && written[at(n->args[0].node())]) written[at(n.get())] = true;
+  for (const auto& n : graph.nodes())  // an item of a list that is written is one of the views that made the list
+    if ((is_view(*n) || n->kind == NodeKind::item) && n->args[0].is_node() && written[at(n->args[0].node())])
+      written[at(n.get())] = true;
 }
 
 void JointInfo::find_policies() {

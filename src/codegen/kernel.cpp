@@ -352,7 +352,13 @@ class KernelEmitter {
   }
   void emit_nest(const Nest& n) {
     if (n.vars.empty()) {
-      for (const Fold& f : n.folds) expressions_.bind(f.tmp, expressions_.emit(f.body));
+      for (const Fold& f : n.folds) {
+        Value term = expressions_.emit(f.body);
+        // A sum of one term begins at zero as any other does: of -0 it is 0.
+        if (f.how == Accumulate::sum && is_floating(f.body.dtype()))
+          term = b_.CreateFAdd(llvm::Constant::getNullValue(term->getType()), term);
+        expressions_.bind(f.tmp, term);
+      }
       for (const Store& s : n.stores) store(s);
       return;
     }

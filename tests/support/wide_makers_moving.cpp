@@ -169,7 +169,8 @@ Made index_write(Draft& d) {
       const int v = d.any([&](const Tensor& t, int) { return t.dim() == d.at(x).dim() && t.dtype() == d.at(x).dtype(); });
       return v < 0 ? none() : Step::of("slice_scatter", {x, v}, {dim, d.pick(2), Value(), 1 + d.pick(2)});
     }
-    default: return d.at(x).dtype() == DType::i64 && d.at(x).dim() <= 2 ? Step::of("one_hot", {x}, {4}) : none();
+    default:  // of classes in range, which at other sizes are others: a graph does not look, in PyTorch neither
+      return d.at(x).dtype() == DType::i64 && d.at(x).dim() <= 2 && !d.options.open ? Step::of("one_hot", {x}, {4}) : none();
   }
 }
 
