@@ -57,6 +57,8 @@ std::vector<Family> op_families() {
       shuffle_family(),
       resample_family(),
       grid_sampler_family(),
+      boxes_family(),
+      deform_conv_family(),
       sort_family(),
       unique_family(),
       loss_family(),

@@ -64,6 +64,8 @@ Family pad_family();          // constant, reflection, replication, circular
 Family shuffle_family();      // pixel_shuffle, channel_shuffle
 Family resample_family();     // interpolation to a new size
 Family grid_sampler_family(); // sampling at points, affine grids
+Family boxes_family();        // torchvision's: nms, roi_align, roi_pool …
+Family deform_conv_family();  // torchvision's deform_conv2d
 Family sort_family();         // sort, topk, kthvalue, searchsorted, isin
 Family unique_family();       // unique values and rows
 Family loss_family();         // elementwise losses and composites
