@@ -74,6 +74,7 @@ std::vector<Family> op_families() {
       fft_family(),
       fft_composite_family(),
       complex_family(),
+      fake_quantize_family(),
       symbolic_family(),
       higher_order_family(),
   };

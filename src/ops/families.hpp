@@ -81,6 +81,7 @@ Family linalg_family();       // what is made of them: norms, ranks, powers, che
 Family fft_family();          // the three core transforms
 Family fft_composite_family();  // torch.fft, stft
 Family complex_family();      // real, imag, conj, polar
+Family fake_quantize_family();  // floats rounded to what a quantised tensor would hold
 Family symbolic_family();     // sym_size and the like
 Family higher_order_family(); // cond, while_loop, scan, map; regions under other settings
 
