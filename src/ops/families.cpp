@@ -75,6 +75,7 @@ std::vector<Family> op_families() {
       fft_composite_family(),
       complex_family(),
       fake_quantize_family(),
+      quantized_decomposed_family(),
       symbolic_family(),
       higher_order_family(),
   };
