@@ -76,6 +76,7 @@ std::vector<Family> op_families() {
       complex_family(),
       fake_quantize_family(),
       quantized_decomposed_family(),
+      packed_weights_family(),
       symbolic_family(),
       higher_order_family(),
   };

@@ -83,6 +83,7 @@ Family fft_composite_family();  // torch.fft, stft
 Family complex_family();      // real, imag, conj, polar
 Family fake_quantize_family();  // floats rounded to what a quantised tensor would hold
 Family quantized_decomposed_family();  // quantize and dequantize of exported quantised models
+Family packed_weights_family();  // products with weights of 8 and 4 bits
 Family symbolic_family();     // sym_size and the like
 Family higher_order_family(); // cond, while_loop, scan, map; regions under other settings
 
