@@ -290,14 +290,12 @@ Value set_in_place(const Tensor& self, const Tensor& source, Geometry g) {
 Value fill_diagonal_body(const Call& c) {
   const Tensor& self = c.tensor(0);
   INGOT_REQUIRE(rank(self) >= 2, "fill_diagonal_: dimensions must larger than 1, found ", rank(self));
-  Int size = self.sizes()[0], stride = 0;
-  for (int i = 0; i < rank(self); i++) {
+  for (int i = 0; i < rank(self); i++)
     INGOT_REQUIRE(rank(self) == 2 || self.sizes()[i] == self.sizes()[0],
                   "fill_diagonal_: all dimensions of input must be of equal length, found ", self.sizes());
-    size = min(size, self.sizes()[i]);
-    stride = stride + self.strides()[i];
-  }
-  aten_value<"fill_.Scalar">(self.as_strided({size}, {stride}, self.storage_offset()), c[1]);
+  Tensor diagonal = self;  // by views of dims: one of the storage could not be followed where self is a view itself
+  for (int i = 1; i < rank(self); i++) diagonal = diagonal.diagonal(0, rank(diagonal) - 2, rank(diagonal) - 1);
+  aten_value<"fill_.Scalar">(diagonal, c[1]);
   const Int height = self.sizes()[0], width = self.sizes()[1];
   if (c[2].to_bool() && rank(self) == 2)
     for (Int row = width + 1; row < height; row = row + width + 1)

@@ -131,6 +131,20 @@ TEST_F(Functionalize, R052_AsStridedOfAViewTakesNoWrites) {
                "encountered a mutation on a view chain of length 2, where view 1 was an as_strided() call");
 }
 
+// The diagonal of a view is one of its dims, not of its storage.
+TEST_F(Functionalize, R051_ADiagonalIsFilledThroughViews) {
+  const auto filled = [](auto&& take, bool wrap) {
+    return [take, wrap](const TensorList& in) {
+      aten_value<"fill_diagonal_">(take(in[0]), 7, wrap);
+      return TensorList{in[0] + 1};
+    };
+  };
+  expect_same(filled([](const Tensor& t) { return t.select(0, 1).t().slice(0, 1, 4); }, false), {count({2, 3, 4})});
+  expect_same(filled([](const Tensor& t) { return t.view({6, 2}).slice(0, 1, 6); }, true), {count({12})});
+  expect_same(filled([](const Tensor& t) { return t.as_strided({3, 4}, {4, 1}, 2); }, false), {count({20})});
+  expect_same(filled([](const Tensor& t) { return t.transpose(0, 2); }, false), {count({3, 3, 3})});
+}
+
 TEST_F(Functionalize, R053_InPlaceViewsChangeTheTensorItself) {
   Tensor x = to_functional(count({2, 3}));
   aten_value<"t_">(x);
