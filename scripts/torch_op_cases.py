@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes golden cases of PyTorch's operator database: samples of every operator, exported, with results and gradients.
+"""Makes golden cases of PyTorch's operator database, and of operators of other libraries (torch_other_ops.py): samples of every
+operator, exported, with results and gradients.
 
     torch_op_cases.py OUT [--dtypes f32,bf16] [--ops GLOB] [--samples N] [--seed S]
     ingot check --suite OUT --grad
@@ -25,9 +26,11 @@ from safetensors.torch import save_file
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
+from torch_other_ops import OTHERS
+
 DTYPES = {
     "f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "f16": torch.float16, "i64": torch.int64,
-    "i32": torch.int32, "u8": torch.uint8, "b8": torch.bool, "c64": torch.complex64,
+    "i32": torch.int32, "u8": torch.uint8, "b8": torch.bool, "c64": torch.complex64, "i8": torch.int8, "i16": torch.int16,
 }
 LARGEST = 60000
 
@@ -55,8 +58,12 @@ def differentiable(t):
     return t.dtype.is_floating_point or t.dtype.is_complex
 
 
+def comparable(t):
+    return torch.nan_to_num(t.float() if t.dtype.itemsize == 1 else t)
+
+
 def same(a, b):
-    return all(x.shape == y.shape and torch.equal(torch.nan_to_num(x), torch.nan_to_num(y)) if differentiable(x) else torch.equal(x, y)
+    return all(x.shape == y.shape and torch.equal(comparable(x), comparable(y)) if differentiable(x) else torch.equal(x, y)
                for x, y in zip(a, b))
 
 
@@ -158,7 +165,7 @@ def main():
     torch.set_num_threads(1)
     index, skipped = {}, []
     for code in options.dtypes.split(","):
-        for op in op_db:
+        for op in list(op_db) + OTHERS:
             entry = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
             if not fnmatch.fnmatch(entry, options.ops) or DTYPES[code] not in op.dtypes:
                 continue

@@ -15,7 +15,9 @@ import warnings
 warnings.filterwarnings("ignore")
 
 import torch
+import torch.ao.quantization.fx._decomposed  # operators of quantised models
 import torch.nn.functional as F
+import torchvision  # operators of detectors
 from safetensors.torch import save_file
 from torch import nn
 
@@ -238,6 +240,107 @@ class experts_bf16(nn.Module):
         return y, F.grouped_mm(s.w.transpose(1, 2), t[order].to(torch.bfloat16).t().contiguous()[:, :8], offs=torch.tensor([1, 4, 4, 8], dtype=torch.int32))
     @staticmethod
     def inputs(b, n): return (torch.randn(b, n, 16),)
+
+@program(sizes=((5, 8), (9, 8)))
+class boxes_of_a_detector(nn.Module):
+    "which of overlapping boxes stay, as many as the data says, and what is in them"
+    def forward(s, boxes, scores, x):
+        from torchvision import ops
+        kept = ops.nms(boxes, scores, 0.4)
+        rois = torch.cat([torch.zeros(kept.shape[0], 1), boxes[kept]], 1)
+        return kept, ops.roi_align(x, rois, 3, 0.5, 2), ops.roi_align(x, rois, (2, 3), 1.0, -1, True), ops.roi_pool(x, rois, 2, 0.7)
+    @staticmethod
+    def inputs(b, n):
+        corner = torch.rand(b, 2) * 4
+        return torch.cat([corner, corner + 1 + torch.rand(b, 2) * 4], 1), torch.rand(b), torch.randn(1, 3, n, n)
+
+@program(sizes=((2, 3), (2, 5)))
+class boxes_by_position(nn.Module):
+    "bins with channels of their own"
+    def forward(s, x, rois):
+        from torchvision import ops
+        return ops.ps_roi_align(x, rois, 2, 0.5), ops.ps_roi_pool(x, rois, 2), ops.roi_align(x, rois, 2), ops.roi_pool(x, rois, (1, 2))
+    @staticmethod
+    def inputs(b, n): return torch.randn(2, 4, 7, 6), torch.cat([torch.randint(0, 2, (n, 1)).float(), torch.tensor([1.2, 0.5, 4.8, 5.1]).repeat(n, 1)], 1)
+
+@program(sizes=((2, 0), (2, 0)))
+class no_boxes(boxes_by_position): pass
+
+@program(sizes=((2, 5), (3, 7)))
+class deformable(nn.Module):
+    def __init__(s):
+        super().__init__()
+        from torchvision.ops import DeformConv2d
+        s.masked, s.plain = DeformConv2d(4, 6, 3, padding=1, groups=2), DeformConv2d(6, 3, (1, 2), stride=2, dilation=2, bias=False)
+    def forward(s, x, offset, mask, other):
+        return s.plain(s.masked(x, offset, mask.sigmoid()), other)
+    @staticmethod
+    def inputs(b, n): return torch.randn(b, 4, n, n), torch.randn(b, 36, n, n), torch.randn(b, 18, n, n), torch.randn(b, 4, (n - 1) // 2 + 1, (n - 3) // 2 + 1)
+
+@program(sizes=fixed)
+class fake_quantized(nn.Module):
+    "with open sizes PyTorch does not export it"
+    def __init__(s):
+        super().__init__()
+        s.w = nn.Parameter(torch.randn(4, 6))
+        s.register_buffer('scale', torch.tensor([.1, .2, .05, .3]))
+        s.register_buffer('zero', torch.tensor([0, 1, -2, 3], dtype=torch.int32))
+    def forward(s, x):
+        w = torch.fake_quantize_per_channel_affine(s.w, s.scale, s.zero, 0, -8, 7)
+        y = torch.fake_quantize_per_tensor_affine(x @ w.t(), 0.07, 12, 0, 255)
+        return y, torch.fake_quantize_per_tensor_affine(y, s.scale[2], s.zero[1], -128, 127), torch.fake_quantize_per_channel_affine(x.transpose(1, 2), s.scale.repeat(2)[:6], s.zero.repeat(2)[:6].float() + 0.4, 1, -8, 7)
+    @staticmethod
+    def inputs(b, n): return (torch.randn(b, n, 6),)
+
+@program()
+class quantized(nn.Module):
+    "as converted models have it: a range chosen or known, weights of 8 bits by channel, activations by tensor and by token"
+    def __init__(s):
+        super().__init__()
+        s.register_buffer('w', torch.randint(-127, 128, (5, 8), dtype=torch.int8))
+        s.register_buffer('scale', torch.rand(5) * 0.02 + 0.01)
+        s.register_buffer('zero', torch.zeros(5, dtype=torch.int64))
+    def forward(s, x):
+        q = torch.ops.quantized_decomposed
+        w = q.dequantize_per_channel(s.w, s.scale, s.zero, 0, -127, 127, torch.int8)
+        a = q.dequantize_per_tensor(q.quantize_per_tensor(x, 0.02, -3, -128, 127, torch.int8), 0.02, -3, -128, 127, torch.int8)
+        y = q.quantize_per_tensor(F.linear(a, w), 0.1, 128, 0, 255, torch.uint8)
+        scale, zero = q.choose_qparams.tensor(x, -128, 127, 1.1920928955078125e-07, torch.int8)
+        chosen = q.quantize_per_tensor.tensor(x, scale, zero, -128, 127, torch.int8)
+        token_scale, token_zero = q.choose_qparams_per_token_asymmetric(x, torch.int8)
+        tokens = q.quantize_per_token(x, token_scale, token_zero, -128, 127, torch.int8)
+        return (y, q.dequantize_per_tensor(y, 0.1, 128, 0, 255, torch.uint8), chosen, q.dequantize_per_tensor.tensor(chosen, scale, zero, -128, 127, torch.int8),
+                tokens, q.dequantize_per_token(tokens, token_scale, token_zero, -128, 127, torch.int8, torch.float32))
+    @staticmethod
+    def inputs(b, n): return (torch.randn(b, n, 8),)
+
+@program()
+class packed_weights(nn.Module):
+    def __init__(s):
+        super().__init__()
+        s.register_buffer('w8', torch.randint(-128, 128, (3, 32), dtype=torch.int8))
+        s.register_buffer('scale', torch.rand(3) * 0.01)
+        s.register_buffer('w4', torch.randint(0, 16, (16, 32), dtype=torch.int32))
+        s.register_buffer('groups', torch.randn(1, 16, 2))
+    def forward(s, x):
+        t, a = x.reshape(-1, 32), torch.ops.aten
+        packed = a._convert_weight_to_int4pack_for_cpu(s.w4, 1)
+        return a._weight_int8pack_mm(t, s.w8, s.scale), a._weight_int4pack_mm_for_cpu(t, packed, 32, s.groups)
+    @staticmethod
+    def inputs(b, n): return (torch.randn(b, n, 32),)
+
+@program(sizes=fixed)
+class diagonals(nn.Module):
+    "a diagonal that is filled through views, of the storage too"
+    def forward(s, x):
+        y = x.clone()
+        y[:, 1:].t().fill_diagonal_(3.0)
+        z = torch.zeros(20)
+        z.as_strided((3, 4), (4, 1), 2).fill_diagonal_(2.0)
+        z.as_strided((5, 2), (2, 1), 8)[1:].fill_diagonal_(1.0, wrap=True)
+        return y, z, torch.zeros(3, 3, 3).fill_diagonal_(4.0) + x.sum()
+    @staticmethod
+    def inputs(b, n): return (torch.randn(b, n),)
 
 
 def run(exported, args):

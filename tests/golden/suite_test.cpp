@@ -50,11 +50,12 @@ void check_set(const std::string& set, const Expected& expected, const CheckOpti
 }
 
 TEST(GoldenOps, AgreeWithPyTorch) { check_set("ops", {2978, 2, 98}, {.gradients = true, .strides = true}); }
-// Made by PyTorch 2.14, in the same layout: what was wrong once (orders of rounding in bfloat16, sums kept in it, sizes that data decides).
-TEST(GoldenMoreOps, AgreeWithPyTorch) { check_set("more_ops", {72, 0, 0}, {.gradients = true, .strides = true}); }
+// Made by PyTorch 2.14, in the same layout: what was wrong once (orders of rounding in bfloat16, sums kept in it, sizes that data decides),
+// and operators of other libraries.
+TEST(GoldenMoreOps, AgreeWithPyTorch) { check_set("more_ops", {123, 0, 0}, {.gradients = true, .strides = true}); }
 // Made by PyTorch 2.14: small programs, each with something that exported programs of published architectures do; open sizes at
 // two settings.
-TEST(GoldenWide, AgreesWithPyTorch) { check_set("wide", {25, 0, 0}, {}); }
+TEST(GoldenWide, AgreesWithPyTorch) { check_set("wide", {38, 0, 0}, {}); }
 TEST(GoldenModels, AgreeWithPyTorch) { check_set("models", {21, 0, 0}, {}); }
 TEST(GoldenTrain, AgreeWithPyTorch) { check_set("train", {5, 0, 0}, {.gradients = true}); }
 
