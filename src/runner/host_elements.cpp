@@ -142,15 +142,6 @@ extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__addmm_activation(AtenTens
     *ret0 = new_handle(use_gelu ? aten<"gelu">(sum) : aten<"relu">(sum));
   });
 }
-// mat2: a row of int8 for each column of the result, with a scale of its own.
-extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__weight_int8pack_mm(AtenTensorHandle self, AtenTensorHandle mat2,
-                                                                          AtenTensorHandle scales, AtenTensorHandle* ret0) {
-  return run([&] {
-    const Tensor& x = tensor_of(self);
-    const Tensor product = x.to(DType::f32).mm(tensor_of(mat2).to(DType::f32).t()).mul(tensor_of(scales).to(DType::f32));
-    *ret0 = new_handle(product.to(x.dtype()));
-  });
-}
 
 // The one out= function of a factory: it has no tensors to derive it from.
 extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low, int64_t high,

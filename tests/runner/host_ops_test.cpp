@@ -67,7 +67,7 @@ auto function(const char* name) {
 }
 
 TEST(HostOps, I081_I082_EveryRowIsAFunctionThatFitsItsOp) {
-  EXPECT_EQ(host_op_rows().size(), 147u);
+  EXPECT_EQ(host_op_rows().size(), 148u);
   for (const HostOpRow& row : host_op_rows()) {
     EXPECT_NE(dlsym(RTLD_DEFAULT, std::string(row.function).c_str()), nullptr) << row.function;
     const Op* op = find_op(row.op);
@@ -255,8 +255,9 @@ TEST(HostOps, I080_I081_ProductsWithoutAnOpOfTheirOwn) {
   const auto int8 = function<H, H, H, H*>("aoti_torch_cpu__weight_int8pack_mm");
   EXPECT_EQ(int8(a, packed, scales, &made[2]), 0);
   EXPECT_EQ(made[2].values(), (Doubles{-1.5, 2.75, 34, -5.5, 1.75, 18})) << "by its formula: PyTorch needs whole blocks of 16";
-  const Handle half(a.tensor().to(DType::bf16));
-  EXPECT_EQ(int8(half, packed, scales, &made[3]), 0);
+  const Handle half(a.tensor().to(DType::bf16)), half_scales(scales.tensor().to(DType::bf16));
+  EXPECT_NE(int8(half, packed, scales, &made[3]), 0) << "one type, as in PyTorch";
+  EXPECT_EQ(int8(half, packed, half_scales, &made[3]), 0);
   EXPECT_EQ(made[3].tensor().dtype(), DType::bf16);
 
   const auto matrix = [](int64_t rows, int64_t columns, int modulus, int shift) {
