@@ -140,7 +140,7 @@ struct Sample {
 template <class A>
 Sample<A> sample_at(const Pooling& p, A y, A x) {
   Sample<A> s;
-  const auto outside = [](A v, int64_t size) { return size == 0 || !(v >= A(-1)) || v > A(size); };
+  const auto outside = [](A v, int64_t size) { return !(v >= A(-1)) || v > A(size); };
   if (outside(y, p.height) || outside(x, p.width)) return s;
   int64_t low[2], high[2];
   A above[2];
@@ -177,6 +177,8 @@ template <class T, class A>
 void align_forward(const Pooling& p, const AlignOptions& o, const T* x, const T* boxes, int64_t count, T* out,
                    std::string_view op) {
   const int64_t step = p.bins_h * p.bins_w;
+  // A point outside is pixel 0 with weight 0, as in torchvision, so that there must be one.
+  INGOT_REQUIRE(p.height > 0 && p.width > 0, op, ": expected images that are not empty, found ", p.height, " by ", p.width);
   parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
     std::vector<Sample<A>> samples;
     for (int64_t k = begin; k < end; k++) {
