@@ -140,7 +140,7 @@ struct Sample {
 template <class A>
 Sample<A> sample_at(const Pooling& p, A y, A x) {
   Sample<A> s;
-  const auto outside = [](A v, int64_t size) { return !(v >= A(-1)) || v > A(size); };
+  const auto outside = [](A v, int64_t size) { return v < A(-1) || v > A(size); };  // NaN is inside, and so is the result
   if (outside(y, p.height) || outside(x, p.width)) return s;
   int64_t low[2], high[2];
   A above[2];
@@ -148,7 +148,7 @@ Sample<A> sample_at(const Pooling& p, A y, A x) {
   const A at[] = {y, x};
   for (int d = 0; d < 2; d++) {
     const A v = at[d] < A(0) ? A(0) : at[d];
-    const auto whole = static_cast<int64_t>(v);
+    const int64_t whole = v == v ? static_cast<int64_t>(v) : 0;
     low[d] = std::min(whole, sizes[d] - 1);
     high[d] = std::min(whole + 1, sizes[d] - 1);
     above[d] = low[d] < whole || low[d] == high[d] ? A(0) : v - A(low[d]);

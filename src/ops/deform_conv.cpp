@@ -73,6 +73,13 @@ bool reads(const Corners<A, T>& c, const Point<A, T>& p) {
   return c.near && p.y > A(-1) && p.x > A(-1);
 }
 
+// A point that is no number reads none either, unless it is outside in any case.
+template <class A, class T>
+bool is_unknown(const Columns& d, const Point<A, T>& p) {
+  const auto outside = [](A v, int64_t size) { return v < A(-1) || v == A(-1) || v >= A(size); };
+  return !(p.y == p.y && p.x == p.x) && !outside(p.y, d.height) && !outside(p.x, d.width);
+}
+
 template <class T, class A>
 void columns_forward(const Columns& d, const T* x, const T* offset, const T* mask, T* out) {
   const int64_t places = d.places(), weights = d.weights();
@@ -83,7 +90,7 @@ void columns_forward(const Columns& d, const T* x, const T* offset, const T* mas
         for (int64_t i = 0; i < places; i++) {
           const Point<A, T> p(d, offset + group * 2 * weights * places, w, i);
           const Corners<A, T> c(d, x + plane * d.height * d.width, p);
-          A v = reads(c, p) ? c.interpolated() : A(0);
+          A v = reads(c, p) ? c.interpolated() : is_unknown(d, p) ? p.y + p.x : A(0);
           if (d.masked) v = A(mask[(group * weights + w) * places + i]) * v;
           out[(plane * weights + w) * places + i] = static_cast<T>(v);
         }
@@ -105,7 +112,10 @@ void columns_backward(const Columns& d, const T* g, const T* x, const T* offset,
           for (int64_t k = 0; k < channels; k++) {
             const int64_t plane = group * channels + k;
             const Corners<A, T> c(d, x + plane * d.height * d.width, p);
-            if (!c.near) break;
+            if (!c.near) {
+              if (is_unknown(d, p)) along_mask = p.y + p.x;
+              break;
+            }
             const A grad(g[(plane * weights + w) * places + i]);
             along_y += factor * c.slope_y() * grad;
             along_x += factor * c.slope_x() * grad;
