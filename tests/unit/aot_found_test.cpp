@@ -89,5 +89,29 @@ TEST_F(AotFound, WhatIsWrittenThroughATransposedViewLiesAsItDid) {
   EXPECT_EQ(seen(functionalize(f)), seen(f));
 }
 
+// An item of unbind is a view as any other: of an input that is written afterwards it is not kept for the backward.
+TEST_F(AotFound, AnItemOfAWrittenInputIsNotKept) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor item = in[0].unbind(0)[1], y = in[1].clone();
+    {
+      const NoGrad no_grad;
+      aten_value<"sin.out">(item, y);
+    }
+    aten_value<"sin_">(y);
+    const Tensor r = y * in[1];
+    aten_value<"sin_">(in[0]);
+    return TensorList{r};
+  };
+  const auto gradient = [](const TensorFunction& g) {
+    const Tensor x = tensor(std::vector<double>{0.5, 1.5}, {2, 1}, DType::f32);
+    Tensor w = tensor(std::vector<double>{2}, {1}, DType::f32);
+    w.requires_grad_();
+    g({x, w})[0].sum().backward();
+    return w.grad().to_vector<double>();
+  };
+  const AotFunction compiled = aot_function(f, {.partition = [](const Joint& j) { return partition_min_cut(j); }});
+  EXPECT_EQ(gradient([&](const TensorList& in) { return compiled(in); }), gradient(f));
+}
+
 }  // namespace
 }  // namespace ingot::aot
