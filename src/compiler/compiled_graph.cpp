@@ -79,16 +79,24 @@ SymbolValues hints_of(const Values& examples) {
   return hints;
 }
 
-// What the library needs of sizes the function needs as well: then its guards say so before the library has to.
-void pass_on_guards(const ShapeEnv& library) {
+// What the library needs of sizes the function needs as well: then its guards say so before the library has to. `named` are those that
+// the library has names of its own for.
+void pass_on_guards(const ShapeEnv& library, const std::map<std::string, Expr>& named) {
   auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
   if (!env) return;
-  Names names;
-  for (const auto& [name, hint] : env->hints()) names.add(env->find(name)->expr);
   for (const Guard& g : library.guards()) {
+    std::vector<Expr> symbols, values;
     bool is_known = true;
-    visit(g.condition, [&](const Expr& x) { is_known = is_known && (x.op() != ExprOp::Sym || env->hints().contains(x->name)); });
-    if (is_known) env->decide(parse(print(g.condition), names));
+    visit(g.condition, [&](const Expr& x) {
+      if (x.op() != ExprOp::Sym) return;
+      const auto own = named.find(x->name);
+      const ShapeEnv::Symbol* symbol = env->find(x->name);
+      is_known = is_known && (own != named.end() ? !env->needs_data(own->second) : symbol != nullptr && symbol->hint.has_value());
+      if (!is_known) return;
+      symbols.push_back(x);
+      values.push_back(own != named.end() ? own->second : symbol->expr);
+    });
+    if (is_known) env->decide(substitute(g.condition, symbols, values));
   }
 }
 
@@ -175,7 +183,7 @@ GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const Com
     plan_.taken.push_back(k);
     taken.add(examples[k], hints);
   }
-  taken.name_underived();
+  const std::map<std::string, Expr> named = taken.name_underived();
   for (const auto& n : graph.nodes()) {
     if (n->kind != NodeKind::call || !n->op->mutates()) continue;
     INGOT_REQUIRE(n->op->def->rewires == Rewires::nothing, n->op->qualified(),
@@ -195,7 +203,7 @@ GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const Com
       std::move(taken));
   plan_.draws = draws(traced.graph);
   compile(traced, file, options);
-  pass_on_guards(traced.sizes);
+  pass_on_guards(traced.sizes, named);
   open(file);
 }
 

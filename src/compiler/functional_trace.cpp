@@ -29,8 +29,9 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
     for (std::size_t d = 0; d < g.sizes.size(); d++) {
       const Expr size = g.sizes[d].expr();
       if (!size.is_const()) {
-        int64_t lo = 2, hi = kUnbounded;
-        if (size.op() == ExprOp::Sym) lo = std::max<int64_t>(size->lo, 2), hi = size->hi;
+        // What is made of open sizes may well be one or none: the last piece of a split.
+        const int64_t least = size.op() == ExprOp::Sym ? 2 : 0, hi = size->hi;
+        const int64_t lo = std::max<int64_t>(size->lo, least);
         open.push_back({input, static_cast<int>(d), to_text(size), std::min(lo, hi), hi});
         numbers_.push_back(size);
       }
@@ -49,16 +50,20 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
   }
 }
 
-void Examples::name_underived() {
+std::map<std::string, Expr> Examples::name_underived() {
   std::set<std::string> given;
   for (const Expr& e : numbers_)
     if (e.op() == ExprOp::Sym) given.insert(e->name);
   std::map<std::string, std::string> names;
+  std::map<std::string, Expr> named;
   for (std::size_t k = 0; k < numbers_.size(); k++) {
     bool is_derived = true;
     visit(numbers_[k], [&](const Expr& x) { is_derived = is_derived && (x.op() != ExprOp::Sym || given.contains(x->name)); });
-    if (!is_derived) open[k].name = names.emplace(open[k].name, text("size_", names.size())).first->second;
+    if (is_derived) continue;
+    open[k].name = names.emplace(open[k].name, text("size_", names.size())).first->second;
+    named.emplace(open[k].name, numbers_[k]);
   }
+  return named;
 }
 
 Traced trace_functional(const std::function<Values(const Values&)>& f, Examples examples) {

@@ -16,8 +16,8 @@ struct Examples {
   // For a placeholder that looks like `meta`. `hints` has every symbol of it.
   void add(const Value& meta, const SymbolValues& hints);
   // Numbers that are expressions of symbols (2*s0) are derived from them, which must be open by themselves, too. Where they are
-  // not, no caller of the compiled program says what they are: from now on such a number has a name of its own.
-  void name_underived();
+  // not, no caller of the compiled program says what they are: from now on such a number has a name of its own. Returns what has.
+  std::map<std::string, Expr> name_underived();
 
  private:
   std::vector<Expr> numbers_;  // one for each of `open`

@@ -168,6 +168,18 @@ TEST_F(AotCompiler, A137_R159_AViewByNumbersOfTheCall) {
   EXPECT_TRUE(equal(arguments[0].tensor().grad(), full({2, 2}, 3)));
 }
 
+// The second piece has n - (n + 1) / 2 elements, which nobody passes by themselves: four of nine, one of three and of two.
+TEST_F(AotCompiler, ASizeMadeOfOpenOnesMayBeOne) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{atens<"chunk">(in[0], 2, 1)[1].exp()}; };
+  const AotFunction compiled = aot_function(f, {.forward = ingot_compiler(), .backward = ingot_compiler(), .dynamic = true});
+  for (const int64_t n : {9, 3, 2, 12}) {
+    const Tensor x = tracked(randn({4, n})), y = tracked(x.detach().clone());
+    f({x})[0].sum().backward();
+    compiled(TensorList{y})[0].sum().backward();
+    expect_close({x.grad()}, {y.grad()});
+  }
+}
+
 // The reference runs this on a GPU.
 TEST_F(AotCompiler, A177_ResNet18UnderAutocast) {
   manual_seed(0);
