@@ -38,18 +38,29 @@ Tensor op_of(const Tensor& x) {
 }
 
 // The C library's are glibc's own bounds where it says one, and what was measured where it does not (lgamma near its zeros
-// below 0 is the only one past a few).
+// below 0 is the only one past a few). glibc counts from the rounded result: its 1 for tan of float is up to 1.5 from the exact one,
+// and over every float 1.48 was measured; of acosh 2.0002.
 const MathFunction kFunctions[] = {
-    {"exp", op_of<"exp">, std::exp, std::exp, 1.1, 1.1},     {"exp2", op_of<"exp2">, std::exp2, std::exp2, 1.2, 1},
-    {"expm1", op_of<"expm1">, std::expm1, std::expm1, 2, 1}, {"log", op_of<"log">, std::log, std::log, 0.9, 0.9},
-    {"log2", op_of<"log2">, std::log2, std::log2, 2, 1},     {"log10", op_of<"log10">, std::log10, std::log10, 2, 2},
-    {"log1p", op_of<"log1p">, std::log1p, std::log1p, 2, 1}, {"tanh", op_of<"tanh">, std::tanh, std::tanh, 2.5, 2.5},
-    {"erf", op_of<"erf">, std::erf, std::erf, 2.5, 1.5},     {"sin", op_of<"sin">, std::sin, std::sin, 1, 1},
-    {"cos", op_of<"cos">, std::cos, std::cos, 1, 1},         {"tan", op_of<"tan">, std::tan, std::tan, 1, 1},
-    {"asin", op_of<"asin">, std::asin, std::asin, 1, 1},     {"acos", op_of<"acos">, std::acos, std::acos, 1, 1},
-    {"atan", op_of<"atan">, std::atan, std::atan, 1, 1},     {"sinh", op_of<"sinh">, std::sinh, std::sinh, 2, 2},
-    {"cosh", op_of<"cosh">, std::cosh, std::cosh, 2, 2},     {"asinh", op_of<"asinh">, std::asinh, std::asinh, 2, 2},
-    {"acosh", op_of<"acosh">, std::acosh, std::acosh, 2, 2}, {"atanh", op_of<"atanh">, std::atanh, std::atanh, 2, 2},
+    {"exp", op_of<"exp">, std::exp, std::exp, 1.1, 1.1},
+    {"exp2", op_of<"exp2">, std::exp2, std::exp2, 1.2, 1},
+    {"expm1", op_of<"expm1">, std::expm1, std::expm1, 2, 1},
+    {"log", op_of<"log">, std::log, std::log, 0.9, 0.9},
+    {"log2", op_of<"log2">, std::log2, std::log2, 2, 1},
+    {"log10", op_of<"log10">, std::log10, std::log10, 2, 2},
+    {"log1p", op_of<"log1p">, std::log1p, std::log1p, 2, 1},
+    {"tanh", op_of<"tanh">, std::tanh, std::tanh, 2.5, 2.5},
+    {"erf", op_of<"erf">, std::erf, std::erf, 2.5, 1.5},
+    {"sin", op_of<"sin">, std::sin, std::sin, 1, 1},
+    {"cos", op_of<"cos">, std::cos, std::cos, 1, 1},
+    {"tan", op_of<"tan">, std::tan, std::tan, 1.5, 1},
+    {"asin", op_of<"asin">, std::asin, std::asin, 1, 1},
+    {"acos", op_of<"acos">, std::acos, std::acos, 1, 1},
+    {"atan", op_of<"atan">, std::atan, std::atan, 1, 1},
+    {"sinh", op_of<"sinh">, std::sinh, std::sinh, 2, 2},
+    {"cosh", op_of<"cosh">, std::cosh, std::cosh, 2, 2},
+    {"asinh", op_of<"asinh">, std::asinh, std::asinh, 2, 2},
+    {"acosh", op_of<"acosh">, std::acosh, std::acosh, 2.01, 2},
+    {"atanh", op_of<"atanh">, std::atanh, std::atanh, 2, 2},
     {"erfc", op_of<"erfc">, std::erfc, std::erfc, 4, 5},
 };
 
