@@ -151,7 +151,11 @@ void write_plan(const std::string& path, const GraphLibrary::Plan& plan) {
   list("written", plan.written);
   w.key("is_number").begin_list();
   for (const bool b : plan.is_number) w.value(b);
-  w.end().field("draws", plan.draws).end();
+  w.end().field("draws", plan.draws);
+  std::vector<int64_t> fixed;  // places and values in turns
+  for (const auto& [place, value] : plan.fixed) fixed.insert(fixed.end(), {static_cast<int64_t>(place), value});
+  list("fixed", fixed);
+  w.end();
   write_file(path, w.take());
 }
 
@@ -164,8 +168,15 @@ GraphLibrary::Plan read_plan(const std::string& path, const Graph& graph) {
       return static_cast<std::size_t>(p.integer());
     });
   };
-  return {places("taken"), places("written"), j.field("is_number").map([](const Json& b) { return b.boolean(); }),
-          j.field("draws").boolean()};
+  GraphLibrary::Plan plan{places("taken"),
+                          places("written"),
+                          j.field("is_number").map([](const Json& b) { return b.boolean(); }),
+                          j.field("draws").boolean(),
+                          {}};
+  const std::vector<int64_t> fixed = j.field("fixed").map([](const Json& n) { return n.integer(); });
+  if (fixed.size() % 2) j.fail("expected a value for every output that is fixed");
+  for (std::size_t k = 0; k < fixed.size(); k += 2) plan.fixed.emplace(static_cast<std::size_t>(fixed[k]), fixed[k + 1]);
+  return plan;
 }
 
 }  // namespace
@@ -202,6 +213,9 @@ GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const Com
       },
       std::move(taken));
   plan_.draws = draws(traced.graph);
+  for (std::size_t k = 0; k < traced.graph.outputs.size(); k++)
+    if (const Argument& a = traced.graph.outputs[k]; a.is_value() && a.value().is_int())
+      plan_.fixed[k] = a.value().to_int().value();
   compile(traced, file, options);
   pass_on_guards(traced.sizes, named);
   open(file);
@@ -230,11 +244,15 @@ Values GraphLibrary::run(const Values& arguments) {
     outdate_stand_ins(written);
     if (!unseen_writes()) written.bump_version();
   }
-  INGOT_ENSURE(found.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ",
-               plan_.is_number.size());
+  INGOT_ENSURE(found.size() + plan_.fixed.size() == plan_.is_number.size(), "the library returned ", found.size(), " values of ",
+               plan_.is_number.size(), ", and ", plan_.fixed.size(), " are fixed");
   Values results;
-  results.reserve(found.size());
-  for (std::size_t k = 0; k < found.size(); k++) results.push_back(plan_.is_number[k] ? Value(found[k].item()) : Value(found[k]));
+  results.reserve(plan_.is_number.size());
+  for (std::size_t k = 0, next = 0; k < plan_.is_number.size(); k++) {
+    const auto fixed = plan_.fixed.find(k);
+    if (fixed != plan_.fixed.end()) results.push_back(Value(fixed->second));
+    else results.push_back(plan_.is_number[k] ? Value(found[next].item()) : Value(found[next])), next++;
+  }
   return results;
 }
 

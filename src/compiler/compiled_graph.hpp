@@ -20,6 +20,7 @@ class GraphLibrary {
     std::vector<std::size_t> written;  // … and writes
     std::vector<bool> is_number;       // by output
     bool draws = false;                // from the random stream of the thread
+    std::map<std::size_t, int64_t> fixed;  // outputs that are the same for all sizes it is for: the library does not return them
   };
 
   // Compiles `graph`, which returns tensors and numbers that are computed, or does something, to the file.
@@ -55,16 +56,16 @@ class CompiledGraph {
   struct Source {
     enum Kind : uint8_t { constant, argument, computed, view } kind = constant;
     std::size_t index = 0;  // among the arguments, what the library returns, or the outputs of views_
-    Value value = {};       // of a constant
+    Value value = {};  // of a constant
   };
   std::vector<Source> outputs_;
   std::vector<const Node*> computed_;  // what the library returns
   // Of that, what has gaps between its elements (slice_scatter keeps those of its argument): the library's tensors are dense.
   std::vector<std::pair<std::size_t, Shape>> with_gaps_;
   std::map<std::string, SizeSource> sizes_;  // where a symbol of their strides is read
-  std::vector<const Node*> taken_;     // outputs that are taken as views
-  Graph views_;                        // takes them
-  std::vector<Source> bases_;          // what it takes them of
+  std::vector<const Node*> taken_;  // outputs that are taken as views
+  Graph views_;  // takes them
+  std::vector<Source> bases_;  // what it takes them of
   std::unique_ptr<Interpreter> views_interpreter_;
   std::unique_ptr<GraphLibrary> library_;
 

@@ -57,8 +57,8 @@ std::optional<std::string> difference(const Outcome& want, const Outcome& got, A
   return std::nullopt;
 }
 
-// What a refusal says before it names tensors and versions.
-std::string gist(const std::string& message) { return message.substr(0, message.find(':')); }
+// What a refusal says before it names tensors, versions and sizes, which are symbols where they are open.
+std::string gist(const std::string& message) { return message.substr(0, std::min(message.find(':'), message.find(" - got "))); }
 
 // Whether eager refuses the gradients of something that the program made or wrote, for the reason that `refusal` gives.
 bool eager_refuses_too(const Outcome& eager, const std::string& refusal) {
