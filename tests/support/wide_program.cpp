@@ -111,6 +111,7 @@ class WideGenerator {
     const Tensor x = is_two_tensor(t) ? a(t) : t;
     if (x.numel().value() > 60000) return false;
     if (!is_differentiable(x.dtype()) || x.numel().value() == 0) return true;
+    if (is_out_of_date(*x->storage)) return false;  // a conj of what was written since, which nobody may read
     const NoGrad no_grad;
     const Tensor wide = is_complex(x.dtype()) ? aten<"abs">(x.detach().to(DType::c128)) : x.detach().to(DType::f64);
     const double most = aten<"amax">(aten<"abs">(wide)).item_double();
