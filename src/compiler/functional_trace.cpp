@@ -1,15 +1,37 @@
 #include "compiler/functional_trace.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
+#include "graph/fake.hpp"
 #include "ingot/autograd.hpp"
 #include "pass/decompose.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
+namespace {
+
+// Whether elements have places of their own at all sizes: each stride, in the order that they have in the example, leads past
+// what is inside it.
+bool lies_apart(const Geometry& g, const Geometry& example) {
+  std::vector<std::size_t> inner_first(g.sizes.size());
+  std::iota(inner_first.rbegin(), inner_first.rend(), std::size_t{0});
+  std::ranges::stable_sort(inner_first, {}, [&](std::size_t d) { return example.strides[d].number(); });
+  Int reached = 1;
+  for (const std::size_t d : inner_first) {
+    if (g.sizes[d].same(1)) continue;
+    const Int stride = g.strides[d];
+    if (!stride.same(reached) && !(stride.is_number() && reached.is_number() && stride.number() >= reached.number()))
+      return false;
+    reached = stride * g.sizes[d];
+  }
+  return true;
+}
+
+}  // namespace
 
 void add_symbols(const Value& meta, std::map<std::string, Expr>& symbols) {
   const auto add = [&](const Expr& e) {
@@ -39,7 +61,11 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
       g.strides[d] = evaluate(g.strides[d].expr(), hints);
     }
     g.offset = 0;
-    values.push_back(make_tensor(std::move(g), {}, true));
+    Tensor example = make_tensor(g, {}, true);
+    // A library that lays out what lies otherwise needs a place for each element, at every size.
+    if (!lies_apart(meta.tensor()->geom, g) || !open_strides(example, meta.tensor().sizes()).same(meta.tensor().strides()))
+      example = make_tensor(Geometry::contiguous(g.sizes, g.dtype), {}, true);
+    values.push_back(example);
   } else if (meta.is_int() && !meta.to_int().is_number()) {
     const Expr e = meta.to_int().expr();
     open.push_back({input, 0, to_text(e), e->lo, e->hi});

@@ -15,25 +15,6 @@ namespace {
 
 bool is_open(const Tensor& t) { return t.sizes().is_symbolic() || t.strides().is_symbolic(); }
 
-// Strides of the example with open sizes in place: a stride that spans the dim inside it goes on doing so.
-Shape open_strides(const Tensor& example, const Shape& sizes) {
-  if (!sizes.is_symbolic() || is_open(example)) return example.strides();
-  const std::vector<int64_t> old_sizes = example.sizes().values(), old_strides = example.strides().values();
-  std::vector<std::size_t> inner_first(sizes.size());
-  std::iota(inner_first.rbegin(), inner_first.rend(), std::size_t{0});
-  std::stable_sort(inner_first.begin(), inner_first.end(), [&](auto a, auto b) { return old_strides[a] < old_strides[b]; });
-  Shape strides = example.strides();
-  int64_t dense = 1;
-  Int open = 1;
-  for (const std::size_t d : inner_first) {
-    if (old_strides[d] == 0) continue;
-    if (old_strides[d] == dense) strides[d] = open;
-    dense = old_strides[d] * std::max<int64_t>(old_sizes[d], 1);
-    open = strides[d] * sizes[d];
-  }
-  return strides;
-}
-
 bool is_identifier(std::string_view s) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
   return !s.empty() && letter(s[0]) &&
@@ -117,6 +98,24 @@ std::vector<OpenSize> every_size_open(const Values& examples) {
     }
   }
   return open;
+}
+
+Shape open_strides(const Tensor& example, const Shape& sizes) {
+  if (!sizes.is_symbolic() || is_open(example)) return example.strides();
+  const std::vector<int64_t> old_sizes = example.sizes().values(), old_strides = example.strides().values();
+  std::vector<std::size_t> inner_first(sizes.size());
+  std::iota(inner_first.rbegin(), inner_first.rend(), std::size_t{0});
+  std::stable_sort(inner_first.begin(), inner_first.end(), [&](auto a, auto b) { return old_strides[a] < old_strides[b]; });
+  Shape strides = example.strides();
+  int64_t dense = 1;
+  Int open = 1;
+  for (const std::size_t d : inner_first) {
+    if (old_strides[d] == 0) continue;
+    if (old_strides[d] == dense) strides[d] = open;
+    dense = old_strides[d] * std::max<int64_t>(old_sizes[d], 1);
+    open = strides[d] * sizes[d];
+  }
+  return strides;
 }
 
 Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, ShapeEnv& env) {

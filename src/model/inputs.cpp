@@ -163,6 +163,21 @@ bool Inputs::check_written() const {
   return true;
 }
 
+// Several elements cannot be put in one place.
+bool Inputs::fail_for_strides(uint32_t k, const int64_t* expected) const {
+  const ingot_view& view = views_[k];
+  Text text;
+  const auto add = [&](const int64_t* strides) {
+    for (int32_t d = 0; d < view.rank; d++) text.add("%s%lld", d == 0 ? "[" : ", ", static_cast<long long>(strides[d]));
+  };
+  text.add("%s: strides: expected ", name_of(k).text);
+  add(expected);
+  text.add("], found ");
+  add(view.strides);
+  return fail("%s]; the program was compiled for elements that share their places: compile it for a contiguous example",
+              text.c_str());
+}
+
 bool Inputs::lay_out(Run& run) {
   const int64_t* sizes = expected_.data();
   for (uint32_t k = 0; k < program.input_count; k++) {
@@ -172,6 +187,8 @@ bool Inputs::lay_out(Run& run) {
     elements_[k] = view.data;
     const bool is_aligned = reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(size) == 0;
     if (!is_aligned || !same_places(view.rank, sizes, view.strides, strides)) {
+      if (!lies_apart({.data = nullptr, .sizes = sizes, .strides = strides, .rank = view.rank, .dtype = view.dtype}))
+        return fail_for_strides(k, strides);
       elements_[k] = run.allocate_until_end(static_cast<uint64_t>(extent(view.rank, sizes, strides) * size));
       if (!elements_[k]) return false;
       copy_elements(view.rank, sizes, elements_[k], strides, view.data, view.strides, size);

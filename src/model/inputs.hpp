@@ -31,6 +31,7 @@ class Inputs {
   bool check_guards(const int64_t* symbols) const;
   bool check_written() const;
   bool fail_for_symbol(uint32_t symbol, int64_t found) const;
+  bool fail_for_strides(uint32_t k, const int64_t* expected) const;
 
   struct alignas(16) Number {
     char bytes[16];

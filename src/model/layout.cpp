@@ -69,6 +69,11 @@ bool overlaps_itself(const ingot_view& a) {
   return false;
 }
 
+bool lies_apart(const ingot_view& a) {
+  Steps steps;
+  return element_count(a.rank, a.sizes) == 0 || (a.rank <= INGOT_MAX_RANK && steps.make(a));
+}
+
 bool overlap(const ingot_view& a, int64_t a_element_bytes, const ingot_view& b, int64_t b_element_bytes) {
   const int64_t a_count = element_count(a.rank, a.sizes), b_count = element_count(b.rank, b.sizes);
   if (a_count == 0 || b_count == 0) return false;

@@ -21,7 +21,11 @@ bool overlap(const ingot_view& a, int64_t a_element_bytes, const ingot_view& b, 
 // Do several elements of one tensor share a place, as those of an expanded one do?
 bool overlaps_itself(const ingot_view& a);
 
-// Copies all elements. No alignment is asked for.
+// Has every element a place of its own? No, too, where that is so for another reason than that each stride leads past all smaller
+// ones.
+bool lies_apart(const ingot_view& a);
+
+// Copies all elements, to places of their own. No alignment is asked for.
 void copy_elements(int32_t rank, const int64_t* sizes, void* to, const int64_t* to_strides, const void* from,
                    const int64_t* from_strides, int64_t element_bytes);
 

@@ -67,6 +67,20 @@ TEST_F(CompiledModel, ViewsAreIndexMaps) {
   for (std::size_t k = 0; k < lists.size(); k++) expect_close(views(lists[k]), found[k]);
 }
 
+// Nothing but what lies so itself: rows of the example are one row, and several cannot be put there.
+TEST_F(CompiledModel, ElementsThatShareTheirPlaces) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{in[0] * 2}; };
+  const Tensor row = randn({1, 4}), expanded = row.expand({3, 4});
+  compile(f, {expanded}, {}, path("f.so"));
+  ModelContainerRunner runner(path("f.so"));
+  expect_close({expanded * 2}, runner.run({row.expand({3, 4})}));
+  const std::string message = error_of([&] { runner.run({randn({3, 4})}); });
+  EXPECT_TRUE(
+      message.starts_with("input 0 (arg0_1): strides: expected [0, 1], found [4, 1]; the program was compiled for elements that "
+                          "share their places: compile it for a contiguous example"))
+      << message;
+}
+
 TEST_F(CompiledModel, WritesReachTheCaller) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor x = in[0];
