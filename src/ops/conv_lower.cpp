@@ -103,8 +103,8 @@ class ConvolutionLowering {
       std::vector<Expr> tap(static_cast<std::size_t>(p_.space));
       int64_t rest = t;
       for (int d = p_.space; d-- > 0; rest /= kernel(d)->i) tap[static_cast<std::size_t>(d)] = rest % kernel(d)->i;
-      const Expr term = weight(at[1], 0, tap) * pixel(at, floor_div(at[1], outputs), tap);
-      total = t == 0 ? term : total + term;
+      // The sum begins at zero, as eager's does: of products that are all -0 it is 0.
+      total = total + weight(at[1], 0, tap) * pixel(at, floor_div(at[1], outputs), tap);
     }
     return total;
   }
