@@ -34,26 +34,6 @@ Boxed with_hidden_writes(const Assembly& a, Boxed run) {
   };
 }
 
-// Writes that the graph makes to the inner tensors of a wrapper are writes to the wrapper.
-FlatCallable counting_wrapper_writes(const Assembly& a, FlatCallable run) {
-  std::vector<std::size_t> written;
-  for (std::size_t k = 0; k < a.meta.inputs.size(); k++) {
-    const InputInfo& i = a.meta.inputs[k];
-    if (a.layouts.inputs.has_wrappers() && a.layouts.inputs[k].cls && i.mutation() == Mutation::in_graph && i.mutates_data &&
-        !i.hidden_from_autograd)
-      written.push_back(k);
-  }
-  if (written.empty()) return run;
-  return [run = std::move(run), written = std::move(written)](Values arguments) {
-    TensorList wrappers;
-    for (const std::size_t k : written) wrappers.push_back(arguments[k].tensor());
-    Values results = run(std::move(arguments));
-    for (const Tensor& t : wrappers)
-      if (!t->inference) t->storage->bump_version();
-    return results;
-  };
-}
-
 FlatCallable without_gradients(const Assembly& a, Boxed run) {
   return [meta = a.meta, run = std::move(run), takes_wrappers = a.layouts.inputs.has_wrappers(), returned = a.layouts.returned,
           tokens = static_cast<std::size_t>(a.meta.tokens)](Values arguments) {
@@ -75,10 +55,10 @@ FlatCallable without_gradients(const Assembly& a, Boxed run) {
 
 FlatCallable around_graphs(const Assembly& a, Boxed forward, std::shared_ptr<Backward> backward) {
   forward = with_hidden_writes(a, std::move(forward));
-  if (!backward) return counting_wrapper_writes(a, without_gradients(a, std::move(forward)));
+  if (!backward) return without_gradients(a, std::move(forward));
   const auto training =
       std::make_shared<Training>(a.meta, a.layouts, std::move(forward), a.saved_tensors, std::move(backward), a.without_gradient);
-  return counting_wrapper_writes(a, [training](Values arguments) { return (*training)(std::move(arguments)); });
+  return [training](Values arguments) { return (*training)(std::move(arguments)); };
 }
 
 FlatCallable around_arguments(const Assembly& a, FlatCallable graphs) {

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "aot/dense.hpp"
 #include "autograd/custom_function.hpp"
 #include "autograd/unseen_writes.hpp"
 #include "base/dtype.hpp"
@@ -74,12 +75,18 @@ void change_looks(const InputInfo& info, const Tensor& input, const Tensor& valu
   }
 }
 
+// Writes that the graph makes to the inner tensors of a wrapper are writes to the wrapper.
+bool writes_wrapper(const InputInfo& info, const Value& argument) {
+  return info.mutation() == Mutation::in_graph && info.mutates_data && !info.hidden_from_autograd && is_wrapper(argument);
+}
+
 class Finish {
  public:
   Finish(const Metadata& meta, const Values& arguments, const Values& results, const Ref<GradNode>& node)
       : meta_(meta), arguments_(arguments), results_(results), node_(node) {}
 
   Values run() {
+    count_wrapper_writes();
     for (std::size_t i = 0; i < meta_.inputs.size(); i++)
       if (meta_.inputs[i].mutation() == Mutation::out_of_graph) write_back(i, results_[first_++].tensor());
     Values outputs;
@@ -101,6 +108,13 @@ class Finish {
   const Ref<GradNode>& node_;
   std::map<std::size_t, Tensor> before_;  // inputs that look otherwise now, as they looked
   std::size_t first_ = 0;                 // of the outputs among the results
+
+  // Before views of them are made again, which are views of what was written.
+  void count_wrapper_writes() const {
+    for (std::size_t i = 0; i < meta_.inputs.size(); i++)
+      if (writes_wrapper(meta_.inputs[i], arguments_[i]) && !arguments_[i].tensor()->inference)
+        arguments_[i].tensor()->storage->bump_version();
+  }
 
   void write_back(std::size_t i, const Tensor& value) {
     const InputInfo& info = meta_.inputs[i];
@@ -189,6 +203,8 @@ Values needed_afterwards(const Metadata& meta, const Values& arguments) {
   Values needed(arguments.size());
   const auto keep = [&](int k) { needed[static_cast<std::size_t>(k)] = arguments[static_cast<std::size_t>(k)]; };
   for (const int k : meta.mutated_out_of_graph()) keep(k);
+  for (std::size_t k = 0; k < meta.inputs.size(); k++)
+    if (writes_wrapper(meta.inputs[k], arguments[k])) needed[k] = arguments[k];
   for (const OutputInfo& o : meta.outputs) {
     if (o.base_is_input()) keep(o.base);
     if (o.stands_in_for_input >= 0) keep(o.stands_in_for_input);

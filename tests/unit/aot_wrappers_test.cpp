@@ -228,6 +228,23 @@ TEST_F(AotWrappers, A183_A184_R029_LooksOfWrappersDoNotChange) {
                  "Metadata mutations are currently not allowed on tensor subclasses");
 }
 
+// The write is counted before the view is made, or the view would be of something that was written since.
+TEST_F(AotWrappers, AViewOfManyOfAWrittenInput) {
+  const TensorFunction f = [](const TensorList& in) {
+    Tensor x = in[0];
+    {
+      const NoGrad no_grad;
+      aten_value<"sin_">(x);
+    }
+    return TensorList{atens<"unbind.int">(x, 1)[2], x};
+  };
+  const AotFunction keeping = aot_function(f, {.keep_inference_input_mutations = true});
+  const Tensor leaf = tracked(two_tensor(ones({1, 3}), ones({1, 3}))), x = leaf * 1;
+  const TensorList found = keeping(TensorList{x});
+  EXPECT_EQ(found[0].grad_fn_name(), "UnbindBackward0");
+  EXPECT_TRUE(allclose(a(found[0]).detach(), ones({1}).sin()));
+}
+
 TEST_F(AotWrappers, A185_AWrittenInputAndAViewOfIt) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor(in[0]).mul_(2);
