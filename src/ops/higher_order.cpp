@@ -30,6 +30,19 @@ bool holds(const Value& v) {
 
 // ---- control flow
 
+// Two functions that stand for each other must return the same kinds of values.
+void require_alike(const Op& op, const Values& a, const Values& b, std::string_view what_a, std::string_view what_b) {
+  INGOT_REQUIRE(a.size() == b.size(), op.schema.name, ": ", what_a, " has ", a.size(), " results and ", what_b, " ", b.size());
+  for (std::size_t k = 0; k < a.size(); k++) {
+    INGOT_REQUIRE(a[k].is_tensor() == b[k].is_tensor(), op.schema.name, ": result ", k, " of ", what_a, " is ", a[k].kind_name(),
+                  ", of ", what_b, " ", b[k].kind_name());
+    if (!a[k].is_tensor()) continue;
+    const Tensor &x = a[k].tensor(), &y = b[k].tensor();
+    INGOT_REQUIRE(x.dtype() == y.dtype() && x.sizes() == y.sizes(),
+                  "Expected each tensor to have same metadata but got: ", op.schema.name, " result ", k, " of ", what_a, " is ",
+                  name_of(x.dtype()), x.sizes(), ", of ", what_b, " ", name_of(y.dtype()), y.sizes());
+  }
+}
 Value cond(const Call& c) { return list_value((holds(c[0]) ? c[1] : c[2]).function()(list_elements(c[3]))); }
 
 // Calls visit(carried) after each step, and returns what the last step left.
@@ -49,9 +62,9 @@ Values loop_while(const Call& c, F&& visit) {
           if (v.is_tensor()) v = aten<"clone">(v.tensor());
       return carried;
     }
-    const std::size_t expected = carried.size();
-    carried = body(args);
-    INGOT_REQUIRE(carried.size() == expected, "the body should have ", expected, " results, found ", carried.size());
+    Values next = body(args);
+    require_alike(c.op, carried, next, "what is carried", "the body");
+    carried = std::move(next);
     visit(carried);
   }
 }
@@ -224,19 +237,6 @@ Values stacked_like(const Values& rows, std::size_t from, const Value& along) {
     r.push_back(aten<"empty.memory_format">(sizes, row.dtype(), Value(), row.device()));
   }
   return r;
-}
-// Two functions that stand for each other must return the same kinds of values.
-void require_alike(const Op& op, const Values& a, const Values& b, std::string_view what_a, std::string_view what_b) {
-  INGOT_REQUIRE(a.size() == b.size(), op.schema.name, ": ", what_a, " has ", a.size(), " results and ", what_b, " ", b.size());
-  for (std::size_t k = 0; k < a.size(); k++) {
-    INGOT_REQUIRE(a[k].is_tensor() == b[k].is_tensor(), op.schema.name, ": result ", k, " of ", what_a, " is ", a[k].kind_name(),
-                  ", of ", what_b, " ", b[k].kind_name());
-    if (!a[k].is_tensor()) continue;
-    const Tensor &x = a[k].tensor(), &y = b[k].tensor();
-    INGOT_REQUIRE(x.dtype() == y.dtype() && x.sizes() == y.sizes(),
-                  "Expected each tensor to have same metadata but got: ", op.schema.name, " result ", k, " of ", what_a, " is ",
-                  name_of(x.dtype()), x.sizes(), ", of ", what_b, " ", name_of(y.dtype()), y.sizes());
-  }
 }
 Values cond_results(const Call& c, const std::vector<Values>& returned) {
   require_alike(c.op, returned[0], returned[1], "the true branch", "the false branch");

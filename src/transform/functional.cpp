@@ -280,10 +280,7 @@ void keep_aliases(const TensorList& results, const std::function<bool(const Func
   for (const Tensor& t : results) {
     const FunctionalState* f = functional_state(t);
     if (!f || is_left_out(*f)) continue;
-    sync(t);
-    // What was written has the strides of the op that computed it, and no elements in between that nobody has; so has what
-    // was computed of it.
-    if (!lie_alike(f->value, t)) f->storage->restore_layout();
+    lay_as_written(t);
     if (!f->copied) continue;
     const bool shared = std::any_of(results.begin(), results.end(), [&](const Tensor& o) {
       const FunctionalState* other = functional_state(o);
@@ -291,6 +288,15 @@ void keep_aliases(const TensorList& results, const std::function<bool(const Func
     });
     if (shared) f->storage->restore_layout();
   }
+}
+
+void lay_as_written(const Tensor& t) {
+  const FunctionalState* f = functional_state(t);
+  if (!f) return;
+  sync(t);
+  // What was written has the strides of the op that computed it, and no elements in between that nobody has; so has what
+  // was computed of it.
+  if (!lie_alike(f->value, t)) f->storage->restore_layout();
 }
 
 void sync(const Tensor& t) {

@@ -77,6 +77,9 @@ struct FunctionalState final : SpecialState {
 // Null for a tensor that is not functional.
 FunctionalState* functional_state(const Tensor& t);
 
+// From now on the value lies as the tensor does in the program as written.
+void lay_as_written(const Tensor& t);
+
 // A functional tensor on a storage of its own whose base is `value`. In the program as written it lies as `as_written` says.
 Tensor functional_result(const Tensor& value, const Geometry& as_written);
 Tensor to_functional(const Tensor& value);

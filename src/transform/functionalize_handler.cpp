@@ -372,6 +372,11 @@ Value functionalize_handler(const Op& op, Args args) {
   if (op.is_view())
     if (const FunctionalState* f = functional_state(args[0].tensor()); f && (op.is_inplace_view() || has_storage(f->value)))
       return view(op, args);
+  // How the results of functions lie, nobody works out as they are written.
+  if (op.form() == Form::higher_order)
+    for_each_tensor(args, [](const Tensor& t) {
+      if (lies_otherwise(t) && has_storage(functional_state(t)->value)) lay_as_written(t);
+    });
   Values values = map_tensors(args, from_functional);
   for (Value& v : values) v = map_functions(v, [&](const Value& f) { return functionalized_function(op, f); });
   if (op.functional) return write(op, args, values);

@@ -1,5 +1,6 @@
 // Small programs that random ones were made of when compiled functions differed from eager.
 #include "aot/min_cut.hpp"
+#include "ingot/control_flow.hpp"
 #include "ingot/transforms.hpp"
 #include "support/aot_harness.hpp"
 
@@ -111,6 +112,22 @@ TEST_F(AotFound, AnItemOfAWrittenInputIsNotKept) {
   };
   const AotFunction compiled = aot_function(f, {.partition = [](const Joint& j) { return partition_min_cut(j); }});
   EXPECT_EQ(gradient([&](const TensorList& in) { return compiled(in); }), gradient(f));
+}
+
+// … and what control flow makes of it, whose results nobody can lay out later.
+TEST_F(AotFound, WhatALoopMakesOfAWrittenTensorLiesAsItDoesInEager) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor turned = in[0].t().clone();
+    aten_value<"index_add_">(turned, 0, aten<"arange">(3), in[1]);
+    return while_loop([](const TensorList& x) { return TensorList{aten<"lt.Scalar">(x[0], 3)}; },
+                      [](const TensorList& x) { return TensorList{x[0] + 1, x[1] * 2}; },
+                      {aten<"zeros">(Shape{}, DType::i64), turned * 3});
+  };
+  const TensorList in{aten<"arange">(9, DType::f32).view({3, 3}), aten<"ones">(Shape{3, 3})};
+  const Tensor want = f(in)[1], found = functionalize(f)(in)[1];
+  EXPECT_EQ(to_text(want.strides()), "[1, 3]");
+  EXPECT_EQ(to_text(found.strides()), to_text(want.strides()));
+  EXPECT_TRUE(equal(found, want));
 }
 
 }  // namespace

@@ -170,6 +170,23 @@ TEST_F(ControlFlow, WhileRunsAsOftenAsItMust) {
             "no error");
 }
 
+// As PyTorch says when it is called without a compiler, too.
+TEST_F(ControlFlow, WhatIsCarriedKeepsItsSizeAndType) {
+  const auto run = [](const Tensor& carried, const Tensor& more) {
+    return error_of([&] {
+      while_loop([](const TensorList& o) { return TensorList{o[0].sum() < 100}; },
+                 [](const TensorList& o) { return TensorList{o[0] + o[1]}; }, {carried}, {more});
+    });
+  };
+  EXPECT_EQ(
+      run(ones({}), ones({2})),
+      "Expected each tensor to have same metadata but got: while_loop result 0 of what is carried is float32[], of the body float32[2]");
+  EXPECT_EQ(
+      run(ones({2}), ones({2}).to(float64)),
+      "Expected each tensor to have same metadata but got: while_loop result 0 of what is carried is float32[2], of the body float64[2]");
+  EXPECT_EQ(run(ones({2}), ones({2})), "no error");
+}
+
 TEST_F(ControlFlow, WritesInsideAFunctionAreFunctionalized) {
   const TensorFunction f = [](const TensorList& in) {
     return cond(
