@@ -60,18 +60,27 @@ std::optional<std::string> difference(const Outcome& want, const Outcome& got, A
 // What a refusal says before it names tensors, versions and sizes, which are symbols where they are open.
 std::string gist(const std::string& message) { return message.substr(0, std::min(message.find(':'), message.find(" - got "))); }
 
-// Whether eager refuses the gradients of something that the program made or wrote, for the reason that `refusal` gives.
-bool eager_refuses_too(const Outcome& eager, const std::string& refusal) {
-  const SeenGradients g = seen_gradients(eager);
+// Whether the gradients of something that the program made or wrote are refused for the reason that `refusal` gives.
+bool refuses_backward(const Outcome& o, const std::string& refusal) {
+  const SeenGradients g = seen_gradients(o);
   return std::any_of(g.refusals.begin(), g.refusals.end(),
                      [&](const std::string& r) { return !r.empty() && gist(r) == gist(refusal); });
+}
+
+constexpr const char* kWrittenSince =
+    "one of the variables needed for gradient computation has been modified by an inplace operation";
+
+// Whether eager refuses the backward in the words of `refusal`, or cannot come to them: what an op's backward returns (scatter_reduce's
+// of a source larger than its index has the index's size) is looked at after the tensors that it saved, and one was written.
+bool eager_refuses_too(const Outcome& eager, const std::string& refusal) {
+  return refuses_backward(eager, refusal) ||
+         (refusal.find(" returned an invalid gradient at index ") != std::string::npos && refuses_backward(eager, kWrittenSince));
 }
 
 // Whether the refusal is of a saved tensor that was written, and an operand of control flow was: eagerly that is the program it stands for, which
 // may not save it.
 bool refuses_operand(const Program& p, const std::string& refusal) {
-  if (!refusal.starts_with("one of the variables needed for gradient computation has been modified by an inplace operation"))
-    return false;
+  if (!refusal.starts_with(kWrittenSince)) return false;
   TensorList pool = make_inputs(p).inputs;
   std::vector<std::pair<Tensor, uint32_t>> operands;
   manual_seed(p.seed);

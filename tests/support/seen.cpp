@@ -282,12 +282,13 @@ std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, 
     const Seen &w = want[k], &g = got[k];
     if (w.facts != g.facts) return text(w.what, ": eager ", w.facts, "; got ", g.facts);
     if (!w.values.defined()) continue;  // nobody may read it
-    const auto both = [&](double off) {
-      return text(w.what, ": eager ", values_text(w.values), ", got ", values_text(g.values), ", off by ", off, " of ",
-                  allowed(w));
+    const auto both = [&](double off, std::size_t i) {
+      return text(w.what, ": eager ", values_text(w.values), ", got ", values_text(g.values), ", element ", i, " off by ", off,
+                  " of ", allowed(w));
     };
     if (!is_differentiable(w.values.dtype())) {
-      if (w.values.to_vector<int64_t>() != g.values.to_vector<int64_t>()) return both(0);
+      const std::vector<int64_t> x = w.values.to_vector<int64_t>(), y = g.values.to_vector<int64_t>();
+      if (x != y) return both(0, static_cast<std::size_t>(std::mismatch(x.begin(), x.end(), y.begin()).first - x.begin()));
       continue;
     }
     const std::vector<double> x = numbers(w.values), y = numbers(g.values);
@@ -295,9 +296,9 @@ std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, 
     for (std::size_t i = 0; i < x.size(); i++) {
       if (same(x[i], y[i])) continue;
       const double off = std::abs(x[i] - y[i]);
-      if (!std::isfinite(off)) return both(off);  // one of them alone is infinite or NaN
+      if (!std::isfinite(off)) return both(off, i);  // one of them alone is infinite or NaN
       if (off <= 2 * unit * std::abs(x[i])) continue;
-      if (!(off <= allowed(w))) return both(off);
+      if (!(off <= allowed(w))) return both(off, i);
     }
   }
   return std::nullopt;
