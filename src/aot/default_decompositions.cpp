@@ -110,12 +110,12 @@ Value hardswish(const Call& c) {
 
 // ----
 
-// The value takes the type of what it fills.
+// The value takes the type of what it fills, and the result is row-major.
 Value masked_fill(const Call& c) {
   const Tensor& self = c.tensor(0);
   const Tensor value =
       c[2].is_tensor() ? c.tensor(2).to(self.dtype()) : aten<"scalar_tensor">(c[2], self.dtype(), Value(), self.device());
-  return where(c.tensor(1), value, self);
+  return where(c.tensor(1), value, self).contiguous();
 }
 Value detach(const Call& c) { return aten<"alias">(c[0]); }
 

@@ -5,6 +5,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/tensors.hpp"
@@ -175,12 +176,16 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span
 // Windows that overlap show an element more than once, and the inverse of a step knows one of them alone: where the write went
 // through such a step (a part of an unfold), it goes to the places in the storage that the view written has. Undefined: it did not.
 Tensor FunctionalStorage::written_through_overlap(const Update& u, const TensorList& bases) {
-  const auto overlaps = [](const Tensor& t) {
-    return !t.sizes().is_symbolic() && !t.strides().is_symbolic() && may_overlap(t->geom);
-  };
-  if (std::none_of(bases.begin() + 1, bases.end(), overlaps)) return {};
+  const auto is_open = [](const Tensor& t) { return t.sizes().is_symbolic() || t.strides().is_symbolic(); };
+  // Of open sizes: a step that shows more elements than there are shows some of them twice.
+  const auto grows = [&](std::size_t i) { return less_if_known(bases[i - 1].numel(), bases[i].numel()).value_or(false); };
+  bool overlaps = false;
+  for (std::size_t i = 1; i < bases.size() && !overlaps; i++)
+    overlaps = is_open(bases[i]) ? grows(i) : may_overlap(bases[i]->geom);
+  if (!overlaps) return {};
   const Tensor last = view(u.chain.back(), bases.back(), std::span(u.chain).first(u.chain.size() - 1));
-  if (last->storage != bases[0]->storage || last.dtype() != bases[0].dtype() || overlaps(last)) return {};
+  if (last->storage != bases[0]->storage || last.dtype() != bases[0].dtype() || (!is_open(last) && may_overlap(last->geom)))
+    return {};
   return aten<"as_strided_scatter">(bases[0], u.value, last.sizes(), last.strides(), last.storage_offset());
 }
 

@@ -217,6 +217,10 @@ void replace(const Op& op, const Tensor& self, Tensor value) {
   check_written_size(op, self, value.sizes());
   check_no_overlap(op, self);
   count_mutation(*f.storage);
+  if (wrapper_state(f.value) && !wrapper_state(value)) {  // plain values, written to a wrapper by out=
+    const Value copied[] = {f.value, value};
+    value = below(op_ref<"copy">(), copied).tensor();
+  }
   f.storage->add_update(value, f.chain);
   f.value = std::move(value);
   sync(self);

@@ -28,6 +28,13 @@ std::vector<Seen> with_nan_of_others(const Outcome& eager, std::size_t root, std
   return want;
 }
 
+// What a refusal says before it names tensors, versions and sizes, which are symbols where they are open.
+std::string gist(const std::string& message) { return message.substr(0, std::min(message.find(':'), message.find(" - got "))); }
+
+bool has_gist_of(const std::vector<std::string>& refusals, const std::string& refusal) {
+  return std::ranges::any_of(refusals, [&](const std::string& r) { return !r.empty() && gist(r) == gist(refusal); });
+}
+
 // Which results a backward goes through when it is asked for the gradients of one.
 enum class Backward { of_that_one, of_all };
 
@@ -40,8 +47,10 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
     worst = std::max(worst, refused_x   ? refused_y ? GradientAgreement::both_refuse : GradientAgreement::refused_by_eager
                             : refused_y ? GradientAgreement::refused
                                         : GradientAgreement::agree);
-    if (refused_y && !refused_x) return text("the gradient of ", x.roots[k], " is refused: ", y.refusals[k]);
-    if (refused_x) continue;
+    // A backward through all results refuses what that of another one refuses.
+    const bool of_another = backward == Backward::of_all && refused_y && !refused_x && has_gist_of(x.refusals, y.refusals[k]);
+    if (refused_y && !refused_x && !of_another) return text("the gradient of ", x.roots[k], " is refused: ", y.refusals[k]);
+    if (refused_x || refused_y) continue;
     const std::optional<std::string> d = allowance.difference(x.gradients[k], y.gradients[k]);
     if (!d) continue;
     const bool others = backward == Backward::of_all && x.roots.size() > 1;
@@ -57,15 +66,8 @@ std::optional<std::string> difference(const Outcome& want, const Outcome& got, A
   return std::nullopt;
 }
 
-// What a refusal says before it names tensors, versions and sizes, which are symbols where they are open.
-std::string gist(const std::string& message) { return message.substr(0, std::min(message.find(':'), message.find(" - got "))); }
-
 // Whether the gradients of something that the program made or wrote are refused for the reason that `refusal` gives.
-bool refuses_backward(const Outcome& o, const std::string& refusal) {
-  const SeenGradients g = seen_gradients(o);
-  return std::any_of(g.refusals.begin(), g.refusals.end(),
-                     [&](const std::string& r) { return !r.empty() && gist(r) == gist(refusal); });
-}
+bool refuses_backward(const Outcome& o, const std::string& refusal) { return has_gist_of(seen_gradients(o).refusals, refusal); }
 
 constexpr const char* kWrittenSince =
     "one of the variables needed for gradient computation has been modified by an inplace operation";

@@ -7,6 +7,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "graph/trace.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "support/perturb.hpp"
@@ -269,6 +270,34 @@ Program only(const Program& p, const std::vector<bool>& live) {
 
 Program without_unused_draws(const Program& p) { return only(p, needed(p)); }
 Program without_dead_calls(const Program& p) { return only(p, needed(p, true)); }
+namespace {
+
+// How many values there are after each call, as far as it can be said without data.
+std::vector<std::size_t> values_made(const Program& p, const InputOptions& options) {
+  std::vector<std::size_t> made;
+  try {
+    trace(
+        [&](const TensorList& inputs) {
+          TensorList pool = inputs;
+          for (const Step& s : p.body) {
+            execute(s, pool, options.run);
+            made.push_back(pool.size());
+          }
+          return TensorList();
+        },
+        make_inputs(p, options).inputs);
+  } catch (const UserError&) {  // the caller knows that something is refused
+  }
+  return made;
+}
+
+}  // namespace
+
+bool makes_other_values(const Program& p, const InputOptions& options) {
+  const std::vector<std::size_t> here = values_made(p, options), first = values_made(p, {.gradients = options.gradients});
+  return !std::equal(here.begin(), here.begin() + static_cast<std::ptrdiff_t>(std::min(here.size(), first.size())),
+                     first.begin());
+}
 bool refuses_unread(const Program& p, const InputOptions& options) {
   const std::vector<bool> is_read = needed(p, true, false);
   TensorList pool = make_inputs(p, options).inputs;

@@ -129,6 +129,9 @@ Program without_unused_draws(const Program& p);
 // The program without calls that neither a result nor an input shows anything of: a compiled program does not make them, so that it
 // does not refuse what they would refuse.
 Program without_dead_calls(const Program& p);
+// Whether a call makes another number of values than at the sizes that the program was made for (a split has fewer pieces): numbers of
+// values mean others after it, and which calls are dead is not known.
+bool makes_other_values(const Program& p, const InputOptions& options);
 // Whether the call that eager refuses is one of which nobody reads more than a size: compiled it is not made.
 bool refuses_unread(const Program& p, const InputOptions& options);
 // The smallest program found by leaving out calls, results, inputs and settings, and by making sizes and dtypes simpler, for which

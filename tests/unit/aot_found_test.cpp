@@ -1,4 +1,5 @@
 // Small programs that random ones were made of when compiled functions differed from eager.
+#include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
 #include "ingot/control_flow.hpp"
 #include "ingot/transforms.hpp"
@@ -128,6 +129,44 @@ TEST_F(AotFound, WhatALoopMakesOfAWrittenTensorLiesAsItDoesInEager) {
   EXPECT_EQ(to_text(want.strides()), "[1, 3]");
   EXPECT_EQ(to_text(found.strides()), to_text(want.strides()));
   EXPECT_TRUE(equal(found, want));
+}
+
+// Windows that overlap show elements twice, whatever their number.
+TEST_F(AotFound, AWriteThroughWindowsOfAnOpenSize) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor t = in[0] * 2;
+    aten_value<"sin_">(aten<"unfold">(t, 0, 2, 1).select(1, 0));
+    return TensorList{t};
+  };
+  const AotFunction compiled = aot_function(f, {.dynamic = true});
+  for (const int64_t n : {6, 9, 2}) {
+    const Tensor x = randn({n});
+    EXPECT_TRUE(equal(compiled(TensorList{x})[0], f({x})[0])) << n;
+  }
+}
+
+TEST_F(AotFound, AFilledTensorIsRowMajorAlsoInParts) {
+  const TensorFunction f = [](const TensorList& in) {
+    return TensorList{aten<"masked_fill.Scalar">(in[0], in[0].to(DType::b8).t().unsqueeze(0), 0.5)};
+  };
+  const Tensor x = aten<"ones">(Shape{3, 3}).t(),
+               found = aot_function(f, {.decompositions = &default_decompositions()})(TensorList{x})[0];
+  EXPECT_EQ(to_text(found.strides()), "[9, 3, 1]");
+  EXPECT_EQ(to_text(f({x})[0].strides()), "[9, 3, 1]");
+}
+
+// What was a wrapper stays one.
+TEST_F(AotFound, PlainValuesWrittenToAWrapper) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor plain = aten<"arange">(3);
+    aten_value<"add.out">(plain, plain, 1, in[0]);
+    return TensorList{in[0] + plain};
+  };
+  const Tensor w = testing::two_tensor(aten<"zeros">(Shape{3}, DType::i64), aten<"zeros">(Shape{3}, DType::i64));
+  const Tensor found = aot_function(f, {})(TensorList{w})[0];
+  ASSERT_TRUE(testing::is_two_tensor(found));
+  EXPECT_EQ(testing::b(found).to_vector<int64_t>(), (std::vector<int64_t>{0, 3, 6}));
+  EXPECT_EQ(testing::b(w).to_vector<int64_t>(), (std::vector<int64_t>{0, 2, 4}));
 }
 
 }  // namespace
