@@ -183,6 +183,19 @@ void logaddexp_vjp(Vjp& v) {
   if (v.need(1)) v.set(1, v.grad() / conjugate(aten<Exp>(aten<"sub.Tensor">(a, b)) + 1));
 }
 
+// Squares of large and small numbers are no numbers of the type any more: float64 has room for those of others, and its own are taken
+// of the quotient of the two. An infinity stays one, also beside NaN.
+Expr hypot_formula(const Expr& a, const Expr& b) {
+  const DType t = a.dtype();
+  const Expr x = abs(a), y = abs(b), infinity = Expr::constant(t, HUGE_VAL);
+  const Expr larger = select(x > y, x, y), quotient = select(x > y, y, x) / larger;
+  const auto squared = [](const Expr& e) { return cast(DType::f64, e) * cast(DType::f64, e); };
+  const Expr root = t == DType::f64
+                        ? select(x + y == Expr::constant(t, 0), larger, larger * sqrt(Expr::constant(t, 1) + quotient * quotient))
+                        : cast(t, sqrt(squared(a) + squared(b)));
+  return select(x == infinity || y == infinity, infinity, root);
+}
+
 constinit const OpDef kOps[] = {
     with_meta(
         pointwise<3, no_alpha>("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add_formula, add_vjp),
@@ -250,7 +263,7 @@ constinit const OpDef kOps[] = {
     binary(
         "aten::hypot(Tensor self, Tensor other) -> Tensor",
         []<Floating T>(T a, T b) {
-          if constexpr (std::same_as<T, Expr>) return sqrt(a * a + b * b);
+          if constexpr (std::same_as<T, Expr>) return hypot_formula(a, b);
           else return std::hypot(a, b);
         },
         [](Vjp& v) {

@@ -114,8 +114,9 @@ T truncated_remainder(T a, T b) {
   else return fmod(a, b);
 }
 
-// Integers: 1/a^-b rounded towards zero for a negative exponent. Small exponents cost no call of pow.
-template <class T>
+// Integers: 1/a^-b rounded towards zero for a negative exponent. Small exponents cost no call of pow where the exponent is one number, as
+// PyTorch has it: the square root of -inf is none, and pow(-inf, 0.5) is inf.
+template <bool OneExponent = true, class T>
 T power(T a, T b) {
   if constexpr (std::same_as<T, int64_t>) {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
@@ -123,6 +124,8 @@ T power(T a, T b) {
     for (; b != 0; b >>= 1, base *= base)
       if (b & 1) r *= base;
     return static_cast<int64_t>(r);
+  } else if constexpr (!OneExponent) {
+    return pow(a, b);
   } else if constexpr (std::same_as<T, Expr>) {
     if (b.is_const(2)) return a * a;
     if (b.is_const(3)) return a * a * a;

@@ -9,6 +9,7 @@ namespace ingot {
 namespace {
 
 constexpr auto pow_formula = []<NumberNotBool T>(T a, T b) { return power(a, b); };
+constexpr auto pow_each_formula = []<NumberNotBool T>(T a, T b) { return power<false>(a, b); };
 
 void pow_scalar_meta(const Call& c, Outputs& out) {
   INGOT_REQUIRE(is_floating(c.tensor(0).dtype()) || is_complex(c.tensor(0).dtype()) || !c[1].is_int() || !(c[1].to_int() < 0),
@@ -113,10 +114,12 @@ void xlog1py_vjp(Vjp& v) {
 constinit const OpDef kOps[] = {
     with_meta(binary("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_formula, pow_scalar_vjp, {{0}}),
               pow_scalar_meta),
-    indexed(binary("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow_formula, pow_tensor_vjp,
+    indexed(binary("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow_each_formula, pow_tensor_vjp,
                    {{0}, {1}, {kResult, 1}}),
             1),
-    indexed(binary("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_formula, pow_tensor_vjp, {{1}, {kResult}}), 2),
+    indexed(
+        binary("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_each_formula, pow_tensor_vjp, {{1}, {kResult}}),
+        2),
     composite("aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", float_power<"pow.Tensor_Tensor">),
     composite("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", float_power<"pow.Tensor_Scalar">),
     composite("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", float_power<"pow.Scalar">),

@@ -1,6 +1,9 @@
 // Ops that write through a view: the `_scatter` ops (base with one view replaced) and the `_backward` ops of views (zeros
 // with one view replaced).
+#include <algorithm>
+
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
@@ -19,11 +22,25 @@ Geometry writable_copy(const Tensor& t) {
   Geometry g = t->geom;
   bool overlap = false;
   for (int i = 0; i < g.dim(); i++) overlap |= g.strides[i].is_number() && g.strides[i].number() == 0 && !(g.sizes[i] == 1);
-  if (!overlap && !g.sizes.is_symbolic() && !g.strides.is_symbolic()) overlap = may_overlap(g);
+  // Of open sizes: more elements than there are places.
+  if (!overlap)
+    overlap = g.sizes.is_symbolic() || g.strides.is_symbolic()
+                  ? less_if_known(floor_div(t->storage->nbytes(), t.itemsize()), t.numel()).value_or(false)
+                  : may_overlap(g);
   if (!overlap) return g;
   g.strides = dense_strides_like(g.sizes, g.strides);
   g.offset = 0;
   return g;
+}
+
+// What lies between the elements as well, where the copy keeps t's strides: later as_strided views show it.
+void copy_with_gaps(const Tensor& copy, const Tensor& t) {
+  if (!copy->geom.same(t->geom)) return copy_elements(copy, t);
+  Geometry all = t->geom;
+  all.sizes = {floor_div(std::min(copy->storage->nbytes().number(), t->storage->nbytes().number()), t.itemsize())};
+  all.strides = {1};
+  all.offset = 0;
+  copy_elements(make_alias(copy, all), make_alias(t, all));
 }
 
 Tensor zeros_of(const Geometry& g, const Tensor& like) { return aten<"zeros">(g.sizes, g.dtype, Value(), like.device()); }
@@ -49,7 +66,7 @@ void scatter_meta(const Call& c, Outputs& o) {
 }
 template <Part part>
 void scatter_kernel(const Call& c, std::span<const Tensor> r) {
-  copy_elements(r[0], c.tensor(0));
+  copy_with_gaps(r[0], c.tensor(0));
   copy_elements(make_alias(r[0], part(r[0]->geom, c.args, 2)), c.tensor(1));
 }
 // `_scatter` with arguments (self, src, rest…): self's gradient is the gradient with the view zeroed, src's is the view.
@@ -138,7 +155,7 @@ void as_strided_scatter_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor copy = make_tensor(whole);
   copy_elements(copy, make_alias(self, whole));
   copy_elements(make_alias(copy, strided_part(c)), c.tensor(1));
-  copy_elements(r[0], make_alias(copy, self->geom));
+  copy_with_gaps(r[0], make_alias(copy, self->geom));
 }
 void as_strided_scatter_vjp(Vjp& v) {
   const Geometry& base = v.geom(0);

@@ -9,6 +9,7 @@
 #include "compiler/compiled_program.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/nn.hpp"
+#include "loop/lowerer.hpp"
 #include "op/call.hpp"
 #include "support/seen.hpp"
 #include "support/test_folder.hpp"
@@ -61,7 +62,18 @@ std::optional<Outcome> eager_run(const Program& p, const InputOptions& options, 
 }
 
 bool is_dense(const Tensor& t) { return is_non_overlapping_and_dense(t.sizes(), t.strides()); }
-// A result without gaps at the sizes of the recording keeps its order of dims; any other, whatever its sizes now, is row-major.
+// By result, whether it is recorded as one without gaps at all sizes.
+std::vector<bool> known_to_be_dense(const Program& p) {
+  const auto body = [&p](const TensorList& in) { return run(p, in); };
+  const Traced traced = trace(body, make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
+  std::vector<bool> dense;
+  for (const Argument& a : traced.graph.outputs) {
+    const Tensor& t = a.node()->meta.tensor();
+    dense.push_back(loop::dense_geometry(t->geom).strides.same(t.strides()));
+  }
+  return dense;
+}
+// What is known to have no gaps keeps its order of dims; any other result, whatever its sizes now, is row-major.
 Tensor as_a_library_returns_it(const Tensor& t, bool was_dense) {
   if (t.numel().value() == 0 || !was_dense || !is_dense(t)) return t.contiguous().clone();
   return aten<"clone">(t);
@@ -139,8 +151,7 @@ CompiledComparison compare_compiled(const Program& p) {
     if (!eager && makes_other_values(p, options)) continue;
     if (!eager) return differs(text("setting ", setting, " is refused by eager alone: ", eager_says));
     if (eager->results.size() != compiled->results.size()) return differs("another number of results");
-    if (setting == 0)
-      for (const Tensor& t : eager->results) were_dense.push_back(is_dense(t));
+    if (setting == 0) were_dense = known_to_be_dense(p);
     for (std::size_t k = 0; k < eager->results.size(); k++)
       eager->results[k] = as_a_library_returns_it(eager->results[k], k >= were_dense.size() || were_dense[k]);
     eager->counts_writes = compiled->counts_writes = false;  // a library counts nothing

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "compiler/compiled_program.hpp"
 #include "ingot/ingot.hpp"
@@ -193,6 +194,58 @@ TEST(CompiledMath, Doubles) {
   for (const double special : {0.0, -0.0, HUGE_VAL, -HUGE_VAL, 1.0, -1.0}) x.push_back(special);
   measured.add(x);
   measured.expect_within_bounds();
+}
+
+// Functions of two numbers at the ends of their types, where squares, exponentials and quotients of them are no numbers any more: what eager
+// computes, to a few units of the last place.
+TEST(CompiledMath, TwoNumbersAtTheEndsOfTheirTypes) {
+  const std::vector<std::pair<const char*, Tensor (*)(const Tensor&, const Tensor&)>> functions = {
+      {"hypot", [](const Tensor& a, const Tensor& b) { return aten<"hypot">(a, b); }},
+      {"atan2", [](const Tensor& a, const Tensor& b) { return aten<"atan2">(a, b); }},
+      {"logaddexp", [](const Tensor& a, const Tensor& b) { return aten<"logaddexp">(a, b); }},
+      {"logaddexp2", [](const Tensor& a, const Tensor& b) { return aten<"logaddexp2">(a, b); }},
+      {"pow", [](const Tensor& a, const Tensor& b) { return aten<"pow.Tensor_Tensor">(a, b); }},
+      {"fmod", [](const Tensor& a, const Tensor& b) { return aten<"fmod.Tensor">(a, b); }},
+      {"remainder", [](const Tensor& a, const Tensor& b) { return aten<"remainder.Tensor">(a, b); }},
+      {"maximum", [](const Tensor& a, const Tensor& b) { return aten<"maximum">(a, b); }},
+      {"fmin", [](const Tensor& a, const Tensor& b) { return aten<"fmin">(a, b); }},
+      {"copysign", [](const Tensor& a, const Tensor& b) { return aten<"copysign.Tensor">(a, b); }},
+      {"xlogy", [](const Tensor& a, const Tensor& b) { return aten<"xlogy.Tensor">(a, b); }},
+      {"xlog1py", [](const Tensor& a, const Tensor& b) { return aten<"special_xlog1py">(a, b); }},
+      {"div", [](const Tensor& a, const Tensor& b) { return a / b; }},
+      {"floor_divide", [](const Tensor& a, const Tensor& b) { return aten<"floor_divide">(a, b); }},
+      {"heaviside", [](const Tensor& a, const Tensor& b) { return aten<"heaviside">(a, b); }},
+  };
+  const auto all = [&](const TensorList& in) {
+    TensorList out;
+    for (const auto& [name, f] : functions) out.push_back(f(in[0], in[1]));
+    return out;
+  };
+  // Sums of terms of the size of one, which may cancel.
+  const auto adds_up = [&](std::size_t k) { return std::string_view(functions[k].first).starts_with("logaddexp"); };
+  for (const DType dtype : {float32, float64}) {
+    const bool is_float = dtype == float32;
+    const double huge = is_float ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max(),
+                 tiny = is_float ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min(),
+                 least = is_float ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+    std::vector<double> ends{0, tiny, least, std::sqrt(least) / 3, 0.5, 1, 3, 1e9, std::sqrt(huge) * 3, huge, HUGE_VAL, NAN};
+    for (std::size_t i = 0, n = ends.size(); i < n; i++) ends.push_back(-ends[i]);
+    std::vector<double> left, right;
+    for (const double a : ends)
+      for (const double b : ends) left.push_back(a), right.push_back(b);
+    const TensorList in{tensor(left, float64).to(dtype), tensor(right, float64).to(dtype)};
+    const TensorList want = all(in), found = aot_run("cpu", all, in);
+    const double unit = is_float ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+    for (std::size_t k = 0; k < functions.size(); k++) {
+      const std::vector<double> w = want[k].to_vector<double>(), f = found[k].to_vector<double>();
+      for (std::size_t i = 0; i < w.size(); i++) {
+        const bool same = (std::isnan(w[i]) && std::isnan(f[i])) || (w[i] == f[i] && std::signbit(w[i]) == std::signbit(f[i])) ||
+                          std::abs(w[i] - f[i]) <= 4 * unit * (std::abs(w[i]) + (adds_up(k) ? 1 : 0)) + 2 * tiny;
+        EXPECT_TRUE(same) << functions[k].first << "(" << left[i] << ", " << right[i] << ") of " << name_of(dtype) << ": eager "
+                          << w[i] << ", compiled " << f[i];
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ void check_set(const std::string& set, const Expected& expected, const CheckOpti
 }
 
 TEST(GoldenOps, AgreeWithPyTorch) { check_set("ops", {2978, 2, 98}, {.gradients = true, .strides = true}); }
-// Held to PyTorch's bits, a product of float32 is accepted where it is the float64 one rounded, and where one element of it is further from that
-// than any of PyTorch's, it is not.
+// Held to PyTorch's bits, a product of float32 is accepted where it is the float64 one rounded, and not where one element is further from
+// that than PyTorch's.
 TEST(GoldenOps, ResultsBeyondTheBoundsAreHeldToFloat64) {
   std::vector<Case> cases = find_cases(folder("ops"));
   std::erase_if(cases, [](const Case& c) { return c.name != "matmul/f32_12"; });

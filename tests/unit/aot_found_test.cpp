@@ -169,5 +169,23 @@ TEST_F(AotFound, PlainValuesWrittenToAWrapper) {
   EXPECT_EQ(testing::b(w).to_vector<int64_t>(), (std::vector<int64_t>{0, 2, 4}));
 }
 
+// A scatter into a view returns a copy of what lies before the view as well; of windows of an open number it returns them apart.
+TEST_F(AotFound, CopiesOfViewsHaveTheGapsOfTheStorage) {
+  const Tensor x = aten<"arange">(8, DType::i64), part = x.slice(0, 4, 6);
+  const Tensor copy = aten<"slice_scatter">(part, part + 10, 0, 0, Value(), 1);
+  EXPECT_EQ(copy.as_strided({5}, {1}, 0).to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 2, 3, 14}));
+
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor windows = aten<"unfold">(in[0] * 2, 0, 2, 1);
+    return TensorList{aten<"slice_scatter">(windows, windows, 1, 0, Value(), 1)};
+  };
+  const AotFunction compiled = aot_function(f, {.dynamic = true});
+  for (const int64_t n : {6, 9, 2}) {
+    const Tensor y = randn({n}), found = compiled(TensorList{y})[0], want = f({y})[0];
+    EXPECT_TRUE(equal(found, want)) << n;
+    EXPECT_EQ(to_text(found.strides()), to_text(want.strides())) << n;
+  }
+}
+
 }  // namespace
 }  // namespace ingot::aot
