@@ -159,6 +159,8 @@ Comparison refused(const std::string& message) {
   if (says("as_strided() is non-compositional")) return {Agreement::refused_as_strided, message};
   if (says("as_strided() refers to a storage of which the functional program has a part"))
     return {Agreement::refused_storage, message};
+  if (says("refers to the storage of a tensor with elements of others around or between its own"))
+    return {Agreement::refused_gaps, message};
   if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
       says("non-differentiable view input mutations"))
     return {Agreement::refused_histories, message};
@@ -185,6 +187,7 @@ const char* name_of(Agreement a) {
     case Agreement::refused_while_loop: return "refused: gradients through while_loop";
     case Agreement::refused_operand: return "refused: gradients of control flow whose operand was written";
     case Agreement::refused_looks: return "refused: an in-place view of an input";
+    case Agreement::refused_gaps: return "refused: elements of others around those of a written copy";
     case Agreement::refused_data: return "refused: a decision by data";
     case Agreement::refused_sizes: return "refused: a size that the recording fixed";
     case Agreement::differs: return "differ";
