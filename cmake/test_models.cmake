@@ -87,11 +87,10 @@ function(ingot_test_models target)
   add_custom_target(${target}_files DEPENDS ${files})
   add_dependencies(${target} ${target}_files)
   target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/model/counting_host.cpp)
-  # The same functions in a library that is called as libtorch is: a model looks for that name.
+  # The same functions in a library of which a model knows nothing, not even the name.
   add_library(ingot_hidden_host MODULE ${PROJECT_SOURCE_DIR}/tests/model/counting_host.cpp)
   target_include_directories(ingot_hidden_host PRIVATE ${PROJECT_SOURCE_DIR}/include)
-  set_target_properties(ingot_hidden_host PROPERTIES OUTPUT_NAME torch_cpu PREFIX lib LIBRARY_OUTPUT_DIRECTORY ${folder}/hidden)
-  target_link_options(ingot_hidden_host PRIVATE -Wl,-soname,libtorch_cpu.so)
+  set_target_properties(ingot_hidden_host PROPERTIES OUTPUT_NAME some_host PREFIX lib LIBRARY_OUTPUT_DIRECTORY ${folder}/hidden)
   if(INGOT_SANITIZE)
     target_compile_options(ingot_hidden_host PRIVATE -fno-sanitize=vptr)  # of C++, which the program that loads it has not
   endif()

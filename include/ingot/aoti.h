@@ -46,6 +46,11 @@ INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerCreate(AOTInductorModelCo
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerCreateWithDevice(AOTInductorModelContainerHandle* container_handle,
                                                                         size_t num_models, const char* device_str,
                                                                         const char* cubin_dir);
+/* The same without the library's own weights: the given constants (borrowed; by internal names) are used where they lie, as in
+ * AOTInductorModelContainerUpdateUserManagedConstantBufferPairs, and folded at once. */
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerCreateWithExternalConstants(
+    AOTInductorModelContainerHandle* container_handle, size_t num_models, const char* device_str, const char* cubin_dir,
+    const AOTInductorConstantMapEntry* constant_entries, size_t num_constant_entries);
 /* The caller sees to it that no call is under way. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerDelete(AOTInductorModelContainerHandle container_handle);
 
@@ -94,6 +99,12 @@ INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantDtype(AOTInduc
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTInductorModelContainerHandle container_handle,
                                                                            size_t idx, size_t* data_size);
 
+/* Whether the container began with the weights of the library: not one that was created with external constants. */
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerDidCallLoadConstants(AOTInductorModelContainerHandle container_handle,
+                                                                            bool* did_call_load_constants);
+/* Why the last call of this thread to one of these functions failed, "" where it did not. It is valid until the next one. */
+INGOT_EXPORT AOTIRuntimeError AOTInductorGetLastError(const char** error_msg);
+
 /* ---- constants: two buffers, of which one is active (runs use it) and `use_inactive` names the other */
 
 /* Copies the given tensors (borrowed; keys are internal names, unknown ones are ignored) into a buffer. The whole storage of each
@@ -103,10 +114,14 @@ INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTIn
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateConstantBuffer(AOTInductorModelContainerHandle container_handle,
                                                                             AOTInductorConstantMapHandle constant_map_handle,
                                                                             bool use_inactive, bool validate_full_update);
-/* The same with use_inactive and validate_full_update. */
+/* The same from tensors on the CPU, wherever the model is. */
+INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateConstantBufferFromCpu(
+    AOTInductorModelContainerHandle container_handle, AOTInductorConstantMapHandle constant_map_handle, bool use_inactive,
+    bool validate_full_update);
+/* As the first one, with use_inactive and validate_full_update. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateInactiveConstantBuffer(
     AOTInductorModelContainerHandle container_handle, AOTInductorConstantMapHandle constant_map_handle);
-/* The same without a copy: the caller keeps each storage alive and unmoved, and the model sees what is written there. */
+/* As the first one, without a copy: the caller keeps each storage alive and unmoved, and the model sees what is written there. */
 INGOT_EXPORT AOTIRuntimeError AOTInductorModelContainerUpdateUserManagedConstantBuffer(
     AOTInductorModelContainerHandle container_handle, AOTInductorConstantMapHandle constant_map_handle, bool use_inactive,
     bool validate_full_update);

@@ -13,7 +13,10 @@ namespace {
 const ingot_program& program = ingot_the_program;
 
 AOTIRuntimeError status(bool is_well) {
-  if (is_well) return AOTI_RUNTIME_SUCCESS;
+  if (is_well) {
+    clear_error();
+    return AOTI_RUNTIME_SUCCESS;
+  }
   if (!prints_errors()) return AOTI_RUNTIME_FAILURE;
   // An exception that says nothing (eager/call.cpp) is printed as it is (I004).
   if (strcmp(last_error(), "Unknown exception occurred.") == 0) print_line("%s", last_error());
@@ -54,15 +57,22 @@ AOTIRuntimeError constant_answer(AOTInductorModelContainerHandle handle, size_t 
   return answer(handle, "constant", index, program.constant_count, result, [&](size_t k) { return value(program.constants[k]); });
 }
 
-AOTIRuntimeError create_container(AOTInductorModelContainerHandle* result, size_t num_models, const char* device) {
+// `prepare` is what else a container needs before it can be used.
+template <class Prepare>
+AOTIRuntimeError create_container(AOTInductorModelContainerHandle* result, size_t num_models, const char* device,
+                                  LibraryWeights weights, Prepare prepare) {
   if (!result) return status(fail("the address for the container is null"));
   auto* container = create<Container>();
-  if (container && container->make(num_models, device)) {
+  if (container && container->make(num_models, device, weights) && prepare(*container)) {
     *result = reinterpret_cast<AOTInductorModelContainerHandle>(container);
-    return AOTI_RUNTIME_SUCCESS;
+    return status(true);
   }
   destroy(container);
   return status(false);
+}
+
+AOTIRuntimeError create_container(AOTInductorModelContainerHandle* result, size_t num_models, const char* device) {
+  return create_container(result, num_models, device, LibraryWeights::used, [](Container&) { return true; });
 }
 
 AOTIRuntimeError update(AOTInductorModelContainerHandle handle, AOTInductorConstantMapHandle map, bool use_inactive,
@@ -97,9 +107,18 @@ AOTIRuntimeError AOTInductorModelContainerCreateWithDevice(AOTInductorModelConta
   return create_container(container_handle, num_models, device_str);
 }
 
+AOTIRuntimeError AOTInductorModelContainerCreateWithExternalConstants(AOTInductorModelContainerHandle* container_handle,
+                                                                      size_t num_models, const char* device_str, const char*,
+                                                                      const AOTInductorConstantMapEntry* constant_entries,
+                                                                      size_t num_constant_entries) {
+  return create_container(container_handle, num_models, device_str, LibraryWeights::ignored, [&](Container& container) {
+    return container.update_pairs(constant_entries, num_constant_entries, false, false, Give::in_place) && container.fold(false);
+  });
+}
+
 AOTIRuntimeError AOTInductorModelContainerDelete(AOTInductorModelContainerHandle container_handle) {
   destroy(reinterpret_cast<Container*>(container_handle));
-  return AOTI_RUNTIME_SUCCESS;
+  return status(true);
 }
 
 AOTIRuntimeError AOTInductorModelContainerRun(AOTInductorModelContainerHandle container_handle, AtenTensorHandle* input_handles,
@@ -173,11 +192,30 @@ AOTIRuntimeError AOTInductorModelContainerGetConstantDataSize(AOTInductorModelCo
   return constant_answer(container_handle, idx, data_size, [](const ingot_constant& c) { return c.bytes; });
 }
 
+AOTIRuntimeError AOTInductorModelContainerDidCallLoadConstants(AOTInductorModelContainerHandle container_handle,
+                                                               bool* did_call_load_constants) {
+  return with(container_handle, "No available models in container!", [&](Container& c) {
+    if (!did_call_load_constants) return fail("the address for the answer is null");
+    *did_call_load_constants = c.uses_library_weights();
+    return true;
+  });
+}
+AOTIRuntimeError AOTInductorGetLastError(const char** error_msg) {
+  if (!error_msg) return AOTI_RUNTIME_FAILURE;
+  *error_msg = last_error();
+  return AOTI_RUNTIME_SUCCESS;
+}
+
 // ---- constants
 
 AOTIRuntimeError AOTInductorModelContainerUpdateConstantBuffer(AOTInductorModelContainerHandle container_handle,
                                                                AOTInductorConstantMapHandle constant_map_handle,
                                                                bool use_inactive, bool validate_full_update) {
+  return update(container_handle, constant_map_handle, use_inactive, validate_full_update, Give::storage);
+}
+AOTIRuntimeError AOTInductorModelContainerUpdateConstantBufferFromCpu(AOTInductorModelContainerHandle container_handle,
+                                                                      AOTInductorConstantMapHandle constant_map_handle,
+                                                                      bool use_inactive, bool validate_full_update) {
   return update(container_handle, constant_map_handle, use_inactive, validate_full_update, Give::storage);
 }
 AOTIRuntimeError AOTInductorModelContainerUpdateInactiveConstantBuffer(AOTInductorModelContainerHandle container_handle,
@@ -235,7 +273,7 @@ AOTIRuntimeError AOTInductorModelCreate(AOTInductorModelHandle* model_handle, AO
   auto* model = create<BareModel>();
   if (model && model->make(constant_map_handle ? &constants : nullptr)) {
     *model_handle = reinterpret_cast<AOTInductorModelHandle>(model);
-    return AOTI_RUNTIME_SUCCESS;
+    return status(true);
   }
   destroy(model);
   return status(false);
@@ -250,7 +288,7 @@ AOTIRuntimeError AOTInductorModelRun(AOTInductorModelHandle model_handle, AtenTe
 }
 AOTIRuntimeError AOTInductorModelDelete(AOTInductorModelHandle model_handle) {
   destroy(reinterpret_cast<BareModel*>(model_handle));
-  return AOTI_RUNTIME_SUCCESS;
+  return status(true);
 }
 AOTIRuntimeError AOTInductorModelGetNumOutputs(AOTInductorModelHandle model_handle, size_t* ret_num_outputs) {
   return with(model_handle, [&](BareModel&) {

@@ -74,11 +74,13 @@ bool check_constants() {
   return true;
 }
 
-bool Container::make(size_t model_count, const char* device) {
+bool Container::make(size_t model_count, const char* device, LibraryWeights weights) {
   if (model_count == 0) return fail("num_models must be positive, but got 0");
   constexpr size_t kMostModels = 1 << 16;
   if (model_count > kMostModels) return fail("num_models must be at most %zu, but got %zu", kMostModels, model_count);
-  if (!check_device(device) || !check_constants() || !engine_.make() || !weights_.open(program)) return false;
+  if (!check_device(device) || !check_constants() || !engine_.make()) return false;
+  uses_library_weights_ = weights == LibraryWeights::used;
+  if (uses_library_weights_ && !weights_.open(program)) return false;
   if (!buffers_[0].make() || !buffers_[1].make() || !buffers_[0].load(weights_)) return false;
   buffers_[0].state = ConstantState::INITIALIZED;
   for (uint32_t k = 0; k < stored_constant_count(); k++) writes_constants_ |= program.constants[k].is_written != 0;

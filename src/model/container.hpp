@@ -16,6 +16,9 @@ enum class Give {
   in_place,  // used where it is: the user's to keep (I061)
 };
 
+// Whether a container begins with the weights of its library.
+enum class LibraryWeights { used, ignored };
+
 class Container {
  public:
   Container() = default;
@@ -23,7 +26,8 @@ class Container {
   Container(const Container&) = delete;
   Container& operator=(const Container&) = delete;
 
-  bool make(size_t model_count, const char* device);
+  bool make(size_t model_count, const char* device, LibraryWeights weights = LibraryWeights::used);
+  bool uses_library_weights() const { return uses_library_weights_; }
 
   // The input handles stay the caller's, the output handles become it (null after a failure).
   bool run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
@@ -50,6 +54,7 @@ class Container {
 
   Engine engine_;
   Weights weights_;  // before the buffers, which may refer to it
+  bool uses_library_weights_ = true;
 
   Gate gate_;
   Mutex updates_;  // of the inactive buffer

@@ -69,6 +69,10 @@ const char* last_error() {
   return text ? text : "";
 }
 
+void clear_error() {
+  if (char* text = thread_text(false)) *text = 0;
+}
+
 static bool are_printed = true;
 bool prints_errors() { return __atomic_load_n(&are_printed, __ATOMIC_RELAXED); }
 void set_prints_errors(bool enabled) { __atomic_store_n(&are_printed, enabled, __ATOMIC_RELAXED); }

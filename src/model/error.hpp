@@ -19,8 +19,9 @@ class Text {
 bool fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 bool fail_for_memory(unsigned long long bytes);  // "out of memory: …"
 
-// What this thread's last failure was; empty before the first.
+// What this thread's last failure was; empty before the first, and after clear_error.
 const char* last_error();
+void clear_error();
 
 // Whether the C functions write the text of a failure to standard error, too.
 bool prints_errors();

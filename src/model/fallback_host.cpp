@@ -1,4 +1,5 @@
-// The host of a process that has none: a strided tensor in CPU memory. A handle is one view of a counted storage.
+// The host of a process that has none: a strided tensor in CPU memory. A handle is one view of a counted storage. A handle of
+// another host is refused: its first word, which every host's tensors have, is not our mark.
 #include <atomic>
 
 #include "model/host.hpp"
@@ -16,8 +17,11 @@ struct Storage {
   int64_t bytes;
 };
 
+constexpr uint64_t kMark = 0x726f736e65546749;
+
 // `rank` sizes and as many strides follow it.
 struct Tensor {
+  uint64_t mark;
   Storage* storage;
   void* data;
   int32_t dtype, rank;
@@ -26,7 +30,20 @@ struct Tensor {
   int64_t* strides() { return sizes() + rank; }
 };
 
-Tensor* tensor_of(AtenTensorHandle handle) { return reinterpret_cast<Tensor*>(handle); }
+// Null for what is none of ours.
+Tensor* tensor_of(AtenTensorHandle handle) {
+  auto* tensor = reinterpret_cast<Tensor*>(handle);
+  return tensor && tensor->mark == kMark ? tensor : nullptr;
+}
+
+// Does `action` to the tensor of a handle.
+template <class Action>
+AOTITorchError with(AtenTensorHandle handle, Action action) {
+  Tensor* tensor = tensor_of(handle);
+  if (!tensor) return AOTI_TORCH_FAILURE;
+  action(*tensor);
+  return AOTI_TORCH_SUCCESS;
+}
 
 // Takes a reference to the storage.
 AOTITorchError make_tensor(Storage* storage, void* data, int32_t dtype, int64_t rank, const int64_t* sizes,
@@ -35,6 +52,7 @@ AOTITorchError make_tensor(Storage* storage, void* data, int32_t dtype, int64_t 
   auto* tensor = static_cast<Tensor*>(allocate(sizeof(Tensor) + 2 * bytes));
   if (!tensor) return AOTI_TORCH_FAILURE;
   storage->references.fetch_add(1, std::memory_order_relaxed);
+  tensor->mark = kMark;
   tensor->storage = storage;
   tensor->data = data;
   tensor->dtype = dtype;
@@ -70,38 +88,33 @@ bool is_possible(int64_t rank, const int64_t* sizes, const int64_t* strides, int
 
 AOTITorchError delete_tensor_object(AtenTensorHandle handle) {
   if (!handle) return AOTI_TORCH_SUCCESS;
-  release(tensor_of(handle)->storage);
-  free(tensor_of(handle));
-  return AOTI_TORCH_SUCCESS;
+  return with(handle, [](Tensor& t) {
+    release(t.storage);
+    t.mark = 0;
+    free(&t);
+  });
 }
 
 AOTITorchError get_data_ptr(AtenTensorHandle handle, void** data) {
-  *data = tensor_of(handle)->data;
-  return AOTI_TORCH_SUCCESS;
+  return with(handle, [&](Tensor& t) { *data = t.data; });
 }
 AOTITorchError get_dim(AtenTensorHandle handle, int64_t* rank) {
-  *rank = tensor_of(handle)->rank;
-  return AOTI_TORCH_SUCCESS;
+  return with(handle, [&](Tensor& t) { *rank = t.rank; });
 }
 AOTITorchError get_sizes(AtenTensorHandle handle, int64_t** sizes) {
-  *sizes = tensor_of(handle)->sizes();
-  return AOTI_TORCH_SUCCESS;
+  return with(handle, [&](Tensor& t) { *sizes = t.sizes(); });
 }
 AOTITorchError get_strides(AtenTensorHandle handle, int64_t** strides) {
-  *strides = tensor_of(handle)->strides();
-  return AOTI_TORCH_SUCCESS;
+  return with(handle, [&](Tensor& t) { *strides = t.strides(); });
 }
 AOTITorchError get_dtype(AtenTensorHandle handle, int32_t* dtype) {
-  *dtype = tensor_of(handle)->dtype;
-  return AOTI_TORCH_SUCCESS;
+  return with(handle, [&](Tensor& t) { *dtype = t.dtype; });
 }
-AOTITorchError get_device_type(AtenTensorHandle, int32_t* device) {
-  *device = 0;
-  return AOTI_TORCH_SUCCESS;
+AOTITorchError get_device_type(AtenTensorHandle handle, int32_t* device) {
+  return with(handle, [&](Tensor&) { *device = 0; });
 }
 AOTITorchError get_storage_size(AtenTensorHandle handle, int64_t* bytes) {
-  *bytes = tensor_of(handle)->storage->bytes;
-  return AOTI_TORCH_SUCCESS;
+  return with(handle, [&](Tensor& t) { *bytes = t.storage->bytes; });
 }
 
 AOTITorchError empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device, int32_t,
@@ -134,6 +147,7 @@ AOTITorchError create_tensor_from_blob(void* data, int64_t rank, const int64_t* 
 
 AOTITorchError new_tensor_handle(AtenTensorHandle handle, AtenTensorHandle* result) {
   Tensor* t = tensor_of(handle);
+  if (!t) return AOTI_TORCH_FAILURE;
   return make_tensor(t->storage, t->data, t->dtype, t->rank, t->sizes(), t->strides(), result);
 }
 

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,25 +51,41 @@ bool take_from(void* scope, Host& h) {
   return true;
 }
 
-constexpr size_t kLongestPath = 4096;
+// The names of all that the process has loaded, each ended by a zero.
+struct Names {
+  ~Names() { free(text); }
+  char* text = nullptr;
+  size_t used = 0;
+};
 
-// The path of libtorch where the process has it, whatever version its name ends in.
-int is_libtorch(dl_phdr_info* object, size_t, void* path) {
-  constexpr char kName[] = "libtorch_cpu.so";
-  const char* slash = strrchr(object->dlpi_name, '/');
-  if (strncmp(slash ? slash + 1 : object->dlpi_name, kName, sizeof kName - 1) != 0) return 0;
-  snprintf(static_cast<char*>(path), kLongestPath, "%s", object->dlpi_name);
-  return 1;
+int add_name(dl_phdr_info* object, size_t, void* context) {
+  Names& names = *static_cast<Names*>(context);
+  const size_t length = strlen(object->dlpi_name) + 1;
+  if (length == 1) return 0;  // the program itself, which is in the global scope
+  auto* longer = static_cast<char*>(realloc(names.text, names.used + length));
+  if (!longer) return 1;
+  memcpy(longer + names.used, object->dlpi_name, length);
+  names.text = longer;
+  names.used += length;
+  return 0;
+}
+
+// Whoever has the functions is the host, whatever its file is called: distributions give libtorch a name with its version.
+bool take_from_any_loaded(Host& h) {
+  Names names;
+  dl_iterate_phdr(add_name, &names);
+  for (size_t at = 0; at < names.used; at += strlen(names.text + at) + 1) {
+    // RTLD_NOLOAD: nothing is loaded, a library that is there already is found by its name. The host is never given back:
+    // tensors of it may outlive this library.
+    void* library = dlopen(names.text + at, RTLD_LAZY | RTLD_NOLOAD);
+    if (library && take_from(library, h)) return true;
+    if (library) dlclose(library);
+  }
+  return false;
 }
 
 void find_host() {
-  if (take_from(RTLD_DEFAULT, the_host)) return;
-  // RTLD_NOLOAD: nothing is loaded, a library that is there already is found by its name. It is never given back: tensors of
-  // it may outlive this library.
-  char path[kLongestPath];
-  if (dl_iterate_phdr(is_libtorch, path) != 0) {
-    if (void* libtorch = dlopen(path, RTLD_NOW | RTLD_NOLOAD); libtorch && take_from(libtorch, the_host)) return;
-  }
+  if (take_from(RTLD_DEFAULT, the_host) || take_from_any_loaded(the_host)) return;
   the_host = fallback_host;
   find_allocator(RTLD_DEFAULT, the_host);
 }
@@ -102,6 +117,12 @@ bool view_tensor(AtenTensorHandle tensor, const char* what, ingot_view* view, in
     return fail("%s: layout: expected a strided tensor, found the host's layout %d", what, layout);
   known = known && h.get_dim(tensor, &rank) == 0 && h.get_sizes(tensor, &sizes) == 0 && h.get_strides(tensor, &strides) == 0;
   known = known && h.get_data_ptr(tensor, &view->data) == 0;
+  if (!known && h.is_own) {
+    return fail(
+        "%s: expected a tensor of this library (ingot_tensor_from_memory makes them), found a handle of somebody else, whose aoti_torch "
+        "functions are nowhere in this process",
+        what);
+  }
   if (!known) return fail("%s: expected a tensor, found a handle that its host cannot describe (an undefined tensor?)", what);
   view->sizes = sizes;
   view->strides = strides;

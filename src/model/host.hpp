@@ -1,6 +1,6 @@
 // The functions of the process this library runs in that work on tensors (ingot/aoti_host.h), found once: those of the global
-// scope (Ingot's runner, or a program linked with libtorch); else libtorch's where the process has loaded it (Python loads it
-// out of the global scope); else tensors of our own (fallback_host.cpp).
+// scope (Ingot's runner, or a program linked with libtorch); else those of any library that has them and is loaded out of that
+// scope (as Python loads libtorch); else tensors of our own (fallback_host.cpp).
 #pragma once
 #include "ingot/aoti_host.h"
 #include "model/dtype.hpp"
@@ -45,14 +45,13 @@ int32_t dtype_from_host(int32_t code);
 bool view_tensor(AtenTensorHandle tensor, const char* what, ingot_view* view, int32_t* device_type);
 
 // Handles that were given to us: released when it ends, and null in the caller's array from then on, so that a host which frees what
-// was not stolen (PyTorch's runner does) knows.
+// was not stolen (PyTorch's runner does) knows. One that the host refuses to release is not ours, and stays in the array.
 class Taken {
  public:
   Taken(AtenTensorHandle* handles, size_t count) : handles_(handles), count_(handles ? count : 0) {}
   ~Taken() {
     for (size_t k = 0; k < count_; k++) {
-      if (handles_[k]) host().delete_tensor_object(handles_[k]);
-      handles_[k] = nullptr;
+      if (handles_[k] && host().delete_tensor_object(handles_[k]) == 0) handles_[k] = nullptr;
     }
   }
   Taken(const Taken&) = delete;

@@ -4,14 +4,20 @@
 #include "ingot/tensor.hpp"
 #include "tensor/random.hpp"
 
-// The sizes and strides stand beside the tensor because a library borrows them as plain arrays.
+// The sizes and strides stand beside the tensor because a library borrows them as plain arrays. What a handle of another host
+// (libtorch, in the same process) points to begins with another word than the mark.
 struct AtenTensorOpaque {
+  static constexpr uint64_t kMark = 0x6c646e6168746749;
+  ~AtenTensorOpaque() { mark = 0; }
+  AtenTensorOpaque(const AtenTensorOpaque&) = delete;
+  AtenTensorOpaque& operator=(const AtenTensorOpaque&) = delete;
   explicit AtenTensorOpaque(ingot::Tensor t) { set(std::move(t)); }
   void set(ingot::Tensor t) {
     tensor = std::move(t);
     sizes = tensor.defined() ? tensor.sizes().values() : std::vector<int64_t>();
     strides = tensor.defined() ? tensor.strides().values() : std::vector<int64_t>();
   }
+  volatile uint64_t mark = kMark;
   ingot::Tensor tensor;  // may be undefined
   std::vector<int64_t> sizes, strides;
 };
@@ -25,7 +31,7 @@ namespace ingot {
 
 // A new owning handle.
 inline AtenTensorHandle new_handle(Tensor t) { return new AtenTensorOpaque(std::move(t)); }
-// The tensor of a handle; user error for null.
+// The tensor of a handle; user error for null, and for a handle of another host.
 Tensor& tensor_of(AtenTensorHandle handle);
 
 // Runs f and turns what it throws into a status (I006).

@@ -15,6 +15,8 @@ namespace ingot {
 
 Tensor& tensor_of(AtenTensorHandle handle) {
   INGOT_REQUIRE(handle != nullptr, "expected a tensor, found a null handle");
+  INGOT_REQUIRE(handle->mark == AtenTensorOpaque::kMark,
+                "expected a tensor of Ingot's runner, found a handle of another host, or one that was deleted");
   return handle->tensor;
 }
 
@@ -111,7 +113,10 @@ AOTITorchError make(AtenTensorHandle* result, const F& f) {
 }  // namespace
 
 AOTITorchError aoti_torch_delete_tensor_object(AtenTensorHandle tensor) {
-  return as_status([&] { delete tensor; });
+  return as_status([&] {
+    if (tensor) tensor_of(tensor);  // refuses what is none of ours
+    delete tensor;
+  });
 }
 
 AOTITorchError aoti_torch_get_data_ptr(AtenTensorHandle tensor, void** ret_data_ptr) {

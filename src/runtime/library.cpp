@@ -97,6 +97,7 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
     INGOT_OWN_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
     if (!has_all) ingot_last_error = nullptr;
+    look_up(AOTInductorGetLastError, "AOTInductorGetLastError");
     // Libraries of before it was there print what they say all the same.
     decltype(&ingot_print_errors) print_errors = nullptr;
     if (is_own() && look_up(print_errors, "ingot_print_errors")) print_errors(false);
@@ -112,6 +113,10 @@ void ModelLibrary::require_own(const char* what) const {
   INGOT_REQUIRE(is_own(), path_, " was not made by Ingot, or by another version of it: ", what, " needs what it does not have");
 }
 
-std::string ModelLibrary::last_error() const { return is_own() ? ingot_last_error() : ""; }
+std::string ModelLibrary::last_error() const {
+  if (is_own()) return ingot_last_error();
+  const char* said = nullptr;
+  return AOTInductorGetLastError && AOTInductorGetLastError(&said) == AOTI_RUNTIME_SUCCESS && said ? said : "";
+}
 
 }  // namespace ingot

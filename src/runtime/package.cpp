@@ -148,6 +148,8 @@ void write_package(const std::string& path, const std::vector<PackagedModel>& mo
   zip.add(top + "archive_format", "pt2");
   zip.add(top + "archive_version", "0");
   zip.add(top + "byteorder", "little");
+  zip.add(top + ".data/version",
+          "6\n");  // of the archive's own layout; PyTorch's reader takes a file without it for an outdated one
   for (const PackagedModel& m : models) {
     const std::string stem = text(top, kModels, m.name, "/", m.name, ".wrapper");
     zip.add(stem + ".so", MappedFile::open(m.library)->bytes());

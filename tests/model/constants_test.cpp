@@ -79,6 +79,64 @@ TEST_F(Constants, I057_SourcesOfAnyLayoutAreCopiedFromTheBeginningOfTheirStorage
   EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
 }
 
+TEST_F(Constants, I054_I057_UpdatesFromTheCpuAreUpdates) {
+  const Library library(library_path("affine"));
+  const Container container(library);
+  AffineWeights weights = AffineWeights::times(2);
+  AffineMap map(weights);
+  const auto update = library_call(library, AOTInductorModelContainerUpdateConstantBufferFromCpu);
+  ASSERT_EQ(update(container, map.handle(), true, false), 0);
+  const Floats x = rows(3);
+  EXPECT_EQ(run_affine(container, x).y, AffineWeights().affine(x));
+  ASSERT_EQ(library_call(library, AOTInductorModelContainerSwapConstantBuffer)(container), 0);
+  EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
+}
+
+TEST_F(Constants, I011_I037_I061_AContainerOfTheUsersConstantsAlone) {
+  const auto check = [](const std::string& name) {
+    SCOPED_TRACE(name);
+    const Library library(library_path(name));
+    const auto create = library_call(library, AOTInductorModelContainerCreateWithExternalConstants);
+    const auto did_load = library_call(library, AOTInductorModelContainerDidCallLoadConstants);
+    AffineWeights weights = AffineWeights::times(3);
+    Floats steps = {7}, empty;
+    AffineMap map(weights);
+    map.map["b_steps"] = tensor_over(steps, {1});
+    map.map["_tensor_constant0"] = tensor_over(weights.c, {1});
+    map.map["p_empty"] = tensor_over(empty, {0});
+    std::vector<AOTInductorConstantMapEntry> entries;
+    for (auto& [key, handle] : map.map) entries.push_back({key.c_str(), handle});
+    AOTInductorModelContainerHandle handle = nullptr;
+    ASSERT_EQ(create(&handle, 1, "cpu", nullptr, entries.data(), entries.size()), 0);
+    bool loaded = true;
+    ASSERT_EQ(did_load(handle, &loaded), 0);
+    EXPECT_FALSE(loaded);
+    Floats x = rows(2);
+    AtenTensorHandle input = tensor_over(x, {2, 16}), outputs[2];
+    ASSERT_EQ(library_call(library, AOTInductorModelContainerRun)(handle, &input, 1, outputs, 2, nullptr, nullptr), 0);
+    EXPECT_EQ(values_of(outputs[0]), weights.affine(x));
+    for (AtenTensorHandle o : outputs) aoti_torch_delete_tensor_object(o);
+    ASSERT_EQ(library_call(library, AOTInductorModelContainerDelete)(handle), 0);
+
+    // One is missing: there is no other place that it could come from.
+    handle = nullptr;
+    entries.resize(1);
+    EXPECT_NE(message_of(library, [&] { return create(&handle, 1, "cpu", nullptr, entries.data(), entries.size()); }),
+              "no failure");
+    EXPECT_EQ(message_of(library, [&] { return create(&handle, 0, "cpu", nullptr, nullptr, 0); }),
+              "num_models must be positive, but got 0");
+    EXPECT_EQ(message_of(library, [&] { return create(&handle, 1, "cpu", nullptr, nullptr, 2); }),
+              "the array of constants is null");
+    EXPECT_EQ(handle, nullptr);
+  };
+  for (const char* name : {"affine", "affine_pure"}) check(name);
+  const Library library(library_path("affine"));
+  const Container container(library);
+  bool loaded = false;
+  ASSERT_EQ(library_call(library, AOTInductorModelContainerDidCallLoadConstants)(container, &loaded), 0);
+  EXPECT_TRUE(loaded);
+}
+
 TEST_F(Constants, I057_AStorageThatDoesNotFitItsPlaceIsRefused) {
   const Library library(library_path("affine_pure"));
   const Container container(library);

@@ -40,23 +40,8 @@ TEST(PlainC, I013_I021_I024_OnTheOtherArchitecture) {
 
 TEST(PlainC, AHostOutOfTheGlobalScopeIsFound) {
   const std::string folder = INGOT_TEST_MODEL_DIR;
-  EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + folder + "/hidden/libtorch_cpu.so " + library_path("affine")),
+  EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + folder + "/hidden/libsome_host.so " + library_path("affine")),
             "ok\nstatus 0");
-}
-
-// Distributions give libtorch a name with its version; the loader knows it by that name alone.
-TEST(PlainC, AHostWhoseNameEndsInAVersionIsFound) {
-  const std::string folder = INGOT_TEST_MODEL_DIR;
-  std::ifstream in(folder + "/hidden/libtorch_cpu.so", std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(in)), {});
-  const std::string name("\0libtorch_cpu.so\0", 17);
-  const size_t at = bytes.find(name);
-  ASSERT_NE(at, std::string::npos);
-  bytes[at + 12] = 'X';  // the name inside
-  const testing::TestFolder versioned;
-  const std::string path = versioned.file("libtorch_cpu.so.2.14");
-  std::ofstream(path, std::ios::binary) << bytes;
-  EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + path + " " + library_path("affine")), "ok\nstatus 0");
 }
 
 TEST(PlainC, I011_ALibraryWithoutCodeForThisProcessorSaysSo) {
@@ -91,7 +76,7 @@ TEST(ModelLibrary, I009_ExportsItsInterfaceAlone) {
         output_of("readelf -W --dyn-syms " + library_path("affine", arch) +
                   " | awk '$7 != \"UND\" && $4 != \"SECTION\" && $8 != \"\" && $8 !~ /^(AOTInductor|ingot_|Name)/ {print $8}'");
     EXPECT_EQ(others, "status 0") << arch;
-    EXPECT_EQ(output_of("readelf -W --dyn-syms " + library_path("affine", arch) + " | grep -c ' AOTInductor'"), "32\nstatus 0")
+    EXPECT_EQ(output_of("readelf -W --dyn-syms " + library_path("affine", arch) + " | grep -c ' AOTInductor'"), "36\nstatus 0")
         << arch;
   }
 }

@@ -167,6 +167,19 @@ TEST(HostFunctions, I006_FailuresAreLoggedAndReturned) {
             "Exception in aoti_torch: of the library\nException in aoti_torch: UNKNOWN\n");
 }
 
+// libtorch's are one word that points on. Nothing but that word is read, and nothing is freed.
+TEST(HostFunctions, I006_I074_AHandleOfAnotherHostIsRefused) {
+  void* word = &word;
+  const auto foreign = reinterpret_cast<AtenTensorHandle>(&word);
+  int64_t rank = -1;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(aoti_torch_get_dim(foreign, &rank), AOTI_TORCH_FAILURE);
+  EXPECT_EQ(aoti_torch_delete_tensor_object(foreign), AOTI_TORCH_FAILURE);
+  EXPECT_EQ(aoti_torch_delete_tensor_object(nullptr), AOTI_TORCH_SUCCESS);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("found a handle of another host"), std::string::npos) << log;
+}
+
 TEST(HostFunctions, I076_NewTensors) {
   const int64_t sizes[] = {2, 3}, strides[] = {1, 2};
   Handle empty, pinned, over, nothing, undefined, second;

@@ -1,5 +1,5 @@
-/* A program in plain C whose process has a host out of the global scope, as Python has libtorch: hidden_host LIBTORCH AFFINE.
- * LIBTORCH is a library of that name; the model must find its functions and use its tensors. Prints `ok`. */
+/* A program in plain C whose process has a host out of the global scope, as Python has libtorch: hidden_host HOST AFFINE.
+ * HOST is a library of any name; the model must find its functions and use its tensors. Prints `ok`. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -110,6 +110,16 @@ static void check_bad_calls(AOTInductorModelContainerHandle container) {
   REQUIRE(api.AOTInductorModelContainerRun(container, &input, 1, outputs, 2, NULL, NULL) == 1);
   REQUIRE(strcmp(last_error(), "input 0 (x): expected a tensor, found null") == 0);
 
+  /* Of a host that this process does not show, as libtorch's: one word that points on. It stays its owner's. */
+  static void* word = &word;
+  const AtenTensorHandle foreign = (AtenTensorHandle)&word;
+  input = foreign;
+  REQUIRE(api.AOTInductorModelContainerRun(container, &input, 1, outputs, 2, NULL, NULL) == 1);
+  REQUIRE(strstr(last_error(), "input 0 (x): expected a tensor of this library") && strstr(last_error(), "found a handle of somebody else"));
+  REQUIRE(input == foreign && word == &word);
+  ingot_tensor_info info;
+  REQUIRE(api.ingot_tensor_describe(foreign, &info) == 1 && api.ingot_tensor_delete(foreign) == 1 && word == &word);
+
   REQUIRE(api.ingot_tensor_new(INGOT_FLOAT32, 2, negative, &input) == 1);
   REQUIRE(api.ingot_tensor_new(99, 2, one_row, &input) == 1 && api.ingot_tensor_new(-1, 2, one_row, &input) == 1);
   REQUIRE(api.ingot_tensor_new(INGOT_FLOAT32, 65, one_row, &input) == 1);
