@@ -46,9 +46,9 @@ void run(const BenchVerb& o) {
   OpenModel model = open_model(o.file, o.model, o.weights);
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
-  const TensorList inputs = read_inputs(runner.library(), o.inputs);
-  int32_t threads = 0;
-  runner.library().ingot_container_get_threads(runner.container(), &threads);
+  const TensorList inputs = read_inputs(runner, o.inputs);
+  int32_t threads = 0;  // a library of somebody else does not say
+  if (runner.library().is_own()) runner.library().ingot_container_get_threads(runner.container(), &threads);
 
   constexpr std::size_t kFewest = 10;
   measure(runner, inputs, o.warm_up, 1);

@@ -167,11 +167,11 @@ void check_library(CheckVerb& o) {
   }
   ExportedProgram reference = load_pt2(o.against), program = load_pt2(o.against);
   const GradModeGuard no_grad(false);
-  const auto library = ModelLibrary::load(o.model);
+  const ModelContainerRunner runner(o.model);
   InputOptions random;
   random.random = true;
   random.sizes = o.sizes;
-  const TensorList inputs = read_inputs(*library, random);
+  const TensorList inputs = read_inputs(runner, random);
   Values copies, given(inputs.begin(), inputs.end());
   for (const Tensor& t : inputs) copies.emplace_back(t.clone());
   const Values want = reference.run(copies), got = compiled->run(program, given);

@@ -18,10 +18,17 @@ struct ConstantInfo {
   std::size_t bytes = 0;
 };
 
+// An input or output: what our own libraries say of it, or its name and where it is among the arguments or results.
+struct ValueText {
+  std::string name, type, place;
+  bool is_number = false, is_written = false;
+};
+
 // Copies of what the library says, with the questions asked.
 struct Description {
   std::string name, level_used, weights_file;
-  std::vector<ingot_value_info> inputs, outputs;
+  bool is_own = true;
+  std::vector<ValueText> inputs, outputs;
   std::vector<ingot_symbol_info> symbols;
   std::vector<std::string> guards, levels;
   std::vector<std::pair<std::string, std::string>> metadata;
@@ -40,19 +47,21 @@ const char* kind_text(int32_t kind) {
   return kind >= 0 && kind < 5 ? kKinds[kind] : "unknown";
 }
 
-Description describe(OpenModel& model) {
-  const ModelContainerRunner& runner = model.runner();
-  const ModelLibrary& l = runner.library();
-  l.require_own("inspect");
-  Description d;
+void describe_own(const ModelLibrary& l, Description& d) {
   d.name = l.ingot_model_name();
   const char* level = "";
   if (l.ingot_model_level_used(&level) == AOTI_RUNTIME_SUCCESS) d.level_used = level;
   if (const char* file = l.ingot_model_weights_file()) d.weights_file = file;
-  d.inputs.resize(l.ingot_model_input_count());
-  for (std::size_t k = 0; k < d.inputs.size(); k++) l.ingot_model_input(k, &d.inputs[k]);
-  d.outputs.resize(l.ingot_model_output_count());
-  for (std::size_t k = 0; k < d.outputs.size(); k++) l.ingot_model_output(k, &d.outputs[k]);
+  const auto as_text = [](const ingot_value_info& v) { return ValueText{v.name, type_text(v), "", v.is_number, v.is_written}; };
+  ingot_value_info value{};
+  for (std::size_t k = 0; k < l.ingot_model_input_count(); k++) {
+    l.ingot_model_input(k, &value);
+    d.inputs.push_back(as_text(value));
+  }
+  for (std::size_t k = 0; k < l.ingot_model_output_count(); k++) {
+    l.ingot_model_output(k, &value);
+    d.outputs.push_back(as_text(value));
+  }
   d.symbols.resize(l.ingot_model_symbol_count());
   for (std::size_t k = 0; k < d.symbols.size(); k++) l.ingot_model_symbol(k, &d.symbols[k]);
   for (std::size_t k = 0; k < l.ingot_model_guard_count(); k++) {
@@ -65,9 +74,29 @@ Description describe(OpenModel& model) {
     d.levels.emplace_back(level);
   }
   for (std::size_t k = 0; k < l.ingot_model_metadata_count(); k++) {
-    const char *key = "", *value = "";
-    l.ingot_model_metadata(k, &key, &value);
-    d.metadata.emplace_back(key, value);
+    const char *key = "", *value_text = "";
+    l.ingot_model_metadata(k, &key, &value_text);
+    d.metadata.emplace_back(key, value_text);
+  }
+}
+
+std::vector<ValueText> named(const std::vector<std::string>& names, const std::vector<std::string>& places) {
+  std::vector<ValueText> out;
+  for (std::size_t k = 0; k < names.size(); k++) out.push_back({names[k], "", places.empty() ? "" : places[k]});
+  return out;
+}
+
+Description describe(OpenModel& model) {
+  const ModelContainerRunner& runner = model.runner();
+  const ModelLibrary& l = runner.library();
+  Description d;
+  d.is_own = l.is_own();
+  if (d.is_own) {
+    describe_own(l, d);
+  } else {
+    d.name = model.package ? "model" : std::filesystem::path(l.path()).stem().string();
+    d.inputs = named(runner.input_names(), places_of_inputs(runner));
+    d.outputs = named(runner.output_names(), places_of_outputs(runner));
   }
   if (model.package)
     for (const auto& [key, value] : model.package->metadata()) d.metadata.emplace_back(key, value);
@@ -80,8 +109,9 @@ Description describe(OpenModel& model) {
     l.AOTInductorModelContainerGetConstantName(runner.container(), k, &name);
     l.AOTInductorModelContainerGetConstantOriginalFQN(runner.container(), k, &fqn);
     l.AOTInductorModelContainerGetConstantDtype(runner.container(), k, &dtype);
-    l.AOTInductorModelContainerGetConstantType(runner.container(), k, &kind);
-    l.AOTInductorModelContainerGetConstantDataSize(runner.container(), k, &c.bytes);
+    if (l.AOTInductorModelContainerGetConstantType) l.AOTInductorModelContainerGetConstantType(runner.container(), k, &kind);
+    if (l.AOTInductorModelContainerGetConstantDataSize)
+      l.AOTInductorModelContainerGetConstantDataSize(runner.container(), k, &c.bytes);
     c.name = name, c.fqn = fqn, c.dtype = dtype_text(dtype), c.kind = kind_text(kind);
     d.constants.push_back(std::move(c));
   }
@@ -89,15 +119,13 @@ Description describe(OpenModel& model) {
   return d;
 }
 
-void write_values(JsonWriter& w, std::string_view key, const std::vector<ingot_value_info>& values) {
+void write_values(JsonWriter& w, std::string_view key, const std::vector<ValueText>& values, bool is_own) {
   w.key(key).begin_list();
-  for (const ingot_value_info& v : values) {
-    w.begin_object()
-        .field("name", v.name)
-        .field("type", type_text(v))
-        .field("is_number", v.is_number)
-        .field("is_written", v.is_written)
-        .end();
+  for (const ValueText& v : values) {
+    w.begin_object().field("name", v.name);
+    if (is_own) w.field("type", v.type).field("is_number", v.is_number).field("is_written", v.is_written);
+    else w.field("place", v.place);
+    w.end();
   }
   w.end();
 }
@@ -111,8 +139,8 @@ void write_strings(JsonWriter& w, std::string_view key, const std::vector<std::s
 void print_json(const std::string& path, const Description& d) {
   JsonWriter w(true);
   w.begin_object().field("file", path).field("name", d.name).field("library_bytes", d.file_bytes);
-  write_values(w, "inputs", d.inputs);
-  write_values(w, "outputs", d.outputs);
+  write_values(w, "inputs", d.inputs, d.is_own);
+  write_values(w, "outputs", d.outputs, d.is_own);
   w.key("symbols").begin_list();
   for (const ingot_symbol_info& s : d.symbols)
     w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
@@ -133,19 +161,20 @@ void print_json(const std::string& path, const Description& d) {
   std::cout << w.end().end().take() << '\n';
 }
 
-void print_values(const char* title, const std::vector<ingot_value_info>& values) {
+void print_values(const char* title, const std::vector<ValueText>& values) {
   std::printf("%s\n", title);
   int width = 0;
-  for (const ingot_value_info& v : values) width = std::max(width, static_cast<int>(std::string_view(v.name).size()));
-  for (const ingot_value_info& v : values)
-    std::printf("  %-*s  %s%s%s\n", width, v.name, type_text(v).c_str(), v.is_number ? "  (a number)" : "",
+  for (const ValueText& v : values) width = std::max(width, static_cast<int>(v.name.size()));
+  for (const ValueText& v : values)
+    std::printf("  %-*s  %s%s%s%s\n", width, v.name.c_str(), v.type.c_str(), v.place.c_str(), v.is_number ? "  (a number)" : "",
                 v.is_written ? "  (written)" : "");
 }
 
 std::string bound_text(int64_t max) { return max >= (int64_t{1} << 62) ? "any" : std::to_string(max); }
 
 void print_text(const std::string& path, const Description& d) {
-  std::printf("%s: compiled model '%s', %.1f KB\n", path.c_str(), d.name.c_str(), static_cast<double>(d.file_bytes) / 1e3);
+  std::printf("%s: compiled model '%s'%s, %.1f KB\n", path.c_str(), d.name.c_str(), d.is_own ? "" : " made by AOTInductor",
+              static_cast<double>(d.file_bytes) / 1e3);
   print_values("inputs", d.inputs);
   print_values("outputs", d.outputs);
   if (!d.symbols.empty()) std::printf("open sizes\n");
@@ -159,9 +188,9 @@ void print_text(const std::string& path, const Description& d) {
               d.weights_file.empty() ? "" : ", in ", d.weights_file.c_str());
   for (const ConstantInfo& c : d.constants)
     std::printf("  %-40s %-5s %10zu bytes  %s\n", c.fqn.c_str(), c.dtype.c_str(), c.bytes, c.kind.c_str());
-  std::printf("processors");
+  if (d.is_own) std::printf("processors");
   for (const std::string& level : d.levels) std::printf("  %s%s", level.c_str(), level == d.level_used ? " (used here)" : "");
-  std::printf("\n");
+  if (d.is_own) std::printf("\n");
   for (const auto& [key, value] : d.metadata) std::printf("%s = %s\n", key.c_str(), value.c_str());
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "expr/text.hpp"
 #include "import/pt2_archive.hpp"
+#include "runner/callable.hpp"
 #include "ingot/ingot.hpp"
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
@@ -33,40 +34,43 @@ std::pair<std::string, std::string> split_at_equals(const std::string& s) {
 
 class InputReader {
  public:
-  InputReader(const ModelLibrary& library, const InputOptions& options) : library_(library), options_(options) {
-    infos_.resize(library.ingot_model_input_count());
-    for (std::size_t k = 0; k < infos_.size(); k++) library.ingot_model_input(k, &infos_[k]);
-    inputs_.resize(infos_.size());
+  InputReader(const ModelContainerRunner& runner, const InputOptions& options)
+      : library_(runner.library()), options_(options), names_(runner.input_names()), places_(places_of_inputs(runner)) {
+    inputs_.resize(names_.size());
+    if (!library_.is_own()) return;
+    infos_.resize(names_.size());
+    for (std::size_t k = 0; k < infos_.size(); k++) library_.ingot_model_input(k, &infos_[k]);
   }
 
   TensorList read() {
     for (const std::string& file : options_.files) take_file(file);
     if (options_.random) fill_randomly();
-    for (std::size_t k = 0; k < infos_.size(); k++)
-      INGOT_REQUIRE(inputs_[k].defined(), "input ", k, " (", infos_[k].name, ", ", type_text(infos_[k]),
-                    ") has no value: give --input ", infos_[k].name, "=FILE, or --random");
+    for (std::size_t k = 0; k < names_.size(); k++)
+      INGOT_REQUIRE(inputs_[k].defined(), "input ", k, " (", names_[k], infos_.empty() ? "" : text(", ", type_text(infos_[k])),
+                    ") has no value: give --input ", names_[k], "=FILE", infos_.empty() ? "" : ", or --random");
     return std::move(inputs_);
   }
 
  private:
   const ModelLibrary& library_;
   const InputOptions& options_;
-  std::vector<ingot_value_info> infos_;
+  std::vector<std::string> names_, places_;
+  std::vector<ingot_value_info> infos_;  // none of a library that is not ours
   TensorList inputs_;
 
   std::string names() const {
     std::string out;
-    for (const ingot_value_info& i : infos_) out += text(out.empty() ? "" : ", ", i.name);
+    for (const std::string& name : names_) out += text(out.empty() ? "" : ", ", name);
     return out;
   }
-  // By its name, or "in.K".
+  // By its name, its place among the arguments, or "in.K".
   std::optional<std::size_t> find(const std::string& name) const {
-    for (std::size_t k = 0; k < infos_.size(); k++)
-      if (name == infos_[k].name || name == text("in.", k)) return k;
+    for (std::size_t k = 0; k < names_.size(); k++)
+      if (name == names_[k] || name == text("in.", k) || (!places_.empty() && name == places_[k])) return k;
     return std::nullopt;
   }
   void take(std::size_t k, const Tensor& t, const std::string& file) {
-    INGOT_REQUIRE(!inputs_[k].defined(), file, ": input ", infos_[k].name, " has a value already");
+    INGOT_REQUIRE(!inputs_[k].defined(), file, ": input ", names_[k], " has a value already");
     inputs_[k] = t.clone();  // the model may write to it
   }
 
@@ -117,6 +121,7 @@ class InputReader {
   }
 
   void fill_randomly() {
+    library_.require_own("--random");
     manual_seed(options_.seed);
     const Names symbols = symbol_values();
     for (std::size_t k = 0; k < infos_.size(); k++) {
@@ -169,9 +174,30 @@ OpenModel open_model(const std::string& path, const std::string& model_name, con
   return model;
 }
 
-TensorList read_inputs(const ModelLibrary& library, const InputOptions& options) {
-  library.require_own("reading inputs by name");
-  return InputReader(library, options).read();
+TensorList read_inputs(const ModelContainerRunner& runner, const InputOptions& options) {
+  return InputReader(runner, options).read();
+}
+
+std::vector<std::string> places_of_inputs(const ModelContainerRunner& runner) {
+  const std::string spec = runner.call_spec().first;
+  if (spec.empty()) return {};
+  const TreeSpec tree = parse_call_spec(spec, "the model's in_spec");
+  if (tree.children.size() != 2) return {};
+  const TreeSpec &args = tree.children[0], &kwargs = tree.children[1];
+  std::vector<std::string> places = leaf_names(args, "args");
+  for (std::size_t k = 0; k < kwargs.children.size(); k++) {
+    const Value& key = kwargs.keys[k];
+    for (std::string& name : leaf_names(kwargs.children[k], key.is_string() ? key.string() : to_text(key)))
+      places.push_back(std::move(name));
+  }
+  return places.size() == runner.input_names().size() ? places : std::vector<std::string>();
+}
+
+std::vector<std::string> places_of_outputs(const ModelContainerRunner& runner) {
+  const std::string spec = runner.call_spec().second;
+  if (spec.empty()) return {};
+  std::vector<std::string> places = leaf_names(parse_call_spec(spec, "the model's out_spec"), "output");
+  return places.size() == runner.output_names().size() ? places : std::vector<std::string>();
 }
 
 std::string type_text(const ingot_value_info& info) {

@@ -32,7 +32,13 @@ struct InputOptions {
   void add_to(CLI::App& verb);
 };
 // One tensor for each of the model's inputs, in order. User error naming the input that got none, or a file that fits none.
-TensorList read_inputs(const ModelLibrary& library, const InputOptions& options);
+TensorList read_inputs(const ModelContainerRunner& runner, const InputOptions& options);
+
+// Where in the arguments of the exported program each input comes from ("args[0]['x']"), by the call specification; empty where that
+// does not say, since not every argument is an input.
+std::vector<std::string> places_of_inputs(const ModelContainerRunner& runner);
+// The same of the outputs.
+std::vector<std::string> places_of_outputs(const ModelContainerRunner& runner);
 
 // What an output or input is, as text: "f32[s0, 64]".
 std::string type_text(const ingot_value_info& info);

@@ -76,16 +76,15 @@ void run(const RunVerb& o) {
   OpenModel model = open_model(o.file, o.model, o.weights);
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
-  const TensorList inputs = read_inputs(runner.library(), o.inputs);
+  const TensorList inputs = read_inputs(runner, o.inputs);
   const auto start = std::chrono::steady_clock::now();
   const TensorList results = runner.run(inputs);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   std::vector<Named> outputs;
+  const std::vector<std::string> names = runner.output_names();
   for (std::size_t k = 0; k < results.size(); k++) {
-    ingot_value_info info{};
-    runner.library().ingot_model_output(k, &info);
-    std::string name = info.name;
+    std::string name = names[k];
     for (const Named& other : outputs)
       if (other.first == name) name += text(".", k);  // one value may be returned twice
     outputs.emplace_back(std::move(name), results[k]);

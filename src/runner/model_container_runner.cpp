@@ -206,6 +206,33 @@ std::pair<std::string, std::string> ModelContainerRunner::call_spec() const {
   return {in, out};
 }
 
+std::vector<std::string> ModelContainerRunner::input_names() const {
+  INGOT_REQUIRE(library_->AOTInductorModelContainerGetNumInputs && library_->AOTInductorModelContainerGetInputName,
+                library_->path(), " does not say what its inputs are called");
+  std::size_t count = 0;
+  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumInputs, container_, &count);
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < count; k++) {
+    const char* name = nullptr;
+    INGOT_MODEL_CALL(AOTInductorModelContainerGetInputName, container_, k, &name);
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> ModelContainerRunner::output_names() const {
+  INGOT_REQUIRE(library_->AOTInductorModelContainerGetOutputName, library_->path(), " does not say what its outputs are called");
+  std::size_t count = 0;
+  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < count; k++) {
+    const char* name = nullptr;
+    INGOT_MODEL_CALL(AOTInductorModelContainerGetOutputName, container_, k, &name);
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 void ModelContainerRunner::set_threads(int count) {
   library_->require_own("setting threads");
   INGOT_MODEL_CALL(ingot_container_set_threads, container_, count);

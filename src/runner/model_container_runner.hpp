@@ -52,6 +52,10 @@ class ModelContainerRunner {
   ConstantMap extract_constants_map(bool use_inactive) const;
   std::pair<std::string, std::string> call_spec() const;  // of inputs, of outputs
 
+  // As the library calls them.
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;
+
   void set_threads(int count);
   const ModelLibrary& library() const { return *library_; }
   AOTInductorModelContainerHandle container() const { return container_; }

@@ -39,7 +39,63 @@ bool is_dynamic_table(const char* data, uint64_t bytes) {
   return has_symbols && has_names;
 }
 
+// A section of entries of type T, whose names are in another section.
+template <class T>
+class NamedSection {
+ public:
+  NamedSection(const MappedFile& file, const Elf64_Ehdr& header, uint32_t type) : file_(file) {
+    if (header.e_shentsize != sizeof(Elf64_Shdr)) return;
+    for (uint64_t k = 0; k < header.e_shnum; k++) {
+      const auto section = read<Elf64_Shdr>(header.e_shoff + k * sizeof(Elf64_Shdr));
+      if (section.sh_type != type || section.sh_link >= header.e_shnum) continue;
+      section_ = section;
+      names_ = read<Elf64_Shdr>(header.e_shoff + section.sh_link * sizeof(Elf64_Shdr));
+      break;
+    }
+  }
+
+  template <class Action>
+  void for_each(Action action) const {
+    for (uint64_t at = 0; at + sizeof(T) <= section_.sh_size; at += sizeof(T)) action(read<T>(section_.sh_offset + at));
+  }
+  std::string name(uint64_t at) const {
+    if (at >= names_.sh_size) return {};
+    require_bytes(file_, "a table of names", names_.sh_offset, names_.sh_size);
+    const char* first = file_.data() + names_.sh_offset + at;
+    return {first, strnlen(first, names_.sh_size - at)};
+  }
+
+ private:
+  template <class Entry>
+  Entry read(uint64_t at) const {
+    require_bytes(file_, "an entry of a table", at, sizeof(Entry));
+    Entry entry;
+    std::memcpy(&entry, file_.data() + at, sizeof entry);
+    return entry;
+  }
+
+  const MappedFile& file_;
+  Elf64_Shdr section_{}, names_{};
+};
+
 }  // namespace
+
+ElfNeeds elf_needs(const std::string& path) {
+  const Ref<MappedFile> file = MappedFile::open(path);
+  const std::optional<Elf64_Ehdr> header = header_of(*file);
+  if (!header) return {};
+  ElfNeeds needs;
+  const NamedSection<Elf64_Dyn> dynamic(*file, *header, SHT_DYNAMIC);
+  dynamic.for_each([&](const Elf64_Dyn& entry) {
+    if (entry.d_tag == DT_NEEDED) needs.libraries.push_back(dynamic.name(entry.d_un.d_val));
+  });
+  const NamedSection<Elf64_Sym> symbols(*file, *header, SHT_DYNSYM);
+  symbols.for_each([&](const Elf64_Sym& symbol) {
+    if (symbol.st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL)
+      needs.functions.push_back(symbols.name(symbol.st_name));
+  });
+  return needs;
+}
 
 std::string elf_machine(const std::string& path) {
   const Ref<MappedFile> file = MappedFile::open(path);

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "runtime/elf_file.hpp"
+#include "runtime/host_stub.hpp"
 
 namespace ingot {
 namespace {
@@ -60,7 +61,10 @@ void require_loadable(const std::string& path) {
 
 void* open_library(const std::string& path) {
   try {
-    if (std::error_code none; std::filesystem::exists(path, none)) require_loadable(path);
+    if (std::error_code none; std::filesystem::exists(path, none)) {
+      require_loadable(path);
+      provide_host_for(path);
+    }
     if (void* handle = dlopen(unique_spelling(path).c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
     const char* why = dlerror();
     throw_user_error(why ? why : "the loader does not say why");
@@ -97,7 +101,9 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
     INGOT_OWN_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
     if (!has_all) ingot_last_error = nullptr;
-    look_up(AOTInductorGetLastError, "AOTInductorGetLastError");
+#define INGOT_LOOK_UP(name) look_up(name, #name);
+    INGOT_QUIET_MODEL_FUNCTIONS(INGOT_LOOK_UP)
+#undef INGOT_LOOK_UP
     // Libraries of before it was there print what they say all the same.
     decltype(&ingot_print_errors) print_errors = nullptr;
     if (is_own() && look_up(print_errors, "ingot_print_errors")) print_errors(false);

@@ -24,6 +24,11 @@ namespace ingot {
   X(AOTInductorModelContainerExtractConstantsMap) X(AOTInductorModelContainerUpdateUserManagedConstantBuffer)           \
   X(AOTInductorModelContainerGetConstantsBlobSize) X(AOTInductorModelUpdateConstantsFromBlob)
 
+// Those that are not there are done without, and nobody is told.
+#define INGOT_QUIET_MODEL_FUNCTIONS(X)                                                                                  \
+  X(AOTInductorGetLastError) X(AOTInductorModelContainerGetNumInputs) X(AOTInductorModelContainerGetInputName)          \
+  X(AOTInductorModelContainerGetOutputName)
+
 // What only Ingot's own libraries have: all of them or none.
 #define INGOT_OWN_MODEL_FUNCTIONS(X)                                                                                    \
   X(ingot_last_error) X(ingot_model_name) X(ingot_model_input_count) X(ingot_model_output_count)                        \
@@ -56,7 +61,7 @@ class ModelLibrary {
   INGOT_REQUIRED_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)
   INGOT_OPTIONAL_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)
   INGOT_OWN_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)
-  INGOT_MODEL_FUNCTION(AOTInductorGetLastError)  // those of PyTorch 2.14, and ours
+  INGOT_QUIET_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)
 #undef INGOT_MODEL_FUNCTION
 
  private:

@@ -1,11 +1,13 @@
 // The runner with a library that is not Ingot's: what it passes on, and what it does with functions that fail or are not there.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "programs/stub.h"
 #include "runner/model_container_runner.hpp"
 #include "runner_fixture.hpp"
+#include "runtime/elf_file.hpp"
 
 namespace ingot {
 namespace {
@@ -211,6 +213,23 @@ TEST_F(StubLibrary, I083_AMissingHostFunctionIsAnErrorOfThatLibrary) {
   expect_in("Failed to load model: " + stub_path("stub_needs") + ": ", message);
   expect_in("undefined symbol: aoti_torch_cpu_no_such_op", message);
   EXPECT_NO_THROW(ModelContainerRunner runner(stub_path("stub"))) << "the host is as good as before";
+}
+
+// As AOTInductor's libraries do: the loader gets an empty library of that name, and the functions are this process's.
+TEST_F(StubLibrary, I083_ALibraryThatNeedsLibtorchByItsNameIsLoadedWithout) {
+  EXPECT_EQ(dlopen("libtorch_cpu.so.9.99", RTLD_NOW | RTLD_NOLOAD), nullptr);
+  const ElfNeeds needs = elf_needs(stub_path("stub_torch"));
+  EXPECT_NE(std::find(needs.libraries.begin(), needs.libraries.end(), "libtorch_cpu.so.9.99"), needs.libraries.end());
+  EXPECT_NE(std::find(needs.functions.begin(), needs.functions.end(), "aoti_torch_get_data_ptr"), needs.functions.end());
+  for (int k = 0; k < 2; k++) {
+    ModelContainerRunner runner(stub_path("stub_torch"));
+    EXPECT_EQ(runner.run({zeros({2})}).size(), 4u);
+    EXPECT_EQ(runner.input_names(), std::vector<std::string>{"arg0_1"});
+    EXPECT_EQ(runner.output_names(), (std::vector<std::string>{"output0", "output1", "output2", "output3"}));
+  }
+  EXPECT_EQ(error_of([&] { ModelContainerRunner runner(stub_path("stub_torch_needs")); }),
+            "Failed to load model: " + stub_path("stub_torch_needs") +
+                ": it calls functions of libtorch that Ingot does not have: aoti_torch_cpu_no_such_op");
 }
 
 }  // namespace

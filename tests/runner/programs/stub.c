@@ -39,6 +39,23 @@ AOTIRuntimeError AOTInductorModelContainerGetNumOutputs(AOTInductorModelContaine
   return STATUS;
 }
 
+AOTIRuntimeError AOTInductorModelContainerGetNumInputs(AOTInductorModelContainerHandle handle, size_t* count) {
+  (void)handle;
+  *count = 1;
+  return STATUS;
+}
+AOTIRuntimeError AOTInductorModelContainerGetInputName(AOTInductorModelContainerHandle handle, size_t k, const char** name) {
+  (void)handle;
+  *name = "arg0_1";
+  return k >= 1 || STATUS;
+}
+AOTIRuntimeError AOTInductorModelContainerGetOutputName(AOTInductorModelContainerHandle handle, size_t k, const char** name) {
+  static const char* const names[] = {"output0", "output1", "output2", "output3"};
+  (void)handle;
+  if (k < 4) *name = names[k];
+  return k >= 4 || STATUS;
+}
+
 static AOTIRuntimeError run(const char* function, AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
                             AOTInductorStreamHandle stream, AOTIProxyExecutorHandle proxy) {
   stub_seen.stream = stream;

@@ -1,0 +1,2 @@
+/* A library to link with that has nothing. */
+int ingot_test_nothing;
