@@ -18,7 +18,18 @@ function(ingot_runtime_library)
   target_link_options(ingot_runtime_shared PRIVATE LINKER:--version-script=${exports} LINKER:--exclude-libs,ALL)
   set_target_properties(ingot_runtime_shared PROPERTIES OUTPUT_NAME ingot_runtime EXPORT_NAME runtime VERSION ${PROJECT_VERSION}
                         SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  set_source_files_properties(src/runtime/host_stub.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_SOVERSION="${PROJECT_VERSION_MAJOR}")
   target_include_directories(ingot_runtime_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+  # libingot_host.so: the host functions and the operators behind them, for models that AOTInductor made. The runtime loads it when it opens
+  # the first of them. Its own source refers to all of them.
+  add_library(ingot_host_shared SHARED src/runner/host_tensors.cpp)
+  target_link_libraries(ingot_host_shared PRIVATE ingot_runner)
+  set(host_exports ${PROJECT_SOURCE_DIR}/cmake/host_library.map)
+  target_link_options(ingot_host_shared PRIVATE LINKER:--version-script=${host_exports} LINKER:--gc-sections)
+  set_target_properties(ingot_host_shared PROPERTIES OUTPUT_NAME ingot_host VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                        LINK_DEPENDS ${host_exports} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  install(TARGETS ingot_host_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 
   install(TARGETS ingot_runtime_shared EXPORT ingot LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
   foreach(header IN ITEMS ingot.h dlpack.h aoti.h aoti_host.h model.h)

@@ -22,6 +22,29 @@ export LD_LIBRARY_PATH="$prefix/$libdir"
 "$work/run_model" "$work/mlp.pt2" >"$work/package.txt"
 cmp "$work/library.txt" "$work/package.txt"
 
+# A library that AOTInductor might have made, in a program that has no host: libingot_host.so comes with it, and no libtorch.
+cat >"$work/foreign.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include "ingot/ingot.h"
+int main(int argc, char** argv) {
+  float x[2] = {1, 2};
+  int64_t size = 2;
+  DLTensor in = {.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &size};
+  const DLTensor* inputs[] = {&in};
+  DLManagedTensorVersioned* out[4];
+  ingot_session* session;
+  if (argc != 2 || ingot_session_open(argv[1], NULL, &session) || ingot_session_run(session, inputs, 1, out, 4))
+    return puts(ingot_error()), 1;
+  const int is_well = !out[0] && memcmp(out[3]->dl_tensor.data, x, sizeof x) == 0;
+  for (int k = 1; k < 4; k++) out[k]->deleter(out[k]);
+  ingot_session_close(session);
+  return !is_well;
+}
+END
+cc -std=c11 -Wall -Wextra -Werror "$work/foreign.c" $(pkg-config --cflags --libs ingot) -o "$work/foreign"
+"$work/foreign" "$build/stub_models/stub_torch.so"
+
 # C++, through find_package.
 "$cmake" -S "$source/examples/cpp" -B "$work/cpp" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$work/cpp" >/dev/null

@@ -31,6 +31,8 @@ INGOT_EXPORT int32_t aoti_torch_dtype_uint8(void);
 INGOT_EXPORT int32_t aoti_torch_dtype_uint16(void);
 INGOT_EXPORT int32_t aoti_torch_dtype_uint32(void);
 INGOT_EXPORT int32_t aoti_torch_dtype_uint64(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float8_e8m0fnu(void);
+INGOT_EXPORT int32_t aoti_torch_dtype_float4_e2m1fn_x2(void);
 INGOT_EXPORT int32_t aoti_torch_dtype_int8(void);
 INGOT_EXPORT int32_t aoti_torch_dtype_int16(void);
 INGOT_EXPORT int32_t aoti_torch_dtype_int32(void);
@@ -258,6 +260,10 @@ INGOT_EXPORT AOTITorchError aoti_torch_call_dispatcher(const char* op_name, cons
 INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index,
                                                                     int num_ints, int64_t* flatten_int_args, int num_tensors,
                                                                     AtenTensorHandle* flatten_tensor_args);
+/* Ingot's own: the executor of a file beside a library (null where there is no such file), which is the caller's to close. A failure
+ * leaves its text in `why`. */
+INGOT_EXPORT AOTITorchError ingot_host_open_proxy(const char* path, AOTIProxyExecutorHandle* executor, char* why, size_t room);
+INGOT_EXPORT void ingot_host_close_proxy(AOTIProxyExecutorHandle executor);
 
 #ifdef __cplusplus
 }

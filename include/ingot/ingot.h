@@ -7,6 +7,9 @@
  *   DLManagedTensorVersioned* out[1];
  *   if (ingot_session_run(s, in, 1, out, 1)) return puts(ingot_error());
  *
+ * Models that PyTorch's AOTInductor made run too, without libtorch: libingot_host.so, which has the functions that they call, is loaded
+ * with the first of them.
+ *
  * Functions return INGOT_OK or why they failed; ingot_error() has the text. Strings that a session hands out live as long as
  * it does. Several threads may run one session; opening with `models` > 1 lets them run at the same time. */
 #ifndef INGOT_INGOT_H
@@ -55,7 +58,7 @@ INGOT_API void ingot_session_close(ingot_session* session);
 typedef struct ingot_value {
   const char* name;
   DLDataType dtype;
-  int32_t rank;
+  int32_t rank; /* -1 of a model that AOTInductor made, which says no more than the name */
   const char* const* sizes; /* each a number or an expression of symbols: "3", "s0", "2*s0" */
   bool is_number;           /* an input that is a number, given as a tensor of rank 0 */
   bool is_written;          /* an input that a run writes new elements into */

@@ -12,9 +12,16 @@
 namespace ingot {
 namespace {
 
+// An op is made of its definition when somebody first asks for it: a process uses few of them, and to read every schema would take more
+// memory than a small model.
+struct Entry {
+  const OpDef* def = nullptr;
+  std::unique_ptr<Op> op;
+};
+
 struct Registry {
   std::shared_mutex mutex;
-  std::map<std::string, std::unique_ptr<Op>, std::less<>> ops;
+  std::map<std::string_view, Entry> ops;  // the keys are texts of definitions, or of the ops
   std::set<const Op*> from_outside;
 };
 Registry& registry() {
@@ -29,6 +36,17 @@ std::string_view key_of(std::string_view name) {
   if (name.starts_with("aten::")) name.remove_prefix(6);
   if (name.ends_with(".default")) name.remove_suffix(8);
   return name;
+}
+
+// What an op with this schema is called.
+std::string_view key_of_schema(std::string_view schema) { return key_of(schema.substr(0, schema.find('('))); }
+
+// With the registry locked.
+const Op& made(std::string_view key, Entry& entry) {
+  if (entry.op) return *entry.op;
+  entry.op = make_op(*entry.def, parse_schema(entry.def->schema));
+  INGOT_ENSURE(entry.op->name == key, "op ", key, " is called ", entry.op->name);
+  return *entry.op;
 }
 
 bool same_arg(const SchemaArg& a, const SchemaArg& b) {
@@ -90,12 +108,13 @@ std::unique_ptr<Op> derive(std::string_view key) {
 void register_ops(std::span<const OpDef> defs) {
   Registry& r = registry();
   for (const OpDef& d : defs) {
-    auto o = make_op(d, parse_schema(d.schema));
-    std::unique_lock lock(r.mutex);
-    std::string name = o->name;
-    INGOT_REQUIRE(!r.ops.contains(name), "op ", name, " is defined twice");
-    if (!sets_up) r.from_outside.insert(o.get());
-    r.ops.emplace(std::move(name), std::move(o));
+    std::unique_ptr<Op> outside;
+    if (!sets_up) outside = make_op(d, parse_schema(d.schema));  // its user hears at once what is wrong with it
+    const std::string_view key = outside ? std::string_view(outside->name) : key_of_schema(d.schema);
+    const std::unique_lock lock(r.mutex);
+    INGOT_REQUIRE(!r.ops.contains(key), "op ", key, " is defined twice");
+    if (outside) r.from_outside.insert(outside.get());
+    r.ops.emplace(key, Entry{&d, std::move(outside)});
   }
 }
 
@@ -103,15 +122,22 @@ const Op* find_op(std::string_view name) {
   setup_once();
   Registry& r = registry();
   const std::string_view key = key_of(name);
+  bool is_defined = false;
   {
-    std::shared_lock lock(r.mutex);
-    if (auto it = r.ops.find(key); it != r.ops.end()) return it->second.get();
+    const std::shared_lock lock(r.mutex);
+    const auto it = r.ops.find(key);
+    is_defined = it != r.ops.end();
+    if (is_defined && it->second.op) return it->second.op.get();
   }
-  auto derived = derive(key);
-  if (!derived) return nullptr;
-  std::unique_lock lock(r.mutex);
-  auto [it, fresh] = r.ops.emplace(std::string(key), std::move(derived));
-  return it->second.get();
+  auto derived = is_defined ? nullptr : derive(key);
+  if (!is_defined && !derived) return nullptr;
+  const std::unique_lock lock(r.mutex);
+  if (is_defined) {
+    const auto it = r.ops.find(key);
+    return &made(it->first, it->second);
+  }
+  const std::string_view called = derived->name;
+  return r.ops.emplace(called, Entry{derived->def, std::move(derived)}).first->second.op.get();
 }
 
 const Op& op(std::string_view name) {
@@ -127,10 +153,10 @@ const Op& op(std::string_view name) {
 std::vector<const Op*> all_ops() {
   setup_once();
   Registry& r = registry();
-  std::shared_lock lock(r.mutex);
+  const std::unique_lock lock(r.mutex);
   std::vector<const Op*> v;
-  for (auto& [name, o] : r.ops)
-    if (o->variant == Variant::functional) v.push_back(o.get());
+  for (auto& [name, entry] : r.ops)
+    if (const Op& o = made(name, entry); o.variant == Variant::functional) v.push_back(&o);
   return v;
 }
 

@@ -183,6 +183,20 @@ Value cell(const Call& c) {
   return kStates == 1 ? Value(r[0]) : Value(std::move(r));
 }
 
+// (input, w_ih, w_hh, b_ih, b_hh, hx, cx, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first,
+// train): one layer in one direction, over [time, batch, features] whatever `batch_first` says. What it keeps for its backward is
+// oneDNN's own, and nothing here.
+Value mkldnn_layer(const Call& c) {
+  constexpr int64_t kLstm = 2;
+  INGOT_REQUIRE(c[9].to_int64() == kLstm, c.op.schema.name, ": mode: expected 2 (LSTM), found ", c[9].to_int64());
+  const bool has_biases = c[12].to_bool();
+  const Weights w{c.tensor(1), c.tensor(2), has_biases ? c.tensor(3) : Tensor(), has_biases ? c.tensor(4) : Tensor(), {}};
+  const Tensor &h = c.tensor(5), &k = c.tensor(6);
+  const Shape cell{h.size(-2), h.size(-1)};
+  const LayerResult r = run_layer({c.tensor(0), {}}, {h.reshape(cell), k.reshape(cell)}, w, lstm_step, c[7].to_bool());
+  return TensorList{r.output, r.state[0].reshape(h.sizes()), r.state[1].reshape(k.sizes()), empty({0}, {.dtype = DType::u8})};
+}
+
 #define NETWORK "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 #define CELL "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 
@@ -207,6 +221,12 @@ constinit const OpDef kOps[] = {
     composite("aten::gru_cell(Tensor input, Tensor hx, " CELL ") -> Tensor", cell<gru_step, 1>),
     composite("aten::rnn_tanh_cell(Tensor input, Tensor hx, " CELL ") -> Tensor", cell<tanh_step, 1>),
     composite("aten::rnn_relu_cell(Tensor input, Tensor hx, " CELL ") -> Tensor", cell<relu_step, 1>),
+    {.schema = "aten::mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, "
+               "Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool "
+               "bidirectional, bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)",
+     .form = Form::composite,
+     .body = mkldnn_layer,
+     .autocast = Autocast::lower_precision},
 };
 
 }  // namespace

@@ -38,6 +38,8 @@ INGOT_CODE(dtype_float8_e4m3fnuz, 26)
 INGOT_CODE(dtype_uint16, 27)
 INGOT_CODE(dtype_uint32, 28)
 INGOT_CODE(dtype_uint64, 29)
+INGOT_CODE(dtype_float8_e8m0fnu, 44)
+INGOT_CODE(dtype_float4_e2m1fn_x2, 45)
 
 INGOT_CODE(layout_strided, 0)
 INGOT_CODE(layout_sparse_coo, 1)
@@ -58,7 +60,9 @@ size_t aoti_torch_dtype_element_size(int32_t dtype) {
   switch (dtype) {  // types that a program may name and Ingot has no tensors of
     case 8: return 4;
     case 25:
-    case 26: return 1;
+    case 26:
+    case 44:
+    case 45: return 1;
     default: return 0;
   }
 }

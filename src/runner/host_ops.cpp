@@ -27,7 +27,8 @@
 #define INGOT_NAMED_17(type, ...) type a17 __VA_OPT__(, INGOT_NAMED_18(__VA_ARGS__))
 #define INGOT_NAMED_18(type, ...) type a18 __VA_OPT__(, INGOT_NAMED_19(__VA_ARGS__))
 #define INGOT_NAMED_19(type, ...) type a19 __VA_OPT__(, INGOT_NAMED_20(__VA_ARGS__))
-#define INGOT_NAMED_20(type, ...) type a20
+#define INGOT_NAMED_20(type, ...) type a20 __VA_OPT__(, INGOT_NAMED_21(__VA_ARGS__))
+#define INGOT_NAMED_21(type, ...) type a21
 #define INGOT_NAMES(...) __VA_OPT__(INGOT_NAMES_1(__VA_ARGS__))
 #define INGOT_NAMES_1(type, ...) a1 __VA_OPT__(, INGOT_NAMES_2(__VA_ARGS__))
 #define INGOT_NAMES_2(type, ...) a2 __VA_OPT__(, INGOT_NAMES_3(__VA_ARGS__))
@@ -48,7 +49,8 @@
 #define INGOT_NAMES_17(type, ...) a17 __VA_OPT__(, INGOT_NAMES_18(__VA_ARGS__))
 #define INGOT_NAMES_18(type, ...) a18 __VA_OPT__(, INGOT_NAMES_19(__VA_ARGS__))
 #define INGOT_NAMES_19(type, ...) a19 __VA_OPT__(, INGOT_NAMES_20(__VA_ARGS__))
-#define INGOT_NAMES_20(type, ...) a20
+#define INGOT_NAMES_20(type, ...) a20 __VA_OPT__(, INGOT_NAMES_21(__VA_ARGS__))
+#define INGOT_NAMES_21(type, ...) a21
 
 #define X(name, op, ...)                                                               \
   extern "C" INGOT_EXPORT AOTITorchError aoti_torch_##name(INGOT_NAMED(__VA_ARGS__)) { \

@@ -209,6 +209,18 @@ void ProxyExecutor::call(int index, std::span<const int64_t> ints, std::span<con
 
 using namespace ingot;
 
+AOTITorchError ingot_host_open_proxy(const char* path, AOTIProxyExecutorHandle* executor, char* why, size_t room) {
+  try {
+    std::unique_ptr<ProxyExecutor> opened = ProxyExecutor::open(path);
+    *executor = opened ? opened.release()->handle() : nullptr;
+    return AOTI_TORCH_SUCCESS;
+  } catch (const std::exception& e) {
+    std::snprintf(why, room, "%s", e.what());
+    return AOTI_TORCH_FAILURE;
+  }
+}
+void ingot_host_close_proxy(AOTIProxyExecutorHandle executor) { delete reinterpret_cast<ProxyExecutor*>(executor); }
+
 AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index,
                                                        int num_ints, int64_t* flatten_int_args, int num_tensors,
                                                        AtenTensorHandle* flatten_tensor_args) {

@@ -52,11 +52,17 @@ ingot_value value_of(const ingot_value_info& i) {
   return {i.name, dlpack_type(dtype_of_code(i.dtype).value_or(DType::f32)), i.rank, i.sizes, i.is_number, i.is_written};
 }
 
+// All that a library which is not Ingot's says of an input or output.
+void name_alone(const std::vector<std::string>& names, const char* what, std::size_t k, ingot_value* value) {
+  INGOT_REQUIRE(k < names.size(), what, " ", k, ": there are ", names.size());
+  *value = {names[k].c_str(), {}, -1, nullptr, false, false};
+}
+
 // Outputs of a run until somebody else has them.
 class Outputs {
  public:
   Outputs(Session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count) : session_(s) {
-    const std::size_t wanted = s.library().ingot_model_output_count();
+    const std::size_t wanted = s.output_names().size();
     INGOT_REQUIRE(output_count == wanted, "expected room for ", wanted, " outputs, found ", output_count);
     INGOT_REQUIRE(input_count == 0 || inputs != nullptr, "the array of inputs is null");
     handles_ = s.run({inputs, input_count});
@@ -90,13 +96,16 @@ ingot_status ingot_session_open(const char* path, const ingot_options* options, 
 }
 void ingot_session_close(ingot_session* session) { delete session; }
 
-size_t ingot_session_inputs(const ingot_session* s) { return s ? s->session.library().ingot_model_input_count() : 0; }
-size_t ingot_session_outputs(const ingot_session* s) { return s ? s->session.library().ingot_model_output_count() : 0; }
-size_t ingot_session_symbols(const ingot_session* s) { return s ? s->session.library().ingot_model_symbol_count() : 0; }
+size_t ingot_session_inputs(const ingot_session* s) { return s ? s->session.input_names().size() : 0; }
+size_t ingot_session_outputs(const ingot_session* s) { return s ? s->session.output_names().size() : 0; }
+size_t ingot_session_symbols(const ingot_session* s) {
+  return s && s->session.library().is_own() ? s->session.library().ingot_model_symbol_count() : 0;
+}
 
 ingot_status ingot_session_input(const ingot_session* s, size_t k, ingot_value* value) {
   return guarded([&] {
     require_place(value);
+    if (!session_of(s).library().is_own()) return name_alone(session_of(s).input_names(), "input", k, value);
     ingot_value_info info{};
     session_of(s).require(session_of(s).library().ingot_model_input(k, &info));
     *value = value_of(info);
@@ -105,6 +114,7 @@ ingot_status ingot_session_input(const ingot_session* s, size_t k, ingot_value* 
 ingot_status ingot_session_output(const ingot_session* s, size_t k, ingot_value* value) {
   return guarded([&] {
     require_place(value);
+    if (!session_of(s).library().is_own()) return name_alone(session_of(s).output_names(), "output", k, value);
     ingot_value_info info{};
     session_of(s).require(session_of(s).library().ingot_model_output(k, &info));
     *value = value_of(info);
@@ -113,6 +123,7 @@ ingot_status ingot_session_output(const ingot_session* s, size_t k, ingot_value*
 ingot_status ingot_session_symbol(const ingot_session* s, size_t k, ingot_open_size* symbol) {
   return guarded([&] {
     require_place(symbol);
+    session_of(s).library().require_own("ingot_session_symbol");
     ingot_symbol_info info{};
     session_of(s).require(session_of(s).library().ingot_model_symbol(k, &info));
     *symbol = {info.name, info.min, info.max};
@@ -121,6 +132,7 @@ ingot_status ingot_session_symbol(const ingot_session* s, size_t k, ingot_open_s
 ingot_status ingot_session_level(const ingot_session* s, const char** level) {
   return guarded([&] {
     require_place(level);
+    session_of(s).library().require_own("ingot_session_level");
     session_of(s).require(session_of(s).library().ingot_model_level_used(level));
   });
 }
@@ -160,8 +172,10 @@ ingot_status ingot_session_run_into(ingot_session* s, const DLTensor* const* inp
 }
 
 ingot_status ingot_session_set_threads(ingot_session* s, int32_t threads) {
-  return guarded(
-      [&] { session_of(s).require(session_of(s).library().ingot_container_set_threads(session_of(s).container(), threads)); });
+  return guarded([&] {
+    session_of(s).library().require_own("ingot_session_set_threads");
+    session_of(s).require(session_of(s).library().ingot_container_set_threads(session_of(s).container(), threads));
+  });
 }
 
 size_t ingot_session_constants(const ingot_session* s) { return s ? s->session.constants().size() : 0; }
@@ -190,11 +204,7 @@ ingot_status ingot_session_update(ingot_session* s, const ingot_named_tensor* te
   });
 }
 ingot_status ingot_session_fold(ingot_session* s, bool inactive) {
-  return guarded([&] {
-    const Session& session = session_of(s);
-    session.require(
-        session.library().AOTInductorModelContainerRunConstantFolding(session.container(), inactive, nullptr, nullptr));
-  });
+  return guarded([&] { session_of(s).fold(inactive); });
 }
 ingot_status ingot_session_swap(ingot_session* s) {
   return guarded([&] {
@@ -203,6 +213,8 @@ ingot_status ingot_session_swap(ingot_session* s) {
 }
 ingot_status ingot_session_free_inactive(ingot_session* s) {
   return guarded([&] {
-    session_of(s).require(session_of(s).library().AOTInductorModelContainerFreeInactiveConstantBuffer(session_of(s).container()));
+    const auto free_inactive = session_of(s).library().AOTInductorModelContainerFreeInactiveConstantBuffer;
+    INGOT_REQUIRE(free_inactive, "the library has no function AOTInductorModelContainerFreeInactiveConstantBuffer");
+    session_of(s).require(free_inactive(session_of(s).container()));
   });
 }

@@ -5,8 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <set>
 
 #include "base/error.hpp"
 #include "runtime/elf_file.hpp"
@@ -83,6 +86,24 @@ void load_empty(const std::string& soname) {
   throw_user_error(text("cannot load a stub of ", soname, ": ", why ? why : "the loader does not say why"));
 }
 
+bool has_host() { return dlsym(RTLD_DEFAULT, "aoti_torch_delete_tensor_object") != nullptr; }
+
+// Ingot's host functions as a library, which lies beside the one that this code is in, or where the loader looks.
+void load_host_library() {
+  constexpr const char* kName = "libingot_host.so." INGOT_SOVERSION;
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void*>(&provide_host_for), &here) != 0 && here.dli_fname) {
+    const std::filesystem::path beside = std::filesystem::path(here.dli_fname).parent_path() / kName;
+    if (std::error_code none; std::filesystem::exists(beside, none) && dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL)) return;
+  }
+  if (dlopen(kName, RTLD_NOW | RTLD_GLOBAL)) return;
+  const char* why = dlerror();
+  throw_user_error(
+      text("it was made by AOTInductor and calls functions of a host, which this program does not have: install libingot_host.so "
+           "beside libingot_runtime.so (",
+           why ? why : kName, ")"));
+}
+
 bool is_of_a_host(const std::string& function) {
   return function.starts_with("aoti_torch_") || function.starts_with("aoti_record_function_");
 }
@@ -92,23 +113,25 @@ bool is_of_a_host(const std::string& function) {
 void provide_host_for(const std::string& path) {
   const ElfNeeds needs = elf_needs(path);
   static std::mutex mutex;
+  static std::set<std::string> stubs;
   const std::scoped_lock lock(mutex);
-  bool is_foreign = false;
+  bool is_foreign = false, has_libtorch = false;
   for (const std::string& name : needs.libraries) {
     if (!is_of_libtorch(name)) continue;
     is_foreign = true;
-    if (!is_loaded(name)) load_empty(name);
+    if (is_loaded(name)) has_libtorch = has_libtorch || stubs.count(name) == 0;
+    else load_empty(name), stubs.insert(name);
   }
-  if (!is_foreign) return;
+  if (!is_foreign || has_libtorch) return;  // then libtorch itself is the host
+  if (!has_host()) load_host_library();
+  // Their code assumes the sizes and strides that PyTorch's operators had when it was made. They can check these, and their inputs, and
+  // do where the environment asks for it; a wrong assumption is a wrong answer otherwise.
+  setenv("AOTI_RUNTIME_CHECK_INPUTS", "1", 0);
   std::string missing;
   for (const std::string& function : needs.functions) {
     if (is_of_a_host(function) && !dlsym(RTLD_DEFAULT, function.c_str())) missing += (missing.empty() ? "" : ", ") + function;
   }
-  if (missing.empty()) return;
-  const bool has_host = dlsym(RTLD_DEFAULT, "aoti_torch_delete_tensor_object") != nullptr;
-  throw_user_error(has_host ? text("it calls functions of libtorch that Ingot does not have: ", missing)
-                            : text("it was made by AOTInductor and calls functions of a host (", missing,
-                                   "), which this program does not have: link it with ingot_runner and its options"));
+  INGOT_REQUIRE(missing.empty(), "it calls functions of libtorch that Ingot does not have: ", missing);
 }
 
 }  // namespace ingot

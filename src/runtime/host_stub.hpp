@@ -5,8 +5,9 @@
 
 namespace ingot {
 
-// What stands between the library and this process: gives the loader the names of libtorch that it needs and that are not loaded.
-// User error that lists the functions of a host which the library calls and nobody here has.
+// What stands between the library and this process: gives the loader the names of libtorch that it needs and that are not loaded,
+// and loads libingot_host.so where the process has no host. User error that lists the functions of a host which the library calls
+// and nobody here has.
 void provide_host_for(const std::string& path);
 
 }  // namespace ingot

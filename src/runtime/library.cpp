@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "runtime/elf_file.hpp"
 #include "runtime/host_stub.hpp"
+#include "runtime/host_tensors.hpp"
 
 namespace ingot {
 namespace {
@@ -100,7 +101,12 @@ ModelLibrary::ModelLibrary(const std::string& path, bool is_quiet) : path_(path)
 #define INGOT_LOOK_UP(name) has_all = look_up(name, #name) && has_all;
     INGOT_OWN_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP
-    if (!has_all) ingot_last_error = nullptr;
+    is_own_ = has_all;
+    if (!is_own_) {
+      ingot_tensor_from_memory = host_tensors::from_memory;
+      ingot_tensor_describe = host_tensors::describe;
+      ingot_tensor_delete = host_tensors::release;
+    }
 #define INGOT_LOOK_UP(name) look_up(name, #name);
     INGOT_QUIET_MODEL_FUNCTIONS(INGOT_LOOK_UP)
 #undef INGOT_LOOK_UP

@@ -51,12 +51,13 @@ class ModelLibrary {
   ModelLibrary& operator=(const ModelLibrary&) = delete;
 
   const std::string& path() const { return path_; }
-  bool is_own() const { return ingot_last_error != nullptr; }  // made by Ingot
+  bool is_own() const { return is_own_; }  // made by Ingot
   // User error unless it is: `what` names what asked for it.
   void require_own(const char* what) const;
   // Why the last call failed; "" where the library cannot say. What it can say it does not print: whoever asks does.
   std::string last_error() const;
 
+  // Of a library that is not ours, ingot_tensor_from_memory, _describe and _delete are those of the process's host.
 #define INGOT_MODEL_FUNCTION(name) decltype(&::name) name = nullptr;
   INGOT_REQUIRED_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)
   INGOT_OPTIONAL_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)
@@ -68,6 +69,7 @@ class ModelLibrary {
   ModelLibrary(const std::string& path, bool is_quiet);
   std::string path_;
   void* handle_ = nullptr;
+  bool is_own_ = false;
 };
 
 }  // namespace ingot

@@ -1,8 +1,16 @@
 #include "runtime/session.hpp"
 
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+
+#include "base/dlpack_type.hpp"
 #include "base/error.hpp"
 #include "import/pt2_archive.hpp"
-#include "base/dlpack_type.hpp"
+#include "ingot/aoti_host.h"
+#include "runtime/host_tensors.hpp"
 
 namespace ingot {
 namespace {
@@ -22,6 +30,15 @@ class Handles {
   const ModelLibrary& library_;
 };
 
+// The map of the C ABI: it points to this C++ type.
+using HandleMap = std::unordered_map<std::string, AtenTensorHandle>;
+AOTInductorConstantMapHandle as_handle(HandleMap& m) { return reinterpret_cast<AOTInductorConstantMapHandle>(&m); }
+
+template <class Function>
+Function* host_function(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
 std::string model_of(const std::string& path, const char* wanted) {
   if (wanted) return wanted;
   const Pt2Archive archive = open_pt2_archive(path);
@@ -36,23 +53,59 @@ Session::Session(const std::string& path, const ingot_options& options) {
   INGOT_REQUIRE(options.models >= 0 && options.threads >= 0, "models and threads must not be negative");
   if (path.ends_with(".pt2")) package_.emplace(unpack_model(path, model_of(path, options.model)));
   library_ = ModelLibrary::load(package_ ? package_->library : path, true);
-  library_->require_own("ingot.h");
+  open_proxy();
   require(library_->AOTInductorModelContainerCreateWithDevice(&container_,
                                                               static_cast<std::size_t>(options.models ? options.models : 1),
                                                               options.device ? options.device : "cpu", nullptr));
   try {
-    if (options.threads) require(library_->ingot_container_set_threads(container_, options.threads));
+    if (options.threads && library_->is_own()) require(library_->ingot_container_set_threads(container_, options.threads));
+    read_names();
     read_constants();
   } catch (...) {
-    library_->AOTInductorModelContainerDelete(container_);
+    close();
     throw;
   }
 }
 
-Session::~Session() { library_->AOTInductorModelContainerDelete(container_); }
+Session::~Session() { close(); }
+
+void Session::close() {
+  library_->AOTInductorModelContainerDelete(container_);
+  if (proxy_) host_function<decltype(ingot_host_close_proxy)>("ingot_host_close_proxy")(proxy_);
+}
 
 void Session::require(AOTIRuntimeError error) const {
-  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, library_->ingot_last_error());
+  if (error == AOTI_RUNTIME_SUCCESS) return;
+  const std::string why = library_->last_error();
+  throw_user_error(why.empty() ? text(library_->path(), ": a call failed; the library does not say why") : why);
+}
+
+void Session::open_proxy() {
+  const std::string file = std::filesystem::path(library_->path()).replace_extension(".json").string();
+  if (std::error_code none; library_->is_own() || !std::filesystem::exists(file, none)) return;
+  const auto open = host_function<decltype(ingot_host_open_proxy)>("ingot_host_open_proxy");
+  char why[1024] = "";
+  INGOT_REQUIRE(open, file,
+                ": the process has no function ingot_host_open_proxy, which runs operators that the model has no code for");
+  INGOT_REQUIRE(open(file.c_str(), &proxy_, why, sizeof why) == AOTI_TORCH_SUCCESS, why);
+}
+
+void Session::read_names() {
+  std::size_t inputs = 0, outputs = 0;
+  const char* name = nullptr;
+  require(library_->AOTInductorModelContainerGetNumOutputs(container_, &outputs));
+  INGOT_REQUIRE(library_->AOTInductorModelContainerGetNumInputs && library_->AOTInductorModelContainerGetInputName &&
+                    library_->AOTInductorModelContainerGetOutputName,
+                library_->path(), " does not say what its inputs and outputs are");
+  require(library_->AOTInductorModelContainerGetNumInputs(container_, &inputs));
+  for (std::size_t k = 0; k < inputs; k++) {
+    require(library_->AOTInductorModelContainerGetInputName(container_, k, &name));
+    input_names_.emplace_back(name);
+  }
+  for (std::size_t k = 0; k < outputs; k++) {
+    require(library_->AOTInductorModelContainerGetOutputName(container_, k, &name));
+    output_names_.emplace_back(name);
+  }
 }
 
 void Session::read_constants() {
@@ -65,9 +118,11 @@ void Session::read_constants() {
     require(library_->AOTInductorModelContainerGetConstantName(container_, k, &name));
     require(library_->AOTInductorModelContainerGetConstantOriginalFQN(container_, k, &fqn));
     require(library_->AOTInductorModelContainerGetConstantDtype(container_, k, &dtype));
-    require(library_->AOTInductorModelContainerGetConstantType(container_, k, &kind));
-    require(library_->AOTInductorModelContainerGetConstantFromFolded(container_, k, &c->info.is_folded));
-    require(library_->AOTInductorModelContainerGetConstantDataSize(container_, k, &c->info.bytes));
+    // Libraries of older compilers than ours do not have all of these.
+    if (const auto type = library_->AOTInductorModelContainerGetConstantType) require(type(container_, k, &kind));
+    if (const auto folded = library_->AOTInductorModelContainerGetConstantFromFolded)
+      require(folded(container_, k, &c->info.is_folded));
+    if (const auto size = library_->AOTInductorModelContainerGetConstantDataSize) require(size(container_, k, &c->info.bytes));
     c->name = name;
     c->fqn = fqn;
     c->info.name = c->fqn.c_str();
@@ -84,18 +139,20 @@ const Session::Constant& Session::constant_called(const std::string& fqn) const 
 }
 
 std::vector<AtenTensorHandle> Session::run(std::span<const DLTensor* const> inputs) {
-  const std::size_t wanted = library_->ingot_model_input_count();
-  INGOT_REQUIRE(inputs.size() == wanted, "expected ", wanted, " inputs, found ", inputs.size());
+  INGOT_REQUIRE(inputs.size() == input_names_.size(), "expected ", input_names_.size(), " inputs, found ", inputs.size());
   Handles given(*library_);
-  for (std::size_t k = 0; k < inputs.size(); k++) {
-    ingot_value_info info{};
-    require(library_->ingot_model_input(k, &info));
-    given.list.push_back(handle_over(*library_, inputs[k], text("input ", k, " (", info.name, ")")));
-  }
-  std::vector<AtenTensorHandle> stolen = std::move(given.list), outputs(library_->ingot_model_output_count());
+  for (std::size_t k = 0; k < inputs.size(); k++)
+    given.list.push_back(handle_over(*library_, inputs[k], text("input ", k, " (", input_names_[k], ")")));
+  std::vector<AtenTensorHandle> stolen = std::move(given.list), outputs(output_names_.size());
   given.list.clear();  // the run has them, whether it goes well or not
   require(library_->AOTInductorModelContainerRun(container_, stolen.data(), stolen.size(), outputs.data(), outputs.size(),
-                                                 nullptr, nullptr));
+                                                 nullptr, proxy_));
+  // Other compilers' libraries return a handle twice where a value is returned twice (I098).
+  for (std::size_t k = 0; k < outputs.size(); k++) {
+    if (outputs[k] && std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(k), outputs[k]) !=
+                          outputs.begin() + static_cast<std::ptrdiff_t>(k))
+      require(host_tensors::share(outputs[k], &outputs[k]));
+  }
   return outputs;
 }
 
@@ -109,12 +166,29 @@ void Session::update(std::span<const ingot_named_tensor> tensors, bool inactive,
     given.list.push_back(handle_over(*library_, t.tensor, text("constant '", t.name, "'")));
     pairs.push_back({constant.name.c_str(), given.list.back()});
   }
-  require(library_->ingot_container_update(container_, pairs.data(), pairs.size(), inactive, full));
+  if (library_->is_own())
+    return require(library_->ingot_container_update(container_, pairs.data(), pairs.size(), inactive, full));
+  HandleMap map;
+  for (const AOTInductorConstantMapEntry& p : pairs) map.emplace(p.name, p.handle);
+  require(library_->AOTInductorModelContainerUpdateConstantBuffer(container_, as_handle(map), inactive, full));
+}
+
+void Session::fold(bool inactive) {
+  require(library_->AOTInductorModelContainerRunConstantFolding(container_, inactive, nullptr, proxy_));
 }
 
 AtenTensorHandle Session::find_constant(const std::string& fqn, bool inactive) const {
+  const Constant& constant = constant_called(fqn);
   AtenTensorHandle handle = nullptr;
-  require(library_->ingot_container_constant(container_, constant_called(fqn).name.c_str(), inactive, &handle));
+  if (!library_->is_own()) {
+    INGOT_REQUIRE(library_->AOTInductorModelContainerExtractConstantsMap, library_->path(), " does not give its constants away");
+    HandleMap map;
+    require(library_->AOTInductorModelContainerExtractConstantsMap(container_, as_handle(map), inactive));
+    const auto found = map.find(fqn);
+    INGOT_REQUIRE(found != map.end(), "constant '", fqn, "' has no value in that buffer, or is computed from others");
+    return found->second;
+  }
+  require(library_->ingot_container_constant(container_, constant.name.c_str(), inactive, &handle));
   return handle;
 }
 

@@ -21,11 +21,14 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   const ModelLibrary& library() const { return *library_; }
+  const std::vector<std::string>& input_names() const { return input_names_; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
   AOTInductorModelContainerHandle container() const { return container_; }
 
   // Handles of the outputs, which are the caller's.
   std::vector<AtenTensorHandle> run(std::span<const DLTensor* const> inputs);
   void update(std::span<const ingot_named_tensor> tensors, bool inactive, bool full);
+  void fold(bool inactive);
   // The container's own tensor of a weight.
   AtenTensorHandle find_constant(const std::string& fqn, bool inactive) const;
 
@@ -45,7 +48,12 @@ class Session {
   std::shared_ptr<const ModelLibrary> library_;
   AOTInductorModelContainerHandle container_ = nullptr;
   std::vector<std::unique_ptr<Constant>> constants_;
+  std::vector<std::string> input_names_, output_names_;
+  AOTIProxyExecutorHandle proxy_ = nullptr;  // of a library that is not ours: operators that it has no code for
 
+  void open_proxy();
+  void close();
+  void read_names();
   void read_constants();
   const Constant& constant_called(const std::string& fqn) const;
 };

@@ -145,7 +145,7 @@ AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, con
   AtenTensorHandle handle = nullptr;
   const AOTIRuntimeError error = library.ingot_tensor_from_memory(is_empty && !data ? nothing : data, aoti_code(*dtype), t->ndim,
                                                                   t->shape, t->strides, &handle);
-  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, what, ": ", library.ingot_last_error());
+  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, what, ": ", library.last_error());
   return handle;
 }
 
@@ -154,7 +154,7 @@ DLManagedTensorVersioned* managed_tensor(std::shared_ptr<const ModelLibrary> lib
   owner->library = std::move(library);
   owner->handle = handle;
   ingot_tensor_info info{};
-  INGOT_REQUIRE(owner->library->ingot_tensor_describe(handle, &info) == AOTI_RUNTIME_SUCCESS, owner->library->ingot_last_error());
+  INGOT_REQUIRE(owner->library->ingot_tensor_describe(handle, &info) == AOTI_RUNTIME_SUCCESS, owner->library->last_error());
   owner->sizes.assign(info.sizes, info.sizes + info.rank);
   owner->strides.assign(info.strides, info.strides + info.rank);
   return finish(std::move(owner), info.data, dtype_in(info));

@@ -67,7 +67,7 @@ auto function(const char* name) {
 }
 
 TEST(HostOps, I081_I082_EveryRowIsAFunctionThatFitsItsOp) {
-  EXPECT_EQ(host_op_rows().size(), 148u);
+  EXPECT_EQ(host_op_rows().size(), 152u);
   for (const HostOpRow& row : host_op_rows()) {
     EXPECT_NE(dlsym(RTLD_DEFAULT, std::string(row.function).c_str()), nullptr) << row.function;
     const Op* op = find_op(row.op);
@@ -105,17 +105,44 @@ TEST(HostOps, I081_TheFunctionsOfTheCpu) {
       set__source_Tensor slice_Tensor soft_margin_loss_backward sort sort_stable squeeze_dim topk triangular_solve uniform
       upsample_bicubic2d_backward upsample_linear1d_backward upsample_trilinear3d_backward view_as_complex view_as_real view_dtype
       _histogramdd_from_bin_cts histogram_bin_ct _scaled_dot_product_flash_attention_for_cpu
-      _scaled_dot_product_flash_attention_for_cpu_backward)");
+      _scaled_dot_product_flash_attention_for_cpu_backward _fused_moving_avg_obs_fq_helper
+      _fused_moving_avg_obs_fq_helper_functional _grouped_mm mkldnn_rnn_layer)");
   for (std::string name; present >> name;) EXPECT_NE(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
   for (const char* name : {"amax", "fill__Scalar", "full", "narrow", "new_empty", "new_zeros", "pad", "subtract_Tensor"})
     EXPECT_NE(dlsym(RTLD_DEFAULT, (std::string("aoti_torch_aten_") + name).c_str()), nullptr) << name;
   std::istringstream absent(R"(
-      _fused_moving_avg_obs_fq_helper _fused_moving_avg_obs_fq_helper_functional
       _scaled_dot_product_fused_attention_overrideable _scaled_dot_product_fused_attention_overrideable_backward
       _to_sparse to_sparse _dyn_quant_matmul_4bit _dyn_quant_pack_4bit_weight
-      mkldnn__convolution_pointwise mkldnn_rnn_layer _linear_pointwise _qlinear_pointwise_tensor _mkl_linear
+      mkldnn__convolution_pointwise _linear_pointwise _qlinear_pointwise_tensor _mkl_linear
       _weight_int4pack_mm_cpu_tensor)");
   for (std::string name; absent >> name;) EXPECT_EQ(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
+}
+
+// One layer of an LSTM: what lstm.input computes of it, forwards and backwards, with biases and without.
+TEST(HostOps, I081_ALayerOfALstm) {
+  using H = AtenTensorHandle;
+  const auto part = [](Shape sizes) { return Handle(aten<"sin">(counting(sizes))); };
+  const Handle x = part({4, 2, 6}), w_ih = part({20, 6}), w_hh = part({20, 5}), b_ih = part({20}), b_hh = part({20}),
+               h = part({1, 2, 5}), c = part({1, 2, 5});
+  for (const bool reverse : {false, true}) {
+    for (const bool has_biases : {false, true}) {
+      Handle made[4];
+      EXPECT_EQ((function<H, H, H, H, H, H, H, int32_t, const int64_t*, int64_t, int64_t, int64_t, int64_t, int32_t, int32_t,
+                          int32_t, int32_t, H*, H*, H*, H*>("aoti_torch_cpu_mkldnn_rnn_layer")(
+                    x, w_ih, w_hh, b_ih, b_hh, h, c, reverse, nullptr, 0, 2, 5, 1, has_biases, 0, 0, 0, &made[0], &made[1],
+                    &made[2], &made[3])),
+                0);
+      const TensorList weights = has_biases ? TensorList{w_ih.tensor(), w_hh.tensor(), b_ih.tensor(), b_hh.tensor()}
+                                            : TensorList{w_ih.tensor(), w_hh.tensor()};
+      const Tensor in = reverse ? aten<"flip">(x.tensor(), Shape{0}) : x.tensor();
+      const TensorList want =
+          atens<"lstm.input">(in, TensorList{h.tensor(), c.tensor()}, weights, has_biases, int64_t{1}, 0.0, false, false, false);
+      EXPECT_EQ(made[0].values(), (reverse ? aten<"flip">(want[0], Shape{0}) : want[0]).to_vector<double>());
+      EXPECT_EQ(made[1].values(), want[1].to_vector<double>());
+      EXPECT_EQ(made[2].values(), want[2].to_vector<double>());
+      EXPECT_EQ(to_text(made[0].tensor().strides()), "[10, 5, 1]");
+    }
+  }
 }
 
 TEST(HostOps, I082_NumbersListsAndSeveralResults) {

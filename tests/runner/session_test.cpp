@@ -56,6 +56,45 @@ TEST_F(SessionTest, DescribesTheModel) {
   EXPECT_STRNE(ingot_version(), "");
 }
 
+// A library of AOTInductor's kind, which says of its inputs and outputs what they are called, and returns one handle twice.
+TEST_F(SessionTest, I098_AModelOfAnotherCompiler) {
+  ingot_session* s = open(std::string(INGOT_STUB_DIR) + "/stub_torch.so");
+  ASSERT_EQ(ingot_session_inputs(s), 1u);
+  ASSERT_EQ(ingot_session_outputs(s), 4u);
+  EXPECT_EQ(ingot_session_symbols(s), 0u);
+  ingot_value value;
+  ASSERT_EQ(ingot_session_input(s, 0, &value), INGOT_OK);
+  EXPECT_STREQ(value.name, "arg0_1");
+  EXPECT_EQ(value.rank, -1);
+  ASSERT_EQ(ingot_session_output(s, 3, &value), INGOT_OK);
+  EXPECT_STREQ(value.name, "output3");
+  EXPECT_EQ(ingot_session_output(s, 4, &value), INGOT_INVALID);
+  expect_in("output 4: there are 4", ingot_error());
+  EXPECT_EQ(ingot_session_set_threads(s, 2), INGOT_INVALID);
+  expect_in("was not made by Ingot", ingot_error());
+
+  const Tensor given = mlp_input();
+  const View x(given);
+  const DLTensor* in[] = {x};
+  DLManagedTensorVersioned* out[4] = {};
+  ASSERT_EQ(ingot_session_run(s, in, 1, out, 4), INGOT_OK) << ingot_error();
+  EXPECT_EQ(out[0], nullptr);
+  for (int k = 1; k < 4; k++) expect_close(from_dlpack(out[k]), given);
+
+  ingot_constant_info constant;
+  ASSERT_EQ(ingot_session_constants(s), 1u);
+  ASSERT_EQ(ingot_session_constant(s, 0, &constant), INGOT_OK);
+  EXPECT_STREQ(constant.name, "layer.w");
+  EXPECT_FALSE(constant.is_folded);
+  const ingot_named_tensor update{"layer.w", x};
+  EXPECT_EQ(ingot_session_update(s, &update, 1, true, false), INGOT_OK) << ingot_error();
+  EXPECT_EQ(ingot_session_fold(s, true), INGOT_OK) << ingot_error();
+  EXPECT_EQ(ingot_session_swap(s), INGOT_OK) << ingot_error();
+  EXPECT_EQ(ingot_session_free_inactive(s), INGOT_OK) << ingot_error();
+  EXPECT_EQ(ingot_session_get_constant(s, "layer.w", false, out), INGOT_INVALID);
+  expect_in("constant 'layer.w' has no value in that buffer", ingot_error());
+}
+
 TEST_F(SessionTest, RunsIntoNewMemoryAndIntoTheCallers) {
   ingot_session* s = open(mlp());
   const View x(mlp_input());

@@ -217,7 +217,6 @@ TEST_F(StubLibrary, I083_AMissingHostFunctionIsAnErrorOfThatLibrary) {
 
 // As AOTInductor's libraries do: the loader gets an empty library of that name, and the functions are this process's.
 TEST_F(StubLibrary, I083_ALibraryThatNeedsLibtorchByItsNameIsLoadedWithout) {
-  EXPECT_EQ(dlopen("libtorch_cpu.so.9.99", RTLD_NOW | RTLD_NOLOAD), nullptr);
   const ElfNeeds needs = elf_needs(stub_path("stub_torch"));
   EXPECT_NE(std::find(needs.libraries.begin(), needs.libraries.end(), "libtorch_cpu.so.9.99"), needs.libraries.end());
   EXPECT_NE(std::find(needs.functions.begin(), needs.functions.end(), "aoti_torch_get_data_ptr"), needs.functions.end());
