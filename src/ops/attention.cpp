@@ -1,12 +1,15 @@
 // Scaled dot product attention: softmax(q kᵀ · scale + mask) v over the last two dims.
 #include <cmath>
+#include <utility>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/families.hpp"
+#include "tensor/geometry.hpp"
 
 namespace ingot {
 namespace {
@@ -111,6 +114,19 @@ Value attention_math(const Call& c) {
 // [B, H, L, …] stored as [B, L, H, …]: what a transformer reshapes next.
 Tensor heads_inside(const Tensor& t) { return t.transpose(1, 2).contiguous().transpose(1, 2); }
 
+// The elements of t in the order of the query's, which is how the result of PyTorch 2.14 lies; up to 2.11 the heads were inside
+// whatever the query's layout was.
+Tensor laid_out_as(const Tensor& query, const Tensor& t) {
+  const Shape strides = dense_strides_like(query.sizes(), query.strides());
+  int order[] = {0, 1, 2, 3};  // dims from the outermost
+  for (int n = 1; n < 4; n++)
+    for (int k = n; k > 0 && less_if_known(strides[order[k - 1]], strides[order[k]]).value_or(false); k--)
+      std::swap(order[k - 1], order[k]);
+  Shape there{0, 0, 0, 0}, back{0, 0, 0, 0};
+  for (int k = 0; k < 4; k++) there[k] = order[k], back[order[k]] = k;
+  return t.permute(there).contiguous().permute(back);
+}
+
 struct Fused {
   Tensor q, k, v, mask;
   double scale;
@@ -137,7 +153,7 @@ Value fused(const Call& c) {
   const DType dtype = c.tensor(0).dtype(), sums = dtype == DType::f64 ? DType::f64 : DType::f32;
   const Fused f = fused_inputs(sums, c.tensor(0), c.tensor(1), c.tensor(2), c[4], c[5], c[6]);
   const Tensor lse = aten<"logsumexp">(f.scores(), Shape{-1}).to(sums);
-  return TensorList{heads_inside(matmul(f.weights(), f.v).to(dtype)), heads_inside(lse)};
+  return TensorList{laid_out_as(c.tensor(0), matmul(f.weights(), f.v).to(dtype)), heads_inside(lse)};
 }
 // (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale) -> gradients of query, key, value.
 // Output and logsumexp are rounded: the weights are computed anew from the inputs instead. In double: where gradients cancel

@@ -118,6 +118,19 @@ TEST(HostOps, I081_TheFunctionsOfTheCpu) {
   for (std::string name; absent >> name;) EXPECT_EQ(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
 }
 
+// What a library reads of the result is laid out as PyTorch 2.14 lays it out: as the query, the sums with their heads inside.
+TEST(HostOps, I081_AttentionIsLaidOutAsItsQuery) {
+  const Tensor k = counting({2, 3, 5, 8}) * 0.01, plain = k.clone(), inside = counting({2, 5, 3, 8}).transpose(1, 2);
+  const Tensor first_half = counting({2, 3, 5, 16}).narrow(3, 0, 8), spread = counting({1, 3, 5, 8}).expand({2, 3, 5, 8});
+  const std::pair<Tensor, const char*> cases[] = {
+      {plain, "[120, 40, 8, 1]"}, {inside, "[120, 8, 24, 1]"}, {first_half, "[120, 40, 8, 1]"}, {spread, "[120, 40, 8, 1]"}};
+  for (const auto& [query, strides] : cases) {
+    const TensorList r = atens<"_scaled_dot_product_flash_attention_for_cpu">(query, k, k, 0.0, false);
+    EXPECT_EQ(to_text(r[0].strides()), strides) << to_text(query.strides());
+    EXPECT_EQ(to_text(r[1].strides()), "[15, 1, 3]");
+  }
+}
+
 // One layer of an LSTM: what lstm.input computes of it, forwards and backwards, with biases and without.
 TEST(HostOps, I081_ALayerOfALstm) {
   using H = AtenTensorHandle;
