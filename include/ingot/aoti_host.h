@@ -255,6 +255,22 @@ INGOT_EXPORT AOTITorchError aoti_torch_library_def(TorchLibraryHandle self, cons
 INGOT_EXPORT AOTITorchError aoti_torch_delete_library_object(TorchLibraryHandle tlh);
 /* Results take the arguments' places on the stack, from the first on. */
 INGOT_EXPORT AOTITorchError aoti_torch_call_dispatcher(const char* op_name, const char* overload_name, StableIValue* stack);
+/* The same two, and others that came with later versions. `extension_build_version`: of the interface that the caller was built with. */
+INGOT_EXPORT AOTITorchError torch_library_impl(TorchLibraryHandle self, const char* name,
+                                               void (*fn)(StableIValue*, uint64_t, uint64_t), uint64_t extension_build_version);
+INGOT_EXPORT AOTITorchError torch_call_dispatcher(const char* op_name, const char* overload_name, StableIValue* stack,
+                                                  uint64_t extension_build_version);
+INGOT_EXPORT AOTITorchError torch_get_mutable_data_ptr(AtenTensorHandle tensor, void** ret_data_ptr);
+INGOT_EXPORT AOTITorchError torch_get_const_data_ptr(AtenTensorHandle tensor, const void** ret_data_ptr);
+INGOT_EXPORT AOTITorchError torch_set_requires_grad(AtenTensorHandle tensor, bool requires_grad);
+INGOT_EXPORT AOTITorchError torch_parse_device_string(const char* device_string, uint32_t* out_device_type, int32_t* out_device_index);
+INGOT_EXPORT AOTITorchError torch_parallel_for(int64_t begin, int64_t end, int64_t grain_size, void (*func)(int64_t, int64_t, void*),
+                                               void* ctx);
+INGOT_EXPORT AOTITorchError torch_get_thread_idx(uint32_t* out_thread_idx);
+INGOT_EXPORT AOTITorchError torch_get_num_threads(uint32_t* out_num_threads);
+/* Why the last host function that failed on this thread failed. */
+INGOT_EXPORT const char* torch_exception_get_what(void);
+INGOT_EXPORT const char* torch_exception_get_what_without_backtrace(void);
 
 /* ---- ops without a function: node `extern_node_index` of the executor's file, its arguments in schema order */
 INGOT_EXPORT AOTITorchError aoti_torch_proxy_executor_call_function(AOTIProxyExecutorHandle proxy_executor, int extern_node_index,

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 struct RunVerb {
   std::string file, model, output, weights;
+  std::vector<std::string> operators;
   InputOptions inputs;
   int threads = 0;
   bool json = false;
@@ -73,6 +74,7 @@ void save(const std::string& output, const std::vector<Named>& outputs) {
 
 void run(const RunVerb& o) {
   const GradModeGuard no_grad(false);
+  for (const std::string& library : o.operators) load_operators(library);
   OpenModel model = open_model(o.file, o.model, o.weights);
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
@@ -121,6 +123,8 @@ void add_run_verb(CLI::App& app) {
   o->inputs.add_to(*verb);
   verb->add_option("-o,--output", o->output, "a folder (one .npy an output), or a file .npy, .npz or .safetensors");
   verb->add_option("--weights", o->weights, "a .safetensors file with the model's constants by their original names");
+  verb->add_option("--operators", o->operators,
+                   "a library that defines operators which the model calls (PyTorch's stable C interface)");
   verb->add_option("--threads", o->threads, "of the run; all processors otherwise")->check(CLI::PositiveNumber);
   verb->add_flag("--json", o->json, "print a JSON object");
   verb->footer(

@@ -40,6 +40,8 @@ AOTITorchError as_status(const F& f) noexcept;
 
 // Logs what is being handled: `Exception in aoti_torch: …`. Always a failure.
 AOTITorchError log_exception() noexcept;
+// What this thread logged last; "" before the first.
+const char* last_exception() noexcept;
 
 template <class F>
 AOTITorchError as_status(const F& f) noexcept {

@@ -20,16 +20,22 @@ Tensor& tensor_of(AtenTensorHandle handle) {
   return handle->tensor;
 }
 
+// Fixed in size, so that to report a lack of memory needs none.
+static thread_local char last_text[1024] = "";
+
 AOTITorchError log_exception() noexcept {
   try {
     throw;
   } catch (const std::exception& e) {
+    std::snprintf(last_text, sizeof last_text, "%s", e.what());
     std::fprintf(stderr, "Exception in aoti_torch: %s\n", e.what());
   } catch (...) {
+    std::snprintf(last_text, sizeof last_text, "UNKNOWN");
     std::fputs("Exception in aoti_torch: UNKNOWN\n", stderr);
   }
   return AOTI_TORCH_FAILURE;
 }
+const char* last_exception() noexcept { return last_text; }
 
 OwnedHandles::~OwnedHandles() {
   for (AtenTensorHandle h : handles_) delete h;
@@ -51,6 +57,7 @@ void require_host_functions() {
                                 reinterpret_cast<const void*>(&aoti_torch_mm_out),
                                 reinterpret_cast<const void*>(&aoti_torch_str_to_ivalue),
                                 reinterpret_cast<const void*>(&aoti_torch_library_def),
+                                reinterpret_cast<const void*>(&torch_call_dispatcher),
                                 reinterpret_cast<const void*>(host_op_rows().data())};
   for (const void* f : needed) INGOT_ENSURE(f != nullptr, "a host function is missing");
 }

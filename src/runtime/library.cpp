@@ -60,7 +60,7 @@ void require_loadable(const std::string& path) {
                 "); compile the program for this machine");
 }
 
-void* open_library(const std::string& path) {
+void* open_library(const std::string& path, const char* what = "model") {
   try {
     if (std::error_code none; std::filesystem::exists(path, none)) {
       require_loadable(path);
@@ -70,11 +70,13 @@ void* open_library(const std::string& path) {
     const char* why = dlerror();
     throw_user_error(why ? why : "the loader does not say why");
   } catch (const UserError& e) {
-    throw_user_error(text("Failed to load model: ", path, ": ", e.what()));
+    throw_user_error(text("Failed to load ", what, ": ", path, ": ", e.what()));
   }
 }
 
 }  // namespace
+
+void load_operators(const std::string& path) { open_library(path, "operators"); }
 
 std::shared_ptr<const ModelLibrary> ModelLibrary::load(const std::string& path, bool is_quiet) {
   return std::shared_ptr<const ModelLibrary>(new ModelLibrary(path, is_quiet));

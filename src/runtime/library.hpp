@@ -41,6 +41,10 @@ namespace ingot {
   X(AOTInductorModelContainerGetConstantDataSize)
 // clang-format on
 
+// Loads a library that defines operators by PyTorch's stable interface, for the rest of the process: models that are opened later may call
+// them. User error with the loader's text.
+void load_operators(const std::string& path);
+
 class ModelLibrary {
  public:
   // User error with the loader's text for a file that cannot be loaded or is no model. `is_quiet`: says nothing about

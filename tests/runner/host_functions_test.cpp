@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -178,6 +180,42 @@ TEST(HostFunctions, I006_I074_AHandleOfAnotherHostIsRefused) {
   EXPECT_EQ(aoti_torch_delete_tensor_object(nullptr), AOTI_TORCH_SUCCESS);
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("found a handle of another host"), std::string::npos) << log;
+}
+
+TEST(HostFunctions, I088_OfTheStableInterface) {
+  const Handle t(counting({3}));
+  void* data = nullptr;
+  const void* same = nullptr;
+  EXPECT_EQ(torch_get_mutable_data_ptr(t, &data), 0);
+  EXPECT_EQ(torch_get_const_data_ptr(t, &same), 0);
+  EXPECT_EQ(data, same);
+  uint32_t threads = 0, type = 9;
+  int32_t index = 9;
+  EXPECT_EQ(torch_get_num_threads(&threads), 0);
+  EXPECT_GE(threads, 1u);
+  EXPECT_EQ(torch_parse_device_string("cpu", &type, &index), 0);
+  EXPECT_EQ(type, 0u);
+  EXPECT_EQ(index, -1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(torch_parse_device_string("tpu", &type, &index), 1);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("device: expected cpu, found tpu"), std::string::npos);
+  EXPECT_NE(std::string(torch_exception_get_what_without_backtrace()).find("device: expected cpu, found tpu"), std::string::npos);
+
+  // Every index once, and no part with a number that no thread has.
+  std::vector<std::atomic<int>> seen(1000);
+  EXPECT_EQ(torch_parallel_for(
+                10, 1000, 7,
+                [](int64_t begin, int64_t end, void* context) {
+                  uint32_t part = 0, of = 0;
+                  EXPECT_EQ(torch_get_thread_idx(&part), 0);
+                  EXPECT_EQ(torch_get_num_threads(&of), 0);
+                  EXPECT_LT(part, of);
+                  for (int64_t i = begin; i < end; i++)
+                    (*static_cast<std::vector<std::atomic<int>>*>(context))[static_cast<std::size_t>(i)]++;
+                },
+                &seen),
+            0);
+  for (std::size_t i = 0; i < seen.size(); i++) EXPECT_EQ(seen[i], i >= 10) << i;
 }
 
 TEST(HostFunctions, I076_NewTensors) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "programs/stub.h"
+#include "op/call.hpp"
 #include "runner/model_container_runner.hpp"
 #include "runner_fixture.hpp"
 #include "runtime/elf_file.hpp"
@@ -229,6 +230,14 @@ TEST_F(StubLibrary, I083_ALibraryThatNeedsLibtorchByItsNameIsLoadedWithout) {
   EXPECT_EQ(error_of([&] { ModelContainerRunner runner(stub_path("stub_torch_needs")); }),
             "Failed to load model: " + stub_path("stub_torch_needs") +
                 ": it calls functions of libtorch that Ingot does not have: aoti_torch_cpu_no_such_op");
+}
+
+TEST_F(StubLibrary, I088_ALibraryOfOperatorsIsLoadedBeforeTheModelThatCallsThem) {
+  ASSERT_EQ(find_op("stub_ops::same"), nullptr);
+  load_operators(stub_path("stub_torch_operators"));
+  const Tensor x = zeros({3});
+  EXPECT_EQ(call(op("stub_ops::same"), {x}).tensor().data_ptr(), x.data_ptr());
+  expect_in("Failed to load operators: /no/such.so: ", error_of([] { load_operators("/no/such.so"); }));
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+/* A library of operators as PyTorch's stable interface has them: stub_ops::same returns its argument. */
+#include "ingot/aoti_host.h"
+
+static void same(StableIValue* stack, uint64_t arguments, uint64_t results) {
+  (void)stack, (void)arguments, (void)results; /* what was given is the result */
+}
+
+__attribute__((constructor)) static void define(void) {
+  TorchLibraryHandle definitions, implementations;
+  if (aoti_torch_library_init_def("stub_ops", __FILE__, __LINE__, &definitions)) return;
+  if (aoti_torch_library_def(definitions, "same(Tensor x) -> Tensor")) return;
+  if (aoti_torch_library_init_impl("stub_ops", "CPU", __FILE__, __LINE__, &implementations)) return;
+  torch_library_impl(implementations, "same", same, aoti_torch_abi_version());
+}
