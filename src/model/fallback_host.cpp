@@ -162,7 +162,8 @@ constinit const Host fallback_host = {
 #define INGOT_HOST_OWN(name) name,
     INGOT_HOST_FUNCTIONS(INGOT_HOST_OWN)
 #undef INGOT_HOST_OWN
-        nullptr,
+        new_tensor_handle,
+    nullptr,
     malloc,
     free,
     true,

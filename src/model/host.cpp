@@ -39,6 +39,9 @@ bool take_from(void* scope, Host& h) {
   if (!look_up(scope, "aoti_torch_" #name, &h.name)) return false;
   INGOT_HOST_FUNCTIONS(INGOT_HOST_LOOK_UP)
 #undef INGOT_HOST_LOOK_UP
+  if (!look_up(scope, "aoti_torch_new_tensor_handle", &h.new_tensor_handle) &&
+      !look_up(scope, "aoti_torch_assign_tensors_out", &h.new_tensor_handle))
+    return false;
   look_up(scope, "aoti_torch_get_layout", &h.get_layout);
   h.is_own = false;
   h.cpu = h.device_type_cpu();

@@ -14,7 +14,6 @@ namespace ingot::model {
 #define INGOT_HOST_FUNCTIONS(X)                                                                      \
   X(delete_tensor_object) X(get_data_ptr) X(get_dim) X(get_sizes) X(get_strides) X(get_dtype)        \
   X(get_device_type) X(get_storage_size) X(empty_strided) X(create_tensor_from_blob)                 \
-  X(new_tensor_handle)                                                                               \
   X(grad_mode_is_enabled) X(grad_mode_set_enabled) X(device_type_cpu)
 // clang-format on
 
@@ -22,6 +21,7 @@ struct Host {
 #define INGOT_HOST_MEMBER(name) decltype(&::aoti_torch_##name) name;
   INGOT_HOST_FUNCTIONS(INGOT_HOST_MEMBER)
 #undef INGOT_HOST_MEMBER
+  decltype(&::aoti_torch_new_tensor_handle) new_tensor_handle;  // PyTorch 2.6 has it under another name
   decltype(&::aoti_torch_get_layout) get_layout;  // null: every tensor is strided
   void* (*allocate)(size_t);                      // what the host's C++ allocates with: it frees what it is given
   void (*release)(void*);

@@ -43,6 +43,11 @@ TEST(PlainC, AHostOutOfTheGlobalScopeIsFound) {
   EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + folder + "/hidden/libsome_host.so " + library_path("affine")),
             "ok\nstatus 0");
 }
+TEST(PlainC, AHostOfPyTorch26IsFound) {
+  const std::string folder = INGOT_TEST_MODEL_DIR;
+  EXPECT_EQ(output_of(folder + "/hidden_host_" + INGOT_ARCH + " " + folder + "/hidden/libold_host.so " + library_path("affine")),
+            "ok\nstatus 0");
+}
 
 TEST(PlainC, I011_ALibraryWithoutCodeForThisProcessorSaysSo) {
   const std::string output = output_of(std::string(INGOT_TEST_MODEL_DIR) + "/plain_" + INGOT_ARCH + " " +
