@@ -114,8 +114,7 @@ Value attention_math(const Call& c) {
 // [B, H, L, …] stored as [B, L, H, …]: what a transformer reshapes next.
 Tensor heads_inside(const Tensor& t) { return t.transpose(1, 2).contiguous().transpose(1, 2); }
 
-// The elements of t in the order of the query's, which is how the result of PyTorch 2.14 lies; up to 2.11 the heads were inside
-// whatever the query's layout was.
+// The elements of t in the order of the query's, which is how PyTorch's result lies.
 Tensor laid_out_as(const Tensor& query, const Tensor& t) {
   const Shape strides = dense_strides_like(query.sizes(), query.strides());
   int order[] = {0, 1, 2, 3};  // dims from the outermost

@@ -118,7 +118,7 @@ TEST(HostOps, I081_TheFunctionsOfTheCpu) {
   for (std::string name; absent >> name;) EXPECT_EQ(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
 }
 
-// What a library reads of the result is laid out as PyTorch 2.14 lays it out: as the query, the sums with their heads inside.
+// What a library reads of the result is laid out as PyTorch (2.6, 2.14) lays it out: as the query, the sums with their heads inside.
 TEST(HostOps, I081_AttentionIsLaidOutAsItsQuery) {
   const Tensor k = counting({2, 3, 5, 8}) * 0.01, plain = k.clone(), inside = counting({2, 5, 3, 8}).transpose(1, 2);
   const Tensor first_half = counting({2, 3, 5, 16}).narrow(3, 0, 8), spread = counting({1, 3, 5, 8}).expand({2, 3, 5, 8});

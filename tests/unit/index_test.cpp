@@ -125,7 +125,7 @@ TEST(Attention, FusedEqualsMath) {
   const Tensor mask = tensor({1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1}, {3, 5}, boolean);
   const Tensor fused = scaled_dot_product_attention(q, k, v, mask),
                math = atens<"_scaled_dot_product_attention_math">(q, k, v, mask)[0];
-  EXPECT_EQ(fused.strides().values(), (std::vector<int64_t>{24, 12, 4, 1}));  // as the query's, in PyTorch 2.14
+  EXPECT_EQ(fused.strides().values(), (std::vector<int64_t>{24, 12, 4, 1}));  // as the query's
   const Tensor inside = scaled_dot_product_attention(q.transpose(1, 2).contiguous().transpose(1, 2), k, v, mask);
   EXPECT_EQ(inside.strides().values(), (std::vector<int64_t>{24, 4, 8, 1}));
   EXPECT_TRUE(allclose(fused, inside, 0, 0));
