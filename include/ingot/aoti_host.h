@@ -263,9 +263,10 @@ INGOT_EXPORT AOTITorchError torch_call_dispatcher(const char* op_name, const cha
 INGOT_EXPORT AOTITorchError torch_get_mutable_data_ptr(AtenTensorHandle tensor, void** ret_data_ptr);
 INGOT_EXPORT AOTITorchError torch_get_const_data_ptr(AtenTensorHandle tensor, const void** ret_data_ptr);
 INGOT_EXPORT AOTITorchError torch_set_requires_grad(AtenTensorHandle tensor, bool requires_grad);
-INGOT_EXPORT AOTITorchError torch_parse_device_string(const char* device_string, uint32_t* out_device_type, int32_t* out_device_index);
-INGOT_EXPORT AOTITorchError torch_parallel_for(int64_t begin, int64_t end, int64_t grain_size, void (*func)(int64_t, int64_t, void*),
-                                               void* ctx);
+INGOT_EXPORT AOTITorchError torch_parse_device_string(const char* device_string, uint32_t* out_device_type,
+                                                      int32_t* out_device_index);
+INGOT_EXPORT AOTITorchError torch_parallel_for(int64_t begin, int64_t end, int64_t grain_size,
+                                               void (*func)(int64_t, int64_t, void*), void* ctx);
 INGOT_EXPORT AOTITorchError torch_get_thread_idx(uint32_t* out_thread_idx);
 INGOT_EXPORT AOTITorchError torch_get_num_threads(uint32_t* out_num_threads);
 /* Why the last host function that failed on this thread failed. */
