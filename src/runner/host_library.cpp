@@ -23,7 +23,7 @@ namespace {
 
 std::mutex mutex;
 std::map<std::string, Implementation>& implementations() {
-  static std::map<std::string, Implementation> all;
+  static auto& all = *new std::map<std::string, Implementation>;  // there still when libraries go at the end of the process
   return all;
 }
 
