@@ -125,7 +125,8 @@ int main(int argc, char** argv) {
   if (records) return record_programs(name, way, std::atoll(argv[3]), std::atoll(argv[4]));
   if (argc > 3 && std::string(argv[2]) == "show") {
     const Program p = way.make(static_cast<uint64_t>(std::atoll(argv[3])));
-    std::printf("%s\n%s\n%s\n%s\n", to_text(p).c_str(), to_cpp(p).c_str(), to_python(p).c_str(), to_fx(p).c_str());
+    std::printf("%s\n", to_text(p).c_str());  // first, as it does not run the program
+    std::printf("%s\n%s\n%s\n", to_cpp(p).c_str(), to_python(p).c_str(), to_fx(p).c_str());
     return 0;
   }
   const bool timed = argc > 2 && std::string(argv[2]).ends_with('s');

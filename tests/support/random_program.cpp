@@ -291,6 +291,16 @@ std::vector<std::size_t> values_made(const Program& p, const InputOptions& optio
   return made;
 }
 
+bool runs(const Program& p) {
+  try {
+    manual_seed(p.seed);
+    run(p, make_inputs(p).inputs);
+  } catch (const UserError&) {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool makes_other_values(const Program& p, const InputOptions& options) {
@@ -313,15 +323,8 @@ bool refuses_unread(const Program& p, const InputOptions& options) {
 }
 
 Program shrink(Program p, const std::function<bool(const Program&)>& fails) {
-  const auto still_fails = [&](const Program& q) {
-    try {
-      manual_seed(q.seed);
-      run(q, make_inputs(q).inputs);
-    } catch (const UserError&) {
-      return false;
-    }
-    return fails(q);
-  };
+  if (!runs(p)) return p;  // to leave calls out it has to be run
+  const auto still_fails = [&](const Program& q) { return runs(q) && fails(q); };
   for (bool smaller = true; smaller;) {
     smaller = false;
     const auto take = [&](Program q) {
