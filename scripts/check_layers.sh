@@ -1,0 +1,37 @@
+#!/bin/bash
+# Holds every #include under src/ against the table of folders in docs/architecture.md: a folder may use what its row names, all
+# that those may use, and the public headers. Prints what no row allows, and then fails.
+#   scripts/check_layers.sh [ROOT]
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+
+awk '
+  FNR == NR {  # the table: | `src/NAME/` | what lives there | may use |
+    if ($0 !~ /^\| `src\//) next
+    n = split($0, cell, "|")
+    folder = cell[2]; gsub(/[` ]/, "", folder); sub(/^src\//, "", folder); sub(/\/$/, "", folder)
+    uses = cell[n - 1]; gsub(/[` ]/, "", uses)
+    if (uses == "everythingabove") uses = above
+    above = above (above == "" ? "" : ",") folder
+    allowed[folder] = folder
+    for (i = split(uses, use, ","); i > 0; i--)
+      allowed[folder] = allowed[folder] "," (use[i] in allowed ? allowed[use[i]] : use[i])
+    next
+  }
+  {  # src/NAME/file.cpp:12:#include "other/file.hpp"
+    split($0, at, ":"); split(at[1], path, "/"); folder = path[2]
+    header = $0; sub(/^[^"<]*["<]/, "", header); sub(/[">].*$/, "", header)
+    used = header; sub(/\/.*$/, "", used)
+    wrong = ""
+    if ($0 ~ /include *</) { if ((used == "llvm" || used == "lld") && folder != "codegen") wrong = "codegen alone includes LLVM" }
+    else if (!(folder in allowed)) wrong = "the table has no row for src/" folder
+    else if (header ~ /\// && used != "ingot" && index("," allowed[folder] ",", "," used ",") == 0 &&
+             index("," allowed[folder] ",", "," header ",") == 0) wrong = "src/" folder " may not use " used
+    if (wrong != "") { print at[1] ":" at[2] ": #include of " header ": " wrong > "/dev/stderr"; failed = 1 }
+    seen++
+  }
+  END {
+    if (seen < 100) { print "check_layers: " seen + 0 " includes found; is this the root of the sources?" > "/dev/stderr"; failed = 1 }
+    exit failed
+  }
+' docs/architecture.md <(grep -rnE --include='*.cpp' --include='*.hpp' --include='*.h' '^ *# *include *["<]' src | LC_ALL=C sort)

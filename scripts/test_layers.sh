@@ -1,0 +1,34 @@
+#!/bin/bash
+# The sources keep to the table of docs/architecture.md, and scripts/check_layers.sh finds includes that do not.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+"$root/scripts/check_layers.sh" "$root"
+
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+mkdir "$copy/docs"
+cp "$root/docs/architecture.md" "$copy/docs"
+cp -r "$root/src" "$copy/src"
+
+# expect FILE INCLUDE WORDS: with the include at the end of the file, the check fails with the words.
+expect() {
+  local said
+  cp "$copy/$1" "$copy/before"
+  printf '#include %s\n' "$2" >>"$copy/$1"
+  if said=$("$root/scripts/check_layers.sh" "$copy" 2>&1); then
+    echo "test_layers: $1 with #include $2 passed the check" >&2
+    exit 1
+  fi
+  if [[ "$said" != "$1:"*"$3"* ]]; then
+    printf 'test_layers: expected "%s", found:\n%s\n' "$3" "$said" >&2
+    exit 1
+  fi
+  cp "$copy/before" "$copy/$1"
+}
+expect src/op/call.cpp '"autograd/meta.hpp"' "src/op may not use autograd"
+expect src/expr/expr.hpp '"tensor/storage.hpp"' "src/expr may not use tensor"
+expect src/op/call.cpp '"model/container.h"' "src/op may not use model"  # its row names one header of that folder
+expect src/loop/lower.cpp '<llvm/IR/Module.h>' "codegen alone includes LLVM"
+mkdir "$copy/src/attic"
+echo > "$copy/src/attic/old.cpp"
+expect src/attic/old.cpp '"base/error.hpp"' "the table has no row for src/attic"
