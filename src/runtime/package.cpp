@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kModels = "data/aotinductor/", kConstants = "data/constants/", kWeights = "data/weights/";
+constexpr std::string_view kNoSource = "// The code of this model is the library beside this file; Ingot makes it without C++.\n";
 constexpr std::size_t kPageBytes = 4096;  // where libraries begin in the archive, so that they can be mapped there
 
 // The archive, whose claims about itself are true.
@@ -154,6 +155,7 @@ void write_package(const std::string& path, const std::vector<PackagedModel>& mo
     const std::string stem = text(top, kModels, m.name, "/", m.name, ".wrapper");
     zip.add(stem + ".so", MappedFile::open(m.library)->bytes());
     zip.add(stem + "_metadata.json", m.metadata);
+    zip.add(stem + ".cpp", kNoSource);  // PyTorch 2.11 and before find the metadata by the name of the source (I106)
     if (!m.weights.empty())
       zip.add(text(top, kModels, m.name, "/", fs::path(m.weights).filename().string()), MappedFile::open(m.weights)->bytes());
   }

@@ -35,7 +35,8 @@ TEST_F(Package, I105_I106_I107_TheArchive) {
   const ZipReader zip = ZipReader::open(package(), "p");
   EXPECT_EQ(zip.names(), (std::vector<std::string>{"p/archive_format", "p/archive_version", "p/byteorder", "p/.data/version",
                                                    "p/data/aotinductor/model/model.wrapper.so",
-                                                   "p/data/aotinductor/model/model.wrapper_metadata.json"}));
+                                                   "p/data/aotinductor/model/model.wrapper_metadata.json",
+                                                   "p/data/aotinductor/model/model.wrapper.cpp"}));
   EXPECT_EQ(zip.read_text("p/archive_format"), "pt2");
   EXPECT_EQ(zip.read_text("p/archive_version"), "0");
   EXPECT_EQ(zip.read_text("p/.data/version"), "6\n");  // PyTorch 2.14's reader refuses an archive without it
