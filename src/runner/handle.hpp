@@ -71,5 +71,6 @@ class OwnedHandles {
 
 // The process exports the functions of ingot/aoti_host.h. What refers to it brings them into the program.
 void require_host_functions();
+void require_vector_functions();  // the same for those of host_vectors.cpp, whose C++ types are nobody's business
 
 }  // namespace ingot

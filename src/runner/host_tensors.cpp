@@ -58,6 +58,7 @@ void require_host_functions() {
                                 reinterpret_cast<const void*>(&aoti_torch_str_to_ivalue),
                                 reinterpret_cast<const void*>(&aoti_torch_library_def),
                                 reinterpret_cast<const void*>(&torch_call_dispatcher),
+                                reinterpret_cast<const void*>(&require_vector_functions),
                                 reinterpret_cast<const void*>(host_op_rows().data())};
   for (const void* f : needed) INGOT_ENSURE(f != nullptr, "a host function is missing");
 }

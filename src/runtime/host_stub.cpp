@@ -105,7 +105,8 @@ void load_host_library() {
 }
 
 bool is_of_a_host(const std::string& function) {
-  return function.starts_with("aoti_torch_") || function.starts_with("aoti_record_function_") || function.starts_with("torch_");
+  return function.starts_with("aoti_torch_") || function.starts_with("aoti_record_function_") || function.starts_with("torch_") ||
+         function.starts_with("Sleef_");
 }
 
 }  // namespace
