@@ -62,8 +62,12 @@ PackageMetadata machine_metadata(const std::string& device, const std::string& m
       {kDeviceKey, device}, {"AOTI_PLATFORM", "linux"}, {"AOTI_MACHINE", machine}, {"AOTI_COMPUTE_CAPABILITY", ""}};
   if (machine == "aarch64") metadata.emplace("AOTI_CPU_ISA", "ASIMD");
 #if defined(__x86_64__)
-  if (machine == "x86_64")
-    metadata.emplace("AOTI_CPU_ISA", __builtin_cpu_supports("avx512f") ? "AVX512" : __builtin_cpu_supports("avx2") ? "AVX2" : "");
+  if (machine == "x86_64") {
+    std::string isa = __builtin_cpu_supports("avx512f") ? "AVX512" : __builtin_cpu_supports("avx2") ? "AVX2" : "";
+    if (isa == "AVX512" && __builtin_cpu_supports("avx512vnni"))
+      isa += __builtin_cpu_supports("amx-tile") ? " AVX512_VNNI AMX_TILE" : " AVX512_VNNI";
+    metadata.emplace("AOTI_CPU_ISA", isa);
+  }
 #endif
   return metadata;
 }
