@@ -38,7 +38,8 @@ class Texts {
   explicit Texts(const CompileVerb& o) : wanted_(o.emit.begin(), o.emit.end()), several_(o.cpus.size() > 1) {
     stem_ = o.output.ends_with(".so") ? o.output.substr(0, o.output.size() - 3) : o.output;
   }
-  bool wants_code() const { return wanted_.contains("llvm") || wanted_.contains("asm"); }
+  bool wants(const char* kind) const { return wanted_.contains(kind); }
+  bool wants_code() const { return wants("llvm") || wants("asm"); }
   // `level` where there is a text for each.
   void add(const std::string& kind, const char* extension, const std::string& level, const std::string& text) {
     if (wanted_.contains(kind)) files_[stem_ + (several_ && !level.empty() ? "." + level : "") + extension] = text;
@@ -75,6 +76,15 @@ std::vector<Target> targets_of(const CompileVerb& o) {
   for (const std::string& cpu : o.cpus) targets.push_back(parse_target(o.target, cpu));
   if (targets.empty()) targets.push_back(parse_target(o.target));
   return targets;
+}
+
+// User error where no stage has the name. Those of every level are in the list several times.
+void require_stage(const std::string& name, const std::vector<std::string_view>& names) {
+  std::set<std::string_view> seen;
+  std::string known;
+  for (const std::string_view n : names)
+    if (seen.insert(n).second) known += (known.empty() ? "" : ", ") + std::string(n);
+  INGOT_REQUIRE(seen.contains(name), "--dump-after ", name, ": there is no such stage; the stages are ", known);
 }
 
 // Weights that the program's file leaves out.
@@ -125,23 +135,25 @@ void run(CompileVerb& o) {
       texts.add("llvm", ".ll", level, code.llvm);
       texts.add("asm", ".s", level, code.assembly);
     };
+  std::vector<std::string_view> names = compile_stages(options.targets.size());
+  names.insert(names.begin(), "read");
+  if (!o.dump_after.empty()) require_stage(o.dump_after, names);
   std::vector<Stage> stages;
   std::string dump;
-  bool is_dumped = false;
   std::size_t scheduled = 0;  // levels
-  const std::size_t count = 5 + options.targets.size();  // of stages
   {
-    ProgressBar bar("compiling", count);
-    options.after = [&](std::string_view stage, double seconds, const std::string& text) {
-      stages.push_back({std::string(stage), seconds});
-      if (stage == o.dump_after) dump = text, is_dumped = true;
-      if (stage == "trace") texts.add("graph", ".graph.txt", "", text);
-      if (stage == "schedule") texts.add("loop", ".loop.txt", options.targets[scheduled++].cpu, text);
-      bar.show(std::min(stages.size(), count));
+    ProgressBar bar("compiling", names.size());
+    options.after = [&](const StageDone& done) {
+      stages.push_back({std::string(done.name), done.seconds});
+      if (done.name == o.dump_after) dump = done.text ? done.text() : std::string();
+      if (done.name == "trace" && texts.wants("graph")) texts.add("graph", ".graph.txt", "", done.text());
+      if (done.name == "schedule" && texts.wants("loop"))
+        texts.add("loop", ".loop.txt", options.targets[scheduled++].cpu, done.text());
+      bar.show(stages.size());
     };
     ExportedProgram program = load_pt2(o.file, o.model);
-    stages.insert(stages.begin(), {"read", seconds_since(start)});
     if (!o.weights_from.empty()) supply_weights(program, o.weights_from);
+    options.after({names[0], seconds_since(start), {}});
     try {
       compile(program, o.output, options);
     } catch (...) {
@@ -150,9 +162,6 @@ void run(CompileVerb& o) {
     }
   }
   if (!o.dump_after.empty()) {
-    std::string known;
-    for (const Stage& s : stages) known += (known.empty() ? "" : ", ") + s.name;
-    INGOT_REQUIRE(is_dumped, "--dump-after ", o.dump_after, ": there is no such stage; the stages are ", known);
     INGOT_REQUIRE(!dump.empty(), "--dump-after ", o.dump_after, ": this stage has no text form");
     std::cout << dump;
     return;
@@ -180,12 +189,15 @@ void add_compile_verb(CLI::App& app) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, WeightsKind>{{"embed", WeightsKind::embedded},
                                                                              {"append", WeightsKind::appended},
                                                                              {"external", WeightsKind::external},
-                                                                             {"none", WeightsKind::none}}))
+                                                                             {"none", WeightsKind::none}})
+                      .description(""))
+      ->type_name("WHERE")
       ->default_str("embed");
   verb->add_option("--weights-from", o->weights_from, "a .safetensors file with weights that the program's file leaves out");
   verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(CLI::PositiveNumber);
   verb->add_flag("--time", o->time, "say how long each stage took");
-  verb->add_option("--dump-after", o->dump_after, "print the program as text as it is after this stage: trace, lower, schedule");
+  verb->add_option("--dump-after", o->dump_after,
+                   "print the program as text as it is after this stage: trace, lower, schedule, fold, memory");
   verb->add_option("--emit", o->emit,
                    "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
       ->delimiter(',')

@@ -26,24 +26,23 @@
 namespace ingot {
 namespace {
 
-// The text of a stage's result, where it has one.
-template <class T>
-std::string text_of_stage(const T&) {
-  return {};
-}
+// What a stage's result is as text, where it has one.
 std::string text_of_stage(const Traced& t) { return print(t.graph); }
 std::string text_of_stage(const TracedProgram& p) { return print(p.traced.graph); }
 std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
 std::string text_of_stage(const loop::Program& p) { return to_text(p); }
-std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string(); }
+std::string text_of_stage(const Model::Level& l) { return to_text(l.run); }
+std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string("nothing is folded\n"); }
 
-// Runs one stage.
+// Runs one stage of those of compile_stages.
 template <class F>
 auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   const auto start = std::chrono::steady_clock::now();
   auto result = f();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  if (options.after) options.after(name, time.count(), text_of_stage(result));
+  StageDone done{name, time.count(), {}};
+  if constexpr (requires { text_of_stage(result); }) done.text = [&result] { return text_of_stage(result); };
+  if (options.after) options.after(done);
   return result;
 }
 
@@ -102,14 +101,14 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
       return p;
     });
     level.fold = stage("fold", options, [&] { return loop::fold_constants(level.run, written_constants(lowered)); });
-    if (level.fold) loop::plan_memory(*level.fold);
-    loop::plan_memory(level.run);
-    model.levels.push_back(std::move(level));
+    model.levels.push_back(stage("memory", options, [&] {
+      if (level.fold) loop::plan_memory(*level.fold);
+      loop::plan_memory(level.run);
+      return std::move(level);
+    }));
     INGOT_ENSURE(model.levels.back().run.constants.size() == model.levels[0].run.constants.size(),
                  "levels fold different constants");
   }
-  describe(model, lowered, names);
-  if (options.debug_info) model.sources = sources_of(graph);
   std::vector<Object> objects;
   std::optional<PendingFile> weights_file;
   if (options.weights == Model::Weights::Kind::external) {
@@ -117,18 +116,25 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
     model.weights.file = std::filesystem::path(output).filename().string() + ".safetensors";
   }
   std::vector<DataPart> appended;
-  objects.push_back(
-      lay_out_constants(model, lowered, graph, names, options.weights, weights_file ? &*weights_file : nullptr, appended));
+  objects.push_back(stage("constants", options, [&] {
+    describe(model, lowered, names);
+    if (options.debug_info) model.sources = sources_of(graph);
+    return lay_out_constants(model, lowered, graph, names, options.weights, weights_file ? &*weights_file : nullptr, appended);
+  }));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
     for (Object& o : stage("codegen", options, [&] { return generate_code(model, k, options.code ? &code : nullptr); }))
       objects.push_back(std::move(o));
     if (options.code) options.code(model.levels[k].name, code);
   }
-  model.host_ops = called_ops(model.levels[0], true);
-  objects.push_back(stage("table", options, [&] { return generate_table(model); }));
-  if (const std::vector<std::string> ops = called_ops(model.levels[0], false); !ops.empty())
-    objects.push_back(eager_ops(ops, options.targets[0]));
+  for (Object& o : stage("table", options, [&] {
+         model.host_ops = called_ops(model.levels[0], true);
+         std::vector<Object> made{generate_table(model)};
+         if (const std::vector<std::string> ops = called_ops(model.levels[0], false); !ops.empty())
+           made.push_back(eager_ops(ops, options.targets[0]));
+         return made;
+       }))
+    objects.push_back(std::move(o));
   std::erase_if(objects, [](const Object& o) { return o.bytes.empty(); });
   stage("link", options, [&] {
     if (options.weights == Model::Weights::Kind::appended) {
@@ -145,6 +151,15 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
 }
 
 }  // namespace
+
+std::vector<std::string_view> compile_stages(std::size_t targets) {
+  std::vector<std::string_view> names{"trace", "lower"};
+  for (std::size_t k = 0; k < targets; k++) names.insert(names.end(), {"schedule", "fold", "memory"});
+  names.push_back("constants");
+  names.insert(names.end(), targets, "codegen");
+  names.insert(names.end(), {"table", "link"});
+  return names;
+}
 
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {

@@ -12,6 +12,13 @@
 
 namespace ingot {
 
+// A stage that is done.
+struct StageDone {
+  std::string_view name;
+  double seconds = 0;
+  std::function<std::string()> text;  // its result, which takes time to print; empty: it has no text form
+};
+
 struct CompileOptions {
   // One architecture; of several levels of it the first that a machine has is what it runs.
   std::vector<Target> targets = {native_target()};
@@ -20,9 +27,12 @@ struct CompileOptions {
   bool debug_info = false;
   // Called with the code of each level as text. It costs time to make.
   std::function<void(const std::string& level, const CodeText& text)> code = {};
-  // Called after each stage with its name, how long it took, and its result as text (empty where it has no text form).
-  std::function<void(std::string_view stage, double seconds, const std::string& text)> after = {};
+  // Called after each stage.
+  std::function<void(const StageDone&)> after = {};
 };
+
+// The stages of a compilation in the order in which they are done, for so many targets: what `after` will be called with.
+std::vector<std::string_view> compile_stages(std::size_t targets);
 
 // Compiles the function, traced on the examples, into the shared library `output`, whose interface is include/ingot/aoti.h.
 // The library is complete or not there. User errors are those of the stages.

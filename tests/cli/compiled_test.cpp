@@ -130,7 +130,25 @@ TEST_F(CompiledCli, StagesAreDumpedAndNamed) {
   expect_in("def forward", compile("mlp", "mlp.so", "--dump-after trace").out);
   const Ran unknown = compile("mlp", "mlp.so", "--dump-after nothing");
   EXPECT_EQ(unknown.status, 1);
-  expect_in("the stages are read, trace, lower, schedule, fold, codegen", unknown.err);
+  expect_in("there is no such stage; the stages are read, trace, lower, schedule, fold, memory, constants, codegen, table, link",
+            unknown.err);
+  const Ran bytes = compile("mlp", "mlp.so", "--dump-after link");
+  EXPECT_EQ(bytes.status, 1);
+  expect_in("this stage has no text form", bytes.err);
+}
+
+TEST_F(CompiledCli, StagesAreAllOfTheTime) {
+  const Ran r = compile("gpt_tiny", "gpt.so", "--json");
+  ASSERT_EQ(r.status, 0) << r.err;
+  const JsonDocument said(r.out, "stdout");
+  std::string names;
+  double sum = 0;
+  for (const Json& stage : said.root().field("stages").list()) {
+    names += stage.field("name").string() + " ";
+    sum += stage.field("seconds").real();
+  }
+  EXPECT_EQ(names, "read trace lower schedule fold memory constants codegen table link ");
+  EXPECT_GE(sum, 0.97 * said.root().field("seconds").real());
 }
 
 TEST_F(CompiledCli, TextsAreWrittenBesideTheLibrary) {

@@ -90,8 +90,8 @@ TEST(CompiledHigherOrder, P172_FlexAttentionIsLoops) {
       for (const int i : {1, 2, 3}) open.push_back({.input = i, .dim = 2, .name = "length"});
     CompileOptions options;
     std::string loops;
-    options.after = [&](std::string_view stage, double, const std::string& text) {
-      if (stage == "schedule") loops = text;
+    options.after = [&](const StageDone& done) {
+      if (done.name == "schedule") loops = done.text();
     };
     std::vector<TensorList> lists{c.inputs};
     if (is_open)  // the same library for other lengths

@@ -35,13 +35,13 @@ TEST_F(CompiledModel, TraceRecordsOneNodeForEachCall) {
 TEST_F(CompiledModel, EveryStageSaysWhatItMade) {
   std::string stages, lowered, scheduled;
   compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"),
-          {.after = [&](std::string_view stage, double seconds, const std::string& text) {
-            stages += std::string(stage) + " ";
-            if (stage == "lower") lowered = text;
-            if (stage == "schedule") scheduled = text;
-            EXPECT_GE(seconds, 0);
+          {.after = [&](const StageDone& done) {
+            stages += std::string(done.name) + " ";
+            if (done.name == "lower") lowered = done.text();
+            if (done.name == "schedule") scheduled = done.text();
+            EXPECT_GE(done.seconds, 0);
           }});
-  EXPECT_EQ(stages, "trace lower schedule fold codegen table link ");
+  EXPECT_EQ(stages, "trace lower schedule fold memory constants codegen table link ");
   for (const std::string& program : {lowered, scheduled}) {
     EXPECT_NE(program.find("input arg0_1: f32[s0, 4]"), std::string::npos) << program;
     EXPECT_NE(program.find("input arg1_1: f32[4, 3]"), std::string::npos) << program;

@@ -28,8 +28,8 @@ TEST(CompiledTriangles, AreLoops) {
   const auto lowered = [](const TensorFunction& f) {
     std::string found;
     CompileOptions options;
-    options.after = [&](std::string_view stage, double, const std::string& text) {
-      if (stage == "lower") found = text;
+    options.after = [&](const StageDone& done) {
+      if (done.name == "lower") found = done.text();
     };
     aot_run("cpu", f, {ones({3, 3})}, options);
     return found;

@@ -27,8 +27,8 @@ bool has_check(const ProgramJson& json) {
   ExportedProgram p = read(json);
   bool found = false;
   CompileOptions options;
-  options.after = [&](std::string_view stage, double, const std::string& text) {
-    if (stage == "lower") found = text.find("\n  check ") != text.npos;
+  options.after = [&](const StageDone& done) {
+    if (done.name == "lower") found = done.text().find("\n  check ") != std::string::npos;
   };
   CompiledProgram{p, options};
   return found;

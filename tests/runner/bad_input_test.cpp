@@ -543,8 +543,8 @@ TEST_F(BadInput, KilledCompiles) {
   for (const auto& row : rows) {
     fs::create_directory(path("killed"));
     CompileOptions options{.weights = row.weights};
-    options.after = [&](std::string_view stage, double, const std::string&) {
-      if (stage == row.at) raise(SIGKILL);
+    options.after = [&](const StageDone& done) {
+      if (done.name == row.at) raise(SIGKILL);
     };
     const std::string why = in_child([&] {
       if (row.signal == SIGXFSZ) limit_files(weights - 1, SIG_DFL);

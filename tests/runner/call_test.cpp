@@ -155,7 +155,7 @@ TEST_F(Harness, I114_CompileTakesAFunctionOptionsAndOpenSizes) {
   weight.requires_grad_();
   bool linked = false;
   CompileOptions options;
-  options.after = [&](std::string_view stage, double, const std::string&) { linked |= stage == "link"; };
+  options.after = [&](const StageDone& done) { linked |= done.name == "link"; };
   EXPECT_EQ(aot_compile(f, {randn({5, 4}), weight}, path("f.so"), options, {{.input = 0, .dim = 0}}), path("f.so"));
   EXPECT_FALSE(grad_mode);
   EXPECT_TRUE(thread_state().grad_mode) << "restored";
