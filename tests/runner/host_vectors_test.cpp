@@ -6,16 +6,23 @@
 #include <limits>
 #include <string>
 
-namespace {
-
-typedef float f4 __attribute__((vector_size(16)));
-typedef double d2 __attribute__((vector_size(16)));
+// The types have the names that they have in the host: sanitizers hold the type of a function against that of its pointer.
+#define INGOT_VECTOR(NAME, T, N)                                \
+  typedef T NAME __attribute__((vector_size((N) * sizeof(T)))); \
+  struct NAME##_pair {                                          \
+    NAME x, y;                                                  \
+  };
 #if defined(__x86_64__)
-typedef float f8 __attribute__((vector_size(32)));
-typedef double d4 __attribute__((vector_size(32)));
-typedef float f16 __attribute__((vector_size(64)));
-typedef double d8 __attribute__((vector_size(64)));
+INGOT_VECTOR(f8, float, 8)
+INGOT_VECTOR(d4, double, 4)
+INGOT_VECTOR(f16, float, 16)
+INGOT_VECTOR(d8, double, 8)
+#else
+INGOT_VECTOR(f4, float, 4)
+INGOT_VECTOR(d2, double, 2)
 #endif
+
+namespace {
 
 struct One {
   const char *name, *bound;
@@ -80,12 +87,9 @@ double ulps(T got, double exact) {
     if (!next) return;                                                                                           \
     const V after = next(x, y);                                                                                  \
     for (int i = 0; i < n; i++) EXPECT_EQ(after[i], std::nextafter(x[i], y[i]));                                 \
-    struct Pair {                                                                                                \
-      V x, y;                                                                                                    \
-    };                                                                                                           \
-    auto* const sincos = function<Pair(V)>("Sleef_sincos" #NAME "_u10");                                         \
+    auto* const sincos = function<NAME##_pair(V)>("Sleef_sincos" #NAME "_u10");                                  \
     if (!sincos) return;                                                                                         \
-    const Pair both = sincos(x);                                                                                 \
+    const NAME##_pair both = sincos(x);                                                                          \
     for (int i = 0; i < n; i++) {                                                                                \
       EXPECT_EQ(both.x[i], std::sin(x[i]));                                                                      \
       EXPECT_EQ(both.y[i], std::cos(x[i]));                                                                      \
