@@ -8,11 +8,11 @@
 #include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
 #include "graph/copy.hpp"
-#include "graph/dead_code.hpp"
 #include "graph/tracer.hpp"
 #include "ingot/autograd.hpp"
 #include "op/source_note.hpp"
 #include "op/tensors.hpp"
+#include "pass/dead_code.hpp"
 #include "transform/functional.hpp"
 #include "transform/functional_graph.hpp"
 
@@ -108,7 +108,7 @@ int require_values(const Graph& recorded) {
 // And dead code goes (R098).
 Graph finished(const Graph& recorded) {
   const int writes = require_values(recorded);
-  Graph g = without_dead_code(recorded);
+  Graph g = run_passes(recorded, std::array{dead_code_pass()});
   INGOT_ENSURE(require_functional(g) == writes, "dead-code removal took a write away");
   return g;
 }

@@ -55,14 +55,6 @@ bool is_compute_intensive(const Node& n) {
   return form.contracts || form.steps == 0;
 }
 
-const Node* storage_of(const Node* n) {
-  while (true) {
-    const Node* made = n->kind == NodeKind::item ? n->args[0].node() : n;
-    if (!is_view(*made) || !made->args[0].is_node()) return n;
-    n = made->args[0].node();
-  }
-}
-
 int64_t bytes_of(const Value& v) {
   const auto bytes = [](const Tensor& t) { return size_of(t.dtype()) * elements_of(t); };
   if (v.is_tensor()) return bytes(v.tensor());

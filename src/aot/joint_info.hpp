@@ -3,6 +3,7 @@
 #pragma once
 #include "aot/partition.hpp"
 #include "graph/save_policy.hpp"
+#include "graph/storage_of.hpp"
 
 namespace ingot::aot {
 
@@ -24,8 +25,6 @@ bool is_compute_intensive(const Node& n);
 
 // A write to a primal that the backward makes, whatever it is made of (R104).
 bool is_effect_of_backward(const Joint& joint, const Node& n);
-// What a value looks at: the node whose storage it is.
-const Node* storage_of(const Node* n);
 
 // R120: by hints where sizes are open, 4096 elements where only data decides them; numbers count 1, symbolic floats 4.
 int64_t bytes_of(const Value& v);

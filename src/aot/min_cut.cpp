@@ -1,16 +1,17 @@
 #include "aot/min_cut.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "aot/budget.hpp"
 #include "aot/max_flow.hpp"
-#include "aot/merge_equal.hpp"
 #include "aot/random_states.hpp"
 #include "aot/recompute_rules.hpp"
 #include "aot/reorder.hpp"
 #include "base/error.hpp"
-#include "graph/dead_code.hpp"
+#include "pass/dead_code.hpp"
+#include "pass/merge_equal.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -91,9 +92,10 @@ std::string to_text(const MinCutOptions& o) {
 }
 
 Parts partition_min_cut(const Joint& whole, const MinCutOptions& given) {
-  const Graph live = without_dead_code(whole.graph);
-  const Graph merged = given.cse ? merge_equal_calls({live, whole.forward_outputs}) : Graph();
-  const Joint joint{given.cse ? merged : live, whole.forward_outputs, whole.written, whole.written_by_backward};
+  std::vector<Pass> passes{dead_code_pass()};
+  if (given.cse) passes.push_back(merge_equal_pass(static_cast<std::size_t>(whole.forward_outputs)));
+  const Graph prepared = run_passes(whole.graph, passes);
+  const Joint joint{prepared, whole.forward_outputs, whole.written, whole.written_by_backward};
   const JointInfo info(joint);
   const bool has_backward = std::any_of(joint.graph.nodes().begin(), joint.graph.nodes().end(), [&](const auto& n) {
     return info.backward[at(n.get())] || info.backward_result[at(n.get())];
@@ -103,7 +105,7 @@ Parts partition_min_cut(const Joint& whole, const MinCutOptions& given) {
   std::vector<Node*> tensors, integers;  // R126
   for (Node* n : choice.saved) (n->meta.is_number() ? integers : tensors).push_back(n);
   Parts parts = split(joint, tensors, integers);
-  parts.backward = computed_when_needed(parts.backward);
+  parts.backward = run_passes(parts.backward, std::array{Pass{"reorder", computed_when_needed}});
   share_random_states(parts);
   parts.plan.fits = choice.fits;
   return parts;

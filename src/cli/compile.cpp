@@ -26,7 +26,7 @@ using WeightsKind = Model::Weights::Kind;
 
 struct CompileVerb {
   std::string file, model, output, target = "native", weights_from, dump_after;
-  std::vector<std::string> cpus, emit;
+  std::vector<std::string> cpus, emit, skip;
   WeightsKind weights = WeightsKind::embedded;
   int threads = 0;
   bool time = false, json = false, debug = false;
@@ -129,13 +129,14 @@ void run(CompileVerb& o) {
   options.targets = targets_of(o);
   options.weights = o.weights;
   options.debug_info = o.debug;
+  options.skip = {o.skip.begin(), o.skip.end()};
   Texts texts(o);
   if (texts.wants_code())
     options.code = [&](const std::string& level, const CodeText& code) {
       texts.add("llvm", ".ll", level, code.llvm);
       texts.add("asm", ".s", level, code.assembly);
     };
-  std::vector<std::string_view> names = compile_stages(options.targets.size());
+  std::vector<std::string_view> names = compile_stages(options);
   names.insert(names.begin(), "read");
   if (!o.dump_after.empty()) require_stage(o.dump_after, names);
   std::vector<Stage> stages;
@@ -198,6 +199,11 @@ void add_compile_verb(CLI::App& app) {
   verb->add_flag("--time", o->time, "say how long each stage took");
   verb->add_option("--dump-after", o->dump_after,
                    "print the program as text as it is after this stage: trace, lower, schedule, fold, memory");
+  std::vector<std::string> passes;
+  for (const std::string_view pass : compile_passes()) passes.emplace_back(pass);
+  verb->add_option("--skip", o->skip, "leave these passes out, to find the one that is at fault")
+      ->delimiter(',')
+      ->check(CLI::IsMember(passes));
   verb->add_option("--emit", o->emit,
                    "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
       ->delimiter(',')

@@ -19,7 +19,9 @@
 #include "loop/lower.hpp"
 #include "loop/memory.hpp"
 #include "loop/schedule.hpp"
+#include "pass/dead_code.hpp"
 #include "pass/decompose.hpp"
+#include "pass/merge_equal.hpp"
 #include "ingot/transforms.hpp"
 #include "runtime/package.hpp"
 
@@ -83,14 +85,30 @@ void name_weights(PendingFile& file, const std::string& library) {
   }
 }
 
+// Passes over the graph that is to be lowered, all of whose outputs the caller gets.
+std::vector<Pass> passes_for(const Graph& g) { return {dead_code_pass(), merge_equal_pass(g.outputs.size())}; }
+
+Graph simplified(const Graph& g, const CompileOptions& options) {
+  std::string known;
+  for (const std::string_view pass : compile_passes()) known += text(known.empty() ? "" : ", ", pass);
+  for (const std::string& name : options.skip)
+    INGOT_REQUIRE((", " + known + ",").find(", " + name + ",") != known.npos, "compile: there is no pass '", name,
+                  "' to skip; the passes are ", known);
+  const PassScope scope({.skip = options.skip, .after = [&](const PassDone& done) {
+                           if (options.after) options.after({done.name, done.seconds, [&] { return print(done.graph); }});
+                         }});
+  return run_passes(g, passes_for(g));
+}
+
 // From a functional graph on. `names` says what the graph's inputs are to the caller.
-void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& names, const std::string& output,
+void compile_graph(const Graph& traced, ShapeEnv& sizes, const ProgramNames& names, const std::string& output,
                    const CompileOptions& options) {
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   const Arch arch = arch_of(options.targets[0]);
   for (const Target& t : options.targets)
     INGOT_REQUIRE(arch_of(t) == arch, "compile: expected targets of one architecture, found ", to_text(arch), " and ",
                   to_text(arch_of(t)));
+  const Graph graph = simplified(traced, options);
   loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, sizes, names.is_constant); });
   Model model;
   for (const Target& target : options.targets) {
@@ -152,8 +170,18 @@ void compile_graph(const Graph& graph, ShapeEnv& sizes, const ProgramNames& name
 
 }  // namespace
 
-std::vector<std::string_view> compile_stages(std::size_t targets) {
-  std::vector<std::string_view> names{"trace", "lower"};
+std::vector<std::string_view> compile_passes() {
+  std::vector<std::string_view> names;
+  for (const Pass& p : passes_for(Graph())) names.push_back(p.name);
+  return names;
+}
+
+std::vector<std::string_view> compile_stages(const CompileOptions& options) {
+  const std::size_t targets = options.targets.size();
+  std::vector<std::string_view> names{"trace"};
+  for (const std::string_view pass : compile_passes())
+    if (!options.skip.contains(pass)) names.push_back(pass);
+  names.push_back("lower");
   for (std::size_t k = 0; k < targets; k++) names.insert(names.end(), {"schedule", "fold", "memory"});
   names.push_back("constants");
   names.insert(names.end(), targets, "codegen");

@@ -1,6 +1,7 @@
 // The way of the data: every stage named once, in order.
 #pragma once
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -27,12 +28,16 @@ struct CompileOptions {
   bool debug_info = false;
   // Called with the code of each level as text. It costs time to make.
   std::function<void(const std::string& level, const CodeText& text)> code = {};
+  // Passes that are left out, by name (compile_passes).
+  std::set<std::string, std::less<>> skip = {};
   // Called after each stage.
   std::function<void(const StageDone&)> after = {};
 };
 
-// The stages of a compilation in the order in which they are done, for so many targets: what `after` will be called with.
-std::vector<std::string_view> compile_stages(std::size_t targets);
+// The stages of a compilation in the order in which they are done, what `after` will be called with.
+std::vector<std::string_view> compile_stages(const CompileOptions& options);
+// Those of them that can be skipped: passes over the graph.
+std::vector<std::string_view> compile_passes();
 
 // Compiles the function, traced on the examples, into the shared library `output`, whose interface is include/ingot/aoti.h.
 // The library is complete or not there. User errors are those of the stages.

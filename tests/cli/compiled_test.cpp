@@ -130,8 +130,9 @@ TEST_F(CompiledCli, StagesAreDumpedAndNamed) {
   expect_in("def forward", compile("mlp", "mlp.so", "--dump-after trace").out);
   const Ran unknown = compile("mlp", "mlp.so", "--dump-after nothing");
   EXPECT_EQ(unknown.status, 1);
-  expect_in("there is no such stage; the stages are read, trace, lower, schedule, fold, memory, constants, codegen, table, link",
-            unknown.err);
+  expect_in(
+      "there is no such stage; the stages are read, trace, dead_code, merge_equal, lower, schedule, fold, memory, constants, codegen, table, link",
+      unknown.err);
   const Ran bytes = compile("mlp", "mlp.so", "--dump-after link");
   EXPECT_EQ(bytes.status, 1);
   expect_in("this stage has no text form", bytes.err);
@@ -147,7 +148,7 @@ TEST_F(CompiledCli, StagesAreAllOfTheTime) {
     names += stage.field("name").string() + " ";
     sum += stage.field("seconds").real();
   }
-  EXPECT_EQ(names, "read trace lower schedule fold memory constants codegen table link ");
+  EXPECT_EQ(names, "read trace dead_code merge_equal lower schedule fold memory constants codegen table link ");
   EXPECT_GE(sum, 0.97 * said.root().field("seconds").real());
 }
 

@@ -33,20 +33,32 @@ TEST_F(CompiledModel, TraceRecordsOneNodeForEachCall) {
 }
 
 TEST_F(CompiledModel, EveryStageSaysWhatItMade) {
-  std::string stages, lowered, scheduled;
-  compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"),
-          {.after = [&](const StageDone& done) {
-            stages += std::string(done.name) + " ";
-            if (done.name == "lower") lowered = done.text();
-            if (done.name == "schedule") scheduled = done.text();
-            EXPECT_GE(done.seconds, 0);
-          }});
-  EXPECT_EQ(stages, "trace lower schedule fold memory constants codegen table link ");
+  std::string lowered, scheduled;
+  for (const bool two : {false, true})
+    for (const std::string_view skipped : {"", "merge_equal"}) {
+      std::vector<std::string> stages;
+      CompileOptions options;
+      if (two) options.targets = {parse_target("x86_64", "x86-64-v4"), parse_target("x86_64", "x86-64-v2")};
+      if (!skipped.empty()) options.skip.emplace(skipped);
+      options.after = [&](const StageDone& done) {
+        stages.emplace_back(done.name);
+        if (done.name == "lower") lowered = done.text();
+        if (done.name == "schedule") scheduled = done.text();
+        EXPECT_GE(done.seconds, 0);
+      };
+      compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"), options);
+      const std::vector<std::string_view> expected = compile_stages(options);
+      EXPECT_EQ(stages, std::vector<std::string>(expected.begin(), expected.end()));
+      EXPECT_EQ(std::count(stages.begin(), stages.end(), "codegen"), two ? 2 : 1);
+      EXPECT_EQ(std::count(stages.begin(), stages.end(), "merge_equal"), skipped.empty() ? 1 : 0);
+    }
   for (const std::string& program : {lowered, scheduled}) {
     EXPECT_NE(program.find("input arg0_1: f32[s0, 4]"), std::string::npos) << program;
     EXPECT_NE(program.find("input arg1_1: f32[4, 3]"), std::string::npos) << program;
     EXPECT_NE(program.find("ingot_k_sort_rows("), std::string::npos) << program;
   }
+  const auto skip_a_stage = [&] { compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"), {.skip = {"lower"}}); };
+  EXPECT_EQ(error_of(skip_a_stage), "compile: there is no pass 'lower' to skip; the passes are dead_code, merge_equal");
 }
 
 TEST_F(CompiledModel, RunsHereAtEverySize) {

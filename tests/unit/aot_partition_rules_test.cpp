@@ -1,5 +1,5 @@
 // What both partitioners do (R108 to R116), on joint graphs made by hand.
-#include "aot/merge_equal.hpp"
+#include "pass/merge_equal.hpp"
 #include "expr/guards.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/shape_env.hpp"
@@ -135,7 +135,7 @@ TEST_F(AotPartitionRules, R114_EqualCallsAreMadeOnce) {
   for (Node* n : {first, again, second}) n->meta = fake_of({2});
   parts->meta = TensorList{fake_of({2}), fake_of({2})};
   b.g.outputs = {sum, one, also_one, real_one, truth, random, other_random, first, again, second};
-  const Graph merged = merge_equal_calls({b.g, 0});
+  const Graph merged = merge_equal_calls(b.g, 0);
   const Names expected{"mul", "add", "add", "add_2", "add_3", "rand_like", "rand_like_1", "getitem", "getitem", "getitem_2"};
   EXPECT_EQ(names_of(merged.outputs), expected);
   const Node* product = merged.outputs[0].node();
@@ -169,7 +169,7 @@ TEST_F(AotPartitionRules, R114_RandomCallsAreNeverEqual) {
     made++;
   }
   EXPECT_EQ(made, 11u);
-  const Names names = names_of(merge_equal_calls({b.g, 0}).outputs);
+  const Names names = names_of(merge_equal_calls(b.g, 0).outputs);
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 2 * made);
 }
 
@@ -180,7 +180,7 @@ TEST_F(AotPartitionRules, R114_CallsOfDifferentRegionsStayApartAndCseCanBeOff) {
   EXPECT_EQ(calls_of(partition_min_cut(joint).forward), std::set<std::string>({"sin", "mul"}));
   EXPECT_EQ(calls_of(partition_min_cut(joint, {.cse = false}).forward), std::set<std::string>({"sin", "sin_1", "mul"}));
   t->saving = std::make_shared<const SavePolicy>(SavePolicy{Keep::recompute, 1, {}});
-  EXPECT_EQ(calls_of(merge_equal_calls(joint)), std::set<std::string>({"sin", "sin_1", "mul", "mul_1"}));
+  EXPECT_EQ(calls_of(merge_equal_calls(joint.graph, 1)), std::set<std::string>({"sin", "sin_1", "mul", "mul_1"}));
 }
 
 TEST_F(AotPartitionRules, R114_ResultsOfTheCallerStayDifferentTensors) {
@@ -188,9 +188,10 @@ TEST_F(AotPartitionRules, R114_ResultsOfTheCallerStayDifferentTensors) {
   Node *first = b.sin(b.primals[0]), *second = b.sin(b.primals[0]), *third = b.sin(b.primals[0]),
        *view = b.call("t", {third}, {4, 4}), *own = b.sin(third);
   // Two are results, one is what a result is a view of; only the last, which nobody gets, is made of another.
-  const Graph merged = merge_equal_calls(b.joint({first, second, view, own}, 4));
+  const Graph merged = merge_equal_calls(b.joint({first, second, view, own}, 4).graph, 4);
   EXPECT_EQ(calls_of(merged), std::set<std::string>({"sin", "sin_1", "sin_2", "t", "sin_3"}));
-  EXPECT_EQ(calls_of(merge_equal_calls(b.joint({first, own, second, view}, 2))), std::set<std::string>({"sin", "sin_3", "t"}));
+  EXPECT_EQ(calls_of(merge_equal_calls(b.joint({first, own, second, view}, 2).graph, 2)),
+            std::set<std::string>({"sin", "sin_3", "t"}));
   verify(
       [](const TensorList& in) { return TensorList{in[0] * in[0], in[0] * in[0], aten<"sin">(in[0]).t(), aten<"sin">(in[0])}; },
       {randn({3, 3}).requires_grad_()}, {.mut = true, .partition = [](const Joint& j) { return partition_min_cut(j); }});

@@ -1,17 +1,19 @@
-#include "aot/merge_equal.hpp"
+#include "pass/merge_equal.hpp"
 
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "aot/joint_info.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/same.hpp"
 #include "graph/save_policy.hpp"
+#include "graph/storage_of.hpp"
 
-namespace ingot::aot {
+namespace ingot {
 namespace {
+
+std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
 
 bool is_pure(const Graph& g, const Node& n) {
   switch (n.kind) {
@@ -61,28 +63,36 @@ bool are_equal(const Node& a, const Node& b) {
          same_arguments(a.args, b.args);
 }
 
-// By id: results of the forward, and what they are views of, whether the schema says so or not (_unsafe_view).
-std::vector<bool> seen_by_caller(const Joint& joint) {
-  std::vector<bool> seen(joint.graph.nodes().size());
+// By id: results that the caller gets, and what they are views of, whether the schema says so or not (_unsafe_view).
+std::vector<bool> seen_by_caller(const Graph& g, std::size_t results) {
+  std::vector<bool> seen(g.nodes().size());
   std::unordered_set<const Storage*> storages;
-  for (int k = 0; k < joint.forward_outputs; k++)
-    for_each_node(joint.graph.outputs[static_cast<std::size_t>(k)], [&](const Node* n) {
+  for (std::size_t k = 0; k < results; k++)
+    for_each_node(g.outputs[k], [&](const Node* n) {
       for (const Node* x : {n, storage_of(n)}) {
         seen[at(x)] = true;
         if (x->kind == NodeKind::item) seen[at(x->args[0].node())] = true;
         if (x->meta.is_tensor()) storages.insert(x->meta.tensor()->storage.get());
       }
     });
-  for (const auto& n : joint.graph.nodes())
+  for (const auto& n : g.nodes())
     if (n->meta.is_tensor() && storages.contains(n->meta.tensor()->storage.get())) seen[at(n.get())] = true;
   return seen;
 }
 
+// Whether the call would find other elements after the effect, which may write any of its arguments.
+bool reads_written(const Node& n, const Node& effect) {
+  std::unordered_set<const Node*> written;
+  for_each_node(effect.args, [&](const Node* a) { written.insert(storage_of(a)); });
+  bool reads = false;
+  for_each_node(n.args, [&](const Node* a) { reads = reads || written.contains(storage_of(a)); });
+  return reads;
+}
+
 }  // namespace
 
-Graph merge_equal_calls(const Joint& joint) {
-  const Graph& g = joint.graph;
-  const std::vector<bool> seen = seen_by_caller(joint);
+Graph merge_equal_calls(const Graph& g, std::size_t results) {
+  const std::vector<bool> seen = seen_by_caller(g, results);
   Graph to;
   GraphCopier copier(g, to);
   struct Known {
@@ -92,7 +102,9 @@ Graph merge_equal_calls(const Joint& joint) {
   std::unordered_multimap<std::size_t, Known> known;
   for (const auto& n : g.nodes()) {
     if (!is_pure(g, *n)) {
-      copier.copy(*n);
+      const Node* effect = copier.copy(*n);
+      if (n->kind == NodeKind::call && n->op->mutates())
+        std::erase_if(known, [&](const auto& k) { return reads_written(*k.second.node, *effect); });
       continue;
     }
     Node asked = *n;  // over the copies of its operands
@@ -113,4 +125,8 @@ Graph merge_equal_calls(const Joint& joint) {
   return to;
 }
 
-}  // namespace ingot::aot
+Pass merge_equal_pass(std::size_t results) {
+  return {"merge_equal", [results](const Graph& g) { return merge_equal_calls(g, results); }};
+}
+
+}  // namespace ingot

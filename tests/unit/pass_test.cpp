@@ -1,0 +1,88 @@
+// Passes: run in order, left out, timed, held to the rules of graphs.
+#include "pass/pass.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/error.hpp"
+#include "graph/text.hpp"
+#include "op/call.hpp"
+#include "pass/dead_code.hpp"
+#include "pass/merge_equal.hpp"
+
+namespace ingot {
+namespace {
+
+Graph example() {
+  return parse_graph(R"(def forward(self, x, y):
+    sin = torch.ops.aten.sin.default(x)
+    sin_1 = torch.ops.aten.sin.default(x)
+    cos = torch.ops.aten.cos.default(x)
+    mul = torch.ops.aten.mul.Tensor(sin, sin_1)
+    return (mul,)
+)");
+}
+std::vector<std::string> names_of(const Graph& g) {
+  std::vector<std::string> names;
+  for (const auto& n : g.nodes()) names.push_back(n->name);
+  return names;
+}
+using Names = std::vector<std::string>;
+// What no pass may make: a result that is a node of the graph before.
+Graph bad(const Graph& g) {
+  Graph to;
+  to.placeholder("x");
+  to.outputs = {g.outputs[0]};
+  return to;
+}
+
+TEST(Passes, RunInOrderAndAreReported) {
+  std::vector<std::string> said;
+  const PassScope scope({.after = [&](const PassDone& d) {
+    EXPECT_GE(d.seconds, 0);
+    said.push_back(text(d.name, " ", d.nodes_before, " ", d.graph.nodes().size()));
+  }});
+  const Graph made = run_passes(example(), std::array{dead_code_pass(), merge_equal_pass(1)});
+  EXPECT_EQ(names_of(made), (Names{"x", "y", "sin", "mul"}));
+  EXPECT_EQ(said, (Names{"dead_code 6 5", "merge_equal 5 4"}));
+}
+
+TEST(Passes, AreSkippedByNameInTheInnermostScope) {
+  const std::array passes{dead_code_pass(), merge_equal_pass(1)};
+  const PassScope all({});
+  {
+    const PassScope none({.skip = {"dead_code", "merge_equal"}});
+    EXPECT_EQ(names_of(run_passes(example(), passes)), names_of(example()));
+  }
+  const PassScope one({.skip = {"merge_equal"}});
+  EXPECT_EQ(names_of(run_passes(example(), passes)), (Names{"x", "y", "sin", "sin_1", "mul"}));
+}
+
+TEST(Passes, ABadOneIsNamed) {
+  setenv("INGOT_VERIFY", "1", 1);  // as all tests have it by their presets
+  try {
+    run_passes(example(), std::array{dead_code_pass(), Pass{"my_rewrite", bad}});
+    FAIL() << "the graph was taken";
+  } catch (const InternalError& e) {
+    EXPECT_NE(std::string(e.what()).find("pass 'my_rewrite' made a graph that breaks a rule: "), std::string::npos) << e.what();
+  }
+}
+
+TEST(Passes, EqualCallsAroundAWriteStayApart) {
+  const Graph g = parse_graph(R"(def forward(self, x, y):
+    t = torch.ops.aten.t.default(x)
+    sin = torch.ops.aten.sin.default(t)
+    cos = torch.ops.aten.cos.default(y)
+    copy_ = torch.ops.aten.copy_.default(x, sin)
+    sin_1 = torch.ops.aten.sin.default(t)
+    cos_1 = torch.ops.aten.cos.default(y)
+    add = torch.ops.aten.add.Tensor(sin_1, cos)
+    add_1 = torch.ops.aten.add.Tensor(add, cos_1)
+    return (add_1,)
+)");
+  EXPECT_EQ(names_of(merge_equal_calls(g, 1)), (Names{"x", "y", "t", "sin", "cos", "copy_", "sin_1", "add", "add_1"}));
+}
+
+}  // namespace
+}  // namespace ingot
