@@ -29,7 +29,7 @@ namespace {
 constexpr const char* kPasses =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target) {
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, Effort effort) {
   std::string error;
   const llvm::Target* t = llvm::TargetRegistry::lookupTarget(target.triple, error);
   INGOT_ENSURE(t, "LLVM: ", error);
@@ -37,19 +37,23 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // fuse where the instructions say `contract`, nowhere else
   options.FunctionSections = true;
   options.DataSections = true;
-  return std::unique_ptr<llvm::TargetMachine>(t->createTargetMachine(
-      target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  const auto level = effort == Effort::full ? llvm::CodeGenOptLevel::Aggressive : llvm::CodeGenOptLevel::None;
+  std::unique_ptr<llvm::TargetMachine> machine(
+      t->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, level));
+  machine->setGlobalISel(false);  // one way to choose instructions, whatever the target prefers without optimization
+  return machine;
 }
 
-// One for each thread and the target it works on: making one costs more than compiling a small kernel.
-llvm::TargetMachine& target_machine(const Target& target) {
-  thread_local Target made_for;
-  thread_local std::unique_ptr<llvm::TargetMachine> machine;
-  if (!machine || !(made_for == target)) {
-    machine = make_target_machine(target);
-    made_for = target;
-  }
-  return *machine;
+// One for each thread, effort and the target it works on: making one costs more than compiling a small kernel.
+llvm::TargetMachine& target_machine(const Target& target, Effort effort) {
+  struct Made {
+    Target target;
+    std::unique_ptr<llvm::TargetMachine> machine;
+  };
+  thread_local Made made[2];
+  Made& m = made[effort == Effort::full];
+  if (!m.machine || !(m.target == target)) m = {target, make_target_machine(target, effort)};
+  return *m.machine;
 }
 
 void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
@@ -145,17 +149,17 @@ class Diagnostics {
 
 void set_target(llvm::Module& module, const Target& target) {
   const LlvmUse use;
-  set_target(module, target_machine(target));
+  set_target(module, target_machine(target, Effort::full));
 }
 
-Object emit(llvm::Module& module, const Target& target, CodeText* text) {
+Object emit(llvm::Module& module, const Target& target, CodeText* text, Effort effort) {
   set_function_attributes(module, target);
   const LlvmUse use;
-  llvm::TargetMachine& machine = target_machine(target);
+  llvm::TargetMachine& machine = target_machine(target, effort);
   set_target(module, machine);
   verify(module);
   const Diagnostics diagnostics(module.getContext());
-  optimize(module, machine);
+  if (effort == Effort::full) optimize(module, machine);
   if (text) add_text(module, machine, *text);
   Object object{module.getName().str(), generate(module, machine)};
   INGOT_ENSURE(diagnostics.errors().empty(), "no code for LLVM module '", object.name, "': ", diagnostics.errors());

@@ -39,13 +39,14 @@ KernelSet::KernelSet(const std::vector<const loop::Program*>& programs, const Ta
       if (!k) return;
       loop::LoneKernel lone = by_itself(*program, *k);
       const std::vector<int> buffers = lone.buffers;
+      const std::vector<Expr> from = lone.from;
       const Place p = place_of(lone);
       const Code& code = groups_[p.group][p.position];
       const Tasks tasks = tasks_of(code.kernel.program, code.kernel.kernel, target);
       Use& use = uses_[k];
       use = {code.symbol, {}, tasks.count, tasks.grain, code.kernel.kernel.scratch_bytes};
       for (const int b : arguments_of(code.kernel.program, code.kernel.kernel))
-        use.buffers.push_back(buffers[static_cast<std::size_t>(b)]);
+        use.places.push_back({buffers[static_cast<std::size_t>(b)], from[static_cast<std::size_t>(b)]});
     });
 }
 

@@ -14,7 +14,11 @@ class KernelSet {
   // How a program calls one of its kernels.
   struct Use {
     std::string symbol;
-    std::vector<int> buffers;  // of the program, whose addresses it is given, in order
+    struct Place {
+      int buffer;  // of the program
+      Expr from;  // in elements
+    };
+    std::vector<Place> places;  // whose addresses it is given, in order
     Expr tasks, grain, scratch_bytes;
   };
 

@@ -47,6 +47,11 @@ class MainEmitter {
       for (std::size_t k = 0; k < list->size(); k++)
         pointers_[at((*list)[k])] = b_.CreateLoad(pointer_, element(pointer_, array, k));
 
+    std::size_t most = 0;
+    loop::each_step(program_.steps, [&](const loop::Step& step) {
+      if (const auto* k = std::get_if<loop::Kernel>(&step)) most = std::max(most, kernels_.use_of(*k).places.size());
+    });
+    addresses_ = local(pointer_, most);
     emit(program_.steps);
     for (std::size_t k = 0; k < program_.outputs.size(); k++) address(program_.outputs[k]);  // those without elements, too
     b_.CreateRet(b_.getInt32(0));
@@ -66,6 +71,7 @@ class MainEmitter {
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock *entry_ = nullptr, *failed_ = nullptr;
   Value symbols_ = nullptr, arena_ = nullptr;
+  llvm::AllocaInst* addresses_ = nullptr;  // what the kernel that is called next is given
   std::vector<Value> pointers_;  // by buffer; null: not made yet
 
   void emit(const loop::Steps& steps) {
@@ -117,6 +123,13 @@ class MainEmitter {
     return p;
   }
 
+  Value address(const KernelSet::Use::Place& place) {
+    Value p = address(place.buffer);
+    if (place.from.is_const(0)) return p;
+    // A load that is never done may be past the end of its buffer.
+    return b_.CreateGEP(memory_type(context_, program_.buffers[at(place.buffer)].dtype), p, expressions_.emit(place.from));
+  }
+
   // Addresses are made where every later step sees them, and not inside a condition.
   void prepare(const loop::Step& step) {
     const auto* eager = std::get_if<loop::EagerCall>(&step);
@@ -141,10 +154,9 @@ class MainEmitter {
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, pointer_, i64_, i64_}, false);
     auto* function = llvm::cast<llvm::Function>(module_.getOrInsertFunction(k.symbol, type).getCallee());
     function->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    llvm::AllocaInst* buffers = local(pointer_, k.buffers.size());
-    for (std::size_t i = 0; i < k.buffers.size(); i++) b_.CreateStore(address(k.buffers[i]), element(pointer_, buffers, i));
+    for (std::size_t i = 0; i < k.places.size(); i++) b_.CreateStore(address(k.places[i]), element(pointer_, addresses_, i));
     call("ingot_rt_parallel", b_.getVoidTy(),
-         {function_->getArg(0), function, buffers, expressions_.emit(k.tasks), expressions_.emit(k.grain),
+         {function_->getArg(0), function, addresses_, expressions_.emit(k.tasks), expressions_.emit(k.grain),
           expressions_.emit(k.scratch_bytes)});
   }
 

@@ -286,7 +286,7 @@ std::vector<Object> generate_code(const Model& model, std::size_t level, CodeTex
       const LlvmUse use;
       k == 0 ? main_module(module) : kernel_module(module, k - 1);
     }
-    objects[k] = emit(module, l.target, text_of_code ? &texts[k] : nullptr);
+    objects[k] = emit(module, l.target, text_of_code ? &texts[k] : nullptr, k == 0 ? Effort::little : Effort::full);
   };
   std::atomic<std::size_t> next{0};  // modules differ much: each thread takes the next one when it is done
   parallel_for(0, num_threads(), 1, [&](int64_t, int64_t) {
@@ -310,7 +310,7 @@ Object generate_table(const Model& model) {
     const LlvmUse use;
     TableEmitter(module, model, oldest).run();
   }
-  return emit(module, oldest);
+  return emit(module, oldest, nullptr, Effort::little);
 }
 
 }  // namespace ingot

@@ -62,9 +62,10 @@ class Folding {
     fold.numbers.clear();
     fold.outputs.clear();
     fold.decided = 0;
+    const std::vector<bool> is_used = used_by(program_.steps);
     for (const Step& s : fold.steps)
       for (int b : written_by(s)) {
-        if (program_.buffers[at(b)].place != Place::arena || !is_read_later(b)) continue;
+        if (program_.buffers[at(b)].place != Place::arena || !is_used[at(b)]) continue;
         fold.buffers[at(b)].place = Place::output;
         fold.outputs.push_back(b);
         program_.buffers[at(b)].place = Place::constant;
@@ -98,13 +99,12 @@ class Folding {
     return reads_any;  // what reads nothing is cheaper made again than kept
   }
 
-  bool is_read_later(int buffer) const {
-    bool found = false;
-    each_step(program_.steps, [&](const Step& s) {
-      const std::vector<int> used = buffers_of(s);
-      found = found || std::find(used.begin(), used.end(), buffer) != used.end();
-    });
-    return found;
+  // By buffer: whether any of the steps has to do with it.
+  std::vector<bool> used_by(const Steps& steps) const {
+    std::vector<bool> used(program_.buffers.size());
+    for (const Step& s : steps)
+      for (int b : buffers_of(s)) used[at(b)] = true;
+    return used;
   }
 };
 

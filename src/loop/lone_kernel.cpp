@@ -1,6 +1,7 @@
 #include "loop/lone_kernel.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.hpp"
 #include "loop/offset.hpp"
@@ -8,9 +9,71 @@
 namespace ingot::loop {
 namespace {
 
+std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+// What is added to an offset whatever the loops and the data: a number, and terms of the program's symbols.
+struct Shift {
+  int64_t number = 0;
+  Expr symbols = 0;
+};
+Shift shift_of(const Expr& offset) {
+  Shift s;
+  const auto add = [&](const Expr& term) {
+    bool varies = false;
+    visit(term, [&](const Expr& x) { varies = varies || x->has_data || x.op() == ExprOp::Idx; });
+    if (term.is_const()) s.number += term->i;
+    else if (!varies) s.symbols = s.symbols + term;
+  };
+  if (offset.op() != ExprOp::Add) add(offset);
+  else
+    for (const Expr& term : offset.args()) add(term);
+  return s;
+}
+
+// f(buffer, offset) for every place that the kernel reads or writes, and for those inside the places.
+template <class F>
+void each_access(const Kernel& k, const F& f) {
+  const auto loads = [&](const Expr& e) {
+    visit(e, [&](const Expr& x) {
+      if (x.op() == ExprOp::Load) f(static_cast<int>(x->i), x.arg(0));
+    });
+  };
+  if (const auto& x = k.product)
+    for (const auto& [buffer, offset] : {std::pair(x->rows, x->rows_offset), std::pair(x->columns, x->columns_offset)}) {
+      f(buffer, offset);
+      loads(offset);
+    }
+  for (const Nest& n : k.nests) {
+    for (const Fold& fold : n.folds) loads(fold.body);
+    for (const Store& s : n.stores) {
+      loads(s.value);
+      loads(s.offset);
+      f(s.out, s.offset);
+    }
+  }
+}
+
+// By buffer: what is added to its offsets in the kernel, the least where that differs. A place before the first element is none.
+std::vector<Expr> beginnings(const Program& p, const Kernel& k, const std::vector<int>& buffers) {
+  std::vector<std::optional<Shift>> shifts(buffers.size());
+  each_access(k, [&](int buffer, const Expr& offset) {
+    const auto i = static_cast<std::size_t>(std::find(buffers.begin(), buffers.end(), buffer) - buffers.begin());
+    if (p.buffers[at(buffer)].place == Place::scratch) return;
+    const Shift s = shift_of(offset);
+    if (!shifts[i]) shifts[i] = s;
+    shifts[i]->number = std::min(shifts[i]->number, s.number);
+  });
+  std::vector<Expr> from;
+  for (const std::optional<Shift>& s : shifts) {
+    const Expr e = s ? s->symbols + s->number : Expr(0);
+    from.push_back(e->lo >= 0 ? e : Expr(0));
+  }
+  return from;
+}
+
 class Renumber {
  public:
-  explicit Renumber(const std::vector<int>& buffers) : buffers_(buffers) {}
+  Renumber(const std::vector<int>& buffers, const std::vector<Expr>& from) : buffers_(buffers), beginnings_(from) {}
 
   // Nests may have variables in common.
   Expr variable(const Expr& v) {
@@ -25,13 +88,19 @@ class Renumber {
   Expr of(const Expr& e) const {
     if (!e.valid()) return e;
     return with_loads(substitute(e, from_, to_), [this](const Expr& load, const std::vector<Expr>& index) {
-      return Expr::load(buffer(static_cast<int>(load->i)), load.dtype(), index);
+      const int id = buffer(static_cast<int>(load->i));
+      return Expr::load(id, load.dtype(), {index[0] - beginning(id)});
     });
   }
+  // An offset in the buffer, which has its own number.
+  Expr offset(int buffer, const Expr& e) const { return of(e) - beginning(this->buffer(buffer)); }
 
  private:
   const std::vector<int>& buffers_;
+  const std::vector<Expr>& beginnings_;
   std::vector<Expr> from_, to_;
+
+  const Expr& beginning(int id) const { return beginnings_[at(id)]; }
 
   template <class F>
   Expr replaced(const Expr& from, const F& make) {
@@ -44,8 +113,8 @@ class Renumber {
   }
 };
 
-Kernel renumbered(const Kernel& k, const std::vector<int>& buffers) {
-  Renumber anew(buffers);
+Kernel renumbered(const Kernel& k, const std::vector<int>& buffers, const std::vector<Expr>& from) {
+  Renumber anew(buffers, from);
   Kernel r;
   r.name = k.name;
   r.across = k.across;
@@ -55,7 +124,9 @@ Kernel renumbered(const Kernel& k, const std::vector<int>& buffers) {
     Product x = *k.product;
     x.panel = anew.variable(x.panel);
     for (Expr& k : x.k) k = anew.variable(k);
-    for (Expr* e : {&x.rows_offset, &x.columns_offset, &x.first_column, &x.strip_width}) *e = anew.of(*e);
+    x.rows_offset = anew.offset(x.rows, x.rows_offset);
+    x.columns_offset = anew.offset(x.columns, x.columns_offset);
+    for (Expr* e : {&x.first_column, &x.strip_width}) *e = anew.of(*e);
     for (int* b : {&x.rows, &x.columns, &x.strip}) *b = anew.buffer(*b);
     r.product = std::move(x);
   }
@@ -66,7 +137,7 @@ Kernel renumbered(const Kernel& k, const std::vector<int>& buffers) {
       const Expr body = anew.of(f.body);
       to.folds.push_back({anew.tmp(f.tmp), f.how, to.vars, body});
     }
-    for (const Store& s : n.stores) to.stores.push_back({anew.buffer(s.out), anew.of(s.offset), anew.of(s.value)});
+    for (const Store& s : n.stores) to.stores.push_back({anew.buffer(s.out), anew.offset(s.out, s.offset), anew.of(s.value)});
   }
   return r;
 }
@@ -118,11 +189,12 @@ std::vector<const void*> ingredients(const LoneKernel& k) {
 LoneKernel by_itself(const Program& p, const Kernel& k) {
   LoneKernel r;
   r.buffers = buffers_of(Step(k));
-  r.kernel = renumbered(k, r.buffers);
+  r.from = beginnings(p, k, r.buffers);
+  r.kernel = renumbered(k, r.buffers, r.from);
   r.program.symbols = p.symbols;
   r.program.decided = p.decided;
   for (const int id : r.buffers) {
-    const Buffer& b = p.buffers[static_cast<std::size_t>(id)];
+    const Buffer& b = p.buffers[at(id)];
     const bool scratch = b.place == Place::scratch;
     r.program.buffers.push_back({b.name, b.dtype, {}, {}, scratch ? Place::scratch : Place::arena, scratch ? b.offset : Expr()});
   }

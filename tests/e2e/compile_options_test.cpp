@@ -58,6 +58,36 @@ TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
   expect_close(layers(in), ModelContainerRunner(library).run(in));
 }
 
+// A recurrence that the program writes step by step: each step reads another row, and writes one.
+TensorList steps(const TensorList& in) {
+  Tensor state = in[1];
+  TensorList states;
+  for (const Tensor& row : in[0].unbind(0)) {
+    state = (row + state.mm(in[2])).tanh();
+    states.push_back(state);
+  }
+  return {stack(states, 0), state + 1};
+}
+
+TEST_F(CompileOptionsTest, StepsOfARecurrenceShareTheirCode) {
+  for (const bool open : {false, true}) {
+    std::vector<int> kernels;
+    for (const int64_t rows : {6, 20}) {
+      manual_seed(5);
+      const TensorList in{randn({rows, 5, 24}), randn({5, 24}), randn({24, 24}) * 0.3};
+      std::string assembly;
+      const std::vector<OpenSize> sizes{{.input = 0, .dim = 1, .name = "b"}, {.input = 1, .dim = 0, .name = "b"}};
+      const std::string library = aot_compile(steps, in, path(text("f", rows, open, ".so")),
+                                              {.code = [&](const std::string&, const CodeText& t) { assembly += t.assembly; }},
+                                              open ? sizes : std::vector<OpenSize>{});
+      kernels.push_back(count(assembly, "\nkernel.0.") - count(assembly, ".body:"));
+      expect_close(steps(in), ModelContainerRunner(library).run(in));
+    }
+    EXPECT_EQ(kernels[0], kernels[1]) << (open ? "with an open batch" : "");
+    EXPECT_LE(kernels[0], 8);
+  }
+}
+
 TEST_F(CompileOptionsTest, CodeIsShownForEveryLevel) {
   const std::vector<Target> targets{parse_target("x86_64", "x86-64-v4"), parse_target("x86_64", "x86-64-v2")};
   std::string levels;
