@@ -278,7 +278,7 @@ class KernelEmitter {
         each_copy(c, [&](std::size_t k) {
           bind_tmps(k);
           for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], accumulators[k][f]);
-          for (const Store& s : n.stores) store(s);
+          store(n.stores);
         });
       };
       loops_in_blocks(n.vars, blocks, body, [&] {
@@ -359,7 +359,7 @@ class KernelEmitter {
           term = b_.CreateFAdd(llvm::Constant::getNullValue(term->getType()), term);
         expressions_.bind(f.tmp, term);
       }
-      for (const Store& s : n.stores) store(s);
+      store(n.stores);
       return;
     }
     const std::optional<Blocks> blocks = blocks_for(n, copies_ * lanes_);
@@ -379,7 +379,7 @@ class KernelEmitter {
       vector_loop(last, lo, hi, [&](const Copies& c) {
         each_copy(c, [&](std::size_t k) {
           for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], c.lanes == 1 ? scalars[f] : vectors[k][f]);
-          for (const Store& s : n.stores) store(s);
+          store(n.stores);
         });
       });
     };
@@ -536,12 +536,30 @@ class KernelEmitter {
     return expressions_.to_memory(expressions_.convert(expressions_.emit(e.arg(0)), e.arg(0).dtype(), DType::f32), t);
   }
 
-  void store(const Store& s) {
+  // Elements that are overwritten are read before.
+  void store(const std::vector<Store>& all) {
+    const bool overwrites = std::any_of(all.begin(), all.end(), [&](const Store& s) {
+      return std::any_of(all.begin(), all.end(), [&](const Store& other) { return reads(other.value, s.out); });
+    });
+    if (!overwrites) {
+      for (const Store& s : all) store(s, stored_value(s.value));
+      return;
+    }
+    std::vector<Value> values;
+    for (const Store& s : all) values.push_back(stored_value(s.value));
+    for (std::size_t k = 0; k < all.size(); k++) store(all[k], values[k]);
+  }
+  static bool reads(const Expr& e, int buffer) {
+    bool found = false;
+    visit(e, [&](const Expr& x) { found = found || (x.op() == ExprOp::Load && x->i == buffer); });
+    return found;
+  }
+
+  void store(const Store& s, Value value) {
     const DType t = s.value.dtype();
     llvm::Type* type = memory_type(context_, t);
     Value pointer = pointers_[at(s.out)];
     const llvm::Align align(static_cast<uint64_t>(size_of(t)));
-    Value value = stored_value(s.value);
     const Expr& v = expressions_.variable();
     const int lanes = expressions_.lanes();
     if (lanes == 1) {

@@ -120,7 +120,7 @@ Traced trace_functional(const std::function<Values(const Values&)>& f, Examples 
   };
   std::vector<Tree> leaves(examples.values.begin(), examples.values.end());
   return trace(TreeFunction(over_trees), Tree::list(std::move(leaves)),
-               {.open = std::move(examples.open), .decompositions = &core_decompositions()});
+               {.open = std::move(examples.open), .decompositions = &core_decompositions(), .keep_loops = true});
 }
 
 }  // namespace ingot

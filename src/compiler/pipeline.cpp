@@ -192,7 +192,7 @@ std::vector<std::string_view> compile_stages(const CompileOptions& options) {
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
   Traced traced = stage("trace", options, [&] {
-    return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions()});
+    return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions(), .keep_loops = true});
   });
   compile(traced, output, options);
 }

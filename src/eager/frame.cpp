@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "op/function.hpp"
+#include "ops/recorded_scan.hpp"
 #include "tensor/random.hpp"
 
 namespace ingot {
@@ -80,5 +81,8 @@ const Ref<Generator>& default_generator() {
 
 const CallingConvention* calling_convention(const Op&) { return nullptr; }
 bool taken_apart(const Op&) { return false; }
+std::optional<Scanned> recorded_scan(const TensorFunction&, const TensorList&, const TensorList&, const TensorList&, bool) {
+  return std::nullopt;
+}
 
 }  // namespace ingot

@@ -25,6 +25,8 @@ struct TraceOptions {
   bool pre_dispatch = false;  // composites that neither alias nor write stay whole, and switches of the grad mode are nodes
   bool faithful = false;  // what the function does beside calls, and no node says, is a user error (op/program_acts.hpp)
   int tokens = 0;  // calls with ordered effects take a token and make the next: so many inputs and outputs before all others
+  bool keep_loops =
+      false;  // what the program of an op does for row after row is one call of scan, where no gradient is asked for
   bool allow_constants = true;  // tensors that the function brings along are attributes of the graph; otherwise a user error
 };
 

@@ -55,6 +55,7 @@ class Tracer final : private ActListener {
   std::string record_function(std::string_view name, const Values& inputs, const std::function<Values()>& f) override;
   void called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) override;
   bool takes_apart(const Op& op) const override;
+  bool keeps_loops() const override { return options_.keep_loops; }
 
   static void note_source(Node& n);
   void bind(const Tensor& t, Node* n);

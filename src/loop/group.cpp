@@ -38,6 +38,7 @@ struct Group {
   std::vector<Member> members;
   std::map<int, std::vector<std::size_t>> dims;  // by buffer a member writes: which of its dims are the outer variables
   int first = 0;                            // position of the first member
+  bool overwrites = false;                  // elements that members read, each where it is read
 };
 
 // Which of its variables a computation must give to the rows of a group to read what the group made; nothing where they do
@@ -117,16 +118,39 @@ class Grouping {
   }
 
   bool join(const Computation& c, std::size_t index, std::vector<std::size_t> read, const std::vector<std::size_t>& before) {
-    if (std::find(before.begin(), before.end(), index) != before.end()) return false;
+    const bool overwrites = std::find(before.begin(), before.end(), index) != before.end();
     read.insert(read.end(), before.begin(), before.end());
     Group& g = groups_[index];
     const auto rows = rows_in(c, g);
     if (!rows || !has_rows(g.extents)) return false;
+    if ((overwrites || g.overwrites) && !is_by_element(c, *rows)) return false;
+    if (overwrites && !overwrites_in_place(c, *rows, g)) return false;
     if (!c.folds.empty() && rows->size() != c.vars.size()) return false;  // a reduction makes one element of each row
     for (std::size_t r : read)
       if (r != index && reaches(r, index)) return false;  // it would have to run both before and after another group
     add_member(c, index, *rows, read);
+    g.overwrites = g.overwrites || overwrites;
     return true;
+  }
+
+  static bool is_by_element(const Computation& c, const std::vector<Expr>& rows) {
+    return c.folds.empty() && rows.size() == c.vars.size();
+  }
+  // Whether the group is of elements alone, and reads what c writes at no element but the one that c writes: then each can be
+  // overwritten as soon as it was read. So a loop hands on what it carries without a copy.
+  static bool overwrites_in_place(const Computation& c, const std::vector<Expr>& rows, const Group& g) {
+    bool in_place = true;
+    each_load(c, [&](const Expr& load) { in_place = in_place && load->i != c.out; });
+    for (const Group::Member& m : g.members) {
+      in_place = in_place && is_by_element(*m.c, m.rows) && m.c->out != c.out;
+      each_load(*m.c, [&](const Expr& load) {
+        if (load->i != c.out) return;
+        std::vector<Expr> index;
+        for (const Expr& i : load.args()) index.push_back(substitute(i, m.rows, rows));
+        in_place = in_place && same(index, c.index());
+      });
+    }
+    return in_place;
   }
 
   void start(const Computation& c, const std::vector<std::size_t>& read) {
@@ -228,7 +252,9 @@ class Grouping {
       const Expr value = in_kernel(c.value);
       stores.stores.push_back({c.out, offset_of(out, index), value});
       if (stores.vars.empty() && g.members.size() > 1) row_values[c.out] = value;
-      k.nests.push_back(std::move(stores));
+      // What is overwritten is read before by all members: they are one nest.
+      if (g.overwrites && !k.nests.empty()) k.nests.back().stores.push_back(std::move(stores.stores[0]));
+      else k.nests.push_back(std::move(stores));
     }
     return k;
   }

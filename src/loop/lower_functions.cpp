@@ -84,7 +84,7 @@ void Lowerer::choose(const Node& n) {
 
 // (condition, body, carried, others): what is carried is overwritten after all of it was computed.
 void Lowerer::repeat(const Node& n) {
-  const std::vector<Elements> start = operands(n, 2), others = operands(n, 3);
+  const std::vector<Elements> start = operand_values(n, 2), others = operands(n, 3);
   const std::vector<int> carried = add_results(n);
   std::vector<Elements> arguments;
   for (std::size_t k = 0; k < carried.size(); k++) {
@@ -107,12 +107,22 @@ void Lowerer::repeat(const Node& n) {
   steps_->emplace_back(std::move(loop));
 }
 
+// What the operands are, wherever they are: read once, before anything of the node is written.
+std::vector<Elements> Lowerer::operand_values(const Node& n, std::size_t argument) {
+  std::vector<Elements> all;
+  for_each_node(n.args[argument], [&](const Node* operand) {
+    const std::vector<Elements>& values = values_[at(operand->id)];
+    all.insert(all.end(), values.begin(), values.end());
+  });
+  return all;
+}
+
 // One call for each row of the operands at `rows_at`: what is carried comes first among the arguments and the results, if
 // there is such a list, and the other results are rows of the node's.
 void Lowerer::each_row(const Node& n, std::size_t carried_at, std::size_t rows_at, std::size_t others_at) {
   const bool carries = carried_at < n.args.size();
-  const std::vector<Elements> start = carries ? operands(n, carried_at) : std::vector<Elements>{}, rows = operands(n, rows_at),
-                              others = operands(n, others_at);
+  const std::vector<Elements> start = carries ? operand_values(n, carried_at) : std::vector<Elements>{},
+                              rows = operands(n, rows_at), others = operands(n, others_at);
   const std::vector<int> results = add_results(n);
   INGOT_REQUIRE(!rows.empty(), n.name, ": there is nothing to go along");
   Times loop;

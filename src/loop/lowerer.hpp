@@ -259,6 +259,7 @@ class Lowerer {
   void repeat(const Node& n);
   void each_row(const Node& n, std::size_t carried_at, std::size_t rows_at, std::size_t others_at);
   std::vector<Elements> operands(const Node& n, std::size_t argument);
+  std::vector<Elements> operand_values(const Node& n, std::size_t argument);
   // Buffers for the node's results, which its functions fill.
   std::vector<int> add_results(const Node& n);
   // buffer[leading…] = elements, as a step.

@@ -78,8 +78,8 @@ struct Computation {
   }
 };
 
-// One loop nest: for all values of vars, every fold takes its body in and every store is done, in order. A fold's tmp may be
-// read by nests after this one. From here on an element has one index: its distance from the first, in elements.
+// One loop nest: for all values of vars, every fold takes its body in and every store is done, in order; where they overwrite
+// what they read, all values are computed before. A fold's tmp may be read by nests after this one. From here on an element has one index: its distance from the first, in elements.
 struct Store {
   int out = 0;
   Expr offset;

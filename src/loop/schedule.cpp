@@ -1,10 +1,12 @@
 #include "loop/schedule.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.hpp"
 #include "loop/epilogue.hpp"
 #include "loop/group.hpp"
+#include "loop/hoist.hpp"
 #include "loop/local.hpp"
 #include "loop/product.hpp"
 
@@ -57,9 +59,51 @@ void add_kernels(Program& p, const std::vector<Computation>& run, const std::vec
   }
 }
 
-Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Machine& machine) {
+// Constants that were laid out for a product, and are there when the next one asks for the same: the steps of a recurrence that was
+// unrolled all multiply by the same weight.
+class Layouts {
+ public:
+  explicit Layouts(const Program& p) : is_constant_(p.buffers.size()) {
+    for (int b : p.constants) is_constant_[static_cast<std::size_t>(b)] = true;
+    each_step(p.steps, [&](const Step& s) {
+      for (int b : written_by(s)) is_constant_[static_cast<std::size_t>(b)] = false;
+    });
+  }
+
+  // Takes out of the product's steps what was laid out before, and remembers the others.
+  void share(ProductSteps& product) {
+    std::erase_if(product.packs, [&](const Computation& pack) {
+      bool is_constant = true;
+      visit(pack.value, [&](const Expr& x) {
+        if (x.op() == ExprOp::Load) is_constant = is_constant && is_constant_[static_cast<std::size_t>(x->i)];
+      });
+      if (!is_constant) return false;
+      std::vector<Expr> key = pack.vars;
+      key.push_back(pack.value);
+      const auto [known, is_new] = made_.try_emplace(std::move(key), pack.out);
+      for (int* b : {&product.kernel.product->rows, &product.kernel.product->columns})
+        if (*b == pack.out) *b = known->second;
+      return !is_new;
+    });
+  }
+
+ private:
+  struct Less {
+    bool operator()(const std::vector<Expr>& a, const std::vector<Expr>& b) const {
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), ExprLess());
+    }
+  };
+  std::vector<bool> is_constant_;  // by buffer: nothing writes it
+  std::map<std::vector<Expr>, int, Less> made_;
+};
+
+// `layouts`: those of the steps around and before.
+Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Machine& machine, Layouts& layouts) {
   Steps steps;
-  auto inside = [&](Steps& s) { s = scheduled(p, std::move(s), readers, machine); };
+  auto inside = [&](Steps& s) {
+    Layouts own = layouts;
+    s = scheduled(p, std::move(s), readers, machine, own);
+  };
   for (std::size_t i = 0; i < all.size();) {
     if (!std::holds_alternative<Computation>(all[i])) {
       if (auto* b = std::get_if<Branch>(&all[i])) inside(b->then), inside(b->otherwise);
@@ -78,6 +122,7 @@ Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Ma
         plain.push_back(c);
         continue;
       }
+      layouts.share(*product);
       add_kernels(p, plain, readers, steps);
       for (const Computation& pack : product->packs) add_kernels(p, {pack}, readers, steps);
       arrange_loops(p, product->kernel);
@@ -93,7 +138,9 @@ Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Ma
 
 void schedule(Program& p, const Machine& machine) {
   const std::vector<int> readers = count_readers(p);
-  p.steps = scheduled(p, std::move(p.steps), readers, machine);
+  Layouts layouts(p);
+  p.steps = scheduled(p, std::move(p.steps), readers, machine, layouts);
+  hoist(p);
 }
 
 }  // namespace ingot::loop

@@ -56,5 +56,7 @@ const CallingConvention* calling_convention(const Op& op);
 
 // Whether whoever records this thread's calls wants the op's program in the place of the op.
 bool taken_apart(const Op& op);
+// Whether it wants a program that repeats itself row by row as a call of scan.
+bool loops_are_kept();
 
 }  // namespace ingot

@@ -19,6 +19,11 @@ bool taken_apart(const Op& op) {
   return l && l->takes_apart(op);
 }
 
+bool loops_are_kept() {
+  const ActListener* l = act_listener();
+  return l && l->keeps_loops();
+}
+
 void switch_grad_mode(bool on) {
   thread_state().grad_mode = on;
   if (ActListener* l = act_listener()) l->grad_mode_set(on);

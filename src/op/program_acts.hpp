@@ -18,6 +18,8 @@ class ActListener {
   virtual void acted(std::string_view what) = 0;
   // Whether calls of the op, which goes through the layers whole where it is recorded, are recorded as the calls of its program.
   virtual bool takes_apart(const Op& op) const = 0;
+  // Whether what a program of an op repeats is to be one call of scan, and not as many calls as there are rows.
+  virtual bool keeps_loops() const { return false; }
 
   // Functions that the program brings with it, such as a forward and its backward (custom_function), for a listener that records them.
   virtual bool records_functions() const { return false; }

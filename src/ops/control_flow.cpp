@@ -1,11 +1,14 @@
 #include "ingot/control_flow.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "ops/recorded_scan.hpp"
+#include "tensor/impl.hpp"
 
 namespace ingot {
 namespace {
@@ -60,6 +63,19 @@ Scanned scan(const TensorFunction& combine, const TensorList& init, const Tensor
       tensors_of(call(op_ref<"higher_order::scan">(), {function(combine), init, flipped(rows, reverse), others}));
   const auto carried = all.begin() + static_cast<std::ptrdiff_t>(init.size());
   return {TensorList(all.begin(), carried), flipped(TensorList(carried, all.end()), reverse)};
+}
+
+std::optional<Scanned> recorded_scan(const TensorFunction& combine, const TensorList& init, const TensorList& rows,
+                                     const TensorList& others, bool reverse) {
+  constexpr unsigned kAskMore = layer_bit(Layer::transform) | layer_bit(Layer::autocast);
+  const auto asks_more = [](const TensorList& l) {
+    return std::any_of(l.begin(), l.end(), [](const Tensor& t) {
+      return (t->layers & kAskMore) != 0 || (thread_state().grad_mode && t.requires_grad());
+    });
+  };
+  if (!loops_are_kept() || (thread_state().active & kAskMore) != 0 || asks_more(init) || asks_more(rows) || asks_more(others))
+    return std::nullopt;
+  return scan(combine, init, rows, others, reverse);
 }
 
 FlexResult flex_attention(const Tensor& query, const Tensor& key, const Tensor& value, const FlexOptions& options) {

@@ -4,6 +4,7 @@
 #include "op/call.hpp"
 #include "ops/composite.hpp"
 #include "ops/families.hpp"
+#include "ops/recorded_scan.hpp"
 
 namespace ingot {
 namespace {
@@ -13,6 +14,21 @@ struct Weights {
   Tensor w_hr;  // LSTM with projections: h = w_hr · (o * tanh(c))
   Tensor input_gates(const Tensor& x) const { return linear(x, w_ih, b_ih); }
   Tensor hidden_gates(const Tensor& h) const { return linear(h, w_hh, b_hh); }
+
+  // Those that a step uses, and a step's of such a list.
+  TensorList of_step() const {
+    TensorList l{w_hh};
+    if (b_hh.defined()) l.push_back(b_hh);
+    if (w_hr.defined()) l.push_back(w_hr);
+    return l;
+  }
+  Weights step_of(const TensorList& l) const {
+    std::size_t next = 1;
+    Weights w{{}, l[0], {}, {}, {}};
+    if (b_hh.defined()) w.b_hh = l[next++];
+    if (w_hr.defined()) w.w_hr = l[next];
+    return w;
+  }
 };
 
 // One step of a cell from the input's part of its gates, which a layer computes for all steps at once.
@@ -57,8 +73,27 @@ struct LayerResult {
   TensorList state;
 };
 
+// One call for all steps, where the program is recorded for one who runs loops.
+std::optional<LayerResult> recorded_layer(const Tensor& gates, const TensorList& start, const Weights& w, Cell cell,
+                                          bool reverse) {
+  const std::size_t states = start.size();
+  // (state, gates of the step, weights) to (state, output)
+  const TensorFunction step = [=](const TensorList& in) {
+    const auto first = in.begin(), gates_at = first + static_cast<std::ptrdiff_t>(states);
+    TensorList next = cell(*gates_at, {first, gates_at}, w.step_of({gates_at + 1, in.end()}));
+    next.push_back(aten<"clone">(next[0]));
+    return next;
+  };
+  std::optional<Scanned> r = recorded_scan(step, start, {gates}, w.of_step(), reverse);
+  if (!r) return std::nullopt;
+  return LayerResult{r->stacked[0], std::move(r->carried)};
+}
+
 LayerResult run_layer(const Sequence& in, const TensorList& start, const Weights& w, Cell cell, bool reverse) {
-  const TensorList gates = in.steps(w.input_gates(in.data));
+  const Tensor all_gates = w.input_gates(in.data);
+  if (!in.packed() && !(all_gates.size(0) == 0))
+    if (std::optional<LayerResult> r = recorded_layer(all_gates, start, w, cell, reverse)) return *std::move(r);
+  const TensorList gates = in.steps(all_gates);
   const std::size_t n = gates.size();
   INGOT_REQUIRE(n > 0, "Expected sequence length to be larger than 0 in RNN");
   TensorList outputs(n), state = start;
