@@ -190,9 +190,8 @@ TEST_F(CompiledRecurrence, StatesAreHandedOnAllAtOnce) {
 TEST_F(CompiledRecurrence, WhatStaysTheSameIsDoneBeforeTheLoop) {
   std::string loops;
   const TensorList in = inputs_of(kNetworks[0], 6, 4);
-  const std::string library = aot_compile(function_of(kNetworks[0]), in, path("f.so"),
-                                          {.after = [&](std::string_view stage, double, const std::string& text) {
-                                            if (stage == "schedule") loops = text;
+  const std::string library = aot_compile(function_of(kNetworks[0]), in, path("f.so"), {.after = [&](const StageDone& done) {
+                                            if (done.name == "schedule") loops = done.text();
                                           }});
   const std::string body = loops.substr(loops.find("  times "));
   EXPECT_EQ(body.find(".packed parallel"), std::string::npos) << loops;
