@@ -7,7 +7,7 @@ PRESET ?= release
 .DEFAULT_GOAL := build
 .PHONY: setup build demo test test-asan test-tsan fuzz bench format lint help
 
-setup: ## install what is needed (Debian 12, Ubuntu 24.04)
+setup: ## install what is needed (Debian 12 or 13)
 	@scripts/setup.sh
 
 # Configures the preset $(1) when that has not been done, and builds it.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs what Ingot is built and tested with, on Debian 12 and Ubuntu 24.04. Says nothing and takes no time when all of
+# Installs what Ingot is built and tested with, on Debian 12 and 13. Says nothing and takes no time when all of
 # it is there. `scripts/setup.sh lint` adds the tools of `make format` and `make lint`.
 set -euo pipefail
 
@@ -22,7 +22,7 @@ if [[ "${1:-}" == lint ]]; then
 fi
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup: this script knows Debian and Ubuntu only; install by other means: ${packages[*]}" >&2
+  echo "setup: this script knows Debian only; install by other means: ${packages[*]}" >&2
   exit 1
 fi
 

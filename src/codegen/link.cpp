@@ -165,7 +165,7 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   const std::string name = fs::path(output).filename().string();
   std::vector<std::string> arguments;
   arguments.reserve(64);
-  auto add = [&](const auto&... argument) { (arguments.emplace_back(argument), ...); };
+  auto add = [&](const auto&... argument) { (arguments.push_back(std::string(argument)), ...); };
   add("ld.lld", "-shared", "-m", machine, "-soname", name, "-o", partial.path());
   add("--gc-sections");                                       // of the kernels, what is used
   add("--icf=safe");  // and once where it is alike, of archives that say whose addresses matter (made by clang)
