@@ -9,19 +9,22 @@
 #include "graph/same.hpp"
 #include "graph/save_policy.hpp"
 #include "graph/storage_of.hpp"
+#include "op/data_dependent.hpp"
 
 namespace ingot {
 namespace {
 
 std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
 
+// Each time it is called it makes the same. A call whose sizes or number the data decides makes symbols of its own beside it, which others
+// may speak of.
 bool is_pure(const Graph& g, const Node& n) {
   switch (n.kind) {
     case NodeKind::item:
     case NodeKind::scalar: return true;
     case NodeKind::call:
       return n.op->form() != Form::random && n.op->form() != Form::higher_order && !n.op->def->uninitialised &&
-             !has_side_effect(g, n);
+             !depends_on_data(*n.op) && !has_side_effect(g, n);
     default: return false;
   }
 }

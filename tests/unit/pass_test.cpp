@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.hpp"
 #include "graph/text.hpp"
+#include "graph/trace.hpp"
+#include "graph/verify.hpp"
 #include "op/call.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/merge_equal.hpp"
@@ -67,6 +70,26 @@ TEST(Passes, ABadOneIsNamed) {
   } catch (const InternalError& e) {
     EXPECT_NE(std::string(e.what()).find("pass 'my_rewrite' made a graph that breaks a rule: "), std::string::npos) << e.what();
   }
+}
+
+// Each has a symbol of its own for what the data decides, of which later values may be made.
+TEST(Passes, CallsWhoseSizesTheDataDecidesStayApart) {
+  const Traced traced = trace(
+      [](const TensorList& in) {
+        const Tensor first = aten<"nonzero">(in[0]), second = aten<"nonzero">(in[0]);
+        const Scalar a = in[1].item(), b = in[1].item();
+        return TensorList{first + 1, second + 1, in[0] * a, in[0] * b};
+      },
+      {ones({4}), full({}, 2).to(DType::i64)});
+  const auto count = [](const Graph& g, std::string_view name) {
+    return std::count_if(g.nodes().begin(), g.nodes().end(),
+                         [&](const auto& n) { return n->kind == NodeKind::call && n->op->qualified() == name; });
+  };
+  const Graph merged = merge_equal_calls(traced.graph, 0);
+  EXPECT_EQ(count(traced.graph, "aten::nonzero"), 2);
+  EXPECT_EQ(count(merged, "aten::nonzero"), 2);
+  EXPECT_EQ(count(merged, "aten::_local_scalar_dense"), 2);
+  verify(merged);
 }
 
 TEST(Passes, EqualCallsAroundAWriteStayApart) {
