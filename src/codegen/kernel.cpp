@@ -55,17 +55,23 @@ bool is_summed_in_blocks(const Fold& f) {
   return !(f.body.op() == ExprOp::Cast && f.body.dtype() == DType::f64 && size_of(f.body.arg(0).dtype()) < 8);
 }
 
+// How the loops of a nest are cut if one of its folds is summed in blocks; `step` values of the last variable are one iteration.
+std::optional<Blocks> blocks_for(const Nest& n, int step) {
+  if (std::none_of(n.folds.begin(), n.folds.end(), is_summed_in_blocks)) return std::nullopt;
+  return blocks_of(n.vars, loop::kTermsOfOneSum, step);
+}
+
+// Several vectors at once hide latencies, as many as there are registers for.
+int copies_of(const Target& target) { return arch_of(target) == Arch::aarch64 || vector_bits(target) >= 512 ? 4 : 2; }
+
 class KernelEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target,
-                const std::string& name)
-      : module_(module), context_(module.getContext()), program_(program), kernel_(kernel), target_(target), name_(name),
-        b_(context_), expressions_(b_, target, [this](const Expr& e) { return load(e); }),
-        pointer_(llvm::PointerType::getUnqual(context_)) {
-    // Several vectors at once hide latencies, as many as there are registers for.
-    const int bits = vector_bits(target);
-    lanes_ = lanes_of(program, kernel, target);
-    copies_ = arch_of(target) == Arch::aarch64 || bits >= 512 ? 4 : 2;
+  KernelEmitter(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name)
+      : module_(module), context_(module.getContext()), program_(code.program), kernel_(code.kernel), example_(code.example),
+        parameters_(code.parameters), target_(target), name_(name), b_(context_),
+        expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)) {
+    lanes_ = lanes_of(program_, kernel_, target);
+    copies_ = copies_of(target);
   }
 
   llvm::Function* run() {
@@ -87,6 +93,8 @@ class KernelEmitter {
   llvm::LLVMContext& context_;
   const loop::Program& program_;
   const loop::Kernel& kernel_;
+  const loop::Kernel& example_;
+  const std::vector<Expr>& parameters_;
   const Target& target_;
   const std::string& name_;
   llvm::IRBuilder<> b_;
@@ -104,6 +112,7 @@ class KernelEmitter {
   void begin_function(const std::vector<int>& buffers) {
     std::vector<llvm::Type*> params{pointer_, pointer_, b_.getInt64Ty(), b_.getInt64Ty()};
     params.resize(4 + buffers.size(), pointer_);
+    params.resize(params.size() + parameters_.size(), b_.getInt64Ty());
     function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::InternalLinkage,
                                        name_ + ".body", module_);
     function_->addFnAttr(llvm::Attribute::NoInline);
@@ -114,6 +123,8 @@ class KernelEmitter {
       a->setName(program_.buffers[at(buffers[k])].name);
       pointers_[at(buffers[k])] = a;
     }
+    for (std::size_t k = 0; k < parameters_.size(); k++)
+      expressions_.bind(parameters_[k], function_->getArg(static_cast<unsigned>(4 + buffers.size() + k)));
     function_->getArg(1)->addAttr(llvm::Attribute::NoAlias);
     entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
     b_.SetInsertPoint(entry_);
@@ -133,8 +144,10 @@ class KernelEmitter {
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
     std::vector<Value> args{f->getArg(1), f->getArg(2), f->getArg(3), f->getArg(4)};
-    for (std::size_t k = 0; k < buffers.size(); k++)
-      args.push_back(b_.CreateLoad(pointer_, b_.CreateConstInBoundsGEP1_64(pointer_, f->getArg(0), k)));
+    for (std::size_t k = 0; k < buffers.size() + parameters_.size(); k++) {
+      llvm::Type* type = k < buffers.size() ? pointer_ : b_.getInt64Ty();
+      args.push_back(b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(pointer_, f->getArg(0), k)));
+    }
     b_.CreateCall(function_, args);
     b_.CreateRetVoid();
     return f;
@@ -269,8 +282,9 @@ class KernelEmitter {
     auto bind_tmps = [&](std::size_t k) {
       for (const auto& [tmp, v] : tmps[k]) expressions_.bind(tmp, v);
     };
-    for (const Nest& n : kernel_.nests) {
-      const std::optional<Blocks> blocks = blocks_for(n, 1);
+    for (std::size_t i = 0; i < kernel_.nests.size(); i++) {
+      const Nest& n = kernel_.nests[i];
+      const std::optional<Blocks> blocks = blocks_for(example_.nests[i], 1);
       std::vector<std::vector<Accumulator>> accumulators(c.bases.size());
       for (auto& own : accumulators)
         for (const Fold& f : n.folds) own.push_back(make_accumulator(f, c.lanes, blocks.has_value()));
@@ -313,7 +327,7 @@ class KernelEmitter {
         for (std::size_t v = 0; v < vectors; v++) f(vector_at(sum_type, row, v), sums[r * vectors + v]);
       }
     };
-    const std::optional<Blocks> blocks = blocks_of(x.k, loop::kTermsOfOneSum);
+    const std::optional<Blocks> blocks = blocks_of(example_.product->k, loop::kTermsOfOneSum);
     scalar_loops(std::span(&x.panel, 1), [&] {
       for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
       if (blocks) each_sum([&](Value to, Value) { b_.CreateAlignedStore(llvm::Constant::getNullValue(sum_vector), to, align); });
@@ -347,10 +361,10 @@ class KernelEmitter {
   void emit_rows() {
     for (std::size_t i = 0; i <= kernel_.nests.size(); i++) {
       if (kernel_.product && kernel_.product->place == i) emit_product(*kernel_.product);
-      if (i < kernel_.nests.size()) emit_nest(kernel_.nests[i]);
+      if (i < kernel_.nests.size()) emit_nest(kernel_.nests[i], example_.nests[i]);
     }
   }
-  void emit_nest(const Nest& n) {
+  void emit_nest(const Nest& n, const Nest& example) {
     if (n.vars.empty()) {
       for (const Fold& f : n.folds) {
         Value term = expressions_.emit(f.body);
@@ -362,7 +376,7 @@ class KernelEmitter {
       store(n.stores);
       return;
     }
-    const std::optional<Blocks> blocks = blocks_for(n, copies_ * lanes_);
+    const std::optional<Blocks> blocks = blocks_for(example, copies_ * lanes_);
     std::vector<std::vector<Accumulator>> vectors(static_cast<std::size_t>(copies_));
     std::vector<Accumulator> scalars;
     for (const Fold& f : n.folds) {
@@ -408,11 +422,6 @@ class KernelEmitter {
     llvm::AllocaInst* total = nullptr;
   };
 
-  // How the loops of a nest are cut if one of its folds is summed in blocks; `step` values of the last variable are one iteration.
-  static std::optional<Blocks> blocks_for(const Nest& n, int step) {
-    if (std::none_of(n.folds.begin(), n.folds.end(), is_summed_in_blocks)) return std::nullopt;
-    return blocks_of(n.vars, loop::kTermsOfOneSum, step);
-  }
   llvm::AllocaInst* make_accumulator(llvm::Type* type, int lanes, Accumulate how, DType t) {
     if (lanes > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes));
     llvm::AllocaInst* a = local(type);
@@ -587,9 +596,20 @@ std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& 
   return buffers;
 }
 
-llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target,
-                            const std::string& name) {
-  return KernelEmitter(module, program, kernel, target, name).run();
+std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
+  std::vector<int64_t> all;
+  const auto add = [&](const std::optional<Blocks>& b) {
+    all.push_back(b ? static_cast<int64_t>(b->level) : -1);
+    all.push_back(b ? b->size : -1);
+  };
+  if (kernel.product) add(blocks_of(kernel.product->k, loop::kTermsOfOneSum));
+  const int step = kernel.across ? 1 : copies_of(target) * lanes_of(program, kernel, target);
+  for (const Nest& n : kernel.nests) add(blocks_for(n, step));
+  return all;
+}
+
+llvm::Function* emit_kernel(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name) {
+  return KernelEmitter(module, code, target, name).run();
 }
 
 }  // namespace ingot

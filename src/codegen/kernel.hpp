@@ -24,8 +24,18 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
 // The buffers whose addresses a kernel's function is given, in order.
 std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel);
 
-// The function of the kernel under this name, of the type `ingot_kernel` of src/model/program.h.
-llvm::Function* emit_kernel(llvm::Module& module, const loop::Program& program, const loop::Kernel& kernel, const Target& target,
-                            const std::string& name);
+// How sums are cut into blocks: what code does with numbers depends on this, so that kernels whose decisions differ have no code in
+// common.
+std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
+
+// A kernel that stands for several: it is given the numbers by which these differ, and decides as `example`, one of them.
+struct KernelCode {
+  const loop::Program& program;
+  const loop::Kernel& kernel;
+  const std::vector<Expr>& parameters;
+  const loop::Kernel& example;
+};
+// Its function under this name, of the type `ingot_kernel` of src/model/program.h; the parameters come after the buffers.
+llvm::Function* emit_kernel(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name);
 
 }  // namespace ingot

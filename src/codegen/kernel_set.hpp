@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/target.hpp"
-#include "loop/lone_kernel.hpp"
+#include "loop/sized_kernel.hpp"
 
 namespace ingot {
 
@@ -16,20 +16,23 @@ class KernelSet {
     std::string symbol;
     struct Place {
       int buffer;  // of the program
-      Expr from;  // in elements
+      Expr from;   // in elements
     };
-    std::vector<Place> places;  // whose addresses it is given, in order
+    std::vector<Place> places;     // whose addresses it is given, in order
+    std::vector<int64_t> numbers;  // that it is given after them
     Expr tasks, grain, scratch_bytes;
   };
 
-  // Of these programs, which outlive the set. `prefix` begins the symbols.
-  KernelSet(const std::vector<const loop::Program*>& programs, const Target& target, const std::string& prefix);
+  // Of a model's program and the one that runs once for each set of weights, or null, which outlive the set. `prefix` begins the symbols.
+  KernelSet(const loop::Program& run, const loop::Program* fold, const Target& target, const std::string& prefix);
 
   const Use& use_of(const loop::Kernel& kernel) const { return uses_.at(&kernel); }
 
   struct Code {
     loop::LoneKernel kernel;
     std::string symbol;
+    std::vector<Expr> parameters;  // the numbers it is given
+    loop::Kernel example;  // one of the kernels that it is, where it has parameters
   };
   // In groups that are compiled each on its own. How they are cut depends on the kernels alone, and not on how many threads
   // there are to compile them.

@@ -49,7 +49,8 @@ class MainEmitter {
 
     std::size_t most = 0;
     loop::each_step(program_.steps, [&](const loop::Step& step) {
-      if (const auto* k = std::get_if<loop::Kernel>(&step)) most = std::max(most, kernels_.use_of(*k).places.size());
+      if (const auto* k = std::get_if<loop::Kernel>(&step))
+        most = std::max(most, kernels_.use_of(*k).places.size() + kernels_.use_of(*k).numbers.size());
     });
     addresses_ = local(pointer_, most);
     emit(program_.steps);
@@ -71,7 +72,7 @@ class MainEmitter {
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock *entry_ = nullptr, *failed_ = nullptr;
   Value symbols_ = nullptr, arena_ = nullptr;
-  llvm::AllocaInst* addresses_ = nullptr;  // what the kernel that is called next is given
+  llvm::AllocaInst* addresses_ = nullptr;  // what the kernel that is called next is given, numbers too
   std::vector<Value> pointers_;  // by buffer; null: not made yet
 
   void emit(const loop::Steps& steps) {
@@ -154,7 +155,10 @@ class MainEmitter {
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, pointer_, i64_, i64_}, false);
     auto* function = llvm::cast<llvm::Function>(module_.getOrInsertFunction(k.symbol, type).getCallee());
     function->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    for (std::size_t i = 0; i < k.places.size(); i++) b_.CreateStore(address(k.places[i]), element(pointer_, addresses_, i));
+    std::size_t next = 0;
+    for (const KernelSet::Use::Place& place : k.places) b_.CreateStore(address(place), element(pointer_, addresses_, next++));
+    for (const int64_t n : k.numbers)
+      b_.CreateStore(b_.getInt64(static_cast<uint64_t>(n)), element(pointer_, addresses_, next++));
     call("ingot_rt_parallel", b_.getVoidTy(),
          {function_->getArg(0), function, addresses_, expressions_.emit(k.tasks), expressions_.emit(k.grain),
           expressions_.emit(k.scratch_bytes)});

@@ -263,9 +263,7 @@ class TableEmitter {
 std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text_of_code) {
   const Model::Level& l = model.levels[level];
   const std::string suffix = std::to_string(level);
-  std::vector<const loop::Program*> programs{&l.run};
-  if (l.fold) programs.push_back(&*l.fold);
-  const KernelSet kernels(programs, l.target, text("kernel.", suffix, "."));
+  const KernelSet kernels(l.run, l.fold ? &*l.fold : nullptr, l.target, text("kernel.", suffix, "."));
   const auto main_module = [&](llvm::Module& module) {
     emit_main(module, l.run, kernels, l.target, function_name("run", suffix));
     emit_size_function(module, l.run, l.target, l.run.arena_bytes, function_name("arena", suffix));
@@ -274,7 +272,11 @@ std::vector<Object> generate_code(const Model& model, std::size_t level, CodeTex
   const auto kernel_module = [&](llvm::Module& module, std::size_t group) {
     DebugInfo debug(module, model);
     for (const KernelSet::Code& k : kernels.groups()[group])
-      debug.describe(emit_kernel(module, k.kernel.program, k.kernel.kernel, l.target, k.symbol), k.kernel.kernel.name);
+      debug.describe(
+          emit_kernel(module,
+                      {k.kernel.program, k.kernel.kernel, k.parameters, k.parameters.empty() ? k.kernel.kernel : k.example},
+                      l.target, k.symbol),
+          k.kernel.kernel.name);
   };
   std::vector<Object> objects(1 + kernels.groups().size());
   std::vector<CodeText> texts(objects.size());

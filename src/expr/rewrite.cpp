@@ -1,4 +1,5 @@
 // Walking and changing expressions.
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,11 +15,31 @@ namespace {
 // The operands a walk follows: the extent of an index is not one.
 std::span<const Expr> operands(const Expr& e) { return e.op() == ExprOp::Idx ? std::span<const Expr>() : e.args(); }
 
-using NodeSet = std::unordered_set<const ExprNode*>;
+// Nodes that a walk has met. Most expressions are small: up to some, a list is looked through.
+class NodeSet {
+ public:
+  // Whether it is new.
+  bool insert(const ExprNode* node) {
+    if (!many_.empty()) return many_.insert(node).second;
+    if (std::find(few_, few_ + count_, node) != few_ + count_) return false;
+    if (count_ < kFew) {
+      few_[count_++] = node;
+      return true;
+    }
+    many_.insert(few_, few_ + count_);
+    return many_.insert(node).second;
+  }
+
+ private:
+  static constexpr std::size_t kFew = 24;
+  const ExprNode* few_[kFew];
+  std::size_t count_ = 0;
+  std::unordered_set<const ExprNode*> many_;
+};
 using NodeMap = std::unordered_map<const ExprNode*, Expr>;
 
 void visit_once(const Expr& e, NodeSet& seen, void (*f)(void*, const Expr&), void* context) {
-  if (!seen.insert(e.node()).second) return;
+  if (!seen.insert(e.node())) return;
   for (const Expr& a : operands(e)) visit_once(a, seen, f, context);
   f(context, e);
 }
@@ -27,7 +48,7 @@ bool may_depend(const Expr& e, uint64_t leaves) { return (leaves & ~e->leaves) =
 
 bool search(const Expr& e, const Expr& v, NodeSet& seen) {
   if (same(e, v)) return true;
-  if (!may_depend(e, v->leaves) || operands(e).empty() || !seen.insert(e.node()).second) return false;
+  if (!may_depend(e, v->leaves) || operands(e).empty() || !seen.insert(e.node())) return false;
   for (const Expr& a : operands(e))
     if (search(a, v, seen)) return true;
   return false;
@@ -51,7 +72,7 @@ Expr substitute_in(const Expr& e, NodeMap& done, std::span<const Expr> from) {
 }
 
 void add_cost(const Expr& e, bool in_address, NodeSet& seen, int& total) {
-  if (!seen.insert(e.node()).second) return;
+  if (!seen.insert(e.node())) return;
   const bool is_load = e.op() == ExprOp::Load;
   const bool is_address = in_address || !(e->has_data || is_floating(e.dtype()));
   if (is_load || !is_address) total += info_of(e.op()).cost;

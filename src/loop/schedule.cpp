@@ -70,8 +70,10 @@ class Layouts {
     });
   }
 
-  // Takes out of the product's steps what was laid out before, and remembers the others.
-  void share(ProductSteps& product) {
+  // Takes out of the steps of the product, which are those of `c`, what was laid out before, and remembers the others. Products of other
+  // sizes keep layouts of their own, though these may be alike: whether they are differs from one machine to the next, and all levels of a
+  // library have the same constants.
+  void share(const Computation& c, ProductSteps& product) {
     std::erase_if(product.packs, [&](const Computation& pack) {
       bool is_constant = true;
       visit(pack.value, [&](const Expr& x) {
@@ -80,6 +82,7 @@ class Layouts {
       if (!is_constant) return false;
       std::vector<Expr> key = pack.vars;
       key.push_back(pack.value);
+      for (const auto* sizes : {&c.vars, &c.folds[0].vars}) key.insert(key.end(), sizes->begin(), sizes->end());
       const auto [known, is_new] = made_.try_emplace(std::move(key), pack.out);
       for (int* b : {&product.kernel.product->rows, &product.kernel.product->columns})
         if (*b == pack.out) *b = known->second;
@@ -122,7 +125,7 @@ Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Ma
         plain.push_back(c);
         continue;
       }
-      layouts.share(*product);
+      layouts.share(c, *product);
       add_kernels(p, plain, readers, steps);
       for (const Computation& pack : product->packs) add_kernels(p, {pack}, readers, steps);
       arrange_loops(p, product->kernel);

@@ -88,6 +88,53 @@ TEST_F(CompileOptionsTest, StepsOfARecurrenceShareTheirCode) {
   }
 }
 
+// Layers over the same pixels that differ by how many channels they have.
+Tensor mix(const Tensor& x, const Tensor& w) { return aten<"relu">(aten<"conv2d">(x, w)) + 0.5; }
+TensorFunction mixes(const TensorList& weights) {
+  return [weights](const TensorList& in) {
+    Tensor x = in[0];
+    for (const Tensor& w : weights) x = mix(x, w);
+    return TensorList{x};
+  };
+}
+
+TEST_F(CompileOptionsTest, KernelsOfOtherSizesShareTheirCode) {
+  std::vector<int> kernels;
+  for (const std::vector<int64_t>& channels :
+       {std::vector<int64_t>{24, 48, 72, 312, 336, 360}, {24, 48, 72, 96, 120, 144, 168, 312, 336, 360, 384, 408, 432}}) {
+    manual_seed(7);
+    Tensor x = randn({2, channels[0], 6, 6});
+    TensorList weights;
+    for (std::size_t k = 1; k < channels.size(); k++) weights.push_back(randn({channels[k], channels[k - 1], 1, 1}) * 0.1);
+    const TensorFunction all = mixes(weights);
+    std::string assembly;
+    const std::string library = aot_compile(all, {x}, path(text("f", channels.size(), ".so")),
+                                            {.code = [&](const std::string&, const CodeText& t) { assembly += t.assembly; }});
+    kernels.push_back(count(assembly, "\nkernel.0.") - count(assembly, ".body:"));
+    const TensorList found = ModelContainerRunner(library).run({x});
+    expect_close(all({x}), found);
+    // Not a bit is other than in libraries of one layer each, whose code knows all sizes.
+    for (std::size_t k = 0; k < weights.size(); k++)
+      x = ModelContainerRunner(aot_compile(mixes({weights[k]}), {x}, path(text("g", channels.size(), ".", k, ".so"))))
+              .run({x})[0];
+    EXPECT_EQ(x.to_vector<float>(), found[0].to_vector<float>());
+  }
+  EXPECT_EQ(kernels[0], kernels[1]);
+  EXPECT_LE(kernels[0], 6);
+}
+
+// Weights that several products use: how these are laid out depends on the level, how many constants there are does not.
+TEST_F(CompileOptionsTest, LevelsHaveTheSameConstants) {
+  manual_seed(4);
+  const Tensor w = randn({40, 40}) * 0.2;
+  const TensorFunction f = [w](const TensorList& in) { return TensorList{in[0].mm(w).mm(w), in[1].mm(w), in[2].mm(w)}; };
+  const TensorList in{randn({4, 40}), randn({7, 40}), randn({30, 40})};
+  compile(f, in, {}, path("f.so"),
+          {.targets = {parse_target("x86_64", "x86-64-v4"), parse_target("x86_64", "x86-64-v3"),
+                       parse_target("x86_64", "x86-64-v2")}});
+  expect_close(f(in), ModelContainerRunner(aot_compile(f, in, path("g.so"))).run(in));
+}
+
 TEST_F(CompileOptionsTest, CodeIsShownForEveryLevel) {
   const std::vector<Target> targets{parse_target("x86_64", "x86-64-v4"), parse_target("x86_64", "x86-64-v2")};
   std::string levels;
