@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/error.hpp"
 #include "loop/offset.hpp"
@@ -90,7 +91,10 @@ class Grouping {
   const std::vector<Computation>& all_;
   std::vector<Group> groups_;
   std::map<int, std::size_t> made_by_;           // buffer: group
+  std::map<int, std::set<std::size_t>> touched_by_;  // buffer: groups that read or write it
   std::vector<std::vector<std::size_t>> needs_;  // by group: groups whose buffers it reads
+  std::vector<std::size_t> seen_;                // by group: the last search that came by
+  std::size_t searches_ = 0;
 
   void place(const Computation& c) {
     std::vector<std::size_t> read;
@@ -99,22 +103,13 @@ class Grouping {
       if (made != made_by_.end() && std::find(read.begin(), read.end(), made->second) == read.end()) read.push_back(made->second);
     });
     // What others read of the old elements, or wrote, they do before they are written.
-    std::vector<std::size_t> before;
-    for (std::size_t g = 0; g < groups_.size(); g++)
-      if (touches(groups_[g], c.out)) before.push_back(g);
+    const std::set<std::size_t>& touching = touched_by_[c.out];
+    const std::vector<std::size_t> before(touching.begin(), touching.end());
     const std::size_t oldest = groups_.size() > kWindow ? groups_.size() - kWindow : 0;
     for (std::size_t g = groups_.size(); g-- > oldest;)
       if (join(c, g, read, before)) return;
     read.insert(read.end(), before.begin(), before.end());
     start(c, read);
-  }
-
-  static bool touches(const Group& g, int buffer) {
-    return std::any_of(g.members.begin(), g.members.end(), [&](const Group::Member& m) {
-      bool found = m.c->out == buffer;
-      each_load(*m.c, [&](const Expr& load) { found = found || load->i == buffer; });
-      return found;
-    });
   }
 
   bool join(const Computation& c, std::size_t index, std::vector<std::size_t> read, const std::vector<std::size_t>& before) {
@@ -171,21 +166,24 @@ class Grouping {
         if (same(c.vars[d], row)) dims.push_back(c.leading.size() + d);
     g.dims[c.out] = std::move(dims);
     made_by_[c.out] = index;
+    touched_by_[c.out].insert(index);
+    each_load(c, [&](const Expr& load) { touched_by_[static_cast<int>(load->i)].insert(index); });
     for (std::size_t r : read)
       if (r != index && std::find(needs_[index].begin(), needs_[index].end(), r) == needs_[index].end())
         needs_[index].push_back(r);
   }
 
   // Whether group `from` needs group `to`, directly or through others.
-  bool reaches(std::size_t from, std::size_t to) const {
+  bool reaches(std::size_t from, std::size_t to) {
     std::vector<std::size_t> open{from};
-    std::vector<bool> seen(groups_.size());
+    seen_.resize(groups_.size());
+    searches_++;
     while (!open.empty()) {
       const std::size_t g = open.back();
       open.pop_back();
       if (g == to) return true;
-      if (seen[g]) continue;
-      seen[g] = true;
+      if (seen_[g] == searches_) continue;
+      seen_[g] = searches_;
       open.insert(open.end(), needs_[g].begin(), needs_[g].end());
     }
     return false;

@@ -62,9 +62,10 @@ bool is_read_in(const Kernel& k, int buffer) {
   return std::any_of(k.nests.begin(), k.nests.end(), [&](const Nest& n) { return reads(n, buffer); });
 }
 
-void drop_unread(Kernel& k, const std::vector<bool>& is_read_elsewhere) {
-  for (Nest& n : k.nests)
-    std::erase_if(n.stores, [&](const Store& s) { return !is_read_elsewhere[at(s.out)] && !is_read_in(k, s.out); });
+bool is_among(const std::vector<int>& own, int buffer) { return std::find(own.begin(), own.end(), buffer) != own.end(); }
+
+void drop_unread(Kernel& k, const std::vector<int>& own) {
+  for (Nest& n : k.nests) std::erase_if(n.stores, [&](const Store& s) { return is_among(own, s.out) && !is_read_in(k, s.out); });
   std::erase_if(k.nests, [](const Nest& n) { return n.folds.empty() && n.stores.empty(); });
 }
 
@@ -117,11 +118,11 @@ class Scratch {
 };
 
 // Buffers of this kernel alone become rows: every load of one is at the very element that its store has for the variables.
-void make_rows(Program& p, Kernel& k, const std::vector<bool>& is_read_elsewhere, Scratch& scratch) {
+void make_rows(Program& p, Kernel& k, const std::vector<int>& own, Scratch& scratch) {
   for (std::size_t i = 0; i < k.nests.size(); i++)
     for (std::size_t s = 0; s < k.nests[i].stores.size(); s++) {
       const Store store = k.nests[i].stores[s];
-      if (is_read_elsewhere[at(store.out)] || k.nests[i].vars.empty()) continue;
+      if (!is_among(own, store.out) || k.nests[i].vars.empty()) continue;
       const Expr element = Expr::load(store.out, store.value.dtype(), {store.offset}, p.buffers[at(store.out)].name);
       bool only_there = true;
       for (const Nest& n : k.nests)
@@ -169,13 +170,13 @@ void keep_repeated(Kernel& k, Scratch& scratch) {
 
 }  // namespace
 
-void keep_local(Program& p, Kernel& k, const std::vector<bool>& is_read_elsewhere) {
-  drop_unread(k, is_read_elsewhere);
+void keep_local(Program& p, Kernel& k, const std::vector<int>& own) {
+  drop_unread(k, own);
   share_variables(k);
   merge_neighbours(k);
   if (k.across) return;  // a row would need an element for each lane
   Scratch scratch(p, k);
-  make_rows(p, k, is_read_elsewhere, scratch);
+  make_rows(p, k, own, scratch);
   keep_repeated(k, scratch);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "loop/epilogue.hpp"
@@ -34,27 +35,34 @@ std::vector<int> count_readers(const Program& p) {
   return readers;
 }
 
-// Which buffers somebody other than this kernel, which has the members' loads, looks at.
-std::vector<bool> read_elsewhere(const Program& p, const Kernel& k, const std::vector<Computation>& run,
-                                 const std::vector<int>& readers) {
-  std::vector<int> own(p.buffers.size());
-  const std::vector<int> written = written_by(Step(k));
+// By kernel: which of the buffers that it writes nobody else looks at. The kernels have the loads of the computations `run`.
+std::vector<std::vector<int>> own_buffers(const std::vector<Kernel>& kernels, const std::vector<Computation>& run,
+                                          const std::vector<int>& readers) {
+  std::vector<std::vector<int>> written;
+  std::unordered_map<int, std::vector<std::size_t>> writers;  // by buffer
+  for (std::size_t n = 0; n < kernels.size(); n++) {
+    written.push_back(written_by(Step(kernels[n])));
+    for (int b : written.back()) writers[b].push_back(n);
+  }
+  std::vector<std::unordered_map<int, int>> reads(kernels.size());  // by buffer: how often the kernel's computations read it
   for (const Computation& c : run)
-    if (std::find(written.begin(), written.end(), c.out) != written.end())
-      for (int b : buffers_of(Step(c))) own[static_cast<std::size_t>(b)] += b != c.out;
-  std::vector<bool> elsewhere(p.buffers.size());
+    if (const auto found = writers.find(c.out); found != writers.end())
+      for (int b : buffers_of(Step(c)))
+        for (std::size_t n : found->second) reads[n][b] += b != c.out;
   // Buffers that scheduling itself has added are read by the step after.
-  for (std::size_t b = 0; b < elsewhere.size(); b++) elsewhere[b] = b >= readers.size() || readers[b] > own[b];
-  return elsewhere;
+  for (std::size_t n = 0; n < kernels.size(); n++)
+    std::erase_if(written[n], [&](int b) {
+      return static_cast<std::size_t>(b) >= readers.size() || readers[static_cast<std::size_t>(b)] > reads[n][b];
+    });
+  return written;
 }
 
 void add_kernels(Program& p, const std::vector<Computation>& run, const std::vector<int>& readers, Steps& steps) {
   std::vector<Kernel> kernels = group(p, run);
-  std::vector<std::vector<bool>> elsewhere;  // scratch that is added meanwhile is nobody else's
-  for (const Kernel& k : kernels) elsewhere.push_back(read_elsewhere(p, k, run, readers));
+  const std::vector<std::vector<int>> own = own_buffers(kernels, run, readers);
   for (std::size_t n = 0; n < kernels.size(); n++) {
     arrange_loops(p, kernels[n]);
-    keep_local(p, kernels[n], elsewhere[n]);
+    keep_local(p, kernels[n], own[n]);
     steps.emplace_back(std::move(kernels[n]));
   }
 }
