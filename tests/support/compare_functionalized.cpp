@@ -161,6 +161,8 @@ Comparison refused(const std::string& message) {
     return {Agreement::refused_storage, message};
   if (says("refers to the storage of a tensor with elements of others around or between its own"))
     return {Agreement::refused_gaps, message};
+  if (says("Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass"))
+    return {Agreement::refused_growing, message};
   if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
       says("non-differentiable view input mutations"))
     return {Agreement::refused_histories, message};
@@ -188,6 +190,7 @@ const char* name_of(Agreement a) {
     case Agreement::refused_operand: return "refused: gradients of control flow whose operand was written";
     case Agreement::refused_looks: return "refused: an in-place view of an input";
     case Agreement::refused_gaps: return "refused: elements of others around those of a written copy";
+    case Agreement::refused_growing: return "refused: a view that out= would make larger";
     case Agreement::refused_data: return "refused: a decision by data";
     case Agreement::refused_sizes: return "refused: a size that the recording fixed";
     case Agreement::differs: return "differ";

@@ -22,6 +22,7 @@ enum class Agreement {
   refused_operand,  // gradients of control flow one of whose operands was written: recorded, and in PyTorch eagerly too, it saves them all
   refused_looks,  // compiled alone: an in-place view of an input, in PyTorch's words for export
   refused_gaps,  // compiled alone: a written copy of a part of a storage (select_scatter of a column), with what lies around its elements
+  refused_growing,  // a view that is too small for an out=, which eager makes larger and PyTorch's functionalization refuses in these words
   refused_data,  // a decision by data that no graph can take
   refused_sizes,  // compiled: a size that the recording fixed or bounded
   differs,
