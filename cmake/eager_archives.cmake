@@ -19,7 +19,7 @@ set(eager_flags_small -Os)
 # What the archive has in a form of its own (src/eager), or no use for: symbolic sizes, the registry, the table of schemas,
 # gradients, vmap, functions as arguments, traces, caches, tensors of other classes.
 set(eager_without
-  base/build_id.cpp base/number_text.cpp base/parallel.cpp base/sha256.cpp expr/int.cpp tensor/dlpack.cpp tensor/random.cpp tensor/stand_in.cpp op/aten_table.cpp op/batching.cpp op/program_acts.cpp op/registry.cpp op/wrapper.*
+  base/build_id.cpp base/number_text.cpp base/parallel.cpp base/sha256.cpp expr/int.cpp expr/float.cpp tensor/dlpack.cpp tensor/random.cpp tensor/stand_in.cpp op/aten_table.cpp op/batching.cpp op/program_acts.cpp op/registry.cpp op/wrapper.*
   ops/batch_loop.cpp ops/batch_random.cpp ops/batch_rules.cpp ops/control_flow.cpp ops/families.cpp ops/higher_order.* ops/sparse_tensor.cpp eager/family.cpp)
 string(REPLACE ";" "|" eager_without "^(${eager_without})")
 

@@ -342,18 +342,197 @@ class diagonals(nn.Module):
     @staticmethod
     def inputs(b, n): return (torch.randn(b, n),)
 
+@program()
+class floats_of_sizes(nn.Module):
+    "quotients, roots and powers of open sizes, as factors, fill values and conditions"
+    def forward(s, x):
+        n = x.shape[1]
+        scale = 1.0 / torch.sym_sqrt(n)
+        return (x / n**0.5, x * (n / 3), torch.arange(n) / (n // 2), x.sum(1) * scale, torch.full((3,), n * 0.5), F.leaky_relu(x, 1 / n),
+                torch.sym_max(n / 4, 2.5) * x, x.clamp(max=n / 20))
+    @staticmethod
+    def inputs(b, n): return (torch.randn(b, n),)
+
+@program(sizes=fixed)
+class floats_that_decide(nn.Module):
+    "a float of the data in assertions, as a condition, and rounded to an integer that is a size"
+    def forward(s, x, y):
+        k = y.item()
+        torch._check(k > 0.5)
+        torch._check(k * 2 < 11)
+        n = torch.sym_int(k * 2)
+        torch._check(n >= 2)
+        torch._check(n <= 11)
+        return torch.cond(k > 1, lambda x: x.sin(), lambda x: x.cos(), (x,)), torch.arange(n) * 0.5, x[:, :n].sum(1), torch.arange(0, k, 0.3), torch.sym_ite(k > 1, k, k * 2) * x
+    @staticmethod
+    def inputs(b, n): return torch.randn(b, n), torch.tensor(1.7)
+
+@program(sizes=fixed)
+class floats_as_arguments(nn.Module):
+    "numbers of the data where an op has a number that is no operand of a formula"
+    def forward(s, x, y):
+        k, m = y.min().item(), y.max().item()
+        w = x.t() @ x
+        return (torch.add(x, x, alpha=k), torch.addmm(w, x.t(), x, alpha=m), x.masked_fill(x > 0, k), torch.lerp(x, x * x, k), torch.addcmul(x, x, x, value=k),
+                F.leaky_relu(x, k), F.elu(x, m), F.softplus(x, m), x.new_full((2, 2), k).fill_(m), F.threshold(x, k, m), x.remainder(m), torch.scalar_tensor(k),
+                torch.ops.aten.rsub.Scalar(x, m), x.eq(k), F.gelu(x) * -m, torch.linspace(k, m, 5), x.clamp(k, m), x.fmod(m), x.floor_divide(m),
+                x.index_fill(0, torch.tensor([1]), m), torch.histc(x, 4, -m, m), torch.addcdiv(x, x, x.abs() + 1, value=m), torch.arange(0, 4, 1) * m,
+                torch.xlogy(x.abs(), m), torch.where(x > 0, m, k), x.abs().pow(m), torch.pow(m, x), F.hardshrink(x, k), torch.baddbmm(w[None], x.t()[None], x[None], alpha=m),
+                x.scatter(1, torch.zeros(2, 1, dtype=torch.long), m), torch.full_like(x, m).long() + 1, torch.full((2,), k, dtype=torch.float64), x.double() * k)
+    @staticmethod
+    def inputs(b, n): return torch.randn(b, n), torch.rand(3) * 0.4 + 0.1
+
+@program(sizes=((3, 8), (3, 13)))
+class slices_by_data(nn.Module):
+    "where a slice begins and ends, only data says, from behind too, and nobody promises anything"
+    def forward(s, x, at):
+        a, b = at[0].item(), at[1].item()
+        part = x[:, a:b]
+        return part.sum(1), part * 2, x[:, b:].amax(0).sum(), x[:, :a].clone(), (part @ part.transpose(0, 1)), x[:, a:b:2]
+    @staticmethod
+    def inputs(b, n): return torch.randn(b, n), torch.tensor([2, -1 if n == 8 else 7])
+
+@program(sizes=fixed)
+class slice_written_by_data(nn.Module):
+    "keys and values at a position of the data"
+    def __init__(s):
+        super().__init__()
+        s.register_buffer('keys', torch.zeros(2, 16, 4))
+    def forward(s, x, at):
+        i = at.item()
+        torch._check(i >= 0)
+        torch._check(i + 1 <= 16)
+        s.keys[:, i:i + 1] = x
+        return torch.softmax(x @ s.keys.transpose(1, 2), -1) @ s.keys
+    @staticmethod
+    def inputs(b, n): return torch.randn(2, 1, 4), torch.tensor(5)
+
+@program(sizes=fixed)
+class sizes_that_are_equal(nn.Module):
+    "two sizes of the data that an op needs to be equal: checked when it runs"
+    def forward(s, x, y):
+        a, b = x[x[:, 0] > 0], y[(x[:, 0] > 0).flip(0)]
+        z = torch.zeros_like(a)
+        z.copy_(b)
+        return a + b, z * 2, (a * b).sum(0), torch.where(a > b, a, b).amax(0), a.t() @ b
+    @staticmethod
+    def inputs(b, n): return torch.randn(7, n), torch.randn(7, n)
+
+@program(sizes=fixed)
+class split_by_data(nn.Module):
+    "pieces as long as the data says"
+    def forward(s, x, n):
+        sizes = n.tolist()
+        for k in sizes:
+            torch._check(k >= 0)
+        return tuple(t.sum(0) * 2 for t in x.split(sizes))
+    @staticmethod
+    def inputs(b, n): return torch.randn(9, n), torch.tensor([2, 4, 3])
+
+@program()
+class repeated_by_data(nn.Module):
+    "rows as often as the data says, and distinct ones"
+    def forward(s, x, n):
+        y = torch.repeat_interleave(x, n, dim=0)
+        values, inverse, counts = torch.unique(n, return_inverse=True, return_counts=True)
+        return y * 2, y.mean(0), values, inverse, counts, values[inverse] - n
+    @staticmethod
+    def inputs(b, n): return torch.randn(b, n), torch.arange(b) + 1
+
+@program(sizes=fixed)
+class selected_by_data(nn.Module):
+    "a row and a window at a number of the data"
+    def forward(s, x, at):
+        i = at.item()
+        torch._check(i >= 0)
+        torch._check(i < 5)
+        return x[i] * 2, x.narrow(0, i, 3).sum(0), torch.ones(i + 1, 1).expand(i + 1, 4), x.roll(i, 0), x.index_fill(0, at.reshape(1), 1.5)
+    @staticmethod
+    def inputs(b, n): return torch.randn(8, n), torch.tensor(4)
+
+@program(sizes=((2, 8), (3, 16)))
+class windows(nn.Module):
+    "attention within windows of an open length, shifted"
+    def __init__(s):
+        super().__init__()
+        s.qkv = nn.Linear(8, 24)
+    def forward(s, x):
+        b, n, c = x.shape
+        y = torch.roll(x, -2, 1).view(b, n // 4, 4, c).reshape(-1, 4, c)
+        q, k, v = s.qkv(y).view(-1, 4, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c)
+        return torch.roll(y, 2, 1) + x
+    @staticmethod
+    def inputs(b, n): return (torch.randn(b, n, 8),)
+
+@program(sizes=fixed)
+class asserted_numbers(nn.Module):
+    "what the program itself checks of its numbers, of which one is another, and one is 3"
+    def forward(s, x, a, b, c):
+        i, j, k = a.item(), b.item(), c.item()
+        torch._check(i == j)
+        torch._check(i >= 0)
+        torch._check(i <= 8)
+        torch._check(k == 3)
+        return x[:, :i].sum(1), torch.ones(j) * 2, x * k
+    @staticmethod
+    def inputs(b, n): return torch.randn(b, n), torch.tensor(5), torch.tensor(5), torch.tensor(3)
+
+@program()
+class positions_of_a_mask(nn.Module):
+    "positions that count what is no padding, of a table, and rows that a mask writes"
+    def __init__(s):
+        super().__init__()
+        s.table = nn.Embedding(32, 4)
+    def forward(s, x):
+        mask = x.ne(1).int()
+        positions = torch.cumsum(mask, 1).type_as(mask) * mask + 1
+        y = s.table(positions.long())
+        y = y.masked_fill(mask.eq(0).unsqueeze(-1), 0.5)
+        z = y.clone()
+        z[mask.bool()] = y[mask.bool()] * 2
+        return y, z
+    @staticmethod
+    def inputs(b, n): return (torch.randint(0, 4, (b, n)),)
+
+@program(sizes=((2, 16), (3, 24)))
+class image_sides(nn.Module):
+    "an image whose sides are open: strided convolutions, averages of a fixed number of places, and back to its size"
+    def __init__(s):
+        super().__init__()
+        s.down, s.up = nn.Conv2d(3, 4, 3, 2, 1), nn.Conv2d(4, 2, 1)
+    def forward(s, x):
+        y = F.relu(s.down(x))
+        places = F.adaptive_avg_pool2d(y, 1) + y
+        return F.interpolate(s.up(places), size=x.shape[2:], mode="bilinear", align_corners=False), F.max_pool2d(y, 3, 2, 1).mean((2, 3))
+    @staticmethod
+    def inputs(b, n): return (torch.randn(b, 3, n, n + 8),)
+
+@program(sizes=fixed)
+class numbers_of_the_data(nn.Module):
+    "integers and bools of the data in formulas and results"
+    def forward(s, x, n):
+        i, b = n.sum().item(), (n > 2).any().item()
+        return x * i + b, torch.full((2, 2), i), x.masked_fill(x > i % 3, i), torch.arange(4) * i - i // 2, torch.full((2,), b), x / i
+    @staticmethod
+    def inputs(b, n): return torch.randn(b, n), torch.tensor([1, 4, 2])
+
 
 def run(exported, args):
     """Results, and the buffers as they are after the run."""
     called = copy.deepcopy(exported).module()
+    before = {n: b.clone() for n, b in called.named_buffers()}
     out = called(*[a.clone() for a in args])
     written = set(exported.graph_signature.buffers_to_mutate.values())
-    buffers = {n: b for n, b in called.named_buffers() if n in written}
+    buffers = {n: b for n, b in called.named_buffers() if n in written or not torch.equal(b, before[n])}
     return (out if isinstance(out, (tuple, list)) else [out]), buffers
 
 
 def write(folder, exported, inputs):
     os.makedirs(folder, exist_ok=True)
+    for m in exported.graph_module.modules():
+        for n in m.graph.nodes if isinstance(m, torch.fx.GraphModule) else ():
+            n.meta.pop("stack_trace", None)  # it names folders of this machine
     torch.export.save(exported, folder + "/model.pt2")
     for k, args in enumerate(inputs):
         try:

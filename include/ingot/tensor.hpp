@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ingot/dtype.hpp"
+#include "ingot/float.hpp"
 #include "ingot/ref.hpp"
 #include "ingot/shape.hpp"
 
@@ -17,7 +18,7 @@ namespace ingot {
 
 struct TensorImpl;
 
-// A number that has not chosen a dtype yet: integer (possibly symbolic), real, bool or complex.
+// A number that has not chosen a dtype yet: integer or real (both possibly symbolic), bool or complex.
 class Scalar {
  public:
   Scalar() : v_(Int(0)) {}
@@ -27,14 +28,16 @@ class Scalar {
     requires(!std::same_as<T, bool>)
   Scalar(T v) : v_(Int(v)) {}
   template <std::floating_point T>
-  Scalar(T v) : v_(static_cast<double>(v)) {}
+  Scalar(T v) : v_(Float(static_cast<double>(v))) {}
+  Scalar(Float v) : v_(v) {}
   Scalar(std::complex<double> v) : v_(v) {}
 
   bool is_int() const { return std::holds_alternative<Int>(v_); }
-  bool is_float() const { return std::holds_alternative<double>(v_); }
+  bool is_float() const { return std::holds_alternative<Float>(v_); }
   bool is_bool() const { return std::holds_alternative<bool>(v_); }
   bool is_complex() const { return std::holds_alternative<std::complex<double>>(v_); }
   Int to_int() const;                     // truncates a real; a complex with an imaginary part is a user error
+  Float to_float() const;                   // the same without a question about what is symbolic
   double to_double() const;               // a complex with an imaginary part is a user error
   bool to_bool() const;                   // non-zero
   std::complex<double> to_complex() const;
@@ -42,7 +45,7 @@ class Scalar {
   DType dtype() const;
 
  private:
-  std::variant<Int, double, bool, std::complex<double>> v_;
+  std::variant<Int, Float, bool, std::complex<double>> v_;
 };
 
 std::string to_text(const Scalar& s);

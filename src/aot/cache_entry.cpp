@@ -38,7 +38,8 @@ std::string view_text(const std::vector<ViewStep>& steps) {
     std::vector<Argument> args{at};
     for (std::size_t k = 1; k < s.args.size(); k++) {
       const Value& v = s.args[k];
-      INGOT_REQUIRE(!v.is_tensor() && !(v.is_int() && v.to_int().is_symbolic()) && !(v.is_ints() && v.ints().is_symbolic()),
+      INGOT_REQUIRE(!v.is_tensor() && !(v.is_int() && v.to_int().is_symbolic()) &&
+                        !(v.is_float() && v.to_float().is_symbolic()) && !(v.is_ints() && v.ints().is_symbolic()),
                     "a view by ", s.op->qualified(), " depends on more than its base");
       args.emplace_back(v);
     }

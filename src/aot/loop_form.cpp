@@ -80,7 +80,7 @@ class LoopProbe final : public Lowering {
   }
   static Expr element(const Value& v, int argument, std::span<const Expr> index) {
     if (v.is_tensor()) return Expr::load(argument, v.tensor().dtype(), {index.begin(), index.end()});
-    return v.is_float() ? Expr(v.to_double()) : Expr(v.to_int().expr());
+    return v.is_float() ? v.to_float().expr() : v.to_int().expr();
   }
 };
 

@@ -29,6 +29,10 @@ class ExpressionEmitter {
   llvm::Value* emit(const Expr& e);
   // What a symbol, index or tmp is in the current scope.
   void bind(const Expr& leaf, llvm::Value* value) { scopes_.back().insert_or_assign(leaf, value); }
+  // A symbol by the eight bytes that a run has for it: an integer, or the bits of a double.
+  void bind_symbol(const Expr& symbol, llvm::Value* bits) {
+    bind(symbol, symbol.dtype() == DType::f64 ? b_.CreateBitCast(bits, b_.getDoubleTy()) : bits);
+  }
   // Code that may not run, or runs again: values made in it are not used after it.
   template <class F>
   void in_scope(const F& f) {

@@ -130,7 +130,7 @@ class KernelEmitter {
     b_.SetInsertPoint(entry_);
     for (std::size_t k = 0; k < program_.symbols.size(); k++) {
       Value at = b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), function_->getArg(0), k);
-      expressions_.bind(program_.symbols[k], b_.CreateLoad(b_.getInt64Ty(), at, to_text(program_.symbols[k])));
+      expressions_.bind_symbol(program_.symbols[k], b_.CreateLoad(b_.getInt64Ty(), at, to_text(program_.symbols[k])));
     }
     for (std::size_t k = 0; k < program_.buffers.size(); k++)
       if (const Buffer& buffer = program_.buffers[k]; buffer.place == Place::scratch && buffer.offset.valid())

@@ -41,7 +41,8 @@ class MainEmitter {
     Value inputs = field(1), constants = field(2);
     arena_ = field(3);
     for (std::size_t k = 0; k + program_.decided < program_.symbols.size(); k++)
-      expressions_.bind(program_.symbols[k], b_.CreateLoad(i64_, element(i64_, symbols_, k), to_text(program_.symbols[k])));
+      expressions_.bind_symbol(program_.symbols[k],
+                               b_.CreateLoad(i64_, element(i64_, symbols_, k), to_text(program_.symbols[k])));
     pointers_.resize(program_.buffers.size());
     for (const auto& [list, array] : {std::pair{&program_.inputs, inputs}, std::pair{&program_.constants, constants}})
       for (std::size_t k = 0; k < list->size(); k++)
@@ -99,9 +100,11 @@ class MainEmitter {
   }
   Value array_of(const std::vector<Expr>& values) {
     llvm::AllocaInst* a = local(i64_, values.size());
-    for (std::size_t k = 0; k < values.size(); k++) b_.CreateStore(expressions_.emit(values[k]), element(i64_, a, k));
+    for (std::size_t k = 0; k < values.size(); k++) b_.CreateStore(bits(expressions_.emit(values[k])), element(i64_, a, k));
     return a;
   }
+  // A real number among integers.
+  Value bits(Value v) { return v->getType()->isDoubleTy() ? b_.CreateBitCast(v, i64_) : v; }
   llvm::Constant* string(const std::string& s) { return b_.CreateGlobalString(s, "text", 0, &module_); }
 
   // The address of a buffer; where it has none yet, memory is asked for now.
@@ -262,7 +265,7 @@ class MainEmitter {
 
   void decide(const Expr& symbol, Value v) {
     for (std::size_t k = 0; k < program_.symbols.size(); k++)
-      if (same(program_.symbols[k], symbol)) b_.CreateStore(v, element(i64_, symbols_, k));
+      if (same(program_.symbols[k], symbol)) b_.CreateStore(bits(v), element(i64_, symbols_, k));
     expressions_.bind(symbol, v);
   }
   void emit(const loop::Decide& d) { decide(d.symbol, expressions_.emit(d.value)); }
@@ -296,8 +299,8 @@ llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& pr
   ExpressionEmitter expressions(
       b, target, [](const Expr& load) -> llvm::Value* { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
   for (std::size_t k = 0; k < program.symbols.size(); k++)
-    expressions.bind(program.symbols[k],
-                     b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), f->getArg(0), k)));
+    expressions.bind_symbol(program.symbols[k],
+                            b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), f->getArg(0), k)));
   b.CreateRet(expressions.emit(e));
   return f;
 }

@@ -181,7 +181,7 @@ class TableEmitter {
   ExpressionEmitter over(Value symbols) {
     ExpressionEmitter e(b_, target_,
                         [](const Expr& load) -> Value { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
-    for (std::size_t k = 0; k < program_.symbols.size(); k++) e.bind(program_.symbols[k], read(symbols, k));
+    for (std::size_t k = 0; k < program_.symbols.size(); k++) e.bind_symbol(program_.symbols[k], read(symbols, k));
     return e;
   }
 

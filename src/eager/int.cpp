@@ -73,5 +73,8 @@ std::string to_text(Int v) { return std::to_string(v.number()); }
 bool statically_equal(Int a, Int b) { return a.same(b); }
 std::optional<bool> equal_if_known(Int a, Int b) { return a.same(b); }
 std::optional<bool> less_if_known(Int a, Int b) { return a < b; }
+bool data_decides(Int) { return false; }
+void take_for_less(Int, Int, const std::string&) {}
+bool is_truth(Int) { return false; }
 
 }  // namespace ingot

@@ -268,6 +268,11 @@ Expr Expr::symbol(std::string_view name, int64_t lo, int64_t hi) {
   return intern_leaf(Sym, DType::i64, 0, 0, name, {}, lo, hi);
 }
 
+Expr Expr::float_symbol(std::string_view name) {
+  check_name(name);
+  return intern_leaf(Sym, DType::f64, 0, 0, name, {}, Range::kMin, Range::kMax);
+}
+
 Expr Expr::index(int64_t id, const Expr& extent, std::string_view name) {
   INGOT_ENSURE(extent.dtype() == DType::i64, "an extent is i64");
   if (!name.empty()) check_name(name);

@@ -32,6 +32,7 @@
 
 #include "ingot/dtype.hpp"
 #include "ingot/int.hpp"
+#include "ingot/float.hpp"
 
 namespace ingot {
 
@@ -65,6 +66,7 @@ class Expr {
   template <std::floating_point T>
   Expr(T v) : Expr(constant(DType::f64, static_cast<double>(v))) {}
   Expr(Int v) : Expr(v.expr()) {}
+  Expr(Float v) : Expr(v.expr()) {}
   explicit Expr(const ExprNode* node) : node_(node) {}
 
   // A constant of exactly this type; the value is rounded or wrapped to it.
@@ -79,6 +81,8 @@ class Expr {
   static Expr boolean(bool v) { return integer_constant(DType::b8, v); }
   // A size known at run time, in [lo, hi]. Identity is name and range. Names are identifiers.
   static Expr symbol(std::string_view name, int64_t lo = 1, int64_t hi = kUnbounded);
+  // A real number known at run time. Identity is the name.
+  static Expr float_symbol(std::string_view name);
   // A loop variable over [0, extent). Identity is all three; without a name it prints as i<id>. Ids come from the
   // caller (one counter per kernel), never from a global counter: they take part in the order of terms.
   static Expr index(int64_t id, const Expr& extent, std::string_view name = {});

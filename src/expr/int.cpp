@@ -160,6 +160,23 @@ std::optional<bool> less_if_known(Int a, Int b) {
   return decide_if_known(built(ExprOp::Lt, a, b));
 }
 
+bool data_decides(Int v) {
+  const GuardEnv* env = current_guard_env();
+  return v.is_symbolic() && env != nullptr && env->needs_data(v.expr());
+}
+
+void take_for_less(Int a, Int b, const std::string& message) {
+  GuardEnv* env = current_guard_env();
+  INGOT_ENSURE(env, "only data decides whether ", a, " < ", b, ", and nothing is traced");
+  env->defer(built(ExprOp::Lt, a, b), message);
+}
+
+bool is_truth(Int v) {
+  if (v.is_number()) return false;
+  const Expr e = v.expr();
+  return (e.op() == ExprOp::Cast && e.arg(0).dtype() == DType::b8) || (e.op() == ExprOp::Sym && e->lo >= 0 && e->hi <= 1);
+}
+
 bool statically_equal(Int a, Int b) {
   if (a.same(b)) return true;
   if (a.is_number() && b.is_number()) return false;

@@ -26,7 +26,10 @@ class AnnotationParser {
 
   Value parse() {
     INGOT_REQUIRE(text_.size() <= kMaxCharacters, "the annotation is longer than ", kMaxCharacters, " characters");
-    if (text_.starts_with("Sym(") && text_.ends_with(')')) return integer(text_.substr(4, text_.size() - 5));
+    if (text_.starts_with("Sym(") && text_.ends_with(')')) {
+      const Expr e = number(text_.substr(4, text_.size() - 5));
+      return e.dtype() == DType::f64 ? Value(Float(e)) : Value(whole(e));
+    }
     const std::size_t open = text_.find('[');
     INGOT_REQUIRE(open != text_.npos, "expected a type such as f32[2, 3] or Sym(s0), found '", text_, "'");
     Geometry g;
@@ -69,16 +72,20 @@ class AnnotationParser {
     return out;
   }
 
-  Int integer(std::string_view s) {
+  static Int whole(const Expr& e) {
+    INGOT_REQUIRE(e.dtype() == DType::i64, "the size ", e, " is no integer");
+    return Int(e);
+  }
+  Int integer(std::string_view s) { return whole(number(s)); }
+
+  Expr number(std::string_view s) {
     s.remove_prefix(std::min(s.find_first_not_of(' '), s.size()));
     int64_t v = 0;
     const char* const s_end = s.data() + s.size();
     if (const auto [end, error] = std::from_chars(s.data(), s_end, v); error == std::errc() && end == s_end) return v;
     bound_terms(s);
     add_symbols(s);
-    const Expr e = ingot::parse(s, symbols_);
-    INGOT_REQUIRE(e.dtype() == DType::i64, "the size ", e, " is no integer");
-    return Int(e);
+    return ingot::parse(s, symbols_);
   }
 
   // Every product may spread every sum under it.
@@ -102,8 +109,12 @@ class AnnotationParser {
       constexpr std::string_view kWords[] = {"and", "or", "not", "true", "false", "inf", "nan"};
       const bool word = std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords);
       if (word || (i < s.size() && s[i] == '(') || symbols_.find(name)) continue;
-      const bool of_data = name.size() > 1 && name[0] == 'u' && name.find_first_not_of("0123456789", 1) == name.npos;
-      symbols_.add(Expr::symbol(name, of_data ? 0 : 2));
+      const auto is_numbered = [&](std::string_view start) {
+        return name.starts_with(start) && name.size() > start.size() &&
+               name.find_first_not_of("0123456789", start.size()) == name.npos;
+      };
+      symbols_.add(is_numbered("zuf") || is_numbered("zf") ? Expr::float_symbol(name)
+                                                           : Expr::symbol(name, is_numbered("u") ? 0 : 2));
     }
   }
 };

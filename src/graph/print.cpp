@@ -145,6 +145,7 @@ class Printer {
     if (const auto* t = a ? std::get_if<Tensor>(a) : nullptr; t != nullptr && t->defined()) return tensor_annotation(*t);
     if (n.meta.is_tensor()) return tensor_annotation(n.meta.tensor());
     if (n.meta.is_int() && n.meta.to_int().is_symbolic()) return text(": \"Sym(", n.meta.to_int(), ")\"");
+    if (n.meta.is_float() && n.meta.to_float().is_symbolic()) return text(": \"Sym(", n.meta.to_float(), ")\"");
     return {};
   }
   std::string tensor_annotation(const Tensor& t) const {

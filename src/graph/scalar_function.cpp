@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "expr/guards.hpp"
+#include "expr/if_known.hpp"
 
 namespace ingot {
 
@@ -46,9 +47,9 @@ Int power(Int base, int64_t exponent) {
 
 Int truncated(ScalarFunction f, const Value& v) {
   if (!is_real(v)) return v.to_int();
-  const double d = v.to_double();
-  INGOT_REQUIRE(d >= -0x1p63 && d < 0x1p63, target_of(f), ": ", d, " is no 64-bit integer");
-  return Int(static_cast<int64_t>(d));
+  const Float r = v.to_float();
+  INGOT_REQUIRE(r.is_symbolic() || (r.value() >= -0x1p63 && r.value() < 0x1p63), target_of(f), ": ", r, " is no 64-bit integer");
+  return r.truncated();
 }
 
 // a*2^b, or a / 2^b rounded down.
@@ -86,19 +87,46 @@ Value real_result(ScalarFunction f, double a, double b) {
   }
 }
 
-// A truth value that open sizes decide is a number, 0 or 1: whoever asks for it decides.
+// A truth value that sizes or data decide is a number, 0 or 1: whoever asks for it decides.
 Value truth(const Expr& condition) {
   if (condition.is_const()) return condition->i != 0;
   if (GuardEnv* env = current_guard_env())
     if (const auto known = env->known(condition)) return *known;
   return Int(cast(DType::i64, condition));
 }
-Expr condition_of(const Value& v) { return v.is_bool() ? Expr(v.to_bool()) : ne(v.to_int().expr(), Expr(0)); }
+Expr condition_of(const Value& v) {
+  if (v.is_bool()) return Expr(v.to_bool());
+  return v.is_float() ? ne(v.to_float().expr(), Expr(0.0)) : ne(v.to_int().expr(), Expr(0));
+}
 // Whether an open number is the answer to a question about sizes, or a bool of the data.
-bool is_truth(const Value& v) {
-  if (v.is_bool() || !v.is_int() || !v.to_int().is_symbolic()) return v.is_bool();
-  const Expr e = v.to_int().expr();
-  return e.op() == ExprOp::Cast || (e.op() == ExprOp::Sym && e->lo >= 0 && e->hi <= 1);
+bool is_truth(const Value& v) { return v.is_bool() || (v.is_int() && is_truth(v.to_int())); }
+
+bool is_open(const Value& v) { return v.is_float() ? v.to_float().is_symbolic() : v.is_int() && v.to_int().is_symbolic(); }
+
+// The same for numbers of which sizes or data decide one: no question is asked about them.
+Value open_result(ScalarFunction f, const Expr& a, const Expr& b) {
+  switch (f) {
+    case ScalarFunction::add: return Float(a + b);
+    case ScalarFunction::sub: return Float(a - b);
+    case ScalarFunction::mul: return Float(a * b);
+    case ScalarFunction::truediv: return Float(a / b);
+    case ScalarFunction::floordiv: return Float(floor(a / b));
+    case ScalarFunction::pow: return Float(pow(a, b));
+    case ScalarFunction::eq: return truth(eq(a, b));
+    case ScalarFunction::ne: return truth(ne(a, b));
+    case ScalarFunction::lt: return truth(lt(a, b));
+    case ScalarFunction::le: return truth(le(a, b));
+    case ScalarFunction::gt: return truth(gt(a, b));
+    case ScalarFunction::ge: return truth(ge(a, b));
+    case ScalarFunction::sym_max: return Float(select(gt(b, a), b, a));
+    case ScalarFunction::sym_min: return Float(select(lt(b, a), b, a));
+    default: return real_result(f, Float(a).value(), Float(b).value());
+  }
+}
+
+Value any_real_result(ScalarFunction f, const Value& a, const Value& b) {
+  if (is_open(a) || is_open(b)) return open_result(f, a.to_float().expr(), b.to_float().expr());
+  return real_result(f, a.to_double(), b.to_double());
 }
 
 Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
@@ -111,7 +139,7 @@ Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
     case ScalarFunction::floordiv: require_divisor(); return floor_div(a, b);
     case ScalarFunction::mod: require_divisor(); return mod(a, b);
     case ScalarFunction::pow:
-      if (b < Int(0)) return std::pow(left.to_double(), right.to_double());
+      if (b < Int(0)) return any_real_result(f, left, right);
       return power(a, b.value());
     case ScalarFunction::lshift:
     case ScalarFunction::rshift: return shifted(f, a, b);
@@ -132,7 +160,7 @@ Value integer_result(ScalarFunction f, const Value& left, const Value& right) {
     case ScalarFunction::ge: return truth(ge(a.expr(), b.expr()));
     case ScalarFunction::sym_max: return max(a, b);
     case ScalarFunction::sym_min: return min(a, b);
-    default: return real_result(f, left.to_double(), right.to_double());
+    default: return any_real_result(f, left, right);
   }
 }
 
@@ -167,21 +195,24 @@ Value evaluate(ScalarFunction f, Args args) {
     INGOT_REQUIRE(v.is_int() || v.is_float() || v.is_bool(), target_of(f), " takes numbers, not ", v.kind_name());
   const Value& a = args[0];
   switch (f) {
-    case ScalarFunction::neg: return is_real(a) ? Value(-a.to_double()) : Value(-a.to_int());
+    case ScalarFunction::neg: return is_real(a) ? Value(Float(-a.to_float().expr())) : Value(-a.to_int());
     case ScalarFunction::pos: return is_real(a) ? a : Value(a.to_int());
     case ScalarFunction::trunc:
     case ScalarFunction::sym_int: return truncated(f, a);
-    case ScalarFunction::sym_float: return a.to_double();
-    case ScalarFunction::sym_not: return is_real(a) ? Value(a.to_double() == 0) : truth(logical_not(condition_of(a)));
+    case ScalarFunction::sym_float: return a.to_float();
+    case ScalarFunction::sym_not: return truth(logical_not(condition_of(a)));
     case ScalarFunction::sym_ite:
-      if (is_truth(a) && !a.is_bool() && !is_real(args[1]) && !is_real(args[2]))
+      if (!is_open(a)) return (is_real(a) ? a.to_double() != 0 : a.to_bool()) ? args[1] : args[2];
+      if (is_real(args[1]) && is_real(args[2]))
+        return Float(select(condition_of(a), args[1].to_float().expr(), args[2].to_float().expr()));
+      if (!is_real(args[1]) && !is_real(args[2]))
         return Int(select(condition_of(a), args[1].to_int().expr(), args[2].to_int().expr()));
-      return (is_real(a) ? a.to_double() != 0 : a.to_bool()) ? args[1] : args[2];
+      return a.to_scalar().to_bool() ? args[1] : args[2];  // of which kind it is, only the answer says
     case ScalarFunction::sym_sqrt:
+      if (is_open(a)) return Float(sqrt(a.to_float().expr()));
       INGOT_REQUIRE(!(a.to_double() < 0), target_of(f), ": math domain error: square root of ", a.to_double());
       return std::sqrt(a.to_double());
-    default:
-      return is_real(a) || is_real(args[1]) ? real_result(f, a.to_double(), args[1].to_double()) : integer_result(f, a, args[1]);
+    default: return is_real(a) || is_real(args[1]) ? any_real_result(f, a, args[1]) : integer_result(f, a, args[1]);
   }
 }
 

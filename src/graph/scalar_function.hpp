@@ -27,9 +27,8 @@ std::optional<ScalarFunction> find_sign(std::string_view sign, int arity);
 std::optional<ScalarFunction> find_scalar_function(std::string_view target);
 int arity_of(ScalarFunction f);
 
-// Python's result. Integers stay integers (symbolic ones too) where Python's do, and a comparison that open sizes decide is
-// a symbolic number, 0 or 1; division by zero, a negative shift and
-// an argument that is no number are user errors.
+// Python's result. Symbolic numbers stay symbolic: integers integers where Python's do, and a comparison that sizes or data
+// decide is a symbolic number, 0 or 1. Division by zero, a negative shift and an argument that is no number are user errors.
 Value evaluate(ScalarFunction f, Args args);
 
 }  // namespace ingot

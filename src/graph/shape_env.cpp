@@ -1,8 +1,12 @@
 #include "graph/shape_env.hpp"
 
+#include <algorithm>
+
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/source.hpp"
+#include "graph/tracer.hpp"
 #include "op/call.hpp"
 #include "op/current_op.hpp"
 #include "op/source_note.hpp"
@@ -17,6 +21,17 @@ std::string asker() {
     if (const std::string line = source_line(note->stack_trace); !line.empty())
       who += text(who.empty() ? "the program" : "", " at ", line);
   return who;
+}
+
+Expr many(const Expr& e) { return Expr::symbol(text("many_", e->hash), 2); }
+// `e` where each size that was computed (what a slice by data leaves) is one of two or more.
+template <class F>
+Expr with_many(const Expr& e, const F& is_size) {
+  if ((e.op() == ExprOp::Min || e.op() == ExprOp::Max) && is_size(e)) return many(e);
+  if (e.args().empty() || e.op() == ExprOp::Idx || e.op() == ExprOp::Load) return e;
+  std::vector<Expr> args;
+  for (const Expr& a : e.args()) args.push_back(with_many(a, is_size));
+  return rebuild(e, args);
 }
 
 std::string to_text(Range r) {
@@ -64,6 +79,15 @@ Int ShapeEnv::fresh_symbol(int64_t lo, int64_t hi, bool is_size) {
   order_.push_back(name);
   facts_.declare(e, is_size ? Facts::Kind::size : Facts::Kind::number);
   return Int(e);
+}
+
+Float ShapeEnv::fresh_float() {
+  const std::string name = text("zuf", fresh_floats_++);
+  if (const Symbol* known = find(name)) return Float(known->expr);
+  const Expr e = Expr::float_symbol(name);
+  symbols_.emplace(name, Symbol{e, std::nullopt, {}, asker()});
+  order_.push_back(name);
+  return Float(e);
 }
 
 void ShapeEnv::becomes_size(const Expr& e) {
@@ -122,12 +146,43 @@ void ShapeEnv::record(const Expr& condition, bool answer) {
   facts_.learn(answer ? condition : logical_not(condition));
 }
 
+// What the rules of ops are told of sizes that data decides: none is empty or broadcast, and those that must be equal are.
+std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
+  if (const auto answer = facts_.known(condition, true)) return answer;
+  const auto is_size = [&](const Expr& e) {
+    return e.dtype() == DType::i64 && e.op() != ExprOp::Sym && needs_data(e) && (facts_.range(e).lo >= 0 || prove_ge(e, 0));
+  };
+  if (const auto answer = facts_.known(with_many(condition, is_size), true)) return answer;
+  // A difference of such sizes, against a number.
+  std::vector<Expr> sides(condition.args().begin(), condition.args().end());
+  for (Expr& e : sides)
+    if (is_size(e)) e = many(e);
+  if (std::ranges::any_of(sides, [](const Expr& e) { return e.is_const(); }))
+    if (const auto answer = facts_.known(rebuild(condition, sides), true)) return answer;
+  const bool is_equality = condition.op() == ExprOp::Eq;
+  if ((!is_equality && condition.op() != ExprOp::Ne) || condition.arg(0).dtype() != DType::i64) return std::nullopt;
+  const Expr &a = condition.arg(0), &b = condition.arg(1);
+  for (const Expr& e : {a, b}) {
+    if (e.is_const() && e->i < 2) return std::nullopt;
+    if (e.op() == ExprOp::Sym && needs_data(e) && !facts_.is_size(e)) return std::nullopt;  // a number that nobody uses as a size
+  }
+  const Expr equal = eq(a, b);
+  defer(equal, text("Runtime assertion failed for expression ", readable(equal), ", which ", asker(), " needs"));
+  return is_equality;
+}
+
+void ShapeEnv::defer(const Expr& condition, const std::string& message) {
+  const Expr simple = facts_.simplify(condition);
+  deferred_.push_back({simple, message});
+  facts_.learn(simple);
+}
+
 bool ShapeEnv::decide(const Expr& condition) {
   if (const auto answer = facts_.known(condition)) return *answer;
   const Expr simple = facts_.simplify(condition);
   if (needs_data(simple)) {
     if (current_op() != nullptr)
-      if (const auto answer = facts_.known(condition, true)) return *answer;
+      if (const auto answer = by_rule(simple)) return *answer;
     refuse("Could not guard on data-dependent expression ", simple, true);
   }
   const bool answer = hint(simple) != 0;
@@ -138,18 +193,23 @@ bool ShapeEnv::decide(const Expr& condition) {
 int64_t ShapeEnv::specialise(const Expr& e) {
   const Expr simple = facts_.simplify(e);
   if (const Range r = facts_.range(simple); r.lo == r.hi) return r.lo;
-  if (needs_data(simple)) refuse("Could not extract specialized integer from data-dependent expression ", simple, false);
+  if (needs_data(simple))
+    refuse(is_floating(e.dtype()) ? "Could not extract specialized float from data-dependent expression "
+                                  : "Could not extract specialized integer from data-dependent expression ",
+           simple, false);
   const int64_t v = hint(simple);
   record(eq(simple, v), true);
   return v;
 }
 
-bool ShapeEnv::assume(const Expr& condition) {
+bool ShapeEnv::assume(const Expr& condition, const std::string& message) {
   if (const auto answer = facts_.known(condition)) return *answer;
   const Expr simple = facts_.simplify(condition);
   // Of open sizes it becomes a guard, unless the example contradicts it: then the program's own check is left to say so.
   if (!needs_data(simple)) return hint(simple) != 0 && decide(condition);
-  facts_.learn(simple);
+  // In a function that may not be called, the check stays where the function has it.
+  if (current_tracer() != nullptr && current_tracer()->is_inner()) facts_.learn(simple);
+  else defer(simple, message);
   return true;
 }
 
@@ -240,9 +300,11 @@ std::string ShapeEnv::violation(Args inputs) const {
 void check(const Expr& condition, std::string_view message) {
   const std::string says =
       message.empty() ? text("Runtime assertion failed for expression ", readable(condition)) : std::string(message);
-  // A program that is traced says at once what cannot hold, or does not for its example; one that is read leaves it to its runs.
+  // A program that is traced says at once what cannot hold, or does not for its example; one that is read leaves it to its runs. Of what data
+  // decides nothing is assumed before the assertion is recorded: it is to read the data.
   GuardEnv* env = current_guard_env();
-  INGOT_REQUIRE(condition.is_const() ? condition->i != 0 : env == nullptr || env->assume(condition), says);
+  const bool is_open = !condition.is_const() && env != nullptr && (env->known(condition) || !env->needs_data(condition));
+  INGOT_REQUIRE(condition.is_const() ? condition->i != 0 : !is_open || env->assume(condition, says), says);
   if (condition.is_const()) aten_value<"_assert_scalar">(condition->i != 0, says);
   else aten_value<"_assert_scalar">(Int(cast(DType::i64, condition)), says);
 }

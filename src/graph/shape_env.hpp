@@ -38,17 +38,20 @@ class ShapeEnv final : public GuardEnv {
 
   // A question about a symbol that only data decides has an answer where it follows from what is known, and, asked by the
   // rules of an op, where it follows for sizes of two and more: a graph is made for sizes that neither are empty nor
-  // broadcast, as PyTorch's are. Any other is a user error that says how to promise the answer (`check` below).
+  // broadcast, as PyTorch's are. That two sizes are equal, an op may take for granted, and the program checks it when it runs
+  // (`deferred`), as PyTorch's does. Any other question is a user error that says how to promise the answer (`check` below).
   bool decide(const Expr& condition) override;
   int64_t specialise(const Expr& e) override;
   std::optional<bool> known(const Expr& condition) override;
   bool needs_data(const Expr& e) const override;
-  bool assume(const Expr& condition) override;
+  bool assume(const Expr& condition, const std::string& message) override;
+  void defer(const Expr& condition, const std::string& message) override;
   Expr simplify(const Expr& e) override;
   Int fresh_symbol(int64_t lo = 0, int64_t hi = kUnbounded, bool is_size = true) override;
+  Float fresh_float() override;
   void becomes_size(const Expr& e) override;
   // The program is run once more: what its data decides is what it was in the run before, in the order in which it is asked for.
-  void run_again() { fresh_ = 0; }
+  void run_again() { fresh_ = fresh_floats_ = 0; }
 
   Int simplify(Int v) { return v.is_number() ? v : Int(simplify(v.expr())); }
   Shape simplify(const Shape& s);
@@ -65,6 +68,13 @@ class ShapeEnv final : public GuardEnv {
 
   // In the order first asked; none follows from those before it.
   const std::vector<Guard>& guards() const { return guards_; }
+  // What data decides and was taken for granted, by ops or by the program's own assertions: a run checks each as soon as it knows
+  // the symbols, before anything relies on it.
+  struct Deferred {
+    Expr condition;
+    std::string message;
+  };
+  const std::vector<Deferred>& deferred() const { return deferred_; }
   // A line each: the symbols with their ranges and sources, then the guards.
   std::string listing() const;
 
@@ -83,10 +93,12 @@ class ShapeEnv final : public GuardEnv {
   std::vector<std::string> order_;  // names of symbols, as they were made
   std::vector<Derived> derived_;
   std::vector<Guard> guards_;
+  std::vector<Deferred> deferred_;
   Facts facts_;
-  int fresh_ = 0;
+  int fresh_ = 0, fresh_floats_ = 0;
 
   void record(const Expr& condition, bool answer);
+  std::optional<bool> by_rule(const Expr& condition);
   [[noreturn]] void refuse(std::string_view start, const Expr& e, bool is_condition) const;
 };
 

@@ -1,5 +1,7 @@
 #include "graph/trace.hpp"
 
+#include <set>
+
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
 #include "graph/tracer.hpp"
@@ -27,16 +29,33 @@ Values stand_ins(const Values& examples, const TraceOptions& options, ShapeEnv& 
   return make_fakes(examples, open, env);
 }
 
-// What a node makes, in terms of what the whole trace found equal.
-Value simplified(const Value& meta, ShapeEnv& sizes) {
-  if (meta.is_int()) return sizes.simplify(meta.to_int());
-  for_each_tensor(meta, [&](const Tensor& t) {
-    t->geom.sizes = sizes.simplify(t->geom.sizes);
-    t->geom.strides = sizes.simplify(t->geom.strides);
-    t->geom.offset = sizes.simplify(t->geom.offset);
-  });
-  return meta;
-}
+// What nodes make, in terms of what the whole trace found equal.
+class Simplifier {
+ public:
+  explicit Simplifier(ShapeEnv& sizes) : sizes_(sizes) {}
+
+  Value operator()(const Value& meta) {
+    if (meta.is_int()) return simplified(meta.to_int());
+    for_each_tensor(meta, [&](const Tensor& t) {
+      for (Int& size : t->geom.sizes) size = simplified(size);
+      t->geom.strides = sizes_.simplify(t->geom.strides);
+      t->geom.offset = sizes_.simplify(t->geom.offset);
+    });
+    return meta;
+  }
+
+ private:
+  ShapeEnv& sizes_;
+  std::set<std::string, std::less<>> seen_;
+
+  // The node that reads a symbol from data goes on saying which it is: a run is to find out there whether it is what it should be.
+  Int simplified(Int v) {
+    if (v.is_number()) return v;
+    const Expr e = v.expr();
+    const bool is_read = e.op() == ExprOp::Sym && sizes_.needs_data(e) && seen_.insert(e->name).second;
+    return is_read ? v : sizes_.simplify(v);
+  }
+};
 
 // Returns what `f` returned, as `f` sees it.
 Values record_into(Graph& graph, const std::function<Values(const Values&)>& f, const Values& inputs,
@@ -55,9 +74,11 @@ Values record_into(Graph& graph, const std::function<Values(const Values&)>& f, 
   if (tokens > 0) graph.outputs.emplace_back(tracer.token());
   for (const Value& v : results) graph.outputs.push_back(tracer.argument(v));
   // An input goes on saying which symbol its size is: whoever calls the graph reads it there.
-  if (sizes.any_equalities())
+  if (sizes.any_equalities()) {
+    Simplifier simplified(sizes);
     for (const auto& n : graph.nodes())
-      if (n->kind != NodeKind::placeholder) n->meta = simplified(n->meta, sizes);
+      if (n->kind != NodeKind::placeholder) n->meta = simplified(n->meta);
+  }
   return results;
 }
 

@@ -24,7 +24,15 @@ Value trace_handler(const Op& op, Args args) {
 Tensor meta_of(const Tensor& t) { return t->is_fake() ? make_alias(t, t->geom) : make_tensor(t->geom, t->device(), true); }
 
 // A truth value counts as a number.
-Value number_of(const Expr& e) { return Int(e.dtype() == DType::b8 ? cast(DType::i64, e) : e); }
+Value number_of(const Expr& e) {
+  if (e.dtype() == DType::f64) return Float(e);
+  return Int(e.dtype() == DType::b8 ? cast(DType::i64, e) : e);
+}
+// The expression of a symbolic number; null for anything else.
+Expr symbolic(const Value& v) {
+  if (v.is_int() && v.to_int().is_symbolic()) return v.to_int().expr();
+  return v.is_float() && v.to_float().is_symbolic() ? v.to_float().expr() : Expr();
+}
 
 template <class List, class F>
 Argument list(const List& elements, const F& f) {
@@ -48,6 +56,11 @@ ScalarFunction function_of(const Expr& e) {
     case ExprOp::And: return ScalarFunction::and_;
     case ExprOp::Or: return ScalarFunction::or_;
     case ExprOp::Not: return ScalarFunction::sym_not;
+    case ExprOp::FDiv: return ScalarFunction::truediv;
+    case ExprOp::Pow: return ScalarFunction::pow;
+    case ExprOp::Sqrt: return ScalarFunction::sym_sqrt;
+    case ExprOp::Neg: return ScalarFunction::neg;
+    case ExprOp::Cast: return e.dtype() == DType::f64 ? ScalarFunction::sym_float : ScalarFunction::sym_int;
     case ExprOp::Select: return ScalarFunction::sym_ite;
     default: throw_internal_error(__FILE__, __LINE__, text("no scalar node for the size ", e));
   }
@@ -81,7 +94,7 @@ void Tracer::bind_input(const Value& v, std::string_view name) {
   Node* n = graph_.placeholder(name);
   if (!v.is_tensor()) {
     n->meta = v;
-    if (v.is_int() && v.to_int().is_symbolic()) numbers_.try_emplace(v.to_int().expr(), n);
+    if (const Expr e = symbolic(v); e.valid()) numbers_.try_emplace(e, n);
     return;
   }
   bind(v.tensor(), n);
@@ -210,7 +223,7 @@ void Tracer::refuse_data(const Op& op, Args args, const Value& r, const Node& n)
 
 Argument Tracer::argument(const Value& v) {
   if (v.is_tensor()) return node_of(v.tensor());
-  if (v.is_int() && v.to_int().is_symbolic()) return operand(v.to_int().expr());
+  if (const Expr e = symbolic(v); e.valid()) return operand(e);
   if (v.is_tensors()) return list(v.tensors(), [&](const Tensor& t) { return t.defined() ? Argument(node_of(t)) : Argument(); });
   if (v.is_ints() && v.ints().is_symbolic()) return list(v.ints(), [&](Int i) { return argument(i); });
   if (v.is_values()) return list(v.values(), [&](const Value& e) { return argument(e); });
@@ -253,7 +266,7 @@ void Tracer::bind_result(const Value& r, Node* n) {
     for (std::size_t k = 0; k < r.values().size(); k++) bind_result(r.values()[k], graph_.item(n, static_cast<int>(k)));
   } else {
     n->meta = r;
-    if (r.is_int() && r.to_int().is_symbolic()) numbers_.try_emplace(r.to_int().expr(), n);
+    if (const Expr e = symbolic(r); e.valid()) numbers_.try_emplace(e, n);
   }
 }
 
@@ -293,7 +306,8 @@ Node* Tracer::node_of(const Expr& e) {
 Argument Tracer::operand(const Expr& raw) {
   GuardEnv* env = current_guard_env();
   const Expr e = env ? env->simplify(raw) : raw;
-  return e.is_const() ? Argument(Value(e->i)) : Argument(node_of(e));
+  if (!e.is_const()) return node_of(e);
+  return e.dtype() == DType::f64 ? Argument(Value(e->f)) : Argument(Value(e->i));
 }
 
 Node* Tracer::make_number(const Expr& e) {
@@ -308,8 +322,11 @@ Node* Tracer::make_number(const Expr& e) {
                   "function a tensor that has it");
     return graph_.call(op_ref<"sym_size.int">(), {source->second.node, Value(source->second.dim)}, "sym_size_int");
   }
-  if (e.op() == ExprOp::Cast) return node_of(e.arg(0));  // a truth value counts as a number
-  if (e.op() == ExprOp::Not) return graph_.scalar(function_of(e), {operand(e.arg(0))});
+  if (e.op() == ExprOp::Cast && e.arg(0).dtype() == DType::b8) return node_of(e.arg(0));  // a truth value counts as a number
+  // A quotient rounded down is one node.
+  if (e.op() == ExprOp::Floor && e.arg(0).op() == ExprOp::FDiv)
+    return graph_.scalar(ScalarFunction::floordiv, {operand(e.arg(0).arg(0)), operand(e.arg(0).arg(1))});
+  if (e.args().size() == 1) return graph_.scalar(function_of(e), {operand(e.arg(0))});
   if (e.op() == ExprOp::Select) return graph_.scalar(function_of(e), {operand(e.arg(0)), operand(e.arg(1)), operand(e.arg(2))});
   Argument result = operand(e.arg(0));
   for (std::size_t k = 1; k < e.args().size(); k++) {

@@ -28,6 +28,8 @@ class Tracer final : private ActListener {
   // Values of the outer function that this one used; its graph has them as attributes, to be made inputs.
   const Values& captured() const { return captured_; }
 
+  bool is_inner() const { return outer_ != nullptr; }  // records a function of an op
+
  private:
   friend class TracerScope;
   struct Source {

@@ -44,7 +44,8 @@ std::string_view unwritable(const Value& v) {
   if (v.is_tensor()) return "a tensor, which must be an attribute of the graph";
   if (v.is_function()) return "a function, which must be an attribute of the graph";
   if (v.is_generator()) return "a generator, which cannot stand in a graph";
-  if (v.is_int() && v.to_int().is_symbolic()) return "a symbolic number, which must be a node";
+  if ((v.is_int() && v.to_int().is_symbolic()) || (v.is_float() && v.to_float().is_symbolic()))
+    return "a symbolic number, which must be a node";
   if (v.is_ints() && v.ints().is_symbolic()) return "a list with a symbolic number, which must be a node";
   if (v.is_tensors())
     for (const Tensor& t : v.tensors())

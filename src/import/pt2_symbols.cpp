@@ -48,7 +48,7 @@ void Pt2Symbols::read_ranges(const Json& constraints) {
 }
 
 Expr Pt2Symbols::symbol(std::string_view name) {
-  if (is_symbol(name, "zf") || is_symbol(name, "zuf")) return Expr::tmp(0, DType::f64, name);
+  if (is_symbol(name, "zf") || is_symbol(name, "zuf")) return Expr::float_symbol(name);
   const bool backed = is_backed_symbol(name);
   INGOT_REQUIRE(backed || is_symbol(name, "u"), "expression: ", shown_name(name), " is no symbol (s77, u0, zf1, zuf0)");
   const auto it = ranges.find(std::string(name));

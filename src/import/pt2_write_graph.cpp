@@ -310,6 +310,10 @@ void GraphWriter::values() {
         out_.key("as_expr").begin_object().key("expr_str").value(s->numbers[0].expression);
         write_hint(out_, s->numbers[0].hint);
         out_.end();
+      } else if (plain_tag == "as_float" && n.meta.to_float().is_symbolic()) {
+        out_.key("as_expr").begin_object().key("expr_str").value(sym_expression_text(n.meta.to_float().expr()));
+        write_hint(out_, {});
+        out_.end();
       } else if (plain_tag == "as_float") {
         out_.key(plain_tag).value(n.meta.to_double());
       } else {

@@ -308,13 +308,21 @@ std::string sym_expression_text(const Expr& e) {
   switch (e.op()) {
     case ExprOp::Const:
       if (e.dtype() == DType::b8) return e->i ? "true" : "false";
+      if (e.dtype() == DType::f64) return text("Float('", Float(e->f), "', precision=53)");
       return text("Integer(", e->i, ")");
     case ExprOp::Sym: {
+      if (e.dtype() == DType::f64) return text("Symbol('", e->name, "')");
       const bool backed = e->name.starts_with("s");
       return text("Symbol('", e->name, "', ", backed ? "positive=True, " : "", "integer=True)");
     }
     case ExprOp::Add: return joined("Add", e.args());
     case ExprOp::Mul: return joined("Mul", e.args());
+    case ExprOp::FDiv: return joined("FloatTrueDiv", e.args());
+    case ExprOp::Pow: return joined("FloatPow", e.args());
+    case ExprOp::Sqrt: return joined("OpaqueUnaryFn_sqrt", e.args());
+    case ExprOp::Cast:
+      if (e.arg(0).dtype() == DType::b8) break;
+      return joined(e.dtype() == DType::f64 ? "ToFloat" : "TruncToInt", e.args());
     case ExprOp::FloorDiv: return joined("FloorDiv", e.args());
     case ExprOp::Mod: return joined("PythonMod", e.args());
     case ExprOp::Min: return joined("Min", e.args());
@@ -329,8 +337,9 @@ std::string sym_expression_text(const Expr& e) {
     case ExprOp::Or: return joined("Or", e.args());
     case ExprOp::Not: return joined("Not", e.args());
     case ExprOp::Select: return joined("Where", e.args());
-    default: throw_user_error(text("exported programs have no function for ", e));
+    default: break;
   }
+  throw_user_error(text("exported programs have no function for ", e));
 }
 
 }  // namespace ingot

@@ -96,7 +96,7 @@ Expr number(DType t, const Value& v) {
   const Scalar s = v.to_scalar();
   if (s.is_int()) return cast(t, s.to_int().expr());
   if (s.is_bool()) return cast(t, Expr::boolean(s.to_bool()));
-  return cast(t, Expr::constant(DType::f64, s.to_double()));
+  return cast(t, s.to_float().expr());
 }
 
 bool any_complex(const Call& call) {

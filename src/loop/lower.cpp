@@ -261,7 +261,7 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
                                 : stored(name, found->second))
                                .buffer);
   }
-  for (const Int& i : text_of_call.integers) step.integers.push_back(i.expr());
+  for (const Value& v : text_of_call.integers) step.integers.push_back(v.is_float() ? v.to_float().expr() : v.to_int().expr());
   const TensorList metas = metas_of(n);
   std::vector<Elements> results;
   std::vector<Expr> decided;
@@ -318,6 +318,7 @@ void Lowerer::lower_call(const Node& n, const Call& call, const std::vector<Elem
 Lowered lower(const Graph& graph, ShapeEnv& sizes, const std::vector<bool>& is_constant) {
   const GuardScope scope(sizes);
   Lowered lowered;
+  lowered.unchecked = sizes.deferred();
   Lowerer(graph, lowered, is_constant).run();
   lowered.program.guards = sizes.guards();
   return lowered;

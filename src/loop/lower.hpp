@@ -13,11 +13,13 @@ struct Lowered {
   std::vector<const Node*> inputs;     // placeholders, one for each of program.inputs
   std::vector<const Node*> constants;  // placeholders and attributes, one for each of program.constants
   std::vector<const Node*> written;    // those of both that the program writes
+  std::vector<ShapeEnv::Deferred> unchecked;  // of those of the environment, what needs symbols that the graph does not have
 };
 
 // Requires: every node has its meta (trace.hpp); writes happen to placeholders alone (transform/functionalize.hpp).
 // `is_constant[k]`: placeholder k is a constant of the model and no input. `sizes` is the environment of the graph's symbols:
 // rules may ask it, and its guards, old and new, become the program's.
+// What the environment deferred, the program checks where it knows the symbols.
 // Ensures: outputs have the strides of their metas where those are dense, and are row-major otherwise; no output shares
 // memory with another or with an input. Inputs are written after everything else is done.
 // User error, naming the node, for what has no compiled form.

@@ -113,6 +113,16 @@ class Lowerer {
   void add_decided(const Expr& symbol) {
     program_.symbols.push_back(symbol);
     program_.decided++;
+    check_deferred(steps_->size());
+  }
+  // What can be checked by now of what was taken for granted, before the step at `place`.
+  void check_deferred(std::size_t place) {
+    std::erase_if(lowered_.unchecked, [&](const ShapeEnv::Deferred& d) {
+      bool is_known = true;
+      visit(d.condition, [&](const Expr& e) { is_known = is_known && (e.op() != ExprOp::Sym || knows(e)); });
+      if (is_known) steps_->insert(steps_->begin() + static_cast<std::ptrdiff_t>(place), Check{d.condition, d.message});
+      return is_known;
+    });
   }
 
   void add_input(const Node& n, bool is_constant) {
@@ -135,7 +145,13 @@ class Lowerer {
     (is_constant ? program_.constants : program_.inputs).push_back(buffer);
     (is_constant ? lowered_.constants : lowered_.inputs).push_back(&n);
     if (!is_constant) program_.numbers.push_back(number);
-    set_values(n, {elements_of(buffer, g.sizes)});
+    const Elements e = elements_of(buffer, g.sizes);
+    set_values(n, {e});
+    if (!meta.is_float() || meta.to_float().is_number()) return;
+    const Expr real = meta.to_float().expr();
+    INGOT_REQUIRE(real.op() == ExprOp::Sym, "input ", n.name, " is the number ", real, ", which has no compiled form");
+    steps_->emplace_back(Decide{real, e.at({})});
+    add_decided(real);
   }
 
   void set_values(const Node& n, std::vector<Elements> v) {
@@ -215,6 +231,8 @@ class Lowerer {
       const bool is_tensor = a.is_node() && a.node()->meta.is_tensor();
       elements.push_back(is_tensor ? values_[at(a.node()->id)][0] : Elements{});
     }
+    const auto& deferred = dynamic_cast<const ShapeEnv&>(*current_guard_env()).deferred();
+    const std::size_t asked = deferred.size(), place = steps_->size();
     try {
       if (n.op->form() == Form::higher_order) lower_functions(n);
       else if (n.meta.is_number()) lower_number(n, elements);
@@ -222,6 +240,9 @@ class Lowerer {
     } catch (const UserError& e) {
       throw_user_error(text(e.what(), provenance(n)));
     }
+    if (deferred.size() == asked) return;
+    lowered_.unchecked.insert(lowered_.unchecked.end(), deferred.begin() + static_cast<std::ptrdiff_t>(asked), deferred.end());
+    check_deferred(place);
   }
 
   void add_attribute(const Node& n) {
@@ -241,12 +262,13 @@ class Lowerer {
   void lower_number(const Node& n, const std::vector<Elements>& arguments) {
     if (n.op->comes_apart() || arguments.empty() || !arguments[0].at) return;  // an expression of the sizes
     const Scalar s = n.meta.to_scalar();
-    INGOT_REQUIRE(s.is_int() && !s.to_int().is_number() && s.to_int().expr().op() == ExprOp::Sym, n.op->qualified(),
-                  ": a number that the program reads from its data should be an integer; others have no compiled form");
-    const Expr symbol = s.to_int().expr();
+    INGOT_REQUIRE(!s.is_complex(), n.op->qualified(),
+                  ": a complex number that the program reads from its data has no compiled form");
+    const Expr symbol = s.is_float() ? s.to_float().expr() : s.to_int().expr();
+    INGOT_ENSURE(symbol.op() == ExprOp::Sym, n.name, ": a number of the data is ", symbol);
     if (knows(symbol)) return;
     const Elements e = stored(n.name + ".data", arguments[0]);
-    steps_->emplace_back(Decide{symbol, cast(DType::i64, e.at(std::vector<Expr>(e.sizes.size(), Expr(0))))});
+    steps_->emplace_back(Decide{symbol, cast(symbol.dtype(), e.at(std::vector<Expr>(e.sizes.size(), Expr(0))))});
     add_decided(symbol);
   }
 

@@ -143,7 +143,7 @@ struct EagerCall {
   bool draws = false;  // it takes random numbers
   std::string text;
   std::vector<int> tensors;
-  std::vector<Expr> integers;
+  std::vector<Expr> integers;  // a real one goes as its bits
   std::vector<int> results;  // those of Place::lent that have a size in `decides` are made by the op
   std::vector<Size> decides;
 };

@@ -1,6 +1,7 @@
 #include "op/call_text.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.hpp"
 #include "op/fits.hpp"
@@ -73,21 +74,21 @@ class ParsedCall::Reader {
 
   Argument argument(const SchemaType* type, int depth) {
     const char c = in_.peek();
-    if (c == '%' || c == '#') return hole(c == '#');
+    if (c == '%' || c == '#' || c == '~') return hole(c);
     if (c == '[') return list(type, depth);
     if (auto constant = accept_constant(in_)) return {*std::move(constant)};
     in_.expected("an argument");
   }
 
-  Argument hole(bool is_integer) {
-    in_.expect(is_integer ? "#" : "%");
+  Argument hole(char kind) {
+    in_.expect(std::string_view(&kind, 1));
     const std::size_t at = in_.position();
     const Value k = in_.number();
     if (!k.is_int() || k.to_int() < 0 || k.to_int() > kMaxIndex) in_.fail(at, "expected the number of a tensor or integer");
     const int index = static_cast<int>(k.to_int64());
-    int& count = is_integer ? call_.integers_ : call_.tensors_;
+    int& count = kind == '%' ? call_.tensors_ : call_.integers_;
     count = std::max(count, index + 1);
-    return {Hole{is_integer, static_cast<std::size_t>(index)}};
+    return {Hole{kind, static_cast<std::size_t>(index)}};
   }
 
   Argument list(const SchemaType* type, int depth) {
@@ -112,7 +113,10 @@ ParsedCall::ParsedCall(std::string_view text, Find find) { Reader(*this, text, f
 
 Value ParsedCall::bound(const Argument& a, std::span<const Tensor> tensors, std::span<const int64_t> integers) {
   if (const auto* v = std::get_if<Value>(&a.of)) return *v;
-  if (const auto* h = std::get_if<Hole>(&a.of)) return h->is_integer ? Value(integers[h->index]) : Value(tensors[h->index]);
+  if (const auto* h = std::get_if<Hole>(&a.of)) {
+    if (h->kind == '%') return tensors[h->index];
+    return h->kind == '#' ? Value(integers[h->index]) : Value(std::bit_cast<double>(integers[h->index]));
+  }
   Values elements;
   for (const Argument& e : std::get<std::vector<Argument>>(a.of)) elements.push_back(bound(e, tensors, integers));
   return list_value(std::move(elements));
@@ -135,7 +139,8 @@ class Writer {
 
   std::string argument(const Value& v) {
     if (v.is_tensor()) return tensor(v.tensor());
-    if (v.is_int()) return integer(v.to_int());
+    if (v.is_int()) return v.to_int().is_number() ? to_text(v) : number('#', v);
+    if (v.is_float() && v.to_float().is_symbolic()) return number('~', v);
     INGOT_REQUIRE(!v.is_function() && !v.is_generator(), "a ", v.kind_name(),
                   " cannot be an argument of a call that compiled code makes");
     if (!v.is_ints() && !v.is_tensors() && !v.is_values()) return constant_text(v);
@@ -151,12 +156,11 @@ class Writer {
     if (it == out.tensors.end()) out.tensors.push_back(t);
     return text("%", k);
   }
-  std::string integer(Int i) {
-    if (i.is_number()) return to_text(i);
-    const auto it = std::find_if(out.integers.begin(), out.integers.end(), [&](Int o) { return o.same(i); });
+  std::string number(char kind, const Value& v) {
+    const auto it = std::find_if(out.integers.begin(), out.integers.end(), [&](const Value& o) { return o.same(v); });
     const auto k = it - out.integers.begin();
-    if (it == out.integers.end()) out.integers.push_back(i);
-    return text("#", k);
+    if (it == out.integers.end()) out.integers.push_back(v);
+    return std::string(1, kind) + std::to_string(k);
   }
 };
 

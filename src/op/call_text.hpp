@@ -1,5 +1,6 @@
 // One call as text, with holes for what a run decides: how compiled code names a call of the eager library
-// (ingot_eager_call of model/program.h). %k is tensor k, #k is integer k, the rest stands as in listings:
+// (ingot_eager_call of model/program.h). %k is tensor k, #k is integer k, ~k the double whose bits integer k has, the rest
+// stands as in listings:
 //   aten.topk.default(%0, #0, -1, True, True)
 #pragma once
 #include <functional>
@@ -17,7 +18,7 @@ struct CallText {
   std::string text;
   const Op* op = nullptr;     // that the text names: a functional one
   TensorList tensors;         // what %0, %1, … stand for: each tensor once
-  std::vector<Int> integers;  // what #0, #1, … stand for: the symbolic ones, each once
+  Values integers;            // what #0, #1, ~2, … stand for: the symbolic numbers, each once
 };
 // A call with fake tensors and, where sizes are open, symbolic integers. An in-place or out= variant is written as the
 // functional op whose result it stores. User error for arguments that have no text (functions, generators).
@@ -38,14 +39,14 @@ class ParsedCall {
 
   const Op& op() const { return *op_; }
   int tensors() const { return tensors_; }    // one more than the largest k of a %k
-  int integers() const { return integers_; }  // … of a #k
+  int integers() const { return integers_; }  // … of a #k or ~k
 
   // One value for each argument of the schema.
   Values arguments(std::span<const Tensor> tensors, std::span<const int64_t> integers) const;
 
  private:
   struct Hole {
-    bool is_integer;
+    char kind;  // '%', '#' or '~'
     std::size_t index;
   };
   struct Argument {

@@ -2,6 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "op/call.hpp"
 
 namespace ingot {
@@ -21,7 +22,7 @@ std::optional<DType> combine(std::optional<DType> high, std::optional<DType> low
 
 DType number_dtype(const Value& v) {
   if (v.is_bool()) return DType::b8;
-  if (v.is_int()) return DType::i64;
+  if (v.is_int()) return is_truth(v.to_int()) ? DType::b8 : DType::i64;
   const DType f = thread_state().default_dtype;
   return v.is_complex() ? complex_of(f) : f;
 }

@@ -1,8 +1,6 @@
 #include "op/value.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -12,11 +10,7 @@ namespace ingot {
 
 namespace {
 
-// Structural, so that folding equal constants never merges 0.0 with -0.0; every NaN is one value.
-bool same_double(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return std::memcmp(&a, &b, sizeof a) == 0;
-}
+bool same_double(double a, double b) { return Float(a).same(b); }
 
 // Python's repr: single quotes unless the text has some and no double ones.
 std::string quoted(std::string_view s) {
@@ -62,7 +56,8 @@ Value::~Value() = default;
 
 Value::Value(Int v) : v_(v) {}
 Value::Value(bool v) : v_(v) {}
-Value::Value(double v) : v_(v) {}
+Value::Value(double v) : v_(Float(v)) {}
+Value::Value(Float v) : v_(v) {}
 Value::Value(std::complex<double> v) : v_(v) {}
 Value::Value(DType t) : v_(t) {}
 Value::Value(Device d) : v_(d) {}
@@ -78,7 +73,7 @@ void Value::set_generator(Ref<Counted> g) { v_ = std::move(g); }
 Value::Value(const Scalar& s) {
   if (s.is_int()) v_ = s.to_int();
   else if (s.is_bool()) v_ = s.to_bool();
-  else if (s.is_float()) v_ = s.to_double();
+  else if (s.is_float()) v_ = s.to_float();
   else v_ = s.to_complex();
 }
 Value::Value(Shape s) : v_(make_ref<Box<Shape>>(std::move(s))) {}
@@ -122,11 +117,11 @@ Int Value::to_int() const {
   return Int(std::get<bool>(v_) ? 1 : 0);
 }
 
-double Value::to_double() const {
-  if (const auto* d = std::get_if<double>(&v_)) return *d;
-  INGOT_ENSURE(is_int() || is_bool(), "expected a value of kind float, found ", kind_name());
-  return static_cast<double>(to_int64());
+Float Value::to_float() const {
+  INGOT_ENSURE(is_float() || is_int() || is_bool(), "expected a value of kind float, found ", kind_name());
+  return to_scalar().to_float();
 }
+double Value::to_double() const { return to_float().value(); }
 
 bool Value::to_bool() const {
   if (const auto* b = std::get_if<bool>(&v_)) return *b;
@@ -136,7 +131,7 @@ bool Value::to_bool() const {
 
 Scalar Value::to_scalar() const {
   if (is_int()) return std::get<Int>(v_);
-  if (is_float()) return std::get<double>(v_);
+  if (is_float()) return std::get<Float>(v_);
   if (is_bool()) return std::get<bool>(v_);
   INGOT_ENSURE(is_complex(), "expected a number, found ", kind_name());
   return std::get<std::complex<double>>(v_);
@@ -146,7 +141,7 @@ bool Value::same(const Value& o) const {
   if (v_.index() != o.v_.index()) return false;
   if (is_none()) return true;
   if (is_int()) return std::get<Int>(v_).same(std::get<Int>(o.v_));
-  if (is_float()) return same_double(to_double(), o.to_double());
+  if (is_float()) return to_float().same(o.to_float());
   if (is_bool()) return std::get<bool>(v_) == std::get<bool>(o.v_);
   if (is_complex()) {
     const auto a = std::get<std::complex<double>>(v_), b = std::get<std::complex<double>>(o.v_);

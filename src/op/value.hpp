@@ -42,6 +42,7 @@ class Value {
     requires(!std::same_as<T, bool>)
   Value(T v) : Value(Int(v)) {}
   Value(double v);
+  Value(Float v);
   Value(float v) : Value(static_cast<double>(v)) {}
   Value(std::complex<double> v);
   Value(const Scalar& s);
@@ -71,7 +72,7 @@ class Value {
 
   bool is_none() const { return v_.index() == 0; }
   bool is_int() const { return std::holds_alternative<Int>(v_); }
-  bool is_float() const { return std::holds_alternative<double>(v_); }
+  bool is_float() const { return std::holds_alternative<Float>(v_); }
   bool is_bool() const { return std::holds_alternative<bool>(v_); }
   bool is_complex() const { return std::holds_alternative<std::complex<double>>(v_); }
   bool is_number() const { return is_int() || is_float() || is_bool() || is_complex(); }
@@ -94,7 +95,8 @@ class Value {
   Tensor tensor_or_none() const { return is_none() ? Tensor() : tensor(); }
   Int to_int() const;                       // an int; a bool counts as 0 or 1
   int64_t to_int64() const { return to_int().value(); }
-  double to_double() const;                 // any real number
+  Float to_float() const;                     // any real number
+  double to_double() const;                 // the same as a plain one
   bool to_bool() const;                     // a bool; an int counts as non-zero
   Scalar to_scalar() const;                 // any number
   const Shape& ints() const;
@@ -130,7 +132,7 @@ class Value {
     T value;
     explicit Box(T v) : value(std::move(v)) {}
   };
-  std::variant<std::monostate, Int, double, bool, std::complex<double>, Tensor, DType, Device, Layout, MemoryFormat,
+  std::variant<std::monostate, Int, Float, bool, std::complex<double>, Tensor, DType, Device, Layout, MemoryFormat,
                Ref<Box<Shape>>, Ref<Box<TensorList>>, Ref<Box<std::vector<double>>>, Ref<Box<std::vector<bool>>>,
                Ref<Box<Values>>, Ref<Box<std::string>>, Ref<Counted>, Ref<Callable>>
       v_;

@@ -1,6 +1,7 @@
 // Tensors from numbers.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "ops/batch_rules.hpp"
@@ -27,7 +28,7 @@ DType default_dtype() { return thread_state().default_dtype; }
 // The dtype a number makes when none is named: integers int64, bool bool, else the default float.
 DType dtype_of_number(const Value& v) {
   if (v.is_bool()) return DType::b8;
-  if (v.is_int()) return DType::i64;
+  if (v.is_int()) return is_truth(v.to_int()) ? DType::b8 : DType::i64;
   return v.is_complex() ? complex_of(default_dtype()) : default_dtype();
 }
 

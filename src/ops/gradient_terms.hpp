@@ -13,7 +13,7 @@ inline Tensor adjoint(const Tensor& t) { return conjugate(t.transpose(-2, -1)); 
 // Gradient t of x where the forward had `factor` times x; no op for a factor of 1.
 inline Tensor times_conjugate(const Tensor& t, const Value& factor) {
   if (factor.is_complex()) return aten<"mul.Tensor">(t, Value(std::conj(factor.to_scalar().to_complex())));
-  if (factor.is_int() ? factor.to_int().same(1) : factor.is_float() && factor.to_double() == 1.0) return t;
+  if (factor.is_int() ? factor.to_int().same(1) : factor.is_float() && factor.to_float().same(1.0)) return t;
   return aten<"mul.Tensor">(t, factor);
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/float_steps.hpp"
+#include "expr/if_known.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "ops/batch_rules.hpp"
@@ -49,12 +51,23 @@ struct Span {
     return integer(start) && integer(end) && integer(step);
   }
 };
-template <class T>
-void check_span(T start, T end, T step) {
-  INGOT_REQUIRE(!(step == T(0)), "arange: step must be nonzero");
-  INGOT_REQUIRE(step > T(0) ? end >= start : end <= start,
-                "arange: upper bound and lower bound inconsistent with step sign, found start ", start, ", end ", end, ", step ",
-                step);
+std::string span_problem(const auto& start, const auto& end, const auto& step) {
+  return text("arange: upper bound and lower bound inconsistent with step sign, found start ", start, ", end ", end, ", step ",
+              step);
+}
+void check_span(double start, double end, double step) {
+  INGOT_REQUIRE(step != 0, "arange: step must be nonzero");
+  INGOT_REQUIRE(step > 0 ? end >= start : end <= start, span_problem(start, end, step));
+}
+// Of a step that only data decides it is taken for granted that it goes up, and of ends that they are in order: a run checks both.
+void check_span(Int start, Int end, Int step) {
+  INGOT_REQUIRE(!step.same(0), "arange: step must be nonzero");
+  const auto up = less_if_known(0, step);
+  if (!up) take_for_less(0, step, text("arange: step must be positive, found ", step));
+  const Int first = up.value_or(true) ? start : end, last = up.value_or(true) ? end : start;
+  const auto reversed = less_if_known(last, first);
+  INGOT_REQUIRE(!reversed.value_or(false), span_problem(start, end, step));
+  if (!reversed) take_for_less(first - 1, last, span_problem(start, end, step));
 }
 void arange_meta(const Call& c, Outputs& o) {
   take_device(c, o);
@@ -67,12 +80,13 @@ void arange_meta(const Call& c, Outputs& o) {
     o.add({step.same(1) ? end - start : step > 0 ? ceil_div(end - start, step) : ceil_div(start - end, -step)}, dtype);
     return;
   }
-  const double start = s.start.to_double(), end = s.end.to_double(), step = s.step.to_double();
-  INGOT_REQUIRE(std::isfinite(start) && std::isfinite(end), "arange: unsupported range: ", start, " -> ", end);
-  check_span(start, end, step);
-  const double size = std::ceil((end - start) / step);
-  INGOT_REQUIRE(size >= 0 && size < 9e18, "arange: invalid size, possible overflow?");
-  o.add({static_cast<int64_t>(size)}, dtype);
+  const Float start = s.start.to_float(), end = s.end.to_float(), step = s.step.to_float();
+  if (start.is_number() && end.is_number() && step.is_number()) {
+    INGOT_REQUIRE(std::isfinite(start.value()) && std::isfinite(end.value()), "arange: unsupported range: ", start, " -> ", end);
+    check_span(start.value(), end.value(), step.value());
+    INGOT_REQUIRE((end.value() - start.value()) / step.value() < 9e18, "arange: invalid size, possible overflow?");
+  }
+  o.add({count_steps(start, end, step)}, dtype);
 }
 void range_meta(const Call& c, Outputs& o) {
   take_device(c, o);
@@ -241,9 +255,13 @@ void span_lower(Lowering& l) {
   const DType t = is_floating(l.result(0).dtype) ? DType::f64 : DType::i64;
   auto number = [&](const Value& v) {
     const Scalar x = v.to_scalar();
-    if (x.is_int()) return cast(t, x.to_int().expr());
-    return t == DType::i64 ? Expr::constant(t, static_cast<int64_t>(x.to_double())) : Expr::constant(t, x.to_double());
+    return cast(t, x.is_int() ? x.to_int().expr() : x.to_float().expr());
   };
+  if (!s.all_integers()) {
+    const Expr steps = (s.end.to_float().expr() - s.start.to_float().expr()) / s.step.to_float().expr();
+    if (const Expr fits = steps >= Expr(0.0) && steps < Expr(9e18); !fits.is_const())
+      l.check(fits, "arange: upper bound and lower bound inconsistent with step sign");
+  }
   const Expr i = l.variable(l.result(0).sizes[0].expr());
   l.define(0, {i}, number(s.start) + number(s.step) * cast(t, i));
 }

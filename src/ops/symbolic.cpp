@@ -40,15 +40,16 @@ Value contiguous_in_format(const Call& c) {
 Value never(const Call&) { return false; }
 Value promoted(const Call& c) { return result_type(c.args); }
 
-// Only real bytes can be read. An integer of a fake becomes a symbol, as a size that data decides does; a bool one that is 0 or 1.
+// Only real bytes can be read. A number of a fake becomes a symbol, as a size that data decides does; a bool one that is 0 or 1.
 Value read_element(const Call& c) {
   const Tensor& t = c.tensor(0);
   INGOT_REQUIRE(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
   if (!t->is_fake()) return Value(t.item());
   GuardEnv* env = current_guard_env();
-  INGOT_REQUIRE(env && (is_integral(t.dtype()) || t.dtype() == DType::b8),
+  INGOT_REQUIRE(env && !is_complex(t.dtype()),
                 "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
                 "computation in tensors");
+  if (is_floating(t.dtype())) return env->fresh_float();
   const Range range = of_dtype(t.dtype());
   return env->fresh_symbol(range.lo, range.hi, false);
 }
@@ -60,15 +61,17 @@ Value read_element(const Call& c) {
   throw e;
 }
 // What the program asserts of open sizes is known from there on; of what data decides, the assertion stays in the graph.
-bool holds(const Expr& condition) {
+bool holds(const Expr& condition, const std::string& message) {
   if (condition.is_const()) return condition->i != 0;
   GuardEnv* env = current_guard_env();
   INGOT_REQUIRE(env, "cannot decide whether ", condition,
                 " holds: it depends on symbolic sizes and no shape environment is active");
-  return env->assume(condition);
+  return env->assume(condition, message);
 }
 void check_scalar(const Value& condition, const std::string& message) {
-  const bool ok = condition.is_int() ? holds(ne(condition.to_int().expr(), Expr(0))) : condition.to_scalar().to_bool();
+  const bool ok = condition.is_int()     ? holds(ne(condition.to_int().expr(), Expr(0)), message)
+                  : condition.is_float() ? holds(ne(condition.to_float().expr(), Expr(0.0)), message)
+                                         : condition.to_scalar().to_bool();
   // A program that is traced with open sizes keeps what cannot hold: its runs say so (P121).
   if (!ok && current_guard_env() == nullptr) fail_assertion(message);
 }
@@ -80,13 +83,16 @@ void check_assertion(const Tensor& t, const std::string& message) {
 }
 constexpr const char* kAssertion = "Expected Tensor with single nonzero value, but got zero";
 
+std::string range_error(Int v, const Value& min, const Value& max) {
+  return text("Invalid value range for ", v, " between [", min.is_none() ? Value("-inf") : min, ", ",
+              max.is_none() ? Value("inf") : max, "].");
+}
 void check_range(const Value& size, const Value& min, const Value& max) {
   INGOT_REQUIRE(size.is_int() || size.is_bool(), "sym_constrain_range: expected an integer, found ", size.kind_name());
   const Int v = size.to_int();
-  const auto at_least = [](Int a, Int b) { return holds(ge(a.expr(), b.expr())); };
-  INGOT_REQUIRE((min.is_none() || at_least(v, min.to_int())) && (max.is_none() || at_least(max.to_int(), v)),
-                "Invalid value range for ", v, " between [", min.is_none() ? Value("-inf") : min, ", ",
-                max.is_none() ? Value("inf") : max, "].");
+  const std::string says = range_error(v, min, max);
+  const auto at_least = [&](Int a, Int b) { return holds(ge(a.expr(), b.expr()), says); };
+  INGOT_REQUIRE((min.is_none() || at_least(v, min.to_int())) && (max.is_none() || at_least(max.to_int(), v)), says);
 }
 Value constrain(const Call& c) {
   check_range(c[0], c[1], c[2]);
@@ -130,7 +136,11 @@ void lower_assertion(Lowering& l) {
 template <int token = -1>
 void lower_scalar_assertion(Lowering& l) {
   const Value& v = l.call[0];
-  stop_unless(l, v.is_int() ? ne(v.to_int().expr(), Expr(0)) : Expr::boolean(v.to_scalar().to_bool()), l.call[1].string());
+  stop_unless(l,
+              v.is_int()     ? ne(v.to_int().expr(), Expr(0))
+              : v.is_float() ? ne(v.to_float().expr(), Expr(0.0))
+                             : Expr::boolean(v.to_scalar().to_bool()),
+              l.call[1].string());
   hand_on_token(l, token);
 }
 template <bool of_size, int token = -1>
@@ -141,9 +151,7 @@ void lower_range(Lowering& l) {
   if (of_size) fits = v >= max(least.int_or(0).expr(), Expr(0));
   else if (!least.is_none()) fits = v >= least.to_int().expr();
   if (!most.is_none()) fits = fits && v <= most.to_int().expr();
-  stop_unless(l, fits,
-              text("Invalid value range for ", v, " between [", least.is_none() ? Value("-inf") : least, ", ",
-                   most.is_none() ? Value("inf") : most, "]."));
+  stop_unless(l, fits, range_error(Int(v), least, most));
   hand_on_token(l, token);
 }
 

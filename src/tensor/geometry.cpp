@@ -312,14 +312,29 @@ Geometry permute_geometry(const Geometry& g, const Shape& dims) {
   return r;
 }
 
+namespace {
+// A negative place counts from behind. Where only data decides which it is, the number is written so that it is right for both.
+Int from_the_front(Int i, Int size) {
+  const auto negative = less_if_known(i, 0);
+  if (!negative) return i + size * min(max(-i, 0), 1);
+  return *negative ? i + size : i;
+}
+}  // namespace
+
 Geometry select_geometry(const Geometry& g, int64_t dim, Int index) {
   INGOT_REQUIRE_INDEX(g.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   const auto d = static_cast<std::size_t>(wrap_dim(dim, g.dim()));
   const Int size = g.sizes[d];
-  INGOT_REQUIRE_INDEX(!(index < -size) && index < size, "select(): index ", index, " out of range for tensor of size ", g.sizes,
-                      " at dimension ", static_cast<int64_t>(d));
+  const auto problem = [&] {
+    return text("select(): index ", index, " out of range for tensor of size ", g.sizes, " at dimension ",
+                static_cast<int64_t>(d));
+  };
+  const auto before = less_if_known(index, -size), within = less_if_known(index, size);
+  INGOT_REQUIRE_INDEX(!before.value_or(false) && within.value_or(true), problem());
+  if (!before) take_for_less(-size - 1, index, problem());
+  if (!within) take_for_less(index, size, problem());
   Geometry r = g;
-  const Int i = index < 0 ? index + size : index;
+  const Int i = from_the_front(index, size);
   r.offset = g.offset + i * g.strides[d];
   r.sizes.erase(d);
   r.strides.erase(d);
@@ -332,17 +347,23 @@ Geometry slice_geometry(const Geometry& g, int64_t dim, std::optional<Int> start
   INGOT_REQUIRE(step > 0, "slice step must be positive, found ", step);
   const Int size = g.sizes[d];
   auto clamp = [&](Int v) {
-    if (v < 0) v = v + size;
-    if (v < 0) return Int(0);
-    return size < v ? size : v;  // in this order: an end that is known to be within an open size needs no guard
+    v = from_the_front(v, size);
+    const auto before = less_if_known(v, 0);
+    if (!before) v = max(v, 0);
+    else if (*before) return Int(0);
+    const auto beyond = less_if_known(size, v);  // in this order: an end that is known to be within an open size needs no guard
+    if (!beyond) return min(v, size);
+    return *beyond ? size : v;
   };
   constexpr int64_t kEnd = INT64_MAX;  // PyTorch's "to the end": must not be compared with an open size
   const Int b = start ? clamp(*start) : Int(0);
-  Int e = !end || (end->is_number() && end->number() == kEnd) ? size : clamp(*end);
-  if (e < b) e = b;
+  const Int e = !end || (end->is_number() && end->number() == kEnd) ? size : clamp(*end);
+  const auto empty = less_if_known(e, b);
+  // What data decides stays a number that is seen not to be negative.
+  const Int length = !empty || data_decides(e - b) ? max(e - b, 0) : *empty ? Int(0) : e - b;
   Geometry r = g;
   r.offset = g.offset + b * g.strides[d];
-  r.sizes[d] = step.same(1) ? e - b : ceil_div(e - b, step);
+  r.sizes[d] = step.same(1) ? length : ceil_div(length, step);
   r.strides[d] = g.strides[d] * step;
   return r;
 }

@@ -1,4 +1,5 @@
 // Scalar: conversions between the kinds of numbers, and Python's text for them.
+#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -14,13 +15,6 @@ double real_part(std::complex<double> c, const char* target) {
   INGOT_REQUIRE(c.imag() == 0, "a complex number with an imaginary part (", to_text(Scalar(c)), ") cannot be converted to ",
                 target);
   return c.real();
-}
-
-Int truncated(double v) {
-  // Both bounds are exact doubles; a NaN fails the comparison too.
-  INGOT_REQUIRE(v >= -0x1p63 && v < 0x1p63, "value ", to_text(Scalar(v)),
-                " cannot be converted to type int64_t without overflow");
-  return Int(static_cast<int64_t>(v));
 }
 
 // Python's repr of a float: the shortest digits that read back, fixed for exponents in [-4, 16). `point_zero` tells
@@ -59,24 +53,45 @@ std::string float_repr(double v, bool point_zero) {
 
 }  // namespace
 
+// Folding equal constants never merges 0.0 with -0.0.
+bool Float::same(Float o) const {
+  if (is_symbolic() || o.is_symbolic()) return node_ == o.node_;
+  if (std::isnan(number_) || std::isnan(o.number_)) return std::isnan(number_) && std::isnan(o.number_);
+  return std::bit_cast<int64_t>(number_) == std::bit_cast<int64_t>(o.number_);
+}
+
+Int Float::truncated() const {
+  if (is_symbolic()) return slow_truncated();
+  // Both bounds are exact doubles; a NaN fails the comparison too.
+  INGOT_REQUIRE(number_ >= -0x1p63 && number_ < 0x1p63, "value ", *this, " cannot be converted to type int64_t without overflow");
+  return Int(static_cast<int64_t>(number_));
+}
+
+std::string to_text(Float v) { return v.is_number() ? float_repr(v.number_, true) : v.slow_text(); }
+
 Int Scalar::to_int() const {
   if (is_int()) return std::get<Int>(v_);
   if (is_bool()) return Int(std::get<bool>(v_) ? 1 : 0);
-  if (is_float()) return truncated(std::get<double>(v_));
-  return truncated(real_part(std::get<std::complex<double>>(v_), "an integer"));
+  if (is_float()) return std::get<Float>(v_).truncated();
+  return Float(real_part(std::get<std::complex<double>>(v_), "an integer")).truncated();
 }
 
 double Scalar::to_double() const {
-  if (is_float()) return std::get<double>(v_);
+  if (is_float()) return std::get<Float>(v_).value();
   if (is_int()) return static_cast<double>(std::get<Int>(v_).value());
   if (is_bool()) return std::get<bool>(v_) ? 1 : 0;
   return real_part(std::get<std::complex<double>>(v_), "a real number");
 }
 
+Float Scalar::to_float() const {
+  if (is_float()) return std::get<Float>(v_);
+  return is_int() ? Float(std::get<Int>(v_)) : Float(to_double());
+}
+
 bool Scalar::to_bool() const {
   if (is_bool()) return std::get<bool>(v_);
   if (is_int()) return !(std::get<Int>(v_) == Int(0));
-  if (is_float()) return std::get<double>(v_) != 0;
+  if (is_float()) return !std::get<Float>(v_).is_zero();
   return std::get<std::complex<double>>(v_) != std::complex<double>(0);
 }
 
@@ -93,7 +108,7 @@ DType Scalar::dtype() const {
 std::string to_text(const Scalar& s) {
   if (s.is_int()) return to_text(s.to_int());
   if (s.is_bool()) return to_text(s.to_bool());
-  if (s.is_float()) return float_repr(s.to_double(), true);
+  if (s.is_float()) return to_text(s.to_float());
   const std::complex<double> c = s.to_complex();
   const std::string imaginary = float_repr(c.imag(), false);
   if (c.real() == 0 && !std::signbit(c.real())) return imaginary + "j";

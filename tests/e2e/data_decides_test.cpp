@@ -1,6 +1,8 @@
-// What data decides in a compiled program: where a tensor is split, and whether an assertion holds.
+// What data decides in a compiled program: where a tensor is split or sliced, numbers in formulas, whether two sizes are equal
+// and whether an assertion holds.
 #include "compiler/aot_compiler.hpp"
 #include "e2e/compiled_model.hpp"
+#include "graph/shape_env.hpp"
 #include "runner/model_container_runner.hpp"
 #include "support/error_text.hpp"
 
@@ -55,6 +57,96 @@ TEST_F(DataDecides, TensorSplitCompilesAlongAnyDim) {
   ModelContainerRunner model(aot_compile(split_rows, {x, numbers({2, 5})}, path("f.so")));
   for (const std::vector<double>& at : std::vector<std::vector<double>>{{2, 5}, {0, 7}, {3, 3}, {-3, -1}, {5, 2}, {1, 2}})
     expect_close(split_rows({x, numbers(at)}), model.run({x, numbers(at)}));
+}
+
+Tensor one(double v) { return scalar_tensor(v, {.dtype = int64}); }
+Int number_of(const Tensor& t) { return t.item().to_int(); }
+
+// A slice by numbers that are nowhere promised to be in the tensor, or to be positive.
+TEST_F(DataDecides, SlicesByNumbersCompile) {
+  const auto f = [](const TensorList& in) -> TensorList {
+    const Int a = number_of(in[1]), b = number_of(in[2]);
+    const Tensor part = in[0].slice(1, a, b);
+    return {part * 2,
+            part.sum({1}),
+            in[0].slice(1, a, std::nullopt).clone(),
+            in[0].slice(1, std::nullopt, b, 2) + 1,
+            part.t().contiguous(),
+            aten<"slice_scatter">(in[0], part * 5, 1, a, b)};
+  };
+  const Tensor x = randn({3, 7});
+  const auto inputs = [&](double a, double b) { return TensorList{x, one(a), one(b)}; };
+  ModelContainerRunner fixed(aot_compile(f, inputs(2, 5), path("f.so")));
+  ModelContainerRunner open(aot_compile(f, inputs(2, 5), path("g.so"), {}, kOpen));
+  for (const double a : {-9, -7, -2, 0, 3, 7, 8})
+    for (const double b : {-8, -6, -1, 0, 2, 5, 7, 11}) {
+      const TensorList in = inputs(a, b);
+      expect_close(f(in), fixed.run(in));
+      expect_close(f(in), open.run(in));
+    }
+}
+
+// A real number goes where an integer goes: into formulas, factories, conditions, and, rounded, into sizes.
+TEST_F(DataDecides, FloatsAreNumbersOfTheProgram) {
+  const auto f = [](const TensorList& in) -> TensorList {
+    const Scalar k = in[1].sum().item(), m = in[1].max().item();
+    return {in[0] * k,
+            aten<"add.Scalar">(in[0], 1, k),
+            aten<"where.ScalarOther">(in[0] > m, in[0], k),
+            full({2}, m),
+            aten<"linspace">(k, m, 4),
+            in[0].slice(1, 0, m.to_int()) * 2,
+            aten<"arange">(m),
+            aten<"to.dtype">(in[0] * k, float64) * m};
+  };
+  const Tensor x = randn({3, 7});
+  ModelContainerRunner fixed(aot_compile(f, {x, ones({2})}, path("f.so")));
+  ModelContainerRunner open(aot_compile(f, {x, ones({2})}, path("g.so"), {}, kOpen));
+  for (const double v : {0.25, 2.5, 5.0}) {
+    const TensorList in = {x, tensor({v, 0.125}, float32)};
+    expect_close(f(in), fixed.run(in));
+    expect_close(f(in), open.run(in));
+  }
+  EXPECT_NE(error_of([&] { fixed.run({x, -ones({2})}); }).find("arange: upper bound"), std::string::npos);
+}
+
+// Where an op needs two sizes of the data to be equal, the run finds out.
+TEST_F(DataDecides, SizesThatAnOpNeedsToBeEqualAreChecked) {
+  const auto f = [](const TensorList& in) -> TensorList {
+    const Tensor a = aten<"masked_select">(in[0], in[0] > 0), b = aten<"masked_select">(in[1], in[1] > 0);
+    return {a + b, a.sum(), cat({a, b})};
+  };
+  const Tensor x = tensor({1, -1, 2, 3}, float32);
+  ModelContainerRunner model(aot_compile(f, {x, x.clone()}, path("f.so")));
+  for (const TensorList& in : {TensorList{x, aten<"flip">(x, Shape{0}) * 2}, TensorList{-x, -x}, TensorList{x * 0, x * 0}})
+    expect_close(f(in), model.run(in));
+  const std::string message = error_of([&] { model.run({x, -x}); });
+  EXPECT_NE(message.find("Runtime assertion failed for expression u0 == u1"), std::string::npos) << message;
+  EXPECT_NE(message.find("aten::add.Tensor"), std::string::npos) << message;
+}
+
+// What a program asserts of its numbers is checked, though from there on it is known and nothing asks for it.
+TEST_F(DataDecides, AssertionsOfNumbersAreChecked) {
+  const auto f = [](const TensorList& in) -> TensorList {
+    const Int a = number_of(in[1]), b = number_of(in[2]), c = number_of(in[3]);
+    check(eq(a.expr(), b.expr()), "a should be b");
+    check(eq(c.expr(), Expr(3)), "c should be 3");
+    check(le(a.expr(), Expr(5)), "a is at most 5");
+    check_is_size(a);
+    return {full({b}, 2), in[0] * c, in[0].slice(0, 0, a).sum()};
+  };
+  const Tensor x = randn({5});
+  const auto inputs = [&](double a, double b, double c) { return TensorList{x, one(a), one(b), one(c)}; };
+  ModelContainerRunner model(aot_compile(f, inputs(2, 2, 3), path("f.so")));
+  expect_close(f(inputs(4, 4, 3)), model.run(inputs(4, 4, 3)));
+  const auto says = [&](const TensorList& in) {
+    const std::string message = error_of([&] { model.run(in); });
+    return message.substr(0, message.find(" ("));
+  };
+  EXPECT_EQ(says(inputs(3, 4, 3)), "a should be b");
+  EXPECT_EQ(says(inputs(4, 4, 2)), "c should be 3");
+  EXPECT_EQ(says(inputs(7, 7, 3)), "a is at most 5");
+  EXPECT_TRUE(says(inputs(-2, -2, 3)).starts_with("Invalid value range"));
 }
 
 TensorList asserted(const TensorList& in) {

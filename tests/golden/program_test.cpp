@@ -37,7 +37,7 @@ TEST(GoldenPrograms, EveryGraphIsItsText) {
     }
     count++;
   }
-  EXPECT_EQ(count, 3182);
+  EXPECT_EQ(count, 3204);
 }
 
 // Read, written and read again, every program of the sample is the same JSON.
@@ -59,7 +59,7 @@ TEST(GoldenPrograms, P204_EveryProgramIsWrittenAsItWasRead) {
       count++;
     }
   }
-  EXPECT_EQ(count, 3182);
+  EXPECT_EQ(count, 3204);
 }
 
 int64_t anonymous_bytes() {

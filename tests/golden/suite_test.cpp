@@ -80,7 +80,7 @@ TEST(GoldenOps, ResultsBeyondTheBoundsAreHeldToFloat64) {
 TEST(GoldenMoreOps, AgreeWithPyTorch) { check_set("more_ops", {123, 0, 0}, {.gradients = true, .strides = true}); }
 // Made by PyTorch 2.14: small programs, each with something that exported programs of published architectures do; open sizes at
 // two settings.
-TEST(GoldenWide, AgreesWithPyTorch) { check_set("wide", {38, 0, 0}, {}); }
+TEST(GoldenWide, AgreesWithPyTorch) { check_set("wide", {60, 0, 0}, {}); }
 TEST(GoldenModels, AgreeWithPyTorch) { check_set("models", {21, 0, 0}, {}); }
 TEST(GoldenTrain, AgreeWithPyTorch) { check_set("train", {5, 0, 0}, {.gradients = true}); }
 

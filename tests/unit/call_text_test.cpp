@@ -30,7 +30,7 @@ TEST(CallText, TensorsAndOpenSizesAreHoles) {
   const CallText t = written("topk", {x, s0, -1, true, true});
   EXPECT_EQ(t.text, "aten.topk.default(%0, #0)");
   EXPECT_TRUE(t.tensors.at(0).is_same(x));
-  EXPECT_TRUE(t.integers.at(0).same(s0));
+  EXPECT_TRUE(t.integers.at(0).same(Value(s0)));
   const Values args = read_back(t, {17});
   ASSERT_EQ(args.size(), 5u);
   EXPECT_EQ(args[1].to_int64(), 17);

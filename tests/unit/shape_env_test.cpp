@@ -132,7 +132,39 @@ TEST(ShapeEnvData, OpsTakeSizesForMany) {
   EXPECT_EQ(to_text(sum.sizes()), "[u0, 1]");
   EXPECT_EQ(to_text(aten<"view">(sum, Shape({-1})).sizes()), "[u0]");
   EXPECT_TRUE(env.guards().empty()) << guards_of(env);
-  EXPECT_THROW(aten<"add.Tensor">(index, x), UserError);  // u0 against 5
+  EXPECT_TRUE(env.deferred().empty());
+  // u0 against 5: the op needs them to be equal, and a run checks it.
+  EXPECT_EQ(to_text(aten<"add.Tensor">(index, x).sizes()), "[5, 1]");
+  ASSERT_EQ(env.deferred().size(), 1u);
+  EXPECT_EQ(to_text(env.deferred()[0].condition), "u0 == 5");
+  EXPECT_NE(env.deferred()[0].message.find("aten::add.Tensor needs"), std::string::npos) << env.deferred()[0].message;
+  EXPECT_TRUE(env.guards().empty()) << guards_of(env);
+}
+
+TEST(ShapeEnvData, ComputedSizesAreManyAndNumbersAreNot) {
+  ShapeEnv env;
+  const GuardScope scope(env);
+  const Tensor x = make_tensor(Geometry::contiguous({8, 4}, DType::f32), {}, true);
+  const Int u = env.fresh_symbol(Range::kMin, kUnbounded, false), v = env.fresh_symbol(Range::kMin, kUnbounded, false);
+  const Tensor part = x.slice(0, u, v), rest = x.slice(0, v, std::nullopt);
+  EXPECT_EQ(to_text((part * 2 + part).sizes()), to_text(part.sizes()));
+  EXPECT_EQ(to_text(aten<"amax">(rest, Shape{0}).sizes()), "[4]");
+  EXPECT_TRUE(env.deferred().empty() && env.guards().empty());
+  // Whether a number is one, or negative, nobody can say: neither an op nor the program.
+  EXPECT_THROW((void)(u == 1), UserError);
+  EXPECT_THROW(aten<"expand">(x.slice(0, 0, 1), Shape{u, 4}).view({-1, 2, 2, u}), UserError);
+}
+
+TEST(ShapeEnvData, RealNumbersAreSymbols) {
+  ShapeEnv env;
+  const GuardScope scope(env);
+  const Tensor x = make_tensor(Geometry::contiguous({}, DType::f32), {}, true);
+  const Scalar k = x.item();
+  ASSERT_TRUE(k.is_float());
+  EXPECT_EQ(to_text(k), "zuf0");
+  EXPECT_THROW((void)k.to_double(), UserError);
+  EXPECT_TRUE(k.to_int().is_symbolic());
+  EXPECT_EQ((x * k).dtype(), DType::f32);
 }
 
 TEST(ShapeEnvText, SaysWhoAsked) {
