@@ -150,25 +150,32 @@ void ShapeEnv::record(const Expr& condition, bool answer) {
 std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
   if (const auto answer = facts_.known(condition, true)) return answer;
   const auto is_size = [&](const Expr& e) {
-    return e.dtype() == DType::i64 && e.op() != ExprOp::Sym && needs_data(e) && (facts_.range(e).lo >= 0 || prove_ge(e, 0));
+    if (e.dtype() != DType::i64 || e.op() == ExprOp::Sym || !needs_data(e)) return false;
+    const Range r = facts_.range(e);
+    return r.hi >= 2 && (r.lo >= 0 || prove_ge(e, 0));
   };
-  if (const auto answer = facts_.known(with_many(condition, is_size), true)) return answer;
+  const bool is_equality = condition.op() == ExprOp::Eq, is_difference = condition.op() == ExprOp::Ne;
+  const bool compares = (is_equality || is_difference) && condition.arg(0).dtype() == DType::i64;
+  const auto take_for_equal = [&] {
+    const Expr equal = eq(condition.arg(0), condition.arg(1));
+    defer(equal, text("Runtime assertion failed for expression ", readable(equal), ", which ", asker(), " needs"));
+    return is_equality;
+  };
+  // That computed sizes are equal because they are many, a run checks; that they are not, as others are not, nobody does.
+  if (const auto answer = facts_.known(with_many(condition, is_size), true))
+    return compares && *answer == is_equality ? take_for_equal() : *answer;
   // A difference of such sizes, against a number.
   std::vector<Expr> sides(condition.args().begin(), condition.args().end());
   for (Expr& e : sides)
     if (is_size(e)) e = many(e);
   if (std::ranges::any_of(sides, [](const Expr& e) { return e.is_const(); }))
     if (const auto answer = facts_.known(rebuild(condition, sides), true)) return answer;
-  const bool is_equality = condition.op() == ExprOp::Eq;
-  if ((!is_equality && condition.op() != ExprOp::Ne) || condition.arg(0).dtype() != DType::i64) return std::nullopt;
-  const Expr &a = condition.arg(0), &b = condition.arg(1);
-  for (const Expr& e : {a, b}) {
+  if (!compares) return std::nullopt;
+  for (const Expr& e : condition.args()) {
     if (e.is_const() && e->i < 2) return std::nullopt;
     if (e.op() == ExprOp::Sym && needs_data(e) && !facts_.is_size(e)) return std::nullopt;  // a number that nobody uses as a size
   }
-  const Expr equal = eq(a, b);
-  defer(equal, text("Runtime assertion failed for expression ", readable(equal), ", which ", asker(), " needs"));
-  return is_equality;
+  return take_for_equal();
 }
 
 void ShapeEnv::defer(const Expr& condition, const std::string& message) {
