@@ -11,5 +11,6 @@ Int::Int(const Expr& e) {
 }
 
 Expr Int::expr() const { return Expr(number()); }
+Expr Float::expr() const { return Expr::constant(DType::f64, number_); }
 
 }  // namespace ingot
