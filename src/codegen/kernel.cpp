@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "codegen/kernel_decisions.hpp"
 #include "codegen/blocks.hpp"
 #include "codegen/expression.hpp"
 
@@ -48,21 +49,6 @@ llvm::Constant* identity(llvm::Type* type, Accumulate how, DType t) {
 }
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-// Whether the length of a fold costs digits in the type of its body: a sum of floats, but for one of narrower numbers.
-bool is_summed_in_blocks(const Fold& f) {
-  if (f.how != Accumulate::sum || !is_floating(f.body.dtype())) return false;
-  return !(f.body.op() == ExprOp::Cast && f.body.dtype() == DType::f64 && size_of(f.body.arg(0).dtype()) < 8);
-}
-
-// How the loops of a nest are cut if one of its folds is summed in blocks; `step` values of the last variable are one iteration.
-std::optional<Blocks> blocks_for(const Nest& n, int step) {
-  if (std::none_of(n.folds.begin(), n.folds.end(), is_summed_in_blocks)) return std::nullopt;
-  return blocks_of(n.vars, loop::kTermsOfOneSum, step);
-}
-
-// Several vectors at once hide latencies, as many as there are registers for.
-int copies_of(const Target& target) { return arch_of(target) == Arch::aarch64 || vector_bits(target) >= 512 ? 4 : 2; }
 
 class KernelEmitter {
  public:
@@ -594,18 +580,6 @@ std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& 
   std::vector<int> buffers = buffers_of(loop::Step(kernel));
   std::erase_if(buffers, [&](int b) { return program.buffers[at(b)].place == Place::scratch; });
   return buffers;
-}
-
-std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
-  std::vector<int64_t> all;
-  const auto add = [&](const std::optional<Blocks>& b) {
-    all.push_back(b ? static_cast<int64_t>(b->level) : -1);
-    all.push_back(b ? b->size : -1);
-  };
-  if (kernel.product) add(blocks_of(kernel.product->k, loop::kTermsOfOneSum));
-  const int step = kernel.across ? 1 : copies_of(target) * lanes_of(program, kernel, target);
-  for (const Nest& n : kernel.nests) add(blocks_for(n, step));
-  return all;
 }
 
 llvm::Function* emit_kernel(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name) {

@@ -24,10 +24,6 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
 // The buffers whose addresses a kernel's function is given, in order.
 std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel);
 
-// How sums are cut into blocks: what code does with numbers depends on this, so that kernels whose decisions differ have no code in
-// common.
-std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
-
 // A kernel that stands for several: it is given the numbers by which these differ, and decides as `example`, one of them.
 struct KernelCode {
   const loop::Program& program;

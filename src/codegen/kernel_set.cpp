@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "codegen/kernel.hpp"
+#include "codegen/kernel_decisions.hpp"
 
 namespace ingot {
 namespace {

@@ -1,0 +1,26 @@
+// What the numbers of a kernel decide about its code.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "codegen/blocks.hpp"
+#include "codegen/target.hpp"
+#include "loop/program.hpp"
+
+namespace ingot {
+
+// Whether the length of a fold costs digits in the type of its body: a sum of floats, but for one of narrower numbers.
+bool is_summed_in_blocks(const loop::Fold& f);
+
+// How the loops of a nest are cut if one of its folds is summed in blocks; `step` values of the last variable are one iteration.
+std::optional<Blocks> blocks_for(const loop::Nest& n, int step);
+
+// Several vectors at once hide latencies, as many as there are registers for.
+int copies_of(const Target& target);
+
+// How sums are cut into blocks: what code does with numbers depends on this, so that kernels whose decisions differ have no code in
+// common.
+std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
+
+}  // namespace ingot
