@@ -51,27 +51,33 @@ struct Geometry {
   }
 };
 
-// Calls f(tap, out_at, in_at, count) for every run of output positions along the last dimension that one tap reads
-// inside the input: outputs out_at + i and inputs in_at + i * stride[2], 0 <= i < count. Taps are outermost and in
-// order.
-template <class F>
-void for_each_run(const Geometry& g, F f) {
+// The output positions of every tap, as runs along the last dimension, taps outermost and in order: inside(tap, out_at,
+// in_at, count) where the tap reads the input, outputs out_at + i and inputs in_at + i * stride[2], 0 <= i < count;
+// padding(tap, out_at, count) where it reads zeros.
+template <class Inside, class Padding>
+void for_each_run(const Geometry& g, Inside inside, Padding padding) {
   for (int64_t tap = 0; tap < g.taps; ++tap) {
     const int64_t kw = tap % g.kernel[2], kh = tap / g.kernel[2] % g.kernel[1], kd = tap / g.kernel[2] / g.kernel[1];
-    int64_t d0, d1, h0, h1, w0, w1;
-    g.inside(0, kd, d0, d1);
-    g.inside(1, kh, h0, h1);
+    int64_t w0, w1;
     g.inside(2, kw, w0, w1);
-    if (w0 >= w1) continue;
-    for (int64_t d = d0; d < d1; ++d)
-      for (int64_t h = h0; h < h1; ++h) {
+    for (int64_t d = 0; d < g.out[0]; ++d)
+      for (int64_t h = 0; h < g.out[1]; ++h) {
+        const int64_t line = (d * g.out[1] + h) * g.out[2];
         const int64_t id = d * g.stride[0] - g.padding[0] + kd * g.dilation[0];
         const int64_t ih = h * g.stride[1] - g.padding[1] + kh * g.dilation[1];
+        if (w0 == w1 || id < 0 || id >= g.in[0] || ih < 0 || ih >= g.in[1]) {
+          padding(tap, line, g.out[2]);
+          continue;
+        }
         const int64_t iw = w0 * g.stride[2] - g.padding[2] + kw * g.dilation[2];
-        f(tap, (d * g.out[1] + h) * g.out[2] + w0, (id * g.in[1] + ih) * g.in[2] + iw, w1 - w0);
+        if (w0 > 0) padding(tap, line, w0);
+        inside(tap, line + w0, (id * g.in[1] + ih) * g.in[2] + iw, w1 - w0);
+        if (w1 < g.out[2]) padding(tap, line + w1, g.out[2] - w1);
       }
   }
 }
+// For gradients of the input, which padding does not have.
+constexpr auto skip_padding = [](int64_t, int64_t, int64_t) {};
 
 template <class T>
 void gather(const Geometry& g, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns) {
@@ -110,7 +116,7 @@ void scatter(const Geometry& g, const T* columns, int64_t channels, T* x) {
   for (int64_t channel = 0; channel < channels; ++channel) {
     T* const plane = x + channel * g.in_size;
     const T* const rows = columns + channel * g.taps * g.out_size;
-    for_each_run(g, [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
+    const auto add = [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
       const T* from = rows + tap * g.out_size + out_at;
       T* to = plane + in_at;
       if (g.stride[2] == 1) {
@@ -118,7 +124,8 @@ void scatter(const Geometry& g, const T* columns, int64_t channels, T* x) {
       } else {
         for (int64_t i = 0; i < count; ++i) to[i * g.stride[2]] += from[i];
       }
-    });
+    };
+    for_each_run(g, add, skip_padding);
   }
 }
 
@@ -167,29 +174,42 @@ int64_t bytes_for_any(int64_t columns, int64_t k) {
   return max(bytes_for<T>(columns, 2, 2, k), bytes_for<T>(columns, 1, 1, k));
 }
 
-// ---- depthwise ----
+// ---- depthwise: padding is multiplied as the zero it is, so that infinities and NaN under it are seen ----
 
 template <class T>
 void direct_forward(const Geometry& g, const T* x, const T* w, T* y) {
-  for_each_run(g, [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
-    for (int64_t i = 0; g.stride[2] == 1 && i < count; ++i) y[out_at + i] += w[tap] * x[in_at + i];
-    for (int64_t i = 0; g.stride[2] != 1 && i < count; ++i) y[out_at + i] += w[tap] * x[in_at + i * g.stride[2]];
-  });
+  for_each_run(
+      g,
+      [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
+        for (int64_t i = 0; g.stride[2] == 1 && i < count; ++i) y[out_at + i] += w[tap] * x[in_at + i];
+        for (int64_t i = 0; g.stride[2] != 1 && i < count; ++i) y[out_at + i] += w[tap] * x[in_at + i * g.stride[2]];
+      },
+      [&](int64_t tap, int64_t out_at, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) y[out_at + i] += w[tap] * T(0);
+      });
 }
 template <class T>
 void direct_backward_input(const Geometry& g, const T* gy, const T* w, T* gx) {
-  for_each_run(g, [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
-    for (int64_t i = 0; g.stride[2] == 1 && i < count; ++i) gx[in_at + i] += w[tap] * gy[out_at + i];
-    for (int64_t i = 0; g.stride[2] != 1 && i < count; ++i) gx[in_at + i * g.stride[2]] += w[tap] * gy[out_at + i];
-  });
+  for_each_run(
+      g,
+      [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
+        for (int64_t i = 0; g.stride[2] == 1 && i < count; ++i) gx[in_at + i] += w[tap] * gy[out_at + i];
+        for (int64_t i = 0; g.stride[2] != 1 && i < count; ++i) gx[in_at + i * g.stride[2]] += w[tap] * gy[out_at + i];
+      },
+      skip_padding);
 }
 template <class T>
 void direct_backward_weight(const Geometry& g, const T* gy, const T* x, T* gw) {
-  for_each_run(g, [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
-    T sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += gy[out_at + i] * x[in_at + i * g.stride[2]];
-    gw[tap] += sum;
-  });
+  for_each_run(
+      g,
+      [&](int64_t tap, int64_t out_at, int64_t in_at, int64_t count) {
+        T sum = 0;
+        for (int64_t i = 0; i < count; ++i) sum += gy[out_at + i] * x[in_at + i * g.stride[2]];
+        gw[tap] += sum;
+      },
+      [&](int64_t tap, int64_t out_at, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) gw[tap] += gy[out_at + i] * T(0);
+      });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
@@ -111,7 +112,7 @@ class KernelsConvolution : public ::testing::Test {
     const std::vector<T> whole = out;
     std::fill(out.begin(), out.end(), T(NAN));
     for (int64_t t = tasks - 1; t >= 0; --t) f(t, t + 1, scratch.get());
-    ASSERT_EQ(whole, out);
+    for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(std::memcmp(&whole[i], &out[i], sizeof(T)), 0) << i;
   }
 };
 using Types = ::testing::Types<float, double>;
@@ -151,6 +152,47 @@ TYPED_TEST(KernelsConvolution, ForwardAndGradientsMatchTheDefinition) {
       this->expect_near(gx, want_gx, c.out_channels * taps);
       this->expect_near(gw, want_gw, c.batch * positions);
     }
+  }
+}
+
+// Padding is zeros that are multiplied: an infinite weight over them is NaN (as PyTorch computes), whether a
+// convolution goes through columns or directly. The gradient of the input has no padding to multiply.
+TYPED_TEST(KernelsConvolution, InfinitiesMeetThePadding) {
+  using T = TypeParam;
+  for (const Case& t : kCases) {
+    SCOPED_TRACE(t.name);
+    const Convolution c = describe(t);
+    const int64_t positions = size(c.out, c.dims), taps = size(c.kernel, c.dims), plane = size(c.in, c.dims);
+    const int64_t depth = c.in_channels / c.groups * taps;
+    if (positions == 0) continue;
+    const std::vector<T> x(c.batch * c.in_channels * plane, T(1));
+    std::vector<T> w(c.out_channels * depth, T(1)), gy(c.batch * c.out_channels * positions, T(1));
+    w[0] = gy[0] = T(INFINITY);  // tap 0 of output channel 0; position 0 of it in the first image
+    std::vector<T> y(gy.size()), gx(x.size()), gw(w.size());
+    this->run(y, convolution_forward_tasks(c), convolution_forward_scratch_bytes<T>(c),
+              [&](int64_t b, int64_t e, void* s) { convolution_forward<T>(c, x.data(), w.data(), nullptr, y.data(), b, e, s); });
+    this->run(gx, convolution_backward_input_tasks(c), convolution_backward_input_scratch_bytes<T>(c),
+              [&](int64_t b, int64_t e, void* s) {
+                convolution_backward_input<T>(c, gy.data(), w.data(), nullptr, gx.data(), b, e, s);
+              });
+    this->run(gw, convolution_backward_weight_tasks(c), convolution_backward_weight_scratch_bytes<T>(c),
+              [&](int64_t b, int64_t e, void* s) { convolution_backward_weight<T>(c, gy.data(), x.data(), gw.data(), b, e, s); });
+    std::vector<char> inside_y(y.size()), inside_w(w.size());
+    for_each_product(c, [&](int64_t at_y, int64_t, int64_t at_w) {
+      if (at_w == 0) inside_y[at_y] = 1;
+      if (at_y == 0) inside_w[at_w] = 1;
+    });
+    for (size_t i = 0; i < y.size(); ++i) {
+      const bool special = static_cast<int64_t>(i) / positions % c.out_channels == 0;
+      ASSERT_EQ(std::isnan(y[i]), special && !inside_y[i]) << "y " << i;
+      ASSERT_EQ(std::isinf(y[i]), special && inside_y[i]) << "y " << i;
+    }
+    for (size_t i = 0; i < w.size(); ++i) {
+      const bool special = static_cast<int64_t>(i) < depth;
+      ASSERT_EQ(std::isnan(gw[i]), special && !inside_w[i]) << "gw " << i;
+      ASSERT_EQ(std::isinf(gw[i]), special && inside_w[i]) << "gw " << i;
+    }
+    for (size_t i = 0; i < gx.size(); ++i) ASSERT_FALSE(std::isnan(gx[i])) << "gx " << i;
   }
 }
 
