@@ -79,8 +79,10 @@ class Converter {
     llvm::Value* quiet = b_.CreateOr(u, c(0x400000));
     return b_.CreateTrunc(b_.CreateLShr(b_.CreateSelect(b_.CreateFCmpUNO(x, x), quiet, rounded), c(16)), int_type(16));
   }
+  // Behind a fence: LLVM would compare halves instead, which processors without such comparisons do one by one.
   llvm::Value* widen_half(llvm::Value* bits) {
-    return b_.CreateFPExt(b_.CreateBitCast(bits, shaped(b_.getHalfTy())), shaped(b_.getFloatTy()));
+    llvm::Type* wide = shaped(b_.getFloatTy());
+    return b_.CreateArithmeticFence(b_.CreateFPExt(b_.CreateBitCast(bits, shaped(b_.getHalfTy())), wide), wide);
   }
   llvm::Value* narrow_to_half(llvm::Value* x) {
     return b_.CreateBitCast(b_.CreateFPTrunc(x, shaped(b_.getHalfTy())), int_type(16));

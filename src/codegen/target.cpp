@@ -68,9 +68,11 @@ const char* triple_of(Arch arch) { return arch == Arch::x86_64 ? "x86_64-unknown
 
 Arch native_arch() { return arch_of(llvm::Triple(llvm::sys::getProcessTriple())); }
 
-// Processors with 512-bit registers are told to LLVM as preferring 256: our loops choose their width themselves.
+// Processors with 512-bit registers are told to LLVM as preferring 256: our loops choose their width themselves. Arithmetic of halves is
+// done in float, and LLVM before 22 swaps the operands of a masked comparison of halves without swapping the comparison (llvm-project
+// issue 159723).
 std::vector<std::string> fixed_features(Arch arch) {
-  return arch == Arch::x86_64 ? std::vector<std::string>{"-prefer-256-bit"} : std::vector<std::string>{};
+  return arch == Arch::x86_64 ? std::vector<std::string>{"-avx512fp16", "-prefer-256-bit"} : std::vector<std::string>{};
 }
 
 std::string join_sorted(std::vector<std::string> features) {
@@ -105,7 +107,10 @@ std::string_view to_text(Arch arch) { return arch == Arch::x86_64 ? "x86_64" : "
 Target native_target() {
   const Arch arch = native_arch();
   std::vector<std::string> features = native_features();
-  for (std::string& f : fixed_features(arch)) features.push_back(std::move(f));
+  for (const std::string& f : fixed_features(arch)) {
+    std::erase_if(features, [&](const std::string& native) { return native.compare(1, native.npos, f, 1, f.npos) == 0; });
+    features.push_back(f);
+  }
   return {triple_of(arch), llvm::sys::getHostCPUName().str(), join_sorted(std::move(features))};
 }
 
@@ -153,9 +158,9 @@ int vector_bits(const Target& target) {
 loop::Machine machine_of(const Target& target) {
   const int lanes = vector_bits(target) / 32;
   if (arch_of(target) == Arch::aarch64) return {lanes, {{8, 3}, {12, 2}, {6, 4}}};  // 24 of 32 registers hold sums
-  if (has_feature(target, "avx512f")) return {lanes, {{12, 2}, {8, 3}}};            // 24 of 32
-  if (has_feature(target, "fma")) return {lanes, {{6, 2}, {4, 3}}};                 // 12 of 16
-  return {lanes, {{4, 2}}};                                                         // 8 of 16: a product needs one more
+  if (has_feature(target, "avx512f")) return {lanes, {{12, 2}, {8, 3}}};  // 24 of 32
+  if (has_feature(target, "fma")) return {lanes, {{6, 2}, {4, 3}}};  // 12 of 16
+  return {lanes, {{4, 2}}};  // 8 of 16: a product needs one more
 }
 
 }  // namespace ingot

@@ -46,6 +46,27 @@ TEST_F(CompileOptionsTest, ThreadsDoNotChangeTheBytes) {
   EXPECT_TRUE(made[0] == made[1] && made[0] == made[2]);
 }
 
+// x < y and x > y under one mask, of halves: they are compared as floats, in vectors, whatever a processor has for halves.
+TEST_F(CompileOptionsTest, HalvesAreComparedAsFloats) {
+  const auto f = [](const TensorList& in) -> TensorList {
+    const Tensor inside = aten<"logical_and">(aten<"ge.Scalar">(in[0], -1), aten<"le.Scalar">(in[1], 1));
+    const Tensor less = aten<"logical_and">(inside, aten<"lt.Tensor">(in[0], in[1]));
+    const Tensor more = aten<"logical_and">(inside, aten<"gt.Tensor">(in[0], in[1]));
+    return {aten<"where.self">(less, in[0], in[2]) + aten<"where.self">(more, in[1], in[2])};
+  };
+  manual_seed(5);
+  const TensorList in = {randn({33}).to(DType::f16), randn({33}).to(DType::f16), randn({33}).to(DType::f16)};
+  expect_close(f(in), ModelContainerRunner(aot_compile(f, in, path("here.so"))).run(in));
+  for (const auto& [name, cpu] : {std::pair{"x86_64", "x86-64-v4"}, {"x86_64", "sapphirerapids"}, {"aarch64", "neoverse-n1"}}) {
+    std::string llvm;
+    aot_compile(f, in, path("there.so"),
+                {.targets = {parse_target(name, cpu)}, .code = [&](const std::string&, const CodeText& t) { llvm += t.llvm; }});
+    EXPECT_GT(count(llvm, "fcmp"), 0);
+    for (std::size_t at = 0; (at = llvm.find("fcmp", at)) != llvm.npos; at++)
+      EXPECT_EQ(llvm.substr(at, llvm.find('\n', at) - at).find("half"), std::string::npos) << cpu << ": " << llvm.substr(at, 80);
+  }
+}
+
 TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
   std::string assembly;
   const TensorList in = layer_inputs();
