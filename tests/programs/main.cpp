@@ -24,6 +24,7 @@
 #include "compiled_programs/compare_compiled.hpp"
 #include "support/compare_aot.hpp"
 #include "support/program_record.hpp"
+#include "support/seen.hpp"
 
 namespace {
 
@@ -43,6 +44,23 @@ struct Way {
     }
   }
 };
+
+// What the bases hold at the first sizes, those of at most 64 numbers.
+std::string values_text(const Program& p) {
+  std::string out;
+  const TensorList bases = make_inputs(p, {.gradients = false}).bases;
+  for (std::size_t b = 0; b < bases.size(); b++) {
+    if (p.wrapped || bases[b].numel().value() > 64) continue;
+    out += text("base ", b, " = {");
+    for (const double x : numbers(bases[b])) {
+      char digits[32];
+      std::snprintf(digits, sizeof digits, " %.9g", x);
+      out += digits;
+    }
+    out += " }\n";
+  }
+  return out;
+}
 
 Program wide(uint64_t seed) { return wide_program(seed); }
 Program wide_open(uint64_t seed) { return wide_program(seed, {.open = true, .writes = seed % 2 == 0}); }
@@ -158,8 +176,8 @@ int main(int argc, char** argv) {
       const Comparison d = way.compare(q);
       return d.agreement == Agreement::differs && kind_of(d.what) == kind_of(c.what);
     });
-    std::printf("seed %lld: %s\n%s\n%s\n%s\n", seed, way.compare(small).what.c_str(), to_text(small).c_str(),
-                to_cpp(small).c_str(), to_fx(small).c_str());
+    std::printf("seed %lld: %s\n%s%s\n%s\n%s\n", seed, way.compare(small).what.c_str(), to_text(small).c_str(),
+                values_text(small).c_str(), to_cpp(small).c_str(), to_fx(small).c_str());
     std::fflush(stdout);
   }
   if (progress) std::fprintf(stderr, "\r");
