@@ -207,10 +207,12 @@ std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, cons
   Int chunk_base = strides.back(), run = 1, view_run = 1;
   for (int d = sizes.dim() - 1; d >= 0; d--) {
     run = run * sizes[d];
-    const bool ends = d == 0 || (!(sizes[d - 1] == 1) && !(strides[d - 1] == run * chunk_base));
+    // Where the data decides: as if sizes were large. What the run is covered by is asked at its end.
+    const bool ends = d == 0 || (!equal_if_known(sizes[d - 1], 1).value_or(false) &&
+                                 !equal_if_known(strides[d - 1], run * chunk_base).value_or(false));
     if (!ends) continue;
     while (view_d >= 0 && (!statically_equal(view_run, run) || statically_equal(new_sizes[view_d], 1)) &&
-           (view_run < run || new_sizes[view_d] == 1)) {
+           (less_if_known(view_run, run).value_or(true) || new_sizes[view_d] == 1)) {
       r[view_d] = view_run * chunk_base;
       view_run = view_run * new_sizes[view_d];
       view_d--;
