@@ -148,6 +148,7 @@ Value run_out(const Op& op, Args args) {
   for (std::size_t k = 0; k < outs.size(); k++) {
     const Tensor& result = r.is_tensor() ? r.tensor() : r.tensors().at(k);
     check_written_type(op, outs[k], result.dtype());
+    check_out_size(op, args, outs[k], result.sizes());
     resize_out(outs[k], result.sizes());
     call(copy, {outs[k], result});
   }
@@ -159,6 +160,12 @@ Value run_out(const Op& op, Args args) {
 void check_written_size(const Op& op, const Tensor& self, const Shape& sizes) {
   INGOT_REQUIRE(sizes == self.sizes(), op.schema.name, ": output with shape ", self.sizes(),
                 " doesn't match the broadcast shape ", sizes);
+}
+void check_out_size(const Op& op, Args args, const Tensor& out, const Shape& sizes) {
+  if (op.functional->form() != Form::pointwise) return;
+  for (std::size_t i = 0; i < args.size(); i++)
+    if (!op.schema.args[i].type.writes() && args[i].is_tensor() && args[i].tensor().is_same(out))
+      check_written_size(op, out, sizes);
 }
 void check_written_type(const Op& op, const Tensor& self, DType result) {
   // copy_ and friends convert anything; arithmetic must not lose a category.

@@ -19,6 +19,8 @@ bool call_into(const Op& op, Args args, std::span<const Tensor> results);
 // What every in-place or out= call refuses, on real, fake and functional tensors alike: an op whose result has another size
 // than the tensor written, whose type cannot be cast to its type, or a tensor several of whose elements are one address.
 void check_written_size(const Op& op, const Tensor& self, const Shape& sizes);
+// out= takes the size of the result, but not where the tensor is an operand of the formula too.
+void check_out_size(const Op& op, Args args, const Tensor& out, const Shape& sizes);
 void check_written_type(const Op& op, const Tensor& self, DType result);
 void check_no_overlap(const Op& op, const Tensor& self);
 

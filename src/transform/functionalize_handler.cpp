@@ -239,7 +239,10 @@ Value write(const Op& op, Args args, const Values& values) {
   TensorList written;
   for (const int8_t w : op.written)
     for_each_tensor(args[static_cast<std::size_t>(w)], [&](const Tensor& t) { written.push_back(t); });
-  for (std::size_t k = 0; k < written.size(); k++) replace(op, written[k], result_at(r, k));
+  for (std::size_t k = 0; k < written.size(); k++) {
+    if (op.variant == Variant::out) check_out_size(op, args, written[k], result_at(r, k).sizes());
+    replace(op, written[k], result_at(r, k));
+  }
   return written.size() == 1 ? Value(written[0]) : Value(std::move(written));
 }
 

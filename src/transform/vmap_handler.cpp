@@ -137,6 +137,7 @@ Value write(const Op& op, Args args) {
   for (std::size_t k = 0; k < written.size(); k++) {
     const Tensor value = result_at(r, k);
     check_written_type(op, written[k], value.dtype());
+    if (op.variant == Variant::out) check_out_size(op, args, written[k], value.sizes());
     if (op.variant == Variant::out && !(written[k].sizes() == value.sizes())) {
       BatchedState* s = batched_state(written[k]);
       INGOT_REQUIRE(s, op.schema.name, ": an out= tensor of size ", written[k].sizes(), " cannot be resized to ", value.sizes(),

@@ -86,6 +86,33 @@ TEST_F(GrowingOut, R056_ATensorWithViewsDoesNot) {
       four, kAsStrided);
 }
 
+// As in PyTorch: what a formula reads and writes keeps its size. A reduction's does not, nor does what the formula reads a view of.
+TEST_F(GrowingOut, AnOperandOfAFormulaDoesNot) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor out = in[0] + 1;
+    aten_value<"add.out">(out, in[1], 1, out);
+    return TensorList{out};
+  };
+  const Inputs columns = [] { return TensorList{count({4, 1}), count({4, 4})}; };
+  const Inputs equal = [] { return TensorList{count({4, 4}), count({4, 1})}; };
+  const std::string refused = "output with shape [4, 1] doesn't match the broadcast shape [4, 4]";
+  expect_refused(f, columns, refused);
+  expect(f, columns, refused);
+  expect(f, equal);
+  expect(
+      [](const TensorList& in) {
+        const Tensor out = in[1] + 1;
+        aten_value<"sum.IntList_out">(out, Shape{0}, false, Value(), out);
+        return TensorList{out};
+      },
+      columns);
+  const TensorFunction of_a_view = [](const TensorList& in) {
+    aten_value<"add.out">(in[0].view({4, 1}), in[1], 1, in[0]);
+    return TensorList{in[0]};
+  };
+  EXPECT_EQ(of_a_view(columns())[0].sizes(), Shape({4, 4}));
+}
+
 TEST_F(GrowingOut, ATensorWithViewsShrinks) {
   expect(
       [](const TensorList& in) {
