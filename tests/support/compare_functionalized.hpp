@@ -11,6 +11,7 @@ namespace ingot::testing {
 enum class Agreement {
   agrees,
   agrees_in_values,  // of a result's history eager says that it has none (a multi-output view was written): run without gradients, it agrees
+  agrees_in_elements,  // inputs that share a storage without elements count as apart (R083): what is written of one has no history in the others
   // Eager is fine and the other way refuses, as docs/ir.md says it does:
   refused_as_strided,  // a write through as_strided of a view (R052)
   refused_storage,  // as_strided of elements that an argument, part of a larger storage, does not have
