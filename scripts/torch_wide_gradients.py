@@ -7,7 +7,8 @@
 OUT/NAME has model.pt2, which returns the loss, and expected.safetensors with in.N, loss and grad.NAME. The loss is the mean of the
 floating outputs, each weighted by a wave over its elements, so that no gradient is zero or the same everywhere. Parameters that get no
 gradient are left out. Architectures that PyTorch does not export, or whose loss or gradients are not finite, are said and left out,
-as are those that have no parameters. What OUT has is not made again. Needs PyTorch 2.14; no test does.
+as are those that have no parameters, and those with gradients of their own (torch.autograd.Function), which an exported program does
+not have. What OUT has is not made again. Needs PyTorch 2.14; no test does.
 """
 import fnmatch
 import importlib.util
@@ -36,6 +37,12 @@ class Loss(torch.nn.Module):
         return torch.stack(losses).sum()
 
 
+def tied(model, name):
+    "Whether the parameter has other names, with gradients of their own in the exported program."
+    named = dict(model.named_parameters(remove_duplicate=False))
+    return sum(p is named[name] for p in named.values()) > 1
+
+
 def make(zoo, name, folder):
     spec = zoo.ZOO[name]
     torch.manual_seed(1)
@@ -56,6 +63,12 @@ def make(zoo, name, folder):
         return "the loss or a gradient is not finite"
     step.zero_grad()
     exported = torch.export.export(step, inputs, strict=False)
+    module = exported.module()
+    module(*[t.clone() for t in inputs]).backward()
+    for name, p in module.named_parameters():
+        if name in grads and p.grad is not None and not tied(step, name):
+            if not torch.allclose(p.grad, grads[name], rtol=1e-2, atol=1e-3 * float(grads[name].abs().max())):
+                return "the exported program has other gradients in PyTorch too: " + name
     os.makedirs(folder)
     torch.export.save(exported, folder + "/model.pt2")
     known = set(exported.state_dict)

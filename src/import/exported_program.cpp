@@ -75,6 +75,18 @@ bool are_one(const StateEntry& a, const StateEntry& b) {
          a.tensor.strides().same(b.tensor.strides());
 }
 
+// Parameters that are the same elements (tied weights) are one tensor, as they are in PyTorch's module: it has one gradient.
+void join_names(std::map<std::string, StateEntry>& state) {
+  std::map<const Storage*, std::vector<StateEntry*>> by_storage;
+  for (auto& [key, e] : state) {
+    if (!e.tensor.defined() || !e.is_parameter) continue;
+    std::vector<StateEntry*>& known = by_storage[&*e.tensor->storage];
+    const auto same = std::ranges::find_if(known, [&](const StateEntry* k) { return are_one(*k, e); });
+    if (same != known.end()) e.tensor = (*same)->tensor;
+    else known.push_back(&e);
+  }
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
@@ -153,6 +165,7 @@ void ExportedProgram::supply(std::string_view key, const Tensor& t) {
 }
 
 void ExportedProgram::prepare() {
+  join_names(state);
   leaves_ = input_leaves();
   std::vector<InputCheck::Input> checked;
   for (const Leaf& leaf : leaves_)

@@ -339,6 +339,15 @@ TEST_F(Container, P025_P200_APickleOfSeveralNamesIsReadOnce) {
   EXPECT_EQ(s.at("v").tensor->storage.get(), s.at("w").tensor->storage.get());
 }
 
+// Tied weights have one gradient, whichever name the graph uses; other elements of the storage are another parameter.
+TEST_F(Container, ParametersThatAreTheSameElementsAreOneTensor) {
+  const std::vector<Payload> weights = {{.name = "a"}, {.name = "b"}, {.name = "later", .meta = {.offset = 1}}};
+  const auto s = state(weights, {{w0, raw<float>({1, 2, 3})}});
+  EXPECT_TRUE(s.at("a").tensor.is_same(s.at("b").tensor));
+  EXPECT_FALSE(s.at("a").tensor.is_same(s.at("later").tensor));
+  EXPECT_EQ(floats(s.at("later").tensor), (V{2, 3}));
+}
+
 // What an archive without its weights says about them is written again: who shares what, and how it lies there.
 TEST_F(Container, P025_P204_StrippedArchivesStayWhatTheyAre) {
   const Meta turned{.sizes = {2, 3}, .strides = {1, 2}, .offset = 4};
