@@ -189,10 +189,14 @@ llvm::Value* ExpressionEmitter::compare(ExprOp op, DType t, llvm::Value* x, llvm
   }
 }
 
-// Quotient and remainder that round to minus infinity; the machine's round to zero. A divisor of an index is positive; one
-// that data gives may be anything, and must not stop the process: by 0 and by -1 nothing is divided.
+// Quotient and remainder that round to minus infinity; the machine's round to zero. A divisor of an index is positive, or 0 where there
+// is nothing to index: what a loop does alike each time is computed before it, though it may do nothing. One that data gives may be
+// anything. None may stop the process: by 0, and by -1 of data, nothing is divided.
 llvm::Value* ExpressionEmitter::divide(const Expr& e, llvm::Value* x, llvm::Value* y) {
   const bool quotient = e.op() == FloorDiv;
+  if (!e.arg(1)->has_data && e.arg(1)->lo < 1)
+    y = b_.CreateSelect(b_.CreateICmpEQ(y, llvm::Constant::getNullValue(y->getType())), llvm::ConstantInt::get(y->getType(), 1),
+                        y);
   const bool not_negative = e.arg(0)->lo >= 0 && e.arg(1)->lo >= 0;
   if (!e.arg(1)->has_data && (is_unsigned(e.dtype()) || not_negative))
     return quotient ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);

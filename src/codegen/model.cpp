@@ -217,7 +217,10 @@ class TableEmitter {
               all_known = all_known && (bound[j] || !(depends(rest, p.symbols[j]) || depends(*factor, p.symbols[j])));
             if (!all_known) continue;
             Value v = b_.CreateSub(read(field(1), d), known.emit(rest));
-            if (!factor->is_const(1)) v = b_.CreateSDiv(v, known.emit(*factor));
+            if (!factor->is_const(1)) {  // which is 0 of an empty input
+              Value by = known.emit(*factor);
+              v = b_.CreateSDiv(v, b_.CreateSelect(b_.CreateICmpEQ(by, b_.getInt64(0)), b_.getInt64(1), by));
+            }
             b_.CreateStore(v, element(f->getArg(1), k));
             known.bind(p.symbols[k], v);
             bound[k] = progress = true;

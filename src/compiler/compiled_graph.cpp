@@ -308,7 +308,8 @@ void CompiledGraph::lay_out(const Values& arguments, Values& computed) const {
   for (const auto& [k, strides] : with_gaps_) {
     Shape now;
     for (const Int& s : strides) now.push_back(evaluate(s.expr(), values));
-    computed[k] = laid_out(computed[k].tensor(), now);
+    const Tensor& t = computed[k].tensor();
+    if (!may_overlap({t.sizes(), now, 0, t.dtype()})) computed[k] = laid_out(t, now);
   }
 }
 
@@ -380,9 +381,7 @@ void CompiledGraph::find_gaps(const Graph& graph) {
     if (n.kind == NodeKind::attribute || !n.meta.is_tensor()) continue;
     const Geometry& g = n.meta.tensor()->geom;
     const bool is_open = g.sizes.is_symbolic() || g.strides.is_symbolic();
-    if (is_open ? is_returned_as_it_is(n) || viewed(n) != nullptr
-                : may_overlap(g) || is_non_overlapping_and_dense(g.sizes, g.strides))
-      continue;
+    if (is_open ? is_returned_as_it_is(n) : may_overlap(g) || is_non_overlapping_and_dense(g.sizes, g.strides)) continue;
     bool is_known = true;
     for (const Int& s : g.strides)
       visit(s.expr(), [&](const Expr& e) { is_known = is_known && (e.op() != ExprOp::Sym || sizes_.contains(e->name)); });

@@ -142,6 +142,7 @@ Value scan(const Call& c) {
     INGOT_REQUIRE(results.size() >= init.size(), "the function should return the ", init.size(), " carried values first, found ",
                   results.size(), " results");
     carry.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(init.size()));
+    require_alike(c.op, init, carry, "what is carried", "the function");
   }
   const Values outputs = list_elements(rows.cut(stacked(steps, init.size())));
   return list_value(concatenated({rows.empty() ? init : carry, outputs}));

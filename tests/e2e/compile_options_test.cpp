@@ -67,6 +67,22 @@ TEST_F(CompileOptionsTest, HalvesAreComparedAsFloats) {
   }
 }
 
+// What a loop does alike each time is computed before it, also where it has nothing to do. x86_64 ends a process that divides by 0.
+TEST_F(CompileOptionsTest, SizesOfNothingDivideNothing) {
+  const auto f = [](const TensorList& in) -> TensorList {
+    const Tensor last = aten<"gt.Scalar">(aten<"select.int">(in[0], 0, -1), 0.25);
+    return {aten<"where.self">(last, in[0], last)};
+  };
+  std::string llvm;
+  aot_compile(f, {zeros({4, 0}).to(DType::i64)}, path("f.so"),
+              {.targets = {parse_target("x86_64")}, .code = [&](const std::string&, const CodeText& t) { llvm += t.llvm; }},
+              {OpenSize{0, 0}});
+  EXPECT_GT(count(llvm, "ingot_rt_parallel"), 0);
+  for (const char* division : {" udiv ", " urem ", " sdiv ", " srem "})
+    for (std::size_t at = 0; (at = llvm.find(division, at)) != llvm.npos; at++)
+      EXPECT_FALSE(llvm.substr(at, llvm.find('\n', at) - at).ends_with(", 0")) << llvm.substr(at, 60);
+}
+
 TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
   std::string assembly;
   const TensorList in = layer_inputs();

@@ -15,11 +15,15 @@
 namespace ingot::testing {
 namespace {
 
-// What a refusal says after it names ops ("narrow: slice: ") and before it names tensors, versions and sizes, which are symbols where
-// they are open.
+// What a refusal says after it names ops ("narrow: slice: ") and before it names tensors, versions, nodes of a graph, what called it and
+// sizes, which are symbols where they are open. Which index is out of bounds compiled code does not say.
 std::string gist(std::string message) {
   for (std::size_t colon; (colon = message.find(": ")) < message.find(' ');) message.erase(0, colon + 2);
-  return message.substr(0, std::min(message.find(':'), message.find(" - got ")));
+  if (message.starts_with("index "))
+    if (const std::size_t bounds = message.find(" is out of bounds"); bounds != message.npos)
+      message.replace(0, bounds, "an index");
+  return message.substr(
+      0, std::min({message.find(':'), message.find(" - got "), message.find(" (node "), message.find(" (AOTInductor")}));
 }
 
 bool has_gist_of(const std::vector<std::string>& refusals, const std::string& refusal) {

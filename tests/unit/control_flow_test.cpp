@@ -185,6 +185,14 @@ TEST_F(ControlFlow, WhatIsCarriedKeepsItsSizeAndType) {
       run(ones({2}), ones({2}).to(float64)),
       "Expected each tensor to have same metadata but got: while_loop result 0 of what is carried is float32[2], of the body float64[2]");
   EXPECT_EQ(run(ones({2}), ones({2})), "no error");
+  const auto scanned = [](const Tensor& init, const Tensor& rows) {
+    return error_of([&] { scan([](const TensorList& o) { return TensorList{o[0] * 0.5 + o[1], o[0]}; }, {init}, {rows}); });
+  };
+  for (const int64_t rows : {0, 3})
+    EXPECT_EQ(
+        scanned(zeros({2}).to(int64), ones({rows, 2})),
+        "Expected each tensor to have same metadata but got: scan result 0 of what is carried is int64[2], of the function float32[2]");
+  EXPECT_EQ(scanned(zeros({2}), ones({3, 2})), "no error");
 }
 
 TEST_F(ControlFlow, WritesInsideAFunctionAreFunctionalized) {
