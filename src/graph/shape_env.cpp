@@ -33,24 +33,20 @@ Expr with_many(const Expr& e, const F& is_size) {
   for (const Expr& a : e.args()) args.push_back(with_many(a, is_size));
   return rebuild(e, args);
 }
-// `e` where the sizes and what a slice by data clamps to a number are larger than any number a rule of an op has.
-template <class F>
-Expr with_large(const Expr& e, const F& is_size) {
-  std::vector<Expr> large;
+// `e` where sizes, and what a slice by data clamps to a number, are larger than any number that a rule of an op has.
+Expr with_large(const Expr& e, const Facts& facts) {
+  std::vector<Expr> sizes, large;
+  const auto take = [&](const Expr& size) {
+    sizes.push_back(size);
+    large.push_back(many(size, 1 << 20));
+  };
   visit(e, [&](const Expr& x) {
     const bool clamps = (x.op() == ExprOp::Min || x.op() == ExprOp::Max) && x.dtype() == DType::i64;
     for (std::size_t i = 0; clamps && i < 2; i++)
-      if (x.arg(i).is_const()) large.push_back(x.arg(1 - i));
-    if (x.op() == ExprOp::Sym && is_size(x)) large.push_back(x);
+      if (x.arg(i).is_const() && !x.arg(1 - i).is_const()) take(x.arg(1 - i));
+    if (x.op() == ExprOp::Sym && facts.is_size(x)) take(x);
   });
-  const auto replaced = [&](const auto& self, const Expr& x) -> Expr {
-    if (!x.is_const() && std::ranges::any_of(large, [&](const Expr& l) { return same(l, x); })) return many(x, 1 << 20);
-    if (x.args().empty() || x.op() == ExprOp::Idx || x.op() == ExprOp::Load) return x;
-    std::vector<Expr> args;
-    for (const Expr& a : x.args()) args.push_back(self(self, a));
-    return rebuild(x, args);
-  };
-  return replaced(replaced, e);
+  return substitute(e, sizes, large);
 }
 
 std::string to_text(Range r) {
@@ -190,11 +186,13 @@ std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
   if (std::ranges::any_of(sides, [](const Expr& e) { return e.is_const(); }))
     if (const auto answer = facts_.known(rebuild(condition, sides), true)) return answer;
   if (!compares) return std::nullopt;
-  // What is left of such a size without its first few is many too, and several times a size is not that size.
-  const auto if_large = facts_.known(with_large(condition, [&](const Expr& e) { return facts_.is_size(e); }), true);
-  if (if_large && !condition.arg(0).is_const() && !condition.arg(1).is_const()) return if_large;
+  // What is left of such a size without its first few is many too, and several times a size is not that size. A number of two or more
+  // may be the size that is asked for.
+  const auto if_large = facts_.known(with_large(condition, facts_), true);
+  const bool may_be_asked_for = std::ranges::any_of(condition.args(), [](const Expr& e) { return e.is_const() && e->i >= 2; });
+  if (if_large && *if_large != is_equality && !may_be_asked_for) return is_difference;
   for (const Expr& e : condition.args()) {
-    if (e.is_const() && e->i < 2) return if_large;
+    if (e.is_const() && e->i < 2) return std::nullopt;
     if (e.op() == ExprOp::Sym && needs_data(e) && !facts_.is_size(e)) return std::nullopt;  // a number that nobody uses as a size
   }
   return take_for_equal();
