@@ -8,10 +8,10 @@ set(eager_flags
   -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)
-# What handles elements is fast, what handles calls is small. In ops/ the former has loops over a type, or formulas.
+# What handles elements is fast, what handles calls is small. In tensor/ and ops/ the former has loops over a type, or formulas.
 set(eager_parts tensor ops base expr op eager)
-set(eager_fast_parts tensor)
-set(eager_mixed_parts ops)
+set(eager_fast_parts)
+set(eager_mixed_parts tensor ops)
 set(eager_handles_elements "class [ST]>|template <class|formula")
 set(eager_flags_fast -O2)
 set(eager_flags_small -Os)
