@@ -114,12 +114,29 @@ class KernelsConvolution : public ::testing::Test {
     for (int64_t t = tasks - 1; t >= 0; --t) f(t, t + 1, scratch.get());
     for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(std::memcmp(&whole[i], &out[i], sizeof(T)), 0) << i;
   }
+
+  struct Results {
+    std::vector<T> y, gx, gw;
+  };
+  // The convolution of x and w, and what the gradient gy of its result is for x and for w.
+  Results forward_and_gradients(const Convolution& c, const std::vector<T>& x, const std::vector<T>& w, const std::vector<T>& gy,
+                                const T* bias, const T* in_bias) {
+    Results r{std::vector<T>(gy.size()), std::vector<T>(x.size()), std::vector<T>(w.size())};
+    run(r.y, convolution_forward_tasks(c), convolution_forward_scratch_bytes<T>(c),
+        [&](int64_t b, int64_t e, void* s) { convolution_forward<T>(c, x.data(), w.data(), bias, r.y.data(), b, e, s); });
+    run(r.gx, convolution_backward_input_tasks(c), convolution_backward_input_scratch_bytes<T>(c),
+        [&](int64_t b, int64_t e, void* s) {
+          convolution_backward_input<T>(c, gy.data(), w.data(), in_bias, r.gx.data(), b, e, s);
+        });
+    run(r.gw, convolution_backward_weight_tasks(c), convolution_backward_weight_scratch_bytes<T>(c),
+        [&](int64_t b, int64_t e, void* s) { convolution_backward_weight<T>(c, gy.data(), x.data(), r.gw.data(), b, e, s); });
+    return r;
+  }
 };
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelsConvolution, Types);
 
 TYPED_TEST(KernelsConvolution, ForwardAndGradientsMatchTheDefinition) {
-  using T = TypeParam;
   for (const Case& t : kCases) {
     SCOPED_TRACE(t.name);
     const Convolution c = describe(t);
@@ -129,17 +146,8 @@ TYPED_TEST(KernelsConvolution, ForwardAndGradientsMatchTheDefinition) {
     const auto gy = this->random(c.batch * c.out_channels * positions);
     const auto bias = this->random(c.out_channels), in_bias = this->random(c.in_channels);
     for (const bool with_bias : {false, true}) {
-      std::vector<T> y(gy.size()), gx(x.size()), gw(w.size());
-      this->run(y, convolution_forward_tasks(c), convolution_forward_scratch_bytes<T>(c), [&](int64_t b, int64_t e, void* s) {
-        convolution_forward<T>(c, x.data(), w.data(), with_bias ? bias.data() : nullptr, y.data(), b, e, s);
-      });
-      this->run(gx, convolution_backward_input_tasks(c), convolution_backward_input_scratch_bytes<T>(c),
-                [&](int64_t b, int64_t e, void* s) {
-                  convolution_backward_input<T>(c, gy.data(), w.data(), with_bias ? in_bias.data() : nullptr, gx.data(), b, e, s);
-                });
-      this->run(
-          gw, convolution_backward_weight_tasks(c), convolution_backward_weight_scratch_bytes<T>(c),
-          [&](int64_t b, int64_t e, void* s) { convolution_backward_weight<T>(c, gy.data(), x.data(), gw.data(), b, e, s); });
+      const auto [y, gx, gw] =
+          this->forward_and_gradients(c, x, w, gy, with_bias ? bias.data() : nullptr, with_bias ? in_bias.data() : nullptr);
       std::vector<double> want_y(y.size()), want_gx(gx.size()), want_gw(gw.size());
       for (size_t i = 0; with_bias && i < y.size(); ++i) want_y[i] = bias[i / positions % c.out_channels];
       for (size_t i = 0; with_bias && i < gx.size(); ++i) want_gx[i] = in_bias[i / plane % c.in_channels];
@@ -168,15 +176,7 @@ TYPED_TEST(KernelsConvolution, InfinitiesMeetThePadding) {
     const std::vector<T> x(c.batch * c.in_channels * plane, T(1));
     std::vector<T> w(c.out_channels * depth, T(1)), gy(c.batch * c.out_channels * positions, T(1));
     w[0] = gy[0] = T(INFINITY);  // tap 0 of output channel 0; position 0 of it in the first image
-    std::vector<T> y(gy.size()), gx(x.size()), gw(w.size());
-    this->run(y, convolution_forward_tasks(c), convolution_forward_scratch_bytes<T>(c),
-              [&](int64_t b, int64_t e, void* s) { convolution_forward<T>(c, x.data(), w.data(), nullptr, y.data(), b, e, s); });
-    this->run(gx, convolution_backward_input_tasks(c), convolution_backward_input_scratch_bytes<T>(c),
-              [&](int64_t b, int64_t e, void* s) {
-                convolution_backward_input<T>(c, gy.data(), w.data(), nullptr, gx.data(), b, e, s);
-              });
-    this->run(gw, convolution_backward_weight_tasks(c), convolution_backward_weight_scratch_bytes<T>(c),
-              [&](int64_t b, int64_t e, void* s) { convolution_backward_weight<T>(c, gy.data(), x.data(), gw.data(), b, e, s); });
+    const auto [y, gx, gw] = this->forward_and_gradients(c, x, w, gy, nullptr, nullptr);
     std::vector<char> inside_y(y.size()), inside_w(w.size());
     for_each_product(c, [&](int64_t at_y, int64_t, int64_t at_w) {
       if (at_w == 0) inside_y[at_y] = 1;
