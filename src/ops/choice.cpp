@@ -7,6 +7,7 @@
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
+#include "ops/reinterpret.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -111,7 +112,7 @@ Value nan_to_num(const Call& c) {
   const DType t = x.dtype();
   if (is_complex(t)) {
     const Tensor parts = aten<"nan_to_num">(aten<"view_as_real">(x), c[1], c[2], c[3]);
-    return aten<"view_as_complex">(parts.contiguous());
+    return aten<"view_as_complex">(ready_to_reinterpret(parts));
   }
   if (!is_floating(t)) return aten<"clone">(x);
   Tensor r = where(x != x, Scalar(c[1].double_or(0)), x);
@@ -126,7 +127,7 @@ constexpr OpDef nan_to_num_op() {
     const Tensor x = v.saved(0);
     if (!x.is_complex()) return v.set(0, v.grad() * aten<"isfinite">(x));
     const Tensor parts = aten<"view_as_real">(v.grad().contiguous()) * aten<"isfinite">(aten<"view_as_real">(x));
-    v.set(0, aten<"view_as_complex">(parts.contiguous()));
+    v.set(0, aten<"view_as_complex">(ready_to_reinterpret(parts)));
   };
   d.saves = {{0}};
   return d;

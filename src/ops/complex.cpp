@@ -4,6 +4,7 @@
 #include "ops/families.hpp"
 #include "ops/formula_math.hpp"
 #include "ops/pointwise_rules.hpp"
+#include "ops/reinterpret.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/stand_in.hpp"
 
@@ -122,7 +123,9 @@ constexpr OpDef copy_of_view(std::string_view schema) {
 constinit const OpDef kOps[] = {
     pair_view(
         "aten::view_as_real(Tensor(a) self) -> Tensor(a)", view_as_real_geometry,
-        [](const Call&, const Tensor&, const Tensor& updated, int) { return aten<"view_as_complex">(updated.contiguous()); },
+        [](const Call&, const Tensor&, const Tensor& updated, int) {
+          return aten<"view_as_complex">(ready_to_reinterpret(updated));
+        },
         Autocast::none),
     pair_view(
         "aten::view_as_complex(Tensor(a) self) -> Tensor(a)", view_as_complex_geometry,

@@ -5,10 +5,17 @@
 #include "op/vjp.hpp"
 #include "ops/batch_rules.hpp"
 #include "ops/families.hpp"
+#include "ops/reinterpret.hpp"
 #include "ops/view_geometry.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
+
+Tensor ready_to_reinterpret(const Tensor& t) {
+  const bool ready = t.strides().same(contiguous_strides(t.sizes())) && statically_equal(t->geom.offset, 0);
+  return ready ? t : aten<"clone">(t, MemoryFormat::contiguous);
+}
+
 namespace {
 
 using MetaRule = void (*)(const Call&, Outputs&);
@@ -347,7 +354,7 @@ constexpr OpDef view_dtype_op() {
       "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
       [](const Call& c, Outputs& o) { o.add(view_dtype_geometry(c.tensor(0)->geom, c[1].dtype())); },
       [](const Call&, const Tensor& base, const Tensor& updated, int) {
-        return aten<"view.dtype">(updated.contiguous(), base.dtype());
+        return aten<"view.dtype">(ready_to_reinterpret(updated), base.dtype());
       },
       nullptr);
   d.no_grad_result = true;  // bits of a float are no function of it that has a derivative

@@ -85,6 +85,27 @@ TEST_F(Functionalize, R051_InversesOfEveryView) {
   expect_same(through([](const Tensor& t) { return aten<"unfold">(t, 0, 2, 2); }), {count({6})});
 }
 
+// Found by ingot_program_fuzz: one row is contiguous whatever its stride, and types of other sizes ask for an even one.
+TEST_F(Functionalize, R051_OneRowIsReadAsAnotherTypeWhereverItLies) {
+  const TensorFunction complex_numbers = [](const TensorList& in) {
+    const Tensor x = aten<"complex">(in[0], in[0] + 1);
+    aten_value<"exp_">(aten<"t">(aten<"view_as_real">(x)));
+    return TensorList{aten<"real">(x), aten<"imag">(x)};
+  };
+  const TensorFunction halves = [](const TensorList& in) {
+    const Tensor x = in[0].to(float64).view({1, -1});
+    aten_value<"mul_.Scalar">(aten<"t">(x.view(float32)), 2);
+    return TensorList{x.view(float32)};
+  };
+  const TensorFunction doubles = [](const TensorList& in) {
+    const Tensor x = aten<"cat">(TensorList{in[0], in[0]}).view({-1, 2});
+    aten_value<"mul_.Scalar">(aten<"t">(x.view(float64)), 2);
+    return TensorList{x};
+  };
+  for (const TensorFunction& f : {complex_numbers, halves, doubles})
+    for (const int64_t n : {1, 3}) expect_same(f, {count({n}) + 1});
+}
+
 TEST_F(Functionalize, R052_AsStridedOfAViewTakesNoWrites) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor v = in[0].select(0, 1).as_strided({2}, {1}, 0);
