@@ -1,12 +1,14 @@
 #include "autograd/engine.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 #include <utility>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "op/current_op.hpp"
 #include "tensor/stand_in.hpp"
 
 namespace ingot {
@@ -41,23 +43,31 @@ void check_linear(const TensorList& given, const Tensor& returned, const std::st
         "them with ops that are recorded, or return an undefined tensor where it is zero.");
 }
 
+namespace {
+// The dims of `from` whose sum has the sizes `to`, if any do. Sizes are compared as by the op that sums so: those that data decides
+// are not broadcast, and must be equal when the program runs.
+std::optional<Shape> dims_to_sum(const Shape& from, const Shape& to) {
+  const RunningOp summing(&op_ref<"sum_to_size">());
+  const int lead = from.dim() - to.dim();
+  if (lead < 0) return std::nullopt;
+  Shape dims;
+  for (int i = 0; i < from.dim(); i++) {
+    if (i >= lead && from[i] == to[i - lead]) continue;
+    if (i >= lead && !(to[i - lead] == 1)) return std::nullopt;
+    dims.push_back(i);
+  }
+  return dims;
+}
+}  // namespace
+
 Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string& who, int index) {
   Tensor g = grad;
-  if (!g.sizes().same(want.sizes) && !(g.sizes() == want.sizes)) {
-    const int lead = static_cast<int>(g.dim()) - want.sizes.dim();
-    Shape dims;
-    bool fits = lead >= 0;
-    for (int i = 0; fits && i < g.dim(); i++) {
-      if (i < lead) dims.push_back(i);
-      else if (!(g.sizes()[i] == want.sizes[i - lead])) {
-        if (want.sizes[i - lead] == 1) dims.push_back(i);
-        else fits = false;
-      }
-    }
-    INGOT_REQUIRE(fits, "Function ", who, " returned an invalid gradient at index ", index, " - got ", g.sizes(),
+  if (!g.sizes().same(want.sizes)) {
+    const std::optional<Shape> dims = dims_to_sum(g.sizes(), want.sizes);
+    INGOT_REQUIRE(dims, "Function ", who, " returned an invalid gradient at index ", index, " - got ", g.sizes(),
                   " but expected shape compatible with ", want.sizes);
-    if (!dims.empty()) g = aten<"sum.dim_IntList">(g, dims, true);
-    if (lead > 0) g = aten<"view">(g, want.sizes);
+    if (!dims->empty()) g = aten<"sum.dim_IntList">(g, *dims, true);
+    if (g.dim() > want.dim()) g = aten<"view">(g, want.sizes);
   }
   if (g.dtype() != want.dtype) {
     if (g.is_complex() && !is_complex(want.dtype)) g = aten<"real">(g);

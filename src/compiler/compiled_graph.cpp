@@ -64,19 +64,50 @@ bool draws(const Graph& g) {
          });
 }
 
+// Sizes that the environment knows to be equal have one name: a library that is made of the forward's results does not see why.
+Values with_equal_sizes(Values examples) {
+  auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
+  if (env == nullptr || !env->any_equalities()) return examples;
+  for (Value& v : examples) {
+    if (v.is_int()) v = Value(env->simplify(v.to_int()));
+    if (!v.is_tensor()) continue;
+    Geometry g = v.tensor()->geom;
+    g.sizes = env->simplify(g.sizes);
+    g.strides = env->simplify(g.strides);
+    v = make_tensor(g, v.tensor().device(), true);
+  }
+  return examples;
+}
+
+bool has_many_of_each(const Values& examples, const SymbolValues& hints) {
+  return std::ranges::all_of(examples, [&](const Value& v) {
+    return !v.is_tensor() ||
+           std::ranges::all_of(v.tensor().sizes(), [&](Int n) { return n.is_number() || evaluate(n.expr(), hints) >= 2; });
+  });
+}
+
 // Values for the symbols of the graph's inputs: what the function was traced on, and for those that its data decides, and that are
-// sizes of what the forward kept, any that their range has.
+// sizes of what the forward kept, any that their range has. They rise or fall, whichever makes sizes that say how a tensor lies: one
+// is the difference of two numbers.
 SymbolValues hints_of(const Values& examples) {
   std::map<std::string, Expr> symbols;
   for (const Value& v : examples) add_symbols(v, symbols);
   if (symbols.empty()) return {};
   const auto* env = dynamic_cast<const ShapeEnv*>(current_guard_env());
   INGOT_ENSURE(env, "a graph with open sizes is compiled outside of the environment of its symbols");
-  SymbolValues hints = env->hints();
-  int64_t next = 8;
-  for (const auto& [name, symbol] : symbols)
-    if (hints.emplace(name, std::clamp(next, symbol->lo, symbol->hi)).second) next += 4;
-  return hints;
+  const auto with_steps = [&](int64_t next, int64_t step) {
+    SymbolValues hints = env->hints();
+    for (const auto& [name, symbol] : symbols) {
+      const int64_t value = is_floating(symbol.dtype()) ? next : std::clamp(next, symbol->lo, symbol->hi);
+      if (hints.emplace(name, value).second) next += step;
+    }
+    return hints;
+  };
+  const int64_t step = 4, first = 8;
+  const SymbolValues rising = with_steps(first, step);
+  if (has_many_of_each(examples, rising)) return rising;
+  const SymbolValues falling = with_steps(first + step * static_cast<int64_t>(symbols.size()), -step);
+  return has_many_of_each(examples, falling) ? falling : rising;
 }
 
 // What the library needs of sizes the function needs as well: then its guards say so before the library has to. `named` are those that
@@ -181,12 +212,13 @@ GraphLibrary::Plan read_plan(const std::string& path, const Graph& graph) {
 
 }  // namespace
 
-GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const CompileOptions& options, const std::string& file) {
+GraphLibrary::GraphLibrary(const Graph& graph, const Values& inputs, const CompileOptions& options, const std::string& file) {
+  const Values examples = with_equal_sizes(inputs);
   std::vector<bool> used(graph.nodes().size());
   for (const auto& n : graph.nodes()) for_each_node(n->args, [&](const Node* a) { used[at(a)] = true; });
   for_each_node(graph.outputs, [&](const Node* a) { used[at(a)] = true; });
   const SymbolValues hints = hints_of(examples);
-  Examples taken;
+  Examples taken(dynamic_cast<const ShapeEnv*>(current_guard_env()));
   Values all = examples;
   for (std::size_t k = 0; k < examples.size(); k++) {
     const bool is_fixed = examples[k].is_number() && !(examples[k].is_int() && !examples[k].to_int().is_number());
@@ -207,8 +239,8 @@ GraphLibrary::GraphLibrary(const Graph& graph, const Values& examples, const Com
 
   const Interpreter interpreter(graph);
   Traced traced = trace_functional(
-      [&](const Values& inputs) {
-        for (std::size_t k = 0; k < inputs.size(); k++) all[plan_.taken[k]] = inputs[k];
+      [&](const Values& given) {
+        for (std::size_t k = 0; k < given.size(); k++) all[plan_.taken[k]] = given[k];
         return interpreter.run(all);
       },
       std::move(taken));

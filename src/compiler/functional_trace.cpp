@@ -52,9 +52,11 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
       const Expr size = g.sizes[d].expr();
       if (!size.is_const()) {
         // What is made of open sizes may well be one or none: the last piece of a split.
-        const int64_t least = size.op() == ExprOp::Sym ? 2 : 0, hi = size->hi;
+        const bool by_data = env_ && env_->needs_data(size);
+        const int64_t least = size.op() == ExprOp::Sym && !by_data ? 2 : 0, hi = size->hi;
         const int64_t lo = std::max<int64_t>(size->lo, least);
-        open.push_back({input, static_cast<int>(d), to_text(size), std::min(lo, hi), hi});
+        open.push_back(
+            {input, static_cast<int>(d), to_text(size), std::min(lo, hi), hi, by_data ? Facts::Kind::size : Facts::Kind::input});
         numbers_.push_back(size);
       }
       g.sizes[d] = evaluate(size, hints);
@@ -68,7 +70,7 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
     values.push_back(example);
   } else if (meta.is_int() && !meta.to_int().is_number()) {
     const Expr e = meta.to_int().expr();
-    open.push_back({input, 0, to_text(e), e->lo, e->hi});
+    open.push_back({input, 0, to_text(e), e->lo, e->hi, env_ ? env_->kind(e) : Facts::Kind::input});
     numbers_.push_back(e);
     values.push_back(Value(evaluate(e, hints)));
   } else {
@@ -80,14 +82,30 @@ std::map<std::string, Expr> Examples::name_underived() {
   std::set<std::string> given;
   for (const Expr& e : numbers_)
     if (e.op() == ExprOp::Sym) given.insert(e->name);
-  std::map<std::string, std::string> names;
+  const auto is_derived = [&](const Expr& e) {
+    bool derived = true;
+    visit(e, [&](const Expr& x) { derived = derived && (x.op() != ExprOp::Sym || given.contains(x->name)); });
+    return derived;
+  };
+  // Short ones first: of what has a name, longer ones are derived (size_0 - 1), so that the program knows how they are related.
+  std::vector<std::size_t> order(numbers_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return open[a].name.size() < open[b].name.size(); });
+  std::vector<Expr> unnamed, names;
   std::map<std::string, Expr> named;
-  for (std::size_t k = 0; k < numbers_.size(); k++) {
-    bool is_derived = true;
-    visit(numbers_[k], [&](const Expr& x) { is_derived = is_derived && (x.op() != ExprOp::Sym || given.contains(x->name)); });
-    if (is_derived) continue;
-    open[k].name = names.emplace(open[k].name, text("size_", names.size())).first->second;
-    named.emplace(open[k].name, numbers_[k]);
+  for (const std::size_t k : order) {
+    if (is_derived(numbers_[k])) continue;
+    Expr e = substitute(numbers_[k], unnamed, names);
+    for (std::size_t i = 0; i < names.size() && !is_derived(e); i++)
+      if (const Expr rest = numbers_[k] - unnamed[i]; is_derived(rest)) e = names[i] + rest;
+    if (!is_derived(e)) {
+      unnamed.push_back(numbers_[k]);
+      names.push_back(Expr::symbol(text("size_", names.size()), open[k].lo, open[k].hi));
+      e = names.back();
+      given.insert(e->name);
+      named.emplace(e->name, numbers_[k]);
+    }
+    open[k].name = to_text(e);
   }
   return named;
 }

@@ -9,7 +9,11 @@
 namespace ingot {
 
 // Inputs to trace a graph on, one for each of its placeholders: tensors without bytes, with the sizes that stay open.
-struct Examples {
+class Examples {
+ public:
+  // `env`: where the symbols are from, if data decides some of them.
+  explicit Examples(const ShapeEnv* env = nullptr) : env_(env) {}
+
   Values values;
   std::vector<OpenSize> open;
 
@@ -20,6 +24,7 @@ struct Examples {
   std::map<std::string, Expr> name_underived();
 
  private:
+  const ShapeEnv* env_;
   std::vector<Expr> numbers_;  // one for each of `open`
 };
 

@@ -67,7 +67,7 @@ class Evaluator {
 
   double compute_real(const Expr& e) {
     switch (e.op()) {
-      case Sym:
+      case Sym: return static_cast<double>(leaf_(e));
       case Idx:
       case Tmp:
       case Load: throw_user_error(text("the value of ", e, " is not known when sizes are evaluated"));

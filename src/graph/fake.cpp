@@ -60,7 +60,7 @@ class OpenNumbers {
     const int64_t hint = number.value();
     const Expr* known = symbols_.find(o.name);
     if (known == nullptr) {
-      number = env_.symbol(o.name, hint, o.lo, o.hi, source);
+      number = env_.symbol(o.name, hint, o.lo, o.hi, source, o.kind);
       symbols_.add(number.expr());
       return;
     }

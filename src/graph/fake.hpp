@@ -19,6 +19,7 @@ struct OpenSize {
   std::string name = "s0";
   int64_t lo = 2;
   int64_t hi = kUnbounded;
+  Facts::Kind kind = Facts::Kind::input;
 };
 
 // An open size for every size of the tensors of `examples` but 0 and 1, equal sizes under one name, and for every integer

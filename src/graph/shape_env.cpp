@@ -62,13 +62,14 @@ std::string to_text(const SizeSource& s) {
   return s.dim < 0 ? text("input ", s.input) : text("size ", s.dim, " of input ", s.input);
 }
 
-Int ShapeEnv::symbol(std::string_view name, int64_t hint, int64_t lo, int64_t hi, SizeSource source) {
+Int ShapeEnv::symbol(std::string_view name, int64_t hint, int64_t lo, int64_t hi, SizeSource source, Facts::Kind kind) {
   INGOT_REQUIRE(hint >= lo && hint <= hi, "the hint ", hint, " of symbol '", name, "' is outside its range [", lo, ", ", hi, "]");
   INGOT_REQUIRE(!symbols_.contains(name), "symbol '", name, "' is already defined");
   const Expr e = Expr::symbol(name, lo, hi);
-  symbols_.emplace(name, Symbol{e, hint, source, {}});
+  const bool by_data = kind != Facts::Kind::input;
+  symbols_.emplace(name, Symbol{e, hint, source, by_data ? to_text(source) : "", by_data});
   order_.emplace_back(name);
-  facts_.declare(e, Facts::Kind::input);
+  facts_.declare(e, kind);
   return Int(e);
 }
 
@@ -114,7 +115,7 @@ bool ShapeEnv::needs_data(const Expr& e) const {
   visit(e, [&](const Expr& x) {
     if (x.op() != ExprOp::Sym) return;
     const auto s = symbols_.find(x->name);
-    found |= s != symbols_.end() && !s->second.hint;
+    found |= s != symbols_.end() && (s->second.by_data || !s->second.hint);
   });
   return found;
 }
@@ -154,6 +155,17 @@ Shape ShapeEnv::simplify(const Shape& s) {
   return r;
 }
 
+bool ShapeEnv::is_computed_size(const Expr& e) const {
+  if (e.dtype() != DType::i64 || e.op() == ExprOp::Sym || !needs_data(e)) return false;
+  const Range r = facts_.range(e);
+  return r.hi >= 2 && (r.lo >= 0 || prove_ge(e, 0));
+}
+
+Facts::Kind ShapeEnv::kind(const Expr& e) const {
+  if (!needs_data(e)) return Facts::Kind::input;
+  return (e.op() == ExprOp::Sym ? facts_.is_size(e) : is_computed_size(e)) ? Facts::Kind::size : Facts::Kind::number;
+}
+
 std::optional<bool> ShapeEnv::known(const Expr& condition) { return facts_.known(condition); }
 
 void ShapeEnv::record(const Expr& condition, bool answer) {
@@ -163,12 +175,7 @@ void ShapeEnv::record(const Expr& condition, bool answer) {
 
 // What the rules of ops are told of sizes that data decides: none is empty or broadcast, and those that must be equal are.
 std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
-  if (const auto answer = facts_.known(condition, true)) return answer;
-  const auto is_size = [&](const Expr& e) {
-    if (e.dtype() != DType::i64 || e.op() == ExprOp::Sym || !needs_data(e)) return false;
-    const Range r = facts_.range(e);
-    return r.hi >= 2 && (r.lo >= 0 || prove_ge(e, 0));
-  };
+  const auto is_size = [&](const Expr& e) { return is_computed_size(e); };
   const bool is_equality = condition.op() == ExprOp::Eq, is_difference = condition.op() == ExprOp::Ne;
   const bool compares = (is_equality || is_difference) && condition.arg(0).dtype() == DType::i64;
   const auto take_for_equal = [&] {
@@ -176,9 +183,9 @@ std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
     defer(equal, text("Runtime assertion failed for expression ", readable(equal), ", which ", asker(), " needs"));
     return is_equality;
   };
-  // That computed sizes are equal because they are many, a run checks; that they are not, as others are not, nobody does.
-  if (const auto answer = facts_.known(with_many(condition, is_size), true))
-    return compares && *answer == is_equality ? take_for_equal() : *answer;
+  // That sizes are equal because they are many (and at most two), a run checks; that they are not, as others are not, nobody does.
+  for (const Expr& asked : {condition, with_many(condition, is_size)})
+    if (const auto answer = facts_.known(asked, true)) return compares && *answer == is_equality ? take_for_equal() : *answer;
   // A difference of such sizes, against a number.
   std::vector<Expr> sides(condition.args().begin(), condition.args().end());
   for (Expr& e : sides)
@@ -186,11 +193,14 @@ std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
   if (std::ranges::any_of(sides, [](const Expr& e) { return e.is_const(); }))
     if (const auto answer = facts_.known(rebuild(condition, sides), true)) return answer;
   if (!compares) return std::nullopt;
-  // What is left of such a size without its first few is many too, and several times a size is not that size. A number of two or more
-  // may be the size that is asked for.
-  const auto if_large = facts_.known(with_large(condition, facts_), true);
-  const bool may_be_asked_for = std::ranges::any_of(condition.args(), [](const Expr& e) { return e.is_const() && e->i >= 2; });
-  if (if_large && *if_large != is_equality && !may_be_asked_for) return is_difference;
+  // What is left of such a size without its first few is many too, and several times a size is not that size. What data has no part
+  // in, and may be two or more, may be the size that is asked for, and so may numbers of the data.
+  const Expr if_large = with_large(condition, facts_);
+  bool may_be_asked_for =
+      std::ranges::any_of(condition.args(), [&](const Expr& e) { return !needs_data(e) && facts_.range(e).hi >= 2; });
+  visit(if_large, [&](const Expr& x) { may_be_asked_for |= x.op() == ExprOp::Sym && kind(x) == Facts::Kind::number; });
+  if (const auto answer = facts_.known(if_large, true); answer && *answer != is_equality && !may_be_asked_for)
+    return is_difference;
   for (const Expr& e : condition.args()) {
     if (e.is_const() && e->i < 2) return std::nullopt;
     if (e.op() == ExprOp::Sym && needs_data(e) && !facts_.is_size(e)) return std::nullopt;  // a number that nobody uses as a size

@@ -28,11 +28,14 @@ class ShapeEnv final : public GuardEnv {
     Expr expr;
     std::optional<int64_t> hint;  // none: only data decides it
     SizeSource source;
-    std::string made_by;  // where data decides it: the op that read it
+    std::string made_by;   // where data decides it: the op that read it
+    bool by_data = false;  // data decided it before the program is called: the hint answers no question
   };
 
   // A new symbol in [lo, hi], with a value to answer by. User error when the name is taken or the hint is out of range.
-  Int symbol(std::string_view name, int64_t hint, int64_t lo = 2, int64_t hi = kUnbounded, SizeSource source = {});
+  // Other kinds than inputs are for those that the data of another program decided, of which a program takes nothing for granted.
+  Int symbol(std::string_view name, int64_t hint, int64_t lo = 2, int64_t hi = kUnbounded, SizeSource source = {},
+             Facts::Kind kind = Facts::Kind::input);
   // A size of an input that other symbols decide (2*b). User error if that is not its value for the hints.
   Int derived(const Expr& e, int64_t hint, SizeSource source);
 
@@ -44,6 +47,8 @@ class ShapeEnv final : public GuardEnv {
   int64_t specialise(const Expr& e) override;
   std::optional<bool> known(const Expr& condition) override;
   bool needs_data(const Expr& e) const override;
+  // What a program that is given the value of `e` has to know of it.
+  Facts::Kind kind(const Expr& e) const;
   bool assume(const Expr& condition, const std::string& message) override;
   void defer(const Expr& condition, const std::string& message) override;
   Expr simplify(const Expr& e) override;
@@ -97,6 +102,8 @@ class ShapeEnv final : public GuardEnv {
   Facts facts_;
   int fresh_ = 0, fresh_floats_ = 0;
 
+  // A number that data decides and ops computed, which may be the size of a tensor: what a slice leaves.
+  bool is_computed_size(const Expr& e) const;
   void record(const Expr& condition, bool answer);
   std::optional<bool> by_rule(const Expr& condition);
   [[noreturn]] void refuse(std::string_view start, const Expr& e, bool is_condition) const;

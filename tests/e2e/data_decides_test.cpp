@@ -3,6 +3,7 @@
 #include "compiler/aot_compiler.hpp"
 #include "e2e/compiled_model.hpp"
 #include "graph/shape_env.hpp"
+#include "ingot/autograd.hpp"
 #include "runner/model_container_runner.hpp"
 #include "support/error_text.hpp"
 
@@ -123,6 +124,39 @@ TEST_F(DataDecides, SizesThatAnOpNeedsToBeEqualAreChecked) {
   const std::string message = error_of([&] { model.run({x, -x}); });
   EXPECT_NE(message.find("Runtime assertion failed for expression u0 == u1"), std::string::npos) << message;
   EXPECT_NE(message.find("aten::add.Tensor"), std::string::npos) << message;
+  // Of two elements at most two are selected, and rules of ops take sizes to be two at least: that makes nothing equal.
+  const Tensor two = tensor({1, 2}, float32), one = tensor({1, -2}, float32);
+  ModelContainerRunner small(aot_compile(f, {two, two.clone()}, path("g.so")));
+  for (const Tensor& t : {two, one, -two}) expect_close(f({t, t.clone()}), small.run({t, t.clone()}));
+  const std::string refused = error_of([&] { small.run({two, one}); });
+  EXPECT_NE(refused.find("Runtime assertion failed for expression u0 == u1"), std::string::npos) << refused;
+}
+
+// Rows that a mask picks, computed with and written back where they were: the gradient takes them out once more, and has to find as
+// many. Of two rows at most two are picked: that does not make them two.
+TEST_F(DataDecides, WritesAtAMaskHaveGradients) {
+  const TensorFunction f = [](const TensorList& in) -> TensorList {
+    const Tensor &x = in[0], &w = in[1], mask = aten<"gt.Scalar">(in[2], 0);
+    const Tensor picked = aten<"index.Tensor">(x, TensorList{mask});
+    const Tensor y = aten<"relu">(aten<"linear">(picked, w)) + picked;
+    return {aten<"index_put">(x * 2, TensorList{mask}, y.view({-1, 3, 2}).reshape({-1, 6}))};
+  };
+  for (const int64_t rows : {2, 5}) {
+    const Tensor w = randn({6, 6}), x = randn({rows, 6});
+    const aot::AotFunction compiled = aot::memory_efficient_fusion(f);
+    for (const int64_t picked : {2, 1, 0, 2}) {
+      SCOPED_TRACE(text(picked, " of ", rows));
+      const Tensor which = (arange(rows) < picked).to(float32);
+      const auto gradients = [&](const auto& g) {
+        Tensor leaf = x.clone().requires_grad_(), weight = w.clone().requires_grad_();
+        const Tensor y = TensorList(g(TensorList{leaf, weight, which}))[0];
+        TensorList all = grad({(y * y).sum()}, {leaf, weight});
+        all.push_back(y.detach());
+        return all;
+      };
+      expect_close(gradients(f), gradients(compiled));
+    }
+  }
 }
 
 // What a program asserts of its numbers is checked, though from there on it is known and nothing asks for it.
