@@ -30,4 +30,9 @@ Difference compare(const Tensor& got, const Tensor& want, Tolerance tolerance);
 // Size and dtype only.
 Difference compare_kind(const Tensor& got, const Tensor& want);
 
+// `got` with PyTorch's elements in the place of those that are no further than these from `exact`, the result in float64: what
+// separates them is PyTorch's rounding. Of a whole program all are replaced, where as a whole they are no further: neither the
+// furthest nor the mean square. (In a half's few bits each element is off at random, in one order of rounding as in another.)
+Tensor no_further(const Tensor& got, const Tensor& want, const Tensor& exact, bool is_whole_program);
+
 }  // namespace ingot

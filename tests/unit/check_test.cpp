@@ -29,6 +29,21 @@ TEST(Compare, SeesWhatDiffers) {
   EXPECT_NE(fault(Tensor(), tensor({1.0})), "");
 }
 
+// What is no further from the exact result than PyTorch's is PyTorch's: element by element, of whole programs also as a whole.
+TEST(Compare, RoundingIsPyTorchsWhereItIsNoWorse) {
+  const Tensor exact = tensor({1.0, 2.0, 3.0, 4.0}).to(float64), want = tensor({1.0, 2.0, 3.0, 4.4});
+  const auto judged = [&](std::initializer_list<double> got, bool whole) {
+    return no_further(tensor(got), want, exact, whole).to_vector<double>() == want.to_vector<double>();
+  };
+  EXPECT_TRUE(judged({1, 2, 3, 3.7}, false)) << "nearer, on the other side";
+  EXPECT_FALSE(judged({1, 2, 3.3, 4}, false)) << "further in one element";
+  EXPECT_TRUE(judged({1, 2, 3.3, 4}, true)) << "no element as far as PyTorch's furthest, and less far in the mean";
+  EXPECT_FALSE(judged({1, 2, 3.5, 4}, true)) << "further than PyTorch's furthest";
+  EXPECT_FALSE(judged({1.3, 2.3, 3.3, 4.3}, true)) << "further in the mean";
+  EXPECT_FALSE(judged({1, kNan, 3, 4}, true));
+  EXPECT_FALSE(no_further(tensor({1.0}), tensor({2.0}), Tensor(), true).item().to_double() == 2) << "nothing exact is known";
+}
+
 TEST(Compare, IntegersAreExactAndFarApartWithoutOverflow) {
   const auto number = [](int64_t n) { return full({1}, Scalar(Int(n)), {.dtype = int64}); };
   const Tensor lo = number(std::numeric_limits<int64_t>::min()), hi = number(std::numeric_limits<int64_t>::max());
