@@ -19,6 +19,7 @@
 #include "loop/lower.hpp"
 #include "loop/memory.hpp"
 #include "loop/schedule.hpp"
+#include "loop/text.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/decompose.hpp"
 #include "pass/merge_equal.hpp"
@@ -36,11 +37,24 @@ std::string text_of_stage(const loop::Program& p) { return to_text(p); }
 std::string text_of_stage(const Model::Level& l) { return to_text(l.run); }
 std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string("nothing is folded\n"); }
 
+// A loop program is its text: where everything is verified (pass/pass.hpp), what a stage made is read back.
+void verify_text(std::string_view stage, const loop::Program& p) {
+  const std::string written = to_text(p);
+  INGOT_ENSURE(same(loop::parse_program(written), p), "the program after '", stage, "' is not what its text says:\n", written);
+}
+void verify_text(std::string_view stage, const loop::Lowered& l) { verify_text(stage, l.program); }
+void verify_text(std::string_view stage, const Model::Level& l) {
+  verify_text(stage, l.run);
+  if (l.fold) verify_text(stage, *l.fold);
+}
+
 // Runs one stage of those of compile_stages.
 template <class F>
 auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   const auto start = std::chrono::steady_clock::now();
   auto result = f();
+  if constexpr (requires { verify_text(name, result); })
+    if (verifies()) verify_text(name, result);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   StageDone done{name, time.count(), {}};
   if constexpr (requires { text_of_stage(result); }) done.text = [&result] { return text_of_stage(result); };

@@ -301,14 +301,22 @@ Names Names::of(const Expr& e) {
   return names;
 }
 
+Names Names::within(const Names& outer) {
+  Names names;
+  names.outer_ = &outer;
+  return names;
+}
+
 const Expr* Names::find(std::string_view name) const {
   const auto it = values_.find(name);
-  return it == values_.end() ? nullptr : &it->second;
+  if (it != values_.end()) return &it->second;
+  return outer_ ? outer_->find(name) : nullptr;
 }
 
 const Names::Buffer* Names::find_buffer(std::string_view name) const {
   const auto it = buffers_.find(name);
-  return it == buffers_.end() ? nullptr : &it->second;
+  if (it != buffers_.end()) return &it->second;
+  return outer_ ? outer_->find_buffer(name) : nullptr;
 }
 
 Expr parse(std::string_view text, const Names& names) { return Parser(text, names).parse_all(); }

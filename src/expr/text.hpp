@@ -42,6 +42,8 @@ class Names {
   void add_buffer(std::string name, int64_t buffer, DType dtype);
   // Every leaf of `e`.
   static Names of(const Expr& e);
+  // Names of an inner scope: where they do not have one, `outer`, which must live as long, does.
+  static Names within(const Names& outer);
 
   const Expr* find(std::string_view name) const;
   const Buffer* find_buffer(std::string_view name) const;
@@ -49,6 +51,7 @@ class Names {
  private:
   std::map<std::string, Expr, std::less<>> values_;
   std::map<std::string, Buffer, std::less<>> buffers_;
+  const Names* outer_ = nullptr;
 
   void add_buffer(const std::string& name, const Buffer& buffer);
 };

@@ -62,6 +62,11 @@ class Folding {
     fold.numbers.clear();
     fold.outputs.clear();
     fold.decided = 0;
+    // Buffers keep their numbers; those that it has nothing to do with may have sizes that it does not know.
+    const std::vector<bool> is_of_fold = used_by(fold.steps);
+    for (std::size_t b = 0; b < fold.buffers.size(); b++)
+      if (!is_of_fold[b] && fold.buffers[b].place != Place::constant)
+        fold.buffers[b] = {fold.buffers[b].name, fold.buffers[b].dtype, {}, {}, Place::arena, {}};
     const std::vector<bool> is_used = used_by(program_.steps);
     for (const Step& s : fold.steps)
       for (int b : written_by(s)) {

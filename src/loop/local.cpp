@@ -93,7 +93,7 @@ class Scratch {
 
   // A new row of elements for each value of the nest's variables.
   int add(const std::string& name, DType t, const std::vector<Expr>& vars) {
-    Buffer b{name, t, {}, {}, Place::scratch, kernel_.scratch_bytes};
+    Buffer b{text(name, ".", program_.buffers.size()), t, {}, {}, Place::scratch, kernel_.scratch_bytes};
     for (const Expr& v : vars) b.sizes.push_back(v.arg(0));
     Expr stride = 1;
     b.strides.resize(b.sizes.size());

@@ -2,20 +2,7 @@
 // the program's symbols, so one program serves all sizes for which its guards hold.
 //
 // Lowering makes Computations; scheduling (schedule.hpp) turns them into Kernels, which code is generated for.
-//
-// Text form, for people and tests:
-//
-//   program main(s0 >= 2)
-//     input arg0_1: f32[s0, 4]
-//     arena sum_1: f32[s0] at 64*((3*s0 + 15) // 16)
-//     output t: f32[3, s0] strides [1, 3]
-//     mm[i0 < s0, i1 < 3] = %0 where %0 = sum(i2 < 4) arg0_1[i0, i2]*arg1_1[i2, i1]
-//     kernel softmax parallel i0 < s0
-//       for i1 < 4: %0 max= x[4*i0 + i1]
-//       for i1 < 4: row.0[i1] = exp(x[4*i0 + i1] - %0); %1 += exp(x[4*i0 + i1] - %0)
-//       for i1 < 4: softmax[4*i0 + i1] = row.0[i1]/%1
-//     call ingot_k_sort_rows(6, sum_1, {1, s0, 1, 1}, s0, …)
-//     eager aten.topk.default(%0, 3, -1, True, True) (sum_1) -> (topk.0, topk.1)
+// Its text form is loop/text.hpp.
 #pragma once
 #include <functional>
 #include <optional>
@@ -193,8 +180,6 @@ struct Program {
   Steps steps;
   Expr arena_bytes = 0;
 };
-
-std::string to_text(const Program& p);
 
 // The buffers a step reads and writes, each once, in order of first use.
 std::vector<int> buffers_of(const Step& step);

@@ -10,9 +10,6 @@
 #include "graph/verify.hpp"
 
 namespace ingot {
-namespace {
-
-thread_local const PassScope::Options* current = nullptr;
 
 bool verifies() {
 #ifdef NDEBUG
@@ -21,6 +18,10 @@ bool verifies() {
   return true;
 #endif
 }
+
+namespace {
+
+thread_local const PassScope::Options* current = nullptr;
 
 Graph run(const Pass& pass, const Graph& g) {
   const auto start = std::chrono::steady_clock::now();

@@ -40,8 +40,11 @@ class PassScope {
   const Options* outer_;
 };
 
+// Whether everything that is made is verified: with INGOT_VERIFY in the environment, and in debug builds.
+bool verifies();
+
 // The graph after these passes, in order. INGOT_LOG=passes says of each how long it took and how many nodes it left.
-// With INGOT_VERIFY in the environment, and in debug builds, every graph is held to the rules of docs/ir.md (graph/verify.hpp) as soon
+// Where everything is verified, every graph is held to the rules of docs/ir.md (graph/verify.hpp) as soon
 // as a pass has made it of one that kept them (results of a function that are no values of a graph, generators say, break one): internal
 // error that names the pass.
 Graph run_passes(const Graph& g, std::span<const Pass> passes);

@@ -1,0 +1,153 @@
+// Loop programs as text, and back. What compiled programs have is read back wherever everything is verified (compiler/pipeline.cpp):
+// here is what a text may say, and what it may not.
+#include "loop/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "support/error_text.hpp"
+
+namespace ingot::loop {
+namespace {
+
+// Something of everything.
+constexpr std::string_view kEverything =
+    R"loop(program main(s0 >= 2, s1 >= 1 <= 8, n; u0 >= 0, row3 >= 0, zuf0: real) arena 64*((s0 + 15) // 16)
+  guard s0 != 4
+  guard s0 == 7 is false for "aten::view at \"model.py\":12\nsaid"
+  input x: f32[s0, 4]
+  input count: i64[] is s1
+  constant w: bf16[4, 3]
+  constant c: c64[2] strides [3]
+  arena sum_1: f32[s0] at 64*((3*s0 + 15) // 16)
+  output t: f32[3, s0] strides [1, 3]
+  lent picked: f32[u0]
+  scratch row.0: f64[4] at 0
+  arena flag: b8[]
+  outputs t, x
+  sum_1[i0 < s0] = %0 where %0 = sum(i1 < 4) x[i0, i1]*cast(f32, w[i1, 2]), %1 = max(i2 < s0, i3 < min(i2 + 1, 4)) %0 + x[i2, i3]
+  t[2, i0 < s0] = select(i0 < 3, f32(1.5), f32(-inf))
+  flag[] = %0 where %0 = all() true
+  kernel softmax parallel i0 < s0
+    for i1 < 4: %0 max= x[4*i0 + i1]
+    for i1 < 4: %1 += exp(x[4*i0 + i1] - %0); row.0[i1] = cast(f64, %0)
+    do: sum_1[i0] = %1
+  kernel mm parallel i0 < 2, i3 < min(s0, 8) across scratch 64*s0
+    product row.0 by 12 = x[48*i0 + 4*i1] * w[12*i1 + 48*i2] over i1 < 4; panels i2 < 3 at 12*i2; tile 4 by 12
+    do: %0 and= 0.0 < x[i0]; flag[0] = %0
+  kernel nothing
+  call ingot_k_sort_rows(int 6, sum_1, {1, s0, 1, 1}, (s0), {}, &picked, null)
+  eager aten::topk draws "aten.topk.default(%0, \"a) -> (b\", 3)" (sum_1, x; s0, zuf0) -> (picked) u0 = size 0 of 0
+  host mine::op "mine.op(%0)" () -> ()
+  zuf0 = cast(f64, sum_1[0])
+  check u0 < 9 and s1 != u0 else "too \\ many: \"u0\""
+  if flag[]
+    t[i0 < 3, i1 < s0] = f32(0.0)
+    if 0.0 < zuf0
+    else
+      flag[] = true
+  else
+  repeat
+    flag[] = not flag[]
+  while flag[]
+    times row3 < s0
+      t[row3, i0 < s0] = x[i0, row3]
+)loop";
+
+TEST(LoopText, SaysEverything) {
+  const Program p = parse_program(kEverything);
+  EXPECT_EQ(to_text(p), kEverything);
+  EXPECT_TRUE(same(parse_program(to_text(p)), p));
+  EXPECT_EQ(p.symbols.size(), 6u);
+  EXPECT_EQ(p.decided, 3u);
+  EXPECT_EQ(p.guards[1].asked_by, "aten::view at \"model.py\":12\nsaid");
+  EXPECT_FALSE(p.guards[1].answer);
+  EXPECT_EQ(p.outputs, (std::vector<int>{5, 0}));
+  EXPECT_FALSE(p.numbers[0].valid());
+  EXPECT_TRUE(same(p.numbers[1], p.symbols[1]));
+  const auto& mm = std::get<Kernel>(p.steps[4]);
+  EXPECT_EQ(mm.product->place, 0u);
+  EXPECT_EQ(mm.product->width, 12);
+  EXPECT_TRUE(mm.across);
+  EXPECT_EQ(std::get<EagerCall>(p.steps[7]).text, "aten.topk.default(%0, \"a) -> (b\", 3)");
+}
+
+// A change anywhere makes another program, whose text reads back too, or none; a few mean the same.
+TEST(LoopText, ChangedTextsAreProgramsOrErrors) {
+  const std::string whole(kEverything);
+  const Program p = parse_program(whole);
+  int other = 0, refused = 0;
+  for (std::size_t at = 0; at < whole.size(); at++)
+    for (const char c : {'0', 'i', ' ', '(', '"', '\n', '%'}) {
+      if (whole[at] == c) continue;
+      std::string changed = whole;
+      changed[at] = c;
+      try {
+        const Program q = parse_program(changed);
+        EXPECT_TRUE(same(parse_program(to_text(q)), q)) << changed.substr(at > 20 ? at - 20 : 0, 40);
+        other += !same(q, p);
+      } catch (const UserError& e) {
+        EXPECT_TRUE(std::string_view(e.what()).starts_with("cannot parse loop program, line ")) << e.what();
+        refused++;
+      }
+    }
+  EXPECT_GT(other, 900);
+  EXPECT_GT(refused, 4000);
+  for (std::size_t n = 0; n < whole.size(); n++) (void)error_of([&] { parse_program(whole.substr(0, n)); });
+}
+
+TEST(LoopText, TextsOfTheIrPage) {
+  std::ifstream doc(std::filesystem::path(INGOT_TEST_DATA).parent_path().parent_path() / "docs/ir.md");
+  int found = 0;
+  for (std::string line; std::getline(doc, line);) {
+    if (line != "```loop") continue;
+    std::string block;
+    while (std::getline(doc, line) && line != "```") block += line + "\n";
+    EXPECT_EQ(to_text(parse_program(block)), block);
+    found++;
+  }
+  EXPECT_EQ(found, 2);
+}
+
+TEST(LoopText, ErrorsNameLineAndWhatWasExpected) {
+  const auto says = [](std::string_view steps) {
+    return error_of([&] {
+      parse_program(std::string("program p(s0 >= 2)\n  input x: f32[s0]\n  output y: f32[s0]\n") + std::string(steps));
+    });
+  };
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"  y[i0 < s0] = z[i0]\n", "line 4: cannot parse expression, position 0: unknown buffer 'z', found 'z[i0]'"},
+      {"  y[i0 < s1] = x[i0]\n", "line 4: cannot parse expression, position 0: unknown name 's1'"},
+      {"  y[i0 < s0] = x[i1]\n", "unknown name 'i1'"},
+      {"  z[i0 < s0] = x[i0]\n", "there is no buffer 'z'"},
+      {"  input x: f32[]\n", "there are two buffers 'x'"},
+      {"  arena a: f33[]\n", "f33"},
+      {"  arena a: f32[2, 2] strides [1]\n", "expected 2 strides of 'a', found 1"},
+      {"  arena a: f32[2\n", "expected ']'"},
+      {"  u0 = 1\n", "there is no symbol 'u0'"},
+      {"  kernel k parallel i0 < s0\n    for i1 < 2: %0 ?= x[i0]\n",
+       "line 5: expected +=, *=, min=, max=, and= or or=, found '?='"},
+      {"  y[i0 < s0] = %0 where %0 = median(i1 < 2) x[i0]\n", "expected sum, product, min, max, all or any, found 'median'"},
+      {"  check true\n", "expected ' else ' in 'true'"},
+      {"  check true else nothing\n", "expected a string in quotes, found 'nothing'"},
+      {"  check true else \"open\n", "expected the end of the string"},
+      {"  if true\n    check true else \"\"\n", "expected 'else', as far to the right as the step that it belongs to"},
+      {"      check true else \"\"\n", "expected a step of the program, two spaces to the right"},
+      {"  call f(x, &nobody)\n", "there is no buffer 'nobody'"},
+      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1; panels i1 < 1 at 0; tile 1 by one\n",
+       "expected a number, found 'one'"},
+  };
+  for (const auto& [steps, wanted] : cases) EXPECT_NE(says(steps).find(wanted), std::string::npos) << says(steps);
+  EXPECT_NE(error_of([] { parse_program(""); }).find("line 1: expected a program, found nothing"), std::string::npos);
+  EXPECT_NE(error_of([] { parse_program("program p(s0 >= 3 <= 2)"); }).find("expected a range that is not empty"),
+            std::string::npos);
+  std::string deep = "program p()\n  arena f: b8[]\n";
+  for (std::size_t k = 1; k < 500; k++) deep += std::string(2 * k, ' ') + "repeat\n";
+  EXPECT_NE(error_of([&] { parse_program(deep); }).find("the steps nest too deeply"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ingot::loop
