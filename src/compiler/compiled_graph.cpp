@@ -92,9 +92,9 @@ bool has_many_of_each(const Values& examples, const SymbolValues& hints) {
 SymbolValues hints_of(const Values& examples) {
   std::map<std::string, Expr> symbols;
   for (const Value& v : examples) add_symbols(v, symbols);
-  if (symbols.empty()) return {};
   const auto* env = dynamic_cast<const ShapeEnv*>(current_guard_env());
-  INGOT_ENSURE(env, "a graph with open sizes is compiled outside of the environment of its symbols");
+  INGOT_ENSURE(env || symbols.empty(), "a graph with open sizes is compiled outside of the environment of its symbols");
+  if (env == nullptr) return {};
   const auto with_steps = [&](int64_t next, int64_t step) {
     SymbolValues hints = env->hints();
     for (const auto& [name, symbol] : symbols) {

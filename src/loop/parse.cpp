@@ -272,7 +272,7 @@ class Parser {
     }
     const int id = static_cast<int>(p_.buffers.size());
     if (rest.take(" at ")) b.offset = parse(rest.up_to(" is "), names_);
-    if (rest.take(" is ")) numbers_[id] = symbol(rest.up_to("\n"));
+    if (rest.take(" is ")) numbers_[id] = parse(rest.up_to("\n"), names_);
     rest.end();
     INGOT_REQUIRE(buffers_.emplace(b.name, id).second, "there are two buffers '", b.name, "'");
     names_.add_buffer(b.name, id, b.dtype);

@@ -176,7 +176,7 @@ struct Program {
   std::vector<Guard> guards;  // a run is right where these, and the symbols' ranges, hold
   std::vector<Buffer> buffers;
   std::vector<int> inputs, constants, outputs;
-  std::vector<Expr> numbers;  // by input: the symbol that is its one element; null for tensors
+  std::vector<Expr> numbers;  // by input: its one element, a symbol or what others decide (2*s0); null for tensors
   Steps steps;
   Expr arena_bytes = 0;
 };

@@ -70,10 +70,17 @@ TEST(CompiledRandom, OpenProgramsWithGradientsEqualEager) {
   EXPECT_EQ(both_refuse, 6);
 }
 
-// Differences that rounding explains: before digamma near a pole, and in what was written in place before a sine.
+// Differences that rounding explains: before digamma near a pole, in what was written in place before a sine, and in what is divided by
+// a sum that cancels, to nothing or nearly.
 TEST(CompiledRandom, RoundingIsMeasuredNotGuessed) {
   EXPECT_EQ(compare_compiled(wide_program(900200, {.open = true})).what, "");
   EXPECT_EQ(compare_compiled_with_gradients(wide_program(4201008)).what, "");
+  EXPECT_EQ(compare_open_with_gradients(wide_program(1635000923, {.open = true, .writes = false})).what, "");
+}
+
+// Found by ingot_program_fuzz: the strides of what a backward is given have an open size that its sizes do not have.
+TEST(CompiledRandom, OpenSizesOfStridesAloneAreKnown) {
+  EXPECT_EQ(compare_open_with_gradients(wide_program(1635002234, {.open = true})).what, "");
 }
 
 // Found by ingot_program_fuzz: the compiler crashed.

@@ -255,6 +255,7 @@ void Allowance::measure() {
       const std::vector<double> x = numbers(s.values), y = numbers(other->second);
       for (std::size_t i = 0; i < std::min(x.size(), y.size()); i++)
         if (std::isfinite(x[i]) && std::isfinite(y[i])) off[s.what] = std::max(off[s.what], std::abs(x[i] - y[i]));
+        else if (std::isfinite(x[i]) != std::isfinite(y[i])) finite_by_chance_.insert({s.what, i});
     }
   };
   if (!draws) add_variant({.wide = true});  // a wider type draws other numbers
@@ -275,13 +276,14 @@ double Allowance::allowed(const Seen& s) {
   return at == allowed_->end() ? 0 : at->second;
 }
 
-bool Allowance::is_allowed(double off, const Seen& s) {
+bool Allowance::is_allowed(double off, const Seen& s, std::size_t i) {
   constexpr uint64_t kMostVariants = 24;
-  if (off <= allowed(s)) return true;
+  const auto fits = [&] { return off <= allowed(s) || (!std::isfinite(off) && finite_by_chance_.contains({s.what, i})); };
+  if (fits()) return true;
   if (variants_ == kMostVariants) return false;
   variants_ = kMostVariants;
   allowed_.reset();
-  return off <= allowed(s);
+  return fits();
 }
 
 std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, const std::vector<Seen>& got) {
@@ -305,9 +307,8 @@ std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, 
     for (std::size_t i = 0; i < x.size(); i++) {
       if (same(x[i], y[i])) continue;
       const double off = std::abs(x[i] - y[i]);
-      if (!std::isfinite(off)) return both(off, i);  // one of them alone is infinite or NaN
-      if (off <= 2 * unit * std::abs(x[i])) continue;
-      if (!is_allowed(off, w)) return both(off, i);
+      if (std::isfinite(off) && off <= 2 * unit * std::abs(x[i])) continue;
+      if (!is_allowed(off, w, i)) return both(off, i);
     }
   }
   return std::nullopt;

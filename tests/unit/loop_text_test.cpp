@@ -20,6 +20,7 @@ constexpr std::string_view kEverything =
   guard s0 == 7 is false for "aten::view at \"model.py\":12\nsaid"
   input x: f32[s0, 4]
   input count: i64[] is s1
+  input twice: i64[] is 2*s0
   constant w: bf16[4, 3]
   constant c: c64[2] strides [3]
   arena sum_1: f32[s0] at 64*((3*s0 + 15) // 16)
@@ -65,7 +66,7 @@ TEST(LoopText, SaysEverything) {
   EXPECT_EQ(p.decided, 3u);
   EXPECT_EQ(p.guards[1].asked_by, "aten::view at \"model.py\":12\nsaid");
   EXPECT_FALSE(p.guards[1].answer);
-  EXPECT_EQ(p.outputs, (std::vector<int>{5, 0}));
+  EXPECT_EQ(p.outputs, (std::vector<int>{6, 0}));
   EXPECT_FALSE(p.numbers[0].valid());
   EXPECT_TRUE(same(p.numbers[1], p.symbols[1]));
   const auto& mm = std::get<Kernel>(p.steps[4]);
