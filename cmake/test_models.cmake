@@ -76,7 +76,7 @@ function(ingot_test_models target)
       add_custom_command(
         OUTPUT ${program}
         COMMAND ${c_compiler} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -pedantic ${sanitize} -I${PROJECT_SOURCE_DIR}/include
-                ${programs}/${name}.c -o ${program} -ldl -lpthread
+                -rdynamic ${programs}/${name}.c -o ${program} -ldl -lpthread
         DEPENDS ${programs}/${name}.c ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h
                 ${PROJECT_SOURCE_DIR}/include/ingot/aoti_host.h
         COMMENT "Compiling the C program ${name} for ${arch}"

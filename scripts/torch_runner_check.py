@@ -129,12 +129,16 @@ def compare_memory(runner, case, runs, said):
     inputs = numbered(case, "in")
     for _ in range(max(runs // 10, 100)):
         runner.run(inputs)
-    gc.collect()
-    before = resident()
-    for _ in range(runs):
-        runner.run(inputs)
-    gc.collect()
-    grown = resident() - before
+    # A leak grows with every run; a huge page that the system gives the process, it gives once.
+    for _ in range(2):
+        gc.collect()
+        before = resident()
+        for _ in range(runs):
+            runner.run(inputs)
+        gc.collect()
+        grown = resident() - before
+        if grown <= 1 << 20:
+            break
     assert grown <= 1 << 20, f"{runs} runs made the process {grown} bytes larger"
     said.append(f"{runs} runs +{grown // 1024} KiB")
 

@@ -26,10 +26,12 @@ int32_t code_of(void* scope, const char* name) {
   return look_up(scope, name, &function) ? function() : -1;
 }
 
-// operator new and delete of the process, by their names in the Itanium ABI. A C++ library that is out of reach is over malloc
-// and free.
+// operator new and delete of the host, by their names in the Itanium ABI, found as its own calls are bound: those that a program has
+// instead of the C++ library's come first. A C++ library that is out of reach is over malloc and free.
 void find_allocator(void* scope, Host& h) {
-  if (look_up(scope, "_Znwm", &h.allocate) && look_up(scope, "_ZdlPv", &h.release)) return;
+  void* const scopes[] = {RTLD_DEFAULT, scope};
+  for (void* from : scopes)
+    if (look_up(from, "_Znwm", &h.allocate) && look_up(from, "_ZdlPv", &h.release)) return;
   h.allocate = malloc;
   h.release = free;
 }
