@@ -30,7 +30,8 @@
 //
 // Symbols after the semicolon are decided by steps. Blocks are indented by two spaces. A variable means what the line, or the kernel,
 // says that binds it; a %number has the type of what it accumulates. Inputs, constants and outputs are in the order of their buffers, or
-// in that of a line that says so: `outputs t, arg0_1`. Expressions are those of expr/text.hpp, strings those of JSON.
+// in that of a line that says so: `outputs t, arg0_1`. Expressions are those of expr/text.hpp; in a string a quote and a backslash have
+// a backslash before them, and a new line is \n.
 #pragma once
 #include <string>
 #include <string_view>
