@@ -19,7 +19,7 @@ struct OpenSize {
   std::string name = "s0";
   int64_t lo = 2;
   int64_t hi = kUnbounded;
-  Facts::Kind kind = Facts::Kind::input;
+  Facts::Kind kind = Facts::Kind::input;  // another: the data of another program decided it, so that its value answers no question
 };
 
 // An open size for every size of the tensors of `examples` but 0 and 1, equal sizes under one name, and for every integer
