@@ -10,7 +10,8 @@ set(INGOT_TEST_MODELS
   "affine_appended affine.c WEIGHTS=APPENDED"
   "affine_no_level affine.c NO_LEVEL=1"
   "affine_mixed affine.c BIAS_DEVICE=1"
-  "many many.c")
+  "many many.c"
+  "entries entries.c")
 
 # The runtime with this build's sanitizers in it: the archive has none.
 function(ingot_sanitized_model name source)

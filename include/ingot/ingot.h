@@ -53,6 +53,15 @@ INGOT_API ingot_status ingot_session_open(const char* path, const ingot_options*
 /* No run may be under way. Tensors that the session gave stay valid. Null is allowed. */
 INGOT_API void ingot_session_close(ingot_session* session);
 
+/* ---- entry points: a library may have several functions over one set of weights, such as prefill and decode. A session is for one
+ * of them, at first for the library's first. */
+
+INGOT_API size_t ingot_session_entries(const ingot_session* session);
+INGOT_API ingot_status ingot_session_entry_name(const ingot_session* session, size_t k, const char** name);
+/* A session for the entry point of that name: the same weights, threads and random numbers, other inputs and outputs. It is the
+ * caller's to close, before the first or after it; the model goes with the last of them. */
+INGOT_API ingot_status ingot_session_open_entry(const ingot_session* session, const char* name, ingot_session** entry);
+
 /* ---- what the model takes and returns */
 
 typedef struct ingot_value {

@@ -54,6 +54,7 @@ typedef struct ingot_symbol_info {
   int64_t min, max;
 } ingot_symbol_info;
 
+/* The functions of this part that name no entry point are about the first one. */
 INGOT_EXPORT const char* ingot_model_name(void);
 INGOT_EXPORT size_t ingot_model_input_count(void);
 INGOT_EXPORT size_t ingot_model_output_count(void);
@@ -73,6 +74,27 @@ INGOT_EXPORT AOTIRuntimeError ingot_model_level(size_t k, const char** level);
 INGOT_EXPORT AOTIRuntimeError ingot_model_level_used(const char** level);
 /* The file beside the library that its weights are in; null where there is none. */
 INGOT_EXPORT const char* ingot_model_weights_file(void);
+
+/* ---- entry points: functions of one library over one set of constants, such as prefill and decode. The first is the one that
+ * ingot/aoti.h runs and describes. */
+
+typedef struct ingot_entry_info {
+  const char* name;
+  const char *in_spec, *out_spec; /* how its arguments and results are nested, as AOTInductorModelContainerGetCallSpec */
+  size_t input_count, output_count, symbol_count, guard_count;
+} ingot_entry_info;
+
+INGOT_EXPORT size_t ingot_model_entry_count(void);
+INGOT_EXPORT AOTIRuntimeError ingot_model_entry(size_t entry, ingot_entry_info* info);
+INGOT_EXPORT AOTIRuntimeError ingot_entry_input(size_t entry, size_t k, ingot_value_info* info);
+INGOT_EXPORT AOTIRuntimeError ingot_entry_output(size_t entry, size_t k, ingot_value_info* info);
+INGOT_EXPORT AOTIRuntimeError ingot_entry_symbol(size_t entry, size_t k, ingot_symbol_info* info);
+INGOT_EXPORT AOTIRuntimeError ingot_entry_guard(size_t entry, size_t k, const char** condition);
+/* As AOTInductorModelContainerRun, of any entry: it takes the input handles, the output handles become the caller's. Runs of all
+ * entries may be under way at the same time, as many together as the container has models. */
+INGOT_EXPORT AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle container, size_t entry,
+                                                        AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                                                        size_t output_count);
 
 /* ---- a container's settings */
 

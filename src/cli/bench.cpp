@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct BenchVerb {
-  std::string file, model, weights;
+  std::string file, model, entry, weights;
   InputOptions inputs;
   int threads = 0;
   double seconds = 1, warm_up = 0.2;
@@ -43,7 +43,7 @@ std::vector<double> measure(ModelContainerRunner& runner, const TensorList& inpu
 
 void run(const BenchVerb& o) {
   const GradModeGuard no_grad(false);
-  OpenModel model = open_model(o.file, o.model, o.weights);
+  OpenModel model = open_model(o.file, o.model, o.weights, o.entry);
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
   const TensorList inputs = read_inputs(runner, o.inputs);
@@ -79,6 +79,7 @@ void add_bench_verb(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("bench", "measure how long a compiled model takes");
   verb->add_option("file", o->file, "a library (.so), or a package (.pt2)")->required();
   verb->add_option("--model", o->model, "the model's name, where a package has several");
+  verb->add_option("--entry", o->entry, "the entry point, where the library has several; the first otherwise");
   o->inputs.random = true;  // what is not given is made up
   o->inputs.add_to(*verb);
   verb->add_option("--weights", o->weights, "a .safetensors file with the model's constants by their original names");

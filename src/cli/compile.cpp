@@ -1,5 +1,7 @@
 // ingot compile: an exported program to a shared library.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -25,7 +27,8 @@ namespace fs = std::filesystem;
 using WeightsKind = Model::Weights::Kind;
 
 struct CompileVerb {
-  std::string file, model, output, target = "native", weights_from, dump_after;
+  std::vector<std::string> files, models;
+  std::string output, target = "native", weights_from, dump_after;
   std::vector<std::string> cpus, emit, skip;
   WeightsKind weights = WeightsKind::embedded;
   int threads = 0;
@@ -40,9 +43,11 @@ class Texts {
   }
   bool wants(const char* kind) const { return wanted_.contains(kind); }
   bool wants_code() const { return wants("llvm") || wants("asm"); }
-  // `level` where there is a text for each.
-  void add(const std::string& kind, const char* extension, const std::string& level, const std::string& text) {
-    if (wanted_.contains(kind)) files_[stem_ + (several_ && !level.empty() ? "." + level : "") + extension] = text;
+  // `entry` and `level` where there is a text for each.
+  void add(const std::string& kind, const char* extension, const std::string& entry, const std::string& level,
+           const std::string& text) {
+    if (!wanted_.contains(kind)) return;
+    files_[stem_ + (entry.empty() ? "" : "." + entry) + (several_ && !level.empty() ? "." + level : "") + extension] = text;
   }
   std::vector<std::string> write() const {
     std::vector<std::string> written;
@@ -121,9 +126,45 @@ void print_text(const CompileVerb& o, double seconds, const std::vector<Stage>& 
   for (const std::string& file : texts) std::printf("%s\n", file.c_str());
 }
 
+// An entry point of the library, and where its program is.
+struct EntryFile {
+  std::string name, file, model;
+};
+
+// NAME=FILE is an entry point of that name; a file that is called so is a file.
+std::pair<std::string, std::string> named_file(const std::string& argument) {
+  const std::size_t sign = argument.find('=');
+  const std::string name = argument.substr(0, sign);
+  const bool is_name = sign != std::string::npos && !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+                         return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+                       });
+  if (!is_name || fs::exists(argument)) return {"", argument};
+  return {name, argument.substr(sign + 1)};
+}
+
+// One entry a file or, of one file, one a model.
+std::vector<EntryFile> entry_files(const CompileVerb& o) {
+  std::vector<EntryFile> entries;
+  if (o.files.size() == 1) {
+    const auto [name, file] = named_file(o.files[0]);
+    if (o.models.size() < 2) return {{name.empty() ? "forward" : name, file, o.models.empty() ? "" : o.models[0]}};
+    INGOT_REQUIRE(name.empty(), o.files[0], ": several models of one file are entry points of their own names; leave '", name,
+                  "=' out");
+    for (const std::string& model : o.models) entries.push_back({model, file, model});
+    return entries;
+  }
+  INGOT_REQUIRE(o.models.empty(), "--model: expected one file, found ", o.files.size());
+  for (const std::string& argument : o.files) {
+    const auto [name, file] = named_file(argument);
+    entries.push_back({name.empty() ? fs::path(file).stem().string() : name, file, ""});
+  }
+  return entries;
+}
+
 void run(CompileVerb& o) {
   const auto start = std::chrono::steady_clock::now();
-  if (o.output.empty()) o.output = fs::path(o.file).stem().string() + ".so";
+  const std::vector<EntryFile> entries = entry_files(o);
+  if (o.output.empty()) o.output = fs::path(entries[0].file).stem().string() + ".so";
   if (o.threads > 0) set_num_threads(o.threads);
   CompileOptions options;
   options.targets = targets_of(o);
@@ -133,30 +174,39 @@ void run(CompileVerb& o) {
   Texts texts(o);
   if (texts.wants_code())
     options.code = [&](const std::string& level, const CodeText& code) {
-      texts.add("llvm", ".ll", level, code.llvm);
-      texts.add("asm", ".s", level, code.assembly);
+      texts.add("llvm", ".ll", "", level, code.llvm);
+      texts.add("asm", ".s", "", level, code.assembly);
     };
-  std::vector<std::string_view> names = compile_stages(options);
+  std::vector<std::string_view> names = compile_stages(options, entries.size());
   names.insert(names.begin(), "read");
   if (!o.dump_after.empty()) require_stage(o.dump_after, names);
   std::vector<Stage> stages;
   std::string dump;
-  std::size_t scheduled = 0;  // levels
+  std::size_t traced = 0, scheduled = 0;
+  const auto entry_of = [&](std::size_t k) { return entries.size() > 1 ? entries[k].name : std::string(); };
   {
     ProgressBar bar("compiling", names.size());
     options.after = [&](const StageDone& done) {
       stages.push_back({std::string(done.name), done.seconds});
-      if (done.name == o.dump_after) dump = done.text ? done.text() : std::string();
-      if (done.name == "trace" && texts.wants("graph")) texts.add("graph", ".graph.txt", "", done.text());
-      if (done.name == "schedule" && texts.wants("loop"))
-        texts.add("loop", ".loop.txt", options.targets[scheduled++].cpu, done.text());
+      if (done.name == o.dump_after) dump += done.text ? done.text() : std::string();
+      if (done.name == "trace" && texts.wants("graph")) texts.add("graph", ".graph.txt", entry_of(traced++), "", done.text());
+      if (done.name == "schedule" && texts.wants("loop")) {
+        texts.add("loop", ".loop.txt", entry_of(scheduled % entries.size()), options.targets[scheduled / entries.size()].cpu,
+                  done.text());
+        scheduled++;
+      }
       bar.show(stages.size());
     };
-    ExportedProgram program = load_pt2(o.file, o.model);
-    if (!o.weights_from.empty()) supply_weights(program, o.weights_from);
+    std::vector<ExportedProgram> programs;
+    for (const EntryFile& e : entries) {
+      programs.push_back(load_pt2(e.file, e.model));
+      if (!o.weights_from.empty()) supply_weights(programs.back(), o.weights_from);
+    }
+    std::vector<ProgramEntry> functions;
+    for (std::size_t k = 0; k < entries.size(); k++) functions.push_back({entries[k].name, &programs[k]});
     options.after({names[0], seconds_since(start), {}});
     try {
-      compile(program, o.output, options);
+      compile(functions, o.output, options);
     } catch (...) {
       std::cout << dump;  // whoever looks for what went wrong in a later stage
       throw;
@@ -177,9 +227,14 @@ void run(CompileVerb& o) {
 void add_compile_verb(CLI::App& app) {
   auto o = std::make_shared<CompileVerb>();
   CLI::App* verb = app.add_subcommand("compile", "compile an exported program into a shared library");
-  verb->add_option("file", o->file, "a .pt2 file")->required();
+  verb->add_option(
+          "file", o->files,
+          "a .pt2 file; of several, [NAME=]FILE each, every one is an entry point of the library, over one set of weights")
+      ->required();
   verb->add_option("-o,--output", o->output, "the library; the program's name with .so otherwise");
-  verb->add_option("--model", o->model, "the program's name, where the file has several");
+  verb->add_option("--model", o->models,
+                   "the program's name, where the file has several; of several names, each is an entry point")
+      ->delimiter(',');
   verb->add_option("--target", o->target, "native, x86_64-linux-gnu or aarch64-linux-gnu")->capture_default_str();
   verb->add_option("--cpu", o->cpus,
                    "the processor, as LLVM names it (x86-64-v3, neoverse-n1); several, best first, go into one file")
@@ -217,6 +272,7 @@ void add_compile_verb(CLI::App& app) {
       "  ingot compile model.pt2 -o model.so\n"
       "  ingot compile model.pt2 --target x86_64-linux-gnu --cpu x86-64-v4,x86-64-v3,x86-64-v2\n"
       "  ingot compile model.pt2 --weights external --time\n"
+      "  ingot compile prefill=prompt.pt2 decode=token.pt2 -o lm.so\n"
       "  ingot compile model.pt2 --emit=loop,asm\n"
       "  ingot compile model.pt2 --dump-after schedule | less");
   verb->callback([o] { run(*o); });

@@ -25,12 +25,17 @@ struct ValueText {
 };
 
 // Copies of what the library says, with the questions asked.
+struct EntryText {
+  std::string name;
+  std::vector<ValueText> inputs, outputs;
+  std::vector<ingot_symbol_info> symbols;
+  std::vector<std::string> guards;
+};
 struct Description {
   std::string name, level_used, weights_file;
   bool is_own = true;
-  std::vector<ValueText> inputs, outputs;
-  std::vector<ingot_symbol_info> symbols;
-  std::vector<std::string> guards, levels;
+  std::vector<EntryText> entries;
+  std::vector<std::string> levels;
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<ConstantInfo> constants;
   std::uintmax_t file_bytes = 0;
@@ -47,28 +52,24 @@ const char* kind_text(int32_t kind) {
   return kind >= 0 && kind < 5 ? kKinds[kind] : "unknown";
 }
 
+EntryText describe_entry(const LibraryEntry& entry) {
+  const auto as_text = [](const ingot_value_info& v) { return ValueText{v.name, type_text(v), "", v.is_number, v.is_written}; };
+  EntryText e;
+  e.name = entry.info().name;
+  for (std::size_t k = 0; k < entry.info().input_count; k++) e.inputs.push_back(as_text(entry.input(k)));
+  for (std::size_t k = 0; k < entry.info().output_count; k++) e.outputs.push_back(as_text(entry.output(k)));
+  for (std::size_t k = 0; k < entry.info().symbol_count; k++) e.symbols.push_back(entry.symbol(k));
+  for (std::size_t k = 0; k < entry.info().guard_count; k++) e.guards.emplace_back(entry.guard(k));
+  return e;
+}
+
 void describe_own(const ModelLibrary& l, Description& d) {
   d.name = l.ingot_model_name();
   const char* level = "";
   if (l.ingot_model_level_used(&level) == AOTI_RUNTIME_SUCCESS) d.level_used = level;
   if (const char* file = l.ingot_model_weights_file()) d.weights_file = file;
-  const auto as_text = [](const ingot_value_info& v) { return ValueText{v.name, type_text(v), "", v.is_number, v.is_written}; };
-  ingot_value_info value{};
-  for (std::size_t k = 0; k < l.ingot_model_input_count(); k++) {
-    l.ingot_model_input(k, &value);
-    d.inputs.push_back(as_text(value));
-  }
-  for (std::size_t k = 0; k < l.ingot_model_output_count(); k++) {
-    l.ingot_model_output(k, &value);
-    d.outputs.push_back(as_text(value));
-  }
-  d.symbols.resize(l.ingot_model_symbol_count());
-  for (std::size_t k = 0; k < d.symbols.size(); k++) l.ingot_model_symbol(k, &d.symbols[k]);
-  for (std::size_t k = 0; k < l.ingot_model_guard_count(); k++) {
-    const char* guard = "";
-    l.ingot_model_guard(k, &guard);
-    d.guards.emplace_back(guard);
-  }
+  const std::size_t entries = entry_names(l).size();
+  for (std::size_t e = 0; e < entries; e++) d.entries.push_back(describe_entry(LibraryEntry(l, e, "inspect")));
   for (std::size_t k = 0; k < l.ingot_model_level_count(); k++) {
     l.ingot_model_level(k, &level);
     d.levels.emplace_back(level);
@@ -95,8 +96,11 @@ Description describe(OpenModel& model) {
     describe_own(l, d);
   } else {
     d.name = model.package ? "model" : std::filesystem::path(l.path()).stem().string();
-    d.inputs = named(runner.input_names(), places_of_inputs(runner));
-    d.outputs = named(runner.output_names(), places_of_outputs(runner));
+    d.entries.push_back({"forward",
+                         named(runner.input_names(), places_of_inputs(runner)),
+                         named(runner.output_names(), places_of_outputs(runner)),
+                         {},
+                         {}});
   }
   if (model.package)
     for (const auto& [key, value] : model.package->metadata()) d.metadata.emplace_back(key, value);
@@ -136,16 +140,28 @@ void write_strings(JsonWriter& w, std::string_view key, const std::vector<std::s
   w.end();
 }
 
+void write_entry(JsonWriter& w, const EntryText& e, bool is_own) {
+  write_values(w, "inputs", e.inputs, is_own);
+  write_values(w, "outputs", e.outputs, is_own);
+  w.key("symbols").begin_list();
+  for (const ingot_symbol_info& s : e.symbols)
+    w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
+  w.end();
+  write_strings(w, "guards", e.guards);
+}
+
+// What concerns the first entry point stands by itself too: most libraries have no other.
 void print_json(const std::string& path, const Description& d) {
   JsonWriter w(true);
   w.begin_object().field("file", path).field("name", d.name).field("library_bytes", d.file_bytes);
-  write_values(w, "inputs", d.inputs, d.is_own);
-  write_values(w, "outputs", d.outputs, d.is_own);
-  w.key("symbols").begin_list();
-  for (const ingot_symbol_info& s : d.symbols)
-    w.begin_object().field("name", s.name).field("min", s.min).field("max", s.max).end();
+  write_entry(w, d.entries[0], d.is_own);
+  w.key("entries").begin_list();
+  for (const EntryText& e : d.entries) {
+    w.begin_object().field("name", e.name);
+    write_entry(w, e, d.is_own);
+    w.end();
+  }
   w.end();
-  write_strings(w, "guards", d.guards);
   write_strings(w, "levels", d.levels);
   w.field("level_used", d.level_used).field("weights_file", d.weights_file).key("constants").begin_list();
   for (const ConstantInfo& c : d.constants)
@@ -172,16 +188,23 @@ void print_values(const char* title, const std::vector<ValueText>& values) {
 
 std::string bound_text(int64_t max) { return max >= (int64_t{1} << 62) ? "any" : std::to_string(max); }
 
+void print_entry(const EntryText& e) {
+  print_values("inputs", e.inputs);
+  print_values("outputs", e.outputs);
+  if (!e.symbols.empty()) std::printf("open sizes\n");
+  for (const ingot_symbol_info& s : e.symbols)
+    std::printf("  %s  from %lld to %s\n", s.name, static_cast<long long>(s.min), bound_text(s.max).c_str());
+  if (!e.guards.empty()) std::printf("conditions\n");
+  for (const std::string& g : e.guards) std::printf("  %s\n", g.c_str());
+}
+
 void print_text(const std::string& path, const Description& d) {
   std::printf("%s: compiled model '%s'%s, %.1f KB\n", path.c_str(), d.name.c_str(), d.is_own ? "" : " made by AOTInductor",
               static_cast<double>(d.file_bytes) / 1e3);
-  print_values("inputs", d.inputs);
-  print_values("outputs", d.outputs);
-  if (!d.symbols.empty()) std::printf("open sizes\n");
-  for (const ingot_symbol_info& s : d.symbols)
-    std::printf("  %s  from %lld to %s\n", s.name, static_cast<long long>(s.min), bound_text(s.max).c_str());
-  if (!d.guards.empty()) std::printf("conditions\n");
-  for (const std::string& g : d.guards) std::printf("  %s\n", g.c_str());
+  for (const EntryText& e : d.entries) {
+    if (d.entries.size() > 1) std::printf("entry point %s\n", e.name.c_str());
+    print_entry(e);
+  }
   std::size_t bytes = 0;
   for (const ConstantInfo& c : d.constants) bytes += c.bytes;
   std::printf("constants  %zu (%.1f KB%s%s)\n", d.constants.size(), static_cast<double>(bytes) / 1e3,

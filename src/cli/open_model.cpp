@@ -35,11 +35,11 @@ std::pair<std::string, std::string> split_at_equals(const std::string& s) {
 class InputReader {
  public:
   InputReader(const ModelContainerRunner& runner, const InputOptions& options)
-      : library_(runner.library()), options_(options), names_(runner.input_names()), places_(places_of_inputs(runner)) {
+      : runner_(runner), options_(options), names_(runner.input_names()), places_(places_of_inputs(runner)) {
     inputs_.resize(names_.size());
-    if (!library_.is_own()) return;
-    infos_.resize(names_.size());
-    for (std::size_t k = 0; k < infos_.size(); k++) library_.ingot_model_input(k, &infos_[k]);
+    if (!runner.library().is_own()) return;
+    const LibraryEntry entry = runner.description("an input");
+    for (std::size_t k = 0; k < names_.size(); k++) infos_.push_back(entry.input(k));
   }
 
   TensorList read() {
@@ -52,7 +52,7 @@ class InputReader {
   }
 
  private:
-  const ModelLibrary& library_;
+  const ModelContainerRunner& runner_;
   const InputOptions& options_;
   std::vector<std::string> names_, places_;
   std::vector<ingot_value_info> infos_;  // none of a library that is not ours
@@ -106,9 +106,9 @@ class InputReader {
     }
     Names names;
     std::string known;
-    for (std::size_t k = 0; k < library_.ingot_model_symbol_count(); k++) {
-      ingot_symbol_info info{};
-      library_.ingot_model_symbol(k, &info);
+    const LibraryEntry entry = runner_.description("--random");
+    for (std::size_t k = 0; k < entry.info().symbol_count; k++) {
+      const ingot_symbol_info info = entry.symbol(k);
       constexpr int64_t kUsual = 8;
       const auto it = given.find(info.name);
       names.add(info.name, Int(it != given.end() ? it->second : std::clamp(kUsual, info.min, info.max)).expr());
@@ -121,7 +121,7 @@ class InputReader {
   }
 
   void fill_randomly() {
-    library_.require_own("--random");
+    runner_.library().require_own("--random");
     manual_seed(options_.seed);
     const Names symbols = symbol_values();
     for (std::size_t k = 0; k < infos_.size(); k++) {
@@ -154,7 +154,8 @@ void InputOptions::add_to(CLI::App& verb) {
   verb.add_option("--high", high, "with --random: integers are below this")->check(CLI::PositiveNumber)->capture_default_str();
 }
 
-OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights) {
+OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights,
+                     const std::string& entry) {
   OpenModel model;
   if (path.ends_with(".pt2")) {
     LoaderOptions options;
@@ -171,6 +172,7 @@ OpenModel open_model(const std::string& path, const std::string& model_name, con
     INGOT_REQUIRE(!constants.empty(), weights, ": none of its tensors is a constant of ", path);
     model.runner().update_constant_buffer(constants, false, false);
   }
+  if (!entry.empty()) model.entry = std::make_unique<ModelContainerRunner>(model.runner(), entry);
   return model;
 }
 

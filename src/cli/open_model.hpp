@@ -17,10 +17,13 @@ namespace ingot {
 struct OpenModel {
   std::unique_ptr<ModelPackageLoader> package;   // of a package
   std::unique_ptr<ModelContainerRunner> library; // of a library
-  ModelContainerRunner& runner() { return package ? package->runner() : *library; }
+  std::unique_ptr<ModelContainerRunner> entry;   // of either, where one is named that is not the first
+  ModelContainerRunner& runner() { return entry ? *entry : package ? package->runner() : *library; }
 };
-// `model_name`: of a package; empty: "model", or the only one. `weights`: a .safetensors file with constants to give it.
-OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights = {});
+// `model_name`: of a package; empty: "model", or the only one. `weights`: a .safetensors file with constants to give it. `entry`: which
+// function of the library; empty: the first.
+OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights = {},
+                     const std::string& entry = {});
 
 // The options that say what a model runs on.
 struct InputOptions {
@@ -28,7 +31,7 @@ struct InputOptions {
   bool random = false;
   std::vector<std::string> sizes;  // SYMBOL=NUMBER
   uint64_t seed = 0;
-  int64_t high = 2;                // random integers are below it
+  int64_t high = 2;  // random integers are below it
   void add_to(CLI::App& verb);
 };
 // One tensor for each of the model's inputs, in order. User error naming the input that got none, or a file that fits none.

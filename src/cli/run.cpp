@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RunVerb {
-  std::string file, model, output, weights;
+  std::string file, model, entry, output, weights;
   std::vector<std::string> operators;
   InputOptions inputs;
   int threads = 0;
@@ -75,7 +75,7 @@ void save(const std::string& output, const std::vector<Named>& outputs) {
 void run(const RunVerb& o) {
   const GradModeGuard no_grad(false);
   for (const std::string& library : o.operators) load_operators(library);
-  OpenModel model = open_model(o.file, o.model, o.weights);
+  OpenModel model = open_model(o.file, o.model, o.weights, o.entry);
   ModelContainerRunner& runner = model.runner();
   if (o.threads > 0) runner.set_threads(o.threads);
   const TensorList inputs = read_inputs(runner, o.inputs);
@@ -120,6 +120,7 @@ void add_run_verb(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("run", "run a compiled model on tensors from files");
   verb->add_option("file", o->file, "a library (.so), or a package (.pt2)")->required();
   verb->add_option("--model", o->model, "the model's name, where a package has several");
+  verb->add_option("--entry", o->entry, "the entry point, where the library has several; the first otherwise");
   o->inputs.add_to(*verb);
   verb->add_option("-o,--output", o->output, "a folder (one .npy an output), or a file .npy, .npz or .safetensors");
   verb->add_option("--weights", o->weights, "a .safetensors file with the model's constants by their original names");

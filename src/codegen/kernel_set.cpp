@@ -54,11 +54,12 @@ class Distinct {
 
 }  // namespace
 
-KernelSet::KernelSet(const loop::Program& run, const loop::Program* fold, const Target& target, const std::string& prefix) {
+KernelSet::KernelSet(const std::vector<const loop::Program*>& runs, const std::vector<const loop::Program*>& folds,
+                     const Target& target, const std::string& prefix) {
   Distinct distinct;
-  distinct.add(run);
+  for (const loop::Program* p : runs) distinct.add(*p);
   const std::size_t in_runs = distinct.kernels.size();
-  if (fold) distinct.add(*fold);
+  for (const loop::Program* p : folds) distinct.add(*p);
   // Those that differ by numbers alone, in the order of the first.
   std::map<std::vector<uint64_t>, std::size_t> forms;
   std::vector<std::vector<std::size_t>> classes;

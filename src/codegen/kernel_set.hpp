@@ -23,8 +23,10 @@ class KernelSet {
     Expr tasks, grain, scratch_bytes;
   };
 
-  // Of a model's program and the one that runs once for each set of weights, or null, which outlive the set. `prefix` begins the symbols.
-  KernelSet(const loop::Program& run, const loop::Program* fold, const Target& target, const std::string& prefix);
+  // Of a model's programs and those that run once for each set of weights, all of which outlive the set. `prefix` begins the
+  // symbols.
+  KernelSet(const std::vector<const loop::Program*>& runs, const std::vector<const loop::Program*>& folds, const Target& target,
+            const std::string& prefix);
 
   const Use& use_of(const loop::Kernel& kernel) const { return uses_.at(&kernel); }
 

@@ -20,8 +20,9 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 class MainEmitter {
  public:
-  MainEmitter(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target)
-      : module_(module), context_(module.getContext()), program_(program), kernels_(kernels), b_(context_),
+  MainEmitter(llvm::Module& module, const loop::Program& program, const std::vector<std::size_t>& constants,
+              const KernelSet& kernels, const Target& target)
+      : module_(module), context_(module.getContext()), program_(program), constants_(constants), kernels_(kernels), b_(context_),
         expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)),
         i64_(b_.getInt64Ty()), i32_(b_.getInt32Ty()),
         view_(llvm::StructType::get(context_, {pointer_, pointer_, pointer_, i32_, i32_})) {}
@@ -44,9 +45,10 @@ class MainEmitter {
       expressions_.bind_symbol(program_.symbols[k],
                                b_.CreateLoad(i64_, element(i64_, symbols_, k), to_text(program_.symbols[k])));
     pointers_.resize(program_.buffers.size());
-    for (const auto& [list, array] : {std::pair{&program_.inputs, inputs}, std::pair{&program_.constants, constants}})
-      for (std::size_t k = 0; k < list->size(); k++)
-        pointers_[at((*list)[k])] = b_.CreateLoad(pointer_, element(pointer_, array, k));
+    for (std::size_t k = 0; k < program_.inputs.size(); k++)
+      pointers_[at(program_.inputs[k])] = b_.CreateLoad(pointer_, element(pointer_, inputs, k));
+    for (std::size_t k = 0; k < program_.constants.size(); k++)
+      pointers_[at(program_.constants[k])] = b_.CreateLoad(pointer_, element(pointer_, constants, constants_[k]));
 
     std::size_t most = 0;
     loop::each_step(program_.steps, [&](const loop::Step& step) {
@@ -64,6 +66,7 @@ class MainEmitter {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   const loop::Program& program_;
+  const std::vector<std::size_t>& constants_;
   const KernelSet& kernels_;
   llvm::IRBuilder<> b_;
   ExpressionEmitter expressions_;
@@ -283,9 +286,9 @@ class MainEmitter {
 
 }  // namespace
 
-llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target,
-                          const std::string& name) {
-  return MainEmitter(module, program, kernels, target).run(name);
+llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const std::vector<std::size_t>& constants,
+                          const KernelSet& kernels, const Target& target, const std::string& name) {
+  return MainEmitter(module, program, constants, kernels, target).run(name);
 }
 
 llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e,

@@ -10,9 +10,10 @@
 
 namespace ingot {
 
-// int32_t name(ingot_frame*). It calls the kernels of the set, which are elsewhere.
-llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const KernelSet& kernels, const Target& target,
-                          const std::string& name);
+// int32_t name(ingot_frame*). It calls the kernels of the set, which are elsewhere. `constants[k]`: the place of the program's constant k
+// among those of the model.
+llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const std::vector<std::size_t>& constants,
+                          const KernelSet& kernels, const Target& target, const std::string& name);
 
 // int64_t name(const int64_t* symbols): the value of an expression over the program's symbols.
 llvm::Function* emit_size_function(llvm::Module& module, const loop::Program& program, const Target& target, const Expr& e,

@@ -26,77 +26,38 @@ using Value = llvm::Value*;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
+// What tells the functions of an entry at a level from others.
+std::string suffix_of(std::size_t level, std::size_t entry) { return text(level, ".", entry); }
 std::string function_name(const char* what, const std::string& suffix) { return text("ingot_", what, ".", suffix); }
 
 // Builds the constant structs of program.h, field by field in its order.
 class TableEmitter {
  public:
   TableEmitter(llvm::Module& module, const Model& model, const Target& target)
-      : module_(module), context_(module.getContext()), model_(model), program_(model.levels[0].run), target_(target),
-        b_(context_), pointer_(llvm::PointerType::getUnqual(context_)) {}
+      : module_(module), context_(module.getContext()), model_(model), target_(target), b_(context_),
+        pointer_(llvm::PointerType::getUnqual(context_)) {}
 
   void run() {
-    const loop::Program& p = program_;
-    std::vector<Constant*> symbols, guards, inputs, outputs, constants, all_codes, metadata;
-    for (const Expr& s : p.symbols) symbols.push_back(record({string(s->name), i64(s->lo), i64(s->hi)}));
-    for (const Guard& g : p.guards) {
-      const Expr condition = g.answer ? g.condition : !g.condition;
-      guards.push_back(record({string(readable(condition)), string(g.asked_by), message_of(condition)}));
-    }
-    for (std::size_t k = 0; k < p.inputs.size(); k++) {
-      const Buffer& b = p.buffers[at(p.inputs[k])];
-      const Model::Input& i = model_.inputs[k];
-      inputs.push_back(record({string(i.name), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes),
-                               i8(i.is_number), i8(i.is_written)}));
-    }
-    for (std::size_t k = 0; k < p.outputs.size(); k++) {
-      const Buffer& b = p.buffers[at(p.outputs[k])];
-      outputs.push_back(
-          record({string(model_.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
-    }
+    std::vector<Constant*> entries, constants, levels, metadata, host_ops;
+    for (std::size_t e = 0; e < model_.entries.size(); e++) entries.push_back(entry(e));
     for (const Model::Constant& c : model_.constants)
       constants.push_back(
           record({string(c.name), string(c.fqn), i32(aoti_code(c.dtype)), i32(static_cast<int>(c.sizes.size())), numbers(c.sizes),
                   numbers(c.strides), i64(c.storage_offset), i64(static_cast<int64_t>(c.bytes)),
                   i64(static_cast<int64_t>(c.position)), i32(c.kind), i32(c.is_written), i32(c.on_gpu),
                   i32(c.shares ? static_cast<int>(*c.shares) + 1 : 0), i64(static_cast<int64_t>(c.shared_from))}));
-    for (std::size_t k = 0; k < model_.levels.size(); k++) all_codes.push_back(code(model_.levels[k], std::to_string(k)));
+    for (const Model::Level& l : model_.levels) levels.push_back(level(l));
     for (const auto& [key, value] : model_.metadata) metadata.push_back(string(key)), metadata.push_back(string(value));
-    std::vector<Constant*> host_ops;
     for (const std::string& name : model_.host_ops) host_ops.push_back(string(name));
     if (!host_ops.empty()) host_ops.push_back(null());
-    const std::size_t folded = model_.levels[0].fold ? model_.levels[0].fold->outputs.size() : 0;
+    int folded = 0;
+    for (const Model::Code& c : model_.levels[0].codes) folded += folded_by(c);
 
-    const std::size_t from_inputs = p.symbols.size() - p.decided;
-    Constant* table = record({i32(INGOT_PROGRAM_VERSION),
-                              count(symbols),
-                              count(guards),
-                              count(inputs),
-                              count(outputs),
-                              count(constants),
-                              i32(static_cast<int>(folded)),
-                              count(all_codes),
-                              i32(static_cast<int>(metadata.size() / 2)),
-                              i32(static_cast<int>(from_inputs)),
-                              string(model_.name),
-                              string(model_.in_spec),
-                              string(model_.out_spec),
-                              array(symbols),
-                              array(guards),
-                              array(inputs),
-                              array(outputs),
-                              array(constants),
-                              array(all_codes),
-                              array(metadata),
-                              emit_bind(),
-                              emit_expect(),
-                              emit_check(),
-                              i32(static_cast<int>(model_.weights.kind)),
-                              embedded(),
-                              string(model_.weights.file),
-                              i64(static_cast<int64_t>(model_.weights.bytes)),
-                              i64(static_cast<int64_t>(model_.weights.hash)),
-                              array(host_ops)});
+    Constant* table = record({i32(INGOT_PROGRAM_VERSION), count(entries), count(constants), i32(folded), count(levels),
+                              i32(static_cast<int>(metadata.size() / 2)), string(model_.name), array(entries), array(constants),
+                              array(levels), array(metadata), i32(static_cast<int>(model_.weights.kind)), embedded(),
+                              string(model_.weights.file), i64(static_cast<int64_t>(model_.weights.bytes)),
+                              i64(static_cast<int64_t>(model_.weights.hash)), array(host_ops)});
     auto* g =
         new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -106,10 +67,42 @@ class TableEmitter {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   const Model& model_;
-  const loop::Program& program_;  // of any level: what the caller sees is the same
+  const loop::Program* program_ = nullptr;  // of the entry at hand, of any level: what the caller sees is the same
   const Target& target_;
   llvm::IRBuilder<> b_;
   llvm::Type* pointer_;
+
+  static int folded_by(const Model::Code& c) { return c.fold ? static_cast<int>(c.fold->outputs.size()) : 0; }
+
+  Constant* entry(std::size_t place) {
+    const Model::Entry& e = model_.entries[place];
+    const loop::Program& p = model_.levels[0].codes[place].run;
+    program_ = &p;
+    std::vector<Constant*> symbols, guards, inputs, outputs, codes;
+    for (const Expr& s : p.symbols) symbols.push_back(record({string(s->name), i64(s->lo), i64(s->hi)}));
+    for (const Guard& g : p.guards) {
+      const Expr condition = g.answer ? g.condition : !g.condition;
+      guards.push_back(record({string(readable(condition)), string(g.asked_by), message_of(condition)}));
+    }
+    for (std::size_t k = 0; k < p.inputs.size(); k++) {
+      const Buffer& b = p.buffers[at(p.inputs[k])];
+      const Model::Input& i = e.inputs[k];
+      inputs.push_back(record({string(i.name), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes),
+                               i8(i.is_number), i8(i.is_written)}));
+    }
+    for (std::size_t k = 0; k < p.outputs.size(); k++) {
+      const Buffer& b = p.buffers[at(p.outputs[k])];
+      outputs.push_back(
+          record({string(e.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
+    }
+    for (std::size_t l = 0; l < model_.levels.size(); l++)
+      codes.push_back(code(model_.levels[l].codes[place], suffix_of(l, place)));
+    const std::size_t from_inputs = p.symbols.size() - p.decided;
+    return record({string(e.name), string(e.in_spec), string(e.out_spec), count(symbols), count(guards), count(inputs),
+                   count(outputs), i32(static_cast<int>(from_inputs)), i32(e.uses_written), i32(static_cast<int>(e.first_folded)),
+                   i32(folded_by(model_.levels[0].codes[place])), array(symbols), array(guards), array(inputs), array(outputs),
+                   array(codes), emit_bind(), emit_expect(), emit_check()});
+  }
 
   // ---- data
 
@@ -139,7 +132,7 @@ class TableEmitter {
   }
   // A condition that the program asserts itself fails in the program's own words.
   Constant* message_of(const Expr& condition) {
-    for (const loop::Step& step : program_.steps)
+    for (const loop::Step& step : program_->steps)
       if (const auto* check = std::get_if<loop::Check>(&step); check && same(check->condition, condition))
         return string(check->message);
     return null();
@@ -157,13 +150,15 @@ class TableEmitter {
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return f;
   }
-  Constant* code(const Model::Level& c, const std::string& suffix) {
+  Constant* level(const Model::Level& l) {
     std::vector<Constant*> features;
-    for (uint64_t f : c.features) features.push_back(i64(static_cast<int64_t>(f)));
+    for (uint64_t f : l.features) features.push_back(i64(static_cast<int64_t>(f)));
     features.push_back(i64(0));
-    return record({string(c.name), array(features), declared(function_name("arena", suffix)),
-                   declared(function_name("run", suffix)), i64(c.fold ? c.fold->arena_bytes->i : 0),
-                   c.fold ? declared(function_name("fold", suffix)) : null()});
+    return record({string(l.name), array(features)});
+  }
+  Constant* code(const Model::Code& c, const std::string& suffix) {
+    return record({declared(function_name("arena", suffix)), declared(function_name("run", suffix)),
+                   i64(c.fold ? c.fold->arena_bytes->i : 0), c.fold ? declared(function_name("fold", suffix)) : null()});
   }
 
   // ---- functions over the symbols
@@ -181,14 +176,14 @@ class TableEmitter {
   ExpressionEmitter over(Value symbols) {
     ExpressionEmitter e(b_, target_,
                         [](const Expr& load) -> Value { throw_internal_error(__FILE__, __LINE__, text("a size reads ", load)); });
-    for (std::size_t k = 0; k < program_.symbols.size(); k++) e.bind_symbol(program_.symbols[k], read(symbols, k));
+    for (std::size_t k = 0; k < program_->symbols.size(); k++) e.bind_symbol(program_->symbols[k], read(symbols, k));
     return e;
   }
 
   // Every symbol that inputs decide, from the first size that has it to the first power: size = factor*symbol + rest.
   Constant* emit_bind() {
     llvm::Function* f = begin("bind", b_.getVoidTy(), 2);
-    const loop::Program& p = program_;
+    const loop::Program& p = *program_;
     llvm::StructType* view = llvm::StructType::get(context_, {pointer_, pointer_, pointer_, b_.getInt32Ty(), b_.getInt32Ty()});
     ExpressionEmitter known(b_, target_, [](const Expr&) -> Value { return nullptr; });
     std::vector<bool> bound(p.symbols.size());
@@ -237,8 +232,8 @@ class TableEmitter {
     llvm::Function* f = begin("expect", b_.getVoidTy(), 2);
     ExpressionEmitter e = over(f->getArg(0));
     std::size_t next = 0;
-    for (int i : program_.inputs)
-      for (const auto* list : {&program_.buffers[at(i)].sizes, &program_.buffers[at(i)].strides})
+    for (int i : program_->inputs)
+      for (const auto* list : {&program_->buffers[at(i)].sizes, &program_->buffers[at(i)].strides})
         for (const Expr& n : *list) b_.CreateStore(e.emit(n), element(f->getArg(1), next++));
     b_.CreateRetVoid();
     return f;
@@ -247,7 +242,7 @@ class TableEmitter {
   Constant* emit_check() {
     llvm::Function* f = begin("check", b_.getInt32Ty(), 1);
     ExpressionEmitter e = over(f->getArg(0));
-    const auto& guards = program_.guards;
+    const auto& guards = program_->guards;
     for (std::size_t k = 0; k < guards.size(); k++) {
       auto* violated = llvm::BasicBlock::Create(context_, "violated", f);
       auto* on = llvm::BasicBlock::Create(context_, "on", f);
@@ -265,12 +260,21 @@ class TableEmitter {
 
 std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text_of_code) {
   const Model::Level& l = model.levels[level];
-  const std::string suffix = std::to_string(level);
-  const KernelSet kernels(l.run, l.fold ? &*l.fold : nullptr, l.target, text("kernel.", suffix, "."));
+  std::vector<const loop::Program*> runs, folds;
+  for (const Model::Code& c : l.codes) {
+    runs.push_back(&c.run);
+    if (c.fold) folds.push_back(&*c.fold);
+  }
+  const KernelSet kernels(runs, folds, l.target, text("kernel.", level, "."));
   const auto main_module = [&](llvm::Module& module) {
-    emit_main(module, l.run, kernels, l.target, function_name("run", suffix));
-    emit_size_function(module, l.run, l.target, l.run.arena_bytes, function_name("arena", suffix));
-    if (l.fold) emit_main(module, *l.fold, kernels, l.target, function_name("fold", suffix));
+    for (std::size_t e = 0; e < l.codes.size(); e++) {
+      const Model::Code& c = l.codes[e];
+      const std::vector<std::size_t>& constants = model.entries[e].constants;
+      const std::string suffix = suffix_of(level, e);
+      emit_main(module, c.run, constants, kernels, l.target, function_name("run", suffix));
+      emit_size_function(module, c.run, l.target, c.run.arena_bytes, function_name("arena", suffix));
+      if (c.fold) emit_main(module, *c.fold, constants, kernels, l.target, function_name("fold", suffix));
+    }
   };
   const auto kernel_module = [&](llvm::Module& module, std::size_t group) {
     DebugInfo debug(module, model);
@@ -285,7 +289,7 @@ std::vector<Object> generate_code(const Model& model, std::size_t level, CodeTex
   std::vector<CodeText> texts(objects.size());
   const auto compile_module = [&](std::size_t k) {
     llvm::LLVMContext context;
-    llvm::Module module(text(model.name, ".", suffix, ".", k), context);
+    llvm::Module module(text(model.name, ".", level, ".", k), context);
     set_target(module, l.target);
     {
       const LlvmUse use;

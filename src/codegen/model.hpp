@@ -12,6 +12,8 @@ namespace ingot {
 
 // A model as it is before code is generated: its programs, and what the library tells about itself.
 struct Model {
+  // One of the functions that the library has, over one set of constants.
+  struct Entry;
   struct Input {
     std::string name;
     bool is_number = false, is_written = false;
@@ -37,19 +39,21 @@ struct Model {
   };
 
   // The programs as they are scheduled for one processor. Levels differ in how they compute, not in what.
+  struct Code {
+    loop::Program run;
+    std::optional<loop::Program> fold;  // its outputs are the entry's folded constants, its constants the others
+  };
   struct Level {
     Target target;
-    std::string name;                   // "x86-64-v3"
-    std::vector<uint64_t> features;     // that it needs, by the numbers of src/model/cpu.h
-    loop::Program run;
-    std::optional<loop::Program> fold;  // its outputs are the folded constants, its constants the others
+    std::string name;                // "x86-64-v3"
+    std::vector<uint64_t> features;  // that it needs, by the numbers of src/model/cpu.h
+    std::vector<Code> codes;         // by entry
   };
 
-  std::string name = "model", in_spec, out_spec;
-  std::vector<Level> levels;         // best first
-  std::vector<Input> inputs;         // one for each of a run's inputs
-  std::vector<std::string> outputs;  // … outputs
-  std::vector<Constant> constants;   // … constants; the folded ones last
+  std::string name = "model";
+  std::vector<Entry> entries;       // the first is what PyTorch's C ABI runs
+  std::vector<Level> levels;        // best first
+  std::vector<Constant> constants;  // the folded ones last
   Weights weights;
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<std::string> host_ops;  // that its process must have
@@ -60,6 +64,15 @@ struct Model {
     int line = 0;
   };
   std::map<std::string, Source> sources;  // by the name of the node; not empty: with debug info
+};
+
+struct Model::Entry {
+  std::string name = "forward", in_spec, out_spec;
+  std::vector<Input> inputs;           // one for each of a run's inputs
+  std::vector<std::string> outputs;    // … outputs
+  std::vector<std::size_t> constants;  // … constants: its place among the model's
+  bool uses_written = false;           // a constant that runs write, its own or another entry's
+  std::size_t first_folded = 0;  // among the model's folded constants: those of this entry's fold lie one after the other
 };
 
 // Object code with the functions of one level, compiled by all threads. The same however many there are. With `text`, which is

@@ -8,11 +8,9 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "base/fixed_input.hpp"
 #include "codegen/data_object.hpp"
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
-#include "model/cpu.h"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -20,37 +18,11 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
-std::vector<int64_t> numbers(const Shape& s) {
-  std::vector<int64_t> all;
-  for (Int n : s) all.push_back(n.value());
-  return all;
-}
-
-// A name that C accepts, and that no other constant has.
-std::string internal_name(const std::string& fqn, const std::vector<Model::Constant>& taken) {
-  std::string name;
-  for (char c : fqn) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "_" + name;
-  std::string unique = name;
-  for (int k = 1; std::any_of(taken.begin(), taken.end(), [&](const auto& c) { return c.name == unique; }); k++)
-    unique = text(name, "_", k);
-  return unique;
-}
-
-// The tensor behind constant k of the program: the state's, or one that the graph brings along.
-Tensor tensor_of(const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, std::size_t k) {
-  const Node& n = *lowered.constants[k];
-  if (n.kind == NodeKind::attribute) return std::get<Tensor>(*graph.find_attribute(n.target));
-  return k < names.constants.size() ? names.constants[k].tensor : Tensor();
-}
-
-// The same, which must be there.
-Tensor weight_of(const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names, std::size_t k,
-                 const std::string& fqn) {
-  const Tensor t = tensor_of(lowered, graph, names, k);
-  INGOT_REQUIRE(t.defined(), "weight ", fqn,
+// The tensor of constant k, which must be there.
+const Tensor& weight_of(const Model& model, const std::vector<Tensor>& tensors, std::size_t k) {
+  INGOT_REQUIRE(tensors[k].defined(), "weight ", model.constants[k].fqn,
                 " is not in the program and was not supplied; compile without weights, or supply it");
-  return t;
+  return tensors[k];
 }
 
 // The tensor as the file has it: itself where its elements are dense and row-major, else its storage from the first element
@@ -73,15 +45,14 @@ void place_shared(Model& model) {
 // The weights beside the library, under their original names. Names of one tensor share its bytes; the format has no word
 // for that, so the file's metadata says `same_as.NAME` for the ones that are not in it, and for those that are parts of another
 // where they begin: `same_as.NAME` = `OTHER+BYTES`.
-void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names,
-                        PendingFile& file) {
+void write_weights_file(Model& model, const std::vector<Tensor>& weights, PendingFile& file) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata = {{"format", "ingot"}};
   std::map<std::pair<const void*, uint64_t>, std::string> placed;  // by address and length
   std::map<std::string, std::string> entry_of;                     // by internal name
-  for (std::size_t k = 0; k < lowered.constants.size(); k++) {
+  for (std::size_t k = 0; k < weights.size(); k++) {
     const Model::Constant& c = model.constants[k];
-    const Tensor t = weight_of(lowered, graph, names, k, c.fqn);
+    const Tensor& t = weight_of(model, weights, k);
     if (c.bytes == 0) continue;
     // Two constants may have one name only where the graph brought one of them along.
     const bool is_taken = std::any_of(tensors.begin(), tensors.end(), [&](const auto& e) { return e.first == c.fqn; });
@@ -113,66 +84,12 @@ void write_weights_file(Model& model, const loop::Lowered& lowered, const Graph&
 
 }  // namespace
 
-void describe(Model& model, const loop::Lowered& lowered, const ProgramNames& names) {
-  model.name = names.name;
-  model.in_spec = names.in_spec;
-  model.out_spec = names.out_spec;
-  if (!names.constant_results.empty()) model.metadata.emplace_back(kConstantResults, to_metadata(names.constant_results));
-  for (const auto& [leaf, value] : names.fixed) model.metadata.emplace_back(text(kFixedInput, leaf), value);
-  const loop::Program& p = model.levels[0].run;
-  auto is_written = [&](const Node* n) {
-    return std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end();
-  };
-  for (std::size_t k = 0; k < lowered.inputs.size(); k++) {
-    const Node* n = lowered.inputs[k];
-    model.inputs.push_back({k < names.inputs.size() ? names.inputs[k] : n->name, !n->meta.is_tensor(), is_written(n)});
-  }
-  for (std::size_t k = 0; k < p.outputs.size(); k++)
-    model.outputs.push_back(k < names.outputs.size() ? names.outputs[k] : text("output_", k));
-  for (std::size_t k = 0; k < p.constants.size(); k++) {
-    const loop::Buffer& b = p.buffers[static_cast<std::size_t>(p.constants[k])];
-    Model::Constant c;
-    c.dtype = b.dtype;
-    const bool is_folded = k >= lowered.constants.size();
-    if (is_folded) {
-      c.fqn = "folded." + b.name;
-      c.kind = 4;
-    } else {
-      const Node& n = *lowered.constants[k];
-      const bool is_literal = n.kind == NodeKind::attribute || k >= names.constants.size();
-      c.fqn = is_literal ? n.target.empty() ? n.name : n.target : names.constants[k].fqn;
-      c.kind = is_literal ? 3 : names.constants[k].kind;
-      c.is_written = is_written(&n);
-      if (const Tensor t = is_literal ? Tensor() : names.constants[k].tensor; t.defined())
-        c.on_gpu = t.device().type != DeviceType::cpu;
-    }
-    c.name = internal_name(c.fqn, model.constants);
-    for (const Expr& e : b.sizes) c.sizes.push_back(e->i);
-    for (const Expr& e : b.strides) c.strides.push_back(e->i);
-    // The storage of its own that it needs; one that is shared with others is larger.
-    int64_t last = 0, count = 1;
-    for (std::size_t d = 0; d < c.sizes.size(); d++) last += (c.sizes[d] - 1) * c.strides[d], count *= c.sizes[d];
-    c.bytes = count == 0 || is_folded ? 0 : static_cast<uint64_t>(last + 1) * static_cast<uint64_t>(size_of(c.dtype));
-    if (!is_folded && k < names.constants.size()) {
-      const ProgramNames::Constant& named = names.constants[k];
-      c.shares = named.shares;
-      c.shared_from = static_cast<uint64_t>(named.shared_from * size_of(c.dtype));
-      if (c.shares) c.is_written = is_written(lowered.constants[*c.shares]);
-      if (named.geometry) {
-        c.sizes = numbers(named.geometry->sizes);
-        c.strides = numbers(named.geometry->strides);
-      }
-    }
-    model.constants.push_back(std::move(c));
-  }
-}
-
-Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph& graph, const ProgramNames& names,
-                         Model::Weights::Kind kind, PendingFile* weights_file, std::vector<DataPart>& parts) {
+Object lay_out_constants(Model& model, const std::vector<Tensor>& tensors, Model::Weights::Kind kind, PendingFile* weights_file,
+                         std::vector<DataPart>& parts) {
   model.weights.kind = kind;
   if (kind == Model::Weights::Kind::none) return {};
   if (kind == Model::Weights::Kind::external) {
-    write_weights_file(model, lowered, graph, names, *weights_file);
+    write_weights_file(model, tensors, *weights_file);
     return {};
   }
   struct Placed {
@@ -180,9 +97,9 @@ Object lay_out_constants(Model& model, const loop::Lowered& lowered, const Graph
   };
   std::map<const void*, Placed> placed;
   uint64_t end = 0;
-  for (std::size_t k = 0; k < lowered.constants.size(); k++) {
+  for (std::size_t k = 0; k < tensors.size(); k++) {
     Model::Constant& c = model.constants[k];
-    const Tensor t = weight_of(lowered, graph, names, k, c.fqn);
+    const Tensor& t = weight_of(model, tensors, k);
     if (c.bytes == 0) continue;
     const void* data = t.data_ptr();
     if (c.shares) continue;
@@ -229,21 +146,6 @@ void append_weights(const std::string& library, const Model& model, const std::v
   fill_up_to(model.weights.bytes - sizeof model.weights.hash);
   file.write(&model.weights.hash, sizeof model.weights.hash);
   file.commit();
-}
-
-Model::Level level_for(const Target& target) {
-  Model::Level level{target, target.cpu, {}, {}, {}};
-  auto add = [&](uint64_t id, const char* feature) {
-    if (has_feature(target, feature)) level.features.push_back(id);
-  };
-#define INGOT_ADD(id, number, feature) add(number, feature);
-  if (arch_of(target) == Arch::x86_64) {
-    INGOT_CPU_FEATURES_X86_64(INGOT_ADD)
-  } else {
-    INGOT_CPU_FEATURES_AARCH64(INGOT_ADD)
-  }
-#undef INGOT_ADD
-  return level;
 }
 
 }  // namespace ingot

@@ -11,6 +11,7 @@
 #include "codegen/eager_ops.hpp"
 #include "codegen/link.hpp"
 #include "compiler/constants.hpp"
+#include "compiler/describe.hpp"
 #include "compiler/exported.hpp"
 #include "graph/source.hpp"
 #include "graph/text.hpp"
@@ -34,7 +35,7 @@ std::string text_of_stage(const Traced& t) { return print(t.graph); }
 std::string text_of_stage(const TracedProgram& p) { return print(p.traced.graph); }
 std::string text_of_stage(const loop::Lowered& l) { return to_text(l.program); }
 std::string text_of_stage(const loop::Program& p) { return to_text(p); }
-std::string text_of_stage(const Model::Level& l) { return to_text(l.run); }
+std::string text_of_stage(const Model::Code& c) { return to_text(c.run); }
 std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string("nothing is folded\n"); }
 
 // A loop program is its text: where everything is verified (pass/pass.hpp), what a stage made is read back.
@@ -43,9 +44,9 @@ void verify_text(std::string_view stage, const loop::Program& p) {
   INGOT_ENSURE(same(loop::parse_program(written), p), "the program after '", stage, "' is not what its text says:\n", written);
 }
 void verify_text(std::string_view stage, const loop::Lowered& l) { verify_text(stage, l.program); }
-void verify_text(std::string_view stage, const Model::Level& l) {
-  verify_text(stage, l.run);
-  if (l.fold) verify_text(stage, *l.fold);
+void verify_text(std::string_view stage, const Model::Code& c) {
+  verify_text(stage, c.run);
+  if (c.fold) verify_text(stage, *c.fold);
 }
 
 // Runs one stage of those of compile_stages.
@@ -68,25 +69,18 @@ std::vector<std::string> called_ops(const Model::Level& level, bool by_host) {
   auto add = [&](const loop::Step& s) {
     if (const auto* call = std::get_if<loop::EagerCall>(&s); call && call->by_host == by_host) names.insert(call->op);
   };
-  loop::each_step(level.run.steps, add);
-  if (level.fold) loop::each_step(level.fold->steps, add);
+  for (const Model::Code& c : level.codes) {
+    loop::each_step(c.run.steps, add);
+    if (c.fold) loop::each_step(c.fold->steps, add);
+  }
   return {names.begin(), names.end()};
 }
 
-std::vector<bool> written_constants(const loop::Lowered& lowered) {
-  std::vector<bool> written;
-  for (const Node* n : lowered.constants)
-    written.push_back(std::find(lowered.written.begin(), lowered.written.end(), n) != lowered.written.end());
-  return written;
-}
-
 // Where each node was written, of those that say it.
-std::map<std::string, Model::Source> sources_of(const Graph& graph) {
-  std::map<std::string, Model::Source> all;
+void add_sources(const Graph& graph, std::map<std::string, Model::Source>& all) {
   for (const auto& n : graph.nodes())
     if (const auto frame = innermost_frame(source_of(*n).stack_trace))
-      all[n->name] = {frame->file, std::atoi(frame->line.c_str())};
-  return all;
+      all.try_emplace(n->name, Model::Source{frame->file, std::atoi(frame->line.c_str())});
 }
 
 // The weights get their name after the library has its own: a compile that fails leaves the weights of an older library alone.
@@ -114,32 +108,54 @@ Graph simplified(const Graph& g, const CompileOptions& options) {
   return run_passes(g, passes_for(g));
 }
 
-// From a functional graph on. `names` says what the graph's inputs are to the caller.
-void compile_graph(const Graph& traced, ShapeEnv& sizes, const ProgramNames& names, const std::string& output,
-                   const CompileOptions& options) {
+// The loop programs of one entry for one processor.
+Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_written, const Target& target,
+                     const CompileOptions& options) {
+  Model::Code code;
+  code.run = stage("schedule", options, [&] {
+    loop::Program p = lowered.program;
+    loop::schedule(p, machine_of(target));
+    return p;
+  });
+  code.fold = stage("fold", options, [&] { return loop::fold_constants(code.run, is_written); });
+  return stage("memory", options, [&] {
+    if (code.fold) loop::plan_memory(*code.fold);
+    loop::plan_memory(code.run);
+    return std::move(code);
+  });
+}
+
+// A function of the library on its way in. `names` says what the graph's inputs are to the caller.
+struct Part {
+  std::string entry;
+  const Graph& graph;
+  ShapeEnv& sizes;
+  const ProgramNames& names;
+};
+
+// From functional graphs on.
+void compile_parts(const std::vector<Part>& parts, const std::string& output, const CompileOptions& options) {
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   const Arch arch = arch_of(options.targets[0]);
   for (const Target& t : options.targets)
     INGOT_REQUIRE(arch_of(t) == arch, "compile: expected targets of one architecture, found ", to_text(arch), " and ",
                   to_text(arch_of(t)));
-  const Graph graph = simplified(traced, options);
-  loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, sizes, names.is_constant); });
+  std::vector<LoweredEntry> entries;
+  for (const Part& p : parts) {
+    Graph graph = simplified(p.graph, options);
+    loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, p.sizes, p.names.is_constant); });
+    entries.push_back({p.entry, std::move(graph), std::move(lowered), p.names});
+  }
+  const std::vector<std::vector<bool>> written = written_constants(entries);
   Model model;
   for (const Target& target : options.targets) {
     Model::Level level = level_for(target);
-    level.run = stage("schedule", options, [&] {
-      loop::Program p = lowered.program;
-      loop::schedule(p, machine_of(target));
-      return p;
-    });
-    level.fold = stage("fold", options, [&] { return loop::fold_constants(level.run, written_constants(lowered)); });
-    model.levels.push_back(stage("memory", options, [&] {
-      if (level.fold) loop::plan_memory(*level.fold);
-      loop::plan_memory(level.run);
-      return std::move(level);
-    }));
-    INGOT_ENSURE(model.levels.back().run.constants.size() == model.levels[0].run.constants.size(),
-                 "levels fold different constants");
+    for (std::size_t e = 0; e < entries.size(); e++)
+      level.codes.push_back(code_for(entries[e].lowered, written[e], target, options));
+    model.levels.push_back(std::move(level));
+    for (std::size_t e = 0; e < entries.size(); e++)
+      INGOT_ENSURE(model.levels.back().codes[e].run.constants.size() == model.levels[0].codes[e].run.constants.size(),
+                   "levels fold different constants");
   }
   std::vector<Object> objects;
   std::optional<PendingFile> weights_file;
@@ -149,9 +165,10 @@ void compile_graph(const Graph& traced, ShapeEnv& sizes, const ProgramNames& nam
   }
   std::vector<DataPart> appended;
   objects.push_back(stage("constants", options, [&] {
-    describe(model, lowered, names);
-    if (options.debug_info) model.sources = sources_of(graph);
-    return lay_out_constants(model, lowered, graph, names, options.weights, weights_file ? &*weights_file : nullptr, appended);
+    const std::vector<Tensor> tensors = describe(model, entries);
+    if (options.debug_info)
+      for (const LoweredEntry& e : entries) add_sources(e.graph, model.sources);
+    return lay_out_constants(model, tensors, options.weights, weights_file ? &*weights_file : nullptr, appended);
   }));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
@@ -190,13 +207,15 @@ std::vector<std::string_view> compile_passes() {
   return names;
 }
 
-std::vector<std::string_view> compile_stages(const CompileOptions& options) {
+std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries) {
   const std::size_t targets = options.targets.size();
-  std::vector<std::string_view> names{"trace"};
-  for (const std::string_view pass : compile_passes())
-    if (!options.skip.contains(pass)) names.push_back(pass);
-  names.push_back("lower");
-  for (std::size_t k = 0; k < targets; k++) names.insert(names.end(), {"schedule", "fold", "memory"});
+  std::vector<std::string_view> names(entries, "trace");
+  for (std::size_t k = 0; k < entries; k++) {
+    for (const std::string_view pass : compile_passes())
+      if (!options.skip.contains(pass)) names.push_back(pass);
+    names.push_back("lower");
+  }
+  for (std::size_t k = 0; k < targets * entries; k++) names.insert(names.end(), {"schedule", "fold", "memory"});
   names.push_back("constants");
   names.insert(names.end(), targets, "codegen");
   names.insert(names.end(), {"table", "link"});
@@ -212,12 +231,24 @@ void compile(const TensorFunction& f, const TensorList& examples, const std::vec
 }
 
 void compile(Traced& traced, const std::string& output, const CompileOptions& options) {
-  compile_graph(traced.graph, traced.sizes, {}, output, options);
+  const ProgramNames own;  // the function's
+  compile_parts({{"forward", traced.graph, traced.sizes, own}}, output, options);
 }
 
 void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options) {
-  TracedProgram p = stage("trace", options, [&] { return trace_exported(program); });
-  compile_graph(p.traced.graph, p.traced.sizes, p.names, output, options);
+  compile({{"forward", &program}}, output, options);
+}
+
+void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options) {
+  std::set<std::string_view> names;
+  for (const ProgramEntry& e : entries)
+    INGOT_REQUIRE(names.insert(e.name).second, "compile: two entry points are called '", e.name, "'");
+  std::vector<TracedProgram> traced;
+  for (const ProgramEntry& e : entries) traced.push_back(stage("trace", options, [&] { return trace_exported(*e.program); }));
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < entries.size(); k++)
+    parts.push_back({entries[k].name, traced[k].traced.graph, traced[k].traced.sizes, traced[k].names});
+  compile_parts(parts, output, options);
 }
 
 }  // namespace ingot

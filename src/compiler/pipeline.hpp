@@ -35,7 +35,8 @@ struct CompileOptions {
 };
 
 // The stages of a compilation in the order in which they are done, what `after` will be called with.
-std::vector<std::string_view> compile_stages(const CompileOptions& options);
+// Those of single entries and of single levels are there once for each.
+std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries = 1);
 // Those of them that can be skipped: passes over the graph.
 std::vector<std::string_view> compile_passes();
 
@@ -50,5 +51,13 @@ void compile(Traced& traced, const std::string& output, const CompileOptions& op
 // The same for an exported program: its parameters and buffers become constants of the library, which are in it, or beside
 // it as `output`.safetensors, or behind it in the same file, or nowhere, as options.weights says.
 void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options = {});
+
+// The same for several programs, each an entry point of the library under its name; the first is the one that aoti.h knows. State
+// of one name is one constant of the library. User error where it is not the same in all of them.
+struct ProgramEntry {
+  std::string name;
+  ExportedProgram* program;
+};
+void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options = {});
 
 }  // namespace ingot

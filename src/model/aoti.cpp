@@ -11,6 +11,7 @@ using namespace ingot::model;
 namespace {
 
 const ingot_program& program = ingot_the_program;
+const ingot_entry& entry() { return program.entries[0]; }  // the one that this interface knows
 
 AOTIRuntimeError status(bool is_well) {
   if (is_well) {
@@ -126,7 +127,7 @@ AOTIRuntimeError AOTInductorModelContainerRun(AOTInductorModelContainerHandle co
                                               AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
   const Taken taken(input_handles, num_inputs);
   return with(container_handle, "No available models in container!",
-              [&](Container& c) { return c.run(input_handles, num_inputs, output_handles, num_outputs); });
+              [&](Container& c) { return c.run(0, input_handles, num_inputs, output_handles, num_outputs); });
 }
 
 AOTIRuntimeError AOTInductorModelContainerRunSingleThreaded(AOTInductorModelContainerHandle container_handle,
@@ -141,26 +142,26 @@ AOTIRuntimeError AOTInductorModelContainerRunSingleThreaded(AOTInductorModelCont
 // ---- questions
 
 AOTIRuntimeError AOTInductorModelContainerGetNumInputs(AOTInductorModelContainerHandle container_handle, size_t* ret_num_inputs) {
-  return answer(container_handle, ret_num_inputs, size_t{program.input_count});
+  return answer(container_handle, ret_num_inputs, size_t{entry().input_count});
 }
 AOTIRuntimeError AOTInductorModelContainerGetInputName(AOTInductorModelContainerHandle container_handle, size_t input_idx,
                                                        const char** ret_input_names) {
-  return answer(container_handle, "input", input_idx, program.input_count, ret_input_names,
-                [](size_t k) { return program.inputs[k].name; });
+  return answer(container_handle, "input", input_idx, entry().input_count, ret_input_names,
+                [](size_t k) { return entry().inputs[k].name; });
 }
 AOTIRuntimeError AOTInductorModelContainerGetNumOutputs(AOTInductorModelContainerHandle container_handle,
                                                         size_t* ret_num_outputs) {
-  return answer(container_handle, ret_num_outputs, size_t{program.output_count});
+  return answer(container_handle, ret_num_outputs, size_t{entry().output_count});
 }
 AOTIRuntimeError AOTInductorModelContainerGetOutputName(AOTInductorModelContainerHandle container_handle, size_t output_idx,
                                                         const char** ret_output_names) {
-  return answer(container_handle, "output", output_idx, program.output_count, ret_output_names,
-                [](size_t k) { return program.outputs[k].name; });
+  return answer(container_handle, "output", output_idx, entry().output_count, ret_output_names,
+                [](size_t k) { return entry().outputs[k].name; });
 }
 AOTIRuntimeError AOTInductorModelContainerGetCallSpec(AOTInductorModelContainerHandle container_handle, const char** in_spec,
                                                       const char** out_spec) {
-  const AOTIRuntimeError first = answer(container_handle, in_spec, program.in_spec);
-  return first ? first : answer(container_handle, out_spec, program.out_spec);
+  const AOTIRuntimeError first = answer(container_handle, in_spec, entry().in_spec);
+  return first ? first : answer(container_handle, out_spec, entry().out_spec);
 }
 
 AOTIRuntimeError AOTInductorModelContainerGetNumConstants(AOTInductorModelContainerHandle container_handle,
@@ -280,9 +281,9 @@ AOTIRuntimeError AOTInductorModelCreate(AOTInductorModelHandle* model_handle, AO
 }
 AOTIRuntimeError AOTInductorModelRun(AOTInductorModelHandle model_handle, AtenTensorHandle* input_handles,
                                      AtenTensorHandle* output_handles) {
-  const Taken taken(input_handles, program.input_count);
+  const Taken taken(input_handles, entry().input_count);
   return with(model_handle, [&](BareModel& m) {
-    if (!check_counts(input_handles, program.input_count, output_handles, program.output_count)) return false;
+    if (!check_counts(0, input_handles, entry().input_count, output_handles, entry().output_count)) return false;
     return m.run(input_handles, output_handles);
   });
 }
@@ -293,7 +294,7 @@ AOTIRuntimeError AOTInductorModelDelete(AOTInductorModelHandle model_handle) {
 AOTIRuntimeError AOTInductorModelGetNumOutputs(AOTInductorModelHandle model_handle, size_t* ret_num_outputs) {
   return with(model_handle, [&](BareModel&) {
     if (!ret_num_outputs) return fail("the address for the answer is null");
-    *ret_num_outputs = program.output_count;
+    *ret_num_outputs = entry().output_count;
     return true;
   });
 }

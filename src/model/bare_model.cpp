@@ -65,7 +65,7 @@ bool BareModel::update(ConstantMap map) {
 bool BareModel::run(const AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   const NoGrad no_grad;
   if (constants_.state != ConstantState::FOLDED && !model_.fold(engine_, constants_, weights_)) return false;
-  return model_.run(engine_, constants_, inputs, outputs);
+  return model_.run(engine_, 0, constants_, inputs, outputs);
 }
 
 }  // namespace ingot::model

@@ -40,11 +40,14 @@ class Inside {
 
 }  // namespace
 
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count) {
-  if (input_count != program.input_count)
-    return fail("expected inputs vector size to be %u, but got %zu", program.input_count, input_count);
-  if (output_count != program.output_count) {
-    return fail("expected outputs vector size to be %u, but got %zu", program.output_count, output_count);
+bool check_counts(size_t place, const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
+                  size_t output_count) {
+  if (place >= program.entry_count) return fail("entry point %zu: there are %u", place, program.entry_count);
+  const ingot_entry& entry = program.entries[place];
+  if (input_count != entry.input_count)
+    return fail("expected inputs vector size to be %u, but got %zu", entry.input_count, input_count);
+  if (output_count != entry.output_count) {
+    return fail("expected outputs vector size to be %u, but got %zu", entry.output_count, output_count);
   }
   if (!inputs && input_count) return fail("expected an array of input handles, found null");
   return outputs || !output_count || fail("expected an array of output handles, found null");
@@ -83,7 +86,6 @@ bool Container::make(size_t model_count, const char* device, LibraryWeights weig
   if (uses_library_weights_ && !weights_.open(program)) return false;
   if (!buffers_[0].make() || !buffers_[1].make() || !buffers_[0].load(weights_)) return false;
   buffers_[0].state = ConstantState::INITIALIZED;
-  for (uint32_t k = 0; k < stored_constant_count(); k++) writes_constants_ |= program.constants[k].is_written != 0;
   if (!models_.make(model_count) || !available_.make(model_count)) return false;
   for (size_t i = 0; i < model_count; i++) {
     models_[i] = create<Model>();
@@ -130,27 +132,29 @@ bool Container::fold_active_and_stay() {
   return true;
 }
 
-bool Container::run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
-  if (!check_counts(inputs, input_count, outputs, output_count)) return false;
+bool Container::run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
+                    size_t output_count) {
+  if (!check_counts(entry, inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   gate_.enter();
   if (!fold_active_and_stay()) return false;
-  if (writes_constants_) written_.lock();
+  const bool uses_written = program.entries[entry].uses_written != 0;
+  if (uses_written) written_.lock();
   Model& model = take_model();
-  const bool is_well = model.run(engine_, buffer(false), inputs, outputs);
+  const bool is_well = model.run(engine_, entry, buffer(false), inputs, outputs);
   give_back(model);
-  if (writes_constants_) written_.unlock();
+  if (uses_written) written_.unlock();
   gate_.leave();
   return is_well;
 }
 
 bool Container::run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
                                     size_t output_count) {
-  if (!check_counts(inputs, input_count, outputs, output_count)) return false;
+  if (!check_counts(0, inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   ConstantBuffer& constants = buffer(false);
   if (constants.state != ConstantState::FOLDED && !models_[0]->fold(engine_, constants, weights_)) return false;
-  return models_[0]->run(engine_, constants, inputs, outputs);
+  return models_[0]->run(engine_, 0, constants, inputs, outputs);
 }
 
 // ---- constants

@@ -29,8 +29,10 @@ class Container {
   bool make(size_t model_count, const char* device, LibraryWeights weights = LibraryWeights::used);
   bool uses_library_weights() const { return uses_library_weights_; }
 
-  // The input handles stay the caller's, the output handles become it (null after a failure).
-  bool run(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  // Runs the entry of that place among the program's. The input handles stay the caller's, the output handles become it (null
+  // after a failure).
+  bool run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  // The first one, without locks.
   bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
 
   // Given: a handle or null for each constant.
@@ -58,9 +60,8 @@ class Container {
 
   Gate gate_;
   Mutex updates_;  // of the inactive buffer
-  // Runs of a program that writes constants come one at a time: each must find what the one before it has left.
+  // Runs that have to do with constants that runs write come one at a time: each must find what the one before it has left.
   Mutex written_;
-  bool writes_constants_ = false;
   ConstantBuffer buffers_[2];
   int active_ = 0;
 
@@ -72,8 +73,9 @@ class Container {
   Array<Model*> models_;
 };
 
-// Are the handles as many as the program has?
-bool check_counts(const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs, size_t output_count);
+// Is there such an entry, and are the handles as many as it has?
+bool check_counts(size_t entry, const AtenTensorHandle* inputs, size_t input_count, const AtenTensorHandle* outputs,
+                  size_t output_count);
 
 // `(cpu|cuda|xpu|mps)(:index)?`, and then the device that the library was compiled for.
 bool check_device(const char* device);

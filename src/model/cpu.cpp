@@ -141,24 +141,24 @@ const char* cpu_feature_name(uint64_t id) {
   }
 }
 
-const ingot_code* choose_code(const ingot_program& program) {
+int64_t choose_level(const ingot_program& program) {
   const CpuFeatures machine = cpu_features();
   Text text;
   text.add("no code for this processor: the library has");
-  for (uint32_t c = 0; c < program.code_count; c++) {
-    const ingot_code& code = program.codes[c];
-    text.add("%s %s (which needs", c ? ";" : "", code.level);
+  for (uint32_t c = 0; c < program.level_count; c++) {
+    const ingot_level& level = program.levels[c];
+    text.add("%s %s (which needs", c ? ";" : "", level.name);
     bool fits = true;
-    for (const uint64_t* id = code.features; *id; id++) {
+    for (const uint64_t* id = level.features; *id; id++) {
       if (machine.has(*id)) continue;
       if (const char* name = cpu_feature_name(*id)) text.add("%s %s", fits ? "" : ",", name);
       else text.add("%s feature %llu", fits ? "" : ",", static_cast<unsigned long long>(*id));
       fits = false;
     }
-    if (fits) return &code;
+    if (fits) return c;
     text.add(")");
   }
-  if (program.code_count == 0) text.add(" none");
+  if (program.level_count == 0) text.add(" none");
   text.add("; this machine has");
   bool any = false;
   for (uint64_t id = 1; id < INGOT_CPU_END; id++) {
@@ -169,7 +169,7 @@ const ingot_code* choose_code(const ingot_program& program) {
   text.add(any ? ". Compile the program again with --cpu=LEVEL for it"
                : " none of the optional ones. Compile the program again with --cpu=LEVEL for it");
   fail("%s", text.c_str());
-  return nullptr;
+  return -1;
 }
 
 }  // namespace ingot::model

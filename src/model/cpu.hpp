@@ -15,7 +15,8 @@ struct CpuFeatures {
 CpuFeatures cpu_features();
 const char* cpu_feature_name(uint64_t id);  // null: unknown to this runtime
 
-// The first code of the program whose features are all there. Null after a failure that says what the file and the machine have.
-const ingot_code* choose_code(const ingot_program& program);
+// The first level of the program whose features are all there: its place among them. -1 after a failure that says what the file
+// and the machine have.
+int64_t choose_level(const ingot_program& program);
 
 }  // namespace ingot::model

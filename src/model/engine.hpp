@@ -33,7 +33,7 @@ class Draws {
 };
 
 struct Engine {
-  const ingot_code* code = nullptr;
+  size_t level = 0;  // of the program's, which the code in use is for
   Threads threads;
   Draws draws;
   std::atomic<bool> checks_inputs{true};

@@ -9,19 +9,6 @@
 namespace ingot::model {
 namespace {
 
-const ingot_program& program = ingot_the_program;
-
-struct Name {
-  char text[256];
-};
-
-// "input 0 (x)"
-Name name_of(uint32_t k) {
-  Name name;
-  snprintf(name.text, sizeof name.text, "input %u (%s)", k, program.inputs[k].name);
-  return name;
-}
-
 bool is_number_text(const char* text) { return *text >= '0' && *text <= '9' && strspn(text, "0123456789") == strlen(text); }
 
 bool is_part_of_a_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
@@ -37,29 +24,40 @@ bool is_in(const char* condition, const char* symbol) {
 
 }  // namespace
 
-bool Inputs::make() {
+// "input 0 (x)"
+struct Inputs::Name {
+  char text[256];
+};
+Inputs::Name Inputs::name_of(uint32_t k) const {
+  Name name;
+  snprintf(name.text, sizeof name.text, "input %u (%s)", k, entry_->inputs[k].name);
+  return name;
+}
+
+bool Inputs::make(const ingot_entry& entry) {
+  entry_ = &entry;
   size_t numbers = 0;
-  for (uint32_t k = 0; k < program.input_count; k++) numbers += 2 * static_cast<size_t>(program.inputs[k].rank);
-  return views_.make(program.input_count) && elements_.make(program.input_count) && expected_.make(numbers) &&
-         numbers_.make(program.input_count);
+  for (uint32_t k = 0; k < entry_->input_count; k++) numbers += 2 * static_cast<size_t>(entry_->inputs[k].rank);
+  return views_.make(entry_->input_count) && elements_.make(entry_->input_count) && expected_.make(numbers) &&
+         numbers_.make(entry_->input_count);
 }
 
 bool Inputs::bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks) {
-  for (uint32_t k = 0; k < program.input_count; k++) {
+  for (uint32_t k = 0; k < entry_->input_count; k++) {
     if (!check_tensor(k, tensors[k])) return false;
-    if (!program.inputs[k].is_number) continue;
+    if (!entry_->inputs[k].is_number) continue;
     // `bind` reads it as it is, and a user's number may lie anywhere.
     memcpy(numbers_[k].bytes, views_[k].data, static_cast<size_t>(element_size(views_[k].dtype)));
     views_[k].data = numbers_[k].bytes;
   }
-  program.bind(views_.data(), symbols);
+  entry_->bind(views_.data(), symbols);
   if (checks && !check_ranges(symbols)) return false;
-  program.expect(symbols, expected_.data());
+  entry_->expect(symbols, expected_.data());
   return !checks || (check_sizes() && check_guards(symbols) && check_written());
 }
 
 bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
-  const ingot_input& input = program.inputs[k];
+  const ingot_input& input = entry_->inputs[k];
   const Name name = name_of(k);
   ingot_view& view = views_[k];
   int32_t device;
@@ -75,20 +73,20 @@ bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
 }
 
 bool Inputs::check_ranges(const int64_t* symbols) const {
-  for (uint32_t s = 0; s < program.input_symbol_count; s++) {
-    if (symbols[s] < program.symbols[s].min || symbols[s] > program.symbols[s].max) return fail_for_symbol(s, symbols[s]);
+  for (uint32_t s = 0; s < entry_->input_symbol_count; s++) {
+    if (symbols[s] < entry_->symbols[s].min || symbols[s] > entry_->symbols[s].max) return fail_for_symbol(s, symbols[s]);
   }
   return true;
 }
 
 bool Inputs::fail_for_symbol(uint32_t s, int64_t found) const {
-  const ingot_symbol& symbol = program.symbols[s];
+  const ingot_symbol& symbol = entry_->symbols[s];
   Text text;
   // Where the user gave it: a dim that is the symbol itself, else a number.
   bool is_placed = false;
-  for (uint32_t k = 0; k < program.input_count && !is_placed; k++) {
-    for (int32_t d = 0; d < program.inputs[k].rank && !is_placed; d++) {
-      is_placed = strcmp(program.inputs[k].sizes[d], symbol.name) == 0;
+  for (uint32_t k = 0; k < entry_->input_count && !is_placed; k++) {
+    for (int32_t d = 0; d < entry_->inputs[k].rank && !is_placed; d++) {
+      is_placed = strcmp(entry_->inputs[k].sizes[d], symbol.name) == 0;
       if (is_placed) text.add("%s: dim %d (%s): ", name_of(k).text, d, symbol.name);
     }
   }
@@ -105,8 +103,8 @@ bool Inputs::fail_for_symbol(uint32_t s, int64_t found) const {
 
 bool Inputs::check_sizes() const {
   const int64_t* expected = expected_.data();
-  for (uint32_t k = 0; k < program.input_count; k++) {
-    const ingot_input& input = program.inputs[k];
+  for (uint32_t k = 0; k < entry_->input_count; k++) {
+    const ingot_input& input = entry_->inputs[k];
     for (int32_t d = 0; d < input.rank; d++) {
       if (views_[k].sizes[d] == expected[d]) continue;
       const auto wanted = static_cast<long long>(expected[d]), found = static_cast<long long>(views_[k].sizes[d]);
@@ -121,18 +119,18 @@ bool Inputs::check_sizes() const {
 }
 
 bool Inputs::check_guards(const int64_t* symbols) const {
-  const int32_t broken = program.check(symbols);
+  const int32_t broken = entry_->check(symbols);
   if (broken < 0) return true;
-  const ingot_guard& guard = program.guards[broken];
+  const ingot_guard& guard = entry_->guards[broken];
   if (guard.message) return fail("%s", guard.message);
   Text text;
   text.add("sizes of the inputs: expected %s", guard.condition);
   if (guard.reason && *guard.reason) text.add(" (%s)", guard.reason);
   text.add(", found");
   bool any = false;
-  for (uint32_t s = 0; s < program.input_symbol_count; s++) {
-    if (!is_in(guard.condition, program.symbols[s].name)) continue;
-    text.add("%s %s = %lld", any ? "," : "", program.symbols[s].name, static_cast<long long>(symbols[s]));
+  for (uint32_t s = 0; s < entry_->input_symbol_count; s++) {
+    if (!is_in(guard.condition, entry_->symbols[s].name)) continue;
+    text.add("%s %s = %lld", any ? "," : "", entry_->symbols[s].name, static_cast<long long>(symbols[s]));
     any = true;
   }
   return fail("%s", text.c_str());
@@ -141,8 +139,8 @@ bool Inputs::check_guards(const int64_t* symbols) const {
 // A program with writes is compiled for inputs that lie apart: where they do not, what it reads after a write would be anybody's
 // guess.
 bool Inputs::check_written() const {
-  for (uint32_t k = 0; k < program.input_count; k++) {
-    if (!program.inputs[k].is_written) continue;
+  for (uint32_t k = 0; k < entry_->input_count; k++) {
+    if (!entry_->inputs[k].is_written) continue;
     const ingot_view& written = views_[k];
     if (overlaps_itself(written)) {
       return fail(
@@ -150,9 +148,9 @@ bool Inputs::check_written() const {
           "clone() the tensor before performing the operation.",
           name_of(k).text);
     }
-    for (uint32_t other = 0; other < program.input_count; other++) {
-      const bool is_seen = program.inputs[other].is_written && other < k;
-      if (other == k || is_seen || program.inputs[other].is_number) continue;
+    for (uint32_t other = 0; other < entry_->input_count; other++) {
+      const bool is_seen = entry_->inputs[other].is_written && other < k;
+      if (other == k || is_seen || entry_->inputs[other].is_number) continue;
       const ingot_view& view = views_[other];
       if (!overlap(written, element_size(written.dtype), view, element_size(view.dtype))) continue;
       return fail(
@@ -180,7 +178,7 @@ bool Inputs::fail_for_strides(uint32_t k, const int64_t* expected) const {
 
 bool Inputs::lay_out(Run& run) {
   const int64_t* sizes = expected_.data();
-  for (uint32_t k = 0; k < program.input_count; k++) {
+  for (uint32_t k = 0; k < entry_->input_count; k++) {
     const ingot_view& view = views_[k];
     const int64_t* strides = sizes + view.rank;
     const int64_t size = element_size(view.dtype);
@@ -200,9 +198,9 @@ bool Inputs::lay_out(Run& run) {
 
 void Inputs::write_back() {
   const int64_t* sizes = expected_.data();
-  for (uint32_t k = 0; k < program.input_count; k++) {
+  for (uint32_t k = 0; k < entry_->input_count; k++) {
     const ingot_view& view = views_[k];
-    if (program.inputs[k].is_written && elements_[k] != view.data) {
+    if (entry_->inputs[k].is_written && elements_[k] != view.data) {
       copy_elements(view.rank, sizes, view.data, view.strides, elements_[k], sizes + view.rank, element_size(view.dtype));
     }
     sizes += 2 * view.rank;

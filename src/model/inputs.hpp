@@ -10,7 +10,7 @@ struct Run;
 
 class Inputs {
  public:
-  bool make();
+  bool make(const ingot_entry& entry);
 
   // Reads and checks the tensors (borrowed) and sets the symbols that they decide. What the run writes lies apart from all
   // others. Without `checks` sizes, ranges, guards and that are taken on trust; dtypes, ranks and devices are not. False after a
@@ -25,6 +25,8 @@ class Inputs {
   void write_back();
 
  private:
+  struct Name;
+  Name name_of(uint32_t k) const;
   bool check_tensor(uint32_t k, AtenTensorHandle tensor);
   bool check_ranges(const int64_t* symbols) const;
   bool check_sizes() const;
@@ -37,6 +39,7 @@ class Inputs {
     char bytes[16];
   };
 
+  const ingot_entry* entry_ = nullptr;
   Array<ingot_view> views_;  // as they were given
   Array<void*> elements_;
   Array<int64_t> expected_;  // sizes, then strides, input by input

@@ -28,30 +28,47 @@ bool Engine::make() {
   }
   const char* checks = getenv("AOTI_RUNTIME_CHECK_INPUTS");
   checks_inputs.store(!checks || strcmp(checks, "0") != 0, std::memory_order_relaxed);
-  code = choose_code(program);
-  return code != nullptr && check_host_ops();
+  const int64_t chosen = choose_level(program);
+  level = static_cast<size_t>(chosen);
+  return chosen >= 0 && check_host_ops();
+}
+
+bool EntryMemory::make(const ingot_entry& entry) {
+  return inputs.make(entry) && symbols.make(entry.symbol_count) && outputs.make(entry.output_count);
 }
 
 bool Model::make() {
-  return inputs_.make() && symbols_.make(program.symbol_count) && outputs_.make(program.output_count) &&
-         folded_.make(program.folded_count);
+  if (!entries_.make(program.entry_count) || !folded_.make(program.folded_count)) return false;
+  for (uint32_t e = 0; e < program.entry_count; e++) {
+    entries_[e] = create<EntryMemory>();
+    if (!entries_[e] || !entries_[e]->make(program.entries[e])) return false;
+  }
+  return true;
 }
 
-bool Model::run(Engine& engine, const ConstantBuffer& constants, const AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
-  for (uint32_t k = 0; k < program.output_count; k++) outputs[k] = nullptr;
-  Run run(engine, *this, constants);
-  if (!inputs_.bind(inputs, symbols_.data(), engine.checks_inputs.load(std::memory_order_relaxed)) || !inputs_.lay_out(run))
-    return false;
-  run.inputs = inputs_.elements();
-  if (!run.call(engine.code->run, engine.code->arena_bytes(symbols_.data()))) return false;
-  for (uint32_t k = 0; k < program.output_count; k++) {
-    if (!outputs_[k]) return fail("the program did not make output %u (%s)", k, program.outputs[k].name);
+Model::~Model() {
+  for (size_t e = 0; e < entries_.size(); e++) destroy(entries_[e]);
+}
+
+bool Model::run(Engine& engine, size_t place, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
+                AtenTensorHandle* outputs) {
+  const ingot_entry& entry = program.entries[place];
+  const ingot_code& code = entry.codes[engine.level];
+  EntryMemory& memory = *entries_[place];
+  for (uint32_t k = 0; k < entry.output_count; k++) outputs[k] = nullptr;
+  Run run(engine, *this, place, constants);
+  const bool checks = engine.checks_inputs.load(std::memory_order_relaxed);
+  if (!memory.inputs.bind(inputs, memory.symbols.data(), checks) || !memory.inputs.lay_out(run)) return false;
+  run.inputs = memory.inputs.elements();
+  if (!run.call(code.run, code.arena_bytes(memory.symbols.data()))) return false;
+  for (uint32_t k = 0; k < entry.output_count; k++) {
+    if (!memory.outputs[k]) return fail("the program did not make output %u (%s)", k, entry.outputs[k].name);
   }
 
-  inputs_.write_back();
-  for (uint32_t k = 0; k < program.output_count; k++) {
-    outputs[k] = outputs_[k];
-    outputs_[k] = nullptr;
+  memory.inputs.write_back();
+  for (uint32_t k = 0; k < entry.output_count; k++) {
+    outputs[k] = memory.outputs[k];
+    memory.outputs[k] = nullptr;
   }
   return true;
 }
@@ -70,16 +87,27 @@ bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weigh
                 program.weights == INGOT_WEIGHTS_NONE ? "the library was compiled without weights; update its constants first"
                                                       : "the update of this buffer left it out");
   }
-  if (engine.code->fold) {
-    Run run(engine, *this, constants);
-    run.folds = true;
-    if (!run.call(engine.code->fold, engine.code->fold_arena_bytes)) return false;
-    for (uint32_t k = 0; k < program.folded_count; k++) {
-      if (!folded_[k]) return fail("the program did not make folded constant %u", k);
-    }
-    constants.take_folded(folded_.data());
+  const bool is_well = fold_all(engine, constants);
+  if (is_well) constants.take_folded(folded_.data());
+  for (uint32_t k = 0; k < program.folded_count; k++) {  // those that nobody took
+    free(folded_[k]);
+    folded_[k] = nullptr;
   }
-  constants.state = ConstantState::FOLDED;
+  if (is_well) constants.state = ConstantState::FOLDED;
+  return is_well;
+}
+
+bool Model::fold_all(Engine& engine, const ConstantBuffer& constants) {
+  for (uint32_t e = 0; e < program.entry_count; e++) {
+    const ingot_code& code = program.entries[e].codes[engine.level];
+    if (!code.fold) continue;
+    Run run(engine, *this, e, constants);
+    run.folds = true;
+    if (!run.call(code.fold, code.fold_arena_bytes)) return false;
+  }
+  for (uint32_t k = 0; k < program.folded_count; k++) {
+    if (!folded_[k]) return fail("the program did not make folded constant %u", k);
+  }
   return true;
 }
 
@@ -89,8 +117,9 @@ struct alignas(kAlignment) Run::Allocation {
   Allocation* next;
 };
 
-Run::Run(Engine& e, Model& m, const ConstantBuffer& buffer) : ingot_frame{}, engine(e), model(m) {
-  symbols = m.symbols_.data();
+Run::Run(Engine& e, Model& m, size_t place, const ConstantBuffer& buffer)
+    : ingot_frame{}, engine(e), model(m), entry(program.entries[place]), memory(*m.entries_[place]) {
+  symbols = memory.symbols.data();
   constants = buffer.elements();
 }
 
@@ -100,13 +129,9 @@ Run::~Run() {
     free(allocations_);
     allocations_ = next;
   }
-  for (uint32_t k = 0; k < program.output_count; k++) {
-    if (model.outputs_[k]) host().delete_tensor_object(model.outputs_[k]);
-    model.outputs_[k] = nullptr;
-  }
-  for (uint32_t k = 0; k < program.folded_count; k++) {
-    free(model.folded_[k]);
-    model.folded_[k] = nullptr;
+  for (uint32_t k = 0; k < entry.output_count; k++) {
+    if (memory.outputs[k]) host().delete_tensor_object(memory.outputs[k]);
+    memory.outputs[k] = nullptr;
   }
 }
 
@@ -129,18 +154,18 @@ void* Run::allocate_until_end(uint64_t bytes) {
 
 void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides) {
   const Host& h = host();
-  if (k < 0 || static_cast<uint32_t>(k) >= program.output_count || model.outputs_[k]) {
+  if (k < 0 || static_cast<uint32_t>(k) >= entry.output_count || memory.outputs[k]) {
     fail("the program made output %d, which it has not or has made already", k);
     return nullptr;
   }
-  const ingot_output& output = program.outputs[k];
+  const ingot_output& output = entry.outputs[k];
   AtenTensorHandle tensor = nullptr;
   void* data = nullptr;
   if (h.empty_strided(rank, sizes, strides, h.dtypes[output.dtype], h.cpu, 0, &tensor) != 0) {
     if (!h.is_own) INGOT_FAIL_FOR_HOST("aoti_torch_empty_strided");  // ours has said why
     return nullptr;
   }
-  model.outputs_[k] = tensor;
+  memory.outputs[k] = tensor;
   if (h.get_data_ptr(tensor, &data) != 0) {
     INGOT_FAIL_FOR_HOST("aoti_torch_get_data_ptr");
     return nullptr;
@@ -154,12 +179,13 @@ void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64
 }
 
 void* Run::new_folded(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides) {
-  if (k < 0 || static_cast<uint32_t>(k) >= program.folded_count || model.folded_[k]) {
+  const uint32_t place = entry.first_folded + static_cast<uint32_t>(k);
+  if (k < 0 || static_cast<uint32_t>(k) >= entry.folded_count || model.folded_[place]) {
     fail("the program made folded constant %d, which it has not or has made already", k);
     return nullptr;
   }
-  const ingot_constant& constant = program.constants[stored_constant_count() + static_cast<uint32_t>(k)];
-  return model.folded_[k] = allocate(static_cast<uint64_t>(extent(rank, sizes, strides) * element_size(constant.dtype)));
+  const ingot_constant& constant = program.constants[stored_constant_count() + place];
+  return model.folded_[place] = allocate(static_cast<uint64_t>(extent(rank, sizes, strides) * element_size(constant.dtype)));
 }
 
 }  // namespace ingot::model

@@ -1,4 +1,4 @@
-// One instance of the program: it runs one inference at a time, in memory that it keeps from one run to the next.
+// One instance of the program: it runs one entry point at a time, in memory that it keeps from one run to the next.
 #pragma once
 #include "model/constants.hpp"
 #include "model/engine.hpp"
@@ -6,12 +6,28 @@
 
 namespace ingot::model {
 
+// What the runs of one entry point keep.
+struct EntryMemory {
+  bool make(const ingot_entry& entry);
+
+  Inputs inputs;
+  Array<int64_t> symbols;
+  Array<AtenTensorHandle> outputs;
+};
+
 class Model {
  public:
+  Model() = default;
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
   bool make();
 
-  // The input handles stay the caller's, the output handles become it (null after a failure). The buffer is folded.
-  bool run(Engine& engine, const ConstantBuffer& constants, const AtenTensorHandle* inputs, AtenTensorHandle* outputs);
+  // Runs the entry of that place among the program's. The input handles stay the caller's, the output handles become it (null
+  // after a failure). The buffer is folded.
+  bool run(Engine& engine, size_t entry, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
+           AtenTensorHandle* outputs);
 
   // Computes the folded constants from the others, all of which the buffer must have; its state is then FOLDED. `weights` tell
   // the user where a missing one might come from.
@@ -20,17 +36,17 @@ class Model {
  private:
   friend struct Run;
 
-  Inputs inputs_;
-  Array<int64_t> symbols_;
-  Array<AtenTensorHandle> outputs_;
-  Array<void*> folded_;
+  bool fold_all(Engine& engine, const ConstantBuffer& constants);
+
+  Array<EntryMemory*> entries_;
+  Array<void*> folded_;  // of all entries
   Workspace arena_, scratch_;
 };
 
 // A run, or a folding, in progress: what generated code knows, and what it does not.
 struct Run : ingot_frame {
-  Run(Engine& e, Model& m, const ConstantBuffer& constants);
-  ~Run();  // releases outputs and folded constants that nobody took, and the memory of ingot_rt_alloc
+  Run(Engine& e, Model& m, size_t entry, const ConstantBuffer& constants);
+  ~Run();  // releases outputs that nobody took, and the memory of ingot_rt_alloc
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -42,6 +58,8 @@ struct Run : ingot_frame {
 
   Engine& engine;
   Model& model;
+  const ingot_entry& entry;
+  EntryMemory& memory;
   bool folds = false;
   bool has_failed = false;
 

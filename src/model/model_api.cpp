@@ -14,6 +14,12 @@ AOTIRuntimeError status(bool is_well) { return is_well ? AOTI_RUNTIME_SUCCESS : 
 
 bool is_there(const char* what, size_t k, size_t count) { return k < count || fail("%s %zu: there are %zu", what, k, count); }
 
+// Answers a question about an entry point.
+template <class Answer>
+AOTIRuntimeError in_entry(size_t entry, Answer answer) {
+  return status(is_there("entry point", entry, program.entry_count) && answer(program.entries[entry]));
+}
+
 template <class Action>
 AOTIRuntimeError with(AOTInductorModelContainerHandle handle, Action action) {
   return status(handle ? action(*reinterpret_cast<Container*>(handle)) : fail("the container handle is null"));
@@ -54,35 +60,54 @@ const char* ingot_last_error(void) { return last_error(); }
 void ingot_print_errors(bool enabled) { set_prints_errors(enabled); }
 
 const char* ingot_model_name(void) { return program.name; }
-size_t ingot_model_input_count(void) { return program.input_count; }
-size_t ingot_model_output_count(void) { return program.output_count; }
-size_t ingot_model_symbol_count(void) { return program.symbol_count; }
-size_t ingot_model_guard_count(void) { return program.guard_count; }
+size_t ingot_model_input_count(void) { return program.entries[0].input_count; }
+size_t ingot_model_output_count(void) { return program.entries[0].output_count; }
+size_t ingot_model_symbol_count(void) { return program.entries[0].symbol_count; }
+size_t ingot_model_guard_count(void) { return program.entries[0].guard_count; }
 size_t ingot_model_metadata_count(void) { return program.metadata_count; }
-size_t ingot_model_level_count(void) { return program.code_count; }
+size_t ingot_model_level_count(void) { return program.level_count; }
+size_t ingot_model_entry_count(void) { return program.entry_count; }
 
-AOTIRuntimeError ingot_model_input(size_t k, ingot_value_info* info) {
-  if (!is_there("input", k, program.input_count)) return AOTI_RUNTIME_FAILURE;
-  const ingot_input& i = program.inputs[k];
-  *info = {i.name, i.dtype, i.rank, i.sizes, i.is_number != 0, i.is_written != 0};
-  return AOTI_RUNTIME_SUCCESS;
+AOTIRuntimeError ingot_model_input(size_t k, ingot_value_info* info) { return ingot_entry_input(0, k, info); }
+AOTIRuntimeError ingot_model_output(size_t k, ingot_value_info* info) { return ingot_entry_output(0, k, info); }
+AOTIRuntimeError ingot_model_symbol(size_t k, ingot_symbol_info* info) { return ingot_entry_symbol(0, k, info); }
+AOTIRuntimeError ingot_model_guard(size_t k, const char** condition) { return ingot_entry_guard(0, k, condition); }
+
+AOTIRuntimeError ingot_model_entry(size_t entry, ingot_entry_info* info) {
+  return in_entry(entry, [&](const ingot_entry& e) {
+    *info = {e.name, e.in_spec, e.out_spec, e.input_count, e.output_count, e.symbol_count, e.guard_count};
+    return true;
+  });
 }
-AOTIRuntimeError ingot_model_output(size_t k, ingot_value_info* info) {
-  if (!is_there("output", k, program.output_count)) return AOTI_RUNTIME_FAILURE;
-  const ingot_output& o = program.outputs[k];
-  *info = {o.name, o.dtype, o.rank, o.sizes, false, false};
-  return AOTI_RUNTIME_SUCCESS;
+AOTIRuntimeError ingot_entry_input(size_t entry, size_t k, ingot_value_info* info) {
+  return in_entry(entry, [&](const ingot_entry& e) {
+    if (!is_there("input", k, e.input_count)) return false;
+    const ingot_input& i = e.inputs[k];
+    *info = {i.name, i.dtype, i.rank, i.sizes, i.is_number != 0, i.is_written != 0};
+    return true;
+  });
 }
-AOTIRuntimeError ingot_model_symbol(size_t k, ingot_symbol_info* info) {
-  if (!is_there("symbol", k, program.symbol_count)) return AOTI_RUNTIME_FAILURE;
-  const ingot_symbol& s = program.symbols[k];
-  *info = {s.name, s.min, s.max};
-  return AOTI_RUNTIME_SUCCESS;
+AOTIRuntimeError ingot_entry_output(size_t entry, size_t k, ingot_value_info* info) {
+  return in_entry(entry, [&](const ingot_entry& e) {
+    if (!is_there("output", k, e.output_count)) return false;
+    const ingot_output& o = e.outputs[k];
+    *info = {o.name, o.dtype, o.rank, o.sizes, false, false};
+    return true;
+  });
 }
-AOTIRuntimeError ingot_model_guard(size_t k, const char** condition) {
-  if (!is_there("guard", k, program.guard_count)) return AOTI_RUNTIME_FAILURE;
-  *condition = program.guards[k].condition;
-  return AOTI_RUNTIME_SUCCESS;
+AOTIRuntimeError ingot_entry_symbol(size_t entry, size_t k, ingot_symbol_info* info) {
+  return in_entry(entry, [&](const ingot_entry& e) {
+    if (!is_there("symbol", k, e.symbol_count)) return false;
+    *info = {e.symbols[k].name, e.symbols[k].min, e.symbols[k].max};
+    return true;
+  });
+}
+AOTIRuntimeError ingot_entry_guard(size_t entry, size_t k, const char** condition) {
+  return in_entry(entry, [&](const ingot_entry& e) {
+    if (!is_there("guard", k, e.guard_count)) return false;
+    *condition = e.guards[k].condition;
+    return true;
+  });
 }
 AOTIRuntimeError ingot_model_metadata(size_t k, const char** key, const char** value) {
   if (!is_there("metadata entry", k, program.metadata_count)) return AOTI_RUNTIME_FAILURE;
@@ -91,16 +116,22 @@ AOTIRuntimeError ingot_model_metadata(size_t k, const char** key, const char** v
   return AOTI_RUNTIME_SUCCESS;
 }
 AOTIRuntimeError ingot_model_level(size_t k, const char** level) {
-  if (!is_there("level", k, program.code_count)) return AOTI_RUNTIME_FAILURE;
-  *level = program.codes[k].level;
+  if (!is_there("level", k, program.level_count)) return AOTI_RUNTIME_FAILURE;
+  *level = program.levels[k].name;
   return AOTI_RUNTIME_SUCCESS;
 }
 AOTIRuntimeError ingot_model_level_used(const char** level) {
-  const ingot_code* code = choose_code(program);
-  if (code) *level = code->level;
-  return status(code != nullptr);
+  const int64_t chosen = choose_level(program);
+  if (chosen >= 0) *level = program.levels[chosen].name;
+  return status(chosen >= 0);
 }
 const char* ingot_model_weights_file(void) { return program.weights == INGOT_WEIGHTS_EXTERNAL ? program.external_file : nullptr; }
+
+AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle container, size_t entry, AtenTensorHandle* inputs,
+                                           size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
+  const Taken taken(inputs, input_count);
+  return with(container, [&](Container& c) { return c.run(entry, inputs, input_count, outputs, output_count); });
+}
 
 AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count) {
   return with(container, [&](Container& c) { return c.engine().threads.set_count(count); });

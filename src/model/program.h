@@ -2,8 +2,9 @@
  * runtime of this folder, linked into every model library, gives it the C ABI of include/ingot/aoti.h, a container,
  * constants and threads. C, not C++: it is written by LLVM on one side and read by a compiler on the other.
  *
- * A run: the runtime reads the symbols from the inputs (`bind`), checks ranges, sizes and guards, lays out each input as
- * `expect` says (copying only where it is not), lends an arena, and calls `run` of the code for this processor.
+ * A program has entry points, functions over one set of constants (forward and backward, prefill and decode). A run of one: the
+ * runtime reads the symbols from the inputs (`bind`), checks ranges, sizes and guards, lays out each input as `expect` says
+ * (copying only where it is not), lends an arena, and calls `run` of the entry's code for this processor.
  *
  * Alignment: the arena, scratch, outputs, folded constants and ingot_rt_alloc's memory at 64 bytes; inputs and the other
  * constants at the size of their element (16 for complex128), no more: they may be views of the user's memory. */
@@ -16,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { INGOT_PROGRAM_VERSION = 4, INGOT_MAX_RANK = 64 };
+enum { INGOT_PROGRAM_VERSION = 5, INGOT_MAX_RANK = 64 };
 
 /* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the first element. */
 typedef struct ingot_view {
@@ -86,29 +87,33 @@ typedef struct ingot_frame {
 /* Tasks [begin, end) of a kernel. `scratch` is this thread's alone, 64-byte aligned. */
 typedef void ingot_kernel(void* const* buffers, const int64_t* symbols, char* scratch, int64_t begin, int64_t end);
 
-/* The code for one level of the processor. Functions return 0, or 1 after ingot_rt_fail. */
+/* The code of one entry point for one level of the processor. Functions return 0, or 1 after ingot_rt_fail. */
 typedef struct ingot_code {
-  const char* level;         /* "x86-64-v3" */
-  const uint64_t* features;  /* ends in 0; each an INGOT_CPU_* of cpu.h that it needs */
   int64_t (*arena_bytes)(const int64_t* symbols);
   int32_t (*run)(ingot_frame*);
   int64_t fold_arena_bytes;
-  int32_t (*fold)(ingot_frame*);   /* "outputs" are the folded constants, in order; null: there are none */
+  int32_t (*fold)(ingot_frame*); /* "outputs" are the entry's folded constants, in order; null: it has none */
 } ingot_code;
 
-typedef struct ingot_program {
-  uint32_t version;
-  uint32_t symbol_count, guard_count, input_count, output_count, constant_count, folded_count, code_count, metadata_count;
-  uint32_t input_symbol_count;     /* the first so many symbols are set by `bind`, the others by the run */
-  const char* name;
+/* A level of the processor that there is code for. */
+typedef struct ingot_level {
+  const char* name;         /* "x86-64-v3" */
+  const uint64_t* features; /* ends in 0; each an INGOT_CPU_* of cpu.h that it needs */
+} ingot_level;
+
+/* One function of the library: what it takes and returns, what it relies on, and its code. */
+typedef struct ingot_entry {
+  const char* name; /* unique */
   const char *in_spec, *out_spec;
+  uint32_t symbol_count, guard_count, input_count, output_count;
+  uint32_t input_symbol_count;          /* the first so many symbols are set by `bind`, the others by the run */
+  uint32_t uses_written;                /* whether it reads or writes a constant that is_written: such runs come one at a time */
+  uint32_t first_folded, folded_count;  /* of the program's folded constants, those that this entry's `fold` makes */
   const ingot_symbol* symbols;
   const ingot_guard* guards;
   const ingot_input* inputs;
   const ingot_output* outputs;
-  const ingot_constant* constants; /* the folded ones last */
-  const ingot_code* codes;         /* best first */
-  const char* const* metadata;     /* key, value, key, value … */
+  const ingot_code* codes; /* one for each of the program's levels */
 
   /* Reads the symbols that inputs decide, from sizes and numbers. Ranks and dtypes have been checked. */
   void (*bind)(const ingot_view* inputs, int64_t* symbols);
@@ -116,6 +121,16 @@ typedef struct ingot_program {
   void (*expect)(const int64_t* symbols, int64_t* sizes_and_strides);
   /* The first guard that does not hold, or -1. */
   int32_t (*check)(const int64_t* symbols);
+} ingot_entry;
+
+typedef struct ingot_program {
+  uint32_t version;
+  uint32_t entry_count, constant_count, folded_count, level_count, metadata_count;
+  const char* name;
+  const ingot_entry* entries;      /* the first is the one that PyTorch's C ABI knows */
+  const ingot_constant* constants; /* the folded ones last */
+  const ingot_level* levels;       /* best first */
+  const char* const* metadata;     /* key, value, key, value … */
 
   uint32_t weights;             /* INGOT_WEIGHTS_* */
   char* embedded;               /* page-aligned, writable, private to the process */
@@ -134,7 +149,7 @@ extern const ingot_program ingot_the_program;
 
 /* ---- what generated code calls; all but the parallel tasks themselves on the run's own thread */
 
-/* Makes output k (of `fold`: folded constant k) with its elements uninitialised. Null after a failure. */
+/* Makes output k (of `fold`: folded constant k of the entry) with its elements uninitialised. Null after a failure. */
 void* ingot_rt_output(ingot_frame*, int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides);
 /* Memory until the end of the run, 64-byte aligned, for what has no place in the arena. Null after a failure. */
 void* ingot_rt_alloc(ingot_frame*, int64_t bytes);

@@ -6,7 +6,7 @@
 
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
-#include "base/fixed_input.hpp"
+#include "base/library_metadata.hpp"
 #include "io/json.hpp"
 #include "import/tree_spec.hpp"
 #include "io/json_writer.hpp"
@@ -46,12 +46,15 @@ CallableModel::CallableModel(std::shared_ptr<ModelContainerRunner> runner) : run
   INGOT_REQUIRE(in_spec_.children.size() == 2, "the model's in_spec is no pair of positional and keyword arguments");
   const ModelLibrary& library = runner_->library();
   const std::size_t entries = library.is_own() ? library.ingot_model_metadata_count() : 0;
+  const std::string prefix = metadata_prefix(runner_->entry_name());
   for (std::size_t k = 0; k < entries; k++) {
-    const char *key = nullptr, *value = nullptr;
-    library.ingot_model_metadata(k, &key, &value);
-    if (std::string_view(key) == kConstantResults) constant_results_ = constant_results_of(value, kConstantResults);
-    if (std::string_view(key).starts_with(kFixedInput))
-      fixed_.emplace(std::strtoul(key + kFixedInput.size(), nullptr, 10), value);
+    const char *name = nullptr, *value = nullptr;
+    library.ingot_model_metadata(k, &name, &value);
+    std::string_view key = name;
+    if (!key.starts_with(prefix)) continue;
+    key.remove_prefix(prefix.size());
+    if (key == kConstantResults) constant_results_ = constant_results_of(value, kConstantResults);
+    if (key.starts_with(kFixedInput)) fixed_.emplace(std::strtoul(key.data() + kFixedInput.size(), nullptr, 10), value);
   }
 }
 
@@ -67,7 +70,8 @@ TensorList CallableModel::flat_inputs(const Tree& args, const Tree& kwargs) cons
   }
   // Fixed at export: what a library of ours says so of; of others' everything that is no tensor.
   const ModelLibrary& library = runner_->library();
-  const bool takes_numbers = library.is_own() && library.ingot_model_input_count() + fixed_.size() == leaves.size();
+  const bool takes_numbers =
+      library.is_own() && runner_->description("a call").info().input_count + fixed_.size() == leaves.size();
   TensorList inputs;
   for (std::size_t k = 0; k < leaves.size(); k++) {
     if (const auto fixed = fixed_.find(k); fixed != fixed_.end()) {
@@ -76,8 +80,7 @@ TensorList CallableModel::flat_inputs(const Tree& args, const Tree& kwargs) cons
     } else if (leaves[k].is_tensor()) {
       inputs.push_back(leaves[k].tensor());
     } else if (takes_numbers && leaves[k].is_number()) {
-      ingot_value_info info;
-      library.ingot_model_input(inputs.size(), &info);
+      const ingot_value_info info = runner_->description("a call").input(inputs.size());
       const DType dtype = dtype_of_code(info.dtype).value_or(DType::i64);
       Tensor t = make_tensor(Geometry::contiguous({}, dtype));
       inputs.push_back(t.fill_(leaves[k].to_scalar()));

@@ -28,6 +28,8 @@ void ModelContainerRunner::require(AOTIRuntimeError error, const char* call, int
 }
 
 void ModelContainerRunner::check_options(const RunnerOptions& options) {
+  INGOT_REQUIRE(options.entry.empty() || !options.run_single_threaded,
+                "run_single_threaded runs the first entry point alone: leave '", options.entry, "' out");
   if (options.run_single_threaded)
     INGOT_REQUIRE(options.num_models == 1, "num_models must be 1 when run_single_threaded is true");
   else INGOT_REQUIRE(options.num_models >= 1, "num_models must be >=1 when run_single_threaded is false");
@@ -37,7 +39,8 @@ ModelContainerRunner::ModelContainerRunner(const std::string& path, const Runner
     : ModelContainerRunner((check_options(options), ModelLibrary::load(path)), options) {}
 
 ModelContainerRunner::ModelContainerRunner(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options)
-    : library_(std::move(library)), run_single_threaded_(options.run_single_threaded) {
+    : library_(std::move(library)), run_single_threaded_(options.run_single_threaded),
+      entry_(entry_place(*library_, options.entry)) {
   check_options(options);
   require_host_functions();
   INGOT_REQUIRE(
@@ -46,12 +49,17 @@ ModelContainerRunner::ModelContainerRunner(std::shared_ptr<const ModelLibrary> l
   proxy_ = ProxyExecutor::open(std::filesystem::path(library_->path()).replace_extension(".json").string());
   const char* cubin_dir = options.cubin_dir.empty() ? nullptr : options.cubin_dir.c_str();
   INGOT_MODEL_CALL(AOTInductorModelContainerCreateWithDevice, &container_, options.num_models, options.device.c_str(), cubin_dir);
+  owner_ = {container_, [library = library_](AOTInductorModelContainerHandle c) {
+              if (library->AOTInductorModelContainerDelete(c) != AOTI_RUNTIME_SUCCESS)
+                std::fputs("AOTInductorModelContainerDelete failed\n", stderr);
+            }};
 }
 
-ModelContainerRunner::~ModelContainerRunner() {
-  if (library_->AOTInductorModelContainerDelete(container_) != AOTI_RUNTIME_SUCCESS)
-    std::fputs("AOTInductorModelContainerDelete failed\n", stderr);
-}
+ModelContainerRunner::ModelContainerRunner(const ModelContainerRunner& other, const std::string& entry)
+    : library_(other.library_), proxy_(other.proxy_), owner_(other.owner_), container_(other.container_),
+      entry_(entry_place(*library_, entry)) {}
+
+ModelContainerRunner::~ModelContainerRunner() = default;
 
 TensorList ModelContainerRunner::run(const TensorList& inputs, AOTInductorStreamHandle stream) {
   OwnedHandles handles;
@@ -68,11 +76,15 @@ TensorList ModelContainerRunner::boxed_run(TensorList&& inputs, AOTInductorStrea
 
 TensorList ModelContainerRunner::run_owned(OwnedHandles& inputs, AOTInductorStreamHandle stream) {
   std::size_t count = 0;
-  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
+  if (entry_ > 0) count = description("an entry point").info().output_count;
+  else INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
   std::vector<AtenTensorHandle> outputs(count);
   std::vector<AtenTensorHandle> given(inputs.data(), inputs.data() + inputs.size());
   const AOTIProxyExecutorHandle proxy = proxy_ ? proxy_->handle() : nullptr;
-  if (run_single_threaded_) {
+  if (entry_ > 0) {
+    inputs.release();
+    INGOT_MODEL_CALL(ingot_container_run_entry, container_, entry_, given.data(), given.size(), outputs.data(), count);
+  } else if (run_single_threaded_) {
     INGOT_REQUIRE(library_->AOTInductorModelContainerRunSingleThreaded,
                   "No run_single_threaded in .so! Consider rebuild your model with the latest AOTInductor.");
     inputs.release();  // stolen, also by a run that fails
@@ -201,12 +213,22 @@ ConstantMap ModelContainerRunner::extract_constants_map(bool use_inactive) const
 }
 
 std::pair<std::string, std::string> ModelContainerRunner::call_spec() const {
+  if (entry_ > 0) {
+    const ingot_entry_info info = description("a call specification").info();
+    return {info.in_spec, info.out_spec};
+  }
   const char *in = nullptr, *out = nullptr;
   INGOT_MODEL_CALL(AOTInductorModelContainerGetCallSpec, container_, &in, &out);
   return {in, out};
 }
 
 std::vector<std::string> ModelContainerRunner::input_names() const {
+  if (entry_ > 0) {
+    const LibraryEntry entry = description("names of inputs");
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < entry.info().input_count; k++) names.emplace_back(entry.input(k).name);
+    return names;
+  }
   INGOT_REQUIRE(library_->AOTInductorModelContainerGetNumInputs && library_->AOTInductorModelContainerGetInputName,
                 library_->path(), " does not say what its inputs are called");
   std::size_t count = 0;
@@ -221,6 +243,12 @@ std::vector<std::string> ModelContainerRunner::input_names() const {
 }
 
 std::vector<std::string> ModelContainerRunner::output_names() const {
+  if (entry_ > 0) {
+    const LibraryEntry entry = description("names of outputs");
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < entry.info().output_count; k++) names.emplace_back(entry.output(k).name);
+    return names;
+  }
   INGOT_REQUIRE(library_->AOTInductorModelContainerGetOutputName, library_->path(), " does not say what its outputs are called");
   std::size_t count = 0;
   INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
@@ -231,6 +259,10 @@ std::vector<std::string> ModelContainerRunner::output_names() const {
     names.emplace_back(name);
   }
   return names;
+}
+
+std::string ModelContainerRunner::entry_name() const {
+  return entry_ == 0 ? "" : description("the name of an entry point").info().name;
 }
 
 void ModelContainerRunner::set_threads(int count) {

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 
 #include "ingot/tensor.hpp"
 #include "runner/proxy_executor.hpp"
 #include "runtime/library.hpp"
+#include "runtime/library_entry.hpp"
 
 namespace ingot {
 
@@ -19,6 +21,7 @@ struct RunnerOptions {
   std::string device = "cpu";
   std::string cubin_dir = {};  // empty: none
   bool run_single_threaded = false;
+  std::string entry = {};  // which of the library's functions; empty: the first
 };
 
 // A container of the library's models. Every failure is a user error with the library's text. Operators without code in the
@@ -28,6 +31,8 @@ class ModelContainerRunner {
   explicit ModelContainerRunner(const std::string& path, const RunnerOptions& options = {});
   // One more container of a library that is loaded.
   explicit ModelContainerRunner(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options = {});
+  // Another function of the library over the same container: its constants, threads and random numbers.
+  ModelContainerRunner(const ModelContainerRunner& other, const std::string& entry);
   ~ModelContainerRunner();
   ModelContainerRunner(const ModelContainerRunner&) = delete;
   ModelContainerRunner& operator=(const ModelContainerRunner&) = delete;
@@ -58,14 +63,20 @@ class ModelContainerRunner {
 
   void set_threads(int count);
   const ModelLibrary& library() const { return *library_; }
+  // What the library says about the function. User error for one that is not Ingot's: `what` names what asked for it.
+  LibraryEntry description(const char* what) const { return {*library_, entry_, what}; }
+  std::string entry_name() const;  // "": the library's first
   AOTInductorModelContainerHandle container() const { return container_; }
 
  private:
   bool is_folded(std::size_t constant) const;  // computed from others: nobody sets it
   std::shared_ptr<const ModelLibrary> library_;
-  std::unique_ptr<ProxyExecutor> proxy_;
+  std::shared_ptr<ProxyExecutor> proxy_;
+  std::shared_ptr<std::remove_pointer_t<AOTInductorModelContainerHandle>>
+      owner_;  // of the container: it may have several runners
   AOTInductorModelContainerHandle container_ = nullptr;
   bool run_single_threaded_ = false;
+  std::size_t entry_ = 0;
 
   static void check_options(const RunnerOptions& options);
   void require(AOTIRuntimeError error, const char* call, int line) const;

@@ -24,10 +24,11 @@ namespace ingot {
   X(AOTInductorModelContainerExtractConstantsMap) X(AOTInductorModelContainerUpdateUserManagedConstantBuffer)           \
   X(AOTInductorModelContainerGetConstantsBlobSize) X(AOTInductorModelUpdateConstantsFromBlob)
 
-// Those that are not there are done without, and nobody is told.
+// Those that are not there are done without, and nobody is told. A library without the functions of entry points has one.
 #define INGOT_QUIET_MODEL_FUNCTIONS(X)                                                                                  \
   X(AOTInductorGetLastError) X(AOTInductorModelContainerGetNumInputs) X(AOTInductorModelContainerGetInputName)          \
-  X(AOTInductorModelContainerGetOutputName)
+  X(AOTInductorModelContainerGetOutputName) X(ingot_model_entry_count) X(ingot_model_entry) X(ingot_entry_input)        \
+  X(ingot_entry_output) X(ingot_entry_symbol) X(ingot_entry_guard) X(ingot_container_run_entry)
 
 // What only Ingot's own libraries have: all of them or none.
 #define INGOT_OWN_MODEL_FUNCTIONS(X)                                                                                    \

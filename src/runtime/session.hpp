@@ -1,61 +1,56 @@
-// What ingot/ingot.h calls a session: a container of a model library, worked with through the library's own functions, so
-// that it does not matter whose tensors the process has.
+// What ingot/ingot.h calls a session: one entry point of a model that is loaded.
 #pragma once
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "ingot/ingot.h"
-#include "runtime/library.hpp"
-#include "runtime/package.hpp"
+#include "runtime/library_entry.hpp"
+#include "runtime/loaded_model.hpp"
 
 namespace ingot {
 
 class Session {
  public:
+  // The first entry point.
   Session(const std::string& path, const ingot_options& options);
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  // Another one of a model that others use as well. User error where it has none of that name.
+  Session(std::shared_ptr<LoadedModel> model, std::string_view entry);
 
-  const ModelLibrary& library() const { return *library_; }
+  LoadedModel& model() const { return *model_; }
+  std::shared_ptr<LoadedModel> share_model() const { return model_; }
+  const ModelLibrary& library() const { return model_->library(); }
+
   const std::vector<std::string>& input_names() const { return input_names_; }
   const std::vector<std::string>& output_names() const { return output_names_; }
-  AOTInductorModelContainerHandle container() const { return container_; }
+  // What else the library says. User error for one that is not Ingot's: `what` names what asked for it.
+  LibraryEntry description(const char* what) const { return {library(), entry_, what}; }
 
   // Handles of the outputs, which are the caller's.
-  std::vector<AtenTensorHandle> run(std::span<const DLTensor* const> inputs);
-  void update(std::span<const ingot_named_tensor> tensors, bool inactive, bool full);
-  void fold(bool inactive);
-  // The container's own tensor of a weight.
-  AtenTensorHandle find_constant(const std::string& fqn, bool inactive) const;
-
-  struct Constant {
-    std::string name, fqn;
-    ingot_constant_info info;  // refers to fqn
-  };
-  const std::vector<std::unique_ptr<Constant>>& constants() const { return constants_; }
-
-  // User error with the library's text unless the call went well.
-  void require(AOTIRuntimeError error) const;
-  // Keeps the library loaded as long as somebody holds it: tensors outlive sessions.
-  std::shared_ptr<const ModelLibrary> share_library() const { return library_; }
+  std::vector<AtenTensorHandle> run(std::span<const DLTensor* const> inputs) const;
 
  private:
-  std::optional<UnpackedModel> package_;
-  std::shared_ptr<const ModelLibrary> library_;
-  AOTInductorModelContainerHandle container_ = nullptr;
-  std::vector<std::unique_ptr<Constant>> constants_;
+  std::shared_ptr<LoadedModel> model_;
+  std::size_t entry_ = 0;
   std::vector<std::string> input_names_, output_names_;
-  AOTIProxyExecutorHandle proxy_ = nullptr;  // of a library that is not ours: operators that it has no code for
 
-  void open_proxy();
-  void close();
   void read_names();
-  void read_constants();
-  const Constant& constant_called(const std::string& fqn) const;
+  void read_names_of_first();
+};
+
+// Handles that go away together, unless they were given away.
+class Handles {
+ public:
+  explicit Handles(const ModelLibrary& library) : library_(library) {}
+  ~Handles() {
+    for (AtenTensorHandle h : list) library_.ingot_tensor_delete(h);
+  }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+  std::vector<AtenTensorHandle> list;
+
+ private:
+  const ModelLibrary& library_;
 };
 
 // A handle over the caller's memory; `what` starts messages about it. User error for a tensor that models do not take.

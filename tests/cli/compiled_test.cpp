@@ -52,6 +52,46 @@ TEST_F(CompiledCli, CompilesAndRuns) {
   EXPECT_EQ(output.field("nans").integer(), 0);
 }
 
+TEST_F(CompiledCli, SeveralProgramsAreEntryPointsOfOneLibrary) {
+  const auto program = [](const std::string& name) { return golden("entries/" + name + ".pt2"); };
+  const std::string cases = golden("entries/cases.safetensors");
+  const Ran compiled =
+      ingot("compile " + program("prefill") + " step=" + program("decode") + " -o " + file("two.so") + " --time");
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  const Ran about = ingot("inspect " + file("two.so"));
+  expect_in("compiled model 'prefill+step'", about.out);
+  expect_in("entry point step\ninputs\n  token  i64[1, 1]\n  at     i64[1]\n", about.out);
+  const JsonDocument json(ingot("inspect --json " + file("two.so")).out, "stdout");
+  ASSERT_EQ(json.root().field("entries").list().size(), 2u);
+  EXPECT_EQ(json.root().field("entries").list()[1].field("name").string(), "step");
+  EXPECT_EQ(json.root().field("inputs").list().size(), 1u);
+
+  const SafeTensors expected = SafeTensors::open(cases);
+  save_npy(file("prompt.npy"), expected.get("prompt"));
+  save_npy(file("text.npy"), expected.get("text"));
+  ASSERT_EQ(ingot("run " + file("two.so") + " -i " + file("prompt.npy") + " -o " + file("y.npy")).status, 0);
+  expect_close(load_npy(file("y.npy")), expected.get("prefill"));
+  expect_in("f32[1, 48]", ingot("run " + file("two.so") + " --entry step --random").out);
+  EXPECT_EQ(ingot("bench " + file("two.so") + " --entry step --random").status, 0);
+  const Ran unknown = ingot("run " + file("two.so") + " --entry decode --random");
+  EXPECT_EQ(unknown.status, 1);
+  expect_in("has no entry point 'decode'; it has prefill, step", unknown.err);
+
+  // The programs of one file, by name.
+  const Ran archive =
+      ingot("compile " + golden("entries/lm.pt2") + " --model cached,evaluate -o " + file("lm.so") + " --emit=loop");
+  ASSERT_EQ(archive.status, 0) << archive.err;
+  EXPECT_TRUE(fs::exists(folder_ / "lm.evaluate.loop.txt"));
+  ASSERT_EQ(ingot("run " + file("lm.so") + " --entry evaluate -i " + file("text.npy") + " -o " + file("loss.npy")).status, 0);
+  expect_close(load_npy(file("loss.npy")), expected.get("evaluate"));
+  for (const std::string& wrong :
+       {"a=" + program("prefill") + " a=" + program("decode"), program("prefill") + " " + program("decode") + " --model prefill",
+        "x=" + golden("entries/lm.pt2") + " --model cached,evaluate",
+        program("prefill") + " " + golden("models/mlp/model.pt2") + "x"})
+    EXPECT_EQ(ingot("compile " + wrong + " -o " + file("wrong.so")).status, 1) << wrong;
+  EXPECT_FALSE(fs::exists(folder_ / "wrong.so"));
+}
+
 TEST_F(CompiledCli, RandomInputsTakeSizesForSymbols) {
   ASSERT_EQ(compile("mlp", "mlp.so").status, 0);
   const JsonDocument about(ingot("inspect --json " + file("mlp.so")).out, "stdout");
@@ -163,7 +203,7 @@ TEST_F(CompiledCli, TextsAreWrittenBesideTheLibrary) {
   expect_in("def forward", read("mlp.graph.txt"));
   expect_in("  kernel ", read("mlp.loop.txt"));
   expect_in("define hidden void @kernel.", read("mlp.ll"));
-  expect_in("ingot_run.0:", read("mlp.s"));
+  expect_in("ingot_run.0.0:", read("mlp.s"));
   EXPECT_EQ(compile("mlp", "x.so", "--emit=tokens").status, 2);
 }
 

@@ -125,39 +125,49 @@ static const uint64_t no_processor[] = {120, 0};
 #ifndef NO_LEVEL
 static const uint64_t any_processor[] = {0};
 #endif
-static const ingot_code codes[] = {
-    {"future", no_processor, arena_bytes, run, 0, fold},
+static const ingot_level levels[] = {
+    {"future", no_processor},
 #ifndef NO_LEVEL
-    {"base", any_processor, arena_bytes, run, 0, fold},
+    {"base", any_processor},
 #else
-    {"far-future", no_processor, arena_bytes, run, 0, fold},
+    {"far-future", no_processor},
 #endif
 };
+static const ingot_code codes[] = {{arena_bytes, run, 0, fold}, {arena_bytes, run, 0, fold}};
 
 #define LEAF "{\"type\": null, \"context\": null, \"children_spec\": []}"
-const ingot_program ingot_the_program = {
-    .version = INGOT_PROGRAM_VERSION,
+static const ingot_entry entries[] = {{
+    .name = "forward",
+    .in_spec = "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{\"type\": \"builtins.tuple\", \"context\": "
+               "\"null\", \"children_spec\": [" LEAF "]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
+    .out_spec = "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [" LEAF ", " LEAF "]}]",
     .symbol_count = 1,
     .input_symbol_count = 1,
     .input_count = 1,
     .output_count = 2,
-    .constant_count = CONSTANTS,
+    .uses_written = MUTATES,
     .folded_count = 1,
-    .code_count = 2,
-    .metadata_count = 2,
-    .name = "affine",
-    .in_spec = "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{\"type\": \"builtins.tuple\", \"context\": "
-               "\"null\", \"children_spec\": [" LEAF "]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]",
-    .out_spec = "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [" LEAF ", " LEAF "]}]",
     .symbols = symbols,
     .inputs = inputs,
     .outputs = outputs,
-    .constants = constants,
     .codes = codes,
-    .metadata = metadata,
     .bind = bind,
     .expect = expect,
     .check = check,
+}};
+
+const ingot_program ingot_the_program = {
+    .version = INGOT_PROGRAM_VERSION,
+    .entry_count = 1,
+    .constant_count = CONSTANTS,
+    .folded_count = 1,
+    .level_count = 2,
+    .metadata_count = 2,
+    .name = "affine",
+    .entries = entries,
+    .constants = constants,
+    .levels = levels,
+    .metadata = metadata,
     .weights = WEIGHTS,
 #if WEIGHTS == EMBEDDED
     .embedded = (char*)&weights,

@@ -84,19 +84,17 @@ static const ingot_input inputs[] = {{"a", kFloat32, 2, sizes_a, 0, 1}, {"b", kI
 static const ingot_output outputs[] = {{"twice", kFloat32, 2, sizes_a}, {"positive", kInt64, 1, sizes_p},
                                        {"draw", kInt64, 1, sizes_2}, {"total", kInt64, 1, sizes_1}};
 static const uint64_t any_processor[] = {0};
-static const ingot_code codes[] = {{"base", any_processor, arena_bytes, run, 0, 0}};
-
-const ingot_program ingot_the_program = {
-    .version = INGOT_PROGRAM_VERSION,
+static const ingot_level levels[] = {{"base", any_processor}};
+static const ingot_code codes[] = {{arena_bytes, run, 0, 0}};
+static const ingot_entry entries[] = {{
+    .name = "forward",
+    .in_spec = "",
+    .out_spec = "",
     .symbol_count = SYMBOLS,
     .input_symbol_count = U0,
     .guard_count = 2,
     .input_count = 4,
     .output_count = 4,
-    .code_count = 1,
-    .name = "many",
-    .in_spec = "",
-    .out_spec = "",
     .symbols = symbols,
     .guards = guards,
     .inputs = inputs,
@@ -105,4 +103,13 @@ const ingot_program ingot_the_program = {
     .bind = bind,
     .expect = expect,
     .check = check,
+}};
+
+const ingot_program ingot_the_program = {
+    .version = INGOT_PROGRAM_VERSION,
+    .entry_count = 1,
+    .level_count = 1,
+    .name = "many",
+    .entries = entries,
+    .levels = levels,
 };
