@@ -20,7 +20,7 @@ set(eager_flags_small -Os)
 # gradients, vmap, functions as arguments, traces, caches, tensors of other classes.
 set(eager_without
   base/build_id.cpp base/number_text.cpp base/parallel.cpp base/sha256.cpp expr/int.cpp expr/float.cpp tensor/dlpack.cpp tensor/random.cpp tensor/stand_in.cpp op/aten_table.cpp op/batching.cpp op/program_acts.cpp op/registry.cpp op/wrapper.*
-  ops/batch_loop.cpp ops/batch_random.cpp ops/batch_rules.cpp ops/control_flow.cpp ops/families.cpp ops/higher_order.* ops/sparse_tensor.cpp eager/family.cpp)
+  ops/batch/ ops/families.cpp ops/higher_order/ ops/sparse/sparse_tensor.cpp eager/family.cpp)
 string(REPLACE ";" "|" eager_without "^(${eager_without})")
 
 function(ingot_eager_archive arch)
@@ -36,10 +36,12 @@ function(ingot_eager_archive arch)
   set(sources_fast "")
   set(sources_small "")
   foreach(part IN LISTS eager_parts)
-    file(MAKE_DIRECTORY ${folder}/${part})
-    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp)
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp
+                                               ${PROJECT_SOURCE_DIR}/src/${part}/*/*.cpp)
     list(FILTER found EXCLUDE REGEX "${eager_without}")
     foreach(source IN LISTS found)
+      get_filename_component(source_folder ${source} DIRECTORY)
+      file(MAKE_DIRECTORY ${folder}/${source_folder})
       file(STRINGS ${PROJECT_SOURCE_DIR}/src/${source} handles_elements REGEX "${eager_handles_elements}")
       set(kind small)
       if(part IN_LIST eager_fast_parts OR (part IN_LIST eager_mixed_parts AND handles_elements))

@@ -1,12 +1,17 @@
 # The kinds of target this project has: libraries, tests, benchmarks.
 
-# ingot_library(NAME [USES lib...] [HIDES lib...])
-# The static library ingot_NAME of src/NAME/*.cpp. USES is seen by whoever uses it, HIDES only by its own sources.
+# ingot_library(NAME [IN_FOLDERS] [USES lib...] [HIDES lib...])
+# The static library ingot_NAME of src/NAME/*.cpp, and of src/NAME/*/*.cpp if its sources lie IN_FOLDERS. USES is seen by whoever
+# uses it, HIDES only by its own sources.
 # A folder with headers alone, or not there yet, becomes an interface library.
 function(ingot_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;HIDES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_FOLDERS" "" "USES;HIDES")
   set(target ingot_${name})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  set(patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(arg_IN_FOLDERS)
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${name}/*/*.cpp)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(sources)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PUBLIC ${arg_USES} PRIVATE ${arg_HIDES})

@@ -7,7 +7,7 @@
 #include "graph/text.hpp"
 #include "io/json.hpp"
 #include "io/json_writer.hpp"
-#include "ops/sparse_tensor.hpp"
+#include "ops/sparse/sparse_tensor.hpp"
 
 namespace ingot::aot {
 namespace {

@@ -1,5 +1,5 @@
 // What the eager stack takes from its process, taken from the run instead: threads and random numbers. Defines what
-// base/parallel.cpp, tensor/random.cpp and ops/higher_order.cpp define elsewhere.
+// base/parallel.cpp, tensor/random.cpp and ops/higher_order/higher_order.cpp define elsewhere.
 #include "eager/frame.hpp"
 
 #include <exception>
@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "op/function.hpp"
-#include "ops/recorded_scan.hpp"
+#include "ops/higher_order/recorded_scan.hpp"
 #include "tensor/random.hpp"
 
 namespace ingot {

@@ -39,7 +39,7 @@ Expr bytes_of(const Buffer& b);
 
 // A sum of floats in float loses digits with its length. So a long one is a sum of sums of at most this many terms, which are added
 // in double (or, few of them in a product's strip, in float). What reduces a tensor is in double altogether: carried_fold,
-// ops/carried_fold.hpp.
+// ops/reduce/carried_fold.hpp.
 constexpr int64_t kTermsOfOneSum = 256;
 
 // `tmp` is `body` accumulated over all values of `vars`, in the dtype of both.

@@ -1,5 +1,5 @@
-// A pointwise formula, written once as a generic lambda (ops/pointwise.hpp builds these). Called with numbers it is the
-// eager kernel, called with expressions it is the compiled one.
+// A pointwise formula, written once as a generic lambda (ops/pointwise/pointwise.hpp builds these).
+// Called with numbers it is the eager kernel, called with expressions it is the compiled one.
 //
 // Operands are the call's Tensor, Scalar, float and int arguments in schema order, None left out: the first `arity` of
 // them. They are converted to one compute type: float for f32 and everything smaller, double, int64 for all integers,

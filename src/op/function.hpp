@@ -51,7 +51,7 @@ struct CallingConvention {
   Values (*results)(const Call&, const std::vector<Values>& returned) = nullptr;
 };
 // Null for an op that runs its function once, here and now: it comes apart also when it is traced. Defined beside the ops
-// (ops/higher_order.cpp).
+// (ops/higher_order/higher_order.cpp).
 const CallingConvention* calling_convention(const Op& op);
 
 // Whether whoever records this thread's calls wants the op's program in the place of the op.

@@ -5,8 +5,8 @@
 #include "op/applied.hpp"
 #include "op/data_dependent.hpp"
 #include "op/function.hpp"
-#include "ops/metadata_assertion.hpp"
-#include "ops/random_state.hpp"
+#include "ops/shape/metadata_assertion.hpp"
+#include "ops/higher_order/random_state.hpp"
 
 namespace ingot {
 namespace {

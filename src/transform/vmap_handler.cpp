@@ -6,7 +6,7 @@
 #include "op/function.hpp"
 #include "op/kernel.hpp"
 #include "op/tensors.hpp"
-#include "ops/batch_rules.hpp"
+#include "ops/batch/rules.hpp"
 #include "transform/batched.hpp"
 
 namespace ingot {

@@ -13,7 +13,7 @@
 #include "graph/shape_env.hpp"
 #include "op/call.hpp"
 #include "op/tensors.hpp"
-#include "ops/sparse_tensor.hpp"
+#include "ops/sparse/sparse_tensor.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 

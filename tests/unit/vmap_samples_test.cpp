@@ -11,7 +11,7 @@
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "op/tensors.hpp"
-#include "ops/batch_rules.hpp"
+#include "ops/batch/rules.hpp"
 #include "support/sample.hpp"
 #include "tensor/rows.hpp"
 

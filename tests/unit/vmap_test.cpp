@@ -8,7 +8,7 @@
 #include "ingot/ingot.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"
-#include "ops/batch_rules.hpp"
+#include "ops/batch/rules.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
 #include "transform/batched.hpp"

@@ -1,0 +1,129 @@
+#include "ops/higher_order/gradients.hpp"
+
+#include "base/dtype.hpp"
+#include "ingot/ingot.hpp"
+#include "op/call.hpp"
+#include "op/function.hpp"
+
+namespace ingot {
+namespace {
+
+TensorList joined(std::initializer_list<TensorList> lists) {
+  TensorList all;
+  for (const TensorList& l : lists) all.insert(all.end(), l.begin(), l.end());
+  return all;
+}
+std::vector<bool> joined(std::vector<bool> a, const std::vector<bool>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+TensorList list_arg(const Vjp& v, int i) { return v.list_size(i) == 0 ? TensorList{} : v.saved_list(i); }
+TensorList result_gradients(const Vjp& v, std::size_t from, std::size_t to) {
+  TensorList l;
+  for (std::size_t k = from; k < to; k++) l.push_back(v.grad_or_zeros(static_cast<int>(k)));
+  return l;
+}
+TensorList tensors_of(const Value& r) { return r.is_tensors() ? r.tensors() : TensorList{}; }
+
+// A range of arguments.
+Args part(Args args, std::size_t from, std::size_t count) { return args.subspan(from, count); }
+void append(Values& to, Args from) { to.insert(to.end(), from.begin(), from.end()); }
+
+Tensor reversed(const Tensor& t) { return aten<"flip">(t, Shape{0}); }
+
+}  // namespace
+
+// The branch that ran has the gradient: the condition is the same.
+void cond_vjp(Vjp& v) {
+  const std::vector<bool> wanted = v.list_needs[3];
+  const TensorList operands = joined({list_arg(v, 3), result_gradients(v, 0, v.grads.size())});
+  const Value predicate = v.is_tensor(0) ? Value(v.saved(0)) : v.arg(0);
+  const TensorList g = tensors_of(call(op_ref<"higher_order::cond">(), {predicate, gradient_function(v.arg(1), wanted),
+                                                                        gradient_function(v.arg(2), wanted), operands}));
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < wanted.size(); k++)
+    if (wanted[k]) v.set(3, static_cast<int>(k), g.at(next++));
+}
+
+// A row's gradient depends on the row alone; what all rows share gets the sum.
+void map_vjp(Vjp& v) {
+  const TensorList mapped = list_arg(v, 1), others = list_arg(v, 2);
+  const Value gradient = gradient_function(v.arg(0), joined(v.list_needs[1], v.list_needs[2]));
+  const std::size_t rows = mapped.size(), grads = v.grads.size(), shared = others.size();
+  const Value body = make_function([=](Args a) {  // (rows, gradients, shared)
+    Values in;
+    append(in, part(a, 0, rows));
+    append(in, part(a, rows + grads, shared));
+    append(in, part(a, rows, grads));
+    return gradient.function()(in);
+  });
+  const TensorList g =
+      tensors_of(call(op_ref<"higher_order::map_impl">(), {body, joined({mapped, result_gradients(v, 0, grads)}), others}));
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < rows; k++)
+    if (v.need(1, static_cast<int>(k))) v.set(1, static_cast<int>(k), g.at(next++));
+  for (std::size_t k = 0; k < shared; k++)
+    if (v.need(2, static_cast<int>(k))) v.set(2, static_cast<int>(k), aten<"sum.dim_IntList">(g.at(next++), Shape{0}));
+}
+
+// Forward once more, keeping what was carried into each step; then the steps backwards, carrying the gradient of what is
+// carried and the sum of the gradients of what all steps share.
+void scan_vjp(Vjp& v) {
+  const TensorList init = list_arg(v, 1), xs = list_arg(v, 2), others = list_arg(v, 3);
+  const std::size_t n_init = init.size(), n_xs = xs.size(), n_others = others.size(), n_ys = v.grads.size() - n_init;
+  const Value& combine = v.arg(0);
+  const Value keep = make_function([=](Args a) {
+    Values next = combine.function()(a);
+    next.resize(n_init);
+    for (std::size_t k = 0; k < n_init; k++) next.push_back(aten<"clone">(a[k].tensor()));
+    return next;
+  });
+  const TensorList carried_all = tensors_of(call(op_ref<"higher_order::scan">(), {keep, init, xs, others}));
+  const TensorList carried(carried_all.begin() + static_cast<std::ptrdiff_t>(n_init), carried_all.end());
+
+  std::vector<bool> wanted;  // of what is carried whatever can have a gradient: a step needs those of the steps after it
+  for (const Tensor& t : init) wanted.push_back(is_differentiable(t.dtype()));
+  wanted = joined(joined(std::move(wanted), v.list_needs[2]), v.list_needs[3]);
+  const Value gradient = gradient_function(combine, wanted);
+  const auto zeros_like = [](const TensorList& l) {
+    TensorList r;
+    for (const Tensor& t : l) r.push_back(aten<"zeros_like">(t));
+    return r;
+  };
+  // (gradients of the carried, gradients of the shared | carried, x, gradients of y | shared)
+  const Value step = make_function([=](Args a) {
+    const Args g_carried = part(a, 0, n_init), g_others = part(a, n_init, n_others);
+    const Args rows = a.subspan(n_init + n_others);
+    Values in;
+    append(in, part(rows, 0, n_init + n_xs));
+    append(in, part(rows, n_init + n_xs + n_ys, n_others));
+    append(in, g_carried);
+    append(in, part(rows, n_init + n_xs, n_ys));
+    const Values g = gradient.function()(in);
+    std::size_t next = 0;
+    Values out, ys;
+    for (std::size_t k = 0; k < n_init; k++) out.push_back(wanted[k] ? g[next++] : Value(aten<"clone">(g_carried[k].tensor())));
+    for (std::size_t k = 0; k < n_xs; k++)
+      ys.push_back(wanted[n_init + k] ? g[next++] : Value(aten<"zeros_like">(rows[n_init + k].tensor())));
+    for (std::size_t k = 0; k < n_others; k++) {
+      const Tensor& sum = g_others[k].tensor();
+      out.push_back(wanted[n_init + n_xs + k] ? aten<"add.Tensor">(sum, g[next++].tensor()) : aten<"clone">(sum));
+    }
+    append(out, ys);
+    return out;
+  });
+  TensorList backwards;
+  for (const Tensor& t : joined({carried, xs, result_gradients(v, n_init, v.grads.size())})) backwards.push_back(reversed(t));
+  TensorList start;  // where there is no gradient, zeros of the class of what is carried
+  for (std::size_t k = 0; k < n_init; k++) start.push_back(v.grads[k].defined() ? v.grads[k] : aten<"zeros_like">(init[k]));
+  start = joined({start, zeros_like(others)});
+  const TensorList g = tensors_of(call(op_ref<"higher_order::scan">(), {step, start, backwards, others}));
+  for (std::size_t k = 0; k < n_init; k++)
+    if (v.need(1, static_cast<int>(k))) v.set(1, static_cast<int>(k), g.at(k));
+  for (std::size_t k = 0; k < n_others; k++)
+    if (v.need(3, static_cast<int>(k))) v.set(3, static_cast<int>(k), g.at(n_init + k));
+  for (std::size_t k = 0; k < n_xs; k++)
+    if (v.need(2, static_cast<int>(k))) v.set(2, static_cast<int>(k), reversed(g.at(n_init + n_others + k)));
+}
+
+}  // namespace ingot
