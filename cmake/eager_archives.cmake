@@ -2,116 +2,123 @@
 # calls ops that have no machine code of their own (src/eager). The C++ runtime of the target is in it, so that such a
 # model needs libc and libm alone, as every other does.
 
+# What is in it, under src/: everything the ops of a model call.
+set(eager_sources base/*.cpp expr/*.cpp tensor/*.cpp op/*.cpp eager/*.cpp ops/api.cpp)
+foreach(family IN ITEMS common pointwise shape reduce matmul linalg fft conv image network loss index sort random factory quantize sparse)
+  list(APPEND eager_sources ops/${family}/*.cpp)
+endforeach()
+# What handles elements is compiled to be fast; all else handles calls, and is to be small.
+set(eager_fast
+  tensor/rows.cpp ops/common/accumulate.cpp ops/pointwise/*.cpp ops/reduce/*.cpp ops/linalg/*.cpp ops/conv/*.cpp ops/image/*.cpp
+  ops/index/*.cpp ops/sort/*.cpp ops/matmul/batched_product.cpp ops/matmul/distance.cpp ops/fft/fft.cpp ops/network/layer_norm.cpp
+  ops/loss/class_loss.cpp ops/random/random.cpp ops/factory/sequence.cpp ops/quantize/packed_weights.cpp)
+# In these folders handle calls alone:
+set(eager_small ops/index/advanced.cpp ops/index/scatter.cpp ops/reduce/difference.cpp ops/sort/order_statistics.cpp)
+# Of these folders the archive has some sources in a form of its own (src/eager) …
+set(eager_without base/number_text.cpp base/parallel.cpp expr/float.cpp expr/int.cpp tensor/random.cpp tensor/stand_in.cpp
+  op/registry.cpp ops/sparse/sparse_tensor.cpp)
+# … and no use for others: traces, caches, gradients, vmap, code, functions as arguments, tensors of other classes.
+list(APPEND eager_without base/build_id.cpp base/log.cpp base/sha256.cpp expr/evaluate.cpp expr/facts.cpp expr/parse.cpp
+  tensor/dlpack.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/program_acts.cpp op/source_note.cpp
+  op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
+  ops/common/lower_rules.cpp ops/conv/lower.cpp ops/reduce/reduction_lower.cpp)
+
 # Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.
 set(eager_flags
   -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
   -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)
-# What handles elements is fast, what handles calls is small. In tensor/ and ops/ the former has loops over a type, or formulas.
-set(eager_parts tensor ops base expr op eager)
-set(eager_fast_parts)
-set(eager_mixed_parts tensor ops)
-set(eager_handles_elements "class [ST]>|template <class|formula")
-set(eager_flags_fast -O2)
-set(eager_flags_small -Os)
 
-# What the archive has in a form of its own (src/eager), or no use for: symbolic sizes, the registry, the table of schemas,
-# gradients, vmap, functions as arguments, traces, caches, tensors of other classes.
-set(eager_without
-  base/build_id.cpp base/number_text.cpp base/parallel.cpp base/sha256.cpp expr/int.cpp expr/float.cpp tensor/dlpack.cpp tensor/random.cpp tensor/stand_in.cpp op/aten_table.cpp op/batching.cpp op/program_acts.cpp op/registry.cpp op/wrapper.*
-  ops/batch/ ops/families.cpp ops/higher_order/ ops/sparse/sparse_tensor.cpp eager/family.cpp)
-string(REPLACE ";" "|" eager_without "^(${eager_without})")
+# ingot_eager_sources(VAR PATTERN...): the sources of the archive that match, relative to src/.
+function(ingot_eager_sources result)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${patterns})
+  list(REMOVE_ITEM sources ${eager_without})
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
 
-function(ingot_eager_archive arch)
-  set(archive ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
+# ingot_eager_objects(VAR ARCH KIND FLAG SOURCE...): compiles them for a target; VAR becomes their objects. KIND tells apart what is
+# compiled with other flags.
+function(ingot_eager_objects result arch kind flags)
   set(folder ${PROJECT_BINARY_DIR}/eager/${arch})
-  set(flags ${eager_flags})
-  if(compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
-    list(APPEND flags ${INGOT_CLANG_FLAGS})
-    set(eager_flags_small -Oz)  # what -Os is to g++
-  else()
-    list(APPEND flags -fno-gnu-unique --param=ggc-min-heapsize=524288)
-  endif()
-  set(sources_fast "")
-  set(sources_small "")
-  foreach(part IN LISTS eager_parts)
-    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${part}/*.cpp
-                                               ${PROJECT_SOURCE_DIR}/src/${part}/*/*.cpp)
-    list(FILTER found EXCLUDE REGEX "${eager_without}")
-    foreach(source IN LISTS found)
-      get_filename_component(source_folder ${source} DIRECTORY)
-      file(MAKE_DIRECTORY ${folder}/${source_folder})
-      file(STRINGS ${PROJECT_SOURCE_DIR}/src/${source} handles_elements REGEX "${eager_handles_elements}")
-      set(kind small)
-      if(part IN_LIST eager_fast_parts OR (part IN_LIST eager_mixed_parts AND handles_elements))
-        set(kind fast)
-      endif()
-      list(APPEND sources_${kind} ${source})
-    endforeach()
-  endforeach()
-  set(objects "")
-  foreach(kind IN ITEMS fast small)
-    # archive.hpp, and what nearly every source includes, read once.
-    set(header ${folder}/${kind}.hpp)
-    file(CONFIGURE OUTPUT ${header} CONTENT "#include \"eager/archive.hpp\"\n#include \"ingot/ingot.hpp\"\n#include \"op/kernel.hpp\"\n" @ONLY)
-    set(command ${INGOT_CCACHE} ${compiler_${arch}} ${flags} ${eager_flags_${arch}} ${eager_flags_${kind}})
-    add_custom_command(
-      OUTPUT ${header}.gch
-      COMMAND ${command} -MD -MF ${header}.d -x c++-header -c ${header} -o ${header}.gch
-      DEPENDS ${header}
-      DEPFILE ${header}.d
-      COMMENT "Precompiling headers for models of ${arch}"
-      VERBATIM)
-    foreach(source IN LISTS sources_${kind})
-      set(path ${PROJECT_SOURCE_DIR}/src/${source})
-      string(REGEX REPLACE "\\.cpp$" ".o" object ${folder}/${source})
-      # A file that defines ops is compiled through family.cpp.
-      file(STRINGS ${path} defines_ops REGEX "OpDef kOps\\[\\]")
-      set(compiled ${path})
-      if(defines_ops)
-        set(compiled "-DINGOT_FAMILY=\"${source}\"" ${PROJECT_SOURCE_DIR}/src/eager/family.cpp)
-      endif()
-      add_custom_command(
-        OUTPUT ${object}
-        COMMAND ${command} -include ${header} -MD -MF ${object}.d -c ${compiled} -o ${object}
-        DEPENDS ${path} ${header}.gch
-        DEPFILE ${object}.d
-        COMMENT "Compiling ${source} for models of ${arch}"
-        VERBATIM)
-      list(APPEND objects ${object})
-    endforeach()
-  endforeach()
+  set(command ${INGOT_CCACHE} ${compiler_${arch}} ${eager_flags} ${eager_flags_${arch}} ${flags})
 
+  # What makes it an archive of ops for models, and what nearly every source includes, read once.
+  set(header ${folder}/${kind}.hpp)
+  file(CONFIGURE OUTPUT ${header} CONTENT "#include \"eager/archive.hpp\"\n#include \"ingot/ingot.hpp\"\n#include \"op/kernel.hpp\"\n" @ONLY)
+  add_custom_command(
+    OUTPUT ${header}.gch
+    COMMAND ${command} -MD -MF ${header}.d -x c++-header -c ${header} -o ${header}.gch
+    DEPENDS ${header}
+    DEPFILE ${header}.d
+    COMMENT "Precompiling headers for models of ${arch}"
+    VERBATIM)
+
+  set(objects "")
+  foreach(source IN LISTS ARGN)
+    string(REGEX REPLACE "\\.cpp$" ".o" object ${folder}/${source})
+    get_filename_component(object_folder ${object} DIRECTORY)
+    file(MAKE_DIRECTORY ${object_folder})
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${command} -include ${header} -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/src/${source} -o ${object}
+      DEPENDS ${PROJECT_SOURCE_DIR}/src/${source} ${header}.gch
+      DEPFILE ${object}.d
+      COMMENT "Compiling ${source} for models of ${arch}"
+      VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  set(${result} ${objects} PARENT_SCOPE)
+endfunction()
+
+# The target ingot_eager_ARCH: the archive.
+function(ingot_eager_archive arch)
+  set(small -Os)
+  if(compiler_${arch} STREQUAL CMAKE_CXX_COMPILER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    set(flags ${INGOT_CLANG_FLAGS})
+    set(small -Oz)  # what -Os is to g++
+  else()
+    set(flags -fno-gnu-unique --param=ggc-min-heapsize=524288)
+  endif()
+  ingot_eager_sources(fast_sources ${eager_fast})
+  list(REMOVE_ITEM fast_sources ${eager_small})
+  ingot_eager_sources(small_sources ${eager_sources})
+  list(REMOVE_ITEM small_sources ${fast_sources})
+  ingot_eager_objects(fast_objects ${arch} fast "${flags};-O2" ${fast_sources})
+  ingot_eager_objects(small_objects ${arch} small "${flags};${small}" ${small_sources})
+
+  set(archive ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
   set(script "CREATE ${archive}\n")
   foreach(library IN ITEMS libstdc++.a libgcc.a libgcc_eh.a)
     execute_process(COMMAND ${compiler_${arch}} -print-file-name=${library} OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE)
     string(APPEND script "ADDLIB ${file}\n")
   endforeach()
   string(APPEND script "DELETE eh_term_handler.o\n")  # cxx_runtime.cpp defines it; which ar put first in the archive would win
-  foreach(object IN LISTS objects)
+  foreach(object IN LISTS fast_objects small_objects)
     string(APPEND script "ADDMOD ${object}\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${folder}/archive.mri CONTENT "${script}SAVE\nEND\n" @ONLY)  # touched only if it changes
+  set(script_file ${PROJECT_BINARY_DIR}/eager/${arch}/archive.mri)
+  file(CONFIGURE OUTPUT ${script_file} CONTENT "${script}SAVE\nEND\n" @ONLY)  # touched only if it changes
   add_custom_command(
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
-    COMMAND ${ar_${arch}} -M < ${folder}/archive.mri
-    DEPENDS ${objects} ${folder}/archive.mri
+    COMMAND ${ar_${arch}} -M < ${script_file}
+    DEPENDS ${fast_objects} ${small_objects} ${script_file}
     COMMENT "Archiving the eager library for models of ${arch}"
     VERBATIM)
+  add_custom_target(ingot_eager_${arch} DEPENDS ${archive})
+  install(FILES ${archive} DESTINATION lib/ingot)
 endfunction()
 
 # The target ingot_eager_archives: for both targets.
 function(ingot_eager_archives)
-  set(files "")
+  add_custom_target(ingot_eager_archives ALL)
   foreach(arch IN ITEMS x86_64 aarch64)
     ingot_find_compiler(${arch})
     ingot_eager_archive(${arch})
-    list(APPEND files ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
+    add_dependencies(ingot_eager_archives ingot_eager_${arch})
   endforeach()
-  add_custom_target(ingot_eager_archives ALL DEPENDS ${files})
-  install(FILES ${files} DESTINATION lib/ingot)
 endfunction()
 
 # ingot_eager_harness(TARGET): tests/eager/harness.c for both targets; the tests of TARGET find it as INGOT_EAGER_HARNESS, to

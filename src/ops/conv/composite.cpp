@@ -9,7 +9,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 
 namespace ingot {
 namespace {
@@ -201,7 +201,7 @@ void scatter_windows(const Call& c, const Tensor& result, const Tensor& source) 
   });
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     in_lower_precision(composite(
         "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
         "SymInt groups=1) -> Tensor",
@@ -288,6 +288,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family conv_composite_family() { return kOps; }
+INGOT_FAMILY(conv_composite, kOps)
 
 }  // namespace ingot

@@ -12,7 +12,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/conv/conv.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/gradient_terms.hpp"
 #include "ops/common/kept_small.hpp"
 #include "ops/common/stays_eager.hpp"
@@ -412,7 +412,7 @@ Value batch_convolution_backward(const Batching& b) {
   return r;
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
          "SymInt[] output_padding, SymInt groups) -> Tensor",
@@ -440,6 +440,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family conv_family() { return kOps; }
+INGOT_FAMILY(conv, kOps)
 
 }  // namespace ingot

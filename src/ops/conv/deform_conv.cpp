@@ -10,7 +10,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 
 namespace ingot {
@@ -287,7 +287,7 @@ Value convolution_backward_body(const Call& c) {
       sampled[1], sampled[2], grad.sum(Shape{0, 2, 3})};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt "
          "stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool "
@@ -334,6 +334,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family deform_conv_family() { return kOps; }
+INGOT_FAMILY(deform_conv, kOps)
 
 }  // namespace ingot

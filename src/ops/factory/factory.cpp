@@ -6,7 +6,7 @@
 #include "op/call.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/factory/factory.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -83,7 +83,7 @@ Value batch_new_empty_strided(const Batching& b) {
   return call(b.op, args);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     uninitialised("aten::empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
                   [](const Call& c, Outputs& o) {
                     take_device(c, o);
@@ -178,6 +178,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family factory_family() { return kOps; }
+INGOT_FAMILY(factory, kOps)
 
 }  // namespace ingot

@@ -11,7 +11,7 @@
 #include "op/call.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/factory/factory.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "tensor/rows.hpp"
 
@@ -270,7 +270,7 @@ void eye_lower(Lowering& l) {
   l.define(0, at, select(at[0] == at[1], Expr(1), Expr(0)));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     factory("aten::arange(Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
     factory("aten::arange.start(Scalar start, Scalar end, *, " OPTIONS ") -> Tensor", arange_meta, span_kernel, span_lower),
     factory("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS ") -> Tensor", arange_meta,
@@ -336,6 +336,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family sequence_family() { return kOps; }
+INGOT_FAMILY(sequence, kOps)
 
 }  // namespace ingot

@@ -6,7 +6,7 @@
 #include "op/call.hpp"
 #include "ops/common/autocast_policy.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/gradient_terms.hpp"
 #include "tensor/geometry.hpp"
 
@@ -303,7 +303,7 @@ constexpr OpDef factory(std::string_view schema, Value (*body)(const Call&)) {
 #define MANY_DIMS "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     in_float32(composite("aten::fft_fft" ONE_DIM, [](const Call& c) { return complex_1d(c, true); })),
     in_float32(composite("aten::fft_ifft" ONE_DIM, [](const Call& c) { return complex_1d(c, false); })),
     in_float32(composite("aten::fft_rfft" ONE_DIM, [](const Call& c) { return real_1d(c, true); })),
@@ -342,6 +342,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family fft_composite_family() { return kOps; }
+INGOT_FAMILY(fft_composite, kOps)
 
 }  // namespace ingot

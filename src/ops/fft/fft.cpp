@@ -11,7 +11,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -212,7 +212,7 @@ void c2r_vjp(Vjp& v) {
   v.set(0, g);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
      .meta = c2c_meta,
      .kernel = c2c_kernel,
@@ -232,6 +232,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family fft_family() { return kOps; }
+INGOT_FAMILY(fft, kOps)
 
 }  // namespace ingot

@@ -7,7 +7,7 @@
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/tensors.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/higher_order/applied.hpp"
 #include "ops/higher_order/flex.hpp"
 #include "ops/higher_order/gradients.hpp"
@@ -377,7 +377,7 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-Family higher_order_family() { return kOps; }
+INGOT_FAMILY(higher_order, kOps)
 
 bool calls_beside_stream(const Op& op) { return op.def->body == run_and_save_rng_state || op.def->body == run_with_rng_state; }
 

@@ -5,7 +5,7 @@
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/image/pooling.hpp"
 
 namespace ingot {
@@ -286,7 +286,7 @@ Tensor with_height(const Call& c) {
   return x.unsqueeze(-2);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
      .meta = adaptive_avg_meta<2>,
      .kernel = adaptive_avg_kernel<2>,
@@ -393,6 +393,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family adaptive_pool_family() { return kOps; }
+INGOT_FAMILY(adaptive_pool, kOps)
 
 }  // namespace ingot

@@ -13,7 +13,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 #include "ops/index/masked.hpp"
 #include "ops/common/stays_eager.hpp"
@@ -481,7 +481,7 @@ Value batch_boxes(const Batching& b) {
 }
 
 // The gradient of the images; boxes have none.
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
      .body = nms_body,
      .no_grad_result = true,
@@ -571,6 +571,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family boxes_family() { return kOps; }
+INGOT_FAMILY(boxes, kOps)
 
 }  // namespace ingot

@@ -6,7 +6,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 #include "ops/common/stays_eager.hpp"
 
@@ -180,7 +180,7 @@ Value affine_backward_body(const Call& c) {
   return aten<"bmm">(base.transpose(1, 2), g.reshape({size[0], base.size(1), size.dim() - 2})).transpose(1, 2);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      .form = Form::composite,
@@ -224,6 +224,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family grid_sampler_family() { return kOps; }
+INGOT_FAMILY(grid_sampler, kOps)
 
 }  // namespace ingot

@@ -10,7 +10,7 @@
 #include "op/vjp.hpp"
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -315,7 +315,7 @@ void constant_pad_lower(Lowering& l) {
   l.define(0, at, select(is_inside, l.load(0, inside), cast(t, l.load(2, {}))));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      .form = Form::external,
      .meta = constant_pad_meta,
@@ -363,6 +363,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family pad_family() { return kOps; }
+INGOT_FAMILY(pad, kOps)
 
 }  // namespace ingot

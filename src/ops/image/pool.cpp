@@ -2,7 +2,7 @@
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/image/pooling.hpp"
 
 namespace ingot {
@@ -200,7 +200,7 @@ TensorList max_pool1d_both(const Call& c) {
   return {r[0].squeeze(-2), r[1].squeeze(-2)};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
          "ceil_mode=False) -> (Tensor, Tensor)",
@@ -288,6 +288,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family pool_family() { return kOps; }
+INGOT_FAMILY(pool, kOps)
 
 }  // namespace ingot

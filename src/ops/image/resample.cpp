@@ -9,7 +9,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 #include "tensor/geometry.hpp"
 
@@ -219,7 +219,7 @@ constexpr OpDef vec(std::string_view schema) {
 #define VEC "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor"
 #define VEC_CORNERS "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     upsample<1, Interpolation::nearest>("aten::upsample_nearest1d" SELF_1D SCALES_1D),
     upsample<2, Interpolation::nearest>("aten::upsample_nearest2d" SELF_2D SCALES_2D),
     upsample<3, Interpolation::nearest>("aten::upsample_nearest3d" SELF_3D SCALES_3D),
@@ -260,6 +260,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family resample_family() { return kOps; }
+INGOT_FAMILY(resample, kOps)
 
 }  // namespace ingot

@@ -7,7 +7,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
 #include "ops/pointwise/result_strides.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/index/indexing.hpp"
 #include "ops/index/masked.hpp"
@@ -307,7 +307,7 @@ void index_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      .meta = index_meta,
      .kernel = index_kernel,
@@ -368,6 +368,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family advanced_index_family() { return kOps; }
+INGOT_FAMILY(advanced_index, kOps)
 
 }  // namespace ingot

@@ -9,7 +9,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/index/indexing.hpp"
 #include "tensor/geometry.hpp"
@@ -179,7 +179,7 @@ void embedding_lower(Lowering& l) {
   l.define(0, at, l.load(0, {row, at.back()}));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      .meta = embedding_meta,
@@ -222,6 +222,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family embedding_family() { return kOps; }
+INGOT_FAMILY(embedding, kOps)
 
 }  // namespace ingot

@@ -6,7 +6,7 @@
 #include "op/vjp.hpp"
 #include "ops/common/dense.hpp"
 #include "ops/index/embedding_bag.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/index/indexing.hpp"
 #include "tensor/geometry.hpp"
 
@@ -247,7 +247,7 @@ Value embedding_bag(const Call& c) {
   "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, " \
   "bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::_embedding_bag" BAG_ARGS,
      .meta = bag_meta,
      .kernel = bag_kernel,
@@ -289,6 +289,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family embedding_bag_family() { return kOps; }
+INGOT_FAMILY(embedding_bag, kOps)
 
 }  // namespace ingot

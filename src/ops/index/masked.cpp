@@ -9,7 +9,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/index/indexing.hpp"
 #include "tensor/geometry.hpp"
 
@@ -155,7 +155,7 @@ void masked_scatter_backward_kernel(const Call& c, std::span<const Tensor> r) {
 
 Tensor zeros_of(const Tensor& like, const Shape& sizes) { return aten<"new_zeros">(like, sizes); }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::nonzero(Tensor self) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -230,6 +230,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family masked_family() { return kOps; }
+INGOT_FAMILY(masked, kOps)
 
 }  // namespace ingot

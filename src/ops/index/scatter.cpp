@@ -7,7 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/index/indexing.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "tensor/geometry.hpp"
@@ -104,7 +104,7 @@ void gather_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
      .meta = gather_meta,
      .kernel = gather_kernel,
@@ -157,6 +157,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family scatter_family() { return kOps; }
+INGOT_FAMILY(scatter, kOps)
 
 }  // namespace ingot

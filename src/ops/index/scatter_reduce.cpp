@@ -6,7 +6,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/index/indexing.hpp"
 #include "ops/index/scatter.hpp"
 #include "tensor/geometry.hpp"
@@ -139,7 +139,7 @@ Value batch_index_reduce(const Batching& b) {
   return call(b.op, with_dims_shifted(b.op, args, b.rank(0)));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
      .meta = scatter_reduce_meta,
@@ -158,6 +158,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family scatter_reduce_family() { return kOps; }
+INGOT_FAMILY(scatter_reduce, kOps)
 
 }  // namespace ingot

@@ -7,7 +7,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/common/gradient_terms.hpp"
 #include "ops/index/indexing.hpp"
@@ -228,7 +228,7 @@ void index_select_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
      .meta = index_select_meta,
      .kernel = index_select_kernel,
@@ -307,6 +307,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family index_slices_family() { return kOps; }
+INGOT_FAMILY(index_slices, kOps)
 
 }  // namespace ingot

@@ -5,7 +5,7 @@
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/linalg/linalg.hpp"
 #include "ops/reduce/reduction.hpp"
 
@@ -382,7 +382,7 @@ Value cross_body(const Call& c) {
 
 Value batch_check_errors(const Batching& b) { return call(b.op, {b[0], b[1], false}); }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
      .body = check_errors_body,
      .no_grad_result = true,
@@ -521,6 +521,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family linalg_composite_family() { return kOps; }
+INGOT_FAMILY(linalg_composite, kOps)
 
 }  // namespace ingot

@@ -1,6 +1,6 @@
 // Factorisations and what is solved with them: Cholesky, LU, triangular systems, inverses, determinants.
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/linalg/linalg.hpp"
 
 namespace ingot {
@@ -506,7 +506,7 @@ Value batch_solve(const Batching& b) {
   return call(b.op, arguments_in_front(b));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      .meta = cholesky_ex_meta,
      .kernel = cholesky_ex_kernel,
@@ -595,6 +595,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family linalg_factor_family() { return kOps; }
+INGOT_FAMILY(linalg_factor, kOps)
 
 }  // namespace ingot

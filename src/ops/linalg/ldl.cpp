@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/linalg/linalg.hpp"
 
 namespace ingot {
@@ -203,7 +203,7 @@ void ldl_solve_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
      .meta = ldl_factor_ex_meta,
@@ -220,6 +220,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family linalg_ldl_family() { return kOps; }
+INGOT_FAMILY(linalg_ldl, kOps)
 
 }  // namespace ingot

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/linalg/linalg.hpp"
 
 namespace ingot {
@@ -188,7 +188,7 @@ Tensor matrix_exp_differential(const Tensor& a, const Tensor& g) {
   return aten<"linalg_matrix_exp">(cat({top, bottom}, -2)).narrow(-2, 0, n).narrow(-1, n, n);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::linalg_matrix_exp(Tensor self) -> Tensor",
      .meta = matrix_exp_meta,
      .kernel = matrix_exp_kernel,
@@ -205,6 +205,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family matrix_exp_family() { return kOps; }
+INGOT_FAMILY(matrix_exp, kOps)
 
 }  // namespace ingot

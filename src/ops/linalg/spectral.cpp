@@ -1,6 +1,6 @@
 // QR, eigenvalues, singular values, and the pseudo-inverse that has a gradient of its own.
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/linalg/linalg.hpp"
 #include "ops/linalg/eigen.hpp"
 
@@ -297,7 +297,7 @@ void pinv_vjp(Vjp& v) {
   }
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
      .meta = qr_meta,
      .kernel = qr_kernel,
@@ -341,6 +341,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family linalg_spectral_family() { return kOps; }
+INGOT_FAMILY(linalg_spectral, kOps)
 
 }  // namespace ingot

@@ -2,7 +2,7 @@
 #include "base/dtype.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/loss/loss_reduction.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -422,7 +422,7 @@ constexpr OpDef nll_backward(std::string_view schema, void (*vjp)(Vjp&)) {
           .batch = batch_nll_backward};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     nll_forward("aten::nll_loss_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss_backward">, batch_nll<"nll_loss_forward">),
     nll_backward("aten::nll_loss_backward" NLL_BACKWARD_ARGS, nll_backward_vjp<"nll_loss">),
     nll_forward("aten::nll_loss2d_forward" NLL_FORWARD_ARGS, nll_vjp<"nll_loss2d_backward">, batch_nll<"nll_loss2d_forward">),
@@ -487,6 +487,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family class_loss_family() { return kOps; }
+INGOT_FAMILY(class_loss, kOps)
 
 }  // namespace ingot

@@ -5,7 +5,7 @@
 
 #include "base/dtype.hpp"
 #include "base/parallel.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/loss/loss_reduction.hpp"
 #include "tensor/rows.hpp"
 
@@ -221,7 +221,7 @@ constexpr OpDef backward(std::string_view schema) {
   return {.schema = schema, .meta = ctc_backward_meta, .kernel = ctc_backward_kernel};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     forward(
         "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> "
         "(Tensor, Tensor)",
@@ -248,6 +248,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family ctc_loss_family() { return kOps; }
+INGOT_FAMILY(ctc_loss, kOps)
 
 }  // namespace ingot

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "base/dtype.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/loss/loss_reduction.hpp"
 #include "tensor/geometry.hpp"
 
@@ -237,7 +237,7 @@ constexpr OpDef backward(std::string_view schema, Value (*body)(const Call&), vo
   return {.schema = schema, .form = Form::external, .body = body, .vjp = vjp, .saves = saves, .refuses_grad = refuses_grad};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     loss("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", mse_loss,
          difference_vjp<"mse_loss_backward", false>, {{0}, {1}}),
     backward("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
@@ -293,6 +293,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family loss_family() { return kOps; }
+INGOT_FAMILY(loss, kOps)
 
 }  // namespace ingot

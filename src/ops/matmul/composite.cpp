@@ -8,7 +8,7 @@
 #include "ops/common/autocast_policy.hpp"
 #include "ops/common/composite.hpp"
 #include "ops/matmul/contract.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/gradient_terms.hpp"
 #include "tensor/geometry.hpp"
 
@@ -268,7 +268,7 @@ Value outer_body(const Call& c) {
 }
 Value matmul_body(const Call& c) { return matmul_of(c.tensor(0), c.tensor(1)); }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     in_lower_precision(composite("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul_body)),
     composite("aten::linalg_matmul(Tensor self, Tensor other) -> Tensor", matmul_body),
     in_lower_precision(composite("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear_body)),
@@ -297,6 +297,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family matmul_composite_family() { return kOps; }
+INGOT_FAMILY(matmul_composite, kOps)
 
 }  // namespace ingot

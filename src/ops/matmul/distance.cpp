@@ -8,7 +8,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -176,7 +176,7 @@ Value cdist_body(const Call& c) {
   return aten<"_euclidean_dist">(expanded(a), expanded(b));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
      .form = Form::composite,
      .body = cdist_body,
@@ -251,6 +251,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family distance_family() { return kOps; }
+INGOT_FAMILY(distance, kOps)
 
 }  // namespace ingot

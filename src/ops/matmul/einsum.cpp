@@ -7,7 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "ops/matmul/contract.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 
 namespace ingot {
 
@@ -281,7 +281,7 @@ Value einsum_body(const Call& c) {
   return ops[0].sum(rest);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
      .form = Form::composite,
      .body = einsum_body},
@@ -289,6 +289,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family einsum_family() { return kOps; }
+INGOT_FAMILY(einsum, kOps)
 
 }  // namespace ingot

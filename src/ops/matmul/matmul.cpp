@@ -9,7 +9,7 @@
 #include "op/promotion.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/common/gradient_terms.hpp"
 #include "ops/matmul/batched_product.hpp"
@@ -323,7 +323,7 @@ Value batch_grouped(const Batching& b) {
   return aten<"sum.dim_IntList">(product, Shape{-3}, false);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
      .meta = [](const Call& c, Outputs& o) { o.add(product_sizes(c, c.tensor(0), c.tensor(1)), c.tensor(0).dtype()); },
      .kernel =
@@ -502,6 +502,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family matmul_family() { return kOps; }
+INGOT_FAMILY(matmul, kOps)
 
 }  // namespace ingot

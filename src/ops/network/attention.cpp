@@ -8,7 +8,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -173,7 +173,7 @@ void fused_vjp(Vjp& v) {
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool "
          "is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
@@ -202,6 +202,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family attention_family() { return kOps; }
+INGOT_FAMILY(attention, kOps)
 
 }  // namespace ingot

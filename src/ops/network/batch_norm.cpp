@@ -2,7 +2,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 #include "ops/network/normalization.hpp"
 #include "tensor/geometry.hpp"
@@ -278,7 +278,7 @@ Value instance_norm(const Call& c) {
 // The running statistics are arguments 3 and 4 of every form; none may require grad.
 constexpr uint16_t kRunning = 0b11000;
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool "
          "training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
@@ -370,6 +370,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family batch_norm_family() { return kOps; }
+INGOT_FAMILY(batch_norm, kOps)
 
 }  // namespace ingot

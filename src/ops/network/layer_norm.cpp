@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/network/normalization.hpp"
 #include "tensor/geometry.hpp"
 
@@ -287,7 +287,7 @@ Value batch_group_norm(const Batching& b) {
   return with_parameters(b, std::move(r), 1, 2, [&](const Tensor& t) { return aten<"reshape">(t, column); });
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
      .body = native_layer_norm,
@@ -338,6 +338,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family layer_norm_family() { return kOps; }
+INGOT_FAMILY(layer_norm, kOps)
 
 }  // namespace ingot

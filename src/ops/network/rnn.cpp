@@ -3,7 +3,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/higher_order/recorded_scan.hpp"
 
 namespace ingot {
@@ -235,7 +235,7 @@ Value mkldnn_layer(const Call& c) {
 #define NETWORK "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 #define CELL "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     composite("aten::lstm.input(Tensor input, Tensor[] hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor, Tensor)",
               rnn_input<lstm_step, 2>),
     composite("aten::gru.input(Tensor input, Tensor hx, " NETWORK ", bool batch_first) -> (Tensor, Tensor)",
@@ -266,6 +266,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family rnn_family() { return kOps; }
+INGOT_FAMILY(rnn, kOps)
 
 }  // namespace ingot

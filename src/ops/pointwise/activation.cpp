@@ -2,7 +2,7 @@
 #include "base/error.hpp"
 #include "ops/pointwise/activation_formulas.hpp"
 #include "ops/common/autocast_policy.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 #include "tensor/geometry.hpp"
@@ -92,7 +92,7 @@ void logit_vjp(Vjp& v) {
   v.set(0, aten<"where.ScalarOther">(inside, v.grad() / (x * (1 - x)), v.arg(1).is_none() ? NAN : 0.0));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     unary(
         "aten::relu(Tensor self) -> Tensor", []<RealNotBool T>(T x) { return max(x, T(0)); },
         [](Vjp& v) { v.set(0, aten<"threshold_backward">(v.grad(), v.result(), 0)); }, {{kResult}}),
@@ -177,6 +177,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family activation_family() { return kOps; }
+INGOT_FAMILY(activation, kOps)
 
 }  // namespace ingot

@@ -1,7 +1,7 @@
 // The backward ops of activations. They are linear in the gradient, so the vjp for it is the op itself; the vjp for the
 // activation's input is written with its second derivative.
 #include "ops/pointwise/activation_formulas.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 #include "tensor/geometry.hpp"
@@ -177,7 +177,7 @@ constexpr OpDef prelu_backward_op() {
   return d;
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     pointwise<3, tensors_decide>("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
                                  []<RealNotBool T>(T g, T x, T threshold) { return where(x <= threshold, T(0), g); },
                                  piecewise_linear_vjp, {{1}}),
@@ -253,6 +253,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family activation_backward_family() { return kOps; }
+INGOT_FAMILY(activation_backward, kOps)
 
 }  // namespace ingot

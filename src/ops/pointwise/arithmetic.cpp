@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "op/promotion.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 
@@ -185,7 +185,7 @@ void logaddexp_vjp(Vjp& v) {
 
 // Squares of large and small numbers are no numbers of the type any more: float64 has room for those of others, and its own are taken
 // of the quotient of the two. An infinity stays one, also beside NaN.
-Expr hypot_formula(const Expr& a, const Expr& b) {
+[[maybe_unused]] Expr hypot_formula(const Expr& a, const Expr& b) {
   const DType t = a.dtype();
   const Expr x = abs(a), y = abs(b), infinity = Expr::constant(t, HUGE_VAL);
   const Expr larger = select(x > y, x, y), quotient = select(x > y, y, x) / larger;
@@ -196,7 +196,7 @@ Expr hypot_formula(const Expr& a, const Expr& b) {
   return select(x == infinity || y == infinity, infinity, root);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     with_meta(
         pointwise<3, no_alpha>("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add_formula, add_vjp),
         add_meta),
@@ -304,6 +304,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family arithmetic_family() { return kOps; }
+INGOT_FAMILY(arithmetic, kOps)
 
 }  // namespace ingot

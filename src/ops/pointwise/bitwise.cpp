@@ -1,6 +1,6 @@
 // Bitwise logic and shifts of integers and bool.
 #include "base/error.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 
@@ -49,7 +49,7 @@ Value shift_operator(const Call& c) {
   return Sign > 0 ? c.tensor(0) * scale : c.tensor(0) / scale;
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     BITWISE("bitwise_and", and_formula),
     BITWISE("bitwise_or", or_formula),
     BITWISE("bitwise_xor", xor_formula),
@@ -71,6 +71,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family bitwise_family() { return kOps; }
+INGOT_FAMILY(bitwise, kOps)
 
 }  // namespace ingot

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "op/promotion.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 #include "ops/shape/reinterpret.hpp"
@@ -143,7 +143,7 @@ Value batch_masked_fill(const Batching& b) {
                             b.front(0, rank));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     with_meta(pointwise<3, first_is_condition>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
                                                []<Number T>(auto condition, T a, T b) { return where(condition, a, b); },
                                                where_vjp, {{0}}),
@@ -180,6 +180,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family choice_family() { return kOps; }
+INGOT_FAMILY(choice, kOps)
 
 }  // namespace ingot

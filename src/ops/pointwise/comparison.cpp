@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "op/promotion.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 
@@ -107,7 +107,7 @@ void require_data(const Call& c) {
                   ": the result depends on data, and the tensor has none");
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     COMPARISON("eq", eq_formula),
     COMPARISON("ne", ne_formula),
     COMPARISON("lt", lt_formula),
@@ -168,6 +168,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family comparison_family() { return kOps; }
+INGOT_FAMILY(comparison, kOps)
 
 }  // namespace ingot

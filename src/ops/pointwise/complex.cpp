@@ -1,7 +1,7 @@
 // Complex numbers: parts, conjugates, the view as pairs of reals.
 #include "base/error.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 #include "ops/shape/reinterpret.hpp"
@@ -120,7 +120,7 @@ constexpr OpDef copy_of_view(std::string_view schema) {
   return composite(schema, [](const Call& c) -> Value { return aten<"clone">(aten<View>(c[0]), MemoryFormat::contiguous); });
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     pair_view(
         "aten::view_as_real(Tensor(a) self) -> Tensor(a)", view_as_real_geometry,
         [](const Call&, const Tensor&, const Tensor& updated, int) {
@@ -166,6 +166,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family complex_family() { return kOps; }
+INGOT_FAMILY(complex, kOps)
 
 }  // namespace ingot

@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "op/promotion.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/pointwise/rules.hpp"
@@ -77,7 +77,7 @@ constexpr OpDef division(OpDef d) {
 }
 constexpr OpDef division(OpDef d, uint8_t backward_index) { return indexed(division(d), backward_index); }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     division(pointwise_choice("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", quotient,
                               div_mode_vjp, {{0, 1}, {1}}),
              2),
@@ -105,6 +105,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family division_family() { return kOps; }
+INGOT_FAMILY(division, kOps)
 
 }  // namespace ingot

@@ -1,6 +1,6 @@
 // Elementary functions: exponentials, logarithms, trigonometric and hyperbolic functions, roots, rounding.
 #include "base/error.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 #include "tensor/rows.hpp"
@@ -97,7 +97,7 @@ constexpr OpDef not_in_place(OpDef d) {
   return d;
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     function(
         "aten::exp(Tensor self) -> Tensor", []<Inexact T>(T x) { return exp(x); },
         [](Vjp& v) { v.set(0, v.grad() * conjugate(v.result())); }, {{kResult}}),
@@ -244,6 +244,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family math_family() { return kOps; }
+INGOT_FAMILY(math, kOps)
 
 }  // namespace ingot

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <complex>
 #include <concepts>
+#include <type_traits>
+#include <utility>
 
 #include "expr/expr.hpp"
 #include "op/formula.hpp"
@@ -48,11 +50,6 @@ namespace detail {
 
 template <class T, uint8_t Mask, std::size_t I>
 using Operand = std::conditional_t<(Mask >> I) & 1, std::conditional_t<std::same_as<T, Expr>, Expr, bool>, T>;
-
-template <class F, class T, uint8_t Mask, class Seq>
-inline constexpr bool in_domain = false;
-template <class F, class T, uint8_t Mask, std::size_t... I>
-inline constexpr bool in_domain<F, T, Mask, std::index_sequence<I...>> = std::is_invocable_v<F, Operand<T, Mask, I>...>;
 
 // bool arithmetic gives int in C++: it is bool again, as in ATen.
 template <class T, class R>
@@ -105,7 +102,7 @@ constexpr Formula make_formula() {
     fill<F, int64_t, Tr.bool_operands>(f, Compute::i64, Seq{});
     fill<F, bool, Tr.bool_operands>(f, Compute::b8, Seq{});
   }
-  fill_lower<F, Tr.bool_operands>(f, Seq{});
+  if constexpr (std::is_pointer_v<decltype(f.lower)>) fill_lower<F, Tr.bool_operands>(f, Seq{});  // else nobody asks for it
   return f;
 }
 

@@ -1,7 +1,7 @@
 // Powers, and products with powers and logarithms.
 #include "base/error.hpp"
 #include "op/promotion.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 
@@ -111,7 +111,7 @@ void xlog1py_vjp(Vjp& v) {
   if (v.need(1)) v.set(1, aten<"mul.Tensor">(v.grad(), x) / (y.tensor() + 1));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     with_meta(binary("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_formula, pow_scalar_vjp, {{0}}),
               pow_scalar_meta),
     indexed(binary("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow_each_formula, pow_tensor_vjp,
@@ -142,6 +142,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family power_family() { return kOps; }
+INGOT_FAMILY(power, kOps)
 
 }  // namespace ingot

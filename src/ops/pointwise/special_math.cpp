@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "kernels/polynomials.hpp"
 #include "kernels/special.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
 #include "ops/pointwise/rules.hpp"
 
@@ -119,7 +119,7 @@ constexpr OpDef polygamma_op() {
       no_gradient(binary<int_to_float>("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor", POLYNOMIAL_FORMULA(f)))
 #define POLYNOMIAL_FORMULA(f) []<std::floating_point T>(T x, T n) { return kernels::f(x, n); }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     unary<int_to_float>("aten::erf(Tensor self) -> Tensor", []<Floating T>(T x) { return erf(x); }, erf_vjp, {{0}}),
     unary<int_to_float>("aten::erfc(Tensor self) -> Tensor", []<Floating T>(T x) { return erfc(x); }, erfc_vjp, {{0}}),
     special<kernels::erfinv>("aten::erfinv(Tensor self) -> Tensor",
@@ -215,6 +215,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family special_math_family() { return kOps; }
+INGOT_FAMILY(special_math, kOps)
 
 }  // namespace ingot

@@ -6,7 +6,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -247,7 +247,7 @@ void set_needed(Vjp& v, const TensorList& g) {
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor",
      .form = Form::composite,
@@ -338,6 +338,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family fake_quantize_family() { return kOps; }
+INGOT_FAMILY(fake_quantize, kOps)
 
 }  // namespace ingot

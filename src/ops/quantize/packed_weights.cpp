@@ -9,7 +9,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 
 namespace ingot {
 namespace {
@@ -150,7 +150,7 @@ Value batch_rows(const Batching& b, int numbers, int dim) {
   return rows ? aten<"bmm">(b.tensor(0).to(DType::f32), r).to(b.tensor(0).dtype()) : r;
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor",
      .meta = int8_meta,
      .kernel = int8_kernel,
@@ -168,6 +168,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family packed_weights_family() { return kOps; }
+INGOT_FAMILY(packed_weights, kOps)
 
 }  // namespace ingot

@@ -6,7 +6,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 
 namespace ingot {
 namespace {
@@ -226,7 +226,7 @@ Value choose(const Call& c, bool symmetric) {
   return TensorList{scale.to(DType::f64), zero_point.to(DType::i64)};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     composite(
         "quantized_decomposed::quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType "
         "dtype) -> Tensor",
@@ -302,6 +302,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family quantized_decomposed_family() { return kOps; }
+INGOT_FAMILY(quantized_decomposed, kOps)
 
 }  // namespace ingot

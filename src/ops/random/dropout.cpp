@@ -7,7 +7,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 
 namespace ingot {
 namespace {
@@ -105,7 +105,7 @@ Value batch_dropout(const Batching& b) {
   return TensorList{b.tensor(0) * drawn[0], b.repeated(drawn[1])};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
      .form = Form::random,
      .body = native_dropout,
@@ -180,6 +180,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family dropout_family() { return kOps; }
+INGOT_FAMILY(dropout, kOps)
 
 }  // namespace ingot

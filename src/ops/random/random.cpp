@@ -12,7 +12,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/random/random_rows.hpp"
 #include "tensor/geometry.hpp"
 
@@ -343,7 +343,7 @@ constexpr OpDef of_tensors(std::string_view schema, uint8_t backward_index) {
 #define INT_OPTIONS "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LIKE_OPTIONS OPTIONS ", MemoryFormat? memory_format=None"
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     factory("aten::rand(SymInt[] size, *, " OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
     factory("aten::rand.generator(SymInt[] size, *, Generator? generator, " OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
     factory("aten::rand_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor", inexact_meta, uniform_kernel),
@@ -434,6 +434,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family random_family() { return kOps; }
+INGOT_FAMILY(random, kOps)
 
 }  // namespace ingot

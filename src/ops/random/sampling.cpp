@@ -11,7 +11,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
 #include "kernels/special.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/random/random_rows.hpp"
 #include "tensor/geometry.hpp"
 
@@ -175,7 +175,7 @@ Value batch_multinomial(const Batching& b) {
   return split_dim(call(b.op, args).tensor(), 0, b.size, b.sizes(0)[0]);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
      .form = Form::random,
      .meta =
@@ -210,6 +210,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family sampling_family() { return kOps; }
+INGOT_FAMILY(sampling, kOps)
 
 }  // namespace ingot

@@ -7,7 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/reduce/dim_rows.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/reduce/fold.hpp"
 #include "ops/reduce/reduction.hpp"
 #include "tensor/geometry.hpp"
@@ -193,7 +193,7 @@ void logcumsumexp_vjp(Vjp& v) {
   v.set(0, part(aten<"gt.Scalar">(grad, 0)) - part(aten<"lt.Scalar">(grad, 0)));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .meta = widened_meta,
      .kernel = accumulate_kernel<false>,
@@ -236,6 +236,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family cumulative_family() { return kOps; }
+INGOT_FAMILY(cumulative, kOps)
 
 }  // namespace ingot

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -183,7 +183,7 @@ Value gradient(const Call& c) {
 
 constexpr OpDef gradient_op(std::string_view schema) { return {.schema = schema, .form = Form::composite, .body = gradient}; }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
      .form = Form::composite,
      .body = diff},
@@ -210,6 +210,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family difference_family() { return kOps; }
+INGOT_FAMILY(difference, kOps)
 
 }  // namespace ingot

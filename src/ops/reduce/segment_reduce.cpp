@@ -7,7 +7,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -152,7 +152,7 @@ void segment_backward_kernel(const Call& c, std::span<const Tensor> r) {
   store_row(Compute::f64, out.data(), static_cast<int64_t>(out.size()), r[0].dtype(), r[0].data_ptr(), 1);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool "
          "unsafe=False, Scalar? initial=None) -> Tensor",
@@ -180,6 +180,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family segment_reduce_family() { return kOps; }
+INGOT_FAMILY(segment_reduce, kOps)
 
 }  // namespace ingot

@@ -7,7 +7,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/reduce/dim_rows.hpp"
 #include "ops/reduce/carried_fold.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/reduce/fold.hpp"
 #include "ops/common/kept_small.hpp"
 #include "ops/common/lower_rules.hpp"
@@ -192,7 +192,7 @@ void backward_lower(Lowering& l) {
   l.define(0, r.at, Log ? g - exp(y) * sum : (g - sum) * y);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .meta = softmax_meta,
      .kernel = softmax_kernel<!log_space>,
@@ -248,6 +248,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family softmax_family() { return kOps; }
+INGOT_FAMILY(softmax, kOps)
 
 }  // namespace ingot

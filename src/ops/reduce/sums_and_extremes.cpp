@@ -4,7 +4,7 @@
 #include "ingot/ingot.hpp"
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/reduce/fold.hpp"
 #include "ops/reduce/reduction.hpp"
 #include "tensor/geometry.hpp"
@@ -222,7 +222,7 @@ constexpr Reduction any_dims{.fold = Fold::any, .type = ReducedType::boolean, .d
 constexpr Reduction all_dims{.fold = Fold::all, .type = ReducedType::boolean, .dim = 1, .keepdim = 2, .empty_means_all = false};
 constexpr Reduction count_dims{.fold = Fold::sum, .type = ReducedType::index, .dim = 1, .nonzero = true};
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     with_batch(reduction<total>("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum_vjp),
                batch_over_all<"sum.dim_IntList">),
     reduction<partial>("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -313,6 +313,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family sums_and_extremes_family() { return kOps; }
+INGOT_FAMILY(sums_and_extremes, kOps)
 
 }  // namespace ingot

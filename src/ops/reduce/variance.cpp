@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "ops/reduce/carried_fold.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/reduce/fold.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/reduce/reduction.hpp"
@@ -215,7 +215,7 @@ void moment_lower(Lowering& l) {
   if (l.call.op.schema.results.size() > 1) l.define(1, vars, cast(own, l.load_temporary(mean, kept)));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
      .form = Form::reduction,
      .meta = moment_meta<false>,
@@ -278,6 +278,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family variance_family() { return kOps; }
+INGOT_FAMILY(variance, kOps)
 
 }  // namespace ingot

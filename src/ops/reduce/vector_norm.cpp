@@ -5,7 +5,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/reduce/fold.hpp"
 #include "ops/reduce/reduction.hpp"
 #include "tensor/geometry.hpp"
@@ -152,7 +152,7 @@ Value norm(const Call& c) {
                                     Type ? c[Dims ? 4 : 2] : Value());
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema =
          "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .form = Form::reduction,
@@ -199,6 +199,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family vector_norm_family() { return kOps; }
+INGOT_FAMILY(vector_norm, kOps)
 
 }  // namespace ingot

@@ -5,7 +5,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/pointwise/result_strides.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -42,7 +42,7 @@ Value batch_fill(const Batching& b) {
       MemoryFormat::contiguous);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), c[1], c.tensor(0).dtype())); },
@@ -162,6 +162,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family copy_family() { return kOps; }
+INGOT_FAMILY(copy, kOps)
 
 }  // namespace ingot

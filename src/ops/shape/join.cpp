@@ -7,7 +7,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -303,7 +303,7 @@ void cat_lower(Lowering& l) {
   l.define(0, at, pieces.empty() ? Expr::constant(l.result(0).dtype, 0) : joined(joined, 0, pieces.size()));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
      .form = Form::external,
      .meta = cat_meta,
@@ -379,6 +379,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family join_family() { return kOps; }
+INGOT_FAMILY(join, kOps)
 
 }  // namespace ingot

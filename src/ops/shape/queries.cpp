@@ -12,7 +12,7 @@
 #include "op/lowering.hpp"
 #include "op/promotion.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/shape/metadata_assertion.hpp"
 #include "tensor/geometry.hpp"
 
@@ -188,7 +188,7 @@ Value refuse_item(const Batching&) {
       "you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.");
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     query("aten::sym_size.int(Tensor self, int dim) -> SymInt", size_of_dim),
     query("aten::sym_size(Tensor self) -> SymInt[]", all_sizes),
     query("aten::size.int(Tensor self, int dim) -> int", size_of_dim),
@@ -339,6 +339,6 @@ constinit const OpDef kOps[] = {
 
 bool asserts_metadata(const Op& op) { return op.def->body == check_metadata; }
 
-Family query_family() { return kOps; }
+INGOT_FAMILY(query, kOps)
 
 }  // namespace ingot

@@ -7,7 +7,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
 #include "ops/reduce/reduction.hpp"
 #include "ops/shape/view_geometry.hpp"
@@ -337,7 +337,7 @@ void flip_lower(Lowering& l) {
   l.define(0, at, l.load(0, own));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
      .form = Form::external,
      .meta = repeat_meta,
@@ -458,6 +458,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family rearrange_family() { return kOps; }
+INGOT_FAMILY(rearrange, kOps)
 
 }  // namespace ingot

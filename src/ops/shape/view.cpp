@@ -4,7 +4,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/shape/reinterpret.hpp"
 #include "ops/shape/view_geometry.hpp"
 #include "tensor/geometry.hpp"
@@ -362,7 +362,7 @@ constexpr OpDef view_dtype_op() {
   return d;
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     view_op(),
     view_dtype_op(),
     with_batch(bijection(
@@ -456,6 +456,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family view_family() { return kOps; }
+INGOT_FAMILY(view, kOps)
 
 }  // namespace ingot

@@ -5,7 +5,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/common/composite.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -215,7 +215,7 @@ Value broadcast_tensors_body(const Call& c) {
   return Value(std::move(r));
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     composite("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape_body),
     composite("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
               [](const Call& c) -> Value { return c.tensor(0).reshape(c.tensor(1).sizes()); }),
@@ -330,6 +330,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family view_composite_family() { return kOps; }
+INGOT_FAMILY(view_composite, kOps)
 
 }  // namespace ingot

@@ -1,7 +1,7 @@
 // The `_copy` twins of views: the same elements in a fresh contiguous tensor, with the view's gradient.
 #include "op/call.hpp"
 #include "op/vjp.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 
 namespace ingot {
 namespace {
@@ -35,7 +35,7 @@ constexpr OpDef view_copy_dtype() {
   return d;
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     copy_of<"alias">("aten::alias_copy(Tensor self) -> Tensor"),
     copy_of<"as_strided">(
         "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
@@ -78,6 +78,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family view_copy_family() { return kOps; }
+INGOT_FAMILY(view_copy, kOps)
 
 }  // namespace ingot

@@ -9,7 +9,7 @@
 #include "op/vjp.hpp"
 #include "ops/common/accumulate.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/shape/view_geometry.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -193,7 +193,7 @@ Value batch_strided_scatter(const Batching& b) {
 }
 Value batch_diag_embed(const Batching& b) { return call(b.op, with_dims_shifted(b.op, b.args, b.rank(0) + 1)); }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     scatter_op<select_part, "select_scatter", "select.int">(
         "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
     scatter_op<slice_part, "slice_scatter", "slice.Tensor">(
@@ -250,6 +250,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family view_scatter_family() { return kOps; }
+INGOT_FAMILY(view_scatter, kOps)
 
 }  // namespace ingot

@@ -8,7 +8,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
 #include "ops/index/masked.hpp"
 #include "tensor/rows.hpp"
@@ -187,7 +187,7 @@ constexpr OpDef counting(std::string_view schema, MetaRule meta, KernelRule kern
   return {.schema = schema, .meta = meta, .kernel = kernel};
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {
@@ -270,6 +270,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family histogram_family() { return kOps; }
+INGOT_FAMILY(histogram, kOps)
 
 }  // namespace ingot

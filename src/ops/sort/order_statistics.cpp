@@ -11,7 +11,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/reduce/reduction.hpp"
 #include "ops/sort/sort_rows.hpp"
 #include "tensor/geometry.hpp"
@@ -165,7 +165,7 @@ Value quantile_scalar(const Call& c) {
 
 #define QUANTILE_ARGS ", int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::median(Tensor self) -> Tensor",
      .meta = median_meta,
      .kernel = median_kernel<false>,
@@ -206,6 +206,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family order_statistics_family() { return kOps; }
+INGOT_FAMILY(order_statistics, kOps)
 
 }  // namespace ingot

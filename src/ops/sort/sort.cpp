@@ -12,7 +12,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/sort/sort_rows.hpp"
 #include "tensor/geometry.hpp"
 
@@ -278,7 +278,7 @@ Value batch_isin(const Batching& b) {
   return own_tests ? batch_loop(b) : call(b.op, b.args);
 }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .meta = sort_meta,
      .kernel = sort_kernel,
@@ -362,6 +362,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family sort_family() { return kOps; }
+INGOT_FAMILY(sort, kOps)
 
 }  // namespace ingot

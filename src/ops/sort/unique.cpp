@@ -9,7 +9,7 @@
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/dense.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/index/indexing.hpp"
 #include "ops/index/masked.hpp"
 #include "tensor/geometry.hpp"
@@ -150,7 +150,7 @@ Request neighbours(const Call& c) {
 }
 Request neighbouring_slices(const Call& c) { return {.dim = dim_of(c, c[1]), .consecutive = true}; }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     with_batch(
         unique_op<all_elements>(
             "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
@@ -175,6 +175,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family unique_family() { return kOps; }
+INGOT_FAMILY(unique, kOps)
 
 }  // namespace ingot

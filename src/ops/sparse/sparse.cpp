@@ -7,7 +7,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/index/embedding_bag.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/sparse/sparse_tensor.hpp"
 
 namespace ingot {
@@ -77,7 +77,7 @@ Value bag_backward(const Call& c) {
 #define SPARSE_OPTIONS \
   "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None"
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, " SPARSE_OPTIONS ") -> Tensor",
      .body = unchecked,
      .vjp = [](Vjp& v) { v.set(1, aten<"index.Tensor">(aten<"to_dense">(v.grad()), v.saved(0).unbind(0))); },
@@ -128,6 +128,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family sparse_family() { return kOps; }
+INGOT_FAMILY(sparse, kOps)
 
 }  // namespace ingot

@@ -4,7 +4,7 @@
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/batch/rules.hpp"
-#include "ops/families.hpp"
+#include "ops/family.hpp"
 #include "ops/shape/view_geometry.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
@@ -92,7 +92,7 @@ void channel_shuffle_kernel(const Call& c, std::span<const Tensor> r) {
 // The samples are the first dim whatever the rank.
 Value batch_channel_shuffle(const Batching& b) { return batch_samples(b, b.rank(0) - 1); }
 
-constinit const OpDef kOps[] = {
+constexpr OpDef kOps[] = {
     {.schema = "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
      .form = Form::external,
      .meta = pixel_shuffle_meta,
@@ -128,6 +128,6 @@ constinit const OpDef kOps[] = {
 
 }  // namespace
 
-Family shuffle_family() { return kOps; }
+INGOT_FAMILY(shuffle, kOps)
 
 }  // namespace ingot
