@@ -3,7 +3,8 @@
 # model needs libc and libm alone, as every other does.
 
 # What is in it, under src/: everything the ops of a model call.
-set(eager_sources base/*.cpp expr/*.cpp tensor/*.cpp op/*.cpp eager/*.cpp ops/api.cpp)
+set(eager_sources
+  base/dtype.cpp base/error.cpp expr/op_info.cpp expr/scalar.cpp expr/shape.cpp tensor/*.cpp op/*.cpp eager/*.cpp ops/api.cpp)
 foreach(family IN ITEMS common pointwise shape reduce matmul linalg fft conv image network loss index sort random factory quantize sparse)
   list(APPEND eager_sources ops/${family}/*.cpp)
 endforeach()
@@ -15,12 +16,11 @@ set(eager_fast
 # In these folders handle calls alone:
 set(eager_small ops/index/advanced.cpp ops/index/scatter.cpp ops/reduce/difference.cpp ops/sort/order_statistics.cpp)
 # Of these folders the archive has some sources in a form of its own (src/eager) …
-set(eager_without base/number_text.cpp base/parallel.cpp expr/float.cpp expr/int.cpp tensor/random.cpp tensor/stand_in.cpp
-  op/registry.cpp ops/sparse/sparse_tensor.cpp)
-# … and no use for others: traces, caches, gradients, vmap, code, functions as arguments, tensors of other classes.
-list(APPEND eager_without base/build_id.cpp base/log.cpp base/sha256.cpp expr/evaluate.cpp expr/facts.cpp expr/parse.cpp
-  tensor/dlpack.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/program_acts.cpp op/source_note.cpp
-  op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
+set(eager_without tensor/random.cpp tensor/stand_in.cpp op/registry.cpp ops/sparse/sparse_tensor.cpp)
+# … and no use for others: traces, vmap, code, text, functions as arguments, tensors of other classes or libraries.
+list(APPEND eager_without
+  tensor/dlpack.cpp tensor/print.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/program_acts.cpp
+  op/source_note.cpp op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
   ops/common/lower_rules.cpp ops/conv/lower.cpp ops/reduce/reduction_lower.cpp)
 
 # Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.

@@ -1,10 +1,13 @@
-// Int where nothing is symbolic: numbers alone. Defines what expr/int.cpp defines elsewhere, without the expressions.
+// Int where nothing is symbolic: numbers alone. Defines what expr/int.cpp, expr/assume.cpp and expr/guards.cpp define elsewhere,
+// without the expressions.
 #include "ingot/int.hpp"
 
 #include <mutex>
 #include <set>
 
 #include "base/error.hpp"
+#include "expr/assume.hpp"
+#include "expr/guards.hpp"
 #include "expr/if_known.hpp"
 #include "expr/scalar.hpp"
 
@@ -76,5 +79,17 @@ std::optional<bool> less_if_known(Int a, Int b) { return a < b; }
 bool data_decides(Int) { return false; }
 void take_for_less(Int, Int, const std::string&) {}
 bool is_truth(Int) { return false; }
+
+// ---- conditions
+
+GuardEnv* current_guard_env() { return nullptr; }
+
+bool assume_nonzero(Int v, const std::string&) { return !v.same(0); }
+bool assume_nonzero(Float v, const std::string&) { return v.value() != 0; }
+bool assume_at_least(Int a, Int b, const std::string&) { return !(a < b); }
+Int truth_of_at_most(Int a, Int b) { return b < a ? 0 : 1; }
+Int truth_of_equal(const Shape& a, const Shape& b) { return a == b ? 1 : 0; }
+void use_as_size(Int) {}
+Int fresh_element(DType) { throw_internal_error(__FILE__, __LINE__, "a tensor of a model has its elements"); }
 
 }  // namespace ingot

@@ -1,12 +1,11 @@
 // Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are composites: the answer
 // is an Int, which stays symbolic where sizes are open.
-#include <algorithm>
 #include <cstdio>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/assume.hpp"
 #include "expr/guards.hpp"
-#include "expr/range.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/lowering.hpp"
@@ -50,8 +49,7 @@ Value read_element(const Call& c) {
                 "item(): this tensor has no data (it is traced or fake), so its value cannot be read; keep the "
                 "computation in tensors");
   if (is_floating(t.dtype())) return env->fresh_float();
-  const Range range = of_dtype(t.dtype());
-  return env->fresh_symbol(range.lo, range.hi, false);
+  return fresh_element(t.dtype());
 }
 
 // The text of a program's own assertion is all it says.
@@ -61,16 +59,9 @@ Value read_element(const Call& c) {
   throw e;
 }
 // What the program asserts of open sizes is known from there on; of what data decides, the assertion stays in the graph.
-bool holds(const Expr& condition, const std::string& message) {
-  if (condition.is_const()) return condition->i != 0;
-  GuardEnv* env = current_guard_env();
-  INGOT_REQUIRE(env, "cannot decide whether ", condition,
-                " holds: it depends on symbolic sizes and no shape environment is active");
-  return env->assume(condition, message);
-}
 void check_scalar(const Value& condition, const std::string& message) {
-  const bool ok = condition.is_int()     ? holds(ne(condition.to_int().expr(), Expr(0)), message)
-                  : condition.is_float() ? holds(ne(condition.to_float().expr(), Expr(0.0)), message)
+  const bool ok = condition.is_int()     ? assume_nonzero(condition.to_int(), message)
+                  : condition.is_float() ? assume_nonzero(condition.to_float(), message)
                                          : condition.to_scalar().to_bool();
   // A program that is traced with open sizes keeps what cannot hold: its runs say so (P121).
   if (!ok && current_guard_env() == nullptr) fail_assertion(message);
@@ -91,8 +82,9 @@ void check_range(const Value& size, const Value& min, const Value& max) {
   INGOT_REQUIRE(size.is_int() || size.is_bool(), "sym_constrain_range: expected an integer, found ", size.kind_name());
   const Int v = size.to_int();
   const std::string says = range_error(v, min, max);
-  const auto at_least = [&](Int a, Int b) { return holds(ge(a.expr(), b.expr()), says); };
-  INGOT_REQUIRE((min.is_none() || at_least(v, min.to_int())) && (max.is_none() || at_least(max.to_int(), v)), says);
+  INGOT_REQUIRE(
+      (min.is_none() || assume_at_least(v, min.to_int(), says)) && (max.is_none() || assume_at_least(max.to_int(), v, says)),
+      says);
 }
 Value constrain(const Call& c) {
   check_range(c[0], c[1], c[2]);
@@ -105,7 +97,7 @@ Value constrain_with_token(const Call& c) {
 // A size is never negative.
 void check_size_range(const Value& size, const Value& min, const Value& max) {
   check_range(size, ingot::max(min.int_or(0), Int(0)), max);
-  if (size.is_int() && size.to_int().is_symbolic()) current_guard_env()->becomes_size(size.to_int().expr());
+  if (size.is_int() && size.to_int().is_symbolic()) use_as_size(size.to_int());
 }
 Value constrain_size(const Call& c) {
   check_size_range(c[0], c[1], c[2]);
@@ -166,14 +158,12 @@ Value check_metadata(const Call& c) {
     fail_assertion(text(c.op.schema.name, ": ", mismatch("dtype", c[3].dtype(), t.dtype())));
   const auto require_equal = [](std::string_view what, const Value& expected, const Shape& found) {
     if (!expected.is_ints()) return;
-    Expr same = Expr::boolean(expected.ints().size() == found.size());
-    for (std::size_t d = 0; d < std::min(expected.ints().size(), found.size()); d++)
-      same = same && eq(expected.ints()[d].expr(), found[d].expr());
-    if (same.is_const() && same->i != 0) return;
+    const Int same = truth_of_equal(expected.ints(), found);
+    if (same.same(1)) return;
     const std::string says = mismatch(what, expected.ints(), found);
     if (current_guard_env() == nullptr) throw_user_error(says);
-    if (same.is_const()) aten_value<"_assert_scalar">(false, says);
-    else aten_value<"_assert_scalar">(Int(cast(DType::i64, same)), says);
+    if (same.is_number()) aten_value<"_assert_scalar">(false, says);
+    else aten_value<"_assert_scalar">(same, says);
   };
   require_equal("sizes", c[1], t.sizes());
   require_equal("strides", c[2], t.strides());

@@ -1,6 +1,6 @@
 // Views made of views, and reshape, which copies only where no view can do it.
 #include "base/error.hpp"
-#include "expr/expr.hpp"
+#include "expr/assume.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/vjp.hpp"
@@ -137,7 +137,7 @@ Int place_in_data(const Tensor& place, Int most) {
   const Int i = aten_value<"item">(place).to_int();
   if (i.is_number()) return i;
   aten_value<"sym_constrain_range_for_size">(i);
-  aten_value<"_assert_scalar">(Int(cast(DType::i64, le(i.expr(), most.expr()))), "tensor_split: a piece ends beyond the tensor");
+  aten_value<"_assert_scalar">(truth_of_at_most(i, most), "tensor_split: a piece ends beyond the tensor");
   return i;
 }
 // The same where a program is traced, whose data is not there: each piece begins at a number that the data will say, and is as
