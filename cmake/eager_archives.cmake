@@ -25,7 +25,7 @@ list(APPEND eager_without
 
 # Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.
 set(eager_flags
-  -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
+  ${INGOT_NO_PATHS} -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
   -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)

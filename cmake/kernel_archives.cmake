@@ -8,7 +8,7 @@ set(INGOT_KERNEL_DIR ${PROJECT_BINARY_DIR}/lib)
 # No exceptions, no run-time types, no guards: a model needs nothing but libc. Hidden: a model exports its C interface only.
 set(kernel_flags
   -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
-  -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables
+  ${INGOT_NO_PATHS} -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables
   -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(kernel_flags_x86_64 "")
 set(kernel_flags_aarch64 -mno-outline-atomics)  # the outlined ones are in libgcc

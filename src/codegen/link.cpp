@@ -121,7 +121,7 @@ std::string run_lld(const std::vector<std::string>& arguments) {
   return errors.empty() ? text("the linker failed with status ", result.retCode) : errors;
 }
 
-// Where the files lie that are linked into models: beside the program, where it is installed, where it was built.
+// Where the files lie that are linked into models: beside the program, where it is installed, where a program that is somewhere else says.
 std::vector<fs::path> support_folders() {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -130,7 +130,7 @@ std::vector<fs::path> support_folders() {
     folders.push_back(program.parent_path() / "lib");
     folders.push_back(program.parent_path().parent_path() / "lib" / "ingot");
   }
-  folders.emplace_back(INGOT_KERNEL_DIR);
+  if (const char* folder = std::getenv("INGOT_LIB_DIR"); folder && *folder) folders.emplace_back(folder);
   return folders;
 }
 
@@ -142,7 +142,8 @@ std::string support_file(const std::string& name) {
     if (fs::is_regular_file(path, error)) return path.string();
     tried += "\n  " + path.string();
   }
-  throw_user_error(text("this installation of Ingot lacks ", name, "; looked for", tried));
+  throw_user_error(text("this installation of Ingot lacks ", name,
+                        " (`make build` makes it, for both architectures; INGOT_LIB_DIR may say where it is); looked for", tried));
 }
 
 // The names of symbols stand in an object as they are.

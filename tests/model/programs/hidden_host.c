@@ -41,18 +41,33 @@ void _ZdlPvm(void* memory, size_t bytes) {
   _ZdlPv(memory);
 }
 
-/* std::unordered_map of libstdc++, empty. */
+/* std::unordered_map<std::string, AtenTensorHandle> of libstdc++. */
 struct map {
   void** buckets;
   size_t bucket_count;
   struct node {
     struct node* next;
+    char* name; /* `local` where it is short */
+    size_t length;
+    char local[16];
+    AtenTensorHandle tensor;
+    size_t hash;
   }* first;
   size_t size;
   float load;
   size_t next_resize;
   void* single_bucket;
 };
+
+/* As its destructor does: operator delete is given all that the model made. */
+static void destroy(struct map* m) {
+  for (struct node *n = m->first, *next; n; n = next) {
+    next = n->next;
+    if (n->name != n->local) _ZdlPv(n->name);
+    _ZdlPv(n);
+  }
+  if (m->buckets != &m->single_bucket) _ZdlPv(m->buckets);
+}
 
 int main(int argc, char** argv) {
   REQUIRE(argc == 3);
@@ -84,6 +99,7 @@ int main(int argc, char** argv) {
   struct map constants = {&constants.single_bucket, 1, NULL, 0, 1.0f, 0, NULL};
   REQUIRE(AOTInductorModelContainerExtractConstantsMap_(container, (AOTInductorConstantMapHandle)&constants, false) == 0);
   REQUIRE(constants.size > 0 && is_made_here(constants.first));
+  destroy(&constants);
   REQUIRE(AOTInductorModelContainerDelete_(container) == 0);
   puts("ok");
   return 0;
