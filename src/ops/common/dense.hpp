@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -19,46 +20,27 @@ constexpr DType kernel_dtype(DType t) {
 }
 
 // t itself if it is contiguous and of `dtype`, else a copy that is.
-inline Tensor dense(const Tensor& t, DType dtype) {
-  if (t.dtype() == dtype && t.is_contiguous()) return t;
-  Tensor r = make_tensor(Geometry::contiguous(t.sizes(), dtype), t.device());
-  copy_elements(r, t);
-  return r;
-}
-
+Tensor dense(const Tensor& t, DType dtype);
 // The same with t broadcast to `sizes`.
-inline Tensor dense(const Tensor& t, DType dtype, const Shape& sizes) {
-  if (t.sizes().same(sizes)) return dense(t, dtype);
-  Tensor r = make_tensor(Geometry::contiguous(sizes, dtype), t.device());
-  copy_elements(r, t);
-  return r;
-}
+Tensor dense(const Tensor& t, DType dtype, const Shape& sizes);
 
 // The real (0) or imaginary (1) parts of a complex tensor, as a view.
-inline Tensor component(const Tensor& t, int k) {
-  Geometry g = t->geom;
-  g.dtype = real_of(g.dtype);
-  for (Int& s : g.strides) s = s * 2;
-  g.offset = g.offset * 2 + k;
-  return make_alias(t, std::move(g));
-}
+Tensor component(const Tensor& t, int k);
 
 // Where a kernel writes a result: the result itself if it is contiguous and of `dtype`, else a buffer that `finish`
 // converts into it.
 class DenseResult {
  public:
-  DenseResult(const Tensor& result, DType dtype)
-      : result_(result), buffer_(result.dtype() == dtype && result.is_contiguous()
-                                     ? result
-                                     : make_tensor(Geometry::contiguous(result.sizes(), dtype), result.device())) {}
+  DenseResult(const Tensor& result, DType dtype);
+  ~DenseResult();
+  DenseResult(const DenseResult&) = delete;
+  DenseResult& operator=(const DenseResult&) = delete;
   const Tensor& buffer() const { return buffer_; }
   template <class T>
   T* data() const {
     return buffer_.data<T>();
   }
-  void finish() const {
-    if (!buffer_.is_same(result_)) copy_elements(result_, buffer_);
-  }
+  void finish() const;
 
  private:
   Tensor result_, buffer_;
@@ -79,13 +61,16 @@ class Scratch {
   std::unique_ptr<void, Free> p_;
 };
 
+// Refuses an op of this dtype, in PyTorch's words.
+[[noreturn]] void refuse_dtype(std::string_view op, DType t);
+
 // Calls f with a value of the kernel's floating type: on_floating(t, "op", [&]<class T>(T) { … }).
 template <class F>
 void on_floating(DType t, std::string_view op, const F& f) {
   switch (kernel_dtype(t)) {
     case DType::f32: return f(float{});
     case DType::f64: return f(double{});
-    default: throw_user_error(text("\"", op, "\" not implemented for '", scalar_type_name(t), "'"));
+    default: refuse_dtype(op, t);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"
 #include "ops/common/lower_rules.hpp"
+#include "ops/common/rule_for.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/rows.hpp"
 
@@ -83,24 +84,26 @@ Shape negated(const Shape& s) {
 // ---- reflection and replication over the last N dims
 
 enum class Edge { reflect, replicate };
+struct Padding {
+  int dims;  // the last ones
+  Edge edge;
+};
 
-template <int N>
-void check_rank(const Tensor& self, std::string_view name) {
-  bool ok = rank(self) == N + 1 || rank(self) == N + 2;
-  for (int i = rank(self) == N + 2 ? 1 : 0; ok && i < rank(self); i++) ok = !(self.sizes()[i] == 0);
-  INGOT_REQUIRE(ok, name, ": Expected ", N + 1, "D or ", N + 2,
+void check_rank(int n, const Tensor& self, std::string_view name) {
+  bool ok = rank(self) == n + 1 || rank(self) == n + 2;
+  for (int i = rank(self) == n + 2 ? 1 : 0; ok && i < rank(self); i++) ok = !(self.sizes()[i] == 0);
+  INGOT_REQUIRE(ok, name, ": Expected ", n + 1, "D or ", n + 2,
                 "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
                 "input, but got: ",
                 self.sizes());
 }
-template <int N, Edge E>
-Shape padded_sizes(const Tensor& self, const Shape& pad, std::string_view name) {
-  check_rank<N>(self, name);
-  INGOT_REQUIRE(pad.dim() == 2 * N, name, ": padding size is expected to be ", 2 * N, ", but got: ", pad.dim());
+Shape padded_sizes(Padding p, const Tensor& self, const Shape& pad, std::string_view name) {
+  check_rank(p.dims, self, name);
+  INGOT_REQUIRE(pad.dim() == 2 * p.dims, name, ": padding size is expected to be ", 2 * p.dims, ", but got: ", pad.dim());
   Shape sizes = self.sizes();
-  for (int i = rank(self) - N; i < rank(self); i++) {
+  for (int i = rank(self) - p.dims; i < rank(self); i++) {
     const Int before = pad_before(pad, rank(self), i), after = pad_after(pad, rank(self), i), size = self.sizes()[i];
-    if (E == Edge::reflect)
+    if (p.edge == Edge::reflect)
       INGOT_REQUIRE(before < size && after < size, name,
                     ": Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ",
                     after, ") at dimension ", i, " of input ", self.sizes());
@@ -111,43 +114,39 @@ Shape padded_sizes(const Tensor& self, const Shape& pad, std::string_view name) 
   return sizes;
 }
 // A batch keeps the input's memory format; PyTorch's 1-dim kernels and unbatched inputs give a contiguous result.
-template <int N>
-MemoryFormat format_of(const Tensor& self) {
-  return N == 1 || rank(self) == N + 1 ? MemoryFormat::contiguous : suggest_memory_format(self.sizes(), self.strides());
+MemoryFormat format_of(int n, const Tensor& self) {
+  return n == 1 || rank(self) == n + 1 ? MemoryFormat::contiguous : suggest_memory_format(self.sizes(), self.strides());
 }
-template <int N, Edge E>
-void pad_meta(const Call& c, Outputs& o) {
+void pad_meta(Padding p, const Call& c, Outputs& o) {
   Geometry g;
   g.dtype = c.tensor(0).dtype();
-  g.sizes = padded_sizes<N, E>(c.tensor(0), c[1].ints(), c.op.schema.name);
-  g.strides = strides_for(g.sizes, format_of<N>(c.tensor(0)));
+  g.sizes = padded_sizes(p, c.tensor(0), c[1].ints(), c.op.schema.name);
+  g.strides = strides_for(g.sizes, format_of(p.dims, c.tensor(0)));
   o.add(std::move(g));
 }
-template <int N, Edge E>
-void pad_backward_meta(const Call& c, Outputs& o) {
+void pad_backward_meta(Padding p, const Call& c, Outputs& o) {
   const Tensor& self = c.tensor(1);
-  const Shape sizes = padded_sizes<N, E>(self, c[2].ints(), c.op.schema.name);
+  const Shape sizes = padded_sizes(p, self, c[2].ints(), c.op.schema.name);
   INGOT_REQUIRE(c.tensor(0).sizes() == sizes, c.op.schema.name, ": expected a gradient of size ", sizes, ", found ",
                 c.tensor(0).sizes());
   Geometry g;
   g.dtype = c.tensor(0).dtype();
   g.sizes = self.sizes();
-  g.strides = strides_for(g.sizes, format_of<N>(self));
+  g.strides = strides_for(g.sizes, format_of(p.dims, self));
   o.add(std::move(g));
 }
 
 // For each dim of the padded tensor, which index of the other one each of its indices reads.
 using Maps = std::vector<std::vector<int64_t>>;
-template <int N, Edge E>
-Maps index_maps(const Shape& padded, const Shape& input, const Shape& pad) {
+Maps index_maps(Padding p, const Shape& padded, const Shape& input, const Shape& pad) {
   Maps maps;
   const int n = padded.dim();
   for (int d = 0; d < n; d++) {
     std::vector<int64_t> m;
-    const int64_t size = input[d].number(), before = d >= n - N ? pad_before(pad, n, d).number() : 0;
+    const int64_t size = input[d].number(), before = d >= n - p.dims ? pad_before(pad, n, d).number() : 0;
     for (int64_t j = 0; j < padded[d].number(); j++) {
       int64_t x = j - before;
-      if (E == Edge::replicate) x = std::clamp<int64_t>(x, 0, size - 1);
+      if (p.edge == Edge::replicate) x = std::clamp<int64_t>(x, 0, size - 1);
       else if (x < 0) x = -x;
       else if (x >= size) x = 2 * (size - 1) - x;
       m.push_back(x);
@@ -180,10 +179,9 @@ void each_row(const Geometry& padded, const Geometry& input, const Maps& maps, b
   else run(0, rows);
 }
 
-template <int N, Edge E>
-void pad_kernel(const Call& c, std::span<const Tensor> r) {
+void pad_kernel(Padding padding, const Call& c, std::span<const Tensor> r) {
   const Geometry &out = r[0]->geom, &in = c.tensor(0)->geom;
-  const Maps maps = index_maps<N, E>(out.sizes, in.sizes, c[1].ints());
+  const Maps maps = index_maps(padding, out.sizes, in.sizes, c[1].ints());
   const int64_t to_stride = out.strides.back().number(), from_stride = in.strides.back().number();
   auto copy_rows = [&]<class T>(T) {
     T* to = reinterpret_cast<T*>(r[0]->bytes());
@@ -203,13 +201,12 @@ void pad_kernel(const Call& c, std::span<const Tensor> r) {
 }
 // Several places of the padded gradient fall on one of the input: they are summed in double and rounded once, those of half types
 // after every one, as PyTorch's are.
-template <int N, Edge E>
-void pad_backward_kernel(const Call& c, std::span<const Tensor> r) {
+void pad_backward_kernel(Padding padding, const Call& c, std::span<const Tensor> r) {
   const bool complex = is_complex(r[0].dtype());
   const Tensor sum = make_tensor(Geometry::contiguous(r[0].sizes(), complex ? DType::c128 : DType::f64));
   fill_elements(sum, 0);
   const Geometry& grad = c.tensor(0)->geom;
-  const Maps maps = index_maps<N, E>(grad.sizes, r[0].sizes(), c[2].ints());
+  const Maps maps = index_maps(padding, grad.sizes, r[0].sizes(), c[2].ints());
   auto add_rows = [&]<class T>(Compute compute, T) {
     std::vector<T> row(maps.back().size());
     T* to = sum.data<T>();
@@ -235,8 +232,8 @@ template <int N, Edge E, OpName Backward>
 constexpr OpDef pad_op(std::string_view schema) {
   return {.schema = schema,
           .form = Form::external,
-          .meta = pad_meta<N, E>,
-          .kernel = pad_kernel<N, E>,
+          .meta = rule_for<pad_meta, Padding{N, E}>,
+          .kernel = rule_for<pad_kernel, Padding{N, E}>,
           .vjp = [](Vjp& v) { v.set(0, aten<Backward>(v.grad(), v.saved(0), v.arg(1))); },
           .saves = {{0}},
           .batch = batch_samples<N + 1>};
@@ -245,8 +242,8 @@ template <int N, Edge E, OpName Forward>
 constexpr OpDef pad_backward_op(std::string_view schema) {
   return {.schema = schema,
           .form = Form::external,
-          .meta = pad_backward_meta<N, E>,
-          .kernel = pad_backward_kernel<N, E>,
+          .meta = rule_for<pad_backward_meta, Padding{N, E}>,
+          .kernel = rule_for<pad_backward_kernel, Padding{N, E}>,
           .vjp =
               [](Vjp& v) {
                 if (v.need(0)) v.set(0, aten<Forward>(v.grad(), v.arg(2)));

@@ -2,6 +2,7 @@
 #include "ops/common/autocast_policy.hpp"
 #include "ops/batch/rules.hpp"
 #include "ops/common/composite.hpp"
+#include "ops/common/rule_for.hpp"
 #include "ops/family.hpp"
 #include "ops/image/pooling.hpp"
 
@@ -63,23 +64,21 @@ kernels::Pool describe(const Window& w, const Tensor& in, const Tensor& out) {
 
 // ---- maximum
 
-template <int Space>
-void max_pool_meta(const Call& c, Outputs& o) {
+void max_pool_meta(int space, const Call& c, Outputs& o) {
   const Tensor& x = c.tensor(0);
   INGOT_REQUIRE(!is_complex(x.dtype()) && x.dtype() != DType::b8, "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(x.dtype()), "'");
-  const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, Space, 1, true), x));
+  const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, space, 1, true), x));
   o.add(pooled_geometry(sizes, x, x.dtype()));
   o.add(pooled_geometry(sizes, x, DType::i64));
 }
-template <int Space>
-void max_pool_kernel(const Call& c, std::span<const Tensor> r) {
+void max_pool_kernel(int space, const Call& c, std::span<const Tensor> r) {
   const DType t = kernel_dtype(r[0].dtype());
   const DenseResult out(r[0], t), at(r[1], DType::i64);
   const Tensor x = dense(c.tensor(0), t);
-  const kernels::Pool p = describe(window_of(c, Space, 1, true), x, r[0]);
+  const kernels::Pool p = describe(window_of(c, space, 1, true), x, r[0]);
   auto run = [&]<class T>(T) {
-    for_planes(p, plane_count(x, Space), [&](int64_t begin, int64_t end) {
+    for_planes(p, plane_count(x, space), [&](int64_t begin, int64_t end) {
       kernels::max_pool_forward(p, x.data<T>(), out.data<T>(), at.data<int64_t>(), begin, end);
     });
   };
@@ -98,48 +97,43 @@ void max_pool_vjp(Vjp& v) {
     v.set(0, aten<"max_pool3d_with_indices_backward">(v.grad(0), v.saved(0), v.arg(1), v.arg(2), v.arg(3), v.arg(4), v.arg(5),
                                                       v.result(1)));
 }
-template <int Space>
-void max_pool_backward_meta(const Call& c,
+void max_pool_backward_meta(int space, const Call& c,
                             Outputs& o) {  // grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices
   const Tensor& x = c.tensor(1);
-  const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, Space, 2, true), x));
+  const Shape sizes = pooled_sizes(x, output_space(c, window_of(c, space, 2, true), x));
   check_gradient(c, c.tensor(0), sizes);
   INGOT_REQUIRE(c.tensor(7).sizes() == sizes, c.op.schema.name, ": expected indices of size ", sizes, ", found ",
                 c.tensor(7).sizes());
   o.add(pooled_geometry(x.sizes(), x, x.dtype()));
 }
-template <int Space>
-void max_pool_backward_kernel(const Call& c, std::span<const Tensor> r) {
-  scatter_to_maxima(c.tensor(0), c.tensor(7), r[0], Space, c.op.schema.name);
+void max_pool_backward_kernel(int space, const Call& c, std::span<const Tensor> r) {
+  scatter_to_maxima(c.tensor(0), c.tensor(7), r[0], space, c.op.schema.name);
 }
 
 // ---- average
 
-template <int Space>
-Geometry avg_geometry(Shape sizes, const Tensor& like, DType dtype) {
-  return Space == 2 ? pooled_geometry(std::move(sizes), like, dtype) : Geometry::contiguous(std::move(sizes), dtype);
+Geometry avg_geometry(int space, Shape sizes, const Tensor& like, DType dtype) {
+  return space == 2 ? pooled_geometry(std::move(sizes), like, dtype) : Geometry::contiguous(std::move(sizes), dtype);
 }
 void check_divisor(const Value& v) { INGOT_REQUIRE(v.is_none() || !(v.to_int() == 0), "divisor must be not zero"); }
 // Integers are averaged in double and truncated.
 DType avg_dtype(DType t) { return is_integral(t) ? DType::f64 : kernel_dtype(t); }
 
-template <int Space>
-void avg_pool_meta(const Call& c,
+void avg_pool_meta(int space, const Call& c,
                    Outputs& o) {  // self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
   const Tensor& x = c.tensor(0);
   INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::i64, "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(x.dtype()), "'");
   check_divisor(c[6]);
-  o.add(avg_geometry<Space>(pooled_sizes(x, output_space(c, window_of(c, Space, 1, false), x)), x, x.dtype()));
+  o.add(avg_geometry(space, pooled_sizes(x, output_space(c, window_of(c, space, 1, false), x)), x, x.dtype()));
 }
-template <int Space>
-void avg_pool_kernel(const Call& c, std::span<const Tensor> r) {
+void avg_pool_kernel(int space, const Call& c, std::span<const Tensor> r) {
   on_floating(avg_dtype(r[0].dtype()), c.op.schema.name, [&]<class T>(T) {
     const DType t = avg_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t);
-    const kernels::Pool p = describe(window_of(c, Space, 1, false), x, r[0]);
-    for_planes(p, plane_count(x, Space), [&](int64_t begin, int64_t end) {
+    const kernels::Pool p = describe(window_of(c, space, 1, false), x, r[0]);
+    for_planes(p, plane_count(x, space), [&](int64_t begin, int64_t end) {
       kernels::avg_pool_forward(p, c[5].to_bool(), c[6].int_or(0).value(), x.data<T>(), out.data<T>(), begin, end);
     });
     out.finish();
@@ -151,22 +145,20 @@ void avg_pool_vjp(Vjp& v) {
     v.set(0, aten<"avg_pool2d_backward">(v.grad(), v.saved(0), v.arg(1), v.arg(2), v.arg(3), v.arg(4), v.arg(5), v.arg(6)));
   else v.set(0, aten<"avg_pool3d_backward">(v.grad(), v.saved(0), v.arg(1), v.arg(2), v.arg(3), v.arg(4), v.arg(5), v.arg(6)));
 }
-template <int Space>
-void avg_pool_backward_meta(const Call& c, Outputs& o) {  // grad_output, self, kernel_size, …
+void avg_pool_backward_meta(int space, const Call& c, Outputs& o) {  // grad_output, self, kernel_size, …
   const Tensor& x = c.tensor(1);
   check_divisor(c[7]);
-  check_gradient(c, c.tensor(0), pooled_sizes(x, output_space(c, window_of(c, Space, 2, false), x)));
-  o.add(avg_geometry<Space>(x.sizes(), x, x.dtype()));
+  check_gradient(c, c.tensor(0), pooled_sizes(x, output_space(c, window_of(c, space, 2, false), x)));
+  o.add(avg_geometry(space, x.sizes(), x, x.dtype()));
 }
-template <int Space>
-void avg_pool_backward_kernel(const Call& c, std::span<const Tensor> r) {
+void avg_pool_backward_kernel(int space, const Call& c, std::span<const Tensor> r) {
   const DType of = r[0].dtype();
   on_kept_small(is_integral(of) ? DType::f64 : of, c.op.schema.name, [&]<class T, class A>(T, A) {
     const DType t = avg_dtype(of);
     const DenseResult out(r[0], t);
     const Tensor g = dense(c.tensor(0), t);
-    const kernels::Pool p = describe(window_of(c, Space, 2, false), r[0], g);
-    for_planes(p, plane_count(g, Space), [&](int64_t begin, int64_t end) {
+    const kernels::Pool p = describe(window_of(c, space, 2, false), r[0], g);
+    for_planes(p, plane_count(g, space), [&](int64_t begin, int64_t end) {
       kernels::avg_pool_backward<T, A>(p, c[6].to_bool(), c[7].int_or(0).value(), g.data<T>(), out.data<T>(), begin, end);
     });
     out.finish();
@@ -204,53 +196,53 @@ constexpr OpDef kOps[] = {
     {.schema =
          "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
          "ceil_mode=False) -> (Tensor, Tensor)",
-     .meta = max_pool_meta<2>,
-     .kernel = max_pool_kernel<2>,
+     .meta = rule_for<max_pool_meta, 2>,
+     .kernel = rule_for<max_pool_kernel, 2>,
      .vjp = max_pool_vjp<2>,
      .saves = {{0}, {kResult - 1}},
      .batch = batch_samples<3>},
     {.schema =
          "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
          "dilation, bool ceil_mode, Tensor indices) -> Tensor",
-     .meta = max_pool_backward_meta<2>,
-     .kernel = max_pool_backward_kernel<2>,
+     .meta = rule_for<max_pool_backward_meta, 2>,
+     .kernel = rule_for<max_pool_backward_kernel, 2>,
      .vjp = maxima_backward_vjp<2, 7>,
      .saves = {{7}},
      .batch = batch_samples<3>},
     {.schema =
          "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
          "ceil_mode=False) -> (Tensor, Tensor)",
-     .meta = max_pool_meta<3>,
-     .kernel = max_pool_kernel<3>,
+     .meta = rule_for<max_pool_meta, 3>,
+     .kernel = rule_for<max_pool_kernel, 3>,
      .vjp = max_pool_vjp<3>,
      .saves = {{0}, {kResult - 1}},
      .batch = batch_samples<4>},
     {.schema =
          "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] "
          "dilation, bool ceil_mode, Tensor indices) -> Tensor",
-     .meta = max_pool_backward_meta<3>,
-     .kernel = max_pool_backward_kernel<3>,
+     .meta = rule_for<max_pool_backward_meta, 3>,
+     .kernel = rule_for<max_pool_backward_kernel, 3>,
      .vjp = maxima_backward_vjp<3, 7>,
      .saves = {{7}},
      .batch = batch_samples<4>},
     {.schema = "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
                "count_include_pad=True, int? divisor_override=None) -> Tensor",
-     .meta = avg_pool_meta<2>,
-     .kernel = avg_pool_kernel<2>,
+     .meta = rule_for<avg_pool_meta, 2>,
+     .kernel = rule_for<avg_pool_kernel, 2>,
      .vjp = avg_pool_vjp<2>,
      .saves = {{0}},
      .batch = batch_samples<3>},
     {.schema =
          "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool "
          "count_include_pad, int? divisor_override) -> Tensor",
-     .meta = avg_pool_backward_meta<2>,
-     .kernel = avg_pool_backward_kernel<2>,
+     .meta = rule_for<avg_pool_backward_meta, 2>,
+     .kernel = rule_for<avg_pool_backward_kernel, 2>,
      .vjp = avg_pool_backward_vjp<2>,
      .batch = batch_samples<3>},
     {.schema = "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
                "count_include_pad=True, int? divisor_override=None) -> Tensor",
-     .meta = avg_pool_meta<3>,
-     .kernel = avg_pool_kernel<3>,
+     .meta = rule_for<avg_pool_meta, 3>,
+     .kernel = rule_for<avg_pool_kernel, 3>,
      .vjp = avg_pool_vjp<3>,
      .saves = {{0}},
      .autocast = Autocast::float32,
@@ -258,8 +250,8 @@ constexpr OpDef kOps[] = {
     {.schema =
          "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool "
          "count_include_pad, int? divisor_override) -> Tensor",
-     .meta = avg_pool_backward_meta<3>,
-     .kernel = avg_pool_backward_kernel<3>,
+     .meta = rule_for<avg_pool_backward_meta, 3>,
+     .kernel = rule_for<avg_pool_backward_kernel, 3>,
      .vjp = avg_pool_backward_vjp<3>,
      .batch = batch_samples<4>},
     composite(

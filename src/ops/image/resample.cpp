@@ -1,6 +1,7 @@
 // Interpolation to a new size: nearest, linear, cubic in one to three dims, with gradients. The .vec overloads take a size
 // or factors and come apart into the plain ones.
 #include <cmath>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -11,6 +12,7 @@
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"
 #include "ops/common/kept_small.hpp"
+#include "ops/common/rule_for.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -37,15 +39,19 @@ Geometry layout(Shape sizes, const Tensor& like, bool contiguous) {
   return g;
 }
 
+struct Way {
+  int space;  // dims
+  Interpolation mode;
+};
+
 // The scales stand last, one for each dim of space.
-template <int Space, Interpolation Mode>
-kernels::Resample describe(const Call& c, const Tensor& in, const Tensor& out, int corners_at) {
+kernels::Resample describe(Way way, const Call& c, const Tensor& in, const Tensor& out, int corners_at) {
   kernels::Resample r{};
-  r.dims = Space;
-  r.mode = Mode;
-  r.align_corners = takes_corners(Mode) && c[corners_at].to_bool();
-  const int scales = corners_at + takes_corners(Mode);
-  for (int i = 0; i < Space; i++) {
+  r.dims = way.space;
+  r.mode = way.mode;
+  r.align_corners = takes_corners(way.mode) && c[corners_at].to_bool();
+  const int scales = corners_at + takes_corners(way.mode);
+  for (int i = 0; i < way.space; i++) {
     r.in[i] = in.size(i + 2).value();
     r.out[i] = out.size(i + 2).value();
     r.scale[i] = c[scales + i].double_or(0);
@@ -64,34 +70,31 @@ void for_planes(const kernels::Resample& r, int64_t planes, int64_t scratch_byte
 }
 
 // ---- self, output_size[, align_corners], scales…
-template <int Space, Interpolation Mode>
-void upsample_meta(const Call& c, Outputs& o) {
+void upsample_meta(Way way, const Call& c, Outputs& o) {
   const Tensor& x = c.tensor(0);
   const Shape& out = c[1].ints();
-  INGOT_REQUIRE(out.dim() == Space, c.op.schema.name, ": It is expected output_size equals to ", Space, ", but got size ",
+  INGOT_REQUIRE(out.dim() == way.space, c.op.schema.name, ": It is expected output_size equals to ", way.space, ", but got size ",
                 out.dim());
   check_sizes(c, x.sizes(), out);
   INGOT_REQUIRE(is_floating(x.dtype()) || x.dtype() == DType::u8, "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(x.dtype()), "'");
-  INGOT_REQUIRE(x.dtype() != DType::u8 || Space == 2 || !takes_corners(Mode),
+  INGOT_REQUIRE(x.dtype() != DType::u8 || way.space == 2 || !takes_corners(way.mode),
                 "\"compute_indices_weights_linear\" not implemented for 'Byte'");
   Shape sizes{x.size(0), x.size(1)};
   for (Int n : out) sizes.push_back(n);
   o.add(layout(std::move(sizes), x, false));
 }
 // Where PyTorch keeps the weights in the type of the tensor: not in the kernels that it has for planes and for channels last.
-template <int Space, Interpolation Mode>
-bool rounds_weights(const Tensor& x) {
-  if (Mode != Interpolation::linear) return Mode == Interpolation::cubic;
-  return Space == 1 || (Space == 3 && suggest_memory_format(x.sizes(), x.strides()) == MemoryFormat::contiguous);
+bool rounds_weights(Way way, const Tensor& x) {
+  if (way.mode != Interpolation::linear) return way.mode == Interpolation::cubic;
+  return way.space == 1 || (way.space == 3 && suggest_memory_format(x.sizes(), x.strides()) == MemoryFormat::contiguous);
 }
-template <int Space, Interpolation Mode>
-void upsample_kernel(const Call& c, std::span<const Tensor> r) {
+void upsample_kernel(Way way, const Call& c, std::span<const Tensor> r) {
   const bool bytes = r[0].dtype() == DType::u8;
-  if (bytes && takes_corners(Mode)) {
+  if (bytes && takes_corners(way.mode)) {
     const DenseResult out(r[0], DType::u8);
     const Tensor x = dense(c.tensor(0), DType::u8);
-    const kernels::Resample k = describe<Space, Mode>(c, x, r[0], 2);
+    const kernels::Resample k = describe(way, c, x, r[0], 2);
     for_planes(k, x.size(0).value() * x.size(1).value(), kernels::resample_bytes_scratch(k),
                [&](int64_t begin, int64_t end, void* s) {
                  kernels::resample_bytes(k, x.data<uint8_t>(), out.data<uint8_t>(), begin, end, s);
@@ -99,11 +102,11 @@ void upsample_kernel(const Call& c, std::span<const Tensor> r) {
     return out.finish();
   }
   const DType t = bytes ? DType::f32 : kernel_dtype(r[0].dtype());
-  const bool rounds = rounds_weights<Space, Mode>(c.tensor(0));
+  const bool rounds = rounds_weights(way, c.tensor(0));
   on_kept_small(bytes || !rounds ? t : r[0].dtype(), c.op.schema.name, [&]<class T, class W>(T, W) {
     const DenseResult out(r[0], t);
     const Tensor x = dense(c.tensor(0), t);
-    const kernels::Resample k = describe<Space, Mode>(c, x, r[0], 2);
+    const kernels::Resample k = describe(way, c, x, r[0], 2);
     for_planes(k, x.size(0).value() * x.size(1).value(), kernels::resample_scratch_bytes<T>(k),
                [&](int64_t begin, int64_t end, void* s) {
                  kernels::resample_forward<T, W>(k, x.data<T>(), out.data<T>(), begin, end, s);
@@ -112,11 +115,10 @@ void upsample_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 // ---- grad_output, output_size, input_size[, align_corners], scales…
-template <int Space, Interpolation Mode>
-void upsample_backward_meta(const Call& c, Outputs& o) {
+void upsample_backward_meta(Way way, const Call& c, Outputs& o) {
   const Tensor& g = c.tensor(0);
   const Shape &out = c[1].ints(), &in = c[2].ints();
-  INGOT_REQUIRE(out.dim() == Space, c.op.schema.name, ": It is expected output_size equals to ", Space, ", but got size ",
+  INGOT_REQUIRE(out.dim() == way.space, c.op.schema.name, ": It is expected output_size equals to ", way.space, ", but got size ",
                 out.dim());
   check_sizes(c, in, out);
   Shape want{in[0], in[1]};
@@ -125,15 +127,14 @@ void upsample_backward_meta(const Call& c, Outputs& o) {
                 ": Expected grad_output to have the same shape as output; output.size = ", want,
                 " but got grad_output.size = ", g.sizes());
   INGOT_REQUIRE(is_floating(g.dtype()), "\"", c.op.schema.name, "\" not implemented for '", scalar_type_name(g.dtype()), "'");
-  o.add(layout(in, g, Mode == Interpolation::cubic));
+  o.add(layout(in, g, way.mode == Interpolation::cubic));
 }
-template <int Space, Interpolation Mode>
-void upsample_backward_kernel(const Call& c, std::span<const Tensor> r) {
+void upsample_backward_kernel(Way way, const Call& c, std::span<const Tensor> r) {
   on_floating(r[0].dtype(), c.op.schema.name, [&]<class T>(T) {
     const DType t = kernel_dtype(r[0].dtype());
     const DenseResult out(r[0], t);
     const Tensor g = dense(c.tensor(0), t);
-    const kernels::Resample k = describe<Space, Mode>(c, r[0], g, 3);
+    const kernels::Resample k = describe(way, c, r[0], g, 3);
     for_planes(
         k, g.size(0).value() * g.size(1).value(), kernels::resample_scratch_bytes<T>(k),
         [&](int64_t begin, int64_t end, void* s) { kernels::resample_backward(k, g.data<T>(), out.data<T>(), begin, end, s); });
@@ -163,46 +164,47 @@ Int scaled_size(Int size, double factor) {
   return static_cast<int64_t>(static_cast<double>(size.value()) * factor);
 }
 // input, output_size?[, align_corners], scale_factors?
-template <int Space, bool Corners, OpName Sized>
-Value vec_body(const Call& c) {
+Value vec_body(const Op& sized, int space, bool corners, const Call& c) {
   const Tensor& x = c.tensor(0);
-  const Value &size = c[1], &factors = c[2 + Corners];
-  INGOT_REQUIRE(x.dim() == Space + 2, c.op.schema.name, ": expected an input of ", Space + 2, " dims, found ", x.sizes());
+  const Value &size = c[1], &factors = c[2 + corners];
+  INGOT_REQUIRE(x.dim() == space + 2, c.op.schema.name, ": expected an input of ", space + 2, " dims, found ", x.sizes());
   INGOT_REQUIRE(size.is_none() != factors.is_none(), "Must specify exactly one of output_size and scale_factors");
   std::vector<double> f;
   if (factors.is_floats()) f = factors.floats();
   else if (factors.is_ints())
     for (Int n : factors.ints()) f.push_back(static_cast<double>(n.value()));
   Shape out = size.is_none() ? Shape{} : size.ints();
-  INGOT_REQUIRE(size.is_none() ? f.size() == Space : out.dim() == Space, c.op.schema.name, ": expected ", Space,
+  INGOT_REQUIRE(size.is_none() ? std::ssize(f) == space : out.dim() == space, c.op.schema.name, ": expected ", space,
                 " values for output_size or scale_factors, found ", size.is_none() ? f.size() : out.size());
   if (size.is_none())
-    for (int i = 0; i < Space; i++) out.push_back(scaled_size(x.size(i + 2), f[static_cast<std::size_t>(i)]));
+    for (int i = 0; i < space; i++) out.push_back(scaled_size(x.size(i + 2), f[static_cast<std::size_t>(i)]));
   Values args{x, out};
-  if (Corners) args.push_back(c[2]);
-  for (int i = 0; i < Space; i++) args.push_back(f.empty() ? Value() : Value(f[static_cast<std::size_t>(i)]));
-  return call(op_ref<Sized>(), args);
+  if (corners) args.push_back(c[2]);
+  for (int i = 0; i < space; i++) args.push_back(f.empty() ? Value() : Value(f[static_cast<std::size_t>(i)]));
+  return call(sized, args);
 }
 
 template <int Space, Interpolation Mode>
 constexpr OpDef upsample(std::string_view schema) {
   return {.schema = schema,
-          .meta = upsample_meta<Space, Mode>,
-          .kernel = upsample_kernel<Space, Mode>,
+          .meta = rule_for<upsample_meta, Way{Space, Mode}>,
+          .kernel = rule_for<upsample_kernel, Way{Space, Mode}>,
           .vjp = upsample_vjp,
           .batch = batch_samples<Space + 1>};
 }
 template <int Space, Interpolation Mode>
 constexpr OpDef upsample_backward(std::string_view schema) {
   return {.schema = schema,
-          .meta = upsample_backward_meta<Space, Mode>,
-          .kernel = upsample_backward_kernel<Space, Mode>,
+          .meta = rule_for<upsample_backward_meta, Way{Space, Mode}>,
+          .kernel = rule_for<upsample_backward_kernel, Way{Space, Mode}>,
           .vjp = upsample_backward_vjp,
           .batch = batch_samples<Space + 1>};
 }
 template <int Space, bool Corners, OpName Sized>
 constexpr OpDef vec(std::string_view schema) {
-  return {.schema = schema, .form = Form::composite, .body = vec_body<Space, Corners, Sized>};
+  return {.schema = schema, .form = Form::composite, .body = [](const Call& c) {
+            return vec_body(op_ref<Sized>(), Space, Corners, c);
+          }};
 }
 
 // The argument lists of each rank.

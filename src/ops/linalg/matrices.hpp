@@ -6,6 +6,8 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "base/dtype.hpp"
 #include "tensor/geometry.hpp"
@@ -18,41 +20,36 @@ inline float conj_of(float x) { return x; }
 inline double conj_of(double x) { return x; }
 inline std::complex<double> conj_of(std::complex<double> x) { return std::conj(x); }
 
-// A batch of column-major matrices of one size.
-template <class S>
-class Matrices {
+// The memory of a batch of column-major matrices of one size.
+class MatrixMemory {
  public:
-  static constexpr DType kDType = std::is_same_v<S, double> ? DType::f64 : DType::c128;
-
-  Matrices(int64_t batch, int64_t rows, int64_t cols)
-      : batch(batch), rows(rows), cols(cols), memory_(make_tensor(Geometry::contiguous({batch, cols, rows}, kDType))) {}
+  MatrixMemory(DType dtype, int64_t batch, int64_t rows, int64_t cols);
   // A copy of t, its batch dims broadcast to `batch_sizes`.
-  Matrices(const Tensor& t, const Shape& batch_sizes)
-      : Matrices(batch_sizes.product().value(), t.size(-2).value(), t.size(-1).value()) {
-    const Tensor v = view(batch_sizes);
-    copy_elements(v, make_alias(t, expand_geometry(t->geom, v.sizes())));
-  }
-  explicit Matrices(const Tensor& t) : Matrices(t, t.sizes().sub(0, t.sizes().size() - 2)) {}
+  MatrixMemory(DType dtype, const Tensor& t, const Shape& batch_sizes);
 
-  S* operator[](int64_t i) const { return memory_.data<S>() + i * rows * cols; }
   // Writes all of them to a tensor [batch..., rows, cols] of any layout and dtype.
-  void store(const Tensor& result) const { copy_elements(result, view(result.sizes().sub(0, result.sizes().size() - 2))); }
+  void store(const Tensor& result) const;
 
   int64_t batch, rows, cols;
 
- private:
+ protected:
   Tensor memory_;
 
-  Tensor view(const Shape& batch_sizes) const {  // as [batch..., rows, cols]
-    Geometry g = memory_->geom;
-    g.sizes = batch_sizes;
-    g.sizes.push_back(rows);
-    g.sizes.push_back(cols);
-    g.strides = contiguous_strides(g.sizes);
-    g.strides[g.sizes.size() - 2] = 1;
-    g.strides[g.sizes.size() - 1] = rows;
-    return make_alias(memory_, std::move(g));
-  }
+ private:
+  Tensor view(const Shape& batch_sizes) const;  // as [batch..., rows, cols]
+};
+
+// The same of double or complex double.
+template <class S>
+class Matrices : public MatrixMemory {
+ public:
+  static constexpr DType kDType = std::is_same_v<S, double> ? DType::f64 : DType::c128;
+
+  Matrices(int64_t batch, int64_t rows, int64_t cols) : MatrixMemory(kDType, batch, rows, cols) {}
+  Matrices(const Tensor& t, const Shape& batch_sizes) : MatrixMemory(kDType, t, batch_sizes) {}
+  explicit Matrices(const Tensor& t) : Matrices(t, t.sizes().sub(0, t.sizes().size() - 2)) {}
+
+  S* operator[](int64_t i) const { return memory_.data<S>() + i * rows * cols; }
 };
 
 // a b + c, rounded once in each component's sum: what numerical libraries make of a product that is added.

@@ -46,21 +46,22 @@ FoldSpace fold_space(const Tensor& in, const std::vector<bool>& reduced, std::sp
 
 namespace detail {
 
-inline int64_t in_offset(std::span<const FoldSpace::Axis> axes, int64_t linear) {
+// The offset of element `linear`, in row-major order, of these axes, which have a stride each.
+template <class Stride>
+int64_t offset_of(std::span<const FoldSpace::Axis> axes, int64_t linear, const Stride& stride) {
+  if (axes.empty()) return 0;
   int64_t o = 0;
-  for (std::size_t i = axes.size(); i-- > 0;) {
-    o += linear % axes[i].size * axes[i].in;
+  for (std::size_t i = axes.size(); i-- > 1;) {
+    o += linear % axes[i].size * stride(axes[i]);
     linear /= axes[i].size;
   }
-  return o;
+  return o + linear * stride(axes[0]);
 }
-inline int64_t out_offset(std::span<const FoldSpace::Axis> axes, int64_t linear, int k) {
-  int64_t o = 0;
-  for (std::size_t i = axes.size(); i-- > 0;) {
-    o += linear % axes[i].size * axes[i].out[static_cast<std::size_t>(k)];
-    linear /= axes[i].size;
-  }
-  return o;
+inline int64_t in_offset(std::span<const FoldSpace::Axis> axes, int64_t linear) {
+  return offset_of(axes, linear, [](const FoldSpace::Axis& a) { return a.in; });
+}
+inline int64_t out_offset(std::span<const FoldSpace::Axis> axes, int64_t linear, std::size_t k) {
+  return offset_of(axes, linear, [k](const FoldSpace::Axis& a) { return a.out[k]; });
 }
 
 template <class F>
@@ -75,60 +76,67 @@ const In* dense_row(const FoldSpace& s, const char* from, int64_t stride, int64_
   return buffer;
 }
 
-}  // namespace detail
+// Reduced elements [begin, end) of n outputs that start at `from`.
+template <class F>
+void fold_piece(const FoldSpace& s, const F& f, const char* from, int64_t n, int64_t begin, int64_t end, typename F::Acc* acc) {
+  constexpr int64_t kChunk = 512;
+  const std::span<const FoldSpace::Axis> reduced(s.reduced);
+  const int64_t itemsize = size_of(s.dtype);
+  typename F::In buffer[kChunk];
+  if (s.by_columns) {
+    for (int64_t r = begin; r < end; r++) {
+      const auto* x = dense_row(s, from + in_offset(reduced, r) * itemsize, s.kept.back().in, n, buffer);
+      for (int64_t i = 0; i < n; i++) f.add(acc[i], x[i], r);
+    }
+    return;
+  }
+  const int64_t row = reduced.empty() ? 1 : reduced.back().size, stride = reduced.empty() ? 0 : reduced.back().in;
+  const auto outer = reduced.empty() ? reduced : reduced.first(reduced.size() - 1);
+  while (begin < end) {
+    const int64_t at = begin % row, m = std::min({kChunk, row - at, end - begin});
+    const char* p = from + (in_offset(outer, begin / row) + at * stride) * itemsize;
+    const auto* x = dense_row(s, p, stride, m, buffer);
+    if constexpr (FoldsRows<F>) f.row(*acc, x, m);
+    else
+      for (int64_t i = 0; i < m; i++) f.add(*acc, x[i], begin + i);
+    begin += m;
+  }
+}
 
-// Calls finish(accumulators, n, addresses of the n outputs' first elements, their strides) for every run of outputs.
-template <class F, class Finish>
-void fold(const FoldSpace& s, const F& f, const Finish& finish) {
-  using In = typename F::In;
+// What is done with accumulators that are complete.
+template <class Acc>
+struct Finished {
+  const void* finish;
+  void (*call)(const void* finish, const Acc* acc, int64_t n, char* const* to, const int64_t* strides);
+};
+
+// One function for a kind of fold, however it is finished.
+template <class F>
+void fold_all(const FoldSpace& s, const F& f, Finished<typename F::Acc> finished) {
   using Acc = typename F::Acc;
-  constexpr int64_t kChunk = 512, kPiece = 1 << 15, kTile = 128;
+  constexpr int64_t kPiece = 1 << 15, kTile = 128;
   if (s.outputs == 0) return;
-  const std::span<const FoldSpace::Axis> kept(s.kept), reduced(s.reduced);
+  const std::span<const FoldSpace::Axis> kept(s.kept);
   const int64_t columns = s.by_columns ? kept.back().size : 1, width = std::min(columns, kTile);
-  const int64_t column_stride = s.by_columns ? kept.back().in : 0;
   const int64_t tiles_a_row = (columns + width - 1) / width, tiles = s.outputs / columns * tiles_a_row;
   const int64_t piece = std::max<int64_t>(1, kPiece / width);
   const int64_t pieces = std::max<int64_t>(1, (s.length + piece - 1) / piece);
   const int64_t itemsize = size_of(s.dtype);
 
-  // Reduced elements [begin, end) of n outputs that start at `from`.
-  auto run = [&](const char* from, int64_t n, int64_t begin, int64_t end, Acc* acc) {
-    In buffer[kChunk];
-    if (s.by_columns) {
-      for (int64_t r = begin; r < end; r++) {
-        const In* x = detail::dense_row(s, from + detail::in_offset(reduced, r) * itemsize, column_stride, n, buffer);
-        for (int64_t i = 0; i < n; i++) f.add(acc[i], x[i], r);
-      }
-      return;
-    }
-    const int64_t row = reduced.empty() ? 1 : reduced.back().size, stride = reduced.empty() ? 0 : reduced.back().in;
-    const auto outer = reduced.empty() ? reduced : reduced.first(reduced.size() - 1);
-    while (begin < end) {
-      const int64_t at = begin % row, m = std::min({kChunk, row - at, end - begin});
-      const char* p = from + (detail::in_offset(outer, begin / row) + at * stride) * itemsize;
-      const In* x = detail::dense_row(s, p, stride, m, buffer);
-      if constexpr (detail::FoldsRows<F>) f.row(*acc, x, m);
-      else
-        for (int64_t i = 0; i < m; i++) f.add(*acc, x[i], begin + i);
-      begin += m;
-    }
-  };
   auto tile_start = [&](int64_t tile, int64_t& n) {  // first output of a tile
     const int64_t c = tile % tiles_a_row * width;
     n = std::min(width, columns - c);
     return tile / tiles_a_row * columns + c;
   };
-  auto input_of = [&](int64_t output) { return s.data + detail::in_offset(kept, output) * itemsize; };
+  auto input_of = [&](int64_t output) { return s.data + in_offset(kept, output) * itemsize; };
   auto emit = [&](const Acc* acc, int64_t output, int64_t n) {
     std::array<char*, FoldSpace::kOutputs> to{};
     std::array<int64_t, FoldSpace::kOutputs> strides{};
-    for (int k = 0; k < s.out_count; k++) {
-      const auto i = static_cast<std::size_t>(k);
-      to[i] = s.out[i] + detail::out_offset(kept, output, k) * s.out_itemsize[i];
-      strides[i] = s.by_columns ? kept.back().out[i] : 1;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(s.out_count); k++) {
+      to[k] = s.out[k] + out_offset(kept, output, k) * s.out_itemsize[k];
+      strides[k] = s.by_columns ? kept.back().out[k] : 1;
     }
-    finish(acc, n, to.data(), strides.data());
+    finished.call(finished.finish, acc, n, to.data(), strides.data());
   };
 
   if (pieces == 1) {
@@ -139,7 +147,7 @@ void fold(const FoldSpace& s, const F& f, const Finish& finish) {
         int64_t n;
         const int64_t output = tile_start(tile, n);
         std::fill_n(acc, n, f.start());
-        run(input_of(output), n, 0, s.length, acc);
+        fold_piece(s, f, input_of(output), n, 0, s.length, acc);
         emit(acc, output, n);
       }
     });
@@ -150,7 +158,7 @@ void fold(const FoldSpace& s, const F& f, const Finish& finish) {
     for (int64_t t = b; t < e; t++) {
       int64_t n;
       const int64_t output = tile_start(t / pieces, n), begin = t % pieces * piece;
-      run(input_of(output), n, begin, std::min(begin + piece, s.length), parts.get() + t * width);
+      fold_piece(s, f, input_of(output), n, begin, std::min(begin + piece, s.length), parts.get() + t * width);
     }
   });
   for (int64_t tile = 0; tile < tiles; tile++) {
@@ -161,6 +169,18 @@ void fold(const FoldSpace& s, const F& f, const Finish& finish) {
       for (int64_t i = 0; i < n; i++) f.merge(acc[i], acc[p * width + i]);
     emit(acc, output, n);
   }
+}
+
+}  // namespace detail
+
+// Calls finish(accumulators, n, addresses of the n outputs' first elements, their strides) for every run of outputs.
+template <class F, class Finish>
+void fold(const FoldSpace& s, const F& f, const Finish& finish) {
+  using Acc = typename F::Acc;
+  const auto call = [](const void* finish, const Acc* acc, int64_t n, char* const* to, const int64_t* strides) {
+    (*static_cast<const Finish*>(finish))(acc, n, to, strides);
+  };
+  detail::fold_all(s, f, {&finish, call});
 }
 
 // Calls f(T{}) with the C++ type of a compute type.
