@@ -5,7 +5,8 @@
 # What is in it, under src/: everything the ops of a model call.
 set(eager_sources
   base/dtype.cpp base/error.cpp expr/op_info.cpp expr/scalar.cpp expr/shape.cpp tensor/*.cpp op/*.cpp eager/*.cpp ops/api.cpp)
-foreach(family IN ITEMS common pointwise shape reduce matmul linalg fft conv image network loss index sort random factory quantize sparse)
+foreach(family IN ITEMS common pointwise shape reduce matmul linalg fft conv image network loss index sort random factory
+                        quantize sparse)
   list(APPEND eager_sources ops/${family}/*.cpp)
 endforeach()
 # What handles elements is compiled to be fast; all else handles calls, and is to be small.
@@ -38,8 +39,8 @@ function(ingot_eager_sources result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# ingot_eager_objects(VAR ARCH KIND FLAG SOURCE...): compiles them for a target; VAR becomes their objects. KIND tells apart what is
-# compiled with other flags.
+# ingot_eager_objects(VAR ARCH KIND FLAGS SOURCE...): compiles them for a target; VAR becomes their objects. KIND names the headers
+# that are precompiled with these flags.
 function(ingot_eager_objects result arch kind flags)
   set(folder ${PROJECT_BINARY_DIR}/eager/${arch})
   set(command ${INGOT_CCACHE} ${compiler_${arch}} ${eager_flags} ${eager_flags_${arch}} ${flags})
