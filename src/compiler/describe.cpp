@@ -57,7 +57,7 @@ class Constants {
  public:
   Constants(std::vector<Model::Constant>& all, std::vector<Tensor>& tensors) : all_(all), tensors_(tensors) {}
 
-  // Those of an entry that are stored, as the model's: `first` has its programs.
+  // Those of an entry that are stored: which of the model's they are.
   std::vector<std::size_t> add(const LoweredEntry& e, const loop::Program& program, bool is_first) {
     std::vector<std::size_t> places;
     for (std::size_t k = 0; k < e.lowered.constants.size(); k++) {
@@ -77,7 +77,6 @@ class Constants {
         c.kind = named.kind;
         tensor = named.tensor;
         if (tensor.defined()) c.on_gpu = tensor.device().type != DeviceType::cpu;
-        c.shared_from = static_cast<uint64_t>(named.shared_from * size_of(c.dtype));
         if (named.shares) c.is_written = writes(e.lowered, e.lowered.constants[*named.shares]);
         if (named.geometry) {
           c.sizes = numbers(named.geometry->sizes);
@@ -92,7 +91,8 @@ class Constants {
       places.push_back(known == by_fqn_.end() ? append(std::move(c), tensor) : merge(known->second, c, tensor, e.name));
     }
     for (std::size_t k = 0; k < std::min(places.size(), e.names.constants.size()); k++)
-      if (const auto& shares = e.names.constants[k].shares) share(places[k], places[*shares], e.names.constants[k].fqn);
+      if (const ProgramNames::Constant& named = e.names.constants[k]; named.shares)
+        share(places[k], places[*named.shares], static_cast<uint64_t>(named.shared_from));
     return places;
   }
 
@@ -141,18 +141,22 @@ class Constants {
     INGOT_REQUIRE(are_equal(place, c, tensor), "entry point '", entry, "': expected the state '", c.fqn,
                   "' of the entry points before it, found another of that name (dtype, sizes, strides or elements differ); "
                   "export all of them from one module");
-    if (!tensors_[place].defined()) tensors_[place] = tensor;
+    // Of a storage that only this entry shares, its tensor has all that the others lie in.
+    if (!tensors_[place].defined() || (tensor.defined() && c.bytes > known.bytes)) tensors_[place] = tensor;
     known.bytes = std::max(known.bytes, c.bytes);
     known.is_written = known.is_written || c.is_written;
     if (known.kind == 3) known.kind = c.kind;
     return place;
   }
 
-  void share(std::size_t place, std::size_t owner, const std::string& fqn) {
+  // `from`: elements from the owner's first to its own.
+  void share(std::size_t place, std::size_t owner, uint64_t from) {
     Model::Constant& c = all_[place];
-    INGOT_REQUIRE((!c.shares || *c.shares == owner) && !all_[owner].shares, "entry points disagree about the storage that '", fqn,
-                  "' is in; export all of them from one module");
+    from *= static_cast<uint64_t>(size_of(c.dtype));
+    INGOT_REQUIRE((!c.shares || (*c.shares == owner && c.shared_from == from)) && !all_[owner].shares,
+                  "entry points disagree about the storage that '", c.fqn, "' is in; export all of them from one module");
     c.shares = owner;
+    c.shared_from = from;
   }
 };
 
