@@ -6,6 +6,7 @@
 Needs PyTorch. FOLDER gets
   - lm.pt2, an archive with the programs prefill, decode, evaluate and cached;
   - prefill.pt2 … cached.pt2, each alone;
+  - read.pt2 and write.pt2, over two buffers that are parts of one storage;
   - cases.safetensors: what is asked, and what PyTorch answers, in this order: prefill of `prompt`, then decode of `next.K` at
     `at.K` for K = 0, 1, 2, then cached; and evaluate of `text` at any time.
 """
@@ -74,6 +75,31 @@ class Cached(Prefill):
         return self.lm.keys.abs().sum((0, 2)).cumsum(0), self.lm.values.abs().sum((0, 2)).cumsum(0).softmax(0)
 
 
+class Parts(torch.nn.Module):
+    """Two buffers that are parts of one storage, and overlap."""
+
+    def __init__(self):
+        super().__init__()
+        whole = torch.arange(10.0)
+        self.register_buffer("left", whole[:6])
+        self.register_buffer("right", whole[4:])
+
+
+class Read(torch.nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = parts
+
+    def forward(self, x):
+        return self.parts.left + x, self.parts.right + x
+
+
+class Write(Read):
+    def forward(self, x):
+        self.parts.left.copy_(x)
+        return self.parts.right * 2
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,6 +116,9 @@ def main():
     package_pt2(folder / "lm.pt2", exported_programs=programs)
     for name, program in programs.items():
         save(program, folder / f"{name}.pt2")
+    parts, x = Parts(), torch.full((6,), 100.0)
+    save(export(Read(parts), (x,), strict=False), folder / "read.pt2")
+    save(export(Write(parts), (x,), strict=False), folder / "write.pt2")
     cases = {"prompt": prompt, "text": text}
     with torch.no_grad():
         lm.keys.zero_(), lm.values.zero_()

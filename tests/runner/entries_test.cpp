@@ -194,6 +194,26 @@ TEST_F(EntriesTest, MustAgreeAboutTheirState) {
   expect_in("two entry points are called 'a'", error_of([&] { compile({{"a", &prefill}, {"a", &prefill}}, path("other.so")); }));
 }
 
+// The entry that reads knows two buffers as constants of their own, the one that writes as parts of one storage.
+TEST_F(EntriesTest, SeeWhatIsWrittenToPartsOfOneStorage) {
+  for (const bool reader_first : {true, false}) {
+    ExportedProgram read = load_pt2(file("read.pt2")), write = load_pt2(file("write.pt2"));
+    const ProgramEntry reader{"read", &read}, writer{"write", &write};
+    compile(reader_first ? std::vector{reader, writer} : std::vector{writer, reader}, path("parts.so"));
+    ModelContainerRunner first(path("parts.so")), second(first, reader_first ? "write" : "read");
+    ModelContainerRunner &reads = reader_first ? first : second, &writes = reader_first ? second : first;
+    const auto elements = [](const Tensor& t) { return t.to_vector<double>(); };
+    const Tensor none = ingot::zeros({6});
+    TensorList found = reads.run({none});
+    EXPECT_EQ(elements(found.at(0)), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(elements(found.at(1)), (std::vector<double>{4, 5, 6, 7, 8, 9}));
+    EXPECT_EQ(elements(writes.run({ingot::full({6}, 100.0)}).at(0)), (std::vector<double>{200, 200, 12, 14, 16, 18}));
+    found = reads.run({none});
+    EXPECT_EQ(elements(found.at(0)), (std::vector<double>{100, 100, 100, 100, 100, 100}));
+    EXPECT_EQ(elements(found.at(1)), (std::vector<double>{100, 100, 6, 7, 8, 9}));
+  }
+}
+
 // Weights that several entries want in another layout are kept in it once.
 TEST_F(EntriesTest, WhatIsComputedFromWeightsIsKeptOnce) {
   ExportedProgram prefill = load_pt2(file("prefill.pt2")), evaluate = load_pt2(file("evaluate.pt2"));
