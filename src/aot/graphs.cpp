@@ -253,7 +253,7 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
   if (!no_tangents) {
     const Values dense = unwrapped(tangents);
     inputs.insert(inputs.end(), dense.begin(), dense.end());
-    for (std::string& n : numbered("tangents_", 1, dense.size(), "")) names.push_back(std::move(n));
+    for (std::string& n : numbered(kTangents, 1, dense.size(), "")) names.push_back(std::move(n));
   }
   const auto function = [&](const Values& plain) {
     ThreadState& state = thread_state();
@@ -304,6 +304,7 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
     return all;
   };
   joint.graph = record(function, inputs, names, sizes, {.decompositions = decompositions, .tokens = meta.tokens});
+  for (std::size_t k = primals; k < joint.graph.inputs().size(); k++) joint.graph.inputs()[k]->role = InputRole::tangent;
   if (no_tangents) require_values(joint.graph);  // an exported one has everything that was recorded (A154)
   else joint.graph = finished(joint.graph);
   return joint;

@@ -48,7 +48,7 @@ Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::v
   GraphCopier copier(joint, g);
   std::vector<bool> given(joint.nodes().size());
   for (const Node* n : inputs) {
-    Node* p = g.placeholder(n->name);
+    Node* p = g.placeholder(n->name, n->role);
     p->meta = n->meta;
     p->stack_trace = n->stack_trace;
     p->module_path = n->module_path;

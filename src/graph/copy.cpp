@@ -4,9 +4,9 @@
 
 namespace ingot {
 
-GraphCopier::GraphCopier(const Graph& from, Graph& to)
+GraphCopier::GraphCopier(const Graph& from, Graph& to, Attributes attributes)
     : from_(from), to_(to), now_(from.nodes().size()), has_copy_(from.nodes().size()) {
-  to.attributes = from.attributes;
+  if (attributes == Attributes::copy) to.attributes = from.attributes;
 }
 
 Node* GraphCopier::copy(const Node& n) {
@@ -15,7 +15,7 @@ Node* GraphCopier::copy(const Node& n) {
   for (const Argument& a : n.args) args.push_back((*this)(a));
   Node* c = nullptr;
   switch (n.kind) {
-    case NodeKind::placeholder: c = to_.placeholder(n.name); break;
+    case NodeKind::placeholder: c = to_.placeholder(n.name, n.role); break;
     case NodeKind::attribute: c = to_.attribute(n.target, n.name); break;
     case NodeKind::call: c = to_.call(*n.op, std::move(args), n.name); break;
     case NodeKind::item:

@@ -58,8 +58,15 @@ enum class NodeKind : uint8_t {
   unsupported,  // a call of `target`, which Ingot does not know: the program can be read and listed, not run
 };
 
+// What an input is to those who made the graph.
+enum class InputRole : uint8_t {
+  value,    // anything
+  tangent,  // of a joint or backward graph: the gradient of a result, which is known when the backward runs
+};
+
 struct Node {
   NodeKind kind = NodeKind::call;
+  InputRole role = InputRole::value;  // placeholder
   int id = 0;                         // position in its graph: a key for dense tables
   std::string name;                   // unique in its graph, an identifier
   const Op* op = nullptr;             // call
@@ -110,7 +117,7 @@ class Graph {
 
   // Each adds a node at the end. `name` is a wish: the node gets it, or it with a suffix (names.hpp). Without a wish the
   // name is the one FX would choose.
-  Node* placeholder(std::string_view name);
+  Node* placeholder(std::string_view name, InputRole role = InputRole::value);
   // What the key stands for may be added to `attributes` later.
   Node* attribute(std::string_view key, std::string_view name = {});
   // `args` may stop early: the schema's defaults are filled in. User error for more than the schema has.

@@ -12,6 +12,9 @@ bool is_identifier(std::string_view s);
 // A keyword or builtin of Python, or a word that has a meaning in every graph's text: inf, nan, torch, device, self …
 bool is_reserved(std::string_view name);
 
+// How listings call the inputs of a joint or backward graph that are gradients of results, with a number after it.
+inline constexpr std::string_view kTangents = "tangents_";
+
 class NodeNames {
  public:
   // `wish` if it is a free identifier and not reserved, else with the next free suffix: sum_1,

@@ -180,7 +180,9 @@ class GraphParser final : TextScope {
       const std::size_t at = (in_.peek(), in_.position());
       const std::string name = new_name(in_.expect_identifier("the name of an input"), at);
       const Value meta = annotation();
-      define(graph_.placeholder(name), at, meta);
+      // A listing has no other word for what an input is.
+      const InputRole role = name.starts_with(kTangents) ? InputRole::tangent : InputRole::value;
+      define(graph_.placeholder(name, role), at, meta);
     }
     in_.expect(")");
     in_.expect(":");

@@ -58,6 +58,19 @@ TEST_F(AotPartitionRules, R110_WhatTheBackwardDoesNotUseIsDropped) {
   EXPECT_EQ(names_of(p.backward.inputs()), Names({"sin", "tangents_1"}));
 }
 
+TEST_F(AotPartitionRules, R112_ATangentIsOneByItsRoleAndNotByItsName) {
+  JointBuilder b({}, {});
+  Node* x = b.input("tangents_of_a_curve", fake_of({4}));
+  Node* seed = b.tangent("seed", fake_of({4}));
+  Node *sin = b.sin(x), *gradient = b.mul(seed, x);
+  const Joint joint = b.joint({sin, gradient}, 1);
+  for (const Parts& p : {partition_default(joint), partition_min_cut(joint)}) {
+    EXPECT_EQ(names_of(p.forward.inputs()), Names({"tangents_of_a_curve"}));
+    EXPECT_EQ(names_of(p.backward.inputs()), Names({"tangents_of_a_curve", "seed"}));
+    EXPECT_EQ(p.backward.inputs()[1]->role, InputRole::tangent);
+  }
+}
+
 TEST_F(AotPartitionRules, R111_EverySymbolOfTheBackwardIsBound) {
   ShapeEnv env;
   const GuardScope guards(env);
@@ -67,7 +80,7 @@ TEST_F(AotPartitionRules, R111_EverySymbolOfTheBackwardIsBound) {
   Node* n0 = b.input("primals_2", s0);
   Node* n2 = b.input("primals_3", s2);
   Node* x = b.input("primals_4", fake_of({s1, s0}));
-  Node* tangent = b.input("tangents_1", fake_of({s1, s0}));
+  Node* tangent = b.tangent("tangents_1", fake_of({s1, s0}));
   Node *sin = b.sin(x), *gradient = b.mul(tangent, sin);
   Node* twice = b.g.scalar(ScalarFunction::mul, {n2, Value(2)});
   twice->meta = s2 * 2;
@@ -86,7 +99,7 @@ TEST_F(AotPartitionRules, R111_ASizeThatDataDecidesIsBoundByWhatReadsIt) {
   const GuardScope guards(env);
   const Int u0 = env.fresh_symbol();
   JointBuilder b({{4}}, {});
-  Node* tangent = b.input("tangents_1", fake_of({u0}));
+  Node* tangent = b.tangent("tangents_1", fake_of({u0}));
   Node* some = b.call("masked_select", {b.primals[0], b.primals[0]}, {u0});
   Node* size = b.g.call(op("sym_size.int"), {some, Value(0)});
   size->meta = u0;
@@ -101,7 +114,7 @@ TEST_F(AotPartitionRules, R113_SizesAreKeptInsteadOfTheTensorTheyAreReadFrom) {
   const Int s0 = env.symbol("s0", 5);
   JointBuilder b({}, {});
   Node* x = b.input("primals_1", fake_of({s0, 3}));
-  Node* tangent = b.input("tangents_1", fake_of({}));
+  Node* tangent = b.tangent("tangents_1", fake_of({}));
   Node* sum = b.call("sum", {x}, {});
   Node* size = b.g.call(op("sym_size.int"), {x, Value(0)});
   size->meta = s0;
