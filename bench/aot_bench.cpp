@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "aot/compile.hpp"
+#include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
+#include "compiler/aot_compiler.hpp"
 #include "import/pt2.hpp"
 #include "ingot/ingot.hpp"
 #include "tensor/impl.hpp"
@@ -89,11 +91,17 @@ void training_step(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(grad(f(inputs), inputs, {tangent}));
 }
 
-// Metadata, joint graph and min-cut of a model whose weights require grad.
-void compile_bert(benchmark::State& state) {
+// BERT as a function of its inputs and weights, which require grad. Nothing where the zoo is not unpacked.
+struct Bert {
+  ExportedProgram program;
+  TreeFunction f;
+  Tree arguments;
+};
+std::unique_ptr<Bert> load_bert() {
   const std::string path = INGOT_GOLDEN_DIR "/zoo/bert_base/model.pt2";
-  if (!std::filesystem::exists(path)) return state.SkipWithError("the golden zoo is not unpacked");
-  ExportedProgram program = load_pt2(path);
+  if (!std::filesystem::exists(path)) return nullptr;
+  std::unique_ptr<Bert> bert(new Bert{load_pt2(path), {}, {}});
+  ExportedProgram& program = bert->program;
   program.check_inputs = false;
   std::vector<Tree> given;
   for (const InputSpec* s : program.user_inputs()) given.emplace_back(make_tensor(s->node->meta.tensor()->geom, {}, true));
@@ -103,7 +111,7 @@ void compile_bert(benchmark::State& state) {
     if (entry.is_parameter) entry.tensor.requires_grad_();
     given.emplace_back(entry.tensor);
   }
-  const TreeFunction f = [&](const Tree& in) {
+  bert->f = [&program, users](const Tree& in) {
     Values user;
     for (std::size_t k = 0; k < users; k++) user.push_back(in[k].leaf());
     std::size_t next = users;
@@ -112,16 +120,53 @@ void compile_bert(benchmark::State& state) {
     for (const Value& v : program.run(user)) results.emplace_back(v);
     return Tree::list(std::move(results));
   };
+  bert->arguments = Tree::list(std::move(given));
+  return bert;
+}
+
+// Metadata, joint graph and min-cut.
+void compile_bert(benchmark::State& state) {
+  const std::unique_ptr<Bert> bert = load_bert();
+  if (!bert) return state.SkipWithError("the golden zoo is not unpacked");
   std::size_t nodes = 0;
   const Partitioner partition = [&](const Joint& joint) {
     nodes = joint.graph.nodes().size();
     return partition_min_cut(joint);
   };
-  const Tree arguments = Tree::list(std::move(given));
-  for (auto _ : state) benchmark::DoNotOptimize(aot_function(f, {.forward = only_looks, .partition = partition})(arguments));
-  state.counters["nodes of the program"] = static_cast<double>(program.graph.nodes().size());
+  for (auto _ : state)
+    benchmark::DoNotOptimize(aot_function(bert->f, {.forward = only_looks, .partition = partition})(bert->arguments));
+  state.counters["nodes of the program"] = static_cast<double>(bert->program.graph.nodes().size());
   state.counters["nodes of the joint graph"] = static_cast<double>(nodes);
 }
+
+// Its two graphs.
+GraphPair graphs_of_bert(const Bert& bert) {
+  GraphPair graphs;
+  AotOptions options{.forward = only_looks, .partition = MinCutPartitioner(), .decompositions = &default_decompositions()};
+  options.together = [&](const GraphPair& given) -> BoxedPair {
+    graphs = given;
+    return {only_looks(given.forward, {}), only_looks(given.backward, {})};
+  };
+  benchmark::DoNotOptimize(aot_function(bert.f, options)(bert.arguments));
+  return graphs;
+}
+
+// From there to loaded code, in one library or in one for each.
+void code_of_bert(benchmark::State& state, bool in_one) {
+  const std::unique_ptr<Bert> bert = load_bert();
+  if (!bert) return state.SkipWithError("the golden zoo is not unpacked");
+  const GraphPair graphs = graphs_of_bert(*bert);
+  for (auto _ : state) {
+    if (in_one) {
+      benchmark::DoNotOptimize(ingot_pair_compiler()(graphs));
+    } else {
+      benchmark::DoNotOptimize(ingot_compiler()(graphs.forward, graphs.forward_examples));
+      benchmark::DoNotOptimize(ingot_compiler()(graphs.backward, graphs.backward_examples));
+    }
+  }
+}
+void bert_in_one_library(benchmark::State& state) { code_of_bert(state, true); }
+void bert_in_two_libraries(benchmark::State& state) { code_of_bert(state, false); }
 
 BENCHMARK(inference_of_list)->Unit(benchmark::kMicrosecond);
 BENCHMARK(inference_of_tree)->Unit(benchmark::kMicrosecond);
@@ -133,6 +178,8 @@ BENCHMARK(guards_of_a_write)->Unit(benchmark::kMicrosecond);
 BENCHMARK(guards_of_open_sizes)->Unit(benchmark::kMicrosecond);
 BENCHMARK(training_step)->Unit(benchmark::kMicrosecond);
 BENCHMARK(compile_bert)->Unit(benchmark::kMillisecond);
+BENCHMARK(bert_in_one_library)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(bert_in_two_libraries)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace ingot::aot

@@ -25,6 +25,15 @@ using Boxed = std::function<Values(Values&)>;
 // Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other strides than the graph's, it
 // says so (output_strides.hpp).
 using Compiler = std::function<Boxed(std::shared_ptr<const Graph> graph, const Values& examples)>;
+// The same for the two graphs of a function with gradients at once.
+struct GraphPair {
+  std::shared_ptr<const Graph> forward, backward;
+  Values forward_examples, backward_examples;
+};
+struct BoxedPair {
+  Boxed forward, backward;
+};
+using PairCompiler = std::function<BoxedPair(const GraphPair& graphs)>;
 using Partitioner = std::function<Parts(const Joint& joint)>;
 
 // The graph is run as it is, op by op (R007).
@@ -34,6 +43,9 @@ struct AotOptions {
   Compiler forward = nop;
   Compiler backward = {};  // without one, as the forward
   Compiler inference = {};  // without one, as the forward
+  // Both graphs of a function with gradients, when it is compiled. Where it fails with a user error, because one of them has no
+  // compiled form say, or where there is none, `forward` has its turn, and `backward` when gradients are asked for.
+  PairCompiler together = {};
   Partitioner partition = partition_default;
   const Decompositions* decompositions = nullptr;
   int params_and_buffers = 0;  // how many leading arguments are

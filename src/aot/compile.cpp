@@ -111,6 +111,53 @@ std::vector<bool> without_gradient(const Prepared& p, const JointLayouts& layout
   return none;
 }
 
+// The two graphs of a function with gradients, as far as they are compiled.
+struct CompiledPair {
+  Boxed forward;
+  std::shared_ptr<Backward> backward;
+};
+
+// By the compiler of both; nothing where there is none, or it fails: whether the backward is needed is not known yet.
+CompiledPair compile_together(const GraphPair& pair, const AotOptions& options, const CompilerTurn& turn, bool writes_tracked,
+                              const Log& log) {
+  if (!options.together || (options.context && options.context->fakify_first_call)) return {};
+  try {
+    BoxedPair made = turn(options.together, pair);
+    const CompileScope scope(turn.id(), GraphKind::backward);  // R195
+    return {std::move(made.forward), std::make_shared<Backward>(std::move(made.backward), writes_tracked)};
+  } catch (const UserError& e) {
+    log.note(text("forward and backward are not compiled together: ", e.what()));
+    return {};
+  }
+}
+
+// What the forward returns after its results, for the backward.
+struct Saved {
+  std::size_t first = 0, tensors = 0, integers = 0;
+};
+
+// By the compiler of each; the backward's turn comes later, where that can wait.
+CompiledPair compile_in_turn(const GraphPair& pair, const Saved& saved, const Assembly& a, const AotOptions& options,
+                             const CompilerTurn& turn, const Log& log, const WhenCompiled& tell) {
+  CompiledGraph forward = compile_first(options.forward, pair.forward, GraphKind::forward, options, turn);
+  Values examples = pair.backward_examples;
+  const OutputStrides& strides = forward.report.strides;
+  const std::size_t end = std::min(strides.size(), saved.first + saved.tensors);
+  for (std::size_t k = saved.first; k < end; k++) {
+    Value& example = examples[saved.integers + k - saved.first];
+    example = with_strides(example.tensor(), strides[k]);  // R073
+  }
+  std::function<void(const std::string&)> compiled;
+  if (tell && !forward.report.artifact.empty())  // R190
+    compiled = [tell, a, forward = forward.report.artifact](const std::string& backward) { tell(a, forward, backward); };
+  const bool is_guarded =
+      options.guards && !options.debug_assert && std::any_of(examples.begin(), examples.end(), has_open_sizes);
+  const auto backward = std::make_shared<Backward>(pair.backward, options.backward ? options.backward : options.forward, turn,
+                                                   std::move(examples), a.writes_tracked, std::move(compiled));
+  compile_ahead(*backward, saved.integers > 0 || is_guarded, log, turn.id());
+  return {std::move(forward.run), backward};
+}
+
 FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& options, ShapeEnv& sizes,
                               const CompilerTurn& turn, const WhenCompiled& tell) {
   const JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
@@ -137,30 +184,20 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
   publish(options, p.meta, layouts);
-  Values examples = metas_of_inputs(parts.backward);
-  CompiledGraph forward =
-      compile_first(options.forward, std::make_shared<const Graph>(std::move(parts.forward)), GraphKind::forward, options, turn);
-  const OutputStrides& strides = forward.report.strides;
-  const std::size_t first = static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(),
-                    integers = static_cast<std::size_t>(parts.saved_integers);
-  const std::size_t end = std::min(strides.size(), first + static_cast<std::size_t>(parts.saved_tensors));
-  for (std::size_t k = first; k < end; k++)
-    examples[integers + k - first] = with_strides(examples[integers + k - first].tensor(), strides[k]);  // R073
   a.saved_tensors = parts.saved_tensors;
   a.backward_writes = !joint.written_by_backward.empty();
   a.writes_tracked = std::ranges::any_of(joint.written_by_backward,
                                          [&](int k) { return requires_grad(p.fakes[static_cast<std::size_t>(k)].tensor()); });
   a.without_gradient = without_gradient(p, layouts, parts.backward);
-  std::function<void(const std::string&)> compiled;
-  if (tell && !forward.report.artifact.empty())  // R190
-    compiled = [tell, a, forward = forward.report.artifact](const std::string& backward) { tell(a, forward, backward); };
-  const bool is_guarded =
-      options.guards && !options.debug_assert && std::any_of(examples.begin(), examples.end(), has_open_sizes);
-  const auto backward =
-      std::make_shared<Backward>(std::move(parts.backward), options.backward ? options.backward : options.forward, turn,
-                                 std::move(examples), a.writes_tracked, std::move(compiled));
-  compile_ahead(*backward, parts.saved_integers > 0 || is_guarded, log, turn.id());
-  FlatCallable graphs = around_graphs(a, std::move(forward.run), backward);
+  Values forward_examples = metas_of_inputs(parts.forward), backward_examples = metas_of_inputs(parts.backward);
+  const GraphPair pair{std::make_shared<const Graph>(std::move(parts.forward)),
+                       std::make_shared<const Graph>(std::move(parts.backward)), std::move(forward_examples),
+                       std::move(backward_examples)};
+  const Saved saved{static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(),
+                    static_cast<std::size_t>(parts.saved_tensors), static_cast<std::size_t>(parts.saved_integers)};
+  CompiledPair compiled = compile_together(pair, options, turn, a.writes_tracked, log);
+  if (!compiled.forward) compiled = compile_in_turn(pair, saved, a, options, turn, log, tell);
+  FlatCallable graphs = around_graphs(a, std::move(compiled.forward), std::move(compiled.backward));
   if (options.debug_assert) graphs = with_gradients_as_assumed(std::move(graphs), p.fakes, options.params_and_buffers, turn.id());
   return around_arguments(a, std::move(graphs));
 }

@@ -29,6 +29,15 @@ Boxed CompilerTurn::operator()(const Compiler& compiler, const std::shared_ptr<c
   return with_autocast_off(compiler(graph, examples));
 }
 
+BoxedPair CompilerTurn::operator()(const PairCompiler& compiler, const GraphPair& graphs) const {
+  const GuardScope guards(*sizes_);
+  const CompileScope scope(id_, GraphKind::forward);
+  if (!autocast_) return compiler(graphs);
+  const AutocastGuard off(bfloat16, false);
+  BoxedPair made = compiler(graphs);
+  return {with_autocast_off(std::move(made.forward)), with_autocast_off(std::move(made.backward))};
+}
+
 Boxed without_autocast(Boxed run) { return autocast_state().enabled ? with_autocast_off(std::move(run)) : run; }
 
 }  // namespace ingot::aot

@@ -15,6 +15,8 @@ class CompilerTurn {
   // function was traced under autocast: the casts are in the graph. What the compiler made runs without autocast, too (R132, R202).
   Boxed operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, const Values& examples,
                    GraphKind kind) const;
+  // The same for both graphs of a function with gradients, in the forward's context.
+  BoxedPair operator()(const PairCompiler& compiler, const GraphPair& graphs) const;
 
  private:
   int id_;

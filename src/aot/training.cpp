@@ -96,11 +96,11 @@ TensorList run_backward(Backward& backward, const Border& border, FunctionContex
 
 }  // namespace
 
-Backward::Backward(Graph graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked,
+Backward::Backward(std::shared_ptr<const Graph> graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked,
                    std::function<void(const std::string&)> compiled)
     : writes_tracked_(writes_tracked), deterministic_(are_deterministic_algorithms_enabled()),
-      compile_([graph = std::make_shared<const Graph>(std::move(graph)), compiler = std::move(compiler), turn = std::move(turn),
-                examples = std::move(examples), compiled = std::move(compiled)] {
+      compile_([graph = std::move(graph), compiler = std::move(compiler), turn = std::move(turn), examples = std::move(examples),
+                compiled = std::move(compiled)] {
         const CompileReportScope scope;
         Boxed run = turn(compiler, graph, examples, GraphKind::backward);
         if (compiled && !scope.report().artifact.empty()) compiled(scope.report().artifact);

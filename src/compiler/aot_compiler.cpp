@@ -1,5 +1,7 @@
 #include "compiler/aot_compiler.hpp"
 
+#include <array>
+
 #include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
 #include "compiler/compiled_graph.hpp"
@@ -11,7 +13,8 @@ namespace {
 
 AotOptions fusing_options(CompileOptions options) {
   AotOptions o;
-  o.forward = ingot_compiler(std::move(options));
+  o.forward = ingot_compiler(options);
+  o.together = ingot_pair_compiler(std::move(options));
   o.partition = MinCutPartitioner();
   o.decompositions = &default_decompositions();
   return o;
@@ -30,7 +33,18 @@ Compiler ingot_compiler(CompileOptions options) {
   return [options = std::move(options)](const std::shared_ptr<const Graph>& graph, const Values& examples) -> Boxed {
     const GradModeGuard no_grad(false);
     const TemporaryFolder folder;
-    return boxed(std::make_shared<const CompiledGraph>(*graph, examples, options, folder.path()));
+    return boxed(compile_graphs(std::array{GraphToCompile{"forward", *graph, examples}}, options, folder.path())[0]);
+  };
+}
+
+PairCompiler ingot_pair_compiler(CompileOptions options) {
+  return [options = std::move(options)](const GraphPair& graphs) -> BoxedPair {
+    const GradModeGuard no_grad(false);
+    const TemporaryFolder folder;
+    const std::array both{GraphToCompile{"forward", *graphs.forward, graphs.forward_examples},
+                          GraphToCompile{"backward", *graphs.backward, graphs.backward_examples}};
+    const std::vector<std::shared_ptr<const CompiledGraph>> compiled = compile_graphs(both, options, folder.path());
+    return {boxed(compiled[0]), boxed(compiled[1])};
   };
 }
 

@@ -1,5 +1,7 @@
 #include "compiler/graph_store.hpp"
 
+#include <array>
+
 #include "aot/cache_key.hpp"
 #include "aot/compile_report.hpp"
 #include "aot/log.hpp"
@@ -13,6 +15,7 @@
 namespace ingot::aot {
 namespace {
 
+constexpr const char* kEntry = "graph";
 std::string name_of(const std::string& key) { return "graphs/" + key; }
 
 }  // namespace
@@ -31,8 +34,9 @@ std::optional<Boxed> GraphStore::load(const std::string& key) {
   const std::optional<std::string> folder = folder_.find(name_of(key));
   if (!folder) return {};
   try {
-    return boxed(std::make_shared<const CompiledGraph>(*folder));
-  } catch (const UserError&) {  // cut short, or taken away meanwhile
+    return boxed(std::make_shared<const CompiledGraph>(*folder, kEntry));
+  } catch (const UserError& e) {  // cut short, or taken away meanwhile
+    log_line("cache", text("a compiled graph is not read: ", e.what()));
     folder_.remove(name_of(key));
     return {};
   }
@@ -54,9 +58,9 @@ Compiler GraphStore::compiler() {
     if (!run) {
       try {
         self->folder_.put(name_of(key), [&](const std::string& folder) {
-          const auto compiled = std::make_shared<const CompiledGraph>(*graph, examples, self->options_, folder);
+          const auto compiled = compile_graphs(std::array{GraphToCompile{kEntry, *graph, examples}}, self->options_, folder)[0];
           run = boxed(compiled);
-          compiled->save(*graph, folder);
+          compiled->save(*graph, kEntry, folder);
         });
       } catch (const UserError& e) {
         log_line("cache", text("a compiled graph is not kept: ", e.what()));

@@ -227,16 +227,18 @@ void compile(const TensorFunction& f, const TensorList& examples, const std::vec
   Traced traced = stage("trace", options, [&] {
     return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions(), .keep_loops = true});
   });
-  compile(traced, output, options);
+  compile(std::vector<TracedEntry>{{"forward", traced}}, output, options);
 }
 
-void compile(Traced& traced, const std::string& output, const CompileOptions& options) {
+void compile(const std::vector<TracedEntry>& entries, const std::string& output, const CompileOptions& options) {
   const ProgramNames own;  // the function's
-  compile_parts({{"forward", traced.graph, traced.sizes, own}}, output, options);
+  std::vector<Part> parts;
+  for (const TracedEntry& e : entries) parts.push_back({e.name, e.traced.graph, e.traced.sizes, own});
+  compile_parts(parts, output, options);
 }
 
 void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options) {
-  compile({{"forward", &program}}, output, options);
+  compile(std::vector<ProgramEntry>{{"forward", &program}}, output, options);
 }
 
 void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options) {

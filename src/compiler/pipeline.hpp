@@ -45,8 +45,13 @@ std::vector<std::string_view> compile_passes();
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options = {});
 
-// The same for what was traced already: without composites and writes but to arguments, which come last.
-void compile(Traced& traced, const std::string& output, const CompileOptions& options = {});
+// The same for functions that were traced already, each an entry point of the library under its name: without composites and writes
+// but to arguments, which come last.
+struct TracedEntry {
+  std::string name;
+  Traced& traced;
+};
+void compile(const std::vector<TracedEntry>& entries, const std::string& output, const CompileOptions& options = {});
 
 // The same for an exported program: its parameters and buffers become constants of the library, which are in it, or beside
 // it as `output`.safetensors, or behind it in the same file, or nowhere, as options.weights says.

@@ -202,6 +202,7 @@ Comparison compare_compiled_with_gradients(const Program& p) {
 CompiledComparison compare_open_with_gradients(const Program& p) {
   aot::AotOptions options;
   options.forward = aot::ingot_compiler();
+  options.together = aot::ingot_pair_compiler();
   options.partition = [](const aot::Joint& joint) { return aot::partition_min_cut(joint); };
   options.decompositions = &aot::default_decompositions();
   options.dynamic = true;

@@ -83,7 +83,7 @@ TEST(GraphStore, R191_AnotherProcessFindsWhatWasCompiled) {
 }
 
 TEST(GraphStore, DamagedFilesAreCompiledAgain) {
-  for (const char* name : {"graph.so", "graph.txt", "plan.json"}) {
+  for (const char* name : {"graph.so", "graph.txt", "graph.plan"}) {
     for (const bool gone : {true, false}) {
       const testing::TestFolder folder;
       const std::string at = folder.file("cache");

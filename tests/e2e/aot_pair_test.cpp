@@ -1,0 +1,158 @@
+// The two graphs of a function with gradients as two entry points of one library.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "aot/context.hpp"
+#include "compiler/aot_compiler.hpp"
+#include "compiler/compiled_graph.hpp"
+#include "graph/text.hpp"
+#include "ingot/autograd.hpp"
+#include "ingot/ingot.hpp"
+#include "runtime/library_entry.hpp"
+#include "runtime/package.hpp"
+#include "support/error_text.hpp"
+#include "support/no_leaks.hpp"
+#include "tensor/random.hpp"
+
+namespace ingot::aot {
+namespace {
+
+using AotPair = NoLeaks;
+
+Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
+TensorList layer(const TensorList& in) { return {(in[0].matmul(in[1]) + in[2]).tanh()}; }
+
+TEST_F(AotPair, BothGraphsAreEntryPointsOfOneLibrary) {
+  const TemporaryFolder folder;
+  std::vector<std::string> entries;
+  AotOptions options;
+  options.together = [&](const GraphPair& graphs) -> BoxedPair {
+    const std::array both{GraphToCompile{"forward", *graphs.forward, graphs.forward_examples},
+                          GraphToCompile{"backward", *graphs.backward, graphs.backward_examples}};
+    const auto compiled = compile_graphs(both, {}, folder.path());
+    entries = entry_names(*ModelLibrary::load(folder.path() + "/graph.so"));
+    return {boxed(compiled[0]), boxed(compiled[1])};
+  };
+  manual_seed(1);
+  const TensorList in{tracked(randn({4, 3})), tracked(randn({3, 2})), tracked(randn({2}))};
+  const Tensor seed = randn({4, 2});
+  const TensorList y = aot_function(TensorFunction(layer), options)(in), want = layer(in);
+  EXPECT_EQ(entries, (std::vector<std::string>{"forward", "backward"}));
+  EXPECT_TRUE(allclose(y[0], want[0]));
+  const TensorList found = grad(y, in, {seed}), expected = grad(want, in, {seed});
+  for (std::size_t k = 0; k < in.size(); k++) EXPECT_TRUE(allclose(found[k], expected[k], 1e-5, 1e-6)) << k;
+}
+
+// What is read back from a folder is the graph whose entry point it is.
+TEST_F(AotPair, EachIsReadFromTheFolderOfBoth) {
+  const TemporaryFolder folder;
+  const Graph sine = parse_graph(
+                  "def forward(self, x: \"f32[3]\"):\n"
+                  "    sin: \"f32[3]\" = torch.ops.aten.sin.default(x)\n    return (sin,)\n"),
+              double_of = parse_graph(
+                  "def forward(self, x: \"f32[3]\"):\n"
+                  "    mul: \"f32[3]\" = torch.ops.aten.mul.Tensor(x, 2)\n    return (x, mul)\n");
+  const Values examples{sine.inputs()[0]->meta};
+  const std::array graphs{GraphToCompile{"sine", sine, examples}, GraphToCompile{"double", double_of, examples}};
+  const auto compiled = compile_graphs(graphs, {}, folder.path());
+  compiled[0]->save(sine, "sine", folder.path());
+  compiled[1]->save(double_of, "double", folder.path());
+  const Tensor x = randn({3});
+  const auto run = [&](const CompiledGraph& g) {
+    Values given{x};
+    return g.run(given);
+  };
+  EXPECT_TRUE(allclose(run(CompiledGraph(folder.path(), "sine"))[0].tensor(), x.sin()));
+  const Values both = run(CompiledGraph(folder.path(), "double"));
+  EXPECT_TRUE(both[0].tensor().is_same(x));
+  EXPECT_TRUE(equal(both[1].tensor(), x * 2));
+  EXPECT_THROW(CompiledGraph(folder.path(), "cosine"), UserError);
+}
+
+// Whether the backward is needed is not known when the forward runs: one without a compiled form is refused when it is asked for.
+TEST_F(AotPair, WhereTheyCannotBeCompiledTogetherEachHasItsTurn) {
+  std::vector<std::string> seen;
+  AotOptions options;
+  options.together = [&](const GraphPair&) -> BoxedPair {
+    const std::string context = compile_context().names.at(0);  // 3_forward
+    seen.push_back("together in " + context.substr(context.find('_') + 1));
+    throw_user_error("the backward has no compiled form");
+  };
+  options.forward = [&](const std::shared_ptr<const Graph>& g, const Values& examples) {
+    seen.push_back("forward");
+    return nop(g, examples);
+  };
+  options.backward = [&](const std::shared_ptr<const Graph>&, const Values&) -> Boxed {
+    seen.push_back("backward");
+    throw_user_error("the backward has no compiled form");
+  };
+  const Tensor x = tracked(ones({2}));
+  const Tensor y =
+      aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].sin()}; }), options)(TensorList{x})[0];
+  EXPECT_TRUE(allclose(y, x.sin()));
+  EXPECT_EQ(seen, (std::vector<std::string>{"together in forward", "forward"}));
+  EXPECT_EQ(error_of([&] { y.sum().backward(); }), "the backward has no compiled form");
+  EXPECT_EQ(seen.back(), "backward");
+}
+
+// R195: contexts are entered in the same order. Without gradients there is one graph, which has its own compiler.
+TEST_F(AotPair, R195_ThePairIsCompiledOnceAndInferenceByItsOwnCompiler) {
+  int pairs = 0, alone = 0;
+  AotOptions options;
+  options.together = [&](const GraphPair& graphs) -> BoxedPair {
+    pairs++;
+    return {nop(graphs.forward, graphs.forward_examples), nop(graphs.backward, graphs.backward_examples)};
+  };
+  options.forward = [&](const std::shared_ptr<const Graph>& g, const Values& examples) {
+    alone++;
+    return nop(g, examples);
+  };
+  const TensorFunction sine = [](const TensorList& in) { return TensorList{in[0].sin()}; };
+  const AotFunction f = aot_function(sine, options);
+  const Tensor x = tracked(ones({2}));
+  std::thread([&] {  // contexts are a thread's own, so these begin at 0
+    const Tensor y = f(TensorList{x})[0];
+    EXPECT_EQ(compile_context().number, 3) << "joint, forward, backward";
+    y.sum().backward();
+    EXPECT_EQ(compile_context().number, 3) << "nothing is compiled any more";
+  })
+      .join();
+  EXPECT_TRUE(allclose(x.grad(), x.detach().cos()));
+  EXPECT_EQ(pairs, 1);
+  EXPECT_EQ(alone, 0);
+  EXPECT_TRUE(allclose(aot_function(sine, options)(TensorList{ones({2})})[0], ones({2}).sin()));
+  EXPECT_EQ(pairs, 1);
+  EXPECT_EQ(alone, 1);
+}
+
+// Forward and backward share a container; each thread has a stream of random numbers of its own.
+TEST_F(AotPair, ForwardAndBackwardRunAtTheSameTime) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{aten<"dropout">(in[0].matmul(in[1]), 0.5, true).sum()}; };
+  const AotFunction compiled = memory_efficient_fusion(f);
+  manual_seed(1);
+  const Tensor a = randn({16, 16}), b = randn({16, 16});
+  const auto step = [&](const TensorFunction& g, uint64_t seed) {
+    const TensorList in{tracked(a.clone()), tracked(b.clone())};
+    manual_seed(seed);
+    g(in)[0].backward();
+    return in[0].grad();
+  };
+  const TensorFunction fused = [&](const TensorList& in) { return compiled(in); };
+  step(fused, 0);  // compiles
+  std::vector<std::thread> threads;
+  std::array<bool, 4> agree{};
+  for (std::size_t t = 0; t < agree.size(); t++)
+    threads.emplace_back([&, t] {
+      const OwnStream stream;
+      bool all = true;
+      for (uint64_t k = 0; k < 20; k++) all = all && allclose(step(fused, 10 * t + k), step(f, 10 * t + k), 1e-5, 1e-6);
+      agree[t] = all;
+    });
+  for (std::thread& t : threads) t.join();
+  for (const bool b : agree) EXPECT_TRUE(b);
+}
+
+}  // namespace
+}  // namespace ingot::aot
