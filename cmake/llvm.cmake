@@ -1,4 +1,4 @@
-# ingot_llvm: LLVM and lld, linked statically. Only src/codegen may use it.
+# ingot_llvm: LLVM and lld, linked statically. Only src/codegen and src/backend may use it.
 # libLLVM.so must never come along: two copies of LLVM in one process share their registries and hang. tests/e2e checks.
 
 find_package(LLVM 19.1 REQUIRED CONFIG)  # "19" alone is refused by LLVM's own version file

@@ -28,7 +28,7 @@ expect() {
 expect src/op/call.cpp '"autograd/meta.hpp"' "src/op may not use autograd"
 expect src/expr/expr.hpp '"tensor/storage.hpp"' "src/expr may not use tensor"
 expect src/op/call.cpp '"model/container.h"' "src/op may not use model"  # its row names one header of that folder
-expect src/loop/lower.cpp '<llvm/IR/Module.h>' "codegen alone includes LLVM"
+expect src/loop/lower.cpp '<llvm/IR/Module.h>' "codegen and backend alone include LLVM"
 mkdir "$copy/src/attic"
 echo > "$copy/src/attic/old.cpp"
 expect src/attic/old.cpp '"base/error.hpp"' "the table has no row for src/attic"

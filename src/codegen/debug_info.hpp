@@ -1,4 +1,4 @@
-// What debuggers and profilers are told of kernels: the line of the program that a kernel computes. This folder's own.
+// What debuggers and profilers are told of kernels: the line of the program that a kernel computes. For this folder and backends.
 #pragma once
 #include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/Module.h>

@@ -1,4 +1,4 @@
-// LLVM IR to object code. The folder's own code builds modules; others see no more of LLVM than the two names below.
+// LLVM IR to object code. This folder and backends build modules; others see no more of LLVM than the two names below.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Expressions to LLVM IR, one element or one vector of elements at a time. This folder's own.
+// Expressions to LLVM IR, one element or one vector of elements at a time. For this folder and backends.
 //
 // A value is a scalar or a vector of lanes(). What does not depend on the vectorised variable stays scalar and is
 // broadcast where it meets a vector.

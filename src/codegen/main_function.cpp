@@ -21,7 +21,7 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 class MainEmitter {
  public:
   MainEmitter(llvm::Module& module, const loop::Program& program, const std::vector<std::size_t>& constants,
-              const KernelSet& kernels, const Target& target)
+              const KernelUses& kernels, const Target& target)
       : module_(module), context_(module.getContext()), program_(program), constants_(constants), kernels_(kernels), b_(context_),
         expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)),
         i64_(b_.getInt64Ty()), i32_(b_.getInt32Ty()),
@@ -53,7 +53,7 @@ class MainEmitter {
     std::size_t most = 0;
     loop::each_step(program_.steps, [&](const loop::Step& step) {
       if (const auto* k = std::get_if<loop::Kernel>(&step))
-        most = std::max(most, kernels_.use_of(*k).places.size() + kernels_.use_of(*k).numbers.size());
+        most = std::max(most, kernels_.at(k).places.size() + kernels_.at(k).numbers.size());
     });
     addresses_ = local(pointer_, most);
     emit(program_.steps);
@@ -67,7 +67,7 @@ class MainEmitter {
   llvm::LLVMContext& context_;
   const loop::Program& program_;
   const std::vector<std::size_t>& constants_;
-  const KernelSet& kernels_;
+  const KernelUses& kernels_;
   llvm::IRBuilder<> b_;
   ExpressionEmitter expressions_;
   llvm::Type* pointer_;
@@ -130,7 +130,7 @@ class MainEmitter {
     return p;
   }
 
-  Value address(const KernelSet::Use::Place& place) {
+  Value address(const KernelUse::Place& place) {
     Value p = address(place.buffer);
     if (place.from.is_const(0)) return p;
     // A load that is never done may be past the end of its buffer.
@@ -157,17 +157,17 @@ class MainEmitter {
   }
 
   void emit(const loop::Kernel& kernel) {
-    const KernelSet::Use& k = kernels_.use_of(kernel);
+    const KernelUse& k = kernels_.at(&kernel);
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, pointer_, i64_, i64_}, false);
     auto* function = llvm::cast<llvm::Function>(module_.getOrInsertFunction(k.symbol, type).getCallee());
     function->setVisibility(llvm::GlobalValue::HiddenVisibility);
     std::size_t next = 0;
-    for (const KernelSet::Use::Place& place : k.places) b_.CreateStore(address(place), element(pointer_, addresses_, next++));
+    for (const KernelUse::Place& place : k.places) b_.CreateStore(address(place), element(pointer_, addresses_, next++));
     for (const int64_t n : k.numbers)
       b_.CreateStore(b_.getInt64(static_cast<uint64_t>(n)), element(pointer_, addresses_, next++));
-    call("ingot_rt_parallel", b_.getVoidTy(),
-         {function_->getArg(0), function, addresses_, expressions_.emit(k.tasks), expressions_.emit(k.grain),
-          expressions_.emit(k.scratch_bytes)});
+    std::vector<Value> args{function_->getArg(0), function, addresses_};
+    for (const Expr& e : k.sizes) args.push_back(expressions_.emit(e));
+    call(k.runner.c_str(), b_.getVoidTy(), args);
   }
 
   void emit(const loop::Computation&) { throw_internal_error(__FILE__, __LINE__, "a computation was not scheduled"); }
@@ -286,8 +286,12 @@ class MainEmitter {
 
 }  // namespace
 
+std::string function_name(const char* what, std::size_t level, std::size_t entry) {
+  return text("ingot_", what, ".", level, ".", entry);
+}
+
 llvm::Function* emit_main(llvm::Module& module, const loop::Program& program, const std::vector<std::size_t>& constants,
-                          const KernelSet& kernels, const Target& target, const std::string& name) {
+                          const KernelUses& kernels, const Target& target, const std::string& name) {
   return MainEmitter(module, program, constants, kernels, target).run(name);
 }
 

@@ -4,14 +4,9 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
-#include <atomic>
-
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
-#include "base/parallel.hpp"
-#include "codegen/debug_info.hpp"
 #include "codegen/expression.hpp"
-#include "codegen/kernel.hpp"
 #include "codegen/llvm_state.hpp"
 #include "codegen/main_function.hpp"
 #include "expr/guards.hpp"
@@ -25,10 +20,6 @@ using loop::Buffer;
 using Value = llvm::Value*;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-// What tells the functions of an entry at a level from others.
-std::string suffix_of(std::size_t level, std::size_t entry) { return text(level, ".", entry); }
-std::string function_name(const char* what, const std::string& suffix) { return text("ingot_", what, ".", suffix); }
 
 // Builds the constant structs of program.h, field by field in its order.
 class TableEmitter {
@@ -96,7 +87,7 @@ class TableEmitter {
           record({string(e.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
     }
     for (std::size_t l = 0; l < model_.levels.size(); l++)
-      codes.push_back(code(model_.levels[l].codes[place], suffix_of(l, place)));
+      codes.push_back(code(model_.levels[l].codes[place], l, place));
     const std::size_t from_inputs = p.symbols.size() - p.decided;
     return record({string(e.name), string(e.in_spec), string(e.out_spec), count(symbols), count(guards), count(inputs),
                    count(outputs), i32(static_cast<int>(from_inputs)), i32(e.uses_written), i32(static_cast<int>(e.first_folded)),
@@ -156,9 +147,9 @@ class TableEmitter {
     features.push_back(i64(0));
     return record({string(l.name), array(features)});
   }
-  Constant* code(const Model::Code& c, const std::string& suffix) {
-    return record({declared(function_name("arena", suffix)), declared(function_name("run", suffix)),
-                   i64(c.fold ? c.fold->arena_bytes->i : 0), c.fold ? declared(function_name("fold", suffix)) : null()});
+  Constant* code(const Model::Code& c, std::size_t level, std::size_t entry) {
+    return record({declared(function_name("arena", level, entry)), declared(function_name("run", level, entry)),
+                   i64(c.fold ? c.fold->arena_bytes->i : 0), c.fold ? declared(function_name("fold", level, entry)) : null()});
   }
 
   // ---- functions over the symbols
@@ -257,57 +248,6 @@ class TableEmitter {
 };
 
 }  // namespace
-
-std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text_of_code) {
-  const Model::Level& l = model.levels[level];
-  std::vector<const loop::Program*> runs, folds;
-  for (const Model::Code& c : l.codes) {
-    runs.push_back(&c.run);
-    if (c.fold) folds.push_back(&*c.fold);
-  }
-  const KernelSet kernels(runs, folds, l.target, text("kernel.", level, "."));
-  const auto main_module = [&](llvm::Module& module) {
-    for (std::size_t e = 0; e < l.codes.size(); e++) {
-      const Model::Code& c = l.codes[e];
-      const std::vector<std::size_t>& constants = model.entries[e].constants;
-      const std::string suffix = suffix_of(level, e);
-      emit_main(module, c.run, constants, kernels, l.target, function_name("run", suffix));
-      emit_size_function(module, c.run, l.target, c.run.arena_bytes, function_name("arena", suffix));
-      if (c.fold) emit_main(module, *c.fold, constants, kernels, l.target, function_name("fold", suffix));
-    }
-  };
-  const auto kernel_module = [&](llvm::Module& module, std::size_t group) {
-    DebugInfo debug(module, model);
-    for (const KernelSet::Code& k : kernels.groups()[group])
-      debug.describe(
-          emit_kernel(module,
-                      {k.kernel.program, k.kernel.kernel, k.parameters, k.parameters.empty() ? k.kernel.kernel : k.example},
-                      l.target, k.symbol),
-          k.kernel.kernel.name);
-  };
-  std::vector<Object> objects(1 + kernels.groups().size());
-  std::vector<CodeText> texts(objects.size());
-  const auto compile_module = [&](std::size_t k) {
-    llvm::LLVMContext context;
-    llvm::Module module(text(model.name, ".", level, ".", k), context);
-    set_target(module, l.target);
-    {
-      const LlvmUse use;
-      k == 0 ? main_module(module) : kernel_module(module, k - 1);
-    }
-    objects[k] = emit(module, l.target, text_of_code ? &texts[k] : nullptr, k == 0 ? Effort::little : Effort::full);
-  };
-  std::atomic<std::size_t> next{0};  // modules differ much: each thread takes the next one when it is done
-  parallel_for(0, num_threads(), 1, [&](int64_t, int64_t) {
-    for (std::size_t k; (k = next++) < objects.size();) compile_module(k);
-  });
-  if (text_of_code)
-    for (const CodeText& t : texts) {
-      text_of_code->llvm += t.llvm;
-      text_of_code->assembly += t.assembly;
-    }
-  return objects;
-}
 
 Object generate_table(const Model& model) {
   llvm::LLVMContext context;

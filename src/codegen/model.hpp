@@ -1,4 +1,4 @@
-// A whole model to object code: what src/model/program.h asks of generated code.
+// A whole model before it is object code, and the table that src/model/program.h asks of generated code.
 #pragma once
 #include <map>
 #include <optional>
@@ -74,10 +74,6 @@ struct Model::Entry {
   bool uses_written = false;           // a constant that runs write, its own or another entry's
   std::size_t first_folded = 0;  // among the model's folded constants: those of this entry's fold lie one after the other
 };
-
-// Object code with the functions of one level, compiled by all threads. The same however many there are. With `text`, which is
-// given the code as people read it, too.
-std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text = nullptr);
 
 // The object that names everything: `ingot_the_program`.
 Object generate_table(const Model& model);

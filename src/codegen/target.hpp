@@ -3,8 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include "loop/machine.hpp"
-
 namespace ingot {
 
 enum class Arch { x86_64, aarch64 };
@@ -29,8 +27,6 @@ Target parse_target(std::string_view name, std::string_view cpu = {});
 
 Arch arch_of(const Target& target);
 bool has_feature(const Target& target, std::string_view feature);  // "avx512f": named, or implied by the processor
-// What the scheduler must know of it.
-loop::Machine machine_of(const Target& target);
 int vector_bits(const Target& target);                             // of the widest vector register to generate code for
 
 }  // namespace ingot

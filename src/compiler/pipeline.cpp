@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "backend/cpu/code.hpp"
+#include "backend/cpu/schedule.hpp"
 #include "base/error.hpp"
 #include "codegen/eager_ops.hpp"
 #include "codegen/link.hpp"
@@ -19,7 +21,6 @@
 #include "loop/fold.hpp"
 #include "loop/lower.hpp"
 #include "loop/memory.hpp"
-#include "loop/schedule.hpp"
 #include "loop/text.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/decompose.hpp"
@@ -114,7 +115,7 @@ Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_w
   Model::Code code;
   code.run = stage("schedule", options, [&] {
     loop::Program p = lowered.program;
-    loop::schedule(p, machine_of(target));
+    cpu::schedule(p, target);
     return p;
   });
   code.fold = stage("fold", options, [&] { return loop::fold_constants(code.run, is_written); });
@@ -172,7 +173,7 @@ void compile_parts(const std::vector<Part>& parts, const std::string& output, co
   }));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
-    for (Object& o : stage("codegen", options, [&] { return generate_code(model, k, options.code ? &code : nullptr); }))
+    for (Object& o : stage("codegen", options, [&] { return cpu::generate_code(model, k, options.code ? &code : nullptr); }))
       objects.push_back(std::move(o));
     if (options.code) options.code(model.levels[k].name, code);
   }

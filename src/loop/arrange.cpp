@@ -93,7 +93,7 @@ void drop_unit_loops(Kernel& k) {
   for (Nest& n : k.nests) drop(n.vars);
 }
 
-// How badly vectors of `v` suit the nest: addresses that are neither the same for all lanes nor one after the other.
+// How badly neighbours in `v` suit each other in the nest: addresses that are neither the same for all of them nor one after the other.
 int misfits(const Nest& n, const Expr& v) {
   int bad = 0;
   for (const Expr& o : offsets(n)) {
@@ -115,7 +115,7 @@ void best_last(std::vector<Expr>& vars, const Cost& cost) {
 
 }  // namespace
 
-void arrange_loops(const Program&, Kernel& k) {
+void arrange_loops(Kernel& k, int64_t fewest_neighbours) {
   if (k.product) return collapse_inner(k);  // its outer variables are what they are
   drop_unit_loops(k);
   auto across_cost = [&](const Expr& v) {
@@ -132,8 +132,7 @@ void arrange_loops(const Program&, Kernel& k) {
     if (n.vars.empty()) continue;
     has_inner = true;
     inner += 4 * misfits(n, n.vars.back());
-    // Vectors of a few elements are mostly tail.
-    if (n.vars.back().arg(0)->hi < 8) inner += 4;
+    if (n.vars.back().arg(0)->hi < fewest_neighbours) inner += 4;
   }
   k.across = !k.outer.empty() && (!has_inner || across_cost(k.outer.back()) < inner);
 }

@@ -174,7 +174,7 @@ void keep_local(Program& p, Kernel& k, const std::vector<int>& own) {
   drop_unread(k, own);
   share_variables(k);
   merge_neighbours(k);
-  if (k.across) return;  // a row would need an element for each lane
+  if (k.across) return;  // a row would need an element for each neighbour
   Scratch scratch(p, k);
   make_rows(p, k, own, scratch);
   keep_repeated(k, scratch);

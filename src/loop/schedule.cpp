@@ -9,7 +9,6 @@
 #include "loop/group.hpp"
 #include "loop/hoist.hpp"
 #include "loop/local.hpp"
-#include "loop/product.hpp"
 
 namespace ingot::loop {
 
@@ -57,11 +56,12 @@ std::vector<std::vector<int>> own_buffers(const std::vector<Kernel>& kernels, co
   return written;
 }
 
-void add_kernels(Program& p, const std::vector<Computation>& run, const std::vector<int>& readers, Steps& steps) {
+void add_kernels(Program& p, const std::vector<Computation>& run, const std::vector<int>& readers, const MachineRules& machine,
+                 Steps& steps) {
   std::vector<Kernel> kernels = group(p, run);
   const std::vector<std::vector<int>> own = own_buffers(kernels, run, readers);
   for (std::size_t n = 0; n < kernels.size(); n++) {
-    arrange_loops(p, kernels[n]);
+    arrange_loops(kernels[n], machine.fewest_neighbours);
     keep_local(p, kernels[n], own[n]);
     steps.emplace_back(std::move(kernels[n]));
   }
@@ -79,8 +79,8 @@ class Layouts {
   }
 
   // Takes out of the steps of the product, which are those of `c`, what was laid out before, and remembers the others. Products of other
-  // sizes keep layouts of their own, though these may be alike: whether they are differs from one machine to the next, and all levels of a
-  // library have the same constants.
+  // sizes keep layouts of their own, though these may be alike: whether they are differs from one machine to the next, and a library that
+  // has code for several has the same constants for all of them.
   void share(const Computation& c, ProductSteps& product) {
     std::erase_if(product.packs, [&](const Computation& pack) {
       bool is_constant = true;
@@ -109,7 +109,7 @@ class Layouts {
 };
 
 // `layouts`: those of the steps around and before.
-Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Machine& machine, Layouts& layouts) {
+Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const MachineRules& machine, Layouts& layouts) {
   Steps steps;
   auto inside = [&](Steps& s) {
     Layouts own = layouts;
@@ -128,26 +128,26 @@ Steps scheduled(Program& p, Steps all, const std::vector<int>& readers, const Ma
     fuse_epilogues(p, run, readers);
     std::vector<Computation> plain;  // since the last product
     for (const Computation& c : run) {
-      std::optional<ProductSteps> product = as_product(p, c, machine);
+      std::optional<ProductSteps> product = machine.product(p, c);
       if (!product) {
         plain.push_back(c);
         continue;
       }
       layouts.share(c, *product);
-      add_kernels(p, plain, readers, steps);
-      for (const Computation& pack : product->packs) add_kernels(p, {pack}, readers, steps);
-      arrange_loops(p, product->kernel);
+      add_kernels(p, plain, readers, machine, steps);
+      for (const Computation& pack : product->packs) add_kernels(p, {pack}, readers, machine, steps);
+      arrange_loops(product->kernel, machine.fewest_neighbours);
       steps.emplace_back(std::move(product->kernel));
       plain.clear();
     }
-    add_kernels(p, plain, readers, steps);
+    add_kernels(p, plain, readers, machine, steps);
   }
   return steps;
 }
 
 }  // namespace
 
-void schedule(Program& p, const Machine& machine) {
+void schedule(Program& p, const MachineRules& machine) {
   const std::vector<int> readers = count_readers(p);
   Layouts layouts(p);
   p.steps = scheduled(p, std::move(p.steps), readers, machine, layouts);

@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/blocks.hpp"
+#include "backend/cpu/blocks.hpp"
 #include "codegen/target.hpp"
 #include "loop/program.hpp"
 
-namespace ingot {
+namespace ingot::cpu {
 
 // Whether the length of a fold costs digits in the type of its body: a sum of floats, but for one of narrower numbers.
 bool is_summed_in_blocks(const loop::Fold& f);
@@ -23,4 +23,4 @@ int copies_of(const Target& target);
 // common.
 std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
 
-}  // namespace ingot
+}  // namespace ingot::cpu

@@ -2,7 +2,9 @@
 #pragma once
 #include <vector>
 
-namespace ingot::loop {
+#include "codegen/target.hpp"
+
+namespace ingot::cpu {
 
 struct Machine {
   // Rows of a matrix product, and vectors of its columns, whose sums stay in registers.
@@ -13,4 +15,6 @@ struct Machine {
   std::vector<Tile> tiles = {{6, 2}};  // all about as fast: the one that leaves the least over is taken
 };
 
-}  // namespace ingot::loop
+Machine machine_of(const Target& target);
+
+}  // namespace ingot::cpu

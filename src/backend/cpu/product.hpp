@@ -3,16 +3,10 @@
 #pragma once
 #include <optional>
 
-#include "loop/machine.hpp"
-#include "loop/program.hpp"
+#include "backend/cpu/machine.hpp"
+#include "loop/schedule.hpp"
 
-namespace ingot::loop {
-
-// The steps of a product: factors that are laid out for it, then the tiles.
-struct ProductSteps {
-  std::vector<Computation> packs;
-  Kernel kernel;
-};
+namespace ingot::cpu {
 
 // Nothing where the computation is no product, or one too small for tiles. Adds the buffers that the steps need.
 //
@@ -21,6 +15,6 @@ struct ProductSteps {
 // taken as one run of memory, with the few elements between one row and the next: they are computed, and nobody looks at them.
 // The rows' factor is laid out in tiles, by the task itself where it is the only one to read them. What is constant of all that
 // is done once for each set of weights (fold.hpp).
-std::optional<ProductSteps> as_product(Program& p, const Computation& c, const Machine& machine);
+std::optional<loop::ProductSteps> as_product(loop::Program& p, const loop::Computation& c, const Machine& machine);
 
-}  // namespace ingot::loop
+}  // namespace ingot::cpu

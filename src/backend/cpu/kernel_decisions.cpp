@@ -1,11 +1,11 @@
-#include "codegen/kernel_decisions.hpp"
+#include "backend/cpu/kernel_decisions.hpp"
 
 #include <algorithm>
 
+#include "backend/cpu/kernel.hpp"
 #include "base/dtype.hpp"
-#include "codegen/kernel.hpp"
 
-namespace ingot {
+namespace ingot::cpu {
 
 using loop::Fold;
 using loop::Nest;
@@ -34,4 +34,4 @@ std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kern
   return all;
 }
 
-}  // namespace ingot
+}  // namespace ingot::cpu

@@ -1,10 +1,10 @@
 // How the work of a kernel is cut into tasks.
 #include <algorithm>
 
+#include "backend/cpu/kernel.hpp"
 #include "base/dtype.hpp"
-#include "codegen/kernel.hpp"
 
-namespace ingot {
+namespace ingot::cpu {
 namespace {
 
 using loop::Fold;
@@ -65,4 +65,4 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
   return tasks;
 }
 
-}  // namespace ingot
+}  // namespace ingot::cpu

@@ -1,4 +1,4 @@
-// One kernel of a loop program to one LLVM function. This folder's own.
+// One kernel of a loop program to one LLVM function. This backend's own.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
@@ -8,7 +8,7 @@
 #include "codegen/target.hpp"
 #include "loop/program.hpp"
 
-namespace ingot {
+namespace ingot::cpu {
 
 // The lanes of a kernel's vectors: as many as a register has of the type that most values have.
 int lanes_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
@@ -34,4 +34,4 @@ struct KernelCode {
 // Its function under this name, of the type `ingot_kernel` of src/model/program.h; the parameters come after the buffers.
 llvm::Function* emit_kernel(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name);
 
-}  // namespace ingot
+}  // namespace ingot::cpu

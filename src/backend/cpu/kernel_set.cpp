@@ -1,13 +1,14 @@
-#include "codegen/kernel_set.hpp"
+#include "backend/cpu/kernel_set.hpp"
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
+#include "backend/cpu/kernel.hpp"
+#include "backend/cpu/kernel_decisions.hpp"
 #include "base/error.hpp"
-#include "codegen/kernel.hpp"
-#include "codegen/kernel_decisions.hpp"
 
-namespace ingot {
+namespace ingot::cpu {
 namespace {
 
 // What is worth a module of its own, in nodes of expressions: several milliseconds of work, where a module costs half of one.
@@ -102,10 +103,10 @@ KernelSet::KernelSet(const std::vector<const loop::Program*>& runs, const std::v
   for (const Distinct::Member& m : distinct.members) {
     const loop::LoneKernel& lone = distinct.kernels[m.number];
     const Tasks tasks = tasks_of(lone.program, lone.kernel, target);
-    Use& use = uses_[m.kernel];
-    use = {symbols[m.number], {}, numbers[m.number], tasks.count, tasks.grain, lone.kernel.scratch_bytes};
+    KernelUse& use = uses_[m.kernel];
+    use = {symbols[m.number], {}, numbers[m.number], "ingot_rt_parallel", {tasks.count, tasks.grain, lone.kernel.scratch_bytes}};
     for (const int b : arguments_of(lone.program, lone.kernel)) use.places.push_back({m.buffers[at(b)], m.from[at(b)]});
   }
 }
 
-}  // namespace ingot
+}  // namespace ingot::cpu

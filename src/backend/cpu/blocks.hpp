@@ -1,4 +1,4 @@
-// Long loops over sums, cut into blocks: what a block adds up is then poured into wider sums. This folder's own.
+// Long loops over sums, cut into blocks: what a block adds up is then poured into wider sums. This backend's own.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include "expr/expr.hpp"
 
-namespace ingot {
+namespace ingot::cpu {
 
 // vars[level], of loops from the outermost to the innermost, is cut into blocks of `size` values.
 struct Blocks {
@@ -29,4 +29,4 @@ inline std::optional<Blocks> blocks_of(std::span<const Expr> vars, int64_t most,
   return std::nullopt;
 }
 
-}  // namespace ingot
+}  // namespace ingot::cpu

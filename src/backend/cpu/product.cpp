@@ -1,4 +1,4 @@
-#include "loop/product.hpp"
+#include "backend/cpu/product.hpp"
 
 #include <algorithm>
 
@@ -6,8 +6,19 @@
 #include "base/error.hpp"
 #include "loop/offset.hpp"
 
-namespace ingot::loop {
+namespace ingot::cpu {
 namespace {
+
+using loop::Buffer;
+using loop::Computation;
+using loop::Fold;
+using loop::kTermsOfOneSum;
+using loop::Kernel;
+using loop::Nest;
+using loop::Place;
+using loop::Product;
+using loop::ProductSteps;
+using loop::Program;
 
 constexpr int64_t kAlignment = 64;
 // Below these a tile is mostly padding, or its loop too short to pay for the packing.
@@ -371,4 +382,4 @@ std::optional<ProductSteps> as_product(Program& p, const Computation& c, const M
   return ProductBuilder(p, c, *f, machine).build();
 }
 
-}  // namespace ingot::loop
+}  // namespace ingot::cpu

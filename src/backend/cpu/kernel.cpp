@@ -1,16 +1,16 @@
-#include "codegen/kernel.hpp"
+#include "backend/cpu/kernel.hpp"
 
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 
+#include "backend/cpu/blocks.hpp"
+#include "backend/cpu/kernel_decisions.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "codegen/kernel_decisions.hpp"
-#include "codegen/blocks.hpp"
 #include "codegen/expression.hpp"
 
-namespace ingot {
+namespace ingot::cpu {
 namespace {
 
 using loop::Buffer;
@@ -586,4 +586,4 @@ llvm::Function* emit_kernel(llvm::Module& module, const KernelCode& code, const 
   return KernelEmitter(module, code, target, name).run();
 }
 
-}  // namespace ingot
+}  // namespace ingot::cpu

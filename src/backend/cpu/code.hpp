@@ -1,0 +1,13 @@
+// Loop programs that are scheduled (schedule.hpp) to code for a processor.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "codegen/model.hpp"
+
+namespace ingot::cpu {
+
+// Object code with the functions of one level (codegen/level.hpp).
+std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text = nullptr);
+
+}  // namespace ingot::cpu
