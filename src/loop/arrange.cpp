@@ -93,7 +93,8 @@ void drop_unit_loops(Kernel& k) {
   for (Nest& n : k.nests) drop(n.vars);
 }
 
-// How badly neighbours in `v` suit each other in the nest: addresses that are neither the same for all of them nor one after the other.
+// How badly neighbours in `v` suit the nest: addresses that are neither the same for all of them nor one
+// after the other.
 int misfits(const Nest& n, const Expr& v) {
   int bad = 0;
   for (const Expr& o : offsets(n)) {

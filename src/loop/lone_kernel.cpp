@@ -164,7 +164,8 @@ std::vector<const void*> ingredients(const LoneKernel& k) {
   if (const auto& x = k.kernel.product) {
     exprs(x->k);
     exprs({x->rows_offset, x->panel, x->columns_offset, x->first_column, x->strip_width});
-    for (const int n : {x->rows, x->columns, x->strip, x->height, x->width, static_cast<int>(x->place)}) number(n);
+    for (const int n : {x->rows, x->columns, x->strip, x->block.rows, x->block.columns, static_cast<int>(x->place)}) number(n);
+    for (const DType t : {x->types.rows, x->types.columns, x->types.sums}) number(static_cast<int64_t>(t));
   }
   for (const Nest& n : k.kernel.nests) {
     exprs(n.vars);
@@ -214,7 +215,7 @@ int64_t size_of_code(const Kernel& k) {
   const auto add = [&](const Expr& e) {
     if (e.valid()) visit(e, [&](const Expr&) { nodes++; });
   };
-  if (k.product) nodes += 4 * int64_t{k.product->height};
+  if (k.product) nodes += 4 * int64_t{k.product->block.rows};
   for (const Nest& n : k.nests) {
     for (const Fold& f : n.folds) add(f.body);
     for (const Store& s : n.stores) add(s.offset), add(s.value);

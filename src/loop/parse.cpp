@@ -401,13 +401,16 @@ class Parser {
     x.columns = buffer(rest.up_to("["));
     const string_view columns = rest.inside('[', ']');
     rest.expect(" over ");
-    x.k = variables(rest.before("; panels "), scope);
+    x.k = variables(rest.before(" as "), scope);
+    x.types.rows = dtype_from_name(rest.before(" * "));
+    x.types.columns = dtype_from_name(rest.before(" in "));
+    x.types.sums = dtype_from_name(rest.before("; panels "));
     x.panel = variable(rest.before(" at "), scope);
     x.rows_offset = parse(rows, scope);
     x.columns_offset = parse(columns, scope);
-    x.first_column = parse(rest.before("; tile "), scope);
-    x.height = static_cast<int>(number(rest.before(" by ")));
-    x.width = static_cast<int>(number(rest.all()));
+    x.first_column = parse(rest.before("; block "), scope);
+    x.block.rows = static_cast<int>(number(rest.before(" by ")));
+    x.block.columns = static_cast<int>(number(rest.all()));
     return x;
   }
 

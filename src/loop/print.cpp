@@ -131,8 +131,9 @@ class Printer {
   }
   void product(const Product& x) {
     line("product ", name(x.strip), " by ", x.strip_width, " = ", name(x.rows), "[", x.rows_offset, "] * ", name(x.columns), "[",
-         x.columns_offset, "] over ", ranges(x.k), "; panels ", ranges({x.panel}), " at ", x.first_column, "; tile ", x.height,
-         " by ", x.width);
+         x.columns_offset, "] over ", ranges(x.k), " as ", short_name_of(x.types.rows), " * ", short_name_of(x.types.columns),
+         " in ", short_name_of(x.types.sums), "; panels ", ranges({x.panel}), " at ", x.first_column, "; block ", x.block.rows,
+         " by ", x.block.columns);
   }
 
   std::string argument(const KernelCall::Argument& a) const {

@@ -1,8 +1,8 @@
 // A loop program: buffers, and the steps that fill them in order. Every size, stride, offset and extent is an expression of
 // the program's symbols, so one program serves all sizes for which its guards hold.
 //
-// Lowering makes Computations; scheduling (schedule.hpp) turns them into Kernels, which code is generated for.
-// Its text form is loop/text.hpp.
+// Lowering makes Computations; scheduling (schedule.hpp) turns them into Kernels, which a backend generates
+// code for. What kind of machine that is for shows in sizes alone. Its text form is loop/text.hpp.
 #pragma once
 #include <functional>
 #include <optional>
@@ -22,7 +22,7 @@ enum class Place : uint8_t {
   output,    // made during the run, the caller's afterwards
   arena,     // at `offset` in the block of memory that is lent for one run
   lent,      // memory of its own for one run: its size is known only after an earlier step
-  scratch,   // at `offset` in the memory of the thread that runs a task
+  scratch,   // at `offset` in memory that one value of a kernel's `outer` has to itself: a thread's, or a block's on a GPU
 };
 
 // Load(id; index…) reads element [index…] of buffer `id`, its position in Program::buffers. Strides are in elements and
@@ -78,19 +78,33 @@ struct Nest {
   std::vector<Store> stores;
 };
 
-// Sums of products for the rows of a tile and all columns of a block: strip[r, column] = Σ over k of a(k, r) * b(k, column). The
-// columns are taken a tile's width (a panel) at a time.
+// What sums of products are of: the elements that are multiplied, and what their products are added in.
+struct ProductTypes {
+  DType rows = DType::f32, columns = DType::f32, sums = DType::f32;
+
+  bool operator==(const ProductTypes&) const = default;
+};
+
+// Sums of products for a few rows and some columns: strip[r, column] = Σ over k of a(k, r) * b(k, column). A
+// microkernel of the machine makes a block of them at a time: all the rows, and a panel of columns.
 struct Product {
+  struct Block {
+    int rows = 0, columns = 0;
+
+    bool operator==(const Block&) const = default;
+  };
+
+  ProductTypes types;
+  Block block;
   std::vector<Expr> k;
-  int rows = -1;  // the buffer of a, where the elements of a tile lie one after the other
-  Expr rows_offset;  // of the tile's first element, for k
+  int rows = -1;  // the buffer of a, where the elements of the rows lie one after the other
+  Expr rows_offset;  // of the first row's element, for k
   int columns = -1;  // the buffer of b, where the elements of a panel lie one after the other
   Expr panel;  // the variable of the panels
   Expr columns_offset;  // of a panel's first element, for k
   Expr first_column;  // of a panel; panels may overlap
-  int strip = -1;
+  int strip = -1;  // of the type of the sums, or of a wider one where each is a sum of many (kTermsOfOneSum)
   Expr strip_width;
-  int height = 0, width = 0;  // of a tile
   std::size_t place = 0;  // how many of the kernel's nests come before it
 };
 
@@ -100,7 +114,8 @@ struct Kernel {
   std::string name;
   std::vector<Expr> outer;
   std::vector<Nest> nests;
-  // Which variable becomes the lanes of vectors: the last of `outer`, around all nests, or each nest's own last variable.
+  // Which variable's neighbours are computed together, by lanes of a vector or threads side by side: the last of
+  // `outer`, around all nests, or each nest's own last variable.
   bool across = false;
   Expr scratch_bytes = 0;
   std::optional<Product> product = {};

@@ -23,7 +23,7 @@ bool same(const Nest& a, const Nest& b) {
 bool same(const Product& a, const Product& b) {
   return same(a.k, b.k) && a.rows == b.rows && same(a.rows_offset, b.rows_offset) && a.columns == b.columns &&
          same(a.panel, b.panel) && same(a.columns_offset, b.columns_offset) && same(a.first_column, b.first_column) &&
-         a.strip == b.strip && same(a.strip_width, b.strip_width) && a.height == b.height && a.width == b.width &&
+         a.strip == b.strip && same(a.strip_width, b.strip_width) && a.types == b.types && a.block == b.block &&
          a.place == b.place;
 }
 bool same(const KernelCall::Argument& a, const KernelCall::Argument& b) {

@@ -33,8 +33,9 @@ class Form {
     if (const auto& x = kernel.product) {
       variables(x->k);
       for (const Expr& e : {x->rows_offset, x->panel, x->columns_offset, x->first_column, x->strip_width}) add(e);
-      for (const int n : {x->rows, x->columns, x->strip, x->height, x->width, static_cast<int>(x->place)})
+      for (const int n : {x->rows, x->columns, x->strip, x->block.rows, x->block.columns, static_cast<int>(x->place)})
         number(static_cast<uint64_t>(n));
+      for (const DType t : {x->types.rows, x->types.columns, x->types.sums}) number(static_cast<uint64_t>(t));
     }
     for (const Nest& n : kernel.nests) {
       variables(n.vars);

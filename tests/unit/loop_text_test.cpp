@@ -37,7 +37,7 @@ constexpr std::string_view kEverything =
     for i1 < 4: %1 += exp(x[4*i0 + i1] - %0); row.0[i1] = cast(f64, %0)
     do: sum_1[i0] = %1
   kernel mm parallel i0 < 2, i3 < min(s0, 8) across scratch 64*s0
-    product row.0 by 12 = x[48*i0 + 4*i1] * w[12*i1 + 48*i2] over i1 < 4; panels i2 < 3 at 12*i2; tile 4 by 12
+    product row.0 by 12 = x[48*i0 + 4*i1] * w[12*i1 + 48*i2] over i1 < 4 as f32 * bf16 in f64; panels i2 < 3 at 12*i2; block 4 by 12
     do: %0 and= 0.0 < x[i0]; flag[0] = %0
   kernel nothing
   call ingot_k_sort_rows(int 6, sum_1, {1, s0, 1, 1}, (s0), {}, &picked, null)
@@ -71,9 +71,26 @@ TEST(LoopText, SaysEverything) {
   EXPECT_TRUE(same(p.numbers[1], p.symbols[1]));
   const auto& mm = std::get<Kernel>(p.steps[4]);
   EXPECT_EQ(mm.product->place, 0u);
-  EXPECT_EQ(mm.product->width, 12);
+  EXPECT_EQ(mm.product->block, (Product::Block{4, 12}));
+  EXPECT_EQ(mm.product->types, (ProductTypes{DType::f32, DType::bf16, DType::f64}));
   EXPECT_TRUE(mm.across);
   EXPECT_EQ(std::get<EagerCall>(p.steps[7]).text, "aten.topk.default(%0, \"a) -> (b\", 3)");
+}
+
+// The types of a product are its own: a byte may hold two elements, and sums are wider than what is multiplied.
+TEST(LoopText, ProductsSayTheirTypes) {
+  const Program p = parse_program(kEverything);
+  const ProductTypes all[] = {{DType::f32, DType::f32, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
+                              {DType::u8, DType::i8, DType::i32},   {DType::f16, DType::i8, DType::f32},
+                              {DType::f64, DType::f64, DType::f64}};
+  for (const ProductTypes& types : all) {
+    Program q = p;
+    std::get<Kernel>(q.steps[4]).product->types = types;
+    const Program back = parse_program(to_text(q));
+    EXPECT_TRUE(same(back, q)) << to_text(q);
+    EXPECT_FALSE(same(back, p)) << to_text(q);
+    EXPECT_EQ(std::get<Kernel>(back.steps[4]).product->types, types);
+  }
 }
 
 // A change anywhere makes another program, whose text reads back too, or none; a few mean the same.
@@ -138,8 +155,11 @@ TEST(LoopText, ErrorsNameLineAndWhatWasExpected) {
       {"  if true\n    check true else \"\"\n", "expected 'else', as far to the right as the step that it belongs to"},
       {"      check true else \"\"\n", "expected a step of the program, two spaces to the right"},
       {"  call f(x, &nobody)\n", "there is no buffer 'nobody'"},
-      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1; panels i1 < 1 at 0; tile 1 by one\n",
+      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1 as f32 * f32 in f32; panels i1 < 1 at 0; block 1 by one\n",
        "expected a number, found 'one'"},
+      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1; panels i1 < 1 at 0; block 1 by 1\n",
+       "expected ' as ' in 'i0 < 1"},
+      {"  kernel k\n    product y by 1 = x[0] * x[0] over i0 < 1 as f32 * f33 in f32; panels i1 < 1 at 0; block 1 by 1\n", "f33"},
   };
   for (const auto& [steps, wanted] : cases) EXPECT_NE(says(steps).find(wanted), std::string::npos) << says(steps);
   EXPECT_NE(error_of([] { parse_program(""); }).find("line 1: expected a program, found nothing"), std::string::npos);

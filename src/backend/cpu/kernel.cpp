@@ -290,12 +290,13 @@ class KernelEmitter {
     }
   }
 
-  // A tile's rows times all panels, each tile of accumulators in registers from its first product to its last.
+  // A block's rows times all panels, each block of sums in registers from its first product to its last.
   void emit_product(const loop::Product& x) {
-    const auto height = static_cast<std::size_t>(x.height), vectors = static_cast<std::size_t>(x.width / lanes_);
-    llvm::Type* element_type = b_.getFloatTy();
+    INGOT_ENSURE(x.types.rows == x.types.sums && x.types.columns == x.types.sums, "no microkernel adds to sums of another type");
+    const auto height = static_cast<std::size_t>(x.block.rows), vectors = static_cast<std::size_t>(x.block.columns / lanes_);
+    llvm::Type* element_type = register_type(context_, x.types.sums);
     llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
-    const llvm::Align align(4);
+    const llvm::Align align(static_cast<uint64_t>(size_of(x.types.sums)));
     const Buffer& strip_buffer = program_.buffers[at(x.strip)];
     Value strip = pointers_[at(x.strip)], strip_width = expressions_.emit(x.strip_width);
     llvm::Type* sum_type = memory_type(context_, strip_buffer.dtype);  // float, or double for many blocks
@@ -305,7 +306,7 @@ class KernelEmitter {
     auto vector_at = [&](llvm::Type* type, Value first_element, std::size_t v) {
       return element(type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
     };
-    // f(where the sums of a row of the panel are, which of the tile's sums)
+    // f(where the sums of a row of the panel are, which of the block's sums)
     auto each_sum = [&](const auto& f) {
       Value column = expressions_.emit(x.first_column);
       for (std::size_t r = 0; r < height; r++) {
@@ -319,12 +320,12 @@ class KernelEmitter {
       if (blocks) each_sum([&](Value to, Value) { b_.CreateAlignedStore(llvm::Constant::getNullValue(sum_vector), to, align); });
       auto multiply = [&] {
         std::vector<Value> b;
-        Value tile = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
+        Value rows = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
         Value columns = element(element_type, pointers_[at(x.columns)], expressions_.emit(x.columns_offset));
         for (std::size_t v = 0; v < vectors; v++)
           b.push_back(b_.CreateAlignedLoad(vector, vector_at(element_type, columns, v), align));
         for (std::size_t r = 0; r < height; r++) {
-          Value a = b_.CreateAlignedLoad(element_type, element(element_type, tile, b_.getInt64(r)), align);
+          Value a = b_.CreateAlignedLoad(element_type, element(element_type, rows, b_.getInt64(r)), align);
           Value splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), a);
           for (std::size_t v = 0; v < vectors; v++) {
             llvm::AllocaInst* s = sums[r * vectors + v];

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "backend/cpu/microkernel.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "loop/contraction.hpp"
 #include "loop/offset.hpp"
 
 namespace ingot::cpu {
@@ -11,6 +13,7 @@ namespace {
 
 using loop::Buffer;
 using loop::Computation;
+using loop::Contraction;
 using loop::Fold;
 using loop::kTermsOfOneSum;
 using loop::Kernel;
@@ -21,7 +24,7 @@ using loop::ProductSteps;
 using loop::Program;
 
 constexpr int64_t kAlignment = 64;
-// Below these a tile is mostly padding, or its loop too short to pay for the packing.
+// Below these a block is mostly padding, or its loop too short to pay for the packing.
 constexpr int64_t kFewestRows = 4, kFewestColumns = 8, kShortestSum = 8;
 
 // Of one task: columns, whose sums stay in the cache next to the processor, and bytes of their factor, which the tasks after
@@ -35,9 +38,6 @@ std::size_t at(int id) { return static_cast<std::size_t>(id); }
 Expr ceil_div(const Expr& a, int64_t b) { return floor_div(a + (b - 1), b); }
 Expr aligned(const Expr& bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
 
-bool depends_on_any(const Expr& e, const std::vector<Expr>& vars) {
-  return std::any_of(vars.begin(), vars.end(), [&](const Expr& v) { return depends(e, v); });
-}
 Expr count_of(const std::vector<Expr>& vars) {
   Expr n = 1;
   for (const Expr& v : vars) n = n * v.arg(0);
@@ -60,27 +60,6 @@ Expr flattened_index(const std::vector<Expr>& vars) {
   return e;
 }
 
-// The two factors of the body, in the order rows, columns; and whose variables are whose.
-struct Factors {
-  Expr a, b;
-  std::vector<Expr> batch, rows, columns;
-};
-std::optional<Factors> factors_of(const Computation& c) {
-  if (c.folds.size() != 1 || c.folds[0].how != Accumulate::sum) return std::nullopt;
-  const Expr& body = c.folds[0].body;
-  if (body.op() != ExprOp::Mul || body.args().size() != 2 || body.dtype() != DType::f32) return std::nullopt;
-  for (std::size_t first = 0; first < 2; first++) {
-    Factors f{body.arg(first), body.arg(1 - first), {}, {}, {}};
-    for (const Expr& v : c.vars) {
-      const bool in_a = depends(f.a, v), in_b = depends(f.b, v);
-      (in_a && in_b ? f.batch : in_b ? f.columns : f.rows).push_back(v);
-    }
-    // Columns are what the result is contiguous in.
-    if (!f.rows.empty() && !f.columns.empty() && same(f.columns.back(), c.vars.back())) return f;
-  }
-  return std::nullopt;
-}
-
 // Columns as they lie in memory: those variables whose elements follow each other, the first of them cut into blocks, and the
 // ones before, for each of whose values the block is another.
 struct Run {
@@ -92,16 +71,16 @@ struct Run {
   int64_t span(int64_t values) const { return (values - 1) * strides[0] + within; }
 };
 
-// How many columns a block should have at most if each has this many elements in memory of its own.
-int64_t most_columns(int64_t elements, int64_t width) {
-  return std::clamp<int64_t>(kMostBytes / (4 * std::max<int64_t>(1, elements)), 2 * width, kMostColumns);
+// How many columns a task should have at most if each has this many bytes in memory of its own.
+int64_t most_columns(int64_t bytes, int64_t width) {
+  return std::clamp<int64_t>(kMostBytes / std::max<int64_t>(1, bytes), 2 * width, kMostColumns);
 }
 
 // How many values of the first variable make a block: the fewest panels, and some for each task's own cost. A block is never
 // smaller than a panel.
-int64_t choose_block(const Run& r, int64_t elements, int64_t width) {
+int64_t choose_block(const Run& r, int64_t bytes, int64_t width) {
   const int64_t all = r.vars[0].arg(0)->i,
-                most = std::min(all, std::max<int64_t>(1, most_columns(elements, width) / r.strides[0]));
+                most = std::min(all, std::max<int64_t>(1, most_columns(bytes, width) / r.strides[0]));
   auto panels = [&](int64_t values) { return (r.span(values) + width - 1) / width; };
   int64_t best = all, least = -1;
   for (int64_t n = most; n >= 1; n--) {
@@ -135,10 +114,10 @@ std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Exp
   if (r.vars.empty() || span < width) return std::nullopt;
   r.apart.assign(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(first));
   // Taps that are near each other share their memory.
-  int64_t elements = 1;
+  int64_t bytes = size_of(b.dtype());
   for (const Expr& v : k)
-    if (const auto s = stride(b.arg(0), v); s && s->is_const() && (*s)->i >= span && v.arg(0).is_const()) elements *= v.arg(0)->i;
-  r.block = choose_block(r, elements, width);
+    if (const auto s = stride(b.arg(0), v); s && s->is_const() && (*s)->i >= span && v.arg(0).is_const()) bytes *= v.arg(0)->i;
+  r.block = choose_block(r, bytes, width);
   return r;
 }
 
@@ -150,22 +129,22 @@ bool reads_constants(const Program& p, const Expr& e) {
   return all;
 }
 
-// The tile that computes the fewest sums that nobody looks at, as far as the sizes are known.
-Machine::Tile choose_tile(const Machine& machine, const Expr& rows, const Expr& columns) {
+// The one with which the fewest sums are computed that nobody looks at, as far as the sizes are known.
+Product::Block choose_microkernel(const std::vector<Product::Block>& all, const Expr& rows, const Expr& columns) {
   auto padded = [](const Expr& n, int64_t unit) { return n.is_const() ? (n->i + unit - 1) / unit * unit : 1; };
-  auto work = [&](const Machine::Tile& t) { return padded(rows, t.rows) * padded(columns, int64_t{machine.lanes} * t.vectors); };
-  return *std::min_element(machine.tiles.begin(), machine.tiles.end(),
-                           [&](const auto& a, const auto& b) { return work(a) < work(b); });
+  auto work = [&](const Product::Block& b) { return padded(rows, b.rows) * padded(columns, b.columns); };
+  return *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return work(a) < work(b); });
 }
 
 class ProductBuilder {
  public:
-  ProductBuilder(Program& p, const Computation& c, const Factors& f, const Machine& machine)
+  ProductBuilder(Program& p, const Computation& c, const Contraction& f, const std::vector<Product::Block>& microkernels)
       : program_(p), c_(c), f_(f), fold_(c.folds[0]), rows_(count_of(f.rows)), columns_(count_of(f.columns)),
         length_(count_of(fold_.vars)), name_(p.buffers[at(c.out)].name) {
-    const Machine::Tile tile = choose_tile(machine, rows_, columns_);
-    width_ = int64_t{machine.lanes} * tile.vectors;
-    height_ = tile.rows;
+    x_.types = f.types;
+    x_.block = choose_microkernel(microkernels, rows_, columns_);
+    width_ = x_.block.columns;
+    height_ = x_.block.rows;
   }
 
   ProductSteps build() {
@@ -175,19 +154,17 @@ class ProductBuilder {
     for (const Expr& v : f_.batch) add_outer(v);
     if (run)
       for (const Expr& v : run->apart) add_outer(v);
-    x_.height = static_cast<int>(height_);
-    x_.width = static_cast<int>(width_);
     for (const Expr& v : fold_.vars) x_.k.push_back(variable(v.arg(0)));
     std::vector<Expr> columns_here;  // the variables of the nest over the sums
     Expr sum_column;
     if (run) columns_in_place(*run, columns_here, sum_column);
     else columns_packed(columns_here, sum_column);
-    // A tile of rows that only one task reads is its own; others, and what is constant, are laid out by a step before.
+    // Rows that only one task reads are its own; others, and what is constant, are laid out by a step before.
     const bool is_shared = kernel.outer.size() > f_.batch.size() || reads_constants(program_, f_.a);
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
     const bool is_short = length_.is_const() && length_->i <= kMostSumsInFloat * kTermsOfOneSum;
-    x_.strip = add_scratch(".strip", is_short ? DType::f32 : DType::f64, {Expr(height_), x_.strip_width});
+    x_.strip = add_scratch(".strip", is_short ? f_.types.sums : DType::f64, {Expr(height_), x_.strip_width});
     if (is_shared) x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows) + flattened_index(x_.k) * height_;
     else own_rows(height_ * block);
     sums(height_ * block, columns_here, sum_column);
@@ -198,7 +175,7 @@ class ProductBuilder {
  private:
   Program& program_;
   const Computation& c_;
-  const Factors& f_;
+  const Contraction& f_;
   const Fold& fold_;
   Expr rows_, columns_, length_;
   std::string name_;
@@ -247,9 +224,9 @@ class ProductBuilder {
     unflatten(vars, member, from, to);
     unflatten(fold_.vars, k, from, to);
     for (const Expr& v : own) sizes.push_back(v.arg(0));
-    buffer = add_buffer(suffix, DType::f32, sizes, Place::arena);
+    buffer = add_buffer(suffix, factor.dtype(), sizes, Place::arena);
     steps_.packs.push_back(
-        {buffer, own, {}, select(member < count, substitute(factor, from, to), Expr::constant(DType::f32, 0.0))});
+        {buffer, own, {}, select(member < count, substitute(factor, from, to), Expr::constant(factor.dtype(), 0.0))});
     const std::vector<Expr>& strides = program_.buffers[at(buffer)].strides;
     Expr offset = group * strides[f_.batch.size()];
     for (std::size_t d = 0; d < f_.batch.size(); d++) offset = offset + steps_.kernel.outer[d] * strides[d];
@@ -261,7 +238,7 @@ class ProductBuilder {
     const Expr& all = f_.columns[0].arg(0);
     if (!columns_.is_const() || !length_.is_const()) return 0;
     const int64_t inner = columns_->i / std::max<int64_t>(1, all->i),
-                  most = most_columns(length_->i, width_) / std::max<int64_t>(1, inner);
+                  most = most_columns(size_of(f_.types.columns) * length_->i, width_) / std::max<int64_t>(1, inner);
     if (all->i <= most) return 0;
     auto fits = [&](int64_t n) { return n * inner % width_ == 0; };
     for (int64_t n = most; 2 * n > most; n--)  // rather blocks of one size
@@ -330,7 +307,7 @@ class ProductBuilder {
 
   // Rows past the last are computed as the last, and nobody looks at them.
   void own_rows(const Expr& first_row) {
-    x_.rows = add_scratch(".rows", DType::f32, {length_, Expr(height_)});
+    x_.rows = add_scratch(".rows", f_.types.rows, {length_, Expr(height_)});
     x_.rows_offset = flattened_index(x_.k) * height_;
     Nest n;
     std::vector<Expr> from = from_, to = to_;
@@ -357,9 +334,9 @@ class ProductBuilder {
     std::vector<Expr> index = c_.leading;
     for (const Expr& v : c_.vars) index.push_back(substitute(v, from_, to_));
     // The sum is an element of the strip, which has its offset already: only the other loads get theirs.
-    const Expr tmp = Expr::tmp(-1, DType::f32);
+    const Expr tmp = Expr::tmp(-1, f_.types.sums);
     const Buffer& strip = program_.buffers[at(x_.strip)];
-    const Expr sum = cast(DType::f32, Expr::load(x_.strip, strip.dtype, {local * x_.strip_width + sum_column}, strip.name));
+    const Expr sum = cast(f_.types.sums, Expr::load(x_.strip, strip.dtype, {local * x_.strip_width + sum_column}, strip.name));
     from_.push_back(fold_.tmp);
     to_.push_back(tmp);
     const Expr value = substitute(with_offsets(program_, substitute(c_.value, from_, to_)), tmp, sum);
@@ -370,16 +347,14 @@ class ProductBuilder {
 
 }  // namespace
 
-std::optional<ProductSteps> as_product(Program& p, const Computation& c, const Machine& machine) {
-  const auto f = factors_of(c);
-  if (!f) return std::nullopt;
-  const Fold& fold = c.folds[0];
-  if (is_fewer(count_of(f->rows), kFewestRows) || is_fewer(count_of(f->columns), kFewestColumns) ||
-      is_fewer(count_of(fold.vars), kShortestSum))
+std::optional<ProductSteps> as_product(Program& p, const Computation& c, const Target& target) {
+  const std::optional<Contraction> f = contraction_of(c);
+  if (!f || is_fewer(count_of(f->rows), kFewestRows) || is_fewer(count_of(f->columns), kFewestColumns) ||
+      is_fewer(count_of(c.folds[0].vars), kShortestSum))
     return std::nullopt;
-  for (const Expr& v : fold.vars)
-    if (depends_on_any(v.arg(0), c.vars)) return std::nullopt;
-  return ProductBuilder(p, c, *f, machine).build();
+  const std::vector<Product::Block> blocks = microkernels(target, f->types);
+  if (blocks.empty()) return std::nullopt;
+  return ProductBuilder(p, c, *f, blocks).build();
 }
 
 }  // namespace ingot::cpu

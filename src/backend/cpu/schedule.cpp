@@ -6,9 +6,8 @@
 namespace ingot::cpu {
 
 void schedule(loop::Program& p, const Target& target) {
-  const Machine machine = machine_of(target);
   // Neighbours are the lanes of vectors, and vectors of a few elements are mostly tail.
-  loop::schedule(p, {[&](loop::Program& q, const loop::Computation& c) { return as_product(q, c, machine); }, 8});
+  loop::schedule(p, {[&](loop::Program& q, const loop::Computation& c) { return as_product(q, c, target); }, 8});
 }
 
 }  // namespace ingot::cpu

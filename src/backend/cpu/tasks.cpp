@@ -53,7 +53,7 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
   int64_t slots = 0;
   for (const Nest& n : kernel.nests) slots += slots_of(n);
   if (const auto& x = kernel.product) {
-    int64_t terms = 2 * int64_t{x->height} * x->width * guess(x->panel.arg(0));
+    int64_t terms = 2 * int64_t{x->block.rows} * x->block.columns * guess(x->panel.arg(0));
     for (const Expr& k : x->k) terms *= guess(k.arg(0));
     slots += terms;
   }

@@ -1,0 +1,43 @@
+#include "backend/cpu/microkernel.hpp"
+
+#include <string_view>
+
+#include "base/dtype.hpp"
+
+namespace ingot::cpu {
+namespace {
+
+struct Microkernels {
+  loop::ProductTypes types;
+  Arch arch;
+  std::string_view feature;  // that a processor must have; empty: none
+  struct {
+    int rows, vectors;  // vectors of columns; no rows: no block
+  } blocks[3];
+};
+
+constexpr loop::ProductTypes kFloat{DType::f32, DType::f32, DType::f32};
+
+// The first row that fits is taken.
+constexpr Microkernels kTable[] = {
+    {kFloat, Arch::aarch64, "", {{8, 3}, {12, 2}, {6, 4}}},  // 24 of 32 registers hold sums
+    {kFloat, Arch::x86_64, "avx512f", {{12, 2}, {8, 3}}},    // 24 of 32
+    {kFloat, Arch::x86_64, "fma", {{6, 2}, {4, 3}}},         // 12 of 16
+    {kFloat, Arch::x86_64, "", {{4, 2}}},                    // 8 of 16: a product needs one more
+};
+
+}  // namespace
+
+std::vector<loop::Product::Block> microkernels(const Target& target, const loop::ProductTypes& types) {
+  std::vector<loop::Product::Block> blocks;
+  for (const Microkernels& m : kTable) {
+    if (m.types != types || m.arch != arch_of(target) || (!m.feature.empty() && !has_feature(target, m.feature))) continue;
+    const int lanes = vector_bits(target) / 8 / static_cast<int>(size_of(types.sums));
+    for (const auto& b : m.blocks)
+      if (b.rows > 0) blocks.push_back({b.rows, b.vectors * lanes});
+    break;
+  }
+  return blocks;
+}
+
+}  // namespace ingot::cpu
