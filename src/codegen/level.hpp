@@ -18,7 +18,7 @@ struct LevelKernels {
 };
 
 // The functions of the level's entries and the kernels that they run, compiled by all threads. The same
-// however many there are. With `text`, which is given the code as people read it, too.
-std::vector<Object> generate_level(const Model& model, std::size_t level, const LevelKernels& kernels, CodeText* text = nullptr);
+// however many there are. With `text`, unless it is null, which is given the code as people read it, too.
+std::vector<Object> generate_level(const Model& model, std::size_t level, const LevelKernels& kernels, CodeText* text);
 
 }  // namespace ingot

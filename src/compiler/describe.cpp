@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/library_metadata.hpp"
 #include "loop/equal_folds.hpp"
-#include "model/cpu.h"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -296,21 +295,6 @@ std::vector<Tensor> describe(Model& model, const std::vector<LoweredEntry>& entr
     model.entries[i].uses_written = uses_written(model, model.entries[i], model.levels[0].codes[i].run);
   tensors.resize(stored);
   return tensors;
-}
-
-Model::Level level_for(const Target& target) {
-  Model::Level level{target, target.cpu, {}, {}};
-  auto add = [&](uint64_t id, const char* feature) {
-    if (has_feature(target, feature)) level.features.push_back(id);
-  };
-#define INGOT_ADD(id, number, feature) add(number, feature);
-  if (arch_of(target) == Arch::x86_64) {
-    INGOT_CPU_FEATURES_X86_64(INGOT_ADD)
-  } else {
-    INGOT_CPU_FEATURES_AARCH64(INGOT_ADD)
-  }
-#undef INGOT_ADD
-  return level;
 }
 
 }  // namespace ingot

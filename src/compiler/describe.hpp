@@ -23,7 +23,4 @@ std::vector<std::vector<bool>> written_constants(const std::vector<LoweredEntry>
 // User error where entries disagree about a parameter or a buffer.
 std::vector<Tensor> describe(Model& model, const std::vector<LoweredEntry>& entries);
 
-// A level without its programs: what it is called, and what a processor must have for it.
-Model::Level level_for(const Target& target);
-
 }  // namespace ingot

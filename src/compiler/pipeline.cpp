@@ -7,8 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "backend/cpu/code.hpp"
-#include "backend/cpu/schedule.hpp"
+#include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "codegen/eager_ops.hpp"
 #include "codegen/link.hpp"
@@ -115,7 +114,7 @@ Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_w
   Model::Code code;
   code.run = stage("schedule", options, [&] {
     loop::Program p = lowered.program;
-    cpu::schedule(p, target);
+    backend_of(target).schedule(p, target);
     return p;
   });
   code.fold = stage("fold", options, [&] { return loop::fold_constants(code.run, is_written); });
@@ -150,7 +149,7 @@ void compile_parts(const std::vector<Part>& parts, const std::string& output, co
   const std::vector<std::vector<bool>> written = written_constants(entries);
   Model model;
   for (const Target& target : options.targets) {
-    Model::Level level = level_for(target);
+    Model::Level level = backend_of(target).level_for(target);
     for (std::size_t e = 0; e < entries.size(); e++)
       level.codes.push_back(code_for(entries[e].lowered, written[e], target, options));
     model.levels.push_back(std::move(level));
@@ -173,7 +172,8 @@ void compile_parts(const std::vector<Part>& parts, const std::string& output, co
   }));
   for (std::size_t k = 0; k < model.levels.size(); k++) {
     CodeText code;
-    for (Object& o : stage("codegen", options, [&] { return cpu::generate_code(model, k, options.code ? &code : nullptr); }))
+    const Backend& backend = backend_of(model.levels[k].target);
+    for (Object& o : stage("codegen", options, [&] { return backend.generate_code(model, k, options.code ? &code : nullptr); }))
       objects.push_back(std::move(o));
     if (options.code) options.code(model.levels[k].name, code);
   }

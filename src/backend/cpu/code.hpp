@@ -8,6 +8,6 @@
 namespace ingot::cpu {
 
 // Object code with the functions of one level (codegen/level.hpp).
-std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text = nullptr);
+std::vector<Object> generate_code(const Model& model, std::size_t level, CodeText* text);
 
 }  // namespace ingot::cpu

@@ -1,0 +1,109 @@
+// What the compiler asks of a backend, asked here.
+#include "backend/backend.hpp"
+
+#include <gtest/gtest.h>
+
+#include "backend/cpu/microkernel.hpp"
+#include "base/error.hpp"
+#include "codegen/link.hpp"
+#include "e2e/compiled_model.hpp"
+#include "ingot/ingot.hpp"
+#include "loop/text.hpp"
+
+namespace ingot {
+namespace {
+
+using loop::Product;
+using loop::ProductTypes;
+
+constexpr ProductTypes kFloat{DType::f32, DType::f32, DType::f32};
+
+const Product* product_of(const loop::Program& p) {
+  for (const loop::Step& s : p.steps)
+    if (const auto* k = std::get_if<loop::Kernel>(&s); k && k->product) return &*k->product;
+  return nullptr;
+}
+
+// A matrix product of elements of one type, summed in another.
+loop::Program scheduled_product(const char* cpu, std::string_view element, std::string_view sums) {
+  const auto factor = [&](const char* load) { return element == sums ? text(load) : text("cast(", sums, ", ", load, ")"); };
+  loop::Program p = loop::parse_program(text("program main()\n  input x: ", element, "[64, 32]\n  input w: ", element,
+                                             "[32, 48]\n  output mm: ", sums, "[64, 48]\n",
+                                             "  mm[i0 < 64, i1 < 48] = %0 where %0 = sum(i2 < 32) ", factor("x[i0, i2]"), "*",
+                                             factor("w[i2, i1]"), "\n"));
+  const Target target = parse_target("x86_64", cpu);
+  backend_of(target).schedule(p, target);
+  EXPECT_TRUE(same(loop::parse_program(to_text(p)), p)) << to_text(p);
+  return p;
+}
+
+TEST(Backend, MicrokernelsAreByTypeAndProcessor) {
+  using Blocks = std::vector<Product::Block>;
+  EXPECT_EQ(cpu::microkernels(parse_target("aarch64"), kFloat), (Blocks{{8, 12}, {12, 8}, {6, 16}}));
+  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v4"), kFloat), (Blocks{{12, 32}, {8, 48}}));
+  EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v3"), kFloat), (Blocks{{6, 16}, {4, 24}}));
+  EXPECT_EQ(cpu::microkernels(parse_target("x86_64"), kFloat), (Blocks{{4, 8}}));
+  for (const ProductTypes& none : {ProductTypes{DType::bf16, DType::bf16, DType::f32}, {DType::u8, DType::i8, DType::i32},
+                                   {DType::f32, DType::f32, DType::f64}, {DType::f64, DType::f64, DType::f64}})
+    EXPECT_TRUE(cpu::microkernels(native_target(), none).empty());
+}
+
+TEST(Backend, ContractionsAskForAMicrokernel) {
+  for (const auto& [cpu, block] : {std::pair{"x86-64-v3", Product::Block{4, 24}}, std::pair{"x86-64", Product::Block{4, 8}}})
+    for (const char* element : {"f32", "bf16"}) {  // what is wider in the sum is multiplied as such
+      const loop::Program p = scheduled_product(cpu, element, "f32");
+      const Product* x = product_of(p);
+      ASSERT_TRUE(x) << to_text(p);
+      EXPECT_EQ(x->types, kFloat);
+      EXPECT_EQ(x->block, block) << to_text(p);
+    }
+}
+
+TEST(Backend, WithoutAMicrokernelLoopsMakeTheSums) {
+  for (const auto& [element, sums] : {std::pair{"f64", "f64"}, std::pair{"i32", "i32"}, std::pair{"i8", "i32"}}) {
+    const loop::Program p = scheduled_product("x86-64-v3", element, sums);
+    EXPECT_FALSE(product_of(p));
+    ASSERT_EQ(p.steps.size(), 1u) << to_text(p);
+    EXPECT_TRUE(std::holds_alternative<loop::Kernel>(p.steps[0]));
+  }
+}
+
+// A kernel as for another machine: blocks in any order, what they share in scratch memory, threads side by side.
+// It is a loop program as any other, so that it runs here.
+constexpr std::string_view kTransposed = R"loop(program main(s0 >= 1)
+  input x: f32[s0, 32]
+  output t: f32[32, s0]
+  scratch shared: f32[8, 8] at 0
+  kernel t parallel i0 < (s0 + 7) // 8, i1 < 4 scratch 256
+    for i2 < min(8, s0 - 8*i0), i3 < 8: shared[8*i2 + i3] = x[256*i0 + 32*i2 + 8*i1 + i3]
+    for i4 < 8, i5 < min(8, s0 - 8*i0): t[8*i1*s0 + i4*s0 + 8*i0 + i5] = shared[8*i5 + i4]
+)loop";
+
+class BackendRun : public CompiledModel {};
+
+TEST_F(BackendRun, TakesAKernelThatIsAText) {
+  Model model;
+  Model::Entry entry;
+  entry.inputs.push_back({"x", false, false});
+  entry.outputs.push_back("t");
+  model.entries.push_back(std::move(entry));
+  const Target target = native_target();
+  const Backend& backend = backend_of(target);
+  model.levels.push_back(backend.level_for(target));
+  model.levels[0].codes.push_back({loop::parse_program(kTransposed), {}});
+  CodeText code;
+  std::vector<Object> objects = backend.generate_code(model, 0, &code);
+  objects.push_back(generate_table(model));
+  EXPECT_NE(code.llvm.find("kernel.0.0.t"), std::string::npos);
+  link_library(objects, target, path("t.so"));
+  ModelContainerRunner runner(path("t.so"));
+  for (const int64_t n : {1, 8, 21}) {
+    const Tensor x = randn({n, 32});
+    const TensorList out = runner.run({x});
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(out[0].to_vector<float>(), x.t().contiguous().to_vector<float>());
+  }
+}
+
+}  // namespace
+}  // namespace ingot
