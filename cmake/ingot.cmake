@@ -1,15 +1,18 @@
 # The kinds of target this project has: libraries, tests, benchmarks.
 
-# ingot_library(NAME [IN_FOLDERS] [USES lib...] [HIDES lib...])
+# ingot_library(NAME [FROM folder] [IN_FOLDERS] [USES lib...] [HIDES lib...])
 # The static library ingot_NAME of src/NAME/*.cpp, and of src/NAME/*/*.cpp if its sources lie IN_FOLDERS. USES is seen by whoever
-# uses it, HIDES only by its own sources.
+# uses it, HIDES only by its own sources. FROM: the folder, where it is not called as the library is.
 # A folder with headers alone, or not there yet, becomes an interface library.
 function(ingot_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_FOLDERS" "" "USES;HIDES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "IN_FOLDERS" "FROM" "USES;HIDES")
   set(target ingot_${name})
-  set(patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(NOT arg_FROM)
+    set(arg_FROM ${name})
+  endif()
+  set(patterns ${PROJECT_SOURCE_DIR}/src/${arg_FROM}/*.cpp)
   if(arg_IN_FOLDERS)
-    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${name}/*/*.cpp)
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${arg_FROM}/*/*.cpp)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(sources)

@@ -7,8 +7,8 @@ include(CMakePackageConfigHelpers)
 # The library exports the functions of ingot.h and nothing else, and needs no C++ library: programs in C have none.
 function(ingot_runtime_library)
   # An archive's members come only where something refers to them, so the C functions are named as the library's own source.
-  add_library(ingot_runtime_shared SHARED src/runtime/c_api.cpp)
-  set_source_files_properties(src/runtime/c_api.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_VERSION="${PROJECT_VERSION}")
+  add_library(ingot_runtime_shared SHARED src/host/c_api.cpp)
+  set_source_files_properties(src/host/c_api.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(ingot_runtime_shared PRIVATE ingot_runtime -static-libstdc++ -static-libgcc)
   find_library(INGOT_STATIC_ZLIB libz.a)
   if(INGOT_STATIC_ZLIB)  # else the shared one is needed where packages are opened
@@ -18,12 +18,12 @@ function(ingot_runtime_library)
   target_link_options(ingot_runtime_shared PRIVATE LINKER:--version-script=${exports} LINKER:--exclude-libs,ALL)
   set_target_properties(ingot_runtime_shared PROPERTIES OUTPUT_NAME ingot_runtime EXPORT_NAME runtime VERSION ${PROJECT_VERSION}
                         SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
-  set_source_files_properties(src/runtime/host_stub.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_SOVERSION="${PROJECT_VERSION_MAJOR}")
+  set_source_files_properties(src/host/host_stub.cpp PROPERTIES COMPILE_DEFINITIONS INGOT_SOVERSION="${PROJECT_VERSION_MAJOR}")
   target_include_directories(ingot_runtime_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
   # libingot_host.so: the host functions and the operators behind them, for models that AOTInductor made. The runtime loads it when it opens
   # the first of them. Its own source refers to all of them.
-  add_library(ingot_host_shared SHARED src/runner/host_tensors.cpp)
+  add_library(ingot_host_shared SHARED src/host/torch/host_tensors.cpp)
   target_link_libraries(ingot_host_shared PRIVATE ingot_runner)
   set(host_exports ${PROJECT_SOURCE_DIR}/cmake/host_library.map)
   target_link_options(ingot_host_shared PRIVATE LINKER:--version-script=${host_exports} LINKER:--gc-sections)

@@ -1,11 +1,18 @@
 #!/bin/bash
 # Holds every #include under src/ against the table of folders in docs/architecture.md: a folder may use what its row names, all
-# that those may use, and the public headers. Prints what no row allows, and then fails.
+# that those may use, and the public headers. A file belongs to the innermost folder around it that has a row. Prints what no row
+# allows, and then fails.
 #   scripts/check_layers.sh [ROOT]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
 
 awk '
+  # The folder of a path (under src/) that has a row; the outermost one where none has.
+  function row_of(path,  at) {
+    for (at = path; sub(/\/[^\/]*$/, "", at);) if (at in allowed) return at
+    sub(/\/.*$/, "", path)
+    return path
+  }
   FNR == NR {  # the table: | `src/NAME/` | what lives there | may use |
     if ($0 !~ /^\| `src\//) next
     n = split($0, cell, "|")
@@ -19,9 +26,9 @@ awk '
     next
   }
   {  # src/NAME/file.cpp:12:#include "other/file.hpp"
-    split($0, at, ":"); split(at[1], path, "/"); folder = path[2]
+    split($0, at, ":"); file = at[1]; sub(/^src\//, "", file); folder = row_of(file)
     header = $0; sub(/^[^"<]*["<]/, "", header); sub(/[">].*$/, "", header)
-    used = header; sub(/\/.*$/, "", used)
+    used = row_of(header)
     wrong = ""
     if ($0 ~ /include *</) { if ((used == "llvm" || used == "lld") && folder != "codegen" && folder != "backend") wrong = "codegen and backend alone include LLVM" }
     else if (!(folder in allowed)) wrong = "the table has no row for src/" folder

@@ -32,3 +32,4 @@ expect src/loop/lower.cpp '<llvm/IR/Module.h>' "codegen and backend alone includ
 mkdir "$copy/src/attic"
 echo > "$copy/src/attic/old.cpp"
 expect src/attic/old.cpp '"base/error.hpp"' "the table has no row for src/attic"
+expect src/host/session.cpp '"host/torch/handle.hpp"' "src/host may not use host/torch"  # a folder in a folder has a row of its own

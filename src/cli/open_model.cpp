@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "expr/text.hpp"
 #include "import/pt2_archive.hpp"
-#include "runner/callable.hpp"
+#include "host/torch/callable.hpp"
 #include "ingot/ingot.hpp"
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runner/model_container_runner.hpp"
-#include "runner/package_loader.hpp"
+#include "host/torch/model_container_runner.hpp"
+#include "host/torch/package_loader.hpp"
 
 namespace CLI {
 class App;

@@ -8,8 +8,8 @@
 #include "base/error.hpp"
 #include "cli/verb.hpp"
 #include "io/json_writer.hpp"
-#include "runner/package_loader.hpp"
-#include "runtime/elf_file.hpp"
+#include "host/torch/package_loader.hpp"
+#include "host/elf_file.hpp"
 
 namespace ingot {
 namespace {

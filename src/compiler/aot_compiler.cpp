@@ -6,7 +6,7 @@
 #include "aot/min_cut.hpp"
 #include "compiler/compiled_graph.hpp"
 #include "ingot/autograd.hpp"
-#include "runtime/package.hpp"
+#include "host/package.hpp"
 
 namespace ingot::aot {
 namespace {

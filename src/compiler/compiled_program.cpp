@@ -5,7 +5,7 @@
 #include "compiler/program_calls.hpp"
 #include "import/tree_spec.hpp"
 #include "ingot/autograd.hpp"
-#include "runtime/package.hpp"
+#include "host/package.hpp"
 #include "tensor/random.hpp"
 
 namespace ingot {

@@ -4,7 +4,7 @@
 
 #include "compiler/pipeline.hpp"
 #include "graph/tree.hpp"
-#include "runner/callable.hpp"
+#include "host/torch/callable.hpp"
 
 namespace ingot {
 

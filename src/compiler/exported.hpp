@@ -5,7 +5,7 @@
 
 #include "graph/trace.hpp"
 #include "import/exported_program.hpp"
-#include "runner/constant_results.hpp"
+#include "host/torch/constant_results.hpp"
 
 namespace ingot {
 

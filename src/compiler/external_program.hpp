@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "compiler/pipeline.hpp"
-#include "runtime/package.hpp"
+#include "host/package.hpp"
 
 namespace ingot {
 

@@ -6,7 +6,7 @@
 
 #include "compiler/pipeline.hpp"
 #include "graph/shape_env.hpp"
-#include "runner/model_container_runner.hpp"
+#include "host/torch/model_container_runner.hpp"
 
 namespace ingot::aot {
 

@@ -25,7 +25,7 @@
 #include "pass/decompose.hpp"
 #include "pass/merge_equal.hpp"
 #include "ingot/transforms.hpp"
-#include "runtime/package.hpp"
+#include "host/package.hpp"
 
 namespace ingot {
 namespace {

@@ -1,6 +1,6 @@
 /* Ops that a model library has no code for and its process must have: somebody registered them there (register_ops of
  * op/op.hpp), with a kernel that only that process can run. The library looks these functions up by name when it is loaded
- * (host_op.cpp); a program that links Ingot's runner exports them (src/runner/host_op.cpp). */
+ * (host_op.cpp); a program that links Ingot's runner exports them (src/host/torch/host_op.cpp). */
 #ifndef INGOT_MODEL_HOST_OP_H
 #define INGOT_MODEL_HOST_OP_H
 #include "model/program.h"

@@ -4,7 +4,7 @@
 #include "e2e/compiled_model.hpp"
 #include "graph/shape_env.hpp"
 #include "ingot/autograd.hpp"
-#include "runner/model_container_runner.hpp"
+#include "host/torch/model_container_runner.hpp"
 #include "support/error_text.hpp"
 
 namespace ingot {

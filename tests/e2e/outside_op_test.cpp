@@ -8,7 +8,7 @@
 #include "e2e/compiled_model.hpp"
 #include "op/op.hpp"
 #include "op/vjp.hpp"
-#include "runner/model_container_runner.hpp"
+#include "host/torch/model_container_runner.hpp"
 #include "support/error_text.hpp"
 
 namespace ingot {

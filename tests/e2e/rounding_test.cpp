@@ -2,7 +2,7 @@
 #include "compiler/aot_compiler.hpp"
 #include "e2e/compiled_model.hpp"
 #include "ingot/autograd.hpp"
-#include "runner/model_container_runner.hpp"
+#include "host/torch/model_container_runner.hpp"
 
 namespace ingot {
 namespace {

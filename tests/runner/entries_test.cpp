@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "ingot/ingot.h"
-#include "runner/callable.hpp"
+#include "host/torch/callable.hpp"
 #include "runner_fixture.hpp"
 #include "tensor/dlpack.hpp"
 

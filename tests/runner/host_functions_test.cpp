@@ -13,7 +13,7 @@
 #include "ingot/ingot.hpp"
 #include "io/npy.hpp"
 #include "op/call.hpp"
-#include "runner/handle.hpp"
+#include "host/torch/handle.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {

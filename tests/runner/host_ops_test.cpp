@@ -15,8 +15,8 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
-#include "runner/handle.hpp"
-#include "runner/host_op_call.hpp"
+#include "host/torch/handle.hpp"
+#include "host/torch/host_op_call.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {

@@ -1,5 +1,5 @@
 // Packages of compiled models (section 9 of the runtime's description).
-#include "runner/package_loader.hpp"
+#include "host/torch/package_loader.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -10,7 +10,7 @@
 #include "io/file.hpp"
 #include "io/zip.hpp"
 #include "io/zip_writer.hpp"
-#include "runner/callable.hpp"
+#include "host/torch/callable.hpp"
 #include "runner_fixture.hpp"
 #include "unit/pt2_container_fixture.hpp"
 

@@ -1,8 +1,8 @@
 // Operators that a library leaves to its host (section 7 of the runtime's description).
-#include "runner/proxy_executor.hpp"
+#include "host/torch/proxy_executor.hpp"
 
 #include "op/call.hpp"
-#include "runner/handle.hpp"
+#include "host/torch/handle.hpp"
 #include "runner_fixture.hpp"
 
 namespace ingot {

@@ -10,7 +10,7 @@
 #include "import/pt2.hpp"
 #include "ingot/ingot.hpp"
 #include "io/safetensors.hpp"
-#include "runtime/package.hpp"
+#include "host/package.hpp"
 #include "support/error_text.hpp"
 #include "tensor/impl.hpp"
 

@@ -6,9 +6,9 @@
 
 #include "programs/stub.h"
 #include "op/call.hpp"
-#include "runner/model_container_runner.hpp"
+#include "host/torch/model_container_runner.hpp"
 #include "runner_fixture.hpp"
-#include "runtime/elf_file.hpp"
+#include "host/elf_file.hpp"
 
 namespace ingot {
 namespace {

@@ -1,0 +1,77 @@
+#include "host/library_entry.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace ingot {
+namespace {
+
+void require(const ModelLibrary& library, AOTIRuntimeError error) {
+  INGOT_REQUIRE(error == AOTI_RUNTIME_SUCCESS, library.last_error());
+}
+
+}  // namespace
+
+std::vector<std::string> entry_names(const ModelLibrary& library) {
+  if (!library.ingot_model_entry) return {"forward"};
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < library.ingot_model_entry_count(); k++) {
+    ingot_entry_info info{};
+    require(library, library.ingot_model_entry(k, &info));
+    names.emplace_back(info.name);
+  }
+  return names;
+}
+
+std::size_t entry_place(const ModelLibrary& library, std::string_view name) {
+  if (name.empty()) return 0;
+  const std::vector<std::string> all = entry_names(library);
+  const auto found = std::find(all.begin(), all.end(), name);
+  if (found == all.end()) {
+    std::string known;
+    for (const std::string& n : all) known += (known.empty() ? "" : ", ") + n;
+    throw_user_error(text(library.path(), " has no entry point '", name, "'; it has ", known));
+  }
+  return static_cast<std::size_t>(found - all.begin());
+}
+
+LibraryEntry::LibraryEntry(const ModelLibrary& library, std::size_t place, const char* what) : library_(library), place_(place) {
+  library.require_own(what);
+  if (library.ingot_model_entry) require(library, library.ingot_model_entry(place, &info_));
+  else
+    info_ = {"forward",
+             "",
+             "",
+             library.ingot_model_input_count(),
+             library.ingot_model_output_count(),
+             library.ingot_model_symbol_count(),
+             library.ingot_model_guard_count()};
+}
+
+ingot_value_info LibraryEntry::input(std::size_t k) const {
+  ingot_value_info value{};
+  require(library_,
+          library_.ingot_entry_input ? library_.ingot_entry_input(place_, k, &value) : library_.ingot_model_input(k, &value));
+  return value;
+}
+ingot_value_info LibraryEntry::output(std::size_t k) const {
+  ingot_value_info value{};
+  require(library_,
+          library_.ingot_entry_output ? library_.ingot_entry_output(place_, k, &value) : library_.ingot_model_output(k, &value));
+  return value;
+}
+ingot_symbol_info LibraryEntry::symbol(std::size_t k) const {
+  ingot_symbol_info symbol{};
+  require(library_, library_.ingot_entry_symbol ? library_.ingot_entry_symbol(place_, k, &symbol)
+                                                : library_.ingot_model_symbol(k, &symbol));
+  return symbol;
+}
+const char* LibraryEntry::guard(std::size_t k) const {
+  const char* condition = "";
+  require(library_, library_.ingot_entry_guard ? library_.ingot_entry_guard(place_, k, &condition)
+                                               : library_.ingot_model_guard(k, &condition));
+  return condition;
+}
+
+}  // namespace ingot

@@ -1,0 +1,165 @@
+#include "host/package.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "base/error.hpp"
+#include "import/pt2_archive.hpp"
+#include "io/file.hpp"
+#include "io/zip_writer.hpp"
+
+namespace ingot {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kModels = "data/aotinductor/", kConstants = "data/constants/", kWeights = "data/weights/";
+constexpr std::string_view kNoSource = "// The code of this model is the library beside this file; Ingot makes it without C++.\n";
+constexpr std::size_t kPageBytes = 4096;  // where libraries begin in the archive, so that they can be mapped there
+
+// The archive, whose claims about itself are true.
+Pt2Archive open_package(const std::string& path) {
+  const ZipReader zip = ZipReader::open(path, text("bad package ", path));
+  INGOT_REQUIRE(!zip.names().empty(), path, ": No files found in zip archive.");
+  const auto format = std::find_if(zip.names().begin(), zip.names().end(),
+                                   [](const std::string& n) { return n == "archive_format" || n.ends_with("/archive_format"); });
+  if (format != zip.names().end()) INGOT_REQUIRE(zip.read_text(*format, 64) == "pt2", path, ": Invalid archive format");
+  Pt2Archive a = open_pt2_archive(path);
+  if (a.top.empty())
+    fprintf(stderr, "[WARNING] %s: the archive has no top-level folder; it was written by an old version\n", path.c_str());
+  return a;
+}
+
+// The entries of the archive under `folder`, which ends in a slash, without it.
+std::vector<std::string> entries_in(const Pt2Archive& a, const std::string& folder) {
+  std::vector<std::string> found;
+  const std::string prefix = a.top + folder;
+  for (const std::string& n : a.zip.names())
+    if (n.starts_with(prefix) && n.size() > prefix.size()) found.push_back(n.substr(prefix.size()));
+  return found;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+  return out;
+}
+
+// The folder of the model's files in the archive.
+std::string find_model(const Pt2Archive& a, const std::string& path, const std::string& name) {
+  const std::string folder = text(kModels, name, "/");
+  if (!entries_in(a, folder).empty()) return folder;
+  // The first packages had one model, whose files lie there without a folder of its own; it is listed by this name.
+  const std::string bare(kModels);
+  const auto is_file = [](const std::string& entry) { return entry.find('/') == entry.npos; };
+  const std::vector<std::string> entries = entries_in(a, bare);
+  if (name == "model" && std::any_of(entries.begin(), entries.end(), is_file)) return bare;
+  throw_user_error(text(path, ": Failed to find a generated cpp file or so file for model '", name,
+                        "' in the zip archive.\n\nAvailable models in the archive:\n  ",
+                        a.compiled.empty() ? "none" : listed(a.compiled),
+                        "\n\nTo load a specific model, give its name.\n\nFiles in the archive:\n  ", listed(a.zip.names())));
+}
+
+void extract(const Pt2Archive& a, const std::string& folder, const std::string& entry, const fs::path& target) {
+  fs::create_directories(target.parent_path());
+  PendingFile file(target.string());
+  file.write(a.zip.read(text(a.top, folder, entry)).view());
+  file.commit();
+}
+
+bool is_source(const std::string& name) { return name.ends_with(".cpp") || name.ends_with(".o"); }
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::error_code none;
+  fs::path root = fs::temp_directory_path(none);
+  std::string name = ((none ? fs::path("/tmp") : root) / "ingot_XXXXXX").string();
+  INGOT_REQUIRE(mkdtemp(name.data()) != nullptr, "cannot make a temporary folder ", name, ": ", std::strerror(errno));
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code none;
+  if (!path_.empty()) fs::remove_all(path_, none);
+}
+
+bool is_package(const std::string& path) {
+  if (!path.ends_with(".pt2")) return false;
+  return !open_pt2_archive(path).compiled.empty();
+}
+
+UnpackedModel unpack_model(const std::string& path, const std::string& model_name) {
+  const Pt2Archive a = open_package(path);
+  const std::string folder = find_model(a, path, model_name);
+  UnpackedModel model;
+  const fs::path root = model.folder.path();
+  std::vector<std::string> libraries, sources;
+  for (const std::string& entry : entries_in(a, folder)) {
+    const fs::path target = root / entry;
+    extract(a, folder, entry, target);
+    if (entry.ends_with(".so")) libraries.push_back(entry);
+    if (is_source(entry)) sources.push_back(entry);
+    if (entry.ends_with("_metadata.json")) model.metadata = target.string();
+    if (entry.ends_with(".blob")) model.weights_blob = target.string();
+    if (entry == "weights_config.json") model.weights_config = target.string();
+  }
+  INGOT_REQUIRE(libraries.size() <= 1, "Multiple .so files found in ", listed(libraries),
+                ". You might need to clear your cache directory before calling aoti_compile again.");
+  INGOT_REQUIRE(!libraries.empty() || sources.empty(), path, ": model '", model_name, "' is in the package as sources (",
+                listed(sources),
+                ") and not as a library; Ingot has no C++ compiler to make one. Write the package again with the library in it");
+  INGOT_REQUIRE(!libraries.empty(), path, ": Failed to find a generated cpp file or so file for model '", model_name,
+                "' in the zip archive.");
+  model.library = (root / libraries[0]).string();
+  for (const std::string& entry : entries_in(a, std::string(kConstants)))
+    extract(a, std::string(kConstants), entry, root / fs::path(entry).filename());
+  if (!model.weights_config.empty()) {
+    model.weights_folder = (root / "weights").string();
+    for (const std::string& entry : entries_in(a, std::string(kWeights)))
+      extract(a, std::string(kWeights), entry, root / "weights" / entry);
+  }
+  return model;
+}
+
+std::string read_model_metadata(const std::string& path, const std::string& model_name) {
+  const Pt2Archive a = open_package(path);
+  const std::string folder = find_model(a, path, model_name);
+  for (const std::string& entry : entries_in(a, folder))
+    if (entry.ends_with("_metadata.json")) return a.read_text(folder + entry);
+  throw_user_error(text(path, ": No device information found."));
+}
+
+void write_package(const std::string& path, const std::vector<PackagedModel>& models) {
+  INGOT_REQUIRE(!models.empty(), "a package needs at least one model");
+  std::set<std::string> names;
+  for (const PackagedModel& m : models) {
+    const bool is_plain = !m.name.empty() && m.name.find('/') == m.name.npos && zip_name_fault(m.name).empty();
+    INGOT_REQUIRE(is_plain, "'", m.name, "' cannot be the name of a model in a package: it would be a folder's name");
+    INGOT_REQUIRE(names.insert(m.name).second, "two models of the package are called '", m.name, "'");
+  }
+  const std::string top = fs::path(path).stem().string() + "/";
+  ZipWriter zip(path, kPageBytes);
+  zip.add(top + "archive_format", "pt2");
+  zip.add(top + "archive_version", "0");
+  zip.add(top + "byteorder", "little");
+  zip.add(top + ".data/version",
+          "6\n");  // of the archive's own layout; PyTorch's reader takes a file without it for an outdated one
+  for (const PackagedModel& m : models) {
+    const std::string stem = text(top, kModels, m.name, "/", m.name, ".wrapper");
+    zip.add(stem + ".so", MappedFile::open(m.library)->bytes());
+    zip.add(stem + "_metadata.json", m.metadata);
+    zip.add(stem + ".cpp", kNoSource);  // PyTorch 2.11 and before find the metadata by the name of the source (I106)
+    if (!m.weights.empty())
+      zip.add(text(top, kModels, m.name, "/", fs::path(m.weights).filename().string()), MappedFile::open(m.weights)->bytes());
+  }
+  zip.finish();
+}
+
+}  // namespace ingot

@@ -1,0 +1,147 @@
+#include "host/torch/package_loader.hpp"
+
+#include <sys/utsname.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/dtype.hpp"
+#include "base/dtype_code.hpp"
+#include "base/error.hpp"
+#include "import/pickle.hpp"
+#include "io/json.hpp"
+#include "io/dense.hpp"
+#include "io/file.hpp"
+
+namespace ingot {
+namespace {
+
+constexpr const char* kDeviceKey = "AOTI_DEVICE_KEY";
+
+PackageMetadata parse_metadata(std::string_view json, const std::string& what) {
+  const JsonDocument document(json, what);
+  PackageMetadata metadata;
+  for (const auto& [key, value] : document.root().fields()) metadata.emplace(key, value.string());
+  return metadata;
+}
+
+const std::string& device_key(const PackageMetadata& metadata, const std::string& path) {
+  const auto device = metadata.find(kDeviceKey);
+  INGOT_REQUIRE(device != metadata.end(), path, ": No device information found.");
+  return device->second;
+}
+
+// What differs between the machine that wrote the package and this one need not matter, so it is said and no more.
+void warn_of_differences(const PackageMetadata& saved) {
+  utsname machine{};
+  uname(&machine);
+  for (const auto& [key, now] : machine_metadata(saved.at(kDeviceKey), machine.machine)) {
+    const auto it = saved.find(key);
+    if (it == saved.end() || it->second == now) continue;
+    std::fprintf(
+        stderr,
+        "[WARNING] Device information mismatch for %s: %s vs %s. This could cause some issues when loading the AOTInductor "
+        "compiled artifacts.\n",
+        key.c_str(), now.c_str(), it->second.c_str());
+  }
+}
+
+// One file of data/weights: the storage of the tensor that torch.save wrote into it, or of its bytes as they are.
+Ref<Storage> weight_storage(const std::string& path) {
+  const Ref<MappedFile> file = MappedFile::open(path);
+  if (!file->bytes().starts_with("PK\3\4")) return storage_over(file, file->data(), static_cast<int64_t>(file->size()), 64);
+  const PythonValue value = read_torch_save(ZipReader::open(path, path));
+  INGOT_REQUIRE(value.is(PythonValue::Kind::tensor), path, ": expected a tensor in the file of torch.save");
+  return value.tensor->storage;
+}
+
+}  // namespace
+
+PackageMetadata machine_metadata(const std::string& device, const std::string& machine) {
+  PackageMetadata metadata = {
+      {kDeviceKey, device}, {"AOTI_PLATFORM", "linux"}, {"AOTI_MACHINE", machine}, {"AOTI_COMPUTE_CAPABILITY", ""}};
+  if (machine == "aarch64") metadata.emplace("AOTI_CPU_ISA", "ASIMD");
+#if defined(__x86_64__)
+  if (machine == "x86_64") {
+    std::string isa = __builtin_cpu_supports("avx512f") ? "AVX512" : __builtin_cpu_supports("avx2") ? "AVX2" : "";
+    if (isa == "AVX512" && __builtin_cpu_supports("avx512vnni"))
+      isa += __builtin_cpu_supports("amx-tile") ? " AVX512_VNNI AMX_TILE" : " AVX512_VNNI";
+    metadata.emplace("AOTI_CPU_ISA", isa);
+  }
+#endif
+  return metadata;
+}
+
+ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOptions& options)
+    : path_(path), model_([&] {
+        if (options.run_single_threaded)
+          INGOT_REQUIRE(options.num_runners == 1, "num_runners must be 1 when run_single_threaded is true");
+        else INGOT_REQUIRE(options.num_runners >= 1, "num_runners must be >=1 when run_single_threaded is false");
+        return unpack_model(path, options.model_name);
+      }()) {
+  INGOT_REQUIRE(!model_.metadata.empty(), path, ": No device information found.");
+  metadata_ = parse_metadata(MappedFile::open(model_.metadata)->bytes(), model_.metadata);
+  const std::string& device = device_key(metadata_, path);
+  const auto factory = runner_registry().find(device);
+  INGOT_REQUIRE(factory != runner_registry().end(), "Unsupported device key found: ", device);
+  warn_of_differences(metadata_);
+  RunnerOptions runner;
+  runner.num_models = options.num_runners;
+  runner.device = options.device_index < 0 ? device : text(device, ":", options.device_index);
+  runner.cubin_dir = model_.folder.path();
+  runner.run_single_threaded = options.run_single_threaded;
+  runner_ = factory->second(model_.library, runner);
+  if (!model_.weights_blob.empty()) runner_->update_constant_buffer_from_blob(model_.weights_blob);
+  if (const ModelPackageLoader* other = options.share_weights_with) {
+    INGOT_REQUIRE(std::filesystem::equivalent(path, other->path_), path, ": the loader to share weights with is one of ",
+                  other->path_, "; models of one package share weights");
+    weights_ = other->weights_;
+  }
+  if (!model_.weights_config.empty()) load_listed_weights();
+}
+
+// weights_config.json: original name → [file, shape, stride, offset]. Each file is one storage, which all names that refer to
+// it share; the container uses the tensors as they are.
+void ModelPackageLoader::load_listed_weights() {
+  std::map<std::string, std::string> names_of_fqns;
+  for (const auto& [name, fqn] : runner_->constant_names_to_fqns()) names_of_fqns.emplace(fqn, name);
+  const std::map<std::string, int32_t> dtypes = runner_->constant_names_to_dtypes();
+  ConstantMap constants;
+  const JsonDocument document(MappedFile::open(model_.weights_config)->bytes(), model_.weights_config);
+  for (const auto& [fqn, entry] : document.root().fields()) {
+    const auto name = names_of_fqns.find(std::string(fqn));
+    if (name == names_of_fqns.end()) continue;
+    const std::vector<Json> parts = entry.list();
+    if (parts.size() != 4) entry.fail("expected [file, shape, stride, offset]");
+    const auto dtype = dtype_of_code(dtypes.at(name->second));
+    if (!dtype) entry.fail("the model's dtype is none of Ingot's");
+    const std::string file = parts[0].string();
+    Ref<Storage>& storage = weights_[file];
+    if (!storage) storage = weight_storage(text(model_.weights_folder, "/", file));
+    const auto numbers = [](const Json& j) { return j.map([](const Json& n) { return n.integer(); }); };
+    const std::vector<int64_t> sizes = numbers(parts[1]), strides = numbers(parts[2]);
+    const auto needed = sizes.size() == strides.size() ? strided_bytes(sizes, strides, parts[3].integer(), *dtype) : std::nullopt;
+    if (!needed || *needed > storage->nbytes().value()) entry.fail(text("the tensor does not lie within ", file));
+    Geometry g;
+    g.sizes = Shape(sizes);
+    g.strides = Shape(strides);
+    g.offset = parts[3].integer();
+    g.dtype = *dtype;
+    constants.emplace(name->second, Tensor(make_ref<TensorImpl>(storage, std::move(g))));
+  }
+  runner_->update_constant_buffer(constants, false, false, true);
+}
+
+std::vector<std::string> ModelPackageLoader::constant_fqns() const {
+  std::vector<std::string> fqns;
+  for (const auto& [name, fqn] : runner_->constant_names_to_fqns()) fqns.push_back(fqn);
+  return fqns;
+}
+
+PackageMetadata ModelPackageLoader::load_metadata_from_package(const std::string& path, const std::string& model_name) {
+  PackageMetadata metadata = parse_metadata(read_model_metadata(path, model_name), path);
+  device_key(metadata, path);
+  return metadata;
+}
+
+}  // namespace ingot
