@@ -7,7 +7,6 @@
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "expr/text.hpp"
-#include "import/pt2_archive.hpp"
 #include "host/torch/callable.hpp"
 #include "ingot/ingot.hpp"
 #include "io/npy.hpp"
@@ -134,14 +133,6 @@ class InputReader {
     }
   }
 };
-
-// The model of a package that is meant where none is named.
-std::string usual_model(const std::string& path) {
-  const Pt2Archive archive = open_pt2_archive(path);
-  INGOT_REQUIRE(!archive.compiled.empty(), path,
-                " holds an exported program and no compiled model; compile it first: ingot compile ", path);
-  return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
-}
 
 }  // namespace
 

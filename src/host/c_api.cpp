@@ -1,7 +1,6 @@
 // The functions of ingot/ingot.h: what they do is Session's; here errors become statuses.
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/dlpack_type.hpp"
@@ -60,29 +59,12 @@ void name_alone(const std::vector<std::string>& names, const char* what, std::si
   *value = {names[k].c_str(), {}, -1, nullptr, false, false};
 }
 
-// Outputs of a run until somebody else has them.
-class Outputs {
- public:
-  Outputs(const Session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count) : session_(s) {
-    const std::size_t wanted = s.output_names().size();
-    INGOT_REQUIRE(output_count == wanted, "expected room for ", wanted, " outputs, found ", output_count);
-    INGOT_REQUIRE(input_count == 0 || inputs != nullptr, "the array of inputs is null");
-    handles_ = s.run({inputs, input_count});
-  }
-  ~Outputs() {
-    for (AtenTensorHandle h : handles_)
-      if (h) session_.library().ingot_tensor_delete(h);
-  }
-  Outputs(const Outputs&) = delete;
-  Outputs& operator=(const Outputs&) = delete;
-  std::size_t size() const { return handles_.size(); }
-  AtenTensorHandle operator[](std::size_t k) const { return handles_[k]; }
-  AtenTensorHandle take(std::size_t k) { return std::exchange(handles_[k], nullptr); }
-
- private:
-  const Session& session_;
-  std::vector<AtenTensorHandle> handles_;
-};
+Handles run(const Session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count) {
+  const std::size_t wanted = s.output_names().size();
+  INGOT_REQUIRE(output_count == wanted, "expected room for ", wanted, " outputs, found ", output_count);
+  INGOT_REQUIRE(input_count == 0 || inputs != nullptr, "the array of inputs is null");
+  return s.run({inputs, input_count});
+}
 
 }  // namespace
 
@@ -154,7 +136,7 @@ ingot_status ingot_session_run(ingot_session* s, const DLTensor* const* inputs, 
                                DLManagedTensorVersioned** outputs, size_t output_count) {
   return guarded([&] {
     INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
-    Outputs results(session_of(s), inputs, input_count, output_count);
+    Handles results = run(session_of(s), inputs, input_count, output_count);
     std::vector<DLManagedTensorVersioned*> managed;
     try {
       for (std::size_t k = 0; k < results.size(); k++) {
@@ -175,7 +157,7 @@ ingot_status ingot_session_run_into(ingot_session* s, const DLTensor* const* inp
   return guarded([&] {
     INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
     const LoadedModel& model = model_of(s);
-    const Outputs results(session_of(s), inputs, input_count, output_count);
+    const Handles results = run(session_of(s), inputs, input_count, output_count);
     for (std::size_t k = 0; k < results.size(); k++) {
       ingot_tensor_info info{};
       model.require(model.library().ingot_tensor_describe(results[k], &info));

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <unordered_map>
 
 #include "base/dlpack_type.hpp"
 #include "base/error.hpp"
-#include "import/pt2_archive.hpp"
 #include "ingot/aoti_host.h"
+#include "host/handles.hpp"
 #include "host/host_tensors.hpp"
 #include "host/library_entry.hpp"
 #include "host/session.hpp"
@@ -17,28 +16,16 @@
 namespace ingot {
 namespace {
 
-// The map of the C ABI: it points to this C++ type.
-using HandleMap = std::unordered_map<std::string, AtenTensorHandle>;
-AOTInductorConstantMapHandle as_handle(HandleMap& m) { return reinterpret_cast<AOTInductorConstantMapHandle>(&m); }
-
 template <class Function>
 Function* host_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
-}
-
-std::string model_of(const std::string& path, const char* wanted) {
-  if (wanted) return wanted;
-  const Pt2Archive archive = open_pt2_archive(path);
-  INGOT_REQUIRE(!archive.compiled.empty(), path,
-                " holds an exported program and no compiled model; compile it first: ingot compile ", path);
-  return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
 }
 
 }  // namespace
 
 LoadedModel::LoadedModel(const std::string& path, const ingot_options& options) {
   INGOT_REQUIRE(options.models >= 0 && options.threads >= 0, "models and threads must not be negative");
-  if (path.ends_with(".pt2")) package_.emplace(unpack_model(path, model_of(path, options.model)));
+  if (path.ends_with(".pt2")) package_.emplace(unpack_model(path, options.model ? options.model : usual_model(path)));
   library_ = ModelLibrary::load(package_ ? package_->library : path, true);
   open_proxy();
   require(library_->AOTInductorModelContainerCreateWithDevice(&container_,
@@ -126,14 +113,14 @@ std::vector<AtenTensorHandle> LoadedModel::run(std::size_t entry, std::vector<At
 }
 
 void LoadedModel::update(std::span<const ingot_named_tensor> tensors, bool inactive, bool full) {
-  Handles given(*library_);
+  Handles given(*library_, tensors.size());
   std::vector<AOTInductorConstantMapEntry> pairs;
   for (const ingot_named_tensor& t : tensors) {
     INGOT_REQUIRE(t.name != nullptr, "the name of a constant is null");
     const Constant& constant = constant_called(t.name);
     INGOT_REQUIRE(!constant.info.is_folded, "constant '", t.name, "' is computed from others and cannot be given");
-    given.list.push_back(handle_over(*library_, t.tensor, text("constant '", t.name, "'")));
-    pairs.push_back({constant.name.c_str(), given.list.back()});
+    given.add(handle_over(*library_, t.tensor, text("constant '", t.name, "'")));
+    pairs.push_back({constant.name.c_str(), given[given.size() - 1]});
   }
   if (library_->is_own())
     return require(library_->ingot_container_update(container_, pairs.data(), pairs.size(), inactive, full));

@@ -95,6 +95,13 @@ bool is_package(const std::string& path) {
   return !open_pt2_archive(path).compiled.empty();
 }
 
+std::string usual_model(const std::string& path) {
+  const Pt2Archive archive = open_pt2_archive(path);
+  INGOT_REQUIRE(!archive.compiled.empty(), path,
+                " holds an exported program and no compiled model; compile it first: ingot compile ", path);
+  return archive.compiled.size() == 1 ? archive.compiled[0] : "model";
+}
+
 UnpackedModel unpack_model(const std::string& path, const std::string& model_name) {
   const Pt2Archive a = open_package(path);
   const std::string folder = find_model(a, path, model_name);

@@ -31,6 +31,9 @@ struct UnpackedModel {
 // Whether the file is a package with compiled models in it.
 bool is_package(const std::string& path);
 
+// The model that is meant where none is named: the only one, or "model". User error for a file without compiled models.
+std::string usual_model(const std::string& path);
+
 // User error in the words of I105 to I113 for an archive that is none, and for a model that is not in it.
 UnpackedModel unpack_model(const std::string& path, const std::string& model_name);
 

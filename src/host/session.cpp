@@ -1,7 +1,5 @@
 #include "host/session.hpp"
 
-#include <utility>
-
 #include "base/error.hpp"
 
 namespace ingot {
@@ -39,12 +37,12 @@ void Session::read_names_of_first() {
   }
 }
 
-std::vector<AtenTensorHandle> Session::run(std::span<const DLTensor* const> inputs) const {
+Handles Session::run(std::span<const DLTensor* const> inputs) const {
   INGOT_REQUIRE(inputs.size() == input_names_.size(), "expected ", input_names_.size(), " inputs, found ", inputs.size());
-  Handles given(library());
+  Handles given(library(), inputs.size());
   for (std::size_t k = 0; k < inputs.size(); k++)
-    given.list.push_back(handle_over(library(), inputs[k], text("input ", k, " (", input_names_[k], ")")));
-  return model_->run(entry_, std::exchange(given.list, {}), output_names_.size());
+    given.add(handle_over(library(), inputs[k], text("input ", k, " (", input_names_[k], ")")));
+  return {library(), model_->run(entry_, given.take_all(), output_names_.size())};
 }
 
 }  // namespace ingot

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "host/handles.hpp"
 #include "host/library_entry.hpp"
 #include "host/loaded_model.hpp"
 
@@ -26,8 +27,7 @@ class Session {
   // What else the library says. User error for one that is not Ingot's: `what` names what asked for it.
   LibraryEntry description(const char* what) const { return {library(), entry_, what}; }
 
-  // Handles of the outputs, which are the caller's.
-  std::vector<AtenTensorHandle> run(std::span<const DLTensor* const> inputs) const;
+  Handles run(std::span<const DLTensor* const> inputs) const;
 
  private:
   std::shared_ptr<LoadedModel> model_;
@@ -36,21 +36,6 @@ class Session {
 
   void read_names();
   void read_names_of_first();
-};
-
-// Handles that go away together, unless they were given away.
-class Handles {
- public:
-  explicit Handles(const ModelLibrary& library) : library_(library) {}
-  ~Handles() {
-    for (AtenTensorHandle h : list) library_.ingot_tensor_delete(h);
-  }
-  Handles(const Handles&) = delete;
-  Handles& operator=(const Handles&) = delete;
-  std::vector<AtenTensorHandle> list;
-
- private:
-  const ModelLibrary& library_;
 };
 
 // A handle over the caller's memory; `what` starts messages about it. User error for a tensor that models do not take.

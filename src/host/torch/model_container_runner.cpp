@@ -6,16 +6,10 @@
 
 #include "base/error.hpp"
 #include "io/file.hpp"
+#include "host/handles.hpp"
 #include "host/torch/handle.hpp"
 
 namespace ingot {
-namespace {
-
-// The map of the C ABI: it points to this C++ type.
-using HandleMap = std::unordered_map<std::string, AtenTensorHandle>;
-AOTInductorConstantMapHandle as_handle(HandleMap& m) { return reinterpret_cast<AOTInductorConstantMapHandle>(&m); }
-
-}  // namespace
 
 // The call, with its text and line for the message of I007.
 #define INGOT_MODEL_CALL(function, ...) require(library_->function(__VA_ARGS__), #function "(" #__VA_ARGS__ ")", __LINE__)
