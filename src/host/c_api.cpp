@@ -1,15 +1,31 @@
-// The functions of ingot/ingot.h: what they do is Session's; here errors become statuses.
+// The functions of ingot/ingot.h over a session of the host: DLPack tensors become handles, errors statuses.
 #include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/dlpack_type.hpp"
+#include "host/dlpack_tensors.hpp"
+#include "host/loaded_model.hpp"
 #include "host/session.hpp"
 
 using namespace ingot;
 
+// A session keeps the model that it is of, and the names that it hands out.
 struct ingot_session {
+  ingot_session(std::shared_ptr<LoadedModel> loaded, std::string_view entry)
+      : model(std::move(loaded)), session({model, &model->container()}, entry) {
+    const auto inputs = session.input_names(), outputs = session.output_names();
+    INGOT_REQUIRE(inputs && outputs, model->library().path(), " does not say what its inputs and outputs are");
+    input_names = *inputs;
+    output_names = *outputs;
+  }
+  const ModelLibrary& library() const { return model->library(); }
+
+  std::shared_ptr<LoadedModel> model;
   Session session;
+  std::vector<std::string> input_names, output_names;
 };
 
 namespace {
@@ -36,13 +52,12 @@ ingot_status guarded(const F& f) noexcept {
   }
 }
 
-Session& session_of(ingot_session* s) {
+const ingot_session& checked(const ingot_session* s) {
   INGOT_REQUIRE(s != nullptr, "the session is null");
-  return s->session;
+  return *s;
 }
-const Session& session_of(const ingot_session* s) { return session_of(const_cast<ingot_session*>(s)); }
-
-LoadedModel& model_of(const ingot_session* s) { return session_of(s).model(); }
+LoadedModel& model_of(const ingot_session* s) { return *checked(s).model; }
+ModelContainer& container_of(const ingot_session* s) { return model_of(s).container(); }
 
 template <class T>
 void require_place(const T* result) {
@@ -59,11 +74,21 @@ void name_alone(const std::vector<std::string>& names, const char* what, std::si
   *value = {names[k].c_str(), {}, -1, nullptr, false, false};
 }
 
-Handles run(const Session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count) {
-  const std::size_t wanted = s.output_names().size();
-  INGOT_REQUIRE(output_count == wanted, "expected room for ", wanted, " outputs, found ", output_count);
+Handles run(const ingot_session& s, const DLTensor* const* inputs, std::size_t input_count, std::size_t output_count) {
+  const std::size_t takes = s.input_names.size(), returns = s.output_names.size();
+  INGOT_REQUIRE(output_count == returns, "expected room for ", returns, " outputs, found ", output_count);
   INGOT_REQUIRE(input_count == 0 || inputs != nullptr, "the array of inputs is null");
-  return s.run({inputs, input_count});
+  INGOT_REQUIRE(input_count == takes, "expected ", takes, " inputs, found ", input_count);
+  Handles given(s.library(), input_count);
+  for (std::size_t k = 0; k < input_count; k++)
+    given.add(handle_over(s.library(), inputs[k], text("input ", k, " (", s.input_names[k], ")")));
+  return s.session.run(std::move(given));
+}
+
+ingot_tensor_info describe(const ModelContainer& container, AtenTensorHandle tensor) {
+  ingot_tensor_info info{};
+  container.require(container.library().ingot_tensor_describe(tensor, &info), "ingot_tensor_describe(tensor, &info)");
+  return info;
 }
 
 }  // namespace
@@ -75,12 +100,12 @@ ingot_status ingot_session_open(const char* path, const ingot_options* options, 
   return guarded([&] {
     require_place(session);
     INGOT_REQUIRE(path != nullptr, "the path is null");
-    *session = new ingot_session{{path, options ? *options : ingot_options{}}};
+    *session = new ingot_session(std::make_shared<LoadedModel>(path, options ? *options : ingot_options{}), "");
   });
 }
 void ingot_session_close(ingot_session* session) { delete session; }
 
-size_t ingot_session_entries(const ingot_session* s) { return s ? s->session.model().entries().size() : 0; }
+size_t ingot_session_entries(const ingot_session* s) { return s ? s->model->entries().size() : 0; }
 ingot_status ingot_session_entry_name(const ingot_session* s, size_t k, const char** name) {
   return guarded([&] {
     require_place(name);
@@ -93,42 +118,43 @@ ingot_status ingot_session_open_entry(const ingot_session* s, const char* name, 
   return guarded([&] {
     require_place(entry);
     INGOT_REQUIRE(name != nullptr, "the name of an entry point is null");
-    *entry = new ingot_session{{session_of(s).share_model(), name}};
+    *entry = new ingot_session(checked(s).model, name);
   });
 }
 
-size_t ingot_session_inputs(const ingot_session* s) { return s ? s->session.input_names().size() : 0; }
-size_t ingot_session_outputs(const ingot_session* s) { return s ? s->session.output_names().size() : 0; }
+size_t ingot_session_inputs(const ingot_session* s) { return s ? s->input_names.size() : 0; }
+size_t ingot_session_outputs(const ingot_session* s) { return s ? s->output_names.size() : 0; }
 size_t ingot_session_symbols(const ingot_session* s) {
-  return s && s->session.library().is_own() ? s->session.description("ingot_session_symbols").info().symbol_count : 0;
+  return s && s->library().is_own() ? s->session.description("ingot_session_symbols").info().symbol_count : 0;
 }
 
 ingot_status ingot_session_input(const ingot_session* s, size_t k, ingot_value* value) {
   return guarded([&] {
     require_place(value);
-    if (!session_of(s).library().is_own()) return name_alone(session_of(s).input_names(), "input", k, value);
-    *value = value_of(session_of(s).description("ingot_session_input").input(k));
+    if (!checked(s).library().is_own()) return name_alone(s->input_names, "input", k, value);
+    *value = value_of(s->session.description("ingot_session_input").input(k));
   });
 }
 ingot_status ingot_session_output(const ingot_session* s, size_t k, ingot_value* value) {
   return guarded([&] {
     require_place(value);
-    if (!session_of(s).library().is_own()) return name_alone(session_of(s).output_names(), "output", k, value);
-    *value = value_of(session_of(s).description("ingot_session_output").output(k));
+    if (!checked(s).library().is_own()) return name_alone(s->output_names, "output", k, value);
+    *value = value_of(s->session.description("ingot_session_output").output(k));
   });
 }
 ingot_status ingot_session_symbol(const ingot_session* s, size_t k, ingot_open_size* symbol) {
   return guarded([&] {
     require_place(symbol);
-    const ingot_symbol_info info = session_of(s).description("ingot_session_symbol").symbol(k);
+    const ingot_symbol_info info = checked(s).session.description("ingot_session_symbol").symbol(k);
     *symbol = {info.name, info.min, info.max};
   });
 }
 ingot_status ingot_session_level(const ingot_session* s, const char** level) {
   return guarded([&] {
     require_place(level);
-    model_of(s).library().require_own("ingot_session_level");
-    model_of(s).require(model_of(s).library().ingot_model_level_used(level));
+    const ModelContainer& container = container_of(s);
+    container.library().require_own("ingot_session_level");
+    container.require(container.library().ingot_model_level_used(level), "ingot_model_level_used(level)");
   });
 }
 
@@ -136,12 +162,12 @@ ingot_status ingot_session_run(ingot_session* s, const DLTensor* const* inputs, 
                                DLManagedTensorVersioned** outputs, size_t output_count) {
   return guarded([&] {
     INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
-    Handles results = run(session_of(s), inputs, input_count, output_count);
+    Handles results = run(checked(s), inputs, input_count, output_count);
     std::vector<DLManagedTensorVersioned*> managed;
     try {
       for (std::size_t k = 0; k < results.size(); k++) {
         const AtenTensorHandle h = results.take(k);
-        managed.push_back(h ? managed_tensor(model_of(s).share_library(), h) : nullptr);
+        managed.push_back(h ? managed_tensor(container_of(s).share_library(), h) : nullptr);
       }
     } catch (...) {
       for (DLManagedTensorVersioned* m : managed)
@@ -156,40 +182,33 @@ ingot_status ingot_session_run_into(ingot_session* s, const DLTensor* const* inp
                                     size_t output_count) {
   return guarded([&] {
     INGOT_REQUIRE(output_count == 0 || outputs != nullptr, "the array of outputs is null");
-    const LoadedModel& model = model_of(s);
-    const Handles results = run(session_of(s), inputs, input_count, output_count);
-    for (std::size_t k = 0; k < results.size(); k++) {
-      ingot_tensor_info info{};
-      model.require(model.library().ingot_tensor_describe(results[k], &info));
-      copy_into(info, outputs[k], text("output ", k));
-    }
+    const Handles results = run(checked(s), inputs, input_count, output_count);
+    for (std::size_t k = 0; k < results.size(); k++)
+      copy_into(describe(container_of(s), results[k]), outputs[k], text("output ", k));
   });
 }
 
 ingot_status ingot_session_set_threads(ingot_session* s, int32_t threads) {
   return guarded([&] {
     model_of(s).library().require_own("ingot_session_set_threads");
-    model_of(s).require(model_of(s).library().ingot_container_set_threads(model_of(s).container(), threads));
+    container_of(s).set_threads(threads);
   });
 }
 
-size_t ingot_session_constants(const ingot_session* s) { return s ? s->session.model().constants().size() : 0; }
+size_t ingot_session_constants(const ingot_session* s) { return s ? s->model->constants().size() : 0; }
 ingot_status ingot_session_constant(const ingot_session* s, size_t k, ingot_constant_info* constant) {
   return guarded([&] {
     require_place(constant);
     const auto& constants = model_of(s).constants();
     INGOT_REQUIRE(k < constants.size(), "constant ", k, ": there are ", constants.size());
-    *constant = constants[k]->info;
+    *constant = constants[k];
   });
 }
 ingot_status ingot_session_get_constant(ingot_session* s, const char* name, bool inactive, DLManagedTensorVersioned** tensor) {
   return guarded([&] {
     require_place(tensor);
     INGOT_REQUIRE(name != nullptr, "the name of a constant is null");
-    const LoadedModel& model = model_of(s);
-    ingot_tensor_info info{};
-    model.require(model.library().ingot_tensor_describe(model.find_constant(name, inactive), &info));
-    *tensor = managed_copy(info);
+    *tensor = managed_copy(describe(container_of(s), model_of(s).find_constant(name, inactive)));
   });
 }
 ingot_status ingot_session_update(ingot_session* s, const ingot_named_tensor* tensors, size_t count, bool inactive, bool full) {
@@ -199,16 +218,11 @@ ingot_status ingot_session_update(ingot_session* s, const ingot_named_tensor* te
   });
 }
 ingot_status ingot_session_fold(ingot_session* s, bool inactive) {
-  return guarded([&] { model_of(s).fold(inactive); });
+  return guarded([&] { container_of(s).fold(inactive); });
 }
 ingot_status ingot_session_swap(ingot_session* s) {
-  return guarded(
-      [&] { model_of(s).require(model_of(s).library().AOTInductorModelContainerSwapConstantBuffer(model_of(s).container())); });
+  return guarded([&] { container_of(s).swap(); });
 }
 ingot_status ingot_session_free_inactive(ingot_session* s) {
-  return guarded([&] {
-    const auto free_inactive = model_of(s).library().AOTInductorModelContainerFreeInactiveConstantBuffer;
-    INGOT_REQUIRE(free_inactive, "the library has no function AOTInductorModelContainerFreeInactiveConstantBuffer");
-    model_of(s).require(free_inactive(model_of(s).container()));
-  });
+  return guarded([&] { container_of(s).free_inactive(); });
 }

@@ -1,48 +1,89 @@
 #include "host/session.hpp"
 
-#include "base/error.hpp"
+#include <algorithm>
+
+#include "host/host_tensors.hpp"
 
 namespace ingot {
-Session::Session(const std::string& path, const ingot_options& options) : model_(std::make_shared<LoadedModel>(path, options)) {
-  read_names();
-}
-Session::Session(std::shared_ptr<LoadedModel> model, std::string_view entry)
-    : model_(std::move(model)), entry_(entry_place(model_->library(), entry)) {
-  read_names();
-}
 
-void Session::read_names() {
-  if (!library().is_own()) return read_names_of_first();
-  const LibraryEntry entry = description("a session");
-  for (std::size_t k = 0; k < entry.info().input_count; k++) input_names_.emplace_back(entry.input(k).name);
-  for (std::size_t k = 0; k < entry.info().output_count; k++) output_names_.emplace_back(entry.output(k).name);
-}
+Session::Session(std::shared_ptr<ModelContainer> container, std::string_view entry)
+    : owner_(std::move(container)), container_(owner_->handle()), entry_(entry_place(library(), entry)) {}
 
-void Session::read_names_of_first() {
-  const AOTInductorModelContainerHandle container = model_->container();
-  std::size_t inputs = 0, outputs = 0;
-  const char* name = nullptr;
-  model_->require(library().AOTInductorModelContainerGetNumOutputs(container, &outputs));
-  INGOT_REQUIRE(library().AOTInductorModelContainerGetNumInputs && library().AOTInductorModelContainerGetInputName &&
-                    library().AOTInductorModelContainerGetOutputName,
-                library().path(), " does not say what its inputs and outputs are");
-  model_->require(library().AOTInductorModelContainerGetNumInputs(container, &inputs));
-  for (std::size_t k = 0; k < inputs; k++) {
-    model_->require(library().AOTInductorModelContainerGetInputName(container, k, &name));
-    input_names_.emplace_back(name);
+std::string Session::name() const { return entry_ == 0 ? "" : description("the name of an entry point").info().name; }
+
+std::optional<std::vector<std::string>> Session::input_names(CallSite from) const {
+  std::vector<std::string> names;
+  if (entry_ > 0) {
+    const LibraryEntry entry = description("names of inputs");
+    for (std::size_t k = 0; k < entry.info().input_count; k++) names.emplace_back(entry.input(k).name);
+    return names;
   }
-  for (std::size_t k = 0; k < outputs; k++) {
-    model_->require(library().AOTInductorModelContainerGetOutputName(container, k, &name));
-    output_names_.emplace_back(name);
+  if (!library().AOTInductorModelContainerGetNumInputs || !library().AOTInductorModelContainerGetInputName) return {};
+  std::size_t count = 0;
+  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumInputs, container_, &count);
+  for (std::size_t k = 0; k < count; k++) {
+    const char* name = nullptr;
+    INGOT_MODEL_CALL(AOTInductorModelContainerGetInputName, container_, k, &name);
+    names.emplace_back(name);
   }
+  return names;
 }
 
-Handles Session::run(std::span<const DLTensor* const> inputs) const {
-  INGOT_REQUIRE(inputs.size() == input_names_.size(), "expected ", input_names_.size(), " inputs, found ", inputs.size());
-  Handles given(library(), inputs.size());
-  for (std::size_t k = 0; k < inputs.size(); k++)
-    given.add(handle_over(library(), inputs[k], text("input ", k, " (", input_names_[k], ")")));
-  return {library(), model_->run(entry_, given.take_all(), output_names_.size())};
+std::optional<std::vector<std::string>> Session::output_names(CallSite from) const {
+  std::vector<std::string> names;
+  const std::size_t count = output_count(from);
+  if (entry_ > 0) {
+    const LibraryEntry entry = description("names of outputs");
+    for (std::size_t k = 0; k < count; k++) names.emplace_back(entry.output(k).name);
+    return names;
+  }
+  if (!library().AOTInductorModelContainerGetOutputName) return {};
+  for (std::size_t k = 0; k < count; k++) {
+    const char* name = nullptr;
+    INGOT_MODEL_CALL(AOTInductorModelContainerGetOutputName, container_, k, &name);
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+std::size_t Session::output_count(CallSite from) const {
+  if (entry_ > 0) return description("an entry point").info().output_count;
+  std::size_t count = 0;
+  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
+  return count;
+}
+
+std::pair<std::string, std::string> Session::call_spec(CallSite from) const {
+  if (entry_ > 0) {
+    const ingot_entry_info info = description("a call specification").info();
+    return {info.in_spec, info.out_spec};
+  }
+  const char *in = nullptr, *out = nullptr;
+  INGOT_MODEL_CALL(AOTInductorModelContainerGetCallSpec, container_, &in, &out);
+  return {in, out};
+}
+
+Handles Session::run(Handles inputs, const SessionRunOptions& options, CallSite from) const {
+  const std::size_t count = output_count(from);
+  if (options.single_threaded) INGOT_NEED_FUNCTION(AOTInductorModelContainerRunSingleThreaded, "run_single_threaded");
+  std::vector<AtenTensorHandle> outputs(count);
+  std::vector<AtenTensorHandle> given = inputs.take_all();  // stolen, also by a run that fails
+  const AOTInductorStreamHandle stream = options.stream;
+  const AOTIProxyExecutorHandle proxy = owner_->proxy();
+  if (entry_ > 0)
+    INGOT_MODEL_CALL(ingot_container_run_entry, container_, entry_, given.data(), given.size(), outputs.data(), count);
+  else if (options.single_threaded)
+    INGOT_MODEL_CALL(AOTInductorModelContainerRunSingleThreaded, container_, given.data(), given.size(), outputs.data(), count,
+                     stream, proxy);
+  else
+    INGOT_MODEL_CALL(AOTInductorModelContainerRun, container_, given.data(), given.size(), outputs.data(), count, stream, proxy);
+  // Other compilers' libraries return a handle twice where a value is returned twice (I098).
+  for (std::size_t k = 0; k < count && !library().ingot_container_run_entry; k++) {
+    const auto at = outputs.begin() + static_cast<std::ptrdiff_t>(k);
+    if (*at && std::find(outputs.begin(), at, *at) != at)
+      require(host_tensors::share(*at, &*at), "aoti_torch_new_tensor_handle(output)", from);
+  }
+  return {library(), std::move(outputs)};
 }
 
 }  // namespace ingot

@@ -1,50 +1,55 @@
-// What ingot/ingot.h calls a session: one entry point of a model that is loaded.
+// One entry point of a container, over handles.
 #pragma once
+#include <cstddef>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "host/handles.hpp"
+#include "host/container.hpp"
 #include "host/library_entry.hpp"
-#include "host/loaded_model.hpp"
 
 namespace ingot {
 
+struct SessionRunOptions {
+  AOTInductorStreamHandle stream = nullptr;  // null on the CPU
+  bool single_threaded = false;  // without locks, the first entry point alone: no other call of the container is under way
+};
+
+// Of the first entry point PyTorch's functions say everything, whoever made the library; of others those of Ingot's libraries do.
 class Session {
  public:
-  // The first entry point.
-  Session(const std::string& path, const ingot_options& options);
-  // Another one of a model that others use as well. User error where it has none of that name.
-  Session(std::shared_ptr<LoadedModel> model, std::string_view entry);
+  // `entry`: its name; empty: the first. User error where the library has none of that name.
+  explicit Session(std::shared_ptr<ModelContainer> container, std::string_view entry = {});
 
-  LoadedModel& model() const { return *model_; }
-  std::shared_ptr<LoadedModel> share_model() const { return model_; }
-  const ModelLibrary& library() const { return model_->library(); }
+  ModelContainer& container() const { return *owner_; }
+  const std::shared_ptr<ModelContainer>& share_container() const { return owner_; }
+  const ModelLibrary& library() const { return owner_->library(); }
 
-  const std::vector<std::string>& input_names() const { return input_names_; }
-  const std::vector<std::string>& output_names() const { return output_names_; }
+  std::string name() const;  // "": the library's first
+  // As the library calls them; none where it does not say.
+  std::optional<std::vector<std::string>> input_names(CallSite from = CallSite::current()) const;
+  std::optional<std::vector<std::string>> output_names(CallSite from = CallSite::current()) const;
+  // How arguments and results are nested, as JSON.
+  std::pair<std::string, std::string> call_spec(CallSite from = CallSite::current()) const;
   // What else the library says. User error for one that is not Ingot's: `what` names what asked for it.
   LibraryEntry description(const char* what) const { return {library(), entry_, what}; }
 
-  Handles run(std::span<const DLTensor* const> inputs) const;
+  // Each output is a handle of its own, or null where the model returns none.
+  Handles run(Handles inputs, const SessionRunOptions& options = {}, CallSite from = CallSite::current()) const;
 
  private:
-  std::shared_ptr<LoadedModel> model_;
-  std::size_t entry_ = 0;
-  std::vector<std::string> input_names_, output_names_;
+  std::shared_ptr<ModelContainer> owner_;
+  AOTInductorModelContainerHandle container_;
+  std::size_t entry_;
 
-  void read_names();
-  void read_names_of_first();
+  std::size_t output_count(CallSite from) const;
+  void require(AOTIRuntimeError error, const char* call, CallSite from) const { owner_->require(error, call, from); }
+  void require_function(bool is_there, const char* function, const char* action) const {
+    owner_->require_function(is_there, function, action);
+  }
 };
-
-// A handle over the caller's memory; `what` starts messages about it. User error for a tensor that models do not take.
-AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, const std::string& what);
-// The tensor of a handle, which it takes over, as DLPack has it.
-DLManagedTensorVersioned* managed_tensor(std::shared_ptr<const ModelLibrary> library, AtenTensorHandle handle);
-// A copy of the elements of a tensor in new memory, dense and row-major.
-DLManagedTensorVersioned* managed_copy(const ingot_tensor_info& t);
-// Copies elements into the caller's memory. User error for other sizes or another element type.
-void copy_into(const ingot_tensor_info& from, const DLTensor* to, const std::string& what);
 
 }  // namespace ingot

@@ -2,7 +2,7 @@
 #include "host/torch/proxy_executor.hpp"
 
 #include "op/call.hpp"
-#include "host/torch/handle.hpp"
+#include "owned_handles.hpp"
 #include "runner_fixture.hpp"
 
 namespace ingot {

@@ -1,8 +1,11 @@
 // The deployer's C interface (ingot/ingot.h).
 #include "ingot/ingot.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 
+#include "programs/stub.h"
 #include "runner_fixture.hpp"
 #include "tensor/dlpack.hpp"
 
@@ -93,6 +96,27 @@ TEST_F(SessionTest, I098_AModelOfAnotherCompiler) {
   EXPECT_EQ(ingot_session_free_inactive(s), INGOT_OK) << ingot_error();
   EXPECT_EQ(ingot_session_get_constant(s, "layer.w", false, out), INGOT_INVALID);
   expect_in("constant 'layer.w' has no value in that buffer", ingot_error());
+}
+
+// One that lacks what came later, and does not say why a call failed.
+TEST_F(SessionTest, FunctionsThatCameLaterFailWhenTheyAreUsed) {
+  const std::string file = std::string(INGOT_STUB_DIR) + "/stub_old.so";
+  ingot_session* s = open(file);
+  EXPECT_EQ(ingot_session_free_inactive(s), INGOT_INVALID);
+  EXPECT_STREQ(ingot_error(), "the library has no function AOTInductorModelContainerFreeInactiveConstantBuffer");
+  DLManagedTensorVersioned* out[4] = {};
+  EXPECT_EQ(ingot_session_get_constant(s, "layer.w", false, out), INGOT_INVALID);
+  EXPECT_EQ(ingot_error(), file + " does not give its constants away");
+
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto* record = static_cast<stub_record*>(dlsym(library, "stub_seen"));
+  std::strcpy(record->failing, "AOTInductorModelContainerSwapConstantBuffer");
+  EXPECT_EQ(ingot_session_swap(s), INGOT_INVALID);
+  EXPECT_EQ(ingot_error(), file + ": a call failed; the library does not say why");
+  *record = {};
+  EXPECT_EQ(ingot_session_swap(s), INGOT_OK) << ingot_error();
+  dlclose(library);
 }
 
 TEST_F(SessionTest, RunsIntoNewMemoryAndIntoTheCallers) {

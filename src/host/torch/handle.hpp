@@ -53,22 +53,6 @@ AOTITorchError as_status(const F& f) noexcept {
   }
 }
 
-// Handles that are released when it ends.
-class OwnedHandles {
- public:
-  OwnedHandles() = default;
-  ~OwnedHandles();
-  OwnedHandles(const OwnedHandles&) = delete;
-  OwnedHandles& operator=(const OwnedHandles&) = delete;
-  AtenTensorHandle add(const Tensor& t);
-  AtenTensorHandle* data() { return handles_.data(); }
-  std::size_t size() const { return handles_.size(); }
-  void release() { handles_.clear(); }  // somebody else owns them now
-
- private:
-  std::vector<AtenTensorHandle> handles_;
-};
-
 // The process exports the functions of ingot/aoti_host.h. What refers to it brings them into the program.
 void require_host_functions();
 void require_vector_functions();  // the same for those of host_vectors.cpp, whose C++ types are nobody's business

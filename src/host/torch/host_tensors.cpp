@@ -37,15 +37,6 @@ AOTITorchError log_exception() noexcept {
 }
 const char* last_exception() noexcept { return last_text; }
 
-OwnedHandles::~OwnedHandles() {
-  for (AtenTensorHandle h : handles_) delete h;
-}
-AtenTensorHandle OwnedHandles::add(const Tensor& t) {
-  handles_.reserve(handles_.size() + 1);  // what follows cannot fail once the handle is made
-  handles_.push_back(new_handle(t));
-  return handles_.back();
-}
-
 void require_host_functions() {
   // One function of each file: an archive's members come whole.
   const void* const needed[] = {reinterpret_cast<const void*>(&aoti_torch_device_type_cpu),

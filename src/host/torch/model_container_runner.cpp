@@ -1,27 +1,29 @@
 #include "host/torch/model_container_runner.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "base/error.hpp"
-#include "io/file.hpp"
-#include "host/handles.hpp"
 #include "host/torch/handle.hpp"
+#include "host/torch/proxy_executor.hpp"
 
 namespace ingot {
+namespace {
 
-// The call, with its text and line for the message of I007.
-#define INGOT_MODEL_CALL(function, ...) require(library_->function(__VA_ARGS__), #function "(" #__VA_ARGS__ ")", __LINE__)
-
-void ModelContainerRunner::require(AOTIRuntimeError error, const char* call, int line) const {
-  if (error == AOTI_RUNTIME_SUCCESS) return;
-  const std::string failed = text(call, " API call failed at model_container_runner.cpp, line ", line),
-                    why = library_->last_error();
-  throw_user_error(why.empty() ? failed : text(why, " (", failed, ")"));
+// The words of I007, I102 and I097.
+std::string failed_call(const ModelLibrary& library, const char* call, const CallSite& from) {
+  const std::string_view path = from.file_name(), file = path.substr(path.rfind('/') + 1);
+  const std::string failed = text(call, " API call failed at ", file, ", line ", from.line()), why = library.last_error();
+  return why.empty() ? failed : text(why, " (", failed, ")");
 }
+std::string missing_function(const char*, const char* action) {
+  return text("No ", action, " in .so! Consider rebuild your model with the latest AOTInductor.");
+}
+void not_deleted() { std::fputs("AOTInductorModelContainerDelete failed\n", stderr); }
+constexpr FailureWords kWords = {failed_call, missing_function, not_deleted};
 
-void ModelContainerRunner::check_options(const RunnerOptions& options) {
+void check_options(const RunnerOptions& options) {
   INGOT_REQUIRE(options.entry.empty() || !options.run_single_threaded,
                 "run_single_threaded runs the first entry point alone: leave '", options.entry, "' out");
   if (options.run_single_threaded)
@@ -29,122 +31,81 @@ void ModelContainerRunner::check_options(const RunnerOptions& options) {
   else INGOT_REQUIRE(options.num_models >= 1, "num_models must be >=1 when run_single_threaded is false");
 }
 
+std::shared_ptr<ModelContainer> open_container(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options) {
+  check_options(options);
+  require_host_functions();
+  INGOT_REQUIRE(
+      !library->is_own() || !library->ingot_tensor_is_own(),
+      "the model does not see this program's tensors: the program must export the functions aoti_torch_* (link it with ingot_runner's options)");
+  ContainerOptions of_container = {options.num_models, options.device, options.cubin_dir};
+  std::shared_ptr<ProxyExecutor> proxy =
+      ProxyExecutor::open(std::filesystem::path(library->path()).replace_extension(".json").string());
+  if (proxy) of_container.proxy = {proxy, proxy->handle()};
+  return std::make_shared<ModelContainer>(std::move(library), of_container, kWords, CallSite::current());
+}
+
+// Handles that look at tensors, as pairs of the C ABI with the names of constants, which stay the map's.
+struct GivenConstants {
+  GivenConstants(const ModelLibrary& library, const ConstantMap& constants) : handles(library, constants.size()) {
+    for (const auto& [name, t] : constants) {
+      handles.add(new_handle(t));
+      pairs.push_back({name.c_str(), handles[handles.size() - 1]});
+    }
+  }
+  Handles handles;
+  std::vector<AOTInductorConstantMapEntry> pairs;
+};
+
+}  // namespace
+
 ModelContainerRunner::ModelContainerRunner(const std::string& path, const RunnerOptions& options)
     : ModelContainerRunner((check_options(options), ModelLibrary::load(path)), options) {}
 
 ModelContainerRunner::ModelContainerRunner(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options)
-    : library_(std::move(library)), run_single_threaded_(options.run_single_threaded),
-      entry_(entry_place(*library_, options.entry)) {
-  check_options(options);
-  require_host_functions();
-  INGOT_REQUIRE(
-      !library_->is_own() || !library_->ingot_tensor_is_own(),
-      "the model does not see this program's tensors: the program must export the functions aoti_torch_* (link it with ingot_runner's options)");
-  proxy_ = ProxyExecutor::open(std::filesystem::path(library_->path()).replace_extension(".json").string());
-  const char* cubin_dir = options.cubin_dir.empty() ? nullptr : options.cubin_dir.c_str();
-  INGOT_MODEL_CALL(AOTInductorModelContainerCreateWithDevice, &container_, options.num_models, options.device.c_str(), cubin_dir);
-  owner_ = {container_, [library = library_](AOTInductorModelContainerHandle c) {
-              if (library->AOTInductorModelContainerDelete(c) != AOTI_RUNTIME_SUCCESS)
-                std::fputs("AOTInductorModelContainerDelete failed\n", stderr);
-            }};
-}
+    : session_(open_container(std::move(library), options), options.entry), run_single_threaded_(options.run_single_threaded) {}
 
 ModelContainerRunner::ModelContainerRunner(const ModelContainerRunner& other, const std::string& entry)
-    : library_(other.library_), proxy_(other.proxy_), owner_(other.owner_), container_(other.container_),
-      entry_(entry_place(*library_, entry)) {}
-
-ModelContainerRunner::~ModelContainerRunner() = default;
+    : session_(other.session_.share_container(), entry) {}
 
 TensorList ModelContainerRunner::run(const TensorList& inputs, AOTInductorStreamHandle stream) {
-  OwnedHandles handles;
-  for (const Tensor& t : inputs) handles.add(t);
-  return run_owned(handles, stream);
+  Handles handles(library(), inputs.size());
+  for (const Tensor& t : inputs) handles.add(new_handle(t));
+  return run_owned(std::move(handles), stream);
 }
 
 TensorList ModelContainerRunner::boxed_run(TensorList&& inputs, AOTInductorStreamHandle stream) {
-  OwnedHandles handles;
-  for (Tensor& t : inputs) handles.add(std::exchange(t, Tensor()));
+  Handles handles(library(), inputs.size());
+  for (Tensor& t : inputs) handles.add(new_handle(std::exchange(t, Tensor())));
   inputs.clear();
-  return run_owned(handles, stream);
+  return run_owned(std::move(handles), stream);
 }
 
-TensorList ModelContainerRunner::run_owned(OwnedHandles& inputs, AOTInductorStreamHandle stream) {
-  std::size_t count = 0;
-  if (entry_ > 0) count = description("an entry point").info().output_count;
-  else INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
-  std::vector<AtenTensorHandle> outputs(count);
-  std::vector<AtenTensorHandle> given(inputs.data(), inputs.data() + inputs.size());
-  const AOTIProxyExecutorHandle proxy = proxy_ ? proxy_->handle() : nullptr;
-  if (entry_ > 0) {
-    inputs.release();
-    INGOT_MODEL_CALL(ingot_container_run_entry, container_, entry_, given.data(), given.size(), outputs.data(), count);
-  } else if (run_single_threaded_) {
-    INGOT_REQUIRE(library_->AOTInductorModelContainerRunSingleThreaded,
-                  "No run_single_threaded in .so! Consider rebuild your model with the latest AOTInductor.");
-    inputs.release();  // stolen, also by a run that fails
-    INGOT_MODEL_CALL(AOTInductorModelContainerRunSingleThreaded, container_, given.data(), given.size(), outputs.data(), count,
-                     stream, proxy);
-  } else {
-    inputs.release();
-    INGOT_MODEL_CALL(AOTInductorModelContainerRun, container_, given.data(), given.size(), outputs.data(), count, stream, proxy);
-  }
+TensorList ModelContainerRunner::run_owned(Handles inputs, AOTInductorStreamHandle stream) {
+  const Handles outputs = session_.run(std::move(inputs), {stream, run_single_threaded_});
   TensorList results;
-  for (AtenTensorHandle h : outputs) results.push_back(h ? h->tensor : Tensor());
-  std::sort(outputs.begin(), outputs.end());  // one handle may stand for several outputs
-  outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
-  for (AtenTensorHandle h : outputs) delete h;
+  for (std::size_t k = 0; k < outputs.size(); k++) results.push_back(outputs[k] ? outputs[k]->tensor : Tensor());
   return results;
-}
-
-bool ModelContainerRunner::is_folded(std::size_t constant) const {
-  bool folded = false;
-  if (library().AOTInductorModelContainerGetConstantFromFolded)
-    INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantFromFolded, container_, constant, &folded);
-  return folded;
 }
 
 std::map<std::string, std::string> ModelContainerRunner::constant_names_to_fqns() const {
   std::map<std::string, std::string> names;
-  std::size_t count = 0;
-  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumConstants, container_, &count);
-  for (std::size_t k = 0; k < count; k++) {
-    if (is_folded(k)) continue;
-    const char *name = nullptr, *fqn = nullptr;
-    INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantName, container_, k, &name);
-    INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantOriginalFQN, container_, k, &fqn);
-    names.emplace(name, fqn);
-  }
+  for (const ModelContainer::Constant& c : session_.container().constants())
+    if (!c.is_folded) names.emplace(c.name, c.fqn);
   return names;
 }
 
 std::map<std::string, int32_t> ModelContainerRunner::constant_names_to_dtypes() const {
   std::map<std::string, int32_t> dtypes;
-  std::size_t count = 0;
-  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumConstants, container_, &count);
-  for (std::size_t k = 0; k < count; k++) {
-    if (is_folded(k)) continue;
-    const char* name = nullptr;
-    int32_t dtype = 0;
-    INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantName, container_, k, &name);
-    INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantDtype, container_, k, &dtype);
-    dtypes.emplace(name, dtype);
-  }
+  for (const ModelContainer::Constant& c : session_.container().constants())
+    if (!c.is_folded) dtypes.emplace(c.name, c.dtype);
   return dtypes;
 }
 
 void ModelContainerRunner::update_constant_buffer(const ConstantMap& constants, bool use_inactive, bool check_full_update,
                                                   bool user_managed) {
-  OwnedHandles handles;
-  HandleMap map;
-  for (const auto& [name, t] : constants) map.emplace(name, handles.add(t));
-  if (!user_managed) {
-    INGOT_MODEL_CALL(AOTInductorModelContainerUpdateConstantBuffer, container_, as_handle(map), use_inactive, check_full_update);
-    return;
-  }
-  INGOT_REQUIRE(library_->AOTInductorModelContainerUpdateUserManagedConstantBuffer,
-                "No update_user_managed_constant_buffer in .so! Consider rebuild your model with the latest AOTInductor.");
-  INGOT_MODEL_CALL(AOTInductorModelContainerUpdateUserManagedConstantBuffer, container_, as_handle(map), use_inactive,
-                   check_full_update);
+  const GivenConstants given(library(), constants);
+  session_.container().update(given.pairs, user_managed ? ModelContainer::Give::in_place : ModelContainer::Give::storages,
+                              use_inactive, check_full_update);
 }
 
 void ModelContainerRunner::load_constants(const ConstantMap& by_fqn, bool use_inactive, bool check_full_update,
@@ -161,107 +122,44 @@ void ModelContainerRunner::load_constants(const ConstantMap& by_fqn, bool use_in
 }
 
 void ModelContainerRunner::update_inactive_constant_buffer(const ConstantMap& constants) {
-  OwnedHandles handles;
-  HandleMap map;
-  for (const auto& [name, t] : constants) map.emplace(name, handles.add(t));
-  INGOT_MODEL_CALL(AOTInductorModelContainerUpdateInactiveConstantBuffer, container_, as_handle(map));
+  session_.container().update_inactive(GivenConstants(library(), constants).pairs);
 }
 
 void ModelContainerRunner::update_constant_buffer_from_blob(const std::string& weights_path) {
-  INGOT_REQUIRE(library_->AOTInductorModelContainerGetConstantsBlobSize && library_->AOTInductorModelUpdateConstantsFromBlob,
-                "No update_constants_from_blob in .so! Consider rebuild your model with the latest AOTInductor.");
-  uint64_t size = 0;
-  INGOT_MODEL_CALL(AOTInductorModelContainerGetConstantsBlobSize, container_, &size);
-  Ref<MappedFile> file;
-  try {
-    file = MappedFile::open(weights_path);
-  } catch (const UserError& e) {
-    throw_user_error(text("Failed to open external weights file: ", weights_path, ": ", e.what()));
-  }
-  INGOT_REQUIRE(file->size() >= size, "mmap() failed: ", weights_path, " has ", file->size(),
-                " bytes, the library's constants need ", size);
-  INGOT_MODEL_CALL(AOTInductorModelUpdateConstantsFromBlob, container_, reinterpret_cast<const uint8_t*>(file->data()));
+  session_.container().update_from_blob(weights_path);
 }
 
 void ModelContainerRunner::run_const_fold(bool use_inactive, AOTInductorStreamHandle stream) {
-  const AOTIProxyExecutorHandle proxy = proxy_ ? proxy_->handle() : nullptr;
-  INGOT_MODEL_CALL(AOTInductorModelContainerRunConstantFolding, container_, use_inactive, stream, proxy);
+  session_.container().fold(use_inactive, stream);
 }
 
-void ModelContainerRunner::swap_constant_buffer() { INGOT_MODEL_CALL(AOTInductorModelContainerSwapConstantBuffer, container_); }
+void ModelContainerRunner::swap_constant_buffer() { session_.container().swap(); }
 
-void ModelContainerRunner::free_inactive_constant_buffer() {
-  INGOT_REQUIRE(library_->AOTInductorModelContainerFreeInactiveConstantBuffer,
-                "No free_inactive_constant_buffer in .so! Consider rebuild your model with the latest AOTInductor.");
-  INGOT_MODEL_CALL(AOTInductorModelContainerFreeInactiveConstantBuffer, container_);
-}
+void ModelContainerRunner::free_inactive_constant_buffer() { session_.container().free_inactive(); }
 
 ConstantMap ModelContainerRunner::extract_constants_map(bool use_inactive) const {
-  INGOT_REQUIRE(library_->AOTInductorModelContainerExtractConstantsMap,
-                "No extract_constants_map in .so! Consider rebuild your model with the latest AOTInductor.");
-  HandleMap map;
-  INGOT_MODEL_CALL(AOTInductorModelContainerExtractConstantsMap, container_, as_handle(map), use_inactive);
   ConstantMap constants;
-  for (const auto& [fqn, handle] : map) constants.emplace(fqn, tensor_of(handle));
+  for (const auto& [fqn, handle] : session_.container().extract(use_inactive)) constants.emplace(fqn, tensor_of(handle));
   return constants;
 }
 
-std::pair<std::string, std::string> ModelContainerRunner::call_spec() const {
-  if (entry_ > 0) {
-    const ingot_entry_info info = description("a call specification").info();
-    return {info.in_spec, info.out_spec};
-  }
-  const char *in = nullptr, *out = nullptr;
-  INGOT_MODEL_CALL(AOTInductorModelContainerGetCallSpec, container_, &in, &out);
-  return {in, out};
-}
+std::pair<std::string, std::string> ModelContainerRunner::call_spec() const { return session_.call_spec(); }
 
 std::vector<std::string> ModelContainerRunner::input_names() const {
-  if (entry_ > 0) {
-    const LibraryEntry entry = description("names of inputs");
-    std::vector<std::string> names;
-    for (std::size_t k = 0; k < entry.info().input_count; k++) names.emplace_back(entry.input(k).name);
-    return names;
-  }
-  INGOT_REQUIRE(library_->AOTInductorModelContainerGetNumInputs && library_->AOTInductorModelContainerGetInputName,
-                library_->path(), " does not say what its inputs are called");
-  std::size_t count = 0;
-  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumInputs, container_, &count);
-  std::vector<std::string> names;
-  for (std::size_t k = 0; k < count; k++) {
-    const char* name = nullptr;
-    INGOT_MODEL_CALL(AOTInductorModelContainerGetInputName, container_, k, &name);
-    names.emplace_back(name);
-  }
-  return names;
+  auto names = session_.input_names();
+  INGOT_REQUIRE(names, library().path(), " does not say what its inputs are called");
+  return *std::move(names);
 }
 
 std::vector<std::string> ModelContainerRunner::output_names() const {
-  if (entry_ > 0) {
-    const LibraryEntry entry = description("names of outputs");
-    std::vector<std::string> names;
-    for (std::size_t k = 0; k < entry.info().output_count; k++) names.emplace_back(entry.output(k).name);
-    return names;
-  }
-  INGOT_REQUIRE(library_->AOTInductorModelContainerGetOutputName, library_->path(), " does not say what its outputs are called");
-  std::size_t count = 0;
-  INGOT_MODEL_CALL(AOTInductorModelContainerGetNumOutputs, container_, &count);
-  std::vector<std::string> names;
-  for (std::size_t k = 0; k < count; k++) {
-    const char* name = nullptr;
-    INGOT_MODEL_CALL(AOTInductorModelContainerGetOutputName, container_, k, &name);
-    names.emplace_back(name);
-  }
-  return names;
-}
-
-std::string ModelContainerRunner::entry_name() const {
-  return entry_ == 0 ? "" : description("the name of an entry point").info().name;
+  auto names = session_.output_names();
+  INGOT_REQUIRE(names, library().path(), " does not say what its outputs are called");
+  return *std::move(names);
 }
 
 void ModelContainerRunner::set_threads(int count) {
-  library_->require_own("setting threads");
-  INGOT_MODEL_CALL(ingot_container_set_threads, container_, count);
+  library().require_own("setting threads");
+  session_.container().set_threads(count);
 }
 
 std::map<std::string, RunnerFactory>& runner_registry() {

@@ -4,13 +4,14 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
-#include "ingot/tensor.hpp"
-#include "host/torch/proxy_executor.hpp"
 #include "host/library.hpp"
 #include "host/library_entry.hpp"
+#include "host/session.hpp"
+#include "ingot/tensor.hpp"
 
 namespace ingot {
 
@@ -24,7 +25,7 @@ struct RunnerOptions {
   std::string entry = {};  // which of the library's functions; empty: the first
 };
 
-// A container of the library's models. Every failure is a user error with the library's text. Operators without code in the
+// A session of the host over our tensors. Every failure is a user error with the library's text. Operators without code in the
 // library run by the file of its name with the ending .json, where there is one.
 class ModelContainerRunner {
  public:
@@ -33,7 +34,6 @@ class ModelContainerRunner {
   explicit ModelContainerRunner(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options = {});
   // Another function of the library over the same container: its constants, threads and random numbers.
   ModelContainerRunner(const ModelContainerRunner& other, const std::string& entry);
-  ~ModelContainerRunner();
   ModelContainerRunner(const ModelContainerRunner&) = delete;
   ModelContainerRunner& operator=(const ModelContainerRunner&) = delete;
 
@@ -62,25 +62,18 @@ class ModelContainerRunner {
   std::vector<std::string> output_names() const;
 
   void set_threads(int count);
-  const ModelLibrary& library() const { return *library_; }
+  const Session& session() const { return session_; }
+  const ModelLibrary& library() const { return session_.library(); }
   // What the library says about the function. User error for one that is not Ingot's: `what` names what asked for it.
-  LibraryEntry description(const char* what) const { return {*library_, entry_, what}; }
-  std::string entry_name() const;  // "": the library's first
-  AOTInductorModelContainerHandle container() const { return container_; }
+  LibraryEntry description(const char* what) const { return session_.description(what); }
+  std::string entry_name() const { return session_.name(); }  // "": the library's first
+  AOTInductorModelContainerHandle container() const { return session_.container().handle(); }
 
  private:
-  bool is_folded(std::size_t constant) const;  // computed from others: nobody sets it
-  std::shared_ptr<const ModelLibrary> library_;
-  std::shared_ptr<ProxyExecutor> proxy_;
-  std::shared_ptr<std::remove_pointer_t<AOTInductorModelContainerHandle>>
-      owner_;  // of the container: it may have several runners
-  AOTInductorModelContainerHandle container_ = nullptr;
+  Session session_;
   bool run_single_threaded_ = false;
-  std::size_t entry_ = 0;
 
-  static void check_options(const RunnerOptions& options);
-  void require(AOTIRuntimeError error, const char* call, int line) const;
-  TensorList run_owned(class OwnedHandles& inputs, AOTInductorStreamHandle stream);
+  TensorList run_owned(Handles inputs, AOTInductorStreamHandle stream);
 };
 
 // Makes the runner of a kind of device.

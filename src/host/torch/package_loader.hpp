@@ -2,6 +2,7 @@
 #pragma once
 #include "host/torch/model_container_runner.hpp"
 #include "host/package.hpp"
+#include "tensor/storage.hpp"
 
 namespace ingot {
 

@@ -1,10 +1,11 @@
-// DLPack tensors into the handles of a library, and back.
+#include "host/dlpack_tensors.hpp"
+
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/dlpack_type.hpp"
-#include "host/session.hpp"
 
 namespace ingot {
 namespace {

@@ -1,0 +1,20 @@
+// DLPack tensors into the handles of a library, and back.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "host/library.hpp"
+#include "ingot/dlpack.h"
+
+namespace ingot {
+
+// A handle over the caller's memory; `what` starts messages about it. User error for a tensor that models do not take.
+AtenTensorHandle handle_over(const ModelLibrary& library, const DLTensor* t, const std::string& what);
+// The tensor of a handle, which it takes over, as DLPack has it.
+DLManagedTensorVersioned* managed_tensor(std::shared_ptr<const ModelLibrary> library, AtenTensorHandle handle);
+// A copy of the elements of a tensor in new memory, dense and row-major.
+DLManagedTensorVersioned* managed_copy(const ingot_tensor_info& t);
+// Copies elements into the caller's memory. User error for other sizes or another element type.
+void copy_into(const ingot_tensor_info& from, const DLTensor* to, const std::string& what);
+
+}  // namespace ingot
