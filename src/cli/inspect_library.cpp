@@ -104,21 +104,8 @@ Description describe(OpenModel& model) {
   }
   if (model.package)
     for (const auto& [key, value] : model.package->metadata()) d.metadata.emplace_back(key, value);
-  std::size_t count = 0;
-  l.AOTInductorModelContainerGetNumConstants(runner.container(), &count);
-  for (std::size_t k = 0; k < count; k++) {
-    const char *name = "", *fqn = "";
-    int32_t dtype = -1, kind = 0;
-    ConstantInfo c;
-    l.AOTInductorModelContainerGetConstantName(runner.container(), k, &name);
-    l.AOTInductorModelContainerGetConstantOriginalFQN(runner.container(), k, &fqn);
-    l.AOTInductorModelContainerGetConstantDtype(runner.container(), k, &dtype);
-    if (l.AOTInductorModelContainerGetConstantType) l.AOTInductorModelContainerGetConstantType(runner.container(), k, &kind);
-    if (l.AOTInductorModelContainerGetConstantDataSize)
-      l.AOTInductorModelContainerGetConstantDataSize(runner.container(), k, &c.bytes);
-    c.name = name, c.fqn = fqn, c.dtype = dtype_text(dtype), c.kind = kind_text(kind);
-    d.constants.push_back(std::move(c));
-  }
+  for (const ModelContainer::Constant& c : runner.session().container().constants())
+    d.constants.push_back({c.name, c.fqn, dtype_text(c.dtype), kind_text(c.kind), c.bytes});
   d.file_bytes = std::filesystem::file_size(l.path());
   return d;
 }
