@@ -8,7 +8,7 @@
 #include "aot/default_decompositions.hpp"
 #include "aot/min_cut.hpp"
 #include "compiler/aot_compiler.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/ingot.hpp"
 #include "tensor/impl.hpp"
 

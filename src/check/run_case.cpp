@@ -11,7 +11,7 @@
 #include "check/spectral.hpp"
 #include "check/zoo_weights.hpp"
 #include "graph/interpret.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/autograd.hpp"
 #include "io/safetensors.hpp"
 #include "op/call.hpp"

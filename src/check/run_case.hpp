@@ -7,7 +7,7 @@
 
 #include "check/compare.hpp"
 #include "check/suite.hpp"
-#include "import/exported_program.hpp"
+#include "format/pt2/exported_program.hpp"
 
 namespace ingot {
 

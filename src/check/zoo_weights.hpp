@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "import/exported_program.hpp"
+#include "format/pt2/exported_program.hpp"
 
 namespace ingot {
 

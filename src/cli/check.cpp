@@ -15,7 +15,7 @@
 #include "compiler/compiled_program.hpp"
 #include "compiler/differentiable_program.hpp"
 #include "compiler/external_program.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/autograd.hpp"
 #include "io/file.hpp"
 #include "io/json_writer.hpp"

@@ -15,7 +15,7 @@
 #include "cli/progress.hpp"
 #include "cli/verb.hpp"
 #include "compiler/pipeline.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "io/file.hpp"
 #include "io/json_writer.hpp"
 #include "io/safetensors.hpp"

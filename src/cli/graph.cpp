@@ -5,7 +5,7 @@
 
 #include "cli/verb.hpp"
 #include "graph/text.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 
 namespace ingot {
 namespace {

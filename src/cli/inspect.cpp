@@ -12,8 +12,8 @@
 #include "base/error.hpp"
 #include "cli/inspect_library.hpp"
 #include "cli/verb.hpp"
-#include "import/pt2.hpp"
-#include "import/pt2_archive.hpp"
+#include "format/pt2/load.hpp"
+#include "format/pt2/archive.hpp"
 #include "io/json_writer.hpp"
 
 namespace ingot {

@@ -6,7 +6,7 @@
 
 #include "cli/verb.hpp"
 #include "graph/source.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "io/json_writer.hpp"
 #include "op/op.hpp"
 

@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "compiler/program_calls.hpp"
-#include "import/tree_spec.hpp"
+#include "program/tree_spec.hpp"
 #include "ingot/autograd.hpp"
 #include "host/package.hpp"
 #include "tensor/random.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "graph/trace.hpp"
-#include "import/exported_program.hpp"
+#include "format/pt2/exported_program.hpp"
 #include "host/torch/constant_results.hpp"
 
 namespace ingot {

@@ -8,7 +8,7 @@
 #include "codegen/model.hpp"
 #include "codegen/target.hpp"
 #include "graph/trace.hpp"
-#include "import/exported_program.hpp"
+#include "format/pt2/exported_program.hpp"
 #include "loop/program.hpp"
 
 namespace ingot {

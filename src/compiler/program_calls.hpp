@@ -1,6 +1,6 @@
 // What an exported program and the library made of it are to each other when they are called.
 #pragma once
-#include "import/exported_program.hpp"
+#include "format/pt2/exported_program.hpp"
 
 namespace ingot {
 

@@ -3,7 +3,7 @@
 #include <set>
 #include <vector>
 
-#include "import/exported_program.hpp"
+#include "format/pt2/exported_program.hpp"
 
 namespace ingot {
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "import/pt2_archive.hpp"
+#include "format/pt2/archive.hpp"
 #include "io/file.hpp"
 #include "io/zip_writer.hpp"
 

@@ -7,7 +7,7 @@
 #include "compiler/compiled_program.hpp"
 #include "compiler/pipeline.hpp"
 #include "graph/text.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/autograd.hpp"
 #include "support/error_text.hpp"
 #include "support/flex_cases.hpp"

@@ -8,7 +8,7 @@
 #include "check/case_inputs.hpp"
 #include "check/workers.hpp"
 #include "exhaustive/exhaustive_check.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "op/tensors.hpp"
 
 namespace ingot::aot {

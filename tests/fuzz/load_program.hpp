@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "import/pt2.hpp"
-#include "import/pt2_samples.hpp"
-#include "import/pt2_write.hpp"
+#include "format/pt2/load.hpp"
+#include "format/pt2/samples.hpp"
+#include "format/pt2/write.hpp"
 
 namespace ingot {
 

@@ -13,7 +13,7 @@
 #include "graph/interpret.hpp"
 #include "graph/trace.hpp"
 #include "graph/verify.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/ingot.hpp"
 #include "io/safetensors.hpp"
 #include "op/call.hpp"

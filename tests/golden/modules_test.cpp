@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "check/compare.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/nn.hpp"
 #include "io/safetensors.hpp"
 #include "op/call.hpp"

@@ -13,9 +13,9 @@
 #include "graph/same.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
-#include "import/pt2.hpp"
-#include "import/pt2_archive.hpp"
-#include "import/pt2_write.hpp"
+#include "format/pt2/load.hpp"
+#include "format/pt2/archive.hpp"
+#include "format/pt2/write.hpp"
 #include "support/canonical_json.hpp"
 #include "support/sanitized.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "check/compare.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/nn.hpp"
 #include "ingot/optim.hpp"
 #include "io/safetensors.hpp"

@@ -1,5 +1,5 @@
 // Nested arguments (section 5), and the helper that compiles, loads and runs (section 10).
-#include "import/tree_spec.hpp"
+#include "program/tree_spec.hpp"
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
 #include "runner_fixture.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "compiler/compiled_program.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/ingot.hpp"
 #include "io/safetensors.hpp"
 #include "host/package.hpp"

@@ -9,7 +9,7 @@
 #include "graph/same.hpp"
 #include "graph/trace.hpp"
 #include "graph/verify.hpp"
-#include "import/pt2_write.hpp"
+#include "format/pt2/write.hpp"
 #include "ingot/control_flow.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "check/run_case.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/ingot.hpp"
 #include "unit/io_fixture.hpp"
 #include "unit/zip_fixture.hpp"

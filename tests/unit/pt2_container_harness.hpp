@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "import/pt2.hpp"
-#include "import/pt2_state.hpp"
+#include "format/pt2/load.hpp"
+#include "format/pt2/state.hpp"
 #include "ingot/ingot.hpp"
 #include "unit/pt2_container_fixture.hpp"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "import/pt2.hpp"
-#include "import/pt2_samples.hpp"
+#include "format/pt2/load.hpp"
+#include "format/pt2/samples.hpp"
 #include "ingot/ingot.hpp"
 #include "support/sanitized.hpp"
 #include "unit/pt2_container_fixture.hpp"

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "check/zoo_weights.hpp"
-#include "import/pt2_write.hpp"
+#include "format/pt2/write.hpp"
 #include "op/call.hpp"
 #include "unit/pt2_container_harness.hpp"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "import/pt2_archive.hpp"
-#include "import/pt2_samples.hpp"
-#include "import/pt2_write.hpp"
+#include "format/pt2/archive.hpp"
+#include "format/pt2/samples.hpp"
+#include "format/pt2/write.hpp"
 #include "op/call.hpp"
 #include "unit/pt2_container_harness.hpp"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "expr/evaluate.hpp"
-#include "import/sym_expression.hpp"
+#include "format/pt2/sym_expression.hpp"
 #include "unit/pt2_fixture.hpp"
 
 namespace ingot {

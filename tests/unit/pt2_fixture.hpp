@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "import/pt2.hpp"
+#include "format/pt2/load.hpp"
 #include "ingot/ingot.hpp"
 #include "unit/io_fixture.hpp"
 

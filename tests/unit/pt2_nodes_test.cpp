@@ -1,7 +1,7 @@
 // Targets, assertions, provenance and higher-order operators of exported programs (sections 10, 12.2 and 13).
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
-#include "import/pt2_graph.hpp"
+#include "format/pt2/graph.hpp"
 #include "op/call.hpp"
 #include "unit/pt2_fixture.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "expr/evaluate.hpp"
 #include "graph/source.hpp"
-#include "import/pt2_enums.hpp"
-#include "import/pt2_write.hpp"
+#include "format/pt2/enums.hpp"
+#include "format/pt2/write.hpp"
 #include "unit/pt2_fixture.hpp"
 
 namespace ingot {

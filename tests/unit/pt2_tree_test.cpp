@@ -1,5 +1,5 @@
 // How callers nest the arguments and results of an exported program.
-#include "import/tree_spec.hpp"
+#include "program/tree_spec.hpp"
 #include "unit/pt2_fixture.hpp"
 
 namespace ingot {

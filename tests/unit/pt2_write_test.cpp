@@ -1,7 +1,7 @@
 // Versions of exported programs, and programs written back (sections 14 and 15 of the format's description).
 #include <filesystem>
 
-#include "import/pt2_write.hpp"
+#include "format/pt2/write.hpp"
 #include "io/json_writer.hpp"
 #include "io/zip.hpp"
 #include "support/canonical_json.hpp"

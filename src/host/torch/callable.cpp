@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/library_metadata.hpp"
 #include "io/json.hpp"
-#include "import/tree_spec.hpp"
+#include "program/tree_spec.hpp"
 #include "io/json_writer.hpp"
 #include "tensor/impl.hpp"
 

@@ -8,7 +8,7 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
-#include "import/pickle.hpp"
+#include "format/pt2/pickle.hpp"
 #include "io/json.hpp"
 #include "io/dense.hpp"
 #include "io/file.hpp"

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "graph/target.hpp"
 #include "io/json.hpp"
-#include "import/pt2_argument.hpp"
+#include "format/pt2/argument.hpp"
 #include "ingot/autograd.hpp"
 #include "io/file.hpp"
 #include "op/call.hpp"
