@@ -93,7 +93,7 @@ void training_step(benchmark::State& state) {
 
 // BERT as a function of its inputs and weights, which require grad. Nothing where the zoo is not unpacked.
 struct Bert {
-  ExportedProgram program;
+  Program program;
   TreeFunction f;
   Tree arguments;
 };
@@ -101,10 +101,10 @@ std::unique_ptr<Bert> load_bert() {
   const std::string path = INGOT_GOLDEN_DIR "/zoo/bert_base/model.pt2";
   if (!std::filesystem::exists(path)) return nullptr;
   std::unique_ptr<Bert> bert(new Bert{load_pt2(path), {}, {}});
-  ExportedProgram& program = bert->program;
+  Program& program = bert->program;
   program.check_inputs = false;
   std::vector<Tree> given;
-  for (const InputSpec* s : program.user_inputs()) given.emplace_back(make_tensor(s->node->meta.tensor()->geom, {}, true));
+  for (const InputSpec* s : program.main().user_inputs()) given.emplace_back(make_tensor(s->node->meta.tensor()->geom, {}, true));
   const std::size_t users = given.size();
   for (auto& [name, entry] : program.state) {
     entry.tensor = make_tensor(Geometry::contiguous(entry.sizes, entry.dtype), {}, true);
@@ -135,7 +135,7 @@ void compile_bert(benchmark::State& state) {
   };
   for (auto _ : state)
     benchmark::DoNotOptimize(aot_function(bert->f, {.forward = only_looks, .partition = partition})(bert->arguments));
-  state.counters["nodes of the program"] = static_cast<double>(bert->program.graph.nodes().size());
+  state.counters["nodes of the program"] = static_cast<double>(bert->program.main().graph.nodes().size());
   state.counters["nodes of the joint graph"] = static_cast<double>(nodes);
 }
 

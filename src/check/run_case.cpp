@@ -119,9 +119,9 @@ class CaseRun {
     const Excuse* excuse = find_excuse(case_);
     if (excuse && excuse->key.empty()) return outcome(Outcome::skipped, excuse->reason);
     CheckResult result;
-    for (const Node* n : program_.unsupported_nodes()) result.missing_ops.push_back(n->target);
+    for (const Node* n : program_.main().unsupported_nodes()) result.missing_ops.push_back(n->target);
     if (!case_.weights.empty()) supply_zoo_weights(program_, read_zoo_weights(case_.weights));
-    ordered_dim_ = ordered_dim(program_.graph);
+    ordered_dim_ = ordered_dim(program_.main().graph);
     try {
       if (case_.kind == Case::Kind::train) train(result);
       else forward(excuse, result);
@@ -139,7 +139,7 @@ class CaseRun {
   const CheckOptions& options_;
   const Execute& execute_;
   SafeTensors data_;
-  ExportedProgram program_;
+  Program program_;
   bool only_kind_ = false;  // the program drew random numbers, or returns memory nobody wrote
   std::optional<int64_t> ordered_dim_;
 
@@ -153,7 +153,7 @@ class CaseRun {
     const TensorList inputs = case_inputs(case_, data_, gradients);
     const std::map<std::string, Tensor> kept = unchanged_buffers();
     const TensorList outputs = results_of(inputs, gradients);
-    only_kind_ = case_.is_random || is_uninitialised(program_.graph) || default_generator()->state() != before;
+    only_kind_ = case_.is_random || is_uninitialised(program_.main().graph) || default_generator()->state() != before;
     if (only_kind_) result.partly = "only sizes and dtypes: the values are random or uninitialised";
     else if (gradients && excuse) result.partly = text("without ", excuse->key, ": ", excuse->reason);
     else if (options_.gradients && tangents.empty() && case_.kind == Case::Kind::model) result.partly = "no gradients are stored";
@@ -214,12 +214,12 @@ class CaseRun {
     }
   }
 
-  static void require_gradients(ExportedProgram& program, bool on) {
+  static void require_gradients(Program& program, bool on) {
     for (auto& [name, entry] : program.state)
       if (entry.is_parameter && entry.requires_grad) entry.tensor.requires_grad_(on);
   }
   // Of those that the case stores, by the names that they have there.
-  std::map<std::string, Tensor> parameter_gradients(const ExportedProgram& program, const Tensor& loss) const {
+  std::map<std::string, Tensor> parameter_gradients(const Program& program, const Tensor& loss) const {
     TensorList parameters;
     std::vector<std::string> keys;
     for (const auto& [name, entry] : program.state)
@@ -236,7 +236,7 @@ class CaseRun {
   // None where the program has no such form.
   std::map<std::string, Tensor> gradients_in_float64(const TensorList& inputs) const {
     try {
-      ExportedProgram program = program_in_float64();
+      Program program = program_in_float64();
       require_gradients(program, true);
       TensorList outputs;
       for (const Value& v : program.run(in_float64(inputs))) collect_tensors(v, outputs);
@@ -305,8 +305,8 @@ class CaseRun {
   }
 
   // The same program with double for every floating type that it has or names.
-  ExportedProgram program_in_float64() const {
-    ExportedProgram program = load_pt2(case_.program);
+  Program program_in_float64() const {
+    Program program = load_pt2(case_.program);
     if (!case_.weights.empty()) supply_zoo_weights(program, read_zoo_weights(case_.weights));
     program.check_inputs = false;
     std::map<const void*, Tensor> made;  // what has several names stays one
@@ -316,7 +316,7 @@ class CaseRun {
       if (!t.defined()) t = in_float64(entry.tensor);
       entry.tensor = t;
     }
-    for (const auto& n : program.graph.nodes())
+    for (const auto& n : program.main().graph.nodes())
       for (Argument& a : n->args) a = in_float64(a);
     return program;
   }
@@ -354,7 +354,7 @@ class CaseRun {
   static Tensor first_elements(const Tensor& t) { return aten<"reshape">(t, Shape{-1}).narrow(0, 0, kStoredElements); }
   std::string wrong_size_of_cut(const Tensor& got, const Tensor& want, std::size_t i) const {
     if (!is_cut(got, want)) return {};
-    const auto leaves = program_.result_leaves();
+    const auto leaves = program_.main().result_leaves();
     if (i >= leaves.size() || !leaves[i].meta.is_tensor()) return {};
     const Shape& sizes = leaves[i].meta.tensor().sizes();
     return sizes.is_symbolic() || sizes == got.sizes() ? "" : text("got size ", got.sizes(), ", want ", sizes);
@@ -399,7 +399,7 @@ CheckResult check_case(const Case& c, const CheckOptions& options) {
     CheckResult r;
     try {
       if (options.prepare && !execute && !(find_excuse(c) && find_excuse(c)->key.empty())) {
-        ExportedProgram program = load_pt2(c.program);
+        Program program = load_pt2(c.program);
         if (!c.weights.empty()) supply_zoo_weights(program, read_zoo_weights(c.weights));
         execute = options.prepare(program);
       }

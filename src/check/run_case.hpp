@@ -7,19 +7,19 @@
 
 #include "check/compare.hpp"
 #include "check/suite.hpp"
-#include "format/pt2/exported_program.hpp"
+#include "program/program.hpp"
 
 namespace ingot {
 
 // Runs a program on its inputs and returns its results. New values of inputs and of the program's buffers are in them
-// afterwards, as ExportedProgram::run leaves them.
-using Execute = std::function<Values(ExportedProgram& program, Args inputs)>;
+// afterwards, as Program::run leaves them.
+using Execute = std::function<Values(Program& program, Args inputs)>;
 
 struct CheckOptions {
   bool gradients = false;  // compare gradients too, where the case has them
   bool strides = false;    // the strides of an op's outputs must be PyTorch's
   // How a case's program is run, instead of eagerly: called once for each case, whatever number of data files it has.
-  std::function<Execute(ExportedProgram& program)> prepare = {};
+  std::function<Execute(Program& program)> prepare = {};
   std::optional<Tolerance> tolerance = std::nullopt;  // instead of the usual ones
 };
 

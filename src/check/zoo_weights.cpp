@@ -57,7 +57,7 @@ std::map<std::string, ZooWeight> read_zoo_weights(const std::string& path) {
   return out;
 }
 
-void supply_zoo_weights(ExportedProgram& program, const std::map<std::string, ZooWeight>& weights) {
+void supply_zoo_weights(Program& program, const std::map<std::string, ZooWeight>& weights) {
   std::map<std::string, Tensor> made;  // by payload
   for (const auto& [name, e] : program.state) {
     const auto it = weights.find(name);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/pt2/exported_program.hpp"
+#include "program/program.hpp"
 
 namespace ingot {
 
@@ -22,6 +22,6 @@ std::map<std::string, ZooWeight> read_zoo_weights(const std::string& path);
 
 // Gives every weight that the program's archive left out and `weights` has its values. Names that share a payload
 // share one tensor, and one of them in `weights` is enough.
-void supply_zoo_weights(ExportedProgram& program, const std::map<std::string, ZooWeight>& weights);
+void supply_zoo_weights(Program& program, const std::map<std::string, ZooWeight>& weights);
 
 }  // namespace ingot

@@ -134,19 +134,19 @@ void check_suite(const CheckVerb& o) {
 // Runs programs as the library does that was made of them.
 template <class Compiled>
 Execute executes(std::shared_ptr<const Compiled> compiled) {
-  return [compiled](ExportedProgram& p, Args inputs) { return compiled->run(p, inputs); };
+  return [compiled](Program& p, Args inputs) { return compiled->run(p, inputs); };
 }
 
-std::function<Execute(ExportedProgram&)> compiles(const CheckVerb& o) {
+std::function<Execute(Program&)> compiles(const CheckVerb& o) {
   CompileOptions options;
   if (!o.target.empty()) options.targets = {parse_target(o.target)};
   if (o.check.gradients)
-    return [options](ExportedProgram&) -> Execute {
-      return [options](ExportedProgram& p, Args inputs) { return run_differentiable(p, inputs, options); };
+    return [options](Program&) -> Execute {
+      return [options](Program& p, Args inputs) { return run_differentiable(p, inputs, options); };
     };
   if (o.runner.empty())
-    return [options](ExportedProgram& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
-  return [options, command = o.runner](ExportedProgram& p) {
+    return [options](Program& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
+  return [options, command = o.runner](Program& p) {
     return executes(std::make_shared<const ExternalProgram>(p, options, command));
   };
 }
@@ -161,11 +161,11 @@ void check_library(CheckVerb& o) {
     throw CLI::ValidationError("check", "of a compiled model takes neither --suite, --compiled nor --grad");
   const auto compiled = std::make_shared<const CompiledProgram>(o.model);
   if (!o.data.empty()) {
-    o.check.prepare = [compiled](ExportedProgram&) { return executes(compiled); };
+    o.check.prepare = [compiled](Program&) { return executes(compiled); };
     o.model = o.against;
     return check_one(o);
   }
-  ExportedProgram reference = load_pt2(o.against), program = load_pt2(o.against);
+  Program reference = load_pt2(o.against), program = load_pt2(o.against);
   const GradModeGuard no_grad(false);
   const ModelContainerRunner runner(o.model);
   InputOptions random;

@@ -93,7 +93,7 @@ void require_stage(const std::string& name, const std::vector<std::string_view>&
 }
 
 // Weights that the program's file leaves out.
-void supply_weights(ExportedProgram& program, const std::string& path) {
+void supply_weights(Program& program, const std::string& path) {
   const SafeTensors file = SafeTensors::open(path);
   for (const auto& [name, entry] : program.state)
     if (!entry.tensor.defined() && file.contains(name)) program.supply(name, file.get(name));
@@ -197,7 +197,7 @@ void run(CompileVerb& o) {
       }
       bar.show(stages.size());
     };
-    std::vector<ExportedProgram> programs;
+    std::vector<Program> programs;
     for (const EntryFile& e : entries) {
       programs.push_back(load_pt2(e.file, e.model));
       if (!o.weights_from.empty()) supply_weights(programs.back(), o.weights_from);

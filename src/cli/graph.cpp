@@ -26,8 +26,8 @@ void add_graph_verb(CLI::App& app) {
                  "with element types, sizes, source lines and the graphs of higher-order operators");
   verb->footer("examples:\n  ingot graph model.pt2\n  ingot graph model.pt2 --readable | less");
   verb->callback([options] {
-    const ExportedProgram program = load_pt2(options->file, options->model);
-    std::cout << print(program.graph, options->readable ? GraphForm::readable : GraphForm::plain);
+    const Program program = load_pt2(options->file, options->model);
+    std::cout << print(program.main().graph, options->readable ? GraphForm::readable : GraphForm::plain);
   });
 }
 

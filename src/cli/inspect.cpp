@@ -12,8 +12,9 @@
 #include "base/error.hpp"
 #include "cli/inspect_library.hpp"
 #include "cli/verb.hpp"
-#include "format/pt2/load.hpp"
 #include "format/pt2/archive.hpp"
+#include "format/pt2/load.hpp"
+#include "format/pt2/program.hpp"
 #include "io/json_writer.hpp"
 
 namespace ingot {
@@ -49,11 +50,11 @@ void count_nodes(const Graph& g, Summary& s) {
     }
 }
 
-Summary summarise(const ExportedProgram& p) {
+Summary summarise(const Program& p) {
   Summary s;
-  count_nodes(p.graph, s);
+  count_nodes(p.main().graph, s);
   std::set<std::string> constants;
-  for (const InputSpec& i : p.inputs)
+  for (const InputSpec& i : p.main().inputs)
     if (i.kind == InputSpec::Kind::constant) constants.insert(i.name);
   for (const auto& [name, e] : p.state) {
     Holding& h = e.is_parameter ? s.parameters : constants.contains(name) ? s.constants : s.buffers;
@@ -84,12 +85,12 @@ void add_symbols(const Expr& e, std::vector<std::string>& names) {
 }
 
 // The symbols of input sizes, in order of appearance.
-std::vector<std::string> dynamic_symbols(const ExportedProgram& p) {
+std::vector<std::string> dynamic_symbols(const EntryPoint& e) {
   std::vector<std::string> names;
   const auto add = [&](const Int i) {
     if (i.is_symbolic()) add_symbols(i.expr(), names);
   };
-  for (const Leaf& l : p.input_leaves()) {
+  for (const Leaf& l : e.input_leaves()) {
     if (l.meta.is_tensor())
       for (const Int i : l.meta.tensor().sizes()) add(i);
     else if (l.meta.is_int()) add(l.meta.to_int());
@@ -123,19 +124,21 @@ void write_holding(JsonWriter& w, std::string_view key, const Holding& h) {
       .end();
 }
 
-void print_json(const ExportedProgram& p, const Summary& s) {
+void print_json(const Pt2Program& read, const Summary& s) {
+  const Program& p = read.program;
+  const EntryPoint& e = p.main();
   JsonWriter w(true);
   w.begin_object()
       .field("file", p.name)
       .field("file_bytes", std::filesystem::file_size(p.name))
-      .field("torch_version", p.torch_version);
-  write_leaves(w, "inputs", p.input_leaves());
-  write_leaves(w, "outputs", p.result_leaves());
+      .field("torch_version", read.facts.torch_version);
+  write_leaves(w, "inputs", e.input_leaves());
+  write_leaves(w, "outputs", e.result_leaves());
   w.key("dynamic").begin_list();
-  for (const std::string& name : dynamic_symbols(p)) {
+  for (const std::string& name : dynamic_symbols(e)) {
     w.begin_object().field("name", name);
-    const auto it = p.symbol_ranges.find(name);
-    const SymbolRange r = it == p.symbol_ranges.end() ? SymbolRange{} : it->second;
+    const auto it = e.symbol_ranges.find(name);
+    const SymbolRange r = it == e.symbol_ranges.end() ? SymbolRange{} : it->second;
     r.min ? w.field("min", *r.min) : w.key("min").null();
     r.max ? w.field("max", *r.max) : w.key("max").null();
     w.end();
@@ -147,7 +150,7 @@ void print_json(const ExportedProgram& p, const Summary& s) {
   w.field("nodes", s.nodes).field("subgraphs", s.subgraphs).key("ops").begin_object();
   for (const auto& [op, n] : s.ops) w.field(op, n);
   w.end().key("unsupported").begin_list();
-  for (const Node* n : p.unsupported_nodes()) w.value(n->target);
+  for (const Node* n : e.unsupported_nodes()) w.value(n->target);
   w.end().key("warnings").begin_list();
   for (const std::string& warning : p.warnings) w.value(warning);
   std::cout << w.end().end().take() << '\n';
@@ -167,16 +170,17 @@ void print_holding(std::string_view title, const Holding& h) {
   std::cout << '\n';
 }
 
-void print_text(const ExportedProgram& p, const Summary& s) {
-  std::cout << p.name << ": exported program of torch " << p.torch_version << ", "
+void print_text(const Program& p, const Summary& s) {
+  const EntryPoint& e = p.main();
+  std::cout << p.name << ": exported program of " << p.producer << ", "
             << megabytes(static_cast<int64_t>(std::filesystem::file_size(p.name))) << '\n';
-  print_leaves("inputs", p.input_leaves());
-  print_leaves("outputs", p.result_leaves());
-  const std::vector<std::string> dynamic = dynamic_symbols(p);
+  print_leaves("inputs", e.input_leaves());
+  print_leaves("outputs", e.result_leaves());
+  const std::vector<std::string> dynamic = dynamic_symbols(e);
   if (!dynamic.empty()) std::cout << "dynamic sizes\n";
   for (const std::string& name : dynamic) {
-    const auto it = p.symbol_ranges.find(name);
-    std::cout << "  " << name << "  " << (it == p.symbol_ranges.end() ? "any" : range_text(it->second)) << '\n';
+    const auto it = e.symbol_ranges.find(name);
+    std::cout << "  " << name << "  " << (it == e.symbol_ranges.end() ? "any" : range_text(it->second)) << '\n';
   }
   print_holding("parameters  ", s.parameters);
   print_holding("buffers     ", s.buffers);
@@ -188,7 +192,7 @@ void print_text(const ExportedProgram& p, const Summary& s) {
   for (const auto& [op, n] : s.ops) ops.emplace_back(n, op);
   std::stable_sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::set<std::string> unsupported;
-  for (const Node* n : p.unsupported_nodes()) unsupported.insert(n->target);
+  for (const Node* n : e.unsupported_nodes()) unsupported.insert(n->target);
   for (const auto& [n, op] : ops) std::printf("%6zu  %s%s\n", n, op.c_str(), unsupported.contains(op) ? "  (unsupported)" : "");
   for (const std::string& warning : p.warnings) std::cerr << "ingot: warning: " << warning << '\n';
 }
@@ -214,9 +218,9 @@ void add_inspect_verb(CLI::App& app) {
   verb->footer("examples:\n  ingot inspect model.pt2\n  ingot inspect model.pt2 --json\n  ingot inspect model.so");
   verb->callback([options] {
     if (is_compiled(*options)) return inspect_compiled(options->file, options->model, options->json);
-    const ExportedProgram p = load_pt2(options->file, options->model);
-    const Summary s = summarise(p);
-    options->json ? print_json(p, s) : print_text(p, s);
+    const Pt2Program read = read_pt2(options->file, options->model);
+    const Summary s = summarise(read.program);
+    options->json ? print_json(read, s) : print_text(read.program, s);
   });
 }
 

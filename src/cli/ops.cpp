@@ -60,9 +60,9 @@ void list(const OpsVerb& options) {
 }
 
 void list_missing(const OpsVerb& options) {
-  const ExportedProgram program = load_pt2(options.missing);
+  const Program program = load_pt2(options.missing);
   std::map<std::string, std::vector<std::string>> missing;  // by target: the nodes that call it
-  for (const Node* n : program.unsupported_nodes()) missing[n->target].push_back(n->name + provenance(*n));
+  for (const Node* n : program.main().unsupported_nodes()) missing[n->target].push_back(n->name + provenance(*n));
   if (options.json) {
     JsonWriter w(true);
     w.begin_list();

@@ -23,13 +23,13 @@ std::string library_in(const TemporaryFolder& folder) { return folder.path() + "
 
 }  // namespace
 
-CompiledProgram::CompiledProgram(ExportedProgram& program, const CompileOptions& options) {
+CompiledProgram::CompiledProgram(Program& program, const CompileOptions& options) {
   const TemporaryFolder folder;
   compile(program, library_in(folder), options);
   library_ = ModelLibrary::load(library_in(folder));
 }
 
-Values CompiledProgram::run(ExportedProgram& program, Args inputs) const {
+Values CompiledProgram::run(Program& program, Args inputs) const {
   const GradModeGuard no_grad(false);
   ModelContainerRunner runner(library_);
   library_->require_own("a comparison with its program");
@@ -52,15 +52,14 @@ std::string aot_compile(const TensorFunction& model, const TensorList& example_i
   return output;
 }
 
-std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kwargs, const std::string& output,
+std::string aot_compile(Program& model, const Tree& args, const Tree& kwargs, const std::string& output,
                         const CompileOptions& options) {
-  for (const ModuleCall& c : model.facts.module_calls) {
-    if (!c.fqn.empty() || !c.in_spec) continue;
+  if (const std::optional<CallSpec>& c = model.main().call_spec) {
     const Tree given = Tree::tuple({args, kwargs});
     try {
-      flatten(given, *c.in_spec, "inputs");
+      flatten(given, c->in_spec, "inputs");
     } catch (const UserError& e) {
-      throw_user_error(text("Trying to flatten user inputs with exported input tree spec: \n", tree_spec_text(*c.in_spec),
+      throw_user_error(text("Trying to flatten user inputs with exported input tree spec: \n", tree_spec_text(c->in_spec),
                             "\nbut actually got inputs with tree spec of: \n", tree_spec_text(flatten(given).spec), "\n(",
                             e.what(), ")"));
     }
@@ -86,7 +85,7 @@ TensorList aot_run(const std::string& device, const TensorFunction& model, const
   return aot_run_multiple(device, model, {example_inputs}, options, dynamic_shapes)[0];
 }
 
-Tree aot_run(const std::string& device, ExportedProgram& model, const Tree& args, const Tree& kwargs,
+Tree aot_run(const std::string& device, Program& model, const Tree& args, const Tree& kwargs,
              const CompileOptions& options) {
   const TemporaryFolder folder;
   return aot_load(device, aot_compile(model, args, kwargs, library_in(folder), options))(args, kwargs);

@@ -11,13 +11,13 @@ namespace ingot {
 // An exported program as a library that is loaded. The file is gone once it is: nothing is left behind.
 class CompiledProgram {
  public:
-  explicit CompiledProgram(ExportedProgram& program, const CompileOptions& options = {});
+  explicit CompiledProgram(Program& program, const CompileOptions& options = {});
   // A library that is there already.
   explicit CompiledProgram(const std::string& library) : library_(ModelLibrary::load(library)) {}
 
   // Runs it in a container of its own on the inputs that `program.run` takes, and leaves behind what that would: new values
   // of inputs and buffers in them, and the random stream of the thread where the run left it.
-  Values run(ExportedProgram& program, Args inputs) const;
+  Values run(Program& program, Args inputs) const;
 
  private:
   std::shared_ptr<const ModelLibrary> library_;
@@ -29,7 +29,7 @@ class CompiledProgram {
 std::string aot_compile(const TensorFunction& model, const TensorList& example_inputs, const std::string& output,
                         const CompileOptions& options = {}, const std::vector<OpenSize>& dynamic_shapes = {});
 // The same for an exported program, whose examples must be nested as it was exported.
-std::string aot_compile(ExportedProgram& model, const Tree& args, const Tree& kwargs, const std::string& output,
+std::string aot_compile(Program& model, const Tree& args, const Tree& kwargs, const std::string& output,
                         const CompileOptions& options = {});
 
 // One model on "cpu"; another device is the library's to accept.
@@ -40,7 +40,7 @@ CallableModel aot_load(const std::string& device, const std::string& path);
 // Compiles, loads, and calls it on the examples.
 TensorList aot_run(const std::string& device, const TensorFunction& model, const TensorList& example_inputs,
                    const CompileOptions& options = {}, const std::vector<OpenSize>& dynamic_shapes = {});
-Tree aot_run(const std::string& device, ExportedProgram& model, const Tree& args, const Tree& kwargs = Tree::dict({}),
+Tree aot_run(const std::string& device, Program& model, const Tree& args, const Tree& kwargs = Tree::dict({}),
              const CompileOptions& options = {});
 // Compiles from the first of the lists alone, loads once, and calls it on each.
 std::vector<TensorList> aot_run_multiple(const std::string& device, const TensorFunction& model,

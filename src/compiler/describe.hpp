@@ -1,7 +1,7 @@
 // What a library says about itself: its entry points, and the constants that they share.
 #pragma once
 #include "codegen/model.hpp"
-#include "compiler/exported.hpp"
+#include "compiler/program_trace.hpp"
 #include "loop/lower.hpp"
 
 namespace ingot {

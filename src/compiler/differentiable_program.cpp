@@ -8,7 +8,7 @@ namespace {
 // The program's tensors in `state`, by name, replaced while this lives.
 class ReplacedState {
  public:
-  ReplacedState(ExportedProgram& program, const std::vector<std::string>& names, std::span<const Tree> now) : program_(program) {
+  ReplacedState(Program& program, const std::vector<std::string>& names, std::span<const Tree> now) : program_(program) {
     for (std::size_t k = 0; k < names.size(); k++)
       before_.emplace_back(names[k], std::exchange(program.state.at(names[k]).tensor, now[k].leaf().tensor()));
   }
@@ -19,7 +19,7 @@ class ReplacedState {
   ReplacedState& operator=(const ReplacedState&) = delete;
 
  private:
-  ExportedProgram& program_;
+  Program& program_;
   std::vector<std::pair<std::string, Tensor>> before_;
 };
 
@@ -33,7 +33,7 @@ Tree as_tree(const Value& v) {
 
 }  // namespace
 
-Values run_differentiable(ExportedProgram& program, Args inputs, const CompileOptions& options) {
+Values run_differentiable(Program& program, Args inputs, const CompileOptions& options) {
   std::vector<std::string> names;
   std::vector<Tree> given(inputs.begin(), inputs.end());
   for (const auto& [name, entry] : program.state) {

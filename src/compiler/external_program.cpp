@@ -34,7 +34,7 @@ std::string first_line(const std::string& path) {
 
 }  // namespace
 
-ExternalProgram::ExternalProgram(ExportedProgram& program, const CompileOptions& options, std::string command)
+ExternalProgram::ExternalProgram(Program& program, const CompileOptions& options, std::string command)
     : command_(std::move(command)) {
   compile(program, path("model.so"), options);
 }
@@ -67,7 +67,7 @@ Tensor ExternalProgram::read_tensor(const std::string& name) const {
   return t;
 }
 
-Values ExternalProgram::run(ExportedProgram& program, Args inputs) const {
+Values ExternalProgram::run(Program& program, Args inputs) const {
   const GradModeGuard no_grad(false);
   const TensorList given = library_inputs(program, inputs);
   for (std::size_t k = 0; k < given.size(); k++) write_input(k, given[k]);

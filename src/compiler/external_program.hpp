@@ -14,10 +14,10 @@ class ExternalProgram {
   // memory, and inK.shape with `dtype rank`, sizes and strides (dtypes as ingot/model.h numbers them); `draw` has the seed and
   // offset of the random stream. It leaves outK and outK.shape (row-major), inK as it is after the run, `draw`, and for each
   // buffer constantK, constantK.shape and constantK.name.
-  ExternalProgram(ExportedProgram& program, const CompileOptions& options, std::string command);
+  ExternalProgram(Program& program, const CompileOptions& options, std::string command);
 
   // As CompiledProgram::run.
-  Values run(ExportedProgram& program, Args inputs) const;
+  Values run(Program& program, Args inputs) const;
 
  private:
   TemporaryFolder folder_;

@@ -13,7 +13,7 @@
 #include "codegen/link.hpp"
 #include "compiler/constants.hpp"
 #include "compiler/describe.hpp"
-#include "compiler/exported.hpp"
+#include "compiler/program_trace.hpp"
 #include "graph/source.hpp"
 #include "graph/text.hpp"
 #include "io/file.hpp"
@@ -238,8 +238,10 @@ void compile(const std::vector<TracedEntry>& entries, const std::string& output,
   compile_parts(parts, output, options);
 }
 
-void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options) {
-  compile(std::vector<ProgramEntry>{{"forward", &program}}, output, options);
+void compile(Program& program, const std::string& output, const CompileOptions& options) {
+  std::vector<ProgramEntry> entries;
+  for (std::size_t k = 0; k < program.entries.size(); k++) entries.push_back({program.entries[k].name, &program, k});
+  compile(entries, output, options);
 }
 
 void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options) {
@@ -247,7 +249,8 @@ void compile(const std::vector<ProgramEntry>& entries, const std::string& output
   for (const ProgramEntry& e : entries)
     INGOT_REQUIRE(names.insert(e.name).second, "compile: two entry points are called '", e.name, "'");
   std::vector<TracedProgram> traced;
-  for (const ProgramEntry& e : entries) traced.push_back(stage("trace", options, [&] { return trace_exported(*e.program); }));
+  for (const ProgramEntry& e : entries)
+    traced.push_back(stage("trace", options, [&] { return trace_program(*e.program, e.program->entries.at(e.entry)); }));
   std::vector<Part> parts;
   for (std::size_t k = 0; k < entries.size(); k++)
     parts.push_back({entries[k].name, traced[k].traced.graph, traced[k].traced.sizes, traced[k].names});

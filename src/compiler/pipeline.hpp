@@ -8,7 +8,7 @@
 #include "codegen/model.hpp"
 #include "codegen/target.hpp"
 #include "graph/trace.hpp"
-#include "format/pt2/exported_program.hpp"
+#include "program/program.hpp"
 #include "loop/program.hpp"
 
 namespace ingot {
@@ -53,15 +53,16 @@ struct TracedEntry {
 };
 void compile(const std::vector<TracedEntry>& entries, const std::string& output, const CompileOptions& options = {});
 
-// The same for an exported program: its parameters and buffers become constants of the library, which are in it, or beside
+// The same for a program with all its entry points: its parameters and buffers become constants of the library, which are in it, or beside
 // it as `output`.safetensors, or behind it in the same file, or nowhere, as options.weights says.
-void compile(ExportedProgram& program, const std::string& output, const CompileOptions& options = {});
+void compile(Program& program, const std::string& output, const CompileOptions& options = {});
 
-// The same for several programs, each an entry point of the library under its name; the first is the one that aoti.h knows. State
+// The same for entry points of several programs, each under its name; the first is the one that aoti.h knows. State
 // of one name is one constant of the library. User error where it is not the same in all of them.
 struct ProgramEntry {
   std::string name;
-  ExportedProgram* program;
+  Program* program;
+  std::size_t entry = 0;  // which of the program's
 };
 void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options = {});
 

@@ -16,15 +16,15 @@ Tensor number_tensor(const Value& v) {
   return t.fill_(v.to_scalar());
 }
 
-TensorList library_inputs(const ExportedProgram& program, Args given) {
+TensorList library_inputs(const Program& program, Args given) {
   std::size_t users = 0, fixed = 0;
-  for (const InputSpec& s : program.inputs)
+  for (const InputSpec& s : program.main().inputs)
     if (s.kind == InputKind::user) s.node == nullptr ? fixed++ : users++;
   const bool with_fixed = fixed > 0 && given.size() == users + fixed;
   INGOT_REQUIRE(with_fixed || given.size() == users, program.name, ": expected ", users, " inputs, found ", given.size());
   TensorList inputs;
   std::size_t next = 0;
-  for (const InputSpec& s : program.inputs) {
+  for (const InputSpec& s : program.main().inputs) {
     if (s.kind == InputKind::token && s.node != nullptr) inputs.push_back(make_tensor(Geometry::contiguous({0}, DType::f32)));
     if (s.kind != InputKind::user) continue;
     if (s.node == nullptr) {
@@ -41,15 +41,13 @@ TensorList library_inputs(const ExportedProgram& program, Args given) {
   return inputs;
 }
 
-Values caller_results(const ExportedProgram& program, const TensorList& outputs) {
+Values caller_results(const Program& program, const TensorList& outputs) {
   Values results;
   std::size_t next = 0;
-  for (std::size_t i = 0; i < program.outputs.size(); i++) {
-    const OutputSpec::Kind kind = program.outputs[i].kind;
-    if (kind == OutputSpec::Kind::token || kind == OutputSpec::Kind::buffer_mutation ||
-        kind == OutputSpec::Kind::parameter_mutation || kind == OutputSpec::Kind::user_input_mutation)
-      continue;
-    const Argument& a = program.graph.outputs[i];
+  const EntryPoint& entry = program.main();
+  for (std::size_t i = 0; i < entry.outputs.size(); i++) {
+    if (entry.outputs[i].is_write() || entry.outputs[i].kind == OutputSpec::Kind::token) continue;
+    const Argument& a = entry.graph.outputs[i];
     if (a.is_value()) {  // a constant, which the library does not return
       results.push_back(a.value());
       continue;
@@ -65,7 +63,7 @@ Values caller_results(const ExportedProgram& program, const TensorList& outputs)
   return results;
 }
 
-void take_back_buffer(ExportedProgram& program, const std::string& fqn, const Tensor& value) {
+void take_back_buffer(Program& program, const std::string& fqn, const Tensor& value) {
   const auto entry = program.state.find(fqn);
   if (entry != program.state.end() && !entry->second.is_parameter && entry->second.tensor.defined())
     entry->second.tensor.copy_(value);

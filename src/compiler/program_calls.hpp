@@ -1,6 +1,6 @@
-// What an exported program and the library made of it are to each other when they are called.
+// What a program and the library made of it are to each other when their first entry point is called.
 #pragma once
-#include "format/pt2/exported_program.hpp"
+#include "program/program.hpp"
 
 namespace ingot {
 
@@ -9,13 +9,13 @@ Tensor number_tensor(const Value& v);
 
 // The tensors that the library takes for the inputs that `program.run` takes: numbers are tensors of one element, and effect
 // tokens, which no caller knows of, are empty.
-TensorList library_inputs(const ExportedProgram& program, Args given);
+TensorList library_inputs(const Program& program, Args given);
 
 // What the program's caller gets: numbers come back as tensors of one element; None and texts, which the program fixes, do
 // not come back at all.
-Values caller_results(const ExportedProgram& program, const TensorList& outputs);
+Values caller_results(const Program& program, const TensorList& outputs);
 
 // A buffer of the program after the library's run; other constants are left alone.
-void take_back_buffer(ExportedProgram& program, const std::string& fqn, const Tensor& value);
+void take_back_buffer(Program& program, const std::string& fqn, const Tensor& value);
 
 }  // namespace ingot

@@ -78,11 +78,11 @@ void share_parts(const Extents& group, SharedState& state) {
 
 }  // namespace
 
-SharedState shared_state(const ExportedProgram& p, const std::set<std::size_t>& written) {
+SharedState shared_state(const Program& p, const EntryPoint& entry, const std::set<std::size_t>& written) {
   SharedState state;
   std::map<StorageKey, Extents> storages;
   std::map<const void*, std::pair<DType, std::string>> written_storages;
-  for (const InputSpec& s : p.inputs) {
+  for (const InputSpec& s : entry.inputs) {
     if (s.node == nullptr) continue;
     const std::size_t k = state.names.size();
     state.names.push_back({k, 0});

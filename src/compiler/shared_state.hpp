@@ -1,13 +1,13 @@
-// Names of an exported program's state that share a storage: what is written through one is seen through the others.
+// Names of a program's state that share a storage: what is written through one is seen through the others.
 #pragma once
 #include <set>
 #include <vector>
 
-#include "format/pt2/exported_program.hpp"
+#include "program/program.hpp"
 
 namespace ingot {
 
-// By placeholder of the program's graph. Of names that share, one stands for the storage: the first of those that are alike or,
+// By placeholder of the entry point's graph. Of names that share, one stands for the storage: the first of those that are alike or,
 // where they are not, the one that begins first. The others are what it is, or parts of it.
 struct SharedState {
   struct Name {
@@ -21,6 +21,6 @@ struct SharedState {
 
 // Names that are alike always share. Others do where one of them is in `written`; until then they are constants like any other.
 // User error where a storage that is written has names of different dtypes.
-SharedState shared_state(const ExportedProgram& program, const std::set<std::size_t>& written = {});
+SharedState shared_state(const Program& program, const EntryPoint& entry, const std::set<std::size_t>& written = {});
 
 }  // namespace ingot

@@ -22,13 +22,13 @@ TEST(CompiledHigherOrder, P172_OperatorsThatWriteComeApart) {
   int count = 0;
   for (const Case& c : find_cases(std::string(INGOT_TEST_DATA) + "/higher_order")) {
     CheckOptions options;
-    options.prepare = [](ExportedProgram& program) -> Execute {
+    options.prepare = [](Program& program) -> Execute {
       const auto compiled = std::make_shared<const CompiledProgram>(program);
-      return [compiled](ExportedProgram& p, Args inputs) { return compiled->run(p, inputs); };
+      return [compiled](Program& p, Args inputs) { return compiled->run(p, inputs); };
     };
     const CheckResult r = check_case(c, options);
     EXPECT_EQ(r.outcome, CheckResult::Outcome::passed) << c.name << ": " << r.message;
-    ExportedProgram p = load_pt2(c.program);
+    Program p = load_pt2(c.program);
     const SafeTensors data = SafeTensors::open(c.data.at(0));
     const TensorList in = case_inputs(c, data, false);
     const CompiledProgram compiled(p);

@@ -29,7 +29,7 @@ constexpr std::size_t kRefusedByEagerOnOtherData = 6;  // X05: random matrices h
 
 CheckResult check_operator(const Case& c, const AotOptions& options) {
   try {
-    ExportedProgram program = load_pt2(c.program);
+    Program program = load_pt2(c.program);
     program.check_inputs = false;  // the checks would fix every open size
     const SafeTensors data = SafeTensors::open(c.data[0]);
     const ExhaustiveSample sample{

@@ -20,8 +20,8 @@ void allow_user_errors(const F& stage) {
 
 inline void load_program(const std::string& path) {
   allow_user_errors([&] { (void)read_sample_inputs(path); });
-  std::optional<ExportedProgram> program;
-  allow_user_errors([&] { program = load_pt2(path); });
+  std::optional<Pt2Program> program;
+  allow_user_errors([&] { program = read_pt2(path); });
   if (program) allow_user_errors([&] { (void)program_json(*program); });
 }
 

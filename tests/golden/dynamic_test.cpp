@@ -23,10 +23,10 @@ namespace ingot {
 namespace {
 
 // A value for each input of the program's graph: state as it is, user inputs as given.
-Values graph_inputs(const ExportedProgram& p, const TensorList& given) {
+Values graph_inputs(const Program& p, const TensorList& given) {
   Values values;
   std::size_t next = 0;
-  for (const InputSpec& s : p.inputs) {
+  for (const InputSpec& s : p.main().inputs) {
     if (s.node == nullptr) continue;
     if (s.kind == InputSpec::Kind::user) values.push_back(given.at(next++));
     else if (s.kind == InputSpec::Kind::token) values.push_back(make_tensor(Geometry::contiguous({0}, DType::f32)));
@@ -36,16 +36,16 @@ Values graph_inputs(const ExportedProgram& p, const TensorList& given) {
 }
 
 // The sizes of the program's inputs that are not numbers, as the program calls them.
-std::vector<OpenSize> open_sizes(const ExportedProgram& p) {
+std::vector<OpenSize> open_sizes(const Program& p) {
   std::vector<OpenSize> open;
-  for (std::size_t i = 0; i < p.graph.inputs().size(); i++) {
-    const Value& meta = p.graph.inputs()[i]->meta;
+  for (std::size_t i = 0; i < p.main().graph.inputs().size(); i++) {
+    const Value& meta = p.main().graph.inputs()[i]->meta;
     if (!meta.is_tensor()) continue;
     for (int d = 0; d < meta.tensor().dim(); d++) {
       const Int size = meta.tensor().size(d);
       if (size.is_number()) continue;
       OpenSize o{static_cast<int>(i), d, to_text(size)};
-      if (const auto r = p.symbol_ranges.find(o.name); r != p.symbol_ranges.end()) {
+      if (const auto r = p.main().symbol_ranges.find(o.name); r != p.main().symbol_ranges.end()) {
         o.lo = r->second.min.value_or(o.lo);
         o.hi = r->second.max.value_or(o.hi);
       }
@@ -63,7 +63,7 @@ TensorList stored_inputs(const std::string& data) {
 }
 
 // What the graph gives, by itself and as the trace made it, is one thing.
-void expect_same_results(const Graph& want, const Graph& got, const ExportedProgram& p, const TensorList& inputs,
+void expect_same_results(const Graph& want, const Graph& got, const Program& p, const TensorList& inputs,
                          const std::string& what) {
   const auto run = [&](const Graph& g) {
     default_generator()->set_state({7, 0});
@@ -84,8 +84,8 @@ void expect_same_results(const Graph& want, const Graph& got, const ExportedProg
 }
 
 // The program's graph, traced on the first stored inputs.
-Traced retraced(const ExportedProgram& p, const TensorList& inputs, const std::vector<OpenSize>& open) {
-  const Interpreter program(p.graph);
+Traced retraced(const Program& p, const TensorList& inputs, const std::vector<OpenSize>& open) {
+  const Interpreter program(p.main().graph);
   std::vector<Tree> example;
   for (const Value& v : graph_inputs(p, inputs)) example.push_back(v);
   Traced traced = trace(
@@ -110,7 +110,7 @@ TEST(GoldenDynamic, EveryModelKeepsItsOpenSizes) {
   const NoGrad no_grad;
   for (const Case& c : find_cases(INGOT_GOLDEN_DIR)) {
     if (c.kind != Case::Kind::model) continue;
-    ExportedProgram p = load_pt2(c.program);
+    Program p = load_pt2(c.program);
     const std::vector<OpenSize> open = open_sizes(p);
     if (open.empty()) continue;
     if (!c.weights.empty()) supply_zoo_weights(p, read_zoo_weights(c.weights));
@@ -126,7 +126,7 @@ TEST(GoldenDynamic, EveryModelKeepsItsOpenSizes) {
     for (const std::string& data : c.data) {
       const TensorList inputs = stored_inputs(data);
       EXPECT_EQ(traced.sizes.violation(graph_inputs(p, inputs)), "") << data;
-      expect_same_results(p.graph, traced.graph, p, inputs, data);
+      expect_same_results(p.main().graph, traced.graph, p, inputs, data);
     }
   }
   EXPECT_EQ(models, 26);
@@ -141,11 +141,11 @@ TEST(GoldenDynamic, EveryOperatorIsItsTrace) {
   for (const Case& c : find_cases(INGOT_GOLDEN_DIR)) {
     if (c.kind != Case::Kind::op) continue;
     SCOPED_TRACE(c.name);
-    const ExportedProgram p = load_pt2(c.program);
+    const Program p = load_pt2(c.program);
     try {
       const TensorList inputs = stored_inputs(c.data.at(0));
       const Traced traced = retraced(p, inputs, {});
-      expect_same_results(p.graph, traced.graph, p, inputs, c.name);
+      expect_same_results(p.main().graph, traced.graph, p, inputs, c.name);
       programs++;
     } catch (const UserError& e) {
       refused += text(c.entry, ": ", std::string_view(e.what()).substr(0, 40), "\n");

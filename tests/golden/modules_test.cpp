@@ -26,7 +26,7 @@ std::string exported_name(std::string name, const Renames& renames) {
 
 // Every weight of the program must find its place.
 void load_weights(nn::Module& module, const std::string& model, const Renames& renames) {
-  const ExportedProgram program = load_pt2((folder(model) / "model.pt2").string());
+  const Program program = load_pt2((folder(model) / "model.pt2").string());
   nn::NamedTensors values;
   for (const auto& [name, t] : module.state()) {
     const std::string theirs = exported_name(name, renames);

@@ -41,12 +41,12 @@ int for_each_program(const F& f) {
 
 TEST(GoldenPrograms, EveryGraphIsItsText) {
   const int count = for_each_program([](const std::string& path, const Pt2Archive&, const std::string& name) {
-    const ExportedProgram p = load_pt2(path, name);
-    EXPECT_EQ(find_fault(p.graph), "") << path;
+    const Program p = load_pt2(path, name);
+    EXPECT_EQ(find_fault(p.main().graph), "") << path;
     for (const GraphForm form : {GraphForm::plain, GraphForm::readable, GraphForm::full}) {
       // The plain form has no subgraphs: they come from the graph itself.
-      const Graph back = parse_graph(print(p.graph, form), {.attributes = &p.graph.attributes});
-      ASSERT_EQ(difference(back, p.graph), "") << path;
+      const Graph back = parse_graph(print(p.main().graph, form), {.attributes = &p.main().graph.attributes});
+      ASSERT_EQ(difference(back, p.main().graph), "") << path;
     }
   });
   EXPECT_EQ(count, 3214);
@@ -55,12 +55,12 @@ TEST(GoldenPrograms, EveryGraphIsItsText) {
 // Read, written and read again, every program of the sample is the same JSON.
 TEST(GoldenPrograms, P204_EveryProgramIsWrittenAsItWasRead) {
   const int count = for_each_program([](const std::string& path, const Pt2Archive& archive, const std::string& name) {
-    const ExportedProgram p = load_pt2(path, name);
+    const Pt2Program p = read_pt2(path, name);
     const std::string file = archive.program_entry(name), written = program_json(p);
     ASSERT_EQ(canonical(written), canonical(archive.zip.read_text(file))) << path;
-    ExportedProgram again;
-    again.name = p.name;
-    again.state = p.state;
+    Pt2Program again;
+    again.program.name = p.program.name;
+    again.program.state = p.program.state;
     read_program(written, file, again);
     ASSERT_EQ(program_json(again), written) << path;
   });
@@ -79,8 +79,8 @@ TEST(GoldenPrograms, ResNet50IsReadFast) {
   const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/zoo/resnet50";
   const fs::path path = fs::path(::testing::TempDir()) / text("resnet50_", getpid(), ".pt2");
   {
-    ExportedProgram p = load_pt2(folder + "/model.pt2");
-    supply_zoo_weights(p, read_zoo_weights(folder + "/weights.json"));
+    Pt2Program p = read_pt2(folder + "/model.pt2");
+    supply_zoo_weights(p.program, read_zoo_weights(folder + "/weights.json"));
     save_pt2(path.string(), p);
   }
   EXPECT_GT(fs::file_size(path), 100'000'000u);
@@ -88,7 +88,7 @@ TEST(GoldenPrograms, ResNet50IsReadFast) {
   for (int i = 0; i < 5; i++) {
     const int64_t before = anonymous_bytes();
     const auto start = std::chrono::steady_clock::now();
-    const ExportedProgram p = load_pt2(path.string());
+    const Program p = load_pt2(path.string());
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     EXPECT_TRUE(kSanitized || anonymous_bytes() - before < 60'000'000) << anonymous_bytes() - before;
     EXPECT_TRUE(p.state.at("conv1.weight").tensor.defined());

@@ -60,11 +60,11 @@ TEST(GoldenOps, ResultsBeyondTheBoundsAreHeldToFloat64) {
   const auto outcome = [&](double off) -> std::string {
     CheckOptions options;
     options.tolerance = Tolerance{};
-    options.prepare = [off](ExportedProgram&) -> Execute {
-      return [off](ExportedProgram& program, Args inputs) {
+    options.prepare = [off](Program&) -> Execute {
+      return [off](Program& program, Args inputs) {
         Values wide;
         for (const Value& v : inputs) wide.push_back(v.tensor().to(DType::f64));
-        const Tensor product = Interpreter(program.graph).run(wide)[0].tensor().to(DType::f32);
+        const Tensor product = Interpreter(program.main().graph).run(wide)[0].tensor().to(DType::f32);
         product.data<float>()[7] += static_cast<float>(off);
         return Values{product};
       };

@@ -55,7 +55,7 @@ struct Trained {
 };
 
 Trained from_pt2(const std::string& model) {
-  auto program = std::make_shared<ExportedProgram>(load_pt2(folder(model) + "/model.pt2"));
+  auto program = std::make_shared<Program>(load_pt2(folder(model) + "/model.pt2"));
   Trained t;
   for (auto& [name, entry] : program->state)
     if (entry.is_parameter) t.parameters.emplace_back(name, entry.tensor.requires_grad_());
@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Golden, Train, ::testing::Values("mlp", "lenet", "resne
 // The same with the module API: the MLP rebuilt, its weights loaded by name.
 TEST(TrainModules, MlpRebuiltWithModules) {
   check_training("mlp", [] {
-    const ExportedProgram program = load_pt2(folder("mlp") + "/model.pt2");
+    const Program program = load_pt2(folder("mlp") + "/model.pt2");
     auto shape = [&](const std::string& name) { return program.state.at(name).tensor.sizes(); };
     const Shape first = shape("m.0.weight"), second = shape("m.2.weight");
     auto net = std::make_shared<nn::Sequential>(std::initializer_list<std::shared_ptr<nn::Layer>>{

@@ -10,7 +10,7 @@ using namespace pt2_json;
 
 // What the compiled program says to the inputs.
 std::string compiled_refusal(const ProgramJson& json, const Values& inputs) {
-  ExportedProgram program = read(json);
+  Program program = read(json);
   const CompiledProgram compiled(program);  // whatever is wrong is not wrong yet
   return ingot::error_of([&] { (void)compiled.run(program, inputs); });
 }
@@ -24,7 +24,7 @@ ProgramJson open_rows() {
 
 // Whether anything of the assertion is left in the compiled program.
 bool has_check(const ProgramJson& json) {
-  ExportedProgram p = read(json);
+  Program p = read(json);
   bool found = false;
   CompileOptions options;
   options.after = [&](const StageDone& done) {
@@ -100,7 +100,7 @@ TEST(CompiledAssertions, P122_TensorMetadata) {
   EXPECT_FALSE(has_check(program({arg("stride", as("as_ints", "[2, 1]"))}))) << "proven";
   EXPECT_TRUE(has_check(program({arg("size", as("as_ints", "[3, 2]"))}))) << "the rows are open";
   // Another dtype is an error of the compiler, which names the node.
-  ExportedProgram wrong = read(program({arg("dtype", as("as_scalar_type", "8"))}));
+  Program wrong = read(program({arg("dtype", as("as_scalar_type", "8"))}));
   const std::string refusal = ingot::error_of([&] { CompiledProgram{wrong}; });
   expect_in("Tensor dtype mismatch!\nExpected: torch.float64\nGot: torch.float32", refusal);
   expect_in("check_x", refusal);

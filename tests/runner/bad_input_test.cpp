@@ -88,7 +88,7 @@ TEST_F(BadInput, TensorsOfARun) {
 }
 
 TEST_F(BadInput, SizesThatDoNotFitTogether) {
-  ExportedProgram program = load_pt2(golden("dynamic_shapes/model.pt2"));
+  Program program = load_pt2(golden("dynamic_shapes/model.pt2"));
   compile(program, path("shapes.so"));
   ingot_session* s = open(path("shapes.so"));  // x is [s, 4] and y [2*s, 4], with s from 2 to 100
   struct {
@@ -383,7 +383,7 @@ struct CompileRow {
 
 void compile_mlp(const std::string& output, const CompileOptions& options = {},
                  const std::string& file = BadInput::golden("mlp/model.pt2")) {
-  ExportedProgram p = load_pt2(file);
+  Program p = load_pt2(file);
   compile(p, output, options);
 }
 std::string compile_error(const std::string& output, const CompileOptions& options = {}) {
@@ -521,7 +521,7 @@ TEST_F(BadInput, AFailedCompileKeepsWhatWasThere) {
   const std::string so = mlp("ext.so", {.weights = Kind::external}), library = bytes_of(so),
                     weights = bytes_of(so + ".safetensors");
   const std::string why = in_child([&] {
-    ExportedProgram other = load_pt2(golden("mlp/model.pt2"));
+    Program other = load_pt2(golden("mlp/model.pt2"));
     Tensor(other.state.at("a.bias").tensor).fill_(7);
     limit_files(library.size() - 1, SIG_IGN);
     compile(other, so, {.weights = Kind::external});

@@ -59,7 +59,7 @@ struct Nested {
 };
 
 TEST_F(CallSpec, I070_I112_KeywordsAndNesting) {
-  ExportedProgram program = load_pt2(golden("pytrees_kwargs/model.pt2"));
+  Program program = load_pt2(golden("pytrees_kwargs/model.pt2"));
   compile(program, path("nested.so"));
   const Nested nested(SafeTensors::open(golden("pytrees_kwargs/case0.safetensors")));
   // Keywords and keys of dicts in any order; what is no tensor is dropped.
@@ -95,7 +95,7 @@ TEST_F(CallSpec, I070_ResultsThatAreNoTensors) {
 
 // What is no tensor was fixed at export: another value is not what the library computes.
 TEST_F(CallSpec, I070_AnArgumentThatWasFixedIsRefusedWithAnotherValue) {
-  ExportedProgram program = load_pt2(golden("pytrees_kwargs/model.pt2"));  // (a, {k, l: (…)}, scale=…, flag=True)
+  Program program = load_pt2(golden("pytrees_kwargs/model.pt2"));  // (a, {k, l: (…)}, scale=…, flag=True)
   const auto arguments = [] {
     return Tree::tuple({zeros({2, 3}), Tree::dict({{Value("k"), Tree(zeros({3}))}, {Value("l"), Tree::tuple({zeros({2})})}})});
   };
@@ -112,7 +112,7 @@ TEST_F(CallSpec, I070_AnArgumentThatWasFixedIsRefusedWithAnotherValue) {
 }
 
 TEST_F(Harness, I071_I114_ExamplesAreNestedAsExported) {
-  ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  Program program = load_pt2(golden("mlp/model.pt2"));
   const std::string message =
       error_of([&] { aot_compile(program, Tree::tuple({mlp_input(), mlp_input()}), Tree::dict({}), path("f.so")); });
   EXPECT_TRUE(message.starts_with("Trying to flatten user inputs with exported input tree spec: \n[1,")) << message;
@@ -139,7 +139,7 @@ TEST_F(Harness, I117_RunAndRunMultiple) {
   const std::vector<TensorList> results = aot_run_multiple("cpu", f, lists, {}, {{.input = 0, .dim = 0}});
   ASSERT_EQ(results.size(), 3u);
   for (std::size_t k = 0; k < 3; k++) expect_close(results[k][0], f(lists[k])[0]);
-  ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  Program program = load_pt2(golden("mlp/model.pt2"));
   expect_close(aot_run("cpu", program, Tree::tuple({mlp_input()})).leaf().tensor(), mlp_output());
 }
 
@@ -197,7 +197,7 @@ TEST_F(Harness, I118_CompiledEqualsEager) {
 }
 
 TEST_F(Harness, ProgramsLeaveTheirInputsAsEagerOnesDo) {
-  ExportedProgram eager = load_pt2(golden("output_aliases/model.pt2")), program = load_pt2(golden("output_aliases/model.pt2"));
+  Program eager = load_pt2(golden("output_aliases/model.pt2")), program = load_pt2(golden("output_aliases/model.pt2"));
   const SafeTensors data = SafeTensors::open(golden("output_aliases/case0.safetensors"));
   Values a, b;
   for (std::size_t k = 0; data.contains(text("in.", k)); k++) {

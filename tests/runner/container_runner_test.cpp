@@ -150,7 +150,7 @@ TEST_F(ContainerRunner, WeightsFilesHoldTheProgramsTensorsByName) {
   const std::string so = mlp("ext.so", {.weights = Model::Weights::Kind::external});
   const SafeTensors file = SafeTensors::open(so + ".safetensors");
   EXPECT_EQ(file.names(), (std::vector<std::string>{"a.bias", "a.weight", "b.bias", "b.weight"}));
-  const ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  const Program program = load_pt2(golden("mlp/model.pt2"));
   expect_close(file.get("a.weight"), program.state.at("a.weight").tensor);
 }
 

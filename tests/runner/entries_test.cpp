@@ -18,7 +18,7 @@ class EntriesTest : public RunnerTest {
   static std::string file(const std::string& name) { return std::string(INGOT_GOLDEN_DIR) + "/entries/" + name; }
 
   std::string language_model(const CompileOptions& options = {}) const {
-    std::vector<ExportedProgram> programs;
+    std::vector<Program> programs;
     for (const char* name : kNames) programs.push_back(load_pt2(file("lm.pt2"), name));
     std::vector<ProgramEntry> entries;
     for (std::size_t k = 0; k < programs.size(); k++) entries.push_back({kNames[k], &programs[k]});
@@ -184,7 +184,7 @@ TEST_F(EntriesTest, RunFromCpp) {
 }
 
 TEST_F(EntriesTest, MustAgreeAboutTheirState) {
-  ExportedProgram prefill = load_pt2(file("prefill.pt2")), evaluate = load_pt2(file("evaluate.pt2"));
+  Program prefill = load_pt2(file("prefill.pt2")), evaluate = load_pt2(file("evaluate.pt2"));
   compile({{"prefill", &prefill}, {"evaluate", &evaluate}}, path("both.so"));
   StateEntry& bias = evaluate.state.at("lm.head.bias");
   bias.tensor = bias.tensor + 1;
@@ -197,7 +197,7 @@ TEST_F(EntriesTest, MustAgreeAboutTheirState) {
 // The entry that reads knows two buffers as constants of their own, the one that writes as parts of one storage.
 TEST_F(EntriesTest, SeeWhatIsWrittenToPartsOfOneStorage) {
   for (const bool reader_first : {true, false}) {
-    ExportedProgram read = load_pt2(file("read.pt2")), write = load_pt2(file("write.pt2"));
+    Program read = load_pt2(file("read.pt2")), write = load_pt2(file("write.pt2"));
     const ProgramEntry reader{"read", &read}, writer{"write", &write};
     compile(reader_first ? std::vector{reader, writer} : std::vector{writer, reader}, path("parts.so"));
     ModelContainerRunner first(path("parts.so")), second(first, reader_first ? "write" : "read");
@@ -216,7 +216,7 @@ TEST_F(EntriesTest, SeeWhatIsWrittenToPartsOfOneStorage) {
 
 // Weights that several entries want in another layout are kept in it once.
 TEST_F(EntriesTest, WhatIsComputedFromWeightsIsKeptOnce) {
-  ExportedProgram prefill = load_pt2(file("prefill.pt2")), evaluate = load_pt2(file("evaluate.pt2"));
+  Program prefill = load_pt2(file("prefill.pt2")), evaluate = load_pt2(file("evaluate.pt2"));
   compile(prefill, path("one.so"));
   compile({{"prefill", &prefill}, {"evaluate", &evaluate}}, path("two.so"));
   const auto constants = [](const std::string& library) {

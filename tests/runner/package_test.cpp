@@ -240,7 +240,7 @@ TEST_F(Package, I111_SeveralModelsAndSharedWeights) {
             error_of([&] { write_package(path("bad.pt2"), {{"x", so, kMetadata, ""}, {"x", so, kMetadata, ""}}); }));
 
   // Weights as complete storages, with the places of the model's tensors in them.
-  const ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  const Program program = load_pt2(golden("mlp/model.pt2"));
   const auto bytes = [&](const std::string& name) {
     const Tensor t = program.state.at(name).tensor.contiguous();
     return std::string(static_cast<const char*>(t.data_ptr()), static_cast<std::size_t>(t.numel().value() * t.itemsize()));
@@ -261,7 +261,7 @@ TEST_F(Package, I111_SeveralModelsAndSharedWeights) {
 // Two models of one package, and one storage in which both have a weight.
 TEST_F(Package, I111_ModelsOfOnePackageShareStorages) {
   const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none});
-  const ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  const Program program = load_pt2(golden("mlp/model.pt2"));
   const auto bytes = [&](const std::string& name) {
     const Tensor t = program.state.at(name).tensor.contiguous();
     return std::string(static_cast<const char*>(t.data_ptr()), static_cast<std::size_t>(t.numel().value() * t.itemsize()));
@@ -297,7 +297,7 @@ TEST_F(Package, I111_ModelsOfOnePackageShareStorages) {
 // As PyTorch writes them: each storage as one complete tensor in a file of torch.save.
 TEST_F(Package, I106_I111_P020_WeightsOfTorchSave) {
   const std::string so = mlp("none.so", {.weights = Model::Weights::Kind::none});
-  const ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+  const Program program = load_pt2(golden("mlp/model.pt2"));
   const auto saved = [&](const std::vector<std::string>& names) {
     std::string all;
     for (const std::string& name : names) {

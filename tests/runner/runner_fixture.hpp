@@ -23,7 +23,7 @@ class RunnerTest : public ::testing::Test {
 
   // The golden mlp as a library: two linear layers with four parameters.
   std::string mlp(const std::string& name = "mlp.so", const CompileOptions& options = {}) const {
-    ExportedProgram program = load_pt2(golden("mlp/model.pt2"));
+    Program program = load_pt2(golden("mlp/model.pt2"));
     compile(program, path(name), options);
     return path(name);
   }

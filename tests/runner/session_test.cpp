@@ -225,7 +225,7 @@ TEST_F(SessionTest, P025_P143_NamesThatShareAStorageStayOne) {
   const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/wide/shared_state.static/";
   const SafeTensors data = SafeTensors::open(folder + "case0.safetensors");
   for (const auto kind : {Model::Weights::Kind::embedded, Model::Weights::Kind::external, Model::Weights::Kind::appended}) {
-    ExportedProgram program = load_pt2(folder + "model.pt2");
+    Program program = load_pt2(folder + "model.pt2");
     compile(program, path("shared.so"), {.weights = kind});
     ingot_session* s = open(path("shared.so"));
     const View x(data.get("in.0")), position(data.get("in.1"));
@@ -270,7 +270,7 @@ TEST_F(SessionTest, P025_PartsOfOneStorageSeeWhatIsWrittenToTheOthers) {
   const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/wide/shared_parts.static/";
   const SafeTensors data = SafeTensors::open(folder + "case0.safetensors");
   for (const auto kind : {Model::Weights::Kind::embedded, Model::Weights::Kind::external, Model::Weights::Kind::none}) {
-    ExportedProgram program = load_pt2(folder + "model.pt2");
+    Program program = load_pt2(folder + "model.pt2");
     compile(program, path("parts.so"), {.weights = kind});
     ingot_session* s = open(path("parts.so"));
     const auto constant = [&](const char* name) {

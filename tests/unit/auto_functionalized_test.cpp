@@ -37,7 +37,7 @@ TEST_F(AutoFunctionalized, P172_ProgramsOfPyTorchGiveItsNumbers) {
   for (const Case& c : cases()) {
     const CheckResult r = check_case(c, {.strides = true});
     EXPECT_EQ(r.outcome, CheckResult::Outcome::passed) << c.name << ": " << r.message;
-    ExportedProgram p = load_pt2(c.program);
+    Program p = load_pt2(c.program);
     const SafeTensors data = SafeTensors::open(c.data.at(0));
     const TensorList in = case_inputs(c, data, false);
     (void)p.run(Values(in.begin(), in.end()));
@@ -50,17 +50,17 @@ TEST_F(AutoFunctionalized, P172_ProgramsOfPyTorchGiveItsNumbers) {
 
 TEST_F(AutoFunctionalized, ProgramsAreTheirTextAndTheirFile) {
   for (const Case& c : cases()) {
-    ExportedProgram p = load_pt2(c.program);
-    EXPECT_EQ(find_fault(p.graph), "") << c.name;
+    Program p = load_pt2(c.program);
+    EXPECT_EQ(find_fault(p.main().graph), "") << c.name;
     for (const GraphForm form : {GraphForm::plain, GraphForm::readable, GraphForm::full})
-      EXPECT_EQ(difference(parse_graph(print(p.graph, form)), p.graph), "") << c.name;
+      EXPECT_EQ(difference(parse_graph(print(p.main().graph, form)), p.main().graph), "") << c.name;
     // As read, and as a graph that no file spelled.
     for (const bool spelled : {true, false}) {
-      ExportedProgram again = load_pt2(c.program);
+      Pt2Program again = read_pt2(c.program);
       if (!spelled) again.spelled = {};
       const std::string file = ::testing::TempDir() + "auto_functionalized_again.pt2";
       save_pt2(file, again);
-      EXPECT_EQ(difference(load_pt2(file).graph, p.graph), "") << c.name << (spelled ? "" : ", written anew");
+      EXPECT_EQ(difference(load_pt2(file).main().graph, p.main().graph), "") << c.name << (spelled ? "" : ", written anew");
     }
   }
 }
@@ -184,7 +184,7 @@ TEST_F(AutoFunctionalized, R060_ValuesThatLieOtherwise) {
 
 // PyTorch's rule: the tape sees no write of an op without a gradient, and refuses gradients of its results.
 TEST_F(AutoFunctionalized, GradientsAreThoseOfTheCopies) {
-  const ExportedProgram bump = load_pt2(std::string(INGOT_TEST_DATA) + "/higher_order/auto_functionalized/bump_clone.pt2");
+  const Program bump = load_pt2(std::string(INGOT_TEST_DATA) + "/higher_order/auto_functionalized/bump_clone.pt2");
   const TensorList in{randn({3, 2}), randn({3, 2})};
   const auto gradient = [&](const TensorFunction& f, const Tensor& x) {
     const Tensor leaf = x.detach().clone().requires_grad_();
@@ -192,7 +192,7 @@ TEST_F(AutoFunctionalized, GradientsAreThoseOfTheCopies) {
     return leaf.grad().to_vector<double>();
   };
   const TensorFunction run = [&](const TensorList& a) {
-    return TensorList{Interpreter(bump.graph).run(Values{a[0], a[1]})[0].tensor()};
+    return TensorList{Interpreter(bump.main().graph).run(Values{a[0], a[1]})[0].tensor()};
   };
   EXPECT_EQ(gradient(run, in[0]), std::vector<double>(6, 1));
   // Recorded whole it has the same gradient.

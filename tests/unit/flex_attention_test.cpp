@@ -288,8 +288,8 @@ TEST(FlexAttention, BadCalls) {
          "key and value should have the same batches, heads and length");
   expect(fault([&] { return flex(q, q, q, identity(), 3); }), "the block mask should end in its function, found int");
   // No file can hold it: PyTorch cannot write it either.
-  ExportedProgram program;
-  program.graph = cases()[0].graph();
+  Pt2Program program;
+  program.program.main().graph = cases()[0].graph();
   expect(fault([&] { return (save_pt2(::testing::TempDir() + "flex.pt2", program), 0); }),
          "exported programs have no list of values together with constants");
   const Value two = make_function([](Args a) { return Values{a[0], a[0]}; });

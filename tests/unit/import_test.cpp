@@ -30,7 +30,7 @@ std::string user(std::string_view name) { return text(R"({"user_input": {"arg": 
 std::string result(std::string_view name) { return text(R"({"user_output": {"arg": )", tensor_arg(name), "}}"); }
 
 // The parts of an archive; a test changes some of them.
-struct Program {
+struct ProgramFile {
   std::string inputs = tensor_arg("x"), nodes = add_node("x", "x", "y"), outputs = tensor_arg("y");
   std::string input_specs = user("x"), output_specs = result("y");
   std::string version = R"({"major": 8, "minor": 17})";
@@ -72,7 +72,7 @@ std::string floats(std::initializer_list<float> values) {
 
 class Import : public IoTest {
  protected:
-  ExportedProgram load(const Program& p) { return load_pt2(put("p.pt2", p.bytes())); }
+  Program load(const ProgramFile& p) { return load_pt2(put("p.pt2", p.bytes())); }
 };
 
 TEST_F(Import, RunsAFileOfTorch) {
@@ -84,10 +84,10 @@ TEST_F(Import, RunsAFileOfTorch) {
 }
 
 TEST_F(Import, RunsAGraph) {
-  ExportedProgram p = load({});
-  EXPECT_EQ(p.torch_version, "2.11");
-  ASSERT_EQ(p.graph.nodes().size(), 2u);
-  EXPECT_EQ(p.graph.nodes()[1]->module_path, "net.l (Linear)");
+  Program p = load({});
+  EXPECT_EQ(p.producer, "torch 2.11");
+  ASSERT_EQ(p.main().graph.nodes().size(), 2u);
+  EXPECT_EQ(p.main().graph.nodes()[1]->module_path, "net.l (Linear)");
   const Values out = p.run(Values{tensor({1, 2})});
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].tensor().to_vector<float>(), (std::vector<float>{2, 4}));
@@ -95,7 +95,7 @@ TEST_F(Import, RunsAGraph) {
 
 // P025: names of one payload share its bytes. P143: what a call writes, the next one sees.
 TEST_F(Import, KeepsStateBetweenCalls) {
-  Program p;
+  ProgramFile p;
   p.weights = text(R"({"config": {)", payload("w", "weight_0", "2", "1"), ",", payload("tied", "weight_0", "22", "01"), "}}");
   p.payloads = {{"archive/data/weights/weight_0", floats({1, 2})}};
   p.inputs = tensor_arg("p_w") + "," + tensor_arg("p_tied") + "," + tensor_arg("x");
@@ -105,7 +105,7 @@ TEST_F(Import, KeepsStateBetweenCalls) {
                  tensor_arg("add_"), "add_");
   p.outputs = tensor_arg("p_tied");
   p.output_specs = result("p_tied");
-  ExportedProgram program = load(p);
+  Program program = load(p);
   EXPECT_TRUE(program.state.at("w").is_parameter);
   const Values input{tensor({10, 20})};
   EXPECT_EQ(program.run(input)[0].tensor().to_vector<float>(), (std::vector<float>{11, 22, 11, 22}));
@@ -114,12 +114,12 @@ TEST_F(Import, KeepsStateBetweenCalls) {
 
 // P027
 TEST_F(Import, TakesMissingWeightsFromTheUser) {
-  Program p;
+  ProgramFile p;
   p.weights = text(R"({"config": {)", payload("l.w", "weight_0", "2", "1"), "}}");
   p.inputs = tensor_arg("p_w") + "," + tensor_arg("x");
   p.input_specs = R"({"parameter": {"arg": {"name": "p_w"}, "parameter_name": "l.w"}},)" + user("x");
   p.nodes = add_node("p_w", "x", "y");
-  ExportedProgram program = load(p);
+  Program program = load(p);
   const Values input{tensor({1, 1})};
   EXPECT_EQ(user_error([&] { (void)program.run(input); }),
             "weight l.w (archive/data/weights/weight_0) is not in the archive and was not supplied");
@@ -131,7 +131,7 @@ TEST_F(Import, TakesMissingWeightsFromTheUser) {
 
 // P057: a list result; P112: arithmetic on numbers.
 TEST_F(Import, UnpacksListsAndComputesNumbers) {
-  Program p;
+  ProgramFile p;
   p.inputs = tensor_arg("x") + R"(, {"as_sym_int": {"as_name": "n"}})";
   p.input_specs = user("x") + R"(, {"user_input": {"arg": {"as_sym_int": {"as_name": "n"}}}})";
   p.nodes = node("_operator.mul", named("a", R"({"as_sym_int": {"as_name": "n"}})") + "," + named("b", R"({"as_int": 2})"),
@@ -142,7 +142,7 @@ TEST_F(Import, UnpacksListsAndComputesNumbers) {
                  R"({"as_tensors": [{"name": "a"}, {"name": "b"}]})", "split");
   p.outputs = tensor_arg("b") + R"(, {"as_int": 3})";
   p.output_specs = result("b") + R"(, {"user_output": {"arg": {"as_int": 3}}})";
-  ExportedProgram program = load(p);
+  Program program = load(p);
   const Values out = program.run(Values{tensor({1, 2, 3}), Value(1)});
   EXPECT_EQ(out[0].tensor().to_vector<float>(), (std::vector<float>{3}));
   EXPECT_EQ(out[1].to_int64(), 3);
@@ -150,10 +150,10 @@ TEST_F(Import, UnpacksListsAndComputesNumbers) {
 
 // P111: the program can be read; running it names every unknown operator.
 TEST_F(Import, NamesUnknownOperators) {
-  Program p;
+  ProgramFile p;
   p.nodes = node("torch.ops.mine.magic.default", named("self", tensor_arg("x")), tensor_arg("m"), "m") + "," +
             node("torch.ops.higher_order.flex", named("", tensor_arg("m")), tensor_arg("y"), "y");
-  ExportedProgram program = load(p);
+  Program program = load(p);
   EXPECT_EQ(user_error([&] { (void)program.run(Values{tensor({1})}); }),
             "unsupported operator torch.ops.mine.magic.default (node m, from net.l (Linear) at net.py:7)\n"
             "unsupported operator torch.ops.higher_order.flex (node y, from net.l (Linear) at net.py:7)\n"
@@ -161,7 +161,7 @@ TEST_F(Import, NamesUnknownOperators) {
 }
 
 TEST_F(Import, SaysWhereAnOpFailed) {
-  ExportedProgram program = load({.inputs = tensor_arg("x") + "," + tensor_arg("z"),
+  Program program = load({.inputs = tensor_arg("x") + "," + tensor_arg("z"),
                                   .nodes = add_node("x", "z", "y"),
                                   .input_specs = user("x") + "," + user("z")});
   const std::string message = user_error([&] { (void)program.run(Values{tensor({1, 2}), tensor({1, 2, 3})}); });
@@ -171,14 +171,14 @@ TEST_F(Import, SaysWhereAnOpFailed) {
 
 struct Refused {
   const char* name;
-  Program program;
+  ProgramFile program;
   std::string says;
 };
 void PrintTo(const Refused& r, std::ostream* out) { *out << r.name; }
 class ImportRefuses : public Import, public ::testing::WithParamInterface<Refused> {};
 
-Program with_weights(std::string config, std::string bytes = floats({1, 2})) {
-  Program p;
+ProgramFile with_weights(std::string config, std::string bytes = floats({1, 2})) {
+  ProgramFile p;
   p.weights = R"({"config": {)" + std::move(config) + "}}";
   p.payloads = {{"archive/data/weights/weight_0", std::move(bytes)}};
   return p;
@@ -187,7 +187,7 @@ Program with_weights(std::string config, std::string bytes = floats({1, 2})) {
 std::vector<Refused> refused() {
   const std::string self = named("self", tensor_arg("x"));
   const auto add = [&](const std::string& inputs) {
-    return Program{.nodes = node("torch.ops.aten.add.Tensor", inputs, tensor_arg("y"), "y")};
+    return ProgramFile{.nodes = node("torch.ops.aten.add.Tensor", inputs, tensor_arg("y"), "y")};
   };
   return {
       {"format", {.format = "zip"}, "not a PT2 archive"},
@@ -244,13 +244,13 @@ TEST_F(Import, RefusesOtherFiles) {
          "serialized_state_dict.pt not found in PT2 archive");
   refuse(zip({{"a/archive_format", "pt2"}, {"a/data/aotinductor/model/x.so", ""}}), "package of compiled models");
   refuse(zip({{"a/archive_format", "pt2"}, {"a/models/model.json", "{}"}}), "model_weights_config.json not found in PT2 archive");
-  EXPECT_NE(user_error([&] { (void)load_pt2(put("f", Program().bytes()), "other"); }).find("there are: 'model'"),
+  EXPECT_NE(user_error([&] { (void)load_pt2(put("f", ProgramFile().bytes()), "other"); }).find("there are: 'model'"),
             std::string::npos);
 }
 
 // P202: a cut file is an error at every length.
 TEST_F(Import, RefusesEveryTruncation) {
-  const std::string whole = Program().bytes();
+  const std::string whole = ProgramFile().bytes();
   for (std::size_t n = 0; n < whole.size(); n++) user_error([&] { (void)load_pt2(put("f", whole.substr(0, n))); });
 }
 

@@ -18,7 +18,7 @@ class Container : public IoTest {
  protected:
   using V = std::vector<float>;
   std::string file(const std::string& bytes) { return put("p.pt2", bytes); }
-  ExportedProgram load(const Pt2Entries& e, const std::string& model = {}) { return load_pt2(file(e.bytes()), model); }
+  Program load(const Pt2Entries& e, const std::string& model = {}) { return load_pt2(file(e.bytes()), model); }
   std::string error(const Pt2Entries& e, const std::string& model = {}) { return error_of(e.bytes(), model); }
   std::string error_of(const std::string& bytes, const std::string& model = {}) {
     const std::string p = file(bytes);

@@ -72,7 +72,7 @@ inline Verdict judge(const std::string& file) {
     ::setrlimit(RLIMIT_CPU, &time);
     std::string told;
     try {
-      ExportedProgram p = load_pt2(file);
+      Program p = load_pt2(file);
       (void)read_sample_inputs(file);
       for (auto& [name, e] : p.state)
         if (!e.tensor.defined()) p.supply(name, make_tensor(Geometry::contiguous(e.sizes, e.dtype)));

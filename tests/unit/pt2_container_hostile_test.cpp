@@ -125,7 +125,7 @@ TEST_F(Pt2Hostile, P200_MemoryIsASmallMultipleOfTheFile) {
   e.set("data/weights/weight_0", std::string(32 << 20, '\0'));
   const std::string file = put("m.pt2", e.bytes());
   const int64_t before = Storage::live_bytes();
-  const ExportedProgram p = load_pt2(file);
+  const Program p = load_pt2(file);
   EXPECT_EQ(p.state.size(), 60u);
   EXPECT_LE(Storage::live_bytes() - before, 32 << 20);  // once, where the archive has it misaligned
 }

@@ -21,7 +21,7 @@ TEST_F(Container, P008_TheTopFolderIsThatOfTheFirstEntry) {
     Pt2Entries e;
     e.top = top;
     for (const ZipEntry& entry : Pt2Entries::plain().all) e.set(entry.name.substr(8), entry.content);
-    EXPECT_EQ(load(e).torch_version, "2.11.0");
+    EXPECT_EQ(load(e).producer, "torch 2.11.0");
   }
   Pt2Entries e = Pt2Entries::plain();
   e.all.emplace_back("elsewhere/x", "");
@@ -33,7 +33,7 @@ TEST_F(Container, P009_OrderIsFreeAndFoldersAreIgnored) {
   std::reverse(e.all.begin(), e.all.end());
   e.all.insert(e.all.begin(), {"archive/", ""});
   e.all.emplace_back("archive/models/", "");
-  EXPECT_EQ(load(e).graph.nodes().size(), 2u);
+  EXPECT_EQ(load(e).main().graph.nodes().size(), 2u);
 }
 
 TEST_F(Container, P011_ProgramsHaveALimitBeforeMemoryIsReserved) {
@@ -89,13 +89,13 @@ Pt2Entries two_programs() {
 TEST_F(Container, P016_ProgramsAreChosenByName) {
   const std::string p = file(two_programs().bytes());
   EXPECT_EQ(open_pt2_archive(p).programs, (std::vector<std::string>{"one", "two"}));
-  EXPECT_EQ(load_pt2(p, "two").graph.nodes().size(), 4u);
+  EXPECT_EQ(load_pt2(p, "two").main().graph.nodes().size(), 4u);
   expect_says(user_error([&] { (void)load_pt2(p); }), "it has several programs, name one of: 'one', 'two'");
   expect_says(user_error([&] { (void)load_pt2(p, "three"); }), "it has no program 'three'; there are: 'one', 'two'");
   // "model" is taken among several, and one alone whatever its name.
   Pt2Entries e = two_programs();
   for (const ZipEntry& x : Pt2Entries::plain().all) e.set(x.name.substr(8), x.content);
-  EXPECT_EQ(load(e).graph.nodes().size(), 2u);
+  EXPECT_EQ(load(e).main().graph.nodes().size(), 2u);
   Pt2Entries one = two_programs();
   EXPECT_NO_THROW(load(one.remove("models/two.json")));
   // A file in a folder under models/ is no program.
@@ -204,7 +204,7 @@ std::vector<ZipEntry> old_program(const std::string& suffix = ".pt") {
 
 TEST_F(Container, P190_OldExportedPrograms) {
   for (const std::string suffix : {".pt", ".json"}) {
-    ExportedProgram p = load_pt2(file(zip(old_program(suffix))));
+    Program p = load_pt2(file(zip(old_program(suffix))));
     EXPECT_EQ(floats(p.state.at("w").tensor), (V{1, 2}));
     EXPECT_TRUE(p.state.at("w").is_parameter && p.state.at("w").requires_grad);
     EXPECT_FALSE(p.state.at("tied").is_parameter);
@@ -230,7 +230,7 @@ TEST_F(Container, P190_OldExportedPrograms) {
 }
 
 TEST_F(Container, P191_OldStateIsReadByTheRestrictedUnpickler) {
-  const ExportedProgram p = load_pt2(file(zip(old_program())));
+  const Program p = load_pt2(file(zip(old_program())));
   EXPECT_EQ(p.state.at("w").tensor->storage, p.state.at("tied").tensor->storage) << "storages are shared by their keys";
   const auto with_state = [&](const std::string& state) {
     return error_of(zip({{"serialized_exported_program.json", program_text()},
@@ -301,9 +301,9 @@ TEST_F(Container, P203_WhatIsWrittenReadsBack) {
                           .is_param = false}});
   e.set("data/weights/weight_0", raw<float>({1, 2, 3, 4})).set("data/weights/weight_1", raw<uint16_t>({0x3FC0, 0x4000}));
   e.set("data/constants/tensor_0", raw<float>({5, 6})).set("data/constants/tensor_1", raw<int64_t>({9}));
-  const ExportedProgram p = load(e);
+  const Program p = load(e);
   save_pt2(path("out.pt2"), p, json);
-  const ExportedProgram q = load_pt2(path("out.pt2"));
+  const Program q = load_pt2(path("out.pt2"));
   ASSERT_EQ(q.state.size(), 6u);
   for (const auto& [name, want] : p.state) {
     const StateEntry& got = q.state.at(name);
@@ -335,7 +335,7 @@ TEST_F(Container, P203_WhatIsWrittenReadsBack) {
 }
 
 TEST_F(Container, P203_AFailedWriteLeavesNothing) {
-  ExportedProgram p = load(with({{.name = "w"}}, {{w0, raw<float>({1, 2})}}));
+  Program p = load(with({{.name = "w"}}, {{w0, raw<float>({1, 2})}}));
   p.state.at("w").tensor = make_tensor(Geometry::contiguous({2}, DType::u32));
   save_pt2(path("out.pt2"), load(Pt2Entries::plain()), "{}");
   const std::string old = bytes_of(path("out.pt2"));

@@ -189,7 +189,7 @@ TEST(Pt2Expression, P097_UnknownFunctions) {
   expect_in("value x: expression uses unknown function zeta", error_of(p));
   ProgramJson q;
   q.input("x", meta({"2"}, {"zeta(Integer(2))"})).returns(val("x"));
-  const ExportedProgram program = read(q);
+  const Program program = read(q);
   ASSERT_EQ(program.warnings.size(), 1u);
   EXPECT_EQ(program.warnings[0], "value x: expression uses unknown function zeta");
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "format/pt2/load.hpp"
+#include "format/pt2/program.hpp"
 #include "ingot/ingot.hpp"
 #include "unit/io_fixture.hpp"
 
@@ -134,14 +135,18 @@ struct ProgramJson {
   }
 };
 
-inline ExportedProgram read(const std::string& json, std::map<std::string, StateEntry> state = {}) {
-  ExportedProgram p;
-  p.name = "m.pt2";
-  p.state = std::move(state);
+// With what the file says about itself, for the writer.
+inline Pt2Program read_all(const std::string& json, std::map<std::string, StateEntry> state = {}) {
+  Pt2Program p;
+  p.program.name = "m.pt2";
+  p.program.state = std::move(state);
   read_program(json, "m.json", p);
   return p;
 }
-inline ExportedProgram read(const ProgramJson& p, std::map<std::string, StateEntry> state = {}) {
+inline Program read(const std::string& json, std::map<std::string, StateEntry> state = {}) {
+  return read_all(json, std::move(state)).program;
+}
+inline Program read(const ProgramJson& p, std::map<std::string, StateEntry> state = {}) {
   return read(p.json(), std::move(state));
 }
 

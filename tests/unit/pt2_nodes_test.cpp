@@ -12,7 +12,7 @@ using namespace pt2_json;
 
 Values run(const ProgramJson& p, const Values& in) { return read(p).run(in); }
 std::string refusal(const ProgramJson& p, const Values& in) {
-  ExportedProgram program = read(p);
+  Program program = read(p);
   return user_error([&] { (void)program.run(in); });
 }
 
@@ -40,8 +40,8 @@ TEST(Pt2Nodes, P110_P111_P116_UnknownTargetsAreReportedTogether) {
   for (const char* target : unknown) p.then(node(target, {arg("", val("x"))}, {val(text("y", i))}, text("y", i))), i++;
   p.then(node("torch.ops.higher_order.wrap", {arg("", inner.as_argument("g")), arg("", val("x"))}, {val("z")}, "wrap"))
       .returns(val("z"));
-  const ExportedProgram program = read(p);  // loading and listing works
-  EXPECT_EQ(program.unsupported_nodes().size(), std::size(unknown) + 1);
+  const Program program = read(p);  // loading and listing works
+  EXPECT_EQ(program.main().unsupported_nodes().size(), std::size(unknown) + 1);
   const std::string message = refusal(p, {tensor({1})});
   i = 0;
   for (const char* target : unknown) expect_in(text("unsupported operator ", target, " (node y", i++, ")"), message);
@@ -222,7 +222,7 @@ TEST(Pt2Nodes, P124_StatisticsAreWritten) {
                  "y"))
       .returns(val("y"));
   Tensor m = tensor({0}), v = tensor({1});
-  ExportedProgram program = read(p, {{"m", state_of(m)}, {"v", state_of(v)}});
+  Program program = read(p, {{"m", state_of(m)}, {"v", state_of(v)}});
   (void)program.run(Values{tensor({1, 3}, {2, 1})});
   EXPECT_EQ(floats(m), Floats{1});    // 0.5*0 + 0.5*2
   EXPECT_EQ(floats(v), Floats{1.5});  // 0.5*1 + 0.5*2
@@ -243,8 +243,8 @@ TEST(Pt2Nodes, P160_P161_P162_Provenance) {
   };
   const ProgramJson p = with(text(R"({"stack_trace": ")", trace, R"(", "nn_module_stack": ")", modules,
                                   R"(", "torch_fn": "a;b", "custom": "{}", "odd": 3})"));
-  const ExportedProgram program = read(p);
-  for (const auto& n : program.graph.nodes()) {
+  const Program program = read(p);
+  for (const auto& n : program.main().graph.nodes()) {
     if (n->kind == NodeKind::placeholder) continue;
     EXPECT_EQ(source_of(*n).module_path, "b.0 (torch.nn.Foo[int, (1, 2)])") << n->name;  // outputs share the node's
     EXPECT_EQ(source_line(source_of(*n).stack_trace), "/home/a/model.py:12");
@@ -253,7 +253,7 @@ TEST(Pt2Nodes, P160_P161_P162_Provenance) {
   // Never an error.
   for (const char* odd :
        {R"({"nn_module_stack": "nonsense", "stack_trace": "nonsense"})", R"({"stack_trace": null})", "null", "[1]", "3"})
-    EXPECT_EQ(read(with(odd)).graph.nodes()[1]->module_path, "") << odd;
+    EXPECT_EQ(read(with(odd)).main().graph.nodes()[1]->module_path, "") << odd;
 }
 
 // ---- 13

@@ -34,9 +34,9 @@ TEST(Pt2Program, P039_Json) {
   p.more = text(R"(, "deep": )", std::string(1001, '['), std::string(1001, ']'));
   expect_in("m.json", error_of(p));
   p.more = text(R"(, "deep": )", std::string(900, '['), std::string(900, ']'));
-  EXPECT_EQ(read(p).inputs.size(), 1u);
+  EXPECT_EQ(read(p).main().inputs.size(), 1u);
   p.more = R"(, "é\u00e9": "\u20ac")";  // UTF-8 or escapes
-  EXPECT_EQ(read(p).inputs.size(), 1u);
+  EXPECT_EQ(read(p).main().inputs.size(), 1u);
 }
 
 TEST(Pt2Program, P052_OutputsThatAreWrongNameTheNode) {
@@ -57,13 +57,13 @@ TEST(Pt2Program, P162_OutputsShareTheMetadataOfTheirNode) {
   ProgramJson p;
   p.input("x").then(node("torch.ops.aten.split.Tensor", {arg("self", val("x")), arg("split_size", integer(1))},
                          {vals({"a", "b"})}, "split", text(R"("metadata": {"stack_trace": ")", trace, R"("})")));
-  const ExportedProgram program = read(p.returns(val("a")).returns(val("b")));
-  for (const auto& n : program.graph.nodes())
+  const Pt2Program file = read_all(p.returns(val("a")).returns(val("b")).json());
+  for (const auto& n : file.program.main().graph.nodes())
     if (n->kind == NodeKind::item) {
       EXPECT_TRUE(n->stack_trace.empty());
       EXPECT_EQ(provenance(*n), text(" (node ", n->name, ", at model.py:7)"));
     }
-  const std::string written = program_json(program);
+  const std::string written = program_json(file);
   EXPECT_NE(written.find("line 7, in forward"), written.npos);
 }
 
@@ -72,8 +72,8 @@ TEST(Pt2Program, P040_Integers) {
     return calling("slice.Tensor", {arg("dim", integer(0)), arg("start", integer(1)), arg("end", as("as_int", end))});
   };
   EXPECT_EQ(floats(result(slice("9223372036854775807"), {kX})), (Floats{3, 4}));
-  const ExportedProgram p = read(slice("9223372036854775807"));
-  EXPECT_EQ(p.graph.nodes()[1]->args[3].value().to_int64(), 9223372036854775807);
+  const Program p = read(slice("9223372036854775807"));
+  EXPECT_EQ(p.main().graph.nodes()[1]->args[3].value().to_int64(), 9223372036854775807);
   expect_in("as_int: the integer is outside 64 bits", error_of(slice("9223372036854775808")));
   expect_in("as_int: expected an integer, found a real number", error_of(slice("1.5")));
 }
@@ -96,7 +96,7 @@ TEST(Pt2Program, P042_StructsMayLackOptionalFieldsAndHaveUnknownOnes) {
   p.input("x").returns(val("y"));
   p.then(text(R"({"target": "torch.ops.aten.relu.default", "inputs": [{"name": "self", "arg": )", val("x"),
               R"(, "color": 3}], "outputs": [)", val("y"), R"(], "metadata": {}, "new_field": {"a": [1]}})"));
-  EXPECT_EQ(read(p).graph.nodes()[1]->name, "y");
+  EXPECT_EQ(read(p).main().graph.nodes()[1]->name, "y");
   p.graph.nodes = {R"({"inputs": [], "outputs": [], "metadata": {}})"};
   EXPECT_EQ(error_of(p), "m.json: Node: field target is missing (at graph_module.graph.nodes[0])");
   p.graph_text = "{}";
@@ -174,12 +174,12 @@ TEST(Pt2Program, P046_P173_NamesAreLocal) {
   p.input("x", meta({std::string(kS0)}, {"1"})).then(op_node("exp.default", {arg("self", val("x"))}, "y"));
   p.then(node("torch.ops.higher_order.wrap", {arg("", inner.as_argument("g")), arg("", val("y"))}, {val("z")}, "wrap"));
   p.returns(val("z")).returns(val("y"));
-  ExportedProgram program = read(p);
+  Program program = read(p);
   const Values out = program.run(Values{tensor({0})});
   EXPECT_EQ(floats(out[0]), Floats{-1});
   EXPECT_EQ(floats(out[1]), Floats{1});
-  const auto& sub = std::get<std::shared_ptr<const Graph>>(*program.graph.find_attribute("g"));
-  EXPECT_TRUE(sub->inputs()[0]->meta.tensor().size(0).same(program.graph.inputs()[0]->meta.tensor().size(0)));
+  const auto& sub = std::get<std::shared_ptr<const Graph>>(*program.main().graph.find_attribute("g"));
+  EXPECT_TRUE(sub->inputs()[0]->meta.tensor().size(0).same(program.main().graph.inputs()[0]->meta.tensor().size(0)));
   // It does not see the outer graph.
   inner.outputs = {val("outer")};
   p.graph.nodes[1] =
@@ -230,9 +230,9 @@ TEST(Pt2Program, P049_P050_LiteralInputsAndOutputs) {
       .returns(str("s"))
       .returns(as("as_bool", "false"))
       .returns(as("as_float", "1.5"));
-  ExportedProgram program = read(p);
-  ASSERT_EQ(program.inputs.size(), 5u);
-  EXPECT_EQ(program.graph.inputs().size(), 1u);  // literals are no values of the graph
+  Program program = read(p);
+  ASSERT_EQ(program.main().inputs.size(), 5u);
+  EXPECT_EQ(program.main().graph.inputs().size(), 1u);  // literals are no values of the graph
   const Tensor x = tensor({1});
   const Values out = program.run(Values{x});
   EXPECT_TRUE(out[0].tensor().is_same(x) && out[1].tensor().is_same(x));
@@ -241,7 +241,7 @@ TEST(Pt2Program, P049_P050_LiteralInputsAndOutputs) {
   EXPECT_FALSE(out[4].to_bool());
   EXPECT_EQ(out[5].to_double(), 1.5);
   EXPECT_EQ(program.run(Values{Value(7), x, Value("mode"), Value(), Value(0.5)}).size(), 6u);
-  EXPECT_EQ(program.input_leaves().size(), 5u);
+  EXPECT_EQ(program.main().input_leaves().size(), 5u);
 }
 
 TEST(Pt2Program, P051_P058_P123_P125_WritesHappenInOrderAndThroughAliases) {
@@ -276,9 +276,9 @@ TEST(Pt2Program, P052_NodeNames) {
   p.then(
       node("torch.ops.aten.max.dim", {arg("self", val("x")), arg("dim", integer(0))}, {val("best"), val("unused_0")}, "maxdim"));
   p.returns(val("best"));
-  const ExportedProgram program = read(p);
+  const Program program = read(p);
   std::vector<std::string> names;
-  for (const auto& n : program.graph.nodes()) names.push_back(n->name);
+  for (const auto& n : program.main().graph.nodes()) names.push_back(n->name);
   EXPECT_EQ(names, (std::vector<std::string>{"x", "first", "node1", "maxdim", "best", "unused_0"}));
 }
 
@@ -405,7 +405,7 @@ TEST(Pt2Program, P056_EmptyLists) {
     ProgramJson p = calling("permute.default", {arg("dims", as(tag, "[]"))});
     EXPECT_EQ(result(p, {tensor({7}, Shape{})}).tensor().dim(), 0) << tag;
     ProgramJson q = calling("index.Tensor", {arg("indices", as(tag, "[]"))});
-    EXPECT_EQ(read(q).graph.nodes()[1]->args[1].value().is_tensors(), true) << tag;
+    EXPECT_EQ(read(q).main().graph.nodes()[1]->args[1].value().is_tensors(), true) << tag;
   }
 }
 
@@ -532,9 +532,9 @@ TEST(Pt2Program, P070_P071_P072_P092_Meta) {
   p.graph.sym_ints = {entry("n", number(s0))};
   p.ranges = {R"("s0": {"min_val": 2, "max_val": 10})"};
   p.returns(val("view")).returns(sym_int("n"));
-  const ExportedProgram program = read(p);
+  const Program program = read(p);
   const auto meta_of = [&](std::string_view name) {
-    for (const auto& n : program.graph.nodes())
+    for (const auto& n : program.main().graph.nodes())
       if (n->name == name) return n->meta;
     return Value();
   };
@@ -548,7 +548,7 @@ TEST(Pt2Program, P070_P071_P072_P092_Meta) {
   EXPECT_TRUE(meta_of("n").to_int().same(x.size(0)));  // a name and a size of one expression
   EXPECT_EQ(meta_of("split").tensors().size(), 2u);
   EXPECT_EQ(evaluate(view.size(0).expr(), {{"s0", 5}}), 9);
-  EXPECT_EQ(program.input_leaves()[0].meta.tensor().size(0).expr()->hi, 10);
+  EXPECT_EQ(program.main().input_leaves()[0].meta.tensor().size(0).expr()->hi, 10);
 }
 
 TEST(Pt2Program, P071_BadMetaIsRefused) {
@@ -578,7 +578,7 @@ TEST(Pt2Program, P090_P091_Numbers) {
     ProgramJson p;
     p.user(sym_int("n")).returns(sym_int("n"));
     p.graph.sym_ints = {entry("n", value)};
-    return read(p).graph.nodes()[0]->meta.to_int();
+    return read(p).main().graph.nodes()[0]->meta.to_int();
   };
   EXPECT_EQ(values(R"({"as_int": 4})").number(), 4);
   // The hint influences nothing.
@@ -589,9 +589,9 @@ TEST(Pt2Program, P090_P091_Numbers) {
   p.user(sym_float("f")).user(sym_bool("b")).returns(sym_float("f"));
   p.graph.sym_floats = {entry("f", R"({"as_float": "Infinity"})")};
   p.graph.sym_bools = {entry("b", expression("GreaterThan(Symbol('u0', integer=True), Integer(0))"))};
-  const ExportedProgram program = read(p);
-  EXPECT_EQ(program.graph.nodes()[0]->meta.to_double(), INFINITY);
-  EXPECT_TRUE(program.graph.nodes()[1]->meta.is_none());
+  const Program program = read(p);
+  EXPECT_EQ(program.main().graph.nodes()[0]->meta.to_double(), INFINITY);
+  EXPECT_TRUE(program.main().graph.nodes()[1]->meta.is_none());
   p.graph.sym_bools = {entry("b", R"({"as_expr": {"expr_str": "true", "hint": {"as_word": 1}}})")};
   expect_in("SymExprHint: unknown tag", error_of(p));
 }

@@ -130,7 +130,7 @@ TEST(Pt2Tree, FlattenNamesTheDifference) {
 }
 
 // The worked example of section 12: a parameter, a buffer, four tensors and one constant flag.
-ExportedProgram worked_example() {
+Program worked_example() {
   ProgramJson p;
   p.state("parameter", "p_w", "w").state("buffer", "b_n", "n", R"(, "persistent": true)");
   p.input("a").input("d_k").input("d_l_0").input("scale");
@@ -154,7 +154,7 @@ const Tensor kA = tensor({1}), kK = tensor({10}), kL = tensor({20}), kS = tensor
 Tree positional() { return Tree::tuple({kA, Tree::dict({{"k", kK}, {"l", Tree::tuple({kL})}})}); }
 
 TEST(Pt2Tree, P141_P145_P150_P156_P157_NestedCall) {
-  ExportedProgram p = worked_example();
+  Program p = worked_example();
   // Keyword arguments in another order than the spec's.
   const Tree out = p.call(positional(), Tree::dict({{"flag", Value(true)}, {"scale", kS}}));
   EXPECT_EQ(out.type(), "builtins.dict");
@@ -169,7 +169,7 @@ TEST(Pt2Tree, P141_P145_P150_P156_P157_NestedCall) {
 }
 
 TEST(Pt2Tree, P156_KeywordArgumentsAreNamed) {
-  ExportedProgram p = worked_example();
+  Program p = worked_example();
   const auto error = [&](const Tree& args, const Tree& kwargs) { return user_error([&] { (void)p.call(args, kwargs); }); };
   EXPECT_EQ(error(positional(), Tree::dict({{"flag", Value(true)}})), "m.pt2: missing keyword arguments: scale");
   EXPECT_EQ(error(positional(), Tree::dict({{"flag", Value(true)}, {"scale", kS}, {"x", kS}, {"y", kS}})),
@@ -180,7 +180,7 @@ TEST(Pt2Tree, P156_KeywordArgumentsAreNamed) {
 }
 
 TEST(Pt2Tree, P142_ConstantInputs) {
-  ExportedProgram p = worked_example();
+  Program p = worked_example();
   const auto flat = [&](Value flag) { return Values{kA, kK, kL, kS, flag}; };
   EXPECT_EQ(user_error([&] { (void)p.run(flat(false)); }), "input flag must be True, got False");
   EXPECT_EQ(user_error([&] { (void)p.run(flat(1)); }), "input flag must be True, got 1");  // the type counts
@@ -191,12 +191,12 @@ TEST(Pt2Tree, P142_ConstantInputs) {
 }
 
 TEST(Pt2Tree, P158_LeafNamesForHumans) {
-  const ExportedProgram p = worked_example();
+  const Program p = worked_example();
   std::vector<std::string> in, out;
-  for (const Leaf& l : p.input_leaves()) in.push_back(l.name);
-  for (const Leaf& l : p.result_leaves()) out.push_back(l.name);
+  for (const Leaf& l : p.main().input_leaves()) in.push_back(l.name);
+  for (const Leaf& l : p.main().result_leaves()) out.push_back(l.name);
   EXPECT_EQ(in, (std::vector<std::string>{"a", "d['k']", "d['l'][0]", "scale", "flag"}));
-  EXPECT_TRUE(p.input_leaves()[4].is_constant);
+  EXPECT_TRUE(p.main().input_leaves()[4].is_constant);
   EXPECT_EQ(out[1], "output['x'][1][0]");
 }
 
@@ -210,8 +210,8 @@ TEST(Pt2Tree, P141_P145_LeavesMustFitTheSignature) {
   p.calls = {call_entry(tuple({leaf()}), leaf(), "null")};
   expect_in("in_spec should be a tuple", error_of(p));
   p.calls = {call_entry(tuple({tuple({leaf()}), dict("[]", {})}), leaf(), "null")};
-  ExportedProgram program = read(p);
-  EXPECT_EQ(program.input_leaves()[0].name, "args[0]");
+  Program program = read(p);
+  EXPECT_EQ(program.main().input_leaves()[0].name, "args[0]");
   EXPECT_TRUE(program.call(Tree::tuple({kA})).leaf().tensor().is_same(kA));  // P157: a bare leaf
 }
 

@@ -24,7 +24,7 @@ TEST(Pt2Write, P180_Versions) {
   ProgramJson p = negation();
   for (const char* good : {R"({"major": 8, "minor": 0})", R"({"major": 8, "minor": 99})", R"({"major": 0, "minor": 0})"}) {
     p.version = good;
-    EXPECT_EQ(read(p).inputs.size(), 1u) << good;
+    EXPECT_EQ(read(p).main().inputs.size(), 1u) << good;
   }
   p.version = R"({"major": 7, "minor": 3})";
   expect_in("schema version 7.3 is not supported (this reader knows 8.x); the program was written by torch 2.11.0", error_of(p));
@@ -43,17 +43,18 @@ TEST(Pt2Write, P181_OlderMinors) {
                 R"(}}]}, "module_call_graph": []}, "opset_version": {},)",
                 R"("range_constraints": {}, "schema_version": {"major": 8, "minor": 1})", more, "}");
   };
-  ExportedProgram p = read(older(R"(, "dialect": "ATEN")"));
+  Pt2Program p = read_all(older(R"(, "dialect": "ATEN")"));
   EXPECT_EQ(p.facts.verifiers, std::vector<std::string>{"ATEN"});
-  EXPECT_EQ(p.torch_version, "<=2.4");
-  EXPECT_EQ(floats(p.run(Values{tensor({1})})[0]), Floats{-1});
-  EXPECT_TRUE(read(older("")).facts.verifiers.empty());
+  EXPECT_EQ(p.facts.torch_version, "<=2.4");
+  EXPECT_EQ(p.program.producer, "torch <=2.4");
+  EXPECT_EQ(floats(p.program.run(Values{tensor({1})})[0]), Floats{-1});
+  EXPECT_TRUE(read_all(older("")).facts.verifiers.empty());
 }
 
 TEST(Pt2Write, P182_ReadableExpressionsInOlderFiles) {
   ProgramJson p;
   p.input("x", meta({"s0*2 + 2", "s0//2"}, {"1", "1"})).input("y", meta({"s0"}, {"1"})).returns(val("y"));
-  ExportedProgram program = read(p);
+  Program program = read(p);
   EXPECT_EQ(program.run(Values{zeros({8, 1}), zeros({3})}).size(), 1u);
   EXPECT_EQ(user_error([&] { (void)program.run(Values{zeros({8, 2}), zeros({3})}); }),
             "input x.shape[1] must be 1 (s0 // 2), got 2");
@@ -166,9 +167,9 @@ std::string everything() {
 TEST(Pt2Write, P204_EveryPartIsWrittenAsItWasRead) {
   const std::map<std::string, StateEntry> state{
       {"w", state_of(zeros({1}))}, {"n", state_of(zeros({1}))}, {"k.0", state_of(zeros({1}))}};
-  const std::string first = everything(), second = program_json(read(first, state));
+  const std::string first = everything(), second = program_json(read_all(first, state));
   EXPECT_EQ(canonical(second), canonical(first));
-  EXPECT_EQ(program_json(read(second, state)), second);
+  EXPECT_EQ(program_json(read_all(second, state)), second);
   for (const char c : second) ASSERT_TRUE(c >= 0x20 && c < 0x7f);  // pure ASCII, no final newline
 }
 
@@ -177,7 +178,7 @@ TEST(Pt2Write, P204_AFileOfTorch) {
   int seen = 0;
   for (const auto& e : std::filesystem::recursive_directory_iterator(path)) {
     if (e.path().extension() != ".pt2") continue;
-    const ExportedProgram p = load_pt2(e.path());
+    const Pt2Program p = read_pt2(e.path());
     const ZipReader zip = ZipReader::open(e.path(), "pt2");
     for (const std::string& name : zip.names())
       if (name.ends_with("models/model.json")) {
@@ -190,9 +191,10 @@ TEST(Pt2Write, P204_AFileOfTorch) {
 
 // A program that was never in a file is written in the usual form, and reads back to one that does the same.
 TEST(Pt2Write, P204_ProgramsWithoutASpelling) {
-  ExportedProgram p;
-  p.name = "made";
-  p.torch_version = "2.11";
+  Pt2Program made;
+  made.program.name = "made";
+  made.facts.torch_version = "2.11";
+  EntryPoint& p = made.program.main();
   Node* x = p.graph.placeholder("x");
   const Int s = Int(Expr::symbol("s0", 0));
   x->meta = make_tensor(Geometry::contiguous({s, 4}, DType::f32), {}, true);
@@ -211,23 +213,24 @@ TEST(Pt2Write, P204_ProgramsWithoutASpelling) {
   p.inputs[0].node = x;
   p.inputs[0].name = "x";
   p.outputs.resize(3);
-  p.prepare();
-  const std::string json = program_json(p);
-  ExportedProgram back = read(json);
+  made.program.prepare();
+  const std::string json = program_json(made);
+  Pt2Program back = read_all(json);
   const Tensor in = arange(12).view({3, 4}).to(DType::f32);
-  const Values want = p.run(Values{in}), got = back.run(Values{in});
+  const Values want = made.program.run(Values{in}), got = back.program.run(Values{in});
   EXPECT_EQ(floats(got[0]), floats(want[0]));
   EXPECT_EQ(got[1].tensor().to_vector<int64_t>(), want[1].tensor().to_vector<int64_t>());
   EXPECT_EQ(got[2].to_int64(), 3);
-  EXPECT_TRUE(back.graph.inputs()[0]->meta.tensor().size(0).is_symbolic());
+  EXPECT_TRUE(back.program.main().graph.inputs()[0]->meta.tensor().size(0).is_symbolic());
   EXPECT_EQ(program_json(back), json);
 }
 
 // Results that nobody uses have a name and a meta in the file all the same (P052).
 TEST(Pt2Write, P052_UnusedResultsWithoutASpelling) {
-  ExportedProgram p;
-  p.name = "made";
-  p.torch_version = "2.11";
+  Pt2Program made;
+  made.program.name = "made";
+  made.facts.torch_version = "2.11";
+  EntryPoint& p = made.program.main();
   const auto op = [](std::string_view name) -> const Op& { return *find_op(text("aten::", name)); };
   const Tensor like = make_tensor(Geometry::contiguous({2, 4}, DType::f32), {}, true);
   Node* x = p.graph.placeholder("x");
@@ -245,14 +248,14 @@ TEST(Pt2Write, P052_UnusedResultsWithoutASpelling) {
   p.inputs[0].node = x;
   p.inputs[0].name = "x";
   p.outputs.resize(2);
-  p.prepare();
-  const std::string json = program_json(p);
+  made.program.prepare();
+  const std::string json = program_json(made);
   expect_in(R"("split_unused_0": {"dtype")", json);
   expect_in("max_1_unused_0", json);
   expect_in(R"("max_2_unused_1": {"dtype")", json);
-  ExportedProgram back = read(json);
+  Pt2Program back = read_all(json);
   const Tensor in = tensor({1, 2, 3, 4, 5, 9, 7, 8}, {2, 4});
-  for (const Value& v : back.run(Values{in})) EXPECT_EQ(v.tensor().to_vector<int64_t>(), std::vector<int64_t>{1});
+  for (const Value& v : back.program.run(Values{in})) EXPECT_EQ(v.tensor().to_vector<int64_t>(), std::vector<int64_t>{1});
   EXPECT_EQ(program_json(back).size(), json.size());  // the same metas, in the order of the file's values
 }
 
@@ -291,7 +294,7 @@ TEST(Pt2Write, P202_WrongTypesInEveryFieldAreUserErrors) {
       int count = 0;
       write_with(document.root(), at, other, count, out);
       try {
-        (void)program_json(read(out.take(), state));  // what is accepted can be written
+        (void)program_json(read_all(out.take(), state));  // what is accepted can be written
       } catch (const UserError&) {
         refused++;
       }  // any other exception fails the test

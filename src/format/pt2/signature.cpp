@@ -44,7 +44,6 @@ InputSpec read_input_spec(const Json& j, const Argument& input, const std::strin
     const Json spec = v.of("InputToConstantInputSpec");
     if (s.node != nullptr)
       j.fail(text("constant_input, and the graph has the value ", shown_name(graph_name), " there (input ", position, ")"));
-    s.is_constant_spec = true;
     s.name = spec.field("name").string();
     s.fixed = constant_value(spec.field("value"));
     return s;
@@ -96,20 +95,11 @@ OutputSpec read_output_spec(const Json& j, const Argument& output, const std::st
 // What outputs may be written to: parameters, buffers and user inputs of the signature, by kind and name.
 using Targets = std::map<std::pair<InputSpec::Kind, std::string_view>, const InputSpec*>;
 
-Targets targets_of(const ExportedProgram& p) {
+Targets targets_of(const EntryPoint& e) {
   Targets all;
-  for (const InputSpec& s : p.inputs)
+  for (const InputSpec& s : e.inputs)
     if (s.node != nullptr) all.try_emplace({s.kind, s.name}, &s);
   return all;
-}
-
-InputSpec::Kind kind_of_target(OutputSpec::Kind kind) {
-  switch (kind) {
-    case OutputSpec::Kind::user_input_mutation:
-    case OutputSpec::Kind::user_input_gradient: return InputSpec::Kind::user;
-    case OutputSpec::Kind::buffer_mutation: return InputSpec::Kind::buffer;
-    default: return InputSpec::Kind::parameter;
-  }
 }
 
 // Whether a value can be a tensor, as far as the file says what it is.
@@ -123,15 +113,15 @@ bool same_kind(const Value& a, const Value& b) {
   return true;
 }
 
-void check_targets(const std::vector<Json>& specs, const ExportedProgram& p) {
-  const Targets targets = targets_of(p);
+void check_targets(const std::vector<Json>& specs, const EntryPoint& e) {
+  const Targets targets = targets_of(e);
   for (std::size_t i = 0; i < specs.size(); i++) {
-    const OutputSpec& o = p.outputs[i];
+    const OutputSpec& o = e.outputs[i];
     if (o.is_result() || o.kind == OutputSpec::Kind::token) continue;
     const std::string tag(specs[i].tagged().first);
-    const auto it = targets.find({kind_of_target(o.kind), o.target});
+    const auto it = targets.find({o.target_kind(), o.target});
     if (it == targets.end()) specs[i].fail(text(tag, ": unknown target ", o.target));
-    const Value &target = it->second->node->meta, &source = p.graph.outputs[i].node()->meta;
+    const Value &target = it->second->node->meta, &source = e.graph.outputs[i].node()->meta;
     if (!may_be_tensor(target) || !may_be_tensor(source))
       specs[i].fail(text(tag, ": ", shown_name(o.target), " and the value should be tensors"));
     if (!same_kind(source, target))
@@ -141,25 +131,29 @@ void check_targets(const std::vector<Json>& specs, const ExportedProgram& p) {
 
 }  // namespace
 
-void read_signature(const Json& where, const ReadGraph& g, ExportedProgram& p) {
+void read_signature(const Json& where, const ReadGraph& g, Pt2Program& p) {
+  EntryPoint& e = p.program.main();
   const Json signature = where.of("GraphSignature"), inputs = signature.field("input_specs"),
              outputs = signature.field("output_specs");
   if (inputs.size() != g.inputs.size()) inputs.fail(text(inputs.size(), " specs for ", g.inputs.size(), " inputs of the graph"));
-  if (outputs.size() != p.graph.outputs.size())
-    outputs.fail(text(outputs.size(), " specs for ", p.graph.outputs.size(), " outputs of the graph"));
+  if (outputs.size() != e.graph.outputs.size())
+    outputs.fail(text(outputs.size(), " specs for ", e.graph.outputs.size(), " outputs of the graph"));
   const auto in = inputs.list(), out = outputs.list();
-  for (std::size_t i = 0; i < in.size(); i++) p.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
+  for (std::size_t i = 0; i < in.size(); i++) {
+    e.inputs.push_back(read_input_spec(in[i], g.inputs[i], g.input_names[i], i));
+    if (in[i].tagged().first == "constant_input") p.spelled.constant_inputs.insert(i);
+  }
   for (std::size_t i = 0; i < out.size(); i++)
-    p.outputs.push_back(read_output_spec(out[i], p.graph.outputs[i], g.output_names[i], i));
+    e.outputs.push_back(read_output_spec(out[i], e.graph.outputs[i], g.output_names[i], i));
 
   for (std::size_t i = 0; i < in.size(); i++) {
-    const InputSpec& s = p.inputs[i];
+    const InputSpec& s = e.inputs[i];
     const bool is_state =
         s.kind == InputSpec::Kind::parameter || s.kind == InputSpec::Kind::buffer || s.kind == InputSpec::Kind::constant;
-    if (is_state && !p.state.contains(s.name))
+    if (is_state && !p.program.state.contains(s.name))
       in[i].fail(text(shown_name(s.name), " is neither among the weights nor among the constants"));
   }
-  check_targets(out, p);
+  check_targets(out, e);
 }
 
 }  // namespace ingot

@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,6 +61,7 @@ struct SpelledValue {
 
 struct SpelledGraph {
   std::vector<std::pair<SpelledArgument, Argument>> inputs;
+  std::set<std::size_t> constant_inputs;  // of them: those that the signature fixes, not the graph alone
   std::vector<SpelledArgument> outputs;
   std::unordered_map<const Node*, SpelledNode> nodes;
   std::unordered_map<const Node*, SpelledValue> values;

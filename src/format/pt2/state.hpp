@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "format/pt2/exported_program.hpp"
 #include "format/pt2/archive.hpp"
+#include "program/program.hpp"
 
 namespace ingot {
 

@@ -9,13 +9,9 @@
 #include "format/pt2/sym_expression.hpp"
 #include "io/json.hpp"
 #include "op/value.hpp"
+#include "program/input_check.hpp"
 
 namespace ingot {
-
-// What a program declares about a symbol; an end that is not there is not bounded.
-struct SymbolRange {
-  std::optional<int64_t> min, max;
-};
 
 // A number as a file has it: plain, or the text of an expression with the value it had at export.
 struct SpelledNumber {

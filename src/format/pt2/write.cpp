@@ -26,10 +26,10 @@ std::string numbers(const Shape& shape) {
 
 // Weights are parameters and the buffers a state dict has; lifted constants and other buffers are constants. What no input
 // stands for goes where it came from.
-std::set<std::string> constants_of(const ExportedProgram& p) {
+std::set<std::string> constants_of(const Program& p) {
   std::set<std::string> out, inputs;
   using Kind = InputSpec::Kind;
-  for (const InputSpec& s : p.inputs) {
+  for (const InputSpec& s : p.main().inputs) {
     inputs.insert(s.name);
     if (s.kind == Kind::constant || (s.kind == Kind::buffer && !s.persistent)) out.insert(s.name);
   }
@@ -101,7 +101,7 @@ class FolderWriter {
 
 }  // namespace
 
-void save_pt2(const std::string& path, const ExportedProgram& program, std::string_view json) {
+void save_pt2(const std::string& path, const Program& program, std::string_view json) {
   const std::string what = text("cannot write pt2 file ", path);
   const std::set<std::string> constants = constants_of(program);
   ZipWriter zip(path, kAlignment);
@@ -122,6 +122,6 @@ void save_pt2(const std::string& path, const ExportedProgram& program, std::stri
   zip.finish();
 }
 
-void save_pt2(const std::string& path, const ExportedProgram& program) { save_pt2(path, program, program_json(program)); }
+void save_pt2(const std::string& path, const Pt2Program& p) { save_pt2(path, p.program, program_json(p)); }
 
 }  // namespace ingot

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "format/pt2/write.hpp"
 #include "format/pt2/write_graph.hpp"
@@ -8,10 +10,10 @@ namespace {
 
 class ProgramWriter {
  public:
-  explicit ProgramWriter(const ExportedProgram& p) : p_(p), graph_(p.graph, p.spelled, out_) {}
+  explicit ProgramWriter(const Pt2Program& p) : p_(p), entry_(p.program.main()), graph_(entry_.graph, p.spelled, out_) {}
 
   std::string text() {
-    const ProgramFacts& f = p_.facts;
+    const Pt2Facts& f = p_.facts;
     out_.begin_object().key("graph_module").begin_object().key("graph");
     graph_.write();
     signature();
@@ -36,14 +38,15 @@ class ProgramWriter {
     out_.key("schema_version").begin_object().key("major").value(f.schema_major).key("minor").value(f.schema_minor).end();
     out_.key("verifiers");
     strings(f.verifiers);
-    out_.key("torch_version").value(p_.torch_version).key("guards_code");
+    out_.key("torch_version").value(f.torch_version).key("guards_code");
     strings(f.guards);
     out_.end();
     return out_.take();
   }
 
  private:
-  const ExportedProgram& p_;
+  const Pt2Program& p_;
+  const EntryPoint& entry_;
   JsonWriter out_;
   GraphWriter graph_;
 
@@ -57,14 +60,14 @@ class ProgramWriter {
 
   void signature() {
     out_.key("signature").begin_object().key("input_specs").begin_list();
-    for (std::size_t i = 0; i < p_.inputs.size(); i++) input_spec(i);
+    for (std::size_t i = 0; i < entry_.inputs.size(); i++) input_spec(i);
     out_.end().key("output_specs").begin_list();
-    for (std::size_t i = 0; i < p_.outputs.size(); i++) output_spec(i);
+    for (std::size_t i = 0; i < entry_.outputs.size(); i++) output_spec(i);
     out_.end().end();
   }
 
   void input_spec(std::size_t i) {
-    const InputSpec& s = p_.inputs[i];
+    const InputSpec& s = entry_.inputs[i];
     const auto state = [&](std::string_view tag, std::string_view key) {
       out_.key(tag).begin_object().key("arg");
       named(s.node);
@@ -73,7 +76,7 @@ class ProgramWriter {
     out_.begin_object();
     switch (s.kind) {
       case InputSpec::Kind::user:
-        if (s.is_constant_spec) {
+        if (p_.spelled.constant_inputs.contains(i)) {
           out_.key("constant_input").begin_object().key("name").value(s.name).key("value");
           write_literal(out_, s.fixed);
         } else {
@@ -101,8 +104,8 @@ class ProgramWriter {
   }
 
   void output_spec(std::size_t i) {
-    const OutputSpec& s = p_.outputs[i];
-    const Argument& a = p_.graph.outputs[i];
+    const OutputSpec& s = entry_.outputs[i];
+    const Argument& a = entry_.graph.outputs[i];
     const auto written = [&](std::string_view tag, std::string_view key) {
       out_.key(tag).begin_object().key("arg");
       named(a.node());
@@ -126,26 +129,35 @@ class ProgramWriter {
   }
 
   void module_calls() {
+    const std::vector<ModuleCall>& calls = p_.facts.module_calls;
+    const auto own = std::find_if(calls.begin(), calls.end(), [](const ModuleCall& c) { return c.fqn.empty(); });
     out_.key("module_call_graph").begin_list();
-    for (const ModuleCall& c : p_.facts.module_calls) {
-      out_.begin_object().key("fqn").value(c.fqn).key("signature");
-      if (!c.in_spec || !c.out_spec) {
-        out_.null().end();
-        continue;
-      }
-      out_.begin_object().key("inputs").raw(c.inputs).key("outputs").raw(c.outputs);
-      out_.key("in_spec").value(tree_spec_text(*c.in_spec)).key("out_spec").value(tree_spec_text(*c.out_spec));
-      out_.key("forward_arg_names");
-      if (c.forward_arg_names) strings(*c.forward_arg_names);
-      else out_.null();
-      out_.end().end();
-    }
+    if (own == calls.end() && entry_.call_spec) module_call({}, entry_.call_spec);
+    for (auto c = calls.begin(); c != calls.end(); ++c) module_call(*c, c == own ? entry_.call_spec : c->spec);
     out_.end();
+  }
+
+  void module_call(const ModuleCall& c, const std::optional<CallSpec>& spec) {
+    out_.begin_object().key("fqn").value(c.fqn).key("signature");
+    if (!spec) {
+      out_.null().end();
+      return;
+    }
+    out_.begin_object().key("inputs").raw(c.inputs).key("outputs").raw(c.outputs);
+    out_.key("in_spec").value(tree_spec_text(spec->in_spec)).key("out_spec").value(tree_spec_text(spec->out_spec));
+    out_.key("forward_arg_names");
+    if (spec->argument_names) strings(*spec->argument_names);
+    else out_.null();
+    out_.end().end();
   }
 };
 
 }  // namespace
 
-std::string program_json(const ExportedProgram& p) { return ProgramWriter(p).text(); }
+std::string program_json(const Pt2Program& p) {
+  INGOT_REQUIRE(p.program.entries.size() == 1, p.program.name, ": a .pt2 file holds programs of one entry point, this one has ",
+                p.program.entries.size());
+  return ProgramWriter(p).text();
+}
 
 }  // namespace ingot

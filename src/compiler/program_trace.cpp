@@ -1,4 +1,4 @@
-#include "compiler/exported.hpp"
+#include "compiler/program_trace.hpp"
 
 #include <filesystem>
 #include <map>
@@ -10,42 +10,19 @@
 #include "expr/evaluate.hpp"
 #include "graph/interpret.hpp"
 #include "op/call.hpp"
+#include "program/tree_spec.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
 namespace {
 
 using InputKind = InputSpec::Kind;
-using OutputKind = OutputSpec::Kind;
 
-// What the file says about the sizes of a value: the number that each was at export (P091).
-void add_hints(const Node& n, const SpelledValue& spelled, SymbolValues& hints) {
-  const std::size_t count = n.meta.is_tensor() ? n.meta.tensor().sizes().size() : n.meta.is_int() ? 1 : 0;
-  for (std::size_t k = 0; k < std::min(count, spelled.numbers.size()); k++) {
-    const Expr number = n.meta.is_tensor() ? n.meta.tensor().sizes()[k].expr() : n.meta.to_int().expr();
-    const Value& hint = spelled.numbers[k].hint;
-    if (!hint.is_int() || !hint.to_int().is_number()) continue;
-    std::vector<Expr> unknown;
-    visit(number, [&](const Expr& x) {
-      if (x.op() == ExprOp::Sym && !hints.contains(x->name)) unknown.push_back(x);
-    });
-    // 4*s0 was 20 where s0 was 5.
-    const auto factor = unknown.size() == 1 ? stride(number, unknown[0]) : std::nullopt;
-    if (!factor || !factor->is_const() || (*factor)->i == 0) continue;
-    const int64_t rest = evaluate(number, [&](const Expr& s) { return s->name == unknown[0]->name ? 0 : hints.at(s->name); });
-    const int64_t found = (hint.to_int64() - rest) / (*factor)->i;
-    if (found * (*factor)->i + rest == hint.to_int64()) hints[unknown[0]->name] = found;
-  }
-}
-
-// An example for every open size: what it was at export where the file says so, since there the program's own conditions hold,
-// else some number of its range. Sizes that are neither equal nor small keep rules from taking them for each other, or for a
+// An example for every open size: what it was when the program was made where that is known, since there its own conditions
+// hold, else some number of its range. Sizes that are neither equal nor small keep rules from taking them for each other, or for a
 // broadcast.
-SymbolValues choose_hints(const ExportedProgram& p, const std::map<std::string, Expr>& symbols) {
-  SymbolValues hints;
-  for (const auto& n : p.graph.nodes())
-    if (const auto spelled = p.spelled.values.find(n.get()); spelled != p.spelled.values.end())
-      add_hints(*n, spelled->second, hints);
+SymbolValues choose_hints(const EntryPoint& entry, const std::map<std::string, Expr>& symbols) {
+  SymbolValues hints = entry.symbol_hints;
   std::erase_if(hints, [&](const auto& h) {
     const auto it = symbols.find(h.first);
     return it == symbols.end() || h.second < std::max<int64_t>(it->second->lo, 2) || h.second > it->second->hi;
@@ -66,19 +43,18 @@ Geometry geometry_of(const StateEntry& entry) {
   return g;
 }
 
-Examples make_examples(const ExportedProgram& p, const SharedState& shared) {
+Examples make_examples(const Program& p, const EntryPoint& entry, const SharedState& shared) {
   std::map<std::string, Expr> symbols;
-  for (const InputSpec& s : p.inputs)
+  for (const InputSpec& s : entry.inputs)
     if (s.node != nullptr) add_symbols(s.node->meta, symbols);
-  const SymbolValues hints = choose_hints(p, symbols);
+  const SymbolValues hints = choose_hints(entry, symbols);
   Examples examples;
-  for (const InputSpec& s : p.inputs) {
+  for (const InputSpec& s : entry.inputs) {
     if (s.node == nullptr) continue;
     if (s.kind != InputKind::user && s.kind != InputKind::token) {
-      const StateEntry& entry = p.state.at(s.name);
+      const StateEntry& e = p.state.at(s.name);
       const int64_t covered = shared.covered[examples.values.size()];
-      examples.values.push_back(
-          make_tensor(covered > 0 ? Geometry::contiguous({covered}, entry.dtype) : geometry_of(entry), {}, true));
+      examples.values.push_back(make_tensor(covered > 0 ? Geometry::contiguous({covered}, e.dtype) : geometry_of(e), {}, true));
     } else if (s.kind == InputKind::token) {
       examples.values.push_back(make_tensor(Geometry::contiguous({0}, DType::f32), {}, true));
     } else {
@@ -89,10 +65,10 @@ Examples make_examples(const ExportedProgram& p, const SharedState& shared) {
 }
 
 // Names that share a storage as what they are of it.
-void take_shared(const ExportedProgram& p, const SharedState& shared, Values& inputs) {
+void take_shared(const Program& p, const EntryPoint& entry, const SharedState& shared, Values& inputs) {
   const Values given = inputs;
   std::size_t next = 0;
-  for (const InputSpec& s : p.inputs) {
+  for (const InputSpec& s : entry.inputs) {
     if (s.node == nullptr) continue;
     const std::size_t k = next++;
     const auto [owner, offset] = shared.names[k];
@@ -105,22 +81,20 @@ void take_shared(const ExportedProgram& p, const SharedState& shared, Values& in
   }
 }
 
-// What the graph returns for its state is written to it, as ExportedProgram::run does.
-Values run_graph(const ExportedProgram& p, const SharedState& shared, Values inputs) {
-  take_shared(p, shared, inputs);
-  const Values all = Interpreter(p.graph).run(inputs);
+// What the graph returns for its state is written to it, as Program::run does.
+Values run_graph(const Program& p, const EntryPoint& entry, const SharedState& shared, Values inputs) {
+  take_shared(p, entry, shared, inputs);
+  const Values all = Interpreter(entry.graph).run(inputs);
   std::map<std::string, Value> by_name;
   std::size_t next = 0;
-  for (const InputSpec& s : p.inputs)
+  for (const InputSpec& s : entry.inputs)
     if (s.node != nullptr) by_name[s.name] = inputs[next++];
   Values results;
   std::vector<std::pair<Tensor, Tensor>> writes;
-  for (std::size_t i = 0; i < p.outputs.size(); i++) {
-    const OutputSpec& s = p.outputs[i];
-    const bool is_write = s.kind == OutputKind::buffer_mutation || s.kind == OutputKind::parameter_mutation ||
-                          s.kind == OutputKind::user_input_mutation;
-    if (is_write) writes.emplace_back(by_name.at(s.target).tensor(), all[i].tensor());
-    else if (s.kind != OutputKind::token) results.push_back(all[i]);
+  for (std::size_t i = 0; i < entry.outputs.size(); i++) {
+    const OutputSpec& s = entry.outputs[i];
+    if (s.is_write()) writes.emplace_back(by_name.at(s.target).tensor(), all[i].tensor());
+    else if (s.kind != OutputSpec::Kind::token) results.push_back(all[i]);
   }
   for (const auto& [target, source] : writes) aten<"copy_">(target, source);
   return results;
@@ -140,21 +114,20 @@ std::set<std::size_t> written_by(const Graph& g) {
   return written;
 }
 
-ProgramNames names_of(const ExportedProgram& p, const SharedState& shared) {
+ProgramNames names_of(const Program& p, const EntryPoint& entry, const SharedState& shared) {
   ProgramNames names;
   names.name = std::filesystem::path(p.name).stem().string();
-  std::vector<Leaf> given = p.input_leaves();
+  std::vector<Leaf> given = entry.input_leaves();
   for (std::size_t k = 0; k < given.size(); k++)
     if (given[k].is_constant) names.fixed.emplace_back(k, to_text(given[k].meta));
   std::erase_if(given, [](const Leaf& l) { return l.is_constant; });
   std::size_t next = 0, placeholder = 0;
   std::vector<std::size_t> constant_of(shared.names.size());  // by placeholder
-  for (const ModuleCall& c : p.facts.module_calls) {
-    if (!c.fqn.empty() || !c.in_spec || !c.out_spec) continue;
-    names.in_spec = tree_spec_text(*c.in_spec);
-    names.out_spec = tree_spec_text(*c.out_spec);
+  if (entry.call_spec) {
+    names.in_spec = tree_spec_text(entry.call_spec->in_spec);
+    names.out_spec = tree_spec_text(entry.call_spec->out_spec);
   }
-  for (const InputSpec& s : p.inputs) {
+  for (const InputSpec& s : entry.inputs) {
     if (s.node == nullptr) continue;
     const std::size_t k = placeholder++;
     const bool is_state = s.kind != InputKind::user && s.kind != InputKind::token;
@@ -174,13 +147,12 @@ ProgramNames names_of(const ExportedProgram& p, const SharedState& shared) {
   }
   for (ProgramNames::Constant& c : names.constants)
     if (c.shares) c.shares = constant_of[*c.shares];
-  for (const Leaf& leaf : p.result_leaves())
+  for (const Leaf& leaf : entry.result_leaves())
     if (!leaf.is_constant) names.outputs.push_back(leaf.name);
   std::size_t position = 0;
-  for (std::size_t i = 0; i < p.outputs.size(); i++) {
-    const OutputKind kind = p.outputs[i].kind;
-    if (kind != OutputKind::user && kind != OutputKind::loss) continue;
-    if (const Argument& a = p.graph.outputs[i]; a.is_value()) names.constant_results.emplace(position, a.value());
+  for (std::size_t i = 0; i < entry.outputs.size(); i++) {
+    if (!entry.outputs[i].is_result()) continue;
+    if (const Argument& a = entry.graph.outputs[i]; a.is_value()) names.constant_results.emplace(position, a.value());
     position++;
   }
   return names;
@@ -188,21 +160,22 @@ ProgramNames names_of(const ExportedProgram& p, const SharedState& shared) {
 
 }  // namespace
 
-TracedProgram trace_exported(ExportedProgram& p) {
-  const std::vector<const Node*> missing = p.unsupported_nodes();
+TracedProgram trace_program(Program& p, const EntryPoint& entry) {
+  const std::vector<const Node*> missing = entry.unsupported_nodes();
   INGOT_REQUIRE(missing.empty(), p.name, ": unsupported operator ", missing.empty() ? "" : missing[0]->target, "\n",
                 kListMissing);
-  SharedState shared = shared_state(p);
+  SharedState shared = shared_state(p, entry);
   const auto trace = [&] {
-    return trace_functional([&](const Values& inputs) { return run_graph(p, shared, inputs); }, make_examples(p, shared));
+    return trace_functional([&](const Values& inputs) { return run_graph(p, entry, shared, inputs); },
+                            make_examples(p, entry, shared));
   };
   Traced traced = trace();
   // Only now it is known what is written: of state that is not, parts of one storage are constants of their own.
-  if (SharedState again = shared_state(p, written_by(traced.graph)); again.covered != shared.covered) {
+  if (SharedState again = shared_state(p, entry, written_by(traced.graph)); again.covered != shared.covered) {
     shared = std::move(again);
     traced = trace();
   }
-  return {std::move(traced), names_of(p, shared)};
+  return {std::move(traced), names_of(p, entry, shared)};
 }
 
 }  // namespace ingot

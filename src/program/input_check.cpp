@@ -1,10 +1,7 @@
-#include "format/pt2/input_check.hpp"
+#include "program/input_check.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <deque>
-#include <limits>
-#include <optional>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -111,79 +108,6 @@ class InputCheck::Binding {
   }
 };
 
-// Guards name facts about inputs; each becomes a symbol.
-class InputCheck::GuardScope final : public SymScope {
- public:
-  GuardScope(const std::vector<Input>& inputs, Condition& condition) : inputs_(inputs), condition_(condition) {}
-
-  Expr symbol(std::string_view name) override { throw_user_error(text("a guard cannot speak of ", name)); }
-
-  Expr input_fact(std::string_view path, std::string_view kind, int64_t dim) override {
-    const std::string wanted = plain(path);
-    const auto it = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) { return i.path == wanted; });
-    INGOT_REQUIRE(it != inputs_.end(), "there is no input ", wanted);
-    const bool of_tensor = it->meta.is_tensor();
-    INGOT_REQUIRE(of_tensor != kind.empty() && (!of_tensor || kind == "storage_offset" || dim < it->meta.tensor().dim()),
-                  "input ", wanted, " has no ", kind.empty() ? "value" : kind, " ", dim);
-    const auto input = static_cast<std::size_t>(it - inputs_.begin());
-    const std::string name = text("g", input, "_", kind, "_", dim);
-    condition_.facts.emplace(name, Fact{input, std::string(kind), dim});
-    return Expr::symbol(name, kind.empty() ? std::numeric_limits<int64_t>::min() : 0);
-  }
-
-  // ['d']['k'] is the input d['k'].
-  static std::string plain(std::string_view path) {
-    const std::size_t end = path.find(']');
-    if (path.size() < 4 || path[0] != '[' || end == path.npos) return std::string(path);
-    return text(path.substr(2, end - 3), path.substr(end + 1));
-  }
-  // The guard as people read it: L['x'].size()[0] is x.size()[0].
-  static std::string shown(std::string_view guard) {
-    std::string out;
-    const std::size_t last = guard.rfind(']');  // searching for one where there is none would cost a whole guard a time
-    for (std::size_t at = 0; at < guard.size();) {
-      const bool starts = last != guard.npos && at < last && guard.substr(at, 2) == "L[" &&
-                          (at == 0 || !(std::isalnum(static_cast<unsigned char>(guard[at - 1])) || guard[at - 1] == '_'));
-      const std::size_t end = starts ? guard.find(']', at) : guard.npos;
-      if (end == guard.npos || end < at + 5) {
-        out += guard[at++];
-        continue;
-      }
-      out += guard.substr(at + 3, end - at - 4);
-      at = end + 1;
-    }
-    return out;
-  }
-
- private:
-  const std::vector<Input>& inputs_;
-  Condition& condition_;
-};
-
-InputCheck::InputCheck(std::vector<Input> inputs, std::map<std::string, SymbolRange> ranges,
-                       const std::vector<std::string>& guards, std::vector<std::string>& warnings)
-    : inputs_(std::move(inputs)), ranges_(std::move(ranges)) {
-  std::string skipped;
-  const auto skip = [&](std::string_view guard, std::string_view reason) {
-    constexpr std::size_t kShown = 200;
-    skipped += text(skipped.empty() ? "" : "; ", guard.substr(0, kShown), guard.size() > kShown ? "…" : "", " (", reason, ")");
-  };
-  for (const std::string& g : guards) {
-    Condition c{GuardScope::shown(g), {}, {}};
-    try {
-      GuardScope scope(inputs_, c);
-      c.holds = parse_sym_expression(g, scope);
-      INGOT_REQUIRE(c.holds.dtype() == DType::b8, "it is no condition");
-      guards_.push_back(std::move(c));
-    } catch (const UnknownSymFunction& f) {
-      skip(c.shown, text("unknown function ", f.name));
-    } catch (const UserError& e) {
-      skip(c.shown, e.what());
-    }
-  }
-  if (!skipped.empty()) warnings.push_back(text("guards that are not checked: ", skipped));
-}
-
 void InputCheck::check_kind(const Input& input, const Value& v) const {
   if (input.meta.is_tensor()) {
     const Tensor& t = input.meta.tensor();
@@ -209,21 +133,22 @@ SymbolValues InputCheck::check(Args given) const {
     if (inputs_[i].meta.is_int() && given[i].to_int().is_number())
       binding.add(inputs_[i].path, -1, inputs_[i].meta.to_int(), given[i].to_int().number());
   binding.finish();
-  check_guards(given);
+  check_conditions(given);
   return std::move(binding.values);
 }
 
-// Guards that nothing can be said about hold: those over sizes that are not known, and those that cannot be computed. The
+// Conditions that nothing can be said about hold: those over sizes that are not known, and those that cannot be computed. The
 // latter are no fault of the inputs: a canonical `a and b` may have its parts in another order than the program's text, so
 // that `a` does not keep `b` from dividing by zero.
-void InputCheck::check_guards(Args given) const {
-  const auto number = [&](const Fact& f) -> Int {
+void InputCheck::check_conditions(Args given) const {
+  using Kind = InputFact::Kind;
+  const auto number = [&](const InputFact& f) -> Int {
     const Value& v = given[f.input];
-    if (f.kind.empty()) return v.to_int();
-    if (f.kind == "size") return v.tensor().size(f.dim);
-    return f.kind == "stride" ? v.tensor().stride(f.dim) : v.tensor().storage_offset();
+    if (f.kind == Kind::value) return v.to_int();
+    if (f.kind == Kind::size) return v.tensor().size(f.dim);
+    return f.kind == Kind::stride ? v.tensor().stride(f.dim) : v.tensor().storage_offset();
   };
-  for (const Condition& c : guards_) {
+  for (const InputCondition& c : conditions_) {
     if (std::any_of(c.facts.begin(), c.facts.end(), [&](const auto& f) { return number(f.second).is_symbolic(); })) continue;
     bool holds = true;
     try {

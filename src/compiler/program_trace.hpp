@@ -1,11 +1,11 @@
-// An exported program as the function that is compiled: values in, values out, state among the inputs.
+// A program as the function that is compiled: values in, values out, state among the inputs.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include "graph/trace.hpp"
-#include "format/pt2/exported_program.hpp"
 #include "host/torch/constant_results.hpp"
+#include "program/program.hpp"
 
 namespace ingot {
 
@@ -35,10 +35,10 @@ struct TracedProgram {
   ProgramNames names;
 };
 
-// The program without composites, views' writes and in-place ops: one placeholder for each input of the exported graph that
+// The entry point without composites, views' writes and in-place ops: one placeholder for each input of its graph that
 // has a node, in order; new values of buffers and inputs are written to them at the end; results are the user's outputs.
 // Sizes that the program leaves open are symbols of their own ranges. State that shares a storage is read and written through
 // one of its placeholders (shared_state.hpp); where the names are not alike, that one is all their elements in one row.
-TracedProgram trace_exported(ExportedProgram& program);
+TracedProgram trace_program(Program& program, const EntryPoint& entry);
 
 }  // namespace ingot
