@@ -11,6 +11,7 @@
 #include "graph/interpret.hpp"
 #include "op/call.hpp"
 #include "program/tree_spec.hpp"
+#include "program/write_back.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
@@ -81,23 +82,9 @@ void take_shared(const Program& p, const EntryPoint& entry, const SharedState& s
   }
 }
 
-// What the graph returns for its state is written to it, as Program::run does.
 Values run_graph(const Program& p, const EntryPoint& entry, const SharedState& shared, Values inputs) {
   take_shared(p, entry, shared, inputs);
-  const Values all = Interpreter(entry.graph).run(inputs);
-  std::map<std::string, Value> by_name;
-  std::size_t next = 0;
-  for (const InputSpec& s : entry.inputs)
-    if (s.node != nullptr) by_name[s.name] = inputs[next++];
-  Values results;
-  std::vector<std::pair<Tensor, Tensor>> writes;
-  for (std::size_t i = 0; i < entry.outputs.size(); i++) {
-    const OutputSpec& s = entry.outputs[i];
-    if (s.is_write()) writes.emplace_back(by_name.at(s.target).tensor(), all[i].tensor());
-    else if (s.kind != OutputSpec::Kind::token) results.push_back(all[i]);
-  }
-  for (const auto& [target, source] : writes) aten<"copy_">(target, source);
-  return results;
+  return write_back(entry, p.name, inputs, Interpreter(entry.graph).run(inputs));
 }
 
 // The placeholders that the graph of a traced program writes.
