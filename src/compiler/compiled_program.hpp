@@ -8,7 +8,7 @@
 
 namespace ingot {
 
-// An exported program as a library that is loaded. The file is gone once it is: nothing is left behind.
+// A program as a library that is loaded. The file is gone once it is: nothing is left behind.
 class CompiledProgram {
  public:
   explicit CompiledProgram(Program& program, const CompileOptions& options = {});
@@ -28,7 +28,7 @@ class CompiledProgram {
 // Compiles the function, traced on the examples, and returns the path of the library.
 std::string aot_compile(const TensorFunction& model, const TensorList& example_inputs, const std::string& output,
                         const CompileOptions& options = {}, const std::vector<OpenSize>& dynamic_shapes = {});
-// The same for an exported program, whose examples must be nested as it was exported.
+// The same for a program, whose examples must be nested as its call spec says.
 std::string aot_compile(Program& model, const Tree& args, const Tree& kwargs, const std::string& output,
                         const CompileOptions& options = {});
 

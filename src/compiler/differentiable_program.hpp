@@ -1,4 +1,4 @@
-// An exported program compiled with its gradients: what `ingot check --compiled --grad` runs.
+// A program compiled with its gradients: what `ingot check --compiled --grad` runs.
 #pragma once
 #include "compiler/pipeline.hpp"
 

@@ -1,4 +1,4 @@
-// An exported program compiled for a machine that this process is not on, and run there by a command: an emulator, or a shell
+// A program compiled for a machine that this process is not on, and run there by a command: an emulator, or a shell
 // on another machine, with a program like tests/e2e/model_runner.c.
 #pragma once
 #include <memory>

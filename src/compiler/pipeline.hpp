@@ -53,12 +53,14 @@ struct TracedEntry {
 };
 void compile(const std::vector<TracedEntry>& entries, const std::string& output, const CompileOptions& options = {});
 
-// The same for a program with all its entry points: its parameters and buffers become constants of the library, which are in it, or beside
-// it as `output`.safetensors, or behind it in the same file, or nowhere, as options.weights says.
+// The same for a program with all its entry points: its parameters and buffers become constants of
+// the library, which are in it, or beside it as `output`.safetensors, or behind it in the same
+// file, or nowhere, as options.weights says.
 void compile(Program& program, const std::string& output, const CompileOptions& options = {});
 
-// The same for entry points of several programs, each under its name; the first is the one that aoti.h knows. State
-// of one name is one constant of the library. User error where it is not the same in all of them.
+// The same for entry points of several programs, each under its name; the first is the one that
+// aoti.h knows. State of one name is one constant of the library. User error where it is not the
+// same in all of them.
 struct ProgramEntry {
   std::string name;
   Program* program;

@@ -1,4 +1,5 @@
-// What a program and the library made of it are to each other when their first entry point is called.
+// What a program and the library made of it are to each other when their first entry point is
+// called.
 #pragma once
 #include "program/program.hpp"
 

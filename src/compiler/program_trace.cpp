@@ -19,9 +19,9 @@ namespace {
 
 using InputKind = InputSpec::Kind;
 
-// An example for every open size: what it was when the program was made where that is known, since there its own conditions
-// hold, else some number of its range. Sizes that are neither equal nor small keep rules from taking them for each other, or for a
-// broadcast.
+// An example for every open size: what it was when the program was made where that is known, since
+// there its own conditions hold, else some number of its range. Sizes that are neither equal nor
+// small keep rules from taking them for each other, or for a broadcast.
 SymbolValues choose_hints(const EntryPoint& entry, const std::map<std::string, Expr>& symbols) {
   SymbolValues hints = entry.symbol_hints;
   std::erase_if(hints, [&](const auto& h) {

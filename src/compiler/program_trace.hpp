@@ -35,10 +35,12 @@ struct TracedProgram {
   ProgramNames names;
 };
 
-// The entry point without composites, views' writes and in-place ops: one placeholder for each input of its graph that
-// has a node, in order; new values of buffers and inputs are written to them at the end; results are the user's outputs.
-// Sizes that the program leaves open are symbols of their own ranges. State that shares a storage is read and written through
-// one of its placeholders (shared_state.hpp); where the names are not alike, that one is all their elements in one row.
+// The entry point without composites, views' writes and in-place ops: one placeholder for each
+// input of its graph that has a node, in order; new values of buffers and inputs are written to
+// them at the end; results are the user's outputs. Sizes that the program leaves open are symbols
+// of their own ranges. State that shares a storage is read and written through one of its
+// placeholders (shared_state.hpp); where the names are not alike, that one is all their elements in
+// one row.
 TracedProgram trace_program(Program& program, const EntryPoint& entry);
 
 }  // namespace ingot

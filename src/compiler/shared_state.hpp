@@ -1,4 +1,5 @@
-// Names of a program's state that share a storage: what is written through one is seen through the others.
+// Names of a program's state that share a storage: what is written through one is seen through the
+// others.
 #pragma once
 #include <set>
 #include <vector>
@@ -7,8 +8,9 @@
 
 namespace ingot {
 
-// By placeholder of the entry point's graph. Of names that share, one stands for the storage: the first of those that are alike or,
-// where they are not, the one that begins first. The others are what it is, or parts of it.
+// By placeholder of the entry point's graph. Of names that share, one stands for the storage: the
+// first of those that are alike or, where they are not, the one that begins first. The others are
+// what it is, or parts of it.
 struct SharedState {
   struct Name {
     std::size_t owner = 0;  // itself: it shares nothing, or stands for the others

@@ -55,7 +55,8 @@ struct CallSpec {
 // An input or result the caller sees.
 struct Leaf {
   std::string name;  // for humans: x, d['k'][0]; of a result: what the graph calls it
-  // A fake tensor (sizes may be symbolic), a number, or None where it is not known; the value itself of a constant.
+  // A fake tensor (sizes may be symbolic), a number, or None where it is not known; the value
+  // itself of a constant.
   Value meta;
   bool is_constant = false;
 };

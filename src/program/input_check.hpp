@@ -1,5 +1,6 @@
-// What a program demands of its inputs: dtypes, ranks, sizes that bind symbols or must agree with them, ranges and conditions
-// (sections 9.3 and 9.4 of docs/spec/pt2_format.md). Decided before anything is computed.
+// What a program demands of its inputs: dtypes, ranks, sizes that bind symbols or must agree with
+// them, ranges and conditions (sections 9.3 and 9.4 of docs/spec/pt2_format.md). Decided before
+// anything is computed.
 #pragma once
 #include <map>
 #include <optional>

@@ -29,7 +29,8 @@ void require_runnable(const Program& p, const EntryPoint& e) {
   INGOT_REQUIRE(problems.empty(), problems, unsupported.empty() ? "" : text("\n", kListMissing));
 }
 
-// Whether two names are the same elements of one storage: in memory or, where its bytes are left out, in the file.
+// Whether two names are the same elements of one storage: in memory or, where its bytes are left
+// out, in the file.
 bool are_one(const StateEntry& a, const StateEntry& b) {
   if (a.tensor.defined() != b.tensor.defined() || a.dtype != b.dtype || !a.sizes.same(b.sizes)) return false;
   if (!a.tensor.defined()) return !a.entry.empty() && a.entry == b.entry && a.offset.same(b.offset) && a.strides.same(b.strides);

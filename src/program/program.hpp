@@ -1,5 +1,6 @@
-// What is compiled or run, whoever brought it (src/format reads it from files): graphs that callers know by name, over one set of
-// tensors which they keep between calls. It says nothing about a file's version or spelling.
+// What is compiled or run, whoever brought it (src/format reads it from files): graphs that callers
+// know by name, over one set of tensors which they keep between calls. It says nothing about a
+// file's version or spelling.
 #pragma once
 #include <map>
 #include <string>
@@ -35,16 +36,18 @@ struct Program {
   // Which of the entry points has the name. User error listing them where none has.
   std::size_t entry_named(std::string_view wanted) const;
 
-  // Gives a tensor to a name of the state, for instance one that the file leaves empty, and to the other names of the same
-  // elements. User error for an unknown name, or another
-  // dtype or size than the program's.
+  // Gives a tensor to a name of the state, for instance one that the file leaves empty, and to the
+  // other names of the same elements. User error for an unknown name, or another dtype or size than
+  // the program's.
   void supply(std::string_view name, const Tensor& t);
 
-  // Runs the graph of an entry point on a flat list of the caller's inputs, with or without the constants; returns the user
-  // outputs (the loss among them). Parameters and buffers keep what the graph writes to them. User error for missing weights,
-  // unsupported operators and, unless check_inputs is off, inputs the program was not made for.
+  // Runs the graph of an entry point on a flat list of the caller's inputs, with or without the
+  // constants; returns the user outputs (the loss among them). Parameters and buffers keep what the
+  // graph writes to them. User error for missing weights, unsupported operators and, unless
+  // check_inputs is off, inputs the program was not made for.
   Values run(Args user_inputs, std::size_t entry = 0);
-  // The same with nested arguments: a tuple of positional and a dict of keyword arguments, in any order.
+  // The same with nested arguments: a tuple of positional and a dict of keyword arguments, in any
+  // order.
   Tree call(const Tree& args, const Tree& kwargs = Tree::dict({}), std::size_t entry = 0);
   // Gradients that a joint graph returned in the last run, by parameter or user input.
   std::map<std::string, Tensor> gradients;

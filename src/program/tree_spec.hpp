@@ -1,4 +1,5 @@
-// The text of TreeSpecs: of files of exported programs (section 12 of docs/spec/pt2_format.md), and the call spec of libraries.
+// The text of TreeSpecs: of files of exported programs (section 12 of docs/spec/pt2_format.md), and
+// the call spec of libraries.
 #pragma once
 #include "graph/tree.hpp"
 #include "io/json.hpp"

@@ -48,7 +48,8 @@ TEST(ProgramEntries, AreFoundByName) {
   EXPECT_EQ(error_of([&] { (void)counter(tensor({0})).run(Values{}, 1); }), "listed takes 1 inputs, found 0");
 }
 
-// A .pt2 file has a place for one entry point of a program; one that is made by hand is written as any other.
+// A .pt2 file has a place for one entry point of a program; one that is made by hand is written as
+// any other.
 TEST(ProgramEntries, AreFilesOfTheirOwn) {
   const std::string file = ::testing::TempDir() + "program_entries.pt2";
   Pt2Program both;

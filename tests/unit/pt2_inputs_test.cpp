@@ -216,7 +216,8 @@ TEST(Pt2Inputs, P101_P102_Ranges) {
   expect_in("min_val: expected an integer", error_of(solved));
 }
 
-// What sizes were at export, as far as the file tells: by themselves, or in an expression of one that is not known yet.
+// What sizes were at export, as far as the file tells: by themselves, or in an expression of one
+// that is not known yet.
 TEST(Pt2Inputs, P091_Hints) {
   const auto hints = [](const std::vector<std::pair<std::string, int64_t>>& numbers) {
     ProgramJson p;

@@ -7,8 +7,8 @@
 
 namespace ingot {
 
-// Reads them as conditions of the entry point, whose inputs must be there: guards name them. One that cannot be read is left
-// out with a warning.
+// Reads them as conditions of the entry point, whose inputs must be there: guards name them. One
+// that cannot be read is left out with a warning.
 void read_guards(const std::vector<std::string>& guards, EntryPoint& entry, std::vector<std::string>& warnings);
 
 }  // namespace ingot

@@ -12,7 +12,8 @@ namespace ingot {
 
 namespace {
 
-// The value of `unknown` where `number`, whose other symbols are in `known`, was `hint`: 4*s0 was 20 where s0 was 5.
+// The value of `unknown` where `number`, whose other symbols are in `known`, was `hint`: 4*s0 was
+// 20 where s0 was 5.
 std::optional<int64_t> solved(const Expr& number, const Expr& unknown, int64_t hint, const SymbolValues& known) {
   const auto factor = stride(number, unknown);
   if (!factor || !factor->is_const() || (*factor)->i == 0) return std::nullopt;

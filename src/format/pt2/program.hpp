@@ -11,7 +11,8 @@
 
 namespace ingot {
 
-// How a module of the program is called. That of the program itself, the one without a name, is its entry point's.
+// How a module of the program is called. That of the program itself, the one without a name, is its
+// entry point's.
 struct ModuleCall {
   std::string fqn;
   std::optional<CallSpec> spec;               // of a submodule; none: the file does not keep it

@@ -5,7 +5,8 @@
 
 namespace ingot {
 
-// Fills inputs and outputs of the entry point, whose graph `g` was read with. The state must be there: names are looked up in it.
+// Fills inputs and outputs of the entry point, whose graph `g` was read with. The state must be
+// there: names are looked up in it.
 void read_signature(const Json& signature, const ReadGraph& g, Pt2Program& p);
 
 }  // namespace ingot

@@ -8,10 +8,12 @@
 
 namespace ingot {
 
-// The program's JSON, an archive's models/NAME.json. What the graph, the signature and the facts hold is written from
-// them; how it is spelled (tags, which defaults are written out, texts of expressions) follows the file the program came
-// from where there was one, so that an unchanged program is written as the same JSON value. A node or value without a
-// spelling gets the reference's usual one. User error for a program of several entry points, which a file has no place for.
+// The program's JSON, an archive's models/NAME.json. What the graph, the signature and the facts
+// hold is written from them; how it is spelled (tags, which defaults are written out, texts of
+// expressions) follows the file the program came from where there was one, so that an unchanged
+// program is written as the same JSON value. A node or value without a spelling gets the
+// reference's usual one. User error for a program of several entry points, which a file has no
+// place for.
 std::string program_json(const Pt2Program& p);
 
 // Writes the program with its weights and constants: stored entries at multiples of 64 bytes, which readers can map in
