@@ -30,6 +30,8 @@ expect src/expr/expr.hpp '"tensor/storage.hpp"' "src/expr may not use tensor"
 expect src/op/call.cpp '"model/container.h"' "src/op may not use model"  # its row names one header of that folder
 expect src/compiler/pipeline.cpp '"format/pt2/spelling.hpp"' "src/compiler may not use format"  # it comes after it in the table
 expect src/loop/lower.cpp '<llvm/IR/Module.h>' "codegen and backend alone include LLVM"
+expect src/loop/schedule.cpp '"codegen/target.hpp"' "src/loop may not use codegen"  # what a machine is, a backend says
+expect src/codegen/level.cpp '"backend/backend.hpp"' "src/codegen may not use backend"
 mkdir "$copy/src/attic"
 echo > "$copy/src/attic/old.cpp"
 expect src/attic/old.cpp '"base/error.hpp"' "the table has no row for src/attic"
