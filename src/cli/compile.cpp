@@ -19,6 +19,7 @@
 #include "io/file.hpp"
 #include "io/json_writer.hpp"
 #include "io/safetensors.hpp"
+#include "loop/text.hpp"
 
 namespace ingot {
 namespace {
@@ -99,6 +100,40 @@ void supply_weights(Program& program, const std::string& path) {
     if (!entry.tensor.defined() && file.contains(name)) program.supply(name, file.get(name));
 }
 
+// A loop program as --dump-after and --emit write it.
+bool is_loop_text(const std::string& path) { return path.ends_with(".loop") || path.ends_with(".loop.txt"); }
+
+// User error for what only graphs have.
+void require_loop_options(const CompileVerb& o) {
+  INGOT_REQUIRE(o.files.size() == 1, "expected one loop program, which is a library of its own, found ", o.files.size(),
+                " files");
+  const std::string what = !o.models.empty()                                    ? "--model"
+                           : !o.skip.empty()                                    ? "--skip"
+                           : o.debug                                            ? "--debug"
+                           : std::ranges::find(o.emit, "graph") != o.emit.end() ? "--emit graph"
+                                                                                : "";
+  INGOT_REQUIRE(what.empty(), o.files[0], ": a loop program has no graph, which ", what, " is about");
+}
+
+void compile_loop_text(const CompileVerb& o, const CompileOptions& options, std::chrono::steady_clock::time_point start) {
+  const std::string& path = o.files[0];
+  loop::Program program;
+  try {
+    program = loop::parse_program(MappedFile::open(path)->bytes());
+  } catch (const UserError& e) {
+    throw_user_error(text(path, ": ", e.what()));
+  }
+  std::map<std::string, Tensor> constants;
+  if (!o.weights_from.empty()) {
+    const SafeTensors file = SafeTensors::open(o.weights_from);
+    for (const int b : program.constants)
+      if (const std::string& name = program.buffers[static_cast<std::size_t>(b)].name; file.contains(name))
+        constants.emplace(name, file.get(name));
+  }
+  options.after({"read", seconds_since(start), {}});
+  compile(program, constants, o.output, options);
+}
+
 void print_json(const CompileVerb& o, double seconds, const std::vector<Stage>& stages, const std::vector<std::string>& texts) {
   JsonWriter w(true);
   w.begin_object().field("library", o.output).field("bytes", fs::file_size(o.output));
@@ -161,8 +196,23 @@ std::vector<EntryFile> entry_files(const CompileVerb& o) {
   return entries;
 }
 
+void compile_files(const CompileVerb& o, const std::vector<EntryFile>& entries, const CompileOptions& options,
+                   std::chrono::steady_clock::time_point start) {
+  std::vector<Program> programs;
+  for (const EntryFile& e : entries) {
+    programs.push_back(load_pt2(e.file, e.model));
+    if (!o.weights_from.empty()) supply_weights(programs.back(), o.weights_from);
+  }
+  std::vector<ProgramEntry> functions;
+  for (std::size_t k = 0; k < entries.size(); k++) functions.push_back({entries[k].name, &programs[k]});
+  options.after({"read", seconds_since(start), {}});
+  compile(functions, o.output, options);
+}
+
 void run(CompileVerb& o) {
   const auto start = std::chrono::steady_clock::now();
+  const bool is_loop = std::ranges::any_of(o.files, is_loop_text);
+  if (is_loop) require_loop_options(o);
   const std::vector<EntryFile> entries = entry_files(o);
   if (o.output.empty()) o.output = fs::path(entries[0].file).stem().string() + ".so";
   if (o.threads > 0) set_num_threads(o.threads);
@@ -177,7 +227,7 @@ void run(CompileVerb& o) {
       texts.add("llvm", ".ll", "", level, code.llvm);
       texts.add("asm", ".s", "", level, code.assembly);
     };
-  std::vector<std::string_view> names = compile_stages(options, entries.size());
+  std::vector<std::string_view> names = is_loop ? compile_loop_stages(options) : compile_stages(options, entries.size());
   names.insert(names.begin(), "read");
   if (!o.dump_after.empty()) require_stage(o.dump_after, names);
   std::vector<Stage> stages;
@@ -197,16 +247,8 @@ void run(CompileVerb& o) {
       }
       bar.show(stages.size());
     };
-    std::vector<Program> programs;
-    for (const EntryFile& e : entries) {
-      programs.push_back(load_pt2(e.file, e.model));
-      if (!o.weights_from.empty()) supply_weights(programs.back(), o.weights_from);
-    }
-    std::vector<ProgramEntry> functions;
-    for (std::size_t k = 0; k < entries.size(); k++) functions.push_back({entries[k].name, &programs[k]});
-    options.after({names[0], seconds_since(start), {}});
     try {
-      compile(functions, o.output, options);
+      is_loop ? compile_loop_text(o, options, start) : compile_files(o, entries, options, start);
     } catch (...) {
       std::cout << dump;  // whoever looks for what went wrong in a later stage
       throw;
@@ -229,7 +271,8 @@ void add_compile_verb(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("compile", "compile an exported program into a shared library");
   verb->add_option(
           "file", o->files,
-          "a .pt2 file; of several, [NAME=]FILE each, every one is an entry point of the library, over one set of weights")
+          "a .pt2 file, or a .loop text (docs/ir.md); of several .pt2 files, [NAME=]FILE each, every one is an entry point of the "
+          "library, over one set of weights")
       ->required();
   verb->add_option("-o,--output", o->output, "the library; the program's name with .so otherwise");
   verb->add_option("--model", o->models,
@@ -274,7 +317,8 @@ void add_compile_verb(CLI::App& app) {
       "  ingot compile model.pt2 --weights external --time\n"
       "  ingot compile prefill=prompt.pt2 decode=token.pt2 -o lm.so\n"
       "  ingot compile model.pt2 --emit=loop,asm\n"
-      "  ingot compile model.pt2 --dump-after schedule | less");
+      "  ingot compile model.pt2 --dump-after schedule | less\n"
+      "  ingot compile kernel.loop -o kernel.so");
   verb->callback([o] { run(*o); });
 }
 

@@ -13,6 +13,7 @@
 #include "codegen/link.hpp"
 #include "compiler/constants.hpp"
 #include "compiler/describe.hpp"
+#include "compiler/loop_entry.hpp"
 #include "compiler/program_trace.hpp"
 #include "graph/source.hpp"
 #include "graph/text.hpp"
@@ -21,6 +22,7 @@
 #include "loop/lower.hpp"
 #include "loop/memory.hpp"
 #include "loop/text.hpp"
+#include "loop/verify.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/decompose.hpp"
 #include "pass/merge_equal.hpp"
@@ -38,9 +40,14 @@ std::string text_of_stage(const loop::Program& p) { return to_text(p); }
 std::string text_of_stage(const Model::Code& c) { return to_text(c.run); }
 std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string("nothing is folded\n"); }
 
-// A loop program is its text: where everything is verified (pass/pass.hpp), what a stage made is read back.
+// A loop program is its text: where everything is verified (pass/pass.hpp), what a stage made is read back, and keeps the rules.
 void verify_text(std::string_view stage, const loop::Program& p) {
   const std::string written = to_text(p);
+  try {
+    loop::verify(p);
+  } catch (const UserError& e) {
+    throw_internal_error(__FILE__, __LINE__, text("the program after '", stage, "' breaks a rule: ", e.what(), "\n", written));
+  }
   INGOT_ENSURE(same(loop::parse_program(written), p), "the program after '", stage, "' is not what its text says:\n", written);
 }
 void verify_text(std::string_view stage, const loop::Lowered& l) { verify_text(stage, l.program); }
@@ -108,13 +115,20 @@ Graph simplified(const Graph& g, const CompileOptions& options) {
   return run_passes(g, passes_for(g));
 }
 
+// Otherwise it is scheduled.
+bool has_computations(const loop::Program& p) {
+  bool any = false;
+  loop::each_step(p.steps, [&](const loop::Step& s) { any = any || std::holds_alternative<loop::Computation>(s); });
+  return any;
+}
+
 // The loop programs of one entry for one processor.
 Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_written, const Target& target,
                      const CompileOptions& options) {
   Model::Code code;
   code.run = stage("schedule", options, [&] {
     loop::Program p = lowered.program;
-    backend_of(target).schedule(p, target);
+    if (has_computations(p)) backend_of(target).schedule(p, target);
     return p;
   });
   code.fold = stage("fold", options, [&] { return loop::fold_constants(code.run, is_written); });
@@ -133,19 +147,13 @@ struct Part {
   const ProgramNames& names;
 };
 
-// From functional graphs on.
-void compile_parts(const std::vector<Part>& parts, const std::string& output, const CompileOptions& options) {
+// From loop programs on.
+void compile_lowered(const std::vector<LoweredEntry>& entries, const std::string& output, const CompileOptions& options) {
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   const Arch arch = arch_of(options.targets[0]);
   for (const Target& t : options.targets)
     INGOT_REQUIRE(arch_of(t) == arch, "compile: expected targets of one architecture, found ", to_text(arch), " and ",
                   to_text(arch_of(t)));
-  std::vector<LoweredEntry> entries;
-  for (const Part& p : parts) {
-    Graph graph = simplified(p.graph, options);
-    loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, p.sizes, p.names.is_constant); });
-    entries.push_back({p.entry, std::move(graph), std::move(lowered), p.names});
-  }
   const std::vector<std::vector<bool>> written = written_constants(entries);
   Model model;
   for (const Target& target : options.targets) {
@@ -200,6 +208,26 @@ void compile_parts(const std::vector<Part>& parts, const std::string& output, co
   });
 }
 
+// From functional graphs on.
+void compile_parts(const std::vector<Part>& parts, const std::string& output, const CompileOptions& options) {
+  std::vector<LoweredEntry> entries;
+  for (const Part& p : parts) {
+    Graph graph = simplified(p.graph, options);
+    loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, p.sizes, p.names.is_constant); });
+    entries.push_back({p.entry, std::move(graph), std::move(lowered), p.names});
+  }
+  compile_lowered(entries, output, options);
+}
+
+// After lowering.
+void add_later_stages(const CompileOptions& options, std::size_t entries, std::vector<std::string_view>& names) {
+  const std::size_t targets = options.targets.size();
+  for (std::size_t k = 0; k < targets * entries; k++) names.insert(names.end(), {"schedule", "fold", "memory"});
+  names.push_back("constants");
+  names.insert(names.end(), targets, "codegen");
+  names.insert(names.end(), {"table", "link"});
+}
+
 }  // namespace
 
 std::vector<std::string_view> compile_passes() {
@@ -209,17 +237,19 @@ std::vector<std::string_view> compile_passes() {
 }
 
 std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries) {
-  const std::size_t targets = options.targets.size();
   std::vector<std::string_view> names(entries, "trace");
   for (std::size_t k = 0; k < entries; k++) {
     for (const std::string_view pass : compile_passes())
       if (!options.skip.contains(pass)) names.push_back(pass);
     names.push_back("lower");
   }
-  for (std::size_t k = 0; k < targets * entries; k++) names.insert(names.end(), {"schedule", "fold", "memory"});
-  names.push_back("constants");
-  names.insert(names.end(), targets, "codegen");
-  names.insert(names.end(), {"table", "link"});
+  add_later_stages(options, entries, names);
+  return names;
+}
+
+std::vector<std::string_view> compile_loop_stages(const CompileOptions& options) {
+  std::vector<std::string_view> names;
+  add_later_stages(options, 1, names);
   return names;
 }
 
@@ -255,6 +285,15 @@ void compile(const std::vector<ProgramEntry>& entries, const std::string& output
   for (std::size_t k = 0; k < entries.size(); k++)
     parts.push_back({entries[k].name, traced[k].traced.graph, traced[k].traced.sizes, traced[k].names});
   compile_parts(parts, output, options);
+}
+
+void compile(const loop::Program& program, const std::map<std::string, Tensor>& constants, const std::string& output,
+             const CompileOptions& options) {
+  loop::verify(program);
+  const ProgramNames names = names_of(program, constants);
+  std::vector<LoweredEntry> entries;
+  entries.push_back(entry_of(program, names));
+  compile_lowered(entries, output, options);
 }
 
 }  // namespace ingot

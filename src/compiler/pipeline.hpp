@@ -1,6 +1,7 @@
 // The way of the data: every stage named once, in order.
 #pragma once
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct CompileOptions {
 // The stages of a compilation in the order in which they are done, what `after` will be called with.
 // Those of single entries and of single levels are there once for each.
 std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries = 1);
+// The same of a loop program: those that come after lowering.
+std::vector<std::string_view> compile_loop_stages(const CompileOptions& options);
 // Those of them that can be skipped: passes over the graph.
 std::vector<std::string_view> compile_passes();
 
@@ -67,5 +70,11 @@ struct ProgramEntry {
   std::size_t entry = 0;  // which of the program's
 };
 void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options = {});
+
+// The same for a loop program (loop/text.hpp), as lowering makes it or as it is after scheduling or the plan of memory. Inputs, outputs
+// and constants are called as their buffers are. `constants`: the tensors of those that are to be in the library.
+// User error for a program that breaks a rule of loop/verify.hpp.
+void compile(const loop::Program& program, const std::map<std::string, Tensor>& constants, const std::string& output,
+             const CompileOptions& options = {});
 
 }  // namespace ingot
