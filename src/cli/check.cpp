@@ -144,8 +144,7 @@ std::function<Execute(Program&)> compiles(const CheckVerb& o) {
     return [options](Program&) -> Execute {
       return [options](Program& p, Args inputs) { return run_differentiable(p, inputs, options); };
     };
-  if (o.runner.empty())
-    return [options](Program& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
+  if (o.runner.empty()) return [options](Program& p) { return executes(std::make_shared<const CompiledProgram>(p, options)); };
   return [options, command = o.runner](Program& p) {
     return executes(std::make_shared<const ExternalProgram>(p, options, command));
   };

@@ -86,8 +86,7 @@ class TableEmitter {
       outputs.push_back(
           record({string(e.outputs[k]), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes)}));
     }
-    for (std::size_t l = 0; l < model_.levels.size(); l++)
-      codes.push_back(code(model_.levels[l].codes[place], l, place));
+    for (std::size_t l = 0; l < model_.levels.size(); l++) codes.push_back(code(model_.levels[l].codes[place], l, place));
     const std::size_t from_inputs = p.symbols.size() - p.decided;
     return record({string(e.name), string(e.in_spec), string(e.out_spec), count(symbols), count(guards), count(inputs),
                    count(outputs), i32(static_cast<int>(from_inputs)), i32(e.uses_written), i32(static_cast<int>(e.first_folded)),

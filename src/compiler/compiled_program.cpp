@@ -85,8 +85,7 @@ TensorList aot_run(const std::string& device, const TensorFunction& model, const
   return aot_run_multiple(device, model, {example_inputs}, options, dynamic_shapes)[0];
 }
 
-Tree aot_run(const std::string& device, Program& model, const Tree& args, const Tree& kwargs,
-             const CompileOptions& options) {
+Tree aot_run(const std::string& device, Program& model, const Tree& args, const Tree& kwargs, const CompileOptions& options) {
   const TemporaryFolder folder;
   return aot_load(device, aot_compile(model, args, kwargs, library_in(folder), options))(args, kwargs);
 }

@@ -27,10 +27,9 @@ const Product* product_of(const loop::Program& p) {
 // A matrix product of elements of one type, summed in another.
 loop::Program scheduled_product(const char* cpu, std::string_view element, std::string_view sums) {
   const auto factor = [&](const char* load) { return element == sums ? text(load) : text("cast(", sums, ", ", load, ")"); };
-  loop::Program p = loop::parse_program(text("program main()\n  input x: ", element, "[64, 32]\n  input w: ", element,
-                                             "[32, 48]\n  output mm: ", sums, "[64, 48]\n",
-                                             "  mm[i0 < 64, i1 < 48] = %0 where %0 = sum(i2 < 32) ", factor("x[i0, i2]"), "*",
-                                             factor("w[i2, i1]"), "\n"));
+  loop::Program p = loop::parse_program(text(
+      "program main()\n  input x: ", element, "[64, 32]\n  input w: ", element, "[32, 48]\n  output mm: ", sums, "[64, 48]\n",
+      "  mm[i0 < 64, i1 < 48] = %0 where %0 = sum(i2 < 32) ", factor("x[i0, i2]"), "*", factor("w[i2, i1]"), "\n"));
   const Target target = parse_target("x86_64", cpu);
   backend_of(target).schedule(p, target);
   EXPECT_TRUE(same(loop::parse_program(to_text(p)), p)) << to_text(p);
@@ -43,8 +42,10 @@ TEST(Backend, MicrokernelsAreByTypeAndProcessor) {
   EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v4"), kFloat), (Blocks{{12, 32}, {8, 48}}));
   EXPECT_EQ(cpu::microkernels(parse_target("x86_64", "x86-64-v3"), kFloat), (Blocks{{6, 16}, {4, 24}}));
   EXPECT_EQ(cpu::microkernels(parse_target("x86_64"), kFloat), (Blocks{{4, 8}}));
-  for (const ProductTypes& none : {ProductTypes{DType::bf16, DType::bf16, DType::f32}, {DType::u8, DType::i8, DType::i32},
-                                   {DType::f32, DType::f32, DType::f64}, {DType::f64, DType::f64, DType::f64}})
+  for (const ProductTypes& none : {ProductTypes{DType::bf16, DType::bf16, DType::f32},
+                                   {DType::u8, DType::i8, DType::i32},
+                                   {DType::f32, DType::f32, DType::f64},
+                                   {DType::f64, DType::f64, DType::f64}})
     EXPECT_TRUE(cpu::microkernels(native_target(), none).empty());
 }
 

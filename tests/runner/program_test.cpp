@@ -12,7 +12,8 @@ std::vector<float> floats(const Value& v) { return v.tensor().to_vector<float>()
 // Two buffers change places, and the result is one of them as it was: everything was computed
 // before the first write (P146).
 Program swap() {
-  return listed_program({{"swap", R"(class <lambda>(torch.nn.Module):
+  return listed_program({{"swap",
+                          R"(class <lambda>(torch.nn.Module):
     def forward(self, a: "f32[2]", b: "f32[2]", x: "f32[2]"):
         view: "f32[2]" = torch.ops.aten.view.default(a, [2])
         add: "f32[2]" = torch.ops.aten.add.Tensor(view, x);  x = None

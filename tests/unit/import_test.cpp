@@ -162,8 +162,8 @@ TEST_F(Import, NamesUnknownOperators) {
 
 TEST_F(Import, SaysWhereAnOpFailed) {
   Program program = load({.inputs = tensor_arg("x") + "," + tensor_arg("z"),
-                                  .nodes = add_node("x", "z", "y"),
-                                  .input_specs = user("x") + "," + user("z")});
+                          .nodes = add_node("x", "z", "y"),
+                          .input_specs = user("x") + "," + user("z")});
   const std::string message = user_error([&] { (void)program.run(Values{tensor({1, 2}), tensor({1, 2, 3})}); });
   EXPECT_NE(message.find("(node y, from net.l (Linear) at net.py:7)"), message.npos) << message;
   EXPECT_NE(user_error([&] { (void)program.run({}); }).find("takes 2 inputs, found 0"), std::string::npos);

@@ -80,8 +80,10 @@ TEST(LoopText, SaysEverything) {
 // The types of a product are its own: a byte may hold two elements, and sums are wider than what is multiplied.
 TEST(LoopText, ProductsSayTheirTypes) {
   const Program p = parse_program(kEverything);
-  const ProductTypes all[] = {{DType::f32, DType::f32, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
-                              {DType::u8, DType::i8, DType::i32},   {DType::f16, DType::i8, DType::f32},
+  const ProductTypes all[] = {{DType::f32, DType::f32, DType::f32},
+                              {DType::bf16, DType::bf16, DType::f32},
+                              {DType::u8, DType::i8, DType::i32},
+                              {DType::f16, DType::i8, DType::f32},
                               {DType::f64, DType::f64, DType::f64}};
   for (const ProductTypes& types : all) {
     Program q = p;

@@ -14,7 +14,8 @@ using testing::listed_program;
 
 // A counter: `step` adds to it and returns what it was, `read` scales it.
 Program counter(const Tensor& n) {
-  return listed_program({{"step", R"(def forward(self, n, x):
+  return listed_program({{"step",
+                          R"(def forward(self, n, x):
     add = torch.ops.aten.add.Tensor(n, x);  x = None
     return (add, n)
 )",
@@ -56,9 +57,8 @@ TEST(ProgramEntries, AreFilesOfTheirOwn) {
   both.program = counter(tensor({3}));
   EXPECT_EQ(error_of([&] { save_pt2(file, both); }), "listed: a .pt2 file holds programs of one entry point, this one has 2");
   both.program.entries.pop_back();
-  both.program.main().call_spec =
-      CallSpec{flatten(Tree::tuple({Tree::tuple({Tree()}), Tree::dict({})})).spec, flatten(Tree::tuple({Tree()})).spec,
-               std::vector<std::string>{"x"}};
+  both.program.main().call_spec = CallSpec{flatten(Tree::tuple({Tree::tuple({Tree()}), Tree::dict({})})).spec,
+                                           flatten(Tree::tuple({Tree()})).spec, std::vector<std::string>{"x"}};
   save_pt2(file, both);
   Program back = load_pt2(file);
   EXPECT_EQ(floats(back.call(Tree::tuple({tensor({4})}))[0].leaf()), std::vector<float>{3});

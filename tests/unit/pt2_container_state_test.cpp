@@ -81,8 +81,7 @@ TEST_F(Container, P025_NamesOfOnePayloadShareIt) {
 }
 
 TEST_F(Container, P025_P027_ATensorGivenToOneNameIsAllNamesOfItsElements) {
-  Program p =
-      load(Pt2Entries::plain({parameter("a")}, {{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}}));
+  Program p = load(Pt2Entries::plain({parameter("a")}, {{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}}));
   p.supply("b", tensor({1, 2}));
   EXPECT_EQ(floats(p.state.at("a").tensor), (V{1, 2}));
   EXPECT_FALSE(p.state.at("c").tensor.defined());
@@ -260,9 +259,8 @@ TEST_F(Container, ZooWeightsAreTheSameEverywhere) {
 }
 
 TEST_F(Container, ZooWeightsFillWhatIsAbsent) {
-  Program p =
-      load(with({{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}, {.name = "d", .file = "weight_2"}},
-                {{"weights/weight_1", raw<float>({1, 2})}}));
+  Program p = load(with({{.name = "a"}, {.name = "b"}, {.name = "c", .file = "weight_1"}, {.name = "d", .file = "weight_2"}},
+                        {{"weights/weight_1", raw<float>({1, 2})}}));
   const auto weights = read_zoo_weights(
       put("w.json", R"({"b": {"offset": 1.0, "scale": 0.5, "shape": [2]}, "c": {"offset": 0, "scale": 1, "shape": [2]}})"));
   supply_zoo_weights(p, weights);

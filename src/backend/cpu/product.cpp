@@ -15,8 +15,8 @@ using loop::Buffer;
 using loop::Computation;
 using loop::Contraction;
 using loop::Fold;
-using loop::kTermsOfOneSum;
 using loop::Kernel;
+using loop::kTermsOfOneSum;
 using loop::Nest;
 using loop::Place;
 using loop::Product;
@@ -79,8 +79,7 @@ int64_t most_columns(int64_t bytes, int64_t width) {
 // How many values of the first variable make a block: the fewest panels, and some for each task's own cost. A block is never
 // smaller than a panel.
 int64_t choose_block(const Run& r, int64_t bytes, int64_t width) {
-  const int64_t all = r.vars[0].arg(0)->i,
-                most = std::min(all, std::max<int64_t>(1, most_columns(bytes, width) / r.strides[0]));
+  const int64_t all = r.vars[0].arg(0)->i, most = std::min(all, std::max<int64_t>(1, most_columns(bytes, width) / r.strides[0]));
   auto panels = [&](int64_t values) { return (r.span(values) + width - 1) / width; };
   int64_t best = all, least = -1;
   for (int64_t n = most; n >= 1; n--) {

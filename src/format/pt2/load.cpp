@@ -42,7 +42,8 @@ void read_dialects(const Json& program, Pt2Program& p) {
   else if (const auto dialect = program.optional("dialect")) p.facts.verifiers = {dialect->string()};
   for (const std::string& v : p.facts.verifiers)
     if (v != "TRAINING" && v != "ATEN" && !v.empty())
-      p.program.warnings.push_back(text("dialect ", shown_name(v), " is not one this reader knows; the program is read all the same"));
+      p.program.warnings.push_back(
+          text("dialect ", shown_name(v), " is not one this reader knows; the program is read all the same"));
 }
 
 ModuleCall read_module_call(const Json& j, const NamedTupleFields& fields) {
