@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -36,6 +37,7 @@ class Verifier {
   const Program& p_;
   std::vector<bool> is_there_;  // by buffer: it has elements
   std::set<std::string> undecided_;
+  bool is_guarded_ = false;  // a check or a condition comes before: the step may never run
   std::string where_;  // for messages
 
   const Buffer& buffer(int b) const { return p_.buffers[static_cast<std::size_t>(b)]; }
@@ -91,24 +93,31 @@ class Verifier {
     where_ = text("the check \"", c.message, "\"");
     require_read(c);
     require_loads(c.condition, {}, false);
+    is_guarded_ = true;
   }
   void check(const Branch& b) {
     where_ = "the condition of a branch";
     require_loads(b.condition, {}, false);
+    const bool outer = std::exchange(is_guarded_, true);
     check(b.then);
     check(b.otherwise);
+    is_guarded_ = outer;
   }
   void check(const Repeat& r) {
     check(r.test);
     where_ = "the condition of a loop";
     require_loads(r.condition, {}, false);
+    const bool outer = std::exchange(is_guarded_, true);
     check(r.body);
+    is_guarded_ = outer;
   }
   void check(const Times& t) {
     where_ = text("the loop over ", t.symbol);
     require_symbols(t.count);
     decide(t.symbol);
+    const bool outer = std::exchange(is_guarded_, true);  // it may run for no value at all
     check(t.body);
+    is_guarded_ = outer;
   }
 
   void decide(const Expr& symbol) { undecided_.erase(symbol->name); }
@@ -184,7 +193,7 @@ class Verifier {
       });
       return fixed;
     };
-    if (!is_fixed(index) || !is_fixed(size)) return;
+    if (is_guarded_ || !is_fixed(index) || !is_fixed(size)) return;
     for (const bool is_last : {false, true}) {
       std::map<const ExprNode*, int64_t> values;
       const auto leaf = [&](const Expr& x) { return values.at(x.node()); };

@@ -9,7 +9,7 @@ namespace ingot::loop {
 // - values have the types of what they are stored to;
 // - buffers and symbols are there before they are read: given, or written and decided by an earlier step;
 // - where sizes are fixed, the first and the last value of all variables lie inside of the buffers.
-// Indices that are inside at their ends and not between them, that open sizes or data decide, or of loads that a condition guards
+// Indices that are inside at their ends and not between them, that open sizes or data decide, or that a check or a condition guards
 // are the author's: a loop program is as close to the machine as its code.
 void verify(const Program& p);
 

@@ -22,8 +22,8 @@ std::string gist(std::string message) {
   if (message.starts_with("index "))
     if (const std::size_t bounds = message.find(" is out of bounds"); bounds != message.npos)
       message.replace(0, bounds, "an index");
-  return message.substr(
-      0, std::min({message.find(':'), message.find(" - got "), message.find(" (node "), message.find(" (AOTInductor")}));
+  return message.substr(0, std::min({message.find(':'), message.find(" - got "), message.find(" (node "),
+                                     message.find(" (AOTInductor"), message.find(" (ingot_container_run_entry")}));
 }
 
 bool has_gist_of(const std::vector<std::string>& refusals, const std::string& refusal) {
