@@ -226,8 +226,9 @@ TEST(Pt2Inputs, P091_Hints) {
       p.user(sym_int(name)).returns(sym_int(name));
       p.graph.sym_ints.push_back(entry(name, expression(numbers[k].first, as("as_int", std::to_string(numbers[k].second)))));
     }
+    const Program program = read(p);
     std::string all;
-    for (const auto& [symbol, value] : read(p).main().symbol_hints) all += text(symbol, "=", value, " ");
+    for (const auto& [symbol, value] : program.main().symbol_hints) all += text(symbol, "=", value, " ");
     return all;
   };
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
