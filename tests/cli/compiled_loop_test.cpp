@@ -1,5 +1,6 @@
 // Loop programs as texts: what --dump-after prints compiles, and so does what somebody writes.
 #include "cli_fixture.hpp"
+#include "ingot/ingot.hpp"
 #include "io/file.hpp"
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
