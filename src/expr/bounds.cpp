@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "expr/memo.hpp"
 #include "expr/polynomial.hpp"
 #include "expr/scalar.hpp"
 
@@ -206,6 +207,8 @@ Poly difference(const Expr& a, const Expr& b) {
 }
 
 }  // namespace
+
+bool inside_proof() { return nesting > 0; }
 
 bool prove_ge(const Expr& a, const Expr& b) { return prove_nonnegative(difference(a, b)); }
 

@@ -1,13 +1,16 @@
 // Leaves, constants, arithmetic and casts.
 #include "expr/build.hpp"
 
+#include <atomic>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "expr/intern.hpp"
+#include "expr/memo.hpp"
 #include "expr/op_info.hpp"
 #include "expr/polynomial.hpp"
 #include "expr/scalar.hpp"
@@ -148,6 +151,24 @@ Expr bool_bits(ExprOp op, const Expr& a, const Expr& b) {
   return build_connective(op == BitAnd ? And : Or, a, b);
 }
 
+// Of operands that fit it.
+Expr simplified_binary(ExprOp op, const Expr& a, const Expr& b) {
+  switch (op) {
+    case Lt:
+    case Le:
+    case Eq:
+    case Ne: return build_comparison(op, a, b);
+    case And:
+    case Or: return build_connective(op, a, b);
+    case Min:
+    case Max: return build_extremum(op, a, b);
+    default: break;
+  }
+  if (a.dtype() == DType::b8) return bool_bits(op, a, b);
+  if (is_floating(a.dtype())) return float_binary(op, a, b);
+  return a.dtype() == DType::i64 ? i64_binary(op, a, b) : narrow_integer_binary(op, a, b);
+}
+
 }  // namespace
 
 bool is_literal(const Expr& e) { return e.is_const() && (e.dtype() == DType::i64 || e.dtype() == DType::f64); }
@@ -212,20 +233,12 @@ Expr build_unary(ExprOp op, Expr a) {
 Expr build_binary(ExprOp op, Expr a, Expr b) {
   const std::string problem = prepare(op, a, b);
   INGOT_ENSURE(problem.empty(), "", problem);
-  switch (op) {
-    case Lt:
-    case Le:
-    case Eq:
-    case Ne: return build_comparison(op, a, b);
-    case And:
-    case Or: return build_connective(op, a, b);
-    case Min:
-    case Max: return build_extremum(op, a, b);
-    default: break;
-  }
-  if (a.dtype() == DType::b8) return bool_bits(op, a, b);
-  if (is_floating(a.dtype())) return float_binary(op, a, b);
-  return a.dtype() == DType::i64 ? i64_binary(op, a, b) : narrow_integer_binary(op, a, b);
+  const bool is_worth_it = a.dtype() == DType::i64 && !(a.is_const() && b.is_const()) && !inside_proof();
+  if (!is_worth_it) return simplified_binary(op, a, b);
+  if (const Expr known = remembered(op, a, b); known.valid()) return known;
+  const Expr result = simplified_binary(op, a, b);
+  remember(op, a, b, result);
+  return result;
 }
 
 Expr cast(DType t, const Expr& a) {
@@ -250,7 +263,14 @@ Expr cast(DType t, const Expr& a) {
 Expr Expr::integer_constant(DType t, int64_t v) {
   INGOT_ENSURE(!is_complex(t), "expressions are real");
   if (is_floating(t)) return float_constant(t, static_cast<double>(v));
-  return intern_leaf(Const, t, wrap_to(t, v), 0, {}, {});
+  // Small numbers are asked for all the time.
+  static std::atomic<const ExprNode*> small[1024];
+  const bool is_small = t == DType::i64 && v >= 0 && v < static_cast<int64_t>(std::size(small));
+  if (is_small)
+    if (const ExprNode* known = small[v].load(std::memory_order_acquire)) return Expr(known);
+  const Expr e = intern_leaf(Const, t, wrap_to(t, v), 0, {}, {});
+  if (is_small) small[v].store(e.node(), std::memory_order_release);
+  return e;
 }
 
 Expr Expr::float_constant(DType t, double v) {

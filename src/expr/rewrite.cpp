@@ -15,26 +15,35 @@ namespace {
 // The operands a walk follows: the extent of an index is not one.
 std::span<const Expr> operands(const Expr& e) { return e.op() == ExprOp::Idx ? std::span<const Expr>() : e.args(); }
 
-// Nodes that a walk has met. Most expressions are small: up to some, a list is looked through.
+// Nodes that a walk has met.
 class NodeSet {
  public:
   // Whether it is new.
   bool insert(const ExprNode* node) {
-    if (!many_.empty()) return many_.insert(node).second;
-    if (std::find(few_, few_ + count_, node) != few_ + count_) return false;
-    if (count_ < kFew) {
-      few_[count_++] = node;
-      return true;
-    }
-    many_.insert(few_, few_ + count_);
-    return many_.insert(node).second;
+    std::size_t k = node->hash & mask_;
+    for (; slots_[k]; k = (k + 1) & mask_)
+      if (slots_[k] == node) return false;
+    slots_[k] = node;
+    if (++count_ > mask_ - mask_ / 4) grow();
+    return true;
   }
 
  private:
-  static constexpr std::size_t kFew = 24;
-  const ExprNode* few_[kFew];
-  std::size_t count_ = 0;
-  std::unordered_set<const ExprNode*> many_;
+  static constexpr std::size_t kFew = 64;
+  const ExprNode* few_[kFew] = {};  // most expressions are small
+  std::vector<const ExprNode*> many_;
+  const ExprNode** slots_ = few_;
+  std::size_t mask_ = kFew - 1, count_ = 0;
+
+  void grow() {
+    const std::vector<const ExprNode*> old(slots_, slots_ + mask_ + 1);
+    many_.assign(2 * old.size(), nullptr);
+    slots_ = many_.data();
+    mask_ = many_.size() - 1;
+    count_ = 0;
+    for (const ExprNode* node : old)
+      if (node) insert(node);
+  }
 };
 using NodeMap = std::unordered_map<const ExprNode*, Expr>;
 

@@ -2,9 +2,10 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace ingot {
 
@@ -22,12 +23,12 @@ class NodeNames {
   std::string unique(std::string_view wish);
 
  private:
-  std::set<std::string, std::less<>> used_;
-  std::map<std::string, int64_t, std::less<>> counts_;  // of a base name: the last suffix given
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, int64_t> counts_;  // of a base name: the last suffix given
   // Of a base name: the runs of suffixes that are used, first to last. A program may have one name many times, and looking
   // for a free suffix one by one would take as long as all of them.
   using Runs = std::map<int64_t, int64_t>;
-  std::map<std::string, Runs, std::less<>> runs_;
+  std::unordered_map<std::string, Runs> runs_;
   int64_t next_free(const std::string& base, int64_t after) const;
   void use(const std::string& name);
 };
