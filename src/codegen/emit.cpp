@@ -25,9 +25,10 @@
 namespace ingot {
 namespace {
 
+// What is loaded or computed twice is found by early-cse: gvn costs more and moves values so far that kernels spill.
 // Instcombine is not asked whether one round was enough, which it would answer by ending the process.
 constexpr const char* kPasses =
-    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
+    "function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm),early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, Effort effort) {
   std::string error;

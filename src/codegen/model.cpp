@@ -4,6 +4,8 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
+#include <unordered_map>
+
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
 #include "codegen/expression.hpp"
@@ -26,7 +28,9 @@ class TableEmitter {
  public:
   TableEmitter(llvm::Module& module, const Model& model, const Target& target)
       : module_(module), context_(module.getContext()), model_(model), target_(target), b_(context_),
-        pointer_(llvm::PointerType::getUnqual(context_)) {}
+        pointer_(llvm::PointerType::getUnqual(context_)),
+        text_pool_(
+            new llvm::GlobalVariable(module_, b_.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage, nullptr, "texts")) {}
 
   void run() {
     std::vector<Constant*> entries, constants, levels, metadata, host_ops;
@@ -52,6 +56,7 @@ class TableEmitter {
     auto* g =
         new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    place_texts();
   }
 
  private:
@@ -62,6 +67,9 @@ class TableEmitter {
   const Target& target_;
   llvm::IRBuilder<> b_;
   llvm::Type* pointer_;
+  llvm::GlobalVariable* text_pool_;  // stands for all texts until they are known
+  std::string texts_;
+  std::unordered_map<std::string, std::size_t> places_;  // in them
 
   static int folded_by(const Model::Code& c) { return c.fold ? static_cast<int>(c.fold->outputs.size()) : 0; }
 
@@ -105,7 +113,17 @@ class TableEmitter {
   Constant* global(Constant* data) {
     return new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data);
   }
-  Constant* string(const std::string& s) { return global(llvm::ConstantDataArray::getString(context_, s)); }
+  // All texts are one global: a thousand small ones take longer to write than the model's kernels.
+  Constant* string(const std::string& s) {
+    const auto [place, is_new] = places_.try_emplace(s, texts_.size());
+    if (is_new) texts_.append(s.c_str(), s.size() + 1);
+    return llvm::ConstantExpr::getInBoundsGetElementPtr(b_.getInt8Ty(), text_pool_, b_.getInt64(place->second));
+  }
+  void place_texts() {
+    Constant* data = llvm::ConstantDataArray::getString(context_, texts_, false);
+    text_pool_->replaceAllUsesWith(global(data));
+    text_pool_->eraseFromParent();
+  }
   // The address of the elements, which have one type; null where there are none.
   Constant* array(const std::vector<Constant*>& v) {
     return v.empty() ? null() : global(llvm::ConstantArray::get(llvm::ArrayType::get(v[0]->getType(), v.size()), v));

@@ -83,6 +83,36 @@ TEST_F(CompileOptionsTest, SizesOfNothingDivideNothing) {
       EXPECT_FALSE(llvm.substr(at, llvm.find('\n', at) - at).ends_with(", 0")) << llvm.substr(at, 60);
 }
 
+// Single elements are left where an extent is no multiple of what is done at a time, and nowhere else; also where one code does
+// several sizes.
+TEST_F(CompileOptionsTest, WholeVectorsLeaveNoSingleElements) {
+  const auto f = [](const TensorList& in) {
+    TensorList out;
+    for (const Tensor& x : in) out.push_back((x * 2 + 1).exp() * x);
+    return out;
+  };
+  manual_seed(3);
+  for (const auto& [sizes, leaves_some] : {std::pair{std::vector<int64_t>{4096}, false},
+                                           {{64}, false},
+                                           {{4096, 8192}, false},
+                                           {{4099}, true},
+                                           {{4096, 4099}, true},
+                                           {{}, true}}) {
+    TensorList in;
+    for (const int64_t n : sizes.empty() ? std::vector<int64_t>{4096} : sizes) in.push_back(randn({n}));
+    const std::vector<OpenSize> open = sizes.empty() ? std::vector<OpenSize>{{0, 0}} : std::vector<OpenSize>{};
+    std::string llvm;
+    for (const auto& [arch, cpu] : {std::pair{"x86_64", "x86-64-v4"}, {"x86_64", "x86-64-v3"}, {"aarch64", "neoverse-n1"}}) {
+      llvm.clear();
+      aot_compile(f, in, path("there.so"),
+                  {.targets = {parse_target(arch, cpu)}, .code = [&](const std::string&, const CodeText& t) { llvm += t.llvm; }},
+                  open);
+      EXPECT_EQ(count(llvm, " load float,") > 0, leaves_some) << testing::PrintToString(sizes) << " for " << cpu << "\n" << llvm;
+    }
+    expect_close(f(in), ModelContainerRunner(aot_compile(f, in, path("here.so"), {}, open)).run(in));
+  }
+}
+
 TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
   std::string assembly;
   const TensorList in = layer_inputs();

@@ -21,11 +21,11 @@ std::vector<Object> generate_code(const Model& model, std::size_t level, CodeTex
   const auto emit_group = [&](llvm::Module& module, std::size_t group) {
     DebugInfo debug(module, model);
     for (const KernelSet::Code& k : kernels.groups()[group])
-      debug.describe(
-          emit_kernel(module,
-                      {k.kernel.program, k.kernel.kernel, k.parameters, k.parameters.empty() ? k.kernel.kernel : k.example},
-                      l.target, k.symbol),
-          k.kernel.kernel.name);
+      debug.describe(emit_kernel(module,
+                                 {k.kernel.program, k.kernel.kernel, k.parameters,
+                                  k.parameters.empty() ? k.kernel.kernel : k.example, k.multiples},
+                                 l.target, k.symbol),
+                     k.kernel.kernel.name);
   };
   return generate_level(model, level, {kernels.uses(), kernels.groups().size(), emit_group}, text_of_code);
 }

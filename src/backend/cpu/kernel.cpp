@@ -3,6 +3,8 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "backend/cpu/blocks.hpp"
 #include "backend/cpu/kernel_decisions.hpp"
@@ -54,10 +56,10 @@ class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name)
       : module_(module), context_(module.getContext()), program_(code.program), kernel_(code.kernel), example_(code.example),
-        parameters_(code.parameters), target_(target), name_(name), b_(context_),
+        parameters_(code.parameters), multiples_(code.multiples), target_(target), name_(name), b_(context_),
         expressions_(b_, target, [this](const Expr& e) { return load(e); }), pointer_(llvm::PointerType::getUnqual(context_)) {
     lanes_ = lanes_of(program_, kernel_, target);
-    copies_ = copies_of(target);
+    copies_ = copies_of(example_, target);
   }
 
   llvm::Function* run() {
@@ -81,6 +83,7 @@ class KernelEmitter {
   const loop::Kernel& kernel_;
   const loop::Kernel& example_;
   const std::vector<Expr>& parameters_;
+  const std::vector<int64_t>& multiples_;
   const Target& target_;
   const std::string& name_;
   llvm::IRBuilder<> b_;
@@ -128,6 +131,8 @@ class KernelEmitter {
     auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), params, false), llvm::Function::ExternalLinkage,
                                      name_, module_);
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    f->addFnAttr(llvm::Attribute::OptimizeNone);  // there is nothing to gain, and passes take their time over any function
+    f->addFnAttr(llvm::Attribute::NoInline);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", f));
     std::vector<Value> args{f->getArg(1), f->getArg(2), f->getArg(3), f->getArg(4)};
     for (std::size_t k = 0; k < buffers.size() + parameters_.size(); k++) {
@@ -200,14 +205,17 @@ class KernelEmitter {
     });
   }
 
-  // body(copies) for [lo, hi): several vectors at a time, then one, then single elements.
+  // body(copies) for [lo, hi), whose length is a multiple of `multiple`: several vectors at a time, then one, then single elements.
   template <class F>
-  void vector_loop(const Expr& variable, Value lo, Value hi, const F& body) {
+  void vector_loop(const Expr& variable, Value lo, Value hi, int64_t multiple, const F& body) {
     Value start = lo;
+    int64_t before = 0;
     for (const auto& [copies, lanes] : {std::pair{copies_, lanes_}, std::pair{1, lanes_}, std::pair{1, 1}}) {
       const int64_t step = int64_t{copies} * lanes;
+      if (step == std::exchange(before, step)) continue;
+      const bool is_last = multiple % step == 0;
       Value end = hi;
-      if (step > 1) {
+      if (!is_last) {
         Value whole = b_.CreateUDiv(b_.CreateSub(hi, start), b_.getInt64(static_cast<uint64_t>(step)));
         end = b_.CreateNSWAdd(start, b_.CreateNSWMul(whole, b_.getInt64(static_cast<uint64_t>(step))));
       }
@@ -216,6 +224,7 @@ class KernelEmitter {
         for (int k = 0; k < copies; k++) c.bases.push_back(b_.CreateNSWAdd(i, b_.getInt64(static_cast<uint64_t>(k * lanes))));
         body(c);
       });
+      if (is_last) return;
       start = end;
     }
   }
@@ -257,7 +266,7 @@ class KernelEmitter {
       Value hi = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, past, extent);
       if (const auto* n = llvm::dyn_cast<llvm::ConstantInt>(extent); n && n->getSExtValue() <= chunk)
         lo = b_.getInt64(0), hi = extent;
-      vector_loop(kernel_.outer[whole], lo, hi, [&](const Copies& c) { emit_across(c); });
+      vector_loop(kernel_.outer[whole], lo, hi, std::gcd(chunk, multiples_[0]), [&](const Copies& c) { emit_across(c); });
     });
     b_.CreateRetVoid();
   }
@@ -348,10 +357,10 @@ class KernelEmitter {
   void emit_rows() {
     for (std::size_t i = 0; i <= kernel_.nests.size(); i++) {
       if (kernel_.product && kernel_.product->place == i) emit_product(*kernel_.product);
-      if (i < kernel_.nests.size()) emit_nest(kernel_.nests[i], example_.nests[i]);
+      if (i < kernel_.nests.size()) emit_nest(kernel_.nests[i], example_.nests[i], multiples_[i]);
     }
   }
-  void emit_nest(const Nest& n, const Nest& example) {
+  void emit_nest(const Nest& n, const Nest& example, int64_t multiple) {
     if (n.vars.empty()) {
       for (const Fold& f : n.folds) {
         Value term = expressions_.emit(f.body);
@@ -376,8 +385,8 @@ class KernelEmitter {
     };
     const std::span<const Expr> outer = std::span(n.vars).first(n.vars.size() - 1);
     const Expr& last = n.vars.back();
-    auto over_last = [&](Value lo, Value hi) {
-      vector_loop(last, lo, hi, [&](const Copies& c) {
+    auto over_last = [&](Value lo, Value hi, int64_t known) {
+      vector_loop(last, lo, hi, known, [&](const Copies& c) {
         each_copy(c, [&](std::size_t k) {
           for (std::size_t f = 0; f < n.folds.size(); f++) accumulate(n.folds[f], c.lanes == 1 ? scalars[f] : vectors[k][f]);
           store(n.stores);
@@ -387,12 +396,12 @@ class KernelEmitter {
     if (blocks && blocks->level == outer.size()) {
       scalar_loops(outer, [&] {
         each_block(last, blocks->size, [&](Value lo, Value hi) {
-          over_last(lo, hi);
+          over_last(lo, hi, std::gcd(blocks->size, multiple));
           after_block();
         });
       });
     } else {
-      loops_in_blocks(outer, blocks, [&] { over_last(b_.getInt64(0), expressions_.emit(last.arg(0))); }, after_block);
+      loops_in_blocks(outer, blocks, [&] { over_last(b_.getInt64(0), expressions_.emit(last.arg(0)), multiple); }, after_block);
     }
     for (std::size_t f = 0; f < n.folds.size(); f++) {
       std::vector<Value> own;

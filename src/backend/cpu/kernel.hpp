@@ -30,6 +30,7 @@ struct KernelCode {
   const loop::Kernel& kernel;
   const std::vector<Expr>& parameters;
   const loop::Kernel& example;
+  const std::vector<int64_t>& multiples;  // kernel_decisions.hpp, of all of them
 };
 // Its function under this name, of the type `ingot_kernel` of src/model/program.h; the parameters come after the buffers.
 llvm::Function* emit_kernel(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name);

@@ -10,6 +10,13 @@ namespace ingot::cpu {
 using loop::Fold;
 using loop::Nest;
 
+namespace {
+
+// Issue slots of independent work in one iteration that leave a processor nothing to wait for.
+constexpr int kBusy = 96;
+
+}  // namespace
+
 bool is_summed_in_blocks(const Fold& f) {
   if (f.how != Accumulate::sum || !is_floating(f.body.dtype())) return false;
   return !(f.body.op() == ExprOp::Cast && f.body.dtype() == DType::f64 && size_of(f.body.arg(0).dtype()) < 8);
@@ -21,6 +28,27 @@ std::optional<Blocks> blocks_for(const Nest& n, int step) {
 }
 
 int copies_of(const Target& target) { return arch_of(target) == Arch::aarch64 || vector_bits(target) >= 512 ? 4 : 2; }
+
+int copies_of(const loop::Kernel& kernel, const Target& target) {
+  int busy = 0;
+  for (const Nest& n : kernel.nests) {
+    if (!n.folds.empty()) return copies_of(target);
+    int slots = 0;
+    for (const loop::Store& s : n.stores) slots += cost(s.value);
+    busy = std::max(busy, slots);
+  }
+  return std::clamp(kBusy / std::max(busy, 1), 1, copies_of(target));
+}
+
+std::vector<int64_t> multiples_of(const loop::Kernel& kernel) {
+  const auto multiple = [](const std::vector<Expr>& vars) {
+    return !vars.empty() && vars.back().arg(0).is_const() ? vars.back().arg(0)->i : 1;
+  };
+  if (kernel.across) return {multiple(kernel.outer)};
+  std::vector<int64_t> all;
+  for (const Nest& n : kernel.nests) all.push_back(multiple(n.vars));
+  return all;
+}
 
 std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target) {
   std::vector<int64_t> all;

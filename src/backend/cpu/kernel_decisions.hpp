@@ -18,6 +18,13 @@ std::optional<Blocks> blocks_for(const loop::Nest& n, int step);
 
 // Several vectors at once hide latencies, as many as there are registers for.
 int copies_of(const Target& target);
+// The same of a kernel: where a single vector keeps the processor busy, more are only more code. Sums stay in as many parts
+// as ever, which their rounding depends on.
+int copies_of(const loop::Kernel& kernel, const Target& target);
+
+// Of the variable that is done in vectors, a number that its extent is a multiple of: of the last outer one of a kernel
+// across, else of the last one of each nest, in order. 1 where nothing is known.
+std::vector<int64_t> multiples_of(const loop::Kernel& kernel);
 
 // How sums are cut into blocks: what code does with numbers depends on this, so that kernels whose decisions differ have no code in
 // common.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "backend/cpu/kernel.hpp"
@@ -12,9 +13,19 @@ namespace ingot::cpu {
 namespace {
 
 // What is worth a module of its own, in nodes of expressions: several milliseconds of work, where a module costs half of one.
-constexpr int64_t kGroup = 150, kKernel = 40;
+constexpr int64_t kGroup = 300, kKernel = 40;
 
 std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+// What holds of all of the kernels, which have one form.
+std::vector<int64_t> common_multiples(const std::vector<const loop::LoneKernel*>& kernels) {
+  std::vector<int64_t> common = multiples_of(kernels[0]->kernel);
+  for (const loop::LoneKernel* k : kernels) {
+    const std::vector<int64_t> own = multiples_of(k->kernel);
+    for (std::size_t i = 0; i < common.size(); i++) common[i] = std::gcd(common[i], own[i]);
+  }
+  return common;
+}
 
 // The kernels of the programs, those that are alike once.
 class Distinct {
@@ -76,28 +87,31 @@ KernelSet::KernelSet(const std::vector<const loop::Program*>& runs, const std::v
   int64_t size = kGroup, count = 0;
   std::vector<std::string> symbols(distinct.kernels.size());
   std::vector<std::vector<int64_t>> numbers(distinct.kernels.size());
-  const auto add_code = [&](loop::LoneKernel kernel, std::vector<Expr> parameters, loop::Kernel example) {
+  const auto add_code = [&](loop::LoneKernel kernel, std::vector<Expr> parameters, loop::Kernel example,
+                            std::vector<int64_t> multiples) {
     if (size >= kGroup) {
       groups_.emplace_back();
       size = 0;
     }
     size += kKernel + size_of_code(kernel.kernel);
     std::string symbol = text(prefix, count++, ".", kernel.kernel.name);
-    groups_.back().push_back({std::move(kernel), symbol, std::move(parameters), std::move(example)});
+    groups_.back().push_back({std::move(kernel), symbol, std::move(parameters), std::move(example), std::move(multiples)});
     return symbol;
   };
   for (const std::vector<std::size_t>& members : classes) {
     std::vector<const loop::LoneKernel*> kernels;
     for (const std::size_t k : members) kernels.push_back(&distinct.kernels[k]);
     if (std::optional<loop::SizedKernel> sized = members.size() > 1 ? sized_kernel(kernels) : std::nullopt) {
-      const std::string symbol = add_code(std::move(sized->kernel), std::move(sized->parameters), kernels[0]->kernel);
+      const std::string symbol =
+          add_code(std::move(sized->kernel), std::move(sized->parameters), kernels[0]->kernel, common_multiples(kernels));
       for (std::size_t i = 0; i < members.size(); i++) {
         symbols[members[i]] = symbol;
         numbers[members[i]] = std::move(sized->values[i]);
       }
       continue;
     }
-    for (const std::size_t k : members) symbols[k] = add_code(distinct.kernels[k], {}, {});
+    for (const std::size_t k : members)
+      symbols[k] = add_code(distinct.kernels[k], {}, {}, multiples_of(distinct.kernels[k].kernel));
   }
 
   for (const Distinct::Member& m : distinct.members) {

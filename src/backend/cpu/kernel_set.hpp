@@ -23,6 +23,7 @@ class KernelSet {
     std::string symbol;
     std::vector<Expr> parameters;  // the numbers it is given
     loop::Kernel example;  // one of the kernels that it is, where it has parameters
+    std::vector<int64_t> multiples;  // of all of these (kernel_decisions.hpp)
   };
   // In groups that are compiled each on its own (codegen/level.hpp).
   const std::vector<std::vector<Code>>& groups() const { return groups_; }
