@@ -9,6 +9,7 @@
 
 #include "backend/backend.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "codegen/eager_ops.hpp"
 #include "codegen/link.hpp"
 #include "compiler/constants.hpp"
@@ -139,6 +140,17 @@ Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_w
   });
 }
 
+// f(k) for every k below `count`, side by side: entries do not depend on each other. One after the other where somebody
+// listens, who is told of one stage at a time.
+template <class F>
+void each_entry(std::size_t count, const CompileOptions& options, const F& f) {
+  const auto from_to = [&](int64_t from, int64_t to) {
+    for (int64_t k = from; k < to; k++) f(static_cast<std::size_t>(k));
+  };
+  if (options.after) from_to(0, static_cast<int64_t>(count));
+  else parallel_for(0, static_cast<int64_t>(count), 1, from_to);
+}
+
 // A function of the library on its way in. `names` says what the graph's inputs are to the caller.
 struct Part {
   std::string entry;
@@ -158,8 +170,9 @@ void compile_lowered(const std::vector<LoweredEntry>& entries, const std::string
   Model model;
   for (const Target& target : options.targets) {
     Model::Level level = backend_of(target).level_for(target);
-    for (std::size_t e = 0; e < entries.size(); e++)
-      level.codes.push_back(code_for(entries[e].lowered, written[e], target, options));
+    level.codes.resize(entries.size());
+    each_entry(entries.size(), options,
+               [&](std::size_t e) { level.codes[e] = code_for(entries[e].lowered, written[e], target, options); });
     model.levels.push_back(std::move(level));
     for (std::size_t e = 0; e < entries.size(); e++)
       INGOT_ENSURE(model.levels.back().codes[e].run.constants.size() == model.levels[0].codes[e].run.constants.size(),
@@ -210,12 +223,15 @@ void compile_lowered(const std::vector<LoweredEntry>& entries, const std::string
 
 // From functional graphs on.
 void compile_parts(const std::vector<Part>& parts, const std::string& output, const CompileOptions& options) {
-  std::vector<LoweredEntry> entries;
-  for (const Part& p : parts) {
+  std::vector<std::optional<LoweredEntry>> made(parts.size());
+  each_entry(parts.size(), options, [&](std::size_t k) {
+    const Part& p = parts[k];
     Graph graph = simplified(p.graph, options);
     loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, p.sizes, p.names.is_constant); });
-    entries.push_back({p.entry, std::move(graph), std::move(lowered), p.names});
-  }
+    made[k].emplace(LoweredEntry{p.entry, std::move(graph), std::move(lowered), p.names});
+  });
+  std::vector<LoweredEntry> entries;
+  for (std::optional<LoweredEntry>& e : made) entries.push_back(std::move(*e));
   compile_lowered(entries, output, options);
 }
 
