@@ -47,7 +47,7 @@ bool any_requires_grad(Args args) {
 // Some arguments may not require grad at all: their gradient would be lost without a word.
 void check_refused(const Op& op, Args args) {
   for (std::size_t i = 0; i < args.size(); i++)
-    if (op.def->refuses_grad >> i & 1)
+    if (op.def->grad.refuses >> i & 1)
       for_each_tensor(args[i], [&](const Tensor& t) {
         INGOT_REQUIRE(!requires_grad(t), "The function '", op.schema.name, "' is not differentiable with respect to argument '",
                       op.schema.args[i].name, "'. This input cannot have requires_grad True.");
@@ -74,7 +74,7 @@ void check_written(const Op& op, Args args) {
   });
 }
 void bump_versions(const Op& op, Args args) {
-  if (has_stand_ins() && !op.is_view() && op.def->rewires == Rewires::nothing)
+  if (has_stand_ins() && !op.is_view() && op.def->effects.rewires == Rewires::nothing)
     each_written(op, args, [](const Tensor& t) { outdate_stand_ins(*t->storage); });
   if (unseen_writes()) return;
   each_written(op, args, [](const Tensor& t) {
@@ -155,7 +155,7 @@ Value record_inplace_view(const Op& op, Args args, bool any) {
   if (view && current) view->attr_version = self->storage->version();  // no data changed: its history stays right
   ViewStep step{&f, Values(args.begin(), args.end()), 0};
   step.args[0] = Value();
-  if (f.def->from_storage) step.args.back() = self.storage_offset();
+  if (f.def->view.from_storage) step.args.back() = self.storage_offset();
   if (view && view->replay) view->chain.push_back(std::move(step));
   else if (!view) ensure_autograd_meta(self).root_steps.push_back({std::move(step), before});
   if (node) {
@@ -180,7 +180,7 @@ Value record_mutation(const Op& op, Args args, bool any) {
   if (op.is_inplace_view()) return record_inplace_view(op, args, any);
   Ref<GradNode> node;
   Ref<OpNode> op_node;
-  if (any && is_differentiable(self.dtype()) && !f.def->no_grad_result) {
+  if (any && is_differentiable(self.dtype()) && !f.def->grad.none) {
     if (has_vjp(f, true)) node = op_node = make_ref<OpNode>(f, args, true);
     else node = make_ref<NotImplementedNode>(op, args);
   }
@@ -196,7 +196,7 @@ Value record_mutation(const Op& op, Args args, bool any) {
 Value record(const Op& op, Args args) {
   ThreadState& ts = thread_state();
   if (has_stand_ins()) check_stand_ins(op, args);
-  if (op.def->detaches) {
+  if (op.def->grad.detaches) {
     if (op.mutates()) {  // history is this layer's alone: nothing happens below
       AutogradMeta& m = ensure_autograd_meta(args[0].tensor());
       INGOT_REQUIRE(!m.view, "Can't detach views in-place. Use detach() instead.");
@@ -211,8 +211,8 @@ Value record(const Op& op, Args args) {
   }
   const bool derived = op.functional != nullptr;
   const Op& f = derived ? *op.functional : op;
-  if (ts.grad_mode && f.def->refuses_grad && op.variant != Variant::out) check_refused(op, args);
-  const bool any = ts.grad_mode && !f.def->no_grad_result && any_requires_grad(args);
+  if (ts.grad_mode && f.def->grad.refuses && op.variant != Variant::out) check_refused(op, args);
+  const bool any = ts.grad_mode && !f.def->grad.none && any_requires_grad(args);
   if (op.mutates()) check_written(op, args);
   if (derived) return record_mutation(op, args, any);
   const bool watch = op.form() == Form::higher_order && calling_convention(op) && (ts.grad_mode || FunctionRegion::current());

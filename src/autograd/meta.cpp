@@ -64,7 +64,7 @@ Tensor ViewStep::apply(const Tensor& base) const {
 
 Tensor take_again(const Tensor& base, const std::vector<ViewStep>& chain, Int shift) {
   std::size_t first = chain.size();
-  while (first > 0 && !chain[first - 1].op->def->from_storage) first--;
+  while (first > 0 && !chain[first - 1].op->def->view.from_storage) first--;
   Tensor x = base;
   if (first > 0) {
     ViewStep of_storage = chain[first - 1];
@@ -73,7 +73,7 @@ Tensor take_again(const Tensor& base, const std::vector<ViewStep>& chain, Int sh
       shift = floor_div(shift * size_of(base.dtype()), size_of(x.dtype()));
     } else {
       for (std::size_t k = 0; k + 1 < first; k++)
-        if (chain[k].op->def->detaches) x = chain[k].apply(x);
+        if (chain[k].op->def->grad.detaches) x = chain[k].apply(x);
     }
     of_storage.args.back() = of_storage.args.back().to_int() - shift;
     x = of_storage.apply(x);
@@ -151,13 +151,13 @@ Tensor undo_root_steps(Tensor x, const std::vector<RootStep>& steps, std::size_t
   for (std::size_t k = steps.size(); k-- > from;) {
     const RootStep& s = steps[k];
     const Op& f = s.step.op->functional ? *s.step.op->functional : *s.step.op;
-    x = f.def->inverse({f, s.step.args}, make_tensor(s.before, x.device(), true), x, 0);
+    x = f.def->view.inverse({f, s.step.args}, make_tensor(s.before, x.device(), true), x, 0);
   }
   return x;
 }
 
 bool refers_to_storage(const std::vector<ViewStep>& chain) {
-  return std::any_of(chain.begin(), chain.end(), [](const ViewStep& s) { return s.op->def->from_storage && !s.retyped; });
+  return std::any_of(chain.begin(), chain.end(), [](const ViewStep& s) { return s.op->def->view.from_storage && !s.retyped; });
 }
 // The same of a base that got root steps since the chain's beginning.
 Tensor take_again(const Tensor& base, const std::vector<RootStep>& root_steps, std::size_t from,
@@ -281,7 +281,7 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
     else if (parent)
       v->chain.push_back({&op_ref<"as_strided">(), {Value(), self.sizes(), self.strides(), self.storage_offset()}, 0});
     step.args[0] = Value();
-    if (step.op->def->from_storage) {
+    if (step.op->def->view.from_storage) {
       step.args.back() = out.storage_offset();  // none stands for the viewed tensor's own
       step.retyped = retyped;
     }

@@ -139,9 +139,9 @@ void OpNode::view_vjp(Vjp& v) const {
     const Tensor& g = v.grads[k];
     if (!g.defined()) continue;
     if (!acc.defined())
-      acc = op_->def->inverse_reads_base ? aten<"zeros">(base.sizes, g.dtype(), Value(), g.device())
-                                         : make_tensor(base, g.device(), true);
-    acc = op_->def->inverse({*op_, v.args}, acc, g, static_cast<int>(k));
+      acc = op_->def->view.inverse_reads_base ? aten<"zeros">(base.sizes, g.dtype(), Value(), g.device())
+                                              : make_tensor(base, g.device(), true);
+    acc = op_->def->view.inverse({*op_, v.args}, acc, g, static_cast<int>(k));
   }
   v.set(0, acc);
 }

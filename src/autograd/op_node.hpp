@@ -36,9 +36,10 @@ class OpNode final : public GradNode {
 // Whether the functional form of an op (inplace: its in-place form) has a gradient rule, the op's own or a view's derived one.
 inline bool has_vjp(const Op& functional, bool inplace) {
   const OpDef& d = *functional.def;
-  return (d.vjp && d.vjp_for != (inplace ? VjpFor::functional : VjpFor::inplace)) || (functional.is_view() && d.inverse);
+  return (d.vjp && d.grad.variants != (inplace ? GradVariants::functional : GradVariants::inplace)) ||
+         (functional.is_view() && d.view.inverse);
 }
 // Whether gradients flow into result k, if its dtype has any.
-inline bool has_gradient(const Op& op, std::size_t k) { return op.returns_list() || k >= 8 || ((op.def->grad_results >> k) & 1); }
+inline bool has_gradient(const Op& op, std::size_t k) { return op.returns_list() || k >= 8 || ((op.def->grad.results >> k) & 1); }
 
 }  // namespace ingot

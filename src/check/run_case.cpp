@@ -68,7 +68,7 @@ const Excuse* find_excuse(const Case& c) {
 // Whether a program's results may be memory that nobody wrote.
 bool is_uninitialised(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const auto& n) { return n->kind == NodeKind::call && n->op->def->uninitialised; });
+                     [](const auto& n) { return n->kind == NodeKind::call && n->op->def->result.uninitialised; });
 }
 
 // The dim along which the program orders its first input, if it picks among equal elements in an order that PyTorch
@@ -77,7 +77,7 @@ std::optional<int64_t> ordered_dim(const Graph& graph) {
   for (const auto& n : graph.nodes()) {
     const bool of_first_input =
         !n->args.empty() && n->args[0].is_node() && !graph.inputs().empty() && n->args[0].node() == graph.inputs()[0];
-    if (n->kind != NodeKind::call || !of_first_input || !n->op->def->order_is_free) continue;
+    if (n->kind != NodeKind::call || !of_first_input || !n->op->def->result.order_is_free) continue;
     const auto constant = [&](std::string_view arg) {
       const int i = n->op->schema.index_of(arg);
       return i >= 0 && n->args[static_cast<std::size_t>(i)].is_value() ? n->args[static_cast<std::size_t>(i)].value() : Value();

@@ -33,12 +33,12 @@ std::string_view form_name(Form f) {
 }
 
 // How results are made, and how gradients flow.
-std::string_view eager_rule(const OpDef& d) { return d.kernel ? "kernel" : d.geometry ? "geometry" : "body"; }
+std::string_view eager_rule(const OpDef& d) { return d.kernel ? "kernel" : d.view.geometry ? "geometry" : "body"; }
 std::string_view gradient_rule(const OpDef& d) {
   if (d.form == Form::composite || d.form == Form::higher_order) return "through its parts";
   if (d.vjp) return "vjp";
-  if (d.form == Form::view && d.inverse) return "inverse";
-  return d.no_grad_result ? "none" : "-";
+  if (d.form == Form::view && d.view.inverse) return "inverse";
+  return d.grad.none ? "none" : "-";
 }
 
 void list(const OpsVerb& options) {

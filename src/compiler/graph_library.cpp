@@ -92,7 +92,7 @@ std::vector<std::size_t> written_inputs(const Graph& graph) {
   std::vector<std::size_t> written;
   for (const auto& n : graph.nodes()) {
     if (n->kind != NodeKind::call || !n->op->mutates()) continue;
-    INGOT_REQUIRE(n->op->def->rewires == Rewires::nothing, n->op->qualified(),
+    INGOT_REQUIRE(n->op->def->effects.rewires == Rewires::nothing, n->op->qualified(),
                   " changes the storage of an input, which has no compiled form; "
                   "compile without keep_inference_input_mutations",
                   provenance(*n));

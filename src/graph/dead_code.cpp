@@ -27,7 +27,7 @@ bool calls_side_effect(const Graph& g, const Node& n) {
 }  // namespace
 
 bool has_side_effect(const Op& op) {
-  return op.mutates() || op.schema.results.empty() || applies_another(op) || op.def->ordered_effect || op.form() == Form::random;
+  return op.mutates() || op.schema.results.empty() || applies_another(op) || op.def->effects.ordered || op.form() == Form::random;
 }
 
 bool has_side_effect(const Graph& g, const Node& n) {

@@ -127,13 +127,13 @@ Value Tracer::record(const Op& op, Args args, Layer at) {
       decomposing_.insert(&op);
       return program->second({op, args});
     }
-  if (op.def->wraps && at == Layer::trace) return call_below(at, op, args);
-  if (op.def->ordered_effect) return record_effect(op, args, at);
+  if (op.def->result.is_wrapper && at == Layer::trace) return call_below(at, op, args);
+  if (op.def->effects.ordered) return record_effect(op, args, at);
   if (options_.pre_dispatch && !options_.faithful && op.form() == Form::composite) warn_if_custom(op);
   std::vector<Argument> arguments;
   arguments.reserve(args.size());
   for (const Value& v : args) arguments.push_back(argument(v));
-  if (op.is_inplace_view() || op.def->rewires != Rewires::nothing) refuse_constant(op, arguments[0]);
+  if (op.is_inplace_view() || op.def->effects.rewires != Rewires::nothing) refuse_constant(op, arguments[0]);
   Node* n = graph_.call(op, std::move(arguments));
   note_source(*n);
   bool constant = true;

@@ -16,7 +16,7 @@ std::vector<Geometry> geometries(const Call& call, Geometry base) {
   Values args(call.args.begin(), call.args.end());
   args[0] = make_tensor(std::move(base), call.tensor(0).device(), true);
   Outputs out;
-  call.op.def->geometry({call.op, args}, out);
+  call.op.def->view.geometry({call.op, args}, out);
   return std::move(out.geoms);
 }
 
@@ -110,7 +110,7 @@ bool any_complex(const Call& call) {
 }
 
 bool can_map_view(const Call& call, const Elements& base) {
-  if (call.op.def->from_storage && !is_row_major(call, base)) return among_elements(call, base).has_value();
+  if (call.op.def->view.from_storage && !is_row_major(call, base)) return among_elements(call, base).has_value();
   const Geometry dense = Geometry::contiguous(base.sizes, base.dtype);
   const std::vector<Geometry> views = geometries(call, dense);
   if (std::any_of(views.begin(), views.end(), [&](const Geometry& g) { return g.dtype != base.dtype; })) return false;
@@ -124,7 +124,7 @@ bool can_map_formula(const Call& call) {
 }
 
 std::vector<Elements> view_elements(const Call& call, const Elements& base) {
-  const std::vector<Geometry> views = call.op.def->from_storage && !is_row_major(call, base)
+  const std::vector<Geometry> views = call.op.def->view.from_storage && !is_row_major(call, base)
                                           ? std::vector<Geometry>{*among_elements(call, base)}
                                           : geometries(call, Geometry::contiguous(base.sizes, base.dtype));
   std::vector<Elements> results;

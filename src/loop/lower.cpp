@@ -256,7 +256,7 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
     const auto found = by_meta_.find(text_of_call.tensors[k].impl());
     INGOT_ENSURE(found != by_meta_.end(), n.name, ": a tensor of the call is no value of the graph");
     const std::string name = text(n.name, ".arg", k);
-    step.tensors.push_back((call.op.def->from_storage && k == 0
+    step.tensors.push_back((call.op.def->view.from_storage && k == 0
                                 ? stored_in_order(n, name, found->second, text_of_call.tensors[k]->geom)
                                 : stored(name, found->second))
                                .buffer);

@@ -103,15 +103,15 @@ bool stays_whole(const Op& op, Args args, const ThreadState& ts) {
     return std::none_of(op.schema.args.begin(), op.schema.args.end(), takes_function) || convention;
   }
   if (!ts.keep_composites) return false;
-  return (ts.exporting && op.def->frozen_in_export) || (!op.def->may_alias && !op.mutates() && !op.aliases());
+  return (ts.exporting && op.def->exported.frozen) || (!op.def->result.may_alias && !op.mutates() && !op.aliases());
 }
 
 // In export a conversion that the program asks for is a copy, also where it changes nothing (R059): the graph shall not
 // depend on which of the two it was. Conversions in the programs of other ops are as they are.
 Args with_copies(const Op& op, Args args, Values& storage) {
-  if (op.def->copy_argument < 0 || current_op()) return args;
+  if (op.def->exported.copy_argument < 0 || current_op()) return args;
   if (storage.empty()) storage.assign(args.begin(), args.end());
-  storage[static_cast<std::size_t>(op.def->copy_argument)] = true;
+  storage[static_cast<std::size_t>(op.def->exported.copy_argument)] = true;
   return storage;
 }
 

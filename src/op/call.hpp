@@ -33,7 +33,7 @@ struct ThreadState {
   bool grad_mode = true;
   bool inference_mode = false;
   bool keep_composites = false;          // composites that neither alias nor write go through the layers whole
-  bool exporting = false;                // functionalized for export: conversions copy, and OpDef::frozen_in_export holds
+  bool exporting = false;                // functionalized for export: conversions copy, and OpDef::Exported::frozen holds
   bool fake_factories = false;           // factories make tensors without bytes
   bool deterministic = false;            // ops without a deterministic kernel refuse to run
   bool view_replay = false;              // views remember how to be made again, not only their geometry

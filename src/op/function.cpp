@@ -17,4 +17,6 @@ class CppFunction final : public Callable {
 
 Value make_function(std::function<Values(Args)> f) { return Ref<Callable>(make_ref<CppFunction>(std::move(f))); }
 
+const CallingConvention* calling_convention(const Op& op) { return op.def->convention ? &op.def->convention() : nullptr; }
+
 }  // namespace ingot

@@ -42,7 +42,7 @@ enum class Control : uint8_t {
 // The same in detail, so that the call can be recorded without knowing which of the functions run, or how often.
 struct CallingConvention {
   Control control;
-  std::string_view node_name;  // in listings; empty: the op's
+  std::string_view node_name{};  // in listings; empty: the op's
   std::vector<std::string_view> functions;  // what their graphs are called: "true_graph"
   std::vector<int> closures;  // of each, the list argument that takes what it brings along
   // What the function of this number is called with: of a tensor that is gone along, one row.
@@ -50,8 +50,7 @@ struct CallingConvention {
   // What the op returns, given what each function returned for these operands; user error where they do not fit. On fakes.
   Values (*results)(const Call&, const std::vector<Values>& returned) = nullptr;
 };
-// Null for an op that runs its function once, here and now: it comes apart also when it is traced. Defined beside the ops
-// (ops/higher_order/higher_order.cpp).
+// OpDef::convention. Null for an op that runs its function once, here and now: it comes apart also when it is traced.
 const CallingConvention* calling_convention(const Op& op);
 
 // Whether whoever records this thread's calls wants the op's program in the place of the op.

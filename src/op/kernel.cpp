@@ -39,20 +39,20 @@ void check_rules(const Op& op) {
       "the results from those of the arguments");
   INGOT_REQUIRE(d.meta, op.qualified(),
                 " cannot run: its definition says nothing of the results. Add OpDef::meta and OpDef::kernel (the shape rule, and "
-                "what fills the results), OpDef::body (a program of other ops), or of a view OpDef::geometry");
+                "what fills the results), OpDef::body (a program of other ops), or of a view OpDef::View::geometry");
 }
 
 Value pack(const Op& op, TensorList outs) {
   if (op.returns_list()) return Value(std::move(outs));
   const std::size_t want = op.schema.results.size();
   INGOT_REQUIRE(outs.size() == want, op.qualified(), ": its schema has ", want, " results, its shape rule gave ", outs.size(),
-                ". OpDef::meta (of a view OpDef::geometry) adds one geometry for each result of the schema");
+                ". OpDef::meta (of a view OpDef::View::geometry) adds one geometry for each result of the schema");
   return want == 1 ? Value(outs[0]) : Value(std::move(outs));
 }
 
 Value run_view(const Op& op, Args args) {
   Outputs out;
-  op.def->geometry({op, args}, out);
+  op.def->view.geometry({op, args}, out);
   TensorList outs;
   for (Geometry& g : out.geoms) outs.push_back(make_alias(args[0].tensor(), std::move(g)));
   return pack(op, std::move(outs));
@@ -61,7 +61,7 @@ Value run_view(const Op& op, Args args) {
 // A functional op with rules of its own.
 Value run_functional(const Op& op, Args args) {
   const OpDef& d = *op.def;
-  if (d.geometry) return run_view(op, args);
+  if (d.view.geometry) return run_view(op, args);
   if (d.body) {
     Scoped<Layer> s(thread_state().layer, Layer::kernel);
     return d.body({op, args});
@@ -98,7 +98,7 @@ Value run_inplace(const Op& op, Args args) {
   const Tensor& self = args[0].tensor();
   if (op.is_view()) {  // metadata only
     Outputs out;
-    f.def->geometry({f, args}, out);
+    f.def->view.geometry({f, args}, out);
     self->geom = std::move(out.geoms.at(0));
     return Value(self);
   }

@@ -23,7 +23,7 @@ std::unique_ptr<Op> make_op(const OpDef& def, Schema schema) {
   o->name = schema.ns == "aten" ? schema.qualified() : schema.ns + "::" + schema.qualified();
   for (std::size_t i = 0; i < schema.args.size(); i++)
     if (schema.args[i].type.writes()) o->written.push_back(static_cast<int8_t>(i));
-  o->node_name = camel_case(schema.name) + "Backward" + std::to_string(def.backward_index);
+  o->node_name = camel_case(schema.name) + "Backward" + std::to_string(def.grad.node_number);
   o->schema = std::move(schema);
   return o;
 }

@@ -17,6 +17,7 @@ class Batching;
 class Expr;
 class Vjp;
 struct Op;
+struct CallingConvention;
 struct Formula;
 struct Lowering;
 
@@ -36,11 +37,8 @@ enum class Variant : uint8_t { functional, inplace, out };
 #ifndef INGOT_OP  // The op of this name. In what models are linked with the linker finds it (eager/archive.hpp).
 #define INGOT_OP(name) op(name.text)
 #endif
-enum class VjpFor : uint8_t {
-  both,
-  functional,
-  inplace
-};  // the forms that may run backward: the others refuse, in PyTorch's words
+// The variants of an op that may run backward: the others refuse, in PyTorch's words.
+enum class GradVariants : uint8_t { both, functional, inplace };
 
 // What an op that writes its first argument without writing elements does to it. Functionalize follows each by hand.
 enum class Rewires : uint8_t {
@@ -88,6 +86,7 @@ struct Saves {
   const Save* end() const { return list.data() + count; }
 };
 
+// Every op uses some of the fields of the definition itself; what few ops have to say is in groups.
 struct OpDef {
   std::string_view schema;
   Form form = Form::external;
@@ -96,53 +95,73 @@ struct OpDef {
   //   meta + kernel   the shape rule, then a function that fills the allocated results (never called on fakes)
   //   body            a program of other ops. Form::composite: comes apart before any layer. Any other form: the op is a
   //                   node of its own (own vjp, own listing) and the body runs at the kernel layer, on fakes too
-  //   geometry        views: the results' geometry over the storage of argument 0
+  //   view.geometry   views: the results' geometry over the storage of argument 0
   void (*meta)(const Call&, Outputs&) = nullptr;
   void (*kernel)(const Call&, std::span<const Tensor> results) = nullptr;
   Value (*body)(const Call&) = nullptr;
-  void (*geometry)(const Call&, Outputs&) = nullptr;
-
-  // Views: `base` with the elements seen through result `out` replaced by `updated`. If !inverse_reads_base the view is a
-  // bijection and only base's geometry is used (base may be any tensor of that geometry).
-  Tensor (*inverse)(const Call&, const Tensor& base, const Tensor& updated, int out) = nullptr;
-  bool inverse_reads_base = false;
-  // The geometry is relative to the storage, whatever view of it the argument is (as_strided).
-  bool from_storage = false;
-  // The op that makes the same values and copies where strides forbid the view (reshape for view). Empty: the view itself.
-  std::string_view or_copy{};
-
   // Pointwise ops: the formula for this call (op/formula.hpp), written once for eager and compiled code.
   const Formula* (*formula)(const Call&) = nullptr;
 
+  struct View {
+    void (*geometry)(const Call&, Outputs&) = nullptr;
+    // `base` with the elements seen through result `out` replaced by `updated`. If !inverse_reads_base the view is a
+    // bijection and only base's geometry is used (base may be any tensor of that geometry).
+    Tensor (*inverse)(const Call&, const Tensor& base, const Tensor& updated, int out) = nullptr;
+    bool inverse_reads_base = false;
+    // The geometry is relative to the storage, whatever view of it the argument is (as_strided).
+    bool from_storage = false;
+    // The op that makes the same values and copies where strides forbid the view (reshape for view). Empty: the view itself.
+    std::string_view or_copy{};
+  };
+  View view{};
+
   // Gradients. Without a vjp, a floating result of arguments that require grad gets a node that refuses to run; a rule that
-  // has no gradient for one argument says so itself (derivative_not_implemented). `no_grad_result`: the result never
-  // requires grad (argmax, …). tests/error/refusals.txt has every op of these kinds.
+  // has no gradient for one argument says so itself (derivative_not_implemented). tests/error/refusals.txt has every op that
+  // refuses.
   INGOT_RULE(void, vjp, Vjp&) = nullptr;
   Saves saves{};
-  VjpFor vjp_for = VjpFor::both;
-  bool no_grad_result = false;
-  uint16_t refuses_grad = 0;  // bit i: a call whose argument i requires grad is an error (the weight of nll_loss_forward)
-  uint8_t grad_results = 0xff;  // bit k: result k may require grad (not layer norm's mean and rstd)
-  bool detaches = false;  // detach and detach_: the result starts without history
-  uint8_t backward_index = 0;  // the number at the end of PyTorch's node name: MeanBackward1
+  struct Grad {
+    GradVariants variants = GradVariants::both;
+    bool none = false;  // the results never require grad (argmax, …)
+    uint16_t refuses = 0;  // bit i: a call whose argument i requires grad is an error (the weight of nll_loss_forward)
+    uint8_t results = 0xff;  // bit k: result k may require grad (not layer norm's mean and rstd)
+    bool detaches = false;  // detach and detach_: the result starts without history
+    uint8_t node_number = 0;  // at the end of PyTorch's node name: MeanBackward1
+  };
+  Grad grad{};
 
   Autocast autocast = Autocast::none;
-  Rewires rewires = Rewires::nothing;
   // Compiled form of what is neither a formula nor a view (op/lowering.hpp).
   INGOT_RULE(void, lower, Lowering&) = nullptr;
   // How a call with batched arguments runs as one call (op/batching.hpp). Without a rule the op's form decides, or a loop.
   INGOT_RULE(Value, batch, const Batching&) = nullptr;
-  bool uninitialised = false;  // the results' bytes are whatever memory held (empty and its like)
-  bool may_alias = false;  // composite: whether a result is an argument, or one is written, depends on the arguments
-  // Export (R058, R059): nothing may write the result any more, and a composite of this kind stays whole where others do,
-  // though it may alias; the argument that says whether a conversion copies in any case, which export says it does.
-  bool frozen_in_export = false;
-  int8_t copy_argument = -1;
+
+  struct Result {
+    bool uninitialised = false;  // the bytes are whatever memory held (empty and its like)
+    bool may_alias = false;  // composite: whether a result is an argument, or one is written, depends on the arguments
+    bool is_wrapper = false;  // a tensor of a class, made of the arguments (op/wrapper.hpp): no node of a graph
+    bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
+  };
+  Result result{};
+
+  // What a call does beside its results and the elements that it writes.
+  struct Effects {
+    Rewires rewires = Rewires::nothing;
+    bool ordered = false;  // calls happen in the program's order, and graphs say so by tokens (R168)
+  };
+  Effects effects{};
+
+  // What is different while a program is exported (R058, R059).
+  struct Exported {
+    // Nothing may write the result any more, and a composite of this kind stays whole where others do, though it may alias.
+    bool frozen = false;
+    int8_t copy_argument = -1;  // says whether a conversion copies in any case, which export says it does
+  };
+  Exported exported{};
+
   std::string_view same_as{};  // composite: the op that it is another name of, with the same arguments
-  // Called for what it does beside its results: calls happen in the program's order, and graphs say so by tokens (R168).
-  bool ordered_effect = false;
-  bool wraps = false;  // the result is a tensor of a class, made of the arguments (op/wrapper.hpp): no node of a graph
-  bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
+  // Ops that call functions: how, if a call can be recorded without knowing which of them run (op/function.hpp).
+  INGOT_RULE(const CallingConvention&, convention, ) = nullptr;
 };
 
 struct Op {

@@ -33,13 +33,13 @@ std::vector<const WrapperClass*> classes_of(Args args) {
 
 // Whether a call changes what a tensor it writes looks like.
 bool writes_geometry(const Op& op) {
-  return op.is_inplace_view() || op.variant == Variant::out || op.def->rewires != Rewires::nothing;
+  return op.is_inplace_view() || op.variant == Variant::out || op.def->effects.rewires != Rewires::nothing;
 }
 
 // What the schema promises about aliasing, on the outer tensors. A geometry that changes does so by the op's own rule, which
 // runs on the outer tensors as on any fake.
 Value with_aliasing(const Op& op, Args args, Value result) {
-  if (op.mutates() && (op.functional || op.def->rewires != Rewires::nothing)) {
+  if (op.mutates() && (op.functional || op.def->effects.rewires != Rewires::nothing)) {
     const Value& written = args[static_cast<std::size_t>(op.written.front())];
     if (!writes_geometry(op) || !written.is_tensor() || !wrapper_state(written.tensor()))
       return op.written.size() == 1 ? written : result;
@@ -63,7 +63,7 @@ Value wrapper_handler(const Op& op, Args args) {
   if (reads_inner_tensor(op)) return inner_tensor(args[0].tensor(), args[1].string());
   const std::vector<const WrapperClass*> classes = classes_of(args);
   INGOT_ENSURE(!classes.empty(), op.name, ": the wrapper layer was called without a wrapper");
-  if (op.def->rewires != Rewires::nothing)
+  if (op.def->effects.rewires != Rewires::nothing)
     for (const WrapperClass* c : classes)
       INGOT_REQUIRE(c->has_storage(), op.schema.name, ": a ", c->name(), " has no storage to change; make a new tensor instead");
   const Scoped<Layer> here(thread_state().layer, Layer::wrapper);  // not below: inner tensors may be wrappers

@@ -23,7 +23,7 @@ bool is_pure(const Graph& g, const Node& n) {
     case NodeKind::item:
     case NodeKind::scalar: return true;
     case NodeKind::call:
-      return n.op->form() != Form::random && n.op->form() != Form::higher_order && !n.op->def->uninitialised &&
+      return n.op->form() != Form::random && n.op->form() != Form::higher_order && !n.op->def->result.uninitialised &&
              !depends_on_data(*n.op) && !has_side_effect(g, n);
     default: return false;
   }

@@ -34,7 +34,7 @@ Geometry geometry_of(const ViewStep& s, const Tensor& base) {
   Values args = s.args;
   args[0] = base;
   Outputs out;
-  s.op->def->geometry({*s.op, args}, out);
+  s.op->def->view.geometry({*s.op, args}, out);
   return out.geoms.at(0);
 }
 
@@ -124,15 +124,15 @@ void FunctionalStorage::require_own_region() const {
 
 void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
   INGOT_REQUIRE(
-      chain.empty() || !chain[0].op->def->from_storage || whole || looks_within(geometry_of(chain[0], first), layout),
+      chain.empty() || !chain[0].op->def->view.from_storage || whole || looks_within(geometry_of(chain[0], first), layout),
       "as_strided() refers to a storage of which the functional program has a part: a write "
       "through it would reach elements that the tensor it is taken of does not have. Take the view of the whole tensor");
   INGOT_REQUIRE(!frozen, "cannot mutate tensors with frozen storage");
   require_own_region();
   for (std::size_t i = 1; i < chain.size(); i++)
     INGOT_REQUIRE(
-        !chain[i].op->def->from_storage, "During torch.compile, encountered a mutation on a view chain of length ", chain.size(),
-        ", where view ", i,
+        !chain[i].op->def->view.from_storage, "During torch.compile, encountered a mutation on a view chain of length ",
+        chain.size(), ", where view ", i,
         " was an as_strided() call. as_strided() is non-compositional, and therefore is not possible to "
         "functionalize properly today,so this behavior is banned in compile. Take the view with select, slice, view or another op "
         "that says which part of the tensor it means.");
@@ -159,7 +159,7 @@ Tensor FunctionalStorage::laid_out() {
 // original had. A step that refers to the storage is one of the base, wherever it stands in a chain: of its elements, or of what the
 // steps before made its elements.
 Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span<const ViewStep> before) {
-  if (s.op->def->from_storage) {
+  if (s.op->def->view.from_storage) {
     Tensor storage = laid_out();
     if (!s.retyped) return s.apply(storage);
     if (!whole && !storage->geom.same(layout)) storage = aten<"as_strided">(storage, layout.sizes, layout.strides, layout.offset);
@@ -167,10 +167,10 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span
     return s.apply(storage);
   }
   const bool is_plain = value.strides().same(Geometry::contiguous(value.sizes(), value.dtype()).strides);
-  if (s.op->def->or_copy.empty() || is_plain) return s.apply(value);
+  if (s.op->def->view.or_copy.empty() || is_plain) return s.apply(value);
   Values args = s.args;
   args[0] = value;
-  return call(op(s.op->def->or_copy), args).tensor();
+  return call(op(s.op->def->view.or_copy), args).tensor();
 }
 
 // Windows that overlap show an element more than once, and the inverse of a step knows one of them alone: where the write went
@@ -193,7 +193,7 @@ void FunctionalStorage::apply_updates() {
   const auto scope = below();
   for (const Update& u : updates) {
     const SourceScope source(u.source);
-    const bool of_storage = !u.chain.empty() && u.chain[0].op->def->from_storage;
+    const bool of_storage = !u.chain.empty() && u.chain[0].op->def->view.from_storage;
     TensorList bases{of_storage ? laid_out() : base};
     for (std::size_t i = 0; i + 1 < u.chain.size(); i++)
       bases.push_back(view(u.chain[i], bases.back(), std::span(u.chain).first(i)));
@@ -206,7 +206,7 @@ void FunctionalStorage::apply_updates() {
       const ViewStep& s = u.chain[i];
       Values args = s.args;
       args[0] = bases[i];
-      value = s.op->def->inverse({*s.op, args}, bases[i], value, s.out);
+      value = s.op->def->view.inverse({*s.op, args}, bases[i], value, s.out);
     }
     base = of_storage && !whole ? aten<"as_strided">(value, layout.sizes, layout.strides, layout.offset) : value;
   }

@@ -11,7 +11,7 @@ namespace ingot {
 namespace {
 
 // Whether the op replaces all that its first argument holds.
-bool replaces_argument(const Op& op) { return &op == &op_ref<"copy_">() || op.def->rewires == Rewires::storage; }
+bool replaces_argument(const Op& op) { return &op == &op_ref<"copy_">() || op.def->effects.rewires == Rewires::storage; }
 
 }  // namespace
 
@@ -22,10 +22,10 @@ int require_functional(const Graph& g) {
     if (n->kind == NodeKind::call && replaces_argument(*n->op) && n->args.size() > 1 && n->args[1].is_node())
       replacements.insert(n->args[1].node());
   for (const auto& n : g.nodes()) {
-    if (n->kind != NodeKind::call || (!n->op->mutates() && n->op->def->rewires == Rewires::nothing)) continue;
+    if (n->kind != NodeKind::call || (!n->op->mutates() && n->op->def->effects.rewires == Rewires::nothing)) continue;
     const Node* target = n->args.at(0).is_node() ? n->args[0].node() : nullptr;
     const bool resizes =
-        n->op->def->rewires == Rewires::bytes && (placeholders.contains(target) || replacements.contains(target));
+        n->op->def->effects.rewires == Rewires::bytes && (placeholders.contains(target) || replacements.contains(target));
     const bool replaces = replaces_argument(*n->op) && placeholders.contains(target) && written.insert(target).second;
     INGOT_REQUIRE(resizes || replaces, "aot_autograd expected to have an entirely functional graph, but found ", n->name, " = ",
                   n->op->qualified(), provenance(*n),

@@ -191,7 +191,7 @@ class Border {
     const FunctionalState& f = *functional_state(g.inside);
     const AutogradMeta* m = autograd_meta(g.inside);
     const bool undone = !m || std::none_of(m->root_steps.begin(), m->root_steps.end(),
-                                           [](const RootStep& s) { return s.step.op->def->inverse_reads_base; });
+                                           [](const RootStep& s) { return s.step.op->def->view.inverse_reads_base; });
     INGOT_REQUIRE(
         undone || !requires_grad(g.inside),
         "functionalize: an argument that requires grad got another part of its storage by as_strided_ and was written, and the "

@@ -72,11 +72,11 @@ Value view(const Op& op, Args args) {
   const Op& functional = op.functional ? *op.functional : op;
   ViewStep step{&functional, Values(args.begin(), args.end()), 0};
   Value r;
-  if (op.def->from_storage) sync(self);
+  if (op.def->view.from_storage) sync(self);
   const bool otherwise = lies_otherwise(self);
   TensorList as_written;
-  if (otherwise || op.def->from_storage) as_written = results_as_written(functional, args);
-  if (op.def->from_storage) {
+  if (otherwise || op.def->view.from_storage) as_written = results_as_written(functional, args);
+  if (op.def->view.from_storage) {
     f.storage->referred_to = true;
     if (step.args.back().is_none()) step.args.back() = self.storage_offset();  // the base begins elsewhere
     step.retyped = self.dtype() != f.storage->layout.dtype;
@@ -86,7 +86,7 @@ Value view(const Op& op, Args args) {
   } else {
     Values a = map_tensors(args.subspan(1), from_functional);
     a.insert(a.begin(), f.value);
-    r = below(otherwise && !functional.def->or_copy.empty() ? ingot::op(functional.def->or_copy) : functional, a);
+    r = below(otherwise && !functional.def->view.or_copy.empty() ? ingot::op(functional.def->view.or_copy) : functional, a);
   }
   TensorList views;
   for_each_tensor(r, [&](const Tensor& t) { views.push_back(t); });
@@ -94,7 +94,7 @@ Value view(const Op& op, Args args) {
   if (op.is_inplace_view()) {
     f.storage->require_own_region();
     step.in_place = &op;
-    if (functional.def->inverse_reads_base && as_written[0].numel() < self.numel())
+    if (functional.def->view.inverse_reads_base && as_written[0].numel() < self.numel())
       f.left_elements = f.left_elements || f.storage->mutations > 0 || f.storage->views.use_count() > 1;
     // Other views get stale by it; what this one was taken of stays in its history.
     std::replace(f.made_at.begin(), f.made_at.end(), f.storage->version, f.storage->version + 1);
@@ -170,7 +170,7 @@ Value resize(const Op& op, Args args) {
 Value rewire(const Op& op, Args args) {
   const Tensor& self = args[0].tensor();
   FunctionalState& f = written_state(op, self);
-  switch (op.def->rewires) {
+  switch (op.def->effects.rewires) {
     case Rewires::size: return resize(op, args);
     case Rewires::bytes: {
       const Int now = f.storage->bytes.value_or(self->storage->nbytes()), want = args[1].to_int();
@@ -375,7 +375,7 @@ bool strides_follow(const Op& op, Args args) {
 }  // namespace
 
 Value functionalize_handler(const Op& op, Args args) {
-  if (op.def->rewires != Rewires::nothing) return rewire(op, args);
+  if (op.def->effects.rewires != Rewires::nothing) return rewire(op, args);
   if (op.is_view())
     if (const FunctionalState* f = functional_state(args[0].tensor()); f && (op.is_inplace_view() || has_storage(f->value)))
       return view(op, args);
@@ -388,7 +388,7 @@ Value functionalize_handler(const Op& op, Args args) {
   for (Value& v : values) v = map_functions(v, [&](const Value& f) { return functionalized_function(op, f); });
   if (op.functional) return write(op, args, values);
   if (op.mutates()) return write_besides(op, args, values);
-  const bool frozen = thread_state().exporting && op.def->frozen_in_export;
+  const bool frozen = thread_state().exporting && op.def->exported.frozen;
   const Value results = below(op, values);
   const TensorList as_written = strides_follow(op, args) ? results_as_written(op, args) : TensorList();
   std::size_t k = 0;

@@ -117,7 +117,7 @@ Value take_apart(const Op& op, Args args) {
   ThreadState& ts = thread_state();
   const bool autocast = op.def->autocast != Autocast::none && (ts.active & layer_bit(Layer::autocast));
   const Scoped<uint8_t> active(ts.active, autocast ? static_cast<uint8_t>(ts.active & ~layer_bit(Layer::autocast)) : ts.active);
-  const Scoped<bool> grad_mode(ts.grad_mode, ts.grad_mode && !op.def->no_grad_result);
+  const Scoped<bool> grad_mode(ts.grad_mode, ts.grad_mode && !op.def->grad.none);
   Values cast;
   if (autocast) cast = autocast_arguments(op, args);
   return op.def->body({op, autocast ? Args(cast) : args});
@@ -171,7 +171,7 @@ Value vmap_handler(const Op& op, Args args) {
   if (!acting) return call_below(Layer::transform, op, args);
   const VmapLevel level = *acting;
   const std::vector<VmapLevel> outer(vmap_levels().data(), acting);
-  INGOT_REQUIRE(op.def->rewires == Rewires::nothing, "vmap: ", op.schema.name,
+  INGOT_REQUIRE(op.def->effects.rewires == Rewires::nothing, "vmap: ", op.schema.name,
                 " of a tensor that is vmapped over is not supported: its members have no "
                 "storage of their own. Make a new tensor of the size you need.");
   if (op.functional) check_written(op, args, level);
@@ -189,7 +189,7 @@ Value vmap_handler(const Op& op, Args args) {
   const Batching b = unwrap(op, args, level);
   const Value r = [&] {
     const LevelsScope scope(outer);
-    return op.def->detaches ? call(op, b.args) : run_rule(b);
+    return op.def->grad.detaches ? call(op, b.args) : run_rule(b);
   }();
   if (op.mutates()) {
     set_batched_value(args[0].tensor(), b.tensor(0));

@@ -23,7 +23,7 @@ TensorList tensors_of(const Value& v) {
 }
 
 bool can_be_compared(const Op& op, Args args) {
-  if (op.variant != Variant::functional || op.mutates() || op.comes_apart() || op.def->uninitialised) return false;
+  if (op.variant != Variant::functional || op.mutates() || op.comes_apart() || op.def->result.uninitialised) return false;
   for (const Value& v : args) {
     if (v.is_generator() || v.is_function()) return false;
     for (const Tensor& t : v.is_tensor() || v.is_tensors() ? tensors_of(v) : TensorList())

@@ -120,7 +120,7 @@ class ExhaustiveSamples : public NoLeaks {
   }
   // Every operator that the project differentiates by a rule of its own is among the samples that were compared, but for rules that
   // refuse, or that are for results without a gradient, and for what no graph is made of (X06).
-  static bool has_gradient_rule(const OpDef& d) { return d.vjp || (d.form == Form::view && d.inverse); }
+  static bool has_gradient_rule(const OpDef& d) { return d.vjp || (d.form == Form::view && d.view.inverse); }
   static bool is_without_gradient(const std::string& why) {
     for (const char* words :
          {"is not implemented", "there is nothing to differentiate", "does not require grad and does not have a",

@@ -71,8 +71,8 @@ void expect_same_results(const Graph& want, const Graph& got, const Program& p, 
   };
   const Values a = run(got), b = run(want);
   // Memory that nobody wrote is whatever it is.
-  const bool only_kind =
-      std::any_of(want.nodes().begin(), want.nodes().end(), [](const auto& n) { return n->op && n->op->def->uninitialised; });
+  const bool only_kind = std::any_of(want.nodes().begin(), want.nodes().end(),
+                                     [](const auto& n) { return n->op && n->op->def->result.uninitialised; });
   ASSERT_EQ(a.size(), b.size()) << what;
   for (std::size_t k = 0; k < a.size(); k++) {
     ASSERT_EQ(a[k].is_tensor(), b[k].is_tensor()) << what;

@@ -7,7 +7,7 @@ namespace ingot {
 namespace {
 
 bool is_detach(const Argument& a) {
-  return a.is_node() && a.node()->kind == NodeKind::call && a.node()->op->def->detaches && !a.node()->op->mutates();
+  return a.is_node() && a.node()->kind == NodeKind::call && a.node()->op->def->grad.detaches && !a.node()->op->mutates();
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST_F(AotEffects, R168_OpsOfUsersMayHaveThem) {
                            calls += !c.tensor(0)->is_fake();
                            return c.tensor(0) + 1;
                          },
-                         .ordered_effect = true};
+                         .effects = {.ordered = true}};
   register_ops({&def, 1});
   std::string graph;
   const AotFunction f =

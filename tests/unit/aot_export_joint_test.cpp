@@ -30,7 +30,7 @@ Graph without_detaches_of_saved(const Graph& g, int& count) {
   GraphCopier copier(g, to);
   count = 0;
   for (const auto& n : g.nodes()) {
-    if (n->kind != NodeKind::call || !n->op->def->detaches) {
+    if (n->kind != NodeKind::call || !n->op->def->grad.detaches) {
       copier.copy(*n);
     } else if (!returned[static_cast<std::size_t>(n->id)]) {
       copier.replace(*n, copier(n->args[0]));

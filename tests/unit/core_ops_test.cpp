@@ -81,10 +81,10 @@ TEST(CoreOps, AQualifiedNameCarriesItsNamespaceOnce) {
 TEST(CoreOps, EveryDefinitionMakesItsResultsOneWay) {
   for (const Op* o : all_ops()) {
     const OpDef& d = *o->def;
-    const int ways = (d.kernel != nullptr) + (d.body != nullptr) + (d.geometry != nullptr);
+    const int ways = (d.kernel != nullptr) + (d.body != nullptr) + (d.view.geometry != nullptr);
     EXPECT_EQ(ways, 1) << o->name;
     EXPECT_EQ(d.kernel != nullptr, d.meta != nullptr) << o->name;
-    EXPECT_EQ(d.form == Form::view, d.geometry != nullptr) << o->name;
+    EXPECT_EQ(d.form == Form::view, d.view.geometry != nullptr) << o->name;
     EXPECT_TRUE(d.form != Form::composite || (d.body && !d.vjp)) << o->name << ": a composite has a body and no vjp";
   }
 }

@@ -105,7 +105,8 @@ Outcome as_graph(const Graph& g, const Values& inputs, std::size_t tensors) {
   return o;
 }
 Compare compare_for(const Sample& s, const Op& op) {
-  if (op.def->uninitialised || op.def->rewires == Rewires::size) return Compare::only_kind;  // bytes that nobody wrote
+  if (op.def->result.uninitialised || op.def->effects.rewires == Rewires::size)
+    return Compare::only_kind;  // bytes that nobody wrote
   return s.has("looks") ? Compare::closely : Compare::exactly;
 }
 void expect_same(const Outcome& got, const Outcome& want, Compare compare, const std::string& what) {

@@ -117,7 +117,7 @@ Tensor member_of(const SampleCall& c, const Tensor& batch, int64_t dim, int64_t 
 
 // A tensor that all members share cannot be written, and set_ or resize_ of a member is refused (vmap_test.cpp).
 bool is_refused(const SampleCall& c, const Mapping& m) {
-  if (c.op->def->rewires != Rewires::nothing) return true;
+  if (c.op->def->effects.rewires != Rewires::nothing) return true;
   bool refused = false;
   std::size_t k = 0;
   for (std::size_t i = 0; i < c.args.size(); i++)
@@ -162,7 +162,7 @@ void check_mapping(const Sample& s, const std::vector<SampleCall>& calls, const 
   for (std::size_t r = 0; r < got.size(); r++) {
     TensorList l;
     for (const TensorList& of_member : want) l.push_back(of_member[r]);
-    if (calls[0].op->def->uninitialised) {
+    if (calls[0].op->def->result.uninitialised) {
       EXPECT_EQ(to_text(got[r].sizes().sub(1, got[r].sizes().size())), to_text(l[0].sizes())) << text_of(s, m);
       continue;
     }
@@ -172,7 +172,7 @@ void check_mapping(const Sample& s, const std::vector<SampleCall>& calls, const 
 
 // A vmap in a vmap: two batches, the second in the other order, equal the two mapped one after the other.
 void check_nested(const Sample& s, const std::vector<SampleCall>& calls) {
-  if (calls[0].op->mutates() || calls[0].op->def->uninitialised) return;
+  if (calls[0].op->mutates() || calls[0].op->def->result.uninitialised) return;
   TensorList batches, turned, both;
   for (std::size_t k = 0; k < tensors_of(calls[0].args).size(); k++) {
     TensorList l;
@@ -287,7 +287,7 @@ class VmapSampleTest : public ::testing::Test {
         counts().checked++;
       }
       try {
-        if (calls[0].op->def->rewires == Rewires::nothing) check_nested(s, calls);
+        if (calls[0].op->def->effects.rewires == Rewires::nothing) check_nested(s, calls);
         if (!s.has("nograd")) check_gradients(s, calls);
       } catch (const std::exception& e) {
         ADD_FAILURE() << s.where() << " nested or gradients: " << e.what();

@@ -61,7 +61,7 @@ void check(const Sample& s) {
   if (wants.empty()) {
     EXPECT_TRUE(want.same(got));
   }
-  const bool any_bytes = op->def->uninitialised || op->def->rewires == Rewires::size;
+  const bool any_bytes = op->def->result.uninitialised || op->def->effects.rewires == Rewires::size;
   for (std::size_t k = 0; k < wants.size() && !wrapped.empty(); k++) {
     EXPECT_TRUE(gots[k].sizes().same(wants[k].sizes()) && gots[k].strides().same(wants[k].strides())) << "result " << k;
     if (any_bytes) continue;

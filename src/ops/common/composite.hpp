@@ -9,7 +9,7 @@ constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) {
 }
 // Whether its result is an argument, or an argument is written, depends on the arguments: it is never kept whole.
 constexpr OpDef aliasing_composite(std::string_view schema, Value (*body)(const Call&)) {
-  return {.schema = schema, .form = Form::composite, .body = body, .may_alias = true};
+  return {.schema = schema, .form = Form::composite, .body = body, .result = {.may_alias = true}};
 }
 
 }  // namespace ingot

@@ -68,7 +68,7 @@ void fill_named(const Call& c, std::span<const Tensor> r) { fill_elements(r[0], 
 
 constexpr OpDef uninitialised(std::string_view schema, MetaRule meta) {
   OpDef d = factory(schema, meta, leave_empty, lower_fill<0>);
-  d.uninitialised = true;
+  d.result.uninitialised = true;
   return d;
 }
 

@@ -14,7 +14,7 @@ using KernelRule = void (*)(const Call&, std::span<const Tensor>);
 using LowerRule = void (*)(Lowering&);
 constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kernel, LowerRule lower = nullptr) {
   OpDef d{.schema = schema, .form = Form::factory, .meta = meta, .kernel = kernel, .lower = lower};
-  d.no_grad_result = true;
+  d.grad.none = true;
   return d;
 }
 

@@ -244,7 +244,7 @@ void kaiser_kernel(const Call& c, std::span<const Tensor> r) {
 // The ends are tensors: the result is a function of them, one without a derivative in PyTorch.
 constexpr OpDef spaced(std::string_view schema, MetaRule meta, KernelRule kernel) {
   OpDef d = factory(schema, meta, kernel);
-  d.no_grad_result = false;
+  d.grad.none = false;
   d.batch = batch_loop;  // each member may start and end elsewhere
   return d;
 }

@@ -294,7 +294,7 @@ Value istft(const Call& c) {
 
 constexpr OpDef factory(std::string_view schema, Value (*body)(const Call&)) {
   OpDef d{.schema = schema, .form = Form::factory, .body = body};
-  d.no_grad_result = true;
+  d.grad.none = true;
   return d;
 }
 

@@ -259,6 +259,64 @@ Values scan_results(const Call& c, const std::vector<Values>& returned) {
 }
 Values map_results(const Call& c, const std::vector<Values>& returned) { return stacked_like(returned[0], 0, c[1]); }
 
+const CallingConvention& cond_convention() {
+  static const CallingConvention c{.control = Control::choose,
+                                   .node_name = "conditional",
+                                   .functions = {"true_graph", "false_graph"},
+                                   .closures = {3, 3},
+                                   .operands = cond_operands,
+                                   .results = cond_results};
+  return c;
+}
+const CallingConvention& while_loop_convention() {
+  static const CallingConvention c{.control = Control::repeat,
+                                   .functions = {"while_loop_cond_graph", "while_loop_body_graph"},
+                                   .closures = {3, 3},
+                                   .operands = loop_operands,
+                                   .results = loop_results};
+  return c;
+}
+const CallingConvention& scan_convention() {
+  static const CallingConvention c{.control = Control::carry_rows,
+                                   .functions = {"scan_combine_graph"},
+                                   .closures = {3},
+                                   .operands = scan_operands,
+                                   .results = scan_results};
+  return c;
+}
+const CallingConvention& map_convention() {
+  static const CallingConvention c{.control = Control::each_row,
+                                   .functions = {"body_graph"},
+                                   .closures = {2},
+                                   .operands = map_operands,
+                                   .results = map_results};
+  return c;
+}
+const CallingConvention& associative_scan_convention() {
+  static const CallingConvention c{.control = Control::combine,
+                                   .functions = {"associative_scan_combine_graph"},
+                                   .closures = {2},
+                                   .operands = associative_operands,
+                                   .results = map_results};
+  return c;
+}
+const CallingConvention& flex_convention() {
+  static const CallingConvention c{.control = Control::element,
+                                   .functions = {"sdpa_score", "sdpa_mask"},
+                                   .closures = {7, 8},
+                                   .operands = flex_operands,
+                                   .results = flex_results};
+  return c;
+}
+const CallingConvention& flex_backward_convention() {
+  static const CallingConvention c{.control = Control::element,
+                                   .functions = {"fw_graph", "joint_graph", "mask_graph"},
+                                   .closures = {12, 12, 13},
+                                   .operands = flex_backward_operands,
+                                   .results = flex_backward_results};
+  return c;
+}
+
 // ---- by member of a vmap
 // Functions take, and return, every tensor with the batch in front.
 
@@ -313,10 +371,12 @@ constexpr OpDef kOps[] = {
      .body = cond,
      .vjp = cond_vjp,
      .saves = {{0}, {3}},
-     .batch = batch_cond},
+     .batch = batch_cond,
+     .convention = cond_convention},
     {.schema = "higher_order::while_loop(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
      .form = Form::higher_order,
-     .body = while_loop},
+     .body = while_loop,
+     .convention = while_loop_convention},
     {.schema =
          "higher_order::while_loop_stack_output(Function cond_graph, Function body_graph, Any carried, Any additional) -> Any[]",
      .form = Form::higher_order,
@@ -325,28 +385,33 @@ constexpr OpDef kOps[] = {
      .form = Form::higher_order,
      .body = scan,
      .vjp = scan_vjp,
-     .saves = {{1}, {2}, {3}}},
+     .saves = {{1}, {2}, {3}},
+     .convention = scan_convention},
     {.schema = "higher_order::associative_scan(Function combine_graph, Any xs, Any additional) -> Any[]",
      .form = Form::higher_order,
-     .body = associative_scan},
+     .body = associative_scan,
+     .convention = associative_scan_convention},
     {.schema = "higher_order::map_impl(Function body_graph, Any mapped, Any others) -> Any[]",
      .form = Form::higher_order,
      .body = map_impl,
      .vjp = map_vjp,
-     .saves = {{1}, {2}}},
+     .saves = {{1}, {2}},
+     .convention = map_convention},
     {.schema =
          "higher_order::flex_attention(Tensor query, Tensor key, Tensor value, Function score_mod, Any block_mask, float scale, "
          "Any kernel_options, Any score_mod_other_buffers, Any mask_mod_other_buffers) -> Any[]",
      .form = Form::higher_order,
      .body = flex_attention,
      .vjp = flex_attention_vjp,
-     .saves = {{0}, {1}, {2}, {7}, {8}}},
+     .saves = {{0}, {1}, {2}, {7}, {8}},
+     .convention = flex_convention},
     {.schema =
          "higher_order::flex_attention_backward(Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor? "
          "grad_out, Tensor? grad_logsumexp, Function fw_graph, Function joint_graph, Any block_mask, float scale, Any "
          "kernel_options, Any score_mod_other_buffers, Any mask_mod_other_buffers) -> Any[]",
      .form = Form::higher_order,
-     .body = flex_attention_backward},
+     .body = flex_attention_backward,
+     .convention = flex_backward_convention},
     {.schema = "higher_order::wrap_with_set_grad_enabled(bool enabled, Function region, ...) -> Any[]",
      .form = Form::higher_order,
      .body = wrap_with_set_grad_enabled},
@@ -380,26 +445,5 @@ constexpr OpDef kOps[] = {
 INGOT_FAMILY(higher_order, kOps)
 
 bool calls_beside_stream(const Op& op) { return op.def->body == run_and_save_rng_state || op.def->body == run_with_rng_state; }
-
-const CallingConvention* calling_convention(const Op& op) {
-  static const CallingConvention kCond{Control::choose, "conditional", {"true_graph", "false_graph"},
-                                       {3, 3},          cond_operands, cond_results},
-      kWhile{Control::repeat, "", {"while_loop_cond_graph", "while_loop_body_graph"}, {3, 3}, loop_operands, loop_results},
-      kScan{Control::carry_rows, "", {"scan_combine_graph"}, {3}, scan_operands, scan_results},
-      kMap{Control::each_row, "", {"body_graph"}, {2}, map_operands, map_results},
-      kAssociative{Control::combine, "", {"associative_scan_combine_graph"}, {2}, associative_operands, map_results},
-      kFlex{Control::element, "", {"sdpa_score", "sdpa_mask"}, {7, 8}, flex_operands, flex_results},
-      kFlexBackward{Control::element,     "", {"fw_graph", "joint_graph", "mask_graph"}, {12, 12, 13}, flex_backward_operands,
-                    flex_backward_results};
-  const auto is = [&](Value (*body)(const Call&)) { return op.def->body == body; };
-  return is(cond)                      ? &kCond
-         : is(while_loop)              ? &kWhile
-         : is(scan)                    ? &kScan
-         : is(map_impl)                ? &kMap
-         : is(associative_scan)        ? &kAssociative
-         : is(flex_attention)          ? &kFlex
-         : is(flex_attention_backward) ? &kFlexBackward
-                                       : nullptr;
-}
 
 }  // namespace ingot

@@ -339,7 +339,7 @@ constexpr OpDef kOps[] = {
      .kernel = rule_for<fractional_kernel, 2>,
      .vjp = fractional_vjp<2>,
      .saves = {{0}, {kResult - 1}},
-     .refuses_grad = 0b1000,
+     .grad = {.refuses = 0b1000},
      .autocast = Autocast::float32},
     {.schema =
          "aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor",
@@ -354,7 +354,7 @@ constexpr OpDef kOps[] = {
      .kernel = rule_for<fractional_kernel, 3>,
      .vjp = fractional_vjp<3>,
      .saves = {{0}, {kResult - 1}},
-     .refuses_grad = 0b1000,
+     .grad = {.refuses = 0b1000},
      .autocast = Autocast::float32},
     {.schema =
          "aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor",

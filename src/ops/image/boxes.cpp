@@ -484,7 +484,7 @@ Value batch_boxes(const Batching& b) {
 constexpr OpDef kOps[] = {
     {.schema = "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
      .body = nms_body,
-     .no_grad_result = true,
+     .grad = {.none = true},
      .autocast = Autocast::float32,
      .lower = stays_eager,
      .batch = refuse_dynamic_shape},
@@ -520,7 +520,7 @@ constexpr OpDef kOps[] = {
                                                                   v.arg(5), s[0], s[1], s[2], s[3]));
          },
      .saves = {{1}, {kResult - 1}},
-     .grad_results = 1,
+     .grad = {.results = 1},
      .batch = batch_boxes},
     {.schema =
          "torchvision::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt "
@@ -541,7 +541,7 @@ constexpr OpDef kOps[] = {
                                                               s[0], s[1], s[2], s[3]));
          },
      .saves = {{1}, {kResult - 1}},
-     .grad_results = 1,
+     .grad = {.results = 1},
      .batch = batch_boxes},
     {.schema =
          "torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, SymInt "
@@ -561,7 +561,7 @@ constexpr OpDef kOps[] = {
                                                                  s[0], s[1], s[2], s[3]));
          },
      .saves = {{1}, {kResult - 1}},
-     .grad_results = 1,
+     .grad = {.results = 1},
      .batch = batch_boxes},
     {.schema = "torchvision::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt "
                "pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor",

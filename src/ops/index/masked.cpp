@@ -165,7 +165,7 @@ constexpr OpDef kOps[] = {
            o.add(std::move(g));
          },
      .kernel = nonzero_kernel,
-     .no_grad_result = true,
+     .grad = {.none = true},
      .batch = refuse_dynamic_shape},
     {.schema = "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
      .meta =
@@ -174,7 +174,7 @@ constexpr OpDef kOps[] = {
            o.add(Shape{c[1].to_int(), c.tensor(0).dim()}, DType::i64);
          },
      .kernel = nonzero_static_kernel,
-     .no_grad_result = true},
+     .grad = {.none = true}},
     {.schema = "aten::argwhere(Tensor self) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"nonzero">(c[0]); }},

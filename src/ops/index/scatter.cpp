@@ -133,7 +133,7 @@ constexpr OpDef kOps[] = {
      .kernel = scatter_kernel<Combine::assign>,
      .vjp = [](Vjp& v) { v.set(0, cleared(v)); },
      .saves = {{2}},
-     .backward_index = 1,
+     .grad = {.node_number = 1},
      .batch = batch_elements},
     {.schema = "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
      .meta = scatter_meta,

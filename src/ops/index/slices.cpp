@@ -281,7 +281,7 @@ constexpr OpDef kOps[] = {
            if (v.need(3)) v.set(3, aten<"sum">(v.grad() - index_fill_gradient(v)));
          },
      .saves = {{2}},
-     .backward_index = 1,
+     .grad = {.node_number = 1},
      .batch = batch_index_write<"scatter.value">},
     {.schema = "aten::take(Tensor self, Tensor index) -> Tensor",
      .meta = take_meta,

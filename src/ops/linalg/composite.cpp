@@ -385,7 +385,7 @@ Value batch_check_errors(const Batching& b) { return call(b.op, {b[0], b[1], fal
 constexpr OpDef kOps[] = {
     {.schema = "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
      .body = check_errors_body,
-     .no_grad_result = true,
+     .grad = {.none = true},
      .batch = batch_check_errors},
     in_float32(composite("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", cholesky_body)),
     in_float32(composite("aten::cholesky(Tensor self, bool upper=False) -> Tensor", cholesky_body)),

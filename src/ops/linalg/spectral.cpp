@@ -336,7 +336,7 @@ constexpr OpDef kOps[] = {
      .body = pinv_body,
      .vjp = pinv_vjp,
      .saves = {{0}, {kResult}},
-     .refuses_grad = 0b110},  // the tolerances
+     .grad = {.refuses = 0b110}},  // the tolerances
 };
 
 }  // namespace

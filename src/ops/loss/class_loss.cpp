@@ -408,8 +408,7 @@ constexpr OpDef nll_forward(std::string_view schema, void (*vjp)(Vjp&), BatchRul
           .kernel = nll_kernel,
           .vjp = vjp,
           .saves = {{0}, {1}, {2}, {kResult - 1}},
-          .refuses_grad = 0b100,
-          .grad_results = 1,
+          .grad = {.refuses = 0b100, .results = 1},
           .batch = batch};
 }
 constexpr OpDef nll_backward(std::string_view schema, void (*vjp)(Vjp&)) {
@@ -418,7 +417,7 @@ constexpr OpDef nll_backward(std::string_view schema, void (*vjp)(Vjp&)) {
           .kernel = nll_backward_kernel,
           .vjp = vjp,
           .saves = {{2}, {3}},
-          .refuses_grad = 0b1001000,
+          .grad = {.refuses = 0b1001000},
           .batch = batch_nll_backward};
 }
 
@@ -445,7 +444,7 @@ constexpr OpDef kOps[] = {
                  aten<"multi_margin_loss_backward">(v.grad(), v.saved(0), v.saved(1), v.arg(2), v.arg(3), v.saved(4), v.arg(5)));
          },
      .saves = {{0}, {1}, {4}},
-     .refuses_grad = 0b10000,
+     .grad = {.refuses = 0b10000},
      .autocast = Autocast::float32},
     {.schema =
          "aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int "
@@ -467,7 +466,7 @@ constexpr OpDef kOps[] = {
              v.set(0, aten<"multilabel_margin_loss_backward">(v.grad(0), v.saved(0), v.saved(1), v.arg(2), v.result(1)));
          },
      .saves = {{0}, {1}, {kResult - 1}},
-     .grad_results = 1,
+     .grad = {.results = 1},
      .autocast = Autocast::float32},
     {.schema =
          "aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) -> Tensor",

@@ -214,8 +214,7 @@ constexpr OpDef forward(std::string_view schema, void (*vjp)(Vjp&), uint8_t inde
           .kernel = ctc_loss_kernel,
           .vjp = vjp,
           .saves = {{0}, {1}, {2}, {3}, {kResult}, {kResult - 1}},
-          .grad_results = 1,
-          .backward_index = index};
+          .grad = {.results = 1, .node_number = index}};
 }
 constexpr OpDef backward(std::string_view schema) {
   return {.schema = schema, .meta = ctc_backward_meta, .kernel = ctc_backward_kernel};

@@ -229,12 +229,12 @@ constexpr OpDef loss(std::string_view schema, Value (*body)(const Call&), void (
           .body = body,
           .vjp = vjp,
           .saves = saves,
-          .refuses_grad = refuses_grad,
+          .grad = {.refuses = refuses_grad},
           .autocast = Autocast::float32};
 }
 constexpr OpDef backward(std::string_view schema, Value (*body)(const Call&), void (*vjp)(Vjp&), Saves saves,
                          uint16_t refuses_grad = 0) {
-  return {.schema = schema, .form = Form::external, .body = body, .vjp = vjp, .saves = saves, .refuses_grad = refuses_grad};
+  return {.schema = schema, .form = Form::external, .body = body, .vjp = vjp, .saves = saves, .grad = {.refuses = refuses_grad}};
 }
 
 constexpr OpDef kOps[] = {

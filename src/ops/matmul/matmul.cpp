@@ -347,7 +347,7 @@ constexpr OpDef kOps[] = {
          [](const Call& c, std::span<const Tensor> r) {
            batched_product(batch_of_one(r[0]), batch_of_one(c.tensor(0)), batch_of_one(c.tensor(1)));
          },
-     .no_grad_result = true},
+     .grad = {.none = true}},
     {.schema = "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .meta =
          [](const Call& c, Outputs& o) {

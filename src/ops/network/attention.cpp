@@ -191,8 +191,8 @@ constexpr OpDef kOps[] = {
      .body = fused,
      .vjp = fused_vjp,
      .saves = {{0}, {1}, {2}, {5}, {kResult}, {kResult - 1}},
-     .refuses_grad = 0b100000,  // the mask: attention() takes the other way for one that requires grad
-     .grad_results = 1},
+     .grad = {.refuses = 0b100000,  // the mask: attention() takes the other way for one that requires grad
+              .results = 1}},
     {.schema =
          "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor "
          "logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "

@@ -285,82 +285,75 @@ constexpr OpDef kOps[] = {
      .body = legit,
      .vjp = legit_vjp,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}},
-     .refuses_grad = kRunning,
-     .grad_results = 1},
+     .grad = {.refuses = kRunning, .results = 1}},
     {.schema =
          "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> "
          "(Tensor, Tensor, Tensor)",
      .body = legit_no_stats,
      .vjp = no_stats_vjp,
      .saves = {{0}, {1}, {kResult - 1}, {kResult - 2}},
-     .grad_results = 1,
-     .backward_index = 1},
+     .grad = {.results = 1, .node_number = 1}},
     {.schema =
          "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool "
          "training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
      .body = legit_functional,
      .vjp = legit_vjp,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}},
-     .refuses_grad = kRunning,
-     .grad_results = 1},
+     .grad = {.refuses = kRunning, .results = 1}},
     {.schema =
          "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float "
          "momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .body = legit_no_training,
      .vjp = no_training_vjp,
      .saves = {{0}, {1}, {3}, {4}},
-     .refuses_grad = kRunning,
-     .grad_results = 1},
+     .grad = {.refuses = kRunning, .results = 1}},
     {.schema =
          "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? "
          "save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .body = batch_norm_backward,
      .vjp = native_backward_vjp,
      .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}},
-     .refuses_grad = kRunning},
+     .grad = {.refuses = kRunning}},
     {.schema =
          "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, "
          "float eps) -> (Tensor, Tensor, Tensor, Tensor)",
      .body = with_update,
      .vjp = update_vjp<true>,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
-     .refuses_grad = kRunning,
-     .grad_results = 1},
+     .grad = {.refuses = kRunning, .results = 1}},
     {.schema =
          "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float "
          "momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
      .body = with_update_functional,
      .vjp = update_vjp<true>,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
-     .refuses_grad = kRunning,
-     .grad_results = 1},
+     .grad = {.refuses = kRunning, .results = 1}},
     {.schema =
          "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float "
          "eps) -> (Tensor, Tensor, Tensor, Tensor)",
      .body = no_update,
      .vjp = update_vjp<false>,
      .saves = {{0}, {1}, {3}, {4}, {kResult - 1}, {kResult - 2}, {kResult - 3}},
-     .refuses_grad = kRunning,
-     .grad_results = 1},
+     .grad = {.refuses = kRunning, .results = 1}},
     {.schema =
          "aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, "
          "Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)",
      .body = batch_norm_backward,
      .vjp = reserving_backward_vjp,
      .saves = {{0}, {1}, {2}, {3}, {4}, {5}, {6}},
-     .refuses_grad = kRunning},
+     .grad = {.refuses = kRunning}},
     {.schema =
          "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float "
          "momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return native_batch_norm(c); },
-     .may_alias = true},
+     .result = {.may_alias = true}},
     {.schema =
          "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
          "float eps, bool cudnn_enabled) -> Tensor",
      .form = Form::composite,
      .body = batch_norm,
-     .may_alias = true},
+     .result = {.may_alias = true}},
     {.schema =
          "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float "
          "momentum, float eps, bool cudnn_enabled) -> Tensor",

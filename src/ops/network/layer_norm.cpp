@@ -293,7 +293,7 @@ constexpr OpDef kOps[] = {
      .body = native_layer_norm,
      .vjp = layer_norm_vjp,
      .saves = {{0}, {2}, {3}, {kResult - 1}, {kResult - 2}},
-     .grad_results = 1,
+     .grad = {.results = 1},
      .batch = batch_layer_norm},
     {.schema =
          "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "

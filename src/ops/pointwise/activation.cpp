@@ -44,7 +44,7 @@ constexpr OpDef log_sigmoid_forward_op() {
     });
   };
   d.vjp = [](Vjp& v) { v.set(0, aten<"log_sigmoid_backward">(v.grad(), v.saved(0), v.result(1))); };
-  d.grad_results = 0b01;
+  d.grad.results = 0b01;
   d.saves = {{0}, {kResult - 1}};
   return d;
 }

@@ -96,7 +96,7 @@ constexpr OpDef log_sigmoid_backward_op() {
                            return g * where(x < T(0), T(1) - r, r);
                          },
                          log_sigmoid_backward_vjp, {{0, 1}, {1}, {2, 0}});
-  d.refuses_grad = 0b100;
+  d.grad.refuses = 0b100;
   return d;
 }
 

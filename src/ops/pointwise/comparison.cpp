@@ -98,7 +98,7 @@ bool all_set(const Tensor& mask) {
 constexpr OpDef reads_data(std::string_view schema, Value (*body)(const Call&)) {
   OpDef d{.schema = schema, .form = Form::external};
   d.body = body;
-  d.no_grad_result = true;
+  d.grad.none = true;
   return d;
 }
 void require_data(const Call& c) {

@@ -49,7 +49,7 @@ void view_as_complex_geometry(const Call& c, Outputs& out) {
 }
 constexpr OpDef pair_view(std::string_view schema, void (*geometry)(const Call&, Outputs&),
                           Tensor (*inverse)(const Call&, const Tensor&, const Tensor&, int), Autocast autocast) {
-  OpDef d{.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse};
+  OpDef d{.schema = schema, .form = Form::view, .view = {.geometry = geometry, .inverse = inverse}};
   d.autocast = autocast;
   return d;
 }

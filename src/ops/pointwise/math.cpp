@@ -93,7 +93,7 @@ constexpr OpDef frexp_op() {
 
 // PyTorch refuses the gradient of asinh_, acosh_ and atanh_.
 constexpr OpDef not_in_place(OpDef d) {
-  d.vjp_for = VjpFor::functional;
+  d.grad.variants = GradVariants::functional;
   return d;
 }
 

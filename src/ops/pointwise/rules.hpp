@@ -27,12 +27,12 @@ inline void zero_gradients(Vjp& v) {
 inline void same_gradient(Vjp& v) { v.set(0, v.grad()); }
 
 constexpr OpDef indexed(OpDef d, uint8_t backward_index) {
-  d.backward_index = backward_index;
+  d.grad.node_number = backward_index;
   return d;
 }
 // The result never requires grad, as PyTorch has it.
 constexpr OpDef no_gradient(OpDef d) {
-  d.no_grad_result = true;
+  d.grad.none = true;
   return d;
 }
 constexpr OpDef with_meta(OpDef d, void (*meta)(const Call&, Outputs&)) {

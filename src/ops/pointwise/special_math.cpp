@@ -22,13 +22,13 @@ struct Of2 {
 template <double (*F)(double)>
 constexpr OpDef special(std::string_view schema, VjpRule vjp = nullptr, Saves saves = {}) {
   OpDef d = unary<int_to_float>(schema, Of<F>{}, vjp, saves);
-  d.no_grad_result = !vjp;  // Bessel and Airy functions: PyTorch's results do not require grad
+  d.grad.none = !vjp;  // Bessel and Airy functions: PyTorch's results do not require grad
   return d;
 }
 template <double (*F)(double, double)>
 constexpr OpDef special2(std::string_view schema, VjpRule vjp = nullptr, Saves saves = {}, uint8_t backward_index = 0) {
   OpDef d = indexed(binary<int_to_float>(schema, Of2<F>{}, vjp, saves), backward_index);
-  d.no_grad_result = !vjp;
+  d.grad.none = !vjp;
   return d;
 }
 

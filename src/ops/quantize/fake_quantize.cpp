@@ -272,23 +272,21 @@ constexpr OpDef kOps[] = {
      .body = per_tensor,
      .vjp = mask_vjp,
      .saves = {{kResult - 1}},
-     .grad_results = 1},
+     .grad = {.results = 1}},
     {.schema =
          "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, Tensor "
          "fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
      .body = per_tensor_of_tensors,
      .vjp = mask_vjp,
      .saves = {{kResult - 1}},
-     .refuses_grad = 0b1110,
-     .grad_results = 1},
+     .grad = {.refuses = 0b1110, .results = 1}},
     {.schema =
          "aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int "
          "quant_max) -> (Tensor output, Tensor mask)",
      .body = per_channel,
      .vjp = [](Vjp& v) { v.set(0, aten<"fake_quantize_per_channel_affine_cachemask_backward">(v.grad(), v.result(1))); },
      .saves = {{kResult - 1}},
-     .refuses_grad = 0b110,
-     .grad_results = 1},
+     .grad = {.refuses = 0b110, .results = 1}},
     composite("aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor", masked),
     composite("aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor", masked),
     learnable(
@@ -323,7 +321,7 @@ constexpr OpDef kOps[] = {
      .body = observed,
      .vjp = mask_vjp,
      .saves = {{kResult - 1}},
-     .grad_results = 1},
+     .grad = {.results = 1}},
     composite(
         "aten::_fused_moving_avg_obs_fq_helper(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) running_min, Tensor(b!) "
         "running_max, Tensor(c!) scale, Tensor(d!) zero_point, float averaging_const, int quant_min, int quant_max, int ch_axis, bool "

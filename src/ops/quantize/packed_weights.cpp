@@ -158,7 +158,7 @@ constexpr OpDef kOps[] = {
     {.schema = "aten::_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor",
      .meta = pack_meta,
      .kernel = pack_kernel,
-     .no_grad_result = true,
+     .grad = {.none = true},
      .batch = batch_samples<1>},
     {.schema = "aten::_weight_int4pack_mm_for_cpu(Tensor self, Tensor mat2, int qGroupSize, Tensor qScaleAndZeros) -> Tensor",
      .meta = int4_meta,

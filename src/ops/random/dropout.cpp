@@ -128,8 +128,8 @@ constexpr OpDef kOps[] = {
     {.schema = "aten::dropout(Tensor input, float p, bool train) -> Tensor",
      .form = Form::composite,
      .body = dropout,
-     .may_alias = true,
-     .frozen_in_export = true},
+     .result = {.may_alias = true},
+     .exported = {.frozen = true}},
     aliasing_composite("aten::feature_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, false>),
     aliasing_composite("aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<false, true>),
     aliasing_composite("aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", dropout_by_noise<true, true>),
@@ -144,7 +144,7 @@ constexpr OpDef kOps[] = {
              v.set(0, aten<"rrelu_with_noise_backward">(v.grad(), v.saved(0), v.result(1), v.arg(2), v.arg(3), v.arg(4), false));
          },
      .saves = {{0, 0}, {kResult - 1, 0}},
-     .grad_results = 1,
+     .grad = {.results = 1},
      .batch = batch_random_of_values},
     // The noise is written by copy_, so that every layer sees both steps.
     {.schema =
@@ -175,7 +175,7 @@ constexpr OpDef kOps[] = {
            if (v.need(1)) v.set(1, aten<"zeros_like">(v.grad()));
          },
      .saves = {{1, 0}, {2, 0}},
-     .refuses_grad = 0b100},
+     .grad = {.refuses = 0b100}},
 };
 
 }  // namespace

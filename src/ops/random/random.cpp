@@ -314,16 +314,20 @@ void zero_vjp(Vjp& v) {
 using MetaRule = void (*)(const Call&, Outputs&);
 using KernelRule = void (*)(const Call&, std::span<const Tensor>);
 constexpr OpDef factory(std::string_view schema, MetaRule meta, KernelRule kernel) {
-  return {.schema = schema, .form = Form::random, .meta = meta, .kernel = kernel, .no_grad_result = true};
+  return {.schema = schema, .form = Form::random, .meta = meta, .kernel = kernel, .grad = {.none = true}};
 }
 constexpr OpDef replaces(std::string_view schema, MetaRule meta, KernelRule kernel, uint8_t backward_index = 0) {
-  return {
-      .schema = schema, .form = Form::random, .meta = meta, .kernel = kernel, .vjp = zero_vjp, .backward_index = backward_index};
+  return {.schema = schema,
+          .form = Form::random,
+          .meta = meta,
+          .kernel = kernel,
+          .vjp = zero_vjp,
+          .grad = {.node_number = backward_index}};
 }
 // PyTorch gives these in-place forms a gradient (zeros) and the functional ones none.
 constexpr OpDef replaces_in_place(std::string_view schema, MetaRule meta, KernelRule kernel, uint8_t backward_index = 0) {
   OpDef d = replaces(schema, meta, kernel, backward_index);
-  d.vjp_for = VjpFor::inplace;
+  d.grad.variants = GradVariants::inplace;
   return d;
 }
 // Unlike its sisters, randint_like counts as a function of its argument, one without a derivative.
@@ -335,7 +339,7 @@ constexpr OpDef of_tensors(std::string_view schema, uint8_t backward_index) {
           .form = Form::random,
           .body = normal_of_tensors,
           .vjp = zero_vjp,
-          .backward_index = backward_index,
+          .grad = {.node_number = backward_index},
           .batch = batch_random_of_values};
 }
 

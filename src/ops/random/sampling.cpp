@@ -204,7 +204,7 @@ constexpr OpDef kOps[] = {
      .form = Form::random,
      .meta = multinomial_meta,
      .kernel = multinomial_kernel,
-     .no_grad_result = true,
+     .grad = {.none = true},
      .batch = batch_multinomial},
 };
 

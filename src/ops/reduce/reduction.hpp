@@ -70,8 +70,8 @@ constexpr OpDef reduction(std::string_view schema, void (*vjp)(Vjp&) = nullptr, 
   d.lower = [](Lowering& l) { reduction_lower(reduction_of<R>, l); };
   d.vjp = vjp;
   d.saves = saves;
-  d.backward_index = backward_index;
-  d.no_grad_result = R.type == ReducedType::boolean || R.type == ReducedType::index;
+  d.grad.node_number = backward_index;
+  d.grad.none = R.type == ReducedType::boolean || R.type == ReducedType::index;
   return d;
 }
 

@@ -71,7 +71,7 @@ constexpr OpDef kOps[] = {
            if (v.need(0)) v.set(0, aten<"zeros_like">(v.grad()));
            if (v.need(1)) v.set(1, v.grad());
          },
-     .vjp_for = VjpFor::inplace,  // PyTorch differentiates copy_ alone
+     .grad = {.variants = GradVariants::inplace},  // PyTorch differentiates copy_ alone
      .lower = copy_lower<1>},
     {.schema =
          "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool "
@@ -85,7 +85,7 @@ constexpr OpDef kOps[] = {
      .kernel = copy_argument_0,
      .vjp = [](Vjp& v) { v.set(0, v.grad()); },
      .lower = copy_lower<0>,
-     .frozen_in_export = true},
+     .exported = {.frozen = true}},
     {.schema = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) -> Value {
@@ -99,7 +99,7 @@ constexpr OpDef kOps[] = {
          "Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c[1].dtype(), c.tensor(0).device(), c[3].to_bool(), c[4]); },
-     .copy_argument = 3},
+     .exported = {.copy_argument = 3}},
     {.schema =
          "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
          "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
@@ -109,19 +109,19 @@ constexpr OpDef kOps[] = {
            const Tensor& t = c.tensor(0);
            return to_like(t, c[1].dtype_or(t.dtype()), c[3].is_none() ? t.device() : c[3].device(), c[6].to_bool(), c[7]);
          },
-     .copy_argument = 6},
+     .exported = {.copy_argument = 6}},
     {.schema =
          "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
          "memory_format=None) -> Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c[2].dtype(), c[1].device(), c[4].to_bool(), c[5]); },
-     .copy_argument = 4},
+     .exported = {.copy_argument = 4}},
     {.schema =
          "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
          "Tensor(a)",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c.tensor(1).dtype(), c.tensor(1).device(), c[3].to_bool(), c[4]); },
-     .copy_argument = 3},
+     .exported = {.copy_argument = 3}},
     {.schema = "aten::type_as(Tensor self, Tensor other) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) { return to_like(c.tensor(0), c.tensor(1).dtype(), c.tensor(1).device(), false, Value()); }},
@@ -149,7 +149,7 @@ constexpr OpDef kOps[] = {
            if (v.need(0)) v.set(0, aten<"zeros_like">(v.grad()));
            if (v.need(1)) v.set(1, aten<"sum">(v.grad()));
          },
-     .backward_index = 1,
+     .grad = {.node_number = 1},
      .lower = copy_lower<1>,
      .batch = batch_fill},
     {.schema = "aten::zero(Tensor self) -> Tensor",

@@ -285,7 +285,7 @@ constexpr OpDef kOps[] = {
        std::fprintf(stderr, "%s\n", c[0].string().c_str());
        return {};
      },
-     .ordered_effect = true},
+     .effects = {.ordered = true}},
     effect(
         "aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, "
         "Layout? layout=None) -> ()",
@@ -301,8 +301,8 @@ constexpr OpDef kOps[] = {
      .form = Form::factory,
      .meta = [](const Call& c, Outputs& o) { o.add(Shape{}, c[0].dtype_or(thread_state().default_dtype)); },
      .kernel = [](const Call&, std::span<const Tensor>) {},
-     .no_grad_result = true,
-     .uninitialised = true},
+     .grad = {.none = true},
+     .result = {.uninitialised = true}},
     with_lower(with_batch(effect("aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
                                  [](const Call& c) -> Value {
                                    check_assertion(c.tensor(0), c[1].string());

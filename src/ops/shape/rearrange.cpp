@@ -304,8 +304,8 @@ Value fill_diagonal_body(const Call& c) {
 }
 constexpr OpDef metadata_op(std::string_view schema, Rewires what, Body body) {
   OpDef d{.schema = schema, .form = Form::external, .body = body};
-  d.no_grad_result = true;
-  d.rewires = what;
+  d.grad.none = true;
+  d.effects.rewires = what;
   return d;
 }
 
@@ -355,7 +355,7 @@ constexpr OpDef kOps[] = {
      .form = Form::external,
      .meta = repeat_interleave_meta,
      .kernel = repeat_interleave_kernel,
-     .no_grad_result = true,
+     .grad = {.none = true},
      .batch = batch_repeat_interleave},
     composite(
         "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",

@@ -27,14 +27,16 @@ constexpr OpDef bijection(std::string_view schema, MetaRule geometry, InverseRul
                           uint8_t backward_index = 0) {
   return {.schema = schema,
           .form = Form::view,
-          .geometry = geometry,
-          .inverse = inverse,
+          .view = {.geometry = geometry, .inverse = inverse},
           .vjp = vjp,
-          .backward_index = backward_index};
+          .grad = {.node_number = backward_index}};
 }
 // A view of part of the base: the inverse puts `updated` into it.
 constexpr OpDef part(std::string_view schema, MetaRule geometry, InverseRule inverse, VjpRule vjp) {
-  return {.schema = schema, .form = Form::view, .geometry = geometry, .inverse = inverse, .inverse_reads_base = true, .vjp = vjp};
+  return {.schema = schema,
+          .form = Form::view,
+          .view = {.geometry = geometry, .inverse = inverse, .inverse_reads_base = true},
+          .vjp = vjp};
 }
 
 Tensor reshape_to_base(const Call&, const Tensor& base, const Tensor& updated, int) {
@@ -327,13 +329,13 @@ constexpr OpDef expand_op() {
   return d;
 }
 constexpr OpDef detach_op(std::string_view schema) {
-  OpDef d{.schema = schema, .form = Form::view, .geometry = same_geometry, .inverse = unchanged};
-  d.detaches = true;
+  OpDef d{.schema = schema, .form = Form::view, .view = {.geometry = same_geometry, .inverse = unchanged}};
+  d.grad.detaches = true;
   return d;
 }
 constexpr OpDef view_op() {
   OpDef d = bijection("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view_geometry, reshape_to_base, reshape_vjp);
-  d.or_copy = "reshape";
+  d.view.or_copy = "reshape";
   d.batch = batch_view;
   return d;
 }
@@ -345,7 +347,7 @@ constexpr OpDef as_strided_op() {
         return aten<"as_strided_scatter">(base, updated, c[1], c[2], c[3]);
       },
       as_strided_vjp);
-  d.from_storage = true;
+  d.view.from_storage = true;
   d.batch = batch_strided;
   return d;
 }
@@ -357,7 +359,7 @@ constexpr OpDef view_dtype_op() {
         return aten<"view.dtype">(ready_to_reinterpret(updated), base.dtype());
       },
       nullptr);
-  d.no_grad_result = true;  // bits of a float are no function of it that has a derivative
+  d.grad.none = true;  // bits of a float are no function of it that has a derivative
   d.batch = batch_view_dtype;
   return d;
 }

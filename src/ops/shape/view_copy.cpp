@@ -20,7 +20,7 @@ constexpr OpDef copy_of(std::string_view schema, uint8_t backward_index = 0) {
             return Value(std::move(l));
           },
           .vjp = [](Vjp& v) { op_ref<View>().def->vjp(v); },
-          .backward_index = backward_index};
+          .grad = {.node_number = backward_index}};
 }
 // PyTorch has no derivative for detach_copy, and the bits of a float are no function of it that has one.
 constexpr OpDef detach_copy() {
@@ -31,7 +31,7 @@ constexpr OpDef detach_copy() {
 constexpr OpDef view_copy_dtype() {
   OpDef d = copy_of<"view.dtype">("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor");
   d.vjp = nullptr;
-  d.no_grad_result = true;
+  d.grad.none = true;
   return d;
 }
 

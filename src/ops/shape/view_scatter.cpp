@@ -205,7 +205,7 @@ constexpr OpDef kOps[] = {
      .form = Form::external,
      .meta = as_strided_scatter_meta,
      .kernel = as_strided_scatter_kernel,
-     .from_storage = true,
+     .view = {.from_storage = true},
      .vjp = as_strided_scatter_vjp,
      .batch = batch_strided_scatter},
     backward_op<select_part, "select.int">(

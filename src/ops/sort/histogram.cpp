@@ -196,7 +196,7 @@ constexpr OpDef kOps[] = {
            o.add(Shape{c[1].to_int()}, c.tensor(0).dtype());
          },
      .kernel = histc_kernel,
-     .no_grad_result = true},
+     .grad = {.none = true}},
     {.schema = "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
      .body = bincount,
      .batch = refuse_dynamic_shape},

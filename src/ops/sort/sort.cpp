@@ -250,7 +250,7 @@ void isin_kernel(const Call& c, std::span<const Tensor> r) {
 using MetaRule = void (*)(const Call&, Outputs&);
 using KernelRule = void (*)(const Call&, std::span<const Tensor>);
 constexpr OpDef places(std::string_view schema, MetaRule meta, KernelRule kernel) {
-  return {.schema = schema, .meta = meta, .kernel = kernel, .no_grad_result = true};
+  return {.schema = schema, .meta = meta, .kernel = kernel, .grad = {.none = true}};
 }
 
 // ---- batching of searches
@@ -286,25 +286,25 @@ constexpr OpDef kOps[] = {
      .saves = {{kResult - 1}},
      .lower = sort_lower,
      .batch = batch_dims,
-     .order_is_free = true},
+     .result = {.order_is_free = true}},
     {.schema =
          "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
      .meta = sort_meta,
      .kernel = sort_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(2)); },
      .saves = {{kResult - 1}},
-     .backward_index = 1,
+     .grad = {.node_number = 1},
      .lower = sort_lower,
      .batch = batch_dims,
-     .order_is_free = true},
+     .result = {.order_is_free = true}},
     {.schema = "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return atens<"sort">(c[0], c[1], c[2])[1]; },
-     .order_is_free = true},
+     .result = {.order_is_free = true}},
     {.schema = "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return atens<"sort.stable">(c[0], c[1], c[2], c[3])[1]; },
-     .order_is_free = true},
+     .result = {.order_is_free = true}},
     {.schema = "aten::msort(Tensor self) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return atens<"sort">(c[0], 0, false)[0]; }},
@@ -315,14 +315,14 @@ constexpr OpDef kOps[] = {
      .vjp = [](Vjp& v) { put_back(v, v.arg(2)); },
      .saves = {{kResult - 1}},
      .batch = batch_dims,
-     .order_is_free = true},
+     .result = {.order_is_free = true}},
     {.schema = "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
      .meta = kthvalue_meta,
      .kernel = kthvalue_kernel,
      .vjp = [](Vjp& v) { put_back(v, v.arg(2), v.arg(3).to_bool()); },
      .saves = {{kResult - 1}},
      .batch = batch_dims,
-     .order_is_free = true},
+     .result = {.order_is_free = true}},
     with_batch(
         places(
             "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "

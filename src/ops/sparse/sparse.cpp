@@ -82,18 +82,18 @@ constexpr OpDef kOps[] = {
      .body = unchecked,
      .vjp = [](Vjp& v) { v.set(1, aten<"index.Tensor">(aten<"to_dense">(v.grad()), v.saved(0).unbind(0))); },
      .saves = {{0}},
-     .wraps = true},
+     .result = {.is_wrapper = true}},
     {.schema = "aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, " SPARSE_OPTIONS ") -> Tensor",
      .form = Form::composite,
      .body = checked},
-    {.schema = "aten::_indices(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
-    {.schema = "aten::_values(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .no_grad_result = true},
+    {.schema = "aten::_indices(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .grad = {.none = true}},
+    {.schema = "aten::_values(Tensor(a) self) -> Tensor(a)", .body = refuse_dense, .grad = {.none = true}},
     // Of any wrapper tensor (op/wrapper.hpp): its own layer answers, so what comes here is none.
     {.schema = "ingot::inner_tensor(Tensor self, str name) -> Tensor",
      .body = [](const Call& c) -> Value {
        throw_user_error(text("inner_tensor('", c[1].string(), "'): expected a wrapper tensor, found a plain one"));
      },
-     .no_grad_result = true},
+     .grad = {.none = true}},
     {.schema = "aten::_nnz(Tensor self) -> int", .body = refuse_dense},
     {.schema = "aten::is_coalesced(Tensor self) -> bool", .body = refuse_dense},
     {.schema = "aten::_coalesce(Tensor self) -> Tensor", .body = refuse_dense, .vjp = [](Vjp& v) { v.set(0, v.grad()); }},
@@ -114,7 +114,7 @@ constexpr OpDef kOps[] = {
        if (c.tensor(0)->layers) return aten<"_to_dense">(c[0], c[1], c[2]);  // sparse, or what stands for a sparse one
        return c[1].is_none() ? c.tensor(0) : c.tensor(0).to(c[1].dtype());
      },
-     .may_alias = true},
+     .result = {.may_alias = true}},
     {.schema =
          "aten::embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
      .form = Form::composite,
