@@ -4,7 +4,7 @@
 
 # What is in it, under src/: everything the ops of a model call.
 set(eager_sources
-  base/dtype.cpp base/error.cpp expr/op_info.cpp expr/scalar.cpp expr/shape.cpp tensor/*.cpp op/*.cpp eager/*.cpp ops/api.cpp)
+  base/dtype.cpp base/error.cpp expr/number.cpp expr/op_info.cpp expr/scalar.cpp expr/shape.cpp tensor/*.cpp op/*.cpp eager/*.cpp ops/api.cpp)
 foreach(family IN ITEMS common pointwise shape reduce matmul linalg fft conv image network loss index sort random factory
                         quantize sparse)
   list(APPEND eager_sources ops/${family}/*.cpp)
@@ -21,7 +21,7 @@ set(eager_without tensor/random.cpp tensor/stand_in.cpp op/registry.cpp ops/spar
 # … and no use for others: traces, vmap, code, text, functions as arguments, tensors of other classes or libraries.
 list(APPEND eager_without
   tensor/dlpack.cpp tensor/print.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/program_acts.cpp
-  op/source_note.cpp op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
+  op/source_note.cpp op/upper_layers.cpp op/vjp.cpp op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
   ops/common/lower_rules.cpp ops/conv/lower.cpp ops/reduce/reduction_lower.cpp)
 
 # Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.

@@ -19,11 +19,22 @@ function(ingot_library name)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PUBLIC ${arg_USES} PRIVATE ${arg_HIDES})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    set(used ${arg_USES})
+    list(FILTER used INCLUDE REGEX "^ingot_")
+    list(TRANSFORM used REPLACE "^ingot_" "")
+    list(JOIN used " " used)
+    set_property(GLOBAL APPEND_STRING PROPERTY ingot_layers "${name} ${used}\n")
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ${arg_USES})
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   endif()
+endfunction()
+
+# ingot_list_layers(): layers.txt of the build folder, a line for each library and what it uses, for scripts/check_links.sh.
+function(ingot_list_layers)
+  get_property(layers GLOBAL PROPERTY ingot_layers)
+  file(WRITE ${PROJECT_BINARY_DIR}/layers.txt "${layers}")
 endfunction()
 
 # ingot_optimize(NAME flag...): flags for the sources of ingot_NAME in a release build.

@@ -24,7 +24,7 @@ function(ingot_runtime_library)
   # libingot_host.so: the host functions and the operators behind them, for models that AOTInductor made. The runtime loads it when it opens
   # the first of them. Its own source refers to all of them.
   add_library(ingot_host_shared SHARED src/host/torch/host_tensors.cpp)
-  target_link_libraries(ingot_host_shared PRIVATE ingot_runner)
+  target_link_libraries(ingot_host_shared PRIVATE ingot_runner ingot_setup)
   set(host_exports ${PROJECT_SOURCE_DIR}/cmake/host_library.map)
   target_link_options(ingot_host_shared PRIVATE LINKER:--version-script=${host_exports} LINKER:--gc-sections)
   set_target_properties(ingot_host_shared PROPERTIES OUTPUT_NAME ingot_host VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}

@@ -82,10 +82,6 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   return got;
 }
 
-bool is_grad_enabled() { return thread_state().grad_mode; }
-GradModeGuard::GradModeGuard(bool on) : old_(thread_state().grad_mode) { switch_grad_mode(on); }
-GradModeGuard::~GradModeGuard() { switch_grad_mode(old_); }
-
 InferenceMode::InferenceMode() : old_inference_(thread_state().inference_mode), old_grad_(thread_state().grad_mode) {
   tell_act("a block in inference mode");
   thread_state().inference_mode = true;
@@ -131,25 +127,22 @@ void retain_grad(const Tensor& t) {
   n->retained.emplace_back(m.result_nr, &m);
 }
 
-// ---- members of Tensor
-bool Tensor::requires_grad() const { return defined() && ingot::requires_grad(*this); }
-
-Tensor& Tensor::requires_grad_(bool on) {
-  checked(*this);
-  INGOT_REQUIRE(!on || is_differentiable(dtype()),
-                "only Tensors of floating point and complex dtype can require gradients, found ", dtype());
-  INGOT_REQUIRE(ingot::is_leaf(*this) || on,
+void set_requires_grad(const Tensor& t, bool on) {
+  checked(t);
+  INGOT_REQUIRE(!on || is_differentiable(t.dtype()),
+                "only Tensors of floating point and complex dtype can require gradients, found ", t.dtype());
+  INGOT_REQUIRE(is_leaf(t) || on,
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                 "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-  INGOT_REQUIRE(!on || !impl()->inference || thread_state().inference_mode,
+  INGOT_REQUIRE(!on || !t->inference || thread_state().inference_mode,
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  if (!ingot::is_leaf(*this)) return *this;
-  if (on && is_above(*this)) refuse_inside_transform("requires_grad_");
-  ensure_autograd_meta(*this).requires_grad = on;
-  if (ActListener* l = act_listener()) l->called(op_ref<"requires_grad_">(), Values{*this, on});
-  return *this;
+  if (!is_leaf(t)) return;
+  if (on && is_above(t)) refuse_inside_transform("requires_grad_");
+  ensure_autograd_meta(t).requires_grad = on;
+  if (ActListener* l = act_listener()) l->called(op_ref<"requires_grad_">(), Values{t, on});
 }
-bool Tensor::is_leaf() const { return ingot::is_leaf(checked(*this)); }
+
+// ---- members of Tensor. Those that ops ask, too, are in op/upper_layers.cpp
 bool Tensor::is_view() const { return autograd_meta(checked(*this)) && autograd_meta(*this)->view; }
 Tensor Tensor::grad() const {
   const AutogradMeta* m = autograd_meta(checked(*this));
@@ -171,7 +164,6 @@ std::string Tensor::grad_fn_name() const {
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
   ingot::backward({*this}, gradient.defined() ? TensorList{gradient} : TensorList{}, retain_graph, create_graph);
 }
-Tensor Tensor::detach() const { return aten<"detach">(*this); }
 Tensor& Tensor::detach_() {
   aten_value<"detach_">(*this);
   return *this;

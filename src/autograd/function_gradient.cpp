@@ -1,4 +1,5 @@
-// The gradient of a function that a higher-order op was given.
+#include "autograd/function_gradient.hpp"
+
 #include <algorithm>
 
 #include "autograd/engine.hpp"

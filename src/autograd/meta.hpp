@@ -63,6 +63,8 @@ AutogradMeta& ensure_autograd_meta(const Tensor& t);
 
 bool requires_grad(const Tensor& t);
 bool is_leaf(const Tensor& t);
+// Tensor::requires_grad_. User error, in PyTorch's words, where the flag cannot be set.
+void set_requires_grad(const Tensor& t, bool on);
 // History of t; rebuilds a view's node when its base or a sibling was written since.
 Ref<GradNode> grad_fn(const Tensor& t);
 // Where the gradient of t goes; empty if it needs none.

@@ -10,19 +10,6 @@
 
 namespace ingot {
 
-Tensor Vjp::grad_or_zeros(int k) const {
-  const Tensor& g = grad(k);
-  if (g.defined()) return g;
-  const Geometry& want = result_geom(k);
-  return aten<"zeros">(want.sizes, want.dtype);
-}
-
-void derivative_not_implemented(std::string_view what) {
-  throw_user_error(text("the derivative for '", what, "' is not implemented."));
-}
-
-void refuse_vjp(Vjp& v) { derivative_not_implemented(v.op->schema.name); }
-
 OpNode::OpNode(const Op& op, Args args, bool inplace)
     : op_(&op), args_(args.begin(), args.end()), tensor_arg_(args.size()), first_edge_(args.size()), geoms_(args.size()) {
   for (std::size_t i = 0; i < args.size(); i++) {

@@ -12,6 +12,7 @@
 #include "op/call.hpp"
 #include "op/program_acts.hpp"
 #include "op/source_note.hpp"
+#include "op/upper_layers.hpp"
 
 namespace ingot {
 
@@ -113,7 +114,7 @@ class Run {
       for (const Node* n : region.results) results.push_back(resolve(n->args[0]).tensor());
       return results;
     };
-    const TensorList results = vmap(function, std::move(options))(operands);
+    const TensorList results = upper_layers().vmap(function, std::move(options))(operands);
     for (std::size_t k = 0; k < results.size(); k++) value_of(*region.results[k]) = results[k];
   }
 

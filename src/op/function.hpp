@@ -9,16 +9,6 @@ namespace ingot {
 
 Value make_function(std::function<Values(Args)> f);
 
-// The gradient of a function of tensors, as a function: it takes the operands of `f` and then a gradient for each of its
-// results, and returns a gradient for each operand that is `wanted`, zeros where `f` does not use it. The tape defines it
-// (autograd/function_gradient.cpp).
-Value gradient_function(const Value& f, std::vector<bool> wanted);
-
-// A function of single members as one of batches: for each level, outermost first, it says which operands have the batch of that level in front;
-// the results, tensors or None, have those of all levels. What else the function uses is the same for every member. vmap defines it
-// (transform/mapped_function.cpp).
-Value mapped_function(const Value& f, std::vector<std::vector<bool>> levels);
-
 // The same value with f(function) in the place of each function, also in lists.
 template <class F>
 Value map_functions(const Value& v, const F& f) {

@@ -1,5 +1,6 @@
 #include "op/program_acts.hpp"
 
+#include "ingot/autograd.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 
@@ -28,5 +29,8 @@ void switch_grad_mode(bool on) {
   thread_state().grad_mode = on;
   if (ActListener* l = act_listener()) l->grad_mode_set(on);
 }
+bool is_grad_enabled() { return thread_state().grad_mode; }
+GradModeGuard::GradModeGuard(bool on) : old_(thread_state().grad_mode) { switch_grad_mode(on); }
+GradModeGuard::~GradModeGuard() { switch_grad_mode(old_); }
 
 }  // namespace ingot

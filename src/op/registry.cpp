@@ -8,6 +8,7 @@
 #include "op/call.hpp"
 #include "op/make_op.hpp"
 #include "op/setup.hpp"
+#include "op/upper_layers.hpp"
 
 namespace ingot {
 namespace {
@@ -29,7 +30,7 @@ Registry& registry() {
   return r;
 }
 
-thread_local bool sets_up = false;  // setup_ops runs on this thread
+thread_local bool sets_up = false;  // the first look-up sets up this process, on this thread
 
 // "aten::add.Tensor" and "add.Tensor" are one key; other namespaces keep their prefix. ".default" is no overload.
 std::string_view key_of(std::string_view name) {
@@ -146,8 +147,11 @@ const Op& op(std::string_view name) {
   std::string known;
   for (const Op* o : all_ops())
     if (o->schema.name == base) known += (known.empty() ? "" : ", ") + o->name;
-  throw_user_error(
-      text("unknown op '", name, "'; ", known.empty() ? "`ingot ops` lists what is supported" : "known overloads: " + known));
+  throw_user_error(text("unknown op '", name, "'; ",
+                        !known.empty() ? "known overloads: " + known
+                        : has_upper_layers()
+                            ? "`ingot ops` lists what is supported"
+                            : "this program has the ops it registers: to have Ingot's it should link ingot_setup"));
 }
 
 std::vector<const Op*> all_ops() {
@@ -161,10 +165,11 @@ std::vector<const Op*> all_ops() {
 }
 
 void setup_once() {
+  if (!has_upper_layers()) return;  // there are the ops that somebody registered, and no others
   static std::once_flag once;
   std::call_once(once, [] {
     const Scoped<bool> scope(sets_up, true);
-    setup_ops();
+    upper_layers().set_up();
   });
 }
 

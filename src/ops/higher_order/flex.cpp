@@ -7,6 +7,8 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "op/upper_layers.hpp"
+#include "ops/higher_order/mapped_function.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot {
@@ -186,7 +188,7 @@ void flex_attention_vjp(Vjp& v) {
   const Tensor of_changed = aten<"where.ScalarOther">(mask, through, 0);
   Values in = given;
   in.emplace_back(of_changed);
-  const Values g = gradient_function(score_mod, wanted).function()(in);
+  const Values g = upper_layers().gradient_function(score_mod, wanted).function()(in);
   std::size_t next = 0;
   if (wanted[0]) {
     const Tensor of_scores = g[next++].tensor() * f.scale;

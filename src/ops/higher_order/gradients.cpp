@@ -4,6 +4,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "op/upper_layers.hpp"
 
 namespace ingot {
 namespace {
@@ -38,8 +39,9 @@ void cond_vjp(Vjp& v) {
   const std::vector<bool> wanted = v.list_needs[3];
   const TensorList operands = joined({list_arg(v, 3), result_gradients(v, 0, v.grads.size())});
   const Value predicate = v.is_tensor(0) ? Value(v.saved(0)) : v.arg(0);
-  const TensorList g = tensors_of(call(op_ref<"higher_order::cond">(), {predicate, gradient_function(v.arg(1), wanted),
-                                                                        gradient_function(v.arg(2), wanted), operands}));
+  const TensorList g =
+      tensors_of(call(op_ref<"higher_order::cond">(), {predicate, upper_layers().gradient_function(v.arg(1), wanted),
+                                                       upper_layers().gradient_function(v.arg(2), wanted), operands}));
   std::size_t next = 0;
   for (std::size_t k = 0; k < wanted.size(); k++)
     if (wanted[k]) v.set(3, static_cast<int>(k), g.at(next++));
@@ -48,7 +50,7 @@ void cond_vjp(Vjp& v) {
 // A row's gradient depends on the row alone; what all rows share gets the sum.
 void map_vjp(Vjp& v) {
   const TensorList mapped = list_arg(v, 1), others = list_arg(v, 2);
-  const Value gradient = gradient_function(v.arg(0), joined(v.list_needs[1], v.list_needs[2]));
+  const Value gradient = upper_layers().gradient_function(v.arg(0), joined(v.list_needs[1], v.list_needs[2]));
   const std::size_t rows = mapped.size(), grads = v.grads.size(), shared = others.size();
   const Value body = make_function([=](Args a) {  // (rows, gradients, shared)
     Values in;
@@ -84,7 +86,7 @@ void scan_vjp(Vjp& v) {
   std::vector<bool> wanted;  // of what is carried whatever can have a gradient: a step needs those of the steps after it
   for (const Tensor& t : init) wanted.push_back(is_differentiable(t.dtype()));
   wanted = joined(joined(std::move(wanted), v.list_needs[2]), v.list_needs[3]);
-  const Value gradient = gradient_function(combine, wanted);
+  const Value gradient = upper_layers().gradient_function(combine, wanted);
   const auto zeros_like = [](const TensorList& l) {
     TensorList r;
     for (const Tensor& t : l) r.push_back(aten<"zeros_like">(t));

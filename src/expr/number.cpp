@@ -1,4 +1,5 @@
-// Scalar: conversions between the kinds of numbers, and Python's text for them.
+// Numbers that are plain: conversions between their kinds, and Python's text for them. Models have
+// these, too (cmake/eager_archives.cmake).
 #include <bit>
 #include <charconv>
 #include <cmath>

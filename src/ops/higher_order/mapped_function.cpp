@@ -1,10 +1,11 @@
-// vmap for the functions of higher-order ops.
+#include "ops/higher_order/mapped_function.hpp"
+
 #include <utility>
 
 #include "base/error.hpp"
-#include "ingot/transforms.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
+#include "op/upper_layers.hpp"
 
 namespace ingot {
 namespace {
@@ -53,7 +54,7 @@ Value mapped_function(const Value& f, std::vector<std::vector<bool>> levels) {
       options.in_dims.clear();
       for (const std::size_t i : tensors)
         options.in_dims.push_back(i < level->size() && (*level)[i] ? std::optional<int64_t>(0) : std::nullopt);
-      mapped = vmap(std::move(mapped), options);
+      mapped = upper_layers().vmap(std::move(mapped), options);
     }
     const VmapLayer layer;
     const TensorList results = mapped(given);
