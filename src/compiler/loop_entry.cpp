@@ -1,7 +1,9 @@
 #include "compiler/loop_entry.hpp"
 
+#include <algorithm>
 #include <set>
 
+#include "backend/backend.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "tensor/impl.hpp"
@@ -26,6 +28,11 @@ Shape fixed_sizes(const loop::Buffer& b) {
     sizes.push_back(n->i);
   }
   return sizes;
+}
+
+std::string text_of(const loop::ProductTypes& types, const loop::Product::Block& block) {
+  return text("block ", block.rows, " by ", block.columns, " as ", short_name_of(types.rows), " * ", short_name_of(types.columns),
+              " in ", short_name_of(types.sums));
 }
 
 }  // namespace
@@ -66,6 +73,23 @@ LoweredEntry entry_of(const loop::Program& program, const ProgramNames& names) {
     e.lowered.inputs.push_back(add(program.inputs[k], k < program.numbers.size() && program.numbers[k].valid()));
   for (const int b : program.constants) e.lowered.constants.push_back(add(b, false));
   return e;
+}
+
+void require_microkernels(const loop::Program& program, const std::vector<Target>& targets) {
+  for (const Target& target : targets) {
+    const std::vector<loop::Microkernel> all = backend_of(target).microkernels(target);
+    std::string known;
+    for (const loop::Microkernel& m : all) known += text(known.empty() ? "" : "; ", text_of(m.types, m.block));
+    loop::each_step(program.steps, [&](const loop::Step& s) {
+      const auto* k = std::get_if<loop::Kernel>(&s);
+      if (!k || !k->product) return;
+      const loop::Microkernel wanted{k->product->types, k->product->block};
+      INGOT_REQUIRE(std::ranges::find(all, wanted) != all.end(), "kernel ", k->name, ": ", target.cpu,
+                    " has no code for a product of ", text_of(wanted.types, wanted.block), "; it has ", known,
+                    ". Name the processor that the text was scheduled for (--target, --cpu), or compile the text of an earlier "
+                    "stage (--dump-after lower), which is scheduled for this one");
+    });
+  }
 }
 
 }  // namespace ingot

@@ -2,7 +2,9 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
+#include "codegen/target.hpp"
 #include "compiler/describe.hpp"
 
 namespace ingot {
@@ -12,5 +14,8 @@ namespace ingot {
 ProgramNames names_of(const loop::Program& program, const std::map<std::string, Tensor>& tensors);
 // `names` must outlive it.
 LoweredEntry entry_of(const loop::Program& program, const ProgramNames& names);
+
+// User error for a product that a target's backend has no code for: a program that was scheduled for another machine, or by hand.
+void require_microkernels(const loop::Program& program, const std::vector<Target>& targets);
 
 }  // namespace ingot

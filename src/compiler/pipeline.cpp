@@ -306,6 +306,7 @@ void compile(const std::vector<ProgramEntry>& entries, const std::string& output
 void compile(const loop::Program& program, const std::map<std::string, Tensor>& constants, const std::string& output,
              const CompileOptions& options) {
   loop::verify(program);
+  require_microkernels(program, options.targets);
   const ProgramNames names = names_of(program, constants);
   std::vector<LoweredEntry> entries;
   entries.push_back(entry_of(program, names));

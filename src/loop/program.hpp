@@ -108,6 +108,14 @@ struct Product {
   std::size_t place = 0;  // how many of the kernel's nests come before it
 };
 
+// A machine's code for sums of products of these types, a block at a time.
+struct Microkernel {
+  ProductTypes types;
+  Product::Block block;
+
+  bool operator==(const Microkernel&) const = default;
+};
+
 // For all values of `outer`, each on its own and in any order: the nests, one after the other, and the product, if there is one,
 // in its place among them.
 struct Kernel {

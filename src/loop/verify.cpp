@@ -1,24 +1,43 @@
 #include "loop/verify.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
-#include "expr/evaluate.hpp"
 #include "expr/text.hpp"
+#include "loop/reach.hpp"
+#include "loop/spelling.hpp"
 
 namespace ingot::loop {
 namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Program& p) : p_(p), is_there_(p.buffers.size()) {
+  explicit Verifier(const Program& p) : p_(p), reach_(p), is_there_(p.buffers.size()) {
     for (std::size_t b = 0; b < p.buffers.size(); b++)
       is_there_[b] = p.buffers[b].place == Place::input || p.buffers[b].place == Place::constant;
     for (std::size_t k = p.symbols.size() - p.decided; k < p.symbols.size(); k++) undecided_.insert(p.symbols[k]->name);
+  }
+
+  void check_declarations() {
+    where_ = "the program";
+    require_integer(p_.arena_bytes, "the bytes of the arena");
+    for (const Guard& g : p_.guards) {
+      require_condition(g.condition);
+      INGOT_REQUIRE(!g.condition->has_data, "a guard is about sizes, found ", g.condition);
+    }
+    for (const Expr& n : p_.numbers)
+      if (n.valid()) INGOT_REQUIRE(!n->has_data, "an input is a symbol, or what symbols decide, found ", n);
+    for (const Buffer& b : p_.buffers) {
+      where_ = text("'", b.name, "'");
+      for (const Expr& n : b.sizes) require_integer(n, "a size");
+      for (const Expr& n : b.strides) require_integer(n, "a stride");
+      if (b.offset.valid()) require_integer(b.offset, "an offset");
+    }
+    require_all_named(p_.inputs, Place::input);
+    require_all_named(p_.constants, Place::constant);
   }
 
   void check(const Steps& steps) {
@@ -35,6 +54,7 @@ class Verifier {
 
  private:
   const Program& p_;
+  const Reach reach_;
   std::vector<bool> is_there_;  // by buffer: it has elements
   std::set<std::string> undecided_;
   bool is_guarded_ = false;  // a check or a condition comes before: the step may never run
@@ -47,11 +67,13 @@ class Verifier {
     require_read(c);
     const Buffer& out = buffer(c.out);
     const std::vector<Expr> index = c.index();
+    for (const Expr& v : c.vars) require_extent(v);
     INGOT_REQUIRE(index.size() == out.sizes.size(), where_, ": expected ", out.sizes.size(), " indices, one a dim, found ",
                   index.size());
     for (std::size_t k = 0; k < index.size(); k++) require_inside(c.out, index[k], out.sizes[k], c.vars);
     for (const Fold& f : c.folds) {
       std::vector<Expr> vars = c.vars;
+      for (const Expr& v : f.vars) require_extent(v);
       vars.insert(vars.end(), f.vars.begin(), f.vars.end());
       require_loads(f.body, vars, false);
     }
@@ -62,8 +84,15 @@ class Verifier {
   void check(const Kernel& k) {
     where_ = "kernel " + k.name;
     require_read(k);
+    require_size(k.scratch_bytes, "the bytes of scratch memory");
+    for (const int b : buffers_of(k))
+      if (buffer(b).place == Place::scratch) require_scratch(buffer(b), k.scratch_bytes);
+    for (const Expr& v : k.outer) require_extent(v);
+    INGOT_REQUIRE(!k.across || !k.outer.empty(), where_, ": 'across' is about the last parallel variable, and there is none");
+    if (k.product) check(*k.product, k);
     for (const Nest& n : k.nests) {
       std::vector<Expr> vars = k.outer;
+      for (const Expr& v : n.vars) require_extent(v);
       vars.insert(vars.end(), n.vars.begin(), n.vars.end());
       for (const Fold& f : n.folds) require_loads(f.body, vars, true);
       for (const Store& s : n.stores) {
@@ -74,29 +103,81 @@ class Verifier {
     }
   }
 
+  // Of the rows' factor a block reads as many elements as it has rows, of the columns' as many as columns, wherever it begins.
+  void check(const Product& x, const Kernel& k) {
+    INGOT_REQUIRE(!k.across, where_,
+                  ": a product is made for each value of the parallel variables, so that the kernel cannot be "
+                  "'across' the last of them");
+    INGOT_REQUIRE(x.block.rows > 0 && x.block.columns > 0, where_, ": expected a block of at least 1 by 1, found ", x.block.rows,
+                  " by ", x.block.columns);
+    require_product_type(x.rows, x.types.rows, "the rows");
+    require_product_type(x.columns, x.types.columns, "the columns");
+    const DType sums = buffer(x.strip).dtype;
+    INGOT_REQUIRE(
+        sums == x.types.sums || (is_floating(sums) && is_floating(x.types.sums) && size_of(sums) > size_of(x.types.sums)), where_,
+        ": expected '", buffer(x.strip).name, "', which has the sums, to be of type ", short_name_of(x.types.sums),
+        " or wider, found ", short_name_of(sums));
+    require_size(x.strip_width, "the width of the strip");
+    std::vector<Expr> vars = k.outer;
+    for (const Expr& v : x.k) require_extent(v);
+    require_extent(x.panel);
+    vars.push_back(x.panel);
+    require_panel(x.strip, x.first_column, x.block.columns, x.strip_width, vars);
+    const Expr last_row = (x.block.rows - 1) * x.strip_width;
+    require_panel(x.strip, x.first_column + last_row, x.block.columns, elements_of(buffer(x.strip)), vars);
+    vars.insert(vars.end(), x.k.begin(), x.k.end());
+    require_panel(x.rows, x.rows_offset, x.block.rows, elements_of(buffer(x.rows)), vars);
+    require_panel(x.columns, x.columns_offset, x.block.columns, elements_of(buffer(x.columns)), vars);
+  }
+  void require_product_type(int b, DType type, const char* what) const {
+    INGOT_REQUIRE(buffer(b).dtype == type, where_, ": expected '", buffer(b).name, "', which has ", what,
+                  " of the product, to be of type ", short_name_of(type), ", found ", short_name_of(buffer(b).dtype));
+  }
+  void require_panel(int b, const Expr& first, int count, const Expr& end, const std::vector<Expr>& vars) const {
+    require_inside(b, first, end, vars);
+    require_inside(b, first + (count - 1), end, vars);
+  }
+
   void check(const KernelCall& c) {
     where_ = "the call of " + c.symbol;
     require_read(c);
+    for (const KernelCall::Argument& a : c.args)
+      for (const Expr& n : a.values) require_size(n, "an argument");
   }
   void check(const EagerCall& c) {
     where_ = "the call of " + c.op;
     require_read(c);
-    for (const EagerCall::Size& s : c.decides) decide(s.symbol);
+    for (const Expr& n : c.integers) {
+      require_symbols(n);
+      INGOT_REQUIRE(!n->has_data, where_, ": expected numbers that symbols decide, found ", n);
+    }
+    for (const EagerCall::Size& s : c.decides) {
+      const bool is_result = s.result >= 0 && static_cast<std::size_t>(s.result) < c.results.size();
+      INGOT_REQUIRE(is_result, where_, ": expected one of ", c.results.size(), " results, found 'of ", s.result, "'");
+      const Buffer& b = buffer(c.results[static_cast<std::size_t>(s.result)]);
+      INGOT_REQUIRE(s.dim >= 0 && static_cast<std::size_t>(s.dim) < b.sizes.size(), where_, ": expected a dim of '", b.name,
+                    "', which has ", b.sizes.size(), ", found ", s.dim);
+      decide(s.symbol);
+    }
   }
   void check(const Decide& d) {
     where_ = text("what decides ", d.symbol);
     require_read(d);
     require_loads(d.value, {}, false);
+    INGOT_REQUIRE(d.value.dtype() == d.symbol.dtype(), where_, ": expected a value of type ", short_name_of(d.symbol.dtype()),
+                  ", found ", short_name_of(d.value.dtype()));
     decide(d.symbol);
   }
   void check(const Check& c) {
     where_ = text("the check \"", c.message, "\"");
     require_read(c);
+    require_condition(c.condition);
     require_loads(c.condition, {}, false);
     is_guarded_ = true;
   }
   void check(const Branch& b) {
     where_ = "the condition of a branch";
+    require_condition(b.condition);
     require_loads(b.condition, {}, false);
     const bool outer = std::exchange(is_guarded_, true);
     check(b.then);
@@ -106,6 +187,7 @@ class Verifier {
   void check(const Repeat& r) {
     check(r.test);
     where_ = "the condition of a loop";
+    require_condition(r.condition);
     require_loads(r.condition, {}, false);
     const bool outer = std::exchange(is_guarded_, true);
     check(r.body);
@@ -113,7 +195,8 @@ class Verifier {
   }
   void check(const Times& t) {
     where_ = text("the loop over ", t.symbol);
-    require_symbols(t.count);
+    require_size(t.count, "the count");
+    INGOT_REQUIRE(t.symbol.dtype() == DType::i64, where_, ": expected an integer symbol");
     decide(t.symbol);
     const bool outer = std::exchange(is_guarded_, true);  // it may run for no value at all
     check(t.body);
@@ -125,9 +208,41 @@ class Verifier {
   // What the step reads is there. What it writes itself it may read in any order.
   void require_read(const Step& s) const {
     const std::vector<int> written = written_by(s);
-    for (const int b : buffers_of(s))
+    for (const int b : buffers_of(s)) {
+      INGOT_REQUIRE(buffer(b).place != Place::scratch || std::holds_alternative<Kernel>(s), where_, " uses '", buffer(b).name,
+                    "', which is scratch: only kernels have such memory");
       INGOT_REQUIRE(is_there_[static_cast<std::size_t>(b)] || std::ranges::find(written, b) != written.end(), where_, " reads '",
                     buffer(b).name, "' before a step writes it");
+    }
+  }
+
+  void require_all_named(const std::vector<int>& named, Place place) const {
+    std::vector<int> sorted = named;
+    std::ranges::sort(sorted);
+    INGOT_REQUIRE(sorted == buffers_in(p_, place), "expected each ", spelling_of(place), " once in the line '",
+                  spelling_of(place), "s …'");
+  }
+
+  void require_size(const Expr& e, const char* what) const {
+    require_symbols(e);
+    require_integer(e, what);
+  }
+  void require_integer(const Expr& e, const char* what) const {
+    INGOT_REQUIRE(e.dtype() == DType::i64 && !e->has_data, where_, ": expected an integer that symbols decide for ", what,
+                  ", found ", e);
+  }
+  void require_extent(const Expr& variable) const { require_size(variable.arg(0), "an extent"); }
+  void require_condition(const Expr& e) const {
+    INGOT_REQUIRE(e.dtype() == DType::b8, where_, ": expected a condition, found ", e);
+  }
+
+  void require_scratch(const Buffer& b, const Expr& bytes) const {
+    INGOT_REQUIRE(b.offset.valid(), where_, ": expected where scratch '", b.name, "' lies: its declaration says no 'at'");
+    INGOT_REQUIRE(!reach_.outside(mod(b.offset, Expr(64)), 1, {}), where_, ": expected '", b.name,
+                  "' at a multiple of 64 bytes, found ", b.offset);
+    const auto found = reach_.outside(b.offset + bytes_of(b), bytes + 1, {});
+    INGOT_REQUIRE(!found, where_, ": expected '", b.name, "' to end within the ", found->end - 1,
+                  " bytes of scratch memory that the kernel asks for, found that it ends at ", found->at);
   }
 
   void require_symbols(const Expr& e) const {
@@ -177,37 +292,14 @@ class Verifier {
     }
   }
 
-  static bool has_values(const Expr& e, const std::map<const ExprNode*, int64_t>& values) {
-    bool all = true;
-    visit(e, [&](const Expr& x) { all = all && (x.op() != ExprOp::Idx || values.contains(x.node())); });
-    return all;
-  }
-
-  // At the ends of the ranges of the variables that the index has, where these, the size and the index are fixed.
   void require_inside(int b, const Expr& index, const Expr& size, const std::vector<Expr>& vars) const {
     require_symbols(index);
-    const auto is_fixed = [](const Expr& e) {
-      bool fixed = true;
-      visit(e, [&](const Expr& x) {
-        fixed = fixed && x.op() != ExprOp::Sym && x.op() != ExprOp::Load && x.op() != ExprOp::Tmp && !is_floating(x.dtype());
-      });
-      return fixed;
-    };
-    if (is_guarded_ || !is_fixed(index) || !is_fixed(size)) return;
-    for (const bool is_last : {false, true}) {
-      std::map<const ExprNode*, int64_t> values;
-      const auto leaf = [&](const Expr& x) { return values.at(x.node()); };
-      for (const Expr& v : vars) {
-        if (!is_fixed(v.args()[0]) || !has_values(v.args()[0], values)) continue;
-        const int64_t extent = evaluate(v.args()[0], leaf);
-        if (extent <= 0) return;  // the loop does nothing
-        values[v.node()] = is_last ? extent - 1 : 0;
-      }
-      if (!has_values(index, values)) return;
-      const int64_t at = evaluate(index, leaf), end = evaluate(size, leaf);
-      INGOT_REQUIRE(at >= 0 && at < end, where_, ": expected an index of '", buffer(b).name, "' below ", end, ", found ", at,
-                    " where the variables of ", index, " are ", is_last ? "largest" : "0");
-    }
+    INGOT_REQUIRE(index.dtype() == DType::i64, where_, ": expected an integer as an index of '", buffer(b).name, "', found ",
+                  index);
+    if (is_guarded_) return;
+    const auto found = reach_.outside(index, size, vars);
+    INGOT_REQUIRE(!found, where_, ": expected an index of '", buffer(b).name, "' below ", found->end, ", found ", found->at,
+                  " of ", index, found->where.empty() ? "" : " ", found->where);
   }
 };
 
@@ -215,6 +307,7 @@ class Verifier {
 
 void verify(const Program& p) {
   Verifier v(p);
+  v.check_declarations();
   v.check(p.steps);
   v.check_outputs();
 }

@@ -1,4 +1,6 @@
 // Loop programs as texts: what --dump-after prints compiles, and so does what somebody writes.
+#include <tuple>
+
 #include "cli_fixture.hpp"
 #include "ingot/ingot.hpp"
 #include "io/file.hpp"
@@ -58,6 +60,36 @@ TEST_F(LoopCli, DumpsOfStagesCompile) {
     const Ran again = ingot("compile " + file("p.loop") + " -o " + file("q.so") + " --weights none --dump-after " +
                             (stage == "lower" ? "schedule" : "memory"));
     EXPECT_EQ(again.status, 0) << again.err;
+  }
+}
+
+// A text that is scheduled has products of the machine that it was scheduled for.
+TEST_F(LoopCli, ProductsOfOtherMachinesAreRefused) {
+  const auto product = [](const std::string& type, int rows, int columns) {
+    const std::string width = std::to_string(columns), height = std::to_string(rows);
+    return "program main()\n  input a: " + type + "[16, " + height + "]\n  input b: " + type + "[16, " + width + "]\n" +
+           "  output y: f32[" + height + ", " + width + "]\n  scratch strip: f32[" + height + ", " + width + "] at 0\n" +
+           "  kernel mm parallel i0 < 1 scratch 8192\n    product strip by " + width + " = a[" + height + "*i1] * b[" + width +
+           "*i1] over i1 < 16 as " + type + " * " + type + " in f32; panels i2 < 1 at 0; block " + height + " by " + width +
+           "\n    for i3 < " + height + ", i4 < " + width + ": y[" + width + "*i3 + i4] = strip[" + width + "*i3 + i4]\n";
+  };
+  const std::string v3 = "--target x86_64 --cpu x86-64-v3 ", text = product("f32", 6, 16);
+  const Ran right = compile(text, v3);
+  EXPECT_EQ(right.status, 0) << right.err;
+  fs::remove(file("p.so"));
+  const std::tuple<std::string, std::string, std::string> wrong[] = {
+      {product("bf16", 6, 16), v3, "kernel mm: x86-64-v3 has no code for a product of block 6 by 16 as bf16 * bf16 in f32"},
+      {product("f32", 5, 16), v3, "it has block 6 by 16 as f32 * f32 in f32; block 4 by 24 as f32 * f32 in f32"},
+      {text, "--target x86_64 --cpu x86-64", "x86-64 has no code for a product of block 6 by 16"},
+      {text, "--target x86_64 --cpu x86-64-v3 --cpu x86-64-v4", "x86-64-v4 has no code"},
+      {product("f32", 4, 24), "--target aarch64", "Name the processor that the text was scheduled for"},
+  };
+  for (const auto& [program, options, why] : wrong) {
+    const Ran ran = compile(program, options);
+    EXPECT_EQ(ran.status, 1) << options;
+    expect_in(why, ran.err);
+    EXPECT_EQ(ran.err.find("internal"), std::string::npos) << ran.err;
+    EXPECT_FALSE(fs::exists(file("p.so"))) << options;
   }
 }
 

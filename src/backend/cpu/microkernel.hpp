@@ -11,5 +11,7 @@ namespace ingot::cpu {
 // The blocks that are made at a time, all about as fast. Empty where there is no microkernel for these types on
 // this processor, so that plain loops make the sums.
 std::vector<loop::Product::Block> microkernels(const Target& target, const loop::ProductTypes& types);
+// Those of all types.
+std::vector<loop::Microkernel> microkernels(const Target& target);
 
 }  // namespace ingot::cpu
