@@ -81,7 +81,7 @@ class NamedSection {
 }  // namespace
 
 ElfNeeds elf_needs(const std::string& path) {
-  const Ref<MappedFile> file = MappedFile::open(path);
+  const Ref<MappedFile> file = MappedFile::open(path, MappedFile::Access::read_only);
   const std::optional<Elf64_Ehdr> header = header_of(*file);
   if (!header) return {};
   ElfNeeds needs;
@@ -98,7 +98,7 @@ ElfNeeds elf_needs(const std::string& path) {
 }
 
 std::string elf_machine(const std::string& path) {
-  const Ref<MappedFile> file = MappedFile::open(path);
+  const Ref<MappedFile> file = MappedFile::open(path, MappedFile::Access::read_only);
   const std::optional<Elf64_Ehdr> header = header_of(*file);
   INGOT_REQUIRE(header && header->e_type == ET_DYN, path, " is no 64-bit shared library");
   INGOT_REQUIRE(header->e_machine == EM_X86_64 || header->e_machine == EM_AARCH64, path, ": a library for machine ",
@@ -107,7 +107,7 @@ std::string elf_machine(const std::string& path) {
 }
 
 void require_whole_elf(const std::string& path) {
-  const Ref<MappedFile> file = MappedFile::open(path);
+  const Ref<MappedFile> file = MappedFile::open(path, MappedFile::Access::read_only);
   const std::optional<Elf64_Ehdr> header = header_of(*file);
   if (!header) return;
   require_bytes(*file, "a table of segments", header->e_phoff, uint64_t{header->e_phnum} * sizeof(Elf64_Phdr));

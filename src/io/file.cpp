@@ -36,7 +36,7 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
-Ref<MappedFile> MappedFile::open(const std::string& path) {
+Ref<MappedFile> MappedFile::open(const std::string& path, Access access) {
   // Not blocking, so that a named pipe without a writer gets its error and not a hanging process.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   INGOT_REQUIRE(file.fd >= 0, "cannot open ", path, ": ", reason());
@@ -47,7 +47,8 @@ Ref<MappedFile> MappedFile::open(const std::string& path) {
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0) return Ref<MappedFile>(new MappedFile(path, nullptr, 0));
   // Without reservation: private pages cost memory only once they are written, and weights may be larger than memory.
-  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
+  const int protection = access == Access::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+  void* data = ::mmap(nullptr, size, protection, MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
   INGOT_REQUIRE(data != MAP_FAILED, "cannot map ", path, " (", size, " bytes): ", reason());
   return Ref<MappedFile>(new MappedFile(path, static_cast<char*>(data), size));
 }

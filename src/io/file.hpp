@@ -1,6 +1,7 @@
 // Whole files: read through a private mapping, written beside the target and renamed over it.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +15,10 @@ namespace ingot {
 // were not read yet, and cutting it short ends in SIGBUS, as for every mapping.
 class MappedFile final : public Counted {
  public:
+  // Bytes that are only read may say so: valgrind takes a writable mapping of a library for a part of it that is loaded.
+  enum class Access : uint8_t { private_writes, read_only };
   // User error if the file cannot be opened or is no regular file.
-  static Ref<MappedFile> open(const std::string& path);
+  static Ref<MappedFile> open(const std::string& path, Access access = Access::private_writes);
   ~MappedFile() override;
 
   const std::string& path() const { return path_; }

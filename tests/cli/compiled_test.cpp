@@ -5,6 +5,7 @@
 #include "io/json.hpp"
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
+#include "support/sanitized.hpp"
 
 namespace ingot {
 namespace {
@@ -300,6 +301,23 @@ TEST_F(CompiledCli, ChecksOnTheOtherArchitecture) {
                         " --filter 'add/f32*' --filter 'sum/f32*' --filter 'mm/f32*' --filter 'softmax/f32*'");
   EXPECT_EQ(ops.status, 0) << ops.out << ops.err;
   EXPECT_EQ(ingot("check --suite " + golden("models") + " --target aarch64-linux-gnu").status, 2) << "a target is for --compiled";
+}
+
+// valgrind takes writable mappings of a library for its segments: nothing maps one so before it is loaded.
+TEST_F(CompiledCli, ModelsRunUnderValgrind) {
+#if defined(__x86_64__)
+  const std::string any_processor = "--target x86_64 ";  // valgrind's has less than the machine's
+#else
+  const std::string any_processor = "--target aarch64 ";
+#endif
+  if (kSanitized || std::system("valgrind --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no valgrind";
+  for (const std::string weights : {"embed", "append", "external"}) {
+    const Ran compiled = compile("mlp", "m.so", any_processor + "--weights " + weights);
+    ASSERT_EQ(compiled.status, 0) << compiled.err;
+    const std::string said = file("said");
+    const std::string command = "valgrind -q --tool=none " INGOT_PROGRAM " run " + file("m.so") + " --random >" + said + " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << weights << "\n" << contents(said);
+  }
 }
 
 TEST_F(CompiledCli, AFailedCompileLeavesNoFile) {
