@@ -43,11 +43,9 @@ void ExternalProgram::write_input(std::size_t k, const Tensor& t) const {
   std::string shape = text(aoti_code(t.dtype()), " ", t.dim());
   for (const Int n : t.sizes()) shape += text(" ", n);
   for (const Int n : t.strides()) shape += text(" ", n);
-  PendingFile about(path(text("in", k, ".shape"))), data(path(text("in", k)));
-  about.write(shape);
-  about.commit();
-  if (const std::size_t bytes = span_bytes(t); bytes > 0) data.write(t.data_ptr(), bytes);
-  data.commit();
+  write_temporary_file(path(text("in", k, ".shape")), shape);
+  const std::size_t bytes = span_bytes(t);
+  write_temporary_file(path(text("in", k)), {bytes > 0 ? static_cast<const char*>(t.data_ptr()) : nullptr, bytes});
 }
 
 Tensor ExternalProgram::read_tensor(const std::string& name) const {

@@ -68,9 +68,7 @@ std::string find_model(const Pt2Archive& a, const std::string& path, const std::
 
 void extract(const Pt2Archive& a, const std::string& folder, const std::string& entry, const fs::path& target) {
   fs::create_directories(target.parent_path());
-  PendingFile file(target.string());
-  file.write(a.zip.read(text(a.top, folder, entry)).view());
-  file.commit();
+  write_temporary_file(target.string(), a.zip.read(text(a.top, folder, entry)).view());
 }
 
 bool is_source(const std::string& name) { return name.ends_with(".cpp") || name.ends_with(".o"); }

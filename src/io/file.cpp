@@ -28,6 +28,18 @@ struct Descriptor {
   }
 };
 
+// Whether all bytes were written; otherwise errno says why.
+bool write_all(int fd, const char* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::write(fd, data, std::min<std::size_t>(size, std::size_t{1} << 30));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    data += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == path.npos) return ".";
@@ -96,14 +108,7 @@ void PendingFile::make() {
 
 void PendingFile::write(const void* data, std::size_t size) {
   make();
-  const char* p = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = ::write(fd_, p, std::min<std::size_t>(size, std::size_t{1} << 30));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("writing");
-    p += n;
-    size -= static_cast<std::size_t>(n);
-  }
+  if (!write_all(fd_, static_cast<const char*>(data), size)) fail("writing");
 }
 
 void PendingFile::commit() {
@@ -117,6 +122,14 @@ void PendingFile::commit() {
   // flushed is no error.
   const Descriptor folder{::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.fd >= 0) (void)::fsync(folder.fd);
+}
+
+void write_temporary_file(const std::string& path, std::string_view bytes) {
+  Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  INGOT_REQUIRE(file.fd >= 0, "cannot make ", path, ": ", reason());
+  // A network file system may report a full disk only when the file is closed.
+  INGOT_REQUIRE(write_all(file.fd, bytes.data(), bytes.size()) && ::close(std::exchange(file.fd, -1)) == 0, "cannot write ", path,
+                ": ", reason());
 }
 
 }  // namespace ingot

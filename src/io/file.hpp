@@ -58,4 +58,8 @@ class PendingFile {
   bool done_ = false;
 };
 
+// A file of this process alone, in a temporary folder: written where it lies, and not flushed to the disk. User error where that
+// fails.
+void write_temporary_file(const std::string& path, std::string_view bytes);
+
 }  // namespace ingot
