@@ -11,7 +11,9 @@
 #include "io/zip.hpp"
 #include "io/zip_writer.hpp"
 #include "host/torch/callable.hpp"
+#include "ingot/ingot.h"
 #include "runner_fixture.hpp"
+#include "tensor/dlpack.hpp"
 #include "unit/pt2_container_fixture.hpp"
 
 namespace ingot {
@@ -201,6 +203,90 @@ TEST_F(Package, I106_I108_ABlobGivesTheConstants) {
                                      {folder + "x.wrapper_metadata.json", kMetadata},
                                      {folder + "x.wrapper_weights.blob", blob}}));
   expect_close(loader.run({mlp_input()})[0], zeros(mlp_output().sizes()));
+}
+
+// The same package through the interface for C: what lies beside the library is the model's there, too.
+class PackageSession : public Package {
+ protected:
+  Tensor run(const std::string& file) {
+    ingot_session* session = nullptr;
+    EXPECT_EQ(ingot_session_open(file.c_str(), nullptr, &session), INGOT_OK) << ingot_error();
+    if (!session) return Tensor();
+    DLManagedTensorVersioned *in = to_dlpack_versioned(mlp_input()), *out[1] = {};
+    const DLTensor* inputs[] = {&in->dl_tensor};
+    EXPECT_EQ(ingot_session_run(session, inputs, 1, out, 1), INGOT_OK) << ingot_error();
+    in->deleter(in);
+    const Tensor result = out[0] ? from_dlpack(out[0]) : Tensor();
+    ingot_session_close(session);
+    return result;
+  }
+  static std::string refusal(const std::string& file) {
+    ingot_session* session = nullptr;
+    EXPECT_EQ(ingot_session_open(file.c_str(), nullptr, &session), INGOT_INVALID);
+    return ingot_error();
+  }
+  static std::string bytes_of_weights(const std::vector<std::string>& names) {
+    const Program program = load_pt2(golden("mlp/model.pt2"));
+    std::string all;
+    for (const std::string& name : names) {
+      const Tensor t = program.state.at(name).tensor.contiguous();
+      all += std::string(static_cast<const char*>(t.data_ptr()), static_cast<std::size_t>(t.numel().value() * t.itemsize()));
+    }
+    return all;
+  }
+  // With weights beside the library, of which the first file is this.
+  std::string listed(const std::string& first, const std::string& config) const {
+    const std::string folder = "a/data/aotinductor/model/";
+    const std::string last = bytes_of_weights({"b.bias", "b.weight"});
+    const auto count = static_cast<int64_t>(last.size() / sizeof(float));
+    return archive({{"a/archive_format", "pt2"},
+                    {folder + "x.so", bytes_of(mlp("none.so", {.weights = Model::Weights::Kind::none}))},
+                    {folder + "x_metadata.json", kMetadata},
+                    {folder + "weights_config.json", config},
+                    {"a/data/weights/weight_0", first},
+                    {"a/data/weights/weight_1", bytes_of_weights({"a.bias"})},
+                    {"a/data/weights/weight_2", torch_save(pickled::tensor("0", count, {count}, {1}), {{"0", last}})}});
+  }
+  static constexpr const char* kConfig =
+      R"({"a.weight": ["weight_0", [128, 64], [64, 1], 0], "a.bias": ["weight_1", [128], [1], 0],
+          "b.weight": ["weight_2", [10, 128], [128, 1], 10], "b\u002ebias": ["weight_2", [10], [1], 0],
+          "of \"another\" model \ud83d\ude00": ["weight_9", [], [], 0]} )";
+};
+
+TEST_F(PackageSession, I106_I108_ABlobGivesTheConstants) {
+  const std::string ext = mlp("ext.so", {.weights = Model::Weights::Kind::external});
+  uint64_t size = 0;
+  {
+    ModelContainerRunner runner(ext);
+    ASSERT_EQ(runner.library().AOTInductorModelContainerGetConstantsBlobSize(runner.container(), &size), 0);
+  }
+  const std::string folder = "a/data/aotinductor/model/";
+  const auto with = [&](const std::string& blob) {
+    return archive({{"a/archive_format", "pt2"},
+                    {folder + "x.wrapper.so", bytes_of(ext)},
+                    {folder + "x.wrapper_metadata.json", kMetadata},
+                    {folder + "x.wrapper_weights.blob", blob}});
+  };
+  expect_close(run(with(std::string(size, '\0'))), zeros(mlp_output().sizes()));
+  expect_in("the library's constants need", refusal(with("short")));
+}
+
+TEST_F(PackageSession, I106_I111_P020_ListedWeightsAreGiven) {
+  expect_close(run(listed(bytes_of_weights({"a.weight"}), kConfig)), mlp_output());
+  ModelPackageLoader loader(path("a.pt2"));  // the other adapter reads the same list
+  expect_close(loader.run({mlp_input()})[0], mlp_output());
+  expect_in("'a.weight': the tensor does not lie within weight_0", refusal(listed("short", kConfig)));
+}
+
+TEST_F(PackageSession, P020_AListThatIsNoneIsRefused) {
+  const std::string weight = bytes_of_weights({"a.weight"});
+  for (const char* config :
+       {"", "[]", "{", R"({"a.weight")", R"({"a.weight": ["weight_0", [128, 64], [64, 1]]})",
+        R"({"a.weight": ["weight_0", [128, 64], [64, 1], 0.5]})", R"({"a.weight": ["weight_0", [128, 64], [64, 1], 0]} x)",
+        R"({"a\q": 1})", R"({"\ud83d": 1})", R"({"\u12": 1})"})
+    expect_in("the file has the form {", refusal(listed(weight, config)));
+  expect_in("expected the name of a file in data/weights, found '../x.so'",
+            refusal(listed(weight, R"({"a.weight": ["../x.so", [1], [1], 0]})")));
 }
 
 TEST_F(Package, I109_WhatIsNotThereIsSaid) {

@@ -5,13 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/dtype.hpp"
-#include "base/dtype_code.hpp"
 #include "base/error.hpp"
-#include "format/pt2/pickle.hpp"
 #include "io/json.hpp"
-#include "io/dense.hpp"
 #include "io/file.hpp"
+#include "tensor/impl.hpp"
 
 namespace ingot {
 namespace {
@@ -44,15 +41,6 @@ void warn_of_differences(const PackageMetadata& saved) {
         "compiled artifacts.\n",
         key.c_str(), now.c_str(), it->second.c_str());
   }
-}
-
-// One file of data/weights: the storage of the tensor that torch.save wrote into it, or of its bytes as they are.
-Ref<Storage> weight_storage(const std::string& path) {
-  const Ref<MappedFile> file = MappedFile::open(path);
-  if (!file->bytes().starts_with("PK\3\4")) return storage_over(file, file->data(), static_cast<int64_t>(file->size()), 64);
-  const PythonValue value = read_torch_save(ZipReader::open(path, path));
-  INGOT_REQUIRE(value.is(PythonValue::Kind::tensor), path, ": expected a tensor in the file of torch.save");
-  return value.tensor->storage;
 }
 
 }  // namespace
@@ -100,34 +88,16 @@ ModelPackageLoader::ModelPackageLoader(const std::string& path, const LoaderOpti
   if (!model_.weights_config.empty()) load_listed_weights();
 }
 
-// weights_config.json: original name → [file, shape, stride, offset]. Each file is one storage, which all names that refer to
-// it share; the container uses the tensors as they are.
+// The container uses the tensors as they are.
 void ModelPackageLoader::load_listed_weights() {
-  std::map<std::string, std::string> names_of_fqns;
-  for (const auto& [name, fqn] : runner_->constant_names_to_fqns()) names_of_fqns.emplace(fqn, name);
-  const std::map<std::string, int32_t> dtypes = runner_->constant_names_to_dtypes();
   ConstantMap constants;
-  const JsonDocument document(MappedFile::open(model_.weights_config)->bytes(), model_.weights_config);
-  for (const auto& [fqn, entry] : document.root().fields()) {
-    const auto name = names_of_fqns.find(std::string(fqn));
-    if (name == names_of_fqns.end()) continue;
-    const std::vector<Json> parts = entry.list();
-    if (parts.size() != 4) entry.fail("expected [file, shape, stride, offset]");
-    const auto dtype = dtype_of_code(dtypes.at(name->second));
-    if (!dtype) entry.fail("the model's dtype is none of Ingot's");
-    const std::string file = parts[0].string();
-    Ref<Storage>& storage = weights_[file];
-    if (!storage) storage = weight_storage(text(model_.weights_folder, "/", file));
-    const auto numbers = [](const Json& j) { return j.map([](const Json& n) { return n.integer(); }); };
-    const std::vector<int64_t> sizes = numbers(parts[1]), strides = numbers(parts[2]);
-    const auto needed = sizes.size() == strides.size() ? strided_bytes(sizes, strides, parts[3].integer(), *dtype) : std::nullopt;
-    if (!needed || *needed > storage->nbytes().value()) entry.fail(text("the tensor does not lie within ", file));
+  for (const ListedWeight& w : listed_weights(model_, runner_->session().container().constants(), weights_)) {
     Geometry g;
-    g.sizes = Shape(sizes);
-    g.strides = Shape(strides);
-    g.offset = parts[3].integer();
-    g.dtype = *dtype;
-    constants.emplace(name->second, Tensor(make_ref<TensorImpl>(storage, std::move(g))));
+    g.sizes = Shape(w.sizes);
+    g.strides = Shape(w.strides);
+    g.offset = w.offset;
+    g.dtype = w.dtype;
+    constants.emplace(w.name, Tensor(make_ref<TensorImpl>(w.storage, std::move(g))));
   }
   runner_->update_constant_buffer(constants, false, false, true);
 }

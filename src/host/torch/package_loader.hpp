@@ -2,7 +2,7 @@
 #pragma once
 #include "host/torch/model_container_runner.hpp"
 #include "host/package.hpp"
-#include "tensor/storage.hpp"
+#include "host/package_weights.hpp"
 
 namespace ingot {
 
@@ -46,7 +46,7 @@ class ModelPackageLoader {
  private:
   std::string path_;  // of the package
   UnpackedModel model_;
-  std::map<std::string, Ref<Storage>> weights_;  // by file of data/weights
+  WeightStorages weights_;
   PackageMetadata metadata_;
   std::unique_ptr<ModelContainerRunner> runner_;  // after the files it is loaded from, so that it goes first
 
