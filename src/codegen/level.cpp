@@ -17,19 +17,19 @@ void emit_entries(llvm::Module& module, const Model& model, std::size_t level, c
   for (std::size_t e = 0; e < l.codes.size(); e++) {
     const Model::Code& c = l.codes[e];
     const std::vector<std::size_t>& constants = model.entries[e].constants;
-    emit_main(module, c.run, constants, kernels, l.target, function_name("run", level, e));
-    emit_size_function(module, c.run, l.target, c.run.arena_bytes, function_name("arena", level, e));
-    if (c.fold) emit_main(module, *c.fold, constants, kernels, l.target, function_name("fold", level, e));
+    emit_main(module, c.run, constants, kernels, l.host, function_name("run", level, e));
+    emit_size_function(module, c.run, l.host, c.run.arena_bytes, function_name("arena", level, e));
+    if (c.fold) emit_main(module, *c.fold, constants, kernels, l.host, function_name("fold", level, e));
   }
 }
 
 }  // namespace
 
 std::vector<Object> generate_level(const Model& model, std::size_t level, const LevelKernels& kernels, CodeText* text_of_code) {
-  const Target& target = model.levels[level].target;
   std::vector<Object> objects(1 + kernels.groups);
   std::vector<CodeText> texts(objects.size());
   const auto compile_module = [&](std::size_t k) {
+    const Target& target = k == 0 ? model.levels[level].host : model.levels[level].target;
     llvm::LLVMContext context;
     llvm::Module module(text(model.name, ".", level, ".", k), context);
     set_target(module, target);

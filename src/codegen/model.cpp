@@ -270,7 +270,7 @@ Object generate_table(const Model& model) {
   llvm::LLVMContext context;
   llvm::Module module(model.name + ".table", context);
   // Its functions run whatever level the machine has, also to say that it has none.
-  const Target oldest = parse_target(to_text(arch_of(model.levels[0].target)));
+  const Target oldest = parse_target(to_text(arch_of(model.levels[0].host)));
   set_target(module, oldest);
   {
     const LlvmUse use;

@@ -44,7 +44,8 @@ struct Model {
     std::optional<loop::Program> fold;  // its outputs are the entry's folded constants, its constants the others
   };
   struct Level {
-    Target target;
+    Target target;                   // what its kernels are compiled for
+    Target host;                     // the processor that runs the programs and calls the kernels: the target, where it is one
     std::string name;                // "x86-64-v3"
     std::vector<uint64_t> features;  // that it needs, by the numbers of src/model/cpu.h
     std::vector<Code> codes;         // by entry

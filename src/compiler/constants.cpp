@@ -122,7 +122,7 @@ Object lay_out_constants(Model& model, const std::vector<Tensor>& tensors, Model
     model.weights.bytes += sizeof mark;
     return {};
   }
-  return end == 0 ? Object{} : data_object("weights", "ingot_weights", parts, end, arch_of(model.levels[0].target));
+  return end == 0 ? Object{} : data_object("weights", "ingot_weights", parts, end, arch_of(model.levels[0].host));
 }
 
 void append_weights(const std::string& library, const Model& model, const std::vector<DataPart>& parts,
