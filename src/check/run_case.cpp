@@ -11,7 +11,7 @@
 #include "check/spectral.hpp"
 #include "check/zoo_weights.hpp"
 #include "graph/interpret.hpp"
-#include "format/pt2/load.hpp"
+#include "format/load.hpp"
 #include "ingot/autograd.hpp"
 #include "io/safetensors.hpp"
 #include "op/call.hpp"
@@ -113,7 +113,7 @@ class CaseRun {
  public:
   // `execute`: how the program is run; empty: eagerly.
   CaseRun(const Case& c, const std::string& data, const CheckOptions& options, const Execute& execute)
-      : case_(c), options_(options), execute_(execute), data_(SafeTensors::open(data)), program_(load_pt2(c.program)) {}
+      : case_(c), options_(options), execute_(execute), data_(SafeTensors::open(data)), program_(load_program(c.program)) {}
 
   CheckResult run() {
     const Excuse* excuse = find_excuse(case_);
@@ -306,7 +306,7 @@ class CaseRun {
 
   // The same program with double for every floating type that it has or names.
   Program program_in_float64() const {
-    Program program = load_pt2(case_.program);
+    Program program = load_program(case_.program);
     if (!case_.weights.empty()) supply_zoo_weights(program, read_zoo_weights(case_.weights));
     program.check_inputs = false;
     std::map<const void*, Tensor> made;  // what has several names stays one
@@ -399,7 +399,7 @@ CheckResult check_case(const Case& c, const CheckOptions& options) {
     CheckResult r;
     try {
       if (options.prepare && !execute && !(find_excuse(c) && find_excuse(c)->key.empty())) {
-        Program program = load_pt2(c.program);
+        Program program = load_program(c.program);
         if (!c.weights.empty()) supply_zoo_weights(program, read_zoo_weights(c.weights));
         execute = options.prepare(program);
       }

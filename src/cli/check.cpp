@@ -15,7 +15,7 @@
 #include "compiler/compiled_program.hpp"
 #include "compiler/differentiable_program.hpp"
 #include "compiler/external_program.hpp"
-#include "format/pt2/load.hpp"
+#include "format/load.hpp"
 #include "ingot/autograd.hpp"
 #include "io/file.hpp"
 #include "io/json_writer.hpp"
@@ -164,7 +164,7 @@ void check_library(CheckVerb& o) {
     o.model = o.against;
     return check_one(o);
   }
-  Program reference = load_pt2(o.against), program = load_pt2(o.against);
+  Program reference = load_program(o.against), program = load_program(o.against);
   const GradModeGuard no_grad(false);
   const ModelContainerRunner runner(o.model);
   InputOptions random;

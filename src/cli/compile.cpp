@@ -15,7 +15,7 @@
 #include "cli/progress.hpp"
 #include "cli/verb.hpp"
 #include "compiler/pipeline.hpp"
-#include "format/pt2/load.hpp"
+#include "format/load.hpp"
 #include "io/file.hpp"
 #include "io/json_writer.hpp"
 #include "io/safetensors.hpp"
@@ -200,7 +200,7 @@ void compile_files(const CompileVerb& o, const std::vector<EntryFile>& entries, 
                    std::chrono::steady_clock::time_point start) {
   std::vector<Program> programs;
   for (const EntryFile& e : entries) {
-    programs.push_back(load_pt2(e.file, e.model));
+    programs.push_back(load_program(e.file, e.model));
     if (!o.weights_from.empty()) supply_weights(programs.back(), o.weights_from);
   }
   std::vector<ProgramEntry> functions;

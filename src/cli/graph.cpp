@@ -5,7 +5,7 @@
 
 #include "cli/verb.hpp"
 #include "graph/text.hpp"
-#include "format/pt2/load.hpp"
+#include "format/load.hpp"
 
 namespace ingot {
 namespace {
@@ -26,7 +26,7 @@ void add_graph_verb(CLI::App& app) {
                  "with element types, sizes, source lines and the graphs of higher-order operators");
   verb->footer("examples:\n  ingot graph model.pt2\n  ingot graph model.pt2 --readable | less");
   verb->callback([options] {
-    const Program program = load_pt2(options->file, options->model);
+    const Program program = load_program(options->file, options->model);
     std::cout << print(program.main().graph, options->readable ? GraphForm::readable : GraphForm::plain);
   });
 }

@@ -6,7 +6,7 @@
 
 #include "cli/verb.hpp"
 #include "graph/source.hpp"
-#include "format/pt2/load.hpp"
+#include "format/load.hpp"
 #include "io/json_writer.hpp"
 #include "op/op.hpp"
 
@@ -60,7 +60,7 @@ void list(const OpsVerb& options) {
 }
 
 void list_missing(const OpsVerb& options) {
-  const Program program = load_pt2(options.missing);
+  const Program program = load_program(options.missing);
   std::map<std::string, std::vector<std::string>> missing;  // by target: the nodes that call it
   for (const Node* n : program.main().unsupported_nodes()) missing[n->target].push_back(n->name + provenance(*n));
   if (options.json) {

@@ -303,6 +303,26 @@ TEST_F(CompiledCli, ChecksOnTheOtherArchitecture) {
   EXPECT_EQ(ingot("check --suite " + golden("models") + " --target aarch64-linux-gnu").status, 2) << "a target is for --compiled";
 }
 
+// A file that is no program is told from one by its first bytes.
+TEST_F(CompiledCli, FilesThatAreNoProgramsAreNamed) {
+  const std::pair<const char*, const char*> strangers[] = {
+      {"", "found an empty file"},
+      {"\177ELF\2\1\1", "found a library (`ingot run` runs a model that is compiled)"},
+      {"\x80\2}q", "found a pickle"},
+      {"program main()\n", "found the text of a loop program"},
+      {"hello, world, this is long", "found a file that begins with 'hello, world, th'"},
+  };
+  for (const auto& [bytes, found] : strangers) {
+    std::ofstream(file("stranger.pt2"), std::ios::binary) << bytes;
+    for (const std::string verb : {"compile ", "graph ", "ops --missing "}) {
+      const Ran ran = ingot(verb + file("stranger.pt2"));
+      EXPECT_EQ(ran.status, 1) << verb;
+      EXPECT_NE(ran.err.find(file("stranger.pt2") + ": expected an exported program"), std::string::npos) << ran.err;
+      EXPECT_NE(ran.err.find(found), std::string::npos) << ran.err;
+    }
+  }
+}
+
 // valgrind takes writable mappings of a library for its segments: nothing maps one so before it is loaded.
 TEST_F(CompiledCli, ModelsRunUnderValgrind) {
 #if defined(__x86_64__)
