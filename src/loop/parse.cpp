@@ -167,6 +167,17 @@ class Parser {
     for (const string_view e : split_outside(list, ", ")) all.push_back(parse(e, names));
     return all;
   }
+  // Sizes, and places in memory.
+  static Expr integer(string_view e, const Names& names, string_view what) {
+    const Expr n = parse(e, names);
+    INGOT_REQUIRE(n.dtype() == DType::i64, "expected an integer for ", what, ", found ", n);
+    return n;
+  }
+  static std::vector<Expr> integers(string_view list, const Names& names, string_view what) {
+    std::vector<Expr> all;
+    for (const string_view e : split_outside(list, ", ")) all.push_back(integer(e, names, what));
+    return all;
+  }
   // "i0 < s0, i1 < 4": variables, which get their meaning in `scope`.
   std::vector<Expr> variables(string_view list, Names& scope) const {
     std::vector<Expr> all;
@@ -177,8 +188,7 @@ class Parser {
     Rest rest(range);
     rest.expect("i");
     const int64_t id = number(rest.before(" < "));
-    const Expr extent = parse(rest.all(), scope);  // of what is around it
-    INGOT_REQUIRE(extent.dtype() == DType::i64, "expected an integer for the extent of i", id, ", found ", extent);
+    const Expr extent = integer(rest.all(), scope, text("the extent of i", id));  // of what is around it
     const Expr v = Expr::index(id, extent);
     scope.add(v);
     return v;
@@ -214,7 +224,7 @@ class Parser {
     for (const string_view s : split_outside(symbols.up_to("; "), ", ")) declare(s);
     if (symbols.take("; "))
       for (const string_view s : split_outside(symbols.all(), ", ")) declare(s), p_.decided++;
-    if (rest.take(" arena ")) p_.arena_bytes = parse(rest.up_to("\n"), names_);
+    if (rest.take(" arena ")) p_.arena_bytes = integer(rest.up_to("\n"), names_, "the bytes of the arena");
     rest.end();
   }
   void declare(string_view text) {
@@ -260,9 +270,9 @@ class Parser {
     b.place = place;
     b.name = rest.before(": ");
     b.dtype = dtype_from_name(rest.up_to("["));
-    b.sizes = expressions(rest.inside('[', ']'), names_);
+    b.sizes = integers(rest.inside('[', ']'), names_, "a size");
     if (rest.take(" strides ")) {
-      b.strides = expressions(rest.inside('[', ']'), names_);
+      b.strides = integers(rest.inside('[', ']'), names_, "a stride");
       INGOT_REQUIRE(b.strides.size() == b.sizes.size(), "expected ", b.sizes.size(), " strides of '", b.name, "', found ",
                     b.strides.size());
     } else {
@@ -271,7 +281,7 @@ class Parser {
       for (std::size_t d = b.sizes.size(); d-- > 0; stride = stride * b.sizes[d]) b.strides[d] = stride;
     }
     const int id = static_cast<int>(p_.buffers.size());
-    if (rest.take(" at ")) b.offset = parse(rest.up_to(" is "), names_);
+    if (rest.take(" at ")) b.offset = integer(rest.up_to(" is "), names_, "an offset");
     if (rest.take(" is ")) numbers_[id] = parse(rest.up_to("\n"), names_);
     rest.end();
     INGOT_REQUIRE(buffers_.emplace(b.name, id).second, "there are two buffers '", b.name, "'");
@@ -317,7 +327,7 @@ class Parser {
     c.out = buffer(left.up_to("["));
     for (const string_view item : split_outside(left.inside('[', ']'), ", ")) {
       if (find_outside(item, " < ") != item.npos) c.vars.push_back(variable(item, scope));
-      else c.leading.push_back(parse(item, names_));
+      else c.leading.push_back(integer(item, names_, "an index"));
     }
     left.end();
     const string_view value = right.up_to(" where ");
@@ -350,7 +360,7 @@ class Parser {
       k.outer = variables(rest.up_to(is_across ? " across" : " scratch "), scope);
     }
     k.across = rest.take(" across");
-    if (rest.take(" scratch ")) k.scratch_bytes = parse(rest.up_to("\n"), names_);
+    if (rest.take(" scratch ")) k.scratch_bytes = integer(rest.up_to("\n"), names_, "the bytes of scratch memory");
     rest.end();
     for (at_++; at_ < lines_.size() && lines_[at_].indent == indent + 2; at_++) {
       Rest line(lines_[at_].text);
@@ -386,7 +396,7 @@ class Parser {
   }
   Store store(Rest rest, const Names& scope) const {
     const int out = buffer(rest.up_to("["));
-    const Expr offset = parse(rest.inside('[', ']'), scope);
+    const Expr offset = integer(rest.inside('[', ']'), scope, "an index");
     rest.expect(" = ");
     return {out, offset, parse(rest.all(), scope)};
   }
@@ -394,7 +404,7 @@ class Parser {
     Product x;
     Names scope = Names::within(kernel);
     x.strip = buffer(rest.before(" by "));
-    x.strip_width = parse(rest.before(" = "), names_);
+    x.strip_width = integer(rest.before(" = "), names_, "a width");
     x.rows = buffer(rest.up_to("["));
     const string_view rows = rest.inside('[', ']');
     rest.expect(" * ");
@@ -406,9 +416,9 @@ class Parser {
     x.types.columns = dtype_from_name(rest.before(" in "));
     x.types.sums = dtype_from_name(rest.before("; panels "));
     x.panel = variable(rest.before(" at "), scope);
-    x.rows_offset = parse(rows, scope);
-    x.columns_offset = parse(columns, scope);
-    x.first_column = parse(rest.before("; block "), scope);
+    x.rows_offset = integer(rows, scope, "an index");
+    x.columns_offset = integer(columns, scope, "an index");
+    x.first_column = integer(rest.before("; block "), scope, "a column");
     x.block.rows = static_cast<int>(number(rest.before(" by ")));
     x.block.columns = static_cast<int>(number(rest.all()));
     return x;
@@ -482,7 +492,7 @@ class Parser {
   Times times(Rest rest, std::size_t indent) {
     Times t;
     t.symbol = symbol(rest.before(" < "));
-    t.count = parse(rest.all(), names_);
+    t.count = integer(rest.all(), names_, "a count");
     at_++;
     t.body = block(indent + 2);
     return t;
