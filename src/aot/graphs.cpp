@@ -8,6 +8,7 @@
 #include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
 #include "graph/copy.hpp"
+#include "graph/node_table.hpp"
 #include "graph/tracer.hpp"
 #include "ingot/autograd.hpp"
 #include "op/source_note.hpp"
@@ -315,7 +316,7 @@ Graph with_own_tokens(const Graph& g, int tokens) {
   Graph to;
   GraphCopier copier(g, to);
   for (const Node* n : g.inputs())
-    if (static_cast<std::size_t>(n->id) >= count) copier.copy(*n);
+    if (at(n) >= count) copier.copy(*n);
   for (std::size_t k = 0; k < count; k++) {
     Node* made = to.call(op_ref<"prims::_make_token">(), {});
     made->meta = g.inputs()[k]->meta;

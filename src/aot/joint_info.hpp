@@ -2,12 +2,12 @@
 // and which of them are computed in one loop. Everything here is by the id of a node.
 #pragma once
 #include "aot/partition.hpp"
+#include "graph/node_table.hpp"
 #include "graph/save_policy.hpp"
 #include "graph/storage_of.hpp"
 
 namespace ingot::aot {
 
-inline std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
 bool is_tangent(const Node& n);
 bool is_view(const Node& n);
 bool is_random(const Node& n);

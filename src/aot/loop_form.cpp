@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "graph/node_table.hpp"
 #include "graph/shape_env.hpp"
 #include "graph/trace.hpp"
 #include "op/lowering.hpp"
@@ -166,12 +167,12 @@ bool is_cheap_program(const Node& n) {
     bool cheap = true;
     for (const auto& x : g.nodes()) {
       bool of_inputs = x->kind == NodeKind::placeholder;
-      for_each_node(x->args, [&](const Node* a) { of_inputs = of_inputs || made[static_cast<std::size_t>(a->id)]; });
-      made[static_cast<std::size_t>(x->id)] = of_inputs;
+      for_each_node(x->args, [&](const Node* a) { of_inputs = of_inputs || made[at(a)]; });
+      made[at(x.get())] = of_inputs;
       cheap = cheap && (x->kind != NodeKind::call || x->op->form() == Form::view || x->op->form() == Form::pointwise ||
                         x->op->form() == Form::factory);
     }
-    for_each_node(g.outputs, [&](const Node* x) { cheap = cheap && made[static_cast<std::size_t>(x->id)]; });
+    for_each_node(g.outputs, [&](const Node* x) { cheap = cheap && made[at(x)]; });
     return cheap;
   } catch (const UserError&) {  // it looks at data
     return false;

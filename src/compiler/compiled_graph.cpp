@@ -6,6 +6,7 @@
 #include "expr/evaluate.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
+#include "graph/node_table.hpp"
 #include "graph/storage_of.hpp"
 #include "graph/text.hpp"
 #include "io/file.hpp"
@@ -15,8 +16,6 @@
 
 namespace ingot::aot {
 namespace {
-
-std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
 
 // Whether what is returned for the node lies as its meta says, so that views can be taken of it.
 bool is_returned_as_it_is(const Node& n) {

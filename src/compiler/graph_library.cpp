@@ -10,6 +10,7 @@
 #include "compiler/program_calls.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/interpret.hpp"
+#include "graph/node_table.hpp"
 #include "graph/source.hpp"
 #include "graph/storage_of.hpp"
 #include "io/file.hpp"
@@ -21,8 +22,6 @@
 
 namespace ingot::aot {
 namespace {
-
-std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
 
 bool draws(const Graph& g) {
   return std::any_of(g.nodes().begin(), g.nodes().end(),

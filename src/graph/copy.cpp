@@ -1,6 +1,7 @@
 #include "graph/copy.hpp"
 
 #include "base/error.hpp"
+#include "graph/node_table.hpp"
 
 namespace ingot {
 
@@ -35,16 +36,15 @@ Node* GraphCopier::copy(const Node& n) {
 }
 
 void GraphCopier::replace(const Node& n, Argument now) {
-  now_[static_cast<std::size_t>(n.id)] = std::move(now);
-  has_copy_[static_cast<std::size_t>(n.id)] = true;
+  now_[at(&n)] = std::move(now);
+  has_copy_[at(&n)] = true;
 }
 
 Argument GraphCopier::operator()(const Argument& a) const {
   if (a.is_value()) return a;
   if (a.is_node()) {
-    const auto id = static_cast<std::size_t>(a.node()->id);
-    INGOT_ENSURE(has_copy_[id], a.node()->name, " is used, and has no copy");
-    return now_[id];
+    INGOT_ENSURE(has_copy_[at(a.node())], a.node()->name, " is used, and has no copy");
+    return now_[at(a.node())];
   }
   std::vector<Argument> elements;
   for (const Argument& e : a.elements()) elements.push_back((*this)(e));

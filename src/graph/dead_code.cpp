@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/copy.hpp"
+#include "graph/node_table.hpp"
 #include "op/applied.hpp"
 
 namespace ingot {
@@ -41,17 +42,17 @@ bool has_side_effect(const Graph& g, const Node& n) {
 
 Graph without_dead_code(const Graph& g) {
   std::vector<bool> live(g.nodes().size());
-  const auto mark = [&](const Node* n) { live[static_cast<std::size_t>(n->id)] = true; };
+  const auto mark = [&](const Node* n) { live[at(n)] = true; };
   for_each_node(g.outputs, mark);
   for (auto it = g.nodes().rbegin(); it != g.nodes().rend(); ++it) {
     const Node& n = **it;
     if (n.kind == NodeKind::placeholder || has_side_effect(g, n)) mark(&n);
-    if (live[static_cast<std::size_t>(n.id)]) for_each_node(n.args, mark);
+    if (live[at(&n)]) for_each_node(n.args, mark);
   }
   Graph to;
   GraphCopier copier(g, to);
   for (const auto& n : g.nodes())
-    if (live[static_cast<std::size_t>(n->id)]) copier.copy(*n);
+    if (live[at(n.get())]) copier.copy(*n);
   copier.copy_outputs();
   return to;
 }

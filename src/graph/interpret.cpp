@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "graph/node_table.hpp"
 #include "graph/save_policy.hpp"
 #include "graph/trace.hpp"
 #include "graph/vmap_region.hpp"
@@ -57,7 +58,7 @@ class Run {
     return list_value(std::move(elements));
   }
 
-  Value& value_of(const Node& n) { return values_[static_cast<std::size_t>(n.id)]; }
+  Value& value_of(const Node& n) { return values_[at(&n)]; }
 
  private:
   const Graph& graph_;
@@ -173,13 +174,12 @@ Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.
   const auto& nodes = graph.nodes();
   std::vector<int> last_use(nodes.size());
   for (const auto& n : nodes) {
-    last_use[static_cast<std::size_t>(n->id)] = n->id;  // a value nobody reads goes as soon as it is made
-    for_each_node(n->args, [&](const Node* used) { last_use[static_cast<std::size_t>(used->id)] = n->id; });
+    last_use[at(n.get())] = n->id;  // a value nobody reads goes as soon as it is made
+    for_each_node(n->args, [&](const Node* used) { last_use[at(used)] = n->id; });
   }
-  for_each_node(graph.outputs, [&](const Node* used) { last_use[static_cast<std::size_t>(used->id)] = -1; });
+  for_each_node(graph.outputs, [&](const Node* used) { last_use[at(used)] = -1; });
   for (const auto& n : nodes)
-    if (const int last = last_use[static_cast<std::size_t>(n->id)]; last >= 0)
-      dead_after_[static_cast<std::size_t>(last)].push_back(n->id);
+    if (const int last = last_use[at(n.get())]; last >= 0) dead_after_[static_cast<std::size_t>(last)].push_back(n->id);
 }
 
 Values Interpreter::run(Args inputs) const {

@@ -2,6 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "graph/node_table.hpp"
 #include "graph/same.hpp"
 #include "graph/source.hpp"
 #include "graph/target.hpp"
@@ -125,7 +126,6 @@ class Printer {
    private:
     const Graph& graph_;
     std::vector<const Node*> last_user_;
-    static std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
     bool owned(const Node* n) const { return n->id >= 0 && at(n) < last_user_.size() && graph_.nodes()[at(n)].get() == n; }
   };
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "op/excerpt.hpp"
+#include "graph/node_table.hpp"
 #include "graph/same.hpp"
 #include "graph/source.hpp"
 #include "graph/target.hpp"
@@ -105,8 +106,7 @@ class Verifier {
   std::string operand_fault(const Argument& a) const {
     if (a.is_node()) {
       const Node* used = a.node();
-      const auto at = static_cast<std::size_t>(used->id);
-      if (used->id < 0 || at >= graph_.nodes().size() || graph_.nodes()[at].get() != used)
+      if (used->id < 0 || at(used) >= graph_.nodes().size() || graph_.nodes()[at(used)].get() != used)
         return text("uses ", used->name, ", which is a node of another graph");
       if (used->id >= defined_) return text("uses ", used->name, " before its definition");
       return {};

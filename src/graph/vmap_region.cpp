@@ -1,6 +1,7 @@
 #include "graph/vmap_region.hpp"
 
 #include "base/error.hpp"
+#include "graph/node_table.hpp"
 
 namespace ingot {
 namespace {
@@ -47,25 +48,25 @@ std::map<int, VmapRegion> vmap_regions(const Graph& g) {
         region.end = n->id;
         open.pop_back();
       } else if (is_argument) {
-        inside[static_cast<std::size_t>(n->id)] = open.back();
+        inside[at(n.get())] = open.back();
       } else if (open.size() > 1) {
-        inside[static_cast<std::size_t>(n->id)] = open[open.size() - 2];  // a result is a value of the program around
+        inside[at(n.get())] = open[open.size() - 2];  // a result is a value of the program around
       }
     } else if (!open.empty()) {
-      inside[static_cast<std::size_t>(n->id)] = open.back();
+      inside[at(n.get())] = open.back();
     }
   }
   INGOT_REQUIRE(open.empty(), "a vmap of the graph does not end");
 
   const auto check_use = [&](const Node* used, int user_begins, int user_id, const std::string& user) {
-    const int begins = inside[static_cast<std::size_t>(used->id)];
+    const int begins = inside[at(used)];
     if (begins < 0 || used->meta.is_number() || begins == user_begins) return;
     const VmapRegion& region = regions.at(begins);
     INGOT_REQUIRE(user_id > begins && user_id < region.end, user, " uses ", used->name,
                   ", which is one member's tensor in a vmap that has ended");
   };
   for (const auto& n : g.nodes())
-    for_each_node(n->args, [&](const Node* used) { check_use(used, inside[static_cast<std::size_t>(n->id)], n->id, n->name); });
+    for_each_node(n->args, [&](const Node* used) { check_use(used, inside[at(n.get())], n->id, n->name); });
   const int end = static_cast<int>(g.nodes().size());
   for_each_node(g.outputs, [&](const Node* used) { check_use(used, -1, end, "the result"); });
   return regions;

@@ -6,6 +6,7 @@
 
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
+#include "graph/node_table.hpp"
 #include "graph/same.hpp"
 #include "graph/save_policy.hpp"
 #include "graph/storage_of.hpp"
@@ -13,8 +14,6 @@
 
 namespace ingot {
 namespace {
-
-std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
 
 // Each time it is called it makes the same. A call whose sizes or number the data decides makes symbols of its own beside it, which others
 // may speak of.
