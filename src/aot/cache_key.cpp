@@ -13,6 +13,7 @@
 #include "ingot/state.hpp"
 #include "io/dense.hpp"
 #include "op/call.hpp"
+#include "pass/pass.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -102,6 +103,7 @@ std::string cache_key(const Captured& captured, const Values& arguments, const A
             " view_replay=", options.view_replay_for_aliased_outputs, " unlift=", options.unlift_effect_tokens, "\n");
   const auto* cut = options.partition.target<MinCutPartitioner>();
   s += to_text(cut ? cut->options : MinCutOptions()) + "\n";
+  for (const std::string& name : skipped_passes()) s += text("without ", name, "\n");
   if (options.context) {
     s += text("inlines_modules=", options.context->inlines_modules);
     for (const std::string& source : options.context->argument_sources) s += text(" ", source);

@@ -1,6 +1,7 @@
 #include "aot/compile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <utility>
@@ -13,6 +14,8 @@
 #include "aot/inputs.hpp"
 #include "aot/log.hpp"
 #include "aot/metadata_record.hpp"
+#include "aot/own_tokens.hpp"
+#include "aot/passes.hpp"
 #include "aot/tracing_context.hpp"
 #include "autograd/meta.hpp"
 #include "base/error.hpp"
@@ -70,7 +73,7 @@ FlatCallable compile_inference(const Prepared& p, Assembly& a, const AotOptions&
   a.layouts.inputs = std::move(base.inputs);
   a.layouts.returned = std::move(base.returned);
   if (options.unlift_effect_tokens && a.meta.tokens > 0)
-    base.graph = with_own_tokens(base.graph, std::exchange(a.meta.tokens, 0));
+    base.graph = run_passes(base.graph, std::array{own_tokens_pass(std::exchange(a.meta.tokens, 0))});
   const auto graph = std::make_shared<const Graph>(std::move(base.graph));
   const Log log(turn.id(), options);
   log.metadata(p.meta);
@@ -177,9 +180,10 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
       for (int& place : *places) place += tokens;
     return options.partition({joint.graph, static_cast<int>(layouts.returned.dense_size()) + tokens, written, later});
   }();
+  for (const Graph* part : {&parts.forward, &parts.backward}) verify_made("partition", *part, joint.graph);  // whosever it is
   if (options.unlift_effect_tokens && tokens > 0) {
-    parts.forward = with_own_tokens(parts.forward, std::exchange(a.meta.tokens, 0));
-    parts.backward.outputs.erase(parts.backward.outputs.begin(), parts.backward.outputs.begin() + tokens);
+    parts.forward = run_passes(parts.forward, std::array{own_tokens_pass(std::exchange(a.meta.tokens, 0))});
+    parts.backward = run_passes(parts.backward, std::array{own_tokens_of_backward_pass(tokens)});
   }
   log.graph(GraphKind::forward, parts.forward);
   log.graph(GraphKind::backward, parts.backward);
@@ -292,6 +296,7 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
   INGOT_REQUIRE(!options.functionalize_rng_ops,
                 "CUDA not available: the stream of random numbers can be an argument of the graphs where it is that of a "
                 "graphics processor, and there is none; compile without functionalize_rng_ops");  // R167
+  require_skippable(pass_names());
   const OwnStream stream;  // R015: whatever a compiler draws
   Surroundings around = Surroundings::now();
   for (std::size_t k = 0; k < arguments.size(); k++)

@@ -1,14 +1,13 @@
 #include "aot/graphs.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "aot/backward_writes.hpp"
 #include "aot/inputs.hpp"
 #include "autograd/engine.hpp"
 #include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
-#include "graph/copy.hpp"
-#include "graph/node_table.hpp"
 #include "graph/tracer.hpp"
 #include "ingot/autograd.hpp"
 #include "op/source_note.hpp"
@@ -309,26 +308,6 @@ JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadat
   if (no_tangents) require_values(joint.graph);  // an exported one has everything that was recorded (A154)
   else joint.graph = finished(joint.graph);
   return joint;
-}
-
-Graph with_own_tokens(const Graph& g, int tokens) {
-  const auto count = static_cast<std::size_t>(tokens);
-  Graph to;
-  GraphCopier copier(g, to);
-  for (const Node* n : g.inputs())
-    if (at(n) >= count) copier.copy(*n);
-  for (std::size_t k = 0; k < count; k++) {
-    Node* made = to.call(op_ref<"prims::_make_token">(), {});
-    made->meta = g.inputs()[k]->meta;
-    copier.replace(*g.inputs()[k], made);
-  }
-  for (const auto& n : g.nodes())
-    if (n->kind != NodeKind::placeholder) copier.copy(*n);
-  copier.copy_outputs();
-  const auto end = to.outputs.begin() + tokens;
-  to.call(op_ref<"prims::_sink_tokens">(), {Argument::list({to.outputs.begin(), end})});
-  to.outputs.erase(to.outputs.begin(), end);
-  return to;
 }
 
 }  // namespace ingot::aot

@@ -35,7 +35,4 @@ struct JointGraph {
 JointGraph joint_graph(const FlatFunction& f, const Values& fakes, const Metadata& meta, ShapeEnv& sizes,
                        const Decompositions* decompositions, bool no_tangents = false);
 
-// The graph with its tokens made and consumed inside (R168): neither inputs nor outputs are tokens any more.
-Graph with_own_tokens(const Graph& g, int tokens);
-
 }  // namespace ingot::aot

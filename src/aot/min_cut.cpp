@@ -105,7 +105,7 @@ Parts partition_min_cut(const Joint& whole, const MinCutOptions& given) {
   std::vector<Node*> tensors, integers;  // R126
   for (Node* n : choice.saved) (n->meta.is_number() ? integers : tensors).push_back(n);
   Parts parts = split(joint, tensors, integers);
-  parts.backward = run_passes(parts.backward, std::array{Pass{"reorder", computed_when_needed}});
+  parts.backward = run_passes(parts.backward, std::array{reorder_pass()});
   share_random_states(parts);
   parts.plan.fits = choice.fits;
   return parts;

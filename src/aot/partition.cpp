@@ -1,11 +1,13 @@
 #include "aot/partition.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <unordered_set>
 
 #include "aot/joint_info.hpp"
 #include "aot/min_cut.hpp"
+#include "aot/passes.hpp"
 #include "base/error.hpp"
 #include "expr/guards.hpp"
 #include "graph/copy.hpp"
@@ -60,6 +62,12 @@ Graph extract(const Graph& joint, const std::vector<Node*>& inputs, const std::v
   for (const Argument& a : outputs) g.outputs.push_back(copier(a));
   g.returns = Graph::Returns::list;
   return g;
+}
+
+// What is bound must outlive the pass.
+Pass part_pass(StepName name, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs,
+               const std::vector<bool>& others) {
+  return {name.name, [&](const Graph& joint) { return extract(joint, inputs, outputs, others); }, name.required};
 }
 
 // What each part does to its inputs, it does once: by id, the effects of either.
@@ -171,11 +179,11 @@ Parts split(const Joint& whole, const std::vector<Node*>& saved, const std::vect
   parts.saved_tensors = static_cast<int>(kept.size());
   parts.saved_integers = static_cast<int>(kept_integers.size());
   for (const std::vector<Node*>* l : {&kept, &kept_integers}) forward.insert(forward.end(), l->begin(), l->end());
-  parts.forward = extract(joint, primals, forward, effects.of_backward);
+  parts.forward = run_passes(joint, std::array{part_pass(kForwardPart, primals, forward, effects.of_backward)});
   inputs = kept_integers;
   inputs.insert(inputs.end(), kept.begin(), kept.end());
   inputs.insert(inputs.end(), tangents.begin(), tangents.end());
-  parts.backward = extract(joint, inputs, backward, effects.of_forward);
+  parts.backward = run_passes(joint, std::array{part_pass(kBackwardPart, inputs, backward, effects.of_forward)});
   return parts;
 }
 

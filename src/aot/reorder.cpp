@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "aot/joint_info.hpp"
+#include "aot/passes.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
 
@@ -62,5 +63,7 @@ class Reordered {
 }  // namespace
 
 Graph computed_when_needed(const Graph& backward) { return Reordered(backward).run(); }
+
+Pass reorder_pass() { return {kReorder.name, computed_when_needed, kReorder.required}; }
 
 }  // namespace ingot::aot

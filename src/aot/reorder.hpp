@@ -1,6 +1,6 @@
 // The order in which a backward runs (R129).
 #pragma once
-#include "graph/graph.hpp"
+#include "pass/pass.hpp"
 
 namespace ingot::aot {
 
@@ -8,5 +8,6 @@ namespace ingot::aot {
 // node that reads a tangent on nodes keep their order, and each brings along what it needs of the nodes before. Nothing that a
 // call with an effect could change moves past it.
 Graph computed_when_needed(const Graph& backward);
+Pass reorder_pass();
 
 }  // namespace ingot::aot

@@ -1,17 +1,18 @@
 #include "compiler/compiled_graph.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/copy.hpp"
-#include "graph/dead_code.hpp"
 #include "graph/node_table.hpp"
 #include "graph/storage_of.hpp"
 #include "graph/text.hpp"
 #include "io/file.hpp"
 #include "loop/lowerer.hpp"
 #include "op/call.hpp"
+#include "pass/dead_code.hpp"
 #include "tensor/geometry.hpp"
 
 namespace ingot::aot {
@@ -98,11 +99,14 @@ std::vector<std::shared_ptr<const CompiledGraph>> compile_graphs(std::span<const
 }
 
 Graph CompiledGraph::computed(const Graph& graph) const {
-  Graph all;
-  GraphCopier copier(graph, all);
-  for (const auto& n : graph.nodes()) copier.copy(*n);
-  for (const Node* n : computed_) all.outputs.push_back(copier(const_cast<Node*>(n)));
-  return without_dead_code(all);
+  const auto with_computed_outputs = [this](const Graph& g) {
+    Graph to;
+    GraphCopier copier(g, to);
+    for (const auto& n : g.nodes()) copier.copy(*n);
+    for (const Node* n : computed_) to.outputs.push_back(copier(const_cast<Node*>(n)));
+    return to;
+  };
+  return run_passes(graph, std::array{Pass{"computed_outputs", with_computed_outputs, true}, dead_code_pass()});
 }
 
 void CompiledGraph::run_by(std::shared_ptr<GraphLibrary> library, std::size_t entry, GraphPlan plan) {

@@ -11,6 +11,7 @@
 #include "compiler/aot_compiler.hpp"
 #include "compiler/compiled_graph.hpp"
 #include "ingot/autograd.hpp"
+#include "pass/pass.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -27,6 +28,8 @@ std::string GraphStore::settings() const {
   std::string s =
       text("ingot ", build_id(), " weights=", static_cast<int>(options_.weights), " debug_info=", options_.debug_info);
   for (const Target& t : options_.targets) s += text(" ", t.triple, " ", t.cpu, " ", t.features);
+  for (const std::string& name : options_.skip) s += text(" without ", name);
+  for (const std::string& name : skipped_passes()) s += text(" skipping ", name);
   return s + "\n";
 }
 

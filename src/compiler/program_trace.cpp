@@ -5,11 +5,11 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "compiler/functional_trace.hpp"
 #include "compiler/shared_state.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/interpret.hpp"
 #include "op/call.hpp"
+#include "pass/functional_trace.hpp"
 #include "program/tree_spec.hpp"
 #include "program/write_back.hpp"
 #include "tensor/impl.hpp"

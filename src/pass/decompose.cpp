@@ -1,12 +1,18 @@
 #include "pass/decompose.hpp"
 
 #include <algorithm>
+#include <map>
 
+#include "base/error.hpp"
+#include "graph/copy.hpp"
 #include "op/applied.hpp"
+#include "op/call.hpp"
 #include "op/data_dependent.hpp"
 #include "op/function.hpp"
+#include "op/source_note.hpp"
 #include "ops/shape/metadata_assertion.hpp"
 #include "ops/higher_order/random_state.hpp"
+#include "pass/functional_trace.hpp"
 
 namespace ingot {
 namespace {
@@ -35,11 +41,89 @@ Decompositions make() {
   return all;
 }
 
+// A copy of a graph in which programs stand for some calls.
+class Decomposing {
+ public:
+  explicit Decomposing(const Graph& g) : from_(g), copier_(g, to_) {}
+
+  Graph run() {
+    for (const auto& n : from_.nodes()) add(*n);
+    copier_.copy_outputs();
+    return std::move(to_);
+  }
+
+ private:
+  const Graph& from_;
+  Graph to_;
+  GraphCopier copier_;
+  std::map<const Node*, std::vector<Argument>> lists_;  // what calls of several results made, which came apart
+
+  void add(const Node& n) {
+    if (n.kind == NodeKind::call && core_decompositions().contains(n.op)) return add_program(n);
+    const auto parts = n.kind == NodeKind::item ? lists_.find(n.args[0].node()) : lists_.end();
+    if (parts != lists_.end()) return copier_.replace(n, parts->second[static_cast<std::size_t>(n.index)]);
+    copier_.copy(n);
+  }
+
+  void add_program(const Node& n) {
+    std::vector<Node*> operands;
+    for_each_node(n.args, [&](Node* a) {
+      if (std::ranges::find(operands, a) == operands.end()) operands.push_back(a);
+    });
+    Examples examples;
+    for (const Node* a : operands) examples.add(a->meta, {});
+    const Traced program = trace_functional([&](const Values& given) { return called(n, operands, given); }, std::move(examples));
+    inline_program(n, operands, program.graph);
+  }
+
+  static Value resolved(const Argument& a, const std::vector<Node*>& operands, const Values& given) {
+    if (a.is_value()) return a.value();
+    if (a.is_node()) return given[static_cast<std::size_t>(std::ranges::find(operands, a.node()) - operands.begin())];
+    Values elements;
+    for (const Argument& e : a.elements()) elements.push_back(resolved(e, operands, given));
+    return list_value(std::move(elements));
+  }
+
+  static Values called(const Node& n, const std::vector<Node*>& operands, const Values& given) {
+    const SourceScope source(n.stack_trace.empty() ? Ref<SourceNote>() : make_ref<SourceNote>(n.stack_trace, n.module_path));
+    Values args;
+    for (const Argument& a : n.args) args.push_back(resolved(a, operands, given));
+    const Value result = call(*n.op, args);
+    if (result.is_tensor()) return {result};
+    const TensorList& all = result.tensors();
+    return {all.begin(), all.end()};
+  }
+
+  void inline_program(const Node& n, const std::vector<Node*>& operands, const Graph& program) {
+    // Attributes of a program have the names of every program.
+    std::map<std::string, std::string> keys;
+    for (const auto& [key, attribute] : program.attributes) {
+      keys[key] = text(n.name, ".", key);
+      to_.attributes.emplace_back(keys[key], attribute);
+    }
+    GraphCopier inner(program, to_, GraphCopier::Attributes::leave);
+    for (std::size_t k = 0; k < operands.size(); k++) inner.replace(*program.inputs()[k], copier_(operands[k]));
+    for (const auto& m : program.nodes()) {
+      if (m->kind == NodeKind::placeholder) continue;
+      Node* copied = inner.copy(*m);
+      if (m->kind == NodeKind::attribute) copied->target = keys.at(m->target);
+    }
+    std::vector<Argument> results;
+    for (const Argument& a : program.outputs) results.push_back(inner(a));
+    if (n.meta.is_tensor()) copier_.replace(n, results[0]);
+    else lists_[&n] = std::move(results);
+  }
+};
+
 }  // namespace
 
 const Decompositions& core_decompositions() {
   static const Decompositions all = make();
   return all;
+}
+
+Pass decompose_pass() {
+  return {"decompose", [](const Graph& g) { return Decomposing(g).run(); }, true};
 }
 
 }  // namespace ingot

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.hpp"
 
@@ -13,7 +14,18 @@ namespace ingot {
 struct Pass {
   std::string_view name;
   std::function<Graph(const Graph&)> run;
+  // What comes after it needs what it makes: it cannot be skipped. The others make the result better, not right.
+  bool required = false;
 };
+
+// A pass, or another step of a compilation, by its name, for who lists them and skips some.
+struct StepName {
+  std::string_view name;
+  bool required = false;
+};
+inline StepName name_of(const Pass& p) { return {p.name, p.required}; }
+// The names of those that can be skipped, each once: "dead_code, merge_equal".
+std::string names_of_skippable(std::span<const StepName> steps);
 
 // A pass that has run.
 struct PassDone {
@@ -23,7 +35,8 @@ struct PassDone {
   double seconds = 0;
 };
 
-// What holds for the passes that this thread runs, as long as the value lives; in place of what an outer one says.
+// What holds for the passes that this thread runs as long as the value lives, the compiler's and those of AOT. Scopes nest: a pass
+// is left out if any of them says so, and each is told of those that run, the innermost first.
 class PassScope {
  public:
   struct Options {
@@ -35,18 +48,27 @@ class PassScope {
   PassScope(const PassScope&) = delete;
   PassScope& operator=(const PassScope&) = delete;
 
+  const Options& options() const { return options_; }
+  const PassScope* outer() const { return outer_; }
+
  private:
   Options options_;
-  const Options* outer_;
+  const PassScope* outer_;
 };
+
+// The names that the scopes of this thread leave out.
+std::set<std::string, std::less<>> skipped_passes();
+// User error that names what can be skipped where the scopes of this thread leave out one of `steps` that is required.
+void require_skippable(std::span<const StepName> steps);
 
 // Whether everything that is made is verified: with INGOT_VERIFY in the environment, and in debug builds.
 bool verifies();
+// Where everything is verified: internal error that names `maker` if the graph breaks a rule of docs/ir.md (graph/verify.hpp),
+// and `from`, which it was made of, breaks none. (Results of a function that are no values of a graph, generators say, break one.)
+void verify_made(std::string_view maker, const Graph& made, const Graph& from);
 
 // The graph after these passes, in order. INGOT_LOG=passes says of each how long it took and how many nodes it left.
-// Where everything is verified, every graph is held to the rules of docs/ir.md (graph/verify.hpp) as soon
-// as a pass has made it of one that kept them (results of a function that are no values of a graph, generators say, break one): internal
-// error that names the pass.
+// Every graph is verified as soon as a pass has made it. User error where a scope of this thread leaves a required one out.
 Graph run_passes(const Graph& g, std::span<const Pass> passes);
 
 }  // namespace ingot

@@ -15,6 +15,7 @@
 #include "ingot/nn.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"
+#include "pass/pass.hpp"
 #include "support/compare_functionalized.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
@@ -97,6 +98,20 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionEqualsEager) {
 }
 
 // Parameters get their gradients, and running statistics their new values.
+// Whoever compiles sees every rewrite on the way, AOT's and the compiler's.
+TEST_F(AotCompiler, PassesAreSeenFromTheJointGraphToTheLibrary) {
+  std::vector<std::string> seen;
+  const PassScope scope({.after = [&](const PassDone& d) { seen.emplace_back(d.name); }});
+  memory_efficient_fusion(TensorFunction([](const TensorList& in) { return TensorList{in[0].sin()}; }))(
+      TensorList{tracked(ones({2}))});
+  const std::vector<std::string> of_aot{"dead_code", "dead_code", "merge_equal", "forward_part", "backward_part", "reorder"},
+      of_part{"computed_outputs", "dead_code", "taken_inputs", "decompose"}, of_library{"dead_code", "merge_equal"};
+  std::vector<std::string> want = of_aot;
+  for (const auto* passes : {&of_part, &of_part, &of_library, &of_library})
+    want.insert(want.end(), passes->begin(), passes->end());
+  EXPECT_EQ(seen, want);
+}
+
 TEST_F(AotCompiler, R007_MemoryEfficientFusionOfAModule) {
   const auto train = [](bool compiled) {
     manual_seed(1);

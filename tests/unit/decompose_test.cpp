@@ -1,6 +1,10 @@
 // What core_decompositions takes apart, and what it leaves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
+#include "graph/interpret.hpp"
 #include "graph/text.hpp"
 #include "graph/trace.hpp"
 #include "ingot/autograd.hpp"
@@ -33,6 +37,32 @@ TEST_F(Decompose, ABodyThatIsAKernelStaysWhole) {
       },
       {randn({1, 2, 3, 3}), randn({1, 2, 5, 5}), randn({1, 3, 3, 2})});
   EXPECT_NE(sampler.find("aten.grid_sampler_2d_backward.default"), std::string::npos) << sampler;
+}
+
+// The pass over a graph and a trace with the table leave the same calls.
+TEST_F(Decompose, AGraphComesApartAsATraceDoes) {
+  const TensorFunction f = [](const TensorList& in) {
+    const TensorList norm = atens<"native_layer_norm">(in[0], Shape{4}, in[1], in[1], 1e-5);
+    return TensorList{aten<"sin">(norm[0]) + norm[1], aten<"mse_loss">(norm[0], in[0], 1)};
+  };
+  const TensorList in{randn({3, 4}), randn({4})};
+  const auto calls_of = [](const Graph& g) {
+    std::vector<std::string> calls;
+    for (const auto& n : g.nodes())
+      if (n->kind == NodeKind::call) calls.push_back(n->op->qualified());
+    return calls;
+  };
+  const auto has_program = [](const Graph& g) {
+    return std::ranges::any_of(g.nodes(),
+                               [](const auto& n) { return n->kind == NodeKind::call && core_decompositions().contains(n->op); });
+  };
+  const Traced whole = trace(f, in), apart = trace(f, in, {.decompositions = &core_decompositions()});
+  const Graph made = run_passes(whole.graph, std::array{decompose_pass()});
+  EXPECT_TRUE(has_program(whole.graph));
+  EXPECT_FALSE(has_program(made));
+  EXPECT_EQ(calls_of(made), calls_of(apart.graph));
+  const Values want = Interpreter(whole.graph).run(Values{in[0], in[1]}), found = Interpreter(made).run(Values{in[0], in[1]});
+  for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(found[k].tensor(), want[k].tensor())) << k;
 }
 
 }  // namespace

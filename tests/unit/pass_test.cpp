@@ -13,6 +13,7 @@
 #include "op/call.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/merge_equal.hpp"
+#include "support/error_text.hpp"
 
 namespace ingot {
 namespace {
@@ -51,7 +52,7 @@ TEST(Passes, RunInOrderAndAreReported) {
   EXPECT_EQ(said, (Names{"dead_code 6 5", "merge_equal 5 4"}));
 }
 
-TEST(Passes, AreSkippedByNameInTheInnermostScope) {
+TEST(Passes, AreSkippedByName) {
   const std::array passes{dead_code_pass(), merge_equal_pass(1)};
   const PassScope all({});
   {
@@ -60,6 +61,36 @@ TEST(Passes, AreSkippedByNameInTheInnermostScope) {
   }
   const PassScope one({.skip = {"merge_equal"}});
   EXPECT_EQ(names_of(run_passes(example(), passes)), (Names{"x", "y", "sin", "sin_1", "mul"}));
+}
+
+// A compiler inside of what somebody watches is watched as well.
+TEST(Passes, ScopesNest) {
+  std::vector<std::string> outer, inner;
+  const auto told = [](std::vector<std::string>& to) { return [&to](const PassDone& d) { to.emplace_back(d.name); }; };
+  const std::array passes{dead_code_pass(), merge_equal_pass(1)};
+  const PassScope around({.skip = {"dead_code"}, .after = told(outer)});
+  {
+    const PassScope within({.skip = {"merge_equal"}, .after = told(inner)});
+    EXPECT_EQ(skipped_passes(), (std::set<std::string, std::less<>>{"dead_code", "merge_equal"}));
+    EXPECT_EQ(names_of(run_passes(example(), passes)), names_of(example()));
+  }
+  {
+    const PassScope within({.after = told(inner)});
+    run_passes(example(), passes);
+  }
+  run_passes(example(), passes);
+  EXPECT_EQ(inner, (Names{"merge_equal"}));
+  EXPECT_EQ(outer, (Names{"merge_equal", "merge_equal"}));
+}
+
+TEST(Passes, ARequiredOneCannotBeSkipped) {
+  const std::array passes{dead_code_pass(), Pass{"needed", without_dead_code, true}, merge_equal_pass(1), dead_code_pass()};
+  const PassScope scope({.skip = {"needed"}});
+  EXPECT_EQ(error_of([&] { run_passes(example(), passes); }),
+            "pass 'needed' cannot be skipped: what comes after it needs what it makes; those that can be skipped are "
+            "dead_code, merge_equal");
+  EXPECT_EQ(error_of([&] { run_passes(example(), std::array{passes[1]}); }),
+            "pass 'needed' cannot be skipped: what comes after it needs what it makes; those that can be skipped are none");
 }
 
 TEST(Passes, ABadOneIsNamed) {

@@ -1,4 +1,4 @@
-#include "compiler/functional_trace.hpp"
+#include "pass/functional_trace.hpp"
 
 #include <algorithm>
 #include <numeric>
