@@ -84,13 +84,32 @@ std::vector<Target> targets_of(const CompileVerb& o) {
   return targets;
 }
 
-// User error where no stage has the name. Those of every level are in the list several times.
-void require_stage(const std::string& name, const std::vector<std::string_view>& names) {
+// The stages that a compilation comes by, in order: what --time lists, the progress bar counts, and --dump-after and --skip take.
+// Those of every entry and level are there once for each.
+std::vector<std::string_view> stages_of(bool is_loop, const CompileOptions& options, std::size_t entries) {
+  std::vector<std::string_view> names = is_loop ? compile_loop_stages(options) : compile_stages(options, entries);
+  names.insert(names.begin(), "read");
+  return names;
+}
+std::string listed(const std::vector<std::string_view>& names) {
   std::set<std::string_view> seen;
-  std::string known;
+  std::string all;
   for (const std::string_view n : names)
-    if (seen.insert(n).second) known += (known.empty() ? "" : ", ") + std::string(n);
-  INGOT_REQUIRE(seen.contains(name), "--dump-after ", name, ": there is no such stage; the stages are ", known);
+    if (seen.insert(n).second) all += (all.empty() ? "" : ", ") + std::string(n);
+  return all;
+}
+
+// User error where no stage has the name.
+void require_stage(const std::string& name, const std::vector<std::string_view>& names) {
+  INGOT_REQUIRE(std::ranges::find(names, std::string_view(name)) != names.end(), "--dump-after ", name,
+                ": there is no such stage; the stages are ", listed(names));
+}
+
+// User error where one of those that are to be skipped cannot be.
+void require_skipped(const CompileOptions& options) {
+  INGOT_REQUIRE(!options.skip.contains("read"), "stage 'read' cannot be skipped: there is no library without it; those that ",
+                "can be skipped are ", listed(skippable_stages()));
+  require_skippable(options);
 }
 
 // Weights that the program's file leaves out.
@@ -107,8 +126,11 @@ bool is_loop_text(const std::string& path) { return path.ends_with(".loop") || p
 void require_loop_options(const CompileVerb& o) {
   INGOT_REQUIRE(o.files.size() == 1, "expected one loop program, which is a library of its own, found ", o.files.size(),
                 " files");
+  const std::vector<std::string_view> stages = compile_loop_stages({});
+  const bool skips_pass = std::ranges::any_of(
+      o.skip, [&](const std::string& name) { return std::ranges::find(stages, std::string_view(name)) == stages.end(); });
   const std::string what = !o.models.empty()                                    ? "--model"
-                           : !o.skip.empty()                                    ? "--skip"
+                           : skips_pass                                         ? "--skip"
                            : o.debug                                            ? "--debug"
                            : std::ranges::find(o.emit, "graph") != o.emit.end() ? "--emit graph"
                                                                                 : "";
@@ -212,23 +234,23 @@ void compile_files(const CompileVerb& o, const std::vector<EntryFile>& entries, 
 void run(CompileVerb& o) {
   const auto start = std::chrono::steady_clock::now();
   const bool is_loop = std::ranges::any_of(o.files, is_loop_text);
+  CompileOptions options;
+  options.skip = {o.skip.begin(), o.skip.end()};
+  require_skipped(options);
   if (is_loop) require_loop_options(o);
   const std::vector<EntryFile> entries = entry_files(o);
   if (o.output.empty()) o.output = fs::path(entries[0].file).stem().string() + ".so";
   if (o.threads > 0) set_num_threads(o.threads);
-  CompileOptions options;
   options.targets = targets_of(o);
   options.weights = o.weights;
   options.debug_info = o.debug;
-  options.skip = {o.skip.begin(), o.skip.end()};
   Texts texts(o);
   if (texts.wants_code())
     options.code = [&](const std::string& level, const CodeText& code) {
       texts.add("llvm", ".ll", "", level, code.llvm);
       texts.add("asm", ".s", "", level, code.assembly);
     };
-  std::vector<std::string_view> names = is_loop ? compile_loop_stages(options) : compile_stages(options, entries.size());
-  names.insert(names.begin(), "read");
+  const std::vector<std::string_view> names = stages_of(is_loop, options, entries.size());
   if (!o.dump_after.empty()) require_stage(o.dump_after, names);
   std::vector<Stage> stages;
   std::string dump;
@@ -236,6 +258,8 @@ void run(CompileVerb& o) {
   const auto entry_of = [&](std::size_t k) { return entries.size() > 1 ? entries[k].name : std::string(); };
   {
     ProgressBar bar("compiling", names.size());
+    const auto show = [&] { bar.show(stages.size(), stages.size() < names.size() ? names[stages.size()] : ""); };
+    show();
     options.after = [&](const StageDone& done) {
       stages.push_back({std::string(done.name), done.seconds});
       if (done.name == o.dump_after) dump += done.text ? done.text() : std::string();
@@ -245,7 +269,7 @@ void run(CompileVerb& o) {
                   done.text());
         scheduled++;
       }
-      bar.show(stages.size());
+      show();
     };
     try {
       is_loop ? compile_loop_text(o, options, start) : compile_files(o, entries, options, start);
@@ -296,12 +320,10 @@ void add_compile_verb(CLI::App& app) {
   verb->add_option("--threads", o->threads, "to compile with; all processors otherwise")->check(CLI::PositiveNumber);
   verb->add_flag("--time", o->time, "say how long each stage took");
   verb->add_option("--dump-after", o->dump_after,
-                   "print the program as text as it is after this stage: trace, lower, schedule, fold, memory");
-  std::vector<std::string> passes;
-  for (const std::string_view pass : compile_passes()) passes.emplace_back(pass);
-  verb->add_option("--skip", o->skip, "leave these passes out, to find the one that is at fault")
-      ->delimiter(',')
-      ->check(CLI::IsMember(passes));
+                   "print the program as text as it is after this stage of " + listed(stages_of(false, {}, 1)) +
+                       "; what is bytes has no text");
+  verb->add_option("--skip", o->skip, "leave these stages out, to find the one that is at fault: " + listed(skippable_stages()))
+      ->delimiter(',');
   verb->add_option("--emit", o->emit,
                    "write these beside the library: graph, loop, llvm, asm (OUTPUT.graph.txt, .loop.txt, .ll, .s)")
       ->delimiter(',')

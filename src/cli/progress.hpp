@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace ingot {
 
@@ -13,7 +14,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  void show(std::size_t done);
+  // `now`: what is being done, where it has a name; then the line changes at once.
+  void show(std::size_t done, std::string_view now = {});
 
  private:
   std::string what_;

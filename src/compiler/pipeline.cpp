@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -105,11 +106,6 @@ void name_weights(PendingFile& file, const std::string& library) {
 std::vector<Pass> passes_for(const Graph& g) { return {dead_code_pass(), merge_equal_pass(g.outputs.size())}; }
 
 Graph simplified(const Graph& g, const CompileOptions& options) {
-  std::string known;
-  for (const std::string_view pass : compile_passes()) known += text(known.empty() ? "" : ", ", pass);
-  for (const std::string& name : options.skip)
-    INGOT_REQUIRE((", " + known + ",").find(", " + name + ",") != known.npos, "compile: there is no pass '", name,
-                  "' to skip; the passes are ", known);
   const PassScope scope({.skip = options.skip, .after = [&](const PassDone& done) {
                            if (options.after) options.after({done.name, done.seconds, [&] { return print(done.graph); }});
                          }});
@@ -132,7 +128,8 @@ Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_w
     if (has_computations(p)) backend_of(target).schedule(p, target);
     return p;
   });
-  code.fold = stage("fold", options, [&] { return loop::fold_constants(code.run, is_written); });
+  if (!options.skip.contains("fold"))
+    code.fold = stage("fold", options, [&] { return loop::fold_constants(code.run, is_written); });
   return stage("memory", options, [&] {
     if (code.fold) loop::plan_memory(*code.fold);
     loop::plan_memory(code.run);
@@ -161,6 +158,7 @@ struct Part {
 
 // From loop programs on.
 void compile_lowered(const std::vector<LoweredEntry>& entries, const std::string& output, const CompileOptions& options) {
+  require_skippable(options);
   INGOT_REQUIRE(!options.targets.empty(), "compile: no target was named");
   const Arch arch = arch_of(options.targets[0]);
   for (const Target& t : options.targets)
@@ -235,42 +233,68 @@ void compile_parts(const std::vector<Part>& parts, const std::string& output, co
   compile_lowered(entries, output, options);
 }
 
-// After lowering.
-void add_later_stages(const CompileOptions& options, std::size_t entries, std::vector<std::string_view>& names) {
-  const std::size_t targets = options.targets.size();
-  for (std::size_t k = 0; k < targets * entries; k++) names.insert(names.end(), {"schedule", "fold", "memory"});
-  names.push_back("constants");
-  names.insert(names.end(), targets, "codegen");
-  names.insert(names.end(), {"table", "link"});
+// Every stage, in order: those of an entry from its graph on, and those after lowering, of a level and its entries.
+std::vector<StepName> graph_stages() {
+  std::vector<StepName> names;
+  for (const Pass& p : passes_for(Graph())) names.push_back(name_of(p));
+  names.push_back({"lower", true});
+  return names;
+}
+std::vector<StepName> later_stages(std::size_t levels, std::size_t entries) {
+  std::vector<StepName> names;
+  for (std::size_t k = 0; k < levels * entries; k++)
+    names.insert(names.end(), {StepName{"schedule", true}, StepName{"fold", false}, StepName{"memory", true}});
+  names.push_back({"constants", true});
+  names.insert(names.end(), levels, StepName{"codegen", true});
+  names.insert(names.end(), {StepName{"table", true}, StepName{"link", true}});
+  return names;
+}
+std::vector<StepName> all_stages(std::size_t levels, std::size_t entries) {
+  std::vector<StepName> names(entries, StepName{"trace", true});
+  for (std::size_t k = 0; k < entries; k++) std::ranges::copy(graph_stages(), std::back_inserter(names));
+  std::ranges::copy(later_stages(levels, entries), std::back_inserter(names));
+  return names;
+}
+
+std::vector<std::string_view> without_skipped(const std::vector<StepName>& stages, const CompileOptions& options) {
+  std::vector<std::string_view> names;
+  for (const StepName& s : stages)
+    if (!options.skip.contains(s.name)) names.push_back(s.name);
+  return names;
 }
 
 }  // namespace
 
-std::vector<std::string_view> compile_passes() {
+std::vector<std::string_view> skippable_stages() {
   std::vector<std::string_view> names;
-  for (const Pass& p : passes_for(Graph())) names.push_back(p.name);
+  for (const StepName& s : all_stages(1, 1))
+    if (!s.required) names.push_back(s.name);
   return names;
+}
+
+void require_skippable(const CompileOptions& options) {
+  const std::vector<StepName> stages = all_stages(1, 1);
+  for (const std::string& name : options.skip) {
+    const auto found = std::ranges::find(stages, std::string_view(name), &StepName::name);
+    INGOT_REQUIRE(found != stages.end(), "there is no stage '", name, "' to skip; those that can be skipped are ",
+                  names_of_skippable(stages));
+    INGOT_REQUIRE(!found->required, "stage '", name,
+                  "' cannot be skipped: there is no library without it; those that can be skipped are ",
+                  names_of_skippable(stages));
+  }
 }
 
 std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries) {
-  std::vector<std::string_view> names(entries, "trace");
-  for (std::size_t k = 0; k < entries; k++) {
-    for (const std::string_view pass : compile_passes())
-      if (!options.skip.contains(pass)) names.push_back(pass);
-    names.push_back("lower");
-  }
-  add_later_stages(options, entries, names);
-  return names;
+  return without_skipped(all_stages(options.targets.size(), entries), options);
 }
 
 std::vector<std::string_view> compile_loop_stages(const CompileOptions& options) {
-  std::vector<std::string_view> names;
-  add_later_stages(options, 1, names);
-  return names;
+  return without_skipped(later_stages(options.targets.size(), 1), options);
 }
 
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
+  require_skippable(options);
   Traced traced = stage("trace", options, [&] {
     return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions(), .keep_loops = true});
   });
@@ -291,6 +315,7 @@ void compile(Program& program, const std::string& output, const CompileOptions& 
 }
 
 void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options) {
+  require_skippable(options);
   std::set<std::string_view> names;
   for (const ProgramEntry& e : entries)
     INGOT_REQUIRE(names.insert(e.name).second, "compile: two entry points are called '", e.name, "'");

@@ -29,7 +29,7 @@ struct CompileOptions {
   bool debug_info = false;
   // Called with the code of each level as text. It costs time to make.
   std::function<void(const std::string& level, const CodeText& text)> code = {};
-  // Passes that are left out, by name (compile_passes).
+  // Stages that are left out, by name: passes over the graph, and fold. User error for any other (require_skippable).
   std::set<std::string, std::less<>> skip = {};
   // Called after each stage.
   std::function<void(const StageDone&)> after = {};
@@ -40,8 +40,10 @@ struct CompileOptions {
 std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries = 1);
 // The same of a loop program: those that come after lowering.
 std::vector<std::string_view> compile_loop_stages(const CompileOptions& options);
-// Those of them that can be skipped: passes over the graph.
-std::vector<std::string_view> compile_passes();
+// Those of them that can be skipped.
+std::vector<std::string_view> skippable_stages();
+// User error where options.skip names another one, or none: it says which can be skipped.
+void require_skippable(const CompileOptions& options);
 
 // Compiles the function, traced on the examples, into the shared library `output`, whose interface is include/ingot/aoti.h.
 // The library is complete or not there. User errors are those of the stages.

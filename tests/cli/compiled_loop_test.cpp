@@ -120,6 +120,8 @@ TEST_F(LoopCli, WhatIsWrongIsSaid) {
     EXPECT_EQ(ran.status, 1) << option;
     expect_in("a loop program has no graph", ran.err);
   }
+  expect_in("there is no stage 'nothing'", ingot("compile " + loop + " --skip nothing").err);
+  expect_in("stage 'memory' cannot be skipped", ingot("compile " + loop + " --skip memory").err);
   expect_in("expected one loop program", ingot("compile " + loop + " " + loop).err);
 }
 

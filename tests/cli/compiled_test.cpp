@@ -1,4 +1,11 @@
 // The verbs around compiled models: compile, run, bench, inspect, package, check.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "cli_fixture.hpp"
@@ -187,10 +194,67 @@ TEST_F(CompiledCli, StagesAreAllOfTheTime) {
   double sum = 0;
   for (const Json& stage : said.root().field("stages").list()) {
     names += stage.field("name").string() + " ";
+    EXPECT_GE(stage.field("seconds").real(), 0);
     sum += stage.field("seconds").real();
   }
   EXPECT_EQ(names, "read trace dead_code merge_equal lower schedule fold memory constants codegen table link ");
   EXPECT_GE(sum, 0.97 * said.root().field("seconds").real());
+  EXPECT_LE(sum, said.root().field("seconds").real()) << "no time counts twice";
+}
+
+// One list: what --time prints is what the progress bar names while it is done, what --dump-after takes, and what --skip takes or
+// refuses by name.
+TEST_F(CompiledCli, EveryOptionHasTheSameStages) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+  ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+  const std::string name = ptsname(terminal);
+  const int kept = open(name.c_str(), O_RDWR | O_NOCTTY);  // what was written stays there to be read
+  const std::string model = golden("models/mlp/model.pt2");
+  ASSERT_EQ(std::system(
+                (INGOT_PROGRAM " compile " + model + " -o " + file("m.so") + " --time >" + file("times") + " 2>" + name).c_str()),
+            0);
+  std::string bar;
+  std::array<char, 4096> bytes{};
+  for (ssize_t n = 0; (n = read(terminal, bytes.data(), bytes.size())) > 0;)
+    bar.append(bytes.data(), static_cast<std::size_t>(n));
+  close(kept);
+  close(terminal);
+  std::vector<std::string> timed, shown;
+  std::ifstream times(file("times"));
+  for (std::string line, word; std::getline(times, line);)
+    if (std::istringstream words(line); line.ends_with(" ms") && words >> word && line.find(": ") == std::string::npos)
+      timed.push_back(word);
+  for (std::size_t at = 0; (at = bar.find(" of ", at)) != std::string::npos; at++) {
+    std::size_t count = 0;
+    const std::size_t colon = bar.find_first_not_of("0123456789", at + 4);
+    std::istringstream(bar.substr(at + 4)) >> count;
+    EXPECT_EQ(count, timed.size()) << bar;
+    if (bar.compare(colon, 2, ": ") == 0) shown.push_back(bar.substr(colon + 2, bar.find('\x1b', colon) - colon - 2));
+  }
+  EXPECT_EQ(shown, timed) << bar;
+  ASSERT_GT(timed.size(), 5u);
+
+  const std::string help = ingot("compile --help").out;
+  int skipped = 0;
+  for (const std::string& stage : timed) {
+    expect_in(stage, help);
+    const Ran dump = compile("mlp", "mlp.so", "--dump-after " + stage),
+              without = compile("mlp", "mlp.so", "--skip " + stage + " --time");
+    EXPECT_EQ(dump.err.find("no such stage"), std::string::npos) << dump.err;
+    if (without.status == 0) {
+      skipped++;
+      EXPECT_EQ(without.out.find(stage + " "), std::string::npos) << without.out;
+      ASSERT_EQ(ingot("run " + file("mlp.so") + " --input " + case0("mlp") + " --output " + file("y.npy")).status, 0);
+      expect_close(load_npy(file("y.npy")), SafeTensors::open(case0("mlp")).get("out.0"));
+    } else {
+      expect_in(
+          "stage '" + stage +
+              "' cannot be skipped: there is no library without it; those that can be skipped are dead_code, merge_equal, fold",
+          without.err);
+    }
+  }
+  EXPECT_EQ(skipped, 3) << "dead_code, merge_equal, fold";
+  expect_in("there is no stage 'nothing' to skip", compile("mlp", "mlp.so", "--skip nothing").err);
 }
 
 TEST_F(CompiledCli, TextsAreWrittenBesideTheLibrary) {

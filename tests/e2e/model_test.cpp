@@ -35,7 +35,7 @@ TEST_F(CompiledModel, TraceRecordsOneNodeForEachCall) {
 TEST_F(CompiledModel, EveryStageSaysWhatItMade) {
   std::string lowered, scheduled;
   for (const bool two : {false, true})
-    for (const std::string_view skipped : {"", "merge_equal"}) {
+    for (const std::string_view skipped : {"", "merge_equal", "fold"}) {
       std::vector<std::string> stages;
       CompileOptions options;
       if (two) options.targets = {parse_target("x86_64", "x86-64-v4"), parse_target("x86_64", "x86-64-v2")};
@@ -50,7 +50,8 @@ TEST_F(CompiledModel, EveryStageSaysWhatItMade) {
       const std::vector<std::string_view> expected = compile_stages(options);
       EXPECT_EQ(stages, std::vector<std::string>(expected.begin(), expected.end()));
       EXPECT_EQ(std::count(stages.begin(), stages.end(), "codegen"), two ? 2 : 1);
-      EXPECT_EQ(std::count(stages.begin(), stages.end(), "merge_equal"), skipped.empty() ? 1 : 0);
+      EXPECT_EQ(std::count(stages.begin(), stages.end(), "merge_equal"), skipped == "merge_equal" ? 0 : 1);
+      EXPECT_EQ(std::count(stages.begin(), stages.end(), "fold"), skipped == "fold" ? 0 : two ? 2 : 1);
     }
   for (const std::string& program : {lowered, scheduled}) {
     EXPECT_NE(program.find("input arg0_1: f32[s0, 4]"), std::string::npos) << program;
@@ -58,7 +59,9 @@ TEST_F(CompiledModel, EveryStageSaysWhatItMade) {
     EXPECT_NE(program.find("ingot_k_sort_rows("), std::string::npos) << program;
   }
   const auto skip_a_stage = [&] { compile(all_forms, inputs(kTracedSize, float32), kOpen, path("f.so"), {.skip = {"lower"}}); };
-  EXPECT_EQ(error_of(skip_a_stage), "compile: there is no pass 'lower' to skip; the passes are dead_code, merge_equal");
+  EXPECT_EQ(error_of(skip_a_stage),
+            "stage 'lower' cannot be skipped: there is no library without it; those that can be skipped are dead_code, "
+            "merge_equal, fold");
 }
 
 TEST_F(CompiledModel, RunsHereAtEverySize) {
