@@ -32,6 +32,8 @@ struct GraphPair {
 };
 struct BoxedPair {
   Boxed forward, backward;
+  // Without a backward: why it has no compiled form. Its own compiler has its turn when gradients are asked for.
+  std::string why_alone = {};
 };
 using PairCompiler = std::function<BoxedPair(const GraphPair& graphs)>;
 using Partitioner = std::function<Parts(const Joint& joint)>;
@@ -43,8 +45,8 @@ struct AotOptions {
   Compiler forward = nop;
   Compiler backward = {};  // without one, as the forward
   Compiler inference = {};  // without one, as the forward
-  // Both graphs of a function with gradients, when it is compiled. Where it fails with a user error, because one of them has no
-  // compiled form say, or where there is none, `forward` has its turn, and `backward` when gradients are asked for.
+  // Both graphs of a function with gradients, when it is compiled. Where it fails with a user error, or where there is none,
+  // `forward` has its turn, and `backward` when gradients are asked for; the latter also where it makes the forward alone.
   PairCompiler together = {};
   Partitioner partition = partition_default;
   const Decompositions* decompositions = nullptr;

@@ -120,29 +120,41 @@ struct CompiledPair {
   std::shared_ptr<Backward> backward;
 };
 
-// By the compiler of both; nothing where there is none, or it fails: whether the backward is needed is not known yet.
-CompiledPair compile_together(const GraphPair& pair, const AotOptions& options, const CompilerTurn& turn, bool writes_tracked,
-                              const Log& log) {
+// What the forward returns after its results, for the backward.
+struct Saved {
+  std::size_t first = 0, tensors = 0, integers = 0;
+};
+
+// By the compiler of both; the forward alone where the backward has no compiled form, and nothing where there is no such compiler,
+// or it fails: whether the backward is needed is not known yet.
+struct CompiledTogether {
+  CompiledGraph forward;
+  Boxed backward;
+};
+CompiledTogether compile_together(const GraphPair& pair, const AotOptions& options, const CompilerTurn& turn, const Log& log) {
   if (!options.together || (options.context && options.context->fakify_first_call)) return {};
+  const CompileReportScope report;
   try {
     BoxedPair made = turn(options.together, pair);
-    const CompileScope scope(turn.id(), GraphKind::backward);  // R195
-    return {std::move(made.forward), std::make_shared<Backward>(std::move(made.backward), writes_tracked)};
+    if (!made.backward) log.note(text("forward and backward are not compiled together: ", made.why_alone));
+    return {{std::move(made.forward), report.report()}, std::move(made.backward)};
   } catch (const UserError& e) {
     log.note(text("forward and backward are not compiled together: ", e.what()));
     return {};
   }
 }
 
-// What the forward returns after its results, for the backward.
-struct Saved {
-  std::size_t first = 0, tensors = 0, integers = 0;
-};
-
-// By the compiler of each; the backward's turn comes later, where that can wait.
-CompiledPair compile_in_turn(const GraphPair& pair, const Saved& saved, const Assembly& a, const AotOptions& options,
-                             const CompilerTurn& turn, const Log& log, const WhenCompiled& tell) {
-  CompiledGraph forward = compile_first(options.forward, pair.forward, GraphKind::forward, options, turn);
+// Together, or each by its own compiler; the backward's turn comes later, where that can wait.
+CompiledPair compile_pair(const GraphPair& pair, const Saved& saved, const Assembly& a, const AotOptions& options,
+                          const CompilerTurn& turn, const Log& log, const WhenCompiled& tell) {
+  CompiledTogether both = compile_together(pair, options, turn, log);
+  if (both.backward) {
+    const CompileScope scope(turn.id(), GraphKind::backward);  // R195
+    if (const std::string& key = both.forward.report.artifact; tell && !key.empty()) tell(a, key, key);
+    return {std::move(both.forward.run), std::make_shared<Backward>(std::move(both.backward), a.writes_tracked)};
+  }
+  CompiledGraph forward = both.forward.run ? std::move(both.forward)
+                                           : compile_first(options.forward, pair.forward, GraphKind::forward, options, turn);
   Values examples = pair.backward_examples;
   const OutputStrides& strides = forward.report.strides;
   const std::size_t end = std::min(strides.size(), saved.first + saved.tensors);
@@ -199,8 +211,7 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
                        std::move(backward_examples)};
   const Saved saved{static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(),
                     static_cast<std::size_t>(parts.saved_tensors), static_cast<std::size_t>(parts.saved_integers)};
-  CompiledPair compiled = compile_together(pair, options, turn, a.writes_tracked, log);
-  if (!compiled.forward) compiled = compile_in_turn(pair, saved, a, options, turn, log, tell);
+  CompiledPair compiled = compile_pair(pair, saved, a, options, turn, log, tell);
   FlatCallable graphs = around_graphs(a, std::move(compiled.forward), std::move(compiled.backward));
   if (options.debug_assert) graphs = with_gradients_as_assumed(std::move(graphs), p.fakes, options.params_and_buffers, turn.id());
   return around_arguments(a, std::move(graphs));

@@ -35,7 +35,9 @@ BoxedPair CompilerTurn::operator()(const PairCompiler& compiler, const GraphPair
   if (!autocast_) return compiler(graphs);
   const AutocastGuard off(bfloat16, false);
   BoxedPair made = compiler(graphs);
-  return {with_autocast_off(std::move(made.forward)), with_autocast_off(std::move(made.backward))};
+  made.forward = with_autocast_off(std::move(made.forward));
+  if (made.backward) made.backward = with_autocast_off(std::move(made.backward));
+  return made;
 }
 
 Boxed without_autocast(Boxed run) { return autocast_state().enabled ? with_autocast_off(std::move(run)) : run; }

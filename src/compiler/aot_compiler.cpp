@@ -41,10 +41,10 @@ PairCompiler ingot_pair_compiler(CompileOptions options) {
   return [options = std::move(options)](const GraphPair& graphs) -> BoxedPair {
     const GradModeGuard no_grad(false);
     const TemporaryFolder folder;
-    const std::array both{GraphToCompile{"forward", *graphs.forward, graphs.forward_examples},
-                          GraphToCompile{"backward", *graphs.backward, graphs.backward_examples}};
-    const std::vector<std::shared_ptr<const CompiledGraph>> compiled = compile_graphs(both, options, folder.path());
-    return {boxed(compiled[0]), boxed(compiled[1])};
+    const CompiledForwardBackward made =
+        compile_forward_backward({"forward", *graphs.forward, graphs.forward_examples},
+                                 {"backward", *graphs.backward, graphs.backward_examples}, options, folder.path());
+    return {boxed(made.forward), made.backward ? boxed(made.backward) : Boxed(), made.why_alone};
   };
 }
 

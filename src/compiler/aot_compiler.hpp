@@ -13,7 +13,8 @@ class CompiledGraph;
 // the graph to its inputs are done by the library. Numbers go in and come out as numbers. The file is gone once it is loaded.
 // User errors: those of `compile`, for what has no compiled form. The target must be this machine.
 Compiler ingot_compiler(CompileOptions options = {});
-// The same for a forward and its backward: two entry points of one library, over one set of constants and threads.
+// The same for a forward and its backward: two entry points of one library, over one set of constants and threads. The forward
+// alone where the backward has no compiled form.
 PairCompiler ingot_pair_compiler(CompileOptions options = {});
 // What runs the graph, without recording gradients.
 Boxed boxed(std::shared_ptr<const CompiledGraph> compiled);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/error.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/copy.hpp"
+#include "graph/dead_code.hpp"
 #include "graph/node_table.hpp"
 #include "graph/storage_of.hpp"
 #include "graph/text.hpp"
@@ -71,31 +73,70 @@ void write_file(const std::string& path, std::string_view bytes) {
   file.commit();
 }
 
+// ---- graphs on their way into a library
+
+struct GraphOfLibrary {
+  std::string entry;
+  std::shared_ptr<CompiledGraph> compiled;
+  std::optional<GraphPart> part;  // none: nothing is computed
+};
+
+GraphOfLibrary traced(const GraphToCompile& g) {
+  GraphOfLibrary made{g.entry, std::make_shared<CompiledGraph>(g.graph), {}};
+  const Graph computed = made.compiled->computed(g.graph);
+  const bool acts = std::ranges::any_of(computed.nodes(), [&](const auto& n) { return has_side_effect(computed, *n); });
+  if (!computed.outputs.empty() || acts) made.part = part_of(computed, g.examples);
+  return made;
+}
+
+void make_library(std::span<GraphOfLibrary> graphs, const CompileOptions& options, const std::string& folder) {
+  std::vector<std::string> names;
+  std::vector<TracedEntry> entries;
+  for (GraphOfLibrary& g : graphs) {
+    if (!g.part) continue;
+    names.push_back(g.entry);
+    entries.push_back({g.entry, g.part->traced});
+  }
+  if (entries.empty()) return;
+  compile(entries, library_file(folder), options);
+  for (const GraphOfLibrary& g : graphs)
+    if (g.part) pass_on_guards(*g.part);
+  const auto library = std::make_shared<GraphLibrary>(library_file(folder), names);
+  std::size_t next = 0;
+  for (GraphOfLibrary& g : graphs)
+    if (g.part) g.compiled->run_by(library, next++, std::move(g.part->plan));
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const CompiledGraph>> compile_graphs(std::span<const GraphToCompile> graphs,
                                                                  const CompileOptions& options, const std::string& folder) {
-  std::vector<std::shared_ptr<CompiledGraph>> made;
-  std::vector<std::string> entries;
-  std::vector<GraphPart> parts;
-  for (const GraphToCompile& g : graphs) {
-    made.push_back(std::make_shared<CompiledGraph>(g.graph));
-    const Graph computed = made.back()->computed(g.graph);
-    const bool acts = std::ranges::any_of(computed.nodes(), [&](const auto& n) { return has_side_effect(computed, *n); });
-    if (computed.outputs.empty() && !acts) continue;
-    entries.push_back(g.entry);
-    parts.push_back(part_of(computed, g.examples));
+  std::vector<GraphOfLibrary> all;
+  for (const GraphToCompile& g : graphs) all.push_back(traced(g));
+  make_library(all, options, folder);
+  std::vector<std::shared_ptr<const CompiledGraph>> made;
+  for (const GraphOfLibrary& g : all) made.push_back(g.compiled);
+  return made;
+}
+
+CompiledForwardBackward compile_forward_backward(const GraphToCompile& forward, const GraphToCompile& backward,
+                                                 const CompileOptions& options, const std::string& folder) {
+  std::vector<GraphOfLibrary> all;
+  all.push_back(traced(forward));
+  std::string why;
+  try {
+    all.push_back(traced(backward));
+    make_library(all, options, folder);
+    return {all[0].compiled, all[1].compiled, ""};
+  } catch (const UserError& e) {
+    why = e.what();
   }
-  if (!parts.empty()) {
-    std::vector<TracedEntry> traced;
-    for (std::size_t k = 0; k < parts.size(); k++) traced.push_back({entries[k], parts[k].traced});
-    compile(traced, library_file(folder), options);
-    for (const GraphPart& p : parts) pass_on_guards(p);
-    const auto library = std::make_shared<GraphLibrary>(library_file(folder), entries);
-    for (std::size_t k = 0, next = 0; k < graphs.size() && next < parts.size(); k++)
-      if (graphs[k].entry == entries[next]) made[k]->run_by(library, next, std::move(parts[next].plan)), next++;
+  if (all.size() > 1) {  // lowering has left its marks in what was traced
+    all.clear();
+    all.push_back(traced(forward));
   }
-  return {made.begin(), made.end()};
+  make_library(all, options, folder);
+  return {all[0].compiled, nullptr, why};
 }
 
 Graph CompiledGraph::computed(const Graph& graph) const {
@@ -120,13 +161,26 @@ void CompiledGraph::save(const Graph& graph, const std::string& entry, const std
   write_file(graph_file(folder, entry), print(graph, GraphForm::full));
 }
 
-CompiledGraph::CompiledGraph(const std::string& folder, const std::string& entry) {
-  const std::string file = graph_file(folder, entry);
-  const Graph graph = parse_graph(MappedFile::open(file)->bytes(), {.file = file});
-  collect(graph);
-  plan_ = read_plan(plan_file(folder, entry), graph);
-  if (plan_.computes) library_ = std::make_shared<GraphLibrary>(library_file(folder), std::vector<std::string>{entry});
-  INGOT_REQUIRE(plan_.is_number.size() == computed_.size(), folder, ": expected a library with ", computed_.size(), " results");
+std::vector<std::shared_ptr<const CompiledGraph>> CompiledGraph::read(const std::string& folder,
+                                                                      std::span<const std::string_view> entries) {
+  std::vector<std::shared_ptr<CompiledGraph>> all;
+  std::vector<std::string> names;  // of those that compute something
+  for (const std::string_view name : entries) {
+    const std::string entry(name), file = graph_file(folder, entry);
+    const Graph graph = parse_graph(MappedFile::open(file)->bytes(), {.file = file});
+    all.push_back(std::make_shared<CompiledGraph>(graph));
+    CompiledGraph& made = *all.back();
+    made.plan_ = read_plan(plan_file(folder, entry), graph);
+    INGOT_REQUIRE(made.plan_.is_number.size() == made.computed_.size(), folder, ": expected a library with ",
+                  made.computed_.size(), " results");
+    made.computed_.clear();  // nodes of a graph that goes
+    made.entry_ = names.size();
+    if (made.plan_.computes) names.push_back(entry);
+  }
+  const auto library = names.empty() ? nullptr : std::make_shared<GraphLibrary>(library_file(folder), names);
+  for (const auto& made : all)
+    if (made->plan_.computes) made->library_ = library;
+  return {all.begin(), all.end()};
 }
 
 void CompiledGraph::lay_out(const Values& arguments, Values& computed) const {

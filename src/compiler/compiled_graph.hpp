@@ -14,8 +14,10 @@ class CompiledGraph {
  public:
   // Of which nothing is compiled yet.
   explicit CompiledGraph(const Graph& graph) { collect(graph); }
-  // Reads it. User error where files are missing or are none of these.
-  CompiledGraph(const std::string& folder, const std::string& entry);
+  // Reads those of the folder that were saved as these entries, over one library. User error where files are missing or are none
+  // of these.
+  static std::vector<std::shared_ptr<const CompiledGraph>> read(const std::string& folder,
+                                                                std::span<const std::string_view> entries);
   // Adds to the folder in which its library is what is needed to read it again; `graph` as before.
   void save(const Graph& graph, const std::string& entry, const std::string& folder) const;
 
@@ -30,16 +32,16 @@ class CompiledGraph {
   struct Source {
     enum Kind : uint8_t { constant, argument, computed, view } kind = constant;
     std::size_t index = 0;  // among the arguments, what the library returns, or the outputs of views_
-    Value value = {};       // of a constant
+    Value value = {};  // of a constant
   };
   std::vector<Source> outputs_;
   std::vector<const Node*> computed_;  // what the library returns
   // Of that, what has gaps between its elements (slice_scatter keeps those of its argument): the library's tensors are dense.
   std::vector<std::pair<std::size_t, Shape>> with_gaps_;
   std::map<std::string, SizeSource> sizes_;  // where a symbol of their strides is read
-  std::vector<const Node*> taken_;           // outputs that are taken as views
-  Graph views_;                              // takes them
-  std::vector<Source> bases_;                // what it takes them of
+  std::vector<const Node*> taken_;  // outputs that are taken as views
+  Graph views_;  // takes them
+  std::vector<Source> bases_;  // what it takes them of
   std::unique_ptr<Interpreter> views_interpreter_;
   std::shared_ptr<GraphLibrary> library_;  // null: nothing is computed
   std::size_t entry_ = 0;
@@ -60,5 +62,13 @@ struct GraphToCompile {
 // needs it.
 std::vector<std::shared_ptr<const CompiledGraph>> compile_graphs(std::span<const GraphToCompile> graphs,
                                                                  const CompileOptions& options, const std::string& folder);
+
+// The same for a forward and its backward; for the forward alone where the backward has no compiled form.
+struct CompiledForwardBackward {
+  std::shared_ptr<const CompiledGraph> forward, backward;
+  std::string why_alone;  // without a backward
+};
+CompiledForwardBackward compile_forward_backward(const GraphToCompile& forward, const GraphToCompile& backward,
+                                                 const CompileOptions& options, const std::string& folder);
 
 }  // namespace ingot::aot

@@ -37,7 +37,7 @@ std::optional<Boxed> GraphStore::load(const std::string& key) {
   const std::optional<std::string> folder = folder_.find(name_of(key));
   if (!folder) return {};
   try {
-    return boxed(std::make_shared<const CompiledGraph>(*folder, kEntry));
+    return boxed(CompiledGraph::read(*folder, std::array{std::string_view(kEntry)})[0]);
   } catch (const UserError& e) {  // cut short, or taken away meanwhile
     log_line("cache", text("a compiled graph is not read: ", e.what()));
     folder_.remove(name_of(key));

@@ -1,6 +1,7 @@
 // The two graphs of a function with gradients as two entry points of one library.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -64,11 +65,12 @@ TEST_F(AotPair, EachIsReadFromTheFolderOfBoth) {
     Values given{x};
     return g.run(given);
   };
-  EXPECT_TRUE(allclose(run(CompiledGraph(folder.path(), "sine"))[0].tensor(), x.sin()));
-  const Values both = run(CompiledGraph(folder.path(), "double"));
+  const auto saved = [&](std::string_view entry) { return CompiledGraph::read(folder.path(), std::array{entry})[0]; };
+  EXPECT_TRUE(allclose(run(*saved("sine"))[0].tensor(), x.sin()));
+  const Values both = run(*saved("double"));
   EXPECT_TRUE(both[0].tensor().is_same(x));
   EXPECT_TRUE(equal(both[1].tensor(), x * 2));
-  EXPECT_THROW(CompiledGraph(folder.path(), "cosine"), UserError);
+  EXPECT_THROW(saved("cosine"), UserError);
 }
 
 // Whether the backward is needed is not known when the forward runs: one without a compiled form is refused when it is asked for.
@@ -95,6 +97,45 @@ TEST_F(AotPair, WhereTheyCannotBeCompiledTogetherEachHasItsTurn) {
   EXPECT_EQ(seen, (std::vector<std::string>{"together in forward", "forward"}));
   EXPECT_EQ(error_of([&] { y.sum().backward(); }), "the backward has no compiled form");
   EXPECT_EQ(seen.back(), "backward");
+}
+
+// What was compiled of the forward before the backward was found to have no compiled form is not compiled again.
+TEST_F(AotPair, AForwardWhoseBackwardHasNoCompiledFormIsCompiledOnce) {
+  const Graph sine = parse_graph(
+                  "def forward(self, x: \"f32[3]\"):\n"
+                  "    sin: \"f32[3]\" = torch.ops.aten.sin.default(x)\n    return (sin,)\n"),
+              storage = parse_graph(
+                  "def forward(self, x: \"f32[3]\", y: \"f32[3]\"):\n"
+                  "    set_ = torch.ops.aten.set_.source_Tensor(x, y)\n    return (y,)\n");
+  const Values example{sine.inputs()[0]->meta}, examples{storage.inputs()[0]->meta, storage.inputs()[1]->meta};
+  std::vector<std::string> stages, why;
+  CompileOptions compile_options;
+  compile_options.after = [&](const StageDone& done) { stages.emplace_back(done.name); };
+  const auto shared = [](const Graph& g) { return std::shared_ptr<const Graph>(std::shared_ptr<void>(), &g); };
+  const BoxedPair made = ingot_pair_compiler(compile_options)({shared(sine), shared(storage), example, examples});
+  EXPECT_FALSE(made.backward);
+  EXPECT_NE(made.why_alone.find("changes the storage of an input, which has no compiled form"), std::string::npos)
+      << made.why_alone;
+  EXPECT_EQ(std::ranges::count(stages, "lower"), 1);
+  Values given{ones({3})};
+  EXPECT_TRUE(allclose(made.forward(given)[0].tensor(), ones({3}).sin()));
+
+  // The AOT layer takes the forward, says why, and gives the backward to its own compiler when it is needed.
+  int forwards = 0, backwards = 0;
+  AotOptions options;
+  options.together = [](const GraphPair& g) -> BoxedPair { return {nop(g.forward, g.forward_examples), {}, "it is odd"}; };
+  options.forward = [&](const std::shared_ptr<const Graph>& g, const Values& e) { return forwards++, nop(g, e); };
+  options.backward = [&](const std::shared_ptr<const Graph>& g, const Values& e) { return backwards++, nop(g, e); };
+  options.log = [&](const std::string& note) { why.push_back(note); };
+  const Tensor x = tracked(ones({2}));
+  const Tensor y =
+      aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].sin()}; }), options)(TensorList{x})[0];
+  EXPECT_EQ(why, std::vector<std::string>{"forward and backward are not compiled together: it is odd"});
+  EXPECT_EQ(forwards + backwards, 0);
+  y.sum().backward();
+  EXPECT_EQ(forwards, 0);
+  EXPECT_EQ(backwards, 1);
+  EXPECT_TRUE(allclose(x.grad(), x.detach().cos()));
 }
 
 // R195: contexts are entered in the same order. Without gradients there is one graph, which has its own compiler.
