@@ -105,11 +105,20 @@ std::optional<Compiled> AotCache::find(const std::string& key, const Values& arg
     const CacheEntry e = read_entry(unsealed(*file), file->path(), DenseLayout(arguments), options.params_and_buffers, id);
     if (!guards_hold(e, options.sizes.get())) return miss("the entry is for other sizes", false);
     std::vector<Boxed> graphs;
-    for (const std::string& artifact : {e.forward, e.backward}) {
-      if (artifact.empty()) continue;
-      std::optional<Boxed> run = options_.artifacts->load(artifact);
-      if (!run) return miss(text("the store does not have the artifact ", artifact, " any more"), true);
-      graphs.push_back(without_autocast(std::move(*run)));
+    const auto gone = [&](const std::string& key_of) {
+      return miss(text("the store does not have the artifact ", key_of, " any more"), true);
+    };
+    if (e.forward == e.backward) {
+      std::optional<BoxedPair> both = options_.artifacts->load_pair(e.forward);
+      if (!both) return gone(e.forward);
+      for (Boxed* run : {&both->forward, &both->backward}) graphs.push_back(without_autocast(std::move(*run)));
+    } else {
+      for (const std::string& artifact : {e.forward, e.backward}) {
+        if (artifact.empty()) continue;
+        std::optional<Boxed> run = options_.artifacts->load(artifact);
+        if (!run) return gone(artifact);
+        graphs.push_back(without_autocast(std::move(*run)));
+      }
     }
     std::shared_ptr<Backward> backward;
     if (graphs.size() > 1) backward = std::make_shared<Backward>(std::move(graphs[1]), e.assembly.writes_tracked);

@@ -25,6 +25,8 @@ class ArtifactStore {
   virtual ~ArtifactStore() = default;
   // What runs the graph; none where the store does not have it any more.
   virtual std::optional<Boxed> load(const std::string& key) = 0;
+  // The same of a forward and its backward that were compiled together (AotOptions::together) and have one key.
+  virtual std::optional<BoxedPair> load_pair(const std::string&) { return {}; }
   // Everything that artifacts depend on beside their graphs: the version of the compiler, its options, the machine.
   virtual std::string settings() const = 0;
 };

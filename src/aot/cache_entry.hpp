@@ -8,7 +8,7 @@
 namespace ingot::aot {
 
 struct CacheEntry {
-  std::string forward, backward;  // keys of artifacts; no backward: without gradients
+  std::string forward, backward;  // keys of artifacts; no backward: without gradients; one for both: a pair
   Assembly assembly;
   struct Condition {
     std::string text;

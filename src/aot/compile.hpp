@@ -8,7 +8,8 @@
 namespace ingot::aot {
 
 // Everything that a cache needs to have of a function, told when the last of its graphs is compiled and a store has them all: the keys of
-// its forward (or only graph) and of its backward, which may be empty.
+// its forward (or only graph) and of its backward, which may be empty. One key for
+// both: a pair of the store.
 using WhenCompiled = std::function<void(const Assembly& assembly, const std::string& forward, const std::string& backward)>;
 
 struct Compiled {

@@ -9,15 +9,24 @@
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "compiler/aot_compiler.hpp"
-#include "compiler/compiled_graph.hpp"
 #include "ingot/autograd.hpp"
 #include "pass/pass.hpp"
 
 namespace ingot::aot {
 namespace {
 
-constexpr const char* kEntry = "graph";
+constexpr std::array<std::string_view, 1> kAlone{"graph"};
+constexpr std::array<std::string_view, 2> kPair{"forward", "backward"};
 std::string name_of(const std::string& key) { return "graphs/" + key; }
+std::string name_of_pair(const std::string& key) { return "pairs/" + key; }
+
+std::string named_by(const Graph& graph, const Values& examples) {
+  std::string named = keyed_text(graph);
+  for (const Value& v : examples) named += keyed_text(v);
+  return named;
+}
+
+void note_not_kept(const UserError& e) { log_line("cache", text("a compiled graph is not kept: ", e.what())); }
 
 }  // namespace
 
@@ -33,16 +42,28 @@ std::string GraphStore::settings() const {
   return s + "\n";
 }
 
-std::optional<Boxed> GraphStore::load(const std::string& key) {
-  const std::optional<std::string> folder = folder_.find(name_of(key));
+std::optional<GraphStore::CompiledGraphs> GraphStore::read(const std::string& name, std::span<const std::string_view> entries) {
+  const std::optional<std::string> folder = folder_.find(name);
   if (!folder) return {};
   try {
-    return boxed(CompiledGraph::read(*folder, std::array{std::string_view(kEntry)})[0]);
+    return CompiledGraph::read(*folder, entries);
   } catch (const UserError& e) {  // cut short, or taken away meanwhile
     log_line("cache", text("a compiled graph is not read: ", e.what()));
-    folder_.remove(name_of(key));
+    folder_.remove(name);
     return {};
   }
+}
+
+std::optional<Boxed> GraphStore::load(const std::string& key) {
+  const std::optional<CompiledGraphs> found = read(name_of(key), kAlone);
+  if (!found) return {};
+  return boxed((*found)[0]);
+}
+
+std::optional<BoxedPair> GraphStore::load_pair(const std::string& key) {
+  const std::optional<CompiledGraphs> found = read(name_of_pair(key), kPair);
+  if (!found) return {};
+  return BoxedPair{boxed((*found)[0]), boxed((*found)[1])};
 }
 
 Compiler GraphStore::compiler() {
@@ -50,24 +71,58 @@ Compiler GraphStore::compiler() {
     const GradModeGuard no_grad(false);
     std::string key;
     try {
-      std::string named = self->settings() + keyed_text(*graph);
-      for (const Value& v : examples) named += keyed_text(v);
-      key = "g" + sha256(named);
+      key = "g" + sha256(self->settings() + named_by(*graph, examples));
     } catch (const UserError& e) {
-      log_line("cache", text("a compiled graph is not kept: ", e.what()));
+      note_not_kept(e);
       return ingot_compiler(self->options_)(graph, examples);
     }
     std::optional<Boxed> run = self->load(key);
     if (!run) {
       try {
         self->folder_.put(name_of(key), [&](const std::string& folder) {
-          const auto compiled = compile_graphs(std::array{GraphToCompile{kEntry, *graph, examples}}, self->options_, folder)[0];
+          const auto compiled =
+              compile_graphs(std::array{GraphToCompile{std::string(kAlone[0]), *graph, examples}}, self->options_, folder)[0];
           run = boxed(compiled);
-          compiled->save(*graph, kEntry, folder);
+          compiled->save(*graph, std::string(kAlone[0]), folder);
         });
       } catch (const UserError& e) {
-        log_line("cache", text("a compiled graph is not kept: ", e.what()));
+        note_not_kept(e);
         return run ? *run : ingot_compiler(self->options_)(graph, examples);
+      }
+    }
+    report_artifact(key);
+    return *run;
+  };
+}
+
+PairCompiler GraphStore::pair_compiler() {
+  return [self = shared_from_this()](const GraphPair& pair) -> BoxedPair {
+    const GradModeGuard no_grad(false);
+    std::string key;
+    try {
+      key = "p" + sha256(self->settings() + named_by(*pair.forward, pair.forward_examples) +
+                         named_by(*pair.backward, pair.backward_examples));
+    } catch (const UserError& e) {
+      note_not_kept(e);
+      return ingot_pair_compiler(self->options_)(pair);
+    }
+    std::optional<BoxedPair> run = self->load_pair(key);
+    bool can_be_written = false;
+    if (!run) {
+      try {
+        self->folder_.put(name_of_pair(key), [&](const std::string& folder) {
+          can_be_written = true;
+          const std::array both{GraphToCompile{std::string(kPair[0]), *pair.forward, pair.forward_examples},
+                                GraphToCompile{std::string(kPair[1]), *pair.backward, pair.backward_examples}};
+          const CompiledGraphs compiled = compile_graphs(both, self->options_, folder);
+          run = BoxedPair{boxed(compiled[0]), boxed(compiled[1])};
+          for (std::size_t k = 0; k < both.size(); k++) compiled[k]->save(both[k].graph, both[k].entry, folder);
+        });
+      } catch (const UserError& e) {
+        note_not_kept(e);
+        if (run) return *run;
+        if (!can_be_written) return ingot_pair_compiler(self->options_)(pair);
+        return {self->compiler()(pair.forward, pair.forward_examples), {}, e.what()};
       }
     }
     report_artifact(key);

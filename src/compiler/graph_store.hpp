@@ -3,9 +3,11 @@
 //   const auto store = std::make_shared<aot::GraphStore>();
 //   AotOptions options;
 //   options.forward = store->compiler();
+//   options.together = store->pair_compiler();   // forward and backward as one library
 //   options.cache = std::make_shared<aot::AotCache>(aot::AotCache::Options{.artifacts = store});
 #pragma once
 #include "aot/cache.hpp"
+#include "compiler/compiled_graph.hpp"
 #include "compiler/pipeline.hpp"
 
 namespace ingot::aot {
@@ -18,13 +20,21 @@ class GraphStore final : public ArtifactStore, public std::enable_shared_from_th
 
   // ingot_compiler with a memory: what the store has is not compiled again.
   Compiler compiler();
+  // ingot_pair_compiler with a memory: a forward and its backward are one library in the store, too. Where the backward has no
+  // compiled form, the forward is kept by itself.
+  PairCompiler pair_compiler();
 
   std::optional<Boxed> load(const std::string& key) override;
+  std::optional<BoxedPair> load_pair(const std::string& key) override;
   std::string settings() const override;
 
  private:
   CacheFolder folder_;
   CompileOptions options_;
+
+  using CompiledGraphs = std::vector<std::shared_ptr<const CompiledGraph>>;
+  // Those of a thing of the folder that has these entries; none where it is not there, or not whole.
+  std::optional<CompiledGraphs> read(const std::string& name, std::span<const std::string_view> entries);
 };
 
 }  // namespace ingot::aot

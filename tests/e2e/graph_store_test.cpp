@@ -11,8 +11,10 @@
 
 #include "aot/module.hpp"
 #include "base/error.hpp"
+#include "graph/text.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/ingot.hpp"
+#include "pass/pass.hpp"
 #include "support/test_folder.hpp"
 
 namespace ingot::aot {
@@ -22,9 +24,11 @@ namespace fs = std::filesystem;
 
 // What a process has.
 struct Process {
-  explicit Process(const std::string& folder, int64_t most_bytes = int64_t{1} << 30)
+  enum class Libraries : uint8_t { two, one };  // of a forward and its backward
+  explicit Process(const std::string& folder, int64_t most_bytes = int64_t{1} << 30, Libraries libraries = Libraries::two)
       : store(std::make_shared<GraphStore>(folder, most_bytes)) {
     options.forward = store->compiler();
+    if (libraries == Libraries::one) options.together = store->pair_compiler();
     options.cache = std::make_shared<AotCache>(AotCache::Options{.folder = folder, .most_bytes = most_bytes, .artifacts = store});
   }
   std::shared_ptr<GraphStore> store;
@@ -101,13 +105,92 @@ TEST(GraphStore, DamagedFilesAreCompiledAgain) {
   }
 }
 
+// AotOptions::together: one library, one key, found when the function is compiled and not when its gradients are first asked for.
+struct PairProcess : Process {
+  explicit PairProcess(const std::string& folder, int64_t most_bytes = int64_t{1} << 30)
+      : Process(folder, most_bytes, Libraries::one) {}
+};
+
+TEST(GraphStore, R191_APairIsOneLibraryThatAnotherProcessFinds) {
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const PairProcess first(at);
+  first.check();
+  EXPECT_EQ(first.counters().saved, 1);
+  const auto libraries = files(at, "graph.so");
+  ASSERT_EQ(libraries.size(), 1u) << "of a forward and a backward";
+  EXPECT_EQ(files(at, "forward.plan").size() + files(at, "backward.plan").size(), 2u);
+  const auto written = fs::last_write_time(libraries[0]);
+  const PairProcess second(at);
+  second.check();
+  EXPECT_EQ(second.counters().hit, 1);
+  EXPECT_EQ(second.counters().miss, 0);
+  // Without the entry, the library is still there.
+  second.options.cache->clear();
+  const PairProcess third(at);
+  third.check();
+  EXPECT_EQ(third.counters().miss, 1);
+  EXPECT_EQ(third.counters().saved, 1);
+  EXPECT_EQ(files(at, "graph.so"), libraries);
+  EXPECT_EQ(fs::last_write_time(libraries[0]), written);
+}
+
+TEST(GraphStore, DamagedFilesOfAPairAreCompiledAgain) {
+  for (const char* name : {"graph.so", "forward.txt", "backward.txt", "backward.plan"}) {
+    const testing::TestFolder folder;
+    const std::string at = folder.file("cache");
+    PairProcess(at).check();
+    const fs::path file = files(at, name).at(0);
+    fs::resize_file(file, fs::file_size(file) / 2);
+    const PairProcess second(at), third(at);
+    second.check();
+    EXPECT_EQ(second.counters().hit, 0) << name;
+    third.check();
+    EXPECT_EQ(third.counters().hit, 1) << name;
+  }
+}
+
+// What is compiled without a pass is another library.
+TEST(GraphStore, WhatIsSkippedIsPartOfTheKey) {
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  Process(at).check();
+  const PassScope scope({.skip = {"merge_equal"}});
+  const Process second(at), third(at);
+  second.check();
+  EXPECT_EQ(second.counters().hit, 0);
+  third.check();
+  EXPECT_EQ(third.counters().hit, 1);
+}
+
+TEST(GraphStore, ABackwardWithoutACompiledFormLeavesTheForward) {
+  const testing::TestFolder folder;
+  const std::string at = folder.file("cache");
+  const auto sine = std::make_shared<const Graph>(parse_graph("def forward(self, x: \"f32[3]\"):\n"
+                                                              "    sin: \"f32[3]\" = torch.ops.aten.sin.default(x)\n"
+                                                              "    return (sin,)\n")),
+             storage = std::make_shared<const Graph>(parse_graph("def forward(self, x: \"f32[3]\", y: \"f32[3]\"):\n"
+                                                                 "    set_ = torch.ops.aten.set_.source_Tensor(x, y)\n"
+                                                                 "    return (y,)\n"));
+  const auto store = std::make_shared<GraphStore>(at);
+  const BoxedPair made = store->pair_compiler()(
+      {sine, storage, {sine->inputs()[0]->meta}, {storage->inputs()[0]->meta, storage->inputs()[1]->meta}});
+  EXPECT_FALSE(made.backward);
+  EXPECT_FALSE(made.why_alone.empty());
+  Values given{ones({3})};
+  EXPECT_EQ(made.forward(given)[0].tensor().to_vector<double>(), ones({3}).sin().to_vector<double>());
+  EXPECT_EQ(files(at, "graph.so").size(), 1u);
+  EXPECT_EQ(files(at, "graph.plan").size(), 1u);
+}
+
 TEST(GraphStore, AFolderThatCannotBeWrittenIsNoError) {
   const testing::TestFolder folder;
   const std::string at = folder.file("cache");
   std::ofstream(at) << "no folder";
-  const Process process(at);
-  process.check();
-  EXPECT_EQ(process.counters().saved, 0);
+  for (const Process& process : {Process(at), Process(PairProcess(at))}) {
+    process.check();
+    EXPECT_EQ(process.counters().saved, 0);
+  }
 }
 
 TEST(GraphStore, TheFolderKeepsItsSize) {
@@ -122,6 +205,10 @@ TEST(GraphStore, TheFolderKeepsItsSize) {
   const Process last(at, most);
   last.check(5);
   EXPECT_EQ(last.counters().hit, 1);
+  for (int k = 2; k < 6; k++) {
+    PairProcess(at, most).check(k);
+    EXPECT_LE(CacheFolder(at, 1).bytes(), most);
+  }
 }
 
 // What a process of the tests below does. Disabled because it is no test: they start it, each in a folder of its own.
