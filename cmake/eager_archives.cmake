@@ -17,7 +17,9 @@ set(eager_fast
 # In these folders handle calls alone:
 set(eager_small ops/index/advanced.cpp ops/index/scatter.cpp ops/reduce/difference.cpp ops/sort/order_statistics.cpp)
 # Of these folders the archive has some sources in a form of its own (src/eager) …
-set(eager_without tensor/random.cpp tensor/stand_in.cpp op/registry.cpp ops/sparse/sparse_tensor.cpp)
+set(eager_without
+  tensor/cpu_driver.cpp tensor/device.cpp tensor/device_elements.cpp tensor/random.cpp tensor/stand_in.cpp op/device_kernels.cpp
+  op/registry.cpp ops/sparse/sparse_tensor.cpp)
 # … and no use for others: traces, vmap, code, text, functions as arguments, tensors of other classes or libraries.
 list(APPEND eager_without
   tensor/dlpack.cpp tensor/print.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/program_acts.cpp

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "op/current_op.hpp"
+#include "op/device_kernels.hpp"
 #include "op/fits.hpp"
 #include "op/function.hpp"
 #include "op/kernel.hpp"
@@ -164,7 +165,7 @@ bool call_into(const Op& op, Args given, std::span<const Tensor> results) {
       fits = rule.dtype == given.dtype && rule.sizes.same(given.sizes) &&
              (op.form() == Form::pointwise || rule.strides.same(given.strides));
     }
-    if (fits) op.def->kernel({op, args}, results);
+    if (fits) kernel_for(op, results.empty() ? Device{} : results[0]->device())({op, args}, results);
     return fits;
   });
 }

@@ -2,6 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "op/device_kernels.hpp"
 #include "op/promotion.hpp"
 #include "op/tensors.hpp"
 #include "tensor/geometry.hpp"
@@ -10,14 +11,17 @@
 namespace ingot {
 namespace {
 
-// Tensors of one call live on one device; a 0-dim CPU tensor may go along with another device as a number does.
+// Tensors of one call live on one device; a 0-dim CPU tensor may go along with another device as a number does. What only moves
+// elements is done where its first tensor is.
 Device common_device(const Op& op, Args args) {
-  Device d;
+  Device d, first;
   bool any = false;
   for_each_tensor(args, [&](const Tensor& t) {
+    if (!any) first = t->device();
     if (!any || (d.type == DeviceType::cpu && t->device().type != DeviceType::cpu)) d = t->device();
     any = true;
   });
+  if (d.type != DeviceType::cpu && only_moves_elements(op)) return first;
   for_each_tensor(args, [&](const Tensor& t) {
     INGOT_REQUIRE(t->device() == d || (t.dim() == 0 && t->device().type == DeviceType::cpu), op.schema.name,
                   ": Expected all tensors to be on the same device, but found at least two devices, ", d, " and ", t->device(),
@@ -41,6 +45,9 @@ void check_rules(const Op& op) {
                 " cannot run: its definition says nothing of the results. Add OpDef::meta and OpDef::kernel (the shape rule, and "
                 "what fills the results), OpDef::body (a program of other ops), or of a view OpDef::View::geometry");
 }
+
+// Where a call runs: where its tensors are, or if they are on the CPU, where the shape rule says that the results shall be.
+Device device_of_call(Device arguments, const Outputs& out) { return arguments.type == DeviceType::cpu ? out.device : arguments; }
 
 Value pack(const Op& op, TensorList outs) {
   if (op.returns_list()) return Value(std::move(outs));
@@ -68,12 +75,13 @@ Value run_functional(const Op& op, Args args) {
   }
   check_rules(op);
   Outputs out;
-  out.device = common_device(op, args);
+  const Device device = out.device = common_device(op, args);
   d.meta({op, args}, out);
   const bool fake = is_fake_call(args);
+  const EagerKernel kernel = fake ? nullptr : kernel_for(op, device_of_call(device, out));
   TensorList outs;
   for (Geometry& g : out.geoms) outs.push_back(make_tensor(std::move(g), out.device, fake));
-  if (!fake) d.kernel({op, args}, outs);
+  if (kernel) kernel({op, args}, outs);
   return pack(op, std::move(outs));
 }
 
@@ -107,14 +115,14 @@ Value run_inplace(const Op& op, Args args) {
   if (f.def->kernel) {
     check_rules(f);
     Outputs out;
-    out.device = common_device(op, args);
+    const Device device = out.device = common_device(op, args);
     f.def->meta({f, args}, out);
     check_written_size(op, self, out.geoms.at(0).sizes);
     check_written_type(op, self, out.geoms[0].dtype);
     if (is_fake_call(args)) return Value(self);
     if (may_write_directly(f, args, self, out.geoms[0])) {
       const Tensor outs[] = {self};
-      f.def->kernel({f, args}, std::span<const Tensor>(outs));
+      kernel_for(f, device_of_call(device, out))({f, args}, std::span<const Tensor>(outs));
       return Value(self);
     }
   }

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "tensor/device_elements.hpp"
 #include "tensor/rows.hpp"
 #include "tensor/stand_in.hpp"
 
@@ -265,6 +266,7 @@ bool is_followed(const Tensor& t) {
 Scalar Tensor::item() const {
   INGOT_REQUIRE(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   if (is_followed(*this)) return aten_value<"_local_scalar_dense">(*this).to_scalar();
+  if (!is_on_cpu(*this)) return elements_on_cpu(*this).item();
   const char* p = static_cast<const char*>(data_ptr());
   if (is_complex()) {
     std::complex<double> v;

@@ -8,6 +8,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "tensor/device_elements.hpp"
 #include "tensor/impl.hpp"
 #include "tensor/rows.hpp"
 
@@ -198,7 +199,7 @@ std::string tensor_text(const Tensor& t, DType default_dtype, std::span<const st
 
   const auto indent = static_cast<int64_t>(prefix.size());
   std::string s = prefix;
-  s += fake ? "..." : empty ? "[]" : Printer(t, options).elements(indent);
+  s += fake ? "..." : empty ? "[]" : Printer(elements_on_cpu(t), options).elements(indent);
   // PyTorch counts the last line two longer than it is when there is only one (rfind gives -1), one longer otherwise.
   const std::size_t last_break = s.rfind('\n');
   int64_t line = static_cast<int64_t>(s.size()) - (last_break == std::string::npos ? -1 : static_cast<int64_t>(last_break)) + 1;

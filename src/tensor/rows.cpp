@@ -9,6 +9,7 @@
 #include "base/float_to_int.hpp"
 #include "base/half.hpp"
 #include "base/parallel.hpp"
+#include "tensor/device_elements.hpp"
 
 namespace ingot {
 namespace {
@@ -103,6 +104,8 @@ void store_row(Compute from, const void* src, int64_t n, DType to, void* dst, in
 
 Walked walked(const Tensor& t, const std::vector<int64_t>& sizes) {
   const TensorImpl& m = *t.impl();
+  if (!is_on_cpu(t)) [[unlikely]]
+    refuse_elements_of_device(m.device());
   Walked w{m.bytes(), std::vector<int64_t>(sizes.size(), 0), m.element_size()};
   const std::size_t lead = sizes.size() - m.geom.sizes.size();
   for (std::size_t i = 0; i < m.geom.sizes.size(); i++)
@@ -192,6 +195,8 @@ constexpr int64_t kChunk = 512;
 }
 
 void copy_elements(const Tensor& dst, const Tensor& src) {
+  if (!is_on_cpu(dst) || !is_on_cpu(src)) [[unlikely]]
+    return copy_elements_between_devices(dst, src);
   const std::vector<int64_t> sizes = dst.sizes().values();
   const DType from = src.dtype(), to = dst.dtype();
   const int64_t bytes = size_of(to);
@@ -231,6 +236,8 @@ void fill_elements(const Tensor& dst, const Scalar& value) {
   if (value.is_complex()) put(Compute::c128, value.to_complex());
   else if (value.is_float()) put(Compute::f64, value.to_double());
   else put(Compute::i64, value.to_int().value());
+  if (!is_on_cpu(dst)) [[unlikely]]
+    return fill_elements_on_device(dst, value, one);
   const int64_t bytes = size_of(to);
   walk_rows(sizes, {walked(dst, sizes)}, true, [&](char* const* p, const int64_t* s, int64_t n) {
     for (int64_t i = 0; i < n; i++) std::memcpy(p[0] + i * s[0] * bytes, one, static_cast<std::size_t>(bytes));
