@@ -10,6 +10,7 @@ set(INGOT_TEST_MODELS
   "affine_appended affine.c WEIGHTS=APPENDED"
   "affine_no_level affine.c NO_LEVEL=1"
   "affine_mixed affine.c BIAS_DEVICE=1"
+  "affine_device affine.c DEVICE=1 MUTATES=1 BIAS_DEVICE=71"
   "many many.c"
   "entries entries.c")
 
@@ -66,7 +67,8 @@ function(ingot_test_models target)
         COMMAND ${c_compiler} -std=c11 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -I${PROJECT_SOURCE_DIR}/src ${definitions}
                 -shared -nostdlib -Wl,-z,defs -Wl,--gc-sections -Wl,-soname,${name}_${arch}.so ${programs}/${source}
                 -Wl,--whole-archive ${archive} -Wl,--no-whole-archive -Wl,--as-needed ${stubs} -o ${library}
-        DEPENDS ${programs}/${source} ${PROJECT_SOURCE_DIR}/src/model/program.h ${archive} ${stubs}
+        DEPENDS ${programs}/${source} ${programs}/fake_device.h ${programs}/fake_device_record.h
+                ${PROJECT_SOURCE_DIR}/src/model/program.h ${archive} ${stubs}
         COMMENT "Linking the test model ${name} for ${arch}"
         VERBATIM)
       list(APPEND files ${library})

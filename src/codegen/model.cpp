@@ -52,7 +52,7 @@ class TableEmitter {
                               i32(static_cast<int>(metadata.size() / 2)), string(model_.name), array(entries), array(constants),
                               array(levels), array(metadata), i32(static_cast<int>(model_.weights.kind)), embedded(),
                               string(model_.weights.file), i64(static_cast<int64_t>(model_.weights.bytes)),
-                              i64(static_cast<int64_t>(model_.weights.hash)), array(host_ops)});
+                              i64(static_cast<int64_t>(model_.weights.hash)), array(host_ops), null()});
     auto* g =
         new llvm::GlobalVariable(module_, table->getType(), true, llvm::GlobalValue::ExternalLinkage, table, "ingot_the_program");
     g->setVisibility(llvm::GlobalValue::HiddenVisibility);

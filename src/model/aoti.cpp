@@ -113,7 +113,8 @@ AOTIRuntimeError AOTInductorModelContainerCreateWithExternalConstants(AOTInducto
                                                                       const AOTInductorConstantMapEntry* constant_entries,
                                                                       size_t num_constant_entries) {
   return create_container(container_handle, num_models, device_str, LibraryWeights::ignored, [&](Container& container) {
-    return container.update_pairs(constant_entries, num_constant_entries, false, false, Give::in_place) && container.fold(false);
+    return container.update_pairs(constant_entries, num_constant_entries, false, false, Give::in_place) &&
+           container.fold(false, nullptr);
   });
 }
 
@@ -124,19 +125,20 @@ AOTIRuntimeError AOTInductorModelContainerDelete(AOTInductorModelContainerHandle
 
 AOTIRuntimeError AOTInductorModelContainerRun(AOTInductorModelContainerHandle container_handle, AtenTensorHandle* input_handles,
                                               size_t num_inputs, AtenTensorHandle* output_handles, size_t num_outputs,
-                                              AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
+                                              AOTInductorStreamHandle stream_handle, AOTIProxyExecutorHandle) {
   const Taken taken(input_handles, num_inputs);
   return with(container_handle, "No available models in container!",
-              [&](Container& c) { return c.run(0, input_handles, num_inputs, output_handles, num_outputs); });
+              [&](Container& c) { return c.run(0, input_handles, num_inputs, output_handles, num_outputs, stream_handle); });
 }
 
 AOTIRuntimeError AOTInductorModelContainerRunSingleThreaded(AOTInductorModelContainerHandle container_handle,
                                                             AtenTensorHandle* input_handles, size_t num_inputs,
                                                             AtenTensorHandle* output_handles, size_t num_outputs,
-                                                            AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
+                                                            AOTInductorStreamHandle stream_handle, AOTIProxyExecutorHandle) {
   const Taken taken(input_handles, num_inputs);
-  return with(container_handle, "No available models in container!",
-              [&](Container& c) { return c.run_single_threaded(input_handles, num_inputs, output_handles, num_outputs); });
+  return with(container_handle, "No available models in container!", [&](Container& c) {
+    return c.run_single_threaded(input_handles, num_inputs, output_handles, num_outputs, stream_handle);
+  });
 }
 
 // ---- questions
@@ -240,8 +242,9 @@ AOTIRuntimeError AOTInductorModelContainerFreeInactiveConstantBuffer(AOTInductor
   return with(container_handle, "No model available in container!", [](Container& c) { return c.free_inactive(); });
 }
 AOTIRuntimeError AOTInductorModelContainerRunConstantFolding(AOTInductorModelContainerHandle container_handle, bool use_inactive,
-                                                             AOTInductorStreamHandle, AOTIProxyExecutorHandle) {
-  return with(container_handle, "No model available in container!", [&](Container& c) { return c.fold(use_inactive); });
+                                                             AOTInductorStreamHandle stream_handle, AOTIProxyExecutorHandle) {
+  return with(container_handle, "No model available in container!",
+              [&](Container& c) { return c.fold(use_inactive, stream_handle); });
 }
 AOTIRuntimeError AOTInductorModelContainerSwapConstantBuffer(AOTInductorModelContainerHandle container_handle) {
   return with(container_handle, "No model available in container!", [](Container& c) { return c.swap(); });

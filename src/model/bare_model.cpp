@@ -33,7 +33,7 @@ class TakenMap {
 }  // namespace
 
 bool BareModel::make(ConstantMap* constants) {
-  const bool is_made = engine_.make() && constants_.make() && model_.make();
+  const bool is_made = engine_.make() && constants_.make(engine_.device) && model_.make(engine_.device);
   if (constants) return update(*constants) && is_made;
   if (!is_made || !weights_.open(ingot_the_program) || !constants_.load(weights_)) return false;
   constants_.state = ConstantState::INITIALIZED;
@@ -64,8 +64,8 @@ bool BareModel::update(ConstantMap map) {
 
 bool BareModel::run(const AtenTensorHandle* inputs, AtenTensorHandle* outputs) {
   const NoGrad no_grad;
-  if (constants_.state != ConstantState::FOLDED && !model_.fold(engine_, constants_, weights_)) return false;
-  return model_.run(engine_, 0, constants_, inputs, outputs);
+  if (constants_.state != ConstantState::FOLDED && !model_.fold(engine_, constants_, weights_, nullptr)) return false;
+  return model_.run(engine_, 0, constants_, inputs, outputs, nullptr);
 }
 
 }  // namespace ingot::model

@@ -51,7 +51,8 @@ bool are_alike(uint32_t a, uint32_t b) {
          same_places(x.rank, x.sizes, x.strides, y.strides);
 }
 
-bool ConstantBuffer::make() {
+bool ConstantBuffer::make(const Device& device) {
+  device_ = device;
   const uint32_t count = ingot_the_program.constant_count, stored = stored_constant_count();
   if (!elements_.make(count) || !present_.make(count) || !tensors_.make(count) || !folded_.make(count - stored) ||
       !slots_.make(stored + 1)) {
@@ -64,8 +65,10 @@ bool ConstantBuffer::make() {
 }
 
 char* ConstantBuffer::slot(uint32_t k) {
-  if (!block_.data() && !block_.reserve(slots_[stored_constant_count()])) return nullptr;
-  return block_.data() + slots_[k];
+  const uint64_t bytes = slots_[stored_constant_count()];
+  if (device_.is_cpu()) return block_.data() || block_.reserve(bytes) ? block_.data() + slots_[k] : nullptr;
+  if (!device_block_) device_block_ = static_cast<char*>(device_.allocate(bytes, nullptr));
+  return device_block_ ? device_block_ + slots_[k] : nullptr;
 }
 
 void ConstantBuffer::forget_tensor(uint32_t k) {
@@ -106,7 +109,7 @@ char* ConstantBuffer::own_storage(uint32_t k) {
   if (now) now -= c.storage_offset * element_size(c.dtype);
   if (now == own) return own;
   // What others have of the storage stays what it is.
-  if (now && !is_alone(k)) memcpy(own, now, c.bytes);
+  if (now && !is_alone(k) && !device_.copy(own, now, c.bytes, INGOT_COPY_ON_DEVICE, nullptr)) return nullptr;
   place(owner, own);
   return own;
 }
@@ -119,10 +122,9 @@ bool ConstantBuffer::load(const Weights& weights) {
     if (c.shares) continue;
     char* storage = weights.start() + c.position;
     const bool is_aligned = reinterpret_cast<uintptr_t>(storage) % static_cast<uint64_t>(element_size(c.dtype)) == 0;
-    if (c.bytes && (!is_aligned || (c.is_written && weights.is_shared()))) {
+    if (c.bytes && (!device_.is_cpu() || !is_aligned || (c.is_written && weights.is_shared()))) {
       char* own = slot(k);
-      if (!own) return false;
-      memcpy(own, storage, c.bytes);
+      if (!own || !device_.copy(own, storage, c.bytes, INGOT_COPY_TO_DEVICE, nullptr)) return false;
       storage = own;
     }
     place(k, storage);
@@ -135,7 +137,8 @@ bool ConstantBuffer::load_blob(const uint8_t* blob) {
     const ingot_constant& c = constant(k);
     if (c.bytes) {
       if (!own_storage(k)) return false;
-      memcpy(static_cast<char*>(elements_[k]) - c.storage_offset * element_size(c.dtype), blob, c.bytes);
+      char* storage = static_cast<char*>(elements_[k]) - c.storage_offset * element_size(c.dtype);
+      if (!device_.copy(storage, blob, c.bytes, INGOT_COPY_TO_DEVICE, nullptr)) return false;
     } else {
       place(k, nullptr);
     }
@@ -152,25 +155,28 @@ bool ConstantBuffer::check(uint32_t k, AtenTensorHandle tensor, bool in_place) c
   ingot_view view;
   int32_t device;
   if (!view_tensor(tensor, what, &view, &device)) return false;
-  if (device != host().cpu) {
+  // A copy may come from the host.
+  if (device != device_.host_code() && (in_place || device != host().cpu)) {
     return fail(
         "update_constant_buffer does not support mixed device constants. Constant '%s' has device type %d but model expects "
         "device type %d",
-        c.name, device, host().cpu);
+        c.name, device, device_.host_code());
   }
   if (view.dtype != c.dtype) return fail("%s: dtype: expected %s, found %s", what, dtype_name(c.dtype), dtype_name(view.dtype));
   if (view.rank != c.rank || memcmp(view.sizes, c.sizes, sizeof(int64_t) * static_cast<size_t>(c.rank)) != 0) {
     return fail_for_numbers(c.name, "sizes", view, view.sizes, c.rank, c.sizes, "");
   }
-  if (!in_place) return true;
-  if (!is_alone(k)) {
+  if (!in_place && device_.is_cpu()) return true;
+  if (in_place && !is_alone(k)) {
     return fail("%s: it shares its storage with other constants, of which it is a part: let the update copy it", what);
   }
   if (!same_places(c.rank, c.sizes, view.strides, c.strides)) {
-    return fail_for_numbers(c.name, "strides", view, view.strides, c.rank, c.strides,
-                            ". A user-managed constant is used where it lies: lay it out like this, or let the update copy it");
+    return fail_for_numbers(
+        c.name, "strides", view, view.strides, c.rank, c.strides,
+        in_place ? ". A user-managed constant is used where it lies: lay it out like this, or let the update copy it"
+                 : ". Only the CPU lays elements out anew: copy it so that it lies like this");
   }
-  if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(element_size(c.dtype)) != 0) {
+  if (in_place && reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(element_size(c.dtype)) != 0) {
     return fail("%s: address: expected a multiple of %lld for a user-managed constant, found %p", what,
                 static_cast<long long>(element_size(c.dtype)), view.data);
   }
@@ -194,18 +200,21 @@ bool ConstantBuffer::copy_tensor(uint32_t k, AtenTensorHandle tensor) {
   ingot_view view;
   int32_t device;
   if (!view_tensor(tensor, c.name, &view, &device)) return false;
-  return copy_view(k, view.data, view.strides);
+  return copy_view(k, view.data, view.strides, device == device_.host_code() ? INGOT_COPY_ON_DEVICE : INGOT_COPY_TO_DEVICE);
 }
 
 bool ConstantBuffer::copy_constant(uint32_t k, const ConstantBuffer& other) {
-  return copy_view(k, other.elements_[k], constant(k).strides);
+  return copy_view(k, other.elements_[k], constant(k).strides, INGOT_COPY_ON_DEVICE);
 }
 
-bool ConstantBuffer::copy_view(uint32_t k, const void* data, const int64_t* strides) {
+bool ConstantBuffer::copy_view(uint32_t k, const void* data, const int64_t* strides, int32_t way) {
   const ingot_constant& c = constant(k);
   if (c.bytes) {
     if (!own_storage(k)) return false;
-    copy_elements(c.rank, c.sizes, elements_[k], c.strides, data, strides, element_size(c.dtype));
+    const int64_t size = element_size(c.dtype);
+    if (device_.is_cpu()) copy_elements(c.rank, c.sizes, elements_[k], c.strides, data, strides, size);
+    else if (!device_.copy(elements_[k], data, static_cast<uint64_t>(extent(c.rank, c.sizes, c.strides) * size), way, nullptr))
+      return false;
   } else {
     place(k, nullptr);
   }
@@ -229,8 +238,8 @@ AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {
   const Host& h = host();
   char* storage = static_cast<char*>(elements_[k]);
   if (storage) storage -= c.storage_offset * element_size(c.dtype);
-  if (h.create_tensor_from_blob(storage, c.rank, c.sizes, c.strides, c.storage_offset, h.dtypes[c.dtype], h.cpu, 0,
-                                &tensors_[k]) != 0) {
+  if (h.create_tensor_from_blob(storage, c.rank, c.sizes, c.strides, c.storage_offset, h.dtypes[c.dtype], device_.host_code(),
+                                device_.index, &tensors_[k]) != 0) {
     INGOT_FAIL_FOR_HOST("aoti_torch_create_tensor_from_blob");
     tensors_[k] = nullptr;
   }
@@ -240,7 +249,7 @@ AtenTensorHandle ConstantBuffer::tensor(uint32_t k) {
 void ConstantBuffer::take_folded(void** folded) {
   const uint32_t stored = stored_constant_count();
   for (uint32_t k = 0; k < folded_.size(); k++) {
-    free(folded_[k]);
+    device_.release(folded_[k], nullptr);
     elements_[stored + k] = folded_[k] = folded[k];
     present_[stored + k] = true;
     folded[k] = nullptr;
@@ -254,10 +263,12 @@ void ConstantBuffer::clear() {
     present_[k] = false;
   }
   for (uint32_t k = 0; k < folded_.size(); k++) {
-    free(folded_[k]);
+    device_.release(folded_[k], nullptr);
     folded_[k] = nullptr;
   }
   block_.drop();
+  if (!device_.is_cpu()) device_.release(device_block_, nullptr);
+  device_block_ = nullptr;
   state = ConstantState::NONE;
 }
 

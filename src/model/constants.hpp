@@ -1,6 +1,7 @@
 // One of a container's two sets of constants: where the elements of each are, and how far they have come.
 #pragma once
 #include "ingot/aoti.h"
+#include "model/device.hpp"
 #include "model/host.hpp"
 #include "model/memory.hpp"
 #include "model/program.h"
@@ -30,7 +31,8 @@ bool are_alike(uint32_t a, uint32_t b);
 
 // Own elements are in one block, a constant at a multiple of 64 bytes, in the order of the table. A constant that is still as it
 // came is where the library or its file has it; a user's is where the user has it. Constants of one storage are always in one
-// place: what is done to one of them is done to all that are alike, and is seen in the others.
+// place: what is done to one of them is done to all that are alike, and is seen in the others. On a device that is not the CPU the
+// library's constants are copied into the block, and are given to it as they lie there.
 class ConstantBuffer {
  public:
   ConstantBuffer() = default;
@@ -38,7 +40,7 @@ class ConstantBuffer {
   ConstantBuffer(const ConstantBuffer&) = delete;
   ConstantBuffer& operator=(const ConstantBuffer&) = delete;
 
-  bool make();
+  bool make(const Device& device);
 
   // All below return false after a failure, having changed nothing.
   bool load(const Weights& weights);
@@ -53,7 +55,7 @@ class ConstantBuffer {
   AtenTensorHandle tensor(uint32_t k);
 
   void take_folded(void** folded);  // one for each folded constant, from allocate(); they are null afterwards
-  void clear();                     // releases everything; state NONE
+  void clear();  // releases everything; state NONE
 
   bool has(uint32_t k) const { return present_[k]; }
   int64_t first_missing() const;  // of the stored constants, or -1
@@ -67,7 +69,7 @@ class ConstantBuffer {
   char* own_storage(uint32_t k);  // its place in the block, where the owner's elements are from now on; null after a failure
   bool is_alone(uint32_t k) const;  // whether its storage is nobody else's, or of constants that are alike
   void now_present(uint32_t k);  // and those that are alike
-  bool copy_view(uint32_t k, const void* data, const int64_t* strides);
+  bool copy_view(uint32_t k, const void* data, const int64_t* strides, int32_t way);
   void forget_tensor(uint32_t k);
 
   Array<void*> elements_;  // of every constant: the first element
@@ -76,7 +78,9 @@ class ConstantBuffer {
   Array<void*> folded_;  // memory of the folded constants
   Array<uint64_t> slots_;  // where each begins in the block, and at last where it ends
   bool any_shares_ = false;  // any two constants, a storage
-  Pages block_;
+  Device device_;
+  Pages block_;  // of the CPU
+  char* device_block_ = nullptr;  // of another device
 };
 
 }  // namespace ingot::model

@@ -53,23 +53,29 @@ bool check_counts(size_t place, const AtenTensorHandle* inputs, size_t input_cou
   return outputs || !output_count || fail("expected an array of output handles, found null");
 }
 
-bool check_device(const char* device) {
+bool check_device(const char* device, int32_t* number) {
   if (!device) return fail("device: expected a name, found null");
   const size_t length = strcspn(device, ":");
   bool is_known = false;
   for (const char* name : {"cpu", "cuda", "xpu", "mps"}) is_known |= strlen(name) == length && memcmp(name, device, length) == 0;
+  *number = 0;
   if (device[length] == ':') {
     const char* index = device + length + 1;
     is_known &= *index && strspn(index, "0123456789") == strlen(index);
+    for (constexpr int32_t kMost = 1 << 20; *index >= '0' && *index <= '9'; index++)
+      *number = *number < kMost ? 10 * *number + (*index - '0') : kMost;
   }
   if (!is_known) return fail("Invalid device: %s", device);
-  return memcmp(device, "cpu", 3) == 0 || fail("device: expected cpu, which this library was compiled for, found %s", device);
+  const char* expected = Device{program.device}.name();
+  return (strlen(expected) == length && memcmp(device, expected, length) == 0) ||
+         fail("device: expected %s, which this library was compiled for, found %s", expected, device);
 }
 
-// I048: a model for the CPU has no other memory.
+// I048: a model for the CPU has no other memory, and one for another device puts all constants there.
 bool check_constants() {
+  const int32_t own = program.device ? program.device->type : 0;
   for (uint32_t k = 0; k < stored_constant_count(); k++)
-    if (program.constants[k].device != 0)
+    if (program.constants[k].device != 0 && program.constants[k].device != own)
       return fail(
           "Mixed-device constants are only supported when the secondary device is CPU. Constant '%s' was compiled for a non-CPU device. "
           "Hint: move it to the CPU before the program is exported, or compile the program for the GPU.",
@@ -81,15 +87,16 @@ bool Container::make(size_t model_count, const char* device, LibraryWeights weig
   if (model_count == 0) return fail("num_models must be positive, but got 0");
   constexpr size_t kMostModels = 1 << 16;
   if (model_count > kMostModels) return fail("num_models must be at most %zu, but got %zu", kMostModels, model_count);
-  if (!check_device(device) || !check_constants() || !engine_.make()) return false;
+  int32_t index = 0;
+  if (!check_device(device, &index) || !check_constants() || !engine_.make(index)) return false;
   uses_library_weights_ = weights == LibraryWeights::used;
   if (uses_library_weights_ && !weights_.open(program)) return false;
-  if (!buffers_[0].make() || !buffers_[1].make() || !buffers_[0].load(weights_)) return false;
+  if (!buffers_[0].make(engine_.device) || !buffers_[1].make(engine_.device) || !buffers_[0].load(weights_)) return false;
   buffers_[0].state = ConstantState::INITIALIZED;
   if (!models_.make(model_count) || !available_.make(model_count)) return false;
   for (size_t i = 0; i < model_count; i++) {
     models_[i] = create<Model>();
-    if (!models_[i] || !models_[i]->make()) return false;
+    if (!models_[i] || !models_[i]->make(engine_.device)) return false;
     available_[available_count_++] = models_[i];
   }
   return true;
@@ -115,14 +122,14 @@ void Container::give_back(Model& model) {
 
 // With the gate passed together with others, and again afterwards: sees to it that the active buffer is folded. No model is held
 // meanwhile: with one model, a run that waits for it would be inside the gate and keep us out. False: the gate has been left.
-bool Container::fold_active_and_stay() {
+bool Container::fold_active_and_stay(void* stream) {
   while (buffer(false).state != ConstantState::FOLDED) {
     const ConstantState state = buffer(false).state;
     gate_.leave();
     if (state == ConstantState::NONE) return fail("Unknown constant state: ConstantState::%s", to_text(state));
     gate_.enter_alone();
     bool is_well = true;
-    if (buffer(false).state == ConstantState::INITIALIZED) is_well = models_[0]->fold(engine_, buffer(false), weights_);
+    if (buffer(false).state == ConstantState::INITIALIZED) is_well = models_[0]->fold(engine_, buffer(false), weights_, stream);
     if (!is_well) {
       gate_.leave_alone();
       return false;
@@ -133,15 +140,16 @@ bool Container::fold_active_and_stay() {
 }
 
 bool Container::run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
-                    size_t output_count) {
+                    size_t output_count, void* stream) {
   if (!check_counts(entry, inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   gate_.enter();
-  if (!fold_active_and_stay()) return false;
+  if (!fold_active_and_stay(stream)) return false;
   const bool uses_written = program.entries[entry].uses_written != 0;
   if (uses_written) written_.lock();
   Model& model = take_model();
-  const bool is_well = model.run(engine_, entry, buffer(false), inputs, outputs);
+  const bool is_well = (!uses_written || written_stream_.change(engine_.device, stream)) &&
+                       model.run(engine_, entry, buffer(false), inputs, outputs, stream);
   give_back(model);
   if (uses_written) written_.unlock();
   gate_.leave();
@@ -149,12 +157,12 @@ bool Container::run(size_t entry, const AtenTensorHandle* inputs, size_t input_c
 }
 
 bool Container::run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
-                                    size_t output_count) {
+                                    size_t output_count, void* stream) {
   if (!check_counts(0, inputs, input_count, outputs, output_count)) return false;
   const NoGrad no_grad;
   ConstantBuffer& constants = buffer(false);
-  if (constants.state != ConstantState::FOLDED && !models_[0]->fold(engine_, constants, weights_)) return false;
-  return models_[0]->run(engine_, 0, constants, inputs, outputs);
+  if (constants.state != ConstantState::FOLDED && !models_[0]->fold(engine_, constants, weights_, stream)) return false;
+  return models_[0]->run(engine_, 0, constants, inputs, outputs, stream);
 }
 
 // ---- constants
@@ -250,13 +258,13 @@ bool Container::extract_one(const char* name, bool use_inactive, AtenTensorHandl
   return *result != nullptr;
 }
 
-bool Container::fold(bool use_inactive) {
+bool Container::fold(bool use_inactive, void* stream) {
   const NoGrad no_grad;
   const Inside inside(gate_, !use_inactive);
-  if (!use_inactive) return models_[0]->fold(engine_, buffer(false), weights_);  // alone, so the model is free
+  if (!use_inactive) return models_[0]->fold(engine_, buffer(false), weights_, stream);  // alone, so the model is free
   const Lock lock(updates_);
   Model& model = take_model();
-  const bool is_well = model.fold(engine_, buffer(true), weights_);
+  const bool is_well = model.fold(engine_, buffer(true), weights_, stream);
   give_back(model);
   return is_well;
 }

@@ -29,11 +29,13 @@ class Container {
   bool make(size_t model_count, const char* device, LibraryWeights weights = LibraryWeights::used);
   bool uses_library_weights() const { return uses_library_weights_; }
 
-  // Runs the entry of that place among the program's. The input handles stay the caller's, the output handles become it (null
-  // after a failure).
-  bool run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  // Runs the entry of that place among the program's, on a stream of its device. The input handles stay the caller's, the output
+  // handles become it (null after a failure).
+  bool run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count,
+           void* stream);
   // The first one, without locks.
-  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count);
+  bool run_single_threaded(const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count,
+                           void* stream);
 
   // Given: a handle or null for each constant.
   bool update(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give);
@@ -41,7 +43,7 @@ class Container {
   bool update_from_blob(const uint8_t* blob);
   bool extract(ConstantMap map, bool use_inactive);
   bool extract_one(const char* name, bool use_inactive, AtenTensorHandle* result);  // by internal name; borrowed
-  bool fold(bool use_inactive);
+  bool fold(bool use_inactive, void* stream);
   bool swap();
   bool free_inactive();
 
@@ -49,7 +51,7 @@ class Container {
 
  private:
   ConstantBuffer& buffer(bool inactive) { return buffers_[inactive ? 1 - active_ : active_]; }
-  bool fold_active_and_stay();
+  bool fold_active_and_stay(void* stream);
   bool apply(const Array<AtenTensorHandle>& given, bool use_inactive, bool must_be_full, Give give);
   Model& take_model();
   void give_back(Model& model);
@@ -62,10 +64,12 @@ class Container {
   Mutex updates_;  // of the inactive buffer
   // Runs that have to do with constants that runs write come one at a time: each must find what the one before it has left.
   Mutex written_;
+  LastStream written_stream_;  // with it
   ConstantBuffer buffers_[2];
   int active_ = 0;
 
-  // On the CPU a model is finished when its call returns, so none is ever pending: it is in use, or available.
+  // A model is in use, or available. On the CPU it is finished when its call returns; on another device its stream may still be at
+  // work, which the next run comes after.
   Mutex pool_;
   Condition returned_;
   Array<Model*> available_;
@@ -78,6 +82,6 @@ bool check_counts(size_t entry, const AtenTensorHandle* inputs, size_t input_cou
                   size_t output_count);
 
 // `(cpu|cuda|xpu|mps)(:index)?`, and then the device that the library was compiled for.
-bool check_device(const char* device);
+bool check_device(const char* device, int32_t* index);
 
 }  // namespace ingot::model

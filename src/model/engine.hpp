@@ -1,5 +1,6 @@
 // What all models of a container share when they run.
 #pragma once
+#include "model/device.hpp"
 #include "model/lock.hpp"
 #include "model/program.h"
 #include "model/threads.hpp"
@@ -33,12 +34,15 @@ class Draws {
 };
 
 struct Engine {
+  Device device;
   size_t level = 0;  // of the program's, which the code in use is for
   Threads threads;
   Draws draws;
   std::atomic<bool> checks_inputs{true};
 
-  bool make();  // chooses the code for this processor; AOTI_RUNTIME_CHECK_INPUTS=0 turns the checks off
+  bool make(
+      int32_t device_index =
+          0);  // of the program's device; chooses the code for this processor; AOTI_RUNTIME_CHECK_INPUTS=0 turns the checks off
 };
 
 }  // namespace ingot::model

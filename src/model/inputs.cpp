@@ -34,8 +34,9 @@ Inputs::Name Inputs::name_of(uint32_t k) const {
   return name;
 }
 
-bool Inputs::make(const ingot_entry& entry) {
+bool Inputs::make(const ingot_entry& entry, const Device& device) {
   entry_ = &entry;
+  device_ = device;
   size_t numbers = 0;
   for (uint32_t k = 0; k < entry_->input_count; k++) numbers += 2 * static_cast<size_t>(entry_->inputs[k].rank);
   return views_.make(entry_->input_count) && elements_.make(entry_->input_count) && expected_.make(numbers) &&
@@ -62,8 +63,11 @@ bool Inputs::check_tensor(uint32_t k, AtenTensorHandle tensor) {
   ingot_view& view = views_[k];
   int32_t device;
   if (!view_tensor(tensor, name.text, &view, &device)) return false;
-  if (device != host().cpu)
-    return fail("%s: device: expected cpu, found a tensor on the host's device type %d", name.text, device);
+  // Numbers are read here, whatever the device is.
+  if (device != (input.is_number ? host().cpu : device_.host_code())) {
+    return fail("%s: device: expected %s, found a tensor on the host's device type %d", name.text,
+                input.is_number ? "cpu" : device_.name(), device);
+  }
   if (view.dtype != input.dtype)
     return fail("%s: dtype: expected %s, found %s", name.text, dtype_name(input.dtype), dtype_name(view.dtype));
   if (view.rank != input.rank) return fail("%s: number of dims: expected %d, found %d", name.text, input.rank, view.rank);
@@ -161,8 +165,8 @@ bool Inputs::check_written() const {
   return true;
 }
 
-// Several elements cannot be put in one place.
-bool Inputs::fail_for_strides(uint32_t k, const int64_t* expected) const {
+// Several elements cannot be put in one place; and what another device has cannot be put elsewhere.
+bool Inputs::fail_for_strides(uint32_t k, const int64_t* expected, const char* hint) const {
   const ingot_view& view = views_[k];
   Text text;
   const auto add = [&](const int64_t* strides) {
@@ -172,8 +176,7 @@ bool Inputs::fail_for_strides(uint32_t k, const int64_t* expected) const {
   add(expected);
   text.add("], found ");
   add(view.strides);
-  return fail("%s]; the program was compiled for elements that share their places: compile it for a contiguous example",
-              text.c_str());
+  return fail("%s]; %s", text.c_str(), hint);
 }
 
 bool Inputs::lay_out(Run& run) {
@@ -185,8 +188,10 @@ bool Inputs::lay_out(Run& run) {
     elements_[k] = view.data;
     const bool is_aligned = reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(size) == 0;
     if (!is_aligned || !same_places(view.rank, sizes, view.strides, strides)) {
+      if (!device_.is_cpu()) return fail_for_strides(k, strides, "copy it so that it lies like this");
       if (!lies_apart({.data = nullptr, .sizes = sizes, .strides = strides, .rank = view.rank, .dtype = view.dtype}))
-        return fail_for_strides(k, strides);
+        return fail_for_strides(
+            k, strides, "the program was compiled for elements that share their places: compile it for a contiguous example");
       elements_[k] = run.allocate_until_end(static_cast<uint64_t>(extent(view.rank, sizes, strides) * size));
       if (!elements_[k]) return false;
       copy_elements(view.rank, sizes, elements_[k], strides, view.data, view.strides, size);

@@ -60,27 +60,4 @@ class Array {
   size_t count_ = 0;
 };
 
-// Bytes at kAlignment that are kept from one use to the next and grow when more are asked for; what they hold is then lost.
-class Workspace {
- public:
-  Workspace() = default;
-  ~Workspace() { free(data_); }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-
-  // Null after a failure.
-  char* at_least(uint64_t bytes) {
-    if (bytes > bytes_ || !data_) {
-      free(data_);
-      data_ = static_cast<char*>(allocate(bytes));
-      bytes_ = data_ ? bytes : 0;
-    }
-    return data_;
-  }
-
- private:
-  char* data_ = nullptr;
-  uint64_t bytes_ = 0;
-};
-
 }  // namespace ingot::model

@@ -21,11 +21,12 @@ struct ThreadsAtHand {
 
 }  // namespace
 
-bool Engine::make() {
+bool Engine::make(int32_t device_index) {
   if (program.version != INGOT_PROGRAM_VERSION) {
     return fail("the program in this library has version %u, its runtime is of version %d", program.version,
                 INGOT_PROGRAM_VERSION);
   }
+  device = {program.device, program.device ? device_index : 0};
   const char* checks = getenv("AOTI_RUNTIME_CHECK_INPUTS");
   checks_inputs.store(!checks || strcmp(checks, "0") != 0, std::memory_order_relaxed);
   const int64_t chosen = choose_level(program);
@@ -33,15 +34,16 @@ bool Engine::make() {
   return chosen >= 0 && check_host_ops();
 }
 
-bool EntryMemory::make(const ingot_entry& entry) {
-  return inputs.make(entry) && symbols.make(entry.symbol_count) && outputs.make(entry.output_count);
+bool EntryMemory::make(const ingot_entry& entry, const Device& device) {
+  return inputs.make(entry, device) && symbols.make(entry.symbol_count) && outputs.make(entry.output_count);
 }
 
-bool Model::make() {
+bool Model::make(const Device& device) {
+  arena_.be_on(device);
   if (!entries_.make(program.entry_count) || !folded_.make(program.folded_count)) return false;
   for (uint32_t e = 0; e < program.entry_count; e++) {
     entries_[e] = create<EntryMemory>();
-    if (!entries_[e] || !entries_[e]->make(program.entries[e])) return false;
+    if (!entries_[e] || !entries_[e]->make(program.entries[e], device)) return false;
   }
   return true;
 }
@@ -51,12 +53,13 @@ Model::~Model() {
 }
 
 bool Model::run(Engine& engine, size_t place, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
-                AtenTensorHandle* outputs) {
+                AtenTensorHandle* outputs, void* stream) {
   const ingot_entry& entry = program.entries[place];
   const ingot_code& code = entry.codes[engine.level];
   EntryMemory& memory = *entries_[place];
   for (uint32_t k = 0; k < entry.output_count; k++) outputs[k] = nullptr;
-  Run run(engine, *this, place, constants);
+  if (!stream_.change(engine.device, stream)) return false;
+  Run run(engine, *this, place, constants, stream);
   const bool checks = engine.checks_inputs.load(std::memory_order_relaxed);
   if (!memory.inputs.bind(inputs, memory.symbols.data(), checks) || !memory.inputs.lay_out(run)) return false;
   run.inputs = memory.inputs.elements();
@@ -73,7 +76,7 @@ bool Model::run(Engine& engine, size_t place, const ConstantBuffer& constants, c
   return true;
 }
 
-bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weights) {
+bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weights, void* stream) {
   if (constants.state == ConstantState::NONE) return fail("Unknown constant state: ConstantState::%s", to_text(constants.state));
   if (const int64_t missing = constants.first_missing(); missing >= 0) {
     const char* name = program.constants[missing].name;
@@ -87,21 +90,23 @@ bool Model::fold(Engine& engine, ConstantBuffer& constants, const Weights& weigh
                 program.weights == INGOT_WEIGHTS_NONE ? "the library was compiled without weights; update its constants first"
                                                       : "the update of this buffer left it out");
   }
-  const bool is_well = fold_all(engine, constants);
+  // Runs on other streams may use them from now on.
+  const bool is_well =
+      stream_.change(engine.device, stream) && fold_all(engine, constants, stream) && engine.device.synchronize(stream);
   if (is_well) constants.take_folded(folded_.data());
   for (uint32_t k = 0; k < program.folded_count; k++) {  // those that nobody took
-    free(folded_[k]);
+    engine.device.release(folded_[k], stream);
     folded_[k] = nullptr;
   }
   if (is_well) constants.state = ConstantState::FOLDED;
   return is_well;
 }
 
-bool Model::fold_all(Engine& engine, const ConstantBuffer& constants) {
+bool Model::fold_all(Engine& engine, const ConstantBuffer& constants, void* stream) {
   for (uint32_t e = 0; e < program.entry_count; e++) {
     const ingot_code& code = program.entries[e].codes[engine.level];
     if (!code.fold) continue;
-    Run run(engine, *this, e, constants);
+    Run run(engine, *this, e, constants, stream);
     run.folds = true;
     if (!run.call(code.fold, code.fold_arena_bytes)) return false;
   }
@@ -113,19 +118,25 @@ bool Model::fold_all(Engine& engine, const ConstantBuffer& constants) {
 
 // ---- a run
 
+// On the CPU the memory follows it.
 struct alignas(kAlignment) Run::Allocation {
   Allocation* next;
+  void* on_device;
 };
 
-Run::Run(Engine& e, Model& m, size_t place, const ConstantBuffer& buffer)
+Run::Run(Engine& e, Model& m, size_t place, const ConstantBuffer& buffer, void* on_stream)
     : ingot_frame{}, engine(e), model(m), entry(program.entries[place]), memory(*m.entries_[place]) {
   symbols = memory.symbols.data();
   constants = buffer.elements();
+  stream = on_stream;
+  device = e.device.table;
+  device_index = e.device.index;
 }
 
 Run::~Run() {
   while (allocations_) {
     Allocation* next = allocations_->next;
+    if (allocations_->on_device) engine.device.release(allocations_->on_device, stream);
     free(allocations_);
     allocations_ = next;
   }
@@ -136,7 +147,7 @@ Run::~Run() {
 }
 
 bool Run::call(int32_t (*function)(ingot_frame*), int64_t arena_bytes) {
-  arena = model.arena_.at_least(static_cast<uint64_t>(arena_bytes));
+  arena = model.arena_.at_least(static_cast<uint64_t>(arena_bytes), stream);
   if (!arena) return false;
   const ThreadsAtHand at_hand(engine.threads);
   if (function(this) == 0) return !has_failed;
@@ -145,11 +156,13 @@ bool Run::call(int32_t (*function)(ingot_frame*), int64_t arena_bytes) {
 
 void* Run::allocate_until_end(uint64_t bytes) {
   if (bytes > PTRDIFF_MAX - 2 * kAlignment) return fail_for_memory(bytes), nullptr;
-  auto* allocation = static_cast<Allocation*>(allocate(sizeof(Allocation) + bytes));
+  const bool on_cpu = engine.device.is_cpu();
+  auto* allocation = static_cast<Allocation*>(allocate(sizeof(Allocation) + (on_cpu ? bytes : 0)));
   if (!allocation) return nullptr;
-  allocation->next = allocations_;
+  *allocation = {allocations_, nullptr};
   allocations_ = allocation;
-  return allocation + 1;
+  if (on_cpu) return allocation + 1;
+  return allocation->on_device = engine.device.allocate(bytes, stream);
 }
 
 void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64_t* strides) {
@@ -161,7 +174,8 @@ void* Run::new_output(int32_t k, int32_t rank, const int64_t* sizes, const int64
   const ingot_output& output = entry.outputs[k];
   AtenTensorHandle tensor = nullptr;
   void* data = nullptr;
-  if (h.empty_strided(rank, sizes, strides, h.dtypes[output.dtype], h.cpu, 0, &tensor) != 0) {
+  if (h.empty_strided(rank, sizes, strides, h.dtypes[output.dtype], engine.device.host_code(), engine.device.index, &tensor) !=
+      0) {
     if (!h.is_own) INGOT_FAIL_FOR_HOST("aoti_torch_empty_strided");  // ours has said why
     return nullptr;
   }
@@ -185,7 +199,8 @@ void* Run::new_folded(int32_t k, int32_t rank, const int64_t* sizes, const int64
     return nullptr;
   }
   const ingot_constant& constant = program.constants[stored_constant_count() + place];
-  return model.folded_[place] = allocate(static_cast<uint64_t>(extent(rank, sizes, strides) * element_size(constant.dtype)));
+  const auto bytes = static_cast<uint64_t>(extent(rank, sizes, strides) * element_size(constant.dtype));
+  return model.folded_[place] = engine.device.allocate(bytes, stream);
 }
 
 }  // namespace ingot::model

@@ -1,6 +1,7 @@
 // One instance of the program: it runs one entry point at a time, in memory that it keeps from one run to the next.
 #pragma once
 #include "model/constants.hpp"
+#include "model/device.hpp"
 #include "model/engine.hpp"
 #include "model/inputs.hpp"
 
@@ -8,7 +9,7 @@ namespace ingot::model {
 
 // What the runs of one entry point keep.
 struct EntryMemory {
-  bool make(const ingot_entry& entry);
+  bool make(const ingot_entry& entry, const Device& device);
 
   Inputs inputs;
   Array<int64_t> symbols;
@@ -22,30 +23,31 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  bool make();
+  bool make(const Device& device);
 
-  // Runs the entry of that place among the program's. The input handles stay the caller's, the output handles become it (null
-  // after a failure). The buffer is folded.
+  // Runs the entry of that place among the program's, on the stream. The input handles stay the caller's, the output handles
+  // become it (null after a failure). The buffer is folded.
   bool run(Engine& engine, size_t entry, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
-           AtenTensorHandle* outputs);
+           AtenTensorHandle* outputs, void* stream);
 
   // Computes the folded constants from the others, all of which the buffer must have; its state is then FOLDED. `weights` tell
   // the user where a missing one might come from.
-  bool fold(Engine& engine, ConstantBuffer& constants, const Weights& weights);
+  bool fold(Engine& engine, ConstantBuffer& constants, const Weights& weights, void* stream);
 
  private:
   friend struct Run;
 
-  bool fold_all(Engine& engine, const ConstantBuffer& constants);
+  bool fold_all(Engine& engine, const ConstantBuffer& constants, void* stream);
 
   Array<EntryMemory*> entries_;
   Array<void*> folded_;  // of all entries
   Workspace arena_, scratch_;
+  LastStream stream_;  // in this model's memory
 };
 
 // A run, or a folding, in progress: what generated code knows, and what it does not.
 struct Run : ingot_frame {
-  Run(Engine& e, Model& m, size_t entry, const ConstantBuffer& constants);
+  Run(Engine& e, Model& m, size_t entry, const ConstantBuffer& constants, void* stream);
   ~Run();  // releases outputs that nobody took, and the memory of ingot_rt_alloc
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;

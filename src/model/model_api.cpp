@@ -130,7 +130,7 @@ const char* ingot_model_weights_file(void) { return program.weights == INGOT_WEI
 AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle container, size_t entry, AtenTensorHandle* inputs,
                                            size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
   const Taken taken(inputs, input_count);
-  return with(container, [&](Container& c) { return c.run(entry, inputs, input_count, outputs, output_count); });
+  return with(container, [&](Container& c) { return c.run(entry, inputs, input_count, outputs, output_count, nullptr); });
 }
 
 AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count) {

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { INGOT_PROGRAM_VERSION = 5, INGOT_MAX_RANK = 64 };
+enum { INGOT_PROGRAM_VERSION = 6, INGOT_MAX_RANK = 64 };
 
 /* A strided tensor as generated code sees it. Strides in elements; `data` is the address of the first element. */
 typedef struct ingot_view {
@@ -69,19 +69,39 @@ typedef struct ingot_constant {
   uint64_t position;      /* embedded: from `embedded`; external: from the beginning of the file; appended: of the area */
   int32_t kind;           /* I018: 1 parameter, 2 buffer, 3 tensor constant, 4 folded constant */
   int32_t is_written;     /* runs write new elements into it: every container gets its own copy */
-  int32_t device;         /* whose memory its bytes were made for: 0 the CPU's, 1 a GPU's */
+  int32_t device;         /* whose memory its bytes were made for: 0 the CPU's, else the type of an ingot_device */
   uint32_t shares;        /* 1 + the constant in whose storage it lies, which shares nothing; 0: its own */
   uint64_t shared_from;   /* bytes from that one's first element to this one's; `bytes` of that one holds both */
 } ingot_constant;
 
 enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNAL = 2, INGOT_WEIGHTS_APPENDED = 3 };
 
-/* One run in progress. The runtime's own part follows it in memory. */
+/* What a run wants of a device that is not the CPU. Work goes to streams, which do it in order; a null stream does its work after
+ * what all streams were given before it, and before what they are given later. A function that can fail returns null, or why it
+ * failed: a text that lasts until the thread's next failure. */
+enum { INGOT_COPY_TO_DEVICE = 0, INGOT_COPY_FROM_DEVICE = 1, INGOT_COPY_ON_DEVICE = 2 };
+typedef struct ingot_device {
+  const char* name; /* as containers are asked for it: "cuda" */
+  int32_t type;     /* as hosts call it: PyTorch's code, 1 of CUDA */
+  /* Uninitialised bytes, at least one, 64-byte aligned, for what comes after on the stream; and they are used no more, but by
+   * what is already on the stream. */
+  const char* (*allocate)(int32_t index, void* stream, uint64_t bytes, void** memory);
+  void (*release)(int32_t index, void* stream, void* memory);
+  /* Memory of the host has been read or written when it returns. */
+  const char* (*copy)(int32_t index, void* stream, void* to, const void* from, uint64_t bytes, int32_t way);
+  const char* (*synchronize)(int32_t index, void* stream); /* waits until the stream has nothing left to do */
+} ingot_device;
+
+/* One run in progress. The runtime's own part follows it in memory. Inputs (but numbers), constants, arena, outputs and
+ * ingot_rt_alloc's memory are the device's. */
 typedef struct ingot_frame {
   int64_t* symbols;         /* data-dependent ones are written by the run */
   void* const* inputs;      /* elements of each input, laid out as `expect` said */
   void* const* constants;   /* first element of each constant, its storage offset included; null where it has no bytes */
   char* arena;              /* `arena_bytes`, 64-byte aligned */
+  void* stream;             /* what the caller gave to run on; null: none, and on the CPU whatever it was */
+  const ingot_device* device; /* the program's; null: the CPU */
+  int32_t device_index;     /* which of them: the container's */
 } ingot_frame;
 
 /* Tasks [begin, end) of a kernel. `scratch` is this thread's alone, 64-byte aligned. */
@@ -140,6 +160,7 @@ typedef struct ingot_program {
   uint64_t weights_hash; /* external: XXH3-64 of the .safetensors' header (the length in the first 8 bytes and the JSON text
                                    after it), so that another file is noticed; appended: what the last 8 bytes of the area are */
   const char* const* host_ops; /* that ingot_host_op_call is called for, as its process names them; then null. Null: none */
+  const ingot_device* device;  /* that the code is for; null: the CPU */
 } ingot_program;
 
 /* Hidden: in a process with several model libraries each one means its own. */

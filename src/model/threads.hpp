@@ -6,8 +6,8 @@
 #pragma once
 #include <atomic>
 
+#include "model/device.hpp"
 #include "model/lock.hpp"
-#include "model/memory.hpp"
 #include "model/program.h"
 
 namespace ingot::model {

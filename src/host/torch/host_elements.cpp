@@ -1,6 +1,5 @@
 // Host functions: copies, and the ops that have a function of their own (I078, I080, I084).
 #include <cstdio>
-#include <cstring>
 
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
@@ -8,6 +7,7 @@
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
 #include "host/torch/handle.hpp"
+#include "tensor/device.hpp"
 #include "tensor/impl.hpp"
 
 using namespace ingot;
@@ -37,9 +37,9 @@ AOTITorchError aoti_torch_clone_preserve_strides(AtenTensorHandle self, AtenTens
     const Tensor& t = tensor_of(self);
     Geometry g = t->geom;
     g.offset = 0;
-    Tensor copy = make_tensor(std::move(g));
+    Tensor copy = make_tensor(std::move(g), t.device());
     if (t.numel().value() > 0)
-      std::memcpy(copy.data_ptr(), t.data_ptr(), static_cast<std::size_t>(copy->storage->nbytes().value()));
+      copy_bytes(copy.data_ptr(), copy.device(), t.data_ptr(), t.device(), copy->storage->nbytes().value());
     *ret = new_handle(copy);
   });
 }

@@ -2,6 +2,7 @@
  *   y = x · (2 w)ᵀ + b + c      x: [s0, 16], 1 ≤ s0 ≤ 64; y: [s0, 8]; 2 w is a folded constant
  *   steps                       the number of runs so far, where MUTATES; else what the buffer holds
  * ingot_test_folds counts the foldings of the process, and ingot_test_fold_grad_mode is the host's grad mode in the last one.
+ * DEVICE=1: it is compiled for the device of fake_device.h, and its numbers are in that one's memory.
  * MUTATES=1: a run adds one to the buffer `steps`. WEIGHTS: where they are (EMBEDDED, EXTERNAL, APPENDED, 0). NO_LEVEL=1: no processor has what the code needs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,6 +10,9 @@
 
 #include "model/cpu.h"
 #include "model/program.h"
+#ifdef DEVICE
+#include "fake_device.h"
+#endif
 
 #ifndef MUTATES
 #define MUTATES 0
@@ -74,6 +78,11 @@ static int32_t run(ingot_frame* frame) {
   float *steps = frame->constants[STEPS], *product = (float*)frame->arena;
   void* buffers[3] = {frame->inputs[0], frame->constants[W2], product};
   if (frame->constants[EMPTY]) return ingot_rt_fail(frame, "an empty constant has an address");
+#ifdef DEVICE
+  const void* const seen[] = {b, c, steps, frame->constants[W], frame->constants[W2], ingot_rt_alloc(frame, 100)};
+  if (!seen[5]) return 1;
+  fake_look(frame, seen, 6);
+#endif
   ingot_rt_parallel(frame, multiply, buffers, rows, 2, kOut * sizeof(float));
   float* y = ingot_rt_output(frame, 0, 2, sizes, strides);
   float* count = ingot_rt_output(frame, 1, 0, 0, 0);
@@ -169,6 +178,9 @@ const ingot_program ingot_the_program = {
     .levels = levels,
     .metadata = metadata,
     .weights = WEIGHTS,
+#ifdef DEVICE
+    .device = &fake_device,
+#endif
 #if WEIGHTS == EMBEDDED
     .embedded = (char*)&weights,
     .weights_bytes = sizeof weights,
