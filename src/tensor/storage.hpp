@@ -11,7 +11,7 @@ namespace ingot {
 
 class Storage final : public Counted {
  public:
-  // Uninitialised bytes, 64-byte aligned, in one allocation with the header.
+  // Uninitialised bytes of the device, 64-byte aligned; the CPU's are in one allocation with the header.
   static Ref<Storage> allocate(int64_t nbytes, Device device = {});
   // No bytes: what a shape rule alone produces.
   static Ref<Storage> fake(Int nbytes, Device device = {});
