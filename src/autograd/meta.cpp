@@ -298,10 +298,10 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
 
 void check_inplace(std::string_view who, const Tensor& self, bool metadata_only) {
   AutogradMeta* m = autograd_meta(self);
-  if (m && m->view && !metadata_only) {
+  if (m && m->view) {
     refuse_inplace_view(*m->view, self, false);
     const Tensor& base = m->view->base;
-    INGOT_REQUIRE(!(requires_grad(base) && is_leaf(base)), who,
+    INGOT_REQUIRE(metadata_only || !(requires_grad(base) && is_leaf(base)), who,
                   ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
   }
   INGOT_REQUIRE(!(requires_grad(self) && is_leaf(self)), who,

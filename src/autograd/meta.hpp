@@ -78,7 +78,8 @@ void set_data(const Tensor& t, const Tensor& value);
 void rebase_history(const Tensor& self, const Ref<GradNode>& node, int result_nr = 0, int input = 0);
 // Records that `out` is result `step.out` of a view op on `self`.
 void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool multi_output);
-// PyTorch's refusals of an in-place write by `who`; `metadata_only`: it writes no element (t_ and the like).
+// PyTorch's refusals of an in-place op, called `who`. `metadata_only`: it writes no element (t_ and the like); it may then change a
+// view of a leaf, as the inputs of a traced function are.
 void check_inplace(std::string_view who, const Tensor& self, bool metadata_only = false);
 // An AsStrided-like node for a rebuilt view is an ordinary op node; see op_node.hpp.
 

@@ -32,9 +32,9 @@ TEST(CompiledRandom, ProgramsEqualEager) {
   EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 95},
                            {name_of(Agreement::refused_sizes), 2},  // unbind and split say how many results there are
                            {name_of(Agreement::refused_looks), 3}}));
-  EXPECT_EQ(compared, 332);
+  EXPECT_EQ(compared, 333);
   EXPECT_EQ(both_refuse, 7);
-  EXPECT_EQ(other_sizes, 36);  // squeeze, view and broadcasting ask whether an open size is 0 or 1
+  EXPECT_EQ(other_sizes, 35);  // squeeze, view and broadcasting ask whether an open size is 0 or 1
 }
 
 TEST(CompiledRandom, ProgramsWithGradientsEqualEager) {
@@ -48,8 +48,7 @@ TEST(CompiledRandom, ProgramsWithGradientsEqualEager) {
         << to_text(
                shrink(p, [](const Program& q) { return compare_compiled_with_gradients(q).agreement == Agreement::differs; }));
   }
-  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 88},
-                           {name_of(Agreement::agrees_in_values), 1},
+  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 89},
                            {name_of(Agreement::refused_backward), 10},
                            {name_of(Agreement::refused_wrappers), 1}}));
 }

@@ -38,14 +38,14 @@ class AotRandom : public NoLeaks {
 Program wide(uint64_t seed) { return wide_program(seed); }
 
 TEST_F(AotRandom, TwoThousandPrograms) {
-  EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000), counts(1205, 177, 180, 50, 388, 0));
+  EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000), counts(1209, 169, 178, 50, 394, 0));
 }
 TEST_F(AotRandom, ProgramsThatWriteInTheGraph) {
-  EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700), counts(465, 54, 63, 12, 106, 0));
+  EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700), counts(471, 49, 64, 13, 103, 0));
 }
 TEST_F(AotRandom, ProgramsCutForMemory) {
-  EXPECT_EQ(compare(random_program, AotWay::min_cut, 3001, 700), counts(447, 51, 51, 20, 131, 0));
-  EXPECT_EQ(compare(random_program, AotWay::budget, 4001, 700), counts(446, 55, 57, 12, 130, 0));
+  EXPECT_EQ(compare(random_program, AotWay::min_cut, 3001, 700), counts(445, 51, 53, 20, 131, 0));
+  EXPECT_EQ(compare(random_program, AotWay::budget, 4001, 700), counts(445, 54, 57, 13, 131, 0));
 }
 // An out= into a transposed clone changes its strides; the views of it that are results are taken again of a base that lies as they need it.
 TEST_F(AotRandom, ABaseThatOutWroteLiesAsItsViewsNeedIt) {
@@ -54,7 +54,7 @@ TEST_F(AotRandom, ABaseThatOutWroteLiesAsItsViewsNeedIt) {
 }
 
 TEST_F(AotRandom, ProgramsOfEveryFamily) {
-  EXPECT_EQ(compare(wide, AotWay::plain, 1, 500), with(counts(465, 1, 0, 0, 22, 0), 0, 6, 6));
+  EXPECT_EQ(compare(wide, AotWay::plain, 1, 500), with(counts(466, 0, 0, 0, 22, 0), 0, 6, 6));
 }
 TEST_F(AotRandom, ProgramsOfEveryFamilyCutForMemory) {
   EXPECT_EQ(compare(wide, AotWay::min_cut, 2001, 250), with(counts(236, 1, 0, 0, 8, 0), 1, 3, 1));

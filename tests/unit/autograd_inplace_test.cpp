@@ -1,4 +1,5 @@
 // In-place writes under autograd: what is refused, version counters, gradients through views and bases.
+#include <functional>
 #include <random>
 
 #include "autograd/meta.hpp"
@@ -84,6 +85,22 @@ TEST_F(AutogradInplace, MultiOutputViews) {
   {
     NoGrad off;
     (x * 2).unbind()[0].add_(1);
+  }
+}
+
+// An op that changes how a tensor lies, and none of its elements, is refused where a write of one of several views is.
+TEST_F(AutogradInplace, InPlaceViewsAreRefusedAsWritesAre) {
+  const Tensor x = leaf({1, 2, 3, 4}).view({2, 2});
+  const std::function<void(Tensor)> changes[] = {
+      [](Tensor t) { aten_value<"t_">(t); }, [](Tensor t) { aten_value<"unsqueeze_">(t, 0); },
+      [](Tensor t) { aten_value<"as_strided_">(t, Shape{2}, Shape{1}); }, [](Tensor t) { aten_value<"transpose_">(t, 0, 1); }};
+  for (const auto& change : changes) {
+    for (const Tensor& part : {(x * 2).split(1)[0], (x * 2).split(1)[0].slice(1, 0, 1)})
+      EXPECT_NE(error_of([&] { change(part); }).find("Such functions do not allow the output views"), std::string::npos);
+    change((x * 2).slice(0, 0, 1));
+    change(tensor({1, 2}, float64).view({2, 1}).split(1)[0]);
+    NoGrad off;
+    change((x * 2).split(1)[0]);
   }
 }
 
