@@ -221,15 +221,17 @@ void compile_lowered(const std::vector<LoweredEntry>& entries, const std::string
 
 // From functional graphs on.
 void compile_parts(const std::vector<Part>& parts, const std::string& output, const CompileOptions& options) {
-  std::vector<std::optional<LoweredEntry>> made(parts.size());
-  each_entry(parts.size(), options, [&](std::size_t k) {
-    const Part& p = parts[k];
-    Graph graph = simplified(p.graph, options);
-    loop::Lowered lowered = stage("lower", options, [&] { return loop::lower(graph, p.sizes, p.names.is_constant); });
-    made[k].emplace(LoweredEntry{p.entry, std::move(graph), std::move(lowered), p.names});
-  });
   std::vector<LoweredEntry> entries;
-  for (std::optional<LoweredEntry>& e : made) entries.push_back(std::move(*e));
+  const auto lower = [&](std::size_t k) {
+    entries[k].lowered =
+        stage("lower", options, [&] { return loop::lower(entries[k].graph, parts[k].sizes, parts[k].names.is_constant); });
+  };
+  for (std::size_t k = 0; k < parts.size(); k++) {
+    // By this thread, whose passes a PassScope may skip or listen to.
+    entries.push_back({parts[k].entry, simplified(parts[k].graph, options), {}, parts[k].names});
+    if (options.after) lower(k);
+  }
+  if (!options.after) each_entry(parts.size(), options, lower);
   compile_lowered(entries, output, options);
 }
 

@@ -107,7 +107,8 @@ TEST_F(CompileOptionsTest, WholeVectorsLeaveNoSingleElements) {
       aot_compile(f, in, path("there.so"),
                   {.targets = {parse_target(arch, cpu)}, .code = [&](const std::string&, const CodeText& t) { llvm += t.llvm; }},
                   open);
-      EXPECT_EQ(count(llvm, " load float,") > 0, leaves_some) << testing::PrintToString(sizes) << " for " << cpu << "\n" << llvm;
+      EXPECT_EQ(count(llvm, " load float,") > 0, leaves_some) << ::testing::PrintToString(sizes) << " for " << cpu << "\n"
+                                                              << llvm;
     }
     expect_close(f(in), ModelContainerRunner(aot_compile(f, in, path("here.so"), {}, open)).run(in));
   }
