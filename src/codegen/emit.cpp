@@ -25,10 +25,11 @@
 namespace ingot {
 namespace {
 
-// What is loaded or computed twice is found by early-cse: gvn costs more and moves values so far that kernels spill.
-// Instcombine is not asked whether one round was enough, which it would answer by ending the process.
+// What is loaded or computed twice is found by early-cse: gvn costs more and moves values so far that kernels spill. Instcombine
+// comes before licm, which finds more to hoist in addresses of one form; it is not asked whether one round was enough,
+// which it would answer by ending the process.
 constexpr const char* kPasses =
-    "function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm),early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,simplifycfg)";
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, Effort effort) {
   std::string error;
