@@ -10,6 +10,7 @@
 #include "graph/text.hpp"
 #include "graph/trace.hpp"
 #include "graph/verify.hpp"
+#include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "pass/dead_code.hpp"
 #include "pass/merge_equal.hpp"
