@@ -31,9 +31,11 @@ class Recording {
       inputs_.push_back(functional_input(plain[k].tensor(), fakes[k].tensor()));
       // Arguments that lie apart from each other are values of their own (R083). What refers to the storage could see more.
       const auto& storage = fakes[k].tensor()->storage;
-      for (std::size_t other = 0; other < fakes.size(); other++)
-        if (other != k && meta.inputs[other].mutates_data && fakes[other].tensor()->storage == storage)
-          functional_state(inputs_[k].tensor())->storage->alone = true;
+      for (std::size_t other = 0; other < fakes.size(); other++) {
+        if (other == k || !fakes[other].is_tensor() || fakes[other].tensor()->storage != storage) continue;
+        if (meta.inputs[other].mutates_data) functional_state(inputs_[k].tensor())->storage->alone = true;
+        if (other < k) get_stale_together(inputs_[k].tensor(), inputs_[other].tensor());
+      }
     }
   }
 

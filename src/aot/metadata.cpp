@@ -24,18 +24,57 @@ bool same_step(const ViewStep& a, const ViewStep& b) {
 
 bool is_symbolic(const Value& v) { return v.is_ints() ? v.ints().is_symbolic() : v.is_int() && v.to_int().is_symbolic(); }
 
-// The way from one view of a storage to another, where that leads on and not back. Steps by sizes of the example say nothing about
-// those of another call (R157).
-void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const FunctionalState& to) {
+// What the first `steps` of the output's views look at.
+Geometry geometry_after(const Tensor& output, std::size_t steps) {
+  const FunctionalState& f = *functional_state(output);
+  const Scoped<Layer> layer(thread_state().layer, Layer::kernel);
+  Tensor t(make_ref<TensorImpl>(Storage::fake(output->storage->nbytes(), output.device()), f.storage->layout));
+  for (std::size_t k = 0; k < steps; k++) t = f.chain[k].apply(t);
+  return t->geom;
+}
+
+bool refers_to_storage(const ViewStep& s) { return s.op->def->view.from_storage; }
+
+// The steps from `first` on look at elements alone that what they are taken of has: taken by geometry, they have the same gradients.
+void require_own_elements(const Tensor& output, std::size_t first) {
+  const std::vector<ViewStep>& chain = functional_state(output)->chain;
+  for (std::size_t k = first; k < chain.size(); k++)
+    INGOT_REQUIRE(
+        !refers_to_storage(chain[k]) || looks_within(geometry_after(output, k + 1), geometry_after(output, k)),
+        "an output that shares memory with an input or another output is an as_strided() that may look at elements which the tensor it "
+        "is taken of does not have, and its gradients cannot be followed. Take the view with select, slice or another op that says "
+        "which part of the tensor it means, or return a clone() of it");
+}
+
+// The way from one view of a storage to another view, `output`, where that leads on and not back. Steps by sizes of the example say
+// nothing about those of another call (R157). Where there is no way, the output is taken by its geometry, and so are its gradients:
+// as they are of a view that is older than the last write. A newer one that refers to the storage has those alone that its own base
+// has elements for, so that base is what its geometry says, and the newer steps are taken of it.
+void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const Tensor& output) {
+  const FunctionalState& to = *functional_state(output);
   std::size_t common = 0;
   while (common < std::min(from.size(), to.chain.size()) && same_step(from[common], to.chain[common])) common++;
-  const auto first = to.chain.begin() + static_cast<std::ptrdiff_t>(common);
-  o.can_replay = common == from.size() && std::none_of(first, to.chain.end(), [](const ViewStep& s) {
+  const std::size_t older = to.older_steps();
+  const bool leads_on = common == from.size();
+  const auto begin = to.chain.begin();
+  const auto first = begin + static_cast<std::ptrdiff_t>(leads_on ? common : older);
+  const bool of_storage =
+      o.requires_grad && std::any_of(begin + static_cast<std::ptrdiff_t>(older), to.chain.end(), refers_to_storage);
+  o.can_replay = (leads_on || of_storage) && std::none_of(first, to.chain.end(), [](const ViewStep& s) {
                    return std::any_of(s.args.begin(), s.args.end(), is_symbolic);
                  });
-  if (!o.can_replay) return;
-  o.steps.assign(first, to.chain.end());
-  o.older_steps = std::max(to.older_steps(), common) - common;
+  if (!leads_on && o.can_replay) {
+    const Geometry g = geometry_after(output, older);
+    o.can_replay = g.dtype == to.storage->layout.dtype && !g.sizes.is_symbolic() && !g.strides.is_symbolic();
+    o.steps.push_back({&op_ref<"as_strided">(), {Value(), g.sizes, g.strides, g.offset}, 0});
+  }
+  if (!o.can_replay) {
+    o.steps.clear();
+    if (of_storage) require_own_elements(output, older);
+    return;
+  }
+  o.steps.insert(o.steps.end(), first, to.chain.end());
+  o.older_steps = leads_on ? std::max(older, common) - common : 1;
 }
 
 struct Wrapped {
@@ -56,6 +95,9 @@ class Collector {
         wrapped_.push_back({inputs[k].tensor(), functional_input(plain_input(inputs[k].tensor()), inputs[k].tensor()), {}, 0});
         known = &wrapped_.back();
         known->storage = functional_state(known->tensor)->storage;
+        const auto beside = std::find_if(wrapped_.begin(), wrapped_.end() - 1,
+                                         [&](const Wrapped& w) { return w.fake->storage == known->fake->storage; });
+        if (beside != wrapped_.end() - 1) get_stale_together(known->tensor, beside->tensor);
       }
       known->last = static_cast<int>(k);
     }
@@ -256,16 +298,16 @@ class Collector {
       if (history && (on.outputs == on.multi_output || (!itself && has_own_history(t)))) o.kind = OutputKind::non_alias;
       else o.kind = itself ? OutputKind::is_input : OutputKind::alias_of_input;
       if (o.kind == OutputKind::is_input) o.base = itself->last;
-      else set_way(o, {}, f);
+      else set_way(o, {}, t);
     } else if (const Wrapped* itself = f.storage_changed ? input_that_is(t) : nullptr) {
       o.kind = OutputKind::is_input;
       o.base = itself->last;
     } else if (const Tensor base = tracked_base(t); base.defined()) {
-      decide_by_base(o, f, on, base);
+      decide_by_base(o, t, on, base);
     } else if (const int twin = on.outputs > 1 && !o.requires_grad ? tracked_twin(t, f) : -1; twin >= 0) {
       o.kind = OutputKind::alias_of_intermediate_base_is_user_output;
       o.base = twin;
-      set_way(o, functional_state(results_[static_cast<std::size_t>(twin)].tensor())->chain, f);
+      set_way(o, functional_state(results_[static_cast<std::size_t>(twin)].tensor())->chain, t);
     }
   }
   // Whether gradients come to an output on an input's storage by another way than through the input: it was detached, and written
@@ -279,7 +321,7 @@ class Collector {
     const AutogradMeta* m = autograd_meta(t);
     return m && m->view && requires_grad(t) && requires_grad(m->view->base) ? m->view->base : Tensor();
   }
-  void decide_by_base(OutputInfo& o, const FunctionalState& f, const Shared& on, const Tensor& base) {
+  void decide_by_base(OutputInfo& o, const Tensor& t, const Shared& on, const Tensor& base) {
     if (on.outputs == 1 || on.outputs - on.multi_output <= 1) {
       o.kind = OutputKind::unsafe_view_alias;
       return;
@@ -293,7 +335,7 @@ class Collector {
       o.base = static_cast<int>(known - bases_.begin());
       if (known == bases_.end()) bases_.push_back(base);
     }
-    set_way(o, functional_state(base)->chain, f);
+    set_way(o, functional_state(base)->chain, t);
   }
   // Another output that looks at the same elements and requires grad.
   int tracked_twin(const Tensor& t, const FunctionalState& f) const {

@@ -249,14 +249,19 @@ void take_place(const Tensor& copy, const Tensor& of) {
   copy->storage = Storage::fake(of->storage->nbytes(), of.device());
 }
 
+void get_stale_together(const Tensor& t, const Tensor& other) {
+  functional_state(t)->storage->version = functional_state(other)->storage->version;
+  t->storage = other->storage;
+}
+
 void FunctionalState::add_step(ViewStep step) {
   step.args[0] = Value();
   chain.push_back(std::move(step));
-  made_at.push_back(storage->version);
+  made_at.push_back(*storage->version);
 }
 
 std::size_t FunctionalState::older_steps() const {
-  return static_cast<std::size_t>(std::find(made_at.begin(), made_at.end(), storage->version) - made_at.begin());
+  return static_cast<std::size_t>(std::find(made_at.begin(), made_at.end(), *storage->version) - made_at.begin());
 }
 
 Tensor take_views(const Tensor& base, const std::vector<ViewStep>& chain, std::size_t older) {

@@ -24,22 +24,24 @@ struct FunctionalStorage final : Counted {
   std::vector<Update> updates;
   uint32_t generation = 0;         // counts updates
   uint32_t mutations = 0;          // writes by the program, never regeneration (R057)
-  uint32_t version = 0;            // counts what makes the tape's views stale: writes, and in-place views of any tensor on it
+  // Counts what makes the tape's views stale: writes, and in-place views of any tensor on it. Storages that are one in the program as
+  // written have one counter.
+  std::shared_ptr<uint32_t> version = std::make_shared<uint32_t>(0);
   uint32_t mutations_no_grad = 0;  // of them with grad mode off, or in inference mode
-  uint32_t mutations_hidden = 0;   // of the others: that autograd does not hear of (ingot/unseen_writes.hpp)
+  uint32_t mutations_hidden = 0;  // of the others: that autograd does not hear of (ingot/unseen_writes.hpp)
   // Views of the base hold it: somebody does while it has more than one owner.
   std::shared_ptr<const char> views = std::make_shared<const char>();
-  bool frozen = false;             // set_ took the tensor away, or export froze it: a later write is an error
-  std::optional<Int> bytes;        // what resize_storage_bytes_ made its size
+  bool frozen = false;  // set_ took the tensor away, or export froze it: a later write is an error
+  std::optional<Int> bytes;  // what resize_storage_bytes_ made its size
   // How the base lies in its storage in the program as written, which is what as_strided refers to and what the strides of
   // results follow from. The value that a write left may lie otherwise; it is laid out again for those who need it.
   Geometry layout;
   bool whole = false;  // it is all of the storage
   bool referred_to = false;  // by a view that counts from the beginning of the storage
   bool alone = false;  // the rest of the storage is written by somebody else meanwhile: nobody may look at it
-  Tensor first;        // where it is not: the base before any write, whose storage has the other elements
+  Tensor first;  // where it is not: the base before any write, whose storage has the other elements
   void set_base(const Tensor& value, const Geometry& as_written);
-  int region;                      // how many functions of higher-order ops were running when it was made
+  int region;  // how many functions of higher-order ops were running when it was made
   FunctionalStorage();
 
   // User error in a function of a higher-order op that brought the storage along: it may not change what stands on it.
@@ -59,14 +61,14 @@ struct FunctionalStorage final : Counted {
 struct FunctionalState final : SpecialState {
   Tensor value;  // never functional, never with autograd state; its strides may be others than the functional tensor's
   Ref<FunctionalStorage> storage;
-  std::vector<ViewStep> chain;   // from the storage's base to here
+  std::vector<ViewStep> chain;  // from the storage's base to here
   std::shared_ptr<const char> is_view;  // of the storage: FunctionalStorage::views
-  std::vector<uint32_t> made_at; // of each step: the storage's version when the view was taken
+  std::vector<uint32_t> made_at;  // of each step: the storage's version when the view was taken
   void add_step(ViewStep step);
   std::size_t older_steps() const;  // that were taken before the last write on the storage
-  uint32_t generation = 0;       // of the storage when `value` was made. A fresh view starts at 0, whatever its storage is at
-  bool multi_output = false;     // one of several results of a view op is on the way from the base
-  bool metadata_mutated = false; // an in-place view op or a resize changed what the tensor looks like
+  uint32_t generation = 0;  // of the storage when `value` was made. A fresh view starts at 0, whatever its storage is at
+  bool multi_output = false;  // one of several results of a view op is on the way from the base
+  bool metadata_mutated = false;  // an in-place view op or a resize changed what the tensor looks like
   bool left_elements = false;  // by such an op it left elements behind that had been written, or that another tensor may write
   bool storage_changed = false;  // set_ gave it another storage
   bool copied = false;  // `value` is no view of the base: the base has strides of which the views cannot be taken
@@ -86,6 +88,9 @@ Tensor to_functional(const Tensor& value);
 // Puts a functional tensor, which is a copy of one that is part of a storage, into its place there: what refers to the storage finds the copy,
 // and around it the elements that the other has around it.
 void take_place(const Tensor& copy, const Tensor& of);
+// Both lie on one storage in the program as written, and have storages of their own here because no write of one is seen by the other:
+// what makes views of one stale does so to the views of the other.
+void get_stale_together(const Tensor& t, const Tensor& other);
 // Another functional tensor on the storage of `base`: what the views of `chain` make of it. Its value is `value`.
 Tensor functional_view(const Tensor& base, const Tensor& value, ViewStep step, const Geometry& as_written);
 // Whether every element that the view has is one of the tensor on the same storage, as far as it is easily seen.

@@ -34,7 +34,7 @@ void count_mutation(FunctionalStorage& s) {
     s.mutations_hidden++;
     return;
   }
-  s.version++;
+  ++*s.version;
   const ThreadState& ts = thread_state();
   if (!ts.grad_mode || ts.inference_mode) s.mutations_no_grad++;
 }
@@ -97,8 +97,8 @@ Value view(const Op& op, Args args) {
     if (functional.def->view.inverse_reads_base && as_written[0].numel() < self.numel())
       f.left_elements = f.left_elements || f.storage->mutations > 0 || f.storage->views.use_count() > 1;
     // Other views get stale by it; what this one was taken of stays in its history.
-    std::replace(f.made_at.begin(), f.made_at.end(), f.storage->version, f.storage->version + 1);
-    f.storage->version++;
+    std::replace(f.made_at.begin(), f.made_at.end(), *f.storage->version, *f.storage->version + 1);
+    ++*f.storage->version;
     f.add_step(std::move(step));
     f.metadata_mutated = true;
     f.value = views[0];

@@ -187,5 +187,69 @@ TEST_F(AotFound, CopiesOfViewsHaveTheGapsOfTheStorage) {
   }
 }
 
+// The gradients of in[0] that eager and the compiled function have, of the last result.
+class GradientsOfStaleViews : public AotFound {
+ protected:
+  static void expect_eagers(const TensorFunction& f, const std::vector<double>& gradient, bool open = false) {
+    const auto of = [&](const TensorFunction& g) {
+      const Tensor leaf = tensor(std::vector<double>{1, 2, 3, 4}, {1, 2, 2}, DType::f32).requires_grad_();
+      const Tensor last = g({leaf, aten<"squeeze">(leaf)}).back();
+      last.backward(aten<"arange.start">(1, 1 + last.numel(), DType::f32).view(last.sizes()));
+      return leaf.grad().to_vector<double>();
+    };
+    EXPECT_EQ(of(f), gradient) << "eager";
+    EXPECT_EQ(of(aot_function(f, {.dynamic = open})), gradient) << "compiled";
+  }
+  // The column is as_strided of the row: while that is the column's history, gradients come to the element alone that the row has,
+  // too; once the column is stale, to both. PyTorch's eager says the same.
+  static Tensor bottom_row(const Tensor& square) { return aten<"diagonal">(square, 1); }
+  static Tensor right_column(const Tensor& t) { return aten<"as_strided">(t, Shape{2}, Shape{2}, 1); }
+};
+
+TEST_F(GradientsOfStaleViews, OfWhatAnotherArgumentOnTheStorageMadeStale) {
+  const auto f = [](bool turned, bool before, bool doubled) {
+    return [=](const TensorList& in) {
+      if (turned && before) aten_value<"t_">(in[1]);
+      const Tensor t = right_column(bottom_row(in[0]));
+      if (turned && !before) aten_value<"t_">(in[1]);
+      return TensorList{doubled ? t * 1 : t};
+    };
+  };
+  for (const bool doubled : {false, true}) {
+    expect_eagers(f(false, false, doubled), {0, 0, 0, 2});
+    expect_eagers(f(true, true, doubled), {0, 0, 0, 2});
+    expect_eagers(f(true, false, doubled), {0, 1, 0, 2});
+  }
+}
+
+TEST_F(GradientsOfStaleViews, OfWhatWasTakenOfAStaleViewOfAnotherResult) {
+  const auto f = [](bool before, bool doubled) {
+    return [=](const TensorList& in) {
+      const Tensor whole = in[0].clone(), row = bottom_row(whole);
+      if (before) aten_value<"squeeze_">(whole);
+      const Tensor t = right_column(row);
+      if (!before) aten_value<"squeeze_">(whole);
+      return TensorList{whole, doubled ? t * 1 : t};
+    };
+  };
+  for (const bool doubled : {false, true}) {
+    expect_eagers(f(true, doubled), {0, 0, 0, 2});
+    expect_eagers(f(false, doubled), {0, 1, 0, 2});
+  }
+}
+
+// The way to the view has sizes of the example, so that it is taken by its geometry: refused, where that has other gradients.
+TEST_F(GradientsOfStaleViews, OfOpenSizesTheyAreRightOrRefused) {
+  const auto f = [](int64_t first) {
+    return [=](const TensorList& in) {
+      const Tensor whole = in[0].clone(), flat = whole.view({whole.numel()});
+      return TensorList{whole, aten<"as_strided">(flat.slice(0, first, first + 2), Shape{2}, Shape{1}, 1)};
+    };
+  };
+  expect_eagers(f(1), {0, 1, 2, 0}, true);
+  EXPECT_NE(error_of([&] { expect_eagers(f(2), {0, 0, 2, 0}, true); }).find("its gradients cannot be followed"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace ingot::aot
