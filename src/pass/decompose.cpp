@@ -71,7 +71,7 @@ class Decomposing {
       if (std::ranges::find(operands, a) == operands.end()) operands.push_back(a);
     });
     Examples examples;
-    for (const Node* a : operands) examples.add(a->meta, {});
+    for (const Node* a : operands) examples.add_inner(a->meta);
     const Traced program = trace_functional([&](const Values& given) { return called(n, operands, given); }, std::move(examples));
     inline_program(n, operands, program.graph);
   }

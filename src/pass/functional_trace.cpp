@@ -78,6 +78,13 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
   }
 }
 
+void Examples::add_inner(const Value& meta) {
+  if (!meta.is_tensor()) return values.push_back(meta);
+  Geometry g = meta.tensor()->geom;
+  g.offset = 0;
+  values.push_back(make_tensor(g, {}, true));
+}
+
 std::map<std::string, Expr> Examples::name_underived() {
   std::set<std::string> given;
   for (const Expr& e : numbers_)

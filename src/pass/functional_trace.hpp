@@ -19,6 +19,8 @@ class Examples {
 
   // For a placeholder that looks like `meta`. `hints` has every symbol of it.
   void add(const Value& meta, const SymbolValues& hints);
+  // For a value inside of a graph, of fixed sizes: it lies as `meta` does, also where elements share their places.
+  void add_inner(const Value& meta);
   // Numbers that are expressions of symbols (2*s0) are derived from them, which must be open by themselves, too. Where they are
   // not, no caller of the compiled program says what they are: from now on such a number has a name of its own. Returns what has.
   std::map<std::string, Expr> name_underived();

@@ -65,5 +65,16 @@ TEST_F(Decompose, AGraphComesApartAsATraceDoes) {
   for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(found[k].tensor(), want[k].tensor())) << k;
 }
 
+// What is made "like" an operand whose elements share places lies as it does when the function is run.
+TEST_F(Decompose, OperandsLieInTheProgramAsTheyDoInTheGraph) {
+  const TensorFunction f = [](const TensorList& in) {
+    return TensorList{atens<"native_dropout">(in[0].t().expand({2, -1, -1}), 0.5, true)[0]};
+  };
+  const TensorList in{randn({3, 4})};
+  const Graph made = run_passes(trace(f, in).graph, std::array{decompose_pass()});
+  EXPECT_EQ(to_text(made.outputs[0].node()->meta.tensor().strides()), "[12, 1, 4]") << print(made, GraphForm::full);
+  EXPECT_EQ(to_text(f(in)[0].strides()), "[12, 1, 4]");
+}
+
 }  // namespace
 }  // namespace ingot
