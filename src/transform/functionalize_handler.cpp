@@ -382,6 +382,7 @@ Value functionalize_handler(const Op& op, Args args) {
   // How the results of functions lie, nobody works out as they are written.
   if (op.form() == Form::higher_order)
     for_each_tensor(args, [](const Tensor& t) {
+      sync(t);  // a stale value lies as it was
       if (lies_otherwise(t) && has_storage(functional_state(t)->value)) lay_as_written(t);
     });
   Values values = map_tensors(args, from_functional);

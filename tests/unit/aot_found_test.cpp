@@ -131,6 +131,24 @@ TEST_F(AotFound, WhatALoopMakesOfAWrittenTensorLiesAsItDoesInEager) {
   EXPECT_TRUE(equal(found, want));
 }
 
+// … also where the write was through a view, and nothing has read the tensor since.
+TEST_F(AotFound, WhatALoopMakesOfAStaleTensorLiesAsItDoesInEager) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor sum = in[0] + 1;
+    aten_value<"masked_fill_.Scalar">(sum.t(), in[0][0] > 1, 0.5);
+    return while_loop([](const TensorList& x) { return TensorList{aten<"lt.Scalar">(x[0], 3)}; },
+                      [](const TensorList& x) { return TensorList{x[0] + 1, x[1] * 2}; },
+                      {aten<"zeros">(Shape{}, DType::i64), sum});
+  };
+  const TensorList in{aten<"arange">(9, DType::f32).view({3, 3})};
+  const Tensor want = f(in)[1];
+  EXPECT_EQ(to_text(want.strides()), "[3, 1]");
+  for (const Tensor& found : {functionalize(f)(in)[1], aot_function(f, {})(in)[1]}) {
+    EXPECT_EQ(to_text(found.strides()), to_text(want.strides()));
+    EXPECT_TRUE(equal(found, want));
+  }
+}
+
 // Windows that overlap show elements twice, whatever their number.
 TEST_F(AotFound, AWriteThroughWindowsOfAnOpenSize) {
   const TensorFunction f = [](const TensorList& in) {
