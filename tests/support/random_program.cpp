@@ -178,7 +178,7 @@ std::optional<Program> without(const Program& p, std::size_t i) {
 }
 
 // Whether each call is needed for a result, or writes something; with `seen_writes`, something that a result or an input shows, and
-// it may also draw: the random stream goes on by what nobody reads. Without `sizes`, needed for its values.
+// it may also draw: the random stream goes on by what nobody reads. Without `sizes`, needed for its values: not what an out= replaces.
 std::vector<bool> needed(const Program& p, bool seen_writes = false, bool sizes = true) {
   TensorList pool = make_inputs(p).inputs;
   const std::size_t inputs = pool.size();
@@ -210,6 +210,15 @@ std::vector<bool> needed(const Program& p, bool seen_writes = false, bool sizes 
     for_each_tensor_arg(s, [&](int& k) {
       if (k >= 0) live[static_cast<std::size_t>(k)] = true;
     });
+    if (sizes || s.out < 0) continue;
+    const auto out = static_cast<std::size_t>(s.out);
+    const auto shows_it = [&](std::size_t k) {
+      return k != out && (live[k] || k < inputs) && shares_storage(pool[k], pool[out]);
+    };
+    const bool is_read = std::ranges::any_of(s.args, [&](const StepArg& a) { return std::ranges::count(a.tensors, s.out) > 0; });
+    bool is_seen = is_read || out < inputs;
+    for (std::size_t k = 0; k < pool.size() && !is_seen; k++) is_seen = shows_it(k);
+    live[out] = is_seen;
   }
   return calls;
 }
