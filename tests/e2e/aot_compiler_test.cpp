@@ -21,13 +21,12 @@
 #include "support/no_leaks.hpp"
 #include "support/resnet18.hpp"
 #include "support/sanitized.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotCompiler = NoLeaks;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 // Compiles the text of a graph for inputs like these, and runs it on them.
 Values run(const std::string& text, Values inputs) {

@@ -15,6 +15,7 @@
 #include "host/package.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
+#include "support/tracked.hpp"
 #include "tensor/random.hpp"
 
 namespace ingot::aot {
@@ -22,7 +23,6 @@ namespace {
 
 using AotPair = NoLeaks;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 TensorList layer(const TensorList& in) { return {(in[0].matmul(in[1]) + in[2]).tanh()}; }
 
 TEST_F(AotPair, BothGraphsAreEntryPointsOfOneLibrary) {

@@ -25,7 +25,7 @@ TensorList checkpointed(const TensorList& in) {
 }
 
 // Results, gradients, and the numbers that come next. Between the passes others draw.
-std::vector<std::vector<double>> run(const TensorFunction& f) {
+std::vector<std::vector<double>> run_steps(const TensorFunction& f) {
   TensorList in;
   for (int k = 0; k < 3; k++) in.push_back((ones({4, 4}) * (0.1 * (k + 1))).detach().requires_grad_());
   manual_seed(11);
@@ -40,7 +40,7 @@ std::vector<std::vector<double>> run(const TensorFunction& f) {
 
 TEST_F(AotCompiledRandomStates, R127_ALibraryDrawsTheSameNumbersAgain) {
   const AotFunction compiled = memory_efficient_fusion(checkpointed);
-  const auto want = run(checkpointed), found = run([&](const TensorList& in) { return compiled(in); });
+  const auto want = run_steps(checkpointed), found = run_steps([&](const TensorList& in) { return compiled(in); });
   ASSERT_EQ(found.size(), want.size());
   for (std::size_t k = 0; k < want.size(); k++) {
     ASSERT_EQ(found[k].size(), want[k].size());

@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-using TensorFunction = std::function<Tensor(const Tensor&)>;
+using CheckedFunction = std::function<Tensor(const Tensor&)>;
 
 // Different for each element, so that no two errors cancel.
 inline Tensor weights_like(const Tensor& t) {
@@ -25,7 +25,7 @@ inline double weighted_sum(const Tensor& t) {
 }
 
 // d(Σ weights·f(x))/dx by autograd. f gets a leaf that requires grad; zeros if its result does not.
-inline Tensor weighted_gradient(const TensorFunction& f, const Tensor& leaf, bool create_graph) {
+inline Tensor weighted_gradient(const CheckedFunction& f, const Tensor& leaf, bool create_graph) {
   const Tensor r = f(leaf);
   if (!r.requires_grad()) return zeros(leaf.sizes(), {.dtype = float64});
   const Tensor g = grad({r}, {leaf}, {weights_like(r)}, {.create_graph = create_graph, .allow_unused = true})[0];
@@ -33,7 +33,7 @@ inline Tensor weighted_gradient(const TensorFunction& f, const Tensor& leaf, boo
 }
 
 // Fails the test where the gradient of f at x is not what differences say; `orders`: how often to differentiate.
-inline void check_gradient(const TensorFunction& f, const Tensor& x, int orders = 2) {
+inline void check_gradient(const CheckedFunction& f, const Tensor& x, int orders = 2) {
   auto leaf = [](const Tensor& t) { return t.detach().clone().requires_grad_(); };
   const std::vector<double> found = weighted_gradient(f, leaf(x), false).to_vector<double>();
   const double step = 1e-5;

@@ -5,13 +5,13 @@
 #include "support/resnet18.hpp"
 #include "support/sanitized.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotModes = AotHarness;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 std::vector<double> values(const Tensor& t) { return detached(t).to_vector<double>(); }
 
 TEST_F(AotModes, A122_AutocastIsOffInTheGuard) {

@@ -1,13 +1,12 @@
 // Backwards that write what they saved: A084 to A088 of the dispatch specification.
 #include "aot/min_cut.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotBackwardWrites = AotHarness;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 Tensor clone_of(const Tensor& x, const std::function<void(const Tensor& saved)>& in_backward) {
   return custom_function(

@@ -11,13 +11,13 @@
 #include "support/memory_store.hpp"
 #include "support/test_folder.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 namespace fs = std::filesystem;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 Values twice(const Values& in) { return {in[0].tensor() * 2}; }
 Values product(const Values& in) { return {(in[0].tensor() * in[1].tensor()).sin()}; }
 

@@ -5,6 +5,7 @@
 #include "aot/context.hpp"
 #include "aot/metadata_record.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -24,8 +25,6 @@ class AotContext : public AotHarness {
     };
   }
 };
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 const TensorFunction two_sines = [](const TensorList& in) { return TensorList{in[0].sin().sin()}; };
 

@@ -1,12 +1,12 @@
 // Functions compiled with gradients: the first part of the dispatch specification, with the graphs it lists.
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotDispatch = AotHarness;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 TensorList tracked(const TensorList& l) {
   TensorList r;
   for (const Tensor& t : l) r.push_back(tracked(t));

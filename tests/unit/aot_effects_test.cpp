@@ -2,13 +2,12 @@
 #include "aot/export.hpp"
 #include "aot/min_cut.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotEffects = AotHarness;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 TensorList talk(const TensorList& in) {
   aten_value<"_print">("one");

@@ -8,13 +8,13 @@
 #include "aot/tracing_context.hpp"
 #include "pass/decompose.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotEntry = AotHarness;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 std::vector<double> values(const Tensor& t) { return detached(t).to_vector<double>(); }
 Tensor at(const Tree& a, std::size_t k) { return a[k].leaf().tensor(); }
 

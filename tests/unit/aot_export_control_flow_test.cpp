@@ -6,8 +6,6 @@
 namespace ingot::aot {
 namespace {
 
-const ExportOptions kPreDispatch{.pre_dispatch = true};
-
 constexpr std::string_view kOuter = R"(def forward(self, arg0_1):
     true_graph_0 = self.true_graph_0
     false_graph_0 = self.false_graph_0

@@ -14,6 +14,8 @@
 
 namespace ingot::aot {
 
+inline const ExportOptions kPreDispatch{.pre_dispatch = true};
+
 using Function = std::function<TensorList(const TensorList&)>;
 
 inline Tree tuple_of(const TensorList& l) { return Tree::tuple({l.begin(), l.end()}); }

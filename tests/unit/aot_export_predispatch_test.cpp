@@ -9,8 +9,6 @@
 namespace ingot::aot {
 namespace {
 
-const ExportOptions kPreDispatch{.pre_dispatch = true};
-
 TEST_F(AotExport, A138_R059_NothingWritesWhatDropoutMade) {
   const Function f = [](const TensorList& in) {
     Tensor y = dropout(in[1], 0.1, false);

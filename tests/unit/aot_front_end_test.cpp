@@ -4,13 +4,12 @@
 #include "aot/tracing_context.hpp"
 #include "op/program_acts.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotFrontEnd = AotHarness;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 std::string captured(const FlatFunction& f, const Values& arguments) {
   ShapeEnv sizes;

@@ -5,11 +5,11 @@
 
 #include "aot/guards.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 
 inline Tensor at(const Tree& a, std::size_t k) { return a[k].leaf().tensor(); }
-inline Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 // One to n, and so on.
 inline Tensor counted(const Shape& sizes, DType dtype = float32) { return arange(1, sizes.product() + 1).to(dtype).view(sizes); }
 

@@ -4,6 +4,7 @@
 #include "aot/metadata_record.hpp"
 #include "aot/synthetic_base.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -30,7 +31,6 @@ class AotInputWrappers : public AotHarness {
   }
 };
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 std::vector<double> values(const Tensor& t) { return detached(t).to_vector<double>(); }
 std::string broken(int id, const std::string& assumption) {
   return text(

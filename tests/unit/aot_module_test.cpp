@@ -4,13 +4,13 @@
 #include "ingot/sparse.hpp"
 #include "pass/decompose.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotModules = AotHarness;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 void expect_equal(const Tensor& found, const Tensor& want, const std::string& what) {
   ASSERT_EQ(found.defined(), want.defined()) << what;
   if (!want.defined()) return;

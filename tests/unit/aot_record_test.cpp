@@ -7,6 +7,7 @@
 #include "aot/synthetic_base.hpp"
 #include "ingot/state.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 #include "unit/aot_joint.hpp"
 
 namespace ingot::aot {
@@ -31,8 +32,6 @@ class AotRecord : public AotHarness {
     return s;
   }
 };
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 TEST_F(AotRecord, R021_TheAutocastStateMustStay) {
   const std::string words =

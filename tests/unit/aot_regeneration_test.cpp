@@ -3,13 +3,12 @@
 #include <cstring>
 
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotRegeneration = AotHarness;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 // (3) of R157: where steps depend on sizes of the call, the geometry of the example has to do, in elements of its own type.
 class AotByGeometry : public AotHarness {

@@ -3,6 +3,7 @@
 
 #include "aot/graphs.hpp"
 #include "ingot/state.hpp"
+#include "support/tracked.hpp"
 #include "tensor/storage.hpp"
 #include "support/aot_harness.hpp"
 
@@ -11,7 +12,6 @@ namespace {
 
 using AotRules = AotHarness;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 void expect_error(const std::function<void()>& action, const std::string& what) {
   const std::string error = error_of(action);
   EXPECT_NE(error.find(what), std::string::npos) << error;

@@ -14,6 +14,7 @@
 #include "ingot/state.hpp"
 #include "op/function.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 #include "tensor/random.hpp"
 #include "unit/aot_joint.hpp"
 
@@ -22,7 +23,6 @@ namespace {
 
 using AotSettings = AotHarness;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 std::vector<double> values(const Tensor& t) { return detached(t).to_vector<double>(); }
 
 // ---- leaves

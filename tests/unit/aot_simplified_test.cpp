@@ -4,6 +4,7 @@
 #include "graph/interpret.hpp"
 #include "op/source_note.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -42,7 +43,6 @@ class AotSimplified : public AotHarness {
   void expect_refusal_of_gradients(bool fakes);
 };
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 Tensor inner() { return tracked(randn({3, 3})).clone(); }
 
 constexpr std::string_view kNoDuplicate =

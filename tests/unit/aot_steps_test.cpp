@@ -6,6 +6,7 @@
 #include "ingot/state.hpp"
 #include "op/source_note.hpp"
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
@@ -42,8 +43,7 @@ class AotSteps : public AotHarness {
   }
 };
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
-std::vector<double> values(const Tensor& t) { return detached(t).to_vector<double>(); }
+std::vector<double> numbers_of(const Tensor& t) { return detached(t).to_vector<double>(); }
 
 TEST_F(AotSteps, R067_WithoutGradients) {
   number_from(3);
@@ -90,7 +90,7 @@ TEST_F(AotSteps, R068_WithGradients) {
   out.sum().backward();
   EXPECT_EQ(events, (std::vector<std::string>{"compile backward in 5_backward grad=False autocast=False record=True inputs=2",
                                               "run backward grad=False autocast=False"}));
-  EXPECT_EQ(values(x.grad()), std::vector<double>(4, 4));
+  EXPECT_EQ(numbers_of(x.grad()), std::vector<double>(4, 4));
 }
 
 // Saved sizes make the backward's turn come at once, in the same place.
@@ -178,7 +178,7 @@ TEST_F(AotSteps, R103_ElementsAreCopiedAndWhatTheForwardDidIsNoNews) {
                o)(TensorList{x, y})[0]
       .sum()
       .backward();
-  EXPECT_EQ(values(y), std::vector<double>(3, 10));
+  EXPECT_EQ(numbers_of(y), std::vector<double>(3, 10));
   EXPECT_NE(joint.find("copy_.default(primals_2"), std::string::npos) << joint;
   EXPECT_EQ(joint.find("copy_.default("), joint.rfind("copy_.default(")) << joint;
   const TensorFunction turned = [](const TensorList& in) {
@@ -281,13 +281,13 @@ TEST_F(AotSteps, R145_ArgumentsOfTheBackward) {
   for (const Value& v : given) kinds.push_back(v.is_tensor() ? "tensor" : "size");
   ASSERT_GE(given.size(), 4u);
   const std::size_t tangents = given.size() - 3;
-  EXPECT_EQ(values(given[tangents].tensor()), std::vector<double>(6, 7)) << "of the written input";
-  EXPECT_EQ(values(given[tangents + 1].tensor()), std::vector<double>({5})) << "of the sum";
-  EXPECT_EQ(values(given[tangents + 2].tensor()), std::vector<double>(6, 22)) << "of the base of two views, not of them";
+  EXPECT_EQ(numbers_of(given[tangents].tensor()), std::vector<double>(6, 7)) << "of the written input";
+  EXPECT_EQ(numbers_of(given[tangents + 1].tensor()), std::vector<double>({5})) << "of the sum";
+  EXPECT_EQ(numbers_of(given[tangents + 2].tensor()), std::vector<double>(6, 22)) << "of the base of two views, not of them";
   EXPECT_TRUE(header.ends_with("tangents_1, tangents_2, tangents_3):")) << header;
   EXPECT_EQ(kinds[0], "size") << header;
   EXPECT_TRUE(std::is_sorted(kinds.begin(), kinds.end())) << "sizes before tensors";
-  EXPECT_EQ(values(y.grad()), std::vector<double>(6, 5 + 22 * 3 + 1 + 7 * 1));
+  EXPECT_EQ(numbers_of(y.grad()), std::vector<double>(6, 5 + 22 * 3 + 1 + 7 * 1));
 }
 
 }  // namespace

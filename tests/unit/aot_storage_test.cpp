@@ -1,12 +1,12 @@
 // Inputs whose storage is exchanged or resized: A023 to A028 and A043 to A046 of the dispatch specification.
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotStorage = AotHarness;
 
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 void set(const Tensor& t, const Tensor& source) { aten_value<"set_.source_Tensor">(t, source); }
 void resize_bytes(const Tensor& t, int64_t bytes) { aten_value<"inductor::resize_storage_bytes_">(t, bytes); }
 // With every argument that PyTorch's front end gives.

@@ -1,13 +1,12 @@
 // What callers rely on around gradients: when backwards are compiled, outputs of every kind, repeated inputs (A100 to A136 of the
 // dispatch specification, as far as they need no modules and no wrapper tensors).
 #include "support/aot_harness.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using AotTraining = AotHarness;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 TEST_F(AotTraining, A100_EverythingAliases) {
   const auto f = [](const TensorList& in) {

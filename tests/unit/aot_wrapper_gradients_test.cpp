@@ -5,13 +5,12 @@
 #include "op/wrapper.hpp"
 #include "support/aot_harness.hpp"
 #include "op/wrapper_layout.hpp"
+#include "support/tracked.hpp"
 
 namespace ingot::aot {
 namespace {
 
 using testing::two_tensor;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 // A tensor with a number beside it, which ops hand on. `fits`: gradients with another number are fitted; `says`: what a gradient's is.
 class Labelled final : public WrapperClass {

@@ -1,6 +1,7 @@
 // Compiled functions of wrapper tensors: A178 to A185 of the dispatch specification, and the entries that run on wrappers as well.
 #include "aot/capture.hpp"
 #include "aot/min_cut.hpp"
+#include "support/tracked.hpp"
 #include "transform/functional.hpp"
 #include "op/wrapper_layout.hpp"
 #include "support/aot_harness.hpp"
@@ -12,8 +13,6 @@ using testing::a;
 using testing::b;
 using testing::is_two_tensor;
 using testing::two_tensor;
-
-Tensor tracked(const Tensor& t) { return Tensor(t).requires_grad_(); }
 
 class AotWrappers : public AotHarness {
  protected:

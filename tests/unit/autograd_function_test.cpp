@@ -4,15 +4,12 @@
 #include "support/gradient_check.hpp"
 #include "support/no_leaks.hpp"
 #include "tensor/impl.hpp"
+#include "unit/autograd_leaf.hpp"
 
 namespace ingot {
 namespace {
 
 using AutogradFunction = NoLeaks;
-using Doubles = std::vector<double>;
-
-Tensor leaf(const Doubles& values) { return tensor(values, float64).requires_grad_(); }
-Doubles values(const Tensor& t) { return t.to_vector<double>(); }
 
 Tensor cube(const Tensor& x) {
   return custom_function(

@@ -2,14 +2,12 @@
 #include "ingot/ingot.hpp"
 #include "support/error_text.hpp"
 #include "support/no_leaks.hpp"
+#include "unit/autograd_leaf.hpp"
 
 namespace ingot {
 namespace {
 
 using AutogradHooks = NoLeaks;
-
-Tensor leaf(const std::vector<double>& values) { return tensor(values, float64).requires_grad_(); }
-std::vector<double> values(const Tensor& t) { return t.to_vector<double>(); }
 
 TEST_F(AutogradHooks, AHookSeesTheWholeGradientOnce) {
   const Tensor x = leaf({2});

@@ -8,16 +8,14 @@
 #include "support/error_text.hpp"
 #include "support/gradient_check.hpp"
 #include "support/no_leaks.hpp"
+#include "unit/autograd_leaf.hpp"
 
 namespace ingot {
 namespace {
 
 using AutogradInplace = NoLeaks;
-using Doubles = std::vector<double>;
 
-Tensor leaf(const Doubles& values) { return tensor(values, float64).requires_grad_(); }
 Tensor matrix() { return tensor({0.5, -1.25, 2, 0.75, -0.5, 1.5, 1.25, -2, 0.25}, {3, 3}, float64); }
-Doubles values(const Tensor& t) { return t.to_vector<double>(); }
 void inplace(const char* name, const Tensor& self, std::initializer_list<Value> rest = {}) {
   Values args{self};
   args.insert(args.end(), rest.begin(), rest.end());
@@ -232,7 +230,7 @@ TEST_F(AutogradInplace, GradientsThroughWrites) {
 // ---- views and bases. Each program runs with views known by geometry and by replay.
 class AutogradViews : public NoLeaks, public ::testing::WithParamInterface<bool> {
  protected:
-  void check(const TensorFunction& f, const Tensor& x = matrix(), int orders = 2) {
+  void check(const CheckedFunction& f, const Tensor& x = matrix(), int orders = 2) {
     Scoped<bool> replay(thread_state().view_replay, GetParam());
     check_gradient(f, x, orders);
   }

@@ -6,17 +6,14 @@
 #include "support/error_text.hpp"
 #include "support/gradient_check.hpp"
 #include "support/no_leaks.hpp"
+#include "unit/autograd_leaf.hpp"
 
 namespace ingot {
 namespace {
 
 using Autograd = NoLeaks;
-using Doubles = std::vector<double>;
 
-Tensor leaf(const Doubles& values) { return tensor(values, float64).requires_grad_(); }
-Tensor leaf(const Doubles& values, const Shape& size) { return tensor(values, size, float64).requires_grad_(); }
 Tensor f64(const Doubles& values) { return tensor(values, float64); }
-Doubles values(const Tensor& t) { return t.to_vector<double>(); }
 
 // ---- backward
 TEST_F(Autograd, ProductRule) {

@@ -17,7 +17,7 @@ namespace {
 
 class FunctionalViews : public NoLeaks {};
 
-Tensor count(const Shape& sizes) { return arange(sizes.product()).to(float32).view(sizes).clone(); }
+Tensor counted(const Shape& sizes) { return arange(sizes.product()).to(float32).view(sizes).clone(); }
 
 std::string listing(const TensorFunction& f, const TensorList& examples) {
   Traced t = trace(functionalize(f), examples);
@@ -53,9 +53,9 @@ TEST_F(FunctionalViews, R051_WhatAWriteThroughEachViewBecomes) {
       v.mul_(Scalar(3));
       return TensorList{in[0] + 1, v + 1};
     };
-    const std::string graph = listing(f, {count({2, 3, 4})});
+    const std::string graph = listing(f, {counted({2, 3, 4})});
     EXPECT_NE(graph.find(c.back), std::string::npos) << c.back << " in\n" << graph;
-    const Tensor a = count({2, 3, 4}), b = count({2, 3, 4});
+    const Tensor a = counted({2, 3, 4}), b = counted({2, 3, 4});
     const TensorList want = f({a}), found = functionalize(f)({b});
     for (std::size_t k = 0; k < want.size(); k++) EXPECT_EQ(found[k].to_vector<double>(), want[k].to_vector<double>()) << graph;
     EXPECT_EQ(b.to_vector<double>(), a.to_vector<double>()) << graph;
@@ -65,7 +65,7 @@ TEST_F(FunctionalViews, R051_WhatAWriteThroughEachViewBecomes) {
     v.mul_(Scalar(3));
     return TensorList{in[0] + 1};
   };
-  const std::string graph = listing(complex, {count({3, 2})});
+  const std::string graph = listing(complex, {counted({3, 2})});
   EXPECT_NE(graph.find("view_as_complex.default(mul)"), std::string::npos) << graph;
 }
 
@@ -78,13 +78,13 @@ TEST_F(FunctionalViews, R051_WritesThroughExpand) {
       return TensorList{in[0] + 1};
     });
   };
-  const Tensor a = count({1, 3}), b = count({1, 3});
+  const Tensor a = counted({1, 3}), b = counted({1, 3});
   const TensorList want = through({1, 3})({a}), found = functionalize(through({1, 3}))({b});
   EXPECT_EQ(found[0].to_vector<double>(), want[0].to_vector<double>());
   EXPECT_EQ(b.to_vector<double>(), a.to_vector<double>());
-  const std::string refusal = error_of([&] { through({2, 3})({count({1, 3})}); });
+  const std::string refusal = error_of([&] { through({2, 3})({counted({1, 3})}); });
   EXPECT_NE(refusal.find("more than one element of the written-to tensor refers to a single memory location"), std::string::npos);
-  EXPECT_EQ(error_of([&] { functionalize(through({2, 3}))({count({1, 3})}); }), refusal);
+  EXPECT_EQ(error_of([&] { functionalize(through({2, 3}))({counted({1, 3})}); }), refusal);
 }
 
 TEST_F(FunctionalViews, R053_EveryInPlaceView) {
@@ -101,7 +101,7 @@ TEST_F(FunctionalViews, R053_EveryInPlaceView) {
       {"as_strided_", [](const Tensor& t) { aten_value<"as_strided_">(t, Shape{2, 2}, Shape{1, 2}, 1); }, {2, 2}, {1, 2}},
   };
   for (const Case& c : cases) {
-    const Tensor x = to_functional(count({2, 3}));
+    const Tensor x = to_functional(counted({2, 3}));
     c.turn(x);
     const FunctionalState& f = *functional_state(x);
     EXPECT_TRUE(f.metadata_mutated) << c.name;
@@ -114,7 +114,7 @@ TEST_F(FunctionalViews, R053_EveryInPlaceView) {
       Tensor(in[0]).select(0, 0).add_(Scalar(5));
       return TensorList{in[0] * 2};
     };
-    const Tensor a = count({2, 3}), b = count({2, 3});
+    const Tensor a = counted({2, 3}), b = counted({2, 3});
     const TensorList want = g({a}), found = functionalize(g)({b});
     EXPECT_EQ(found[0].to_vector<double>(), want[0].to_vector<double>()) << c.name;
     EXPECT_EQ(b.sizes(), a.sizes()) << c.name;
@@ -126,7 +126,7 @@ TEST_F(FunctionalViews, R053_EveryInPlaceView) {
     y.add_(Scalar(1));
     return TensorList{y};
   };
-  const Tensor x = count({3}).requires_grad_();
+  const Tensor x = counted({3}).requires_grad_();
   EXPECT_FALSE(functionalize(detaches)({x})[0].requires_grad());
 }
 
@@ -140,12 +140,12 @@ TEST_F(FunctionalViews, R056_NothingThatHasViewsGrows) {
     Tensor(in[0]).fill_(7);
     return TensorList{view + 0};
   };
-  EXPECT_EQ(error_of([&] { functionalize(grow)({count({2})}); }), words);
+  EXPECT_EQ(error_of([&] { functionalize(grow)({counted({2})}); }), words);
   EXPECT_EQ(error_of([&] {
               functionalize([](const TensorList& in) {
                 aten_value<"resize_">(in[0].view({2}), Shape{4});
                 return TensorList{};
-              })({count({2})});
+              })({counted({2})});
             }),
             words);
   // A view that is gone, or that nothing grows under, is in nobody's way.
@@ -155,7 +155,7 @@ TEST_F(FunctionalViews, R056_NothingThatHasViewsGrows) {
     Tensor(in[0]).fill_(7);
     return TensorList{sum};
   };
-  const Tensor x = count({2});
+  const Tensor x = counted({2});
   EXPECT_EQ(functionalize(gone)({x})[0].to_vector<double>(), (std::vector<double>{1, 2}));
   EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{7, 7, 7, 7}));
   const auto shrink = [](const TensorList& in) {
@@ -164,9 +164,9 @@ TEST_F(FunctionalViews, R056_NothingThatHasViewsGrows) {
     Tensor(in[0]).fill_(7);
     return TensorList{view + 0};
   };
-  EXPECT_EQ(functionalize(shrink)({count({4})})[0].to_vector<double>(), (std::vector<double>{7, 7, 2, 3}));
+  EXPECT_EQ(functionalize(shrink)({counted({4})})[0].to_vector<double>(), (std::vector<double>{7, 7, 2, 3}));
   // The storage's own size changes without a trace in the program, and is known afterwards.
-  const Tensor c = to_functional(count({2}));
+  const Tensor c = to_functional(counted({2}));
   aten_value<"inductor::resize_storage_bytes_">(c, 0);
   EXPECT_EQ(functional_state(c)->storage->bytes->number(), 0);
   EXPECT_EQ(functional_state(c)->storage->mutations, 0u);

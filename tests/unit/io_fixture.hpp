@@ -93,4 +93,12 @@ std::string user_error(F f) {
   return "";
 }
 
+// The bytes of a .npy file.
+inline std::string npy(const std::string& dict, const std::string& data = "", int version = 1) {
+  std::string out = "\x93NUMPY";
+  out += static_cast<char>(version);
+  out += '\0';
+  return out + (version == 1 ? le<uint16_t>(dict.size()) : le<uint32_t>(dict.size())) + dict + data;
+}
+
 }  // namespace ingot

@@ -124,12 +124,6 @@ TEST_P(HostileSafetensors, IsRefused) {
 
 // ---- npy
 
-std::string npy(const std::string& dict, const std::string& data = "", int version = 1) {
-  std::string out = "\x93NUMPY";
-  out += static_cast<char>(version);
-  out += '\0';
-  return out + (version == 1 ? le<uint16_t>(dict.size()) : le<uint32_t>(dict.size())) + dict + data;
-}
 std::string npy_of(const std::string& descr, const std::string& shape, std::size_t bytes) {
   return npy("{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n", std::string(bytes, '\0'));
 }

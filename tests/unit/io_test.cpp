@@ -298,13 +298,6 @@ TEST_F(Numpy, BytesAreNumpys) {
   EXPECT_TRUE(starts("c.npy", "{'descr': '<c8', 'fortran_order': False, 'shape': (), } "));
 }
 
-std::string npy(const std::string& dict, const std::string& data, int version = 1) {
-  std::string out = "\x93NUMPY";
-  out += static_cast<char>(version);
-  out += '\0';
-  return out + (version == 1 ? le<uint16_t>(dict.size()) : le<uint32_t>(dict.size())) + dict + data;
-}
-
 TEST_F(Numpy, OtherSpellingsOfAHeader) {
   const std::string data = le(1.0f) + le(2.0f);
   for (const auto& bytes : {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", data, 2),

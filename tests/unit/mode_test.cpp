@@ -18,7 +18,7 @@ class Modes : public NoLeaks {};
 
 using Names = std::vector<std::string>;
 using Numbers = std::vector<double>;
-Numbers values(const Tensor& t) { return t.to_vector<double>(); }
+Numbers numbers_of(const Tensor& t) { return t.to_vector<double>(); }
 
 // Writes down what it sees.
 class Recorder final : public Mode {
@@ -66,8 +66,8 @@ TEST_F(Modes, ReplaceOps) {
   const Tensor x = full({2}, 5), y = full({2}, 3);
   SubtractForAdd mode;
   const ModeScope scope(mode);
-  EXPECT_EQ(values(x + y), Numbers({2, 2}));
-  EXPECT_EQ(values(x * y), Numbers({15, 15}));
+  EXPECT_EQ(numbers_of(x + y), Numbers({2, 2}));
+  EXPECT_EQ(numbers_of(x * y), Numbers({15, 15}));
 }
 
 TEST_F(Modes, TheInnermostIsAskedFirst) {
@@ -85,7 +85,7 @@ TEST_F(Modes, TheInnermostIsAskedFirst) {
     EXPECT_EQ(seen, Names({"inner add.Tensor", "outer sub.Tensor"}));
     x + x;
   }
-  EXPECT_EQ(values(sum), Numbers({0, 0}));
+  EXPECT_EQ(numbers_of(sum), Numbers({0, 0}));
   EXPECT_EQ(seen.back(), "outer add.Tensor");
   EXPECT_EQ(seen.size(), 3u);
 }
@@ -129,7 +129,7 @@ TEST_F(Modes, GradientsFlowPastThem) {
   SubtractForAdd mode;
   const ModeScope scope(mode);
   (x + y).sum().backward();
-  EXPECT_EQ(values(y.grad()), Numbers({1, 1})) << "autograd is above and saw an addition";
+  EXPECT_EQ(numbers_of(y.grad()), Numbers({1, 1})) << "autograd is above and saw an addition";
 }
 
 TEST_F(Modes, SitAboveTraceAndBelowFunctionalize) {
@@ -175,7 +175,7 @@ TEST_F(Modes, AreGoneAfterAnException) {
   EXPECT_EQ(seen, Names({"mul.Tensor"}));
   EXPECT_EQ(thread_state().active, before.active);
   EXPECT_EQ(thread_state().layer, before.layer);
-  EXPECT_EQ(values(x + x), Numbers({2, 2}));
+  EXPECT_EQ(numbers_of(x + x), Numbers({2, 2}));
 }
 
 TEST_F(Modes, H04_EveryConstructorMakesATwoTensor) {
@@ -185,14 +185,14 @@ TEST_F(Modes, H04_EveryConstructorMakesATwoTensor) {
   for (const Tensor& t : {ones({2}), zeros({2, 3}), full({2}, 7), arange(4), eye(2), rand({3}), empty({2})}) {
     ASSERT_TRUE(testing::is_two_tensor(t));
     EXPECT_FALSE(inner_tensor(t, "a")->storage == inner_tensor(t, "b")->storage);
-    EXPECT_EQ(values(inner_tensor(t, "a")), values(inner_tensor(t, "b")));
+    EXPECT_EQ(numbers_of(inner_tensor(t, "a")), numbers_of(inner_tensor(t, "b")));
   }
   EXPECT_FALSE(wrapper_state(plain * 2)) << "a tensor made of tensors is what they make it";
   EXPECT_FALSE(wrapper_state(zeros_like(plain)));
   Tensor x = ones({2}, {.requires_grad = true});
   EXPECT_TRUE(x.requires_grad() && x.is_leaf());
   (x * 2).sum().backward();
-  EXPECT_EQ(values(inner_tensor(x.grad(), "b")), Numbers({2, 2}));
+  EXPECT_EQ(numbers_of(inner_tensor(x.grad(), "b")), Numbers({2, 2}));
 }
 
 }  // namespace

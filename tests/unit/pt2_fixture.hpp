@@ -161,6 +161,11 @@ inline StateEntry state_of(const Tensor& t) {
 inline std::string error_of(const ProgramJson& p) {
   return user_error([&] { (void)read(p); });
 }
+// What running it refuses.
+inline std::string refusal(const ProgramJson& p, const Values& in) {
+  Program program = read(p);
+  return user_error([&] { (void)program.run(in); });
+}
 inline void expect_in(std::string_view part, std::string_view whole) { EXPECT_NE(whole.find(part), whole.npos) << whole; }
 
 inline std::vector<float> floats(const Value& v) { return v.tensor().to_vector<float>(); }

@@ -19,10 +19,6 @@ ProgramJson taking(const std::vector<std::pair<std::string, std::string>>& input
   p.returns(val(inputs[0].first));
   return p;
 }
-std::string refusal(const ProgramJson& p, const Values& in) {
-  Program program = read(p);
-  return user_error([&] { (void)program.run(in); });
-}
 void accepts(const ProgramJson& p, const Values& in) { EXPECT_EQ(read(p).run(in).size(), p.output_specs.size()); }
 
 TEST(Pt2Inputs, P105_NumberRankAndDtype) {

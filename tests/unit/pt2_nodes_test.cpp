@@ -11,10 +11,6 @@ namespace {
 using namespace pt2_json;
 
 Values run(const ProgramJson& p, const Values& in) { return read(p).run(in); }
-std::string refusal(const ProgramJson& p, const Values& in) {
-  Program program = read(p);
-  return user_error([&] { (void)program.run(in); });
-}
 
 // ---- 10
 

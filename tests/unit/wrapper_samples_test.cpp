@@ -17,7 +17,7 @@ namespace {
 
 class WrapperSamples : public NoLeaks {};
 
-TensorList tensors_of(Args values) {
+TensorList tensors_in(Args values) {
   TensorList l;
   for (const Value& v : values) for_each_tensor(v, [&](const Tensor& t) { l.push_back(t); });
   return l;
@@ -41,7 +41,7 @@ Values sample_args(const Sample& s, const Op** op) {
 
 // The call with every tensor made a TwoTensor of it and its equal in a second set of arguments.
 Values paired(const Values& first, const Values& second) {
-  const TensorList other = tensors_of(second);
+  const TensorList other = tensors_in(second);
   std::size_t next = 0;
   return map_tensors(Args(first), [&](const Tensor& t) { return two_tensor(t, other[next++]); });
 }
@@ -55,8 +55,8 @@ void check(const Sample& s) {
   const bool random = !equal(get_rng_state(), before);  // each part draws for itself: the first one draws what the op alone does
   manual_seed(1);
   const Value got = call(*op, args);
-  const TensorList wants = tensors_of(Args(&want, 1)), gots = tensors_of(Args(&got, 1));
-  const TensorList plain = tensors_of(plain_args), wrapped = tensors_of(args);
+  const TensorList wants = tensors_in(Args(&want, 1)), gots = tensors_in(Args(&got, 1));
+  const TensorList plain = tensors_in(plain_args), wrapped = tensors_in(args);
   ASSERT_EQ(gots.size(), wants.size());
   if (wants.empty()) {
     EXPECT_TRUE(want.same(got));
@@ -82,10 +82,10 @@ void check(const Sample& s) {
 // The gradients of the double-precision arguments for gradients of ones; nothing where there is nothing to differentiate.
 TensorList gradients(const Op& op, const Values& args) {
   TensorList inputs, outputs, seeds;
-  for (Tensor t : tensors_of(args))
+  for (Tensor t : tensors_in(args))
     if (t.dtype() == float64 || t.dtype() == complex128) inputs.push_back(t.requires_grad_());
   const Value result = call(op, args);
-  for (const Tensor& t : tensors_of(Args(&result, 1)))
+  for (const Tensor& t : tensors_in(Args(&result, 1)))
     if (t.requires_grad()) {
       outputs.push_back(t);
       seeds.push_back(ones_like(t));
