@@ -68,16 +68,32 @@ function(ingot_test_support)
     add_library(ingot_test_support STATIC ${sources})
     target_include_directories(ingot_test_support PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(ingot_test_support PUBLIC ${arg_USES})
+    ingot_optimize(test_support ${INGOT_LIGHT})
+    ingot_batch(ingot_test_support)
   else()
     add_library(ingot_test_support INTERFACE)
   endif()
 endfunction()
 
-# ingot_tests(FOLDER [USES lib...] [NEEDS target...])
+# ingot_batch(TARGET): eight sources are compiled as one, which takes half the time: what they share of templates is compiled once.
+# Names in their anonymous namespaces must differ then; a source whose names do not is left ALONE. Not in the preset debug.
+function(ingot_batch target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALONE")
+  if(NOT INGOT_PRECOMPILE)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  if(arg_ALONE)
+    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# ingot_tests(FOLDER [USES lib...] [NEEDS target...] [ALONE pattern...])
 # The executable ingot_FOLDER_tests of tests/FOLDER/*_test.cpp. ctest asks it for its suites when it starts and runs each
-# one as a test of its own, so all cores are used and nothing has to be registered. NEEDS is built first.
+# one as a test of its own, so all cores are used and nothing has to be registered. NEEDS is built first. The sources PATTERN_test.cpp
+# are not compiled in batches.
 function(ingot_tests folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;NEEDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;NEEDS;ALONE")
   set(target ingot_${folder}_tests)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cpp)
   if(NOT sources)
@@ -89,6 +105,12 @@ function(ingot_tests folder)
   target_compile_definitions(${target} PRIVATE INGOT_TEST_DATA="${INGOT_SOURCE_AT}/tests/data")
   # What is tested was compiled in src/: the tests themselves are read once, and worth little of a compiler's time.
   target_compile_options(${target} PRIVATE -O0)
+  set(alone "")
+  if(arg_ALONE)
+    list(TRANSFORM arg_ALONE REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/${folder}/\\1_test.cpp")
+    file(GLOB alone CONFIGURE_DEPENDS ${arg_ALONE})
+  endif()
+  ingot_batch(${target} ALONE ${alone})
   get_property(first GLOBAL PROPERTY ingot_first_tests)
   if(first)
     ingot_precompile(${target} AS ${first})

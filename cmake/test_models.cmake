@@ -90,6 +90,7 @@ function(ingot_test_models target)
   add_custom_target(${target}_files DEPENDS ${files})
   add_dependencies(${target} ${target}_files)
   target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/model/counting_host.cpp)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/model/counting_host.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # The same functions in a library of which a model knows nothing, not even the name.
   foreach(host IN ITEMS some_host old_host)
     add_library(ingot_${host} MODULE ${PROJECT_SOURCE_DIR}/tests/model/counting_host.cpp)
