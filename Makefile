@@ -22,9 +22,10 @@ run_program = test -x build/$(PRESET)/$(1) || { echo "there is no $(2) to make $
 build: setup ## build everything (PRESET=release, debug, asan or tsan)
 	$(call build_preset,$(PRESET))
 
-demo: setup ## compile a vision model and a language model, and run them
+demo: ## compile a vision model and a language model, and run them
+	@scripts/setup.sh demo
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target ingot ingot_golden
+	@cmake --build --preset release -j $(JOBS) --target ingot ingot_golden_models
 	@scripts/demo.sh
 
 test: setup ## build and run every test

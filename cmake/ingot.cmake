@@ -129,19 +129,20 @@ function(ingot_tests folder)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
-# ingot_golden(NAME...): the target ingot_golden unpacks tests/golden/NAME.tar.xz into golden/ of the build folder.
+# ingot_golden(NAME...): the target ingot_golden_NAME unpacks tests/golden/NAME.tar.xz into golden/ of the build folder, and ingot_golden
+# does all of them.
 function(ingot_golden)
-  set(stamps)
+  add_custom_target(ingot_golden ALL)
   foreach(name ${ARGN})
     set(archive ${PROJECT_SOURCE_DIR}/tests/golden/${name}.tar.xz)
     set(stamp ${PROJECT_BINARY_DIR}/golden/${name}.stamp)
     add_custom_command(OUTPUT ${stamp} DEPENDS ${archive} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/golden
                        COMMAND ${CMAKE_COMMAND} -E tar xJf ${archive} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
                        COMMENT "Unpacking the golden ${name} cases")
-    list(APPEND stamps ${stamp})
+    add_custom_target(ingot_golden_${name} DEPENDS ${stamp})
+    add_dependencies(ingot_golden ingot_golden_${name})
   endforeach()
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/golden)
-  add_custom_target(ingot_golden ALL DEPENDS ${stamps})
 endfunction()
 
 # ingot_benchmarks([USES lib...]): the executable ingot_bench of bench/*.cpp.

@@ -72,10 +72,11 @@ function(ingot_libc_stubs arch)
   endforeach()
 endfunction()
 
-# The target ingot_kernel_archives: all of it, for both targets; and a test that no kernel needs more than libc.
+# The target ingot_kernels_ARCH: all of it for a target. ingot_kernel_archives: for both; and a test that no kernel needs more than
+# libc.
 function(ingot_kernel_archives)
   file(MAKE_DIRECTORY ${INGOT_KERNEL_DIR})
-  set(files "")
+  add_custom_target(ingot_kernel_archives ALL)
   foreach(arch IN ITEMS x86_64 aarch64)
     ingot_find_compiler(${arch})
     ingot_target_archive(kernels ${arch} -O3)
@@ -83,11 +84,12 @@ function(ingot_kernel_archives)
     ingot_libc_stubs(${arch})
     set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
     set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)
-    list(APPEND files ${archive} ${INGOT_KERNEL_DIR}/libingot_model_${arch}.a ${stubs})
+    set(files ${archive} ${INGOT_KERNEL_DIR}/libingot_model_${arch}.a ${stubs})
+    add_custom_target(ingot_kernels_${arch} DEPENDS ${files})
+    add_dependencies(ingot_kernel_archives ingot_kernels_${arch})
+    install(FILES ${files} DESTINATION lib/ingot)
     add_test(NAME kernels/need_libc_only_${arch}
       COMMAND ${compiler_${arch}} -shared -nostdlib -Wl,-z,defs -Wl,--whole-archive ${archive} -Wl,--no-whole-archive
               ${stubs} -o ${PROJECT_BINARY_DIR}/kernels/${arch}/all.so)
   endforeach()
-  add_custom_target(ingot_kernel_archives ALL DEPENDS ${files})
-  install(FILES ${files} DESTINATION lib/ingot)
 endfunction()

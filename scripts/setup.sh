@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs what Ingot is built and tested with, on Debian 12 and 13. Says nothing and takes no time when all of
-# it is there. `scripts/setup.sh lint` adds the tools of `make format` and `make lint`.
+# it is there. `scripts/setup.sh lint` adds the tools of `make format` and `make lint`; `scripts/setup.sh demo` leaves out those that
+# tests alone need.
 set -euo pipefail
 
 packages=(
@@ -8,8 +9,6 @@ packages=(
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
   libsimdjson-dev libxxhash-dev libfmt-dev libcli11-dev
   libgtest-dev libbenchmark-dev
-  qemu-user
-  clang-19 libclang-rt-19-dev
 )
 # A model can be made for either machine on either machine: the kernels of the foreign one need its compiler.
 case "$(uname -m)" in
@@ -17,6 +16,9 @@ case "$(uname -m)" in
   aarch64) packages+=(g++-x86-64-linux-gnu) ;;
   *) echo "setup: Ingot is built on x86_64 or aarch64, this machine is $(uname -m)" >&2; exit 1 ;;
 esac
+if [[ "${1:-}" != demo ]]; then
+  packages+=(qemu-user clang-19 libclang-rt-19-dev)
+fi
 if [[ "${1:-}" == lint ]]; then
   packages+=(clang-format-19 clang-tidy-19)
 fi
