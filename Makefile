@@ -54,10 +54,11 @@ format: ## format the files that differ from the last commit (ALL=1: every file)
 	@scripts/setup.sh lint
 	@scripts/format.sh $(if $(ALL),all,changed)
 
-lint: ## formatting, and clang-tidy over the files that differ from the last commit (ALL=1: every file)
+# The preset debug has a command for every file: the others compile tests in batches.
+lint: ## formatting, and clang-tidy over the files that differ from the last commit (SINCE=main: from that branch; ALL=1: every file)
 	@scripts/setup.sh lint
-	$(call build_preset,release)
-	@scripts/lint.sh $(if $(ALL),all,changed) build/release
+	@test -f build/debug/build.ninja || cmake --preset debug
+	@scripts/lint.sh $(if $(ALL),all,$(if $(SINCE),since:$(SINCE),changed)) build/debug
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Whether every C++ file is formatted, and clang-tidy over those that differ from the last commit (`scripts/lint.sh all`: over all).
-# Needs the compile commands of a configured build: scripts/lint.sh [all] [BUILD_DIR].
+# Whether every C++ file is formatted, and clang-tidy over those that differ from the last commit (`scripts/lint.sh all`: over all;
+# `since:BRANCH`: over those that differ from where this branch left that one).
+# Needs the compile commands of a configured build that compiles each file by itself: scripts/lint.sh [SCOPE] [BUILD_DIR].
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,9 +10,13 @@ git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.h' | xar
   exit 1
 }
 scope=${1:-changed}
-build=${2:-build/release}
+build=${2:-build/debug}
+base=HEAD
+if [[ "$scope" == since:* ]]; then
+  base=$(git merge-base HEAD "${scope#since:}")
+fi
 changed_files() {
-  git diff --name-only --diff-filter=d HEAD
+  git diff --name-only --diff-filter=d "$base"
   git ls-files --others --exclude-standard
 }
 if [[ "$scope" == all ]] || ! git rev-parse -q --verify HEAD >/dev/null; then
