@@ -9,7 +9,8 @@ foreach(family IN ITEMS common pointwise shape reduce matmul linalg fft conv ima
                         quantize sparse)
   list(APPEND eager_sources ops/${family}/*.cpp)
 endforeach()
-# What handles elements is compiled to be fast; all else handles calls, and is to be small.
+# What handles elements is compiled to be fast, here and in the libraries (ingot_element_part); all else handles calls, and is to be
+# small.
 set(eager_fast
   tensor/rows.cpp ops/common/accumulate.cpp ops/pointwise/*.cpp ops/reduce/*.cpp ops/linalg/*.cpp ops/conv/*.cpp ops/image/*.cpp
   ops/index/*.cpp ops/sort/*.cpp ops/matmul/batched_product.cpp ops/matmul/distance.cpp ops/fft/fft.cpp ops/network/layer_norm.cpp
@@ -39,6 +40,24 @@ function(ingot_eager_sources result)
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${patterns})
   list(REMOVE_ITEM sources ${eager_without})
   set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+# ingot_element_part(NAME HEADER...): the sources of ingot_NAME that handle elements are compiled as a release build is by default,
+# whatever ingot_optimize said of the rest, with a precompiled header of their own: g++ breaks over one of another level.
+function(ingot_element_part name)
+  ingot_eager_sources(elements ${eager_fast})
+  list(REMOVE_ITEM elements ${eager_small})
+  list(FILTER elements INCLUDE REGEX ^${name}/)
+  list(TRANSFORM elements PREPEND ${PROJECT_SOURCE_DIR}/src/)
+  get_target_property(sources ingot_${name} SOURCES)
+  list(REMOVE_ITEM sources ${elements})
+  set_property(TARGET ingot_${name} PROPERTY SOURCES ${sources})
+
+  set(target ingot_${name}_elements)
+  add_library(${target} OBJECT ${elements})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  ingot_precompile(${target} ${ARGN})
+  target_sources(ingot_${name} PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()
 
 # ingot_eager_objects(VAR ARCH KIND FLAGS SOURCE...): compiles them for a target; VAR becomes their objects. KIND names the headers

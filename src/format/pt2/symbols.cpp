@@ -52,7 +52,8 @@ Expr Pt2Symbols::symbol(std::string_view name) {
   const bool backed = is_backed_symbol(name);
   INGOT_REQUIRE(backed || is_symbol(name, "u"), "expression: ", shown_name(name), " is no symbol (s77, u0, zf1, zuf0)");
   const auto it = ranges.find(std::string(name));
-  const SymbolRange range = it == ranges.end() ? SymbolRange() : it->second;
+  const SymbolRange any;
+  const SymbolRange& range = it == ranges.end() ? any : it->second;
   const int64_t unknown = backed ? 0 : std::numeric_limits<int64_t>::min();
   int64_t lo = range.min.value_or(unknown);
   if (backed && lo <= 2) lo = std::min<int64_t>(lo, 0);
