@@ -1,7 +1,5 @@
 #include "op/device_kernels.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -23,34 +21,6 @@ Kernels& kernels() {
   return k;
 }
 
-// Sorted.
-constexpr std::string_view kMoves[] = {
-    "_efficientzerotensor",
-    "_to_copy",
-    "clone",
-    "copy",
-    "empty.memory_format",
-    "empty_like",
-    "empty_permuted",
-    "empty_strided",
-    "fill.Scalar",
-    "fill.Tensor",
-    "full",
-    "full_like",
-    "new_empty",
-    "new_empty_strided",
-    "new_full",
-    "new_ones",
-    "new_zeros",
-    "ones",
-    "ones_like",
-    "scalar_tensor",
-    "zero",
-    "zeros",
-    "zeros_like",
-};
-static_assert(std::is_sorted(std::begin(kMoves), std::end(kMoves)));
-
 const Op& functional_of(const Op& op) { return op.functional ? *op.functional : op; }
 
 }  // namespace
@@ -61,9 +31,7 @@ void register_kernels(DeviceType kind, std::span<const DeviceKernel> given) {
   for (const DeviceKernel& k : given) kernels().by_op[{kind, k.op}] = k.kernel;
 }
 
-bool only_moves_elements(const Op& op) {
-  return std::binary_search(std::begin(kMoves), std::end(kMoves), functional_of(op).name);
-}
+bool only_moves_elements(const Op& op) { return functional_of(op).def->result.only_moved; }
 
 EagerKernel device_kernel(const Op& op, Device device) {
   driver_of(device);  // whether there is such a device comes first

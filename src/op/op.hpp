@@ -140,6 +140,7 @@ struct OpDef {
     bool uninitialised = false;  // the bytes are whatever memory held (empty and its like)
     bool may_alias = false;  // composite: whether a result is an argument, or one is written, depends on the arguments
     bool is_wrapper = false;  // a tensor of a class, made of the arguments (op/wrapper.hpp): no node of a graph
+    bool only_moved = false;  // elements are copied and filled by the drivers of devices: one kernel does for all of them
     bool order_is_free = false;  // picks among equal elements in an order that PyTorch leaves open (sort, topk)
   };
   Result result{};

@@ -66,8 +66,13 @@ void lower_fill(Lowering& l) {
 void lower_fill_named(Lowering& l) { fill_lower(l, l.load(l.call.op.schema.index_of("fill_value"), {})); }
 void fill_named(const Call& c, std::span<const Tensor> r) { fill_elements(r[0], named(c, "fill_value").to_scalar()); }
 
+constexpr OpDef filled(std::string_view schema, MetaRule meta, KernelRule kernel, LowerRule lower) {
+  OpDef d = factory(schema, meta, kernel, lower);
+  d.result.only_moved = true;
+  return d;
+}
 constexpr OpDef uninitialised(std::string_view schema, MetaRule meta) {
-  OpDef d = factory(schema, meta, leave_empty, lower_fill<0>);
+  OpDef d = filled(schema, meta, leave_empty, lower_fill<0>);
   d.result.uninitialised = true;
   return d;
 }
@@ -104,9 +109,9 @@ constexpr OpDef kOps[] = {
                     g.dtype = c[2].dtype_or(default_dtype());
                     o.add(std::move(g));
                   }),
-    factory("aten::zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
-    factory("aten::ones(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<1>, lower_fill<1>),
-    factory(
+    filled("aten::zeros(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
+    filled("aten::ones(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<1>, lower_fill<1>),
+    filled(
         "aten::full(SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor",
         [](const Call& c, Outputs& o) {
           take_device(c, o);
@@ -114,17 +119,17 @@ constexpr OpDef kOps[] = {
         },
         fill_named, lower_fill_named),
     uninitialised("aten::empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta),
-    factory("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>,
-            lower_fill<0>),
-    factory("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>,
-            lower_fill<1>),
-    factory("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
-            like_meta, fill_named, lower_fill_named),
+    filled("aten::zeros_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<0>,
+           lower_fill<0>),
+    filled("aten::ones_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", like_meta, fill_with<1>,
+           lower_fill<1>),
+    filled("aten::full_like(Tensor self, Scalar fill_value, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor",
+           like_meta, fill_named, lower_fill_named),
     uninitialised("aten::new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta),
-    factory("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>, lower_fill<0>),
-    factory("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>, lower_fill<1>),
-    factory("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named,
-            lower_fill_named),
+    filled("aten::new_zeros(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<0>, lower_fill<0>),
+    filled("aten::new_ones(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_meta, fill_with<1>, lower_fill<1>),
+    filled("aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor", new_meta, fill_named,
+           lower_fill_named),
     with_batch(uninitialised("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor",
                              [](const Call& c, Outputs& o) {
                                take_device(c, o);
@@ -135,7 +140,7 @@ constexpr OpDef kOps[] = {
                                o.add(std::move(g));
                              }),
                batch_new_empty_strided),
-    factory(
+    filled(
         "aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
         [](const Call& c, Outputs& o) {
           take_device(c, o);
@@ -165,7 +170,7 @@ constexpr OpDef kOps[] = {
                     for (int i = 0; i < order.dim(); i++) g.strides[order[i].value()] = strides[i];
                     o.add(std::move(g));
                   }),
-    factory("aten::_efficientzerotensor(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
+    filled("aten::_efficientzerotensor(SymInt[] size, *, " OPTIONS ") -> Tensor", sized_meta, fill_with<0>, lower_fill<0>),
     {.schema = "aten::lift(Tensor self) -> Tensor", .form = Form::composite, .body = [](const Call& c) { return c[0]; }},
     {.schema = "aten::_shape_as_tensor(Tensor self) -> Tensor",
      .form = Form::composite,

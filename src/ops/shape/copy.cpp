@@ -48,7 +48,8 @@ constexpr OpDef kOps[] = {
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), c[1], c.tensor(0).dtype())); },
      .kernel = copy_argument_0,
      .vjp = [](Vjp& v) { v.set(0, v.grad()); },
-     .lower = copy_lower<0>},
+     .lower = copy_lower<0>,
+     .result = {.only_moved = true}},
     {.schema = "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
      .form = Form::pointwise,
      .meta =
@@ -72,7 +73,8 @@ constexpr OpDef kOps[] = {
            if (v.need(1)) v.set(1, v.grad());
          },
      .grad = {.variants = GradVariants::inplace},  // PyTorch differentiates copy_ alone
-     .lower = copy_lower<1>},
+     .lower = copy_lower<1>,
+     .result = {.only_moved = true}},
     {.schema =
          "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool "
          "non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
@@ -85,6 +87,7 @@ constexpr OpDef kOps[] = {
      .kernel = copy_argument_0,
      .vjp = [](Vjp& v) { v.set(0, v.grad()); },
      .lower = copy_lower<0>,
+     .result = {.only_moved = true},
      .exported = {.frozen = true}},
     {.schema = "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
      .form = Form::composite,
@@ -130,7 +133,8 @@ constexpr OpDef kOps[] = {
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype())); },
      .kernel = [](const Call& c, std::span<const Tensor> r) { fill_elements(r[0], c[1].to_scalar()); },
      .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); },
-     .lower = copy_lower<1>},
+     .lower = copy_lower<1>,
+     .result = {.only_moved = true}},
     {.schema = "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor",
      .form = Form::pointwise,
      .meta =
@@ -151,13 +155,15 @@ constexpr OpDef kOps[] = {
          },
      .grad = {.node_number = 1},
      .lower = copy_lower<1>,
-     .batch = batch_fill},
+     .batch = batch_fill,
+     .result = {.only_moved = true}},
     {.schema = "aten::zero(Tensor self) -> Tensor",
      .form = Form::pointwise,
      .meta = [](const Call& c, Outputs& o) { o.add(copy_geometry(c.tensor(0), Value(), c.tensor(0).dtype())); },
      .kernel = [](const Call&, std::span<const Tensor> r) { fill_elements(r[0], 0); },
      .vjp = [](Vjp& v) { v.set(0, aten<"zeros_like">(v.grad())); },
-     .lower = [](Lowering& l) { fill_lower(l, Expr(0)); }},
+     .lower = [](Lowering& l) { fill_lower(l, Expr(0)); },
+     .result = {.only_moved = true}},
 };
 
 }  // namespace
