@@ -8,11 +8,10 @@
 #include "op/call.hpp"
 #include "op/call_text.hpp"
 #include "support/error_text.hpp"
+#include "support/graph_fixture.hpp"
 
 namespace ingot {
 namespace {
-
-Tensor fake(const Shape& sizes, DType dtype = float32) { return make_tensor(Geometry::contiguous(sizes, dtype), {}, true); }
 
 // All arguments, the defaults too, as a rule would see them.
 CallText written(std::string_view op_name, Values args) {

@@ -89,7 +89,7 @@ TEST(DeviceTest, TheCpuIsADevice) {
 
 // ---- a fake one
 
-class FakeDeviceTest : public testing::Test {
+class FakeDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override { the_device = &device; }
   void TearDown() override {

@@ -19,9 +19,7 @@
 namespace ingot {
 namespace {
 
-using Values = std::map<std::string, int64_t, std::less<>>;
-
-int64_t value_of(const Expr& e, const Values& values) {
+int64_t value_of(const Expr& e, const SymbolValues& values) {
   return evaluate(e, [&](const Expr& leaf) { return values.at(default_name(leaf)); });
 }
 
@@ -38,13 +36,13 @@ struct Random {
 
   struct Node {
     Expr expr;
-    std::function<int64_t(const Values&)> naive;
+    std::function<int64_t(const SymbolValues&)> naive;
   };
 
   int64_t below(int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint64_t>(n)); }
 
-  Values values() {
-    Values v;
+  SymbolValues values() {
+    SymbolValues v;
     v["s0"] = 1 + below(9);
     v["s1"] = 2 + below(9);
     v["i"] = below(6);
@@ -56,34 +54,34 @@ struct Random {
   Node leaf() {
     if (below(4) == 0) {
       const int64_t c = below(17) - 8;
-      return {Expr(c), [c](const Values&) { return c; }};
+      return {Expr(c), [c](const SymbolValues&) { return c; }};
     }
     const Expr e = leaves[static_cast<std::size_t>(below(5))];
-    return {e, [name = default_name(e)](const Values& v) { return v.at(name); }};
+    return {e, [name = default_name(e)](const SymbolValues& v) { return v.at(name); }};
   }
   Node divisor() {
     const int64_t c = int64_t{1} << below(4);
-    const Node n{Expr(c), [c](const Values&) { return c; }};
+    const Node n{Expr(c), [c](const SymbolValues&) { return c; }};
     switch (below(4)) {
-      case 0: return {s0 * c, [c](const Values& v) { return c * v.at("s0"); }};
-      case 1: return {s1 * c, [c](const Values& v) { return c * v.at("s1"); }};
-      case 2: return {Expr(3 * c), [c](const Values&) { return 3 * c; }};
+      case 0: return {s0 * c, [c](const SymbolValues& v) { return c * v.at("s0"); }};
+      case 1: return {s1 * c, [c](const SymbolValues& v) { return c * v.at("s1"); }};
+      case 2: return {Expr(3 * c), [c](const SymbolValues&) { return 3 * c; }};
       default: return n;
     }
   }
   Node condition(int depth) {
     const Node a = integer(depth), b = integer(depth);
     switch (below(4)) {
-      case 0: return {a.expr < b.expr, [a, b](const Values& v) { return a.naive(v) < b.naive(v); }};
-      case 1: return {a.expr <= b.expr, [a, b](const Values& v) { return a.naive(v) <= b.naive(v); }};
-      case 2: return {a.expr == b.expr, [a, b](const Values& v) { return a.naive(v) == b.naive(v); }};
+      case 0: return {a.expr < b.expr, [a, b](const SymbolValues& v) { return a.naive(v) < b.naive(v); }};
+      case 1: return {a.expr <= b.expr, [a, b](const SymbolValues& v) { return a.naive(v) <= b.naive(v); }};
+      case 2: return {a.expr == b.expr, [a, b](const SymbolValues& v) { return a.naive(v) == b.naive(v); }};
       default: {
         const Node c = depth > 0 ? condition(depth - 1) : a;
-        if (depth <= 0) return {a.expr != b.expr, [a, b](const Values& v) { return a.naive(v) != b.naive(v); }};
+        if (depth <= 0) return {a.expr != b.expr, [a, b](const SymbolValues& v) { return a.naive(v) != b.naive(v); }};
         const Expr less = b.expr > a.expr;
         if (below(2) != 0)
-          return {!less || c.expr, [a, b, c](const Values& v) { return a.naive(v) >= b.naive(v) || c.naive(v); }};
-        return {less && !c.expr, [a, b, c](const Values& v) { return a.naive(v) < b.naive(v) && !c.naive(v); }};
+          return {!less || c.expr, [a, b, c](const SymbolValues& v) { return a.naive(v) >= b.naive(v) || c.naive(v); }};
+        return {less && !c.expr, [a, b, c](const SymbolValues& v) { return a.naive(v) < b.naive(v) && !c.naive(v); }};
       }
     }
   }
@@ -93,21 +91,22 @@ struct Random {
     const int64_t kind = below(11);
     if (kind == 4 || kind == 5 || kind == 6 || kind == 7) {
       const Node d = divisor();
-      auto quotient = [a, d](const Values& v) { return floor_div_numbers(a.naive(v), d.naive(v)); };
+      auto quotient = [a, d](const SymbolValues& v) { return floor_div_numbers(a.naive(v), d.naive(v)); };
       if (kind < 6) return {floor_div(a.expr, d.expr), quotient};
-      return {mod(a.expr, d.expr), [a, d, quotient](const Values& v) { return a.naive(v) - d.naive(v) * quotient(v); }};
+      return {mod(a.expr, d.expr), [a, d, quotient](const SymbolValues& v) { return a.naive(v) - d.naive(v) * quotient(v); }};
     }
     const Node b = integer(depth - 1 - static_cast<int>(below(2)));
     switch (kind) {
       case 0:
-      case 1: return {a.expr + b.expr, [a, b](const Values& v) { return a.naive(v) + b.naive(v); }};
-      case 2: return {a.expr - b.expr, [a, b](const Values& v) { return a.naive(v) - b.naive(v); }};
-      case 3: return {a.expr * leaf_of(b), [a, b, l = last](const Values& v) { return a.naive(v) * l.naive(v); }};
-      case 8: return {min(a.expr, b.expr), [a, b](const Values& v) { return std::min(a.naive(v), b.naive(v)); }};
-      case 9: return {max(a.expr, b.expr), [a, b](const Values& v) { return std::max(a.naive(v), b.naive(v)); }};
+      case 1: return {a.expr + b.expr, [a, b](const SymbolValues& v) { return a.naive(v) + b.naive(v); }};
+      case 2: return {a.expr - b.expr, [a, b](const SymbolValues& v) { return a.naive(v) - b.naive(v); }};
+      case 3: return {a.expr * leaf_of(b), [a, b, l = last](const SymbolValues& v) { return a.naive(v) * l.naive(v); }};
+      case 8: return {min(a.expr, b.expr), [a, b](const SymbolValues& v) { return std::min(a.naive(v), b.naive(v)); }};
+      case 9: return {max(a.expr, b.expr), [a, b](const SymbolValues& v) { return std::max(a.naive(v), b.naive(v)); }};
       default: {
         const Node c = condition(depth - 2);
-        return {select(c.expr, a.expr, b.expr), [a, b, c](const Values& v) { return c.naive(v) ? a.naive(v) : b.naive(v); }};
+        return {select(c.expr, a.expr, b.expr),
+                [a, b, c](const SymbolValues& v) { return c.naive(v) ? a.naive(v) : b.naive(v); }};
       }
     }
   }
@@ -154,7 +153,7 @@ TEST(ExprProperty, SimplifiedIntegersEvaluateAsTheirTree) {
     Random r(seed);
     const Random::Node n = r.integer(1 + static_cast<int>(seed % 5));
     for (int trial = 0; trial < 8; trial++) {
-      const Values v = r.values();
+      const SymbolValues v = r.values();
       ASSERT_EQ(value_of(n.expr, v), n.naive(v)) << "seed " << seed << ": " << print(n.expr);
       ASSERT_LE(n.expr->lo, n.naive(v)) << "seed " << seed << ": " << print(n.expr);
       ASSERT_GE(n.expr->hi, n.naive(v)) << "seed " << seed << ": " << print(n.expr);
@@ -168,7 +167,7 @@ TEST(ExprProperty, ConditionsAndProofsHold) {
     const Random::Node c = r.condition(static_cast<int>(seed % 4)), a = r.integer(3), b = r.integer(2);
     const bool below = prove_lt(a.expr, b.expr), above = prove_ge(a.expr, b.expr);
     for (int trial = 0; trial < 8; trial++) {
-      const Values v = r.values();
+      const SymbolValues v = r.values();
       ASSERT_EQ(value_of(c.expr, v), c.naive(v)) << "seed " << seed << ": " << print(c.expr);
       const bool wrong = a.naive(v) < b.naive(v) ? above : below;
       ASSERT_FALSE(wrong) << "seed " << seed << ": " << print(a.expr) << " against " << print(b.expr);
@@ -184,11 +183,11 @@ TEST(ExprProperty, SubstitutionEvaluatesTheSame) {
     const Expr with_tmp = substitute(e.expr, r.i, x);
     EXPECT_FALSE(depends(with_tmp, r.i));
     EXPECT_EQ(depends(with_tmp, x), depends(e.expr, r.i));
-    Values v = r.values();
+    SymbolValues v = r.values();
     // An index keeps its range, so what replaces it must too.
     const Expr inside = mod(to.expr, Expr(6));
     const int64_t expected = [&] {
-      Values w = v;
+      SymbolValues w = v;
       w["i"] = value_of(inside, v);
       return e.naive(w);
     }();
@@ -449,10 +448,10 @@ TEST_F(ExprRules, DepthIsBounded) {
 }
 
 TEST_F(ExprRules, EvaluateSaysWhatIsMissing) {
-  EXPECT_EQ(evaluate(2 * s0 + 1, Values{{"s0", 5}}), 11);
-  EXPECT_THROW(evaluate(s1, Values{{"s0", 5}}), UserError);
-  EXPECT_THROW(evaluate(i, Values{{"s0", 5}}), UserError);
-  EXPECT_THROW(evaluate(s0 * s0, Values{{"s0", int64_t{1} << 40}}), UserError);
+  EXPECT_EQ(evaluate(2 * s0 + 1, SymbolValues{{"s0", 5}}), 11);
+  EXPECT_THROW(evaluate(s1, SymbolValues{{"s0", 5}}), UserError);
+  EXPECT_THROW(evaluate(i, SymbolValues{{"s0", 5}}), UserError);
+  EXPECT_THROW(evaluate(s0 * s0, SymbolValues{{"s0", int64_t{1} << 40}}), UserError);
 }
 
 TEST(ExprOrder, IsStructuralAndNaturalInNames) {

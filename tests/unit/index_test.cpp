@@ -7,13 +7,13 @@
 #include "graph/shape_env.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/graph_fixture.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
 namespace {
 
 Tensor integers(const std::vector<double>& v) { return tensor(v, int64); }
-Tensor fake(const Shape& sizes, DType t) { return make_tensor(Geometry::contiguous(sizes, t), {}, true); }
 std::vector<double> values(const Tensor& t) { return t.to_vector<double>(); }
 
 TEST(Index, SizesThatOnlyDataDecides) {
