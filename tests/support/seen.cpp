@@ -218,9 +218,13 @@ SeenGradients seen_gradients(const Outcome& o) {
 
 std::vector<Seen> seen_gradients_among_zeros(const Outcome& o, std::size_t root) {
   const TensorList all = roots_of(o);
+  const auto is_returned = [&](std::size_t k) {
+    const std::size_t results = o.results.size();
+    return k < results || o.in.inputs[k - results].version() > o.versions[k - results];
+  };
   TensorList roots, seeds;
   for (std::size_t k = 0; k < all.size(); k++) {
-    if (!all[k].requires_grad()) continue;
+    if (!all[k].requires_grad() || (k != root && !is_returned(k))) continue;
     roots.push_back(all[k]);
     seeds.push_back(k == root ? seed_of(all[k]) : aten<"zeros_like">(all[k].detach()));
   }

@@ -46,8 +46,9 @@ struct SeenGradients {
   std::vector<std::string> refusals;  // by root
 };
 SeenGradients seen_gradients(const Outcome& o);
-// The same of one root by a backward from all of them, with zeros as the gradients of the others: so a compiled backward runs, whichever
-// results it is asked for, and a zero times an infinite derivative is NaN. None where it is refused.
+// The same of one root by a backward from all results and written inputs, with zeros as the gradients of the others: so a compiled
+// backward runs, whichever results it is asked for, and a zero times an infinite derivative is NaN. None where it is refused. (An input
+// that was not written gets no zeros: to add them is to multiply by one, which makes nan + 0j nan + nanj.)
 std::vector<Seen> seen_gradients_among_zeros(const Outcome& o, std::size_t root);
 
 // How far a number may be off: nothing for integers. Floating numbers that are within two units of the last place are the same; of others the
