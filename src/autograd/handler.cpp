@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "op/applied.hpp"
 #include "op/function.hpp"
+#include "op/makes_stand_in.hpp"
 #include "op/program_acts.hpp"
 #include "op/tensors.hpp"
 #include "op/vjp.hpp"
@@ -82,10 +83,6 @@ void bump_versions(const Op& op, Args args) {
   });
 }
 
-// A view in PyTorch that is computed here: a formula whose result is its argument's, as the schema says.
-bool makes_stand_in(const Op& op) {
-  return op.form() == Form::pointwise && op.variant == Variant::functional && !op.mutates() && op.aliases();
-}
 void note_stand_in(const Op& op, Args args, const Value& r) {
   const Storage &of = *args[0].tensor()->storage, &made = *r.tensor()->storage;
   if (&made != &of) make_stand_in(made, of, op.schema.name);

@@ -11,6 +11,7 @@
 #include "graph/save_policy.hpp"
 #include "graph/storage_of.hpp"
 #include "op/data_dependent.hpp"
+#include "op/makes_stand_in.hpp"
 
 namespace ingot {
 namespace {
@@ -65,13 +66,23 @@ bool are_equal(const Node& a, const Node& b) {
          same_arguments(a.args, b.args);
 }
 
+// What a result lies on, and on behind that what it stands in for: the caller is to be told of a write to the one in the other.
+std::vector<const Node*> storages_behind(const Node* n) {
+  std::vector<const Node*> all{storage_of(n)};
+  while (all.back()->kind == NodeKind::call && makes_stand_in(*all.back()->op) && all.back()->args[0].is_node())
+    all.push_back(storage_of(all.back()->args[0].node()));
+  return all;
+}
+
 // By id: results that the caller gets, and what they are views of, whether the schema says so or not (_unsafe_view).
 std::vector<bool> seen_by_caller(const Graph& g, std::size_t results) {
   std::vector<bool> seen(g.nodes().size());
   std::unordered_set<const Storage*> storages;
   for (std::size_t k = 0; k < results; k++)
     for_each_node(g.outputs[k], [&](const Node* n) {
-      for (const Node* x : {n, storage_of(n)}) {
+      std::vector<const Node*> looked_at = storages_behind(n);
+      looked_at.push_back(n);
+      for (const Node* x : looked_at) {
         seen[at(x)] = true;
         if (x->kind == NodeKind::item) seen[at(x->args[0].node())] = true;
         if (x->meta.is_tensor()) storages.insert(x->meta.tensor()->storage.get());

@@ -43,6 +43,19 @@ TEST_F(AotFound, ResultsOnEqualClonesStayApart) {
   EXPECT_EQ(r[1].to_vector<double>(), (std::vector<double>{0, 2, 1, 3}));
 }
 
+// … so do a view of one and what stands in for a lazy conj of the other: a write to the view would make that out of date.
+TEST_F(AotFound, AResultOnOneOfTwoEqualsAndAConjOfTheOtherStayApart) {
+  const AotFunction f = aot_function(TensorFunction([](const TensorList& in) {
+                                       const Tensor one = in[0] * 2, other = in[0] * 2;
+                                       return TensorList{one.view({-1}), aten<"_conj">(other)};
+                                     }),
+                                     {.partition = [](const Joint& j) { return partition_min_cut(j); }});
+  const TensorList r = f(TensorList{aten<"ones">(Shape{1, 2}, DType::c64).requires_grad_()});
+  const NoGrad no_grad;
+  r[0].detach().add_(Scalar(10));
+  EXPECT_EQ(aten<"real">(r[1].detach()).to_vector<double>(), (std::vector<double>{2, 2}));
+}
+
 // A result lies as it does in the program as written: what was written through an expanded view comes back in another order.
 TEST_F(AotFound, AViewOfWhatWasReadAfterAWriteLiesAsItWasWritten) {
   const TensorFunction f = [](const TensorList& in) {
