@@ -63,9 +63,9 @@ class AotExport : public NoLeaks {
     Stateless m;
     return exported(m, over_tuple(f), in, o);
   }
-  static const Graph& subgraph(const Graph& g, const std::string& name) {
+  static const Graph& subgraph(const Graph& g, std::string_view name) {
     const Attribute* a = g.find_attribute(name);
-    if (!a) throw std::runtime_error("the graph has no " + name + ":\n" + print(g));
+    if (!a) throw std::runtime_error("the graph has no " + std::string(name) + ":\n" + print(g));
     return *std::get<std::shared_ptr<const Graph>>(*a);
   }
   static TensorList run(const Graph& g, const TensorList& in) {
