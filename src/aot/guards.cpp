@@ -4,6 +4,7 @@
 
 #include "aot/assembly.hpp"
 #include "aot/debug_assert.hpp"
+#include "aot/inputs.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/nn.hpp"
@@ -33,11 +34,6 @@ std::string autocast_text(uint32_t flags) {
 std::string_view on_or_off(bool on) { return on ? "on" : "off"; }
 
 // ---- memory
-
-Tensor view_base(const Tensor& t) {
-  const AutogradMeta* m = autograd_meta(t);
-  return m && m->view ? m->view->base : Tensor();
-}
 
 // Storages of their own over bytes that are somebody else's (DLPack) may lie over each other.
 bool have_common_bytes(const Storage& a, const Storage& b) {

@@ -39,6 +39,11 @@ Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, Shap
   return fakes;
 }
 
+Tensor view_base(const Tensor& t) {
+  const AutogradMeta* m = autograd_meta(t);
+  return m && m->view ? m->view->base : Tensor();
+}
+
 bool has_open_sizes(const Value& v) { return v.is_tensor() && v.tensor()->is_fake() && v.tensor().sizes().is_symbolic(); }
 
 Tensor functional_input(const Tensor& value, const Tensor& fake) {

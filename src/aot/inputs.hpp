@@ -9,6 +9,9 @@ namespace ingot::aot {
 // Not `as_leaves`: what requires grad is no leaf, so that a write to it is seen as one and not refused.
 Values fake_inputs(const Values& inputs, const std::vector<OpenSize>& open, ShapeEnv& env, bool as_leaves = true);
 
+// What autograd takes the tensor for a view of; undefined: for none.
+Tensor view_base(const Tensor& t);
+
 // A fake whose sizes some environment knows.
 bool has_open_sizes(const Value& v);
 

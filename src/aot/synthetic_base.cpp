@@ -3,16 +3,12 @@
 #include <algorithm>
 
 #include "aot/dedupe.hpp"
+#include "aot/inputs.hpp"
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 
 namespace ingot::aot {
 namespace {
-
-Tensor view_base(const Tensor& t) {
-  const AutogradMeta* m = autograd_meta(t);
-  return m && m->view ? m->view->base : Tensor();
-}
 
 // R085: what autograd takes for views of one another.
 bool are_views_of_one(const Tensor& a, const Tensor& b) {

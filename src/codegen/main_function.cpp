@@ -12,11 +12,10 @@
 namespace ingot {
 namespace {
 
+using loop::at;
 using loop::Buffer;
 using loop::Place;
 using Value = llvm::Value*;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 class MainEmitter {
  public:

@@ -18,10 +18,9 @@ namespace ingot {
 namespace {
 
 using llvm::Constant;
+using loop::at;
 using loop::Buffer;
 using Value = llvm::Value*;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 // Builds the constant structs of program.h, field by field in its order.
 class TableEmitter {

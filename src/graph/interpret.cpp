@@ -19,9 +19,9 @@ namespace ingot {
 
 namespace {
 
-class GraphFunction : public Callable {
+class RunningGraph : public Callable {
  public:
-  explicit GraphFunction(std::shared_ptr<const Graph> graph) : graph_(std::move(graph)), interpreter_(*graph_) {}
+  explicit RunningGraph(std::shared_ptr<const Graph> graph) : graph_(std::move(graph)), interpreter_(*graph_) {}
   Values operator()(Args args) const override { return interpreter_.run(args); }
 
  private:
@@ -127,7 +127,7 @@ class Run {
       case NodeKind::attribute: {
         const Attribute& a = *graph_.find_attribute(n.target);
         if (const auto* tensor = std::get_if<Tensor>(&a)) return *tensor;
-        return Ref<Callable>(make_ref<GraphFunction>(std::get<std::shared_ptr<const Graph>>(a)));
+        return Ref<Callable>(make_ref<RunningGraph>(std::get<std::shared_ptr<const Graph>>(a)));
       }
       case NodeKind::grad_mode: switch_grad_mode(args[0].to_bool()); return {};
       default: throw_internal_error(__FILE__, __LINE__, text("node ", n.name, " cannot be run"));

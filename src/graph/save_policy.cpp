@@ -6,10 +6,10 @@
 namespace ingot {
 namespace {
 
-thread_local std::shared_ptr<const SavePolicy> current;
+thread_local std::shared_ptr<const SavePolicy> innermost;
 std::atomic<int> last_region = 0;
 
-SavePolicy enclosing() { return current ? *current : SavePolicy{}; }
+SavePolicy enclosing() { return innermost ? *innermost : SavePolicy{}; }
 
 std::shared_ptr<const SavePolicy> region(Keep keep) {
   SavePolicy p = enclosing();
@@ -25,13 +25,13 @@ std::shared_ptr<const SavePolicy> with_budget(double ratio) {
 
 }  // namespace
 
-const std::shared_ptr<const SavePolicy>& current_save_policy() { return current; }
+const std::shared_ptr<const SavePolicy>& current_save_policy() { return innermost; }
 
 SavePolicyScope::SavePolicyScope(std::shared_ptr<const SavePolicy> policy) : set_(policy != nullptr) {
-  if (set_) old_ = std::exchange(current, std::move(policy));
+  if (set_) old_ = std::exchange(innermost, std::move(policy));
 }
 SavePolicyScope::~SavePolicyScope() {
-  if (set_) current = std::move(old_);
+  if (set_) innermost = std::move(old_);
 }
 
 CheckpointScope::CheckpointScope(Keep keep) : scope_(region(keep)) {}

@@ -15,16 +15,16 @@ namespace ingot {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kLongestHeader = std::size_t{1} << 20;  // a hundred times what NumPy takes by itself
+constexpr std::size_t kLongestNpyHeader = std::size_t{1} << 20;  // a hundred times what NumPy takes by itself
 
-struct NamedDType {
+struct NpyDType {
   std::string_view name;
   DType dtype;
 };  // without the byte order
-constexpr NamedDType kDTypeNames[] = {{"b1", DType::b8},  {"u1", DType::u8},   {"i1", DType::i8},  {"u2", DType::u16},
-                                      {"i2", DType::i16}, {"f2", DType::f16},  {"u4", DType::u32}, {"i4", DType::i32},
-                                      {"f4", DType::f32}, {"u8", DType::u64},  {"i8", DType::i64}, {"f8", DType::f64},
-                                      {"c8", DType::c64}, {"c16", DType::c128}};
+constexpr NpyDType kNpyDTypes[] = {{"b1", DType::b8},  {"u1", DType::u8},   {"i1", DType::i8},  {"u2", DType::u16},
+                                   {"i2", DType::i16}, {"f2", DType::f16},  {"u4", DType::u32}, {"i4", DType::i32},
+                                   {"f4", DType::f32}, {"u8", DType::u64},  {"i8", DType::i64}, {"f8", DType::f64},
+                                   {"c8", DType::c64}, {"c16", DType::c128}};
 
 // Reads the Python dict of a header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class DictReader {
@@ -113,7 +113,7 @@ class DictReader {
       order = name[0];
       name.remove_prefix(1);
     }
-    for (const NamedDType& d : kDTypeNames) {
+    for (const NpyDType& d : kNpyDTypes) {
       if (d.name != name) continue;
       if (order == '>' && size_of(d.dtype) > 1)
         fail("the dtype ", shown_name(descr),
@@ -164,7 +164,7 @@ std::size_t npy_header_size(std::string_view start, std::string_view what) {
   INGOT_REQUIRE(start.size() >= prefix, what, ": it ends inside its header");
   uint32_t length = 0;
   std::memcpy(&length, start.data() + 8, prefix - 8);
-  INGOT_REQUIRE(length <= kLongestHeader, what, ": its header has ", length, " bytes, and at most ", kLongestHeader,
+  INGOT_REQUIRE(length <= kLongestNpyHeader, what, ": its header has ", length, " bytes, and at most ", kLongestNpyHeader,
                 " are allowed");
   return prefix + length;
 }
@@ -175,7 +175,7 @@ NpyHeader parse_npy_header(std::string_view header, std::string_view what) {
 
 std::string npy_header_of(const Tensor& t, std::string_view what) {
   std::string_view name;
-  for (const NamedDType& d : kDTypeNames)
+  for (const NpyDType& d : kNpyDTypes)
     if (d.dtype == t.dtype()) name = d.name;
   INGOT_REQUIRE(!name.empty(), what, ": NumPy has no type for ", t.dtype(), "; save it as safetensors");
   std::string shape;

@@ -42,7 +42,7 @@ struct Entry {
   Ref<Storage> storage;  // made by the first get, so that all tensors of the name share bytes and version
 };
 
-std::string_view kind_of(const dom::element& e) {
+std::string_view kind_in_header(const dom::element& e) {
   switch (e.type()) {
     case dom::element_type::ARRAY: return "a list";
     case dom::element_type::OBJECT: return "an object";
@@ -111,11 +111,12 @@ class HeaderReader {
 
   void read_metadata(const dom::element& value) {
     dom::object object;
-    if (value.get(object) != simdjson::SUCCESS) fail("the metadata should be an object of strings, found ", kind_of(value));
+    if (value.get(object) != simdjson::SUCCESS)
+      fail("the metadata should be an object of strings, found ", kind_in_header(value));
     for (const auto& [key, element] : object) {
       std::string_view content;
       if (element.get(content) != simdjson::SUCCESS)
-        fail("the metadata ", shown_name(key), " should be a string, found ", kind_of(element));
+        fail("the metadata ", shown_name(key), " should be a string, found ", kind_in_header(element));
       if (!metadata.emplace(key, content).second) fail("the metadata has two entries ", shown_name(key));
     }
   }
@@ -124,7 +125,7 @@ class HeaderReader {
     Entry& e = entries.emplace_back();
     e.name = name;
     dom::object object;
-    if (value.get(object) != simdjson::SUCCESS) fail_in(e, "its entry should be an object, found ", kind_of(value));
+    if (value.get(object) != simdjson::SUCCESS) fail_in(e, "its entry should be an object, found ", kind_in_header(value));
     bool has_dtype = false, has_shape = false, has_offsets = false;
     for (const auto& [key, element] : object) {
       bool* const has = key == "dtype"          ? &has_dtype
@@ -149,7 +150,7 @@ class HeaderReader {
 
   void read_dtype(Entry& e, const dom::element& value) const {
     std::string_view name;
-    if (value.get(name) != simdjson::SUCCESS) fail_in(e, "its dtype should be a string, found ", kind_of(value));
+    if (value.get(name) != simdjson::SUCCESS) fail_in(e, "its dtype should be a string, found ", kind_in_header(value));
     for (const NamedDType& d : kDTypeNames) {
       if (d.name != name) continue;
       e.dtype = d.dtype;
@@ -162,10 +163,10 @@ class HeaderReader {
 
   void read_shape(Entry& e, const dom::element& value) const {
     dom::array list;
-    if (value.get(list) != simdjson::SUCCESS) fail_in(e, "its shape should be a list, found ", kind_of(value));
+    if (value.get(list) != simdjson::SUCCESS) fail_in(e, "its shape should be a list, found ", kind_in_header(value));
     for (const dom::element size : list) {
       uint64_t n = 0;
-      if (size.get(n) != simdjson::SUCCESS) fail_in(e, "a size in its shape should be a count, found ", kind_of(size));
+      if (size.get(n) != simdjson::SUCCESS) fail_in(e, "a size in its shape should be a count, found ", kind_in_header(size));
       if (n >= uint64_t{1} << 62) fail_in(e, "the size ", n, " in its shape is too large");
       if (e.sizes.size() == kMaxFileDims) fail_in(e, "its shape has more than ", kMaxFileDims, " dimensions");
       e.sizes.push_back(static_cast<int64_t>(n));
@@ -174,12 +175,12 @@ class HeaderReader {
 
   void read_offsets(Entry& e, const dom::element& value) const {
     dom::array list;
-    if (value.get(list) != simdjson::SUCCESS) fail_in(e, "its data_offsets should be a list, found ", kind_of(value));
+    if (value.get(list) != simdjson::SUCCESS) fail_in(e, "its data_offsets should be a list, found ", kind_in_header(value));
     std::vector<uint64_t> offsets;
     for (const dom::element offset : list) {
       if (offsets.size() == 2) fail_in(e, "its data_offsets should be two numbers, found more");
       uint64_t n = 0;
-      if (offset.get(n) != simdjson::SUCCESS) fail_in(e, "its data_offsets should be counts, found ", kind_of(offset));
+      if (offset.get(n) != simdjson::SUCCESS) fail_in(e, "its data_offsets should be counts, found ", kind_in_header(offset));
       offsets.push_back(n);
     }
     if (offsets.size() != 2) fail_in(e, "its data_offsets should be two numbers, found ", offsets.size());

@@ -5,8 +5,6 @@
 namespace ingot::loop {
 namespace {
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 bool has(const std::vector<int>& list, int b) { return std::find(list.begin(), list.end(), b) != list.end(); }
 
 bool are_equal(const std::vector<Expr>& a, const std::vector<Expr>& b) {

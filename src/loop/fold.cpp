@@ -5,8 +5,6 @@
 namespace ingot::loop {
 namespace {
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 bool is_fixed(const Buffer& b) {
   return std::all_of(b.sizes.begin(), b.sizes.end(), [](const Expr& n) { return n.is_const(); });
 }

@@ -11,8 +11,6 @@
 namespace ingot::loop {
 namespace {
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 // A computation joins one of this many groups before it, so that time stays linear in the number of computations.
 constexpr std::size_t kWindow = 12;
 // Rows that a group works on at the same time: fewer would leave some of the machine without work.

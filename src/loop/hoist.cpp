@@ -5,8 +5,6 @@
 namespace ingot::loop {
 namespace {
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 template <class F>
 void each_expression(const Kernel& k, const F& f) {
   const auto extents = [&](const std::vector<Expr>& vars) {

@@ -10,11 +10,8 @@
 namespace ingot::loop {
 namespace {
 
-constexpr int64_t kAlignment = 64;
 // Issue slots past which a value is kept for the next nest instead of computed again.
 constexpr int kWorthKeeping = 10;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 template <class F>
 void rewrite(Nest& n, const F& f) {

@@ -9,8 +9,6 @@
 namespace ingot::loop {
 namespace {
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 // What is added to an offset whatever the loops and the data: a number, and terms of the program's symbols.
 struct Shift {
   int64_t number = 0;

@@ -11,8 +11,6 @@
 
 namespace ingot::loop {
 
-inline std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 std::vector<Expr> exprs(const Shape& s);
 // How a stored value lies in memory: as its meta says where that leaves no gaps, else row-major.
 Geometry dense_geometry(const Geometry& g);

@@ -7,8 +7,6 @@
 namespace ingot::loop {
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 Expr rounded_up(const Expr& bytes) { return floor_div(bytes + (kAlignment - 1), kAlignment) * kAlignment; }
 
 // A part of the arena that one buffer after the other lives in.

@@ -13,7 +13,7 @@
 namespace ingot {
 namespace {
 
-constexpr uint8_t kBit = layer_bit(Layer::transform);
+constexpr uint8_t kTransformBit = layer_bit(Layer::transform);
 
 thread_local std::vector<VmapLevel> levels;
 
@@ -41,7 +41,7 @@ void mirror_history(const Tensor& t, const Tensor& value) {
 }  // namespace
 
 BatchedState* batched_state(const Tensor& t) {
-  return t.defined() && (t->layers & kBit) ? static_cast<BatchedState*>(t->special.get()) : nullptr;
+  return t.defined() && (t->layers & kTransformBit) ? static_cast<BatchedState*>(t->special.get()) : nullptr;
 }
 
 Tensor make_batched(const Tensor& value, int level) {
@@ -53,7 +53,7 @@ Tensor make_batched(const Tensor& value, int level) {
   auto state = std::make_unique<BatchedState>();
   state->value = value;
   state->level = level;
-  t->layers = kBit;
+  t->layers = kTransformBit;
   t->special = std::move(state);
   mirror_history(t, value);
   return t;
@@ -73,7 +73,7 @@ VmapScope::VmapScope(Int size, Randomness randomness) : old_active_(thread_state
   install_above(vmap_tape());
   level_ = next++;
   levels.push_back({level_, size, randomness});
-  thread_state().active |= kBit;
+  thread_state().active |= kTransformBit;
 }
 VmapScope::~VmapScope() {
   levels.pop_back();
@@ -82,7 +82,7 @@ VmapScope::~VmapScope() {
 
 LevelsScope::LevelsScope(std::vector<VmapLevel> acting) : old_(std::move(levels)), old_active_(thread_state().active) {
   levels = std::move(acting);
-  if (!levels.empty()) thread_state().active |= kBit;
+  if (!levels.empty()) thread_state().active |= kTransformBit;
 }
 LevelsScope::~LevelsScope() {
   levels = std::move(old_);

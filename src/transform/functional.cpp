@@ -17,14 +17,14 @@
 namespace ingot {
 namespace {
 
-constexpr uint8_t kBit = layer_bit(Layer::functionalize);
+constexpr uint8_t kFunctionalizeBit = layer_bit(Layer::functionalize);
 
 // Calls of this scope are the functional program: they go below the functionalize layer.
 Scoped<Layer> below() { return {thread_state().layer, Layer::mode}; }
 
 Tensor make_functional(Ref<Storage> storage, std::unique_ptr<FunctionalState> state, const Geometry& as_written) {
   Tensor t(make_ref<TensorImpl>(std::move(storage), as_written));
-  t->layers = kBit;
+  t->layers = kFunctionalizeBit;
   t->special = std::move(state);
   return t;
 }
@@ -114,7 +114,7 @@ void FunctionalStorage::set_base(const Tensor& value, const Geometry& as_written
 }
 
 FunctionalState* functional_state(const Tensor& t) {
-  return t.defined() && (t->layers & kBit) ? static_cast<FunctionalState*>(t->special.get()) : nullptr;
+  return t.defined() && (t->layers & kFunctionalizeBit) ? static_cast<FunctionalState*>(t->special.get()) : nullptr;
 }
 
 void FunctionalStorage::require_own_region() const {
@@ -372,7 +372,7 @@ Value functionalized_function(const Op& op, const Value& f) {
 FunctionalizeScope::FunctionalizeScope(bool exporting)
     : old_(thread_state().active), exporting_(thread_state().exporting, exporting) {
   install_once(Layer::functionalize, functionalize_handler);
-  thread_state().active |= kBit;
+  thread_state().active |= kFunctionalizeBit;
 }
 FunctionalizeScope::~FunctionalizeScope() { thread_state().active = old_; }
 

@@ -5,7 +5,7 @@
 namespace ingot {
 namespace {
 
-constexpr uint8_t kBit = layer_bit(Layer::mode);
+constexpr uint8_t kModeBit = layer_bit(Layer::mode);
 thread_local const ModeScope* innermost = nullptr;
 
 }  // namespace
@@ -13,7 +13,7 @@ thread_local const ModeScope* innermost = nullptr;
 ModeScope::ModeScope(Mode& mode) : mode_(mode), outer_(innermost), old_active_(thread_state().active) {
   install_once(Layer::mode, mode_handler);
   innermost = this;
-  thread_state().active |= kBit;
+  thread_state().active |= kModeBit;
 }
 ModeScope::~ModeScope() {
   innermost = outer_;
@@ -31,7 +31,7 @@ Value mode_handler(const Op& op, Args args) {
   INGOT_ENSURE(scope, "the mode layer is active without a mode");
   ThreadState& state = thread_state();
   const Scoped<const ModeScope*> popped(innermost, scope->outer_);
-  const Scoped<uint8_t> active(state.active, static_cast<uint8_t>(scope->outer_ ? state.active : state.active & ~kBit));
+  const Scoped<uint8_t> active(state.active, static_cast<uint8_t>(scope->outer_ ? state.active : state.active & ~kModeBit));
   const Scoped<Layer> here(state.layer, Layer::mode);
   return scope->mode_.call(op, args);
 }

@@ -123,7 +123,7 @@ Value take_apart(const Op& op, Args args) {
   return op.def->body({op, autocast ? Args(cast) : args});
 }
 
-Tensor result_at(const Value& r, std::size_t k) { return r.is_tensor() ? r.tensor() : r.tensors().at(k); }
+Tensor tensor_at(const Value& r, std::size_t k) { return r.is_tensor() ? r.tensor() : r.tensors().at(k); }
 
 // An in-place or out= form whose functional op is no formula: its results, copied into what it writes.
 Value write(const Op& op, Args args) {
@@ -135,7 +135,7 @@ Value write(const Op& op, Args args) {
   }
   const Value r = call(*op.functional, given);
   for (std::size_t k = 0; k < written.size(); k++) {
-    const Tensor value = result_at(r, k);
+    const Tensor value = tensor_at(r, k);
     check_written_type(op, written[k], value.dtype());
     if (op.variant == Variant::out) check_out_size(op, args, written[k], value.sizes());
     if (op.variant == Variant::out && !(written[k].sizes() == value.sizes())) {

@@ -15,6 +15,7 @@
 namespace ingot::cpu {
 namespace {
 
+using loop::at;
 using loop::Buffer;
 using loop::Fold;
 using loop::Nest;
@@ -49,8 +50,6 @@ llvm::Constant* identity(llvm::Type* type, Accumulate how, DType t) {
     return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits));
   return llvm::ConstantInt::get(type, how == Accumulate::product || how == Accumulate::all ? 1 : 0);
 }
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 class KernelEmitter {
  public:

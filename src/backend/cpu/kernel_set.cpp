@@ -12,10 +12,10 @@
 namespace ingot::cpu {
 namespace {
 
+using loop::at;
+
 // What is worth a module of its own, in nodes of expressions: several milliseconds of work, where a module costs half of one.
 constexpr int64_t kGroup = 300, kKernel = 40;
-
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
 // What holds of all of the kernels, which have one form.
 std::vector<int64_t> common_multiples(const std::vector<const loop::LoneKernel*>& kernels) {

@@ -11,6 +11,7 @@
 namespace ingot::cpu {
 namespace {
 
+using loop::at;
 using loop::Buffer;
 using loop::Computation;
 using loop::Contraction;
@@ -34,7 +35,6 @@ constexpr int64_t kMostColumns = 512, kMostBytes = 256 << 10;
 // Blocks of a long sum (kTermsOfOneSum) that are added up in float; more are in double.
 constexpr int64_t kMostSumsInFloat = 16;
 
-std::size_t at(int id) { return static_cast<std::size_t>(id); }
 Expr ceil_div(const Expr& a, int64_t b) { return floor_div(a + (b - 1), b); }
 Expr aligned(const Expr& bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
 

@@ -12,7 +12,7 @@ namespace ingot {
 
 namespace {
 
-constexpr int kDeepest = 500;
+constexpr int kDeepestExpression = 500;
 // Longer texts than any program has would only cost time: a sum grows term by term.
 constexpr std::size_t kLongest = 1 << 15;
 
@@ -40,7 +40,7 @@ class Parser {
   // Every way down into the grammar passes through one of these.
   struct Level {
     explicit Level(Parser& p) : parser(p) {
-      if (++p.depth_ > kDeepest) p.fail(text("the expression nests deeper than ", kDeepest));
+      if (++p.depth_ > kDeepestExpression) p.fail(text("the expression nests deeper than ", kDeepestExpression));
     }
     ~Level() { parser.depth_--; }
     Parser& parser;

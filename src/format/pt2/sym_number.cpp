@@ -172,7 +172,7 @@ SymNumber rounded_decimal(const SymNumber& a, const SymNumber& digits) {
 
 using Arguments = std::span<const SymNumber>;
 constexpr int kAnyNumber = -1;
-struct Function {
+struct SymFunction {
   std::string_view name;
   int arity;
   SymNumber (*apply)(Arguments);
@@ -227,7 +227,7 @@ SymNumber true_quotient(Arguments a) {
   return Expr(nearest_quotient(q.top->i, q.bottom->i));
 }
 
-const Function kFunctions[] = {
+const SymFunction kFunctions[] = {
     {"Add", kAnyNumber, fold<sym_add>},
     {"Mul", kAnyNumber, fold<sym_multiply>},
     {"Pow", 2, fold<sym_power>},
@@ -396,7 +396,8 @@ SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNu
 }
 
 SymNumber sym_call(std::string_view name, std::span<const SymNumber> args) {
-  const auto* f = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Function& x) { return x.name == name; });
+  const auto* f =
+      std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const SymFunction& x) { return x.name == name; });
   if (f == std::end(kFunctions)) throw UnknownSymFunction{std::string(name)};
   const bool fits = f->arity == kAnyNumber ? !args.empty() : static_cast<int>(args.size()) == f->arity;
   INGOT_REQUIRE(fits, name, " cannot take ", args.size(), " arguments");
