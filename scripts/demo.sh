@@ -27,4 +27,5 @@ show gpt_tiny "A language model, any batch and sequence length:"
 echo
 echo "Each library has the machine code, the weights and a C interface; it was made without PyTorch, Python or a C++ compiler,"
 echo "and runs from C (include/ingot/ingot.h), C++, the command line, or PyTorch's own aot_load."
-echo "--target aarch64-linux-gnu, or x86_64-linux-gnu, makes the same for the other architecture, once \`make build\` was run."
+echo "Once \`make build\` was run, models with rarer ops compile too, and --target aarch64-linux-gnu, or x86_64-linux-gnu, makes the same"
+echo "for the other architecture."
