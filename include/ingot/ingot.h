@@ -69,8 +69,8 @@ typedef struct ingot_value {
   DLDataType dtype;
   int32_t rank; /* -1 of a model that AOTInductor made, which says no more than the name */
   const char* const* sizes; /* each a number or an expression of symbols: "3", "s0", "2*s0" */
-  bool is_number;           /* an input that is a number, given as a tensor of rank 0 */
-  bool is_written;          /* an input that a run writes new elements into */
+  bool is_number; /* an input that is a number, given as a tensor of rank 0 */
+  bool is_written; /* an input that a run writes new elements into */
 } ingot_value;
 
 /* A size that is open until a run, and what it may be. */
@@ -102,11 +102,11 @@ INGOT_API ingot_status ingot_session_set_threads(ingot_session* session, int32_t
 /* ---- weights: two sets, of which one is active (runs use it); `inactive` names the other */
 
 typedef struct ingot_constant_info {
-  const char* name;      /* as the exported program calls it: "encoder.0.weight" */
+  const char* name; /* as the exported program calls it: "encoder.0.weight" */
   DLDataType dtype;
-  size_t bytes;          /* 0 for one that is computed from others */
+  size_t bytes; /* 0 for one that is computed from others */
   bool is_parameter;
-  bool is_folded;        /* computed from others, and never given */
+  bool is_folded; /* computed from others, and never given */
 } ingot_constant_info;
 
 /* One weight under the name of ingot_constant_info. */

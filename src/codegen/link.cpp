@@ -143,7 +143,8 @@ std::string support_file(const std::string& name) {
     tried += "\n  " + path.string();
   }
   throw_user_error(text("this installation of Ingot lacks ", name,
-                        " (`make build` makes it, for both architectures; INGOT_LIB_DIR may say where it is); looked for", tried));
+                        " (`make build` makes it, for both architectures; INGOT_LIB_DIR may say where it is); looked for",
+                        tried));
 }
 
 // The names of symbols stand in an object as they are.
@@ -168,10 +169,10 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   arguments.reserve(64);
   auto add = [&](const auto&... argument) { (arguments.push_back(std::string(argument)), ...); };
   add("ld.lld", "-shared", "-m", machine, "-soname", name, "-o", partial.path());
-  add("--gc-sections");                                       // of the kernels, what is used
+  add("--gc-sections");  // of the kernels, what is used
   add("--icf=safe");  // and once where it is alike, of archives that say whose addresses matter (made by clang)
-  add("-z", "defs");                                          // a missing symbol is found now, not by the user's loader
-  add("-z", "now", "-z", "relro", "-z", "noexecstack");       // nothing is patched or writable once it is loaded
+  add("-z", "defs");  // a missing symbol is found now, not by the user's loader
+  add("-z", "now", "-z", "relro", "-z", "noexecstack");  // nothing is patched or writable once it is loaded
   add("--hash-style=gnu", "--build-id=none", "--threads=1");  // small, and the same bytes every time
   add("--color-diagnostics=never");
   // lld keeps the address of this symbol from one link to the next and writes there: every link must define it anew, also

@@ -19,7 +19,8 @@ struct OpenSize {
   std::string name = "s0";
   int64_t lo = 2;
   int64_t hi = kUnbounded;
-  Facts::Kind kind = Facts::Kind::input;  // another: the data of another program decided it, so that its value answers no question
+  // Another kind: the data of another program decided it, so that its value answers no question.
+  Facts::Kind kind = Facts::Kind::input;
 };
 
 // An open size for every size of the tensors of `examples` but 0 and 1, equal sizes under one name, and for every integer

@@ -35,7 +35,8 @@ std::vector<Elements> Lowerer::lower_function(const Argument& function, Steps& s
 std::vector<Elements> Lowerer::operands(const Node& n, std::size_t argument) {
   std::vector<Elements> all;
   for_each_node(n.args[argument], [&](const Node* operand) {
-    for (const Elements& e : values_[at(operand->id)]) all.push_back(stored(text(n.name, ".operand", argument, ".", all.size()), e));
+    for (const Elements& e : values_[at(operand->id)])
+      all.push_back(stored(text(n.name, ".operand", argument, ".", all.size()), e));
   });
   return all;
 }

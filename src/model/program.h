@@ -82,7 +82,7 @@ enum { INGOT_WEIGHTS_NONE = 0, INGOT_WEIGHTS_EMBEDDED = 1, INGOT_WEIGHTS_EXTERNA
 enum { INGOT_COPY_TO_DEVICE = 0, INGOT_COPY_FROM_DEVICE = 1, INGOT_COPY_ON_DEVICE = 2 };
 typedef struct ingot_device {
   const char* name; /* as containers are asked for it: "cuda" */
-  int32_t type;     /* as hosts call it: PyTorch's code, 1 of CUDA */
+  int32_t type; /* as hosts call it: PyTorch's code, 1 of CUDA */
   /* Uninitialised bytes, at least one, 64-byte aligned, for what comes after on the stream; and they are used no more, but by
    * what is already on the stream. */
   const char* (*allocate)(int32_t index, void* stream, uint64_t bytes, void** memory);
@@ -95,13 +95,13 @@ typedef struct ingot_device {
 /* One run in progress. The runtime's own part follows it in memory. Inputs (but numbers), constants, arena, outputs and
  * ingot_rt_alloc's memory are the device's. */
 typedef struct ingot_frame {
-  int64_t* symbols;         /* data-dependent ones are written by the run */
-  void* const* inputs;      /* elements of each input, laid out as `expect` said */
-  void* const* constants;   /* first element of each constant, its storage offset included; null where it has no bytes */
-  char* arena;              /* `arena_bytes`, 64-byte aligned */
-  void* stream;             /* what the caller gave to run on; null: none, and on the CPU whatever it was */
+  int64_t* symbols; /* data-dependent ones are written by the run */
+  void* const* inputs; /* elements of each input, laid out as `expect` said */
+  void* const* constants; /* first element of each constant, its storage offset included; null where it has no bytes */
+  char* arena; /* `arena_bytes`, 64-byte aligned */
+  void* stream; /* what the caller gave to run on; null: none, and on the CPU whatever it was */
   const ingot_device* device; /* the program's; null: the CPU */
-  int32_t device_index;     /* which of them: the container's */
+  int32_t device_index; /* which of them: the container's */
 } ingot_frame;
 
 /* Tasks [begin, end) of a kernel. `scratch` is this thread's alone, 64-byte aligned. */
@@ -117,7 +117,7 @@ typedef struct ingot_code {
 
 /* A level of the processor that there is code for. */
 typedef struct ingot_level {
-  const char* name;         /* "x86-64-v3" */
+  const char* name; /* "x86-64-v3" */
   const uint64_t* features; /* ends in 0; each an INGOT_CPU_* of cpu.h that it needs */
 } ingot_level;
 
@@ -126,9 +126,9 @@ typedef struct ingot_entry {
   const char* name; /* unique */
   const char *in_spec, *out_spec;
   uint32_t symbol_count, guard_count, input_count, output_count;
-  uint32_t input_symbol_count;          /* the first so many symbols are set by `bind`, the others by the run */
-  uint32_t uses_written;                /* whether it reads or writes a constant that is_written: such runs come one at a time */
-  uint32_t first_folded, folded_count;  /* of the program's folded constants, those that this entry's `fold` makes */
+  uint32_t input_symbol_count; /* the first so many symbols are set by `bind`, the others by the run */
+  uint32_t uses_written; /* whether it reads or writes a constant that is_written: such runs come one at a time */
+  uint32_t first_folded, folded_count; /* of the program's folded constants, those that this entry's `fold` makes */
   const ingot_symbol* symbols;
   const ingot_guard* guards;
   const ingot_input* inputs;
@@ -147,20 +147,20 @@ typedef struct ingot_program {
   uint32_t version;
   uint32_t entry_count, constant_count, folded_count, level_count, metadata_count;
   const char* name;
-  const ingot_entry* entries;      /* the first is the one that PyTorch's C ABI knows */
+  const ingot_entry* entries; /* the first is the one that PyTorch's C ABI knows */
   const ingot_constant* constants; /* the folded ones last */
-  const ingot_level* levels;       /* best first */
-  const char* const* metadata;     /* key, value, key, value … */
+  const ingot_level* levels; /* best first */
+  const char* const* metadata; /* key, value, key, value … */
 
-  uint32_t weights;             /* INGOT_WEIGHTS_* */
-  char* embedded;               /* page-aligned, writable, private to the process */
-  const char* external_file;    /* a name beside the library */
+  uint32_t weights; /* INGOT_WEIGHTS_* */
+  char* embedded; /* page-aligned, writable, private to the process */
+  const char* external_file; /* a name beside the library */
   /* Of the section, of the file, or of the area at the end of the library's own file, which begins at a multiple of 16 KiB. */
   uint64_t weights_bytes;
   uint64_t weights_hash; /* external: XXH3-64 of the .safetensors' header (the length in the first 8 bytes and the JSON text
                                    after it), so that another file is noticed; appended: what the last 8 bytes of the area are */
   const char* const* host_ops; /* that ingot_host_op_call is called for, as its process names them; then null. Null: none */
-  const ingot_device* device;  /* that the code is for; null: the CPU */
+  const ingot_device* device; /* that the code is for; null: the CPU */
 } ingot_program;
 
 /* Hidden: in a process with several model libraries each one means its own. */

@@ -20,7 +20,8 @@ static struct {
 /* The piece that the address is in, or -1. */
 static int piece_of(const void* address) {
   for (int k = 0; k < kFakeMost; k++) {
-    if (pieces[k].memory && (const char*)address >= pieces[k].memory && (const char*)address < pieces[k].memory + pieces[k].bytes) return k;
+    if (pieces[k].memory && (const char*)address >= pieces[k].memory && (const char*)address < pieces[k].memory + pieces[k].bytes)
+      return k;
   }
   return -1;
 }
