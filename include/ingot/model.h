@@ -90,11 +90,11 @@ INGOT_EXPORT AOTIRuntimeError ingot_entry_input(size_t entry, size_t k, ingot_va
 INGOT_EXPORT AOTIRuntimeError ingot_entry_output(size_t entry, size_t k, ingot_value_info* info);
 INGOT_EXPORT AOTIRuntimeError ingot_entry_symbol(size_t entry, size_t k, ingot_symbol_info* info);
 INGOT_EXPORT AOTIRuntimeError ingot_entry_guard(size_t entry, size_t k, const char** condition);
-/* As AOTInductorModelContainerRun, of any entry: it takes the input handles, the output handles become the caller's. Runs of all
- * entries may be under way at the same time, as many together as the container has models. */
+/* As AOTInductorModelContainerRun, of any entry, on the caller's stream: it takes the input handles, the output handles become the
+ * caller's. Runs of all entries may be under way at the same time, as many together as the container has models. */
 INGOT_EXPORT AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle container, size_t entry,
                                                         AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs,
-                                                        size_t output_count);
+                                                        size_t output_count, AOTInductorStreamHandle stream);
 
 /* ---- a container's settings */
 

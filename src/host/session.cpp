@@ -71,7 +71,7 @@ Handles Session::run(Handles inputs, const SessionRunOptions& options, CallSite 
   const AOTInductorStreamHandle stream = options.stream;
   const AOTIProxyExecutorHandle proxy = owner_->proxy();
   if (entry_ > 0)
-    INGOT_MODEL_CALL(ingot_container_run_entry, container_, entry_, given.data(), given.size(), outputs.data(), count);
+    INGOT_MODEL_CALL(ingot_container_run_entry, container_, entry_, given.data(), given.size(), outputs.data(), count, stream);
   else if (options.single_threaded)
     INGOT_MODEL_CALL(AOTInductorModelContainerRunSingleThreaded, container_, given.data(), given.size(), outputs.data(), count,
                      stream, proxy);

@@ -128,9 +128,10 @@ AOTIRuntimeError ingot_model_level_used(const char** level) {
 const char* ingot_model_weights_file(void) { return program.weights == INGOT_WEIGHTS_EXTERNAL ? program.external_file : nullptr; }
 
 AOTIRuntimeError ingot_container_run_entry(AOTInductorModelContainerHandle container, size_t entry, AtenTensorHandle* inputs,
-                                           size_t input_count, AtenTensorHandle* outputs, size_t output_count) {
+                                           size_t input_count, AtenTensorHandle* outputs, size_t output_count,
+                                           AOTInductorStreamHandle stream) {
   const Taken taken(inputs, input_count);
-  return with(container, [&](Container& c) { return c.run(entry, inputs, input_count, outputs, output_count, nullptr); });
+  return with(container, [&](Container& c) { return c.run(entry, inputs, input_count, outputs, output_count, stream); });
 }
 
 AOTIRuntimeError ingot_container_set_threads(AOTInductorModelContainerHandle container, int32_t count) {

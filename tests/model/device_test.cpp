@@ -74,6 +74,12 @@ TEST_F(DeviceModel, RunsAreGivenTheStreamAndMemoryOfTheDevice) {
   EXPECT_EQ(record->wait_stream, static_cast<void*>(stream_of(1)));
   EXPECT_EQ(record->stream, static_cast<void*>(stream_of(2)));
   EXPECT_EQ(result.steps, 3);
+
+  // An entry by its place is on the caller's stream as well.
+  AtenTensorHandle x_handle = input(x), outputs[2] = {};
+  ASSERT_EQ(library_call(library, ingot_container_run_entry)(container, 0, &x_handle, 1, outputs, 2, stream_of(3)), 0);
+  EXPECT_EQ(record->stream, static_cast<void*>(stream_of(3)));
+  for (AtenTensorHandle o : outputs) aoti_torch_delete_tensor_object(o);
   destroy(container);
 
   // A constant that runs write, too: another model finds what the one before it left.

@@ -18,7 +18,8 @@ class Entries : public ModelTest {
       inputs.push_back(tensor_over(n, {}));
     }
     AtenTensorHandle output = nullptr;
-    if (library_call(library_, ingot_container_run_entry)(container, entry, inputs.data(), inputs.size(), &output, 1) != 0)
+    if (library_call(library_, ingot_container_run_entry)(container, entry, inputs.data(), inputs.size(), &output, 1, nullptr) !=
+        0)
       return {};
     const Floats y = values_of(output);
     aoti_torch_delete_tensor_object(output);
