@@ -29,7 +29,7 @@ list(APPEND eager_without
 
 # Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.
 set(eager_flags
-  ${INGOT_NO_PATHS} -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
+  ${INGOT_NO_PATHS} -std=c++20 -DNDEBUG ${INGOT_WARNINGS} -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
   -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(eager_flags_x86_64 "")
 set(eager_flags_aarch64 -mno-outline-atomics)
@@ -156,7 +156,7 @@ function(ingot_eager_harness target)
     set(source ${PROJECT_SOURCE_DIR}/tests/eager/harness.c)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${compiler_${arch}} -x c -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -fPIC -fvisibility=hidden
+      COMMAND ${compiler_${arch}} -x c -std=c11 -D_DEFAULT_SOURCE -O1 ${INGOT_WARNINGS} -fPIC -fvisibility=hidden
               -I${PROJECT_SOURCE_DIR}/src -c ${source} -o ${object}
       DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/model/program.h
       COMMENT "Compiling tests/eager/harness.c for ${arch}"

@@ -26,7 +26,7 @@ function(ingot_model_runners target source)
     endif()
     add_custom_command(
       OUTPUT ${program}
-      COMMAND ${compiler} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
+      COMMAND ${compiler} -std=c11 -D_DEFAULT_SOURCE -O1 ${INGOT_WARNINGS} -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
               ${PROJECT_SOURCE_DIR}/${source}
               -o ${program} -ldl
       DEPENDS ${PROJECT_SOURCE_DIR}/${source} ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h

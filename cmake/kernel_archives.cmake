@@ -7,7 +7,7 @@ set(INGOT_KERNEL_DIR ${PROJECT_BINARY_DIR}/lib)
 
 # No exceptions, no run-time types, no guards: a model needs nothing but libc. Hidden: a model exports its C interface only.
 set(kernel_flags
-  -std=c++20 -DNDEBUG -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
+  -std=c++20 -DNDEBUG ${INGOT_WARNINGS} -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
   ${INGOT_NO_PATHS} -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables
   -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
 set(kernel_flags_x86_64 "")

@@ -64,7 +64,7 @@ function(ingot_test_models target)
       set(library ${folder}/${name}_${arch}.so)
       add_custom_command(
         OUTPUT ${library}
-        COMMAND ${c_compiler} -std=c11 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -I${PROJECT_SOURCE_DIR}/src ${definitions}
+        COMMAND ${c_compiler} -std=c11 -O1 ${INGOT_WARNINGS} -fPIC -fvisibility=hidden -I${PROJECT_SOURCE_DIR}/src ${definitions}
                 -shared -nostdlib -Wl,-z,defs -Wl,--gc-sections -Wl,-soname,${name}_${arch}.so ${programs}/${source}
                 -Wl,--whole-archive ${archive} -Wl,--no-whole-archive -Wl,--as-needed ${stubs} -o ${library}
         DEPENDS ${programs}/${source} ${programs}/fake_device.h ${programs}/fake_device_record.h
@@ -78,7 +78,7 @@ function(ingot_test_models target)
       set(program ${folder}/${name}_${arch})
       add_custom_command(
         OUTPUT ${program}
-        COMMAND ${c_compiler} -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -pedantic ${sanitize} -I${PROJECT_SOURCE_DIR}/include
+        COMMAND ${c_compiler} -std=c11 -D_DEFAULT_SOURCE -O1 ${INGOT_WARNINGS} -pedantic ${sanitize} -I${PROJECT_SOURCE_DIR}/include
                 -rdynamic ${programs}/${name}.c -o ${program} -ldl -lpthread
         DEPENDS ${programs}/${name}.c ${PROJECT_SOURCE_DIR}/include/ingot/model.h ${PROJECT_SOURCE_DIR}/include/ingot/aoti.h
                 ${PROJECT_SOURCE_DIR}/include/ingot/aoti_host.h
