@@ -21,4 +21,8 @@ for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingo
   grep -Eq 'BIND_NOW|Flags:.*NOW' "$work/dynamic" || fail "$file: its functions are looked up late (no BIND_NOW)"
   if grep GNU_STACK "$work/segments" | grep -q E; then fail "$file: an executable stack"; fi
 done
+# What reads files checks that its stack is whole.
+for file in "$build"/lib/libingot_io.a "$build"/lib/libingot_format.a "$build"/lib/libingot_runtime.a; do
+  nm -u "$file" 2>/dev/null | grep -q __stack_chk_ || fail "$file: its stack is not guarded"
+done
 exit $failed
