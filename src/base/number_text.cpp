@@ -20,4 +20,10 @@ std::string scientific_text(double v) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::scientific).ptr);
 }
 
+std::optional<double> number_of(std::string_view digits) {
+  double v = 0;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), v).ec != std::errc()) return {};
+  return v;
+}
+
 }  // namespace ingot

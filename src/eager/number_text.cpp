@@ -1,5 +1,7 @@
 #include "base/number_text.hpp"
 
+#include <locale.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +27,14 @@ std::string scientific_text(double v) {
     in_point = !ours;
   }
   return out;
+}
+
+// The "C" locale has a point, whatever the host's has.
+std::optional<double> number_of(std::string_view digits) {
+  static const locale_t with_point = newlocale(LC_ALL_MASK, "C", nullptr);
+  const double v = strtod_l(std::string(digits).c_str(), nullptr, with_point);
+  if (std::isinf(v)) return {};
+  return v;
 }
 
 // As std::to_chars has it: plain digits unless the form with an exponent is shorter.

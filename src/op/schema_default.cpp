@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/dtype.hpp"
+#include "base/number_text.hpp"
 #include "op/schema_cursor.hpp"
 
 namespace ingot {
@@ -187,14 +188,14 @@ class DefaultParser {
       if (digits() == 0) in_.fail("the digits of an exponent");
     }
     const std::string_view written = in_.since(start);
-    const char* const end = written.data() + written.size();
     if (real) {
-      double v = 0;
-      if (std::from_chars(written.data(), end, v).ec != std::errc()) in_.fail_at(start, "a number that fits a double");
-      return v;
+      const std::optional<double> v = number_of(written);
+      if (!v) in_.fail_at(start, "a number that fits a double");
+      return *v;
     }
     int64_t v = 0;
-    if (std::from_chars(written.data(), end, v).ec != std::errc()) in_.fail_at(start, "an integer of 64 bits");
+    if (std::from_chars(written.data(), written.data() + written.size(), v).ec != std::errc())
+      in_.fail_at(start, "an integer of 64 bits");
     return v;
   }
 

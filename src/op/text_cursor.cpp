@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "op/excerpt.hpp"
 
 namespace ingot {
@@ -173,17 +174,17 @@ Value TextCursor::number(bool real) {
     digits();
   }
   const std::string_view written = text_.substr(begin, at_ - begin);
-  const char* const end = written.data() + written.size();
   const bool imaginary = here() == 'j';
   if (real || imaginary) {
-    double v = 0;
-    if (std::from_chars(written.data(), end, v).ec != std::errc()) fail(begin, "expected a number that fits a double");
-    if (!imaginary) return v;
+    const std::optional<double> v = number_of(written);
+    if (!v) fail(begin, "expected a number that fits a double");
+    if (!imaginary) return *v;
     at_++;
-    return std::complex<double>(0, v);
+    return std::complex<double>(0, *v);
   }
   int64_t v = 0;
-  if (std::from_chars(written.data(), end, v).ec != std::errc()) fail(begin, "expected an integer of 64 bits");
+  if (std::from_chars(written.data(), written.data() + written.size(), v).ec != std::errc())
+    fail(begin, "expected an integer of 64 bits");
   return v;
 }
 

@@ -76,8 +76,8 @@ BatchDims batch_dims(const Tensor& t) {
   BatchDims dims;
   if (!t.defined()) return dims;
   const std::vector<int> levels = levels_of(t);
-  const Shape& sizes = physical(t).sizes();
-  for (std::size_t k = 0; k < levels.size(); k++) dims.push_back({levels[k], sizes[k]});
+  const Tensor whole = physical(t);
+  for (std::size_t k = 0; k < levels.size(); k++) dims.push_back({levels[k], whole.sizes()[k]});
   return dims;
 }
 
