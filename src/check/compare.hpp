@@ -35,4 +35,8 @@ Difference compare_kind(const Tensor& got, const Tensor& want);
 // furthest nor the mean square. (In a half's few bits each element is off at random, in one order of rounding as in another.)
 Tensor no_further(const Tensor& got, const Tensor& want, const Tensor& exact, bool is_whole_program);
 
+// No fault where `nearer`, the difference of what no_further leaves, is none. Only up to a few bounds: a program in float64 has our
+// formulas, and what a wrong one makes of it is as near to us as can be.
+Difference unless_rounding(Difference d, const Difference& nearer);
+
 }  // namespace ingot

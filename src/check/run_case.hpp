@@ -28,10 +28,10 @@ struct CheckResult {
   Outcome outcome = Outcome::passed;
   std::string message;                   // what failed, or why the case says nothing about Ingot; on one line
   std::vector<std::string> missing_ops;  // why it failed: "torch.ops.aten.foo.Tensor"
-  double worst = 0;                      // greatest |difference| / bound; past 1 is a failure
-  double largest = 0;                    // greatest |difference|
-  std::string where;                     // of the worst: "out.0"
-  std::string partly;                    // why not everything was compared; empty: all was
+  double worst = 0;  // greatest |difference| / bound; past 1 is a failure, or PyTorch's rounding (compare.hpp)
+  double largest = 0;  // greatest |difference|
+  std::string where;  // of the worst: "out.0"
+  std::string partly;  // why not everything was compared; empty: all was
   double seconds = 0;
 };
 

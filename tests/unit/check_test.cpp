@@ -44,6 +44,25 @@ TEST(Compare, RoundingIsPyTorchsWhereItIsNoWorse) {
   EXPECT_FALSE(no_further(tensor({1.0}), tensor({2.0}), Tensor(), true).item().to_double() == 2) << "nothing exact is known";
 }
 
+// The program in float64 has our formulas: where they are wrong, it is wrong with us.
+TEST(Compare, NoWrongFormulaIsRounding) {
+  const Tensor got = cos(tensor({0.5, 1.0})), want = sin(tensor({0.5, 1.0}));
+  const Tensor exact = cos(tensor({0.5, 1.0}).to(float64));
+  const Tolerance bound{1e-5, 1.3e-6};
+  const auto judged = [&](const Tensor& x) {
+    return unless_rounding(compare(x, want, bound), compare(no_further(x, want, exact, true), want, bound));
+  };
+  ASSERT_EQ(fault(no_further(got, want, exact, true), want, bound), "") << "as near to float64 as can be";
+  EXPECT_NE(judged(got).message, "");
+  // Two bounds from PyTorch's, and nearer than that to the exact result.
+  const Tensor off = tensor({1.0, 2.0}), near = tensor({1.0, 2.00002});
+  EXPECT_NE(fault(near, off, bound), "");
+  const Difference d =
+      unless_rounding(compare(near, off, bound), compare(no_further(near, off, near.to(float64), false), off, bound));
+  EXPECT_EQ(d.message, "");
+  EXPECT_GT(d.worst, 1) << "and it says how far";
+}
+
 TEST(Compare, IntegersAreExactAndFarApartWithoutOverflow) {
   const auto number = [](int64_t n) { return full({1}, Scalar(Int(n)), {.dtype = int64}); };
   const Tensor lo = number(std::numeric_limits<int64_t>::min()), hi = number(std::numeric_limits<int64_t>::max());
