@@ -1,5 +1,6 @@
 // How close a result must be to PyTorch's.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,9 @@ Difference compare_kind(const Tensor& got, const Tensor& want);
 // furthest nor the mean square. (In a half's few bits each element is off at random, in one order of rounding as in another.)
 Tensor no_further(const Tensor& got, const Tensor& want, const Tensor& exact, bool is_whole_program);
 
-// No fault where `nearer`, the difference of what no_further leaves, is none. Only up to a few bounds: a program in float64 has our
-// formulas, and what a wrong one makes of it is as near to us as can be.
-Difference unless_rounding(Difference d, const Difference& nearer);
+// No fault where `nearer`, the difference of what no_further leaves, is none. Where the exact result is that of our own program in
+// float64, only up to a few bounds: a wrong formula is as near to itself as can be.
+enum class Exact : uint8_t { pytorchs, ours };
+Difference unless_rounding(Difference d, const Difference& nearer, Exact exact);
 
 }  // namespace ingot
