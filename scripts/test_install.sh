@@ -22,6 +22,15 @@ export LD_LIBRARY_PATH="$prefix/$libdir"
 "$work/run_model" "$work/mlp.pt2" >"$work/package.txt"
 cmp "$work/library.txt" "$work/package.txt"
 
+# Four entry points of one library at the same time.
+entries=$build/golden/entries
+"$build/ingot" compile prefill="$entries/prefill.pt2" decode="$entries/decode.pt2" evaluate="$entries/evaluate.pt2" \
+  cached="$entries/cached.pt2" -o "$work/lm.so" >/dev/null
+cc -std=c11 -Wall -Wextra -Werror -pedantic "$source/examples/c/run_entries.c" $(pkg-config --cflags --libs ingot) -pthread -o "$work/run_entries"
+"$work/run_entries" "$work/lm.so" >"$work/entries.txt" || { cat "$work/entries.txt" && exit 1; }
+[ "$(sort "$work/entries.txt" | tr '\n' ' ')" = "cached: 100 runs decode: 100 runs evaluate: 100 runs prefill: 100 runs " ] ||
+  { cat "$work/entries.txt" && exit 1; }
+
 # A library that AOTInductor might have made, in a program that has no host: libingot_host.so comes with it, and no libtorch.
 cat >"$work/foreign.c" <<'END'
 #include <stdio.h>
