@@ -1,7 +1,7 @@
 #!/bin/bash
 # Holds every #include under src/ against the table of folders in docs/architecture.md: a folder may use what its row names, all
 # that those may use, and the public headers. A file belongs to the innermost folder around it that has a row. Prints what no row
-# allows, and then fails.
+# allows, and then fails: as for a public header that includes one that is not, and for a file past 600 lines.
 #   scripts/check_layers.sh [ROOT]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
@@ -42,3 +42,14 @@ awk '
     exit failed
   }
 ' docs/architecture.md <(grep -rnE --include='*.cpp' --include='*.hpp' --include='*.h' '^ *# *include *["<]' src | LC_ALL=C sort)
+
+# What users include is all there when Ingot is installed.
+if grep -rnE '^ *# *include *"' include | grep -v '"ingot/' >&2; then
+  echo "check_layers: a public header includes one that is not" >&2
+  exit 1
+fi
+longest=600
+if find $(ls -d src include tests bench examples 2>/dev/null) -name '*.[ch]' -o -name '*.[ch]pp' | xargs wc -l |
+  awk -v longest=$longest '$2 != "total" && $1 > longest {print $2 ": " $1 " lines, more than " longest; found = 1} END {exit !found}' >&2; then
+  exit 1
+fi

@@ -8,7 +8,7 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 mkdir "$copy/docs"
 cp "$root/docs/architecture.md" "$copy/docs"
-cp -r "$root/src" "$copy/src"
+cp -r "$root/src" "$root/include" "$copy"
 
 # expect FILE INCLUDE WORDS: with the include at the end of the file, the check fails with the words.
 expect() {
@@ -36,3 +36,9 @@ mkdir "$copy/src/attic"
 echo > "$copy/src/attic/old.cpp"
 expect src/attic/old.cpp '"base/error.hpp"' "the table has no row for src/attic"
 expect src/host/session.cpp '"host/torch/handle.hpp"' "src/host may not use host/torch"  # a folder in a folder has a row of its own
+expect include/ingot/ingot.hpp '"op/call.hpp"' "op/call.hpp"  # users have no such file
+seq -f '// line %g' 601 >"$copy/src/base/long.cpp"
+if said=$("$root/scripts/check_layers.sh" "$copy" 2>&1) || [[ "$said" != "src/base/long.cpp: 601 lines"* ]]; then
+  printf 'test_layers: expected a file of 601 lines to be found, found:\n%s\n' "$said" >&2
+  exit 1
+fi

@@ -19,6 +19,7 @@
 #include "compiler/program_trace.hpp"
 #include "graph/source.hpp"
 #include "graph/text.hpp"
+#include "graph/verify.hpp"
 #include "io/file.hpp"
 #include "loop/fold.hpp"
 #include "loop/lower.hpp"
@@ -52,6 +53,15 @@ void verify_text(std::string_view stage, const loop::Program& p) {
   }
   INGOT_ENSURE(same(loop::parse_program(written), p), "the program after '", stage, "' is not what its text says:\n", written);
 }
+void verify_graph(std::string_view stage, const Graph& g) {
+  try {
+    verify(g);
+  } catch (const UserError& e) {
+    throw_internal_error(__FILE__, __LINE__, text("the graph after '", stage, "' breaks a rule: ", e.what()));
+  }
+}
+void verify_text(std::string_view stage, const Traced& t) { verify_graph(stage, t.graph); }
+void verify_text(std::string_view stage, const TracedProgram& p) { verify_graph(stage, p.traced.graph); }
 void verify_text(std::string_view stage, const loop::Lowered& l) { verify_text(stage, l.program); }
 void verify_text(std::string_view stage, const Model::Code& c) {
   verify_text(stage, c.run);

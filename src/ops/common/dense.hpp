@@ -3,11 +3,11 @@
 #pragma once
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <string_view>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "tensor/cpu_memory.hpp"
 #include "tensor/impl.hpp"
 #include "tensor/rows.hpp"
 
@@ -49,14 +49,12 @@ class DenseResult {
 // Memory a kernel works in, aligned to a cache line.
 class Scratch {
  public:
-  explicit Scratch(int64_t bytes) : p_(std::aligned_alloc(64, static_cast<std::size_t>((bytes + 127) / 64 * 64))) {
-    if (!p_) throw std::bad_alloc();
-  }
+  explicit Scratch(int64_t bytes) : p_(allocate_on_cpu(static_cast<std::size_t>(bytes) + kCpuAlignment)) {}
   void* get() const { return p_.get(); }
 
  private:
   struct Free {
-    void operator()(void* p) const { std::free(p); }
+    void operator()(void* p) const { free_on_cpu(p); }
   };
   std::unique_ptr<void, Free> p_;
 };
