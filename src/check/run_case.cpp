@@ -307,7 +307,7 @@ class CaseRun {
     if (i < outputs.size()) note(result, "outputs", structural(text("got ", outputs.size(), ", want ", i)));
   }
 
-  // The same program with double for every floating type that it has or names.
+  // The same program with double for every floating type that it has or names, and two of them for every complex one.
   Program program_in_float64() const {
     Program program = load_program(case_.program);
     if (!case_.weights.empty()) supply_zoo_weights(program, read_zoo_weights(case_.weights));
@@ -323,14 +323,15 @@ class CaseRun {
       for (Argument& a : n->args) a = in_float64(a);
     return program;
   }
-  static Tensor in_float64(const Tensor& t) { return t.defined() && is_floating(t.dtype()) ? t.to(DType::f64) : t; }
+  static DType in_float64(DType t) { return is_floating(t) ? DType::f64 : is_complex(t) ? DType::c128 : t; }
+  static Tensor in_float64(const Tensor& t) { return t.defined() ? t.to(in_float64(t.dtype())) : t; }
   static Values in_float64(const TensorList& inputs) {
     Values in;
     for (const Tensor& t : inputs) in.push_back(in_float64(t));
     return in;
   }
   static Argument in_float64(const Argument& a) {
-    if (a.is_value()) return a.value().is_dtype() && is_floating(a.value().dtype()) ? Argument(Value(DType::f64)) : a;
+    if (a.is_value()) return a.value().is_dtype() ? Argument(Value(in_float64(a.value().dtype()))) : a;
     if (!a.is_list()) return a;
     std::vector<Argument> elements;
     for (const Argument& e : a.elements()) elements.push_back(in_float64(e));
@@ -342,12 +343,11 @@ class CaseRun {
                             bool is_gradient) const {
     const Tensor exact = stored("exact." + key);
     if (d.message.empty() || !exact.defined() || !compare_kind(got, want).message.empty()) return d;
-    return unless_rounding(d, difference(no_further(got, want, exact, false), want, is_gradient), Exact::pytorchs);
+    return unless_rounding(d, difference(no_further(got, want, exact, true), want, is_gradient), Exact::pytorchs);
   }
 
   Tensor held_to_float64(const Tensor& got, const Tensor& want, std::size_t i) const {
-    if (only_kind_ || !is_floating(want.dtype()) || want.dtype() == DType::f64 || !compare_kind(got, want).message.empty())
-      return got;
+    if (only_kind_ || in_float64(want.dtype()) == want.dtype() || !compare_kind(got, want).message.empty()) return got;
     TensorList exact;
     const GradModeGuard no_grad(false);
     try {

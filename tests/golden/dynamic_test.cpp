@@ -151,7 +151,7 @@ TEST(GoldenDynamic, EveryOperatorIsItsTrace) {
       refused += text(c.entry, ": ", std::string_view(e.what()).substr(0, 40), "\n");
     }
   }
-  EXPECT_EQ(programs, 3100);
+  EXPECT_EQ(programs, 3119);
   EXPECT_EQ(refused, "masked_select/f32_2: Runtime assertion failed for expression \n");
 }
 

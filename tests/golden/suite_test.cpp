@@ -51,7 +51,7 @@ void check_set(const std::string& set, const Expected& expected, const CheckOpti
 }
 
 TEST(GoldenOps, AgreeWithPyTorch) { check_set("ops", {2978, 2, 98}, {.gradients = true, .strides = true}); }
-// Held to PyTorch's bits, a product of float32 is accepted where it is the float64 one rounded, and not where one element is further from
+// Held to half the usual bounds, a product of float32 is accepted where it is the float64 one rounded, and not where one element is further from
 // that than PyTorch's.
 TEST(GoldenOps, ResultsBeyondTheBoundsAreHeldToFloat64) {
   std::vector<Case> cases = find_cases(folder("ops"));
@@ -59,7 +59,7 @@ TEST(GoldenOps, ResultsBeyondTheBoundsAreHeldToFloat64) {
   ASSERT_EQ(cases.size(), 1u);
   const auto outcome = [&](double off) -> std::string {
     CheckOptions options;
-    options.tolerance = Tolerance{};
+    options.tolerance = Tolerance{5e-6, 6.5e-7};  // half the usual
     options.prepare = [off](Program&) -> Execute {
       return [off](Program& program, Args inputs) {
         Values wide;
