@@ -23,7 +23,7 @@ set(eager_without
   op/registry.cpp ops/sparse/sparse_tensor.cpp)
 # … and no use for others: traces, vmap, code, text, functions as arguments, tensors of other classes or libraries.
 list(APPEND eager_without
-  tensor/dlpack.cpp tensor/print.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/program_acts.cpp
+  tensor/dlpack.cpp tensor/print.cpp op/applied.cpp op/aten_table.cpp op/batching.cpp op/function.cpp op/side_effects.cpp
   op/source_note.cpp op/upper_layers.cpp op/vjp.cpp op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
   ops/common/lower_rules.cpp ops/conv/lower.cpp ops/reduce/reduction_lower.cpp)
 

@@ -32,7 +32,7 @@ struct GraphPair {
 };
 struct BoxedPair {
   Boxed forward, backward;
-  // Without a backward: why it has no compiled form. Its own compiler has its turn when gradients are asked for.
+  // Without a backward: why it has no compiled form. Its own compiler is called when gradients are asked for.
   std::string why_alone = {};
 };
 using PairCompiler = std::function<BoxedPair(const GraphPair& graphs)>;
@@ -46,7 +46,7 @@ struct AotOptions {
   Compiler backward = {};  // without one, as the forward
   Compiler inference = {};  // without one, as the forward
   // Both graphs of a function with gradients, when it is compiled. Where it fails with a user error, or where there is none,
-  // `forward` has its turn, and `backward` when gradients are asked for; the latter also where it makes the forward alone.
+  // `forward` is called, and `backward` when gradients are asked for; the latter also where it makes the forward alone.
   PairCompiler together = {};
   Partitioner partition = partition_default;
   const Decompositions* decompositions = nullptr;

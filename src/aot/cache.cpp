@@ -4,7 +4,7 @@
 #include "aot/cache_key.hpp"
 #include "aot/capture.hpp"
 #include "aot/compile.hpp"
-#include "aot/compiler_turn.hpp"
+#include "aot/compiler_run.hpp"
 #include "aot/log.hpp"
 #include "aot/tracing_context.hpp"
 #include "base/error.hpp"

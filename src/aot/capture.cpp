@@ -7,7 +7,7 @@
 #include "graph/interpret.hpp"
 #include "graph/tracer.hpp"
 #include "op/call.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 #include "transform/mode.hpp"
 
 namespace ingot::aot {

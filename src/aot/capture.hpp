@@ -19,7 +19,7 @@ struct Captured {
 };
 
 // `fakes`: of the arguments (inputs.hpp); the run may change how they look. User errors: those of f, and for what f does that no node
-// says (op/program_acts.hpp).
+// says (op/side_effects.hpp).
 Captured capture(const FlatFunction& f, const Values& fakes, ShapeEnv& sizes, Wrappers wrappers = Wrappers::apart);
 
 // The function again. No wrapper may have been taken apart: what autograd sees of a function of wrappers is not what it sees of their

@@ -8,7 +8,7 @@
 
 #include "aot/boxed.hpp"
 #include "aot/compile_report.hpp"
-#include "aot/compiler_turn.hpp"
+#include "aot/compiler_run.hpp"
 #include "aot/debug_assert.hpp"
 #include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
@@ -51,9 +51,9 @@ struct CompiledGraph {
   CompileReport report;
 };
 CompiledGraph compile_first(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, GraphKind kind,
-                            const AotOptions& options, const CompilerTurn& turn) {
+                            const AotOptions& options, const CompilerRun& compiler_run) {
   const CompileReportScope scope;
-  Boxed run = turn(compiler, graph, metas_of_inputs(*graph), kind);
+  Boxed run = compiler_run(compiler, graph, metas_of_inputs(*graph), kind);
   if (options.context && options.context->fakify_first_call) run = fake_first(std::move(run), *graph, scope.report().strides);
   return {std::move(run), scope.report()};
 }
@@ -68,26 +68,26 @@ void publish(const AotOptions& options, const Metadata& meta, const JointLayouts
 // ---- without gradients (R067)
 
 FlatCallable compile_inference(const Prepared& p, Assembly& a, const AotOptions& options, ShapeEnv& sizes,
-                               const CompilerTurn& turn, const WhenCompiled& tell) {
+                               const CompilerRun& compiler_run, const WhenCompiled& tell) {
   BaseGraph base = base_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
   a.layouts.inputs = std::move(base.inputs);
   a.layouts.returned = std::move(base.returned);
   if (options.unlift_effect_tokens && a.meta.tokens > 0)
     base.graph = run_passes(base.graph, std::array{own_tokens_pass(std::exchange(a.meta.tokens, 0))});
   const auto graph = std::make_shared<const Graph>(std::move(base.graph));
-  const Log log(turn.id(), options);
+  const Log log(compiler_run.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::inference, *graph);
   publish(options, p.meta, a.layouts);
   CompiledGraph c =
-      compile_first(options.inference ? options.inference : options.forward, graph, GraphKind::inference, options, turn);
+      compile_first(options.inference ? options.inference : options.forward, graph, GraphKind::inference, options, compiler_run);
   if (tell && !c.report.artifact.empty()) tell(a, c.report.artifact, "");  // R189
   return around_arguments(a, around_graphs(a, std::move(c.run), nullptr));
 }
 
 // ---- with gradients (R068)
 
-// R074: sizes that are saved make the backward's turn come now; otherwise its context is there, and nothing happens in it (R195).
+// R074: sizes that are saved have the backward compiled now; otherwise its context is there, and nothing happens in it (R195).
 // Guards are made when this function is: what the backward needs of open sizes they can check only if it is compiled by then.
 void compile_ahead(Backward& backward, bool is_wanted, const Log& log, int id) {
   if (!is_wanted) {
@@ -131,11 +131,12 @@ struct CompiledTogether {
   CompiledGraph forward;
   Boxed backward;
 };
-CompiledTogether compile_together(const GraphPair& pair, const AotOptions& options, const CompilerTurn& turn, const Log& log) {
+CompiledTogether compile_together(const GraphPair& pair, const AotOptions& options, const CompilerRun& compiler_run,
+                                  const Log& log) {
   if (!options.together || (options.context && options.context->fakify_first_call)) return {};
   const CompileReportScope report;
   try {
-    BoxedPair made = turn(options.together, pair);
+    BoxedPair made = compiler_run(options.together, pair);
     if (!made.backward) log.note(text("forward and backward are not compiled together: ", made.why_alone));
     return {{std::move(made.forward), report.report()}, std::move(made.backward)};
   } catch (const UserError& e) {
@@ -144,17 +145,18 @@ CompiledTogether compile_together(const GraphPair& pair, const AotOptions& optio
   }
 }
 
-// Together, or each by its own compiler; the backward's turn comes later, where that can wait.
+// Together, or each by its own compiler; the backward later, where that can wait.
 CompiledPair compile_pair(const GraphPair& pair, const Saved& saved, const Assembly& a, const AotOptions& options,
-                          const CompilerTurn& turn, const Log& log, const WhenCompiled& tell) {
-  CompiledTogether both = compile_together(pair, options, turn, log);
+                          const CompilerRun& compiler_run, const Log& log, const WhenCompiled& tell) {
+  CompiledTogether both = compile_together(pair, options, compiler_run, log);
   if (both.backward) {
-    const CompileScope scope(turn.id(), GraphKind::backward);  // R195
+    const CompileScope scope(compiler_run.id(), GraphKind::backward);  // R195
     if (const std::string& key = both.forward.report.artifact; tell && !key.empty()) tell(a, key, key);
     return {std::move(both.forward.run), std::make_shared<Backward>(std::move(both.backward), a.writes_tracked)};
   }
-  CompiledGraph forward = both.forward.run ? std::move(both.forward)
-                                           : compile_first(options.forward, pair.forward, GraphKind::forward, options, turn);
+  CompiledGraph forward = both.forward.run
+                              ? std::move(both.forward)
+                              : compile_first(options.forward, pair.forward, GraphKind::forward, options, compiler_run);
   Values examples = pair.backward_examples;
   const OutputStrides& strides = forward.report.strides;
   const std::size_t end = std::min(strides.size(), saved.first + saved.tensors);
@@ -167,24 +169,24 @@ CompiledPair compile_pair(const GraphPair& pair, const Saved& saved, const Assem
     compiled = [tell, a, forward = forward.report.artifact](const std::string& backward) { tell(a, forward, backward); };
   const bool is_guarded =
       options.guards && !options.debug_assert && std::any_of(examples.begin(), examples.end(), has_open_sizes);
-  const auto backward = std::make_shared<Backward>(pair.backward, options.backward ? options.backward : options.forward, turn,
-                                                   std::move(examples), a.writes_tracked, std::move(compiled));
-  compile_ahead(*backward, saved.integers > 0 || is_guarded, log, turn.id());
+  const auto backward = std::make_shared<Backward>(pair.backward, options.backward ? options.backward : options.forward,
+                                                   compiler_run, std::move(examples), a.writes_tracked, std::move(compiled));
+  compile_ahead(*backward, saved.integers > 0 || is_guarded, log, compiler_run.id());
   return {std::move(forward.run), backward};
 }
 
 FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& options, ShapeEnv& sizes,
-                              const CompilerTurn& turn, const WhenCompiled& tell) {
+                              const CompilerRun& compiler_run, const WhenCompiled& tell) {
   const JointGraph joint = joint_graph(p.f, p.fakes, p.meta, sizes, options.decompositions);
   a.layouts = joint.layouts;
   const JointLayouts& layouts = a.layouts;
-  const Log log(turn.id(), options);
+  const Log log(compiler_run.id(), options);
   log.metadata(p.meta);
   log.graph(GraphKind::joint, joint.graph);
   const Scoped<bool> no_grad(thread_state().grad_mode, false);
   const int tokens = a.meta.tokens;
   Parts parts = [&] {
-    const CompileScope scope(turn.id(), GraphKind::joint);
+    const CompileScope scope(compiler_run.id(), GraphKind::joint);
     std::vector<int> written = layouts.inputs.dense_places([&](std::size_t k) { return p.meta.inputs[k].mutates_data; });
     std::vector<int> later = layouts.inputs.dense_places(
         [&](std::size_t k) { return std::ranges::count(joint.written_by_backward, static_cast<int>(k)) > 0; });
@@ -211,9 +213,10 @@ FlatCallable compile_training(const Prepared& p, Assembly& a, const AotOptions& 
                        std::move(backward_examples)};
   const Saved saved{static_cast<std::size_t>(a.meta.tokens) + layouts.returned.dense_size(),
                     static_cast<std::size_t>(parts.saved_tensors), static_cast<std::size_t>(parts.saved_integers)};
-  CompiledPair compiled = compile_pair(pair, saved, a, options, turn, log, tell);
+  CompiledPair compiled = compile_pair(pair, saved, a, options, compiler_run, log, tell);
   FlatCallable graphs = around_graphs(a, std::move(compiled.forward), std::move(compiled.backward));
-  if (options.debug_assert) graphs = with_gradients_as_assumed(std::move(graphs), p.fakes, options.params_and_buffers, turn.id());
+  if (options.debug_assert)
+    graphs = with_gradients_as_assumed(std::move(graphs), p.fakes, options.params_and_buffers, compiler_run.id());
   return around_arguments(a, std::move(graphs));
 }
 
@@ -333,9 +336,9 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
   if (options.context) publish_repeats(*options.context, dedupe);
   if (!options.view_replay_for_aliased_outputs)
     for (OutputInfo& o : p.meta.outputs) o.can_replay = false;
-  const CompilerTurn turn(id, sizes);
+  const CompilerRun compiler_run(id, sizes);
   Assembly a{runtime_record(p.meta), dedupe, bases, {}, 0, false, false, {}};
-  FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, a, options, *sizes, turn, tell);
+  FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, a, options, *sizes, compiler_run, tell);
   return {[sizes, run = std::move(run)](Values args) { return run(std::move(args)); },
           guards_of(arguments, fakes, *sizes, a, options, std::move(around))};
 }

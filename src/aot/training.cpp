@@ -96,13 +96,13 @@ TensorList run_backward(Backward& backward, const Border& border, FunctionContex
 
 }  // namespace
 
-Backward::Backward(std::shared_ptr<const Graph> graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked,
-                   std::function<void(const std::string&)> compiled)
+Backward::Backward(std::shared_ptr<const Graph> graph, Compiler compiler, CompilerRun compiler_run, Values examples,
+                   bool writes_tracked, std::function<void(const std::string&)> compiled)
     : writes_tracked_(writes_tracked), deterministic_(are_deterministic_algorithms_enabled()),
-      compile_([graph = std::move(graph), compiler = std::move(compiler), turn = std::move(turn), examples = std::move(examples),
-                compiled = std::move(compiled)] {
+      compile_([graph = std::move(graph), compiler = std::move(compiler), compiler_run = std::move(compiler_run),
+                examples = std::move(examples), compiled = std::move(compiled)] {
         const CompileReportScope scope;
-        Boxed run = turn(compiler, graph, examples, GraphKind::backward);
+        Boxed run = compiler_run(compiler, graph, examples, GraphKind::backward);
         if (compiled && !scope.report().artifact.empty()) compiled(scope.report().artifact);
         return run;
       }) {}

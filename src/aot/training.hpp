@@ -1,6 +1,6 @@
 // A compiled function with gradients: an autograd function over the compiled forward and backward (section 10.3).
 #pragma once
-#include "aot/compiler_turn.hpp"
+#include "aot/compiler_run.hpp"
 #include "aot/prepared.hpp"
 #include "aot/graphs.hpp"
 #include "base/once.hpp"
@@ -13,7 +13,7 @@ class Backward {
  public:
   // Made while the function is compiled. `examples`: of the graph's inputs. `writes_tracked`: it writes an argument of the function that requires grad.
   // `compiled` is called once with the key of the artifact, where it has one (compile_report.hpp).
-  Backward(std::shared_ptr<const Graph> graph, Compiler compiler, CompilerTurn turn, Values examples, bool writes_tracked,
+  Backward(std::shared_ptr<const Graph> graph, Compiler compiler, CompilerRun compiler_run, Values examples, bool writes_tracked,
            std::function<void(const std::string&)> compiled);
   // Of a graph that was compiled before.
   Backward(Boxed compiled, bool writes_tracked);

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "ingot/state.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 
 namespace ingot {
 namespace {
@@ -53,7 +53,7 @@ std::vector<Edge> edges_of(const TensorList& tensors) {
 }  // namespace
 
 void backward(const TensorList& roots, const TensorList& gradients, bool retain_graph, bool create_graph) {
-  tell_act("a backward()");
+  tell_side_effect("a backward()");
   INGOT_REQUIRE(
       !inside_transform(),
       "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
@@ -83,7 +83,7 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
 }
 
 InferenceMode::InferenceMode() : old_inference_(thread_state().inference_mode), old_grad_(thread_state().grad_mode) {
-  tell_act("a block in inference mode");
+  tell_side_effect("a block in inference mode");
   thread_state().inference_mode = true;
   switch_grad_mode(false);
 }
@@ -94,7 +94,7 @@ InferenceMode::~InferenceMode() {
 
 AutocastGuard::AutocastGuard(DType dtype, bool enabled)
     : old_active_(thread_state().active), old_dtype_(thread_state().autocast_dtype) {
-  tell_act("an autocast block");
+  tell_side_effect("an autocast block");
   set_autocast_state({enabled, dtype});
 }
 AutocastGuard::~AutocastGuard() {
@@ -103,7 +103,7 @@ AutocastGuard::~AutocastGuard() {
 }
 
 void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook) {
-  tell_act("a hook");
+  tell_side_effect("a hook");
   INGOT_REQUIRE(requires_grad(checked(t)), "cannot register a hook on a tensor that doesn't require gradient");
   if (is_above(t)) hook = layer_above().hook_behind(t, std::move(hook));
   const Tensor known = behind(t);
@@ -139,7 +139,7 @@ void set_requires_grad(const Tensor& t, bool on) {
   if (!is_leaf(t)) return;
   if (on && is_above(t)) refuse_inside_transform("requires_grad_");
   ensure_autograd_meta(t).requires_grad = on;
-  if (ActListener* l = act_listener()) l->called(op_ref<"requires_grad_">(), Values{t, on});
+  if (ProgramListener* l = program_listener()) l->called(op_ref<"requires_grad_">(), Values{t, on});
 }
 
 // ---- members of Tensor. Those that ops ask, too, are in op/upper_layers.cpp

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 
 namespace ingot {
 namespace {
@@ -132,7 +132,7 @@ TensorList at(const TensorList& outs, const Shape& places) {
 }
 
 // The calls of the backward, as a function of what was saved and of gradients like the results.
-std::string recorded_backward(ActListener& listener, const Ref<FunctionNode>& node, const TensorList& outs,
+std::string recorded_backward(ProgramListener& listener, const Ref<FunctionNode>& node, const TensorList& outs,
                               const BackwardFunction& backward) {
   FunctionContext& c = node->context;
   Values inputs = values_of(c.saved());
@@ -189,7 +189,7 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
   TensorList inputs = given;
   for (Tensor& t : inputs)
     if (region && t.defined()) t = region->use(t);
-  ActListener* const listener = act_listener();
+  ProgramListener* const listener = program_listener();
   const std::string act = listener ? text("a custom function (", name, ")") : "", called = name;
   auto node = make_ref<FunctionNode>(std::move(name), backward);
   FunctionContext& c = node->context;
@@ -199,7 +199,7 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
     any |= c.needs[k] = inputs[k].defined() && requires_grad(inputs[k]);
   const bool is_recorded = any && listener && listener->records_functions();
   if (any) {
-    if (!is_recorded) tell_act(act);  // without gradients it is the ops of its forward
+    if (!is_recorded) tell_side_effect(act);  // without gradients it is the ops of its forward
     node->edges.reserve(inputs.size());
     for (std::size_t k = 0; k < inputs.size(); k++) node->edges.push_back(c.needs[k] ? edge_of(inputs[k]) : Edge{});
   }
@@ -230,7 +230,7 @@ TensorList record_custom_function(std::string name, const TensorList& given, con
   for (Tensor& o : outs) {
     differentiable.push_back(o.defined() && !contains(plain, o) && is_differentiable(o.dtype()));
     if (o.defined() && contains(inputs, o) && !contains(dirty, o)) {  // returned as it came
-      if (!is_recorded) tell_act(act);
+      if (!is_recorded) tell_side_effect(act);
       o = is_recorded ? make_alias(o, o->geom) : detached(o);  // as a value of its own
     }
   }

@@ -8,7 +8,7 @@
 #include "op/applied.hpp"
 #include "op/function.hpp"
 #include "op/makes_stand_in.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 #include "op/tensors.hpp"
 #include "op/vjp.hpp"
 #include "tensor/stand_in.hpp"
@@ -199,7 +199,7 @@ Value record(const Op& op, Args args) {
       INGOT_REQUIRE(!m.view, "Can't detach views in-place. Use detach() instead.");
       m.set_node(nullptr, 0);
       m.requires_grad = false;
-      if (ActListener* l = act_listener()) l->called(op, args);
+      if (ProgramListener* l = program_listener()) l->called(op, args);
       return args[0];
     }
     Value r = call_below(Layer::autograd, op, args);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "op/call.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 
 namespace ingot {
 
@@ -13,7 +13,7 @@ bool& unseen_writes() {
 }
 
 UnseenWrites::UnseenWrites() {
-  tell_act("writes that autograd does not hear of");
+  tell_side_effect("writes that autograd does not hear of");
   old_ = std::exchange(unseen_writes(), true);
   old_grad_mode_ = std::exchange(thread_state().grad_mode, false);
 }

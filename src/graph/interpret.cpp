@@ -11,7 +11,7 @@
 #include "graph/vmap_region.hpp"
 #include "ingot/transforms.hpp"
 #include "op/call.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 #include "op/source_note.hpp"
 #include "op/upper_layers.hpp"
 

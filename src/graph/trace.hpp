@@ -23,7 +23,7 @@ struct TraceOptions {
   std::vector<OpenSize> open = {};                // sizes and integers to keep open; not with data
   const Decompositions* decompositions = nullptr;
   bool pre_dispatch = false;  // composites that neither alias nor write stay whole, and switches of the grad mode are nodes
-  bool faithful = false;  // what the function does beside calls, and no node says, is a user error (op/program_acts.hpp)
+  bool faithful = false;  // what the function does beside calls, and no node says, is a user error (op/side_effects.hpp)
   int tokens = 0;  // calls with ordered effects take a token and make the next: so many inputs and outputs before all others
   bool keep_loops =
       false;  // what the program of an op does for row after row is one call of scan, where no gradient is asked for

@@ -70,15 +70,15 @@ ScalarFunction function_of(const Expr& e) {
 
 Tracer* current_tracer() { return current; }
 
-TracerScope::TracerScope(Tracer& tracer) : old_(current), old_listener_(act_listener()), old_active_(thread_state().active) {
+TracerScope::TracerScope(Tracer& tracer) : old_(current), old_listener_(program_listener()), old_active_(thread_state().active) {
   install_once(Layer::trace, trace_handler);
-  act_listener() = &tracer;
+  program_listener() = &tracer;
   current = &tracer;
   thread_state().active |= layer_bit(Layer::trace);
 }
 TracerScope::~TracerScope() {
   current = old_;
-  act_listener() = old_listener_;
+  program_listener() = old_listener_;
   thread_state().active = old_active_;
 }
 
@@ -181,7 +181,7 @@ void Tracer::called(const Op& op, Args args) {
   bind_result(args[0], n);
 }
 
-void Tracer::acted(std::string_view what) {
+void Tracer::side_effect(std::string_view what) {
   INGOT_REQUIRE(!options_.faithful, "a graph has no node for ", what, ", which the function has");
 }
 

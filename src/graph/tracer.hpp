@@ -6,11 +6,11 @@
 
 #include "graph/trace.hpp"
 #include "op/call.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 
 namespace ingot {
 
-class Tracer final : private ActListener {
+class Tracer final : private ProgramListener {
  public:
   // `outer`: the tracer of the function that brings this one along, whose values this one may use as constants of its own.
   Tracer(Graph& graph, const TraceOptions& options, Tracer* outer = nullptr) : graph_(graph), options_(options), outer_(outer) {}
@@ -52,7 +52,7 @@ class Tracer final : private ActListener {
   // Nodes for them, in a trace above autograd: below it, gradients are calls like others.
   void grad_mode_set(bool on) override;
   void called(const Op& op, Args args) override;
-  void acted(std::string_view what) override;
+  void side_effect(std::string_view what) override;
   bool records_functions() const override { return options_.faithful; }
   std::string record_function(std::string_view name, const Values& inputs, const std::function<Values()>& f) override;
   void called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) override;
@@ -86,7 +86,7 @@ class TracerScope {
 
  private:
   Tracer* old_;
-  ActListener* old_listener_;
+  ProgramListener* old_listener_;
   uint8_t old_active_;
 };
 

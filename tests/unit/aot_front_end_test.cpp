@@ -2,7 +2,7 @@
 #include "aot/capture.hpp"
 #include "aot/compile_report.hpp"
 #include "aot/tracing_context.hpp"
-#include "op/program_acts.hpp"
+#include "op/side_effects.hpp"
 #include "support/aot_harness.hpp"
 #include "support/tracked.hpp"
 

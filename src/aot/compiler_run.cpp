@@ -1,4 +1,4 @@
-#include "aot/compiler_turn.hpp"
+#include "aot/compiler_run.hpp"
 
 #include <optional>
 
@@ -17,11 +17,11 @@ Boxed with_autocast_off(Boxed run) {
 
 }  // namespace
 
-CompilerTurn::CompilerTurn(int id, std::shared_ptr<ShapeEnv> sizes)
+CompilerRun::CompilerRun(int id, std::shared_ptr<ShapeEnv> sizes)
     : id_(id), sizes_(std::move(sizes)), autocast_(autocast_state().enabled) {}
 
-Boxed CompilerTurn::operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, const Values& examples,
-                               GraphKind kind) const {
+Boxed CompilerRun::operator()(const Compiler& compiler, const std::shared_ptr<const Graph>& graph, const Values& examples,
+                              GraphKind kind) const {
   const GuardScope guards(*sizes_);
   const CompileScope scope(id_, kind);
   if (!autocast_) return compiler(graph, examples);
@@ -29,7 +29,7 @@ Boxed CompilerTurn::operator()(const Compiler& compiler, const std::shared_ptr<c
   return with_autocast_off(compiler(graph, examples));
 }
 
-BoxedPair CompilerTurn::operator()(const PairCompiler& compiler, const GraphPair& graphs) const {
+BoxedPair CompilerRun::operator()(const PairCompiler& compiler, const GraphPair& graphs) const {
   const GuardScope guards(*sizes_);
   const CompileScope scope(id_, GraphKind::forward);
   if (!autocast_) return compiler(graphs);

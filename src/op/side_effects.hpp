@@ -9,13 +9,13 @@
 
 namespace ingot {
 
-class ActListener {
+class ProgramListener {
  public:
   virtual void grad_mode_set(bool on) = 0;
   // A call that changes what autograd knows of its first argument, and that no layer below hears of.
   virtual void called(const Op& op, Args args) = 0;
-  // An act that graphs have no node for: "a hook".
-  virtual void acted(std::string_view what) = 0;
+  // One that graphs have no node for: "a hook".
+  virtual void side_effect(std::string_view what) = 0;
   // Whether calls of the op, which goes through the layers whole where it is recorded, are recorded as the calls of its program.
   virtual bool takes_apart(const Op& op) const = 0;
   // Whether what a program of an op repeats is to be one call of scan, and not as many calls as there are rows.
@@ -30,13 +30,13 @@ class ActListener {
   virtual void called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) = 0;
 
  protected:
-  ~ActListener() = default;
+  ~ProgramListener() = default;
 };
 
 // Of this thread; null: nobody listens.
-ActListener*& act_listener();
+ProgramListener*& program_listener();
 
-void tell_act(std::string_view what);
+void tell_side_effect(std::string_view what);
 
 // Sets the mode of this thread for the program.
 void switch_grad_mode(bool on);

@@ -1,14 +1,15 @@
-// A compiler's turn: what holds while it runs, and while what it made runs.
+// How compilers are run: what holds while one runs, and while what it made runs.
 #pragma once
 #include "aot/aot.hpp"
 #include "aot/context.hpp"
 
 namespace ingot::aot {
 
-// Made while the function is traced. The backward's turn comes when it is first asked for, maybe on another thread, and finds what held then (R151).
-class CompilerTurn {
+// Made while the function is traced. The backward is compiled when it is first asked for,
+// maybe on another thread, and finds what held then (R151).
+class CompilerRun {
  public:
-  CompilerTurn(int id, std::shared_ptr<ShapeEnv> sizes);
+  CompilerRun(int id, std::shared_ptr<ShapeEnv> sizes);
 
   int id() const { return id_; }
   // In context {id}_{kind} (R194), with questions about sizes going to the function's environment, with autocast off if the
