@@ -36,6 +36,20 @@ TEST_F(AotExport, A138_R059_NothingWritesWhatDropoutMade) {
   EXPECT_EQ(graph, kClone);
 }
 
+// The first rule: what comes apart everywhere else (AotRefusals) is a node of the exported graph.
+TEST_F(AotExport, R058_DropoutStaysWhole) {
+  const Function f = [](const TensorList& in) {
+    const Tensor sum = in[0] + in[1], dropped = dropout(sum, 0.5, true);
+    return TensorList{dropout(dropped, 0.25, false)};
+  };
+  EXPECT_EQ(listing(f, {randn({2})}, kPreDispatch), R"(def forward(self, arg0_1, arg1_1):
+    add = torch.ops.aten.add.Tensor(arg0_1, arg1_1);  arg0_1 = arg1_1 = None
+    dropout = torch.ops.aten.dropout.default(add, 0.5, True);  add = None
+    dropout_1 = torch.ops.aten.dropout.default(dropout, 0.25, False);  dropout = None
+    return (dropout_1,)
+)");
+}
+
 TEST_F(AotExport, R059_ConversionsCopyAndTakeNoWrites) {
   for (const bool pre_dispatch : {false, true}) {
     const ExportOptions o{.pre_dispatch = pre_dispatch};
