@@ -196,8 +196,8 @@ Guards::Broken Guards::check_surroundings() const {
   const uint32_t differ = flags ^ around_.flags;
   const bool is_without_gradients = differ == kGradMode && !(flags & kGradMode) && accepts_no_gradients_;
   if (differ != 0 && !is_without_gradients) [[unlikely]] {
+    if (differ & kInferenceMode) return {Kind::inference_mode};  // which switches the grad mode, too
     if (differ & kGradMode) return {Kind::grad_mode};
-    if (differ & kInferenceMode) return {Kind::inference_mode};
     if (differ & kDeterministic) return {Kind::deterministic};
     if (default_dtype_of(flags) != default_dtype_of(around_.flags)) return {Kind::default_dtype};
     return {differ & kModes ? Kind::modes : Kind::autocast};

@@ -296,7 +296,9 @@ TEST_F(AotGuards, ModesThatDifferAreCompiledFor) {
   };
   expect_recompiled({"gradients on", product(), leaf, leaf, {"grad mode: expected off, found on"}, no_grad, {}});
   expect_recompiled({"gradients off", product(), leaf, leaf, {"grad mode: expected on, found off"}, {}, no_grad});
-  expect_recompiled({"inference mode", product(), leaf, leaf, {"mode: expected", "found"}, {}, inference});
+  expect_recompiled({"inference mode", product(), leaf, leaf, {"inference mode: expected off, found on"}, {}, inference});
+  expect_recompiled(
+      {"inference mode alone", product(), leaf, leaf, {"inference mode: expected off, found on"}, no_grad, inference});
   expect_recompiled({"an inference tensor",
                      twice(),
                      tensors([] { return TensorList{counted({3})}; }),
