@@ -87,13 +87,37 @@ TEST_F(AotAliases, A064_SeveralViewsOfAnIntermediate) {
   }
 }
 
+// The table of the code generator makes a view of _unsafe_view, whose result the function returns: it can be written all the same.
 TEST_F(AotAliases, A065_AViewOfAnIntermediateCanBeWritten) {
-  const auto f = [](const TensorList& in) { return TensorList{(in[0] + 1).view({-1})}; };
-  const AotFunction compiled = aot_function(f, {.decompositions = &core_decompositions()});
-  Tensor want = f({ones_of({3, 3}, true)})[0], found = compiled(TensorList{ones_of({3, 3}, true)})[0];
-  want.mul_(2);
-  found.mul_(2);
-  EXPECT_EQ(detached(found).to_vector<double>(), detached(want).to_vector<double>());
+  const auto expect_writable = [](const TensorFunction& f, const std::string& want_graph) {
+    std::string graph;
+    const AotFunction compiled = aot_function(f, {.forward = capture(graph), .decompositions = &core_decompositions()});
+    Tensor want = f({ones_of({3, 3}, true)})[0], found = compiled(TensorList{ones_of({3, 3}, true)})[0];
+    EXPECT_EQ(graph, want_graph);
+    want.mul_(2);
+    found.mul_(2);
+    EXPECT_EQ(detached(found).to_vector<double>(), detached(want).to_vector<double>());
+  };
+  const TensorFunction viewed = [](const TensorList& in) { return TensorList{(in[0] + 1).view({-1})}; };
+  expect_writable(viewed, R"(def forward(self, primals_1):
+    add = torch.ops.aten.add.Tensor(primals_1, 1);  primals_1 = None
+    view = torch.ops.aten.view.default(add, [-1]);  add = None
+    return [view]
+)");
+  const TensorFunction copied = [](const TensorList& in) { return TensorList{(in[0] + 1).t().reshape({-1})}; };
+  const std::string before = R"(def forward(self, primals_1):
+    add = torch.ops.aten.add.Tensor(primals_1, 1);  primals_1 = None
+    t = torch.ops.aten.t.default(add);  add = None
+    clone = torch.ops.aten.clone.default(t, memory_format = torch.contiguous_format);  t = None
+)";
+  expect_writable(copied, before + R"(    view = torch.ops.aten.view.default(clone, [9]);  clone = None
+    return [view]
+)");
+  std::string graph;
+  aot_function(copied, {.forward = capture(graph)})(TensorList{ones_of({3, 3}, true)});
+  EXPECT_EQ(graph, before + R"(    _unsafe_view = torch.ops.aten._unsafe_view.default(clone, [9]);  clone = None
+    return [_unsafe_view]
+)") << "without the table";
 }
 
 TEST_F(AotAliases, A066_ABaseThatNeedsNoGradientIsNoOutput) {
