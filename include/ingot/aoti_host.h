@@ -168,6 +168,19 @@ INGOT_EXPORT AOTITorchError aoti_torch_scatter_reduce_out(AtenTensorHandle out, 
                                                           int32_t include_self);
 INGOT_EXPORT AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle self, const AtenTensorHandle* indices,
                                                      uint32_t num_indices, AtenTensorHandle values, bool accumulate);
+/* Products of float8 matrices with their scales; a tensor that may be left out is a null address, or the address of null. */
+INGOT_EXPORT AOTITorchError aoti_torch_cpu__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle scale_a,
+                                                      AtenTensorHandle scale_b, AtenTensorHandle* bias,
+                                                      AtenTensorHandle* scale_result, int32_t* out_dtype, int32_t use_fast_accum,
+                                                      AtenTensorHandle* ret0);
+INGOT_EXPORT AOTITorchError aoti_torch_cpu__scaled_mm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat2,
+                                                          AtenTensorHandle scale_a, AtenTensorHandle scale_b,
+                                                          AtenTensorHandle* bias, AtenTensorHandle* scale_result,
+                                                          int32_t* out_dtype, int32_t use_fast_accum);
+INGOT_EXPORT AOTITorchError aoti_torch_cpu__addmm_activation(AtenTensorHandle self, AtenTensorHandle mat1, AtenTensorHandle mat2,
+                                                             double beta, double alpha, int32_t use_gelu, AtenTensorHandle* ret0);
+INGOT_EXPORT AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low, int64_t high, const int64_t* size,
+                                                           int64_t size_len_);
 
 /* Deprecated: forms without a device in their names, which libraries of older compilers call. A tensor that may be left out is null. */
 INGOT_EXPORT AOTITorchError aoti_torch_addmm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat1,
@@ -192,6 +205,14 @@ INGOT_EXPORT AOTITorchError aoti_torch__embedding_bag(AtenTensorHandle weight, A
                                                       AtenTensorHandle* ret2, AtenTensorHandle* ret3);
 INGOT_EXPORT AOTITorchError aoti_torch__fft_c2c(AtenTensorHandle self, const int64_t* dim_ptr, int64_t dim_size,
                                                 int64_t normalization, int32_t forward, AtenTensorHandle* ret);
+INGOT_EXPORT AOTITorchError aoti_torch__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle bias,
+                                                  int32_t* out_dtype, AtenTensorHandle scale_a, AtenTensorHandle scale_b,
+                                                  AtenTensorHandle scale_result, int8_t use_fast_accum, AtenTensorHandle* ret0,
+                                                  AtenTensorHandle* ret1);
+INGOT_EXPORT AOTITorchError aoti_torch__scaled_mm_v2(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle scale_a,
+                                                     AtenTensorHandle scale_b, AtenTensorHandle bias,
+                                                     AtenTensorHandle scale_result, int32_t* out_dtype, int8_t use_fast_accum,
+                                                     AtenTensorHandle* ret0);
 
 /* ---- checks */
 /* Raises a C++ runtime error where `cond` is false. */

@@ -1,13 +1,10 @@
-// The generated functions of the host: one an op, by one convention (I081, I082); operators of a library's own (I088); and that no
-// function of the interface goes away (I090).
+// The generated functions of the host: one an op, by one convention (I081, I082); and operators of a library's own (I088).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <fstream>
-#include <set>
 #include <sstream>
 #include <type_traits>
 #include <utility>
@@ -550,25 +547,6 @@ TEST(HostLibrary, I088_ListsAndStringsOfALibrary) {
   EXPECT_NE(log.find("element 0 of a list of 0"), std::string::npos) << log;
   EXPECT_NE(log.find("expected a list, found a null handle"), std::string::npos) << log;
   EXPECT_NE(log.find("expected a string, found a null handle"), std::string::npos) << log;
-}
-
-// ---- the interface
-
-TEST(HostInterface, I090_FunctionsAreAddedAndNeverTakenAway) {
-  std::ifstream file(std::string(INGOT_TEST_DATA) + "/host_functions.txt");
-  std::size_t count = 0;
-  for (std::string name; std::getline(file, name); count++)
-    EXPECT_NE(dlsym(RTLD_DEFAULT, name.c_str()), nullptr) << name << " was there once: libraries were linked against it";
-  EXPECT_GE(count, 250u);
-  // A changed function is a new one beside the old: their types are what libraries were compiled for.
-  static_assert(std::is_same_v<decltype(aoti_torch_create_tensor_from_blob),
-                               AOTITorchError(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t,
-                                              AtenTensorHandle*)>);
-  static_assert(std::is_same_v<decltype(aoti_torch_create_tensor_from_blob_v2),
-                               AOTITorchError(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t,
-                                              AtenTensorHandle*, int32_t, const uint8_t*, int64_t)>);
-  static_assert(std::is_same_v<decltype(aoti_torch_empty_strided), AOTITorchError(int64_t, const int64_t*, const int64_t*,
-                                                                                  int32_t, int32_t, int32_t, AtenTensorHandle*)>);
 }
 
 }  // namespace

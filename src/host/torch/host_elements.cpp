@@ -100,43 +100,37 @@ static Tensor scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& sc
 }
 static Tensor optional_tensor(const AtenTensorHandle* h) { return h && *h ? tensor_of(*h) : Tensor(); }
 
-extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2,
-                                                                 AtenTensorHandle scale_a, AtenTensorHandle scale_b,
-                                                                 AtenTensorHandle* bias, AtenTensorHandle* scale_result,
-                                                                 int32_t* out_dtype, int32_t, AtenTensorHandle* ret0) {
+AOTITorchError aoti_torch_cpu__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle scale_a,
+                                         AtenTensorHandle scale_b, AtenTensorHandle* bias, AtenTensorHandle* scale_result,
+                                         int32_t* out_dtype, int32_t, AtenTensorHandle* ret0) {
   return run([&] {
     *ret0 = new_handle(scaled_mm(tensor_of(self), tensor_of(mat2), tensor_of(scale_a), tensor_of(scale_b), optional_tensor(bias),
                                  optional_tensor(scale_result), out_dtype));
   });
 }
-extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__scaled_mm_out(AtenTensorHandle out, AtenTensorHandle self,
-                                                                     AtenTensorHandle mat2, AtenTensorHandle scale_a,
-                                                                     AtenTensorHandle scale_b, AtenTensorHandle* bias,
-                                                                     AtenTensorHandle* scale_result, int32_t* out_dtype,
-                                                                     int32_t) {
+AOTITorchError aoti_torch_cpu__scaled_mm_out(AtenTensorHandle out, AtenTensorHandle self, AtenTensorHandle mat2,
+                                             AtenTensorHandle scale_a, AtenTensorHandle scale_b, AtenTensorHandle* bias,
+                                             AtenTensorHandle* scale_result, int32_t* out_dtype, int32_t) {
   return run([&] {
     tensor_of(out).copy_(scaled_mm(tensor_of(self), tensor_of(mat2), tensor_of(scale_a), tensor_of(scale_b),
                                    optional_tensor(bias), optional_tensor(scale_result), out_dtype));
   });
 }
 // Deprecated forms; the second result of the first, a largest value, is none any more.
-extern "C" INGOT_EXPORT AOTITorchError aoti_torch__scaled_mm_v2(AtenTensorHandle self, AtenTensorHandle mat2,
-                                                                AtenTensorHandle scale_a, AtenTensorHandle scale_b,
-                                                                AtenTensorHandle bias, AtenTensorHandle scale_result,
-                                                                int32_t* out_dtype, int8_t fast, AtenTensorHandle* ret0) {
+AOTITorchError aoti_torch__scaled_mm_v2(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle scale_a,
+                                        AtenTensorHandle scale_b, AtenTensorHandle bias, AtenTensorHandle scale_result,
+                                        int32_t* out_dtype, int8_t fast, AtenTensorHandle* ret0) {
   return aoti_torch_cpu__scaled_mm(self, mat2, scale_a, scale_b, &bias, &scale_result, out_dtype, fast, ret0);
 }
-extern "C" INGOT_EXPORT AOTITorchError aoti_torch__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle bias,
-                                                             int32_t* out_dtype, AtenTensorHandle scale_a,
-                                                             AtenTensorHandle scale_b, AtenTensorHandle scale_result, int8_t fast,
-                                                             AtenTensorHandle* ret0, AtenTensorHandle* ret1) {
+AOTITorchError aoti_torch__scaled_mm(AtenTensorHandle self, AtenTensorHandle mat2, AtenTensorHandle bias, int32_t* out_dtype,
+                                     AtenTensorHandle scale_a, AtenTensorHandle scale_b, AtenTensorHandle scale_result,
+                                     int8_t fast, AtenTensorHandle* ret0, AtenTensorHandle* ret1) {
   if (aoti_torch_new_uninitialized_tensor(ret1) != AOTI_TORCH_SUCCESS) return AOTI_TORCH_FAILURE;
   return aoti_torch_cpu__scaled_mm(self, mat2, scale_a, scale_b, &bias, &scale_result, out_dtype, fast, ret0);
 }
 
-extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__addmm_activation(AtenTensorHandle self, AtenTensorHandle mat1,
-                                                                        AtenTensorHandle mat2, double beta, double alpha,
-                                                                        int32_t use_gelu, AtenTensorHandle* ret0) {
+AOTITorchError aoti_torch_cpu__addmm_activation(AtenTensorHandle self, AtenTensorHandle mat1, AtenTensorHandle mat2, double beta,
+                                                double alpha, int32_t use_gelu, AtenTensorHandle* ret0) {
   return run([&] {
     const Tensor sum = aten<"addmm">(tensor_of(self), tensor_of(mat1), tensor_of(mat2), beta, alpha);
     *ret0 = new_handle(use_gelu ? aten<"gelu">(sum) : aten<"relu">(sum));
@@ -144,8 +138,8 @@ extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu__addmm_activation(AtenTens
 }
 
 // The one out= function of a factory: it has no tensors to derive it from.
-extern "C" INGOT_EXPORT AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low, int64_t high,
-                                                                      const int64_t* size, int64_t size_len_) {
+AOTITorchError aoti_torch_cpu_randint_low_out(AtenTensorHandle out, int64_t low, int64_t high, const int64_t* size,
+                                              int64_t size_len_) {
   return run([&] {
     Tensor& t = tensor_of(out);
     aten<"resize_">(t, Shape(std::span(size, static_cast<std::size_t>(size_len_))));
