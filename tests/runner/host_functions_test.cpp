@@ -8,7 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <unordered_map>
 
 #include "ingot/ingot.hpp"
 #include "io/npy.hpp"
@@ -466,8 +468,12 @@ TEST(HostFunctions, I085_ValuesInBoxesAndRecordedFunctions) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "nobody asked";
   ASSERT_EQ(setenv("INGOT_LOG", "aot,profile", 1), 0);
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(aoti_record_function_start("cpp_fused_add_0", nullptr, nullptr, 0, &guard), 0);
+  // The map is the caller's, as libraries make it; it is not looked at.
+  std::unordered_map<std::string, C10IValueHandle> kwargs{{"kernel_name", boxes[1]}, {"tensor", boxes[3]}, {"none", nullptr}};
+  const auto as_given = kwargs;
+  EXPECT_EQ(aoti_record_function_start("cpp_fused_add_0", reinterpret_cast<IValueMapHandle>(&kwargs), nullptr, 0, &guard), 0);
   EXPECT_EQ(aoti_record_function_end(guard), 0);
+  EXPECT_EQ(kwargs, as_given);
   const std::string log = ::testing::internal::GetCapturedStderr();
   ASSERT_EQ(unsetenv("INGOT_LOG"), 0);
   EXPECT_TRUE(log.starts_with("[profile] cpp_fused_add_0: ") && log.ends_with(" us\n")) << log;
