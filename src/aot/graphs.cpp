@@ -67,8 +67,10 @@ class Recording {
     const Scoped<bool> grad_mode(thread_state().grad_mode, false);
     const Scoped<bool> unseen(unseen_writes(), meta_.inputs[i].hidden_from_autograd && meta_.inputs[i].mutates_data);
     const SourceScope source(source_of(unwrapped({value})[0].tensor()));
-    if (meta_.inputs[i].mutates_storage_metadata) aten_value<"set_.source_Tensor">(input, value);
-    else aten_value<"copy_">(input, value);
+    const bool is_set = meta_.inputs[i].mutates_storage_metadata;
+    const bool has_bytes = give_bytes(*functional_state(inputs_[i].tensor())->storage, is_set ? value : input);
+    if (is_set) aten_value<"set_.source_Tensor">(input, value);
+    else if (has_bytes) aten_value<"copy_">(input, value);
   }
 
   // R094: what the graph itself does to its inputs.

@@ -100,6 +100,13 @@ bool lie_alike(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+bool give_bytes(const FunctionalStorage& s, const Tensor& t) {
+  const std::optional<Int> bytes = s.bytes_to_give();
+  if (!bytes) return true;
+  if (!(t->storage->nbytes() == *bytes)) aten_value<"inductor::resize_storage_bytes_">(t, *bytes);
+  return !(*bytes == 0);
+}
+
 FunctionalStorage::FunctionalStorage() : region(regions) {}
 
 void FunctionalStorage::set_base(const Tensor& value, const Geometry& as_written) {

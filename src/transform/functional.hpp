@@ -33,6 +33,9 @@ struct FunctionalStorage final : Counted {
   std::shared_ptr<const char> views = std::make_shared<const char>();
   bool frozen = false;  // set_ took the tensor away, or export froze it: a later write is an error
   std::optional<Int> bytes;  // what resize_storage_bytes_ made its size
+  // The size that whoever ends the program is still to give it: a resize after a write is done to no value of the program, since
+  // none is the tensor's own any more.
+  std::optional<Int> bytes_to_give() const { return mutations > 0 ? bytes : std::nullopt; }
   // How the base lies in its storage in the program as written, which is what as_strided refers to and what the strides of
   // results follow from. The value that a write left may lie otherwise; it is laid out again for those who need it.
   Geometry layout;
@@ -57,6 +60,9 @@ struct FunctionalStorage final : Counted {
   Tensor written_through_overlap(const Update& u, const TensorList& bases);
   Tensor laid_out();  // the base where as_strided finds every element of the storage at its place
 };
+
+// Gives the storage of `t`, which `s` stands for or which takes its place, its size at last. Whether there are bytes to copy to.
+bool give_bytes(const FunctionalStorage& s, const Tensor& t);
 
 struct FunctionalState final : SpecialState {
   Tensor value;  // never functional, never with autograd state; its strides may be others than the functional tensor's

@@ -132,14 +132,16 @@ class Border {
       if (g.storage->mutations == 0) continue;
       const bool seen = !(grad_fn(g.inside) == g.history);
       const Scoped<bool> grad_mode(thread_state().grad_mode, thread_state().grad_mode && seen);
-      aten_value<"copy_">(g.outside, written(g));
+      if (give_bytes(*g.storage, g.outside)) aten_value<"copy_">(g.outside, written(g));
     }
     for (Input& i : inputs_) {
       const FunctionalState& f = *functional_state(i.inside);
       if (!f.metadata_mutated && !f.storage_changed) continue;
       i.before = aten<"alias">(i.outside);
       if (f.storage_changed) {
-        aten_value<"set_.source_Tensor">(i.outside, made_again(i.inside));
+        const Tensor value = made_again(i.inside);
+        give_bytes(*f.storage, value);
+        aten_value<"set_.source_Tensor">(i.outside, value);
       } else if (f.storage == groups_[i.group].storage) {
         for (std::size_t k = i.own_steps; k < f.chain.size(); k++) apply_in_place(f.chain[k], i.outside);
       } else {  // resize_ gave it more bytes

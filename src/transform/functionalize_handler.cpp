@@ -179,6 +179,7 @@ Value rewire(const Op& op, Args args) {
       if (const WrapperState* w = wrapper_state(f.value))  // R028
         throw_user_error(text("storage resizing is not supported on tensor subclass: ", w->cls->name()));
       f.storage->bytes = want;
+      if (f.storage->bytes_to_give()) return Value();
       const Value inner[] = {from_functional(self), args[1]};  // no value has fewer bytes: it is done to the one there is
       return below(op, inner);
     }

@@ -1,4 +1,5 @@
 // Inputs whose storage is exchanged or resized: A023 to A028 and A043 to A046 of the dispatch specification.
+#include "ingot/transforms.hpp"
 #include "support/aot_harness.hpp"
 #include "support/tracked.hpp"
 
@@ -192,6 +193,58 @@ TEST_F(AotStorage, A045_AStorageIsExchangedAndEmptied) {
     set_ = torch.ops.aten.set_.source_Tensor(primals_1, cat);  primals_1 = None
     return [sin, cat]
 )");
+}
+
+// A storage that is filled for a while: what was written to it goes with its bytes.
+TEST_F(AotStorage, R094_AStorageThatIsFilledAndEmptiedAgain) {
+  const auto f = [](const TensorList& in) {
+    const NoGrad no_grad;
+    resize_bytes(in[0], 32);
+    Tensor(in[0]).copy_(in[1]);
+    const Tensor out = in[0].sin();
+    resize_bytes(in[0], 0);
+    return TensorList{out};
+  };
+  const Tensor a = zeros({8}), b = ones({8});
+  resize_bytes(a, 0);
+  TensorList out;
+  EXPECT_EQ(compiled_graph(f, {a, b}, &out), R"(def forward(self, arg0_1, arg1_1):
+    resize_storage_bytes_ = torch.ops.inductor.resize_storage_bytes_.default(arg0_1, 32)
+    copy = torch.ops.aten.copy.default(arg0_1, arg1_1);  arg1_1 = None
+    sin = torch.ops.aten.sin.default(copy);  copy = None
+    resize_storage_bytes__1 = torch.ops.inductor.resize_storage_bytes_.default(arg0_1, 0);  arg0_1 = None
+    return (sin,)
+)");
+  EXPECT_EQ(a->storage->nbytes().number(), 0);
+  expect_same(b.sin(), out[0], "the result");
+  const Tensor c = zeros({8});
+  resize_bytes(c, 0);
+  expect_same(b.sin(), functionalize(TensorFunction(f))({c, b})[0], "functionalized");
+  EXPECT_EQ(c->storage->nbytes().number(), 0);
+}
+
+// The storage that the input gets has no bytes any more.
+TEST_F(AotStorage, R094_AStorageThatIsExchangedWrittenAndEmptied) {
+  const auto f = [](const TensorList& in) {
+    const NoGrad no_grad;
+    set(in[0], in[1] * 2);
+    Tensor(in[0]).add_(1);
+    const Tensor out = in[0].sin();
+    resize_bytes(in[0], 0);
+    return TensorList{out};
+  };
+  const Tensor a = zeros({8}), b = ones({8});
+  TensorList out;
+  EXPECT_EQ(compiled_graph(f, {a, b}, &out), R"(def forward(self, arg0_1, arg1_1):
+    mul = torch.ops.aten.mul.Tensor(arg1_1, 2);  arg1_1 = None
+    add = torch.ops.aten.add.Tensor(mul, 1);  mul = None
+    sin = torch.ops.aten.sin.default(add)
+    resize_storage_bytes_ = torch.ops.inductor.resize_storage_bytes_.default(add, 0)
+    set_ = torch.ops.aten.set_.source_Tensor(arg0_1, add);  arg0_1 = add = None
+    return (sin,)
+)");
+  EXPECT_EQ(a->storage->nbytes().number(), 0);
+  expect_same((b * 2 + 1).sin(), out[0], "the result");
 }
 
 // Each step is from or to 0 bytes, and the whole of it is not.
