@@ -27,6 +27,7 @@ row 'call with gradients, over a list' training_of_list 5 us
 row 'call with gradients, over a tree' training_of_tree 5 us
 row 'of it guards, without gradients' guards_of_inference 1 us
 row 'of it guards, with gradients' guards_of_training 1 us
+row 'of it guards, and of ten modules' guards_of_modules 1 us
 row 'of it guards, where an input is written' guards_of_a_write 1 us
 row 'of it guards, a written input and open sizes' guards_of_open_sizes 1 us
 row 'BERT to its forward and backward, min-cut' compile_bert 500 ms

@@ -10,6 +10,7 @@
 #include "compiler/aot_compiler.hpp"
 #include "format/pt2/load.hpp"
 #include "ingot/ingot.hpp"
+#include "ingot/nn.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot::aot {
@@ -69,6 +70,21 @@ void check_guards(benchmark::State& state, bool training, bool writes, bool open
     return Values{products(l)[0]};
   };
   const Guards guards = compile(f, arguments, {.forward = only_looks, .dynamic = open}, 0).guards;
+  if (guards.check(arguments)) return state.SkipWithError("a guard is broken by what it was made of");
+  for (auto _ : state) benchmark::DoNotOptimize(guards.check(arguments));
+}
+// Ten inputs, and ten modules that the function brings along.
+void guards_of_modules(benchmark::State& state) {
+  const TensorList inputs = ten_inputs(true);
+  const Values arguments(inputs.begin(), inputs.end());
+  std::vector<std::unique_ptr<nn::Dropout>> modules;
+  for (int k = 0; k < 10; k++) modules.push_back(std::make_unique<nn::Dropout>(0.5));
+  const FlatFunction f = [&](const Values& in) {
+    TensorList l;
+    for (std::size_t k = 0; k < in.size(); k++) l.push_back((*modules[k])(in[k].tensor()));
+    return Values{products(l)[0]};
+  };
+  const Guards guards = compile(f, arguments, {.forward = only_looks}, 0).guards;
   if (guards.check(arguments)) return state.SkipWithError("a guard is broken by what it was made of");
   for (auto _ : state) benchmark::DoNotOptimize(guards.check(arguments));
 }
@@ -174,6 +190,7 @@ BENCHMARK(training_of_list)->Unit(benchmark::kMicrosecond);
 BENCHMARK(training_of_tree)->Unit(benchmark::kMicrosecond);
 BENCHMARK(guards_of_inference)->Unit(benchmark::kMicrosecond);
 BENCHMARK(guards_of_training)->Unit(benchmark::kMicrosecond);
+BENCHMARK(guards_of_modules)->Unit(benchmark::kMicrosecond);
 BENCHMARK(guards_of_a_write)->Unit(benchmark::kMicrosecond);
 BENCHMARK(guards_of_open_sizes)->Unit(benchmark::kMicrosecond);
 BENCHMARK(training_step)->Unit(benchmark::kMicrosecond);

@@ -16,12 +16,14 @@ namespace ingot::nn {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
+class TrainingFlag;
+
 class Module {
  public:
-  Module() = default;
+  Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
-  virtual ~Module() = default;
+  virtual ~Module();
 
   // Depth first, in the order of registration; "encoder.weight". A tensor registered twice is listed once, or under `every_name`.
   NamedTensors named_parameters(bool every_name = false) const;
@@ -34,7 +36,10 @@ class Module {
 
   void train(bool on = true);
   void eval() { train(false); }
-  bool is_training() const { return training_; }
+  // A function that asks while it is compiled (aot_function) is compiled again once the answer is another.
+  bool is_training() const;
+  // What is_training() tells, for who wants to look again later: it outlives the module.
+  const Ref<TrainingFlag>& training_flag() const { return training_; }
   void zero_grad(bool set_to_none = true);  // drops every parameter's gradient, or fills it with zeros
   // Converts floating and complex parameters, with their gradients, and buffers; `dtype` is floating or complex. Parameters stay the
   // tensors they are: an optimizer made before goes on with them. Buffers become other tensors.
@@ -56,7 +61,7 @@ class Module {
  private:
   std::vector<std::pair<std::string, Module*>> children_;
   std::vector<std::pair<std::string, Tensor*>> parameters_, buffers_, attributes_;
-  bool training_ = true;
+  Ref<TrainingFlag> training_;
   template <class F> void visit(const std::string& prefix, const F& f) const;
   friend class StateScope;
   friend class AttributeScope;

@@ -92,6 +92,7 @@ struct AotFunction::State {
       return note(call, "is run as it is: a compilation around the call takes it in"), nullptr;
     const Variant* v = find(call, 0);
     if (!v) v = compile_for(call);
+    if (v && nn::TrainingReads::any()) v->guards.note_modules();
     return v && v->guards.is_beyond_graphs() ? nullptr : v;
   }
 
@@ -125,6 +126,7 @@ struct AotFunction::State {
     const std::lock_guard lock(compiling_);
     if (const Variant* made_meanwhile = find(call, std::min(seen, count()))) return made_meanwhile;
     const std::size_t next = count();
+    for (std::size_t k = 0; k < next; k++) require_modules(*variants_[k], call);
     if (next == variants_.size())
       return note(call, text("is run as it is: there are ", next,
                              " variants, which is the most that AotOptions::most_variants allows")),
@@ -134,6 +136,17 @@ struct AotFunction::State {
     recent_.store(next, std::memory_order_relaxed);
     count_.store(next + 1, std::memory_order_release);
     return variants_[next].get();
+  }
+
+  // To compile for a call that nothing but the end of a module keeps from a variant is to run the function, which read the module.
+  void require_modules(const Variant& v, const Call& call) const {
+    if (!is_guarded() || !call.is_nested_as(v.inputs)) return;
+    const Guards::Broken b = v.guards.check(call.leaves);
+    if (v.guards.lacks_module(b))
+      throw_user_error(text("function ", id, " was compiled of a program that read a module, which is gone since: ",
+                            v.guards.to_text(b, call.leaves),
+                            ". Keep the modules that a function reads as long as the function, which can hold them by a "
+                            "shared_ptr, or compile the program for other modules by an aot_function of its own"));
   }
 
   std::unique_ptr<const Variant> compiled(const Call& call) const {

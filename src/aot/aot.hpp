@@ -74,8 +74,9 @@ struct AotOptions {
   // a word (R001, R198).
   bool guards = true;
   int most_variants = 8;  // that one function is compiled for; where more are asked for, it is run as it is
-  std::vector<const nn::Module*> modules =
-      {};  // that the function runs: their training flags are guards. aot_module adds its own
+  // Whose training flags are guards, also where the function does not read them while it is traced; those that it reads are in
+  // any case, without being named. aot_module adds its own.
+  std::vector<const nn::Module*> modules = {};
 };
 
 // R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a guard of every variant that
@@ -83,6 +84,9 @@ struct AotOptions {
 // in another compilation, which takes the function in, or in a trace with open sizes. INGOT_LOG=guards says which guard, what was
 // expected and what was found. Any number of threads may call; one at a time compiles, and the others do not wait for it where
 // they have a variant that fits.
+//
+// Modules that the function brings along must be there as long as it is called: a call of which only a variant knows whose module
+// is gone is refused.
 class AotFunction {
  public:
   AotFunction(TreeFunction f, AotOptions options);

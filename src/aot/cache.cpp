@@ -137,6 +137,11 @@ Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, cons
   std::string key;
   Values fakes;
   FlatFunction captured_function = f;
+  const nn::TrainingReads reads;  // of capturing: what is compiled then, or found, is a graph
+  const auto guarded = [&](Compiled c) {
+    c.guards.add_modules(reads.flags());
+    return c;
+  };
   const std::size_t asked = options.sizes ? options.sizes->guards().size() : 0;  // capturing asks, too
   try {
     INGOT_REQUIRE(options_.artifacts, "FX graph cache is not enabled");
@@ -154,7 +159,7 @@ Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, cons
     if (options_.strict) throw;
     return compile(f, arguments, options, id);
   }
-  if (std::optional<Compiled> hit = find(key, arguments, fakes, options, id)) return *std::move(hit);
+  if (std::optional<Compiled> hit = find(key, arguments, fakes, options, id)) return guarded(*std::move(hit));
   // The backward may be compiled when nobody else knows the cache any more.
   const WhenCompiled save = [self = options.cache, key, asked, sizes = options.sizes, layout = DenseLayout(arguments)](
                                 const Assembly& a, const std::string& forward, const std::string& backward) {
@@ -171,7 +176,7 @@ Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, cons
       if (self->options_.strict) throw;
     }
   };
-  return compile(captured_function, arguments, options, id, save);
+  return guarded(compile(captured_function, arguments, options, id, save));
 }
 
 }  // namespace ingot::aot

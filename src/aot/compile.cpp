@@ -313,6 +313,7 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
   require_skippable(pass_names());
   const OwnStream stream;  // R015: whatever a compiler draws
   Surroundings around = Surroundings::now();
+  const nn::TrainingReads reads;
   for (std::size_t k = 0; k < arguments.size(); k++)
     INGOT_REQUIRE(
         is_known_leaf(arguments[k]), "Found ", arguments[k].kind_name(), " in input ", k,
@@ -339,8 +340,10 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
   const CompilerRun compiler_run(id, sizes);
   Assembly a{runtime_record(p.meta), dedupe, bases, {}, 0, false, false, {}};
   FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, a, options, *sizes, compiler_run, tell);
-  return {[sizes, run = std::move(run)](Values args) { return run(std::move(args)); },
-          guards_of(arguments, fakes, *sizes, a, options, std::move(around))};
+  Compiled c{[sizes, run = std::move(run)](Values args) { return run(std::move(args)); },
+             guards_of(arguments, fakes, *sizes, a, options, std::move(around))};
+  c.guards.add_modules(reads.flags());
+  return c;
 }
 
 }  // namespace ingot::aot

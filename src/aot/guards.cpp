@@ -100,7 +100,7 @@ Guards::Guards(const Values& arguments, const Values& fakes, const ShapeEnv& siz
                Surroundings around)
     : any_(true), count_(static_cast<uint32_t>(arguments.size())), params_and_buffers_(options.params_and_buffers),
       around_(std::move(around)) {
-  for (const nn::Module* m : options.modules) modules_.push_back({m, m->is_training()});
+  for (const nn::Module* m : options.modules) modules_.push_back({m->training_flag(), m->training_flag()->state()});
   // The symbols of a base are not those of its members: then the function holds for the sizes of the example.
   const bool is_fixed = a.bases.changes_arguments();
   for (uint32_t k = 0; k < count_; k++) {
@@ -119,6 +119,15 @@ Guards::Guards(const Values& arguments, const Values& fakes, const ShapeEnv& siz
   }
   if (!is_fixed) sizes_ = SizeGuards(fakes, sizes);
   add_relations(arguments, a);
+}
+
+void Guards::add_modules(const std::vector<Ref<nn::TrainingFlag>>& flags) {
+  if (!any_) return;
+  for (const Ref<nn::TrainingFlag>& f : flags)
+    if (std::ranges::find(modules_, f, &ModuleGuard::flag) == modules_.end()) modules_.push_back({f, f->state()});
+}
+void Guards::note_modules() const {
+  for (const ModuleGuard& m : modules_) nn::TrainingReads::note(m.flag);
 }
 
 void Guards::add_tensor(uint32_t k, const Tensor& t, const Tensor& fake, const ShapeEnv& sizes, bool is_fixed) {
@@ -203,9 +212,23 @@ Guards::Broken Guards::check_surroundings() const {
     return {differ & kModes ? Kind::modes : Kind::autocast};
   }
   if (flags & kModes && modes_of_thread() != around_.modes) return {Kind::modes};
-  for (uint32_t k = 0; k < modules_.size(); k++)
-    if (modules_[k].module->is_training() != modules_[k].training) return {Kind::training, 0, k};
   return {};
+}
+
+// Of several, rather one that is gone.
+Guards::Broken Guards::check_modules() const {
+  Broken b;
+  for (uint32_t k = 0; k < modules_.size(); k++) {
+    const nn::TrainingFlag::State found = modules_[k].flag->state();
+    if (found == modules_[k].state) [[likely]]
+      continue;
+    if (found == nn::TrainingFlag::State::gone) return {Kind::training, 0, k};
+    if (!b) b = {Kind::training, 0, k};
+  }
+  return b;
+}
+bool Guards::lacks_module(Broken b) const {
+  return b.kind == Kind::training && modules_[b.detail].flag->state() == nn::TrainingFlag::State::gone;
 }
 
 Guards::Broken Guards::check_tensor(const TensorGuard& g, const Tensor& t) const {
@@ -302,7 +325,7 @@ Guards::Broken Guards::check(const Values& arguments) const {
     if (!does_hold(bases_[k], arguments)) return {Kind::base, bases_[k].members[0], k};
   if (!sizes_.empty())
     if (const std::optional<uint32_t> k = sizes_.broken(arguments)) return {Kind::open_sizes, 0, *k};
-  return {};
+  return check_modules();  // last: see lacks_module
 }
 
 // ---- told
@@ -405,10 +428,11 @@ std::string Guards::to_text(Broken b, const Values& arguments) const {
       return around_.modes.size() == found ? says("those of the compilation", "others") : says(around_.modes.size(), found);
     }
     case Kind::training: {
-      const auto shown = [](bool training) { return training ? "training" : "evaluating"; };
+      constexpr std::string_view kShown[] = {"evaluating", "training", "a module that is gone"};
+      const auto shown = [&](nn::TrainingFlag::State s) { return kShown[static_cast<std::size_t>(s)]; };
       const ModuleGuard& m = modules_[b.detail];
-      return text(aot::to_text(b.kind), " of module ", b.detail, ": expected ", shown(m.training), ", found ",
-                  shown(m.module->is_training()));
+      return text(aot::to_text(b.kind), " of module ", b.detail, ": expected ", shown(m.state), ", found ",
+                  shown(m.flag->state()));
     }
     case Kind::count: return says(count_, arguments.size());
     case Kind::same_tensor:

@@ -8,23 +8,23 @@
 // argument that the function writes, or its backward: which other arguments are that tensor, which share memory with it, and
 // which do not. Where nothing is written aliasing decides nothing, and is not looked at. Of other arguments: the value. Of the
 // thread: the grad mode, inference mode, autocast and its type, deterministic mode, the default type, the modes that a user
-// pushed. Of modules: the training flags.
+// pushed. Of modules, whoever brought them: the training flags that the function read while it was traced (Module::is_training),
+// and those of AotOptions::modules, read or not. A module that is gone since breaks its guard, and is not looked at.
 //
-// Not seen: what a C++ function brings along by itself. A number, a flag or a module that a lambda captured is what it was when
-// the function was compiled; give it as an argument, or name the module in AotOptions::modules. Of tensors that were captured,
-// the elements are read at each call. Nor is an argument's storage_offset() seen where the function asks for it in C++ instead of
-// by a view.
+// Not seen: what else a C++ function brings along by itself. A number or a flag that a lambda captured is what it was when the
+// function was compiled; give it as an argument. Of tensors that were captured, parameters of captured modules among them, the
+// elements are read at each call, and nothing else: one that is replaced by another tensor, or requires grad only later, is what
+// it was (aot_module sees that of its module's). Nor is an argument's storage_offset() seen where the function asks for it in C++
+// instead of by a view.
 #pragma once
 #include <memory>
 
 #include "aot/size_guards.hpp"
+#include "nn/training_flag.hpp"
 #include "op/wrapper_layout.hpp"
 
 namespace ingot {
 class Mode;
-namespace nn {
-class Module;
-}
 }  // namespace ingot
 
 namespace ingot::aot {
@@ -84,10 +84,17 @@ class Guards {
   Guards(const Values& arguments, const Values& fakes, const ShapeEnv& sizes, const Assembly& assembly, const AotOptions& options,
          Surroundings around);
 
+  // Guards these flags as well, as they are now: of a call of is_training() while the function was traced. Nothing without guards.
+  void add_modules(const std::vector<Ref<nn::TrainingFlag>>& flags);
+  // What was traced around this call depends on them, too.
+  void note_modules() const;
+
   // Allocates nothing but for wrappers, and for guards of open sizes that are no plain arithmetic.
   Broken check(const Values& arguments) const;
   // "input 1: dtype: expected float32, found float64". For what `check` said of these arguments, at the same place.
   std::string to_text(Broken b, const Values& arguments) const;
+  // Nothing is broken but that a module is gone, which the function may be about to read.
+  bool lacks_module(Broken b) const;
   // Memory is shared with an argument that is written in a way that no graph has a form for (two storages over the same bytes):
   // the function is to be run as it is.
   bool is_beyond_graphs() const { return is_beyond_graphs_; }
@@ -132,8 +139,8 @@ class Guards {
     bool requires_grad = false;
   };
   struct ModuleGuard {
-    const nn::Module* module = nullptr;
-    bool training = false;
+    Ref<nn::TrainingFlag> flag;
+    nn::TrainingFlag::State state;
   };
 
   bool any_ = false;
@@ -156,6 +163,7 @@ class Guards {
   void add_relations(const Values& arguments, const Assembly& a);
 
   Broken check_surroundings() const;
+  Broken check_modules() const;
   Broken check_tensor(const TensorGuard& g, const Tensor& t) const;
   static Broken check_place(const TensorGuard& g, const Tensor& t);
   Broken check_gradients(const Values& arguments) const;

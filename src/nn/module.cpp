@@ -8,9 +8,13 @@
 #include "ingot/nn.hpp"
 #include "io/safetensors.hpp"
 #include "nn/gradients.hpp"
+#include "nn/training_flag.hpp"
 #include "op/call.hpp"
 
 namespace ingot::nn {
+
+Module::Module() : training_(make_ref<TrainingFlag>()) {}
+Module::~Module() { training_->set(TrainingFlag::State::gone); }
 
 // f(prefix, module) for this module and all below, parents first.
 template <class F>
@@ -115,7 +119,12 @@ std::vector<std::string> AttributeScope::assigned() const {
 }
 
 void Module::train(bool on) {
-  visit("", [&](const std::string&, const Module& m) { const_cast<Module&>(m).training_ = on; });
+  const auto state = on ? TrainingFlag::State::training : TrainingFlag::State::evaluating;
+  visit("", [&](const std::string&, const Module& m) { m.training_->set(state); });
+}
+bool Module::is_training() const {
+  TrainingReads::note(training_);
+  return training_->state() == TrainingFlag::State::training;
 }
 void Module::zero_grad(bool set_to_none) { drop_gradients(parameters(), set_to_none); }
 

@@ -548,5 +548,23 @@ TEST(AotCompilerRandom, ProgramsEqualEager) {
   }
 }
 
+// A function that brings a module along, as code: what the module is at the call, forward and backward.
+TEST_F(AotCompiler, ACapturedModuleIsWhatItIsAtTheCall) {
+  nn::Dropout dropout(0.5);
+  const AotFunction f = memory_efficient_fusion([&](const TensorList& in) { return TensorList{dropout(in[0] * 2).sum()}; });
+  const auto gradient = [&] {
+    const Tensor x = tracked(ones({64}));
+    f(TensorList{x})[0].backward();
+    return x.grad().to_vector<double>();
+  };
+  const std::vector<double> evaluated(64, 2.0);
+  EXPECT_NE(gradient(), evaluated);
+  dropout.eval();
+  EXPECT_EQ(gradient(), evaluated);
+  dropout.train();
+  EXPECT_NE(gradient(), evaluated);
+  EXPECT_EQ(f.variants(), 2);
+}
+
 }  // namespace
 }  // namespace ingot::aot

@@ -79,13 +79,109 @@ TEST_F(AotVariants, AModuleIsWhatItIsAtTheCall) {
   }
 }
 
-TEST_F(AotVariants, AFunctionSaysWhichModulesItRuns) {
+// Asks for its own flag, and has others below it that do or do not.
+struct Doubles : nn::Layer {
+  nn::Linear linear{3, 3};
+  nn::Dropout dropout{0.5};
+  Doubles() {
+    add("linear", linear);
+    add("dropout", dropout);
+  }
+  Tensor forward(const Tensor& x) override { return dropout(x) * (is_training() ? 2 : 1); }
+};
+
+std::vector<double> called(const AotFunction& f) { return f(Tree::tuple({ones({3})})).leaf().tensor().to_vector<double>(); }
+
+// Nobody names the modules: the function brings them along, and the trace sees which flags are read.
+TEST_F(AotVariants, AModuleThatAFunctionBringsAlongIsWhatItIsAtTheCall) {
+  Doubles module;
+  const AotFunction f = aot_function([&](const Tree& a) { return Tree(module(at(a, 0))); });
+  const std::vector<double> evaluated(3, 1.0);
+  EXPECT_NE(called(f), evaluated);
+  const std::string log = log_of([&] {
+    module.eval();
+    EXPECT_EQ(called(f), evaluated);
+  });
+  EXPECT_NE(log.find("training flag of module 0: expected training, found evaluating"), std::string::npos) << log;
+  EXPECT_EQ(f.variants(), 2);
+  module.dropout.train();
+  for (const double x : called(f)) EXPECT_TRUE(x == 0 || x == 2) << x;
+  EXPECT_EQ(f.variants(), 3);
+  // Each variant is there for its flags, and a flag that nobody read is not looked at.
+  module.linear.train();
+  called(f);
+  module.eval();
+  EXPECT_EQ(called(f), evaluated);
+  module.train();
+  EXPECT_NE(called(f), evaluated);
+  EXPECT_EQ(f.variants(), 3);
+}
+
+TEST_F(AotVariants, AFlagThatTheFunctionSetsItselfBreaksNothing) {
   nn::Dropout dropout(0.5);
-  const TreeFunction f = [&](const Tree& a) { return Tree(dropout(at(a, 0))); };
-  const AotFunction compiled = aot_function(f, {.modules = dropout.modules()});
-  compiled(Tree::tuple({ones({3})}));
-  dropout.eval();
-  EXPECT_EQ(compiled(Tree::tuple({ones({3})})).leaf().tensor().to_vector<double>(), std::vector<double>(3, 1.0));
+  const AotFunction f = aot_function([&](const Tree& a) {
+    dropout.eval();
+    const Tensor y = dropout(at(a, 0));
+    dropout.train();
+    return Tree(y);
+  });
+  for (int k = 0; k < 3; k++) EXPECT_EQ(called(f), std::vector<double>(3, 1.0));
+  EXPECT_EQ(f.variants(), 1);
+}
+
+TEST_F(AotVariants, ModulesOfFunctionsThatAFunctionCalls) {
+  nn::Dropout dropout(0.5);
+  const AotFunction inner = aot_function([&](const Tree& a) { return Tree(dropout(at(a, 0))); });
+  const AotFunction taken_in = aot_function([&](const Tree& a) { return Tree(inner(a).leaf().tensor() + 1); });
+  // What the inner one is called with is no argument of the outer one: it is run where the outer one is traced, compiled or not.
+  const Tensor fixed = ones({3});
+  const AotFunction beside =
+      aot_function([&](const Tree& a) { return Tree(at(a, 0) + inner(Tree::tuple({fixed})).leaf().tensor()); });
+  for (const bool compiled_before : {false, true}) {
+    if (compiled_before) called(inner);
+    EXPECT_NE(called(taken_in), std::vector<double>(3, 2.0));
+    called(beside);
+    dropout.eval();
+    EXPECT_EQ(called(taken_in), std::vector<double>(3, 2.0));
+    EXPECT_EQ(called(beside), std::vector<double>(3, 2.0));
+    dropout.train();
+  }
+}
+
+// A module that lives in the function is of nobody's concern; one that lived outside is not read, nor is the function run that would.
+TEST_F(AotVariants, AModuleThatIsGone) {
+  const AotFunction own = aot_function([](const Tree& a) {
+    nn::Dropout dropout(0.5);
+    dropout.eval();
+    return Tree(dropout(at(a, 0)));
+  });
+  for (int k = 0; k < 2; k++) EXPECT_EQ(called(own), std::vector<double>(3, 1.0));
+  EXPECT_EQ(own.variants(), 1);
+
+  auto dropout = std::make_unique<nn::Dropout>(0.5);
+  int runs = 0;
+  const AotFunction f = aot_function([&](const Tree& a) {
+    runs++;
+    return Tree((*dropout)(at(a, 0)));
+  });
+  called(f);
+  const int before = runs;
+  dropout.reset();
+  const std::string message = error_of([&] { called(f); });
+  EXPECT_NE(message.find("training flag of module 0: expected training, found a module that is gone"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("Keep the modules that a function reads as long as the function"), std::string::npos) << message;
+  EXPECT_EQ(runs, before);
+  EXPECT_EQ(f.variants(), 1);
+}
+
+TEST_F(AotVariants, AFunctionMaySayWhichModulesItRuns) {
+  nn::Linear linear(3, 3);  // whose flag nothing reads
+  const TreeFunction f = [&](const Tree& a) { return Tree(at(a, 0) * 2); };
+  const AotFunction compiled = aot_function(f, {.modules = linear.modules()});
+  called(compiled);
+  linear.eval();
+  EXPECT_EQ(called(compiled), std::vector<double>(3, 2.0));
   EXPECT_EQ(compiled.variants(), 2);
 }
 
@@ -365,6 +461,26 @@ TEST_F(AotVariants, R191_VariantsOfACacheAreGuarded) {
     EXPECT_EQ(o.cache->counters().hit, 2 * round);
     EXPECT_EQ(o.cache->counters().saved, 2);
   }
+}
+
+// Where there is a cache, the function is captured, and its graph compiled or found.
+TEST_F(AotVariants, R191_ModulesBesideTheOneThatIsCompiled) {
+  Stateless none;
+  nn::Dropout beside(0.5);
+  const TreeFunction f = [&](const Tree& a) { return Tree::tuple({beside(at(a, 0))}); };
+  const testing::TestFolder folder;
+  const auto store = std::make_shared<testing::MemoryStore>();
+  AotOptions cached{.forward = store->compiler()};
+  cached.cache = std::make_shared<AotCache>(AotCache::Options{.folder = folder.file("cache"), .artifacts = store});
+  for (const AotOptions& o : {AotOptions{}, cached, cached}) {
+    const FlatCallable g = aot_module_simplified(none, f, {ones({3})}, o);
+    g({ones({3})});
+    beside.eval();
+    const std::string message = error_of([&] { g({ones({3})}); });
+    EXPECT_NE(message.find("training flag of module 1: expected training, found evaluating"), std::string::npos) << message;
+    beside.train();
+  }
+  EXPECT_EQ(cached.cache->counters().hit, 1);
 }
 
 TEST_F(AotVariants, R001_WithoutGuardsNothingIsAsked) {
