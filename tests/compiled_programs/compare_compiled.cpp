@@ -233,7 +233,7 @@ CompiledComparison compare_open_with_gradients(const Program& p) {
     } catch (const std::exception& e) {
       at_setting = {Agreement::differs, text("threw ", e.what())};
     }
-    c.gradients = std::max(c.gradients, at_setting.gradients);
+    for (const auto& [kind, n] : at_setting.gradients) c.gradients[kind] += n;
     if (at_setting.agreement != Agreement::agrees) {
       c.agreement = at_setting.agreement;
       c.what = text("setting ", setting, ": ", at_setting.what);

@@ -17,7 +17,7 @@ CompiledComparison compare_compiled(const Program& p);
 // Forward and backward compiled (R007), the weights of the program as parameters of a module.
 Comparison compare_compiled_with_gradients(const Program& p);
 // The same for a function whose sizes are open, called at every setting of the program's: a call that breaks a guard of what was compiled
-// before compiles again.
+// before compiles again. Gradients are counted at every setting.
 CompiledComparison compare_open_with_gradients(const Program& p);
 
 }  // namespace ingot::testing

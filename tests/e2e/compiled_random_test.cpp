@@ -1,27 +1,24 @@
 // Random programs as machine code, for open sizes and with gradients, against eager. `ingot_program_fuzz` runs as many as one likes.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "base/error.hpp"
 #include "compiled_programs/compare_compiled.hpp"
 #include "compiler/compiled_program.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
+#include "support/agreement_counts.hpp"
 #include "support/test_folder.hpp"
 
 namespace ingot::testing {
 namespace {
 
-using Counts = std::map<std::string, int>;
-
 TEST(CompiledRandom, ProgramsEqualEager) {
-  Counts found;
+  Found found;
   int compared = 0, both_refuse = 0, other_sizes = 0;
   for (uint64_t seed = 1; seed <= 100; seed++) {
     const Program p = wide_program(seed, {.open = true, .writes = seed % 2 == 0});
     const CompiledComparison c = compare_compiled(p);
-    found[name_of(c.agreement)]++;
+    found.add(c);
     compared += c.compared;
     both_refuse += c.both_refuse;
     other_sizes += c.other_sizes;
@@ -29,42 +26,43 @@ TEST(CompiledRandom, ProgramsEqualEager) {
         << "seed " << seed << ": " << c.what << "\n"
         << to_text(shrink(p, [](const Program& q) { return compare_compiled(q).agreement == Agreement::differs; }));
   }
-  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 95},
-                           {name_of(Agreement::refused_sizes), 2},  // unbind and split say how many results there are
-                           {name_of(Agreement::refused_looks), 3}}));
+  EXPECT_EQ(found.programs, (Counts{{name_of(Agreement::agrees), 95},
+                                    {name_of(Agreement::refused_sizes), 2},  // unbind and split say how many results there are
+                                    {name_of(Agreement::refused_looks), 3}}));
   EXPECT_EQ(compared, 333);
   EXPECT_EQ(both_refuse, 7);
   EXPECT_EQ(other_sizes, 35);  // squeeze, view and broadcasting ask whether an open size is 0 or 1
 }
 
 TEST(CompiledRandom, ProgramsWithGradientsEqualEager) {
-  Counts found;
+  Found found;
   for (uint64_t seed = 1; seed <= 100; seed++) {
     const Program p = wide_program(seed);
     const Comparison c = compare_compiled_with_gradients(p);
-    found[name_of(c.agreement)]++;
+    found.add(c);
     ASSERT_NE(c.agreement, Agreement::differs)
         << "seed " << seed << ": " << c.what << "\n"
         << to_text(
                shrink(p, [](const Program& q) { return compare_compiled_with_gradients(q).agreement == Agreement::differs; }));
   }
-  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 89},
+  EXPECT_EQ(found, (Found{{{name_of(Agreement::agrees), 89},
                            {name_of(Agreement::refused_backward), 10},
-                           {name_of(Agreement::refused_wrappers), 1}}));
+                           {name_of(Agreement::refused_wrappers), 1}},
+                          gradients(236, 146, 0, 0, 0)}));
 }
 
 TEST(CompiledRandom, OpenProgramsWithGradientsEqualEager) {
-  Counts found;
+  Found found;
   int compared = 0, both_refuse = 0;
   for (uint64_t seed = 1; seed <= 50; seed++) {
     const Program p = wide_program(seed, {.open = true, .writes = seed % 2 == 0});
     const CompiledComparison c = compare_open_with_gradients(p);
-    found[name_of(c.agreement)]++;
+    found.add(c);
     compared += c.compared;
     both_refuse += c.both_refuse;
     ASSERT_NE(c.agreement, Agreement::differs) << "seed " << seed << ": " << c.what << "\n" << to_text(p);
   }
-  EXPECT_EQ(found, (Counts{{name_of(Agreement::agrees), 50}}));
+  EXPECT_EQ(found, (Found{{{name_of(Agreement::agrees), 50}}, gradients(519, 308, 0, 0, 0)}));
   EXPECT_EQ(compared, 186);
   EXPECT_EQ(both_refuse, 6);
 }

@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
   const bool progress = isatty(STDERR_FILENO);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a crash takes nothing along
   std::map<Agreement, long long> found;
-  std::map<GradientAgreement, long long> gradients;
+  std::map<GradientAgreement, long long> gradients;  // by result and input
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   for (long long seed = first; seed < first + count; seed++) {
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
     const Program p = way.make(static_cast<uint64_t>(seed));
     const Comparison c = way.compare(p);
     found[c.agreement]++;
-    gradients[c.gradients]++;
+    for (const auto& [kind, n] : c.gradients) gradients[kind] += n;
     if (refusals && !c.what.empty())
       std::printf("seed %lld: %s: %s\n", seed, name_of(c.agreement), c.what.substr(0, c.what.find('\n')).c_str());
     if (c.agreement != Agreement::differs || found[c.agreement] > shown) continue;
@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
   if (progress) std::fprintf(stderr, "\r");
   std::printf("%s: %lld programs from seed %lld in %.0f s\n", argv[1], count, first, seconds());
   print_counts(found);
-  std::printf("of them, by the gradients of results and inputs:\n");
+  std::printf("gradients of their results and inputs:\n");
   print_counts(gradients);
   if (settings_compared > 0)
     std::printf(

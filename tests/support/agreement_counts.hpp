@@ -1,6 +1,7 @@
-// How many random programs are of each class: exact counts, for the tests that hold them.
+// How many random programs are of each class, and how many gradients: exact counts, for the tests that hold them.
 #pragma once
 #include <map>
+#include <ostream>
 #include <string>
 
 #include "support/compare_functionalized.hpp"
@@ -21,6 +22,36 @@ inline Counts counts(int agree, int in_values, int as_strided, int storage, int 
   add(Agreement::refused_backward, backward);
   add(Agreement::refused_histories, histories);
   return c;
+}
+// Of results and inputs of programs that ran both ways: how many require no grad, have gradients that agree, have some that both, eager
+// alone, and the other way alone refuse.
+inline GradientCounts gradients(int no_history, int agree, int both_refuse, int refused_by_eager, int refused) {
+  GradientCounts c;
+  const auto add = [&](GradientAgreement a, int n) {
+    if (n > 0) c[a] = n;
+  };
+  add(GradientAgreement::no_history, no_history);
+  add(GradientAgreement::agree, agree);
+  add(GradientAgreement::both_refuse, both_refuse);
+  add(GradientAgreement::refused_by_eager, refused_by_eager);
+  add(GradientAgreement::refused, refused);
+  return c;
+}
+
+// What was found of many programs.
+struct Found {
+  Counts programs;
+  GradientCounts gradients;
+
+  void add(const Comparison& c) {
+    programs[name_of(c.agreement)]++;
+    for (const auto& [kind, n] : c.gradients) gradients[kind] += n;
+  }
+  bool operator==(const Found&) const = default;
+};
+inline void PrintTo(const Found& f, std::ostream* out) {
+  for (const auto& [name, n] : f.programs) *out << "\n" << n << " programs: " << name;
+  for (const auto& [kind, n] : f.gradients) *out << "\n" << n << " gradients: " << name_of(kind);
 }
 
 }  // namespace ingot::testing

@@ -34,14 +34,17 @@ bool has_gist_of(const std::vector<std::string>& refusals, const std::string& re
 enum class Backward { of_that_one, of_all };
 
 std::optional<std::string> gradient_difference(const Outcome& want, const Outcome& got, Allowance& allowance, Backward backward,
-                                               GradientAgreement& worst) {
+                                               GradientCounts& counts) {
   const SeenGradients x = seen_gradients(want), y = seen_gradients(got);
   for (std::size_t k = 0; k < x.roots.size(); k++) {
     const bool refused_x = !x.refusals[k].empty(), refused_y = !y.refusals[k].empty();
-    if (!refused_x && !refused_y && x.gradients[k].empty() && y.gradients[k].empty()) continue;
-    worst = std::max(worst, refused_x   ? refused_y ? GradientAgreement::both_refuse : GradientAgreement::refused_by_eager
-                            : refused_y ? GradientAgreement::refused
-                                        : GradientAgreement::agree);
+    const bool no_history = !refused_x && !refused_y && x.gradients[k].empty() && y.gradients[k].empty();
+    counts[no_history               ? GradientAgreement::no_history
+           : refused_x && refused_y ? GradientAgreement::both_refuse
+           : refused_x              ? GradientAgreement::refused_by_eager
+           : refused_y              ? GradientAgreement::refused
+                                    : GradientAgreement::agree]++;
+    if (no_history) continue;
     // A backward through all results refuses what that of another one refuses.
     const bool of_another = backward == Backward::of_all && refused_y && !refused_x && has_gist_of(x.refusals, y.refusals[k]);
     if (refused_y && !refused_x && !of_another) return text("the gradient of ", x.roots[k], " is refused: ", y.refusals[k]);
@@ -242,7 +245,7 @@ const char* name_of(Agreement a) {
 
 const char* name_of(GradientAgreement a) {
   switch (a) {
-    case GradientAgreement::no_history: return "nothing requires grad, or the program was refused";
+    case GradientAgreement::no_history: return "nothing requires grad";
     case GradientAgreement::agree: return "gradients agree";
     case GradientAgreement::both_refuse: return "both refuse the backward";
     case GradientAgreement::refused_by_eager: return "eager alone refuses the backward";

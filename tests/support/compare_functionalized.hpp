@@ -1,6 +1,7 @@
 // Eager against functionalized: does a program mean the same as a program of values?
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 
 #include "ingot/transforms.hpp"
@@ -28,18 +29,19 @@ enum class Agreement {
   refused_sizes,  // compiled: a size that the recording fixed or bounded
   differs,
 };
-// Of the gradients of results and inputs with respect to the leaves that the inputs were made of: what the worst of them is.
+// Of the gradients of a result or an input with respect to the leaves that the inputs were made of.
 enum class GradientAgreement {
-  no_history,  // nothing requires grad
+  no_history,  // it does not require grad
   agree,
   both_refuse,  // a saved tensor was written, say
   refused_by_eager,  // alone: in-place views count as writes, and of a saved tensor functionalize has the value
-  refused,  // by the functionalized program alone
+  refused,  // by the other way alone, whose backward goes through all results: eager refuses that of another one in the same words
 };
+using GradientCounts = std::map<GradientAgreement, int>;
 struct Comparison {
   Agreement agreement = Agreement::agrees;
   std::string what;  // the refusal, or the first difference
-  GradientAgreement gradients = GradientAgreement::no_history;
+  GradientCounts gradients = {};  // of how many results and inputs they were compared; none where the program did not run both ways
 };
 
 // Runs the program eagerly, functionalized, and as the graph of the functionalized program, each on inputs of its own, and

@@ -20,13 +20,13 @@ Counts with(Counts c, int leaf, int while_loop, int wrappers) {
 
 class AotRandom : public NoLeaks {
  protected:
-  // How many programs there are of each class. One that differs is shown.
-  static Counts compare(Program (*make)(uint64_t), AotWay way, uint64_t first, uint64_t count) {
-    Counts found;
+  // How many programs and gradients there are of each class. A program that differs is shown.
+  static Found compare(Program (*make)(uint64_t), AotWay way, uint64_t first, uint64_t count) {
+    Found found;
     for (uint64_t seed = first; seed < first + count; seed++) {
       const Program p = make(seed);
       const Comparison c = compare_aot(p, way);
-      found[name_of(c.agreement)]++;
+      found.add(c);
       if (c.agreement != Agreement::differs || HasFailure()) continue;
       const Program small = shrink(p, [&](const Program& q) { return compare_aot(q, way).agreement == Agreement::differs; });
       ADD_FAILURE() << "seed " << seed << ": " << compare_aot(small, way).what << "\n" << to_text(small) << to_cpp(small);
@@ -38,27 +38,34 @@ class AotRandom : public NoLeaks {
 Program wide(uint64_t seed) { return wide_program(seed); }
 
 TEST_F(AotRandom, TwoThousandPrograms) {
-  EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000), counts(1209, 169, 178, 50, 394, 0));
+  EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000),
+            (Found{counts(1209, 169, 178, 50, 394, 0), gradients(3742, 1636, 0, 0, 0)}));
 }
 TEST_F(AotRandom, ProgramsThatWriteInTheGraph) {
-  EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700), counts(471, 49, 64, 13, 103, 0));
+  EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700),
+            (Found{counts(471, 49, 64, 13, 103, 0), gradients(1525, 625, 0, 0, 0)}));
 }
 TEST_F(AotRandom, ProgramsCutForMemory) {
-  EXPECT_EQ(compare(random_program, AotWay::min_cut, 3001, 700), counts(445, 51, 53, 20, 131, 0));
-  EXPECT_EQ(compare(random_program, AotWay::budget, 4001, 700), counts(445, 54, 57, 13, 131, 0));
+  EXPECT_EQ(compare(random_program, AotWay::min_cut, 3001, 700),
+            (Found{counts(445, 51, 53, 20, 131, 0), gradients(1519, 495, 0, 0, 0)}));
+  EXPECT_EQ(compare(random_program, AotWay::budget, 4001, 700),
+            (Found{counts(445, 54, 57, 13, 131, 0), gradients(1378, 592, 0, 0, 0)}));
 }
 // An out= into a transposed clone changes its strides; the views of it that are results are taken again of a base that lies as they need it.
 TEST_F(AotRandom, ABaseThatOutWroteLiesAsItsViewsNeedIt) {
   for (const AotWay way : {AotWay::plain, AotWay::keep, AotWay::min_cut, AotWay::budget})
-    EXPECT_EQ(compare(random_program, way, 777006951, 1), counts(1, 0, 0, 0, 0, 0));
+    EXPECT_EQ(compare(random_program, way, 777006951, 1), (Found{counts(1, 0, 0, 0, 0, 0), gradients(0, 5, 0, 0, 0)}));
 }
 
 TEST_F(AotRandom, ProgramsOfEveryFamily) {
-  EXPECT_EQ(compare(wide, AotWay::plain, 1, 500), with(counts(466, 0, 0, 0, 22, 0), 0, 6, 6));
+  EXPECT_EQ(compare(wide, AotWay::plain, 1, 500),
+            (Found{with(counts(466, 0, 0, 0, 22, 0), 0, 6, 6), gradients(1275, 839, 0, 0, 0)}));
 }
 TEST_F(AotRandom, ProgramsOfEveryFamilyCutForMemory) {
-  EXPECT_EQ(compare(wide, AotWay::min_cut, 2001, 250), with(counts(236, 1, 0, 0, 8, 0), 1, 3, 1));
-  EXPECT_EQ(compare(wide, AotWay::budget, 3001, 250), with(counts(236, 0, 0, 0, 10, 0), 0, 1, 3));
+  EXPECT_EQ(compare(wide, AotWay::min_cut, 2001, 250),
+            (Found{with(counts(236, 1, 0, 0, 8, 0), 1, 3, 1), gradients(652, 418, 0, 0, 0)}));
+  EXPECT_EQ(compare(wide, AotWay::budget, 3001, 250),
+            (Found{with(counts(236, 0, 0, 0, 10, 0), 0, 1, 3), gradients(669, 427, 0, 0, 0)}));
 }
 
 }  // namespace

@@ -12,13 +12,13 @@ namespace {
 
 class FunctionalizeRandom : public NoLeaks {
  protected:
-  // How many programs there are of each class. One that differs is shown.
-  static Counts compare(Program (*make)(uint64_t), uint64_t count) {
-    Counts found;
+  // How many programs and gradients there are of each class. A program that differs is shown.
+  static Found compare(Program (*make)(uint64_t), uint64_t count) {
+    Found found;
     for (uint64_t seed = 1; seed <= count; seed++) {
       const Program p = make(seed);
       const Comparison c = compare_functionalized(p);
-      found[name_of(c.agreement)]++;
+      found.add(c);
       if (c.agreement != Agreement::differs || HasFailure()) continue;
       const Program small = shrink(p, [](const Program& q) { return compare_functionalized(q).agreement == Agreement::differs; });
       ADD_FAILURE() << "seed " << seed << ": " << compare_functionalized(small).what << "\n" << to_text(small) << to_cpp(small);
@@ -27,9 +27,12 @@ class FunctionalizeRandom : public NoLeaks {
   }
 };
 
-TEST_F(FunctionalizeRandom, TwoThousandPrograms) { EXPECT_EQ(compare(random_program, 2000), counts(1607, 169, 193, 24, 0, 7)); }
+TEST_F(FunctionalizeRandom, TwoThousandPrograms) {
+  EXPECT_EQ(compare(random_program, 2000), (Found{counts(1607, 169, 193, 24, 0, 7), gradients(3922, 1995, 1253, 0, 0)}));
+}
 TEST_F(FunctionalizeRandom, ProgramsOfEveryFamily) {
-  EXPECT_EQ(compare([](uint64_t seed) { return wide_program(seed); }, 200), counts(200, 0, 0, 0, 0, 0));
+  EXPECT_EQ(compare([](uint64_t seed) { return wide_program(seed); }, 200),
+            (Found{counts(200, 0, 0, 0, 0, 0), gradients(544, 359, 17, 0, 0)}));
 }
 
 }  // namespace
