@@ -14,7 +14,7 @@ test -x $fuzz || { echo "fuzz_programs: $fuzz is not there; run make build first
 logs=build/fuzz/programs
 mkdir -p $logs
 run() {
-  if "$fuzz" "$1" "$seconds"s "$seed" >"$logs/$1.log" 2>&1; then grep -A 20 "^$1:" "$logs/$1.log"; return; fi
+  if "$fuzz" "$1" "$seconds"s "$seed" >"$logs/$1.log" 2>&1; then grep -A 40 "^$1:" "$logs/$1.log"; return; fi
   tail -n 200 "$logs/$1.log"
   echo "fuzz_programs: $1 failed from seed $seed; all it said is in $logs/$1.log"
   return 1

@@ -106,6 +106,19 @@ class ProgramModule final : public nn::Module {
 
 }  // namespace
 
+const char* name_of(SettingAgreement a) {
+  switch (a) {
+    case SettingAgreement::agree: return "agree";
+    case SettingAgreement::both_refuse: return "both refuse";
+    case SettingAgreement::other_sizes: return "refused: a size that the recording fixed";
+    case SettingAgreement::refused: return "refused, as their program is";
+    case SettingAgreement::unread_ran: return "eager alone refuses: a call that nobody reads";
+    case SettingAgreement::unread_refused: return "both refuse: a call that nobody reads";
+    case SettingAgreement::other_values: return "eager alone refuses: a call makes another number of values";
+  }
+  return "";
+}
+
 CompiledComparison compare_compiled(const Program& p) {
   CompiledComparison c;
   const auto differs = [&](const std::string& what) {
@@ -120,6 +133,7 @@ CompiledComparison compare_compiled(const Program& p) {
         "cpu", aot_compile(body, make_inputs(p, {.gradients = false}).inputs, folder.file("program.so"), {}, open_sizes(p))));
   } catch (const UserError& e) {
     static_cast<Comparison&>(c) = refused_by_compiler(e.what());
+    c.settings[SettingAgreement::refused] = static_cast<int>(p.settings.size());
     return c;
   } catch (const std::exception& e) {
     return differs(text("threw ", e.what()));
@@ -131,24 +145,27 @@ CompiledComparison compare_compiled(const Program& p) {
     std::optional<Outcome> eager = eager_run(p, options, eager_says), compiled;
     Program ran = p;
     if (!eager) eager = eager_run(ran = without_dead_calls(p), options, eager_says);
-    if (!eager && refuses_unread(ran, options)) continue;  // it may run or not
+    const bool unread = !eager && refuses_unread(ran, options);
     try {
       compiled = outcome_of(p, options, [&](const TensorList& in) { return run_library(*model, in); });
     } catch (const UserError& e) {
       if (!eager) {
-        c.both_refuse++;
+        c.settings[unread ? SettingAgreement::unread_refused : SettingAgreement::both_refuse]++;
         continue;
       }
       const Comparison r = refused_by_compiler(e.what());
       if (r.agreement == Agreement::refused_sizes && setting > 0) {
-        c.other_sizes++;
+        c.settings[SettingAgreement::other_sizes]++;
         continue;
       }
       return differs(text("setting ", setting, ": ", r.what));
     } catch (const std::exception& e) {
       return differs(text("setting ", setting, " threw ", e.what()));
     }
-    if (!eager && makes_other_values(p, options)) continue;
+    if (!eager && (unread || makes_other_values(p, options))) {
+      c.settings[unread ? SettingAgreement::unread_ran : SettingAgreement::other_values]++;
+      continue;
+    }
     if (!eager) return differs(text("setting ", setting, " is refused by eager alone: ", eager_says));
     if (eager->results.size() != compiled->results.size()) return differs("another number of results");
     if (setting == 0) were_dense = known_to_be_dense(p);
@@ -162,9 +179,10 @@ CompiledComparison compare_compiled(const Program& p) {
       d = text("the run took the random stream ", eager->drawn, " further; got ", compiled->drawn);
     if (!d) d = aliasing_difference(*eager, *compiled);
     if (d) return differs(text("setting ", setting, ": ", *d));
-    c.compared++;
+    c.settings[SettingAgreement::agree]++;
   }
-  if (c.other_sizes > 0 && c.other_sizes + 1 == static_cast<int>(p.settings.size())) c.agreement = Agreement::refused_sizes;
+  if (c.settings.contains(SettingAgreement::other_sizes))
+    c.agreement = c.settings[SettingAgreement::agree] > 1 ? Agreement::agrees_at_some_sizes : Agreement::refused_sizes;
   return c;
 }
 
@@ -208,27 +226,38 @@ CompiledComparison compare_open_with_gradients(const Program& p) {
   options.dynamic = true;
   const aot::AotFunction compiled = aot::aot_function(TensorFunction([&p](const TensorList& in) { return run(p, in); }), options);
   CompiledComparison c;
+  const auto differs = [&](const std::string& what) {
+    static_cast<Comparison&>(c) = {Agreement::differs, what};
+    return c;
+  };
   for (std::size_t setting = 0; setting < p.settings.size(); setting++) {
+    const InputOptions at{.setting = setting};
     std::string refusal;
-    if (!eager_run(p, {.setting = setting}, refusal)) {
-      const Program live = without_dead_calls(p);
-      if (eager_run(live, {.setting = setting}, refusal) || refuses_unread(live, {.setting = setting}))
-        continue;  // it may run or not
+    Program ran = p;
+    if (!eager_run(p, at, refusal)) {
+      ran = without_dead_calls(p);
+      const bool runs_without = eager_run(ran, at, refusal).has_value();
+      const bool unread = runs_without || refuses_unread(ran, at);
       try {
-        outcome_of(p, {.setting = setting}, [&](const TensorList& in) { return compiled(in); });
+        outcome_of(p, at, [&](const TensorList& in) { return compiled(in); });
       } catch (const UserError&) {
-        c.both_refuse++;
+        c.settings[unread ? SettingAgreement::unread_refused : SettingAgreement::both_refuse]++;
+        continue;
+      } catch (const std::exception& e) {
+        return differs(text("setting ", setting, " threw ", e.what()));
+      }
+      if (!runs_without) {
+        if (!unread && !makes_other_values(p, at))
+          return differs(text("setting ", setting, " is refused by eager alone: ", refusal));
+        c.settings[unread ? SettingAgreement::unread_ran : SettingAgreement::other_values]++;
         continue;
       }
-      if (makes_other_values(p, {.setting = setting})) continue;
-      c.agreement = Agreement::differs;
-      c.what = text("setting ", setting, " is refused by eager alone: ", refusal);
-      return c;
     }
     Comparison at_setting;
     try {
       at_setting = compare_transformed(
-          p, [&](const TensorFunction&) -> TensorFunction { return [&compiled](const TensorList& in) { return compiled(in); }; },
+          ran,
+          [&](const TensorFunction&) -> TensorFunction { return [&compiled](const TensorList& in) { return compiled(in); }; },
           setting);
     } catch (const std::exception& e) {
       at_setting = {Agreement::differs, text("threw ", e.what())};
@@ -238,9 +267,10 @@ CompiledComparison compare_open_with_gradients(const Program& p) {
       c.agreement = at_setting.agreement;
       c.what = text("setting ", setting, ": ", at_setting.what);
       if (c.agreement == Agreement::differs) return c;
+      c.settings[SettingAgreement::refused]++;
       continue;
     }
-    c.compared++;
+    c.settings[SettingAgreement::agree]++;
   }
   return c;
 }

@@ -225,6 +225,7 @@ const char* name_of(Agreement a) {
     case Agreement::agrees: return "agree";
     case Agreement::agrees_in_values: return "agree in values, run without gradients: eager refuses the history of a result";
     case Agreement::agrees_in_elements: return "agree but for the histories of inputs that share a storage without elements";
+    case Agreement::agrees_at_some_sizes: return "agree at some sizes; at others refused: a size that the recording fixed";
     case Agreement::refused_as_strided: return "refused: a write through as_strided of a view (R052)";
     case Agreement::refused_storage: return "refused: as_strided of elements of a storage that the argument does not have";
     case Agreement::refused_backward: return "refused in the words in which eager refuses the backward";

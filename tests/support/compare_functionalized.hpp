@@ -13,6 +13,7 @@ enum class Agreement {
   agrees,
   agrees_in_values,  // of a result's history eager says that it has none (a multi-output view was written): run without gradients, it agrees
   agrees_in_elements,  // inputs that share a storage without elements count as apart (R083): what is written of one has no history in the others
+  agrees_at_some_sizes,  // compiled: at others it is refused, because the recording fixed or bounded a size
   // Eager is fine and the other way refuses, as docs/ir.md says it does:
   refused_as_strided,  // a write through as_strided of a view (R052)
   refused_storage,  // as_strided of elements that an argument, part of a larger storage, does not have
@@ -26,7 +27,7 @@ enum class Agreement {
   refused_gaps,  // compiled alone: a written copy of a part of a storage (select_scatter of a column), with what lies around its elements
   refused_growing,  // a view that is too small for an out=, which eager makes larger and PyTorch's functionalization refuses in these words
   refused_data,  // a decision by data that no graph can take
-  refused_sizes,  // compiled: a size that the recording fixed or bounded
+  refused_sizes,  // compiled: a size that the recording fixed or bounded, at every setting but the one that it was recorded at
   differs,
 };
 // Of the gradients of a result or an input with respect to the leaves that the inputs were made of.
