@@ -31,6 +31,8 @@ struct LongSum {
   TensorFunction f;
   std::vector<std::vector<int64_t>> sizes;  // -1: the length
   Kind kind = Kind::sum;
+  // Of small floats: it is several ops, or (log softmax) one that rounds a logarithm by itself, in PyTorch too.
+  bool rounds_between = false;
 };
 
 Tensor only(const TensorList& l) { return l[0]; }
@@ -48,7 +50,7 @@ const std::vector<LongSum>& long_sums() {
       {"sum of a transposed matrix", one([](const TensorList& in) { return in[0].t().sum({1}); }), {{-1, 7}}},
       {"mean of rows", one([](const TensorList& in) { return in[0].mean({1}); }), {{3, -1}}},
       {"mean of columns", one([](const TensorList& in) { return in[0].mean({0}); }), {{-1, 9}}},
-      {"sum of squares", one([](const TensorList& in) { return (in[0] * in[0]).sum({0}); }), {{-1, 4}}},
+      {"sum of squares", one([](const TensorList& in) { return (in[0] * in[0]).sum({0}); }), {{-1, 4}}, Kind::sum, true},
       {"norm",
        one([](const TensorList& in) { return aten<"linalg_vector_norm">(in[0], Scalar(2), Shape{1}); }),
        {{2, -1}},
@@ -69,7 +71,7 @@ const std::vector<LongSum>& long_sums() {
        one([](const TensorList& in) { return aten<"std.correction">(in[0], Shape{0, 1}); }),
        {{-1, 3}},
        Kind::spread},
-      {"logsumexp", one([](const TensorList& in) { return aten<"logsumexp">(in[0], Shape{1}); }), {{3, -1}}, Kind::softmax},
+      {"logsumexp", one([](const TensorList& in) { return aten<"logsumexp">(in[0], Shape{1}); }), {{3, -1}}, Kind::softmax, true},
       {"softmax",
        one([](const TensorList& in) { return aten<"_softmax">(in[0], 1, false).slice(1, 0, 1); }),
        {{3, -1}},
@@ -81,7 +83,8 @@ const std::vector<LongSum>& long_sums() {
       {"log softmax",
        one([](const TensorList& in) { return aten<"_log_softmax">(in[0], 1, false).slice(1, 0, 1); }),
        {{3, -1}},
-       Kind::softmax},
+       Kind::softmax,
+       true},
       {"dot", one([](const TensorList& in) { return aten<"dot">(in[0], in[1]); }), {{-1}, {-1}}, Kind::product},
       {"matrix times vector", one([](const TensorList& in) { return aten<"mv">(in[0], in[1]); }), {{5, -1}, {-1}}, Kind::product},
       {"vector times matrix", one([](const TensorList& in) { return in[0].mm(in[1]); }), {{1, -1}, {-1, 20}}, Kind::product},
@@ -221,6 +224,59 @@ TEST_P(CompiledAccuracy, IsEagersAtRandomLengths) {
     all.eager += squares.eager;
   }
   EXPECT_LE(std::sqrt(all.compiled), most_of_eagers(s.kind, true) * std::sqrt(all.eager)) << s.name;
+}
+
+// The nearest number of a small float type, the even one of two.
+double rounded(double x, DType t) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const bool half = t == float16;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(x), half ? -14 : -126) - (half ? 10 : 7));
+  const double r = std::nearbyint(x / unit) * unit;
+  return std::abs(r) >= (half ? 0x1p16 : 0x1p128) ? std::copysign(HUGE_VAL, r) : r;
+}
+
+// Sums are the truth rounded once; products and softmax so, or the other neighbour where the truth is as good as between two.
+void compare_small(const LongSum& s, DType t, const TensorList& in, const Tensor& by_compiler) {
+  const std::vector<double> truth = only(s.f(in_double(in))).to_vector<double>(), scale = scale_of(s, in, truth),
+                            c = by_compiler.to_vector<double>(), e = only(s.f(in)).to_vector<double>();
+  const bool in_double = s.kind == Kind::sum || s.kind == Kind::spread;
+  for (std::size_t i = 0; i < truth.size(); i++) {
+    const double nearest = rounded(truth[i], t);
+    if (s.rounds_between) EXPECT_EQ(c[i], e[i]) << "element " << i;
+    else if (in_double || !std::isfinite(nearest) || !std::isfinite(c[i])) EXPECT_EQ(c[i], nearest) << "element " << i;
+    else EXPECT_LE(std::abs(c[i] - truth[i]), std::abs(nearest - truth[i]) + 1e-7 * scale[i]) << "element " << i;
+    EXPECT_FALSE(std::abs(c[i] - truth[i]) > std::abs(e[i] - truth[i]))
+        << "element " << i << ": eager " << e[i] << ", got " << c[i];
+  }
+}
+
+// Nothing is rounded to the type of the elements but the result, and what rounds between is eager's to the bit.
+TEST_P(CompiledAccuracy, RoundsSmallFloatsOnce) {
+  const LongSum& s = long_sums()[GetParam()];
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  std::uniform_real_distribution<double> exponent(0, 13), long_exponent(13, kLongestExponent - 1);
+  std::vector<int64_t> lengths{5, 257, 4097};
+  for (int k = 0; k < 3; k++) lengths.push_back(2 + static_cast<int64_t>(std::exp(exponent(random))));
+  const auto long_length = static_cast<int64_t>(std::exp(long_exponent(random)));
+  std::size_t which = GetParam();
+  for (const DType t : {float16, bfloat16}) {
+    const auto in_type = [&](TensorList l) {
+      for (Tensor& x : l) x = x.to(t);
+      return l;
+    };
+    manual_seed(GetParam());
+    std::vector<TensorList> in;
+    for (const Data& data : kData)
+      for (const int64_t n : lengths) in.push_back(in_type(inputs(s, n, data)));
+    std::vector<TensorList> results = aot_run_multiple("cpu", s.f, in, {}, open_sizes(s));
+    in.push_back(in_type(inputs(s, long_length, kData[which++ % std::size(kData)])));
+    results.push_back({compiled(s.f, in.back())});
+    for (std::size_t k = 0; k < in.size(); k++) {
+      SCOPED_TRACE(text(s.name, " of ", name_of(t), ", inputs ", k, " of ", in[k][0].sizes()));
+      ASSERT_EQ(only(results[k]).dtype(), t);
+      compare_small(s, t, in[k], only(results[k]));
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sums, CompiledAccuracy, ::testing::Range(std::size_t{0}, long_sums().size()), [](const auto& info) {
