@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "graph/interpret.hpp"
 #include "graph/trace.hpp"
@@ -89,8 +90,8 @@ TensorFunction body_of(const Program& p) {
   return [&p](const TensorList& inputs) { return run(p, inputs); };
 }
 
-Program without_writes(Program p) {
-  TensorList pool = make_inputs(p).inputs;
+Program without_writes(Program p, std::size_t setting) {
+  TensorList pool = make_inputs(p, {.setting = setting}).inputs;
   manual_seed(p.seed);
   std::erase_if(p.body, [&](const Step& s) {
     const std::size_t before = pool.size();
@@ -102,23 +103,43 @@ Program without_writes(Program p) {
 
 // Whether eager refuses the backward in the words of `refusal`, or would if it came to them: that a saved tensor was written is found
 // before the formula of a gradient runs, and the same program without its writes shows what the formula says.
-bool eager_refuses_too(const Program& p, const Outcome& eager, const std::string& refusal) {
+bool eager_refuses_too(const Program& p, const Outcome& eager, const std::string& refusal, std::size_t setting) {
   if (refuses_backward(eager, refusal)) return true;
   if (!refuses_backward(eager, kWrittenSince)) return false;
   try {
-    const Program q = without_writes(p);
-    return refuses_backward(outcome_of(q, {}, body_of(q)), refusal);
+    const Program q = without_writes(p, setting);
+    return refuses_backward(outcome_of(q, {.setting = setting}, body_of(q)), refusal);
   } catch (const UserError&) {
     return false;  // a later call needs what a write made
   }
 }
 
-// Whether the refusal is of a saved tensor that was written, and an operand of control flow was: eagerly that is the program it stands for, which
-// may not save it.
-bool refuses_operand(const Program& p, const std::string& refusal) {
+// An operand of control flow, as it was when that was called.
+struct Operand {
+  Tensor tensor;
+  uint32_t version;
+  std::string named;  // "[torch.FloatTensor [2]]"
+  std::string history;  // "MulBackward0"; empty without one. Of an input that is written a copy is recorded
+
+  Operand(const Tensor& t, bool is_input)
+      : tensor(t), version(t.version()), named(text("[torch.", scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "]")) {
+    if (t.requires_grad()) history = is_input ? "CloneBackward0" : t.grad_fn_name();
+  }
+  // Whether it is what the refusal names, with the version that it had and the one that it has now.
+  bool is_named_by(const std::string& refusal) const {
+    const std::string begin = text(kWrittenSince, ": ", named, history.empty() ? " is at version " : ", which is output ");
+    const std::string end = text(history.empty() ? "" : text(" of ", history, ","), " is at version ", tensor.version(),
+                                 "; expected version ", version, " instead");
+    return tensor.version() > version && refusal.starts_with(begin) && refusal.find(end) != refusal.npos;
+  }
+};
+
+// Whether the refusal is of a saved tensor that was written, and that is an operand of control flow: eagerly that is the program it stands
+// for, which may not save it.
+bool refuses_operand(const Program& p, const std::string& refusal, std::size_t setting) {
   if (!refusal.starts_with(kWrittenSince)) return false;
-  TensorList pool = make_inputs(p).inputs;
-  std::vector<std::pair<Tensor, uint32_t>> operands;
+  TensorList pool = make_inputs(p, {.setting = setting}).inputs;
+  std::vector<Operand> operands;
   manual_seed(p.seed);
   for (const Step& s : p.body) {
     const bool calls_functions = std::any_of(program_functions().begin(), program_functions().end(),
@@ -126,10 +147,10 @@ bool refuses_operand(const Program& p, const std::string& refusal) {
     if (calls_functions)
       for (const StepArg& a : s.args)
         for (const int k : a.tensors)
-          operands.emplace_back(pool[static_cast<std::size_t>(k)], pool[static_cast<std::size_t>(k)].version());
+          operands.emplace_back(pool[static_cast<std::size_t>(k)], static_cast<std::size_t>(k) < p.inputs.size());
     execute(s, pool);
   }
-  return std::any_of(operands.begin(), operands.end(), [](const auto& o) { return o.first.version() > o.second; });
+  return std::ranges::any_of(operands, [&](const Operand& o) { return o.is_named_by(refusal); });
 }
 
 Comparison compare_values(const Program& p, const TensorFunction& body, const TensorFunction& transformed,
@@ -162,8 +183,8 @@ Comparison compare_with_gradients(const Program& p, const TensorFunction& body, 
   try {
     other = outcome_of(p, {.setting = setting}, transformed);
   } catch (const UserError& e) {
-    if (eager_refuses_too(p, eager, e.what())) return {Agreement::refused_backward, e.what()};
-    return refuses_operand(p, e.what()) ? Comparison{Agreement::refused_operand, e.what()} : refused(e.what());
+    if (eager_refuses_too(p, eager, e.what(), setting)) return {Agreement::refused_backward, e.what()};
+    return refuses_operand(p, e.what(), setting) ? Comparison{Agreement::refused_operand, e.what()} : refused(e.what());
   }
   Comparison c;
   Allowance allowance(p, setting, true);

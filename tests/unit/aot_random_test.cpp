@@ -57,6 +57,24 @@ TEST_F(AotRandom, ABaseThatOutWroteLiesAsItsViewsNeedIt) {
     EXPECT_EQ(compare(random_program, way, 777006951, 1), (Found{counts(1, 0, 0, 0, 0, 0), gradients(0, 5, 0, 0, 0)}));
 }
 
+// Recorded, control flow saves all its operands; eagerly the branch that runs may save others than the one that is written later.
+TEST_F(AotRandom, OperandsOfControlFlowThatWereWritten) {
+  const auto of_written = [](int written) {
+    Program p;
+    p.bases = {{.sizes = {4}, .requires_grad = true}};
+    p.inputs = {{0, {}}};
+    p.body = {Step::of("neg", {0}), Step::of("mul.Scalar", {0}, {2}), Step::of("mul.Scalar", {0}, {3}),
+              Step::of("cond", {1, 2, 3}),  // #2 - cos(#3)
+              Step::of("fill_.Scalar", {written}, {1})};
+    p.outputs = {4};
+    return name_of(compare_aot(p, AotWay::plain).agreement);
+  };
+  EXPECT_EQ(of_written(0), name_of(Agreement::agrees));
+  EXPECT_EQ(of_written(1), name_of(Agreement::agrees));
+  EXPECT_EQ(of_written(2), name_of(Agreement::refused_operand));
+  EXPECT_EQ(of_written(3), name_of(Agreement::refused_backward));
+}
+
 TEST_F(AotRandom, ProgramsOfEveryFamily) {
   EXPECT_EQ(compare(wide, AotWay::plain, 1, 500),
             (Found{with(counts(466, 0, 0, 0, 22, 0), 0, 6, 6), gradients(1275, 839, 0, 0, 0)}));
