@@ -107,7 +107,8 @@ double digamma(double x) {
   if (x == 0) return std::copysign(kInf, -x);
   if (x < 0) {
     if (x == std::floor(x)) return kNan;
-    return digamma(1 - x) - kPi / std::tan(kPi * (x - std::floor(x)));
+    // From the nearest integer, which is exact: near a pole the distance to it is all that counts.
+    return digamma(1 - x) - kPi / std::tan(kPi * (x - std::round(x)));
   }
   double r = 0;
   for (; x < 10; x += 1) r -= 1 / x;

@@ -17,6 +17,9 @@ void expect_close(double got, double want, const char* what) { EXPECT_NEAR(got, 
 TEST(Special, GammaFunctions) {
   expect_close(digamma(1), -0.57721566490153286, "digamma(1) is minus Euler's constant");
   expect_close(digamma(-1.5), 0.70315664064524319, "digamma(-1.5)");
+  // Near poles the distance to them is all that counts, on either side.
+  for (double x : {-1e-8, -1e-17, -1e-30, 1e-30}) expect_close(digamma(x), -1 / x + digamma(1), "digamma near 0");
+  for (double d : {0x1p-40, -0x1p-40}) expect_close(digamma(-3 + d), -1 / d + 11 / 6.0 + digamma(1), "digamma near -3");
   expect_close(polygamma(1, 1.0), M_PI * M_PI / 6, "trigamma(1)");
   for (double s : {1.5, 2.0, 3.7, 20.0}) expect_close(zeta(s, 1), std::riemann_zeta(s), "zeta(s, 1)");
   for (double x : {0.1, 0.5, 2.0, 9.0}) {
