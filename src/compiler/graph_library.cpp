@@ -15,7 +15,9 @@
 #include "io/file.hpp"
 #include "io/json.hpp"
 #include "io/json_writer.hpp"
+#include "loop/lower.hpp"
 #include "pass/functional_trace.hpp"
+#include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
 #include "tensor/random.hpp"
 #include "tensor/stand_in.hpp"
@@ -84,6 +86,22 @@ std::vector<bool> used_inputs(const Graph& graph) {
   for (const auto& n : graph.nodes()) for_each_node(n->args, [&](const Node* a) { used[at(a)] = true; });
   for_each_node(graph.outputs, [&](const Node* a) { used[at(a)] = true; });
   return used;
+}
+
+// A library has the elements of an argument, not its storage: views of that by their places (as_strided) are of those elements, lying as they
+// do in the example.
+void require_own_elements(const Graph& graph, const std::vector<std::size_t>& taken, const Examples& examples) {
+  for (const auto& n : graph.nodes()) {
+    if (n->kind != NodeKind::call || !n->op->is_view() || !n->op->def->view.from_storage || !n->meta.is_tensor()) continue;
+    const Node* base = storage_of(n.get());
+    for (std::size_t k = 0; k < taken.size(); k++) {
+      if (graph.inputs()[taken[k]] != base) continue;
+      const Geometry& own = base->meta.tensor()->geom;
+      const Int need = required_bytes(n->meta.tensor()->geom), have = required_bytes(own);
+      const bool is_outside = need.is_number() && have.is_number() && need.value() > have.value();
+      if (examples.lies_otherwise[k] || !own.offset.same(0) || is_outside) loop::refuse_other_elements(*n);
+    }
+  }
 }
 
 // The arguments that the graph writes.
@@ -162,6 +180,7 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
     part.plan.taken.push_back(k);
     taken.add(examples[k], hints);
   }
+  require_own_elements(graph, part.plan.taken, taken);
   part.named = taken.name_underived();
   part.plan.written = written_inputs(graph);
   for (const Argument& a : graph.outputs) part.plan.is_number.push_back(a.node()->meta.is_number());

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -304,11 +305,33 @@ std::vector<std::string_view> compile_loop_stages(const CompileOptions& options)
   return without_skipped(later_stages(options.targets.size(), 1), options);
 }
 
+namespace {
+
+// Different tensors in storages of their own, each as large as it is: a library takes its inputs for apart, and refuses to run where one
+// that it writes is not.
+TensorList lying_apart(const TensorList& examples) {
+  std::map<const TensorImpl*, Tensor> apart;
+  std::set<const Storage*> seen;
+  TensorList taken;
+  for (const Tensor& t : examples) {
+    Tensor& own = apart[t.impl()];
+    if (!own.defined()) {
+      const bool shares = !seen.insert(t->storage.get()).second;
+      own = shares ? Tensor(make_ref<TensorImpl>(Storage::fake(t->storage->nbytes(), t.device()), t->geom)) : t;
+    }
+    taken.push_back(own);
+  }
+  return taken;
+}
+
+}  // namespace
+
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options) {
   require_skippable(options);
   Traced traced = stage("trace", options, [&] {
-    return trace(functionalize(f), examples, {.open = open, .decompositions = &core_decompositions(), .keep_loops = true});
+    return trace(functionalize(f), lying_apart(examples),
+                 {.open = open, .decompositions = &core_decompositions(), .keep_loops = true});
   });
   compile(std::vector<TracedEntry>{{"forward", traced}}, output, options);
 }

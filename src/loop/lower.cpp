@@ -5,6 +5,7 @@
 #include "op/call_text.hpp"
 #include "op/current_op.hpp"
 #include "op/setup.hpp"
+#include "tensor/geometry.hpp"
 
 namespace ingot::loop {
 
@@ -231,13 +232,33 @@ void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Ele
   set_values(n, {value});
 }
 
+namespace {
+
+// Whether the call looks past the elements of a tensor that stand one after the other: at others of its storage.
+bool looks_past(const Node& n, const Geometry& actual) {
+  if (!n.op->is_view() || !n.meta.is_tensor()) return false;
+  const Int need = required_bytes(n.meta.tensor()->geom), have = required_bytes(actual);
+  return need.is_number() && have.is_number() && need.value() > have.value();
+}
+
+}  // namespace
+
+void refuse_other_elements(const Node& n) {
+  throw_user_error(
+      text(n.op->qualified(),
+           " refers to the storage of a tensor with elements of others around or between its own, of which a compiled program "
+           "has no copy; take the view with select, slice or another op that says which part of the tensor it means",
+           provenance(n)));
+}
+
+// For ops that refer to places in the storage.
+void Lowerer::require_own_elements(const Node& n, const Geometry& actual) {
+  if (!actual.offset.same(0) || !is_dense(actual) || looks_past(n, actual)) refuse_other_elements(n);
+}
+
 // For ops that refer to places in the storage: the elements in the order in which eager has them.
 Elements Lowerer::stored_in_order(const Node& n, const std::string& name, const Elements& e, const Geometry& actual) {
-  INGOT_REQUIRE(
-      actual.offset.same(0) && is_dense(actual), n.op->qualified(),
-      " refers to the storage of a tensor with elements of others around or between its own, of which a compiled program "
-      "has no copy; take the view with select, slice or another op that says which part of the tensor it means",
-      provenance(n));
+  require_own_elements(n, actual);
   bool lies_so = e.buffer >= 0;
   for (std::size_t d = 0; d < actual.sizes.size() && lies_so; d++)
     lies_so = actual.sizes[d].same(1) || same(program_.buffers[at(e.buffer)].strides[d], actual.strides[d].expr());
@@ -287,6 +308,8 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
 std::vector<Elements> Lowerer::lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
   const Op& op = call.op;
   const RunningOp running(&op);  // of sizes that data decides, rules are told what they were told when they were traced
+  if (op.def->view.from_storage && op.is_view() && is_dense(call.tensor(0)->geom) && call.tensor(0).storage_offset().same(0))
+    require_own_elements(n, call.tensor(0)->geom);
   if (op.is_view() && can_map_view(call, arguments[0])) return view_elements(call, arguments[0]);
   if (op.form() == Form::pointwise && can_map_formula(call) && !any_complex_result(n)) {
     if (op.def->lower) {  // what has to hold of the operands

@@ -25,4 +25,7 @@ struct Lowered {
 // User error, naming the node, for what has no compiled form.
 Lowered lower(const Graph& graph, ShapeEnv& sizes, const std::vector<bool>& is_constant = {});
 
+// The user error for a view of a storage of which a compiled program has a part.
+[[noreturn]] void refuse_other_elements(const Node& n);
+
 }  // namespace ingot::loop

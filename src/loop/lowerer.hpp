@@ -287,6 +287,7 @@ class Lowerer {
 
   void lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments);
   void lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments);
+  static void require_own_elements(const Node& n, const Geometry& actual);
   Elements stored_in_order(const Node& n, const std::string& name, const Elements& e, const Geometry& actual);
   std::vector<Elements> lower_eager(const Node& n, const Call& call);
   std::vector<Elements> lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments);

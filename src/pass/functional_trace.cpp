@@ -46,6 +46,7 @@ void add_symbols(const Value& meta, std::map<std::string, Expr>& symbols) {
 
 void Examples::add(const Value& meta, const SymbolValues& hints) {
   const int input = static_cast<int>(values.size());
+  lies_otherwise.push_back(false);
   if (meta.is_tensor()) {
     Geometry g = meta.tensor()->geom;
     for (std::size_t d = 0; d < g.sizes.size(); d++) {
@@ -65,8 +66,10 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
     g.offset = 0;
     Tensor example = make_tensor(g, {}, true);
     // A library that lays out what lies otherwise needs a place for each element, at every size.
-    if (!lies_apart(meta.tensor()->geom, g) || !open_strides(example, meta.tensor().sizes()).same(meta.tensor().strides()))
+    if (!lies_apart(meta.tensor()->geom, g) || !open_strides(example, meta.tensor().sizes()).same(meta.tensor().strides())) {
       example = make_tensor(Geometry::contiguous(g.sizes, g.dtype), {}, true);
+      lies_otherwise[static_cast<std::size_t>(input)] = true;
+    }
     values.push_back(example);
   } else if (meta.is_int() && !meta.to_int().is_number()) {
     const Expr e = meta.to_int().expr();
@@ -79,6 +82,7 @@ void Examples::add(const Value& meta, const SymbolValues& hints) {
 }
 
 void Examples::add_inner(const Value& meta) {
+  lies_otherwise.push_back(false);
   if (!meta.is_tensor()) return values.push_back(meta);
   Geometry g = meta.tensor()->geom;
   g.offset = 0;

@@ -16,6 +16,7 @@ class Examples {
 
   Values values;
   std::vector<OpenSize> open;
+  std::vector<bool> lies_otherwise;  // by value: row-major in the place of strides that a library could not lay out
 
   // For a placeholder that looks like `meta`. `hints` has every symbol of it.
   void add(const Value& meta, const SymbolValues& hints);
