@@ -24,5 +24,7 @@ export fuzz seconds seed logs
 
 ways=("$@")
 ((${#ways[@]})) || ways=(functionalize aot aot-keep aot-min-cut aot-budget wide-functionalize wide-aot wide-aot-keep
-  wide-aot-min-cut wide-aot-budget compiled compiled-grad compiled-open-grad)
+  wide-aot-min-cut wide-aot-budget compiled compiled-grad compiled-open-grad aliases-compiled aliases-compiled-grad aliases-open
+  aliases-open-grad long long-grad long-open-grad layers-functionalize layers-aot-min-cut layers-compiled layers-compiled-grad
+  layers-open-grad)
 printf '%s\n' "${ways[@]}" | xargs -P "${INGOT_JOBS:-$(nproc)}" -I{} bash -c 'set -euo pipefail; run {}'

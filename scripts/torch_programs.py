@@ -91,7 +91,7 @@ def base_values(p, b, sizes, wide):
     elif not differentiable(dtype):
         v = np.floor(u * 16) - (0 if dtype == torch.uint8 else 8)
     else:
-        v = np.ldexp(np.floor(u * 1024) - 512, -6 if p["seed"] % 3 == 0 else -8)
+        v = np.ldexp(np.floor(u * 1024) - 512, -6 if p["seed"] % 3 == 0 else -8) + base["shift"]
     t = torch.from_numpy(v)
     if dtype.is_complex:
         t = torch.view_as_complex(t.view(-1, 2))
@@ -155,7 +155,7 @@ class Run:
         versions = [t._version for t in inputs]
         torch.manual_seed(p["seed"])
         results = list(transform(program_of(p, wide))(*inputs))
-        strides = run.get("keeps_strides", True)
+        free_strides = run.get("free_strides", [])
         self.seen = []
         with torch.no_grad():
             for kind, all in (("result", results), ("base", bases), ("input", inputs)):
@@ -164,7 +164,7 @@ class Run:
                     if kind == "input" and run.get("counts_writes", True) and t._version > versions[k]:
                         more += ", written"
                     for name, part in parts("%s %d" % (kind, k), t):
-                        self.seen.append((name, facts(part, strides) + more, values(part)))
+                        self.seen.append((name, facts(part, "%s %d" % (kind, k) not in free_strides) + more, values(part)))
         self.gradients, self.refusals = {}, {}
         if not gradients:
             return

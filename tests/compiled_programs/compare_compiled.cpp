@@ -6,6 +6,7 @@
 #include "aot/min_cut.hpp"
 #include "base/error.hpp"
 #include "compiler/aot_compiler.hpp"
+#include "compiled_programs/open_sizes.hpp"
 #include "compiler/compiled_program.hpp"
 #include "ingot/ingot.hpp"
 #include "ingot/nn.hpp"
@@ -24,18 +25,10 @@ Comparison refused_by_compiler(const std::string& message) {
   if (says("Could not extract specialized integer") || says("Could not guard on data-dependent expression"))
     return {Agreement::refused_data, message};
   if (says("Found an input that received a metadata mutation")) return {Agreement::refused_looks, message};
+  if (says("expected memory apart from all other inputs, since the run writes it")) return {Agreement::refused_aliases, message};
+  if (says("the program was compiled for elements that share their places")) return {Agreement::refused_strides, message};
   if (says("sizes of the inputs: expected ")) return {Agreement::refused_sizes, message};
   return refused(message);
-}
-
-std::vector<OpenSize> open_sizes(const Program& p) {
-  std::vector<OpenSize> l;
-  for (std::size_t i = 0; i < p.inputs.size(); i++) {
-    const std::vector<int64_t>& sizes = p.bases[static_cast<std::size_t>(p.inputs[i].base)].sizes;
-    for (std::size_t d = 0; d < sizes.size(); d++)
-      if (sizes[d] < 0) l.push_back({static_cast<int>(i), static_cast<int>(d), text("n", -1 - sizes[d]), p.least});
-  }
-  return l;
 }
 
 // The library's random stream starts where the thread's is, and the thread's goes on where it ends.
@@ -158,6 +151,10 @@ CompiledComparison compare_compiled(const Program& p) {
         c.settings[SettingAgreement::other_sizes]++;
         continue;
       }
+      if (r.agreement == Agreement::refused_aliases || (r.agreement == Agreement::refused_strides && setting > 0)) {
+        static_cast<Comparison&>(c) = r;
+        return c;
+      }
       return differs(text("setting ", setting, ": ", r.what));
     } catch (const std::exception& e) {
       return differs(text("setting ", setting, " threw ", e.what()));
@@ -172,7 +169,7 @@ CompiledComparison compare_compiled(const Program& p) {
     for (std::size_t k = 0; k < eager->results.size(); k++)
       eager->results[k] = as_a_library_returns_it(eager->results[k], k >= were_dense.size() || were_dense[k]);
     eager->counts_writes = compiled->counts_writes = false;  // a library counts nothing
-    eager->keeps_strides = compiled->keeps_strides;          // by the program as written
+    eager->free_strides = compiled->free_strides;            // by the program as written
     Allowance allowance(ran, setting, false);
     std::optional<std::string> d = allowance.difference(seen(*eager), seen(*compiled));
     if (!d && eager->drawn != compiled->drawn)

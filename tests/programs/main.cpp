@@ -1,14 +1,18 @@
 // Runs random programs eagerly and in another way until they differ:
 //   ingot_program_fuzz WAY [COUNT [FIRST_SEED]]     COUNT programs, or as many as fit into COUNT seconds if an s follows it
 //   ingot_program_fuzz WAY show SEED   prints the program of a seed, in words, as C++, Python and as a graph
+//   ingot_program_fuzz WAY cpp SEED...   the C++ alone, of each in a namespace (tests/data/printed_programs.inc is made of it)
 //   ingot_program_fuzz WAY record COUNT FIRST_SEED   prints programs for scripts/torch_programs.py, which asks PyTorch about them
 //   ingot_program_fuzz refusals record COUNT FIRST_SEED   the same for calls that were left out of programs: eager refuses them
 // functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
 // in the graph where they can be; aot-min-cut: with the other partitioner; aot-budget: with as little memory for activations as it can do
 // with. These run programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine code for open
-// sizes, at several of them; compiled-grad: forward and backward as machine code; compiled-open-grad: at several sizes. Programs that differ are printed as small as they get,
+// sizes, at several of them; compiled-grad: forward and backward as machine code; compiled-open-grad: at several sizes. aliases-compiled, aliases-open,
+// aliases-compiled-grad and aliases-open-grad: the same of programs of views and writes. long, long-grad and long-open-grad: of few calls over long rows.
+// layers- before a way: of networks' layers, with weights and buffers that are updated. Programs that differ are printed as small as they get,
 // in words, as C++ and as a graph, and the exit status is 1. At the end stands how many programs of each class there were.
 // With INGOT_REFUSED in the environment every refusal is printed, a line each. INGOT_SHOWN: how many programs that differ are made small.
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <climits>
@@ -65,6 +69,9 @@ std::string values_text(const Program& p) {
 Program wide(uint64_t seed) { return wide_program(seed); }
 Program wide_open(uint64_t seed) { return wide_program(seed, {.open = true, .writes = seed % 2 == 0}); }
 
+Program layers(uint64_t seed) { return wide_program(seed, {.layers = true}); }
+Program layers_open(uint64_t seed) { return wide_program(seed, {.open = true, .writes = seed % 2 == 0, .layers = true}); }
+
 template <AotWay W>
 Comparison aot_compared(const Program& p) {
   return compare_aot(p, W);
@@ -88,6 +95,18 @@ const std::map<std::string, Way> kWays = {
     {"wide-aot-keep", {wide, aot_compared<AotWay::keep>}},
     {"wide-aot-min-cut", {wide, aot_compared<AotWay::min_cut>}},
     {"wide-aot-budget", {wide, aot_compared<AotWay::budget>}},
+    {"aliases-compiled", {random_program, compiled<compare_compiled>}},
+    {"aliases-compiled-grad", {random_program, compare_compiled_with_gradients}},
+    {"aliases-open", {open_random_program, compiled<compare_compiled>}},
+    {"aliases-open-grad", {open_random_program, compiled<compare_open_with_gradients>}},
+    {"long", {open_long_rows_program, compiled<compare_compiled>}},
+    {"long-grad", {long_rows_program, compare_compiled_with_gradients}},
+    {"long-open-grad", {open_long_rows_program, compiled<compare_open_with_gradients>}},
+    {"layers-functionalize", {layers, compare_functionalized}},
+    {"layers-aot-min-cut", {layers, aot_compared<AotWay::min_cut>}},
+    {"layers-compiled", {layers_open, compiled<compare_compiled>}},
+    {"layers-compiled-grad", {layers, compare_compiled_with_gradients}},
+    {"layers-open-grad", {layers_open, compiled<compare_open_with_gradients>}},
     {"compiled", {wide_open, compiled<compare_compiled>}},
     {"compiled-grad", {wide, compare_compiled_with_gradients}},
     {"compiled-open-grad", {wide_open, compiled<compare_open_with_gradients>}},
@@ -143,6 +162,13 @@ int main(int argc, char** argv) {
     const Program p = way.make(static_cast<uint64_t>(std::atoll(argv[3])));
     std::printf("%s\n", to_text(p).c_str());  // first, as it does not run the program
     std::printf("%s\n%s\n%s\n", to_cpp(p).c_str(), to_python(p).c_str(), to_fx(p).c_str());
+    return 0;
+  }
+  if (argc > 3 && std::string(argv[2]) == "cpp") {
+    std::string prefix = name + "_";
+    std::replace(prefix.begin(), prefix.end(), '-', '_');
+    for (int k = 3; k < argc; k++)
+      std::printf("%s", to_cpp(way.make(static_cast<uint64_t>(std::atoll(argv[k]))), prefix + argv[k]).c_str());
     return 0;
   }
   const bool timed = argc > 2 && std::string(argv[2]).ends_with('s');

@@ -23,15 +23,16 @@ inline Counts counts(int agree, int in_values, int as_strided, int storage, int 
   add(Agreement::refused_histories, histories);
   return c;
 }
-// Of results and inputs of programs that ran both ways: how many require no grad, have gradients that agree, have some that both, eager
-// alone, and the other way alone refuse.
-inline GradientCounts gradients(int no_history, int agree, int both_refuse, int refused_by_eager, int refused) {
+// Of results and inputs of programs that ran both ways: how many require no grad, have gradients that agree, that agree and lie
+// otherwise, have some that both, eager alone, and the other way alone refuse.
+inline GradientCounts gradients(int no_history, int agree, int in_values, int both_refuse, int refused_by_eager, int refused) {
   GradientCounts c;
   const auto add = [&](GradientAgreement a, int n) {
     if (n > 0) c[a] = n;
   };
   add(GradientAgreement::no_history, no_history);
   add(GradientAgreement::agree, agree);
+  add(GradientAgreement::agree_in_values, in_values);
   add(GradientAgreement::both_refuse, both_refuse);
   add(GradientAgreement::refused_by_eager, refused_by_eager);
   add(GradientAgreement::refused, refused);

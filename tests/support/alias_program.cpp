@@ -10,7 +10,7 @@ namespace {
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) { program_.seed = seed; }
+  Generator(uint64_t seed, bool open) : random_(seed), open_(open) { program_.seed = seed; }
 
   Program program() {
     make_signature();
@@ -26,6 +26,7 @@ class Generator {
 
  private:
   std::mt19937_64 random_;
+  bool open_;
   Program program_;
   TensorList pool_;
 
@@ -42,6 +43,7 @@ class Generator {
       base.requires_grad = pick(2) == 0;
       program_.bases.push_back(std::move(base));
     }
+    if (open_) open_sizes();
     const int inputs = 1 + pick(3);
     for (int i = 0; i < inputs; i++) {
       ProgramInput input{pick(bases), {}};
@@ -56,6 +58,47 @@ class Generator {
       if (!(pool_.back().numel() == 0)) program_.inputs.push_back(std::move(input));
     }
     if (program_.inputs.empty()) program_.inputs.push_back({0, {}});
+    for (std::size_t k = program_.settings.size(); k-- > 1;)
+      if (!has_same_inputs(k)) program_.settings.erase(program_.settings.begin() + static_cast<std::ptrdiff_t>(k));
+  }
+
+  // Two sizes of three are open, and open sizes that are equal often stand for one. Half of the programs are compiled for sizes of two and
+  // more, the others for every size.
+  void open_sizes() {
+    program_.least = program_.seed % 2 == 0 ? 2 : 0;
+    std::vector<int64_t> first;
+    for (Base& base : program_.bases) {
+      for (int64_t& n : base.sizes) {
+        if (n < program_.least || pick(3) == 0) continue;
+        std::size_t k = pick(3) == 0 ? first.size() : 0;
+        while (k < first.size() && first[k] != n) k++;
+        if (k == first.size()) first.push_back(n);
+        n = -1 - static_cast<int64_t>(k);
+      }
+    }
+    program_.settings = {first};
+    if (first.empty()) return;
+    const auto also = [&](const auto& size) {
+      std::vector<int64_t> other;
+      for (const int64_t n : first) other.push_back(size(n));
+      program_.settings.push_back(std::move(other));
+    };
+    also([](int64_t n) { return n + 1; });
+    also([](int64_t n) { return 2 * n + 3; });
+    if (program_.least == 2) return;
+    also([](int64_t n) { return n % 2 == 0 ? 1 : n; });
+    also([](int64_t n) { return n % 2 == 0 ? 2 * n : 1; });
+    also([](int64_t n) { return n % 2 == 0 ? 0 : n; });
+  }
+
+  // Whether the inputs have as many dims as at the first sizes, and none of their views is refused.
+  bool has_same_inputs(std::size_t setting) const {
+    try {
+      const TensorList first = make_inputs(program_).inputs, other = make_inputs(program_, {.setting = setting}).inputs;
+      return std::ranges::equal(first, other, {}, &Tensor::dim, &Tensor::dim);
+    } catch (const UserError&) {
+      return false;
+    }
   }
 
   // Whether the call runs; its results are in the pool then.
@@ -75,7 +118,12 @@ class Generator {
     const int self = pick(size());
     if (tensor(self).dim() > 5) return std::nullopt;
     const int kind = pick(20);
-    if (kind < 8) return random_view(self);
+    if (kind < 8) {
+      Step view = random_view(self);
+      // At other sizes the elements of an input lie elsewhere in its storage, and a library has no storage of its inputs.
+      if (open_ && view.op == "as_strided") return std::nullopt;
+      return view;
+    }
     if (kind < 14) return random_write(self);
     if (kind < 17) return random_value(self);
     if (kind < 18) return random_out(self);
@@ -149,7 +197,8 @@ class Generator {
     }
   }
   Step random_out(int self) {
-    const int out = partner(self);
+    // At other sizes another tensor may have another one, and an out= that gives its tensor a size is deprecated.
+    const int out = open_ ? self : partner(self);
     Step s = pick(2) == 0 ? Step::of("sin.out", {self}, {}) : Step::of("add.out", {self, partner(self)}, {});
     s.out = out;
     s.no_grad = true;  // out= takes no part in gradients
@@ -167,6 +216,7 @@ class Generator {
 
 }  // namespace
 
-Program random_program(uint64_t seed) { return Generator(seed).program(); }
+Program random_program(uint64_t seed) { return Generator(seed, false).program(); }
+Program open_random_program(uint64_t seed) { return Generator(seed, true).program(); }
 
 }  // namespace ingot::testing

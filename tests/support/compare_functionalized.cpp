@@ -40,10 +40,12 @@ std::optional<std::string> gradient_difference(const Outcome& want, const Outcom
   for (std::size_t k = 0; k < x.roots.size(); k++) {
     const bool refused_x = !x.refusals[k].empty(), refused_y = !y.refusals[k].empty();
     const bool no_history = !refused_x && !refused_y && x.gradients[k].empty() && y.gradients[k].empty();
+    const bool lies_otherwise = !std::ranges::equal(x.gradients[k], y.gradients[k], {}, &Seen::strides, &Seen::strides);
     counts[no_history               ? GradientAgreement::no_history
            : refused_x && refused_y ? GradientAgreement::both_refuse
            : refused_x              ? GradientAgreement::refused_by_eager
            : refused_y              ? GradientAgreement::refused
+           : lies_otherwise         ? GradientAgreement::agree_in_values
                                     : GradientAgreement::agree]++;
     if (no_history) continue;
     // A backward through all results refuses what that of another one refuses.
@@ -258,6 +260,8 @@ const char* name_of(Agreement a) {
     case Agreement::refused_looks: return "refused: an in-place view of an input";
     case Agreement::refused_gaps: return "refused: elements of others around those of a written copy";
     case Agreement::refused_growing: return "refused: a view that out= would make larger";
+    case Agreement::refused_aliases: return "refused: an input that is written shares memory with another one";
+    case Agreement::refused_strides: return "refused: strides that the recording fixed";
     case Agreement::refused_data: return "refused: a decision by data";
     case Agreement::refused_sizes: return "refused: a size that the recording fixed";
     case Agreement::differs: return "differ";
@@ -269,6 +273,7 @@ const char* name_of(GradientAgreement a) {
   switch (a) {
     case GradientAgreement::no_history: return "nothing requires grad";
     case GradientAgreement::agree: return "gradients agree";
+    case GradientAgreement::agree_in_values: return "gradients agree, and one lies otherwise";
     case GradientAgreement::both_refuse: return "both refuse the backward";
     case GradientAgreement::refused_by_eager: return "eager alone refuses the backward";
     case GradientAgreement::refused: return "the other way alone refuses the backward";

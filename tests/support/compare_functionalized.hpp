@@ -26,6 +26,8 @@ enum class Agreement {
   refused_looks,  // compiled alone: an in-place view of an input, in PyTorch's words for export
   refused_gaps,  // compiled alone: a written copy of a part of a storage (select_scatter of a column), with what lies around its elements
   refused_growing,  // a view that is too small for an out=, which eager makes larger and PyTorch's functionalization refuses in these words
+  refused_aliases,  // compiled alone: an input that is written shares memory with another one, which PyTorch's export refuses, too
+  refused_strides,  // compiled alone: strides with gaps or in an order that the recording fixed
   refused_data,  // a decision by data that no graph can take
   refused_sizes,  // compiled: a size that the recording fixed or bounded, at every setting but the one that it was recorded at
   differs,
@@ -34,6 +36,7 @@ enum class Agreement {
 enum class GradientAgreement {
   no_history,  // it does not require grad
   agree,
+  agree_in_values,  // and lie otherwise: strides of what grad() returns are no promise, those of .grad are the leaf's
   both_refuse,  // a saved tensor was written, say
   refused_by_eager,  // alone: in-place views count as writes, and of a saved tensor functionalize has the value
   refused,  // by the other way alone, whose backward goes through all results: eager refuses that of another one in the same words

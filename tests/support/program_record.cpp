@@ -20,7 +20,12 @@ void write_signature(JsonWriter& w, const Program& p) {
   for (const Base& b : p.bases) {
     w.begin_object().key("sizes").begin_list();
     for (const int64_t n : b.sizes) w.value(n);
-    w.end().field("dtype", text(b.dtype)).field("requires_grad", b.requires_grad).field("leaf", b.leaf).field("below", b.below);
+    w.end()
+        .field("dtype", text(b.dtype))
+        .field("requires_grad", b.requires_grad)
+        .field("leaf", b.leaf)
+        .field("below", b.below)
+        .field("shift", b.shift);
     w.end();
   }
   w.end().key("inputs").begin_list();
@@ -49,7 +54,9 @@ void write_run(JsonWriter& w, const Program& p, std::size_t setting, bool gradie
   try {
     const Outcome o =
         outcome_of(p, {.gradients = gradients, .setting = setting}, [&](const TensorList& in) { return run(p, in); });
-    w.field("draws", o.drawn > 0).field("keeps_strides", o.keeps_strides).field("counts_writes", o.counts_writes);
+    w.field("draws", o.drawn > 0).field("counts_writes", o.counts_writes).key("free_strides").begin_list();
+    for (const std::string& name : o.free_strides) w.value(name);
+    w.end();
     const std::vector<Seen> all = seen(o);
     w.key("seen");
     write_seen(w, all);

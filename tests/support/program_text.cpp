@@ -1,5 +1,5 @@
 // Programs as texts: for people, as C++, as the graph of their calls.
-#include <cctype>
+#include <cstdio>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -67,7 +67,7 @@ std::string cpp_arg(const StepArg& a) {
   const auto name = [](int k) { return k < 0 ? std::string("Tensor()") : text("t", k); };
   switch (a.kind) {
     case StepArg::Kind::value: return cpp_value(a.value);
-    case StepArg::Kind::tensor: return name(a.tensors[0]);
+    case StepArg::Kind::tensor: return a.tensors[0] < 0 ? "Value()" : name(a.tensors[0]);
     case StepArg::Kind::tensors: return "TensorList{" + joined(a.tensors, name) + "}";
     case StepArg::Kind::size: return size_text(a.sizes[0], "t");
     case StepArg::Kind::sizes: return "Shape{" + joined(a.sizes, [](const SizeArg& e) { return size_text(e, "t"); }) + "}";
@@ -92,16 +92,75 @@ std::string cpp_step(const Step& s, int first, int made) {
     for (std::size_t k = args.size(); k + 1 < o.schema.args.size(); k++) list += ", " + cpp_value(o.schema.args[k].default_value);
     list += text(", t", s.out);
   }
-  std::string line;
-  if (!f && made == 1 && !op(s.op).returns_list()) line = text("const Tensor t", first, " = aten<\"", s.op, "\">(", list, ");");
-  else if (!f && made == 0) line = text("aten_value<\"", s.op, "\">(", list, ");");
-  else {
-    if (!f) call = text("atens<\"", s.op, "\">(", list, ")");
-    line = text("const TensorList l", first, " = ", call, ";");
-    for (int k = 0; k < made; k++) line += text(" const Tensor t", first + k, " = l", first, "[", k, "];");
+  if (!f && made == 0)
+    return text(s.no_grad ? "{ const NoGrad no_grad; " : "", "aten_value<\"", s.op, "\">(", list, ");", s.no_grad ? " }" : "");
+  const bool is_tensor = !f && made == 1 && !op(s.op).returns_list();
+  if (!f) call = text(is_tensor ? "aten<\"" : "atens<\"", s.op, "\">(", list, ")");
+  if (s.no_grad) call = text("[&] { const NoGrad no_grad; return ", call, "; }()");
+  if (is_tensor) return text("const Tensor t", first, " = ", call, ";");
+  std::string line = text("const TensorList l", first, " = ", call, ";");
+  for (int k = 0; k < made; k++) line += text(" const Tensor t", first + k, " = l", first, "[", k, "];");
+  return line;
+}
+
+std::string cpp_double(double x) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.17g", x);
+  return digits;
+}
+
+// What makes the leaf of a base at the first sizes; short ones with their numbers.
+std::string cpp_leaf(const Program& p, std::size_t b) {
+  const Base& base = p.bases[b];
+  const Shape sizes = sizes_of(p, b, 0);
+  const std::string dtype = cpp_value(base.dtype), shape = cpp_value(sizes);
+  const int64_t n = sizes.product().value();
+  std::string leaf;
+  if (p.grid) {
+    leaf = text("aten<\"add.Scalar\">(aten<\"mul.Scalar\">(aten<\"arange\">(", n, ", ", dtype, "), 0.1), ",
+                cpp_double(0.05 * (static_cast<double>(b) + 1)), ").view(", shape, ").clone()");
+  } else if (n == 0 || n > 64) {
+    leaf = text("testing::drawn_values({", p.seed, ", ", b, ", ", dtype, ", ", base.below, ", ", cpp_double(base.shift), "}, ",
+                shape, ").to(", dtype, ")");
+  } else {
+    Tensor values = drawn_values({p.seed, b, base.dtype, base.below, base.shift}, sizes).to(base.dtype);
+    if (is_complex(base.dtype)) values = aten<"view_as_real">(values);
+    leaf = text("tensor({", joined(values.to_vector<double>(), cpp_double), "}, DType::f64)");
+    if (is_complex(base.dtype)) leaf = text("aten<\"view_as_complex\">(", leaf, ".view({-1, 2}))");
+    leaf += text(".to(", dtype, ").view(", shape, ").clone()");
   }
-  if (!s.no_grad) return line;
-  return made == 0 ? "{ const NoGrad no_grad;  " + line + " }" : text(line, "  // under NoGrad");
+  if (!p.wrapped) return leaf;
+  return text("testing::two_tensor(", leaf, ", ", leaf, is_differentiable(base.dtype) ? " * 0.5)" : ".clone())");
+}
+
+std::string cpp_inputs(const Program& p) {
+  std::string out = "TensorList inputs() {\n";
+  for (std::size_t b = 0; b < p.bases.size(); b++) {
+    const Base& base = p.bases[b];
+    out += text("  ", base.requires_grad ? "" : "const ", "Tensor leaf", b, " = ", cpp_leaf(p, b), ";\n");
+    if (base.requires_grad) out += text("  leaf", b, ".requires_grad_();\n");
+    out += text("  const Tensor base", b, " = ", is_differentiable(base.dtype) && !base.leaf ? "aten<\"mul.Scalar\">(" : "",
+                "leaf", b,
+                base.leaf                       ? ""
+                : is_differentiable(base.dtype) ? ", 1.0)"
+                                                : ".clone()",
+                ";\n");
+  }
+  for (std::size_t i = 0; i < p.inputs.size(); i++) {
+    const ProgramInput& input = p.inputs[i];
+    out += text("  const Tensor in", i, " = ");
+    if (input.views.empty()) {
+      out += text("base", input.base, ";\n");
+      continue;
+    }
+    out += text("[&] { const Tensor t0 = base", input.base, "; ");
+    int made = 1;
+    for (const Step& s : input.views) out += cpp_step(s, made++, 1) + " ";
+    out += text("return t", made - 1, "; }();\n");
+  }
+  out += "  return {";
+  for (std::size_t i = 0; i < p.inputs.size(); i++) out += text(i ? ", " : "", "in", i);
+  return out + "};\n}\n";
 }
 
 // ---- Python
@@ -126,6 +185,7 @@ std::string to_text(const Program& p) {
   for (std::size_t b = 0; b < p.bases.size(); b++) {
     const Base& base = p.bases[b];
     out += text("base ", b, ": ", base.dtype, "[", joined(base.sizes, base_size), "]", base.requires_grad ? " requires grad" : "",
+                base.shift != 0 ? text(" around ", base.shift) : "",
                 base.is_weight ? ", a weight"
                 : base.leaf    ? ", a leaf"
                                : "",
@@ -147,11 +207,10 @@ std::string to_text(const Program& p) {
 }
 
 std::string to_cpp(const Program& p) {
-  std::string out = "[](const TensorList& in) -> TensorList {\n";
-  for (std::size_t i = 0; i < p.inputs.size(); i++)
-    out += text("  const Tensor t", i, " = in[", i, "];  // base ", p.inputs[i].base,
-                p.inputs[i].views.empty() ? "" : ": " + joined(p.inputs[i].views, step_text), "\n");
+  std::string out = cpp_inputs(p) + text("TensorList program(const TensorList& in) {  // after manual_seed(", p.seed, ")\n");
+  for (std::size_t i = 0; i < p.inputs.size(); i++) out += text("  const Tensor t", i, " = in[", i, "];\n");
   TensorList pool = make_inputs(p).inputs;
+  manual_seed(p.seed);
   for (const Step& s : p.body) {
     const int first = static_cast<int>(pool.size());
     execute(s, pool);
@@ -159,6 +218,8 @@ std::string to_cpp(const Program& p) {
   }
   return out + "  return {" + joined(p.outputs, [](int k) { return text("t", k); }) + "};\n}\n";
 }
+
+std::string to_cpp(const Program& p, const std::string& name) { return "namespace " + name + " {\n" + to_cpp(p) + "}\n"; }
 
 std::string to_python(const Step& s, int first, int made) {
   const Op* o = find_op(s.op);

@@ -21,28 +21,39 @@ namespace {
 
 Tensor base_values(const Program& p, std::size_t b, const Shape& sizes, const InputOptions& o) {
   const Base& base = p.bases[b];
+  const DType dtype = o.run.wide ? widened(base.dtype) : base.dtype;
   if (p.grid)  // made by an op, which a mode may look after
     return aten<"add.Scalar">(aten<"mul.Scalar">(aten<"arange">(sizes.product(), base.dtype), 0.1),
                               0.05 * (static_cast<double>(b) + 1))
         .view(sizes)
-        .to(o.run.wide ? widened(base.dtype) : base.dtype)
+        .to(dtype)
         .clone();
-  const int64_t n = sizes.product().value() * (is_complex(base.dtype) ? 2 : 1);
-  std::vector<double> v(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < v.size(); i++) {
-    const double u = drawn(p.seed * 64 + b, i);
-    if (base.dtype == DType::b8) v[i] = u < 0.5;
-    else if (base.below > 0) v[i] = std::floor(u * static_cast<double>(base.below));
-    else if (!is_floating(base.dtype) && !is_complex(base.dtype)) v[i] = std::floor(u * 16) - (base.dtype == DType::u8 ? 0 : 8);
-    else v[i] = std::ldexp(std::floor(u * 1024) - 512, p.seed % 3 == 0 ? -6 : -8);  // a third of the programs have larger values
-  }
-  Tensor t = tensor(v, DType::f64);
-  if (is_complex(base.dtype)) t = aten<"view_as_complex">(t.view({-1, 2}));
-  t = t.to(base.dtype).to(widened(base.dtype));
-  return t.to(o.run.wide ? widened(base.dtype) : base.dtype).view(sizes).clone();
+  return drawn_values({p.seed, b, base.dtype, base.below, base.shift}, sizes).to(dtype);
 }
 
 }  // namespace
+
+Shape sizes_of(const Program& p, std::size_t base, std::size_t setting) {
+  Shape sizes;
+  for (const int64_t n : p.bases[base].sizes) sizes.push_back(n >= 0 ? n : p.settings[setting][static_cast<std::size_t>(-1 - n)]);
+  return sizes;
+}
+
+Tensor drawn_values(const DrawnBase& of, const Shape& sizes) {
+  const int64_t n = sizes.product().value() * (is_complex(of.dtype) ? 2 : 1);
+  std::vector<double> v(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < v.size(); i++) {
+    const double u = drawn(of.seed * 64 + of.base, i);
+    if (of.dtype == DType::b8) v[i] = u < 0.5;
+    else if (of.below > 0) v[i] = std::floor(u * static_cast<double>(of.below));
+    else if (!is_floating(of.dtype) && !is_complex(of.dtype)) v[i] = std::floor(u * 16) - (of.dtype == DType::u8 ? 0 : 8);
+    else  // a third of the programs have larger values
+      v[i] = std::ldexp(std::floor(u * 1024) - 512, of.seed % 3 == 0 ? -6 : -8) + of.shift;
+  }
+  Tensor t = tensor(v, DType::f64);
+  if (is_complex(of.dtype)) t = aten<"view_as_complex">(t.view({-1, 2}));
+  return t.to(of.dtype).to(widened(of.dtype)).view(sizes).clone();
+}
 
 StepArg tensor_arg(int k) { return {StepArg::Kind::tensor, std::vector<int>{k}}; }
 StepArg tensors_arg(std::vector<int> l) { return {StepArg::Kind::tensors, std::move(l)}; }
@@ -112,10 +123,7 @@ void execute(const Step& s, TensorList& pool, const RunOptions& options) {
 ProgramInputs make_inputs(const Program& p, const InputOptions& o) {
   ProgramInputs r;
   for (std::size_t b = 0; b < p.bases.size(); b++) {
-    Shape sizes;
-    for (const int64_t n : p.bases[b].sizes)
-      sizes.push_back(n >= 0 ? n : p.settings[o.setting][static_cast<std::size_t>(-1 - n)]);
-    Tensor leaf = base_values(p, b, sizes, o);
+    Tensor leaf = base_values(p, b, sizes_of(p, b, o.setting), o);
     if (p.wrapped) leaf = two_tensor(leaf, is_differentiable(leaf.dtype()) ? leaf * 0.5 : leaf.clone());
     if (o.gradients && p.bases[b].requires_grad) leaf.requires_grad_();
     r.leaves.push_back(leaf);
@@ -184,11 +192,17 @@ std::vector<bool> needed(const Program& p, bool seen_writes = false, bool sizes 
   const std::size_t inputs = pool.size();
   std::vector<std::pair<int, int>> made;  // by call: first and past the last
   std::vector<bool> draws;
+  std::vector<std::vector<std::size_t>> updates;  // by call: what it wrote aside from what it makes, as running statistics
   manual_seed(p.seed);
   for (const Step& s : p.body) {
     const int first = static_cast<int>(pool.size());
     const uint64_t before = default_generator()->state().offset;
+    std::vector<uint32_t> versions;
+    for (const Tensor& t : pool) versions.push_back(t.version());
     execute(s, pool);
+    updates.emplace_back();
+    for (std::size_t k = 0; k < versions.size(); k++)
+      if (pool[k].version() != versions[k]) updates.back().push_back(k);
     draws.push_back(default_generator()->state().offset != before);
     made.emplace_back(first, static_cast<int>(pool.size()));
   }
@@ -203,6 +217,8 @@ std::vector<bool> needed(const Program& p, bool seen_writes = false, bool sizes 
         calls[i] = calls[i] || ((live[k] || k < inputs) && shares_storage(pool[k], t));
     }
     for (int k = first; k < last; k++) calls[i] = calls[i] || live[static_cast<std::size_t>(k)];
+    if (first < last)
+      for (const std::size_t k : updates[i]) calls[i] = calls[i] || live[k] || k < inputs || !seen_writes;
     if (!calls[i]) continue;
     Step s = p.body[i];
     if (!sizes)

@@ -60,6 +60,7 @@ struct Base {
   bool requires_grad = false;
   bool leaf = false;   // the program gets it as it is; otherwise it is a leaf times one, so that it may be written
   int64_t below = 0;   // integers: 0 … below - 1
+  double shift = 0;    // added to values that are drawn: one sign, or far from zero
   bool is_weight = false;  // a parameter, where the program is run as a module
 };
 // An input is what some views make of a base.
@@ -88,16 +89,23 @@ struct ProgramInputs {
 // Programs of views, writes and arithmetic over inputs that alias each other: 3 to 30 calls, each of which runs eagerly, and at least one
 // result. The same on every machine.
 Program random_program(uint64_t seed);
+Program open_random_program(uint64_t seed);  // sizes of bases stay open, with further settings
 // Programs of every family of ops that users write, over every kind of dtype, sizes 0 and 1 among them. `open`: sizes stay
 // open, with further settings; otherwise they are numbers.
 struct WideOptions {
   bool open = false;
   bool writes = true;  // in place, out=, and views in place
   bool random = true;  // ops that draw numbers
+  bool layers = false;  // of networks: weights and buffers among the inputs, and more convolutions and normalizations
   // Sees every call that was tried and that eager refuses, as the last one of the program so far, and why.
   std::function<void(const Program&, const std::string&)> refused = {};
 };
 Program wide_program(uint64_t seed, WideOptions options = {});
+
+// Programs of few calls over rows of up to 1e6 elements, rarely 1e7, of one sign and of both, where what is computed is a question of
+// how it is summed: sums, means, variances, norms, softmax, products over the long dim, running sums, and elementwise ops around them.
+Program long_rows_program(uint64_t seed);
+Program open_long_rows_program(uint64_t seed);  // for open lengths, with shorter and longer ones
 
 // Fresh inputs, the same values each time. `gradients`: bases require grad where the program says so.
 struct RunOptions {
@@ -110,16 +118,27 @@ struct InputOptions {
   RunOptions run = {};
 };
 ProgramInputs make_inputs(const Program& p, const InputOptions& options = {});
+// The sizes of a base, and what it holds where its values are drawn: in float64 or complex128, whatever its dtype rounds them to.
+Shape sizes_of(const Program& p, std::size_t base, std::size_t setting);
+struct DrawnBase {
+  uint64_t seed = 0;  // of the program
+  std::size_t base = 0;
+  DType dtype = DType::f32;
+  int64_t below = 0;  // Base's, as is the next
+  double shift = 0;
+};
+Tensor drawn_values(const DrawnBase& of, const Shape& sizes);
 TensorList run(const Program& p, const TensorList& inputs, const RunOptions& options = {});
 // Every value of the program, inputs first.
 TensorList run_all(const Program& p, const TensorList& inputs, const RunOptions& options = {});
 // Adds what the call makes to the pool.
 void execute(const Step& s, TensorList& pool, const RunOptions& options = {});
 
-// As a person reads it; as C++ that can be compiled in a test; as a function over torch.ops.aten; as the graph that make_fx
+// As a person reads it; as C++ that can be compiled in a test, two functions that make the inputs at the first sizes and run; as a function over torch.ops.aten; as the graph that make_fx
 // records, or why there is none.
 std::string to_text(const Program& p);
 std::string to_cpp(const Program& p);
+std::string to_cpp(const Program& p, const std::string& name);  // in a namespace
 std::string to_python(const Program& p, bool last_is_refused = false);  // the last call makes nothing that could be named then
 std::string to_python(const Step& s, int first, int made);  // which makes t{first} …
 std::string to_fx(const Program& p);

@@ -9,6 +9,7 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "support/perturb.hpp"
+#include "support/wide_makers.hpp"
 #include "support/wrappers.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/random.hpp"
@@ -79,37 +80,62 @@ std::vector<std::vector<bool>> changed(const std::vector<Seen>& before, const st
   return l;
 }
 
-// Of the inputs: whether the program takes in-place views of their storage, and neither writes it nor leaves it looking otherwise.
-std::vector<bool> only_viewed(const Program& p, const InputOptions& options) {
+// Runs the program once more, call by call, for what a comparison leaves out: Outcome::only_viewed and Outcome::free_strides.
+void look_at_calls(const Program& p, const InputOptions& options, Outcome& o) {
   const auto is_view = [](const Step& s) {
     const Op* op = find_op(s.op);
     return op && op->is_inplace_view();
   };
-  if (std::none_of(p.body.begin(), p.body.end(), is_view)) return {};
-  TensorList pool = make_inputs(p, options).inputs;
+  if (std::none_of(p.body.begin(), p.body.end(), [&](const Step& s) { return s.out >= 0 || is_view(s); })) return;
+  const ProgramInputs in = make_inputs(p, options);
+  TensorList pool = in.inputs;
   const TensorList inputs = pool;
   std::vector<Geometry> before;
   for (const Tensor& t : inputs) before.push_back(t->geom);
-  std::vector<bool> viewed(inputs.size()), written(inputs.size());
+  std::vector<bool> viewed(inputs.size()), written(inputs.size()), free(inputs.size());
   const auto mark = [&](std::vector<bool>& l, const Tensor& t) {
     for (std::size_t i = 0; i < inputs.size(); i++)
       if (inputs[i]->storage == t->storage) l[i] = true;
   };
+  const auto is_free = [&](const Tensor& t) {
+    for (std::size_t k = 0; k < pool.size(); k++)
+      if (free[k] && shares_storage(pool[k], t)) return true;
+    return false;
+  };
+  const auto name_all = [&](const auto& leaves_out) {
+    for (std::size_t k = 0; k < p.outputs.size(); k++)
+      if (leaves_out(p.outputs[k], nullptr)) o.free_strides.insert(text("result ", k));
+    for (std::size_t b = 0; b < in.bases.size(); b++)
+      if (leaves_out(-1, &in.bases[b])) o.free_strides.insert(text("base ", b));
+    for (std::size_t i = 0; i < inputs.size(); i++)
+      if (leaves_out(static_cast<int>(i), nullptr)) o.free_strides.insert(text("input ", i));
+  };
   manual_seed(p.seed);
   for (const Step& s : p.body) {
+    bool reaches = false;
+    for (const StepArg& a : s.args)
+      for (const int k : a.tensors) reaches = reaches || (k >= 0 && free[static_cast<std::size_t>(k)]);
     try {
       execute(s, pool, options.run);
-    } catch (const UserError&) {
-      return {};  // what runs the program says so, or runs it without the call
+    } catch (const UserError&) {  // what runs the program says so, or runs it without the call
+      return name_all([](int, const Tensor*) { return true; });
     }
+    free.resize(pool.size(), reaches);
     const Op* op = find_op(s.op);
-    if (op && op->mutates())
-      mark(is_view(s) ? viewed : written, pool[static_cast<std::size_t>(s.out >= 0 ? s.out : s.args[0].tensors[0])]);
+    if (!op || !op->mutates()) continue;
+    const Tensor& target = pool[static_cast<std::size_t>(s.out >= 0 ? s.out : s.args[0].tensors[0])];
+    mark(is_view(s) ? viewed : written, target);
+    if (s.out < 0) continue;
+    free[static_cast<std::size_t>(s.out)] = true;
+    for (std::size_t k = 0; k < pool.size(); k++) free[k] = free[k] || shares_storage(pool[k], target);
   }
+  name_all([&](int k, const Tensor* base) {
+    return base ? is_free(*base) : static_cast<std::size_t>(k) >= free.size() || free[static_cast<std::size_t>(k)];
+  });
   for (std::size_t i = 0; i < inputs.size(); i++)
     if (!inputs[i]->geom.same(before[i])) mark(written, inputs[i]);
   for (std::size_t i = 0; i < inputs.size(); i++) viewed[i] = viewed[i] && !written[i];
-  return viewed;
+  if (std::ranges::count(viewed, true) > 0) o.only_viewed = viewed;
 }
 
 TensorList tracked_leaves(const Outcome& o) {
@@ -136,7 +162,7 @@ std::vector<Seen> gradients_of(const TensorList& roots, const TensorList& seeds,
     if (!grads[i].defined()) grads[i] = aten<"zeros_like">(leaves[i]);
     const NoGrad no_grad;
     for_each_part(text("gradient ", i, " of ", name), grads[i], [&](const std::string& part, const Tensor& t) {
-      l.push_back({part, text(t.dtype(), t.sizes()), t.detach().clone()});
+      l.push_back({part, text(t.dtype(), t.sizes()), t.detach().clone(), lies(t)});
     });
   }
   return l;
@@ -163,8 +189,7 @@ Outcome outcome_of(const Program& p, const InputOptions& options, const ProgramR
   o.in = make_inputs(p, options);
   o.perturb = options.run.perturb;
   for (const Tensor& t : o.in.inputs) o.versions.push_back(t.version());
-  o.keeps_strides = std::none_of(p.body.begin(), p.body.end(), [](const Step& s) { return s.out >= 0; });
-  o.only_viewed = only_viewed(p, options);
+  look_at_calls(p, options, o);
   manual_seed(p.seed);
   const Draw before = default_generator()->state();
   o.results = f(o.in.inputs);
@@ -177,13 +202,13 @@ std::vector<Seen> seen(const Outcome& o) {
     return of.counts_writes && (of.only_viewed.empty() || !of.only_viewed[i]) && of.in.inputs[i].version() > of.versions[i];
   };
   std::vector<Seen> l;
-  for (std::size_t k = 0; k < o.results.size(); k++)
-    add(l, text("result ", k), o.results[k], o.keeps_strides, autograd_facts(o.results[k]));
-  for (std::size_t b = 0; b < o.in.bases.size(); b++)
-    add(l, text("base ", b), o.in.bases[b], o.keeps_strides, autograd_facts(o.in.bases[b]));
+  const auto show = [&](const std::string& name, const Tensor& t, const std::string& facts) {
+    add(l, name, t, !o.free_strides.contains(name), facts);
+  };
+  for (std::size_t k = 0; k < o.results.size(); k++) show(text("result ", k), o.results[k], autograd_facts(o.results[k]));
+  for (std::size_t b = 0; b < o.in.bases.size(); b++) show(text("base ", b), o.in.bases[b], autograd_facts(o.in.bases[b]));
   for (std::size_t i = 0; i < o.in.inputs.size(); i++)
-    add(l, text("input ", i), o.in.inputs[i], o.keeps_strides,
-        autograd_facts(o.in.inputs[i]) + (is_written(o, i) ? ", written" : ""));
+    show(text("input ", i), o.in.inputs[i], autograd_facts(o.in.inputs[i]) + (is_written(o, i) ? ", written" : ""));
   return l;
 }
 
@@ -326,9 +351,14 @@ std::optional<std::string> aliasing_difference(const Outcome& want, const Outcom
     Tensor x = want.results[k].detach(), y = got.results[k].detach();
     if (may_overlap(y->geom)) return text("result ", k, " overlaps itself");
     const std::vector<Seen> before = seen_values(want), before_got = seen_values(got);
+    double step = x.dtype() == DType::bf16 ? 64 : 2, most = 0;  // a step that no rounding takes back
+    if (is_differentiable(x.dtype()))
+      for (const double v : numbers(x)) most = std::isfinite(v) ? std::max(most, std::abs(v)) : most;
+    while (step < 4 * unit_of(x.dtype()) * most) step *= 2;
     for (Tensor* t : {&x, &y}) {
       if (t->dtype() == DType::b8) aten_value<"logical_not_">(*t);
-      else t->add_(Scalar(t->dtype() == DType::bf16 ? 64 : 2));  // a step that no rounding takes back
+      else if (is_differentiable(t->dtype())) t->add_(Scalar(step));
+      else t->add_(Scalar(2));
     }
     const auto a = changed(before, seen_values(want)), b = changed(before_got, seen_values(got));
     for (std::size_t i = 0; i < a.size(); i++)

@@ -1,7 +1,7 @@
 // What a caller sees of a run of a program, and whether two runs show the same: of results, of the inputs afterwards and of what these are views
 // of, the values, dtypes, sizes, strides, requires_grad, leaf-ness and whether they were written; the gradients of each; what is written with
 // what. Not compared, since nothing promises them: by how much a version went up (a compiled function writes an input once,
-// however often the program does), strides of dims in which nobody steps, strides of gradients, and where a result begins in its storage.
+// however often the program does), strides of dims in which nobody steps and of what an out= reaches, and where a result begins in its storage.
 #pragma once
 #include <functional>
 #include <map>
@@ -19,7 +19,9 @@ struct Outcome {
   ProgramInputs in;
   TensorList results;
   std::vector<uint32_t> versions;  // of the inputs, before the run
-  bool keeps_strides = true;  // what out= wrote has the strides of what was written, not of the tensor: so in PyTorch's graphs
+  // What an out= reaches, by the names of seen(): it wrote them, they share memory with what it wrote, or they are computed from that. What it
+  // wrote has the strides of what was written, not of the tensor: so in PyTorch's graphs.
+  std::set<std::string> free_strides;
   bool counts_writes = true;  // versions say what was written
   // Of the inputs: in-place views came to nothing, which counts as a write for eager alone, in PyTorch too.
   std::vector<bool> only_viewed;
@@ -35,6 +37,8 @@ struct Seen {
   std::string what;  // "result 0"
   std::string facts;  // size, dtype, strides, requires_grad, leaf, written: equal, or different
   Tensor values;  // a copy
+  std::string strides =
+      {};  // of a gradient: not among the facts, since a recorded backward may lay it out otherwise, in PyTorch too
 };
 std::vector<double> numbers(const Tensor& t);  // complex ones as their two parts
 // Results, bases and inputs; wrapper tensors by their parts.

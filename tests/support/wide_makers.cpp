@@ -376,15 +376,13 @@ const std::vector<Family>& families() {
 }
 
 const Family& random_family(Draft& d) {
-  static const int kTotal = [] {
-    int n = 0;
-    for (const Family& f : families()) n += f.weight;
-    return n;
-  }();
-  int k = d.pick(kTotal);
-  for (const Family& f : families())
+  const std::vector<Family>& all = d.options.layers ? layer_families() : families();
+  int total = 0;
+  for (const Family& f : all) total += f.weight;
+  int k = d.pick(total);
+  for (const Family& f : all)
     if ((k -= f.weight) < 0) return f;
-  return families().back();
+  return all.back();
 }
 
 }  // namespace ingot::testing

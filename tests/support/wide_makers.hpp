@@ -16,6 +16,7 @@ struct Draft {
   std::mt19937_64& random;
   WideOptions options;
   TensorList pool;
+  int buffers = -1;  // the first of the inputs that stand for a running mean, a running variance, and a count
   std::vector<bool> exact;  // by tensor: however it is computed, its bits are the same
 
   int pick(int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); }
@@ -52,6 +53,7 @@ struct Family {
   bool needs_exact = false;  // a decision by values, or a gradient that jumps: operands whose bits are open would decide
 };
 const std::vector<Family>& families();
+const std::vector<Family>& layer_families();  // those, and layers
 const Family& random_family(Draft& d);
 
 // ---- makers that stand in files of their own

@@ -23,7 +23,7 @@ class WideGenerator {
 
   // Nothing where the calls that are left when unused draws are gone draw numbers that one of them refuses, as an index.
   std::optional<Program> program() {
-    make_signature();
+    draft_.options.layers ? make_layers() : make_signature();
     manual_seed(p_.seed);
     draft_.pool = make_inputs(p_).inputs;
     draft_.exact.assign(draft_.pool.size(), true);
@@ -105,6 +105,43 @@ class WideGenerator {
     }
     alias_inputs();
   }
+  // An image, kernels for it, and what normalizes it.
+  void make_layers() {
+    static constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f32, DType::f64, DType::f16, DType::bf16};
+    const DType t = kTypes[draft_.pick(6)], of_state = draft_.pick(3) ? t : DType::f32;
+    const int dims = 1 + draft_.pick(3);
+    const int64_t groups = 1 + draft_.pick(3), channels = groups * (1 + draft_.pick(2)), out = groups * (1 + draft_.pick(2));
+    std::vector<int64_t> image{draft_.options.open && draft_.pick(3) ? -1 : 1 + draft_.pick(3), channels};
+    std::vector<int64_t> kernel{out, channels / groups}, transposed{channels, 1 + draft_.pick(2)}, places;
+    for (int k = 0; k < dims; k++) {
+      image.push_back(draft_.options.open && draft_.pick(5) == 0 ? -2 : 2 + draft_.pick(dims == 3 ? 3 : 5));
+      kernel.push_back(1 + draft_.pick(3));
+      transposed.push_back(1 + draft_.pick(3));
+    }
+    for (const int64_t n : image) places.push_back(n > 0 && draft_.pick(2) ? n : 1);
+    const auto add_weight = [&](const std::vector<int64_t>& sizes, DType dtype) {
+      Base w{sizes, dtype};
+      w.leaf = w.is_weight = true;
+      add_base(w);
+    };
+    add_base({image, t});
+    if (draft_.pick(4) == 0) add_base({image, t});
+    add_weight(kernel, t);
+    add_weight(transposed, t);
+    add_weight({out}, t);
+    add_weight({channels}, of_state);
+    add_weight({channels}, of_state);
+    draft_.buffers = static_cast<int>(p_.bases.size());
+    const std::vector<int64_t> buffers[] = {{channels}, {channels}, {}};
+    for (int k = 0; k < 3; k++) {
+      add_weight(buffers[k], k < 2 ? of_state : DType::i64);
+      p_.bases.back().requires_grad = false;
+    }
+    p_.bases[p_.bases.size() - 2].shift = 9;  // a variance is above zero
+    Base i{places, DType::i64};
+    i.below = 2;
+    add_base(i);
+  }
   // Sometimes a second input that looks at the base of another.
   void alias_inputs() {
     if (draft_.options.open || !draft_.options.writes || draft_.pick(6)) return;
@@ -139,6 +176,7 @@ class WideGenerator {
     if (family.needs_exact && !exact) return;
     s->rounds = !family.moves;
     s->no_grad |= draft_.pick(40) == 0;
+    const std::vector<uint32_t> versions = versions_of(before);
     try {
       execute(*s, draft_.pool);
     } catch (const UserError& e) {
@@ -150,13 +188,17 @@ class WideGenerator {
     }
     const bool made = draft_.pool.size() > before;
     if (draft_.pool.size() > before + 24) return draft_.pool.resize(before);  // pieces of something long
-    for (std::size_t k = before; k < draft_.pool.size(); k++)
-      if (!is_tame(draft_.pool[k])) return draft_.pool.resize(before);
+    for (std::size_t k = before; k < draft_.pool.size(); k++) {
+      if (is_tame(draft_.pool[k])) continue;
+      overflowed_ = versions != versions_of(before);  // what it wrote aside stays written
+      return draft_.pool.resize(before);
+    }
     for (std::size_t k = before; k < draft_.pool.size(); k++)
       draft_.exact.push_back(exact && (family.moves || !is_differentiable(draft_.pool[k].dtype())));
     draws_ |= family.draws;
     if (!made) written(*s, exact && family.moves);
-    if (overflowed_) return;  // the pool is past it, the program ends before it
+    else if (versions != versions_of(before)) updated(versions);
+    if (overflowed_) return draft_.pool.resize(before);  // what was written is past it, the program ends before it
     p_.body.push_back(std::move(*s));
   }
   // The tensor that a call wrote, and whatever shares its storage, is as exact as what was written.
@@ -165,6 +207,20 @@ class WideGenerator {
     if (!is_tame(t)) overflowed_ = true;
     for (std::size_t k = 0; k < draft_.pool.size(); k++)
       if (shares_storage(draft_.pool[k], t)) draft_.exact[k] = draft_.exact[k] && (exact || !is_differentiable(t.dtype()));
+  }
+
+  std::vector<uint32_t> versions_of(std::size_t count) const {
+    std::vector<uint32_t> l;
+    for (std::size_t k = 0; k < count; k++) l.push_back(draft_.pool[k].version());
+    return l;
+  }
+  // The same of what a call wrote aside from what it makes.
+  void updated(const std::vector<uint32_t>& before) {
+    for (std::size_t k = 0; k < before.size(); k++) {
+      if (draft_.pool[k].version() == before[k]) continue;
+      if (!is_tame(draft_.pool[k])) overflowed_ = true;
+      draft_.exact[k] = draft_.exact[k] && !is_differentiable(draft_.pool[k].dtype());
+    }
   }
 
   void choose_outputs() {

@@ -39,22 +39,22 @@ Program wide(uint64_t seed) { return wide_program(seed); }
 
 TEST_F(AotRandom, TwoThousandPrograms) {
   EXPECT_EQ(compare(random_program, AotWay::plain, 1, 2000),
-            (Found{counts(1209, 169, 178, 50, 394, 0), gradients(3742, 1636, 0, 0, 0)}));
+            (Found{counts(1209, 169, 178, 50, 394, 0), gradients(3742, 1579, 57, 0, 0, 0)}));
 }
 TEST_F(AotRandom, ProgramsThatWriteInTheGraph) {
   EXPECT_EQ(compare(random_program, AotWay::keep, 2001, 700),
-            (Found{counts(471, 49, 64, 13, 103, 0), gradients(1525, 625, 0, 0, 0)}));
+            (Found{counts(471, 49, 64, 13, 103, 0), gradients(1525, 616, 9, 0, 0, 0)}));
 }
 TEST_F(AotRandom, ProgramsCutForMemory) {
   EXPECT_EQ(compare(random_program, AotWay::min_cut, 3001, 700),
-            (Found{counts(445, 51, 53, 20, 131, 0), gradients(1519, 495, 0, 0, 0)}));
+            (Found{counts(445, 51, 53, 20, 131, 0), gradients(1519, 476, 19, 0, 0, 0)}));
   EXPECT_EQ(compare(random_program, AotWay::budget, 4001, 700),
-            (Found{counts(445, 54, 57, 13, 131, 0), gradients(1378, 592, 0, 0, 0)}));
+            (Found{counts(445, 54, 57, 13, 131, 0), gradients(1378, 570, 22, 0, 0, 0)}));
 }
 // An out= into a transposed clone changes its strides; the views of it that are results are taken again of a base that lies as they need it.
 TEST_F(AotRandom, ABaseThatOutWroteLiesAsItsViewsNeedIt) {
   for (const AotWay way : {AotWay::plain, AotWay::keep, AotWay::min_cut, AotWay::budget})
-    EXPECT_EQ(compare(random_program, way, 777006951, 1), (Found{counts(1, 0, 0, 0, 0, 0), gradients(0, 5, 0, 0, 0)}));
+    EXPECT_EQ(compare(random_program, way, 777006951, 1), (Found{counts(1, 0, 0, 0, 0, 0), gradients(0, 5, 0, 0, 0, 0)}));
 }
 
 // Recorded, control flow saves all its operands; eagerly the branch that runs may save others than the one that is written later.
@@ -75,15 +75,21 @@ TEST_F(AotRandom, OperandsOfControlFlowThatWereWritten) {
   EXPECT_EQ(of_written(3), name_of(Agreement::refused_backward));
 }
 
+Program layers(uint64_t seed) { return wide_program(seed, {.layers = true}); }
+TEST_F(AotRandom, ProgramsOfLayers) {
+  EXPECT_EQ(compare(layers, AotWay::min_cut, 1, 200),
+            (Found{with(counts(188, 0, 0, 0, 7, 0), 1, 4, 0), gradients(1532, 799, 0, 0, 0, 0)}));
+}
+
 TEST_F(AotRandom, ProgramsOfEveryFamily) {
   EXPECT_EQ(compare(wide, AotWay::plain, 1, 500),
-            (Found{with(counts(466, 0, 0, 0, 22, 0), 0, 6, 6), gradients(1275, 839, 0, 0, 0)}));
+            (Found{with(counts(466, 0, 0, 0, 22, 0), 0, 6, 6), gradients(1275, 839, 0, 0, 0, 0)}));
 }
 TEST_F(AotRandom, ProgramsOfEveryFamilyCutForMemory) {
   EXPECT_EQ(compare(wide, AotWay::min_cut, 2001, 250),
-            (Found{with(counts(236, 1, 0, 0, 8, 0), 1, 3, 1), gradients(652, 418, 0, 0, 0)}));
+            (Found{with(counts(236, 1, 0, 0, 8, 0), 1, 3, 1), gradients(652, 417, 1, 0, 0, 0)}));
   EXPECT_EQ(compare(wide, AotWay::budget, 3001, 250),
-            (Found{with(counts(236, 0, 0, 0, 10, 0), 0, 1, 3), gradients(669, 427, 0, 0, 0)}));
+            (Found{with(counts(236, 0, 0, 0, 10, 0), 0, 1, 3), gradients(669, 423, 4, 0, 0, 0)}));
 }
 
 }  // namespace
