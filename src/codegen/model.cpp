@@ -86,7 +86,7 @@ class TableEmitter {
       const Buffer& b = p.buffers[at(p.inputs[k])];
       const Model::Input& i = e.inputs[k];
       inputs.push_back(record({string(i.name), i32(aoti_code(b.dtype)), i32(static_cast<int>(b.sizes.size())), texts(b.sizes),
-                               i8(i.is_number), i8(i.is_written)}));
+                               i8(i.is_number), i8(i.is_written), i8(i.by_places)}));
     }
     for (std::size_t k = 0; k < p.outputs.size(); k++) {
       const Buffer& b = p.buffers[at(p.outputs[k])];

@@ -17,6 +17,8 @@ struct Model {
   struct Input {
     std::string name;
     bool is_number = false, is_written = false;
+    // Views of it are taken by places of its storage (as_strided): no copy that lies otherwise will do.
+    bool by_places = false;
   };
   struct Constant {
     std::string name, fqn;

@@ -8,6 +8,7 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/library_metadata.hpp"
+#include "graph/storage_of.hpp"
 #include "loop/equal_folds.hpp"
 #include "tensor/impl.hpp"
 
@@ -159,6 +160,14 @@ class Constants {
   }
 };
 
+// Whether views of the input are taken by places of its storage.
+bool by_places(const Graph& graph, const Node* input) {
+  return std::ranges::any_of(graph.nodes(), [&](const auto& n) {
+    return n->kind == NodeKind::call && n->op->def->view.from_storage && n->args[0].is_node() &&
+           storage_of(n->args[0].node()) == input;
+  });
+}
+
 // What the folds of entries compute alike is one constant. Folds lose what others before them make.
 class FoldedConstants {
  public:
@@ -267,8 +276,8 @@ std::vector<Tensor> describe(Model& model, const std::vector<LoweredEntry>& entr
     entry.out_spec = e.names.out_spec;
     for (std::size_t k = 0; k < e.lowered.inputs.size(); k++) {
       const Node* n = e.lowered.inputs[k];
-      entry.inputs.push_back(
-          {k < e.names.inputs.size() ? e.names.inputs[k] : n->name, !n->meta.is_tensor(), writes(e.lowered, n)});
+      entry.inputs.push_back({k < e.names.inputs.size() ? e.names.inputs[k] : n->name, !n->meta.is_tensor(), writes(e.lowered, n),
+                              by_places(e.graph, n)});
     }
     for (std::size_t k = 0; k < p.outputs.size(); k++)
       entry.outputs.push_back(k < e.names.outputs.size() ? e.names.outputs[k] : text("output_", k));

@@ -187,7 +187,11 @@ bool Inputs::lay_out(Run& run) {
     const int64_t size = element_size(view.dtype);
     elements_[k] = view.data;
     const bool is_aligned = reinterpret_cast<uintptr_t>(view.data) % static_cast<uint64_t>(size) == 0;
-    if (!is_aligned || !same_places(view.rank, sizes, view.strides, strides)) {
+    const bool lies_so = same_places(view.rank, sizes, view.strides, strides);
+    if (!lies_so && entry_->inputs[k].by_places)
+      return fail_for_strides(k, strides,
+                              "the program takes views of it by places of its storage (as_strided): compile it for these");
+    if (!is_aligned || !lies_so) {
       if (!device_.is_cpu()) return fail_for_strides(k, strides, "copy it so that it lies like this");
       if (!lies_apart({.data = nullptr, .sizes = sizes, .strides = strides, .rank = view.rank, .dtype = view.dtype}))
         return fail_for_strides(

@@ -48,6 +48,7 @@ typedef struct ingot_input {
   const char* const* sizes; /* each as text, for messages and introspection: "3", "s0", "2*s0" */
   uint8_t is_number;        /* a number given as a 0-dim tensor */
   uint8_t is_written;       /* the run writes new elements into it */
+  uint8_t by_places;        /* the run takes views of it by places of its storage: it must lie as `expect` says */
 } ingot_input;
 
 typedef struct ingot_output {

@@ -170,6 +170,28 @@ TEST(CompiledRandom, ViewsOfStoragesThatAreNotThereAreRefused) {
   EXPECT_EQ(message(base.view({2, 3}), row), "");
 }
 
+// Found by ingot_program_fuzz: a library lays an input out as its example lay, and took such a view of the copy.
+TEST(CompiledRandom, ViewsByPlacesAreOfInputsThatLieAsTheExample) {
+  const TestFolder folder;
+  const TensorFunction diagonal = [](const TensorList& in) {
+    return TensorList{aten<"as_strided">(in[0], Shape{2}, Shape{4}, 0) * 2};
+  };
+  const Tensor example = aten<"arange">(6, DType::f32).view({2, 3});
+  const CallableModel model = aot_load("cpu", aot_compile(diagonal, {example}, folder.file("diagonal.so")));
+  const auto run = [&](const Tensor& x) { return model(Tree::tuple({x}))[0].leaf().tensor().to_vector<float>(); };
+  EXPECT_EQ(run(example), diagonal({example})[0].to_vector<float>());
+  const Tensor otherwise = aten<"arange">(6, DType::f32).view({3, 2}).t();
+  try {
+    run(otherwise);
+    FAIL() << "it ran";
+  } catch (const UserError& e) {
+    const std::string message = e.what();
+    EXPECT_NE(message.find("strides: expected [3, 1], found [1, 2]; the program takes views of it by places of its storage"),
+              std::string::npos)
+        << message;
+  }
+}
+
 // Few calls over long rows, each element judged by what rounding does to it.
 TEST(CompiledRandom, LongRowsEqualEager) {
   int compared = 0;

@@ -126,7 +126,7 @@ static const ingot_constant constants[CONSTANTS] = {
 };
 static const char *const sizes_x[] = {"s0", "16"}, *const sizes_y[] = {"s0", "8"};
 static const ingot_symbol symbols[] = {{"s0", 1, 64}};
-static const ingot_input inputs[] = {{"x", kFloat32, 2, sizes_x, 0, 0}};
+static const ingot_input inputs[] = {{"x", kFloat32, 2, sizes_x, 0, 0, 0}};
 static const ingot_output outputs[] = {{"y", kFloat32, 2, sizes_y}, {"steps", kFloat32, 0, 0}};
 static const char* const metadata[] = {"AOTI_DEVICE_KEY", "cpu", "author", "hand"};
 

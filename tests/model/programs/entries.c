@@ -56,8 +56,8 @@ static int32_t run_shift(ingot_frame* frame) {
 static const char *const sizes_s0[] = {"s0"}, *const sizes_4[] = {"4"};
 static const ingot_symbol any_size[] = {{"s0", 0, 1000}}, digit[] = {{"s0", 0, 9}};
 static const ingot_guard guards[] = {{"s0 != 7", "", 0}};
-static const ingot_input x_scale[] = {{"x", kFloat32, 1, sizes_s0, 0, 0}},
-                         x_shift[] = {{"x", kFloat32, 1, sizes_4, 0, 0}, {"n", kInt64, 0, 0, 1, 0}};
+static const ingot_input x_scale[] = {{"x", kFloat32, 1, sizes_s0, 0, 0, 0}},
+                         x_shift[] = {{"x", kFloat32, 1, sizes_4, 0, 0, 0}, {"n", kInt64, 0, 0, 1, 0, 0}};
 static const ingot_output y_scale[] = {{"y", kFloat32, 1, sizes_s0}}, y_shift[] = {{"y", kFloat32, 1, sizes_4}};
 static const uint64_t any_processor[] = {0};
 static const ingot_level levels[] = {{"base", any_processor}};

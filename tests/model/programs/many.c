@@ -79,8 +79,8 @@ static const char *const sizes_a[] = {"s0", "s1"}, *const sizes_b[] = {"s0"}, *c
                   *const sizes_2[] = {"2"}, *const sizes_1[] = {"1"};
 static const ingot_symbol symbols[SYMBOLS] = {{"s0", 2, INT64_MAX}, {"s1", 0, 1000}, {"s2", 0, 100}, {"u0", 0, 5}};
 static const ingot_guard guards[] = {{"s0 % 2 == 0", "the view of a in aten.view", 0}, {"s1 <= s0", "", 0}};
-static const ingot_input inputs[] = {{"a", kFloat32, 2, sizes_a, 0, 1}, {"b", kInt64, 1, sizes_b, 0, 0},
-                                     {"c", kFloat64, 1, sizes_c, 0, 0}, {"n", kInt64, 0, 0, 1, 0}};
+static const ingot_input inputs[] = {{"a", kFloat32, 2, sizes_a, 0, 1, 0}, {"b", kInt64, 1, sizes_b, 0, 0, 0},
+                                     {"c", kFloat64, 1, sizes_c, 0, 0, 0}, {"n", kInt64, 0, 0, 1, 0, 0}};
 static const ingot_output outputs[] = {{"twice", kFloat32, 2, sizes_a}, {"positive", kInt64, 1, sizes_p},
                                        {"draw", kInt64, 1, sizes_2}, {"total", kInt64, 1, sizes_1}};
 static const uint64_t any_processor[] = {0};
