@@ -1,5 +1,6 @@
-// What the AOT layer costs: a call around a graph that costs nothing (bound: 5 us for ten inputs), the guards that each call is checked
-// against (bound: 1 us for ten inputs), and the way from BERT to its two graphs, before any code is generated (bound: 0.5 s).
+// What the AOT layer costs: a call around a graph that costs nothing (bound: 5 us for ten inputs),
+// the guards that each call is checked against (bound: 1 us for ten inputs), and the way from BERT
+// to its two graphs, before any code is generated (bound: 0.5 s).
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -16,7 +17,8 @@
 namespace ingot::aot {
 namespace {
 
-// A graph that computes nothing: it returns its arguments, and what its other results would look like.
+// A graph that computes nothing: it returns its arguments, and what its other results would look
+// like.
 Boxed only_looks(std::shared_ptr<const Graph> graph, const Values&) {
   Values looks;
   std::vector<std::size_t> arguments_of;  // by result; past the arguments: none
@@ -59,7 +61,8 @@ void call_tree(benchmark::State& state, bool training) {
   for (auto _ : state) benchmark::DoNotOptimize(f(tree));
 }
 
-// The guards alone. What holds for ten inputs of which one is written takes the most: it must lie apart from the other nine.
+// The guards alone. What holds for ten inputs of which one is written takes the most: it must lie
+// apart from the other nine.
 void check_guards(benchmark::State& state, bool training, bool writes, bool open) {
   const TensorList inputs = ten_inputs(training);
   const Values arguments(inputs.begin(), inputs.end());
@@ -107,7 +110,8 @@ void training_step(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(grad(f(inputs), inputs, {tangent}));
 }
 
-// BERT as a function of its inputs and weights, which require grad. Nothing where the zoo is not unpacked.
+// BERT as a function of its inputs and weights, which require grad. Nothing where the zoo is not
+// unpacked.
 struct Bert {
   Program program;
   TreeFunction f;

@@ -1,4 +1,5 @@
-// Trains a small network in a few seconds and shows the loss fall: two interleaved spirals, told apart by an MLP.
+// Trains a small network in a few seconds and shows the loss fall: two interleaved spirals, told
+// apart by an MLP.
 #include <unistd.h>
 
 #include <cmath>

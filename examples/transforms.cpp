@@ -1,4 +1,5 @@
-// Transforms of functions: a gradient for every sample, a Hessian, and a graph that runs at other sizes.
+// Transforms of functions: a gradient for every sample, a Hessian, and a graph that runs at other
+// sizes.
 #include "ingot/transforms.hpp"
 
 #include <cstdio>
@@ -21,7 +22,8 @@ int main() {
   const Pushforward p = jvp(loss, {weight, sample, target}, {ones({3}), zeros({3}), zeros({})});
   std::printf("along all weights    %s\n\n", p.tangents[0].to_string().c_str());
 
-  // A step of gradient descent writes the weight. As a graph of values the write is one copy at the end.
+  // A step of gradient descent writes the weight. As a graph of values the write is one copy at the
+  // end.
   const TensorFunction step = [&](const TensorList& in) {
     Tensor w = in[0];
     w.sub_(grad(loss)(in)[0] * 0.1);

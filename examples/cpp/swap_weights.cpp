@@ -1,5 +1,6 @@
-// Replaces the weights of a model while it could go on running: the new ones go into the inactive set, then the sets are
-// exchanged. With all weights zero, a network of linear layers and rectifiers returns zeros.
+// Replaces the weights of a model while it could go on running: the new ones go into the inactive
+// set, then the sets are exchanged. With all weights zero, a network of linear layers and
+// rectifiers returns zeros.
 //   swap_weights MODEL.so ROWS COLUMNS      (the model's one input is float32[ROWS, COLUMNS])
 #include <ingot/ingot.h>
 

@@ -8,7 +8,8 @@
 
 namespace ingot {
 
-// Accumulates d(sum of roots·gradients)/d(leaf) into the leaves' grad(). A missing gradient is 1 for a one-element root.
+// Accumulates d(sum of roots·gradients)/d(leaf) into the leaves' grad(). A missing gradient is 1
+// for a one-element root.
 void backward(const TensorList& roots, const TensorList& gradients = {}, bool retain_graph = false, bool create_graph = false);
 
 struct GradOptions {
@@ -63,7 +64,8 @@ class AutocastGuard {
   DType old_dtype_;
 };
 
-// Called with the gradient of t each time one is computed; returns a replacement or an undefined tensor.
+// Called with the gradient of t each time one is computed; returns a replacement or an undefined
+// tensor.
 void register_hook(const Tensor& t, std::function<Tensor(const Tensor&)> hook);
 // Called after the gradient of a leaf was accumulated.
 void register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(Tensor&)> hook);

@@ -1,5 +1,6 @@
-// Float: a real number among a program's numbers. A double, or while a program is traced an interned expression of what open
-// sizes or data decide: a quotient of sizes, an element that was read.
+// Float: a real number among a program's numbers. A double, or while a program is traced an
+// interned expression of what open sizes or data decide: a quotient of sizes, an element that was
+// read.
 #pragma once
 #include <string>
 
@@ -17,7 +18,8 @@ class Float {
 
   constexpr bool is_number() const { return node_ == nullptr; }
   constexpr bool is_symbolic() const { return node_ != nullptr; }
-  // The plain number; for an expression of sizes what it is for the shape environment's, with guards that they stay so.
+  // The plain number; for an expression of sizes what it is for the shape environment's, with
+  // guards that they stay so.
   double value() const { return is_number() ? number_ : slow_value(); }
   Expr expr() const;
   // Rounded towards zero. User error for a plain number that has no 64-bit integer.

@@ -4,8 +4,9 @@
 //   Tensor y = relu(x.matmul(w) + b);
 //   y.sum().backward();            // w.grad(), b.grad()
 //
-// Names, argument orders, defaults, results and error texts are PyTorch's. Modules are in ingot/nn.hpp, optimizers in
-// ingot/optim.hpp. Every function here is one call of the op of that name.
+// Names, argument orders, defaults, results and error texts are PyTorch's. Modules are in
+// ingot/nn.hpp, optimizers in ingot/optim.hpp. Every function here is one call of the op of that
+// name.
 #pragma once
 #include <cstdint>
 #include <initializer_list>

@@ -1,7 +1,8 @@
-// Int: a size, stride, offset or index. A plain number, or an interned symbolic expression while a program is traced with
-// open sizes. Rules are written once over Int: arithmetic on numbers is arithmetic, arithmetic on symbols builds
-// expressions. A comparison is answered from ranges where that proves it, else by the shape environment of the thread,
-// which answers by its hint and records a guard; without an environment it is a user error.
+// Int: a size, stride, offset or index. A plain number, or an interned symbolic expression while a
+// program is traced with open sizes. Rules are written once over Int: arithmetic on numbers is
+// arithmetic, arithmetic on symbols builds expressions. A comparison is answered from ranges where
+// that proves it, else by the shape environment of the thread, which answers by its hint and
+// records a guard; without an environment it is a user error.
 #pragma once
 #include <compare>
 #include <concepts>
@@ -30,7 +31,8 @@ class Int {
   constexpr bool is_symbolic() const { return !is_number(); }
   // The plain number. Requires is_number(): an internal error otherwise.
   constexpr int64_t number() const { return (bits_ & 1) == 0 ? bits_ / 2 : slow_number(); }
-  // The plain number; for an expression the shape environment's value, with a guard that it stays so ("specialised").
+  // The plain number; for an expression the shape environment's value, with a guard that it stays
+  // so ("specialised").
   int64_t value() const { return (bits_ & 1) == 0 ? bits_ / 2 : slow_value(); }
   explicit operator int64_t() const { return value(); }
   Expr expr() const;
@@ -76,7 +78,8 @@ Int min(Int a, Int b);
 Int max(Int a, Int b);
 std::string to_text(Int v);   // "12", "s0", "2*s0 + 1"
 
-// True where `a == b` is known without asking the environment for more than ranges: never records a guard.
+// True where `a == b` is known without asking the environment for more than ranges: never records a
+// guard.
 bool statically_equal(Int a, Int b);
 
 }  // namespace ingot

@@ -25,28 +25,32 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module();
 
-  // Depth first, in the order of registration; "encoder.weight". A tensor registered twice is listed once, or under `every_name`.
+  // Depth first, in the order of registration; "encoder.weight". A tensor registered twice is
+  // listed once, or under `every_name`.
   NamedTensors named_parameters(bool every_name = false) const;
   TensorList parameters() const;
   NamedTensors named_buffers() const;
   NamedTensors state() const;  // parameters and buffers that are saved
-  // Where they are kept: the tensors of named_parameters(true), then of named_buffers(), whichever tensors these are by then.
+  // Where they are kept: the tensors of named_parameters(true), then of named_buffers(), whichever
+  // tensors these are by then.
   std::vector<const Tensor*> members() const;
   std::vector<const Module*> modules() const;  // this one and all below, parents first
 
   void train(bool on = true);
   void eval() { train(false); }
-  // A function that asks while it is compiled (aot_function) is compiled again once the answer is another.
+  // A function that asks while it is compiled (aot_function) is compiled again once the answer is
+  // another.
   bool is_training() const;
   // What is_training() tells, for who wants to look again later: it outlives the module.
   const Ref<TrainingFlag>& training_flag() const { return training_; }
   void zero_grad(bool set_to_none = true);  // drops every parameter's gradient, or fills it with zeros
-  // Converts floating and complex parameters, with their gradients, and buffers; `dtype` is floating or complex. Parameters stay the
-  // tensors they are: an optimizer made before goes on with them. Buffers become other tensors.
+  // Converts floating and complex parameters, with their gradients, and buffers; `dtype` is
+  // floating or complex. Parameters stay the tensors they are: an optimizer made before goes on
+  // with them. Buffers become other tensors.
   void to(DType dtype);
 
-  // Copies values into the parameters and buffers. User error listing every missing, unexpected or misshapen name; a tensor of several names
-  // needs one of them, and takes what its last has.
+  // Copies values into the parameters and buffers. User error listing every missing, unexpected or
+  // misshapen name; a tensor of several names needs one of them, and takes what its last has.
   void load_state(const NamedTensors& values);
   void save(const std::string& path) const;  // safetensors
   void load(const std::string& path);
@@ -55,7 +59,8 @@ class Module {
   void add(std::string name, Module& child) { children_.emplace_back(std::move(name), &child); }
   void add_parameter(std::string name, Tensor& member, Tensor value);  // an undefined value: the module has none
   void add_buffer(std::string name, Tensor& member, Tensor value);
-  // A member that is neither, and no part of the state. Known by its name, it can be watched (AttributeScope).
+  // A member that is neither, and no part of the state. Known by its name, it can be watched
+  // (AttributeScope).
   void add_attribute(std::string name, Tensor& member) { attributes_.emplace_back(std::move(name), &member); }
 
  private:
@@ -67,9 +72,10 @@ class Module {
   friend class AttributeScope;
 };
 
-// In the scope the module's parameters and buffers are `state`, in the order of Module::state(): a module as a function of its
-// state. What a forward writes into a buffer is written into these tensors. With `every_name` the parameters are those of
-// named_parameters(true), and each name has the tensor given for it, also where the names stood for one tensor.
+// In the scope the module's parameters and buffers are `state`, in the order of Module::state(): a
+// module as a function of its state. What a forward writes into a buffer is written into these
+// tensors. With `every_name` the parameters are those of named_parameters(true), and each name has
+// the tensor given for it, also where the names stood for one tensor.
 class StateScope {
  public:
   StateScope(Module& module, const TensorList& state, bool every_name = false);
@@ -81,7 +87,8 @@ class StateScope {
   std::vector<std::pair<Tensor*, Tensor>> old_;
 };
 
-// At the end of the scope the tensors that were added as attributes are again what they were at its beginning.
+// At the end of the scope the tensors that were added as attributes are again what they were at its
+// beginning.
 class AttributeScope {
  public:
   explicit AttributeScope(Module& module);
@@ -395,8 +402,9 @@ class GRU : public Recurrent {
 class MultiheadAttention : public Module {
  public:
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, double dropout = 0, bool bias = true, bool batch_first = false);
-  // `mask`: true (or -inf) where attention is not allowed, [target, source] or [batch*heads, target, source]. `is_causal`
-  // says that no position looks ahead; a mask beside it is taken to say the same.
+  // `mask`: true (or -inf) where attention is not allowed, [target, source] or [batch*heads,
+  // target, source]. `is_causal` says that no position looks ahead; a mask beside it is taken to
+  // say the same.
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask = {}, bool is_causal = false);
   Tensor in_proj_weight, in_proj_bias;
   Linear out_proj;

@@ -1,5 +1,6 @@
-// Optimizers with PyTorch's update rules and defaults. step() reads each parameter's grad(); a parameter without one is left alone.
-// A parameter may change its dtype after the optimizer was made (Module::to); the state that step() keeps stays in the old one.
+// Optimizers with PyTorch's update rules and defaults. step() reads each parameter's grad(); a
+// parameter without one is left alone. A parameter may change its dtype after the optimizer was
+// made (Module::to); the state that step() keeps stays in the old one.
 #pragma once
 #include "ingot/ingot.hpp"
 

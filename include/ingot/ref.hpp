@@ -1,4 +1,5 @@
-// Intrusive shared ownership. `T` derives from Counted; the count is atomic, so handles may be copied across threads.
+// Intrusive shared ownership. `T` derives from Counted; the count is atomic, so handles may be
+// copied across threads.
 #pragma once
 #include <atomic>
 #include <concepts>
@@ -19,7 +20,8 @@ class Counted {
     if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose();
   }
   uint32_t use_count() const { return count_.load(std::memory_order_relaxed); }
-  // Takes a reference unless the last one is already gone: how a weak pointer becomes a strong one under its owner's lock.
+  // Takes a reference unless the last one is already gone: how a weak pointer becomes a strong one
+  // under its owner's lock.
   bool try_retain() const {
     uint32_t n = count_.load(std::memory_order_relaxed);
     while (n != 0)
@@ -28,7 +30,8 @@ class Counted {
   }
 
  protected:
-  // The last reference is gone. A class whose objects form long chains overrides this to destroy them one by one.
+  // The last reference is gone. A class whose objects form long chains overrides this to destroy
+  // them one by one.
   virtual void dispose() const { delete this; }
 
  private:

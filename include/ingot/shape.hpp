@@ -1,4 +1,5 @@
-// Shape: the sizes or strides of a tensor, or any short list of integers. Up to five stay inside the object.
+// Shape: the sizes or strides of a tensor, or any short list of integers. Up to five stay inside
+// the object.
 #pragma once
 #include <initializer_list>
 #include <span>

@@ -1,4 +1,5 @@
-// What ops see beside their arguments: deterministic mode, the random stream, autocast. Grad modes are in ingot/autograd.hpp.
+// What ops see beside their arguments: deterministic mode, the random stream, autocast. Grad modes
+// are in ingot/autograd.hpp.
 #pragma once
 #include "ingot/autograd.hpp"
 
@@ -6,8 +7,8 @@ namespace ingot {
 
 bool are_deterministic_algorithms_enabled();
 
-// In deterministic mode ops whose result PyTorch leaves open are errors (on CPU: put_ without accumulate, max_unpool2d and 3d).
-// The mode holds on this thread until the end of the block.
+// In deterministic mode ops whose result PyTorch leaves open are errors (on CPU: put_ without
+// accumulate, max_unpool2d and 3d). The mode holds on this thread until the end of the block.
 class DeterministicGuard {
  public:
   explicit DeterministicGuard(bool on = true);
@@ -19,7 +20,8 @@ class DeterministicGuard {
   bool old_;
 };
 
-// The state of the stream that random ops without a generator read, as bytes: setting it repeats what followed when it was read.
+// The state of the stream that random ops without a generator read, as bytes: setting it repeats
+// what followed when it was read.
 Tensor get_rng_state();
 void set_rng_state(const Tensor& state);
 

@@ -1,6 +1,6 @@
-// Tensor: a reference-counted handle to a strided view of shared storage. Copying a Tensor copies the handle. The member
-// functions below are the ones a reader of PyTorch expects, with PyTorch's names, defaults and results; what is not a
-// member is a free function in `ingot/ingot.hpp`.
+// Tensor: a reference-counted handle to a strided view of shared storage. Copying a Tensor copies
+// the handle. The member functions below are the ones a reader of PyTorch expects, with PyTorch's
+// names, defaults and results; what is not a member is a free function in `ingot/ingot.hpp`.
 #pragma once
 #include <complex>
 #include <initializer_list>
@@ -18,7 +18,8 @@ namespace ingot {
 
 struct TensorImpl;
 
-// A number that has not chosen a dtype yet: integer or real (both possibly symbolic), bool or complex.
+// A number that has not chosen a dtype yet: integer or real (both possibly symbolic), bool or
+// complex.
 class Scalar {
  public:
   Scalar() : v_(Int(0)) {}
@@ -41,7 +42,8 @@ class Scalar {
   double to_double() const;               // a complex with an imaginary part is a user error
   bool to_bool() const;                   // non-zero
   std::complex<double> to_complex() const;
-  // The dtype a tensor made of it alone would have: int64, the default float type, bool or its complex type.
+  // The dtype a tensor made of it alone would have: int64, the default float type, bool or its
+  // complex type.
   DType dtype() const;
 
  private:
@@ -78,7 +80,8 @@ class Tensor {
   bool is_floating_point() const;
   bool is_complex() const;
 
-  // ---- data. `data_ptr` is the address of the first element; a user error for a tensor without bytes (a fake one).
+  // ---- data. `data_ptr` is the address of the first element; a user error for a tensor without
+  // bytes (a fake one).
   void* data_ptr() const;
   template <class T> T* data() const { return static_cast<T*>(data_ptr()); }
   Scalar item() const;                         // the one element of a one-element tensor

@@ -97,7 +97,8 @@ struct AotFunction::State {
   }
 
  private:
-  // Grows at its end, and only there: who has read the number may read as many, and needs no lock for it.
+  // Grows at its end, and only there: who has read the number may read as many, and needs no lock
+  // for it.
   std::vector<std::unique_ptr<const Variant>> variants_;
   std::atomic<std::size_t> count_ = 0, recent_ = 0;
   std::mutex compiling_;
@@ -138,7 +139,8 @@ struct AotFunction::State {
     return variants_[next].get();
   }
 
-  // To compile for a call that nothing but the end of a module keeps from a variant is to run the function, which read the module.
+  // To compile for a call that nothing but the end of a module keeps from a variant is to run the
+  // function, which read the module.
   void require_modules(const Variant& v, const Call& call) const {
     if (!is_guarded() || !call.is_nested_as(v.inputs)) return;
     const Guards::Broken b = v.guards.check(call.leaves);

@@ -1,5 +1,6 @@
-// A function compiled ahead of its runs: traced once, with its gradients where they are wanted, handed to compilers as graphs
-// of values, and run from then on by what they made, with every effect the function has on its arguments (sections 1, 6, 10).
+// A function compiled ahead of its runs: traced once, with its gradients where they are wanted,
+// handed to compilers as graphs of values, and run from then on by what they made, with every
+// effect the function has on its arguments (sections 1, 6, 10).
 //
 //   const aot::AotFunction f = aot::aot_function(loss, {.forward = aot::nop});
 //   const Tensor y = f(Tree::tuple({x, w})).leaf().tensor();   // compiles at the first call
@@ -20,10 +21,11 @@ namespace ingot::aot {
 class AotCache;
 struct TracingContext;
 
-// A compiled graph: takes one list of arguments, which it may empty, and returns one value for each output (R130).
+// A compiled graph: takes one list of arguments, which it may empty, and returns one value for each
+// output (R130).
 using Boxed = std::function<Values(Values&)>;
-// Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other strides than the graph's, it
-// says so (output_strides.hpp).
+// Makes a graph run. `examples` are fakes of its inputs. Where its code returns tensors with other
+// strides than the graph's, it says so (output_strides.hpp).
 using Compiler = std::function<Boxed(std::shared_ptr<const Graph> graph, const Values& examples)>;
 // The same for the two graphs of a function with gradients at once.
 struct GraphPair {
@@ -32,7 +34,8 @@ struct GraphPair {
 };
 struct BoxedPair {
   Boxed forward, backward;
-  // Without a backward: why it has no compiled form. Its own compiler is called when gradients are asked for.
+  // Without a backward: why it has no compiled form. Its own compiler is called when gradients are
+  // asked for.
   std::string why_alone = {};
 };
 using PairCompiler = std::function<BoxedPair(const GraphPair& graphs)>;
@@ -45,8 +48,9 @@ struct AotOptions {
   Compiler forward = nop;
   Compiler backward = {};  // without one, as the forward
   Compiler inference = {};  // without one, as the forward
-  // Both graphs of a function with gradients, when it is compiled. Where it fails with a user error, or where there is none,
-  // `forward` is called, and `backward` when gradients are asked for; the latter also where it makes the forward alone.
+  // Both graphs of a function with gradients, when it is compiled. Where it fails with a user
+  // error, or where there is none, `forward` is called, and `backward` when gradients are asked
+  // for; the latter also where it makes the forward alone.
   PairCompiler together = {};
   Partitioner partition = partition_default;
   const Decompositions* decompositions = nullptr;
@@ -68,25 +72,27 @@ struct AotOptions {
       false;  // every call is checked by the specification's assertions, in the place of guards (debug_assert.hpp)
   bool enable_log = true;  // graphs and records are printed if INGOT_LOG asks for it (log.hpp)
   std::function<void(const std::string&)> log = {};  // is told of what went wrong and does not matter yet; without one, the log
-  // Every call is checked against what was assumed when the function was compiled (guards.hpp). A call that breaks a guard is
-  // compiled for, or refused where the entry compiles at once. Without guards, or with debug_assert in their place, whoever calls
-  // answers for that, as a front end with guards of its own does, and a call that breaks an assumption has wrong results without
-  // a word (R001, R198).
+  // Every call is checked against what was assumed when the function was compiled (guards.hpp). A
+  // call that breaks a guard is compiled for, or refused where the entry compiles at once. Without
+  // guards, or with debug_assert in their place, whoever calls answers for that, as a front end
+  // with guards of its own does, and a call that breaks an assumption has wrong results without a
+  // word (R001, R198).
   bool guards = true;
   int most_variants = 8;  // that one function is compiled for; where more are asked for, it is run as it is
-  // Whose training flags are guards, also where the function does not read them while it is traced; those that it reads are in
-  // any case, without being named. aot_module adds its own.
+  // Whose training flags are guards, also where the function does not read them while it is traced;
+  // those that it reads are in any case, without being named. aot_module adds its own.
   std::vector<const nn::Module*> modules = {};
 };
 
-// R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a guard of every variant that
-// there is: AotOptions::most_variants times. Calls that fit none of them then run the function op by op, as do calls under vmap,
-// in another compilation, which takes the function in, or in a trace with open sizes. INGOT_LOG=guards says which guard, what was
-// expected and what was found. Any number of threads may call; one at a time compiles, and the others do not wait for it where
-// they have a variant that fits.
+// R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a
+// guard of every variant that there is: AotOptions::most_variants times. Calls that fit none of
+// them then run the function op by op, as do calls under vmap, in another compilation, which takes
+// the function in, or in a trace with open sizes. INGOT_LOG=guards says which guard, what was
+// expected and what was found. Any number of threads may call; one at a time compiles, and the
+// others do not wait for it where they have a variant that fits.
 //
-// Modules that the function brings along must be there as long as it is called: a call of which only a variant knows whose module
-// is gone is refused.
+// Modules that the function brings along must be there as long as it is called: a call of which
+// only a variant knows whose module is gone is refused.
 class AotFunction {
  public:
   AotFunction(TreeFunction f, AotOptions options);

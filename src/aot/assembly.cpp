@@ -9,7 +9,8 @@
 namespace ingot::aot {
 namespace {
 
-// R094: of the writes that the graph makes, those that are hidden from autograd leave no version behind.
+// R094: of the writes that the graph makes, those that are hidden from autograd leave no version
+// behind.
 Boxed with_hidden_writes(const Assembly& a, Boxed run) {
   const auto places = [&](bool hidden) {
     std::vector<int> found = a.layouts.inputs.dense_places([&](std::size_t k) {

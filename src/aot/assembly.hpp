@@ -1,5 +1,6 @@
-// A compiled function is what the compilers made of its graphs, and what happens around that in every call. The latter is here as a
-// value: made when the function is compiled, or read from a cache, and put around graphs in one way (R067, R068, R191).
+// A compiled function is what the compilers made of its graphs, and what happens around that in
+// every call. The latter is here as a value: made when the function is compiled, or read from a
+// cache, and put around graphs in one way (R067, R068, R191).
 #pragma once
 #include "aot/dedupe.hpp"
 #include "aot/synthetic_base.hpp"

@@ -4,7 +4,8 @@
 
 namespace ingot::aot {
 
-// What a compiler returns, of a function that leaves its arguments alone: the list is emptied when it is done. Of several results, or of one.
+// What a compiler returns, of a function that leaves its arguments alone: the list is emptied when
+// it is done. Of several results, or of one.
 Boxed make_boxed(std::function<Values(const Values&)> f);
 Boxed make_boxed(std::function<Tensor(const Values&)> f);
 

@@ -163,7 +163,8 @@ std::vector<bool> greedy_knapsack(const std::vector<int64_t>& sizes, const std::
   return chosen;
 }
 
-// One after the other: the sets that no other one beats, being as small and worth as much. Layers that are alike have few of them.
+// One after the other: the sets that no other one beats, being as small and worth as much. Layers
+// that are alike have few of them.
 std::vector<bool> exact_knapsack(const std::vector<int64_t>& sizes, const std::vector<double>& values, int64_t capacity) {
   struct Taken {
     std::size_t item;

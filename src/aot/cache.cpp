@@ -47,7 +47,8 @@ std::vector<CacheEntry::Condition> guards_since(const ShapeEnv* sizes, std::size
   return guards;
 }
 
-// Asks the caller's sizes again (R191). False, and nothing is asked, where an answer would be another one.
+// Asks the caller's sizes again (R191). False, and nothing is asked, where an answer would be
+// another one.
 bool guards_hold(const CacheEntry& e, ShapeEnv* sizes) {
   if (e.guards.empty()) return true;
   if (!sizes) return false;

@@ -1,5 +1,5 @@
-// Functions compiled before, by this process or another one (section 14): an entry on disk says what happens around the compiled graphs,
-// and which artifacts of a store the graphs are.
+// Functions compiled before, by this process or another one (section 14): an entry on disk says
+// what happens around the compiled graphs, and which artifacts of a store the graphs are.
 //
 //   AotOptions options;
 //   options.forward = ingot_compiler(…);
@@ -7,7 +7,8 @@
 //   auto f = aot_module_simplified(net, forward, {x}, options);       // compiles, or finds
 //   options.cache->last().why                                         // of the latest miss or bypass
 //
-// Every hit, miss, bypass and save is printed, with the reason, if the environment has INGOT_LOG=cache.
+// Every hit, miss, bypass and save is printed, with the reason, if the environment has
+// INGOT_LOG=cache.
 #pragma once
 #include <functional>
 #include <mutex>
@@ -19,15 +20,18 @@
 
 namespace ingot::aot {
 
-// Compiled graphs that can be had again: a compiler puts them there, and says under which key (report_artifact of compile_report.hpp).
+// Compiled graphs that can be had again: a compiler puts them there, and says under which key
+// (report_artifact of compile_report.hpp).
 class ArtifactStore {
  public:
   virtual ~ArtifactStore() = default;
   // What runs the graph; none where the store does not have it any more.
   virtual std::optional<Boxed> load(const std::string& key) = 0;
-  // The same of a forward and its backward that were compiled together (AotOptions::together) and have one key.
+  // The same of a forward and its backward that were compiled together (AotOptions::together) and
+  // have one key.
   virtual std::optional<BoxedPair> load_pair(const std::string&) { return {}; }
-  // Everything that artifacts depend on beside their graphs: the version of the compiler, its options, the machine.
+  // Everything that artifacts depend on beside their graphs: the version of the compiler, its
+  // options, the machine.
   virtual std::string settings() const = 0;
 };
 
@@ -57,8 +61,8 @@ class AotCache {
   CacheEvent last() const;  // the latest
   void clear();  // takes every entry away, and no artifact
 
-  // What compile() returns for these arguments, from the cache or by compile(), whose result is then kept (R185, R189 to R191). The cache must be
-  // that of the options.
+  // What compile() returns for these arguments, from the cache or by compile(), whose result is
+  // then kept (R185, R189 to R191). The cache must be that of the options.
   Compiled compiled(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id);
 
  private:

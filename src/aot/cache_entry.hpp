@@ -17,9 +17,11 @@ struct CacheEntry {
   std::vector<Condition> guards;  // what the caller's sizes were asked
 };
 
-// JSON; views are graphs in it. User error for what has no text: a view by open sizes, a wrapper class that no argument is of.
+// JSON; views are graphs in it. User error for what has no text: a view by open sizes, a wrapper
+// class that no argument is of.
 std::string to_json(const CacheEntry& e, const DenseLayout& arguments);
-// The entry that `json` is; `what` starts every message. Wrapper classes are those of the arguments. User error for any other text.
+// The entry that `json` is; `what` starts every message. Wrapper classes are those of the
+// arguments. User error for any other text.
 CacheEntry read_entry(const std::string& json, const std::string& what, const DenseLayout& arguments, int params_and_buffers,
                       int id);
 

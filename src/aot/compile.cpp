@@ -58,7 +58,8 @@ CompiledGraph compile_first(const Compiler& compiler, const std::shared_ptr<cons
   return {std::move(run), scope.report()};
 }
 
-// R046, R067: the front end has the record of the function over plain tensors before a compiler has the graph.
+// R046, R067: the front end has the record of the function over plain tensors before a compiler has
+// the graph.
 void publish(const AotOptions& options, const Metadata& meta, const JointLayouts& layouts) {
   if (!options.context) return;
   Metadata& m = options.context->metadata.emplace(dense_record(meta, layouts.inputs, layouts.returned));
@@ -87,8 +88,9 @@ FlatCallable compile_inference(const Prepared& p, Assembly& a, const AotOptions&
 
 // ---- with gradients (R068)
 
-// R074: sizes that are saved have the backward compiled now; otherwise its context is there, and nothing happens in it (R195).
-// Guards are made when this function is: what the backward needs of open sizes they can check only if it is compiled by then.
+// R074: sizes that are saved have the backward compiled now; otherwise its context is there, and
+// nothing happens in it (R195). Guards are made when this function is: what the backward needs of
+// open sizes they can check only if it is compiled by then.
 void compile_ahead(Backward& backward, bool is_wanted, const Log& log, int id) {
   if (!is_wanted) {
     const CompileScope scope(id, GraphKind::backward);
@@ -125,8 +127,8 @@ struct Saved {
   std::size_t first = 0, tensors = 0, integers = 0;
 };
 
-// By the compiler of both; the forward alone where the backward has no compiled form, and nothing where there is no such compiler,
-// or it fails: whether the backward is needed is not known yet.
+// By the compiler of both; the forward alone where the backward has no compiled form, and nothing
+// where there is no such compiler, or it fails: whether the backward is needed is not known yet.
 struct CompiledTogether {
   CompiledGraph forward;
   Boxed backward;

@@ -1,5 +1,5 @@
-// From a flat function and example arguments to what runs in its place: the choice between a graph with and one without
-// gradients, and their compilation (sections 2 and 6).
+// From a flat function and example arguments to what runs in its place: the choice between a graph
+// with and one without gradients, and their compilation (sections 2 and 6).
 #pragma once
 #include "aot/aot.hpp"
 #include "aot/assembly.hpp"
@@ -7,9 +7,9 @@
 
 namespace ingot::aot {
 
-// Everything that a cache needs to have of a function, told when the last of its graphs is compiled and a store has them all: the keys of
-// its forward (or only graph) and of its backward, which may be empty. One key for
-// both: a pair of the store.
+// Everything that a cache needs to have of a function, told when the last of its graphs is compiled
+// and a store has them all: the keys of its forward (or only graph) and of its backward, which may
+// be empty. One key for both: a pair of the store.
 using WhenCompiled = std::function<void(const Assembly& assembly, const std::string& forward, const std::string& backward)>;
 
 struct Compiled {
@@ -21,7 +21,8 @@ struct Compiled {
 Compiled compile(const FlatFunction& f, const Values& arguments, const AotOptions& options, int id,
                  const WhenCompiled& tell = {});
 
-// What a function with this assembly holds for. `fakes` and `sizes` as it was traced on; `around`: from before that.
+// What a function with this assembly holds for. `fakes` and `sizes` as it was traced on; `around`:
+// from before that.
 Guards guards_of(const Values& arguments, const Values& fakes, const ShapeEnv& sizes, const Assembly& assembly,
                  const AotOptions& options, Surroundings around);
 

@@ -14,8 +14,8 @@ struct CompileReport {
   std::string artifact;  // the key under which a store has what was compiled (cache.hpp); empty: none has
 };
 
-// For a compiler, while it compiles: its code lays results out in another way than the graph. A backward is compiled for saved
-// tensors that look so. Outside of a compilation it says nothing.
+// For a compiler, while it compiles: its code lays results out in another way than the graph. A
+// backward is compiled for saved tensors that look so. Outside of a compilation it says nothing.
 void report_output_strides(OutputStrides strides);
 // … what it returns can be had again from the store of the cache.
 void report_artifact(std::string key);
@@ -35,8 +35,8 @@ class CompileReportScope {
   CompileReport* old_;
 };
 
-// A fake of the tensor as it was reported, or the tensor itself where that is no news. Sizes of the example are compared and no guard
-// is made: what the compiler says is no question about them.
+// A fake of the tensor as it was reported, or the tensor itself where that is no news. Sizes of the
+// example are compared and no guard is made: what the compiler says is no question about them.
 Tensor with_strides(const Tensor& fake, const std::optional<Shape>& strides);
 
 }  // namespace ingot::aot

@@ -9,13 +9,16 @@ void separate_repeats(Values& fakes);
 
 class Dedupe {
  public:
-  // Repeats that nobody writes become tensors of their own (R075); others are left out, and the function gets them back (R076).
+  // Repeats that nobody writes become tensors of their own (R075); others are left out, and the
+  // function gets them back (R076).
   Dedupe(Prepared& p, int params_and_buffers, int id);
   // The same again: `places` as below.
   Dedupe(std::vector<std::size_t> places, int params_and_buffers, int id);
-  // Where repeats were left out: what the record of the function with them makes one expect of the function without (R076).
+  // Where repeats were left out: what the record of the function with them makes one expect of the
+  // function without (R076).
   std::optional<Metadata> expected_record(const Metadata& with_repeats) const;
-  // The compiled function with the arguments that the caller gives; user error where they repeat otherwise (R078).
+  // The compiled function with the arguments that the caller gives; user error where they repeat
+  // otherwise (R078).
   FlatCallable around(FlatCallable inner) const;
   bool drops() const { return drops_; }  // the function takes fewer arguments than the caller gives
   // Where it does: the place of each argument among those that are kept; otherwise none.

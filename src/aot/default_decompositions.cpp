@@ -11,7 +11,8 @@ namespace {
 
 bool is_small(DType t) { return is_floating(t) && size_of(t) < 4; }
 
-// Runs `f` on the tensors in the type that the kernels compute in; its result has the type of the first.
+// Runs `f` on the tensors in the type that the kernels compute in; its result has the type of the
+// first.
 template <class F, class... Tensors>
 Value computed(const F& f, const Tensor& first, const Tensors&... others) {
   const auto wide = [](const Tensor& t) { return is_small(t.dtype()) ? t.to(DType::f32) : t; };

@@ -1,5 +1,6 @@
-// Wrapper tensors and the plain ones that graphs are of (section 12). A list of values is taken apart into plain tensors where it goes
-// into a graph, and put together where it comes out; saved values stay plain.
+// Wrapper tensors and the plain ones that graphs are of (section 12). A list of values is taken
+// apart into plain tensors where it goes into a graph, and put together where it comes out; saved
+// values stay plain.
 #pragma once
 #include "op/wrapper_layout.hpp"
 
@@ -23,8 +24,9 @@ class DenseLayout {
   // The layout of these values of the list.
   DenseLayout at(const std::vector<std::size_t>& places) const;
 
-  // Values of this layout over other plain ones. What was one wrapper, or shared storage, does so again. None stands for a wrapper
-  // all of whose tensors are none. User error for another number of them (R165).
+  // Values of this layout over other plain ones. What was one wrapper, or shared storage, does so
+  // again. None stands for a wrapper all of whose tensors are none. User error for another number
+  // of them (R165).
   Values wrapped(Values dense) const;
 
  private:

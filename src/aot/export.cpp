@@ -142,8 +142,8 @@ Tree with_loss(const Tree& out, std::optional<int> index) {
   return all;
 }
 
-// What a forward assigns to members of the module (R184): a buffer has the tensor for its next value, any other member must
-// be as it was.
+// What a forward assigns to members of the module (R184): a buffer has the tensor for its next
+// value, any other member must be as it was.
 Tree call_watched(nn::Module& module, const TreeFunction& forward, const Tree& arguments) {
   nn::NamedTensors before = module.named_parameters(true);
   for (auto& b : module.named_buffers()) before.push_back(std::move(b));

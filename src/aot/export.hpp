@@ -1,5 +1,5 @@
-// Functions and modules as graphs for others to run: nothing happens around the graph, so whatever would have to is refused
-// (section 13).
+// Functions and modules as graphs for others to run: nothing happens around the graph, so whatever
+// would have to is refused (section 13).
 //
 //   Net net;
 //   const aot::Exported e = aot::aot_export_module(net, aot::forward_of(net), Tree::tuple({x}));
@@ -27,14 +27,16 @@ struct Exported {
   GraphSignature signature;
 };
 
-// R008. The graph of what `forward` does with a tuple of arguments, over the parameters, the buffers and the arguments' leaves.
-// It returns (new values of what is written, the results, and with gradients those of the inputs that require grad).
-// A tensor that `forward` assigns to a buffer is a new value of it (R184). Integers are constants of the graph (R169).
-// User errors: R170 to R176, R179 to R181, R184.
+// R008. The graph of what `forward` does with a tuple of arguments, over the parameters, the
+// buffers and the arguments' leaves. It returns (new values of what is written, the results, and
+// with gradients those of the inputs that require grad). A tensor that `forward` assigns to a
+// buffer is a new value of it (R184). Integers are constants of the graph (R169). User errors: R170
+// to R176, R179 to R181, R184.
 Exported aot_export_module(nn::Module& module, TreeFunction forward, const Tree& arguments, const ExportOptions& options = {});
 
-// R009. The graph of a function of a flat list or tuple that returns one, and does nothing to its arguments nor returns views of
-// them. With gradients it is a joint graph (primals_1, …, tangents_1, …) for partitioners. User errors: R170 to R175, R183.
+// R009. The graph of a function of a flat list or tuple that returns one, and does nothing to its
+// arguments nor returns views of them. With gradients it is a joint graph (primals_1, …,
+// tangents_1, …) for partitioners. User errors: R170 to R175, R183.
 Graph aot_export_joint_simple(const TreeFunction& f, const Tree& arguments, const ExportOptions& options = {});
 
 }  // namespace ingot::aot

@@ -29,7 +29,8 @@ class Recording {
         continue;
       }
       inputs_.push_back(functional_input(plain[k].tensor(), fakes[k].tensor()));
-      // Arguments that lie apart from each other are values of their own (R083). What refers to the storage could see more.
+      // Arguments that lie apart from each other are values of their own (R083). What refers to the
+      // storage could see more.
       const auto& storage = fakes[k].tensor()->storage;
       for (std::size_t other = 0; other < fakes.size(); other++) {
         if (other == k || !fakes[other].is_tensor() || fakes[other].tensor()->storage != storage) continue;
@@ -41,7 +42,8 @@ class Recording {
 
   const Values& inputs() const { return inputs_; }
 
-  // Outputs that are views of one intermediate stay so, and what a view is taken of again after the call lies as the view needs it.
+  // Outputs that are views of one intermediate stay so, and what a view is taken of again after the
+  // call lies as the view needs it.
   // `given`: what the function got; its results on that are taken of the caller's tensors.
   void keep_aliases_of(const Values& outputs, const Values& given) const {
     TensorList results;
@@ -163,7 +165,8 @@ Values gradients_of_tracked(const Values& fakes, const Values& gradients) {
   return tracked;
 }
 
-// The input as the function may write it: what happens to it must not happen to the variable that gradients are for (R099).
+// The input as the function may write it: what happens to it must not happen to the variable that
+// gradients are for (R099).
 Value replaced(const InputInfo& info, const Value& v) {
   if (info.mutation() != Mutation::out_of_graph) return v;
   const Tensor& t = v.tensor();

@@ -76,8 +76,8 @@ std::vector<bool> placed_by(const Assembly& a, std::size_t count) {
   return arguments_for(a, count, [](const InputInfo& i, bool is_base) { return i.refers_to_storage || is_base; });
 }
 
-// Outputs whose gradients are the graph's have none where no argument has one; a view that is made again would be told that it
-// has.
+// Outputs whose gradients are the graph's have none where no argument has one; a view that is made
+// again would be told that it has.
 bool leaves_gradients_to_graphs(const Assembly& a, const std::vector<bool>& written) {
   return std::ranges::count(written, true) == 0 &&
          std::none_of(a.meta.outputs.begin(), a.meta.outputs.end(),
@@ -101,7 +101,8 @@ Guards::Guards(const Values& arguments, const Values& fakes, const ShapeEnv& siz
     : any_(true), count_(static_cast<uint32_t>(arguments.size())), params_and_buffers_(options.params_and_buffers),
       around_(std::move(around)) {
   for (const nn::Module* m : options.modules) modules_.push_back({m->training_flag(), m->training_flag()->state()});
-  // The symbols of a base are not those of its members: then the function holds for the sizes of the example.
+  // The symbols of a base are not those of its members: then the function holds for the sizes of
+  // the example.
   const bool is_fixed = a.bases.changes_arguments();
   for (uint32_t k = 0; k < count_; k++) {
     const Value& v = arguments[k];

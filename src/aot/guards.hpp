@@ -1,21 +1,26 @@
-// Guards: everything that a compilation assumed about the arguments and about what holds around the call, as one value that each
-// later call is checked against. A compiled function is right for the calls that break none; what happens to the others is the
-// entry point's decision (AotOptions::guards).
+// Guards: everything that a compilation assumed about the arguments and about what holds around the
+// call, as one value that each later call is checked against. A compiled function is right for the
+// calls that break none; what happens to the others is the entry point's decision
+// (AotOptions::guards).
 //
-// Of a tensor: its rank, sizes, strides, type and device, whether it requires grad and is an inference tensor, its wrapper class
-// with the looks of what it is made of; its place in the storage where the function refers to the storage; whether it is a leaf
-// where the function writes it. Sizes that are open are checked by what the trace needed of them (size_guards.hpp). Of an
-// argument that the function writes, or its backward: which other arguments are that tensor, which share memory with it, and
-// which do not. Where nothing is written aliasing decides nothing, and is not looked at. Of other arguments: the value. Of the
-// thread: the grad mode, inference mode, autocast and its type, deterministic mode, the default type, the modes that a user
-// pushed. Of modules, whoever brought them: the training flags that the function read while it was traced (Module::is_training),
-// and those of AotOptions::modules, read or not. A module that is gone since breaks its guard, and is not looked at.
+// Of a tensor: its rank, sizes, strides, type and device, whether it requires grad and is an
+// inference tensor, its wrapper class with the looks of what it is made of; its place in the
+// storage where the function refers to the storage; whether it is a leaf where the function writes
+// it. Sizes that are open are checked by what the trace needed of them (size_guards.hpp). Of an
+// argument that the function writes, or its backward: which other arguments are that tensor, which
+// share memory with it, and which do not. Where nothing is written aliasing decides nothing, and is
+// not looked at. Of other arguments: the value. Of the thread: the grad mode, inference mode,
+// autocast and its type, deterministic mode, the default type, the modes that a user pushed. Of
+// modules, whoever brought them: the training flags that the function read while it was traced
+// (Module::is_training), and those of AotOptions::modules, read or not. A module that is gone since
+// breaks its guard, and is not looked at.
 //
-// Not seen: what else a C++ function brings along by itself. A number or a flag that a lambda captured is what it was when the
-// function was compiled; give it as an argument. Of tensors that were captured, parameters of captured modules among them, the
-// elements are read at each call, and nothing else: one that is replaced by another tensor, or requires grad only later, is what
-// it was (aot_module sees that of its module's). Nor is an argument's storage_offset() seen where the function asks for it in C++
-// instead of by a view.
+// Not seen: what else a C++ function brings along by itself. A number or a flag that a lambda
+// captured is what it was when the function was compiled; give it as an argument. Of tensors that
+// were captured, parameters of captured modules among them, the elements are read at each call, and
+// nothing else: one that is replaced by another tensor, or requires grad only later, is what it was
+// (aot_module sees that of its module's). Nor is an argument's storage_offset() seen where the
+// function asks for it in C++ instead of by a view.
 #pragma once
 #include <memory>
 
@@ -79,27 +84,30 @@ class Guards {
   };
 
   Guards() = default;  // of nothing: none is ever broken
-  // `fakes`: what the function was traced on for the arguments, symbols of `sizes` in place of open sizes; `around`: from before
-  // the trace.
+  // `fakes`: what the function was traced on for the arguments, symbols of `sizes` in place of open
+  // sizes; `around`: from before the trace.
   Guards(const Values& arguments, const Values& fakes, const ShapeEnv& sizes, const Assembly& assembly, const AotOptions& options,
          Surroundings around);
 
-  // Guards these flags as well, as they are now: of a call of is_training() while the function was traced. Nothing without guards.
+  // Guards these flags as well, as they are now: of a call of is_training() while the function was
+  // traced. Nothing without guards.
   void add_modules(const std::vector<Ref<nn::TrainingFlag>>& flags);
   // What was traced around this call depends on them, too.
   void note_modules() const;
 
   // Allocates nothing but for wrappers, and for guards of open sizes that are no plain arithmetic.
   Broken check(const Values& arguments) const;
-  // "input 1: dtype: expected float32, found float64". For what `check` said of these arguments, at the same place.
+  // "input 1: dtype: expected float32, found float64". For what `check` said of these arguments, at
+  // the same place.
   std::string to_text(Broken b, const Values& arguments) const;
   // Nothing is broken but that a module is gone, which the function may be about to read.
   bool lacks_module(Broken b) const;
-  // Memory is shared with an argument that is written in a way that no graph has a form for (two storages over the same bytes):
-  // the function is to be run as it is.
+  // Memory is shared with an argument that is written in a way that no graph has a form for (two
+  // storages over the same bytes): the function is to be run as it is.
   bool is_beyond_graphs() const { return is_beyond_graphs_; }
-  // From now on a call without gradients, of some arguments (A119) or by its mode, breaks nothing, where values and gradients are
-  // right all the same: the function writes no argument, and returns no view.
+  // From now on a call without gradients, of some arguments (A119) or by its mode, breaks nothing,
+  // where values and gradients are right all the same: the function writes no argument, and returns
+  // no view.
   void accept_calls_without_gradients() { accepts_no_gradients_ = may_lack_gradients_; }
 
  private:

@@ -1,5 +1,6 @@
-// What partitioners ask about the nodes of a joint graph: on which side of the cut they must or may run, what they cost to keep,
-// and which of them are computed in one loop. Everything here is by the id of a node.
+// What partitioners ask about the nodes of a joint graph: on which side of the cut they must or may
+// run, what they cost to keep, and which of them are computed in one loop. Everything here is by
+// the id of a node.
 #pragma once
 #include "aot/partition.hpp"
 #include "graph/node_table.hpp"
@@ -13,12 +14,15 @@ bool is_view(const Node& n);
 bool is_random(const Node& n);
 // It would give other numbers a second time: a random call, or one of a subgraph that has one.
 bool draws(const Graph& g, const Node& n);
-// … unless it is given the state of the stream that it had (R127). A call that names a generator takes no part in the one stream.
+// … unless it is given the state of the stream that it had (R127). A call that names a generator
+// takes no part in the one stream.
 bool can_draw_again(const Node& n);
-// R121: each operand is written straight into its part of the result, so that whatever made it can be part of the loop.
+// R121: each operand is written straight into its part of the result, so that whatever made it can
+// be part of the loop.
 bool joins(const Node& n);
-// R124, what allowlist mode computes again: formulas, folds, views, factories, arithmetic on sizes, elements of lists, and kernels
-// whose loop form reads a few elements for each one they make, as gather does, or whose body is a program of such ops.
+// R124, what allowlist mode computes again: formulas, folds, views, factories, arithmetic on sizes,
+// elements of lists, and kernels whose loop form reads a few elements for each one they make, as
+// gather does, or whose body is a program of such ops.
 bool is_recomputable(const Node& n);
 // R124, what denylist mode does not compute again: products and kernels without a loop form.
 bool is_compute_intensive(const Node& n);
@@ -26,7 +30,8 @@ bool is_compute_intensive(const Node& n);
 // A write to a primal that the backward makes, whatever it is made of (R104).
 bool is_effect_of_backward(const Joint& joint, const Node& n);
 
-// R120: by hints where sizes are open, 4096 elements where only data decides them; numbers count 1, symbolic floats 4.
+// R120: by hints where sizes are open, 4096 elements where only data decides them; numbers count 1,
+// symbolic floats 4.
 int64_t bytes_of(const Value& v);
 
 struct JointInfo {

@@ -24,7 +24,8 @@ bool FlowNetwork::find_levels(std::size_t source, std::size_t sink) {
   return level_[sink] >= 0;
 }
 
-// One way from source to sink along rising levels, without recursion: networks are as deep as programs are long.
+// One way from source to sink along rising levels, without recursion: networks are as deep as
+// programs are long.
 int64_t FlowNetwork::push(std::size_t source, std::size_t sink) {
   std::vector<std::size_t> way;
   std::size_t at = source;

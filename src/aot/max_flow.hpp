@@ -12,7 +12,8 @@ class FlowNetwork {
   explicit FlowNetwork(std::size_t nodes) : edges_of_(nodes) {}
   // Capacities of all edges that are not infinite sum to less than kInfinite.
   void add_edge(std::size_t from, std::size_t to, int64_t capacity);
-  // The nodes on the source's side of a minimum cut: the one nearest to the source. Uses the network up.
+  // The nodes on the source's side of a minimum cut: the one nearest to the source. Uses the
+  // network up.
   std::vector<bool> min_cut(std::size_t source, std::size_t sink);
   // What the cut costs, after min_cut; kInfinite or more where no cut of finite capacity exists.
   int64_t flow() const { return flow_; }

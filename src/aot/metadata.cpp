@@ -35,7 +35,8 @@ Geometry geometry_after(const Tensor& output, std::size_t steps) {
 
 bool refers_to_storage(const ViewStep& s) { return s.op->def->view.from_storage; }
 
-// The steps from `first` on look at elements alone that what they are taken of has: taken by geometry, they have the same gradients.
+// The steps from `first` on look at elements alone that what they are taken of has: taken by
+// geometry, they have the same gradients.
 void require_own_elements(const Tensor& output, std::size_t first) {
   const std::vector<ViewStep>& chain = functional_state(output)->chain;
   for (std::size_t k = first; k < chain.size(); k++)
@@ -46,10 +47,12 @@ void require_own_elements(const Tensor& output, std::size_t first) {
         "which part of the tensor it means, or return a clone() of it");
 }
 
-// The way from one view of a storage to another view, `output`, where that leads on and not back. Steps by sizes of the example say
-// nothing about those of another call (R157). Where there is no way, the output is taken by its geometry, and so are its gradients:
-// as they are of a view that is older than the last write. A newer one that refers to the storage has those alone that its own base
-// has elements for, so that base is what its geometry says, and the newer steps are taken of it.
+// The way from one view of a storage to another view, `output`, where that leads on and not back.
+// Steps by sizes of the example say nothing about those of another call (R157). Where there is no
+// way, the output is taken by its geometry, and so are its gradients: as they are of a view that is
+// older than the last write. A newer one that refers to the storage has those alone that its own
+// base has elements for, so that base is what its geometry says, and the newer steps are taken of
+// it.
 void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const Tensor& output) {
   const FunctionalState& to = *functional_state(output);
   std::size_t common = 0;
@@ -144,7 +147,8 @@ class Collector {
     const DType autocast_dtype = state.autocast_dtype;
     const Scoped<bool> replay(state.view_replay, true), fakes(state.fake_factories, true);
     const FunctionalizeScope scope;
-    // A trace that nobody reads: calls whose functions run depending on data stay whole, as they do when the graph is recorded.
+    // A trace that nobody reads: calls whose functions run depending on data stay whole, as they do
+    // when the graph is recorded.
     Graph unread;
     const TraceOptions options;
     Tracer tracer(unread, options);
@@ -310,8 +314,9 @@ class Collector {
       set_way(o, functional_state(results_[static_cast<std::size_t>(twin)].tensor())->chain, t);
     }
   }
-  // Whether gradients come to an output on an input's storage by another way than through the input: it was detached, and written
-  // afterwards. A view of the input that is taken again would not have them.
+  // Whether gradients come to an output on an input's storage by another way than through the
+  // input: it was detached, and written afterwards. A view of the input that is taken again would
+  // not have them.
   bool has_own_history(const Tensor& t) const {
     const AutogradMeta* m = autograd_meta(t);
     return requires_grad(t) && !(m && m->view && input_that_is(m->view->base));

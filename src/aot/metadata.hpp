@@ -1,6 +1,7 @@
-// What a function does to its inputs, and what its outputs are to them: found by running it once on functional tensors, without a
-// graph (R020). Everything after this — what the graph takes and returns, what is written back, how outputs are made views
-// again — reads these records and never the function.
+// What a function does to its inputs, and what its outputs are to them: found by running it once on
+// functional tensors, without a graph (R020). Everything after this — what the graph takes and
+// returns, what is written back, how outputs are made views again — reads these records and never
+// the function.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -58,12 +59,13 @@ struct OutputInfo {
   std::vector<int> dynamic_dims;  // whose size is symbolic
   bool requires_grad = false;
   bool multi_output = false;  // one of several views that one call made: autograd lets nobody write it (R037)
-  // Of a view that is made again: the way from its base; from an input as it was before the call changed how it looks.
+  // Of a view that is made again: the way from its base; from an input as it was before the call
+  // changed how it looks.
   std::vector<ViewStep> steps;
   std::size_t older_steps = 0;  // of them: that are older than the last write
   bool can_replay = false;  // otherwise its geometry has to do
-  // Of a conj and the like (tensor/stand_in.hpp): the input, or else the output, that it stands in for a view of; -1: the caller sees
-  // neither. And the op that made it.
+  // Of a conj and the like (tensor/stand_in.hpp): the input, or else the output, that it stands in
+  // for a view of; -1: the caller sees neither. And the op that made it.
   int stands_in_for_input = -1, stands_in_for_output = -1;
   std::string stand_in_by;
 
@@ -93,8 +95,9 @@ struct Metadata {
   std::vector<std::size_t> with_tangents() const;  // of what it returns: those whose gradients the backward is given (R099)
 };
 
-// Runs f once on functional tensors over `inputs`, which are fakes (inputs.hpp). User errors: the autocast state is another one
-// afterwards (R021), a set_ or resize that cannot be in the graph (R032), an output that is none of the types of R004.
+// Runs f once on functional tensors over `inputs`, which are fakes (inputs.hpp). User errors: the
+// autocast state is another one afterwards (R021), a set_ or resize that cannot be in the graph
+// (R032), an output that is none of the types of R004.
 Metadata collect_metadata(const FlatFunction& f, const Values& inputs, bool keep_mutations, bool is_train);
 
 }  // namespace ingot::aot

@@ -21,8 +21,8 @@ std::span<const InputField> input_fields();
 // A line for each input and output with what is true of it, then the rest.
 std::string to_text(const Metadata& m);
 
-// The record of the function over plain tensors: every one of a wrapper's has the wrapper's part in it (R067, R069). `returned`: how
-// what the graph returns is made of them.
+// The record of the function over plain tensors: every one of a wrapper's has the wrapper's part in
+// it (R067, R069). `returned`: how what the graph returns is made of them.
 Metadata dense_record(const Metadata& m, const DenseLayout& inputs, const DenseLayout& returned);
 
 // R045: without the tangents, whose fakes would live as long as the compiled function. Once only.

@@ -56,7 +56,8 @@ CutProblem cut_problem(const JointInfo& j, const MinCutOptions& options, const s
   return p;
 }
 
-// R117: a node is an edge from its entry (2 id) to its exit (2 id + 1), which costs what keeping it costs.
+// R117: a node is an edge from its entry (2 id) to its exit (2 id + 1), which costs what keeping it
+// costs.
 std::vector<Node*> min_cut(const Graph& joint, const CutProblem& problem) {
   const std::size_t n = joint.nodes().size(), source = 2 * n, sink = 2 * n + 1;
   FlowNetwork network(2 * n + 2);

@@ -1,4 +1,5 @@
-// The partitioner that computes again in the backward what is cheaper to compute than to keep (section 9.3).
+// The partitioner that computes again in the backward what is cheaper to compute than to keep
+// (section 9.3).
 #pragma once
 #include <optional>
 
@@ -7,11 +8,13 @@
 
 namespace ingot::aot {
 
-// Of a value that a budget may give up: what computing it again takes. `profile`: the time it takes on this machine, which is measured;
+// Of a value that a budget may give up: what computing it again takes. `profile`: the time it takes
+// on this machine, which is measured;
 // `testing`: as much for each.
 enum class RuntimeEstimator : uint8_t { flops, profile, testing };
-// Which values are kept in so much memory: those worth most time together, with sizes rounded up (`dp`) or to the byte (`ilp`, whose
-// time has no bound that is worth naming), or one after the other by time for a byte.
+// Which values are kept in so much memory: those worth most time together, with sizes rounded up
+// (`dp`) or to the byte (`ilp`, whose time has no bound that is worth naming), or one after the
+// other by time for a byte.
 enum class KnapsackSolver : uint8_t { dp, greedy, ilp };
 
 // R011. What the rules do is said where they are (recompute_rules).
@@ -26,28 +29,33 @@ struct MinCutOptions {
   bool recompute_views = false;  // views are made again and never kept
   bool aggressive_recomputation = false;  // as if no rule but those about reductions and distances were on
 
-  // How much of what the rules would keep may be kept, beside the inputs: from 0, the inputs alone, to 1 (R125).
+  // How much of what the rules would keep may be kept, beside the inputs: from 0, the inputs alone,
+  // to 1 (R125).
   double memory_budget = 1;
   RuntimeEstimator estimator = RuntimeEstimator::flops;
   KnapsackSolver solver = KnapsackSolver::dp;
-  // Instead of that: bytes of activations that may be kept, as SavePlan counts them. A smaller budget never has a plan of more bytes.
+  // Instead of that: bytes of activations that may be kept, as SavePlan counts them. A smaller
+  // budget never has a plan of more bytes.
   std::optional<int64_t> activation_bytes = {};
 };
 
-// R114 to R129. What writes is never done again, and random values only where the author wants them again: then with the state that the
-// stream had in the forward (R127), whatever the budget says. The author's own
-// budget (MemoryBudgetScope) is the one that counts. User error for a ratio outside of [0, 1] and for negative bytes.
+// R114 to R129. What writes is never done again, and random values only where the author wants them
+// again: then with the state that the stream had in the forward (R127), whatever the budget says.
+// The author's own budget (MemoryBudgetScope) is the one that counts. User error for a ratio
+// outside of [0, 1] and for negative bytes.
 Parts partition_min_cut(const Joint& joint, const MinCutOptions& options);
 inline Parts partition_min_cut(const Joint& joint) { return partition_min_cut(joint, {}); }
 
-// The same as an AotOptions::partition whose settings can be told from others: they are part of the key of a cache (R187).
+// The same as an AotOptions::partition whose settings can be told from others: they are part of the
+// key of a cache (R187).
 struct MinCutPartitioner {
   MinCutOptions options = {};
   Parts operator()(const Joint& joint) const { return partition_min_cut(joint, options); }
 };
 std::string to_text(const MinCutOptions& o);
 
-// The network behind it: what keeping each node costs, and which nodes must or must not be kept. By id.
+// The network behind it: what keeping each node costs, and which nodes must or must not be kept. By
+// id.
 struct CutProblem {
   std::vector<int64_t> weight;  // FlowNetwork::kInfinite: cannot be kept
   std::vector<bool> banned;  // from being computed again: it is kept if the backward, or what that computes again, reads it

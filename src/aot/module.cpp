@@ -37,7 +37,8 @@ Values joined(const TensorList& state, Values arguments) {
   return all;
 }
 
-// Outputs of a simplified module: leaves in one tuple or list, so that nobody need rebuild containers.
+// Outputs of a simplified module: leaves in one tuple or list, so that nobody need rebuild
+// containers.
 Values flat_outputs(const Tree& out) {
   INGOT_REQUIRE(
       out.type() == tree_types::kTuple || out.type() == tree_types::kList,

@@ -17,9 +17,10 @@
 namespace ingot::aot {
 namespace {
 
-// R109. By id: what the outputs need, or what does something, of the nodes that can be computed of `inputs`; of the inputs, those that
-// any of it uses. `others`: by id, what the other part does. That is no business of this one, but for a draw, which may be made again
-// where it is needed (R127).
+// R109. By id: what the outputs need, or what does something, of the nodes that can be computed of
+// `inputs`; of the inputs, those that any of it uses. `others`: by id, what the other part does.
+// That is no business of this one, but for a draw, which may be made again where it is needed
+// (R127).
 std::vector<bool> needed_for(const Graph& joint, const std::vector<Node*>& inputs, const std::vector<Argument>& outputs,
                              const std::vector<bool>& others) {
   std::vector<bool> given(joint.nodes().size()), has(joint.nodes().size()), needed(joint.nodes().size());
@@ -108,8 +109,9 @@ Symbols symbols_of(const Value& v) {
   return found;
 }
 
-// The name of the symbol that the node gives its value: an integer among the inputs does, and what reads a number or a size that only
-// data decides. Empty: none. (A size of an input has its value from the input.)
+// The name of the symbol that the node gives its value: an integer among the inputs does, and what
+// reads a number or a size that only data decides. Empty: none. (A size of an input has its value
+// from the input.)
 std::string symbol_bound_by(const Node& n) {
   if (!n.meta.is_int() || n.meta.to_int().is_number() || n.meta.to_int().expr().op() != ExprOp::Sym) return {};
   const std::string name = n.meta.to_int().expr()->name;

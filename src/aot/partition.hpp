@@ -1,5 +1,5 @@
-// A joint graph cut in two: what runs in the forward, and what runs in the backward with what the forward kept for it
-// (section 9).
+// A joint graph cut in two: what runs in the forward, and what runs in the backward with what the
+// forward kept for it (section 9).
 #pragma once
 #include "graph/graph.hpp"
 
@@ -33,11 +33,12 @@ struct Parts {
   SavePlan plan = {};
 };
 
-// R113: everything that the forward's outputs need is the forward; what the rest reads of it is saved. With min-cut where the author
-// marked what to compute again (graph/save_policy.hpp).
+// R113: everything that the forward's outputs need is the forward; what the rest reads of it is
+// saved. With min-cut where the author marked what to compute again (graph/save_policy.hpp).
 Parts partition_default(const Joint& joint);
 
-// The two graphs for what is saved (R108 to R112): tensors and integers that are nodes of the joint graph.
+// The two graphs for what is saved (R108 to R112): tensors and integers that are nodes of the joint
+// graph.
 Parts split(const Joint& joint, const std::vector<Node*>& saved, const std::vector<Node*>& integers);
 
 // What keeping these nodes, in this order, would keep alive.

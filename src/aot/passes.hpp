@@ -1,5 +1,5 @@
-// The rewrites of graphs that this folder makes, each a pass (pass/pass.hpp): timed, logged, verified, and seen or left out by
-// the PassScope of whoever compiles or asks for gradients.
+// The rewrites of graphs that this folder makes, each a pass (pass/pass.hpp): timed, logged,
+// verified, and seen or left out by the PassScope of whoever compiles or asks for gradients.
 #pragma once
 #include "pass/pass.hpp"
 
@@ -10,8 +10,9 @@ inline constexpr StepName kReorder{"reorder"};                                  
 inline constexpr StepName kRandomStates{"random_states", true};                                       // random_states.hpp
 inline constexpr StepName kOwnTokens{"own_tokens", true};                                             // own_tokens.hpp
 
-// Their names, in the order in which a function with gradients comes by them, with those of src/pass that it comes by: dead code
-// goes from every graph that was recorded, equal calls are merged before a min-cut.
+// Their names, in the order in which a function with gradients comes by them, with those of
+// src/pass that it comes by: dead code goes from every graph that was recorded, equal calls are
+// merged before a min-cut.
 std::vector<StepName> pass_names();
 
 }  // namespace ingot::aot

@@ -1,12 +1,13 @@
-// A function on its way to a graph. Wrappers (dedupe.hpp, synthetic_base.hpp) change what it takes, and change it back around
-// what was compiled (R064, R065).
+// A function on its way to a graph. Wrappers (dedupe.hpp, synthetic_base.hpp) change what it takes,
+// and change it back around what was compiled (R064, R065).
 #pragma once
 #include "aot/metadata.hpp"
 #include "graph/fake.hpp"
 
 namespace ingot::aot {
 
-// What runs in the place of a flat function. Arguments that the caller moves in are let go as soon as nobody needs them (R131).
+// What runs in the place of a flat function. Arguments that the caller moves in are let go as soon
+// as nobody needs them (R131).
 using FlatCallable = std::function<Values(Values)>;
 
 struct Prepared {

@@ -17,7 +17,8 @@ Value fake_state() { return make_tensor(Geometry::contiguous({static_cast<int64_
 
 std::string state_name(std::size_t k) { return text("rng_state_output_", k); }
 
-// The call through a higher-order op that is given `before` first. Names of the joint graph stay those of its values (R112).
+// The call through a higher-order op that is given `before` first. Names of the joint graph stay
+// those of its values (R112).
 Node* through(const Op& wrapper, const Node& n, std::vector<Argument> before, Graph& to, const GraphCopier& copier,
               std::string_view name) {
   before.emplace_back(Value(n.op->qualified()));

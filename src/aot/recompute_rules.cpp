@@ -35,8 +35,9 @@ class Rules {
   std::size_t size_;
   std::vector<bool> banned_, materialized_;
 
-  // A random call would draw other numbers, so its result is kept whatever the budget says, unless the author wants it again: then it has
-  // the state of the stream that it had (R127). An effect is had once.
+  // A random call would draw other numbers, so its result is kept whatever the budget says, unless
+  // the author wants it again: then it has the state of the stream that it had (R127). An effect is
+  // had once.
   bool cannot_run_again(const Node& n) const { return draws(j_.graph, n) ? !j_.must_recompute(n) : has_side_effect(j_.graph, n); }
 
   void ban(const Node& n) {
@@ -47,7 +48,8 @@ class Rules {
     banned_[at(&n)] = true;
   }
 
-  // Whether the backward, also through views, has a user that does not take the value in as it is made.
+  // Whether the backward, also through views, has a user that does not take the value in as it is
+  // made.
   void find_materialized() {
     materialized_.assign(size_, false);
     for (std::size_t i = size_; i-- > 0;) {
@@ -72,8 +74,8 @@ class Rules {
     return bytes_of(n.meta) * 4 < given;
   }
 
-  // R122. Where the loops that start at a node end: the first position among everything its users lead to that no loop can include.
-  // One walk back over the graph finds it for all nodes.
+  // R122. Where the loops that start at a node end: the first position among everything its users
+  // lead to that no loop can include. One walk back over the graph finds it for all nodes.
   void ban_used_far_apart() {
     constexpr int kNever = std::numeric_limits<int>::max();
     std::vector<int> first_break(size_, kNever);
@@ -95,7 +97,8 @@ class Rules {
     }
   }
 
-  // R123. From each node along what can be one loop with it, in order; where a walk has but one way to go on and came far, it ends.
+  // R123. From each node along what can be one loop with it, in order; where a walk has but one way
+  // to go on and came far, it ends.
   void ban_long_chains() {
     std::vector<bool> visited(size_);
     const auto later = [&](const Node* a, const Node* b) { return j_.order[at(a)] > j_.order[at(b)]; };

@@ -17,7 +17,8 @@ namespace {
 
 bool same_geometry(const Tensor& a, const Tensor& b) { return a->geom.same(b->geom); }
 
-// The view of the storage of `base` that `example` is one of. Sizes and strides count elements of the example's type.
+// The view of the storage of `base` that `example` is one of. Sizes and strides count elements of
+// the example's type.
 Tensor view_by_geometry(const Tensor& base, const Tensor& example) {
   const DType from = base.dtype(), to = example.dtype();
   const Int count = floor_div(base->storage->nbytes(), size_of(from));  // of elements of the base's type in the storage
@@ -52,7 +53,8 @@ Tensor made_again(const Tensor& base, const Tensor& example, const OutputInfo& i
   return t;
 }
 
-// A value of the graph with a history of its own that the function has on an input's memory has its elements there here, too.
+// A value of the graph with a history of its own that the function has on an input's memory has its
+// elements there here, too.
 Tensor on_memory_of(const Tensor& input, const Tensor& value, const OutputInfo& info) {
   const Scoped<bool> no_grad(thread_state().grad_mode, false);
   const Tensor there = view_again(detached(input), value, info);
@@ -62,7 +64,8 @@ Tensor on_memory_of(const Tensor& input, const Tensor& value, const OutputInfo& 
   return value;
 }
 
-// How the input looks after the call: by the in-place views it went through, since a value of the graph has strides of its own.
+// How the input looks after the call: by the in-place views it went through, since a value of the
+// graph has strides of its own.
 void change_looks(const InputInfo& info, const Tensor& input, const Tensor& value) {
   if (info.steps.empty()) {
     if (!same_geometry(input, value)) aten_value<"as_strided_">(input, value.sizes(), value.strides(), value.storage_offset());
@@ -121,13 +124,15 @@ class Finish {
     const Tensor& input = arguments_[i].tensor();
     const bool seen = thread_state().grad_mode && !info.under_no_grad && (meta_.is_train || !requires_grad(input));
     if (info.mutates_data) {
-      // A value of the graph is as large as the input is now; its elements go to where the input had them.
+      // A value of the graph is as large as the input is now; its elements go to where the input
+      // had them.
       const Scoped<bool> grad_mode(thread_state().grad_mode, seen), unseen(unseen_writes(), info.hidden_from_autograd);
       const Tensor target = requires_grad(input) && is_leaf(input) ? detached(input) : input;
       const uint32_t version = input->storage->version();
       if (info.mutates_metadata) write_through_steps(info, target, value);
       else aten_value<"copy_">(target, value);
-      // What is saved of the storage is of arguments that lie apart from this one (R083): written inputs are not saved.
+      // What is saved of the storage is of arguments that lie apart from this one (R083): written
+      // inputs are not saved.
       if (node_) accept_version(*node_, *input->storage, version);
     }
     if (info.mutates_metadata) {
@@ -179,8 +184,8 @@ class Finish {
   }
 };
 
-// What the ops of the function would refuse, called one by one. Which of them come before a write to what an argument stands in for
-// is not known any more.
+// What the ops of the function would refuse, called one by one. Which of them come before a write
+// to what an argument stands in for is not known any more.
 void check_stand_ins(const Metadata& meta, const Values& arguments) {
   constexpr std::string_view who = "a compiled function";
   const auto written = [&](std::size_t k) { return meta.inputs[k].mutates_data && arguments[k].is_tensor(); };

@@ -30,7 +30,8 @@ struct BackwardSignature {
   std::string loss_output;  // R182: the graph output at the index that the user gave, counted from the very first one
 };
 
-// Inputs of the graph: tokens, parameters, buffers, the user's. Outputs: tokens, inputs that are written, the user's, gradients.
+// Inputs of the graph: tokens, parameters, buffers, the user's. Outputs: tokens, inputs that are
+// written, the user's, gradients.
 struct GraphSignature {
   std::vector<std::string> parameters, buffers;        // names in the module
   std::vector<std::string> user_inputs, user_outputs;  // names in the graph; of an output that is a constant, its text

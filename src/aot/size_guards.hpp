@@ -1,5 +1,6 @@
-// What a function that was compiled for open sizes needs of them: the ranges of its symbols, sizes and strides that follow from
-// others, and the guards that its trace left in the environment (graph/shape_env.hpp), in a form that is checked at every call.
+// What a function that was compiled for open sizes needs of them: the ranges of its symbols, sizes
+// and strides that follow from others, and the guards that its trace left in the environment
+// (graph/shape_env.hpp), in a form that is checked at every call.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,12 +13,14 @@ namespace ingot::aot {
 class SizeGuards {
  public:
   SizeGuards() = default;
-  // `fakes`: what the function was traced on, one for each argument, with symbols of `env` for the numbers that are open.
+  // `fakes`: what the function was traced on, one for each argument, with symbols of `env` for the
+  // numbers that are open.
   SizeGuards(const Values& fakes, const ShapeEnv& env);
 
   bool empty() const { return steps_.empty(); }
-  // The number of the first that the arguments break. They are tensors and integers where the fakes are, of the same rank.
-  // Allocates nothing but where a guard is none of sums, products, quotients, remainders and comparisons.
+  // The number of the first that the arguments break. They are tensors and integers where the fakes
+  // are, of the same rank. Allocates nothing but where a guard is none of sums, products,
+  // quotients, remainders and comparisons.
   std::optional<uint32_t> broken(const Values& arguments) const;
   struct Text {
     std::optional<uint32_t> argument;  // none: several

@@ -152,7 +152,8 @@ SyntheticBase::SyntheticBase(Prepared& p, const std::function<Values(const Value
         continue;
       }
       const Tensor& t = fakes[i].tensor();
-      // A member is no argument any more whose sizes could be open: it is the part of the base that it is now, and a guard says so.
+      // A member is no argument any more whose sizes could be open: it is the part of the base that
+      // it is now, and a guard says so.
       places[i] = {k, true, Shape(t.sizes().values()), Shape(t.strides().values()), t.storage_offset().value()};
       if (p.meta.inputs[i].mutates_metadata) state_.looks_changed.push_back(i);
     }

@@ -1,4 +1,5 @@
-// What whoever captured a function knows about it, and is told about it while it is compiled (R046, R067, R079, R156).
+// What whoever captured a function knows about it, and is told about it while it is compiled (R046,
+// R067, R079, R156).
 #pragma once
 #include <optional>
 #include <string>

@@ -170,7 +170,8 @@ TensorList Training::run_forward(FunctionContext& c, Values arguments, Values& r
   for (std::size_t k = returned; k < end; k++) {
     INGOT_REQUIRE(results[k].is_tensor(), "a compiled forward should return a tensor to save as result ", k, ", found ",
                   results[k].kind_name(), "; what a compiler makes has one value for each output of the graph");  // R142
-    // A view would keep its base's history alive (R142), and a tensor without history may get one that leads here.
+    // A view would keep its base's history alive (R142), and a tensor without history may get one
+    // that leads here.
     const Tensor& t = results[k].tensor();
     saved.push_back(requires_grad(t) && !autograd_meta(t)->view ? t : detached(t));
   }

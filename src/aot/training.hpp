@@ -1,4 +1,5 @@
-// A compiled function with gradients: an autograd function over the compiled forward and backward (section 10.3).
+// A compiled function with gradients: an autograd function over the compiled forward and backward
+// (section 10.3).
 #pragma once
 #include "aot/compiler_run.hpp"
 #include "aot/prepared.hpp"
@@ -11,16 +12,18 @@ namespace ingot::aot {
 // The backward is compiled when it is first asked for (R151).
 class Backward {
  public:
-  // Made while the function is compiled. `examples`: of the graph's inputs. `writes_tracked`: it writes an argument of the function that requires grad.
-  // `compiled` is called once with the key of the artifact, where it has one (compile_report.hpp).
+  // Made while the function is compiled. `examples`: of the graph's inputs. `writes_tracked`: it
+  // writes an argument of the function that requires grad. `compiled` is called once with the key
+  // of the artifact, where it has one (compile_report.hpp).
   Backward(std::shared_ptr<const Graph> graph, Compiler compiler, CompilerRun compiler_run, Values examples, bool writes_tracked,
            std::function<void(const std::string&)> compiled);
   // Of a graph that was compiled before.
   Backward(Boxed compiled, bool writes_tracked);
 
   void compile();
-  // What the graph returns. `tracked`: gradients are to have gradients themselves. User errors where that cannot be (R149), and in
-  // deterministic mode if the function was compiled outside of it (R146).
+  // What the graph returns. `tracked`: gradients are to have gradients themselves. User errors
+  // where that cannot be (R149), and in deterministic mode if the function was compiled outside of
+  // it (R146).
   Values run(Values& arguments, bool tracked);
 
  private:
@@ -30,7 +33,8 @@ class Backward {
   Boxed compiled_;
 };
 
-// Between the caller's tensors and the plain ones of the graphs. A backward may outlive the function.
+// Between the caller's tensors and the plain ones of the graphs. A backward may outlive the
+// function.
 struct Border {
   JointLayouts layouts;
   std::vector<std::size_t> places;  // of the tensors among the arguments
@@ -39,7 +43,8 @@ struct Border {
 
 class Training {
  public:
-  // `without_gradient`, by argument: the backward has none for it, so autograd need not know of it (R071).
+  // `without_gradient`, by argument: the backward has none for it, so autograd need not know of it
+  // (R071).
   Training(Metadata meta, JointLayouts layouts, Boxed forward, int saved_tensors, std::shared_ptr<Backward> backward,
            std::vector<bool> without_gradient);
 

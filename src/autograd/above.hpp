@@ -1,6 +1,7 @@
-// Tensors of the layer above the tape: vmap's batched ones. They have no history of their own: it is that of the tensor behind them,
-// which is all that the tape knows. Whatever a program says to the tape beside calling ops (a custom function, a hook, a question for
-// gradients) is said of the tensor behind, in the way that the layer says here.
+// Tensors of the layer above the tape: vmap's batched ones. They have no history of their own: it
+// is that of the tensor behind them, which is all that the tape knows. Whatever a program says to
+// the tape beside calling ops (a custom function, a hook, a question for gradients) is said of the
+// tensor behind, in the way that the layer says here.
 #pragma once
 #include "autograd/node.hpp"
 #include "ingot/autograd.hpp"
@@ -33,7 +34,8 @@ inline bool is_above(const Tensor& t) { return t.defined() && (t->layers & layer
 // The tensor that the tape knows for t; t itself if it is none of the layer above.
 inline Tensor behind(const Tensor& t) { return is_above(t) ? layer_above().behind(t) : t; }
 
-// A function runs in the scope for a transform (grad, vjp, jvp, vmap), which has its own ways to gradients.
+// A function runs in the scope for a transform (grad, vjp, jvp, vmap), which has its own ways to
+// gradients.
 class TransformScope {
  public:
   TransformScope();
@@ -42,7 +44,8 @@ class TransformScope {
   TransformScope& operator=(const TransformScope&) = delete;
 };
 bool inside_transform();
-// User error, in PyTorch's words, for what changes a tensor's place in the tape from inside a transform.
+// User error, in PyTorch's words, for what changes a tensor's place in the tape from inside a
+// transform.
 [[noreturn]] void refuse_inside_transform(std::string_view what);
 
 }  // namespace ingot

@@ -29,7 +29,8 @@ Ref<GradNode> accumulate_node(const Tensor& leaf) {
 }
 
 namespace {
-// A gradient nobody else holds may become the leaf's grad as it is; a shared one is copied, in the leaf's layout.
+// A gradient nobody else holds may become the leaf's grad as it is; a shared one is copied, in the
+// leaf's layout.
 Tensor owned_gradient(const Tensor& g, const Tensor& leaf) {
   if (thread_state().grad_mode) return aten<"clone">(g);  // create_graph: with its history
   if (!has_storage(g)) return aten<"clone">(g);           // no layout to fit

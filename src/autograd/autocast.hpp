@@ -1,5 +1,5 @@
-// The autocast layer: casts floating arguments by the policy that stands on the op. On while a thread is in an
-// AutocastGuard (ingot/ingot.hpp).
+// The autocast layer: casts floating arguments by the policy that stands on the op. On while a
+// thread is in an AutocastGuard (ingot/ingot.hpp).
 #pragma once
 #include "op/call.hpp"
 

@@ -87,7 +87,8 @@ Values watched_functions(Args args, const std::shared_ptr<Captured>& captured) {
 Values with_captured_operands(const Op& op, Args args, const Captured& captured) {
   Values all(args.begin(), args.end());
   if (captured.tensors.empty()) return all;
-  // To the functions that share the list of the first: the others have nothing to do with gradients.
+  // To the functions that share the list of the first: the others have nothing to do with
+  // gradients.
   const std::vector<int>& closures = calling_convention(op)->closures;
   std::size_t next = 0;
   for (Value& v : all)

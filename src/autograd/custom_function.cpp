@@ -143,8 +143,9 @@ std::string recorded_backward(ProgramListener& listener, const Ref<FunctionNode>
   return listener.record_function("bwd_body", inputs, [&] { return values_of(backward(c, grads)); });
 }
 
-// A recorded custom function, called again: (forward, backward, name, number of results, those without gradient, those that were
-// arguments and written, arguments). The forward returns what it saves after its results; the backward takes that before gradients.
+// A recorded custom function, called again: (forward, backward, name, number of results, those
+// without gradient, those that were arguments and written, arguments). The forward returns what it
+// saves after its results; the backward takes that before gradients.
 Value apply(const Call& call) {
   const Value forward = call[0], backward = call[1];
   const auto results = static_cast<std::size_t>(call[3].to_int64());

@@ -44,8 +44,8 @@ void check_linear(const TensorList& given, const Tensor& returned, const std::st
 }
 
 namespace {
-// The dims of `from` whose sum has the sizes `to`, if any do. Sizes are compared as by the op that sums so: those that data decides
-// are not broadcast, and must be equal when the program runs.
+// The dims of `from` whose sum has the sizes `to`, if any do. Sizes are compared as by the op that
+// sums so: those that data decides are not broadcast, and must be equal when the program runs.
 std::optional<Shape> dims_to_sum(const Shape& from, const Shape& to) {
   const RunningOp summing(&op_ref<"sum_to_size">());
   const int lead = from.dim() - to.dim();
@@ -77,7 +77,8 @@ Tensor fit_gradient(const Tensor& grad, const Geometry& want, const std::string&
 }
 
 namespace {
-// What a program's own backward or hook returns may be a conj of something: a gradient is a value of its own.
+// What a program's own backward or hook returns may be a conj of something: a gradient is a value
+// of its own.
 Tensor own_value(const Tensor& grad) { return grad.defined() && is_stand_in(*grad->storage) ? aten<"clone">(grad) : grad; }
 }  // namespace
 
@@ -117,7 +118,8 @@ struct Run {
   };
   std::priority_queue<Ref<GradNode>, std::vector<Ref<GradNode>>, Later> ready;
 
-  // Counts incoming edges and marks what leads to a capture. Iterative: graphs are as deep as programs are long.
+  // Counts incoming edges and marks what leads to a capture. Iterative: graphs are as deep as
+  // programs are long.
   void explore(const std::vector<Edge>& roots) {
     std::vector<std::pair<GradNode*, std::size_t>> stack;
     auto enter = [&](GradNode* n) {
@@ -155,7 +157,8 @@ struct Run {
     Tensor& slot = b[e.input];
     slot = slot.defined() ? sum(slot, g) : g;
   }
-  // The tensor was used several times, of which the latest whose gradient came is where the sum stands.
+  // The tensor was used several times, of which the latest whose gradient came is where the sum
+  // stands.
   static Tensor sum(const Tensor& a, const Tensor& b) {
     const Ref<SourceNote>& around = current_source();
     const SourceScope source(around ? make_ref<SourceNote>(around->stack_trace + std::string(kAddition), around->module_path)

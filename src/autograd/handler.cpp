@@ -16,7 +16,8 @@
 namespace ingot {
 namespace {
 
-// The node of an op that has no gradient rule, or none for the form that was called: refuses when the gradient arrives.
+// The node of an op that has no gradient rule, or none for the form that was called: refuses when
+// the gradient arrives.
 class NotImplementedNode final : public GradNode {
  public:
   NotImplementedNode(const Op& op, Args args) : op_(op) {
@@ -102,7 +103,8 @@ void mark_inference(const Op& op, Args args, const Value& r) {
   });
 }
 
-// Gives the results of a functional op their history: of `node`, or of a node that refuses where the op has no rule.
+// Gives the results of a functional op their history: of `node`, or of a node that refuses where
+// the op has no rule.
 void record_results(const Op& op, Args args, const Ref<OpNode>& node, const TensorList& outs) {
   if (node) {
     attach_history(op, node, outs);
@@ -127,7 +129,8 @@ Value record_functional(const Op& op, Args args, bool any) {
   return r;
 }
 
-// An op that calls functions. What they bring along is known once they ran, so the node is made afterwards.
+// An op that calls functions. What they bring along is known once they ran, so the node is made
+// afterwards.
 Value record_higher_order(const Op& op, Args args, bool any) {
   const auto captured = std::make_shared<Captured>();
   Value r = call_below(Layer::autograd, op, watched_functions(args, captured));

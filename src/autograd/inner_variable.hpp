@@ -1,5 +1,6 @@
-// A tensor as the variable of a transform: its history begins with a node of the transform's own, so gradients are asked for
-// there and nowhere else. What is computed from it keeps the history that the tensor has outside.
+// A tensor as the variable of a transform: its history begins with a node of the transform's own,
+// so gradients are asked for there and nowhere else. What is computed from it keeps the history
+// that the tensor has outside.
 #pragma once
 #include "autograd/meta.hpp"
 

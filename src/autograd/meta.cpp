@@ -15,8 +15,9 @@ std::atomic<uint64_t> next_sequence{1};
 }
 GradNode::GradNode() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)), source(current_source()) {}
 
-// A node owns the nodes before it, through edges, saved tensors and whatever a custom function keeps: a graph is as deep as
-// its program is long, the stack is not. Nodes that die while one is being destroyed wait for it to end.
+// A node owns the nodes before it, through edges, saved tensors and whatever a custom function
+// keeps: a graph is as deep as its program is long, the stack is not. Nodes that die while one is
+// being destroyed wait for it to end.
 void GradNode::dispose() const {
   thread_local std::vector<const GradNode*>* waiting = nullptr;
   if (waiting) return waiting->push_back(this);
@@ -146,7 +147,8 @@ void refuse_inplace_view(const ViewInfo& v, const Tensor& t, bool indirect) {
                    "views to be modified inplace. You should replace the inplace operation by an out-of-place one.");
 }
 
-// A chain is relative to the base as it was when the view was taken: in-place view ops the base got since are undone.
+// A chain is relative to the base as it was when the view was taken: in-place view ops the base got
+// since are undone.
 Tensor undo_root_steps(Tensor x, const std::vector<RootStep>& steps, std::size_t from) {
   for (std::size_t k = steps.size(); k-- > from;) {
     const RootStep& s = steps[k];
@@ -165,8 +167,8 @@ Tensor take_again(const Tensor& base, const std::vector<RootStep>& root_steps, s
   return take_again(refers_to_storage(chain) ? base : undo_root_steps(base, root_steps, from), chain, shift);
 }
 
-// History of a base one of whose views was written: the view's part of the gradient goes through the writer, the rest
-// past it.
+// History of a base one of whose views was written: the view's part of the gradient goes through
+// the writer, the rest past it.
 class CopySlices final : public GradNode {
  public:
   Geometry base, view;
@@ -272,8 +274,8 @@ void record_view(const Tensor& self, const Tensor& out, ViewStep step, bool mult
   const ViewInfo* parent = sm && sm->view ? sm->view.get() : nullptr;
   v->base = parent ? parent->base : self;
   v->root_steps = parent ? parent->root_steps : sm ? sm->root_steps.size() : 0;
-  // Elements of another type are no strided part of the base: such a view remembers how it was made. What it was made of, where that
-  // remembers its geometry alone, is taken by it.
+  // Elements of another type are no strided part of the base: such a view remembers how it was
+  // made. What it was made of, where that remembers its geometry alone, is taken by it.
   const bool retyped = out.dtype() != v->base.dtype();
   v->replay = retyped || ((ts.view_replay || self->special) && (!parent || parent->replay));
   if (v->replay) {

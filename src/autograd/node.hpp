@@ -1,5 +1,6 @@
-// The tape. A node turns gradients of its results into gradients of its inputs; edges lead to the nodes of the inputs.
-// Edges were made before the node, so `sequence` falls along edges: the engine runs the largest first.
+// The tape. A node turns gradients of its results into gradients of its inputs; edges lead to the
+// nodes of the inputs. Edges were made before the node, so `sequence` falls along edges: the engine
+// runs the largest first.
 #pragma once
 #include <functional>
 #include <string>
@@ -25,8 +26,8 @@ class GradNode : public Counted {
  public:
   GradNode();
   virtual std::string name() const = 0;
-  // Gradients of the results (undefined where none arrived) to gradients of the inputs, one per edge. `need[i]`: whether
-  // edge i wants its gradient; others may stay undefined.
+  // Gradients of the results (undefined where none arrived) to gradients of the inputs, one per
+  // edge. `need[i]`: whether edge i wants its gradient; others may stay undefined.
   virtual TensorList apply(const TensorList& grads, const std::vector<bool>& need) = 0;
   // Before apply, also where a run ends: calls the hooks on the gradients, which may replace them.
   virtual void run_hooks(TensorList& grads);
@@ -49,13 +50,15 @@ class GradNode : public Counted {
 class SavedTensor {
  public:
   SavedTensor() = default;
-  // `may_change`: the op writes the tensor itself (batch norm's running statistics): whatever it holds later will do.
+  // `may_change`: the op writes the tensor itself (batch norm's running statistics): whatever it
+  // holds later will do.
   SavedTensor(const Tensor& t, bool is_result, bool may_change = false);
-  // The tensor with its history. `owner` is the node it was saved by. User error if the bytes changed since, or if the
-  // graph was freed.
+  // The tensor with its history. `owner` is the node it was saved by. User error if the bytes
+  // changed since, or if the graph was freed.
   Tensor unpack(const Ref<GradNode>& owner) const;
   void release();
-  // The version of `storage` is another one than `before`, but no byte was written: a tensor on it changed how it looks.
+  // The version of `storage` is another one than `before`, but no byte was written: a tensor on it
+  // changed how it looks.
   void accept_version(const Storage& storage, uint32_t before);
   bool empty() const { return !tensor_.defined() && !released_; }
 
@@ -73,7 +76,8 @@ class SavedTensor {
 // The gradient after a hook saw it. User error if the hook changed its size.
 Tensor hooked(const GradHook& hook, const Tensor& grad);
 
-// Sums a broadcast gradient back to `want` and gives it the dtype. User error naming `who` if the shapes do not fit.
+// Sums a broadcast gradient back to `want` and gives it the dtype. User error naming `who` if the
+// shapes do not fit.
 Tensor fit_gradient(const Tensor& g, const Geometry& want, const std::string& who, int index);
 
 }  // namespace ingot

@@ -1,5 +1,5 @@
-// The node of an ordinary op: runs the op's vjp rule on what was saved. A view without a vjp of its own gets the derived
-// one: the inverse over a zero base.
+// The node of an ordinary op: runs the op's vjp rule on what was saved. A view without a vjp of its
+// own gets the derived one: the inverse over a zero base.
 #pragma once
 #include "autograd/meta.hpp"
 
@@ -7,7 +7,8 @@ namespace ingot {
 
 class OpNode final : public GradNode {
  public:
-  // Takes edges and saves of `args` (complete). For an in-place call the saved self is a clone of its old value.
+  // Takes edges and saves of `args` (complete). For an in-place call the saved self is a clone of
+  // its old value.
   OpNode(const Op& functional, Args args, bool inplace);
   // After the op ran: what the gradients of the results look like, and saved results.
   void set_results(const TensorList& results);
@@ -33,7 +34,8 @@ class OpNode final : public GradNode {
   void view_vjp(Vjp& v) const;
 };
 
-// Whether the functional form of an op (inplace: its in-place form) has a gradient rule, the op's own or a view's derived one.
+// Whether the functional form of an op (inplace: its in-place form) has a gradient rule, the op's
+// own or a view's derived one.
 inline bool has_vjp(const Op& functional, bool inplace) {
   const OpDef& d = *functional.def;
   return (d.vjp && d.grad.variants != (inplace ? GradVariants::functional : GradVariants::inplace)) ||

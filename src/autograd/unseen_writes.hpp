@@ -1,4 +1,5 @@
-// Whether writes of this thread are hidden from autograd, for layers; programs have a scope (ingot/unseen_writes.hpp).
+// Whether writes of this thread are hidden from autograd, for layers; programs have a scope
+// (ingot/unseen_writes.hpp).
 #pragma once
 #include "ingot/unseen_writes.hpp"
 

@@ -4,7 +4,8 @@
 
 namespace ingot {
 
-// The linker's digest of the program or library that this code is part of, in hexadecimal digits; empty where it was linked without.
+// The linker's digest of the program or library that this code is part of, in hexadecimal digits;
+// empty where it was linked without.
 std::string build_id();
 
 }  // namespace ingot

@@ -33,8 +33,9 @@ constexpr DType real_of(DType t) { return t == DType::c64 ? DType::f32 : t == DT
 // f32/f16/bf16 -> c64, f64 -> c128.
 constexpr DType complex_of(DType t) { return t == DType::f64 || t == DType::c128 ? DType::c128 : DType::c64; }
 
-// The type elements are computed in: float for f32 and everything smaller, int64 for all integers, complex<double> for both
-// complex types. Rows are converted to it on the way in and rounded once on the way out.
+// The type elements are computed in: float for f32 and everything smaller, int64 for all integers,
+// complex<double> for both complex types. Rows are converted to it on the way in and rounded once
+// on the way out.
 enum class Compute : uint8_t { f32, f64, i64, b8, c128 };
 inline constexpr int kComputes = 5;
 constexpr Compute compute_type(DType t) {

@@ -1,5 +1,6 @@
-// The two kinds of failure. A user error says what was expected, what was found and what to do; an internal error is a
-// defect of Ingot. Messages start lower-case and end without a period unless PyTorch's own text is reproduced.
+// The two kinds of failure. A user error says what was expected, what was found and what to do; an
+// internal error is a defect of Ingot. Messages start lower-case and end without a period unless
+// PyTorch's own text is reproduced.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -16,7 +17,8 @@ struct Error : std::runtime_error {
 struct UserError : Error {
   using Error::Error;
 };
-// An index or dimension outside its range: PyTorch raises IndexError where it raises RuntimeError elsewhere.
+// An index or dimension outside its range: PyTorch raises IndexError where it raises RuntimeError
+// elsewhere.
 struct IndexError : UserError {
   using UserError::UserError;
 };

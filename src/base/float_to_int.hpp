@@ -1,5 +1,6 @@
-// A float as an element of an integer type, on every machine the same. C++ leaves a value out of range undefined, and processors
-// differ. The code that is generated for a cast (codegen/expression.cpp) has the same rule.
+// A float as an element of an integer type, on every machine the same. C++ leaves a value out of
+// range undefined, and processors differ. The code that is generated for a cast
+// (codegen/expression.cpp) has the same rule.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -8,9 +9,9 @@
 
 namespace ingot {
 
-// The fraction is dropped. What is then no int32, for a type that needs no more, or no int64, is the nearest one, NaN is 0;
-// narrower types and unsigned ones have the lowest bits of that: 300 as int8 is 44, -1 as uint64 its largest. A uint64 may be
-// larger than any int64.
+// The fraction is dropped. What is then no int32, for a type that needs no more, or no int64, is
+// the nearest one, NaN is 0; narrower types and unsigned ones have the lowest bits of that: 300 as
+// int8 is 44, -1 as uint64 its largest. A uint64 may be larger than any int64.
 template <std::integral To, std::floating_point From>
 To float_to_int(From v) {
   static_assert(!std::same_as<To, bool>);

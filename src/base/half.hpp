@@ -1,4 +1,5 @@
-// Storage-only float types: conversions to and from float, round to nearest even. Arithmetic is done in float.
+// Storage-only float types: conversions to and from float, round to nearest even. Arithmetic is
+// done in float.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -20,7 +21,8 @@ inline BFloat16 to_bfloat16(float f) {
   return {static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16)};
 }
 
-// A small float with `E` exponent and `M` mantissa bits as a float. `finite_only`: no infinities, all ones is NaN (e4m3fn).
+// A small float with `E` exponent and `M` mantissa bits as a float. `finite_only`: no infinities,
+// all ones is NaN (e4m3fn).
 template <int E, int M, bool FiniteOnly>
 float small_to_float(uint32_t bits) {
   constexpr uint32_t kExpMask = (1u << E) - 1, kManMask = (1u << M) - 1;
@@ -49,7 +51,8 @@ uint32_t float_to_small(float f) {
   uint32_t q = man >> shift;
   const uint32_t rest = man & ((1u << shift) - 1), half = 1u << (shift - 1);
   if (rest > half || (rest == half && (q & 1))) q++;
-  // q carries the hidden bit for normal numbers; a carry out of the mantissa moves into the exponent by itself.
+  // q carries the hidden bit for normal numbers; a carry out of the mantissa moves into the
+  // exponent by itself.
   uint32_t r = exp < 1 ? q : q + (static_cast<uint32_t>(exp - 1) << M);
   constexpr uint32_t kMax = FiniteOnly ? (kExpMask << M) | (kManMask - 1) : (kExpMask << M) - 1;
   if (r > kMax) r = kOverflow;

@@ -5,8 +5,9 @@
 
 namespace ingot {
 
-// Arguments of a program that are no inputs, since it holds for one value of each: this and the place of the argument among the leaves of
-// the call; the value is the text of the one that the program was exported with.
+// Arguments of a program that are no inputs, since it holds for one value of each: this and the
+// place of the argument among the leaves of the call; the value is the text of the one that the
+// program was exported with.
 inline constexpr std::string_view kFixedInput = "fixed_input.";
 
 // What the keys about an entry point begin with. Those about the first, "", begin with nothing.

@@ -6,8 +6,8 @@
 
 namespace ingot {
 
-// Where the function throws, the next one runs it again. std::call_once promises that too, but with the thread sanitizer (and
-// some C libraries) whoever comes after an exception waits forever.
+// Where the function throws, the next one runs it again. std::call_once promises that too, but with
+// the thread sanitizer (and some C libraries) whoever comes after an exception waits forever.
 class Once {
  public:
   template <class F>

@@ -9,7 +9,8 @@
 namespace ingot {
 namespace {
 
-// The elements of `t` in a tensor of other strides, copied one by one: strides may be those of an expanded tensor.
+// The elements of `t` in a tensor of other strides, copied one by one: strides may be those of an
+// expanded tensor.
 Tensor with_strides(const Tensor& t, const std::vector<int64_t>& strides) {
   Geometry g;
   g.sizes = t.sizes();

@@ -5,8 +5,9 @@
 
 namespace ingot {
 
-// A program may write to its inputs, so each is a copy; an op's have PyTorch's strides. `gradients`: those that a gradient is
-// stored for require grad. User error for an op case whose index lacks strides.
+// A program may write to its inputs, so each is a copy; an op's have PyTorch's strides.
+// `gradients`: those that a gradient is stored for require grad. User error for an op case whose
+// index lacks strides.
 TensorList case_inputs(const Case& c, const SafeTensors& data, bool gradients);
 
 }  // namespace ingot

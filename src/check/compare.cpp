@@ -21,9 +21,10 @@ struct Exception {
   bool gradients_only;
   std::string_view reason;
 };
-// Each line says how far PyTorch's stored result, and ours, are from the same program run by Ingot in float64. A bound is
-// the usual one of the dtype unless said otherwise. That reference shares our formulas: it tells rounding from a wrong
-// bound, not a right formula from a wrong one. Single cases are those where machines that fuse products and sums differ. Sorted by name.
+// Each line says how far PyTorch's stored result, and ours, are from the same program run by Ingot
+// in float64. A bound is the usual one of the dtype unless said otherwise. That reference shares
+// our formulas: it tells rounding from a wrong bound, not a right formula from a wrong one. Single
+// cases are those where machines that fuse products and sums differ. Sorted by name.
 constexpr Exception kExceptions[] = {
     {"aten.conv3d", DType::f32, {1e-5, 1e-4}, false, "hundreds of products that cancel: 1.4 bounds from float64, ours 0.04"},
     {"aten.logit",

@@ -71,8 +71,8 @@ bool is_uninitialised(const Graph& graph) {
                      [](const auto& n) { return n->kind == NodeKind::call && n->op->def->result.uninitialised; });
 }
 
-// The dim along which the program orders its first input, if it picks among equal elements in an order that PyTorch
-// leaves open: its indices then need not be ours.
+// The dim along which the program orders its first input, if it picks among equal elements in an
+// order that PyTorch leaves open: its indices then need not be ours.
 std::optional<int64_t> ordered_dim(const Graph& graph) {
   for (const auto& n : graph.nodes()) {
     const bool of_first_input =
@@ -169,7 +169,8 @@ class CaseRun {
     return keys;
   }
 
-  // Buffers that the call must leave alone, as they are before it: those whose value after it is not stored.
+  // Buffers that the call must leave alone, as they are before it: those whose value after it is
+  // not stored.
   std::map<std::string, Tensor> unchanged_buffers() const {
     std::map<std::string, Tensor> kept;
     for (const auto& [name, entry] : program_.state)
@@ -307,7 +308,8 @@ class CaseRun {
     if (i < outputs.size()) note(result, "outputs", structural(text("got ", outputs.size(), ", want ", i)));
   }
 
-  // The same program with double for every floating type that it has or names, and two of them for every complex one.
+  // The same program with double for every floating type that it has or names, and two of them for
+  // every complex one.
   Program program_in_float64() const {
     Program program = load_program(case_.program);
     if (!case_.weights.empty()) supply_zoo_weights(program, read_zoo_weights(case_.weights));
@@ -358,7 +360,8 @@ class CaseRun {
     return i < exact.size() ? no_further(got, want, exact[i], case_.kind != Case::Kind::op) : got;
   }
 
-  // Large outputs are stored flattened and cut to their first elements. Their size is what the program says.
+  // Large outputs are stored flattened and cut to their first elements. Their size is what the
+  // program says.
   static bool is_cut(const Tensor& got, const Tensor& want) {
     return want.dim() == 1 && want.numel().value() == kStoredElements && got.numel().value() > kStoredElements;
   }

@@ -11,14 +11,15 @@
 
 namespace ingot {
 
-// Runs a program on its inputs and returns its results. New values of inputs and of the program's buffers are in them
-// afterwards, as Program::run leaves them.
+// Runs a program on its inputs and returns its results. New values of inputs and of the program's
+// buffers are in them afterwards, as Program::run leaves them.
 using Execute = std::function<Values(Program& program, Args inputs)>;
 
 struct CheckOptions {
   bool gradients = false;  // compare gradients too, where the case has them
   bool strides = false;    // the strides of an op's outputs must be PyTorch's
-  // How a case's program is run, instead of eagerly: called once for each case, whatever number of data files it has.
+  // How a case's program is run, instead of eagerly: called once for each case, whatever number of
+  // data files it has.
   std::function<Execute(Program& program)> prepare = {};
   std::optional<Tolerance> tolerance = std::nullopt;  // instead of the usual ones
 };
@@ -35,8 +36,8 @@ struct CheckResult {
   double seconds = 0;
 };
 
-// Loads the case's program once for each of its data files, runs it, compares. Never throws for what the case
-// does; stops at the first data file that fails.
+// Loads the case's program once for each of its data files, runs it, compares. Never throws for
+// what the case does; stops at the first data file that fails.
 CheckResult check_case(const Case& c, const CheckOptions& options);
 
 }  // namespace ingot

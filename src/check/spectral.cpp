@@ -48,7 +48,8 @@ bool fits(int which, const TensorList& got, const TensorList& want) {
          got[k].dtype() == want[k].dtype();
 }
 
-// For every matrix of a batch: place k holds which of `got` is the k-th of `want`, each taken once, the nearest first come.
+// For every matrix of a batch: place k holds which of `got` is the k-th of `want`, each taken once,
+// the nearest first come.
 Tensor matching_order(const Tensor& got, const Tensor& want) {
   const Tensor a = got.detach().to(DType::c128).contiguous(), b = want.to(DType::c128).contiguous();
   const Tensor order = make_tensor(Geometry::contiguous(got.sizes(), DType::i64));
@@ -71,8 +72,9 @@ Tensor reordered(const Tensor& t, const Tensor& order) {  // of the last dim
   return aten<"gather">(t, -1, index);
 }
 
-// Columns of `got` to be mixed with one another so that they can be equal to those of `want`: those of equal values, and
-// those that belong to no value. The mixture is what `want` is in terms of `got`.
+// Columns of `got` to be mixed with one another so that they can be equal to those of `want`: those
+// of equal values, and those that belong to no value. The mixture is what `want` is in terms of
+// `got`.
 Tensor mixture(const Tensor& got, const Tensor& want, const Tensor& values, bool orthonormal) {
   const Tensor inner = adjoint(wide(got)).matmul(wide(want));
   const Int columns = inner.size(-1), known = values.size(-1);

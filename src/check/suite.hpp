@@ -28,13 +28,16 @@ struct Case {
   std::vector<std::string> targets;   // operators of the program: "aten.add.Tensor"
 };
 
-// Every case at and under the folder, sorted by name. User error for a folder without any, or a bad index.
+// Every case at and under the folder, sorted by name. User error for a folder without any, or a bad
+// index.
 std::vector<Case> find_cases(const std::string& folder);
 
-// The case of one program and one data file, which may lie in such a folder: then it is judged as the suite would.
+// The case of one program and one data file, which may lie in such a folder: then it is judged as
+// the suite would.
 Case find_case(const std::string& program, const std::string& data);
 
-// Whether the glob fits the case's name, a part of it before or after a '/', the name in its index, or an operator.
+// Whether the glob fits the case's name, a part of it before or after a '/', the name in its index,
+// or an operator.
 bool matches(const Case& c, const std::string& glob);
 
 }  // namespace ingot

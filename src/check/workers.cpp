@@ -124,7 +124,8 @@ class Runner {
     workers_.push_back({pid, ends[0], first, {}});
   }
 
-  // Nothing may leave a worker but through its pipe: an exception ends the process, and the case in work has failed.
+  // Nothing may leave a worker but through its pipe: an exception ends the process, and the case in
+  // work has failed.
   void work(std::size_t first, int fd) const noexcept {
     set_num_threads(std::max(1, num_threads() / static_cast<int>(count_)));
     const auto send = [&](std::string_view line) {

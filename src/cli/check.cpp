@@ -101,7 +101,8 @@ void check_suite(const CheckVerb& o) {
     std::erase_if(cases, [&](const Case& c) {
       return std::none_of(o.filters.begin(), o.filters.end(), [&](const std::string& glob) { return matches(c, glob); });
     });
-  // What an operator without gradients computes when it is compiled is what --compiled alone finds out.
+  // What an operator without gradients computes when it is compiled is what --compiled alone finds
+  // out.
   if (o.compiled && o.check.gradients)
     std::erase_if(cases, [](const Case& c) { return c.kind == Case::Kind::op && !c.has_gradients; });
   INGOT_REQUIRE(!cases.empty(), "no case of ", o.suite, " fits the filter");
@@ -150,8 +151,9 @@ std::function<Execute(Program&)> compiles(const CheckVerb& o) {
   };
 }
 
-// A library against the program it was made of: on the case's inputs with PyTorch's results where one is given, else on
-// the inputs that the program's file brings along, or random ones, with what the program computes op by op.
+// A library against the program it was made of: on the case's inputs with PyTorch's results where
+// one is given, else on the inputs that the program's file brings along, or random ones, with what
+// the program computes op by op.
 void check_library(CheckVerb& o) {
   if (o.against.empty())
     throw CLI::ValidationError("check",

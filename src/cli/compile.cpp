@@ -36,7 +36,8 @@ struct CompileVerb {
   bool time = false, json = false, debug = false;
 };
 
-// What --emit asks for: texts on the way to the library, which are written beside it once it is there.
+// What --emit asks for: texts on the way to the library, which are written beside it once it is
+// there.
 class Texts {
  public:
   explicit Texts(const CompileVerb& o) : wanted_(o.emit.begin(), o.emit.end()), several_(o.cpus.size() > 1) {
@@ -84,8 +85,8 @@ std::vector<Target> targets_of(const CompileVerb& o) {
   return targets;
 }
 
-// The stages that a compilation comes by, in order: what --time lists, the progress bar counts, and --dump-after and --skip take.
-// Those of every entry and level are there once for each.
+// The stages that a compilation comes by, in order: what --time lists, the progress bar counts, and
+// --dump-after and --skip take. Those of every entry and level are there once for each.
 std::vector<std::string_view> stages_of(bool is_loop, const CompileOptions& options, std::size_t entries) {
   std::vector<std::string_view> names = is_loop ? compile_loop_stages(options) : compile_stages(options, entries);
   names.insert(names.begin(), "read");

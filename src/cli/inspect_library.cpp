@@ -18,7 +18,8 @@ struct ConstantInfo {
   std::size_t bytes = 0;
 };
 
-// An input or output: what our own libraries say of it, or its name and where it is among the arguments or results.
+// An input or output: what our own libraries say of it, or its name and where it is among the
+// arguments or results.
 struct ValueText {
   std::string name, type, place;
   bool is_number = false, is_written = false;

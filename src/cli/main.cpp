@@ -1,4 +1,5 @@
-// The command line. Exit status: 0 done, 1 the user has to act, 2 the command line itself is wrong, 70 a defect of Ingot.
+// The command line. Exit status: 0 done, 1 the user has to act, 2 the command line itself is wrong,
+// 70 a defect of Ingot.
 #include <CLI/CLI.hpp>
 #include <iostream>
 

@@ -1,4 +1,5 @@
-// A compiled model that the command line works on: a library, or a model of a package; and the tensors it runs on.
+// A compiled model that the command line works on: a library, or a model of a package; and the
+// tensors it runs on.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,8 +21,8 @@ struct OpenModel {
   std::unique_ptr<ModelContainerRunner> entry;   // of either, where one is named that is not the first
   ModelContainerRunner& runner() { return entry ? *entry : package ? package->runner() : *library; }
 };
-// `model_name`: of a package; empty: "model", or the only one. `weights`: a .safetensors file with constants to give it. `entry`: which
-// function of the library; empty: the first.
+// `model_name`: of a package; empty: "model", or the only one. `weights`: a .safetensors file with
+// constants to give it. `entry`: which function of the library; empty: the first.
 OpenModel open_model(const std::string& path, const std::string& model_name, const std::string& weights = {},
                      const std::string& entry = {});
 
@@ -34,11 +35,12 @@ struct InputOptions {
   int64_t high = 2;  // random integers are below it
   void add_to(CLI::App& verb);
 };
-// One tensor for each of the model's inputs, in order. User error naming the input that got none, or a file that fits none.
+// One tensor for each of the model's inputs, in order. User error naming the input that got none,
+// or a file that fits none.
 TensorList read_inputs(const ModelContainerRunner& runner, const InputOptions& options);
 
-// Where in the arguments of the exported program each input comes from ("args[0]['x']"), by the call specification; empty where that
-// does not say, since not every argument is an input.
+// Where in the arguments of the exported program each input comes from ("args[0]['x']"), by the
+// call specification; empty where that does not say, since not every argument is an input.
 std::vector<std::string> places_of_inputs(const ModelContainerRunner& runner);
 // The same of the outputs.
 std::vector<std::string> places_of_outputs(const ModelContainerRunner& runner);

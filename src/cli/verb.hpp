@@ -7,7 +7,8 @@ class App;
 
 namespace ingot {
 
-// Adds the verb to the command line. Its callback does the work and throws UserError when the user has to act.
+// Adds the verb to the command line. Its callback does the work and throws UserError when the user
+// has to act.
 using Verb = void (*)(CLI::App& app);
 
 void add_bench_verb(CLI::App& app);

@@ -1,4 +1,5 @@
-// Bytes as a relocatable ELF file. LLVM would copy them through its constants, which takes seconds for a large model.
+// Bytes as a relocatable ELF file. LLVM would copy them through its constants, which takes seconds
+// for a large model.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +14,8 @@ struct DataPart {
   uint64_t size, position;  // in the section; parts do not overlap
 };
 
-// An object whose one section, page-aligned and writable, holds the parts and zeros between them; `symbol` (hidden) is its start.
+// An object whose one section, page-aligned and writable, holds the parts and zeros between them;
+// `symbol` (hidden) is its start.
 Object data_object(const std::string& name, const std::string& symbol, const std::vector<DataPart>& parts, uint64_t size,
                    Arch arch);
 

@@ -1,4 +1,5 @@
-// What debuggers and profilers are told of kernels: the line of the program that a kernel computes. For this folder and backends.
+// What debuggers and profilers are told of kernels: the line of the program that a kernel computes.
+// For this folder and backends.
 #pragma once
 #include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/Module.h>
@@ -18,8 +19,8 @@ class DebugInfo {
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
 
-  // All of the kernel's function, and of the body that it calls, is at the line of its node. A kernel is named like the node, or
-  // like the node and a part of it: `addmm`, `addmm.packed`.
+  // All of the kernel's function, and of the body that it calls, is at the line of its node. A
+  // kernel is named like the node, or like the node and a part of it: `addmm`, `addmm.packed`.
   void describe(llvm::Function* entry, const std::string& kernel);
 
  private:

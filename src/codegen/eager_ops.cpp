@@ -4,7 +4,8 @@
 
 namespace ingot {
 
-// C++'s name of ingot::linked_op<OpName{"topk"}>: the length of the array with its zero, then the characters, without it.
+// C++'s name of ingot::linked_op<OpName{"topk"}>: the length of the array with its zero, then the
+// characters, without it.
 std::string eager_op_symbol(std::string_view name) {
   const std::size_t length = name.size() + 1;
   std::string s = text("_ZN5ingot9linked_opIXtlNS_6OpNameILm", length, "EEEtlA", length, "_c");

@@ -25,9 +25,9 @@
 namespace ingot {
 namespace {
 
-// What is loaded or computed twice is found by early-cse: gvn costs more and moves values so far that kernels spill. Instcombine
-// comes before licm, which finds more to hoist in addresses of one form; it is not asked whether one round was enough,
-// which it would answer by ending the process.
+// What is loaded or computed twice is found by early-cse: gvn costs more and moves values so far
+// that kernels spill. Instcombine comes before licm, which finds more to hoist in addresses of one
+// form; it is not asked whether one round was enough, which it would answer by ending the process.
 constexpr const char* kPasses =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,simplifycfg)";
 
@@ -46,7 +46,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const Target& target, E
   return machine;
 }
 
-// One for each thread, effort and the target it works on: making one costs more than compiling a small kernel.
+// One for each thread, effort and the target it works on: making one costs more than compiling a
+// small kernel.
 llvm::TargetMachine& target_machine(const Target& target, Effort effort) {
   struct Made {
     Target target;

@@ -104,7 +104,8 @@ llvm::Value* ExpressionEmitter::make(const Expr& e) {
     default: break;
   }
   if (e.args().size() == 1) return unary(e);
-  // A sum of products is what a reduction of a few terms is when it is written out (the taps of a convolution).
+  // A sum of products is what a reduction of a few terms is when it is written out (the taps of a
+  // convolution).
   constexpr std::size_t kFewestTerms = 3;
   const bool fuses = e.op() == Add && is_floating(e.dtype()) && e.args().size() >= kFewestTerms &&
                      std::all_of(e.args().begin(), e.args().end(), [](const Expr& a) { return a.op() == Mul; });
@@ -189,9 +190,10 @@ llvm::Value* ExpressionEmitter::compare(ExprOp op, DType t, llvm::Value* x, llvm
   }
 }
 
-// Quotient and remainder that round to minus infinity; the machine's round to zero. A divisor of an index is positive, or 0 where there
-// is nothing to index: what a loop does alike each time is computed before it, though it may do nothing. One that data gives may be
-// anything. None may stop the process: by 0, and by -1 of data, nothing is divided.
+// Quotient and remainder that round to minus infinity; the machine's round to zero. A divisor of an
+// index is positive, or 0 where there is nothing to index: what a loop does alike each time is
+// computed before it, though it may do nothing. One that data gives may be anything. None may stop
+// the process: by 0, and by -1 of data, nothing is divided.
 llvm::Value* ExpressionEmitter::divide(const Expr& e, llvm::Value* x, llvm::Value* y) {
   const bool quotient = e.op() == FloorDiv;
   if (!e.arg(1)->has_data && e.arg(1)->lo < 1)
@@ -229,7 +231,8 @@ llvm::Value* ExpressionEmitter::remainder(llvm::Value* x, llvm::Value* y, bool w
   return b_.CreateSelect(trivial, zero, without_sign ? b_.CreateURem(x, by) : b_.CreateSRem(x, by));
 }
 
-// An arm that loads is evaluated only where it is selected: its index may be out of range elsewhere.
+// An arm that loads is evaluated only where it is selected: its index may be out of range
+// elsewhere.
 llvm::Value* ExpressionEmitter::select(const Expr& e) {
   llvm::Value* condition = emit(e.arg(0));
   const bool loads = e.arg(1)->has_data || e.arg(2)->has_data;

@@ -1,7 +1,8 @@
-// Expressions to LLVM IR, one element or one vector of elements at a time. For this folder and backends.
+// Expressions to LLVM IR, one element or one vector of elements at a time. For this folder and
+// backends.
 //
-// A value is a scalar or a vector of lanes(). What does not depend on the vectorised variable stays scalar and is
-// broadcast where it meets a vector.
+// A value is a scalar or a vector of lanes(). What does not depend on the vectorised variable stays
+// scalar and is broadcast where it meets a vector.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
@@ -14,12 +15,14 @@
 
 namespace ingot {
 
-// The type a value has in a register, and in memory. They differ for bool, which is one bit and one byte; for the small
-// floats, which are computed in float; and for complex numbers, which are moved as bits and not computed with.
+// The type a value has in a register, and in memory. They differ for bool, which is one bit and one
+// byte; for the small floats, which are computed in float; and for complex numbers, which are moved
+// as bits and not computed with.
 llvm::Type* register_type(llvm::LLVMContext& context, DType t);
 llvm::Type* memory_type(llvm::LLVMContext& context, DType t);
 
-// Emits at the builder's position. An expression that was emitted in this scope or one around it is not emitted again.
+// Emits at the builder's position. An expression that was emitted in this scope or one around it is
+// not emitted again.
 class ExpressionEmitter {
  public:
   using LoadEmitter = std::function<llvm::Value*(const Expr& load)>;
@@ -41,7 +44,8 @@ class ExpressionEmitter {
     scopes_.pop_back();
   }
 
-  // While f emits, `variable` is the vector base, base + 1, … base + lanes - 1. One lane: it is base, and all is scalar.
+  // While f emits, `variable` is the vector base, base + 1, … base + lanes - 1. One lane: it is
+  // base, and all is scalar.
   template <class F>
   void in_vector(const Expr& variable, llvm::Value* base, int lanes, const F& f) {
     const Lanes before = std::exchange(lanes_, {variable, base, lanes});
@@ -54,7 +58,8 @@ class ExpressionEmitter {
   int lanes() const { return lanes_.count; }
   const Expr& variable() const { return lanes_.variable; }  // null outside in_vector
   llvm::Value* base() const { return lanes_.base; }
-  // The lanes in which what is emitted now is asked for: null is all of them, otherwise a vector of bits.
+  // The lanes in which what is emitted now is asked for: null is all of them, otherwise a vector of
+  // bits.
   llvm::Value* mask() const { return mask_; }
 
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
@@ -94,11 +99,13 @@ class ExpressionEmitter {
   void match(llvm::Value*& x, llvm::Value*& y);  // both scalars or both vectors
 };
 
-// Two values of one type, combined as the accumulators of folds are; also Min, Max, And, Or, Add and Mul of expressions.
+// Two values of one type, combined as the accumulators of folds are; also Min, Max, And, Or, Add
+// and Mul of expressions.
 llvm::Value* combine(llvm::IRBuilder<>& b, ExprOp op, DType t, llvm::Value* x, llvm::Value* y);
-// A product is rounded before anything is added to it, as it is where an op's result goes to memory: 1 - x*x for an x next to 1
-// is otherwise another number than eager's. Only where this was called, of a product and of the sum it goes into, may one
-// instruction do both: in sums of many products.
+// A product is rounded before anything is added to it, as it is where an op's result goes to
+// memory: 1 - x*x for an x next to 1 is otherwise another number than eager's. Only where this was
+// called, of a product and of the sum it goes into, may one instruction do both: in sums of many
+// products.
 void may_fuse(llvm::Value* product_or_sum);
 
 // `t`, or the vector of it that has as many lanes as `like`.

@@ -27,7 +27,8 @@ Layout layout_of(DType t) {
   }
 }
 
-// Whether the processor converts between half and float; others would call a function that a model library has not got.
+// Whether the processor converts between half and float; others would call a function that a model
+// library has not got.
 bool converts_half(const Target& target) { return arch_of(target) == Arch::aarch64 || has_feature(target, "f16c"); }
 
 class Converter {
@@ -57,7 +58,8 @@ class Converter {
     llvm::Value* u = as_int(x);
     llvm::Value* a = b_.CreateAnd(u, c(0x7fffffffu));
     llvm::Value* sign = b_.CreateShl(b_.CreateLShr(u, c(31)), c(l.bits() - 1));
-    // Normal results: add just under half a unit, and the rest of it where the last bit kept is odd.
+    // Normal results: add just under half a unit, and the rest of it where the last bit kept is
+    // odd.
     llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(a, c(drop)), c(1));
     llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(b_.CreateSub(a, c((127 - l.bias()) << 23)), c((1u << (drop - 1)) - 1)), odd);
     llvm::Value* normal = b_.CreateLShr(rounded, c(drop));
@@ -79,7 +81,8 @@ class Converter {
     llvm::Value* quiet = b_.CreateOr(u, c(0x400000));
     return b_.CreateTrunc(b_.CreateLShr(b_.CreateSelect(b_.CreateFCmpUNO(x, x), quiet, rounded), c(16)), int_type(16));
   }
-  // Behind a fence: LLVM would compare halves instead, which processors without such comparisons do one by one.
+  // Behind a fence: LLVM would compare halves instead, which processors without such comparisons do
+  // one by one.
   llvm::Value* widen_half(llvm::Value* bits) {
     llvm::Type* wide = shaped(b_.getFloatTy());
     return b_.CreateArithmeticFence(b_.CreateFPExt(b_.CreateBitCast(bits, shaped(b_.getHalfTy())), wide), wide);

@@ -1,4 +1,5 @@
-// The floating types that are computed in float: to float and back, for scalars and vectors. This folder's own.
+// The floating types that are computed in float: to float and back, for scalars and vectors. This
+// folder's own.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 

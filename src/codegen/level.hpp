@@ -17,8 +17,9 @@ struct LevelKernels {
   std::function<void(llvm::Module& module, std::size_t group)> emit;  // called by several threads at a time
 };
 
-// The functions of the level's entries, for its host, and the kernels that they run, for its target, compiled by all threads. The same
-// however many there are. With `text`, unless it is null, which is given the code as people read it, too.
+// The functions of the level's entries, for its host, and the kernels that they run, for its
+// target, compiled by all threads. The same however many there are. With `text`, unless it is null,
+// which is given the code as people read it, too.
 std::vector<Object> generate_level(const Model& model, std::size_t level, const LevelKernels& kernels, CodeText* text);
 
 }  // namespace ingot

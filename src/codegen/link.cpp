@@ -20,8 +20,9 @@
 
 LLD_HAS_DRIVER(elf)
 
-// lld 19 keeps pointers to symbols that only some links have, and lets the next link of the process write through them when
-// the symbols are long gone. Its header is not installed, so this says again what it declares.
+// lld 19 keeps pointers to symbols that only some links have, and lets the next link of the process
+// write through them when the symbols are long gone. Its header is not installed, so this says
+// again what it declares.
 namespace lld::elf {
 class Defined;
 struct ElfSym {
@@ -67,7 +68,8 @@ class MemoryFile {
   int fd_;
 };
 
-// A name beside `path`, unique among processes and threads; the file, if any, is removed with the value.
+// A name beside `path`, unique among processes and threads; the file, if any, is removed with the
+// value.
 class FileBeside {
  public:
   explicit FileBeside(const std::string& path) {
@@ -93,7 +95,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// lld gives up on some errors by leaving through Process::Exit, which ends this process unless crash recovery is on.
+// lld gives up on some errors by leaving through Process::Exit, which ends this process unless
+// crash recovery is on.
 class CrashRecovery {
  public:
   CrashRecovery() { llvm::CrashRecoveryContext::Enable(); }
@@ -121,7 +124,8 @@ std::string run_lld(const std::vector<std::string>& arguments) {
   return errors.empty() ? text("the linker failed with status ", result.retCode) : errors;
 }
 
-// Where the files lie that are linked into models: beside the program, where it is installed, where a program that is somewhere else says.
+// Where the files lie that are linked into models: beside the program, where it is installed, where
+// a program that is somewhere else says.
 std::vector<fs::path> support_folders() {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -175,8 +179,8 @@ void link_library(std::span<const Object> objects, const Target& target, const s
   add("-z", "now", "-z", "relro", "-z", "noexecstack");  // nothing is patched or writable once it is loaded
   add("--hash-style=gnu", "--build-id=none", "--threads=1");  // small, and the same bytes every time
   add("--color-diagnostics=never");
-  // lld keeps the address of this symbol from one link to the next and writes there: every link must define it anew, also
-  // one whose objects do not refer to it.
+  // lld keeps the address of this symbol from one link to the next and writes there: every link
+  // must define it anew, also one whose objects do not refer to it.
   add("--undefined=_GLOBAL_OFFSET_TABLE_");
 
   std::vector<MemoryFile> files;

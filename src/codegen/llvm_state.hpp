@@ -1,5 +1,6 @@
-// LLVM's process-wide state: the registered targets and the command-line options, which a link by lld resets. Whoever runs
-// LLVM holds an LlvmUse, any number at a time; a link holds an LlvmLink, alone. Both begin with the options in place.
+// LLVM's process-wide state: the registered targets and the command-line options, which a link by
+// lld resets. Whoever runs LLVM holds an LlvmUse, any number at a time; a link holds an LlvmLink,
+// alone. Both begin with the options in place.
 #pragma once
 #include <mutex>
 #include <shared_mutex>

@@ -1,4 +1,5 @@
-// The function that runs a loop program from its first step to its last. For this folder and backends.
+// The function that runs a loop program from its first step to its last. For this folder and
+// backends.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
@@ -11,7 +12,8 @@
 
 namespace ingot {
 
-// How a program runs one of its kernels, by a function of the model's runtime (src/model/program.h):
+// How a program runs one of its kernels, by a function of the model's runtime
+// (src/model/program.h):
 //   void runner(ingot_frame*, ingot_kernel* symbol, void* const* buffers, int64_t sizes…)
 struct KernelUse {
   struct Place {

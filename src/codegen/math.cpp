@@ -87,7 +87,8 @@ class Inline {
   Value log(Value x) {
     const Parts p = parts_of(x);
     const Value low = c(single_ ? 0x1.7f7d1cf8p-20 : 0x1.a39ef35793c76p-33), high = c(single_ ? 0x1.62e4p-1 : 0x1.62e42feep-1);
-    // log(1 + f) = f - (f²/2 - s(f²/2 + R)), as fdlibm has it, so that only small things are rounded.
+    // log(1 + f) = f - (f²/2 - s(f²/2 + R)), as fdlibm has it, so that only small things are
+    // rounded.
     Value small = sub(p.half_square, fma(p.s, add(p.half_square, p.series), mul(p.exponent, low)));
     return special_log(x, fma(p.exponent, high, sub(p.f, small)));
   }
@@ -133,7 +134,8 @@ class Inline {
       p = fma(p, z, c((k % 2 ? -scale : scale) / (factorial * (2 * k + 1)) - (k == 0 ? 1 : 0)));
     }
     Value near = fma(p, x, x);  // what is added to x is a seventh of it at most, and so is its rounding
-    // erfc(x) exp(x²) as a polynomial of 1 / (1 + x), fitted on [0.9, 4.2] to 2.4e-9 of erf; past that exp(-x²) is nothing.
+    // erfc(x) exp(x²) as a polynomial of 1 / (1 + x), fitted on [0.9, 4.2] to 2.4e-9 of erf; past
+    // that exp(-x²) is nothing.
     Value t = div(c(1), add(a, c(1)));
     Value q = c(0.397693965);
     for (double coefficient : {-0.884615879, 0.337737279, 0.607437747, 0.550135477, 0.00129979918}) q = fma(q, t, c(coefficient));
@@ -146,7 +148,8 @@ class Inline {
   llvm::Type* type_;
   bool single_;
 
-  // x = 2^exponent (1 + f) with 1 + f between √½ and √2, s = f / (2 + f), and log(1 + f) = 2s + s·series.
+  // x = 2^exponent (1 + f) with 1 + f between √½ and √2, s = f / (2 + f), and log(1 + f) = 2s +
+  // s·series.
   struct Parts {
     Value exponent, f, s, half_square, series;
   };
@@ -172,7 +175,8 @@ class Inline {
   Value at_most(Value x, double bound) { return select(b_.CreateFCmpOGT(x, c(bound)), c(bound), x); }
   Value at_least(Value x, double bound) { return select(b_.CreateFCmpOLT(x, c(bound)), c(bound), x); }
 
-  // The nearest integer as a float and as bits whose low part is that integer: adding 1.5 * 2^mantissa pushes fractions out.
+  // The nearest integer as a float and as bits whose low part is that integer: adding 1.5 *
+  // 2^mantissa pushes fractions out.
   std::pair<Value, Value> nearest(Value x) {
     Value magic = c(single_ ? 0x1.8p23 : 0x1.8p52);
     Value shifted = add(x, magic);

@@ -1,9 +1,11 @@
-// Mathematical functions over scalars and vectors of float and double, as LLVM IR. This folder's own.
+// Mathematical functions over scalars and vectors of float and double, as LLVM IR. This folder's
+// own.
 //
-// exp, exp2, expm1, log, log2, log10, log1p, tanh and erf of float, and exp and log of double, are inline code without
-// branches, so a loop over them stays a loop of vectors. Greatest errors in ulp stand beside each in math.cpp and are
-// what tests/e2e/math_test.cpp allows, measured over the whole range. Infinities, NaN, signed zeros and denormals are
-// what the C library gives. Everything else calls libm, lane by lane.
+// exp, exp2, expm1, log, log2, log10, log1p, tanh and erf of float, and exp and log of double, are
+// inline code without branches, so a loop over them stays a loop of vectors. Greatest errors in ulp
+// stand beside each in math.cpp and are what tests/e2e/math_test.cpp allows, measured over the
+// whole range. Infinities, NaN, signed zeros and denormals are what the C library gives. Everything
+// else calls libm, lane by lane.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 

@@ -187,7 +187,8 @@ class TableEmitter {
     return e;
   }
 
-  // Every symbol that inputs decide, from the first size that has it to the first power: size = factor*symbol + rest.
+  // Every symbol that inputs decide, from the first size that has it to the first power: size =
+  // factor*symbol + rest.
   Constant* emit_bind() {
     llvm::Function* f = begin("bind", b_.getVoidTy(), 2);
     const loop::Program& p = *program_;

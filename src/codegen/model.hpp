@@ -1,4 +1,5 @@
-// A whole model before it is object code, and the table that src/model/program.h asks of generated code.
+// A whole model before it is object code, and the table that src/model/program.h asks of generated
+// code.
 #pragma once
 #include <map>
 #include <optional>
@@ -17,7 +18,8 @@ struct Model {
   struct Input {
     std::string name;
     bool is_number = false, is_written = false;
-    // Views of it are taken by places of its storage (as_strided): no copy that lies otherwise will do.
+    // Views of it are taken by places of its storage (as_strided): no copy that lies otherwise will
+    // do.
     bool by_places = false;
   };
   struct Constant {
@@ -29,7 +31,8 @@ struct Model {
     int kind = 0;  // I018
     bool on_gpu = false;
     bool is_written = false;
-    // Where it lies in the storage of another: which one, and how many bytes from that one's first element.
+    // Where it lies in the storage of another: which one, and how many bytes from that one's first
+    // element.
     std::optional<std::size_t> shares;
     uint64_t shared_from = 0;
   };
@@ -40,7 +43,8 @@ struct Model {
     uint64_t bytes = 0, hash = 0;
   };
 
-  // The programs as they are scheduled for one processor. Levels differ in how they compute, not in what.
+  // The programs as they are scheduled for one processor. Levels differ in how they compute, not in
+  // what.
   struct Code {
     loop::Program run;
     std::optional<loop::Program> fold;  // its outputs are the entry's folded constants, its constants the others

@@ -25,8 +25,9 @@ namespace {
 
 #if defined(__aarch64__)
 
-// LLVM derives the features of an Arm processor from its name, but a hypervisor may hide some of them (SVE, as a rule). So
-// every one that changes the code is set or cleared by what the kernel says.
+// LLVM derives the features of an Arm processor from its name, but a hypervisor may hide some of
+// them (SVE, as a rule). So every one that changes the code is set or cleared by what the kernel
+// says.
 std::vector<std::string> native_features() {
   struct Hwcap {
     unsigned long word, bit;
@@ -68,9 +69,9 @@ const char* triple_of(Arch arch) { return arch == Arch::x86_64 ? "x86_64-unknown
 
 Arch native_arch() { return arch_of(llvm::Triple(llvm::sys::getProcessTriple())); }
 
-// Processors with 512-bit registers are told to LLVM as preferring 256: our loops choose their width themselves. Arithmetic of halves is
-// done in float, and LLVM before 22 swaps the operands of a masked comparison of halves without swapping the comparison (llvm-project
-// issue 159723).
+// Processors with 512-bit registers are told to LLVM as preferring 256: our loops choose their
+// width themselves. Arithmetic of halves is done in float, and LLVM before 22 swaps the operands of
+// a masked comparison of halves without swapping the comparison (llvm-project issue 159723).
 std::vector<std::string> fixed_features(Arch arch) {
   return arch == Arch::x86_64 ? std::vector<std::string>{"-avx512fp16", "-prefer-256-bit"} : std::vector<std::string>{};
 }

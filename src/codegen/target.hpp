@@ -17,12 +17,13 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-// This machine. Only what the operating system offers is in the features: a processor may have more than it may use.
+// This machine. Only what the operating system offers is in the features: a processor may have more
+// than it may use.
 Target native_target();
 
-// `name` is "native", "x86_64-linux-gnu" or "aarch64-linux-gnu" (a vendor, or the bare architecture, is taken too). Without
-// `cpu` a target that is not native is the oldest processor of its architecture, so the code runs on all of them.
-// User error for anything else.
+// `name` is "native", "x86_64-linux-gnu" or "aarch64-linux-gnu" (a vendor, or the bare
+// architecture, is taken too). Without `cpu` a target that is not native is the oldest processor of
+// its architecture, so the code runs on all of them. User error for anything else.
 Target parse_target(std::string_view name, std::string_view cpu = {});
 
 Arch arch_of(const Target& target);

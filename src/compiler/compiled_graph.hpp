@@ -14,8 +14,8 @@ class CompiledGraph {
  public:
   // Of which nothing is compiled yet.
   explicit CompiledGraph(const Graph& graph) { collect(graph); }
-  // Reads those of the folder that were saved as these entries, over one library. User error where files are missing or are none
-  // of these.
+  // Reads those of the folder that were saved as these entries, over one library. User error where
+  // files are missing or are none of these.
   static std::vector<std::shared_ptr<const CompiledGraph>> read(const std::string& folder,
                                                                 std::span<const std::string_view> entries);
   // Adds to the folder in which its library is what is needed to read it again; `graph` as before.
@@ -36,7 +36,8 @@ class CompiledGraph {
   };
   std::vector<Source> outputs_;
   std::vector<const Node*> computed_;  // what the library returns
-  // Of that, what has gaps between its elements (slice_scatter keeps those of its argument): the library's tensors are dense.
+  // Of that, what has gaps between its elements (slice_scatter keeps those of its argument): the
+  // library's tensors are dense.
   std::vector<std::pair<std::size_t, Shape>> with_gaps_;
   std::map<std::string, SizeSource> sizes_;  // where a symbol of their strides is read
   std::vector<const Node*> taken_;  // outputs that are taken as views
@@ -58,12 +59,13 @@ struct GraphToCompile {
   const Graph& graph;
   const Values& examples;
 };
-// Compiles them into one library, each an entry point of its own. The library is left in `folder`, and once they are made nobody
-// needs it.
+// Compiles them into one library, each an entry point of its own. The library is left in `folder`,
+// and once they are made nobody needs it.
 std::vector<std::shared_ptr<const CompiledGraph>> compile_graphs(std::span<const GraphToCompile> graphs,
                                                                  const CompileOptions& options, const std::string& folder);
 
-// The same for a forward and its backward; for the forward alone where the backward has no compiled form.
+// The same for a forward and its backward; for the forward alone where the backward has no compiled
+// form.
 struct CompiledForwardBackward {
   std::shared_ptr<const CompiledGraph> forward, backward;
   std::string why_alone;  // without a backward

@@ -1,4 +1,5 @@
-// Compile, load and run in one go: what tests and the command line do (section 10 of the runtime's description).
+// Compile, load and run in one go: what tests and the command line do (section 10 of the runtime's
+// description).
 #pragma once
 #include <memory>
 
@@ -15,8 +16,9 @@ class CompiledProgram {
   // A library that is there already.
   explicit CompiledProgram(const std::string& library) : library_(ModelLibrary::load(library)) {}
 
-  // Runs it in a container of its own on the inputs that `program.run` takes, and leaves behind what that would: new values
-  // of inputs and buffers in them, and the random stream of the thread where the run left it.
+  // Runs it in a container of its own on the inputs that `program.run` takes, and leaves behind
+  // what that would: new values of inputs and buffers in them, and the random stream of the thread
+  // where the run left it.
   Values run(Program& program, Args inputs) const;
 
  private:

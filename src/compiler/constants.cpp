@@ -25,8 +25,9 @@ const Tensor& weight_of(const Model& model, const std::vector<Tensor>& tensors, 
   return tensors[k];
 }
 
-// The tensor as the file has it: itself where its elements are dense and row-major, else its storage from the first element
-// on as one row. A complex128, which the format does not have, is a row of pairs.
+// The tensor as the file has it: itself where its elements are dense and row-major, else its
+// storage from the first element on as one row. A complex128, which the format does not have, is a
+// row of pairs.
 Tensor as_stored(const Tensor& t, const Model::Constant& c) {
   const bool is_pair = c.dtype == DType::c128;
   const auto elements = static_cast<int64_t>(c.bytes) / size_of(c.dtype);
@@ -42,9 +43,10 @@ void place_shared(Model& model) {
     if (c.shares) c.position = model.constants[*c.shares].position + c.shared_from;
 }
 
-// The weights beside the library, under their original names. Names of one tensor share its bytes; the format has no word
-// for that, so the file's metadata says `same_as.NAME` for the ones that are not in it, and for those that are parts of another
-// where they begin: `same_as.NAME` = `OTHER+BYTES`.
+// The weights beside the library, under their original names. Names of one tensor share its bytes;
+// the format has no word for that, so the file's metadata says `same_as.NAME` for the ones that are
+// not in it, and for those that are parts of another where they begin: `same_as.NAME` =
+// `OTHER+BYTES`.
 void write_weights_file(Model& model, const std::vector<Tensor>& weights, PendingFile& file) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata = {{"format", "ingot"}};

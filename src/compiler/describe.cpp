@@ -126,7 +126,8 @@ class Constants {
     return tensor.data_ptr() == other.data_ptr() || bytes == 0 || std::memcmp(tensor.data_ptr(), other.data_ptr(), bytes) == 0;
   }
 
-  // A tensor that a program brought along, under a name that exporters count: another program's may be another.
+  // A tensor that a program brought along, under a name that exporters count: another program's may
+  // be another.
   std::size_t add_unnamed(const std::string& entry, Model::Constant c, const Tensor& tensor) {
     const auto known = by_fqn_.find(c.fqn);
     if (known == by_fqn_.end()) return append(std::move(c), tensor);
@@ -174,7 +175,8 @@ class FoldedConstants {
   explicit FoldedConstants(Model& model)
       : model_(model), next_(model.constants.size()), levels_(model.levels.size(), Level(next_)) {}
 
-  // Of each of the entry's folded constants: which of the model's it is, or nothing where it becomes the next one.
+  // Of each of the entry's folded constants: which of the model's it is, or nothing where it
+  // becomes the next one.
   std::vector<std::optional<std::size_t>> add(std::size_t entry, std::size_t count) {
     std::vector<std::optional<std::size_t>> known(count);
     if (count == 0) return known;

@@ -34,7 +34,8 @@ bool draws(const Graph& g) {
          });
 }
 
-// Sizes that the environment knows to be equal have one name: a library that is made of the forward's results does not see why.
+// Sizes that the environment knows to be equal have one name: a library that is made of the
+// forward's results does not see why.
 Values with_equal_sizes(Values examples) {
   auto* env = dynamic_cast<ShapeEnv*>(current_guard_env());
   if (env == nullptr || !env->any_equalities()) return examples;
@@ -56,9 +57,10 @@ bool has_many_of_each(const Values& examples, const SymbolValues& hints) {
   });
 }
 
-// Values for the symbols of the graph's inputs: what the function was traced on, and for those that its data decides, and that are
-// sizes of what the forward kept, any that their range has. They rise or fall, whichever makes sizes that say how a tensor lies: one
-// is the difference of two numbers.
+// Values for the symbols of the graph's inputs: what the function was traced on, and for those that
+// its data decides, and that are sizes of what the forward kept, any that their range has. They
+// rise or fall, whichever makes sizes that say how a tensor lies: one is the difference of two
+// numbers.
 SymbolValues hints_of(const Values& examples) {
   std::map<std::string, Expr> symbols;
   for (const Value& v : examples) add_symbols(v, symbols);
@@ -88,8 +90,8 @@ std::vector<bool> used_inputs(const Graph& graph) {
   return used;
 }
 
-// A library has the elements of an argument, not its storage: views of that by their places (as_strided) are of those elements, lying as they
-// do in the example.
+// A library has the elements of an argument, not its storage: views of that by their places
+// (as_strided) are of those elements, lying as they do in the example.
 void require_own_elements(const Graph& graph, const std::vector<std::size_t>& taken, const Examples& examples) {
   for (const auto& n : graph.nodes()) {
     if (n->kind != NodeKind::call || !n->op->is_view() || !n->op->def->view.from_storage || !n->meta.is_tensor()) continue;

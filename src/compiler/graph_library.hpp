@@ -23,7 +23,8 @@ void write_plan(const std::string& path, const GraphPlan& plan);
 // User error for a file that is no plan of the graph.
 GraphPlan read_plan(const std::string& path, const Graph& graph);
 
-// A graph on its way into a library, which returns tensors and numbers that are computed, or does something.
+// A graph on its way into a library, which returns tensors and numbers that are computed, or does
+// something.
 struct GraphPart {
   GraphPlan plan;
   Traced traced;                      // what can be lowered
@@ -31,10 +32,12 @@ struct GraphPart {
       named;  // sizes that it has names of its own for, and what they are in the environment of this thread
 };
 GraphPart part_of(const Graph& graph, const Values& examples);
-// What the compiled part needs of sizes the function needs as well: then its guards say so before the library has to.
+// What the compiled part needs of sizes the function needs as well: then its guards say so before
+// the library has to.
 void pass_on_guards(const GraphPart& part);
 
-// A library whose entry points compute parts of graphs, loaded: the file may go. They may run at the same time.
+// A library whose entry points compute parts of graphs, loaded: the file may go. They may run at
+// the same time.
 class GraphLibrary {
  public:
   GraphLibrary(const std::string& file, const std::vector<std::string>& entries);

@@ -1,4 +1,5 @@
-// Graphs that Ingot compiled, kept on disk for the AOT cache (aot/cache.hpp), and for whoever compiles the same graph again.
+// Graphs that Ingot compiled, kept on disk for the AOT cache (aot/cache.hpp), and for whoever
+// compiles the same graph again.
 //
 //   const auto store = std::make_shared<aot::GraphStore>();
 //   AotOptions options;
@@ -20,8 +21,8 @@ class GraphStore final : public ArtifactStore, public std::enable_shared_from_th
 
   // ingot_compiler with a memory: what the store has is not compiled again.
   Compiler compiler();
-  // ingot_pair_compiler with a memory: a forward and its backward are one library in the store, too. Where the backward has no
-  // compiled form, the forward is kept by itself.
+  // ingot_pair_compiler with a memory: a forward and its backward are one library in the store,
+  // too. Where the backward has no compiled form, the forward is kept by itself.
   PairCompiler pair_compiler();
 
   std::optional<Boxed> load(const std::string& key) override;
@@ -33,7 +34,8 @@ class GraphStore final : public ArtifactStore, public std::enable_shared_from_th
   CompileOptions options_;
 
   using CompiledGraphs = std::vector<std::shared_ptr<const CompiledGraph>>;
-  // Those of a thing of the folder that has these entries; none where it is not there, or not whole.
+  // Those of a thing of the folder that has these entries; none where it is not there, or not
+  // whole.
   std::optional<CompiledGraphs> read(const std::string& name, std::span<const std::string_view> entries);
 };
 

@@ -44,7 +44,8 @@ std::string text_of_stage(const loop::Program& p) { return to_text(p); }
 std::string text_of_stage(const Model::Code& c) { return to_text(c.run); }
 std::string text_of_stage(const std::optional<loop::Program>& p) { return p ? to_text(*p) : std::string("nothing is folded\n"); }
 
-// A loop program is its text: where everything is verified (pass/pass.hpp), what a stage made is read back, and keeps the rules.
+// A loop program is its text: where everything is verified (pass/pass.hpp), what a stage made is
+// read back, and keeps the rules.
 void verify_text(std::string_view stage, const loop::Program& p) {
   const std::string written = to_text(p);
   try {
@@ -83,7 +84,8 @@ auto stage(std::string_view name, const CompileOptions& options, const F& f) {
   return result;
 }
 
-// The ops that the model leaves to the eager library, or to its process, each once: the same at every level.
+// The ops that the model leaves to the eager library, or to its process, each once: the same at
+// every level.
 std::vector<std::string> called_ops(const Model::Level& level, bool by_host) {
   std::set<std::string> names;
   auto add = [&](const loop::Step& s) {
@@ -103,7 +105,8 @@ void add_sources(const Graph& graph, std::map<std::string, Model::Source>& all) 
       all.try_emplace(n->name, Model::Source{frame->file, std::atoi(frame->line.c_str())});
 }
 
-// The weights get their name after the library has its own: a compile that fails leaves the weights of an older library alone.
+// The weights get their name after the library has its own: a compile that fails leaves the weights
+// of an older library alone.
 void name_weights(PendingFile& file, const std::string& library) {
   try {
     file.commit();
@@ -148,8 +151,8 @@ Model::Code code_for(const loop::Lowered& lowered, const std::vector<bool>& is_w
   });
 }
 
-// f(k) for every k below `count`, side by side: entries do not depend on each other. One after the other where somebody
-// listens, who is told of one stage at a time.
+// f(k) for every k below `count`, side by side: entries do not depend on each other. One after the
+// other where somebody listens, who is told of one stage at a time.
 template <class F>
 void each_entry(std::size_t count, const CompileOptions& options, const F& f) {
   const auto from_to = [&](int64_t from, int64_t to) {
@@ -246,7 +249,8 @@ void compile_parts(const std::vector<Part>& parts, const std::string& output, co
   compile_lowered(entries, output, options);
 }
 
-// Every stage, in order: those of an entry from its graph on, and those after lowering, of a level and its entries.
+// Every stage, in order: those of an entry from its graph on, and those after lowering, of a level
+// and its entries.
 std::vector<StepName> graph_stages() {
   std::vector<StepName> names;
   for (const Pass& p : passes_for(Graph())) names.push_back(name_of(p));
@@ -307,8 +311,8 @@ std::vector<std::string_view> compile_loop_stages(const CompileOptions& options)
 
 namespace {
 
-// Different tensors in storages of their own, each as large as it is: a library takes its inputs for apart, and refuses to run where one
-// that it writes is not.
+// Different tensors in storages of their own, each as large as it is: a library takes its inputs
+// for apart, and refuses to run where one that it writes is not.
 TensorList lying_apart(const TensorList& examples) {
   std::map<const TensorImpl*, Tensor> apart;
   std::set<const Storage*> seen;

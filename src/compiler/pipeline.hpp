@@ -29,14 +29,15 @@ struct CompileOptions {
   bool debug_info = false;
   // Called with the code of each level as text. It costs time to make.
   std::function<void(const std::string& level, const CodeText& text)> code = {};
-  // Stages that are left out, by name: passes over the graph, and fold. User error for any other (require_skippable).
+  // Stages that are left out, by name: passes over the graph, and fold. User error for any other
+  // (require_skippable).
   std::set<std::string, std::less<>> skip = {};
   // Called after each stage.
   std::function<void(const StageDone&)> after = {};
 };
 
-// The stages of a compilation in the order in which they are done, what `after` will be called with.
-// Those of single entries and of single levels are there once for each.
+// The stages of a compilation in the order in which they are done, what `after` will be called
+// with. Those of single entries and of single levels are there once for each.
 std::vector<std::string_view> compile_stages(const CompileOptions& options, std::size_t entries = 1);
 // The same of a loop program: those that come after lowering.
 std::vector<std::string_view> compile_loop_stages(const CompileOptions& options);
@@ -45,13 +46,14 @@ std::vector<std::string_view> skippable_stages();
 // User error where options.skip names another one, or none: it says which can be skipped.
 void require_skippable(const CompileOptions& options);
 
-// Compiles the function, traced on the examples, into the shared library `output`, whose interface is include/ingot/aoti.h.
-// The library is complete or not there. User errors are those of the stages.
+// Compiles the function, traced on the examples, into the shared library `output`, whose interface
+// is include/ingot/aoti.h. The library is complete or not there. User errors are those of the
+// stages.
 void compile(const TensorFunction& f, const TensorList& examples, const std::vector<OpenSize>& open, const std::string& output,
              const CompileOptions& options = {});
 
-// The same for functions that were traced already, each an entry point of the library under its name: without composites and writes
-// but to arguments, which come last.
+// The same for functions that were traced already, each an entry point of the library under its
+// name: without composites and writes but to arguments, which come last.
 struct TracedEntry {
   std::string name;
   Traced& traced;
@@ -73,9 +75,10 @@ struct ProgramEntry {
 };
 void compile(const std::vector<ProgramEntry>& entries, const std::string& output, const CompileOptions& options = {});
 
-// The same for a loop program (loop/text.hpp), as lowering makes it or as it is after scheduling or the plan of memory. Inputs, outputs
-// and constants are called as their buffers are. `constants`: the tensors of those that are to be in the library.
-// User error for a program that breaks a rule of loop/verify.hpp.
+// The same for a loop program (loop/text.hpp), as lowering makes it or as it is after scheduling or
+// the plan of memory. Inputs, outputs and constants are called as their buffers are. `constants`:
+// the tensors of those that are to be in the library. User error for a program that breaks a rule
+// of loop/verify.hpp.
 void compile(const loop::Program& program, const std::map<std::string, Tensor>& constants, const std::string& output,
              const CompileOptions& options = {});
 

@@ -8,12 +8,12 @@ namespace ingot {
 // A number as libraries take and return it: a tensor of one element.
 Tensor number_tensor(const Value& v);
 
-// The tensors that the library takes for the inputs that `program.run` takes: numbers are tensors of one element, and effect
-// tokens, which no caller knows of, are empty.
+// The tensors that the library takes for the inputs that `program.run` takes: numbers are tensors
+// of one element, and effect tokens, which no caller knows of, are empty.
 TensorList library_inputs(const Program& program, Args given);
 
-// What the program's caller gets: numbers come back as tensors of one element; None and texts, which the program fixes, do
-// not come back at all.
+// What the program's caller gets: numbers come back as tensors of one element; None and texts,
+// which the program fixes, do not come back at all.
 Values caller_results(const Program& program, const TensorList& outputs);
 
 // A buffer of the program after the library's run; other constants are left alone.

@@ -157,7 +157,8 @@ TracedProgram trace_program(Program& p, const EntryPoint& entry) {
                             make_examples(p, entry, shared));
   };
   Traced traced = trace();
-  // Only now it is known what is written: of state that is not, parts of one storage are constants of their own.
+  // Only now it is known what is written: of state that is not, parts of one storage are constants
+  // of their own.
   if (SharedState again = shared_state(p, entry, written_by(traced.graph)); again.covered != shared.covered) {
     shared = std::move(again);
     traced = trace();

@@ -9,16 +9,19 @@
 
 namespace ingot {
 
-// What the inputs and outputs of a graph are to the caller of the library. Empty lists: a function's own.
+// What the inputs and outputs of a graph are to the caller of the library. Empty lists: a
+// function's own.
 struct ProgramNames {
   struct Constant {
     std::string fqn;
     int kind = 0;  // I018
     Tensor tensor;
-    // Where it lies in the storage of another of these constants: which one, and how many elements from that one's first.
+    // Where it lies in the storage of another of these constants: which one, and how many elements
+    // from that one's first.
     std::optional<std::size_t> shares = {};
     int64_t shared_from = 0;
-    // Where the program knows it as one row of elements, because it shares them with others that are not alike: what it is itself.
+    // Where the program knows it as one row of elements, because it shares them with others that
+    // are not alike: what it is itself.
     std::optional<Geometry> geometry = {};
   };
   std::string name = "model", in_spec, out_spec;

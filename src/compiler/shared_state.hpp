@@ -17,12 +17,14 @@ struct SharedState {
     int64_t offset = 0;     // in elements from the owner's first
   };
   std::vector<Name> names;
-  // Of an owner of names that are not alike: how many elements of the storage they cover together. Else 0.
+  // Of an owner of names that are not alike: how many elements of the storage they cover together.
+  // Else 0.
   std::vector<int64_t> covered;
 };
 
-// Names that are alike always share. Others do where one of them is in `written`; until then they are constants like any other.
-// User error where a storage that is written has names of different dtypes.
+// Names that are alike always share. Others do where one of them is in `written`; until then they
+// are constants like any other. User error where a storage that is written has names of different
+// dtypes.
 SharedState shared_state(const Program& program, const EntryPoint& entry, const std::set<std::size_t>& written = {});
 
 }  // namespace ingot

@@ -1,4 +1,5 @@
-// ingot_eager_call: an op of a model library that has no machine code of its own runs by its eager kernel.
+// ingot_eager_call: an op of a model library that has no machine code of its own runs by its eager
+// kernel.
 #include <map>
 #include <memory>
 #include <mutex>

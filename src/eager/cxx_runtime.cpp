@@ -1,4 +1,5 @@
-// What the C++ runtime expects of the program around it, in the form that suits a library linked without start files.
+// What the C++ runtime expects of the program around it, in the form that suits a library linked
+// without start files.
 #include <cstdlib>
 #include <exception>
 
@@ -21,8 +22,8 @@ namespace {
 }
 }  // namespace
 
-// An exception that nobody catches ends the process without a word. The runtime's own handler prints the type, for which it
-// brings a demangler of fifty kilobytes.
+// An exception that nobody catches ends the process without a word. The runtime's own handler
+// prints the type, for which it brings a demangler of fifty kilobytes.
 namespace __cxxabiv1 {
 extern std::terminate_handler __terminate_handler;
 std::terminate_handler __terminate_handler = std::abort;

@@ -1,4 +1,5 @@
-// Float where nothing is symbolic. Defines what expr/float.cpp defines elsewhere, without the expressions.
+// Float where nothing is symbolic. Defines what expr/float.cpp defines elsewhere, without the
+// expressions.
 #include "ingot/float.hpp"
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// What the eager stack takes from its process, taken from the run instead: threads and random numbers.
-// Defines what base/parallel.cpp, tensor/random.cpp, op/function.cpp, op/side_effects.cpp and
-// ops/higher_order/control_flow.cpp define elsewhere.
+// What the eager stack takes from its process, taken from the run instead: threads and random
+// numbers. Defines what base/parallel.cpp, tensor/random.cpp, op/function.cpp, op/side_effects.cpp
+// and ops/higher_order/control_flow.cpp define elsewhere.
 #include "eager/frame.hpp"
 
 #include <exception>

@@ -1,4 +1,5 @@
-// The run that this thread's eager call belongs to: where its random numbers, threads and memory come from.
+// The run that this thread's eager call belongs to: where its random numbers, threads and memory
+// come from.
 #pragma once
 #include "model/program.h"
 

@@ -1,5 +1,5 @@
-// Int where nothing is symbolic: numbers alone. Defines what expr/int.cpp, expr/assume.cpp and expr/guards.cpp define elsewhere,
-// without the expressions.
+// Int where nothing is symbolic: numbers alone. Defines what expr/int.cpp, expr/assume.cpp and
+// expr/guards.cpp define elsewhere, without the expressions.
 #include "ingot/int.hpp"
 
 #include <mutex>
@@ -14,7 +14,8 @@
 namespace ingot {
 namespace {
 
-// A number of more than 63 bits (slice's "to the end" is one) is kept in memory: one address, one number.
+// A number of more than 63 bits (slice's "to the end" is one) is kept in memory: one address, one
+// number.
 const int64_t* place_of(int64_t v) {
   static std::mutex mutex;
   static std::set<int64_t> numbers;

@@ -52,7 +52,8 @@ constexpr auto linked_ops() {
   }(std::make_index_sequence<Names.size()>());
 }
 
-// ---- the ops that this library's calls name, then null. The compiler writes the table (codegen/eager_ops.hpp).
+// ---- the ops that this library's calls name, then null. The compiler writes the table
+// (codegen/eager_ops.hpp).
 
 extern "C" LinkedOp* const ingot_eager_ops[];
 const Op* find_called_op(std::string_view name);

@@ -1,4 +1,5 @@
-// A run of a model runs ops on the CPU alone: what it would ask of other devices (tensor/device.hpp) is refused.
+// A run of a model runs ops on the CPU alone: what it would ask of other devices
+// (tensor/device.hpp) is refused.
 #include <cstddef>
 #include <cstring>
 

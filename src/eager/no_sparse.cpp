@@ -1,4 +1,5 @@
-// Sparse tensors, where there are none: compiled code is of plain ones. Elsewhere ops/sparse/sparse_tensor.cpp defines this.
+// Sparse tensors, where there are none: compiled code is of plain ones. Elsewhere
+// ops/sparse/sparse_tensor.cpp defines this.
 #include "base/error.hpp"
 #include "ops/sparse/sparse_tensor.hpp"
 

@@ -1,4 +1,5 @@
-// A run of a model has no conj that stands in for a view (tensor/stand_in.hpp): the compiler refused what would need one.
+// A run of a model has no conj that stands in for a view (tensor/stand_in.hpp): the compiler
+// refused what would need one.
 #include "tensor/stand_in.hpp"
 
 namespace ingot {

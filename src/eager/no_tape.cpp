@@ -1,5 +1,5 @@
-// What ops ask of the tape, where there is none: no tensor requires a gradient. Elsewhere they ask the layers above
-// (op/upper_layers.cpp).
+// What ops ask of the tape, where there is none: no tensor requires a gradient. Elsewhere they ask
+// the layers above (op/upper_layers.cpp).
 #include "ingot/tensor.hpp"
 
 namespace ingot {

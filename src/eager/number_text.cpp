@@ -10,8 +10,8 @@
 
 namespace ingot {
 
-// The fewest digits that libc reads back as the same number. The host's locale decides about the point, in both directions;
-// the text has a '.'.
+// The fewest digits that libc reads back as the same number. The host's locale decides about the
+// point, in both directions; the text has a '.'.
 std::string scientific_text(double v) {
   char buffer[64];
   for (int digits = 0; digits <= 16; digits++) {

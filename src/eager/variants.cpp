@@ -1,6 +1,7 @@
-// The in-place ops that ops of other families and the C++ interface call. Elsewhere a registry derives them from ATen's table
-// of schemas, which is half a megabyte; here they are few. One that is missing is an undefined symbol when a model is linked
-// (tests/eager/archive_test.cpp links every op).
+// The in-place ops that ops of other families and the C++ interface call. Elsewhere a registry
+// derives them from ATen's table of schemas, which is half a megabyte; here they are few. One that
+// is missing is an undefined symbol when a model is linked (tests/eager/archive_test.cpp links
+// every op).
 #include "eager/linked_op.hpp"
 
 namespace ingot {

@@ -1,5 +1,6 @@
-// What a program says of sizes and of numbers of its data. Where these are plain numbers the answer is there; what is open the thread's
-// guard environment (expr/guards.hpp) takes for granted from then on.
+// What a program says of sizes and of numbers of its data. Where these are plain numbers the answer
+// is there; what is open the thread's guard environment (expr/guards.hpp) takes for granted from
+// then on.
 #pragma once
 #include <string>
 
@@ -10,7 +11,8 @@
 
 namespace ingot {
 
-// The program checks that this holds, and says `message` where it does not. False where it cannot hold.
+// The program checks that this holds, and says `message` where it does not. False where it cannot
+// hold.
 bool assume_nonzero(Int v, const std::string& message);
 bool assume_nonzero(Float v, const std::string& message);
 bool assume_at_least(Int a, Int b, const std::string& message);

@@ -1,7 +1,8 @@
-// Proofs about ranges. To show p >= 0 for a polynomial p, atoms are replaced one by one by the end of their range that
-// makes p smallest: a loop index by 0 or extent-1, x % d by 0 or d-1, a symbol by its numbers. Ends are expressions, so
-// i*S + j < N*S is proved with S symbolic: the extents cancel, which interval arithmetic alone cannot see. Each step is
-// valid pointwise: f*v >= f*end for every value of v, once the sign of its factor f is proved.
+// Proofs about ranges. To show p >= 0 for a polynomial p, atoms are replaced one by one by the end
+// of their range that makes p smallest: a loop index by 0 or extent-1, x % d by 0 or d-1, a symbol
+// by its numbers. Ends are expressions, so i*S + j < N*S is proved with S symbolic: the extents
+// cancel, which interval arithmetic alone cannot see. Each step is valid pointwise: f*v >= f*end
+// for every value of v, once the sign of its factor f is proved.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -38,8 +39,8 @@ class Prover {
  private:
   int steps_ = kSteps;
 
-  // What is bounded by other atoms goes before them, so that they can cancel: an index over another index's range, then
-  // min and max, indices, divisions, and symbols last.
+  // What is bounded by other atoms goes before them, so that they can cancel: an index over another
+  // index's range, then min and max, indices, divisions, and symbols last.
   static int rank(const Expr& v) {
     switch (v.op()) {
       case ExprOp::Idx: return has_index(v.arg(0)) ? 0 : 2;
@@ -124,8 +125,8 @@ bool has_quotient(const Poly& p) {
   return false;
 }
 
-// One valid choice of values for symbols and indices. Most questions have the answer no, and one counterexample is far
-// cheaper than a search for a proof that is not there.
+// One valid choice of values for symbols and indices. Most questions have the answer no, and one
+// counterexample is far cheaper than a search for a proof that is not there.
 struct Sample {
   int64_t symbol;   // where the range allows it
   bool last_index;  // indices at extent-1, else at 0

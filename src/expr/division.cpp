@@ -1,4 +1,5 @@
-// FloorDiv and Mod. Every rule removes a division from an address; together they clean up what reshape makes.
+// FloorDiv and Mod. Every rule removes a division from an address; together they clean up what
+// reshape makes.
 #include <numeric>
 
 #include "expr/build.hpp"
@@ -55,7 +56,8 @@ Term common_factor(const Term& a, const Term& b) {
   return g;
 }
 
-// p = d*quotient + rest: the terms that d divides leave, and of the constant term as much as a constant d divides.
+// p = d*quotient + rest: the terms that d divides leave, and of the constant term as much as a
+// constant d divides.
 struct Split {
   Poly quotient, rest;
 };
@@ -183,7 +185,8 @@ Expr divide(const Expr& e, const Expr& d, Part part) {
     const Expr r = divide(-e, -d, part);
     return part == Part::Quotient ? r : -r;
   }
-  // A divisor is never zero, so one that is not negative is positive. Of other signs nothing is known.
+  // A divisor is never zero, so one that is not negative is positive. Of other signs nothing is
+  // known.
   if (d->lo < 0 || d.is_const(0)) return atom(e, d, part);
   const Poly divisor = to_poly(d);
   if (divisor.size() != 1) return divide_by_sum(e, d, part);

@@ -9,8 +9,8 @@
 
 namespace ingot {
 
-// Bool results are 0 and 1. `leaf` gives the value of a Sym, Idx, Tmp or Load. User error on overflow and division by
-// zero; internal error for an expression that is itself a float.
+// Bool results are 0 and 1. `leaf` gives the value of a Sym, Idx, Tmp or Load. User error on
+// overflow and division by zero; internal error for an expression that is itself a float.
 int64_t evaluate(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf);
 // The same for an expression of floating type over integer leaves.
 double evaluate_real(const Expr& e, const std::function<int64_t(const Expr& leaf)>& leaf);

@@ -1,23 +1,27 @@
 // Expr: one scalar expression for symbolic sizes, loop indices and element formulas.
 //
-// An Expr is a pointer to an immutable, interned node: `same(a, b)` is structural equality and costs one comparison, so
-// memo tables and common subexpressions are free. Nodes live as long as the process; handles may cross threads.
-// Builders simplify, and nothing else makes nodes, so there is no simplify pass. Order is structural (`compare`): text
-// and term order never depend on addresses, threads or what was built before.
+// An Expr is a pointer to an immutable, interned node: `same(a, b)` is structural equality and
+// costs one comparison, so memo tables and common subexpressions are free. Nodes live as long as
+// the process; handles may cross threads. Builders simplify, and nothing else makes nodes, so there
+// is no simplify pass. Order is structural (`compare`): text and term order never depend on
+// addresses, threads or what was built before.
 //
 // Semantics
-// - i64 sums and products are polynomials: a sum of coefficient * sorted product of atoms, whatever order built them.
-//   Machine arithmetic wraps; proofs and the division rules assume sizes and indices that do not overflow.
-// - Floats are never reassociated: x*1, x/1, x + -0.0, --x, constant folding, and division by a power of two. Constants
-//   fold in their own type.
-// - FloorDiv and Mod round to minus infinity and take integers; a divisor is never zero. Fmod has the sign of its
-//   dividend.
+// - i64 sums and products are polynomials: a sum of coefficient * sorted product of atoms, whatever
+//   order built them. Machine arithmetic wraps; proofs and the division rules assume sizes and
+//   indices that do not overflow.
+// - Floats are never reassociated: x*1, x/1, x + -0.0, --x, constant folding, and division by a
+//   power of two. Constants fold in their own type.
+// - FloorDiv and Mod round to minus infinity and take integers; a divisor is never zero. Fmod has
+//   the sign of its dividend.
 // - Select guards the loads below it: an arm is evaluated only where its condition selects it.
-// - Min and Max propagate NaN. Round is half to even. Sign of NaN is 0. Cast of a float to an integer truncates.
-// - A loop index carries its extent and ranges over [0, extent); every proof reads it from the node. Extents are not
-//   operands: visit, depends and substitute do not look into them.
-// - Operands of one operation have one type; there is no implicit promotion. An i64 or f64 constant (what a C++ literal
-//   makes) is the exception: next to another type it takes that type, so T(1) / (T(1) + exp(-x)) works for T = Expr.
+// - Min and Max propagate NaN. Round is half to even. Sign of NaN is 0. Cast of a float to an
+//   integer truncates.
+// - A loop index carries its extent and ranges over [0, extent); every proof reads it from the
+//   node. Extents are not operands: visit, depends and substitute do not look into them.
+// - Operands of one operation have one type; there is no implicit promotion. An i64 or f64 constant
+//   (what a C++ literal makes) is the exception: next to another type it takes that type, so T(1) /
+//   (T(1) + exp(-x)) works for T = Expr.
 #pragma once
 #include <compare>
 #include <concepts>
@@ -83,8 +87,9 @@ class Expr {
   static Expr symbol(std::string_view name, int64_t lo = 1, int64_t hi = kUnbounded);
   // A real number known at run time. Identity is the name.
   static Expr float_symbol(std::string_view name);
-  // A loop variable over [0, extent). Identity is all three; without a name it prints as i<id>. Ids come from the
-  // caller (one counter per kernel), never from a global counter: they take part in the order of terms.
+  // A loop variable over [0, extent). Identity is all three; without a name it prints as i<id>. Ids
+  // come from the caller (one counter per kernel), never from a global counter: they take part in
+  // the order of terms.
   static Expr index(int64_t id, const Expr& extent, std::string_view name = {});
   // A value computed elsewhere (an accumulator); prints as %<name> or %<id>.
   static Expr tmp(int64_t id, DType t, std::string_view name = {});
@@ -238,15 +243,16 @@ Expr substitute(const Expr& e, const Expr& from, const Expr& to);
 // True where `v` occurs in `e` (or is it).
 bool depends(const Expr& e, const Expr& v);
 
-// The factor of `v` in `e` when e = factor*v + rest and neither has v; nothing when v hides under a division, a load or
-// any other operation, or is squared.
+// The factor of `v` in `e` when e = factor*v + rest and neither has v; nothing when v hides under a
+// division, a load or any other operation, or is squared.
 std::optional<Expr> stride(const Expr& e, const Expr& v);
 
 // True only when proved for all values in range of every leaf. i64 operands.
 bool prove_lt(const Expr& a, const Expr& b);
 bool prove_ge(const Expr& a, const Expr& b);
 
-// Issue slots of one evaluation, shared subexpressions once. Integer arithmetic that sees no data (addresses) is free.
+// Issue slots of one evaluation, shared subexpressions once. Integer arithmetic that sees no data
+// (addresses) is free.
 int cost(const Expr& e);
 
 void visit_nodes(const Expr& e, void (*f)(void* context, const Expr& node), void* context);

@@ -12,7 +12,8 @@ using enum ExprOp;
 
 // A replacement may make parts that are themselves known to equal something.
 constexpr int kRounds = 4;
-// Proofs from earlier inequalities are tried against the latest ones only, so that a question never takes long.
+// Proofs from earlier inequalities are tried against the latest ones only, so that a question never
+// takes long.
 constexpr std::size_t kTried = 64;
 
 bool compares_integers(const Expr& e) {

@@ -1,5 +1,6 @@
-// What is known of symbols beyond their declared ranges, and what follows from it: equalities put one thing in the place
-// of another, inequalities narrow ranges, remainders that are zero let quotients cancel.
+// What is known of symbols beyond their declared ranges, and what follows from it: equalities put
+// one thing in the place of another, inequalities narrow ranges, remainders that are zero let
+// quotients cancel.
 #pragma once
 #include <map>
 #include <optional>
@@ -21,8 +22,8 @@ class Facts {
     number,  // decided by data while the program runs
     size,    // the same, and it is the size of a tensor
   };
-  // Facts are learned about declared symbols alone. Of two equal ones the later is put in terms of the earlier, and one
-  // that data decides in terms of inputs, never the other way round.
+  // Facts are learned about declared symbols alone. Of two equal ones the later is put in terms of
+  // the earlier, and one that data decides in terms of inputs, never the other way round.
   void declare(const Expr& symbol, Kind kind);
   void become_size(const Expr& symbol);  // a number turns out to be a size
   bool is_size(const Expr& symbol) const;
@@ -30,8 +31,8 @@ class Facts {
   // `condition`, a bool expression, is true.
   void learn(const Expr& condition);
 
-  // The truth of a bool expression, where it follows. With `sizes_are_many` every size that data decides is taken to be
-  // two or more, so that it is neither empty nor broadcast.
+  // The truth of a bool expression, where it follows. With `sizes_are_many` every size that data
+  // decides is taken to be two or more, so that it is neither empty nor broadcast.
   std::optional<bool> known(const Expr& condition, bool sizes_are_many = false) const;
   // `e` in terms of what its parts are known to equal. Leaves are symbols as declared.
   Expr simplify(const Expr& e) const;

@@ -31,8 +31,9 @@ std::optional<bool> decide_if_known(const Expr& condition) {
   return env->decide(condition);
 }
 
-// Rules ask the same of the same sizes over and over. What was built last for an operation and its operands is kept, one
-// place for each hash; nodes live as long as the process, so nothing here goes stale. Neg of two is their difference.
+// Rules ask the same of the same sizes over and over. What was built last for an operation and its
+// operands is kept, one place for each hash; nodes live as long as the process, so nothing here
+// goes stale. Neg of two is their difference.
 Expr built(ExprOp op, Int a, Int b) {
   struct Entry {
     ExprOp op{};

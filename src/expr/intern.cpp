@@ -120,7 +120,8 @@ bool same(std::span<const Expr> a, std::span<const Expr> b) {
 std::strong_ordering compare(const Expr& a, const Expr& b) {
   const ExprNode* x = a.node();
   const ExprNode* y = b.node();
-  // Interned nodes differ in their payload or in some operand; the first that differs decides, so this walks one path.
+  // Interned nodes differ in their payload or in some operand; the first that differs decides, so
+  // this walks one path.
   while (x != y) {
     if (auto c = compare_payload(*x, *y); c != 0) return c;
     std::size_t k = 0;

@@ -7,7 +7,8 @@
 
 namespace ingot {
 
-// The node with these parts, made on first use. Thread-safe. Fills range, hash and depth; simplifies nothing.
+// The node with these parts, made on first use. Thread-safe. Fills range, hash and depth;
+// simplifies nothing.
 Expr intern(ExprOp op, DType dtype, std::vector<Expr> args);
 // Leaves. `lo` and `hi` count for Sym only.
 Expr intern_leaf(ExprOp op, DType dtype, int64_t i, double f, std::string_view name, std::vector<Expr> args, int64_t lo = 0,

@@ -12,7 +12,8 @@ struct Entry {
   ExprOp op = ExprOp::Const;
 };
 
-// A newer entry takes the place of an older one. Nodes live as long as the process, so none is ever stale.
+// A newer entry takes the place of an older one. Nodes live as long as the process, so none is ever
+// stale.
 constexpr std::size_t kEntries = 4096;
 
 Entry& entry_for(ExprOp op, const Expr& a, const Expr& b) {

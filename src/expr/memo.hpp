@@ -1,11 +1,12 @@
-// What was built of two whole-number operands, kept for the next time: the layers of a model ask for the same addresses.
+// What was built of two whole-number operands, kept for the next time: the layers of a model ask
+// for the same addresses.
 #pragma once
 #include "expr/expr.hpp"
 
 namespace ingot {
 
-// Whether a proof is under way on this thread (expr/bounds.cpp). It gives up at some depth, so what is built
-// inside one depends on where that is, and is no answer for anybody else.
+// Whether a proof is under way on this thread (expr/bounds.cpp). It gives up at some depth, so what
+// is built inside one depends on where that is, and is no answer for anybody else.
 bool inside_proof();
 
 // The result that `remember` was last given for these operands, if it is still there; else null.

@@ -18,8 +18,8 @@ double real_part(std::complex<double> c, const char* target) {
   return c.real();
 }
 
-// Python's repr of a float: the shortest digits that read back, fixed for exponents in [-4, 16). `point_zero` tells
-// a float from an integer ("1.0"); the parts of a complex number go without.
+// Python's repr of a float: the shortest digits that read back, fixed for exponents in [-4, 16).
+// `point_zero` tells a float from an integer ("1.0"); the parts of a complex number go without.
 std::string float_repr(double v, bool point_zero) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";

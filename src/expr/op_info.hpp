@@ -1,4 +1,5 @@
-// What every ExprOp is called, takes, gives and costs. Builders, printer, parser and `cost` read this one table.
+// What every ExprOp is called, takes, gives and costs. Builders, printer, parser and `cost` read
+// this one table.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,7 +9,8 @@
 namespace ingot {
 
 enum class Arity : uint8_t { Leaf, Unary, Binary, Select, Cast };
-// The types an operation takes. Floating means an integer literal becomes f64 and any other integer is an error.
+// The types an operation takes. Floating means an integer literal becomes f64 and any other integer
+// is an error.
 enum class Operand : uint8_t { Any, Number, Floating, Integer, Bits, Bool };
 
 struct OpInfo {

@@ -21,7 +21,8 @@ bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) ||
 bool continues_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 
-// An infix operator in the text. Subtraction and the swapped comparisons are spelled with the operations there are.
+// An infix operator in the text. Subtraction and the swapped comparisons are spelled with the
+// operations there are.
 struct Infix {
   std::string_view sign;
   ExprOp op;

@@ -34,7 +34,8 @@ Monomial product(const Monomial& a, const Monomial& b) {
   return r;
 }
 
-// Every product of `part` is in `p` with the same coefficient; the constant term may differ, it can always be split.
+// Every product of `part` is in `p` with the same coefficient; the constant term may differ, it can
+// always be split.
 bool has_all(const Poly& p, const Poly& part) {
   bool any = false;
   for (const auto& [m, c] : part) {

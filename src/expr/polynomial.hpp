@@ -1,5 +1,5 @@
-// The canonical form of i64 sums and products: a map from sorted products of atoms to coefficients. An atom is any i64
-// node but Const, Add and Mul. Coefficients wrap as int64 arithmetic does.
+// The canonical form of i64 sums and products: a map from sorted products of atoms to coefficients.
+// An atom is any i64 node but Const, Add and Mul. Coefficients wrap as int64 arithmetic does.
 #pragma once
 #include <map>
 #include <vector>
@@ -18,7 +18,8 @@ struct MonomialLess {
 using Poly = std::map<Monomial, int64_t, MonomialLess>;
 
 Poly to_poly(const Expr& e);
-// Applies the recombination rules: c*d*(x//d) + c*(x%d) = c*x and c*(x%d) + c*d*((x//d)%e) = c*(x%(d*e)).
+// Applies the recombination rules: c*d*(x//d) + c*(x%d) = c*x and c*(x%d) + c*d*((x//d)%e) =
+// c*(x%(d*e)).
 Expr from_poly(Poly p);
 
 void add_term(Poly& p, const Monomial& m, int64_t c);

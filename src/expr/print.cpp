@@ -158,7 +158,8 @@ class Printer {
   void infix(const Expr& e) {
     const int own = precedence_of(e.op());
     const bool comparison = own == kComparison;
-    // Left operands nest without parentheses; of the operators beside `*` only `*` itself does, to keep it readable.
+    // Left operands nest without parentheses; of the operators beside `*` only `*` itself does, to
+    // keep it readable.
     const ExprOp left = e.arg(0).op();
     const bool nests = !comparison && (own != kProduct || left == Mul);
     operand(e, 0, nests ? own : own + 1);

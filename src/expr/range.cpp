@@ -116,7 +116,8 @@ Range range_of(const ExprNode& n) {
   }
   if (n.dtype == DType::b8) return all;
   const Range r = exact_range(n);
-  // A result that may leave the type wraps to anywhere in it. u64 ranges stop at the largest int64_t.
+  // A result that may leave the type wraps to anywhere in it. u64 ranges stop at the largest
+  // int64_t.
   return r.inside(all) && !(n.dtype == DType::u64 && r.hi == Range::kMax) ? r : all;
 }
 

@@ -1,5 +1,5 @@
-// Interval arithmetic over int64. The smallest and largest int64_t stand for unbounded ends; a lower end is never the
-// largest and an upper end never the smallest.
+// Interval arithmetic over int64. The smallest and largest int64_t stand for unbounded ends; a
+// lower end is never the largest and an upper end never the smallest.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -22,7 +22,8 @@ Range operator+(Range a, Range b);
 Range operator*(Range a, Range b);
 Range either(Range a, Range b);  // the hull
 Range of_dtype(DType t);         // all values of the type
-// The range of a node from its operands' ranges; only op, dtype, payload and args are read (lo and hi of a Sym).
+// The range of a node from its operands' ranges; only op, dtype, payload and args are read (lo and
+// hi of a Sym).
 Range range_of(const ExprNode& n);
 
 }  // namespace ingot

@@ -17,7 +17,8 @@ int64_t wrap_to(DType t, int64_t v);
 // The nearest value of a floating type; every NaN becomes one NaN.
 double round_to(DType t, double v);
 
-// Nothing where the operation is not folded: division by zero, bad shifts, functions without a reference here.
+// Nothing where the operation is not folded: division by zero, bad shifts, functions without a
+// reference here.
 std::optional<int64_t> fold_integer(ExprOp op, DType t, int64_t a, int64_t b);
 std::optional<int64_t> fold_integer(ExprOp op, DType t, int64_t a);
 std::optional<double> fold_float(ExprOp op, DType t, double a, double b);

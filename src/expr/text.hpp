@@ -4,10 +4,12 @@
 //   primary  = number | true | false | inf | nan | type "(" number ")" | name | "%" name | name "[" list "]"
 //            | function "(" list ")" | "cast(" type "," expr ")" | "select(" expr "," expr "," expr ")" | "(" expr ")"
 //
-// `//` and `%` are FloorDiv and Mod, `/` is true division. A number with a point or exponent is a float. Numbers take
-// the type of the operand beside them; where none tells it, the type is written: f32(1.5).
+// `//` and `%` are FloorDiv and Mod, `/` is true division. A number with a point or exponent is a
+// float. Numbers take the type of the operand beside them; where none tells it, the type is
+// written: f32(1.5).
 //
-// Shared subexpressions are written out at every use: whoever prints formulas with much sharing names parts as Tmps.
+// Shared subexpressions are written out at every use: whoever prints formulas with much sharing
+// names parts as Tmps.
 #pragma once
 #include <functional>
 #include <map>
@@ -56,7 +58,8 @@ class Names {
   void add_buffer(const std::string& name, const Buffer& buffer);
 };
 
-// User error with the position and what was expected for text that is not an expression over `names`.
+// User error with the position and what was expected for text that is not an expression over
+// `names`.
 Expr parse(std::string_view text, const Names& names);
 
 }  // namespace ingot

@@ -12,8 +12,8 @@ namespace ingot {
 namespace {
 
 constexpr int kMaxDims = 64;
-// Sizes are polynomials, and strides their products: what few characters say can be an expression of any size. This
-// bounds the terms of the product of all sizes.
+// Sizes are polynomials, and strides their products: what few characters say can be an expression
+// of any size. This bounds the terms of the product of all sizes.
 constexpr double kMaxTerms = 4096;
 constexpr std::size_t kMaxCharacters = 1024;
 

@@ -9,10 +9,11 @@
 
 namespace ingot {
 
-// Size `dim` of input `input` stays open: it is the symbol `name`, in [lo, hi]. Sizes of one name are one symbol. Zero and
-// one are left out of the default range, as PyTorch does, so that no rule need ask whether a size broadcasts. Where the
-// name is an expression over other names (2*b, b + 1, b // 2) the size is derived from them. An input that is an integer
-// is open itself, and `dim` says nothing.
+// Size `dim` of input `input` stays open: it is the symbol `name`, in [lo, hi]. Sizes of one name
+// are one symbol. Zero and one are left out of the default range, as PyTorch does, so that no rule
+// need ask whether a size broadcasts. Where the name is an expression over other names (2*b, b + 1,
+// b // 2) the size is derived from them. An input that is an integer is open itself, and `dim` says
+// nothing.
 struct OpenSize {
   int input = 0;
   int dim = 0;
@@ -23,17 +24,19 @@ struct OpenSize {
   Facts::Kind kind = Facts::Kind::input;
 };
 
-// An open size for every size of the tensors of `examples` but 0 and 1, equal sizes under one name, and for every integer
-// but 0 and 1, each under its own: s0, s1, … in order of appearance. A fake that has open sizes already is left alone.
+// An open size for every size of the tensors of `examples` but 0 and 1, equal sizes under one name,
+// and for every integer but 0 and 1, each under its own: s0, s1, … in order of appearance. A fake
+// that has open sizes already is left alone.
 std::vector<OpenSize> every_size_open(const Values& examples);
 
-// Strides of the example, of numbers, with open sizes in place: a stride that spans the dim inside it goes on doing so, others stay
-// the numbers they are. So fakes have them.
+// Strides of the example, of numbers, with open sizes in place: a stride that spans the dim inside
+// it goes on doing so, others stay the numbers they are. So fakes have them.
 Shape open_strides(const Tensor& example, const Shape& sizes);
 
-// Fakes of the tensors of `examples`, with open sizes as symbols of `env` that have the examples' values for hints; other
-// values as they are. Tensors that are one object, or share storage, stay so. A fake among the examples keeps the open sizes
-// it has, whose symbols must be those of `env`. User error where an open size does not fit its example.
+// Fakes of the tensors of `examples`, with open sizes as symbols of `env` that have the examples'
+// values for hints; other values as they are. Tensors that are one object, or share storage, stay
+// so. A fake among the examples keeps the open sizes it has, whose symbols must be those of `env`.
+// User error where an open size does not fit its example.
 Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, ShapeEnv& env);
 
 }  // namespace ingot

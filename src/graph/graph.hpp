@@ -1,6 +1,6 @@
-// Graph: a program as a list of nodes in order of execution, each naming the values it uses. A pass is a function from
-// one graph to another: it reads nodes and appends to a new graph, so nodes are only ever added at the end and a node
-// comes before its users.
+// Graph: a program as a list of nodes in order of execution, each naming the values it uses. A pass
+// is a function from one graph to another: it reads nodes and appends to a new graph, so nodes are
+// only ever added at the end and a node comes before its users.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -21,8 +21,8 @@ struct Node;
 struct SavePolicy;  // graph/save_policy.hpp
 class Graph;
 
-// One argument: a constant, the result of a node, or a list of arguments of which at least one (at any depth) is a
-// node. A list of constants is a constant.
+// One argument: a constant, the result of a node, or a list of arguments of which at least one (at
+// any depth) is a node. A list of constants is a constant.
 class Argument {
  public:
   Argument();  // None. Out of line, as of Value
@@ -75,9 +75,11 @@ struct Node {
   int index = 0;                      // item
   std::vector<Argument> args;         // call: one for each argument of the schema, defaults filled in
 
-  // What the node makes, as far as known: a fake tensor, a list of them, or a (symbolic) number. None: unknown.
+  // What the node makes, as far as known: a fake tensor, a list of them, or a (symbolic) number.
+  // None: unknown.
   Value meta;
-  // Where the program's author wrote it: the stack trace, and the path of the module it stands in. May be empty.
+  // Where the program's author wrote it: the stack trace, and the path of the module it stands in.
+  // May be empty.
   std::string stack_trace, module_path;
   // What the author said about keeping the value for a backward; null: nothing.
   std::shared_ptr<const SavePolicy> saving;
@@ -115,12 +117,13 @@ class Graph {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   const std::vector<Node*>& inputs() const { return inputs_; }
 
-  // Each adds a node at the end. `name` is a wish: the node gets it, or it with a suffix (names.hpp). Without a wish the
-  // name is the one FX would choose.
+  // Each adds a node at the end. `name` is a wish: the node gets it, or it with a suffix
+  // (names.hpp). Without a wish the name is the one FX would choose.
   Node* placeholder(std::string_view name, InputRole role = InputRole::value);
   // What the key stands for may be added to `attributes` later.
   Node* attribute(std::string_view key, std::string_view name = {});
-  // `args` may stop early: the schema's defaults are filled in. User error for more than the schema has.
+  // `args` may stop early: the schema's defaults are filled in. User error for more than the schema
+  // has.
   Node* call(const Op& op, std::vector<Argument> args, std::string_view name = {});
   Node* item(Node* list, int index, std::string_view name = {});
   Node* scalar(ScalarFunction f, std::vector<Argument> args, std::string_view name = {});

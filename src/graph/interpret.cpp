@@ -29,7 +29,8 @@ class RunningGraph : public Callable {
   Interpreter interpreter_;
 };
 
-// A line for each node that cannot run, of the graph and its subgraphs. A subgraph may be shared: it is listed once.
+// A line for each node that cannot run, of the graph and its subgraphs. A subgraph may be shared:
+// it is listed once.
 void list_unsupported(const Graph& g, std::set<const Graph*>& seen, std::string& out) {
   if (!seen.insert(&g).second) return;
   for (const auto& n : g.nodes())
@@ -134,8 +135,9 @@ class Run {
     }
   }
 
-  // Adds where the program has the call to what went wrong. The text of an assertion is the program's own, also of one that
-  // returns a token to keep its place, unless it begins with the op's name: then it is the op that speaks.
+  // Adds where the program has the call to what went wrong. The text of an assertion is the
+  // program's own, also of one that returns a token to keep its place, unless it begins with the
+  // op's name: then it is the op that speaks.
   static Value called(const Node& n, const Values& args) {
     const bool is_assertion = n.op->schema.results.empty() || n.op->schema.index_of("assert_msg") >= 0;
     try {

@@ -13,10 +13,11 @@ class Interpreter {
   // The graph must outlive the interpreter and stay as it is.
   explicit Interpreter(const Graph& graph);
 
-  // One value for each of graph.inputs(); the result has one for each of graph.outputs. A value is let go after its
-  // last use. Calls go through `call`, so gradients are recorded, and writes to inputs happen, as in any eager program.
-  // An op's error gets a line that names the node and where the program has it; a graph with an unsupported node, in it
-  // or in a subgraph, is a user error naming all of them before anything runs.
+  // One value for each of graph.inputs(); the result has one for each of graph.outputs. A value is
+  // let go after its last use. Calls go through `call`, so gradients are recorded, and writes to
+  // inputs happen, as in any eager program. An op's error gets a line that names the node and where
+  // the program has it; a graph with an unsupported node, in it or in a subgraph, is a user error
+  // naming all of them before anything runs.
   Values run(Args inputs) const;
 
  private:

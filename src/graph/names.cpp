@@ -9,8 +9,8 @@ namespace ingot {
 
 namespace {
 
-// Python's keywords, the names of its module `builtins`, and what FX brings into the scope of every graph (`self` too: the
-// text of a graph fetches attributes from it). Sorted by byte.
+// Python's keywords, the names of its module `builtins`, and what FX brings into the scope of every
+// graph (`self` too: the text of a graph fetches attributes from it). Sorted by byte.
 // clang-format off
 constexpr std::string_view kTaken[] = {
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BlockingIOError",
@@ -95,7 +95,8 @@ void NodeNames::use(const std::string& name) {
   else runs[number] = last;
 }
 
-// FX's _Namespace.create_name, step for step: its quirks (which counter a taken name continues) show in listings.
+// FX's _Namespace.create_name, step for step: its quirks (which counter a taken name continues)
+// show in listings.
 std::string NodeNames::unique(std::string_view wish) {
   std::string name = legal(wish);
   const Split parts = split(name);

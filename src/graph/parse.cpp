@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kSigns[] = {"**", "//", "<<", ">>", "==", "!=", "<=", ">=", "+",
                                        "-",  "*",  "/",  "%",  "<",  ">",  "&",  "|"};
 
-// Every node below a comment keeps it: longer ones are not source lines, and would make a big graph of a small text.
+// Every node below a comment keeps it: longer ones are not source lines, and would make a big graph
+// of a small text.
 constexpr std::size_t kMaxComment = 4096;
 
 // What one text shares over all its graphs.
@@ -49,7 +50,8 @@ class GraphParser final : TextScope {
     return finish();
   }
 
-  // From the word "class" that stands after `indent` spaces, to the last of the classes nested in it.
+  // From the word "class" that stands after `indent` spaces, to the last of the classes nested in
+  // it.
   void module(std::size_t indent) {
     in_.expect("class");
     class_name();

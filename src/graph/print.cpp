@@ -29,7 +29,8 @@ std::string double_quoted(std::string_view s) {
   return out += '"';
 }
 
-// "a.b" as it is; a part that is no identifier is fetched by getattr, as FX does: getattr(self.layers, "0").weight.
+// "a.b" as it is; a part that is no identifier is fetched by getattr, as FX does:
+// getattr(self.layers, "0").weight.
 std::string path_text(std::string_view path) {
   std::vector<std::string_view> parts;
   for (std::size_t dot; (dot = path.find('.')) != path.npos; path.remove_prefix(dot + 1)) parts.push_back(path.substr(0, dot));
@@ -180,7 +181,8 @@ class Printer {
     return text("(", list.substr(1, list.size() - 2), is_single ? ",)" : ")");
   }
 
-  // An op that applies another one: that stands as its target, and what is handed on by name has its name.
+  // An op that applies another one: that stands as its target, and what is handed on by name has
+  // its name.
   static std::string applied_arguments(const Op& op, const std::vector<Argument>& args) {
     const int keywords = keywords_argument(op);
     const Argument* names = keywords < 0 || static_cast<std::size_t>(keywords) >= args.size() ? nullptr : &args[keywords];

@@ -1,6 +1,7 @@
-// What the author of a program says about the values of a part of it: whether a backward should find them in memory or compute
-// them again, and how much of the memory for activations the program may use. A tracer notes it on the nodes it makes, and the
-// partitioners of src/aot read it there (R113, R117, R119, R125, R128). Without a trace it says nothing.
+// What the author of a program says about the values of a part of it: whether a backward should
+// find them in memory or compute them again, and how much of the memory for activations the program
+// may use. A tracer notes it on the nodes it makes, and the partitioners of src/aot read it there
+// (R113, R117, R119, R125, R128). Without a trace it says nothing.
 //
 //   const CheckpointScope block;                 // what is called here is computed again in the backward …
 //   Tensor h = layer(x);
@@ -41,7 +42,8 @@ class SavePolicyScope {
   bool set_;
 };
 
-// A region of the program, or, with Keep::save, the part of the enclosing region whose values are kept all the same.
+// A region of the program, or, with Keep::save, the part of the enclosing region whose values are
+// kept all the same.
 class CheckpointScope {
  public:
   explicit CheckpointScope(Keep keep = Keep::recompute);

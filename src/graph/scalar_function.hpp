@@ -1,4 +1,5 @@
-// Arithmetic on numbers between tensor ops: what exported programs write as _operator.add, math.trunc, torch.sym_max.
+// Arithmetic on numbers between tensor ops: what exported programs write as _operator.add,
+// math.trunc, torch.sym_max.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -18,7 +19,8 @@ enum class ScalarFunction : uint8_t {
 std::string_view target_of(ScalarFunction f);
 // The last part, which names the node: "add", "trunc", "sym_max"
 std::string_view name_of(ScalarFunction f);
-// How FX writes it: an operator's sign ("+", "//", unary "-"), or the function it calls ("math_trunc", "torch.sym_max").
+// How FX writes it: an operator's sign ("+", "//", unary "-"), or the function it calls
+// ("math_trunc", "torch.sym_max").
 std::string_view spelling_of(ScalarFunction f);
 bool is_sign(std::string_view spelling);
 // By sign and number of arguments.
@@ -27,8 +29,9 @@ std::optional<ScalarFunction> find_sign(std::string_view sign, int arity);
 std::optional<ScalarFunction> find_scalar_function(std::string_view target);
 int arity_of(ScalarFunction f);
 
-// Python's result. Symbolic numbers stay symbolic: integers integers where Python's do, and a comparison that sizes or data
-// decide is a symbolic number, 0 or 1. Division by zero, a negative shift and an argument that is no number are user errors.
+// Python's result. Symbolic numbers stay symbolic: integers integers where Python's do, and a
+// comparison that sizes or data decide is a symbolic number, 0 or 1. Division by zero, a negative
+// shift and an argument that is no number are user errors.
 Value evaluate(ScalarFunction f, Args args);
 
 }  // namespace ingot

@@ -33,7 +33,8 @@ Expr with_many(const Expr& e, const F& is_size) {
   for (const Expr& a : e.args()) args.push_back(with_many(a, is_size));
   return rebuild(e, args);
 }
-// `e` where sizes, and what a slice by data clamps to a number, are larger than any number that a rule of an op has.
+// `e` where sizes, and what a slice by data clamps to a number, are larger than any number that a
+// rule of an op has.
 Expr with_large(const Expr& e, const Facts& facts) {
   std::vector<Expr> sizes, large;
   const auto take = [&](const Expr& size) {
@@ -173,7 +174,8 @@ void ShapeEnv::record(const Expr& condition, bool answer) {
   facts_.learn(answer ? condition : logical_not(condition));
 }
 
-// What the rules of ops are told of sizes that data decides: none is empty or broadcast, and those that must be equal are.
+// What the rules of ops are told of sizes that data decides: none is empty or broadcast, and those
+// that must be equal are.
 std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
   const auto is_size = [&](const Expr& e) { return is_computed_size(e); };
   const bool is_equality = condition.op() == ExprOp::Eq, is_difference = condition.op() == ExprOp::Ne;
@@ -183,7 +185,8 @@ std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
     defer(equal, text("Runtime assertion failed for expression ", readable(equal), ", which ", asker(), " needs"));
     return is_equality;
   };
-  // That sizes are equal because they are many (and at most two), a run checks; that they are not, as others are not, nobody does.
+  // That sizes are equal because they are many (and at most two), a run checks; that they are not,
+  // as others are not, nobody does.
   for (const Expr& asked : {condition, with_many(condition, is_size)})
     if (const auto answer = facts_.known(asked, true)) return compares && *answer == is_equality ? take_for_equal() : *answer;
   // A difference of such sizes, against a number.
@@ -193,8 +196,9 @@ std::optional<bool> ShapeEnv::by_rule(const Expr& condition) {
   if (std::ranges::any_of(sides, [](const Expr& e) { return e.is_const(); }))
     if (const auto answer = facts_.known(rebuild(condition, sides), true)) return answer;
   if (!compares) return std::nullopt;
-  // What is left of such a size without its first few is many too, and several times a size is not that size. What data has no part
-  // in, and may be two or more, may be the size that is asked for, and so may numbers of the data.
+  // What is left of such a size without its first few is many too, and several times a size is not
+  // that size. What data has no part in, and may be two or more, may be the size that is asked for,
+  // and so may numbers of the data.
   const Expr if_large = with_large(condition, facts_);
   bool may_be_asked_for =
       std::ranges::any_of(condition.args(), [&](const Expr& e) { return !needs_data(e) && facts_.range(e).hi >= 2; });
@@ -242,7 +246,8 @@ int64_t ShapeEnv::specialise(const Expr& e) {
 bool ShapeEnv::assume(const Expr& condition, const std::string& message) {
   if (const auto answer = facts_.known(condition)) return *answer;
   const Expr simple = facts_.simplify(condition);
-  // Of open sizes it becomes a guard, unless the example contradicts it: then the program's own check is left to say so.
+  // Of open sizes it becomes a guard, unless the example contradicts it: then the program's own
+  // check is left to say so.
   if (!needs_data(simple)) return hint(simple) != 0 && decide(condition);
   // In a function that may not be called, the check stays where the function has it.
   if (current_tracer() != nullptr && current_tracer()->is_inner()) facts_.learn(simple);
@@ -337,8 +342,9 @@ std::string ShapeEnv::violation(Args inputs) const {
 void check(const Expr& condition, std::string_view message) {
   const std::string says =
       message.empty() ? text("Runtime assertion failed for expression ", readable(condition)) : std::string(message);
-  // A program that is traced says at once what cannot hold, or does not for its example; one that is read leaves it to its runs. Of what data
-  // decides nothing is assumed before the assertion is recorded: it is to read the data.
+  // A program that is traced says at once what cannot hold, or does not for its example; one that
+  // is read leaves it to its runs. Of what data decides nothing is assumed before the assertion is
+  // recorded: it is to read the data.
   GuardEnv* env = current_guard_env();
   const bool is_open = !condition.is_const() && env != nullptr && (env->known(condition) || !env->needs_data(condition));
   INGOT_REQUIRE(condition.is_const() ? condition->i != 0 : !is_open || env->assume(condition, says), says);

@@ -4,8 +4,9 @@
 
 namespace ingot {
 
-// What the node's result is a view of by this one step: what it was taken of, or, of a write that returns what it wrote, that. Null
-// where it looks at a storage of its own. The step of an element of a list of views is the list.
+// What the node's result is a view of by this one step: what it was taken of, or, of a write that
+// returns what it wrote, that. Null where it looks at a storage of its own. The step of an element
+// of a list of views is the list.
 inline const Node* viewed(const Node& n) {
   if (n.kind == NodeKind::item) {
     const Node* list = n.args[0].node();

@@ -15,7 +15,8 @@ class TextScope {
   ~TextScope() = default;
 };
 
-// The argument that begins here. `type`: what the schema says, where there is one; an empty list takes its kind from it.
+// The argument that begins here. `type`: what the schema says, where there is one; an empty list
+// takes its kind from it.
 Argument parse_argument(TextCursor& in, const SchemaType* type, TextScope& scope);
 
 }  // namespace ingot

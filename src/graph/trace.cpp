@@ -48,7 +48,8 @@ class Simplifier {
   ShapeEnv& sizes_;
   std::set<std::string, std::less<>> seen_;
 
-  // The node that reads a symbol from data goes on saying which it is: a run is to find out there whether it is what it should be.
+  // The node that reads a symbol from data goes on saying which it is: a run is to find out there
+  // whether it is what it should be.
   Int simplified(Int v) {
     if (v.is_number()) return v;
     const Expr e = v.expr();

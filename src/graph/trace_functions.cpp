@@ -16,8 +16,8 @@ struct TracedFunction {
   Values returned, captured;
 };
 
-// The graph of f for operands like these. What f brings along from the function around it is in `brought`, and comes after
-// the operands.
+// The graph of f for operands like these. What f brings along from the function around it is in
+// `brought`, and comes after the operands.
 TracedFunction trace_function(const Callable& f, const Values& operands, const Values& brought, const TraceOptions& options,
                               Tracer& outer) {
   TracedFunction r{std::make_shared<Graph>(), {}, {}};
@@ -109,7 +109,8 @@ Value Tracer::record_functions(const Op& op, Args args) {
     const Scoped<bool> fakes(thread_state().fake_factories, true);
     operands.push_back(convention.operands(c, k));
   }
-  // Once to find out what the functions bring along, and again with that as inputs, the same for all that have one list for it.
+  // Once to find out what the functions bring along, and again with that as inputs, the same for
+  // all that have one list for it.
   std::vector<TracedFunction> traced;
   std::map<int, Values> brought;  // by closure
   for (bool complete = false; !complete;) {
@@ -130,7 +131,8 @@ Value Tracer::record_functions(const Op& op, Args args) {
   std::vector<Values> returned;
   const auto function_node = [&] {
     const std::size_t k = returned.size();
-    // The function of a map returns a list, unless a function around it was captured before (A148, A149).
+    // The function of a map returns a list, unless a function around it was captured before (A148,
+    // A149).
     if (!outer_ && convention.control == Control::each_row) traced[k].graph->returns = Graph::Returns::list;
     if (convention.control == Control::element && traced[k].graph->outputs.size() == 1)
       traced[k].graph->returns = Graph::Returns::bare;

@@ -20,7 +20,8 @@ Value trace_handler(const Op& op, Args args) {
   return current->record(op, args);
 }
 
-// A fake without the state other layers keep on the tensor; it shares the storage, which tells what aliases what.
+// A fake without the state other layers keep on the tensor; it shares the storage, which tells what
+// aliases what.
 Tensor meta_of(const Tensor& t) { return t->is_fake() ? make_alias(t, t->geom) : make_tensor(t->geom, t->device(), true); }
 
 // A truth value counts as a number.
@@ -195,7 +196,8 @@ void Tracer::note_source(Node& n) {
   n.saving = current_save_policy();
 }
 
-// What a tensor that the function brings along looks like is a fact of the graph: nothing in a run could change it.
+// What a tensor that the function brings along looks like is a fact of the graph: nothing in a run
+// could change it.
 void Tracer::refuse_constant(const Op& op, const Argument& self) const {
   if (options_.with == TraceWith::data || !self.is_node()) return;
   const Node* n = self.node();
@@ -233,8 +235,8 @@ Argument Tracer::argument(const Value& v) {
 void Tracer::bind(const Tensor& t, Node* n) {
   tensors_.insert_or_assign(t->identity(), n);
   if (!t.sizes().is_symbolic()) return;
-  // The first size that is a bare symbol is where the graph reads it from. One that data decides is read from what the op made, though an
-  // input may have it, too: the gradient of a result (R020).
+  // The first size that is a bare symbol is where the graph reads it from. One that data decides is
+  // read from what the op made, though an input may have it, too: the gradient of a result (R020).
   for (int d = 0; d < t.dim(); d++) {
     if (!t.size(d).is_symbolic()) continue;
     const Expr e = t.size(d).expr();

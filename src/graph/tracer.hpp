@@ -12,7 +12,8 @@ namespace ingot {
 
 class Tracer final : private ProgramListener {
  public:
-  // `outer`: the tracer of the function that brings this one along, whose values this one may use as constants of its own.
+  // `outer`: the tracer of the function that brings this one along, whose values this one may use
+  // as constants of its own.
   Tracer(Graph& graph, const TraceOptions& options, Tracer* outer = nullptr) : graph_(graph), options_(options), outer_(outer) {}
 
   // A placeholder for a value of the function's arguments.
@@ -21,11 +22,13 @@ class Tracer final : private ProgramListener {
   void bind_token(std::string_view name);
   Node* token() const { return token_; }  // the latest
   bool met_effect() const { return met_effect_; }
-  // The trace layer: a node for the call, and the call below it. A mode that records for the tracer, above wrapper tensors, says so.
+  // The trace layer: a node for the call, and the call below it. A mode that records for the
+  // tracer, above wrapper tensors, says so.
   Value record(const Op& op, Args args, Layer at = Layer::trace);
   // The graph's value for a tensor or number of the traced function.
   Argument argument(const Value& v);
-  // Values of the outer function that this one used; its graph has them as attributes, to be made inputs.
+  // Values of the outer function that this one used; its graph has them as attributes, to be made
+  // inputs.
   const Values& captured() const { return captured_; }
 
   bool is_inner() const { return outer_ != nullptr; }  // records a function of an op

@@ -1,5 +1,5 @@
-// Nested arguments and results of a program: containers with tensors and numbers for leaves. Graphs and exported programs
-// take and return flat lists; a TreeSpec says how callers nest them.
+// Nested arguments and results of a program: containers with tensors and numbers for leaves. Graphs
+// and exported programs take and return flat lists; a TreeSpec says how callers nest them.
 #pragma once
 #include <string>
 #include <string_view>
@@ -57,12 +57,14 @@ struct TreeSpec {
   std::size_t leaves() const;
 };
 
-// What a leaf is called: the name, then ['key'] and [i] on the way to it. In order of the leaves. Long keys are cut, and long
-// ways end in "…": names are for people, and a tree may have many leaves deep down.
+// What a leaf is called: the name, then ['key'] and [i] on the way to it. In order of the leaves.
+// Long keys are cut, and long ways end in "…": names are for people, and a tree may have many
+// leaves deep down.
 std::vector<std::string> leaf_names(const TreeSpec& spec, const std::string& name);
 
-// The leaves of `tree` in the order of `spec`; a dict's children may come in any order. User error naming the place (`name`
-// and what follows) where the tree is another than the spec's, with missing and extra keys.
+// The leaves of `tree` in the order of `spec`; a dict's children may come in any order. User error
+// naming the place (`name` and what follows) where the tree is another than the spec's, with
+// missing and extra keys.
 Values flatten(const Tree& tree, const TreeSpec& spec, const std::string& name);
 // The leaves in order, and the shape they stood in.
 struct FlatTree {

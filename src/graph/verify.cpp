@@ -174,7 +174,8 @@ class Verifier {
     return {};
   }
 
-  // The number of elements of the list is known from the operator's schema, or from what is known about the value.
+  // The number of elements of the list is known from the operator's schema, or from what is known
+  // about the value.
   std::string item_fault(const Node& n) const {
     if (n.args.size() != 1 || !n.args[0].is_node()) return "an element is taken of the result of one node";
     const Node& list = *n.args[0].node();

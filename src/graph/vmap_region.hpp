@@ -1,4 +1,5 @@
-// vmap inside an exported program: the exporter leaves the function in place, between the nodes that begin and end it.
+// vmap inside an exported program: the exporter leaves the function in place, between the nodes
+// that begin and end it.
 //
 //   _vmap_increment_nesting(size, 'error')       a function of single members begins
 //   a = _add_batch_dim(x, 0, 1)                  its argument: x is mapped over along dim 0
@@ -6,7 +7,8 @@
 //   r = _remove_batch_dim(b, 1, size, 0)         a result, stacked along dim 0
 //   _vmap_decrement_nesting()                    it ends; inside, others may begin and end
 //
-// These are nodes of targets that are no operators (NodeKind::unsupported); the interpreter runs what they stand for.
+// These are nodes of targets that are no operators (NodeKind::unsupported); the interpreter runs
+// what they stand for.
 #pragma once
 #include <map>
 #include <string>
@@ -25,8 +27,8 @@ struct VmapRegion {
   std::string randomness;
 };
 
-// Those of a graph, inner ones too, by the id of the node that begins each. User error, naming the node, where one does not end or begin, or
-// a tensor of its members is used outside.
+// Those of a graph, inner ones too, by the id of the node that begins each. User error, naming the
+// node, where one does not end or begin, or a tensor of its members is used outside.
 std::map<int, VmapRegion> vmap_regions(const Graph& g);
 
 }  // namespace ingot

@@ -1,4 +1,5 @@
-// The functions of ingot/ingot.h over a session of the host: DLPack tensors become handles, errors statuses.
+// The functions of ingot/ingot.h over a session of the host: DLPack tensors become handles, errors
+// statuses.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,6 @@
-// A container of a model library: models over one set of constants. It is worked with through the library's functions and over
-// handles, so that it does not matter whose tensors the process has. Sessions share one; adapters say what their users hear.
+// A container of a model library: models over one set of constants. It is worked with through the
+// library's functions and over handles, so that it does not matter whose tensors the process has.
+// Sessions share one; adapters say what their users hear.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,8 @@ using CallSite = std::source_location;
 struct FailureWords {
   // A call of the library failed: its text, and where it was asked for.
   std::string (*failed)(const ModelLibrary& library, const char* call, const CallSite& from);
-  // The library has no such function, which came later; `action` is what PyTorch's runner calls what it does.
+  // The library has no such function, which came later; `action` is what PyTorch's runner calls
+  // what it does.
   std::string (*missing)(const char* function, const char* action);
   // A container could not be deleted, and nobody is left to catch an exception.
   void (*not_deleted)();
@@ -60,7 +62,8 @@ class ModelContainer {
   };
   std::vector<Constant> constants(CallSite from = CallSite::current()) const;
 
-  // Constants by their names in the library, which ignores those that it does not know. The handles stay the caller's.
+  // Constants by their names in the library, which ignores those that it does not know. The handles
+  // stay the caller's.
   using Pairs = std::span<const AOTInductorConstantMapEntry>;
   enum class Give {
     elements,  // copies what the tensors show; of a library that is not ours, as the next one
@@ -75,7 +78,8 @@ class ModelContainer {
   void fold(bool inactive, AOTInductorStreamHandle stream = nullptr, CallSite from = CallSite::current());
   void swap(CallSite from = CallSite::current());
   void free_inactive(CallSite from = CallSite::current());
-  // The container's own tensors, by names in the exported program, until the next update of that buffer.
+  // The container's own tensors, by names in the exported program, until the next update of that
+  // buffer.
   HandleMap extract(bool inactive, CallSite from = CallSite::current()) const;
   // One of them; null where it has no value in that buffer.
   AtenTensorHandle extract_one(const Constant& constant, bool inactive, CallSite from = CallSite::current()) const;
@@ -94,7 +98,8 @@ class ModelContainer {
   AOTInductorModelContainerHandle container_ = nullptr;
 };
 
-// For functions that have `from`, of classes that have library() and require(): the call, with its text for the message.
+// For functions that have `from`, of classes that have library() and require(): the call, with its
+// text for the message.
 #define INGOT_MODEL_CALL(function, ...) require(library().function(__VA_ARGS__), #function "(" #__VA_ARGS__ ")", from)
 #define INGOT_NEED_FUNCTION(function, action) require_function(library().function != nullptr, #function, action)
 

@@ -119,7 +119,8 @@ void require_whole_elf(const std::string& path) {
         segment.p_type != PT_DYNAMIC || is_dynamic_table(file->data() + segment.p_offset, segment.p_filesz),
         "the file is damaged: expected the names of its symbols in the dynamic section, found none; copy it again, or compile the program again");
   }
-  // Linkers write this table last. The loader does not read it, but where it is missing, bytes were lost.
+  // Linkers write this table last. The loader does not read it, but where it is missing, bytes were
+  // lost.
   require_bytes(*file, "a table of sections", header->e_shoff, uint64_t{header->e_shnum} * header->e_shentsize);
 }
 

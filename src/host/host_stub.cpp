@@ -74,8 +74,9 @@ bool is_loaded(const std::string& name) {
   return library != nullptr;
 }
 
-// The loader finds a library that is needed among those that it has, by the name inside. The file stays open and the library
-// loaded: the loader would take another file of the same number for this one.
+// The loader finds a library that is needed among those that it has, by the name inside. The file
+// stays open and the library loaded: the loader would take another file of the same number for this
+// one.
 void load_empty(const std::string& soname) {
   const EmptyLibrary library(soname);
   const int file = memfd_create("ingot_stub", MFD_CLOEXEC);
@@ -88,7 +89,8 @@ void load_empty(const std::string& soname) {
 
 bool has_host() { return dlsym(RTLD_DEFAULT, "aoti_torch_delete_tensor_object") != nullptr; }
 
-// Ingot's host functions as a library, which lies beside the one that this code is in, or where the loader looks.
+// Ingot's host functions as a library, which lies beside the one that this code is in, or where the
+// loader looks.
 void load_host_library() {
   constexpr const char* kName = "libingot_host.so." INGOT_SOVERSION;
   Dl_info here{};
@@ -125,8 +127,9 @@ void provide_host_for(const std::string& path) {
   }
   if (!is_foreign || has_libtorch) return;  // then libtorch itself is the host
   if (!has_host()) load_host_library();
-  // Their code assumes the sizes and strides that PyTorch's operators had when it was made. They can check these, and their inputs, and
-  // do where the environment asks for it; a wrong assumption is a wrong answer otherwise.
+  // Their code assumes the sizes and strides that PyTorch's operators had when it was made. They
+  // can check these, and their inputs, and do where the environment asks for it; a wrong assumption
+  // is a wrong answer otherwise.
   setenv("AOTI_RUNTIME_CHECK_INPUTS", "1", 0);
   std::string missing;
   for (const std::string& function : needs.functions) {

@@ -1,5 +1,5 @@
-// The tensor functions of ingot/model.h for a library that does not have them, over the host functions of the process
-// (ingot/aoti_host.h). They fail where the process has none.
+// The tensor functions of ingot/model.h for a library that does not have them, over the host
+// functions of the process (ingot/aoti_host.h). They fail where the process has none.
 #pragma once
 #include "ingot/model.h"
 

@@ -16,10 +16,10 @@
 namespace ingot {
 namespace {
 
-// glibc takes a name it has seen for the library it loaded under it, also when the file is another one by now. A file is
-// told from its predecessors by another spelling of the same path, in which the folder's name is followed by "/" and "./":
-// the digits of a number that counts the files which had this path. The folder stays the same, so what lies beside the
-// library is found.
+// glibc takes a name it has seen for the library it loaded under it, also when the file is another
+// one by now. A file is told from its predecessors by another spelling of the same path, in which
+// the folder's name is followed by "/" and "./": the digits of a number that counts the files which
+// had this path. The folder stays the same, so what lies beside the library is found.
 std::string unique_spelling(const std::string& path) {
   struct Seen {
     dev_t device = 0;
@@ -47,7 +47,8 @@ constexpr std::string_view kMachine = "x86_64";
 constexpr std::string_view kMachine = "aarch64";
 #endif
 
-// Refuses what the loader would not survive, or has no good words for: it says that a library of another machine is not there.
+// Refuses what the loader would not survive, or has no good words for: it says that a library of
+// another machine is not there.
 void require_loadable(const std::string& path) {
   require_whole_elf(path);
   std::string machine;

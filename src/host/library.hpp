@@ -24,7 +24,8 @@ namespace ingot {
   X(AOTInductorModelContainerExtractConstantsMap) X(AOTInductorModelContainerUpdateUserManagedConstantBuffer)           \
   X(AOTInductorModelContainerGetConstantsBlobSize) X(AOTInductorModelUpdateConstantsFromBlob)
 
-// Those that are not there are done without, and nobody is told. A library without the functions of entry points has one.
+// Those that are not there are done without, and nobody is told. A library without the functions of
+// entry points has one.
 #define INGOT_QUIET_MODEL_FUNCTIONS(X)                                                                                  \
   X(AOTInductorGetLastError) X(AOTInductorModelContainerGetNumInputs) X(AOTInductorModelContainerGetInputName)          \
   X(AOTInductorModelContainerGetOutputName) X(ingot_model_entry_count) X(ingot_model_entry) X(ingot_entry_input)        \
@@ -42,14 +43,14 @@ namespace ingot {
   X(AOTInductorModelContainerGetConstantDataSize)
 // clang-format on
 
-// Loads a library that defines operators by PyTorch's stable interface, for the rest of the process: models that are opened later may call
-// them. User error with the loader's text.
+// Loads a library that defines operators by PyTorch's stable interface, for the rest of the
+// process: models that are opened later may call them. User error with the loader's text.
 void load_operators(const std::string& path);
 
 class ModelLibrary {
  public:
-  // User error with the loader's text for a file that cannot be loaded or is no model. `is_quiet`: says nothing about
-  // optional functions that are missing.
+  // User error with the loader's text for a file that cannot be loaded or is no model. `is_quiet`:
+  // says nothing about optional functions that are missing.
   static std::shared_ptr<const ModelLibrary> load(const std::string& path, bool is_quiet = false);
   ~ModelLibrary();
   ModelLibrary(const ModelLibrary&) = delete;
@@ -59,10 +60,12 @@ class ModelLibrary {
   bool is_own() const { return is_own_; }  // made by Ingot
   // User error unless it is: `what` names what asked for it.
   void require_own(const char* what) const;
-  // Why the last call failed; "" where the library cannot say. What it can say it does not print: whoever asks does.
+  // Why the last call failed; "" where the library cannot say. What it can say it does not print:
+  // whoever asks does.
   std::string last_error() const;
 
-  // Of a library that is not ours, ingot_tensor_from_memory, _describe and _delete are those of the process's host.
+  // Of a library that is not ours, ingot_tensor_from_memory, _describe and _delete are those of the
+  // process's host.
 #define INGOT_MODEL_FUNCTION(name) decltype(&::name) name = nullptr;
   INGOT_REQUIRED_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)
   INGOT_OPTIONAL_MODEL_FUNCTIONS(INGOT_MODEL_FUNCTION)

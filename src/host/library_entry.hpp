@@ -8,7 +8,8 @@
 
 namespace ingot {
 
-// The names of its functions. A library of before there could be several has one, and so has every other compiler's.
+// The names of its functions. A library of before there could be several has one, and so has every
+// other compiler's.
 std::vector<std::string> entry_names(const ModelLibrary& library);
 // The place of that name among them; "" is the first. User error where it has none.
 std::size_t entry_place(const ModelLibrary& library, std::string_view name);

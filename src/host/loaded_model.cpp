@@ -32,7 +32,8 @@ std::optional<UnpackedModel> unpacked(const std::string& path, const ingot_optio
   return unpack_model(path, options.model ? options.model : usual_model(path));
 }
 
-// What runs the operators that a library which is not ours has no code for: the process's host has it.
+// What runs the operators that a library which is not ours has no code for: the process's host has
+// it.
 decltype(ContainerOptions::proxy) open_proxy(const ModelLibrary& library) {
   const std::string file = std::filesystem::path(library.path()).replace_extension(".json").string();
   if (std::error_code none; library.is_own() || !std::filesystem::exists(file, none)) return {};

@@ -1,4 +1,5 @@
-// A model file that a user of ingot/ingot.h opened, a library or a package: its container, with what sessions over it point to.
+// A model file that a user of ingot/ingot.h opened, a library or a package: its container, with
+// what sessions over it point to.
 #pragma once
 #include <memory>
 #include <optional>

@@ -55,7 +55,8 @@ std::string listed(const std::vector<std::string>& names) {
 std::string find_model(const Pt2Archive& a, const std::string& path, const std::string& name) {
   const std::string folder = text(kModels, name, "/");
   if (!entries_in(a, folder).empty()) return folder;
-  // The first packages had one model, whose files lie there without a folder of its own; it is listed by this name.
+  // The first packages had one model, whose files lie there without a folder of its own; it is
+  // listed by this name.
   const std::string bare(kModels);
   const auto is_file = [](const std::string& entry) { return entry.find('/') == entry.npos; };
   const std::vector<std::string> entries = entries_in(a, bare);

@@ -31,10 +31,12 @@ struct UnpackedModel {
 // Whether the file is a package with compiled models in it.
 bool is_package(const std::string& path);
 
-// The model that is meant where none is named: the only one, or "model". User error for a file without compiled models.
+// The model that is meant where none is named: the only one, or "model". User error for a file
+// without compiled models.
 std::string usual_model(const std::string& path);
 
-// User error in the words of I105 to I113 for an archive that is none, and for a model that is not in it.
+// User error in the words of I105 to I113 for an archive that is none, and for a model that is not
+// in it.
 UnpackedModel unpack_model(const std::string& path, const std::string& model_name);
 
 // The bytes of the model's metadata file (JSON), without unpacking the rest.
@@ -47,7 +49,8 @@ struct PackagedModel {
   std::string metadata;  // JSON
   std::string weights;   // a file that must lie beside the library under its own name; empty: none
 };
-// Writes a package of these models. The file appears whole or not at all; the same models give the same bytes.
+// Writes a package of these models. The file appears whole or not at all; the same models give the
+// same bytes.
 void write_package(const std::string& path, const std::vector<PackagedModel>& models);
 
 }  // namespace ingot

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// {"original name": ["file", [sizes], [strides], offset], …}, and nothing else. JSON is otherwise read by a library that programs
-// which only run models do not have.
+// {"original name": ["file", [sizes], [strides], offset], …}, and nothing else. JSON is otherwise
+// read by a library that programs which only run models do not have.
 class WeightsList {
  public:
   struct Entry {
@@ -144,8 +144,8 @@ class WeightsList {
   }
 };
 
-// The bytes of the file, or the storage of the tensor that torch.save wrote into it. Whatever its pickle says of the tensor, there
-// is one storage in such a file, and it is whole.
+// The bytes of the file, or the storage of the tensor that torch.save wrote into it. Whatever its
+// pickle says of the tensor, there is one storage in such a file, and it is whole.
 Ref<Storage> read_weight(const std::string& path) {
   const Ref<MappedFile> file = MappedFile::open(path);
   if (!file->bytes().starts_with("PK\3\4"))

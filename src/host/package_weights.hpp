@@ -24,9 +24,9 @@ struct ListedWeight {
   int64_t offset = 0;  // in elements
 };
 
-// Those of the model's weights_config.json that are among `constants`; none where there is no such file. Storages that are not
-// among `storages` yet are read and added. User error for a file that does not keep to the format, and for weights that lie outside
-// of their storage.
+// Those of the model's weights_config.json that are among `constants`; none where there is no such
+// file. Storages that are not among `storages` yet are read and added. User error for a file that
+// does not keep to the format, and for weights that lie outside of their storage.
 std::vector<ListedWeight> listed_weights(const UnpackedModel& model, const std::vector<ModelContainer::Constant>& constants,
                                          WeightStorages& storages);
 

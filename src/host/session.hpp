@@ -18,7 +18,8 @@ struct SessionRunOptions {
   bool single_threaded = false;  // without locks, the first entry point alone: no other call of the container is under way
 };
 
-// Of the first entry point PyTorch's functions say everything, whoever made the library; of others those of Ingot's libraries do.
+// Of the first entry point PyTorch's functions say everything, whoever made the library; of others
+// those of Ingot's libraries do.
 class Session {
  public:
   // `entry`: its name; empty: the first. User error where the library has none of that name.
@@ -34,7 +35,8 @@ class Session {
   std::optional<std::vector<std::string>> output_names(CallSite from = CallSite::current()) const;
   // How arguments and results are nested, as JSON.
   std::pair<std::string, std::string> call_spec(CallSite from = CallSite::current()) const;
-  // What else the library says. User error for one that is not Ingot's: `what` names what asked for it.
+  // What else the library says. User error for one that is not Ingot's: `what` names what asked for
+  // it.
   LibraryEntry description(const char* what) const { return {library(), entry_, what}; }
 
   // Each output is a handle of its own, or null where the model returns none.

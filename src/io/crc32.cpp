@@ -24,13 +24,14 @@ namespace {
 
 #if defined(__x86_64__)
 
-// A CRC is the remainder of the bytes, taken as a polynomial over two elements, by a fixed one of degree 32. Sixteen bytes
-// may be replaced by anything with the same remainder as long as what follows is adjusted: they are multiplied by the
-// remainder of x^distance and added to the sixteen bytes that lie `distance` bits further on. Four such accumulators
-// side by side keep the multiplier busy; the last sixteen bytes that are left go through zlib.
+// A CRC is the remainder of the bytes, taken as a polynomial over two elements, by a fixed one of
+// degree 32. Sixteen bytes may be replaced by anything with the same remainder as long as what
+// follows is adjusted: they are multiplied by the remainder of x^distance and added to the sixteen
+// bytes that lie `distance` bits further on. Four such accumulators side by side keep the
+// multiplier busy; the last sixteen bytes that are left go through zlib.
 //
-// The remainder of x^n, in the bit order of zip's CRC (lowest bit is the highest power), shifted left by the one bit that
-// a product of two numbers in that order lacks.
+// The remainder of x^n, in the bit order of zip's CRC (lowest bit is the highest power), shifted
+// left by the one bit that a product of two numbers in that order lacks.
 constexpr uint64_t power(int n) {
   uint32_t r = 0x80000000u;  // x^0
   for (int i = 0; i < n; i++) r = r >> 1 ^ (r & 1 ? 0xEDB88320u : 0);

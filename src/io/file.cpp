@@ -58,7 +58,8 @@ Ref<MappedFile> MappedFile::open(const std::string& path, Access access) {
                 S_ISDIR(info.st_mode) ? "a directory" : "a device or a pipe");
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0) return Ref<MappedFile>(new MappedFile(path, nullptr, 0));
-  // Without reservation: private pages cost memory only once they are written, and weights may be larger than memory.
+  // Without reservation: private pages cost memory only once they are written, and weights may be
+  // larger than memory.
   const int protection = access == Access::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
   void* data = ::mmap(nullptr, size, protection, MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
   INGOT_REQUIRE(data != MAP_FAILED, "cannot map ", path, " (", size, " bytes): ", reason());
@@ -118,8 +119,8 @@ void PendingFile::commit() {
   if (::close(std::exchange(fd_, -1)) != 0) fail("closing");
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("renaming");
   done_ = true;
-  // The name itself is durable once its folder is flushed. The content is already whole, so a folder that cannot be
-  // flushed is no error.
+  // The name itself is durable once its folder is flushed. The content is already whole, so a
+  // folder that cannot be flushed is no error.
   const Descriptor folder{::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.fd >= 0) (void)::fsync(folder.fd);
 }

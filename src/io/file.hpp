@@ -10,12 +10,14 @@
 
 namespace ingot {
 
-// The bytes of a regular file. Private: what is written to them is seen by this process alone and never reaches the
-// file. Replacing the file (as PendingFile does) leaves a mapping intact. Writing into the file shows in those pages that
-// were not read yet, and cutting it short ends in SIGBUS, as for every mapping.
+// The bytes of a regular file. Private: what is written to them is seen by this process alone and
+// never reaches the file. Replacing the file (as PendingFile does) leaves a mapping intact. Writing
+// into the file shows in those pages that were not read yet, and cutting it short ends in SIGBUS,
+// as for every mapping.
 class MappedFile final : public Counted {
  public:
-  // Bytes that are only read may say so: valgrind takes a writable mapping of a library for a part of it that is loaded.
+  // Bytes that are only read may say so: valgrind takes a writable mapping of a library for a part
+  // of it that is loaded.
   enum class Access : uint8_t { private_writes, read_only };
   // User error if the file cannot be opened or is no regular file.
   static Ref<MappedFile> open(const std::string& path, Access access = Access::private_writes);
@@ -33,10 +35,10 @@ class MappedFile final : public Counted {
   std::size_t size_;
 };
 
-// A file that appears under its name whole or not at all: bytes go to a temporary file in the same folder, which
-// commit() flushes to the disk and renames. Without a commit it is removed. A file that is there already keeps its mode,
-// and a link to it stays one. Every failure is a user error naming the target; it is one to write where something else
-// than a regular file is.
+// A file that appears under its name whole or not at all: bytes go to a temporary file in the same
+// folder, which commit() flushes to the disk and renames. Without a commit it is removed. A file
+// that is there already keeps its mode, and a link to it stays one. Every failure is a user error
+// naming the target; it is one to write where something else than a regular file is.
 class PendingFile {
  public:
   explicit PendingFile(std::string target);
@@ -58,8 +60,8 @@ class PendingFile {
   bool done_ = false;
 };
 
-// A file of this process alone, in a temporary folder: written where it lies, and not flushed to the disk. User error where that
-// fails.
+// A file of this process alone, in a temporary folder: written where it lies, and not flushed to
+// the disk. User error where that fails.
 void write_temporary_file(const std::string& path, std::string_view bytes);
 
 }  // namespace ingot

@@ -32,7 +32,8 @@ std::string_view kind_of(dom::element e) {
   return "something else";
 }
 
-// Where the document has an object with two fields of one name, and which name; nothing if there is none.
+// Where the document has an object with two fields of one name, and which name; nothing if there is
+// none.
 struct RepeatedKey {
   std::string path, key;
 };

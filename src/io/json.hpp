@@ -1,6 +1,7 @@
-// A JSON value that knows where it stands in its document, so that every complaint can say so. Made for the structs and
-// unions of exported programs (sections 4 to 8 of the format's description). Parsed by simdjson, whose header json.cpp alone
-// reads: it takes a compiler longer than most sources here.
+// A JSON value that knows where it stands in its document, so that every complaint can say so. Made
+// for the structs and unions of exported programs (sections 4 to 8 of the format's description).
+// Parsed by simdjson, whose header json.cpp alone reads: it takes a compiler longer than most
+// sources here.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,8 @@ class Json {
     return j;
   }
 
-  // ---- an object. `field`: user error if it is not there; `optional`: absent and null are the same.
+  // ---- an object. `field`: user error if it is not there; `optional`: absent and null are the
+  // same.
   Json field(std::string_view name) const;
   std::optional<Json> optional(std::string_view name) const;
   std::vector<Tagged> fields() const;
@@ -48,8 +50,8 @@ class Json {
   // The value as JSON text.
   std::string dump() const;
 
-  // Each element of a list through f, one at a time: a file has room for many more elements than a machine for as many
-  // values that know where they stand.
+  // Each element of a list through f, one at a time: a file has room for many more elements than a
+  // machine for as many values that know where they stand.
   void for_each(const std::function<void(const Json&)>& f) const;
   template <class F>
   auto map(F&& f) const {
@@ -86,8 +88,8 @@ class Json {
 // A parsed document: owns what its Json values refer to, so it stays where it is.
 class JsonDocument {
  public:
-  // `what` starts every message. User error for text that is no JSON, nests deeper than 1000, or has an object with two
-  // fields of one name.
+  // `what` starts every message. User error for text that is no JSON, nests deeper than 1000, or
+  // has an object with two fields of one name.
   JsonDocument(std::string text, std::string what);  // gives the text back before it returns
   JsonDocument(std::string_view text, std::string what) : JsonDocument(std::string(text), std::move(what)) {}
   JsonDocument(const char* text, std::string what) : JsonDocument(std::string(text), std::move(what)) {}

@@ -80,7 +80,8 @@ void JsonWriter::separate(bool is_container) {
 JsonWriter& JsonWriter::open(char begin, char close) {
   separate(true);
   text_ += begin;
-  // The outermost object has its fields on lines of their own; below it only arrays of containers do.
+  // The outermost object has its fields on lines of their own; below it only arrays of containers
+  // do.
   levels_.push_back({close, true, indent_ && levels_.empty() && begin == '{'});
   return *this;
 }

@@ -8,9 +8,9 @@
 
 namespace ingot {
 
-// The text is pure ASCII and deterministic; floats have the shortest text that reads back the same, those that are not
-// finite are the strings "Infinity", "-Infinity" and "NaN". With `indent`, containers of containers get a line for each
-// member.
+// The text is pure ASCII and deterministic; floats have the shortest text that reads back the same,
+// those that are not finite are the strings "Infinity", "-Infinity" and "NaN". With `indent`,
+// containers of containers get a line for each member.
 class JsonWriter {
  public:
   explicit JsonWriter(bool indent = false) : indent_(indent) {}
@@ -55,7 +55,8 @@ class JsonWriter {
 
 // The string as JSON has it, with its quotes. What is no UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view s);
-// The same for a name that must read back as itself: user error, starting with `what`, if it is no UTF-8.
+// The same for a name that must read back as itself: user error, starting with `what`, if it is no
+// UTF-8.
 std::string json_name(std::string_view s, std::string_view what);
 
 }  // namespace ingot

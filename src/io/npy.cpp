@@ -157,7 +157,8 @@ std::size_t npy_header_size(std::string_view start, std::string_view what) {
   INGOT_REQUIRE(start.size() >= 10 && start.starts_with(kMagic), what, ": it does not start as an npy file does, with ",
                 "'\\x93NUMPY', a version and a length");
   const int major = static_cast<unsigned char>(start[6]), minor = static_cast<unsigned char>(start[7]);
-  // 1: length of two bytes; 2: of four; 3: as 2, with UTF-8 in field names, which only structured arrays have.
+  // 1: length of two bytes; 2: of four; 3: as 2, with UTF-8 in field names, which only structured
+  // arrays have.
   INGOT_REQUIRE(major >= 1 && major <= 3 && minor == 0, what, ": its version is ", major, ".", minor,
                 " when it should be 1.0, 2.0 or 3.0");
   const std::size_t prefix = major == 1 ? 10 : 12;
@@ -183,7 +184,8 @@ std::string npy_header_of(const Tensor& t, std::string_view what) {
   if (t.dim() > 1) shape.pop_back();  // (3,) needs its comma, (3, 4) has it between
   std::string dict =
       text("{'descr': '", size_of(t.dtype()) == 1 ? "|" : "<", name, "', 'fortran_order': False, 'shape': (", shape, "), }");
-  // Version 2 exists for lengths that two bytes cannot hold; no tensor comes near, for its rank is a few dozen at most.
+  // Version 2 exists for lengths that two bytes cannot hold; no tensor comes near, for its rank is
+  // a few dozen at most.
   constexpr std::size_t kPrefix = 10, kAlignment = 64;
   dict.resize((kPrefix + dict.size() + 1 + kAlignment - 1) / kAlignment * kAlignment - kPrefix - 1, ' ');
   dict += '\n';

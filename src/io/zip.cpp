@@ -13,7 +13,8 @@ namespace ingot {
 
 namespace {
 
-// Inflates `packed` to exactly `size` bytes at `to`. zlib counts in 32 bits: both sides are fed in pieces.
+// Inflates `packed` to exactly `size` bytes at `to`. zlib counts in 32 bits: both sides are fed in
+// pieces.
 void inflate_to(char* to, uint64_t size, std::string_view packed, const std::string& what) {
   constexpr uint64_t kPiece = 1u << 30;
   struct Stream : z_stream {

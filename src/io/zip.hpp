@@ -21,8 +21,8 @@ struct OwnedBytes {
 
 class ZipReader {
  public:
-  // `what` starts every message: "bad npz file x.npz". User error for a file that is no zip, and for every claim of its
-  // directory that cannot be true (read_zip_directory).
+  // `what` starts every message: "bad npz file x.npz". User error for a file that is no zip, and
+  // for every claim of its directory that cannot be true (read_zip_directory).
   static ZipReader open(const std::string& path, std::string what);
   // The same for an archive that lies inside something else.
   static ZipReader over(OwnedBytes archive, std::string what);
@@ -33,12 +33,13 @@ class ZipReader {
   // How messages name the entry: "bad npz file x.npz: entry 'a'".
   std::string what(std::string_view name) const;
 
-  // ---- an entry. User error if there is no such one, if its checksum is wrong or it does not inflate to its size.
+  // ---- an entry. User error if there is no such one, if its checksum is wrong or it does not
+  // inflate to its size.
   uint64_t size(std::string_view name) const;
   // A stored one's own bytes in the file, not copied; a deflated one's in memory of their own.
   OwnedBytes read(std::string_view name) const;
-  // A copy. User error above the limit, and for a deflated one beyond what text can be deflated to, before memory is
-  // reserved.
+  // A copy. User error above the limit, and for a deflated one beyond what text can be deflated to,
+  // before memory is reserved.
   std::string read_text(std::string_view name, uint64_t limit = uint64_t{4} << 30) const;
   // As `read`, but copied where not aligned for every dtype.
   Ref<Storage> read_storage(std::string_view name) const;

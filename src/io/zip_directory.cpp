@@ -17,8 +17,8 @@ using namespace zip_record;
 
 constexpr uint64_t kMostEntries = 1'000'000;
 constexpr std::size_t kLongestName = 4096, kLongestComment = 65535;
-// A byte of deflated data stands for at most 1032, and short data has a fixed cost; a larger claim is a lie and must not
-// make us allocate.
+// A byte of deflated data stands for at most 1032, and short data has a fixed cost; a larger claim
+// is a lie and must not make us allocate.
 constexpr uint64_t kBestDeflate = 1032, kDeflateSlack = 64 << 10;
 
 // A little-endian number at a place that is known to lie inside.
@@ -144,8 +144,8 @@ class Reader {
     return m;
   }
 
-  // Fills in the 64 bit numbers of the ZIP64 extra field. It has those whose short fields are full, in a fixed order; some
-  // writers put all of them there, and then the others must agree.
+  // Fills in the 64 bit numbers of the ZIP64 extra field. It has those whose short fields are full,
+  // in a fixed order; some writers put all of them there, and then the others must agree.
   void widen(ZipMember& m, uint64_t disk, std::string_view extra) const {
     std::optional<std::string_view> wide;
     while (extra.size() >= 4) {
@@ -192,7 +192,8 @@ class Reader {
       fail_in(m.name, m.packed, m.deflated ? " deflated" : " stored", " bytes cannot hold the ", m.size, " it should have");
   }
 
-  // The local header's own name and extra field come before the data, and need not be those of the directory.
+  // The local header's own name and extra field come before the data, and need not be those of the
+  // directory.
   void locate_data(ZipMember& m, const Directory& d) const {
     if (!lies_inside(m.header, kLocalSize, d.begin) || !has(kLocal, m.header))
       fail_in(m.name, "its header should be at byte ", m.header, ", and is not there");

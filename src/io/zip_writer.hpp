@@ -1,4 +1,5 @@
-// Writes zip archives: the same entries give the same bytes, and the file appears whole or not at all.
+// Writes zip archives: the same entries give the same bytes, and the file appears whole or not at
+// all.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,7 +13,8 @@ namespace ingot {
 
 class ZipWriter {
  public:
-  // The data of every entry starts at a multiple of `alignment`, padded for by a field of its header.
+  // The data of every entry starts at a multiple of `alignment`, padded for by a field of its
+  // header.
   explicit ZipWriter(std::string target, std::size_t alignment = 1);
 
   // An entry whose content is the parts, one after the other. User error for a name no reader

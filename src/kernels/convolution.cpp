@@ -1,4 +1,5 @@
-// Convolution as blocked gather and gemm, and directly for depthwise. See convolution.hpp for the contract.
+// Convolution as blocked gather and gemm, and directly for depthwise. See convolution.hpp for the
+// contract.
 #include "kernels/convolution.hpp"
 
 #include "kernels/gemm.hpp"
@@ -51,8 +52,9 @@ struct Geometry {
   }
 };
 
-// The output positions of every tap, as runs along the last dimension, taps outermost and in order: inside(tap, out_at,
-// in_at, count) where the tap reads the input, outputs out_at + i and inputs in_at + i * stride[2], 0 <= i < count;
+// The output positions of every tap, as runs along the last dimension, taps outermost and in order:
+// inside(tap, out_at, in_at, count) where the tap reads the input, outputs out_at + i and inputs
+// in_at + i * stride[2], 0 <= i < count;
 // padding(tap, out_at, count) where it reads zeros.
 template <class Inside, class Padding>
 void for_each_run(const Geometry& g, Inside inside, Padding padding) {
@@ -151,8 +153,8 @@ Blocks output_blocks(const Geometry& g) {
   const int64_t parts = max(1, 8 / position_blocks(g).count);
   return {g.group_out, max(64, ceil_div(g.group_out, parts)), 8};
 }
-// Input channels whose whole column matrix is made at once for the input gradient: enough rows to keep gemm busy, but
-// few when the planes are large.
+// Input channels whose whole column matrix is made at once for the input gradient: enough rows to
+// keep gemm busy, but few when the planes are large.
 Blocks channel_blocks(const Geometry& g) {
   if (g.direct) return {1, 1, 1};
   const int64_t fit = 8 * kColumnElements / max(1, g.taps * g.out_size);
@@ -168,13 +170,15 @@ template <class T>
 int64_t bytes_for(int64_t columns, int64_t m, int64_t n, int64_t k) {
   return round_up(columns * static_cast<int64_t>(sizeof(T)), 64) + gemm_scratch_bytes<T>(m, n, k);
 }
-// gemm's need for a product no larger than this in any dimension: below two columns it packs nothing.
+// gemm's need for a product no larger than this in any dimension: below two columns it packs
+// nothing.
 template <class T>
 int64_t bytes_for_any(int64_t columns, int64_t k) {
   return max(bytes_for<T>(columns, 2, 2, k), bytes_for<T>(columns, 1, 1, k));
 }
 
-// ---- depthwise: padding is multiplied as the zero it is, so that infinities and NaN under it are seen ----
+// ---- depthwise: padding is multiplied as the zero it is, so that infinities and NaN under it are
+// seen ----
 
 template <class T>
 void direct_forward(const Geometry& g, const T* x, const T* w, T* y) {

@@ -1,18 +1,20 @@
-// Convolution of 1 to 3 spatial dimensions over contiguous buffers, float and double, with both gradients.
+// Convolution of 1 to 3 spatial dimensions over contiguous buffers, float and double, with both
+// gradients.
 //
 //   x [batch, in_channels, in...]   w [out_channels, in_channels / groups, kernel...]   y [batch, out_channels, out...]
 //
-// Convolutions go through gemm over gathered columns ("im2col") in blocks that stay in cache; a group of one input
-// channel and few outputs (depthwise) is summed directly.
+// Convolutions go through gemm over gathered columns ("im2col") in blocks that stay in cache; a
+// group of one input channel and few outputs (depthwise) is summed directly.
 //
-// A transposed convolution is the same three functions with roles exchanged: describe the ordinary convolution whose
-// input is the transposed one's output; then its forward is convolution_backward_input, its input gradient
-// convolution_forward, and its weight gradient convolution_backward_weight with x = gradient of the output and gy =
-// input.
+// A transposed convolution is the same three functions with roles exchanged: describe the ordinary
+// convolution whose input is the transposed one's output; then its forward is
+// convolution_backward_input, its input gradient convolution_forward, and its weight gradient
+// convolution_backward_weight with x = gradient of the output and gy = input.
 //
-// A call does tasks [begin, end) of the count its *_tasks function gives; tasks write disjoint memory and any split
-// gives the same bits.
-// Requires: sizes as above with out = (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1 (a smaller out is
+// A call does tasks [begin, end) of the count its *_tasks function gives; tasks write disjoint
+// memory and any split gives the same bits.
+// Requires: sizes as above with out = (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1 (a
+// smaller out is
 //   allowed: the rest of the input is ignored), all of kernel, stride, dilation, groups >= 1, padding >= 0, groups
 //   dividing both channel counts; outputs overlap no input; scratch of the *_scratch_bytes given, 64-byte aligned,
 //   one for each call running at the same time.
@@ -36,8 +38,8 @@ template <class T>
 void convolution_forward(const Convolution& c, const T* x, const T* w, const T* bias, T* y, int64_t begin, int64_t end,
                          void* scratch);
 
-// gx = gradient of x from gy, the gradient of y; overwrites gx. bias [in_channels] may be null: added to gx, which is
-// what a transposed convolution's forward wants.
+// gx = gradient of x from gy, the gradient of y; overwrites gx. bias [in_channels] may be null:
+// added to gx, which is what a transposed convolution's forward wants.
 int64_t convolution_backward_input_tasks(const Convolution& c);
 template <class T>
 int64_t convolution_backward_input_scratch_bytes(const Convolution& c);
@@ -54,12 +56,14 @@ void convolution_backward_weight(const Convolution& c, const T* gy, const T* x, 
 
 // ---- the gathering itself (im2col and col2im, for unfold and fold) ----
 
-// columns[(ch, tap), p - p0] = the input element under `tap` at output position p, zero in the padding, for positions
-// [p0, p1) of the flattened output and `channels` channels at x [channels, in...]. Row stride is p1 - p0.
+// columns[(ch, tap), p - p0] = the input element under `tap` at output position p, zero in the
+// padding, for positions [p0, p1) of the flattened output and `channels` channels at x [channels,
+// in...]. Row stride is p1 - p0.
 template <class T>
 void gather_columns(const Convolution& c, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns);
 
-// The transpose: x[...] += columns for all positions; x [channels, in...] is not cleared first. T may be a Rounded (rounded.hpp).
+// The transpose: x[...] += columns for all positions; x [channels, in...] is not cleared first. T
+// may be a Rounded (rounded.hpp).
 template <class T>
 void scatter_columns(const Convolution& c, const T* columns, int64_t channels, T* x);
 

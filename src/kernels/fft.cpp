@@ -1,6 +1,6 @@
-// Mixed radix after Stockham: every stage reads one buffer and writes the other in order, no bit reversal. The
-// inverse is the forward transform with real and imaginary parts exchanged on both sides. See fft.hpp for the
-// contract.
+// Mixed radix after Stockham: every stage reads one buffer and writes the other in order, no bit
+// reversal. The inverse is the forward transform with real and imaginary parts exchanged on both
+// sides. See fft.hpp for the contract.
 #include "kernels/fft.hpp"
 
 #include <cmath>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kMaxRadix = 13;
 
-// Plan memory: this header, then `length` twiddles exp(-2 pi i k / length), then for Bluestein n chirps
-// exp(-pi i k^2 / n) and the transform of the filter, `length` long.
+// Plan memory: this header, then `length` twiddles exp(-2 pi i k / length), then for Bluestein n
+// chirps exp(-pi i k^2 / n) and the transform of the filter, `length` long.
 struct alignas(16) Header {
   int64_t n, length;  // length == n, or the power of two Bluestein works in
   int64_t count;
@@ -66,7 +66,8 @@ Header describe(int64_t n) {
   return h;
 }
 
-// exp(-2 pi i k / n), 0 <= k < n; the angle is brought below pi / 4 in integers first, so it has full precision.
+// exp(-2 pi i k / n), 0 <= k < n; the angle is brought below pi / 4 in integers first, so it has
+// full precision.
 template <class T>
 Complex<T> root(int64_t k, int64_t n) {
   int64_t turn = 2 * k;  // the angle is pi turn / n
@@ -131,7 +132,8 @@ inline void butterfly(const Complex<T>* a, Complex<T>* b, const Complex<T>* root
   }
 }
 
-// One stage: sequences of length n at stride s, x to y. n * s is the whole length, whose twiddles are given.
+// One stage: sequences of length n at stride s, x to y. n * s is the whole length, whose twiddles
+// are given.
 template <int R, class T>
 void stage(int64_t n, int64_t s, const Complex<T>* twiddles, const Complex<T>* x, Complex<T>* y) {
   const int64_t m = n / R;

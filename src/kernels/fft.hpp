@@ -2,15 +2,18 @@
 //
 //   out[row][j] = scale * sum over k of in[row][k] exp(-+ 2 pi i j k / n)     (minus: forward, plus: inverse)
 //
-// Lengths whose prime factors are at most 13 use mixed radix (n log n); others Bluestein's convolution with a power
-// of two.
+// Lengths whose prime factors are at most 13 use mixed radix (n log n); others Bluestein's
+// convolution with a power of two.
 // Twiddle factors are computed in double for either type, so the error grows with log n only.
 //
-// A plan (tables for one length) lives in memory of the caller: fft_plan_bytes(n) bytes, 16-byte aligned, filled by
-// fft_make_plan; it may be shared by any number of calls at once, and kept for further calls of the same n and T.
-// Requires: n >= 1; each row's output either is its input exactly (in place: same address and stride) or does not
+// A plan (tables for one length) lives in memory of the caller: fft_plan_bytes(n) bytes, 16-byte
+// aligned, filled by fft_make_plan; it may be shared by any number of calls at once, and kept for
+// further calls of the same n and T.
+// Requires: n >= 1; each row's output either is its input exactly (in place: same address and
+// stride) or does not
 //   overlap any input; scratch of fft_scratch_bytes(n), 16-byte aligned, one for each call running at the same time.
-// Ensures: rows are independent; any split of [begin, end) gives the same bits. Owns nothing, allocates nothing.
+// Ensures: rows are independent; any split of [begin, end) gives the same bits. Owns nothing,
+// allocates nothing.
 #pragma once
 #include <complex>
 #include <cstdint>
@@ -36,8 +39,8 @@ template <class T>
 void fft_real_rows(const void* plan, int64_t n, T scale, const T* in, Rows in_rows, std::complex<T>* out, Rows out_rows,
                    int64_t begin, int64_t end, void* scratch);
 
-// Inverse of a Hermitian spectrum given by its n / 2 + 1 first elements (the imaginary parts of the first, and of the
-// last for even n, are ignored), real output of n elements.
+// Inverse of a Hermitian spectrum given by its n / 2 + 1 first elements (the imaginary parts of the
+// first, and of the last for even n, are ignored), real output of n elements.
 template <class T>
 void fft_hermitian_rows(const void* plan, int64_t n, T scale, const std::complex<T>* in, Rows in_rows, T* out, Rows out_rows,
                         int64_t begin, int64_t end, void* scratch);

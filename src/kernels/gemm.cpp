@@ -1,6 +1,7 @@
-// Packing, blocking and choice of the register tile. Loops outside in: group of column tiles, block of k, row tile; the
-// packed B of a group is reused by every row tile of the range. Where k is long the row tiles are outside the blocks of k,
-// so that one tile of wide totals is enough. See gemm.hpp for the contract.
+// Packing, blocking and choice of the register tile. Loops outside in: group of column tiles, block
+// of k, row tile; the packed B of a group is reused by every row tile of the range. Where k is long
+// the row tiles are outside the blocks of k, so that one tile of wide totals is enough. See
+// gemm.hpp for the contract.
 #include "kernels/gemm.hpp"
 
 #include <type_traits>
@@ -138,7 +139,8 @@ void pack(const T* from, int64_t count, int64_t outer, int64_t k, int64_t depth,
   }
 }
 
-// Tiles of rows [row0, row1) by columns [col0, col1), counted in tiles. Requires the columns to fit kGroupN.
+// Tiles of rows [row0, row1) by columns [col0, col1), counted in tiles. Requires the columns to fit
+// kGroupN.
 template <class T>
 void multiply_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, int64_t row0, int64_t row1, int64_t col0,
                     int64_t col1, T* scratch) {
@@ -157,7 +159,8 @@ void multiply_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, in
   }
 }
 
-// The same for a k that is long: every block of k goes to a tile of its own, which is added to the totals.
+// The same for a k that is long: every block of k goes to a tile of its own, which is added to the
+// totals.
 template <class T>
 void multiply_long_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, int64_t row0, int64_t row1, int64_t col0,
                          int64_t col1, T* scratch) {
@@ -191,7 +194,8 @@ void multiply_long_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& 
   }
 }
 
-// ---- a matrix times a vector: y[m] = alpha A x + beta y for rows [begin, end), without packing ----
+// ---- a matrix times a vector: y[m] = alpha A x + beta y for rows [begin, end), without packing
+// ----
 
 template <class T>
 T dot_block(const T* a, const T* x, int64_t k) {

@@ -1,23 +1,26 @@
 // Matrix multiplication over raw strided buffers: C = alpha A B + beta C.
 //
-// T is float, double, std::complex<float>, std::complex<double> or int64_t (which wraps on overflow). Smaller types are
-// converted by the caller.
+// T is float, double, std::complex<float>, std::complex<double> or int64_t (which wraps on
+// overflow). Smaller types are converted by the caller.
 //
-// Work is cut into gemm_tasks(m, n, k) independent tiles of C; a call does tiles [begin, end). Every element of C is
-// summed in an order fixed by the sizes, the strides and the CPU, so any split over threads gives the same bits.
-// Float is summed in float, in blocks of 256 along k; the blocks of a k over 4096 are added up in double.
+// Work is cut into gemm_tasks(m, n, k) independent tiles of C; a call does tiles [begin, end).
+// Every element of C is summed in an order fixed by the sizes, the strides and the CPU, so any
+// split over threads gives the same bits. Float is summed in float, in blocks of 256 along k; the
+// blocks of a k over 4096 are added up in double.
 //
-// Requires: m, n, k >= 0; C does not overlap A or B, and no two elements of C share an address; scratch of at least
+// Requires: m, n, k >= 0; C does not overlap A or B, and no two elements of C share an address;
+// scratch of at least
 //   gemm_scratch_bytes<T>(m, n, k) bytes, 64-byte aligned, one for each call that runs at the same time.
-// Ensures: when beta is zero C is not read (it may hold NaN or be uninitialised). k = 0 gives C = beta C.
-// Owns nothing, allocates nothing.
+// Ensures: when beta is zero C is not read (it may hold NaN or be uninitialised). k = 0 gives C =
+// beta C. Owns nothing, allocates nothing.
 #pragma once
 #include <complex>
 #include <cstdint>
 
 namespace ingot::kernels {
 
-// Element (i, j) of A is a[i * a_row + j * a_col]; strides are in elements and may be zero (A, B) or negative.
+// Element (i, j) of A is a[i * a_row + j * a_col]; strides are in elements and may be zero (A, B)
+// or negative.
 template <class T>
 struct Gemm {
   int64_t m, n, k;
@@ -42,7 +45,8 @@ void gemm(const Gemm<T>& g, int64_t begin, int64_t end, void* scratch);
 namespace detail {
 // 0: the baseline of the target, 1: AVX2 and FMA, 2: AVX-512. What this CPU has; gemm uses it.
 int vector_level();
-// gemm with the kernels of one level. Requires level <= vector_level(). Tests call it; scratch suits every level.
+// gemm with the kernels of one level. Requires level <= vector_level(). Tests call it; scratch
+// suits every level.
 template <class T>
 void gemm_at(int level, const Gemm<T>& g, int64_t begin, int64_t end, void* scratch);
 }  // namespace detail

@@ -1,8 +1,9 @@
-// The innermost part of gemm: a block of C from packed panels of A and B, for one instruction set level.
+// The innermost part of gemm: a block of C from packed panels of A and B, for one instruction set
+// level.
 //
-// Packed A: panels of kMR rows, element (i, p) of a panel at p * kMR + i. Packed B: panels of kNR columns, element
-// (p, j) of a panel at p * kNR + j. Panels are padded with zeros to full width, so a tile is always computed whole
-// and an element of C does not depend on where its tile lies.
+// Packed A: panels of kMR rows, element (i, p) of a panel at p * kMR + i. Packed B: panels of kNR
+// columns, element (p, j) of a panel at p * kNR + j. Panels are padded with zeros to full width, so
+// a tile is always computed whole and an element of C does not depend on where its tile lies.
 //
 // Everything is always_inline: the caller gives it the instruction set by a target attribute.
 #pragma once

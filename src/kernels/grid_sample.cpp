@@ -1,15 +1,18 @@
-// Sampling at grid points. In each dimension a point has up to four taps, each with a weight and the weight's derivative by the
-// place it is read at; every mode and both gradients follow from these. See resample.hpp for the contract.
+// Sampling at grid points. In each dimension a point has up to four taps, each with a weight and
+// the weight's derivative by the place it is read at; every mode and both gradients follow from
+// these. See resample.hpp for the contract.
 //
-// `T` is what memory holds, `A` what is computed in. The order of the operations is PyTorch's: where A rounds every one of them
-// (rounded.hpp) another order gives other numbers, and a place next to the middle of two elements another element.
+// `T` is what memory holds, `A` what is computed in. The order of the operations is PyTorch's:
+// where A rounds every one of them (rounded.hpp) another order gives other numbers, and a place
+// next to the middle of two elements another element.
 #include <cmath>
 
 #include "kernels/resample.hpp"
 #include "kernels/rounded.hpp"
 
-// A product is rounded before something is added to it: whatever else a compiler makes of it would depend on how it was asked to optimise,
-// and the kernels of models are to have the bits of this process's.
+// A product is rounded before something is added to it: whatever else a compiler makes of it would
+// depend on how it was asked to optimise, and the kernels of models are to have the bits of this
+// process's.
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #else
@@ -107,7 +110,8 @@ struct Sizes {
   }
 };
 
-// The taps of one grid point in all three dimensions; a missing dimension has one tap. False when nothing is read.
+// The taps of one grid point in all three dimensions; a missing dimension has one tap. False when
+// nothing is read.
 template <class A, class T>
 bool taps_of_point(const GridSample& s, const Sizes& z, const T* point, Taps<A> taps[3]) {
   bool any = true;
@@ -168,8 +172,9 @@ struct PointTaps {
   A slope[3];
 };
 
-// PyTorch's plane kernel takes as many points at a time as its vectors have lanes, and adds what all of them give to one corner before
-// it comes to the next. That order shows where every sum is rounded.
+// PyTorch's plane kernel takes as many points at a time as its vectors have lanes, and adds what
+// all of them give to one corner before it comes to the next. That order shows where every sum is
+// rounded.
 template <class A>
 constexpr int kPointsTogether = 1;
 template <class Small>

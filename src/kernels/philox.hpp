@@ -1,5 +1,6 @@
-// Philox4x32-10: a counter-based random generator (Salmon et al., SC'11). A number is a pure function of
-// (seed, offset, index), so one seed gives the same numbers on every machine, for any number of threads and any order.
+// Philox4x32-10: a counter-based random generator (Salmon et al., SC'11). A number is a pure
+// function of (seed, offset, index), so one seed gives the same numbers on every machine, for any
+// number of threads and any order.
 //
 // The mapping, which eager and compiled code share and which must not change between releases:
 //   key     = (low 32 bits of seed, high 32 bits of seed)
@@ -7,8 +8,9 @@
 //   offset  = which draw this is: a generator takes one offset for every random operator call and never reuses it
 //   32-bit numbers (u32, float): index i is word   i % 4 of block i / 4
 //   64-bit numbers (u64, double): index i is words 2 (i % 2), 2 (i % 2) + 1 (low, high) of block i / 2
-// Uniform numbers are exact, the same bits everywhere. Normal numbers come from log, sin and cos: float ones are
-// computed in double and rounded, so they agree to the last bit but for rare ties; double ones agree within 2 ulp of
+// Uniform numbers are exact, the same bits everywhere. Normal numbers come from log, sin and cos:
+// float ones are computed in double and rounded, so they agree to the last bit but for rare ties;
+// double ones agree within 2 ulp of
 // |x|.
 #pragma once
 #include <cmath>
@@ -56,7 +58,8 @@ constexpr uint64_t below(uint64_t bits, uint64_t range) {
 struct NormalPair {
   double first, second;
 };
-// Box-Muller on two uniform numbers of [0, 1): r = sqrt(-2 log(1 - u)), (r cos 2 pi v, r sin 2 pi v).
+// Box-Muller on two uniform numbers of [0, 1): r = sqrt(-2 log(1 - u)), (r cos 2 pi v, r sin 2 pi
+// v).
 inline NormalPair box_muller(double u, double v) {
   const double r = std::sqrt(-2.0 * std::log(1.0 - u)), angle = 6.283185307179586476925 * v;
   return {r * std::cos(angle), r * std::sin(angle)};
@@ -90,7 +93,8 @@ inline double normal_double(uint64_t seed, uint64_t offset, uint64_t index) {
   return index % 2 == 0 ? z.first : z.second;
 }
 
-// ---- numbers [begin, end) of a draw: out[i - begin] = f(seed, offset, i); whole blocks are computed once ----
+// ---- numbers [begin, end) of a draw: out[i - begin] = f(seed, offset, i); whole blocks are
+// computed once ----
 
 namespace detail {
 template <int Lanes, class T, class Block>

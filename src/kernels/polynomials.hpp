@@ -1,6 +1,7 @@
-// Orthogonal polynomials of degree n (truncated to an integer; negative gives 0) by their three-term recurrences, in the
-// precision of the argument: near a root the digits that cancellation leaves are those of PyTorch's float recurrence only
-// if this is the same recurrence, with its fused multiplications and its change to trigonometric functions.
+// Orthogonal polynomials of degree n (truncated to an integer; negative gives 0) by their
+// three-term recurrences, in the precision of the argument: near a root the digits that
+// cancellation leaves are those of PyTorch's float recurrence only if this is the same recurrence,
+// with its fused multiplications and its change to trigonometric functions.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -29,8 +30,8 @@ T recurrence(int64_t n, T first, const Step& step) {
   return p;
 }
 
-// The four kinds of Chebyshev polynomials share a recurrence; they differ in p_1, in their values at -1 and 1, and in the
-// trigonometric form that high degrees take inside the interval.
+// The four kinds of Chebyshev polynomials share a recurrence; they differ in p_1, in their values
+// at -1 and 1, and in the trigonometric form that high degrees take inside the interval.
 enum class Kind : uint8_t { t, u, v, w };
 
 template <class T>

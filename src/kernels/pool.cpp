@@ -1,5 +1,5 @@
-// One walk over outputs and their windows serves every kind of pooling: a kind differs in how a window is found and
-// in what is done with its elements. See pool.hpp for the contract.
+// One walk over outputs and their windows serves every kind of pooling: a kind differs in how a
+// window is found and in what is done with its elements. See pool.hpp for the contract.
 #include "kernels/pool.hpp"
 
 #include <limits>
@@ -9,12 +9,14 @@
 namespace ingot::kernels {
 namespace {
 
-// Input positions start, start + step, ... below end; `counted` is the width the average divides by.
+// Input positions start, start + step, ... below end; `counted` is the width the average divides
+// by.
 struct Window {
   int64_t start, end, step, counted;
 };
 
-// Both give window(d, o) for d counted from the last dimension of three; missing dimensions have size one.
+// Both give window(d, o) for d counted from the last dimension of three; missing dimensions have
+// size one.
 struct Sized {
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, in_size = 1, out_size = 1;
   explicit Sized(const Pool& p) {

@@ -1,6 +1,6 @@
-// Interpolation is separable: each output coordinate of a dimension reads a few input coordinates with weights
-// ("taps"), and an element is the sum over the product of taps. The gradient is the transpose. See resample.hpp for
-// the contract.
+// Interpolation is separable: each output coordinate of a dimension reads a few input coordinates
+// with weights ("taps"), and an element is the sum over the product of taps. The gradient is the
+// transpose. See resample.hpp for the contract.
 #include "kernels/resample.hpp"
 
 #include <cmath>
@@ -171,7 +171,8 @@ void for_each_line(const Axes<T, W>& s, F f) {
 
 // ---- bytes
 
-// Taps that read one element, at the border, are one; then weights are whole numbers of 2^-bits, the most bits with which the largest fits
+// Taps that read one element, at the border, are one; then weights are whole numbers of 2^-bits,
+// the most bits with which the largest fits
 // 16. Returns the bits.
 int whole_weights(const Axis<double>& axis) {
   double top = 0;

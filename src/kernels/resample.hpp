@@ -1,7 +1,9 @@
-// Resampling of 1 to 3 spatial dimensions over contiguous buffers, float and double, with gradients: interpolation to
-// a new size, and sampling at the points of a grid. Coordinates, weights and borders follow PyTorch, computed in T.
+// Resampling of 1 to 3 spatial dimensions over contiguous buffers, float and double, with
+// gradients: interpolation to a new size, and sampling at the points of a grid. Coordinates,
+// weights and borders follow PyTorch, computed in T.
 //
-// Requires: sizes >= 1 (batch, channels, planes >= 0); outputs overlap no input. Gradients overwrite. Any split of
+// Requires: sizes >= 1 (batch, channels, planes >= 0); outputs overlap no input. Gradients
+// overwrite. Any split of
 //   the tasks gives the same bits. Owns nothing, allocates nothing.
 #pragma once
 #include <cstdint>
@@ -29,7 +31,8 @@ struct Resample {
 
 // x [planes, in...] -> y [planes, out...]; a call does planes [begin, end).
 // Scratch: resample_scratch_bytes, 8-byte aligned, one for each call running at the same time.
-// Weights are rounded to `W`: T, or of floats that hold values of a smaller type that one (rounded.hpp).
+// Weights are rounded to `W`: T, or of floats that hold values of a smaller type that one
+// (rounded.hpp).
 template <class T>
 int64_t resample_scratch_bytes(const Resample& r);
 template <class T, class W = T>
@@ -37,8 +40,8 @@ void resample_forward(const Resample& r, const T* x, T* y, int64_t begin, int64_
 template <class T>
 void resample_backward(const Resample& r, const T* gy, T* gx, int64_t begin, int64_t end, void* scratch);
 
-// Images of bytes (dims 2, linear and cubic modes), as PyTorch has them: each row first, then each column, both with weights of 16 bits
-// and a result that is a byte again.
+// Images of bytes (dims 2, linear and cubic modes), as PyTorch has them: each row first, then each
+// column, both with weights of 16 bits and a result that is a byte again.
 int64_t resample_bytes_scratch(const Resample& r);
 void resample_bytes(const Resample& r, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end, void* scratch);
 
@@ -47,8 +50,8 @@ void resample_bytes(const Resample& r, const uint8_t* x, uint8_t* y, int64_t beg
 enum class GridInterpolation : int32_t { linear, nearest, cubic };  // numbered as in aten::grid_sampler
 enum class GridPadding : int32_t { zeros, border, reflection };
 
-// x [batch, channels, in...], grid [batch, out..., dims] with coordinates in [-1, 1], the last dimension of space
-// first;
+// x [batch, channels, in...], grid [batch, out..., dims] with coordinates in [-1, 1], the last
+// dimension of space first;
 // y [batch, channels, out...].
 struct GridSample {
   int32_t dims;  // 1, 2 or 3
@@ -59,14 +62,15 @@ struct GridSample {
   int64_t in[3], out[3];
 };
 
-// A task is one line (last dimension) of the output of one image, all channels. `A` is what is computed in: T, or of floats that
-// hold values of a smaller type Rounded of that (rounded.hpp), as PyTorch computes them.
+// A task is one line (last dimension) of the output of one image, all channels. `A` is what is
+// computed in: T, or of floats that hold values of a smaller type Rounded of that (rounded.hpp), as
+// PyTorch computes them.
 int64_t grid_sample_forward_tasks(const GridSample& s);
 template <class T, class A = T>
 void grid_sample_forward(const GridSample& s, const T* x, const T* grid, T* y, int64_t begin, int64_t end);
 
-// A task is one image. gx or ggrid may be null. A point that is not finite has no gradient; it reads zero, or
-// with border and reflection padding an element of the border.
+// A task is one image. gx or ggrid may be null. A point that is not finite has no gradient; it
+// reads zero, or with border and reflection padding an element of the border.
 template <class T, class A = T>
 void grid_sample_backward(const GridSample& s, const T* gy, const T* x, const T* grid, T* gx, T* ggrid, int64_t begin,
                           int64_t end);

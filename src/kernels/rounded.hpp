@@ -1,5 +1,6 @@
-// A float whose every result is rounded to a smaller type: what kernels compute in where PyTorch's keep bfloat16 and half values in
-// their own type from one operation to the next, instead of rounding once at the end.
+// A float whose every result is rounded to a smaller type: what kernels compute in where PyTorch's
+// keep bfloat16 and half values in their own type from one operation to the next, instead of
+// rounding once at the end.
 #pragma once
 #include <cmath>
 #include <cstdint>

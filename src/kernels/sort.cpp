@@ -1,5 +1,5 @@
-// Every dtype is mapped to a 64-bit key whose unsigned order is the wanted order, so one merge sort and one selection
-// over
+// Every dtype is mapped to a 64-bit key whose unsigned order is the wanted order, so one merge sort
+// and one selection over
 // (key, index) serve all. See sort.hpp for the contract.
 #include "kernels/sort.hpp"
 
@@ -26,7 +26,8 @@ inline Bits load(const void* base, int64_t i) {
   return b;
 }
 
-// Sign and magnitude to an ordered key. A magnitude above `infinity` is NaN; both zeros get one key.
+// Sign and magnitude to an ordered key. A magnitude above `infinity` is NaN; both zeros get one
+// key.
 template <class Bits>
 inline uint64_t float_key(Bits bits, Bits infinity) {
   constexpr Bits sign = Bits(Bits{1} << (sizeof(Bits) * 8 - 1));
@@ -39,7 +40,8 @@ inline uint64_t signed_key(Bits bits) {
   return Bits(bits ^ Bits(Bits{1} << (sizeof(Bits) * 8 - 1)));
 }
 
-// Calls f with the function (base, element) -> key of the dtype, so that the switch is outside the loops.
+// Calls f with the function (base, element) -> key of the dtype, so that the switch is outside the
+// loops.
 template <class F>
 inline void with_key(DType dtype, F f) {
   switch (dtype) {
@@ -91,7 +93,8 @@ void insertion_sort(Item* items, int64_t n) {
   }
 }
 
-// Bottom-up: sorted runs of kRun, then merges to and fro between the two buffers. Sorts items; `other` holds n too.
+// Bottom-up: sorted runs of kRun, then merges to and fro between the two buffers. Sorts items;
+// `other` holds n too.
 void merge_sort(Item* items, Item* other, int64_t n) {
   constexpr int64_t kRun = 16;
   for (int64_t i = 0; i < n; i += kRun) insertion_sort(items + i, n - i < kRun ? n - i : kRun);
@@ -121,8 +124,9 @@ void merge_sort(Item* items, Item* other, int64_t n) {
   if (from != items) std::memcpy(items, from, static_cast<size_t>(n) * sizeof(Item));
 }
 
-// Moves the k first items to the front, item k - 1 being the last of them in order. Requires 1 <= k <= n. Quickselect
-// with a median of three; after 64 cuts what is left is sorted, which bounds bad luck.
+// Moves the k first items to the front, item k - 1 being the last of them in order. Requires 1 <= k
+// <= n. Quickselect with a median of three; after 64 cuts what is left is sorted, which bounds bad
+// luck.
 void select(Item* items, Item* other, int64_t n, int64_t k) {
   int64_t low = 0, high = n, budget = 64;
   const int64_t target = k - 1;

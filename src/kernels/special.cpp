@@ -13,7 +13,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::num
 constexpr double kEps = std::numeric_limits<double>::epsilon() / 2;
 constexpr double kPi = std::numbers::pi, kSqrt2 = std::numbers::sqrt2, kInvSqrtPi = std::numbers::inv_sqrtpi;
 
-// P(a, x) if lower, else Q(a, x): the series below the peak of the integrand, the continued fraction above it.
+// P(a, x) if lower, else Q(a, x): the series below the peak of the integrand, the continued
+// fraction above it.
 double incomplete_gamma(double a, double x, bool lower) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x))) return kNan;
   if (a == 0 || std::isinf(x)) return lower ? 1 : 0;
@@ -46,7 +47,8 @@ double incomplete_gamma(double a, double x, bool lower) {
   return lower ? 1 - q : q;
 }
 
-// z >= 0 with erfc(z) = q, 0 < q <= 1: a rational guess (Abramowitz & Stegun 26.2.23), then Halley's steps.
+// z >= 0 with erfc(z) = q, 0 < q <= 1: a rational guess (Abramowitz & Stegun 26.2.23), then
+// Halley's steps.
 double erfc_inverse(double q) {
   if (q == 1) return 0;
   const double t = std::sqrt(-2 * std::log(q / 2));
@@ -59,7 +61,8 @@ double erfc_inverse(double q) {
   return z;
 }
 
-// exp(-|x|) I_v(|x|) for v = 0, 1: the power series has positive terms only; beyond 30 the asymptotic one is exact enough.
+// exp(-|x|) I_v(|x|) for v = 0, 1: the power series has positive terms only; beyond 30 the
+// asymptotic one is exact enough.
 double bessel_i_scaled(int v, double x) {
   const double a = std::abs(x);
   double term = 1, sum = 1;
@@ -82,7 +85,8 @@ double bessel_i(int v, double x) {
   return bessel_i_scaled(v, x) * half * half;
 }
 
-// exp(x) K_v(x) = ∫ exp(-x (cosh t - 1)) cosh(v t) dt over t > 0. The trapezoidal rule converges geometrically on it.
+// exp(x) K_v(x) = ∫ exp(-x (cosh t - 1)) cosh(v t) dt over t > 0. The trapezoidal rule converges
+// geometrically on it.
 double bessel_k_scaled(double v, double x) {
   if (std::isnan(x) || x < 0) return kNan;
   if (x == 0) return kInf;

@@ -1,6 +1,7 @@
-// Special functions of real numbers, in double. Series, continued fractions and asymptotic expansions instead of fitted
-// tables: short enough to check by eye, within a few 1e-14 of the exact value, which is all a float result needs and more.
-// Poles and points outside the domain give what PyTorch gives: infinity or NaN. None throws, allocates or keeps state.
+// Special functions of real numbers, in double. Series, continued fractions and asymptotic
+// expansions instead of fitted tables: short enough to check by eye, within a few 1e-14 of the
+// exact value, which is all a float result needs and more. Poles and points outside the domain give
+// what PyTorch gives: infinity or NaN. None throws, allocates or keeps state.
 #pragma once
 #include <cstdint>
 

@@ -48,8 +48,9 @@ int64_t fresh_id(const Kernel& k) {
   return id;
 }
 
-// Puts one variable in the place of vars[i] and vars[i + 1] where every address runs on from the end of the inner one to
-// the next value of the outer one: no division is left by which they could be told apart.
+// Puts one variable in the place of vars[i] and vars[i + 1] where every address runs on from the
+// end of the inner one to the next value of the outer one: no division is left by which they could
+// be told apart.
 bool collapse_pair(Kernel& k, std::vector<Expr>& vars, std::size_t i, const std::vector<Nest*>& nests) {
   const Expr outer = vars[i], inner = vars[i + 1], extent = inner.arg(0);
   if (depends(extent, outer)) return false;
@@ -93,8 +94,8 @@ void drop_unit_loops(Kernel& k) {
   for (Nest& n : k.nests) drop(n.vars);
 }
 
-// How badly neighbours in `v` suit the nest: addresses that are neither the same for all of them nor one
-// after the other.
+// How badly neighbours in `v` suit the nest: addresses that are neither the same for all of them
+// nor one after the other.
 int misfits(const Nest& n, const Expr& v) {
   int bad = 0;
   for (const Expr& o : offsets(n)) {

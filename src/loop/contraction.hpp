@@ -1,5 +1,5 @@
-// Sums of products among computations. Nothing is said about ops: mm, linear, bmm, attention and convolution are
-// all found by what they compute.
+// Sums of products among computations. Nothing is said about ops: mm, linear, bmm, attention and
+// convolution are all found by what they compute.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,16 +8,18 @@
 
 namespace ingot::loop {
 
-// What the one fold of a computation sums up: a factor that varies with rows times one that varies with columns.
+// What the one fold of a computation sums up: a factor that varies with rows times one that varies
+// with columns.
 struct Contraction {
   Expr a, b;
-  // The computation's variables: `batch` are those of both factors, `columns` those of b alone, `rows` all others.
+  // The computation's variables: `batch` are those of both factors, `columns` those of b alone,
+  // `rows` all others.
   std::vector<Expr> batch, rows, columns;
   ProductTypes types;
 };
 
-// Nothing where the computation is none, or where how long a sum is depends on which it is. Columns are what
-// the result is contiguous in.
+// Nothing where the computation is none, or where how long a sum is depends on which it is. Columns
+// are what the result is contiguous in.
 std::optional<Contraction> contraction_of(const Computation& c);
 
 }  // namespace ingot::loop

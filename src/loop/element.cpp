@@ -20,7 +20,8 @@ std::vector<Geometry> geometries(const Call& call, Geometry base) {
   return std::move(out.geoms);
 }
 
-// Whether the view moves with the base's strides: over a base with every stride doubled, its strides are doubled too.
+// Whether the view moves with the base's strides: over a base with every stride doubled, its
+// strides are doubled too.
 bool follows_base(const Call& call, const Geometry& base, const std::vector<Geometry>& views) {
   Geometry doubled = base;
   for (Int& s : doubled.strides) s = s * 2;
@@ -33,9 +34,10 @@ bool follows_base(const Call& call, const Geometry& base, const std::vector<Geom
   return true;
 }
 
-// Of a view that refers to the storage: what it looks at, counted in elements of its base. Those have to stand in row-major order and
-// at equal distances, as the real parts of complex numbers do, and the view on them alone: what stands between or around them is
-// no value of the program. None where that is not so, or not known.
+// Of a view that refers to the storage: what it looks at, counted in elements of its base. Those
+// have to stand in row-major order and at equal distances, as the real parts of complex numbers do,
+// and the view on them alone: what stands between or around them is no value of the program. None
+// where that is not so, or not known.
 std::optional<Geometry> among_elements(const Call& call, const Elements& base) {
   const Geometry& actual = call.tensor(0)->geom;
   const Geometry dense = Geometry::contiguous(base.sizes, base.dtype);

@@ -1,5 +1,5 @@
-// A tensor value during lowering: what its element at an index is. Views and formulas stay functions of the index until
-// somebody stores them.
+// A tensor value during lowering: what its element at an index is. Views and formulas stay
+// functions of the index until somebody stores them.
 #pragma once
 #include <functional>
 
@@ -17,8 +17,8 @@ struct Elements {
   int buffer = -1;  // where they are stored as they are; -1: nowhere
 };
 
-// Whether a call can be an index map or an expression: what cannot looks at the storage and not at elements, changes the
-// dtype, or computes with complex numbers.
+// Whether a call can be an index map or an expression: what cannot looks at the storage and not at
+// elements, changes the dtype, or computes with complex numbers.
 bool can_map_view(const Call& call, const Elements& base);
 bool can_map_formula(const Call& call);
 // Whether an argument or list of arguments has complex elements.
@@ -28,7 +28,8 @@ bool any_complex(const Call& call);
 // Requires can_map_view.
 std::vector<Elements> view_elements(const Call& call, const Elements& base);
 
-// The result of a formula. Requires can_map_formula. arguments[k] is empty (no `at`) where argument k is no tensor.
+// The result of a formula. Requires can_map_formula. arguments[k] is empty (no `at`) where argument
+// k is no tensor.
 Elements formula_elements(const Call& call, const Geometry& result, const std::vector<Elements>& arguments);
 
 // A number as a constant, or an expression of sizes, of type `t`.

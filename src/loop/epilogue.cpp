@@ -8,8 +8,8 @@
 namespace ingot::loop {
 namespace {
 
-// Whether e counts through the values of some of `vars`, each value of [0, size) once: c0*v0 + v1 with c0 the extent of v1
-// and so on. Those variables are marked as used.
+// Whether e counts through the values of some of `vars`, each value of [0, size) once: c0*v0 + v1
+// with c0 the extent of v1 and so on. Those variables are marked as used.
 bool counts_once(Expr e, const Expr& size, const std::vector<Expr>& vars, std::vector<bool>& used) {
   Expr radix = 1;
   for (bool progress = true; progress && !e.is_const(0);) {

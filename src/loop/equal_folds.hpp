@@ -1,5 +1,5 @@
-// Folds of several programs over one set of constants (fold.hpp): what two of them compute alike is computed once and kept once,
-// such as a weight that prefill and decode both want in panels.
+// Folds of several programs over one set of constants (fold.hpp): what two of them compute alike is
+// computed once and kept once, such as a weight that prefill and decode both want in panels.
 #pragma once
 #include <vector>
 
@@ -10,8 +10,8 @@ namespace ingot::loop {
 // Numbers what folds compute: equal numbers, equal elements in equal places.
 class FoldNumbers {
  public:
-  // The numbers of the fold's outputs. `constants[k]` is the number of its constant k: those of constants are the caller's, and below
-  // `constant_count`.
+  // The numbers of the fold's outputs. `constants[k]` is the number of its constant k: those of
+  // constants are the caller's, and below `constant_count`.
   FoldNumbers(int64_t constant_count) : next_(constant_count) {}
   std::vector<int64_t> add(const Program& fold, const std::vector<std::size_t>& constants);
 

@@ -17,8 +17,9 @@ bool has_symbol(const Expr& e) {
 }
 bool any_has_symbol(const std::vector<Expr>& all) { return std::any_of(all.begin(), all.end(), has_symbol); }
 
-// Whether it computes the same at all sizes: loops over an open size, a size among the numbers and a place that depends on
-// one differ from run to run, although everything that is read is constant and what is made has a fixed size.
+// Whether it computes the same at all sizes: loops over an open size, a size among the numbers and
+// a place that depends on one differ from run to run, although everything that is read is constant
+// and what is made has a fixed size.
 bool is_the_same_at_all_sizes(const Kernel& k) {
   if (any_has_symbol(k.outer) || has_symbol(k.scratch_bytes)) return false;
   if (const auto& p = k.product;
@@ -60,7 +61,8 @@ class Folding {
     fold.numbers.clear();
     fold.outputs.clear();
     fold.decided = 0;
-    // Buffers keep their numbers; those that it has nothing to do with may have sizes that it does not know.
+    // Buffers keep their numbers; those that it has nothing to do with may have sizes that it does
+    // not know.
     const std::vector<bool> is_of_fold = used_by(fold.steps);
     for (std::size_t b = 0; b < fold.buffers.size(); b++)
       if (!is_of_fold[b] && fold.buffers[b].place != Place::constant)

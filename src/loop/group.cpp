@@ -11,7 +11,8 @@
 namespace ingot::loop {
 namespace {
 
-// A computation joins one of this many groups before it, so that time stays linear in the number of computations.
+// A computation joins one of this many groups before it, so that time stays linear in the number of
+// computations.
 constexpr std::size_t kWindow = 12;
 // Rows that a group works on at the same time: fewer would leave some of the machine without work.
 constexpr int64_t kFewestRows = 8;
@@ -27,7 +28,8 @@ void each_load(const Computation& c, const F& f) {
   loads(c.value);
 }
 
-// Computations over the same rows: for each value of the outer variables, one member after the other.
+// Computations over the same rows: for each value of the outer variables, one member after the
+// other.
 struct Group {
   struct Member {
     const Computation* c;
@@ -40,8 +42,8 @@ struct Group {
   bool overwrites = false;                  // elements that members read, each where it is read
 };
 
-// Which of its variables a computation must give to the rows of a group to read what the group made; nothing where they do
-// not agree, or where it reads nothing of it.
+// Which of its variables a computation must give to the rows of a group to read what the group
+// made; nothing where they do not agree, or where it reads nothing of it.
 std::optional<std::vector<Expr>> rows_in(const Computation& c, const Group& g) {
   std::vector<Expr> rows(g.extents.size());
   bool agrees = true, reads = false;
@@ -129,8 +131,9 @@ class Grouping {
   static bool is_by_element(const Computation& c, const std::vector<Expr>& rows) {
     return c.folds.empty() && rows.size() == c.vars.size();
   }
-  // Whether the group is of elements alone, and reads what c writes at no element but the one that c writes: then each can be
-  // overwritten as soon as it was read. So a loop hands on what it carries without a copy.
+  // Whether the group is of elements alone, and reads what c writes at no element but the one that
+  // c writes: then each can be overwritten as soon as it was read. So a loop hands on what it
+  // carries without a copy.
   static bool overwrites_in_place(const Computation& c, const std::vector<Expr>& rows, const Group& g) {
     bool in_place = true;
     each_load(c, [&](const Expr& load) { in_place = in_place && load->i != c.out; });
@@ -201,8 +204,9 @@ class Grouping {
     return order;
   }
 
-  // One kernel: members in order, each with a nest for every fold and one for its stores. An element that a reduction makes
-  // for a row is a value of the row: what reads it in the group has the expression.
+  // One kernel: members in order, each with a nest for every fold and one for its stores. An
+  // element that a reduction makes for a row is a value of the row: what reads it in the group has
+  // the expression.
   Kernel kernel_of(const Group& g) const {
     Kernel k;
     k.name = program_.buffers[at(g.members.back().c->out)].name;

@@ -66,13 +66,15 @@ void drop_unread(Kernel& k, const std::vector<int>& own) {
   std::erase_if(k.nests, [](const Nest& n) { return n.folds.empty() && n.stores.empty(); });
 }
 
-// Puts a nest into the one before it that has the same variables, where it needs none of that one's folds.
+// Puts a nest into the one before it that has the same variables, where it needs none of that one's
+// folds.
 void merge_neighbours(Kernel& k) {
   for (std::size_t i = 1; i < k.nests.size();) {
     Nest &before = k.nests[i - 1], &n = k.nests[i];
     bool waits = !same_extents(before, n);
     for (const Fold& f : before.folds) waits = waits || reads(n, f.tmp);
-    // What the earlier nest stores the later one may read at another place than the one it has just reached.
+    // What the earlier nest stores the later one may read at another place than the one it has just
+    // reached.
     for (const Store& s : before.stores) waits = waits || reads(n, s.out);
     if (waits) {
       i++;
@@ -114,7 +116,8 @@ class Scratch {
   Kernel& kernel_;
 };
 
-// Buffers of this kernel alone become rows: every load of one is at the very element that its store has for the variables.
+// Buffers of this kernel alone become rows: every load of one is at the very element that its store
+// has for the variables.
 void make_rows(Program& p, Kernel& k, const std::vector<int>& own, Scratch& scratch) {
   for (std::size_t i = 0; i < k.nests.size(); i++)
     for (std::size_t s = 0; s < k.nests[i].stores.size(); s++) {

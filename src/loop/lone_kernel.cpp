@@ -9,7 +9,8 @@
 namespace ingot::loop {
 namespace {
 
-// What is added to an offset whatever the loops and the data: a number, and terms of the program's symbols.
+// What is added to an offset whatever the loops and the data: a number, and terms of the program's
+// symbols.
 struct Shift {
   int64_t number = 0;
   Expr symbols = 0;
@@ -28,7 +29,8 @@ Shift shift_of(const Expr& offset) {
   return s;
 }
 
-// f(buffer, offset) for every place that the kernel reads or writes, and for those inside the places.
+// f(buffer, offset) for every place that the kernel reads or writes, and for those inside the
+// places.
 template <class F>
 void each_access(const Kernel& k, const F& f) {
   const auto loads = [&](const Expr& e) {
@@ -51,7 +53,8 @@ void each_access(const Kernel& k, const F& f) {
   }
 }
 
-// By buffer: what is added to its offsets in the kernel, the least where that differs. A place before the first element is none.
+// By buffer: what is added to its offsets in the kernel, the least where that differs. A place
+// before the first element is none.
 std::vector<Expr> beginnings(const Program& p, const Kernel& k, const std::vector<int>& buffers) {
   std::vector<std::optional<Shift>> shifts(buffers.size());
   each_access(k, [&](int buffer, const Expr& offset) {
@@ -140,7 +143,8 @@ Kernel renumbered(const Kernel& k, const std::vector<int>& buffers, const std::v
   return r;
 }
 
-// Everything that code depends on, in a list: equal lists, equal code. Expressions are interned, so their address is enough.
+// Everything that code depends on, in a list: equal lists, equal code. Expressions are interned, so
+// their address is enough.
 std::vector<const void*> ingredients(const LoneKernel& k) {
   std::vector<const void*> all;
   const auto number = [&](int64_t n) { all.push_back(reinterpret_cast<const void*>(n)); };

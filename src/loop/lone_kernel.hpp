@@ -1,6 +1,7 @@
-// A kernel by itself: the program around it reduced to what its code depends on, with variables and buffers numbered in the
-// order of first use, and each buffer beginning at the first element that the kernel has to do with. Kernels that are alike by
-// themselves (the layers of a deep model have many, and so have the steps of a recurrence that was unrolled) share one code.
+// A kernel by itself: the program around it reduced to what its code depends on, with variables and
+// buffers numbered in the order of first use, and each buffer beginning at the first element that
+// the kernel has to do with. Kernels that are alike by themselves (the layers of a deep model have
+// many, and so have the steps of a recurrence that was unrolled) share one code.
 #pragma once
 #include "loop/program.hpp"
 

@@ -17,7 +17,8 @@ std::vector<Expr> exprs(const Shape& s) {
 
 namespace {
 
-// Whether the elements fill memory without gaps or overlap, as far as that is known without a guard.
+// Whether the elements fill memory without gaps or overlap, as far as that is known without a
+// guard.
 bool is_dense(const Geometry& g) {
   std::vector<bool> seen(g.sizes.size());
   Int stride = 1;
@@ -36,7 +37,8 @@ bool any_complex_result(const Node& n) {
   return std::any_of(metas.begin(), metas.end(), [](const Tensor& t) { return t.defined() && is_complex(t.dtype()); });
 }
 
-// A pointwise value is computed where it is read, unless that would repeat work worth more than a store and a load.
+// A pointwise value is computed where it is read, unless that would repeat work worth more than a
+// store and a load.
 constexpr int kCheapForMany = 8, kCheapForRepeated = 4, kJustALoad = 2;
 constexpr uint32_t kDeepest = 200;  // of an expression that is still put into another
 
@@ -59,7 +61,8 @@ std::vector<Use> uses_of(const Graph& graph) {
   for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, false, true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
-    // A write; an op that has no result and does something: an assertion, or somebody's own; a draw, which takes the random stream further.
+    // A write; an op that has no result and does something: an assertion, or somebody's own; a
+    // draw, which takes the random stream further.
     const bool acts =
         user.kind == NodeKind::call && (user.op->mutates() || user.op->form() == Form::random ||
                                         (user.op->schema.results.empty() && (user.op->def->lower || is_from_outside(*user.op))));
@@ -210,7 +213,8 @@ bool Lowerer::is_worth_storing(const Node& n, const Elements& e) const {
          (use.factor && slots > kJustALoad) || value->depth > kDeepest;
 }
 
-// An in-place op on an input: the program's last word about its elements. Until the end nothing is written.
+// An in-place op on an input: the program's last word about its elements. Until the end nothing is
+// written.
 void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments) {
   INGOT_REQUIRE(!n.op->is_inplace_view(),
                 "Found an input that received a metadata mutation, through e.g. a call to `.resize_()` or `.transpose_()`: ",
@@ -234,7 +238,8 @@ void Lowerer::lower_write(const Node& n, const Call& call, const std::vector<Ele
 
 namespace {
 
-// Whether the call looks past the elements of a tensor that stand one after the other: at others of its storage.
+// Whether the call looks past the elements of a tensor that stand one after the other: at others of
+// its storage.
 bool looks_past(const Node& n, const Geometry& actual) {
   if (!n.op->is_view() || !n.meta.is_tensor()) return false;
   const Int need = required_bytes(n.meta.tensor()->geom), have = required_bytes(actual);
@@ -287,7 +292,8 @@ std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   std::vector<Elements> results;
   std::vector<Expr> decided;
   for (std::size_t k = 0; k < metas.size(); k++) {
-    // A result that is None leaves its buffer alone; there is one all the same, so that results keep their numbers.
+    // A result that is None leaves its buffer alone; there is one all the same, so that results
+    // keep their numbers.
     Geometry g = metas[k].defined() ? dense_geometry(metas[k]->geom) : Geometry::contiguous({0}, DType::u8);
     for (std::size_t d = 0; d < g.sizes.size(); d++) {
       const Expr size = g.sizes[d].expr();

@@ -118,8 +118,8 @@ std::vector<Elements> Lowerer::operand_values(const Node& n, std::size_t argumen
   return all;
 }
 
-// One call for each row of the operands at `rows_at`: what is carried comes first among the arguments and the results, if
-// there is such a list, and the other results are rows of the node's.
+// One call for each row of the operands at `rows_at`: what is carried comes first among the
+// arguments and the results, if there is such a list, and the other results are rows of the node's.
 void Lowerer::each_row(const Node& n, std::size_t carried_at, std::size_t rows_at, std::size_t others_at) {
   const bool carries = carried_at < n.args.size();
   const std::vector<Elements> start = carries ? operand_values(n, carried_at) : std::vector<Elements>{},

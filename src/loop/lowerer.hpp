@@ -270,7 +270,8 @@ class Lowerer {
     add_decided(symbol);
   }
 
-  // A function that a node calls: its steps go to `steps`, its arguments are these. Returns what it returns.
+  // A function that a node calls: its steps go to `steps`, its arguments are these. Returns what it
+  // returns.
   Lowerer(const Graph& function, Lowerer& caller, Steps& steps, const std::vector<Elements>& arguments, std::string prefix);
   std::vector<Elements> lower_function(const Argument& function, Steps& steps, const std::vector<Elements>& arguments,
                                        const Node& caller);

@@ -38,7 +38,8 @@ bool depends_on_data(const Program& p, const Buffer& b) {
   return false;
 }
 
-// The free slot that fits best: of the same size, else the first that is surely large enough, else the first of all.
+// The free slot that fits best: of the same size, else the first that is surely large enough, else
+// the first of all.
 Slot* choose(std::vector<Slot>& slots, const Expr& bytes, int first) {
   Slot *larger = nullptr, *any = nullptr;
   for (Slot& s : slots) {

@@ -1,8 +1,10 @@
-// A loop program: buffers, and the steps that fill them in order. Every size, stride, offset and extent is an expression of
-// the program's symbols, so one program serves all sizes for which its guards hold.
+// A loop program: buffers, and the steps that fill them in order. Every size, stride, offset and
+// extent is an expression of the program's symbols, so one program serves all sizes for which its
+// guards hold.
 //
-// Lowering makes Computations; scheduling (schedule.hpp) turns them into Kernels, which a backend generates
-// code for. What kind of machine that is for shows in sizes alone. Its text form is loop/text.hpp.
+// Lowering makes Computations; scheduling (schedule.hpp) turns them into Kernels, which a backend
+// generates code for. What kind of machine that is for shows in sizes alone. Its text form is
+// loop/text.hpp.
 #pragma once
 #include <functional>
 #include <optional>
@@ -31,8 +33,8 @@ enum class Place : uint8_t {
   scratch,   // at `offset` in memory that one value of a kernel's `outer` has to itself: a thread's, or a block's on a GPU
 };
 
-// Load(id; index…) reads element [index…] of buffer `id`, its position in Program::buffers. Strides are in elements and
-// not negative; the first element is at the buffer's address.
+// Load(id; index…) reads element [index…] of buffer `id`, its position in Program::buffers. Strides
+// are in elements and not negative; the first element is at the buffer's address.
 struct Buffer {
   std::string name;  // unique in its program
   DType dtype = DType::f32;
@@ -43,9 +45,9 @@ struct Buffer {
 
 Expr bytes_of(const Buffer& b);
 
-// A sum of floats in float loses digits with its length. So a long one is a sum of sums of at most this many terms, which are added
-// in double (or, few of them in a product's strip, in float). What reduces a tensor is in double altogether: carried_fold,
-// ops/reduce/carried_fold.hpp.
+// A sum of floats in float loses digits with its length. So a long one is a sum of sums of at most
+// this many terms, which are added in double (or, few of them in a product's strip, in float). What
+// reduces a tensor is in double altogether: carried_fold, ops/reduce/carried_fold.hpp.
 constexpr int64_t kTermsOfOneSum = 256;
 
 // `tmp` is `body` accumulated over all values of `vars`, in the dtype of both.
@@ -56,7 +58,8 @@ struct Fold {
   Expr body;  // may use the variables of its computation and the folds before it
 };
 
-// out[leading…, vars…] = value for all values of vars. Folds are done for each of them, in order, before the value.
+// out[leading…, vars…] = value for all values of vars. Folds are done for each of them, in order,
+// before the value.
 struct Computation {
   int out = 0;
   std::vector<Expr> vars;
@@ -71,8 +74,10 @@ struct Computation {
   }
 };
 
-// One loop nest: for all values of vars, every fold takes its body in and every store is done, in order; where they overwrite
-// what they read, all values are computed before. A fold's tmp may be read by nests after this one. From here on an element has one index: its distance from the first, in elements.
+// One loop nest: for all values of vars, every fold takes its body in and every store is done, in
+// order; where they overwrite what they read, all values are computed before. A fold's tmp may be
+// read by nests after this one. From here on an element has one index: its distance from the first,
+// in elements.
 struct Store {
   int out = 0;
   Expr offset;
@@ -84,15 +89,17 @@ struct Nest {
   std::vector<Store> stores;
 };
 
-// What sums of products are of: the elements that are multiplied, and what their products are added in.
+// What sums of products are of: the elements that are multiplied, and what their products are added
+// in.
 struct ProductTypes {
   DType rows = DType::f32, columns = DType::f32, sums = DType::f32;
 
   bool operator==(const ProductTypes&) const = default;
 };
 
-// Sums of products for a few rows and some columns: strip[r, column] = Σ over k of a(k, r) * b(k, column). A
-// microkernel of the machine makes a block of them at a time: all the rows, and a panel of columns.
+// Sums of products for a few rows and some columns: strip[r, column] = Σ over k of a(k, r) * b(k,
+// column). A microkernel of the machine makes a block of them at a time: all the rows, and a panel
+// of columns.
 struct Product {
   struct Block {
     int rows = 0, columns = 0;
@@ -122,14 +129,14 @@ struct Microkernel {
   bool operator==(const Microkernel&) const = default;
 };
 
-// For all values of `outer`, each on its own and in any order: the nests, one after the other, and the product, if there is one,
-// in its place among them.
+// For all values of `outer`, each on its own and in any order: the nests, one after the other, and
+// the product, if there is one, in its place among them.
 struct Kernel {
   std::string name;
   std::vector<Expr> outer;
   std::vector<Nest> nests;
-  // Which variable's neighbours are computed together, by lanes of a vector or threads side by side: the last of
-  // `outer`, around all nests, or each nest's own last variable.
+  // Which variable's neighbours are computed together, by lanes of a vector or threads side by
+  // side: the last of `outer`, around all nests, or each nest's own last variable.
   bool across = false;
   Expr scratch_bytes = 0;
   std::optional<Product> product = {};
@@ -147,8 +154,8 @@ struct KernelCall {
   std::vector<Argument> args;
 };
 
-// An op that has no loops, run by the eager library inside the model, or by the process it is loaded into (src/model/program.h
-// says what the text is).
+// An op that has no loops, run by the eager library inside the model, or by the process it is
+// loaded into (src/model/program.h says what the text is).
 struct EagerCall {
   struct Size {
     int result, dim;

@@ -12,16 +12,18 @@ namespace ingot::loop {
 
 class Reach {
  public:
-  // Given symbols are tried at a few sizes for which all guards of the program hold; those that steps decide are not known.
+  // Given symbols are tried at a few sizes for which all guards of the program hold; those that
+  // steps decide are not known.
   explicit Reach(const Program& p);
 
   struct Outside {
     int64_t at, end;
     std::string where;  // "where i0 = 3, s0 = 2"
   };
-  // Values for which the index is below zero or not below `end`, if some are found: variables at the ends of their ranges that
-  // make it smallest and largest, and all values of a few where it is no sum of their multiples. An index that data or a
-  // decided symbol is in is not looked at. Variables come after those that their extents have.
+  // Values for which the index is below zero or not below `end`, if some are found: variables at
+  // the ends of their ranges that make it smallest and largest, and all values of a few where it is
+  // no sum of their multiples. An index that data or a decided symbol is in is not looked at.
+  // Variables come after those that their extents have.
   std::optional<Outside> outside(const Expr& index, const Expr& end, const std::vector<Expr>& vars) const;
 
  private:

@@ -34,7 +34,8 @@ std::vector<int> count_readers(const Program& p) {
   return readers;
 }
 
-// By kernel: which of the buffers that it writes nobody else looks at. The kernels have the loads of the computations `run`.
+// By kernel: which of the buffers that it writes nobody else looks at. The kernels have the loads
+// of the computations `run`.
 std::vector<std::vector<int>> own_buffers(const std::vector<Kernel>& kernels, const std::vector<Computation>& run,
                                           const std::vector<int>& readers) {
   std::vector<std::vector<int>> written;
@@ -67,8 +68,8 @@ void add_kernels(Program& p, const std::vector<Computation>& run, const std::vec
   }
 }
 
-// Constants that were laid out for a product, and are there when the next one asks for the same: the steps of a recurrence that was
-// unrolled all multiply by the same weight.
+// Constants that were laid out for a product, and are there when the next one asks for the same:
+// the steps of a recurrence that was unrolled all multiply by the same weight.
 class Layouts {
  public:
   explicit Layouts(const Program& p) : is_constant_(p.buffers.size()) {
@@ -78,9 +79,10 @@ class Layouts {
     });
   }
 
-  // Takes out of the steps of the product, which are those of `c`, what was laid out before, and remembers the others. Products of other
-  // sizes keep layouts of their own, though these may be alike: whether they are differs from one machine to the next, and a library that
-  // has code for several has the same constants for all of them.
+  // Takes out of the steps of the product, which are those of `c`, what was laid out before, and
+  // remembers the others. Products of other sizes keep layouts of their own, though these may be
+  // alike: whether they are differs from one machine to the next, and a library that has code for
+  // several has the same constants for all of them.
   void share(const Computation& c, ProductSteps& product) {
     std::erase_if(product.packs, [&](const Computation& pack) {
       bool is_constant = true;

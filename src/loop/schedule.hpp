@@ -1,5 +1,6 @@
 // Computations to kernels: which are done together, in which order their loops run, and which
-// neighbours are computed together. What holds on every machine is here; the rest is what a backend says.
+// neighbours are computed together. What holds on every machine is here; the rest is what a backend
+// says.
 #pragma once
 #include <functional>
 #include <optional>
@@ -17,8 +18,8 @@ struct ProductSteps {
 
 // What the machine decides.
 struct MachineRules {
-  // How it does a computation that is a sum of products; nothing where plain loops do it, as they do
-  // all others. Adds the buffers that the steps need.
+  // How it does a computation that is a sum of products; nothing where plain loops do it, as they
+  // do all others. Adds the buffers that the steps need.
   std::function<std::optional<ProductSteps>(Program&, const Computation&)> product;
   // Fewer neighbours than this are not worth computing together (Kernel::across).
   int64_t fewest_neighbours = 1;
@@ -28,8 +29,8 @@ struct MachineRules {
 // Ensures: no Computation is left; buffers that one kernel alone uses are scratch or gone.
 void schedule(Program& p, const MachineRules& machine);
 
-// The same for one kernel: variables that run on without a gap become one, the variable that loads and stores follow best
-// becomes the last, and `across` is decided.
+// The same for one kernel: variables that run on without a gap become one, the variable that loads
+// and stores follow best becomes the last, and `across` is decided.
 void arrange_loops(Kernel& k, int64_t fewest_neighbours);
 
 }  // namespace ingot::loop

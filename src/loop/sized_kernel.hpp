@@ -12,10 +12,11 @@ struct SizedKernel {
   std::vector<std::vector<int64_t>> values;  // of each member: the parameters
 };
 
-// What kernels have in common that may become one: all but extents, factors of indices and bounds. Where
-// code for numbers that are not known would be slower, they belong to it: what is divided by, also to find
-// where among the outer loops one is (in a product there is much to do for each), and extents of the loops
-// whose neighbours are computed together. A kernel that runs once for each set of weights may be slower.
+// What kernels have in common that may become one: all but extents, factors of indices and bounds.
+// Where code for numbers that are not known would be slower, they belong to it: what is divided by,
+// also to find where among the outer loops one is (in a product there is much to do for each), and
+// extents of the loops whose neighbours are computed together. A kernel that runs once for each set
+// of weights may be slower.
 std::vector<uint64_t> form_of(const LoneKernel& k, bool runs_once);
 
 // Of kernels of one form. Nothing where they differ by more than numbers after all.

@@ -37,7 +37,8 @@ constexpr std::string_view assignment_of(Accumulate a) {
   return {};
 }
 
-// The buffers of this place, in order: what a program's inputs, constants and outputs are where no line says otherwise.
+// The buffers of this place, in order: what a program's inputs, constants and outputs are where no
+// line says otherwise.
 inline std::vector<int> buffers_in(const Program& p, Place place) {
   std::vector<int> all;
   for (std::size_t k = 0; k < p.buffers.size(); k++)

@@ -1,4 +1,5 @@
-// The text form of loop programs, for people, tests and bug reports, and back: parse_program(to_text(p)) is p.
+// The text form of loop programs, for people, tests and bug reports, and back:
+// parse_program(to_text(p)) is p.
 //
 //   program main(s0 >= 2, s1 >= 1 <= 8; u0 >= 0, zuf0: real) arena 64*((s0 + 15) // 16)
 //     guard s0 == 4 is false for "aten::view at model.py:12"
@@ -28,10 +29,11 @@
 //     times t < s0
 //       …
 //
-// Symbols after the semicolon are decided by steps. Blocks are indented by two spaces. A variable means what the line, or the kernel,
-// says that binds it; a %number has the type of what it accumulates. Inputs, constants and outputs are in the order of their buffers, or
-// in that of a line that says so: `outputs t, arg0_1`. Expressions are those of expr/text.hpp; in a string a quote and a backslash have
-// a backslash before them, and a new line is \n.
+// Symbols after the semicolon are decided by steps. Blocks are indented by two spaces. A variable
+// means what the line, or the kernel, says that binds it; a %number has the type of what it
+// accumulates. Inputs, constants and outputs are in the order of their buffers, or in that of a
+// line that says so: `outputs t, arg0_1`. Expressions are those of expr/text.hpp; in a string a
+// quote and a backslash have a backslash before them, and a new line is \n.
 #pragma once
 #include <string>
 #include <string_view>

@@ -103,7 +103,8 @@ class Verifier {
     }
   }
 
-  // Of the rows' factor a block reads as many elements as it has rows, of the columns' as many as columns, wherever it begins.
+  // Of the rows' factor a block reads as many elements as it has rows, of the columns' as many as
+  // columns, wherever it begins.
   void check(const Product& x, const Kernel& k) {
     INGOT_REQUIRE(!k.across, where_,
                   ": a product is made for each value of the parallel variables, so that the kernel cannot be "
@@ -276,7 +277,8 @@ class Verifier {
     require_loads_inside(e, vars, by_distance, seen);
   }
 
-  // Of the loads that are made in any case. Where a condition chooses, one of its sides may be outside (padding).
+  // Of the loads that are made in any case. Where a condition chooses, one of its sides may be
+  // outside (padding).
   void require_loads_inside(const Expr& e, const std::vector<Expr>& vars, bool by_distance,
                             std::set<const ExprNode*>& seen) const {
     if (!seen.insert(e.node()).second) return;

@@ -8,8 +8,8 @@
 namespace ingot::model {
 namespace {
 
-// libstdc++'s hash of a string: MurmurHash64A with the seed that it uses. The hash is kept in each node and compared by the
-// caller's own code, so it has to be this one.
+// libstdc++'s hash of a string: MurmurHash64A with the seed that it uses. The hash is kept in each
+// node and compared by the caller's own code, so it has to be this one.
 size_t hash_of(const char* text, size_t length) {
   constexpr uint64_t kMultiplier = 0xc6a4a7935bd1e995, kSeed = 0xc70f6907;
   auto mix = [](uint64_t v) { return v ^ v >> 47; };
@@ -68,7 +68,8 @@ void ConstantMap::link(Node* node) {
     bucket->next = node;
     return;
   }
-  // A new bucket begins at the front of the list, and the bucket that was there begins after this node.
+  // A new bucket begins at the front of the list, and the bucket that was there begins after this
+  // node.
   node->next = map_->first;
   map_->first = node;
   if (node->next) map_->buckets[node->next->hash % map_->bucket_count] = node;

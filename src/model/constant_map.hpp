@@ -1,5 +1,6 @@
-// The map behind an AOTInductorConstantMapHandle: a std::unordered_map<std::string, AtenTensorHandle> of the caller. A model has
-// no C++ library, so this is the map as libstdc++'s ABI lays it out (the same since GCC 5): read and added to without its code.
+// The map behind an AOTInductorConstantMapHandle: a std::unordered_map<std::string,
+// AtenTensorHandle> of the caller. A model has no C++ library, so this is the map as libstdc++'s
+// ABI lays it out (the same since GCC 5): read and added to without its code.
 #pragma once
 #include "ingot/aoti.h"
 
@@ -35,7 +36,8 @@ class ConstantMap {
     AtenTensorHandle handle;
     size_t hash;
   };
-  // All nodes are one list; a bucket points to the node before its first one, which for the first of all is `first` itself.
+  // All nodes are one list; a bucket points to the node before its first one, which for the first
+  // of all is `first` itself.
   struct Map {
     Node** buckets;  // `single`, or memory of its own
     size_t bucket_count;

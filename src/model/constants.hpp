@@ -1,4 +1,5 @@
-// One of a container's two sets of constants: where the elements of each are, and how far they have come.
+// One of a container's two sets of constants: where the elements of each are, and how far they have
+// come.
 #pragma once
 #include "ingot/aoti.h"
 #include "model/device.hpp"
@@ -29,9 +30,10 @@ inline uint32_t owner_of(uint32_t k) {
 // Whether two constants are the same elements.
 bool are_alike(uint32_t a, uint32_t b);
 
-// Own elements are in one block, a constant at a multiple of 64 bytes, in the order of the table. A constant that is still as it
-// came is where the library or its file has it; a user's is where the user has it. Constants of one storage are always in one
-// place: what is done to one of them is done to all that are alike, and is seen in the others. On a device that is not the CPU the
+// Own elements are in one block, a constant at a multiple of 64 bytes, in the order of the table. A
+// constant that is still as it came is where the library or its file has it; a user's is where the
+// user has it. Constants of one storage are always in one place: what is done to one of them is
+// done to all that are alike, and is seen in the others. On a device that is not the CPU the
 // library's constants are copied into the block, and are given to it as they lie there.
 class ConstantBuffer {
  public:
@@ -51,7 +53,8 @@ class ConstantBuffer {
   bool copy_tensor(uint32_t k, AtenTensorHandle tensor);
   bool copy_constant(uint32_t k, const ConstantBuffer& other);
   void refer_to(uint32_t k, AtenTensorHandle tensor);  // takes the handle; laid out as compiled
-  // The tensor of constant k, which is this buffer's; null where it has no value, or after a failure.
+  // The tensor of constant k, which is this buffer's; null where it has no value, or after a
+  // failure.
   AtenTensorHandle tensor(uint32_t k);
 
   void take_folded(void** folded);  // one for each folded constant, from allocate(); they are null afterwards

@@ -71,7 +71,8 @@ bool check_device(const char* device, int32_t* number) {
          fail("device: expected %s, which this library was compiled for, found %s", expected, device);
 }
 
-// I048: a model for the CPU has no other memory, and one for another device puts all constants there.
+// I048: a model for the CPU has no other memory, and one for another device puts all constants
+// there.
 bool check_constants() {
   const int32_t own = program.device ? program.device->type : 0;
   for (uint32_t k = 0; k < stored_constant_count(); k++)
@@ -120,8 +121,9 @@ void Container::give_back(Model& model) {
   returned_.wake_one();
 }
 
-// With the gate passed together with others, and again afterwards: sees to it that the active buffer is folded. No model is held
-// meanwhile: with one model, a run that waits for it would be inside the gate and keep us out. False: the gate has been left.
+// With the gate passed together with others, and again afterwards: sees to it that the active
+// buffer is folded. No model is held meanwhile: with one model, a run that waits for it would be
+// inside the gate and keep us out. False: the gate has been left.
 bool Container::fold_active_and_stay(void* stream) {
   while (buffer(false).state != ConstantState::FOLDED) {
     const ConstantState state = buffer(false).state;

@@ -1,8 +1,8 @@
 // Several interchangeable models over one set of constants, for callers from many threads.
 //
-// A run, and whatever touches the inactive constants alone, passes the gate with others; what changes the active constants passes
-// it alone. So a run sees the constants from before a change or from after it, never a mixture. Locks are taken in this order:
-// gate, updates, written, pool.
+// A run, and whatever touches the inactive constants alone, passes the gate with others; what
+// changes the active constants passes it alone. So a run sees the constants from before a change or
+// from after it, never a mixture. Locks are taken in this order: gate, updates, written, pool.
 #pragma once
 #include "model/constant_map.hpp"
 #include "model/model.hpp"
@@ -29,8 +29,8 @@ class Container {
   bool make(size_t model_count, const char* device, LibraryWeights weights = LibraryWeights::used);
   bool uses_library_weights() const { return uses_library_weights_; }
 
-  // Runs the entry of that place among the program's, on a stream of its device. The input handles stay the caller's, the output
-  // handles become it (null after a failure).
+  // Runs the entry of that place among the program's, on a stream of its device. The input handles
+  // stay the caller's, the output handles become it (null after a failure).
   bool run(size_t entry, const AtenTensorHandle* inputs, size_t input_count, AtenTensorHandle* outputs, size_t output_count,
            void* stream);
   // The first one, without locks.
@@ -62,14 +62,15 @@ class Container {
 
   Gate gate_;
   Mutex updates_;  // of the inactive buffer
-  // Runs that have to do with constants that runs write come one at a time: each must find what the one before it has left.
+  // Runs that have to do with constants that runs write come one at a time: each must find what the
+  // one before it has left.
   Mutex written_;
   LastStream written_stream_;  // with it
   ConstantBuffer buffers_[2];
   int active_ = 0;
 
-  // A model is in use, or available. On the CPU it is finished when its call returns; on another device its stream may still be at
-  // work, which the next run comes after.
+  // A model is in use, or available. On the CPU it is finished when its call returns; on another
+  // device its stream may still be at work, which the next run comes after.
   Mutex pool_;
   Condition returned_;
   Array<Model*> available_;

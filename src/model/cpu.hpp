@@ -1,4 +1,5 @@
-// What the processor of this machine has, as cpu.h numbers it: only what the operating system lets programs use.
+// What the processor of this machine has, as cpu.h numbers it: only what the operating system lets
+// programs use.
 #pragma once
 #include "model/cpu.h"
 #include "model/program.h"
@@ -15,8 +16,8 @@ struct CpuFeatures {
 CpuFeatures cpu_features();
 const char* cpu_feature_name(uint64_t id);  // null: unknown to this runtime
 
-// The first level of the program whose features are all there: its place among them. -1 after a failure that says what the file
-// and the machine have.
+// The first level of the program whose features are all there: its place among them. -1 after a
+// failure that says what the file and the machine have.
 int64_t choose_level(const ingot_program& program);
 
 }  // namespace ingot::model

@@ -1,4 +1,5 @@
-// The device that the library was compiled for: the CPU, whose memory is the process's, or that of the program's table.
+// The device that the library was compiled for: the CPU, whose memory is the process's, or that of
+// the program's table.
 #pragma once
 #include "model/memory.hpp"
 #include "model/program.h"
@@ -36,8 +37,8 @@ class LastStream {
   void* stream_ = nullptr;
 };
 
-// Bytes of the device at kAlignment that are kept from one use to the next and grow when more are asked for; what they hold is
-// then lost.
+// Bytes of the device at kAlignment that are kept from one use to the next and grow when more are
+// asked for; what they hold is then lost.
 class Workspace {
  public:
   Workspace() = default;

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int kMostText = 4096;
 
-// A key rather than a thread_local: that needs the dynamic linker's own library on some targets. The texts go with their threads;
-// the destructor is libc's, so it may run after this library is gone.
+// A key rather than a thread_local: that needs the dynamic linker's own library on some targets.
+// The texts go with their threads; the destructor is libc's, so it may run after this library is
+// gone.
 pthread_once_t made = PTHREAD_ONCE_INIT;
 pthread_key_t key;
 bool has_key = false;
@@ -32,7 +33,8 @@ char* thread_text(bool make) {
   return text;
 }
 
-// The thread that unloads the library gives its text back; those of other threads live until these end.
+// The thread that unloads the library gives its text back; those of other threads live until these
+// end.
 __attribute__((destructor)) void drop_key() {
   if (!has_key) return;
   free(pthread_getspecific(key));

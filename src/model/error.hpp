@@ -1,5 +1,5 @@
-// Failures inside a model library. There are no exceptions here: a function that can fail returns false (or null) after it has
-// left a text for its thread; the C functions turn that into a status.
+// Failures inside a model library. There are no exceptions here: a function that can fail returns
+// false (or null) after it has left a text for its thread; the C functions turn that into a status.
 #pragma once
 
 namespace ingot::model {

@@ -1,5 +1,6 @@
-// The host of a process that has none: a strided tensor in CPU memory. A handle is one view of a counted storage. A handle of
-// another host is refused: its first word, which every host's tensors have, is not our mark.
+// The host of a process that has none: a strided tensor in CPU memory. A handle is one view of a
+// counted storage. A handle of another host is refused: its first word, which every host's tensors
+// have, is not our mark.
 #include <atomic>
 
 #include "model/host.hpp"

@@ -26,8 +26,9 @@ int32_t code_of(void* scope, const char* name) {
   return look_up(scope, name, &function) ? function() : -1;
 }
 
-// operator new and delete of the host, by their names in the Itanium ABI, found as its own calls are bound: those that a program has
-// instead of the C++ library's come first. A C++ library that is out of reach is over malloc and free.
+// operator new and delete of the host, by their names in the Itanium ABI, found as its own calls
+// are bound: those that a program has instead of the C++ library's come first. A C++ library that
+// is out of reach is over malloc and free.
 void find_allocator(void* scope, Host& h) {
   void* const scopes[] = {RTLD_DEFAULT, scope};
   for (void* from : scopes)
@@ -75,13 +76,14 @@ int add_name(dl_phdr_info* object, size_t, void* context) {
   return 0;
 }
 
-// Whoever has the functions is the host, whatever its file is called: distributions give libtorch a name with its version.
+// Whoever has the functions is the host, whatever its file is called: distributions give libtorch a
+// name with its version.
 bool take_from_any_loaded(Host& h) {
   Names names;
   dl_iterate_phdr(add_name, &names);
   for (size_t at = 0; at < names.used; at += strlen(names.text + at) + 1) {
-    // RTLD_NOLOAD: nothing is loaded, a library that is there already is found by its name. The host is never given back:
-    // tensors of it may outlive this library.
+    // RTLD_NOLOAD: nothing is loaded, a library that is there already is found by its name. The
+    // host is never given back: tensors of it may outlive this library.
     void* library = dlopen(names.text + at, RTLD_LAZY | RTLD_NOLOAD);
     if (library && take_from(library, h)) return true;
     if (library) dlclose(library);

@@ -1,6 +1,7 @@
-// The functions of the process this library runs in that work on tensors (ingot/aoti_host.h), found once: those of the global
-// scope (Ingot's runner, or a program linked with libtorch); else those of any library that has them and is loaded out of that
-// scope (as Python loads libtorch); else tensors of our own (fallback_host.cpp).
+// The functions of the process this library runs in that work on tensors (ingot/aoti_host.h), found
+// once: those of the global scope (Ingot's runner, or a program linked with libtorch); else those
+// of any library that has them and is loaded out of that scope (as Python loads libtorch); else
+// tensors of our own (fallback_host.cpp).
 #pragma once
 #include "ingot/aoti_host.h"
 #include "model/dtype.hpp"
@@ -44,8 +45,9 @@ int32_t dtype_from_host(int32_t code);
 // What a tensor is. False after a failure; `what` names it ("input 0 (x)").
 bool view_tensor(AtenTensorHandle tensor, const char* what, ingot_view* view, int32_t* device_type);
 
-// Handles that were given to us: released when it ends, and null in the caller's array from then on, so that a host which frees what
-// was not stolen (PyTorch's runner does) knows. One that the host refuses to release is not ours, and stays in the array.
+// Handles that were given to us: released when it ends, and null in the caller's array from then
+// on, so that a host which frees what was not stolen (PyTorch's runner does) knows. One that the
+// host refuses to release is not ours, and stays in the array.
 class Taken {
  public:
   Taken(AtenTensorHandle* handles, size_t count) : handles_(handles), count_(handles ? count : 0) {}

@@ -140,8 +140,8 @@ bool Inputs::check_guards(const int64_t* symbols) const {
   return fail("%s", text.c_str());
 }
 
-// A program with writes is compiled for inputs that lie apart: where they do not, what it reads after a write would be anybody's
-// guess.
+// A program with writes is compiled for inputs that lie apart: where they do not, what it reads
+// after a write would be anybody's guess.
 bool Inputs::check_written() const {
   for (uint32_t k = 0; k < entry_->input_count; k++) {
     if (!entry_->inputs[k].is_written) continue;

@@ -13,13 +13,14 @@ class Inputs {
  public:
   bool make(const ingot_entry& entry, const Device& device);
 
-  // Reads and checks the tensors (borrowed) and sets the symbols that they decide. What the run writes lies apart from all
-  // others. Without `checks` sizes, ranges, guards and that are taken on trust; dtypes, ranks and devices are not. False after a
-  // failure that names the input, what was expected and found.
+  // Reads and checks the tensors (borrowed) and sets the symbols that they decide. What the run
+  // writes lies apart from all others. Without `checks` sizes, ranges, guards and that are taken on
+  // trust; dtypes, ranks and devices are not. False after a failure that names the input, what was
+  // expected and found.
   bool bind(const AtenTensorHandle* tensors, int64_t* symbols, bool checks);
 
-  // Where the elements of each input are, laid out as the program expects: in place, or, on the CPU, in a copy that lasts as long
-  // as the run.
+  // Where the elements of each input are, laid out as the program expects: in place, or, on the
+  // CPU, in a copy that lasts as long as the run.
   bool lay_out(Run& run);
   void* const* elements() const { return elements_.data(); }
 

@@ -25,8 +25,8 @@ void copy_row(int64_t count, char* to, int64_t to_step, const char* from, int64_
   }
 }
 
-// A tensor as steps from large to small, each of which leads past everything that the smaller ones reach. False where it has none
-// of that form.
+// A tensor as steps from large to small, each of which leads past everything that the smaller ones
+// reach. False where it has none of that form.
 struct Steps {
   int64_t count[INGOT_MAX_RANK], stride[INGOT_MAX_RANK];
   int32_t number = 0;

@@ -47,7 +47,8 @@ class Condition {
   pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
 };
 
-// Many may hold it together, or one alone. Whoever comes first is let in first, so neither runs nor updates can starve the other.
+// Many may hold it together, or one alone. Whoever comes first is let in first, so neither runs nor
+// updates can starve the other.
 class Gate {
  public:
   void enter() {

@@ -1,4 +1,5 @@
-// Memory of the model runtime: failures are answers, not exceptions, and nothing here needs a C++ library.
+// Memory of the model runtime: failures are answers, not exceptions, and nothing here needs a C++
+// library.
 #pragma once
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// One instance of the program: it runs one entry point at a time, in memory that it keeps from one run to the next.
+// One instance of the program: it runs one entry point at a time, in memory that it keeps from one
+// run to the next.
 #pragma once
 #include "model/constants.hpp"
 #include "model/device.hpp"
@@ -25,13 +26,13 @@ class Model {
 
   bool make(const Device& device);
 
-  // Runs the entry of that place among the program's, on the stream. The input handles stay the caller's, the output handles
-  // become it (null after a failure). The buffer is folded.
+  // Runs the entry of that place among the program's, on the stream. The input handles stay the
+  // caller's, the output handles become it (null after a failure). The buffer is folded.
   bool run(Engine& engine, size_t entry, const ConstantBuffer& constants, const AtenTensorHandle* inputs,
            AtenTensorHandle* outputs, void* stream);
 
-  // Computes the folded constants from the others, all of which the buffer must have; its state is then FOLDED. `weights` tell
-  // the user where a missing one might come from.
+  // Computes the folded constants from the others, all of which the buffer must have; its state is
+  // then FOLDED. `weights` tell the user where a missing one might come from.
   bool fold(Engine& engine, ConstantBuffer& constants, const Weights& weights, void* stream);
 
  private:

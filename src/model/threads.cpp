@@ -34,7 +34,8 @@ int64_t nanoseconds() {
   return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
 }
 
-// How long a worker looks for the next region of a run. Longer burns the caller's core where another process has the other one.
+// How long a worker looks for the next region of a run. Longer burns the caller's core where
+// another process has the other one.
 constexpr int64_t kSpinNanoseconds = 20000;
 
 int default_count(int most) {
@@ -84,7 +85,8 @@ bool Threads::run(ingot_kernel* kernel, void* const* buffers, const int64_t* sym
   }
   start_workers(helpers);
 
-  // The region before the last one had this place. All its items are done, so nobody reads more of it than `items`.
+  // The region before the last one had this place. All its items are done, so nobody reads more of
+  // it than `items`.
   const uint64_t ticket = ticket_.load(std::memory_order_relaxed);
   const uint32_t epoch = epoch_of(ticket) + 1;
   Region& region = regions_[epoch & 1];
@@ -99,7 +101,8 @@ bool Threads::run(ingot_kernel* kernel, void* const* buffers, const int64_t* sym
   region.done.store(0, std::memory_order_relaxed);
   region.caller_sleeps.store(0, std::memory_order_relaxed);
   ticket_.store(uint64_t{epoch} << 32, std::memory_order_release);
-  // A worker first counts itself as asleep and then looks at the epoch; here it is the other way round: one sees the other.
+  // A worker first counts itself as asleep and then looks at the epoch; here it is the other way
+  // round: one sees the other.
   epoch_.store(epoch, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake(epoch_, helpers);
 
@@ -124,7 +127,8 @@ bool Threads::take_items(ScratchOf scratch_of) {
   uint64_t ticket = ticket_.load(std::memory_order_acquire);
   for (;;) {
     Region& region = regions_[epoch_of(ticket) & 1];
-    // If the region changes between this look and the exchange, the ticket has changed too and the exchange fails.
+    // If the region changes between this look and the exchange, the ticket has changed too and the
+    // exchange fails.
     const uint32_t items = region.items.load(std::memory_order_relaxed);
     if (item_of(ticket) >= items) return took_some;
     if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
@@ -147,8 +151,9 @@ void* Threads::work(void* argument) {
   auto own_scratch = [&](const Region& r) { return r.scratch + static_cast<uint64_t>(self.index) * r.scratch_bytes; };
   uint32_t seen = threads.epoch_.load(std::memory_order_acquire) - 1;  // there may be a region already
   bool had_work = false;
-  // Looking for the next region pays where one soon comes. Where it does not, as on a machine that is busy with other things (there
-  // the worker may even keep the caller from its core), it becomes rare: a look in vain costs as much trust as eight sleeps regain.
+  // Looking for the next region pays where one soon comes. Where it does not, as on a machine that
+  // is busy with other things (there the worker may even keep the caller from its core), it becomes
+  // rare: a look in vain costs as much trust as eight sleeps regain.
   constexpr int kMostTrust = 16, kCostOfAVainLook = 8;
   int trust = kMostTrust;
   while (!threads.stop_.load(std::memory_order_acquire)) {
@@ -213,7 +218,8 @@ void Threads::start_workers(int wanted) {
 void Threads::stop_workers() {
   if (process_ == getpid()) {
     stop_.store(true, std::memory_order_seq_cst);
-    // The epoch changes too, so that one who is about to sleep does not; the ticket follows, so that it names no items.
+    // The epoch changes too, so that one who is about to sleep does not; the ticket follows, so
+    // that it names no items.
     const uint32_t epoch = epoch_.load(std::memory_order_relaxed) + 1;
     regions_[epoch & 1].items.store(0, std::memory_order_relaxed);
     ticket_.store(uint64_t{epoch} << 32, std::memory_order_release);

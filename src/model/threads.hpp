@@ -1,8 +1,10 @@
-// The threads of one container. A kernel's tasks are cut into items; whoever is awake takes the next one.
+// The threads of one container. A kernel's tasks are cut into items; whoever is awake takes the
+// next one.
 //
-// A worker belongs to a region only once it has taken an item: the caller waits for items, never for a worker that has not woken.
-// Idle workers sleep. Between the regions of one run a worker that had work looks for more for a few microseconds first.
-// A task owns what it writes and no sum is cut by the split, so results do not depend on the number of threads.
+// A worker belongs to a region only once it has taken an item: the caller waits for items, never
+// for a worker that has not woken. Idle workers sleep. Between the regions of one run a worker that
+// had work looks for more for a few microseconds first. A task owns what it writes and no sum is
+// cut by the split, so results do not depend on the number of threads.
 #pragma once
 #include <atomic>
 
@@ -22,8 +24,9 @@ class Threads {
   int count() const { return count_.load(std::memory_order_relaxed); }
   bool set_count(int count);  // waits for a region under way; a user error out of [1, 256]
 
-  // Runs all tasks, `grain` at a time. `scratch` is the caller's, of `scratch_bytes` (a multiple of 64). One region at a time: a second caller runs
-  // its tasks itself rather than wait. False after a failure; no task has run then.
+  // Runs all tasks, `grain` at a time. `scratch` is the caller's, of `scratch_bytes` (a multiple of
+  // 64). One region at a time: a second caller runs its tasks itself rather than wait. False after
+  // a failure; no task has run then.
   bool run(ingot_kernel* kernel, void* const* buffers, const int64_t* symbols, char* scratch, uint64_t scratch_bytes,
            int64_t tasks, int64_t grain);
 
@@ -34,7 +37,8 @@ class Threads {
  private:
   static constexpr int kMostThreads = 256;
 
-  // One region. Written by its caller before the ticket names it, read by whoever holds an item of it.
+  // One region. Written by its caller before the ticket names it, read by whoever holds an item of
+  // it.
   struct Region {
     ingot_kernel* kernel;
     void* const* buffers;

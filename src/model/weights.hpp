@@ -1,4 +1,5 @@
-// The values of the constants that come with a library: inside it, behind it in its own file, in a file beside it, or not at all.
+// The values of the constants that come with a library: inside it, behind it in its own file, in a
+// file beside it, or not at all.
 #pragma once
 #include "model/program.h"
 
@@ -25,8 +26,9 @@ class Pages {
 // Where the bytes of constant k begin is start() + constants[k].position.
 class Weights {
  public:
-  // Opens what the program has. A file that is not the one it was compiled with is a failure; a file that is not there is not,
-  // as the constants may be given later: start() is null then, and `missing_file` says which.
+  // Opens what the program has. A file that is not the one it was compiled with is a failure; a
+  // file that is not there is not, as the constants may be given later: start() is null then, and
+  // `missing_file` says which.
   bool open(const ingot_program& program);
 
   char* start() const { return start_; }

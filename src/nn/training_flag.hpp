@@ -1,5 +1,6 @@
-// Whether a module is training, as what was compiled of the module's forward looks at it: the flag outlives the module, and
-// says so when it is gone. And the scope in which it is noted which flags a program reads.
+// Whether a module is training, as what was compiled of the module's forward looks at it: the flag
+// outlives the module, and says so when it is gone. And the scope in which it is noted which flags
+// a program reads.
 #pragma once
 #include <atomic>
 #include <vector>
@@ -18,8 +19,8 @@ class TrainingFlag final : public Counted {
   std::atomic<State> state_ = State::training;
 };
 
-// While it lives, is_training() of any module, asked on this thread, notes the module's flag. Of scopes inside each other, all
-// note it.
+// While it lives, is_training() of any module, asked on this thread, notes the module's flag. Of
+// scopes inside each other, all note it.
 class TrainingReads {
  public:
   TrainingReads();
@@ -27,8 +28,8 @@ class TrainingReads {
   TrainingReads(const TrainingReads&) = delete;
   TrainingReads& operator=(const TrainingReads&) = delete;
 
-  // Each once, in the order of the first reads; of modules that are there now, which leaves out those that lived inside of the
-  // program.
+  // Each once, in the order of the first reads; of modules that are there now, which leaves out
+  // those that lived inside of the program.
   std::vector<Ref<TrainingFlag>> flags() const;
 
   static bool any();  // scopes on this thread

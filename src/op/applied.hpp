@@ -1,5 +1,6 @@
-// Higher-order ops that apply another op. Their argument `operator` is its name; those with an argument `keywords` take what they
-// hand on by name: `keywords` has the names, and the values follow the arguments of the schema, in the same order.
+// Higher-order ops that apply another op. Their argument `operator` is its name; those with an
+// argument `keywords` take what they hand on by name: `keywords` has the names, and the values
+// follow the arguments of the schema, in the same order.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,14 +14,16 @@ int operator_argument(const Op& op);
 int keywords_argument(const Op& op);
 inline bool applies_another(const Op& op) { return operator_argument(op) >= 0; }
 
-// What the value of keyword `name` must be, as far as the applied op's schema says: its parameter of that name. Null: an encoding of
-// an argument that is written (auto_functionalized_v2), or no name that the op knows.
+// What the value of keyword `name` must be, as far as the applied op's schema says: its parameter
+// of that name. Null: an encoding of an argument that is written (auto_functionalized_v2), or no
+// name that the op knows.
 const SchemaArg* applied_parameter(const Op& applied, std::string_view name);
 
-// The arguments of a call of auto_functionalized_v2 beside those of the applied op: `_all_bases`, tensors; and for each argument x
-// that is written, which view of which of them it is: `_x_base_index` alone (the base itself, or None where the argument is None),
-// with `_x_alias`, with `_x_slice_dim`, `_x_slice_start` and `_x_slice_end`, or with `_x_size`, `_x_stride` and `_x_storage_offset`;
-// of a list `_x_length` and the same for each element: `_x_0_base_index`.
+// The arguments of a call of auto_functionalized_v2 beside those of the applied op: `_all_bases`,
+// tensors; and for each argument x that is written, which view of which of them it is:
+// `_x_base_index` alone (the base itself, or None where the argument is None), with `_x_alias`,
+// with `_x_slice_dim`, `_x_slice_start` and `_x_slice_end`, or with `_x_size`, `_x_stride` and
+// `_x_storage_offset`; of a list `_x_length` and the same for each element: `_x_0_base_index`.
 inline constexpr std::string_view kAllBases = "_all_bases";
 bool is_view_keyword(const Op& applied, std::string_view name);
 

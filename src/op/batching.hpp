@@ -1,5 +1,6 @@
-// What a batching rule sees: a call of one vmap level whose batched tensors have the batch in dim 0. A rule makes one call
-// (or a few) for the whole batch and returns results with the batch in dim 0, every one of them. A *member* is what one
+// What a batching rule sees: a call of one vmap level whose batched tensors have the batch in dim
+// 0. A rule makes one call (or a few) for the whole batch and returns results with the batch in dim
+//    0, every one of them. A *member* is what one
 // of the mapped calls would see: the tensor without its batch dim.
 #pragma once
 #include <vector>
@@ -32,8 +33,8 @@ class Batching {
   int rank(int i) const;
   Shape sizes(int i) const;
 
-  // Tensor argument i with the batch in dim 0, repeated (a view) if it has none; undefined for None. Then the same with
-  // the member's rank raised to `rank` by dims of size 1 behind the batch.
+  // Tensor argument i with the batch in dim 0, repeated (a view) if it has none; undefined for
+  // None. Then the same with the member's rank raised to `rank` by dims of size 1 behind the batch.
   Tensor front(int i) const;
   Tensor front(int i, int rank) const;
   // The members of a list argument with the batch in dim 0; undefined ones stay so.

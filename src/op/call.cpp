@@ -43,7 +43,8 @@ auto named_refusals(const Op& op, const F& run) {
                         v.kind_name(), "; the schema is ", to_text(op.schema)));
 }
 
-// An empty list says nothing about what it is a list of: rules get one of the kind that the schema names.
+// An empty list says nothing about what it is a list of: rules get one of the kind that the schema
+// names.
 bool is_empty_of_other_kind(const SchemaType& t, const Value& v) {
   return t.is_list() && (t.kind == Kind::tensor ? v.is_ints() : v.is_tensors());
 }
@@ -87,15 +88,17 @@ unsigned layers_of(Args args) {
   return mask;
 }
 
-// Whether the op goes through the layers as it is, though it is a program of other ops: pre-dispatch tracing keeps
-// composites whose schema promises new results (R058); tracing keeps calls whose functions run depending on data, and calls
-// of an op by its name, unless its program is what the trace is of; a rule for vmap takes the call itself.
+// Whether the op goes through the layers as it is, though it is a program of other ops:
+// pre-dispatch tracing keeps composites whose schema promises new results (R058); tracing keeps
+// calls whose functions run depending on data, and calls of an op by its name, unless its program
+// is what the trace is of; a rule for vmap takes the call itself.
 bool stays_whole(const Op& op, Args args, const ThreadState& ts) {
   if (ts.layer > Layer::trace) return false;
   if (op.form() == Form::higher_order) {
     if (op.def->batch && ts.layer == Layer::transform && (layers_of(args) & layer_bit(Layer::transform))) return true;
     const CallingConvention* convention = calling_convention(op);
-    // What runs for every element is a node of the tape, which keeps no elements, unless another layer wants to see the functions run.
+    // What runs for every element is a node of the tape, which keeps no elements, unless another
+    // layer wants to see the functions run.
     if (convention && convention->control == Control::element &&
         ((ts.active | layers_of(args)) & (layer_bit(Layer::kernel) - 1u)) == layer_bit(Layer::autograd))
       return true;
@@ -107,8 +110,9 @@ bool stays_whole(const Op& op, Args args, const ThreadState& ts) {
   return (ts.exporting && op.def->exported.frozen) || (!op.def->result.may_alias && !op.mutates() && !op.aliases());
 }
 
-// In export a conversion that the program asks for is a copy, also where it changes nothing (R059): the graph shall not
-// depend on which of the two it was. Conversions in the programs of other ops are as they are.
+// In export a conversion that the program asks for is a copy, also where it changes nothing (R059):
+// the graph shall not depend on which of the two it was. Conversions in the programs of other ops
+// are as they are.
 Args with_copies(const Op& op, Args args, Values& storage) {
   if (op.def->exported.copy_argument < 0 || current_op()) return args;
   if (storage.empty()) storage.assign(args.begin(), args.end());
@@ -124,7 +128,8 @@ ThreadState& thread_state() {
 }
 
 void install_once(Layer layer, Handler handler) {
-  // A handler is code and nothing else: whoever reads the pointer needs nothing more from the thread that wrote it.
+  // A handler is code and nothing else: whoever reads the pointer needs nothing more from the
+  // thread that wrote it.
   std::atomic<Handler>& place = handlers[static_cast<int>(layer)];
   if (place.load(std::memory_order_relaxed) == handler) return;
   const Handler before = place.exchange(handler, std::memory_order_relaxed);
@@ -136,9 +141,11 @@ Value call(const Op& op, Args given) {
   ThreadState& ts = thread_state();
   Args args = complete(op, given, storage);
   if (ts.exporting) args = with_copies(op, args, storage);
-  // A body at the kernel layer is part of the op that has it. The functions a higher-order op calls are the program's own.
+  // A body at the kernel layer is part of the op that has it. The functions a higher-order op calls
+  // are the program's own.
   const RunningOp running(ts.layer == Layer::kernel ? current_op() : op.form() == Form::higher_order ? nullptr : &op);
-  // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the op comes apart.
+  // Autocast may have a policy for a composite as a whole (most losses): it casts first, then the
+  // op comes apart.
   const bool autocast =
       op.def->autocast != Autocast::none && ts.layer <= Layer::autocast && (ts.active & layer_bit(Layer::autocast));
   if (op.comes_apart() && !autocast && !stays_whole(op, args, ts))

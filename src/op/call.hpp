@@ -22,8 +22,9 @@ inline constexpr int kLayers = 8;
 constexpr uint8_t layer_bit(Layer l) { return static_cast<uint8_t>(1u << static_cast<uint8_t>(l)); }
 
 using Handler = Value (*)(const Op&, Args);
-// Each folder installs the handler of its layer (autograd, transform, graph) before the first tensor or scope that needs
-// it: any thread, as often as it likes, while others call. A missing handler is skipped.
+// Each folder installs the handler of its layer (autograd, transform, graph) before the first
+// tensor or scope that needs it: any thread, as often as it likes, while others call. A missing
+// handler is skipped.
 void install_once(Layer layer, Handler handler);
 
 // What a thread's calls see. Changed only through scope guards.
@@ -55,8 +56,9 @@ class Scoped {
   T old_;
 };
 
-// Arguments past the last given one take the schema's defaults. Checks kinds against the schema. Results: a Tensor, a
-// TensorList (several results, or a list), or another value; in-place and out= variants return what they wrote.
+// Arguments past the last given one take the schema's defaults. Checks kinds against the schema.
+// Results: a Tensor, a TensorList (several results, or a list), or another value; in-place and out=
+// variants return what they wrote.
 Value call(const Op& op, Args args);
 inline Value call(const Op& op, std::initializer_list<Value> args) { return call(op, Args(args.begin(), args.size())); }
 Value call_below(Layer layer, const Op& op, Args args);

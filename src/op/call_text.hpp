@@ -1,6 +1,6 @@
-// One call as text, with holes for what a run decides: how compiled code names a call of the eager library
-// (ingot_eager_call of model/program.h). %k is tensor k, #k is integer k, ~k the double whose bits integer k has, the rest
-// stands as in listings:
+// One call as text, with holes for what a run decides: how compiled code names a call of the eager
+// library (ingot_eager_call of model/program.h). %k is tensor k, #k is integer k, ~k the double
+// whose bits integer k has, the rest stands as in listings:
 //   aten.topk.default(%0, #0, -1, True, True)
 #pragma once
 #include <functional>
@@ -20,20 +20,21 @@ struct CallText {
   TensorList tensors;         // what %0, %1, … stand for: each tensor once
   Values integers;            // what #0, #1, ~2, … stand for: the symbolic numbers, each once
 };
-// A call with fake tensors and, where sizes are open, symbolic integers. An in-place or out= variant is written as the
-// functional op whose result it stores. User error for arguments that have no text (functions, generators).
+// A call with fake tensors and, where sizes are open, symbolic integers. An in-place or out=
+// variant is written as the functional op whose result it stores. User error for arguments that
+// have no text (functions, generators).
 CallText text_of(const Call& call);
 
-// The arguments of a call as listings write them: positional ones up to the last that is not its default, then the
-// keyword-only ones that are not.
+// The arguments of a call as listings write them: positional ones up to the last that is not its
+// default, then the keyword-only ones that are not.
 std::string call_arguments_text(const Op& op, std::size_t count, const std::function<bool(std::size_t)>& is_default,
                                 const std::function<std::string(std::size_t)>& text_of_argument);
 
 // Such a text, read once and bound for every run.
 class ParsedCall {
  public:
-  // `find` gives the op of a name such as "topk" or "prims::sum", or null. User error for a text that is no call, names an
-  // unknown op or does not fit its schema.
+  // `find` gives the op of a name such as "topk" or "prims::sum", or null. User error for a text
+  // that is no call, names an unknown op or does not fit its schema.
   using Find = const Op* (*)(std::string_view name);
   ParsedCall(std::string_view text, Find find);
 

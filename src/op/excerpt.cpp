@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kShownColumns = 120;
 
-// Columns [from, from + kShownColumns) with what a terminal would act on taken out, so that the caret stands right.
+// Columns [from, from + kShownColumns) with what a terminal would act on taken out, so that the
+// caret stands right.
 std::string shown(std::string_view line, std::size_t from) {
   std::string out(line.substr(std::min(from, line.size()), kShownColumns));
   std::replace_if(out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');

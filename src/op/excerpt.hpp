@@ -10,7 +10,8 @@ struct TextPlace {
 };
 TextPlace place_of(std::string_view text, std::size_t position);
 
-// The line with its neighbours, numbered; it is marked, and so is the column unless it is 0. Long lines are cut.
+// The line with its neighbours, numbered; it is marked, and so is the column unless it is 0. Long
+// lines are cut.
 std::string excerpt(std::string_view text, TextPlace at);
 
 }  // namespace ingot

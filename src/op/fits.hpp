@@ -1,4 +1,5 @@
-// What may stand where a schema says a type: asked of the values of a call, and of the arguments of a graph's nodes.
+// What may stand where a schema says a type: asked of the values of a call, and of the arguments of
+// a graph's nodes.
 #pragma once
 #include <string>
 
@@ -6,7 +7,8 @@
 
 namespace ingot {
 
-// Whether a value may stand where the schema says `t`. Numbers may stand for tensors, ints for floats and scalars.
+// Whether a value may stand where the schema says `t`. Numbers may stand for tensors, ints for
+// floats and scalars.
 bool fits(const SchemaType& t, const Value& v);
 // One number may stand for a list of them: int[2] given 3. `call` spreads it out.
 bool widens(const SchemaType& t, const Value& v);

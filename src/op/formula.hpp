@@ -1,9 +1,9 @@
 // A pointwise formula, written once as a generic lambda (ops/pointwise/pointwise.hpp builds these).
 // Called with numbers it is the eager kernel, called with expressions it is the compiled one.
 //
-// Operands are the call's Tensor, Scalar, float and int arguments in schema order, None left out: the first `arity` of
-// them. They are converted to one compute type: float for f32 and everything smaller, double, int64 for all integers,
-// bool, complex<double> for both complex types.
+// Operands are the call's Tensor, Scalar, float and int arguments in schema order, None left out:
+// the first `arity` of them. They are converted to one compute type: float for f32 and everything
+// smaller, double, int64 for all integers, bool, complex<double> for both complex types.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,7 +21,8 @@ enum class Promotion : uint8_t {
 };
 
 struct Formula {
-  // out[i] = f(in[0][i], in[1][i], …) for i < n, all arrays dense in the compute type. Null: outside the domain.
+  // out[i] = f(in[0][i], in[1][i], …) for i < n, all arrays dense in the compute type. Null:
+  // outside the domain.
   using Row = void (*)(void* out, const void* const* in, int64_t n);
   std::array<Row, kComputes> rows{};
   std::array<Compute, kComputes> result{};  // compute type of the result: b8 for predicates, f64 for abs of complex

@@ -29,7 +29,8 @@ enum class Control : uint8_t {
   element,  // once for each element of a result: data does not decide which run
 };
 
-// The same in detail, so that the call can be recorded without knowing which of the functions run, or how often.
+// The same in detail, so that the call can be recorded without knowing which of the functions run,
+// or how often.
 struct CallingConvention {
   Control control;
   std::string_view node_name{};  // in listings; empty: the op's
@@ -37,10 +38,12 @@ struct CallingConvention {
   std::vector<int> closures;  // of each, the list argument that takes what it brings along
   // What the function of this number is called with: of a tensor that is gone along, one row.
   Values (*operands)(const Call&, std::size_t function) = nullptr;
-  // What the op returns, given what each function returned for these operands; user error where they do not fit. On fakes.
+  // What the op returns, given what each function returned for these operands; user error where
+  // they do not fit. On fakes.
   Values (*results)(const Call&, const std::vector<Values>& returned) = nullptr;
 };
-// OpDef::convention. Null for an op that runs its function once, here and now: it comes apart also when it is traced.
+// OpDef::convention. Null for an op that runs its function once, here and now: it comes apart also
+// when it is traced.
 const CallingConvention* calling_convention(const Op& op);
 
 // Whether whoever records this thread's calls wants the op's program in the place of the op.

@@ -11,8 +11,8 @@
 namespace ingot {
 namespace {
 
-// Tensors of one call live on one device; a 0-dim CPU tensor may go along with another device as a number does. What only moves
-// elements is done where its first tensor is.
+// Tensors of one call live on one device; a 0-dim CPU tensor may go along with another device as a
+// number does. What only moves elements is done where its first tensor is.
 Device common_device(const Op& op, Args args) {
   Device d, first;
   bool any = false;
@@ -30,7 +30,8 @@ Device common_device(const Op& op, Args args) {
   return d;
 }
 
-// Anybody may define an op (register_ops): what its definition lacks is an error of whoever wrote it.
+// Anybody may define an op (register_ops): what its definition lacks is an error of whoever wrote
+// it.
 void check_rules(const Op& op) {
   const OpDef& d = *op.def;
   INGOT_REQUIRE(
@@ -46,7 +47,8 @@ void check_rules(const Op& op) {
                 "what fills the results), OpDef::body (a program of other ops), or of a view OpDef::View::geometry");
 }
 
-// Where a call runs: where its tensors are, or if they are on the CPU, where the shape rule says that the results shall be.
+// Where a call runs: where its tensors are, or if they are on the CPU, where the shape rule says
+// that the results shall be.
 Device device_of_call(Device arguments, const Outputs& out) { return arguments.type == DeviceType::cpu ? out.device : arguments; }
 
 Value pack(const Op& op, TensorList outs) {
@@ -91,7 +93,8 @@ void check_writable(const Op& op, const Tensor& t) {
                 "before writing");
 }
 
-// Whether a pointwise kernel may write straight into self: whoever shares its storage has the very same elements.
+// Whether a pointwise kernel may write straight into self: whoever shares its storage has the very
+// same elements.
 bool may_write_directly(const Op& f, Args args, const Tensor& self, const Geometry& result) {
   if (f.form() != Form::pointwise || !f.def->kernel || !result.sizes.same(self.sizes())) return false;
   bool ok = true;
@@ -213,7 +216,8 @@ Value run_composite(const Op& op, Args args) {
     case Variant::functional: return op.def->body({op, args});
     case Variant::inplace: {
       if (op.same_as) return call(*op.same_as, args);
-      // f_(x) is x.copy_(f(x)): the program of f stays visible to every layer. What it keeps of x for gradients must not be written.
+      // f_(x) is x.copy_(f(x)): the program of f stays visible to every layer. What it keeps of x
+      // for gradients must not be written.
       Values given(args.begin(), args.end());
       if (thread_state().grad_mode && given[0].tensor().requires_grad()) given[0] = call(op_ref<"clone">(), {given[0]});
       const Value r = call(*op.functional, given);

@@ -1,7 +1,8 @@
-// How an op that is neither a formula nor a view says its compiled form. The rule OpDef::lower sees the call, whose
-// tensors are fake and may have symbolic sizes, and defines each result once: by loops, or by a kernel of src/kernels.
-// A rule that has no form for a call defines nothing: the call is then one of the eager library.
-// src/loop implements this interface; ops know no more of the compiler than what stands here.
+// How an op that is neither a formula nor a view says its compiled form. The rule OpDef::lower sees
+// the call, whose tensors are fake and may have symbolic sizes, and defines each result once: by
+// loops, or by a kernel of src/kernels. A rule that has no form for a call defines nothing: the
+// call is then one of the eager library. src/loop implements this interface; ops know no more of
+// the compiler than what stands here.
 //
 //   void mm_lower(Lowering& l) {
 //     const Expr i = l.variable(l.size(0, 0)), j = l.variable(l.size(1, 1)), k = l.variable(l.size(0, 1));
@@ -70,19 +71,20 @@ struct Lowering {
   virtual const Geometry& result(int k) const = 0;
   // A new loop variable over [0, extent).
   virtual Expr variable(const Expr& extent) = 0;
-  // An element of a tensor argument, in its own dtype. A number that stands for a tensor is a constant.
+  // An element of a tensor argument, in its own dtype. A number that stands for a tensor is a
+  // constant.
   virtual Expr load(int argument, std::span<const Expr> index) = 0;
   Expr load(int argument, std::initializer_list<Expr> index) { return load(argument, std::span(index.begin(), index.size())); }
   // The same of tensor `item` of a list.
   virtual Expr load_item(int argument, int item, std::span<const Expr> index) = 0;
-  // `body` accumulated, in its dtype, over all values of the variables `over`: part of the value of the next `define`, and
-  // of the bodies of folds after it.
+  // `body` accumulated, in its dtype, over all values of the variables `over`: part of the value of
+  // the next `define`, and of the bodies of folds after it.
   virtual Expr fold(Accumulate how, std::vector<Expr> over, const Expr& body) = 0;
-  // result k [vars] = value, converted to the result's dtype; one variable for each of its dims. Without folds it need not be
-  // stored: what reads it may compute it.
+  // result k [vars] = value, converted to the result's dtype; one variable for each of its dims.
+  // Without folds it need not be stored: what reads it may compute it.
   virtual void define(int k, std::vector<Expr> vars, const Expr& value) = 0;
-  // A value of the rule's own, kept for what follows: an element for each value of the variables, in the dtype of `value`.
-  // Whether it is ever in memory is the scheduler's business.
+  // A value of the rule's own, kept for what follows: an element for each value of the variables,
+  // in the dtype of `value`. Whether it is ever in memory is the scheduler's business.
   virtual int temporary(std::vector<Expr> vars, const Expr& value) = 0;
   virtual Expr load_temporary(int temporary, std::span<const Expr> index) = 0;
   Expr load_temporary(int temporary, std::initializer_list<Expr> index) {

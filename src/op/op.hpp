@@ -1,5 +1,6 @@
-// An op is one value with its rules beside it. A family file under src/ops lists OpDef constants; the registry turns each
-// into an Op with a parsed schema and derives the in-place and out= variants that the ATen table has for it.
+// An op is one value with its rules beside it. A family file under src/ops lists OpDef constants;
+// the registry turns each into an Op with a parsed schema and derives the in-place and out=
+// variants that the ATen table has for it.
 #pragma once
 #include <array>
 #include <span>
@@ -40,7 +41,8 @@ enum class Variant : uint8_t { functional, inplace, out };
 // The variants of an op that may run backward: the others refuse, in PyTorch's words.
 enum class GradVariants : uint8_t { both, functional, inplace };
 
-// What an op that writes its first argument without writing elements does to it. Functionalize follows each by hand.
+// What an op that writes its first argument without writing elements does to it. Functionalize
+// follows each by hand.
 enum class Rewires : uint8_t {
   nothing,
   storage,  // set_: the argument looks at another storage from now on
@@ -51,8 +53,8 @@ enum class Rewires : uint8_t {
 // What autocast does with the op's floating arguments.
 enum class Autocast : uint8_t { none, lower_precision, float32, promote };
 
-// One call, as every rule sees it: all arguments of the schema are there, defaults filled in, in schema order. Where the
-// schema ends in "..." more may follow.
+// One call, as every rule sees it: all arguments of the schema are there, defaults filled in, in
+// schema order. Where the schema ends in "..." more may follow.
 struct Call {
   const Op& op;
   Args args;
@@ -99,25 +101,28 @@ struct OpDef {
   void (*meta)(const Call&, Outputs&) = nullptr;
   void (*kernel)(const Call&, std::span<const Tensor> results) = nullptr;
   Value (*body)(const Call&) = nullptr;
-  // Pointwise ops: the formula for this call (op/formula.hpp), written once for eager and compiled code.
+  // Pointwise ops: the formula for this call (op/formula.hpp), written once for eager and compiled
+  // code.
   const Formula* (*formula)(const Call&) = nullptr;
 
   struct View {
     void (*geometry)(const Call&, Outputs&) = nullptr;
-    // `base` with the elements seen through result `out` replaced by `updated`. If !inverse_reads_base the view is a
-    // bijection and only base's geometry is used (base may be any tensor of that geometry).
+    // `base` with the elements seen through result `out` replaced by `updated`. If
+    // !inverse_reads_base the view is a bijection and only base's geometry is used (base may be any
+    // tensor of that geometry).
     Tensor (*inverse)(const Call&, const Tensor& base, const Tensor& updated, int out) = nullptr;
     bool inverse_reads_base = false;
     // The geometry is relative to the storage, whatever view of it the argument is (as_strided).
     bool from_storage = false;
-    // The op that makes the same values and copies where strides forbid the view (reshape for view). Empty: the view itself.
+    // The op that makes the same values and copies where strides forbid the view (reshape for
+    // view). Empty: the view itself.
     std::string_view or_copy{};
   };
   View view{};
 
-  // Gradients. Without a vjp, a floating result of arguments that require grad gets a node that refuses to run; a rule that
-  // has no gradient for one argument says so itself (derivative_not_implemented). tests/error/refusals.txt has every op that
-  // refuses.
+  // Gradients. Without a vjp, a floating result of arguments that require grad gets a node that
+  // refuses to run; a rule that has no gradient for one argument says so itself
+  // (derivative_not_implemented). tests/error/refusals.txt has every op that refuses.
   INGOT_RULE(void, vjp, Vjp&) = nullptr;
   Saves saves{};
   struct Grad {
@@ -133,7 +138,8 @@ struct OpDef {
   Autocast autocast = Autocast::none;
   // Compiled form of what is neither a formula nor a view (op/lowering.hpp).
   INGOT_RULE(void, lower, Lowering&) = nullptr;
-  // How a call with batched arguments runs as one call (op/batching.hpp). Without a rule the op's form decides, or a loop.
+  // How a call with batched arguments runs as one call (op/batching.hpp). Without a rule the op's
+  // form decides, or a loop.
   INGOT_RULE(Value, batch, const Batching&) = nullptr;
 
   struct Result {
@@ -154,14 +160,16 @@ struct OpDef {
 
   // What is different while a program is exported (R058, R059).
   struct Exported {
-    // Nothing may write the result any more, and a composite of this kind stays whole where others do, though it may alias.
+    // Nothing may write the result any more, and a composite of this kind stays whole where others
+    // do, though it may alias.
     bool frozen = false;
     int8_t copy_argument = -1;  // says whether a conversion copies in any case, which export says it does
   };
   Exported exported{};
 
   std::string_view same_as{};  // composite: the op that it is another name of, with the same arguments
-  // Ops that call functions: how, if a call can be recorded without knowing which of them run (op/function.hpp).
+  // Ops that call functions: how, if a call can be recorded without knowing which of them run
+  // (op/function.hpp).
   INGOT_RULE(const CallingConvention&, convention, ) = nullptr;
 };
 
@@ -190,18 +198,20 @@ struct Op {
   // "aten::add.Tensor"
   std::string qualified() const { return schema.ns + "::" + schema.qualified(); }
 };
-// As exported programs and listings name it: "torch.ops.aten.add.Tensor"; "torch.ops.higher_order.cond", which has no overloads.
+// As exported programs and listings name it: "torch.ops.aten.add.Tensor";
+// "torch.ops.higher_order.cond", which has no overloads.
 std::string target_of(const Op& op);
 
 inline std::string to_text(const Op& op) { return op.schema.name; }
 
-// The op "add.Tensor" or "aten::add.Tensor"; derived variants ("add_.Tensor", "add.out") are made on first use.
-// User error naming the nearest known overloads if there is none.
+// The op "add.Tensor" or "aten::add.Tensor"; derived variants ("add_.Tensor", "add.out") are made
+// on first use. User error naming the nearest known overloads if there is none.
 const Op& op(std::string_view name);
 const Op* find_op(std::string_view name);
 // Every op with rules of its own, sorted by name.
 std::vector<const Op*> all_ops();
-// Adds definitions, which must outlive the process: called once per family by ops/families.cpp, and for user-registered custom ops.
+// Adds definitions, which must outlive the process: called once per family by ops/families.cpp, and
+// for user-registered custom ops.
 void register_ops(std::span<const OpDef> defs);
 
 }  // namespace ingot

@@ -1,5 +1,5 @@
-// Which of a pointwise call's arguments its formula reads, and the type they are computed in: the one statement of it for
-// the eager kernel and for the compiled loop.
+// Which of a pointwise call's arguments its formula reads, and the type they are computed in: the
+// one statement of it for the eager kernel and for the compiled loop.
 #pragma once
 #include <vector>
 

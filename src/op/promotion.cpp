@@ -10,8 +10,8 @@ namespace {
 
 void merge(std::optional<DType>& into, DType t) { into = into ? promote(*into, t) : t; }
 
-// `low` joins `high` only if its category is higher, and then it brings the category alone: a float32 tensor with a
-// complex128 number is complex64.
+// `low` joins `high` only if its category is higher, and then it brings the category alone: a
+// float32 tensor with a complex128 number is complex64.
 std::optional<DType> combine(std::optional<DType> high, std::optional<DType> low) {
   if (!high) return low;
   if (!low || is_complex(*high)) return high;

@@ -1,5 +1,6 @@
-// ATen's type promotion. Operands fall into three groups: tensors with dims, 0-dim tensors, plain numbers; a later group
-// decides only when its category (bool < integer < float < complex) is higher than what the earlier ones gave.
+// ATen's type promotion. Operands fall into three groups: tensors with dims, 0-dim tensors, plain
+// numbers; a later group decides only when its category (bool < integer < float < complex) is
+// higher than what the earlier ones gave.
 #pragma once
 #include "op/value.hpp"
 

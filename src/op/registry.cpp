@@ -13,8 +13,8 @@
 namespace ingot {
 namespace {
 
-// An op is made of its definition when somebody first asks for it: a process uses few of them, and to read every schema would take more
-// memory than a small model.
+// An op is made of its definition when somebody first asks for it: a process uses few of them, and
+// to read every schema would take more memory than a small model.
 struct Entry {
   const OpDef* def = nullptr;
   std::unique_ptr<Op> op;
@@ -32,7 +32,8 @@ Registry& registry() {
 
 thread_local bool sets_up = false;  // the first look-up sets up this process, on this thread
 
-// "aten::add.Tensor" and "add.Tensor" are one key; other namespaces keep their prefix. ".default" is no overload.
+// "aten::add.Tensor" and "add.Tensor" are one key; other namespaces keep their prefix. ".default"
+// is no overload.
 std::string_view key_of(std::string_view name) {
   if (name.starts_with("aten::")) name.remove_prefix(6);
   if (name.ends_with(".default")) name.remove_suffix(8);
@@ -73,7 +74,8 @@ std::string in_place_name(std::string_view functional) {
   return std::string(functional.substr(0, end)) + "_" + std::string(functional.substr(end));
 }
 
-// The in-place or out= variant `key` names, if the ATen table has it and its functional op has rules.
+// The in-place or out= variant `key` names, if the ATen table has it and its functional op has
+// rules.
 std::unique_ptr<Op> derive(std::string_view key) {
   const std::string_view base = key.substr(0, key.find('.'));
   for (std::string_view text : find_aten_schemas(base)) {

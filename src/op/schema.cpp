@@ -21,7 +21,8 @@ constexpr NamedKind kKinds[] = {
     {"Stream", Kind::stream},     {"Dimname", Kind::dimname},     {"Any", Kind::any},
     {"Function", Kind::function},
 };
-// Types of torch and none of ours. A capitalised name that is neither here nor above is a spelling error.
+// Types of torch and none of ours. A capitalised name that is neither here nor above is a spelling
+// error.
 constexpr std::string_view kForeignTypes[] = {"QScheme",  "AnyEnumType", "AnyListType", "AnyTupleType",     "AnyClassType",
                                               "NoneType", "SymFloat",    "DeviceIndex", "DeviceObjType",    "DispatchKeySet",
                                               "Capsule",  "PyObject",    "Function",    "ConstQuantizerPtr"};
@@ -72,7 +73,8 @@ class Parser {
   SchemaCursor in_;
   Schema schema_;
 
-  // The entries of a parenthesised, comma-separated list; `entry` returns false for one that must be the last.
+  // The entries of a parenthesised, comma-separated list; `entry` returns false for one that must
+  // be the last.
   template <class Entry>
   void parenthesised(Entry entry) {
     in_.expect("(");
@@ -226,7 +228,8 @@ class Parser {
     return n;
   }
 
-  // "(a!)", "(a -> *)", "(a|b)", "(*)": sets of names, before and after the call, and '!' where the op writes.
+  // "(a!)", "(a -> *)", "(a|b)", "(*)": sets of names, before and after the call, and '!' where the
+  // op writes.
   std::string alias() {
     in_.expect("(");
     std::string out = alias_set();

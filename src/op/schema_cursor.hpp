@@ -12,7 +12,8 @@ class SchemaCursor {
  public:
   explicit SchemaCursor(std::string_view text) : text_(text) {}
 
-  // Every fault ends here: the position (counted from 0), what was expected, what is there, and the whole text.
+  // Every fault ends here: the position (counted from 0), what was expected, what is there, and the
+  // whole text.
   [[noreturn]] void fail(std::string_view expected) const { fail_at(position_, expected); }
   [[noreturn]] void fail_at(std::size_t position, std::string_view expected) const {
     const std::string_view rest = text_.substr(position);

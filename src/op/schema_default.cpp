@@ -1,4 +1,5 @@
-// Defaults of schema arguments as values of the argument's type: 1, 2., True, None, [0, 1], "none", contiguous_format.
+// Defaults of schema arguments as values of the argument's type: 1, 2., True, None, [0, 1], "none",
+// contiguous_format.
 #include <charconv>
 #include <cmath>
 #include <limits>

@@ -4,7 +4,8 @@
 
 namespace ingot {
 
-// Calls f for each tensor that is defined, in order. A list may mix tensors with other values, and hold lists.
+// Calls f for each tensor that is defined, in order. A list may mix tensors with other values, and
+// hold lists.
 template <class F>
 void for_each_tensor(const Value& v, const F& f) {
   if (v.is_tensor()) f(v.tensor());

@@ -1,4 +1,5 @@
-// A place in the text of a graph or a call, and the tokens that stand there. Tokens never reach over the end of a line.
+// A place in the text of a graph or a call, and the tokens that stand there. Tokens never reach
+// over the end of a line.
 #pragma once
 #include <string>
 #include <string_view>
@@ -36,8 +37,8 @@ class TextCursor {
   void expect(std::string_view token);
   std::string_view accept_identifier();  // empty if there is none
   std::string_view expect_identifier(std::string_view what);
-  // "torch.ops.aten.add.Tensor", "self.weight", `getattr(self.layers, "0").weight`; empty if none begins here. Parts are
-  // joined by dots.
+  // "torch.ops.aten.add.Tensor", "self.weight", `getattr(self.layers, "0").weight`; empty if none
+  // begins here. Parts are joined by dots.
   std::string accept_path();
   bool at_keyword_argument();  // `name =`, and not `name ==`
   std::string string();        // with either quote

@@ -15,7 +15,8 @@ const UpperLayers& upper_layers() {
   return *ingot_upper_layers();
 }
 
-// ---- members of Tensor. A tensor that the tape keeps nothing on is a leaf that requires no gradient.
+// ---- members of Tensor. A tensor that the tape keeps nothing on is a leaf that requires no
+// gradient.
 bool Tensor::requires_grad() const { return defined() && impl()->autograd && upper_layers().requires_grad(*this); }
 
 Tensor& Tensor::requires_grad_(bool on) {

@@ -1,6 +1,6 @@
-// What op, ops and graph ask of the layers that stand above them: which ops there are, and what only
-// the tape and vmap know. They know this interface alone; src/setup, which stands above all of them,
-// implements it for the program that links it.
+// What op, ops and graph ask of the layers that stand above them: which ops there are, and what
+// only the tape and vmap know. They know this interface alone; src/setup, which stands above all of
+// them, implements it for the program that links it.
 #pragma once
 #include <vector>
 
@@ -20,8 +20,8 @@ class UpperLayers {
   virtual void set_requires_grad(const Tensor& t, bool on) const = 0;
   virtual bool is_leaf(const Tensor& t) const = 0;
   // The gradient of a function of tensors, as a function: it takes the operands of `f` and then a
-  // gradient for each of its results, and returns a gradient for each operand that is `wanted`, zeros
-  // where `f` does not use it.
+  // gradient for each of its results, and returns a gradient for each operand that is `wanted`,
+  // zeros where `f` does not use it.
   virtual Value gradient_function(const Value& f, std::vector<bool> wanted) const = 0;
 
   // ---- transforms: that of ingot/transforms.hpp
@@ -37,6 +37,6 @@ bool has_upper_layers();
 
 }  // namespace ingot
 
-// Defined by src/setup. Nobody refers to it but op, weakly: a program may have op without what stands
-// above it.
+// Defined by src/setup. Nobody refers to it but op, weakly: a program may have op without what
+// stands above it.
 extern "C" const ingot::UpperLayers* ingot_upper_layers();

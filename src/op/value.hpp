@@ -1,4 +1,5 @@
-// Value: one argument or result of an op. Small (24 bytes): lists and strings are shared and immutable.
+// Value: one argument or result of an op. Small (24 bytes): lists and strings are shared and
+// immutable.
 #pragma once
 #include <complex>
 #include <span>
@@ -19,7 +20,8 @@ enum class Layout : uint8_t { strided, sparse };
 
 class Generator;  // a random stream (tensor/random.hpp)
 
-// A function of values, as higher-order ops take them: a graph (graph/interpret.hpp) or a C++ function.
+// A function of values, as higher-order ops take them: a graph (graph/interpret.hpp) or a C++
+// function.
 class Callable : public Counted {
  public:
   virtual Values operator()(Args args) const = 0;
@@ -27,7 +29,8 @@ class Callable : public Counted {
 
 class Value {
  public:
-  // Out of line: what copies and destroys eighteen alternatives takes a compiler longer than most sources that do.
+  // Out of line: what copies and destroys eighteen alternatives takes a compiler longer than most
+  // sources that do.
   Value();
   Value(const Value& o);
   Value(Value&& o) noexcept;
@@ -122,7 +125,8 @@ class Value {
   DType dtype_or(DType d) const { return is_none() ? d : dtype(); }
   std::optional<Int> optional_int() const { return is_none() ? std::nullopt : std::optional<Int>(to_int()); }
 
-  // Structural equality: tensors and functions by identity, integers without guards, NaN equals itself.
+  // Structural equality: tensors and functions by identity, integers without guards, NaN equals
+  // itself.
   bool same(const Value& o) const;
   std::string_view kind_name() const;       // "int", "Tensor", "int[]", … for messages
 
@@ -141,8 +145,8 @@ class Value {
   void set_generator(Ref<Counted> g);
 };
 
-// The list of these values as an op takes it: int[], float[], bool[], Tensor[] (None becomes an undefined tensor) where
-// the elements are all of that kind, else a list of values.
+// The list of these values as an op takes it: int[], float[], bool[], Tensor[] (None becomes an
+// undefined tensor) where the elements are all of that kind, else a list of values.
 Value list_value(Values elements);
 // The members of a list of any kind; user error for anything else.
 Values list_elements(const Value& list);

@@ -1,5 +1,6 @@
-// What a vjp rule sees: gradients of the results, saved tensors, and which gradients are wanted. A rule sets a gradient in
-// the broadcast result shape if that is natural: the engine sums it back to the argument's shape and casts its dtype.
+// What a vjp rule sees: gradients of the results, saved tensors, and which gradients are wanted. A
+// rule sets a gradient in the broadcast result shape if that is natural: the engine sums it back to
+// the argument's shape and casts its dtype.
 #pragma once
 #include "op/op.hpp"
 
@@ -7,11 +8,13 @@ namespace ingot {
 
 class Vjp {
  public:
-  // Gradient of a result. Undefined only for an op with several results of which this one was not used.
+  // Gradient of a result. Undefined only for an op with several results of which this one was not
+  // used.
   const Tensor& grad(int result = 0) const { return grads[static_cast<std::size_t>(result)]; }
   Tensor grad_or_zeros(int result) const;  // zeros of the result's shape instead of undefined
 
-  // Whether the gradient of argument i is wanted. Rules must not compute others: dead ops would show in a trace.
+  // Whether the gradient of argument i is wanted. Rules must not compute others: dead ops would
+  // show in a trace.
   bool need(int i) const { return needs[static_cast<std::size_t>(i)]; }
   bool need_any() const {
     for (bool n : needs)
@@ -49,13 +52,15 @@ class Vjp {
   std::vector<TensorList> out;
 };
 
-// Throws PyTorch's text for a gradient that does not exist: "the derivative for 'zeta' is not implemented."
+// Throws PyTorch's text for a gradient that does not exist: "the derivative for 'zeta' is not
+// implemented."
 [[noreturn]] void derivative_not_implemented(std::string_view what);
 // The same, if the gradient of argument i is asked for.
 inline void not_implemented_for(const Vjp& v, int i, std::string_view what) {
   if (v.need(i)) derivative_not_implemented(what);
 }
-// The rule of an op none of whose arguments has a gradient: it refuses under the op's own name ('nextafter').
+// The rule of an op none of whose arguments has a gradient: it refuses under the op's own name
+// ('nextafter').
 void refuse_vjp(Vjp& v);
 
 }  // namespace ingot

@@ -100,7 +100,8 @@ WrapperLayout stacked(WrapperLayout row, const Int& rows) {
   return row;
 }
 
-// The results of the call, given the layouts of what its function returned: rows of the results, or the first `carried` of them as they are.
+// The results of the call, given the layouts of what its function returned: rows of the results, or
+// the first `carried` of them as they are.
 ListLayout result_layout(const ListLayout& returned, std::size_t carried, const Values& leaves) {
   ListLayout r;
   std::size_t next = 0;

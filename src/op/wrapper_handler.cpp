@@ -36,8 +36,8 @@ bool writes_geometry(const Op& op) {
   return op.is_inplace_view() || op.variant == Variant::out || op.def->effects.rewires != Rewires::nothing;
 }
 
-// What the schema promises about aliasing, on the outer tensors. A geometry that changes does so by the op's own rule, which
-// runs on the outer tensors as on any fake.
+// What the schema promises about aliasing, on the outer tensors. A geometry that changes does so by
+// the op's own rule, which runs on the outer tensors as on any fake.
 Value with_aliasing(const Op& op, Args args, Value result) {
   if (op.mutates() && (op.functional || op.def->effects.rewires != Rewires::nothing)) {
     const Value& written = args[static_cast<std::size_t>(op.written.front())];

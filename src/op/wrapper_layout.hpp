@@ -1,4 +1,5 @@
-// Wrappers as plain tensors: how a tensor is taken apart down to tensors that are no wrappers, and put together again.
+// Wrappers as plain tensors: how a tensor is taken apart down to tensors that are no wrappers, and
+// put together again.
 #pragma once
 #include <functional>
 #include <memory>
@@ -29,13 +30,15 @@ struct Flattened {
   std::vector<WrapperLayout> layouts;
 };
 Flattened flatten_wrappers(const TensorList& tensors);
-// Tensors of these layouts over other leaves. Wrappers over the very same leaves are one tensor, and wrappers of a class all
-// of whose leaves share storage share their outer storage: what aliased before it was flattened does so again.
-// User error where the layouts want another number of leaves than there are.
+// Tensors of these layouts over other leaves. Wrappers over the very same leaves are one tensor,
+// and wrappers of a class all of whose leaves share storage share their outer storage: what aliased
+// before it was flattened does so again. User error where the layouts want another number of leaves
+// than there are.
 TensorList unflatten_wrappers(const std::vector<WrapperLayout>& layouts, const TensorList& leaves);
 
-// A function of wrappers as a function of plain tensors, which is what can be traced: it makes wrappers of its arguments,
-// calls the function and takes the results apart. `results` has the layouts of the latest call's results.
+// A function of wrappers as a function of plain tensors, which is what can be traced: it makes
+// wrappers of its arguments, calls the function and takes the results apart. `results` has the
+// layouts of the latest call's results.
 using TensorFunction = std::function<TensorList(const TensorList&)>;
 struct DenseFunction {
   TensorFunction function;

@@ -55,7 +55,8 @@ void store(const Scalar& value, DType dtype, void* to) {
   if (value.is_float() || value.is_complex()) return as(Compute::f64, value.to_double());
   const int64_t number = value.to_int().value();
   as(Compute::i64, number);
-  // An integer that its dtype cannot hold; an unsigned one takes a negative number from behind, as PyTorch's does.
+  // An integer that its dtype cannot hold; an unsigned one takes a negative number from behind, as
+  // PyTorch's does.
   if (!is_integral(dtype) || (number < 0 && !is_signed_integral(dtype))) return;
   int64_t stored = 0;
   load_row(dtype, to, 1, 1, Compute::i64, &stored);
@@ -253,8 +254,8 @@ Tensor& Tensor::fill_(const Scalar& v) { return aten_value<"fill_.Scalar">(*this
 Tensor& Tensor::zero_() { return aten_value<"zero_">(*this), *this; }
 
 namespace {
-// Whether reading the tensor's data is a call that somebody must see: a tensor without bytes of its own, or a layer that
-// follows the program (neither the tape nor autocast does).
+// Whether reading the tensor's data is a call that somebody must see: a tensor without bytes of its
+// own, or a layer that follows the program (neither the tape nor autocast does).
 bool is_followed(const Tensor& t) {
   const ThreadState& ts = thread_state();
   const unsigned still_to_act =

@@ -23,8 +23,8 @@ bool returns_tensors(const Op& op) {
          std::all_of(results.begin(), results.end(), [](const auto& r) { return r.type.kind == Kind::tensor; });
 }
 
-// A higher-order op of which it is known what runs: the functional form of a call, functions of elements, a call beside the random
-// stream; and what is said about a tensor's looks.
+// A higher-order op of which it is known what runs: the functional form of a call, functions of
+// elements, a call beside the random stream; and what is said about a tensor's looks.
 bool runs_in_any_case(const Op& op) {
   const CallingConvention* convention = op.form() == Form::higher_order ? calling_convention(op) : nullptr;
   return keywords_argument(op) >= 0 || calls_beside_stream(op) || asserts_metadata(op) ||

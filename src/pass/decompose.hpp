@@ -5,12 +5,14 @@
 
 namespace ingot {
 
-// An op that is itself a program of other ops is replaced by that program, whatever its name: those that stay are formulas,
-// reductions, views, factories and kernels. Ops that only act (assertions), return numbers or look at elements stay.
+// An op that is itself a program of other ops is replaced by that program, whatever its name: those
+// that stay are formulas, reductions, views, factories and kernels. Ops that only act (assertions),
+// return numbers or look at elements stay.
 const Decompositions& core_decompositions();
 
-// The same for a graph that is there already: programs stand for its calls of such ops. What they are given, and what they make,
-// must be known, with fixed sizes. A function is traced with the table instead, which makes no call that comes apart.
+// The same for a graph that is there already: programs stand for its calls of such ops. What they
+// are given, and what they make, must be known, with fixed sizes. A function is traced with the
+// table instead, which makes no call that comes apart.
 Pass decompose_pass();
 
 }  // namespace ingot

@@ -14,8 +14,8 @@
 namespace ingot {
 namespace {
 
-// Whether elements have places of their own at all sizes: each stride, in the order that they have in the example, leads past
-// what is inside it.
+// Whether elements have places of their own at all sizes: each stride, in the order that they have
+// in the example, leads past what is inside it.
 bool lies_apart(const Geometry& g, const Geometry& example) {
   std::vector<std::size_t> inner_first(g.sizes.size());
   std::iota(inner_first.rbegin(), inner_first.rend(), std::size_t{0});
@@ -98,7 +98,8 @@ std::map<std::string, Expr> Examples::name_underived() {
     visit(e, [&](const Expr& x) { derived = derived && (x.op() != ExprOp::Sym || given.contains(x->name)); });
     return derived;
   };
-  // Short ones first: of what has a name, longer ones are derived (size_0 - 1), so that the program knows how they are related.
+  // Short ones first: of what has a name, longer ones are derived (size_0 - 1), so that the program
+  // knows how they are related.
   std::vector<std::size_t> order(numbers_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return open[a].name.size() < open[b].name.size(); });

@@ -1,4 +1,5 @@
-// Graphs that were made elsewhere, recorded once more as what can be lowered: over values alone, by ops that do not come apart.
+// Graphs that were made elsewhere, recorded once more as what can be lowered: over values alone, by
+// ops that do not come apart.
 #pragma once
 #include <functional>
 #include <map>
@@ -8,7 +9,8 @@
 
 namespace ingot {
 
-// Inputs to trace a graph on, one for each of its placeholders: tensors without bytes, with the sizes that stay open.
+// Inputs to trace a graph on, one for each of its placeholders: tensors without bytes, with the
+// sizes that stay open.
 class Examples {
  public:
   // `env`: where the symbols are from, if data decides some of them.
@@ -20,10 +22,12 @@ class Examples {
 
   // For a placeholder that looks like `meta`. `hints` has every symbol of it.
   void add(const Value& meta, const SymbolValues& hints);
-  // For a value inside of a graph, of fixed sizes: it lies as `meta` does, also where elements share their places.
+  // For a value inside of a graph, of fixed sizes: it lies as `meta` does, also where elements
+  // share their places.
   void add_inner(const Value& meta);
-  // Numbers that are expressions of symbols (2*s0) are derived from them, which must be open by themselves, too. Where they are
-  // not, no caller of the compiled program says what they are: from now on such a number has a name of its own. Returns what has.
+  // Numbers that are expressions of symbols (2*s0) are derived from them, which must be open by
+  // themselves, too. Where they are not, no caller of the compiled program says what they are: from
+  // now on such a number has a name of its own. Returns what has.
   std::map<std::string, Expr> name_underived();
 
  private:
@@ -34,7 +38,8 @@ class Examples {
 // Adds the symbols of a tensor's sizes, or of an integer, by name.
 void add_symbols(const Value& meta, std::map<std::string, Expr>& symbols);
 
-// The function without composites, views' writes and in-place ops; what it writes to its arguments is written at the end.
+// The function without composites, views' writes and in-place ops; what it writes to its arguments
+// is written at the end.
 Traced trace_functional(const std::function<Values(const Values&)>& f, Examples examples);
 
 }  // namespace ingot

@@ -16,8 +16,8 @@
 namespace ingot {
 namespace {
 
-// Each time it is called it makes the same. A call whose sizes or number the data decides makes symbols of its own beside it, which others
-// may speak of.
+// Each time it is called it makes the same. A call whose sizes or number the data decides makes
+// symbols of its own beside it, which others may speak of.
 bool is_pure(const Graph& g, const Node& n) {
   switch (n.kind) {
     case NodeKind::item:
@@ -66,7 +66,8 @@ bool are_equal(const Node& a, const Node& b) {
          same_arguments(a.args, b.args);
 }
 
-// What a result lies on, and on behind that what it stands in for: the caller is to be told of a write to the one in the other.
+// What a result lies on, and on behind that what it stands in for: the caller is to be told of a
+// write to the one in the other.
 std::vector<const Node*> storages_behind(const Node* n) {
   std::vector<const Node*> all{storage_of(n)};
   while (all.back()->kind == NodeKind::call && makes_stand_in(*all.back()->op) && all.back()->args[0].is_node())
@@ -74,7 +75,8 @@ std::vector<const Node*> storages_behind(const Node* n) {
   return all;
 }
 
-// By id: results that the caller gets, and what they are views of, whether the schema says so or not (_unsafe_view).
+// By id: results that the caller gets, and what they are views of, whether the schema says so or
+// not (_unsafe_view).
 std::vector<bool> seen_by_caller(const Graph& g, std::size_t results) {
   std::vector<bool> seen(g.nodes().size());
   std::unordered_set<const Storage*> storages;
@@ -93,7 +95,8 @@ std::vector<bool> seen_by_caller(const Graph& g, std::size_t results) {
   return seen;
 }
 
-// Whether the call would find other elements after the effect, which may write any of its arguments.
+// Whether the call would find other elements after the effect, which may write any of its
+// arguments.
 bool reads_written(const Node& n, const Node& effect) {
   std::unordered_set<const Node*> written;
   for_each_node(effect.args, [&](const Node* a) { written.insert(storage_of(a)); });

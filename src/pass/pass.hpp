@@ -1,4 +1,5 @@
-// Graph to graph, one named step at a time: what every rewrite of a graph has in common (docs/adding-a-pass.md).
+// Graph to graph, one named step at a time: what every rewrite of a graph has in common
+// (docs/adding-a-pass.md).
 #pragma once
 #include <functional>
 #include <set>
@@ -14,7 +15,8 @@ namespace ingot {
 struct Pass {
   std::string_view name;
   std::function<Graph(const Graph&)> run;
-  // What comes after it needs what it makes: it cannot be skipped. The others make the result better, not right.
+  // What comes after it needs what it makes: it cannot be skipped. The others make the result
+  // better, not right.
   bool required = false;
 };
 
@@ -35,8 +37,9 @@ struct PassDone {
   double seconds = 0;
 };
 
-// What holds for the passes that this thread runs as long as the value lives, the compiler's and those of AOT. Scopes nest: a pass
-// is left out if any of them says so, and each is told of those that run, the innermost first.
+// What holds for the passes that this thread runs as long as the value lives, the compiler's and
+// those of AOT. Scopes nest: a pass is left out if any of them says so, and each is told of those
+// that run, the innermost first.
 class PassScope {
  public:
   struct Options {
@@ -58,17 +61,21 @@ class PassScope {
 
 // The names that the scopes of this thread leave out.
 std::set<std::string, std::less<>> skipped_passes();
-// User error that names what can be skipped where the scopes of this thread leave out one of `steps` that is required.
+// User error that names what can be skipped where the scopes of this thread leave out one of
+// `steps` that is required.
 void require_skippable(std::span<const StepName> steps);
 
-// Whether everything that is made is verified: with INGOT_VERIFY in the environment, and in debug builds.
+// Whether everything that is made is verified: with INGOT_VERIFY in the environment, and in debug
+// builds.
 bool verifies();
-// Where everything is verified: internal error that names `maker` if the graph breaks a rule of docs/ir.md (graph/verify.hpp),
-// and `from`, which it was made of, breaks none. (Results of a function that are no values of a graph, generators say, break one.)
+// Where everything is verified: internal error that names `maker` if the graph breaks a rule of
+// docs/ir.md (graph/verify.hpp), and `from`, which it was made of, breaks none. (Results of a
+// function that are no values of a graph, generators say, break one.)
 void verify_made(std::string_view maker, const Graph& made, const Graph& from);
 
-// The graph after these passes, in order. INGOT_LOG=passes says of each how long it took and how many nodes it left.
-// Every graph is verified as soon as a pass has made it. User error where a scope of this thread leaves a required one out.
+// The graph after these passes, in order. INGOT_LOG=passes says of each how long it took and how
+// many nodes it left. Every graph is verified as soon as a pass has made it. User error where a
+// scope of this thread leaves a required one out.
 Graph run_passes(const Graph& g, std::span<const Pass> passes);
 
 }  // namespace ingot

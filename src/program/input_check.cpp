@@ -16,7 +16,8 @@ class InputCheck::Binding {
 
   SymbolValues values;
 
-  // A size (`dim` >= 0) or the number itself (-1). What depends on symbols that are not bound yet waits.
+  // A size (`dim` >= 0) or the number itself (-1). What depends on symbols that are not bound yet
+  // waits.
   void add(std::string_view path, int64_t dim, Int expected, int64_t found) {
     const Item item{path, dim, expected.expr(), found};
     if (expected.is_number()) {
@@ -93,7 +94,8 @@ class InputCheck::Binding {
     return &bound->first;
   }
 
-  // The item is step*symbol + rest. A smallest size of 2 says only that the exporter did not look at 0 and 1.
+  // The item is step*symbol + rest. A smallest size of 2 says only that the exporter did not look
+  // at 0 and 1.
   void check_range(const Item& item, const Expr& symbol, Int step, Int rest) const {
     const auto it = ranges_.find(symbol->name);
     if (it == ranges_.end()) return;
@@ -137,9 +139,10 @@ SymbolValues InputCheck::check(Args given) const {
   return std::move(binding.values);
 }
 
-// Conditions that nothing can be said about hold: those over sizes that are not known, and those that cannot be computed. The
-// latter are no fault of the inputs: a canonical `a and b` may have its parts in another order than the program's text, so
-// that `a` does not keep `b` from dividing by zero.
+// Conditions that nothing can be said about hold: those over sizes that are not known, and those
+// that cannot be computed. The latter are no fault of the inputs: a canonical `a and b` may have
+// its parts in another order than the program's text, so that `a` does not keep `b` from dividing
+// by zero.
 void InputCheck::check_conditions(Args given) const {
   using Kind = InputFact::Kind;
   const auto number = [&](const InputFact& f) -> Int {

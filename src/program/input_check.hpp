@@ -41,7 +41,8 @@ class InputCheck {
   InputCheck(std::vector<Input> inputs, std::map<std::string, SymbolRange> ranges, std::vector<InputCondition> conditions)
       : inputs_(std::move(inputs)), ranges_(std::move(ranges)), conditions_(std::move(conditions)) {}
 
-  // One value for each input; returns what the inputs make of the symbols. User error for the first that does not fit.
+  // One value for each input; returns what the inputs make of the symbols. User error for the first
+  // that does not fit.
   SymbolValues check(Args given) const;
 
  private:

@@ -38,7 +38,8 @@ bool are_one(const StateEntry& a, const StateEntry& b) {
          a.tensor.strides().same(b.tensor.strides());
 }
 
-// Parameters that are the same elements (tied weights) are one tensor, as they are in PyTorch's module: it has one gradient.
+// Parameters that are the same elements (tied weights) are one tensor, as they are in PyTorch's
+// module: it has one gradient.
 void join_names(std::map<std::string, StateEntry>& state) {
   std::map<const Storage*, std::vector<StateEntry*>> by_storage;
   for (auto& [key, e] : state) {

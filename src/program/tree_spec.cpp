@@ -36,7 +36,8 @@ std::optional<JsonDocument> inner_document(const Json& context, const std::strin
   return std::nullopt;
 }
 
-// Names of the children of a type nobody told us about: dataclasses say [field names, absent names].
+// Names of the children of a type nobody told us about: dataclasses say [field names, absent
+// names].
 Values field_names(const Json& context, std::size_t children) {
   if (!context.is_list()) return {};
   if (context.size() != 2) return {};
@@ -98,7 +99,8 @@ class SpecReader {
   }
 };
 
-// The context of a spec that no file brought along: a text with JSON in it, the keys of a dict or null.
+// The context of a spec that no file brought along: a text with JSON in it, the keys of a dict or
+// null.
 std::string made_context(const TreeSpec& spec) {
   if (!spec.is_mapping()) return json_string("null");
   JsonWriter keys;

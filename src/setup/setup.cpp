@@ -1,5 +1,5 @@
-// The layers above the ops, as a program has them. Nothing refers to this file: who links ingot_setup
-// has it (CMakeLists.txt).
+// The layers above the ops, as a program has them. Nothing refers to this file: who links
+// ingot_setup has it (CMakeLists.txt).
 #include "autograd/autocast.hpp"
 #include "autograd/custom_function.hpp"
 #include "autograd/function_gradient.hpp"

@@ -1,4 +1,5 @@
-// The CPU as a device: one, with one stream, whose work is done when the call that asks for it returns.
+// The CPU as a device: one, with one stream, whose work is done when the call that asks for it
+// returns.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Memory of the CPU, without the way through its driver (tensor/device.hpp), which calls the same functions: storages are made all
-// the time.
+// Memory of the CPU, without the way through its driver (tensor/device.hpp), which calls the same
+// functions: storages are made all the time.
 #pragma once
 #include <cstddef>
 #include <cstdlib>

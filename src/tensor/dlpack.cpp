@@ -47,7 +47,8 @@ M* export_tensor(const Tensor& t) {
   auto e = std::make_unique<Export<M>>();
   e->shape = t.sizes().values();
   e->strides = t.strides().values();
-  // A stride along a dim of one element is never used; consumers that check for density want 1 there, as PyTorch exports it.
+  // A stride along a dim of one element is never used; consumers that check for density want 1
+  // there, as PyTorch exports it.
   for (std::size_t i = 0; i < e->shape.size(); i++)
     if (e->shape[i] < 2) e->strides[i] = 1;
   DLTensor& d = e->managed.dl_tensor;

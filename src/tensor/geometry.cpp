@@ -18,7 +18,8 @@ int wrap_dim(int64_t dim, int rank) {
 
 Shape contiguous_strides(const Shape& sizes) {
   Shape r = Shape::filled(sizes.size(), 1);
-  // ATen counts an empty dim as one element, so strides stay positive. max() of a number or an open size needs no guard.
+  // ATen counts an empty dim as one element, so strides stay positive. max() of a number or an open
+  // size needs no guard.
   for (int i = sizes.dim() - 2; i >= 0; i--) {
     Int below = sizes[i + 1];
     if (below.is_number() && below.number() == 0) below = 1;
@@ -48,14 +49,16 @@ Shape strides_for(const Shape& sizes, MemoryFormat format) {
   return r;
 }
 
-// Where only data decides, the answer is no: what is done then is right for every layout. A size that it decides is taken for one
-// that is more than 1, and a stride that is the right one for such a size is right for 1.
+// Where only data decides, the answer is no: what is done then is right for every layout. A size
+// that it decides is taken for one that is more than 1, and a stride that is the right one for such
+// a size is right for 1.
 bool is_contiguous(const Shape& sizes, const Shape& strides) {
   for (Int s : sizes)
     if (s.is_number() && s.number() == 0) return true;
   Int expected = 1;
   for (int i = sizes.dim() - 1; i >= 0; i--) {
-    // Nothing is asked about a size whose stride is the expected one: a size of 1 would change nothing.
+    // Nothing is asked about a size whose stride is the expected one: a size of 1 would change
+    // nothing.
     if (!statically_equal(strides[i], expected)) {
       if (equal_if_known(sizes[i], 1).value_or(false)) continue;
       if (!equal_if_known(strides[i], expected).value_or(false)) return false;
@@ -105,7 +108,8 @@ bool is_non_overlapping_and_dense(const Shape& sizes, const Shape& strides) {
 MemoryFormat suggest_memory_format(const Shape& sizes, const Shape& strides) {
   const int rank = sizes.dim();
   if (rank != 4 && rank != 5) return MemoryFormat::contiguous;
-  // ATen's rule: strides grow along C < W < H < N, ties allowed only where a size is 1 tells nothing.
+  // ATen's rule: strides grow along C < W < H < N, ties allowed only where a size is 1 tells
+  // nothing.
   Int min = 0;
   if (strides[1] == 0) return MemoryFormat::contiguous;
   for (Int d : channels_last_order(rank)) {
@@ -190,8 +194,8 @@ Shape infer_size(const Shape& size, Int numel) {
 }
 
 std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, const Shape& new_sizes) {
-  // Elements are the same number (infer_size checked it). Walk old dims from the last, gathering runs that are contiguous
-  // in memory; each run must be covered exactly by new dims.
+  // Elements are the same number (infer_size checked it). Walk old dims from the last, gathering
+  // runs that are contiguous in memory; each run must be covered exactly by new dims.
   if (sizes.product().same(0) || new_sizes.product().same(0)) {
     if (sizes.same(new_sizes)) return strides;
     return contiguous_strides(new_sizes);
@@ -207,7 +211,8 @@ std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, cons
   Int chunk_base = strides.back(), run = 1, view_run = 1;
   for (int d = sizes.dim() - 1; d >= 0; d--) {
     run = run * sizes[d];
-    // Where the data decides: as if sizes were large. What the run is covered by is asked at its end.
+    // Where the data decides: as if sizes were large. What the run is covered by is asked at its
+    // end.
     const bool ends = d == 0 || (!equal_if_known(sizes[d - 1], 1).value_or(false) &&
                                  !equal_if_known(strides[d - 1], run * chunk_base).value_or(false));
     if (!ends) continue;
@@ -279,7 +284,8 @@ Geometry expand_geometry(const Geometry& g, const Shape& sizes) {
     if (i < lead) {
       INGOT_REQUIRE(!(want.is_number() && want.number() < 0), "expand: the expanded size of the tensor (", want,
                     ") isn't allowed in a leading, non-existing dimension ", i);
-      // A new dim of size 1 is no broadcast: it gets the stride unsqueeze would give it, but not on a 0-dim tensor (ATen's rule).
+      // A new dim of size 1 is no broadcast: it gets the stride unsqueeze would give it, but not on
+      // a 0-dim tensor (ATen's rule).
       if (want.same(1) && g.dim() > 0) r.strides[i] = r.sizes[i + 1] * r.strides[i + 1];
       continue;
     }
@@ -315,7 +321,8 @@ Geometry permute_geometry(const Geometry& g, const Shape& dims) {
 }
 
 namespace {
-// A negative place counts from behind. Where only data decides which it is, the number is written so that it is right for both.
+// A negative place counts from behind. Where only data decides which it is, the number is written
+// so that it is right for both.
 Int from_the_front(Int i, Int size) {
   const auto negative = less_if_known(i, 0);
   if (!negative) return i + size * min(max(-i, 0), 1);

@@ -1,5 +1,5 @@
-// Geometry of strided views: pure functions over sizes and strides, symbolic or not. Each one is the single statement of
-// what a view op means; eager, fake and compiled views are derived from it.
+// Geometry of strided views: pure functions over sizes and strides, symbolic or not. Each one is
+// the single statement of what a view op means; eager, fake and compiled views are derived from it.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -9,7 +9,8 @@
 
 namespace ingot {
 
-// Wraps a negative dim; IndexError with PyTorch's text when it is outside [-rank, rank-1] (0-dim tensors allow -1 and 0).
+// Wraps a negative dim; IndexError with PyTorch's text when it is outside [-rank, rank-1] (0-dim
+// tensors allow -1 and 0).
 int wrap_dim(int64_t dim, int rank);
 
 Shape contiguous_strides(const Shape& sizes);
@@ -29,10 +30,12 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view op);
 Shape infer_size(const Shape& size, Int numel);
 // Strides that view (sizes, strides) as `new_sizes` without a copy, or nothing.
 std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, const Shape& new_sizes);
-// The general case: dims in the order of the first operand that tells two of them apart. Each operand's strides are those
-// over `sizes`, 0 where it repeats. Asks nothing about a size unless strides are equal.
+// The general case: dims in the order of the first operand that tells two of them apart. Each
+// operand's strides are those over `sizes`, 0 where it repeats. Asks nothing about a size unless
+// strides are equal.
 Shape strides_in_order_of(const Shape& sizes, const std::vector<Shape>& strides);
-// The strides a dense result gets when it should look like this input (ATen's infer_dense_strides, "preserve").
+// The strides a dense result gets when it should look like this input (ATen's infer_dense_strides,
+// "preserve").
 Shape dense_strides_like(const Shape& sizes, const Shape& strides);
 
 Geometry expand_geometry(const Geometry& g, const Shape& sizes);

@@ -68,7 +68,8 @@ const TensorImpl& checked(const Tensor& t) {
 int64_t Tensor::dim() const { return checked(*this).geom.dim(); }
 const Shape& Tensor::sizes() const { return checked(*this).geom.sizes; }
 const Shape& Tensor::strides() const { return checked(*this).geom.strides; }
-// The place of a dim that is there. A tensor without dims takes 0 and -1 for some ops (sum), but has neither a size nor a stride.
+// The place of a dim that is there. A tensor without dims takes 0 and -1 for some ops (sum), but
+// has neither a size nor a stride.
 static std::size_t place_of_dim(const Tensor& t, int64_t d) {
   INGOT_REQUIRE_INDEX(t.dim() > 0, "Dimension specified as ", d, " but tensor has no dimensions");
   return static_cast<std::size_t>(wrap_dim(d, static_cast<int>(t.dim())));

@@ -21,11 +21,13 @@ struct Geometry {
   }
 };
 
-// State a layer above the kernel keeps on a tensor. The layer's folder defines the class; the tensor only owns it.
+// State a layer above the kernel keeps on a tensor. The layer's folder defines the class; the
+// tensor only owns it.
 struct LayerState {
   virtual ~LayerState() = default;
 };
-// What makes a tensor a batched, functional or wrapper tensor. A second handle to the value needs a copy of it.
+// What makes a tensor a batched, functional or wrapper tensor. A second handle to the value needs a
+// copy of it.
 struct SpecialState : LayerState {
   virtual std::unique_ptr<SpecialState> clone() const = 0;
 };
@@ -52,8 +54,9 @@ struct TensorImpl final : Counted {
 
   static int64_t live();  // tensors alive in the process
 
-  // A number for this value: handles made for bookkeeping (a tensor saved for backward) share it with the tensor they stand
-  // for, no other two tensors of the process do. The tracer knows values by it.
+  // A number for this value: handles made for bookkeeping (a tensor saved for backward) share it
+  // with the tensor they stand for, no other two tensors of the process do. The tracer knows values
+  // by it.
   uint64_t identity() const;
   void share_identity(const TensorImpl& o) { identity_ = o.identity(); }
 

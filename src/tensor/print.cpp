@@ -32,8 +32,9 @@ struct Cells {
   std::size_t width = 1;
 };
 
-// One notation is chosen for all numbers: integers with a bare point, fixed digits, or scientific when they are far apart,
-// big or small. Zeros and non-finite numbers have no say in it, nor in the width.
+// One notation is chosen for all numbers: integers with a bare point, fixed digits, or scientific
+// when they are far apart, big or small. Zeros and non-finite numbers have no say in it, nor in the
+// width.
 Cells real_cells(const std::vector<double>& values, int precision) {
   double least = INFINITY, most = 0;
   bool whole = true;
@@ -157,7 +158,8 @@ class Printer {
   std::string block(std::size_t dim, int64_t indent) {
     if (sizes_.empty()) return cells_.texts[0];
     if (dim + 1 == sizes_.size()) return row(indent);
-    // As many line breaks as there are dims below: matrices of a batch stand apart by an empty line.
+    // As many line breaks as there are dims below: matrices of a batch stand apart by an empty
+    // line.
     const std::string between =
         "," + std::string(sizes_.size() - dim - 1, '\n') + std::string(static_cast<std::size_t>(indent + 1), ' ');
     std::string s = "[";
@@ -200,7 +202,8 @@ std::string tensor_text(const Tensor& t, DType default_dtype, std::span<const st
   const auto indent = static_cast<int64_t>(prefix.size());
   std::string s = prefix;
   s += fake ? "..." : empty ? "[]" : Printer(elements_on_cpu(t), options).elements(indent);
-  // PyTorch counts the last line two longer than it is when there is only one (rfind gives -1), one longer otherwise.
+  // PyTorch counts the last line two longer than it is when there is only one (rfind gives -1), one
+  // longer otherwise.
   const std::size_t last_break = s.rfind('\n');
   int64_t line = static_cast<int64_t>(s.size()) - (last_break == std::string::npos ? -1 : static_cast<int64_t>(last_break)) + 1;
   for (const std::string& suffix : suffixes) {

@@ -1,6 +1,7 @@
-// Random streams. A random op takes one draw of a generator: (seed, offset), and offsets are never reused. Element i of its
-// result, in row-major order, is a pure function of (seed, offset, i) (kernels/philox.hpp), so one seed gives the same
-// numbers on every machine and for any number of threads.
+// Random streams. A random op takes one draw of a generator: (seed, offset), and offsets are never
+// reused. Element i of its result, in row-major order, is a pure function of (seed, offset, i)
+// (kernels/philox.hpp), so one seed gives the same numbers on every machine and for any number of
+// threads.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -37,8 +38,8 @@ class Generator final : public Counted {
 // The stream of every random op that names no generator.
 const Ref<Generator>& default_generator();
 
-// While it lives, that of this thread is one of its own, which begins with the state of the other: what is drawn, or seeded, here is
-// nobody else's business.
+// While it lives, that of this thread is one of its own, which begins with the state of the other:
+// what is drawn, or seeded, here is nobody else's business.
 class OwnStream {
  public:
   OwnStream();

@@ -116,7 +116,8 @@ Walked walked(const Tensor& t, const std::vector<int64_t>& sizes) {
 void walk_rows(std::vector<int64_t> sizes, std::vector<Walked> ops, bool parallel, RowFn row, void* ctx) {
   for (int64_t s : sizes)
     if (s == 0) return;
-  // Drop size-1 dims, order the rest so that the first operand's smallest stride is innermost, then merge neighbours.
+  // Drop size-1 dims, order the rest so that the first operand's smallest stride is innermost, then
+  // merge neighbours.
   std::vector<std::size_t> order;
   for (std::size_t d = 0; d < sizes.size(); d++)
     if (sizes[d] != 1) order.push_back(d);

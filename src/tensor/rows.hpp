@@ -1,5 +1,5 @@
-// Moves elements between any dtype and the compute types, and walks strided tensors row by row. Everything eager that is
-// not a special kernel is built from these.
+// Moves elements between any dtype and the compute types, and walks strided tensors row by row.
+// Everything eager that is not a special kernel is built from these.
 #pragma once
 #include <span>
 #include <vector>
@@ -31,13 +31,15 @@ struct Walked {
   std::vector<int64_t> strides;
   int64_t itemsize;
 };
-// Broadcasts t's strides to `sizes` (0 where a size is 1 or missing). Requires plain numbers and real bytes.
+// Broadcasts t's strides to `sizes` (0 where a size is 1 or missing). Requires plain numbers and
+// real bytes.
 Walked walked(const Tensor& t, const std::vector<int64_t>& sizes);
 
 using RowFn = void (*)(void* ctx, char* const* data, const int64_t* strides, int64_t n);
-// Calls row(data, inner strides in elements, n) for each innermost row of `sizes`, in an order chosen for locality of the
-// first operand; adjacent dims are merged where all operands allow it. Rows may run on several threads when `parallel`:
-// then no two elements of the first operand may share an address.
+// Calls row(data, inner strides in elements, n) for each innermost row of `sizes`, in an order
+// chosen for locality of the first operand; adjacent dims are merged where all operands allow it.
+// Rows may run on several threads when `parallel`: then no two elements of the first operand may
+// share an address.
 void walk_rows(std::vector<int64_t> sizes, std::vector<Walked> operands, bool parallel, RowFn row, void* ctx);
 
 template <class F>
@@ -48,7 +50,8 @@ void walk_rows(const std::vector<int64_t>& sizes, std::vector<Walked> operands, 
       const_cast<void*>(static_cast<const void*>(&f)));
 }
 
-// dst[...] = src[...] with broadcasting of src and conversion. They must not overlap unless they are the same view.
+// dst[...] = src[...] with broadcasting of src and conversion. They must not overlap unless they
+// are the same view.
 void copy_elements(const Tensor& dst, const Tensor& src);
 void fill_elements(const Tensor& dst, const Scalar& value);
 

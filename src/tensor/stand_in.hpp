@@ -1,6 +1,7 @@
-// Stand-ins of views. A view of PyTorch whose elements are other numbers than its bytes say (a lazy conj or neg) is computed at
-// once here, into a storage of its own. A write to one of the two storages would not reach the other, as it does in PyTorch: it is
-// known which storage stands in for a part of which other one, and what would differ is refused.
+// Stand-ins of views. A view of PyTorch whose elements are other numbers than its bytes say (a lazy
+// conj or neg) is computed at once here, into a storage of its own. A write to one of the two
+// storages would not reach the other, as it does in PyTorch: it is known which storage stands in
+// for a part of which other one, and what would differ is refused.
 #pragma once
 #include <string_view>
 
@@ -10,9 +11,11 @@ class Storage;
 
 // Whether there is any: a program without pays for nothing else.
 bool has_stand_ins();
-// From now on `storage`, which the op `made_by` just filled, stands in for a view of `of`. The name lives as long as the process.
+// From now on `storage`, which the op `made_by` just filled, stands in for a view of `of`. The name
+// lives as long as the process.
 void make_stand_in(const Storage& storage, const Storage& of, std::string_view made_by);
-// `storage` is that of another tensor with the same value (a batched one), and stands in for what `same` stands in for, if anything.
+// `storage` is that of another tensor with the same value (a batched one), and stands in for what
+// `same` stands in for, if anything.
 void share_stand_in(const Storage& storage, const Storage& same);
 bool is_stand_in(const Storage& storage);
 // The op that made it; empty if it is none.

@@ -1,4 +1,5 @@
-// The bytes tensors share, with the counter of how often they were written. Fake storage has a size and no bytes.
+// The bytes tensors share, with the counter of how often they were written. Fake storage has a size
+// and no bytes.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -11,7 +12,8 @@ namespace ingot {
 
 class Storage final : public Counted {
  public:
-  // Uninitialised bytes of the device, 64-byte aligned; the CPU's are in one allocation with the header.
+  // Uninitialised bytes of the device, 64-byte aligned; the CPU's are in one allocation with the
+  // header.
   static Ref<Storage> allocate(int64_t nbytes, Device device = {});
   // No bytes: what a shape rule alone produces.
   static Ref<Storage> fake(Int nbytes, Device device = {});

@@ -21,7 +21,8 @@ Geometry member_geometry(const Geometry& g) {
   return {g.sizes.sub(1, g.sizes.size()), g.strides.sub(1, g.strides.size()), g.offset, g.dtype};
 }
 
-// The history of a batched tensor is its value's. This stands for it, so that a program may ask whether gradients are wanted.
+// The history of a batched tensor is its value's. This stands for it, so that a program may ask
+// whether gradients are wanted.
 class HistoryOfValue final : public GradNode {
  public:
   std::string name() const override { return "VmapBackward"; }

@@ -1,8 +1,10 @@
 // Batched tensors: what a function under vmap sees in the place of a tensor that is mapped over.
 //
-// A batched tensor looks like one member and holds the whole batch: `value`, with the batch in dim 0. It belongs to one vmap
-// (its level); the value of an inner vmap's tensor may itself be a batched tensor of an outer one. Below the transform
-// layer there are only values, so the tape, functionalize and the tracer see physical ops and nothing of vmap.
+// A batched tensor looks like one member and holds the whole batch: `value`, with the batch in dim
+// 0. It belongs to one vmap (its level); the value of an inner vmap's tensor may itself be a
+//    batched tensor of an outer one. Below the transform
+// layer there are only values, so the tape, functionalize and the tracer see physical ops and
+// nothing of vmap.
 #pragma once
 #include <vector>
 
@@ -47,8 +49,8 @@ class VmapScope {
   TransformScope function_;
 };
 
-// The vmaps that act in the scope: the outer ones for what a batching rule calls, and those of its call for a function that
-// a layer below runs.
+// The vmaps that act in the scope: the outer ones for what a batching rule calls, and those of its
+// call for a function that a layer below runs.
 class LevelsScope {
  public:
   explicit LevelsScope(std::vector<VmapLevel> levels);

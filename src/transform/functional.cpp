@@ -40,8 +40,9 @@ Geometry geometry_of(const ViewStep& s, const Tensor& base) {
 
 thread_local int regions = 0;
 
-// While a function of a higher-order op runs. What it brings up to date of the program around it is so in the function alone: a tracer
-// makes a graph of its own of the function, and knows nothing of the values in it afterwards.
+// While a function of a higher-order op runs. What it brings up to date of the program around it is
+// so in the function alone: a tracer makes a graph of its own of the function, and knows nothing of
+// the values in it afterwards.
 class Region {
  public:
   Region() : outer_(current) {
@@ -162,9 +163,9 @@ Tensor FunctionalStorage::laid_out() {
   return copy;
 }
 
-// Regeneration wants the value, not the aliasing: a step may copy where the regenerated base has other strides than the
-// original had. A step that refers to the storage is one of the base, wherever it stands in a chain: of its elements, or of what the
-// steps before made its elements.
+// Regeneration wants the value, not the aliasing: a step may copy where the regenerated base has
+// other strides than the original had. A step that refers to the storage is one of the base,
+// wherever it stands in a chain: of its elements, or of what the steps before made its elements.
 Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span<const ViewStep> before) {
   if (s.op->def->view.from_storage) {
     Tensor storage = laid_out();
@@ -180,8 +181,9 @@ Tensor FunctionalStorage::view(const ViewStep& s, const Tensor& value, std::span
   return call(op(s.op->def->view.or_copy), args).tensor();
 }
 
-// Windows that overlap show an element more than once, and the inverse of a step knows one of them alone: where the write went
-// through such a step (a part of an unfold), it goes to the places in the storage that the view written has. Undefined: it did not.
+// Windows that overlap show an element more than once, and the inverse of a step knows one of them
+// alone: where the write went through such a step (a part of an unfold), it goes to the places in
+// the storage that the view written has. Undefined: it did not.
 Tensor FunctionalStorage::written_through_overlap(const Update& u, const TensorList& bases) {
   const auto is_open = [](const Tensor& t) { return t.sizes().is_symbolic() || t.strides().is_symbolic(); };
   // Of open sizes: a step that shows more elements than there are shows some of them twice.
@@ -311,8 +313,8 @@ void lay_as_written(const Tensor& t) {
   const FunctionalState* f = functional_state(t);
   if (!f) return;
   sync(t);
-  // What was written has the strides of the op that computed it, and no elements in between that nobody has; so has what
-  // was computed of it.
+  // What was written has the strides of the op that computed it, and no elements in between that
+  // nobody has; so has what was computed of it.
   if (!lie_alike(f->value, t)) f->storage->restore_layout();
 }
 

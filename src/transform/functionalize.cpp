@@ -12,12 +12,14 @@ namespace ingot {
 namespace {
 
 // ---- values and gradients across the border
-// Outside are plain tensors, inside functional ones; each has a history of its own, and a node joins them. Functional tensors
-// are below batched ones: of a tensor that is vmapped over the tensor of all members crosses.
+// Outside are plain tensors, inside functional ones; each has a history of its own, and a node
+// joins them. Functional tensors are below batched ones: of a tensor that is vmapped over the
+// tensor of all members crosses.
 
 class BorderNode final : public GradNode {
  public:
-  // `cross` takes a gradient to the side where `from`, whose value was taken over the border, lives.
+  // `cross` takes a gradient to the side where `from`, whose value was taken over the border,
+  // lives.
   BorderNode(const Tensor& from, Tensor (*cross)(const Tensor&)) : cross_(cross) {
     edges = {edge_of(from)};
     results = {from->geom};
@@ -61,8 +63,8 @@ struct Input {
   std::size_t own_steps = 0;  // views between the group's tensor and the argument as it came
 };
 
-// A tensor of which all members of a storage are views. Gradients need the tensor they are views of for the tape; without
-// gradients it is the whole storage as one dim.
+// A tensor of which all members of a storage are views. Gradients need the tensor they are views of
+// for the tape; without gradients it is the whole storage as one dim.
 Tensor common_base(const std::vector<Tensor>& members) {
   const Tensor& first = members.front();
   const auto view_base = [](const Tensor& t) {
@@ -207,7 +209,8 @@ class Border {
     return g.storage->base;
   }
 
-  // The views that led to `inside`, taken of the argument whose storage it is on; a value of its own otherwise.
+  // The views that led to `inside`, taken of the argument whose storage it is on; a value of its
+  // own otherwise.
   Tensor made_again(const Tensor& inside) const {
     const FunctionalState& f = *functional_state(inside);
     const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.storage == f.storage; });

@@ -39,8 +39,8 @@ void count_mutation(FunctionalStorage& s) {
   if (!ts.grad_mode || ts.inference_mode) s.mutations_no_grad++;
 }
 
-// What the call makes of its arguments as they lie in the program as written: the kernel layer takes functional tensors for
-// tensors without bytes.
+// What the call makes of its arguments as they lie in the program as written: the kernel layer
+// takes functional tensors for tensors without bytes.
 TensorList results_as_written(const Op& op, Args args) {
   const Scoped<Layer> layer(thread_state().layer, Layer::kernel);
   const Value r = run_kernel(op, args);
@@ -49,8 +49,8 @@ TensorList results_as_written(const Op& op, Args args) {
   return l;
 }
 
-// Of a tensor that is part of a storage, a view that refers to the storage may look at elements which the functional program
-// has no gradients for, or which it writes elsewhere.
+// Of a tensor that is part of a storage, a view that refers to the storage may look at elements
+// which the functional program has no gradients for, or which it writes elsewhere.
 void refuse_other_elements(const Op& op, const Geometry& view, const Tensor& self) {
   const FunctionalStorage& s = *functional_state(self)->storage;
   const bool tracked = thread_state().grad_mode && requires_grad(self);
@@ -65,7 +65,8 @@ void refuse_other_elements(const Op& op, const Geometry& view, const Tensor& sel
   if (s.alone) require_within(s.layout, ", and another argument has them, which the function writes");
 }
 
-// Views need no synced value: the result has its own place in the chain and is made again at its first use if it is stale.
+// Views need no synced value: the result has its own place in the chain and is made again at its
+// first use if it is stale.
 Value view(const Op& op, Args args) {
   const Tensor& self = args[0].tensor();
   FunctionalState& f = *functional_state(self);
@@ -132,7 +133,8 @@ void shrink(const Tensor& self, const Geometry& g) {
   view(op_ref<"as_strided_">(), args);
 }
 
-// self gets another size: a part of its storage, or a larger storage if nothing else can see the old one.
+// self gets another size: a part of its storage, or a larger storage if nothing else can see the
+// old one.
 void change_size(const Op& op, const Tensor& self, const Geometry& g, const Value& format) {
   FunctionalState& f = written_state(op, self);
   if (required_bytes(g) <= self->storage->nbytes()) return shrink(self, g);
@@ -231,7 +233,8 @@ Tensor result_at(const Value& r, std::size_t k) {
   return r.is_tensor() ? r.tensor() : r.is_tensors() ? r.tensors().at(k) : r.values().at(k).tensor();
 }
 
-// An in-place or out= form: the functional op, then its results take the place of what it would have written.
+// An in-place or out= form: the functional op, then its results take the place of what it would
+// have written.
 Value write(const Op& op, Args args, const Values& values) {
   Values given;
   for (std::size_t i = 0; i < values.size(); i++)
@@ -256,7 +259,8 @@ struct Keywords {
   }
 };
 
-// The dim that alone is shorter in the view, and where the view begins in it, if the view is that slice of the base.
+// The dim that alone is shorter in the view, and where the view begins in it, if the view is that
+// slice of the base.
 std::optional<std::pair<std::size_t, Int>> slice_of(const Geometry& view, const Geometry& base) {
   if (view.sizes.size() != base.sizes.size() || !view.strides.same(base.strides)) return std::nullopt;
   std::optional<std::size_t> dim;
@@ -271,7 +275,8 @@ std::optional<std::pair<std::size_t, Int>> slice_of(const Geometry& view, const 
   return std::pair{*dim, floor_div(from, stride)};
 }
 
-// The tensors that an op writes, as views of the storages they stand on (op/applied.hpp): the op shall see what they share.
+// The tensors that an op writes, as views of the storages they stand on (op/applied.hpp): the op
+// shall see what they share.
 class WrittenViews {
  public:
   explicit WrittenViews(const Op& op) : op_(op) {}
@@ -283,7 +288,8 @@ class WrittenViews {
     for (std::size_t i = 0; i < v.tensors().size(); i++) add(text(prefix, "_", i), v.tensors()[i], k);
   }
 
-  // Every storage as one tensor that lies as it does in the program as written, which the views refer to.
+  // Every storage as one tensor that lies as it does in the program as written, which the views
+  // refer to.
   TensorList bases() const {
     TensorList l;
     for (const auto& s : storages_) l.push_back(s->base);
@@ -332,8 +338,9 @@ class WrittenViews {
   }
 };
 
-// An op that writes some arguments besides making results. ATen's functional form of it, where there is one, has the same
-// name with _functional and returns the new values after the results; any other goes through auto_functionalized_v2 (R060).
+// An op that writes some arguments besides making results. ATen's functional form of it, where
+// there is one, has the same name with _functional and returns the new values after the results;
+// any other goes through auto_functionalized_v2 (R060).
 Value write_besides(const Op& op, Args args, const Values& values) {
   Values results;
   const std::size_t returned = op.schema.results.size();

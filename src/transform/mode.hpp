@@ -1,5 +1,6 @@
-// Modes: handlers that a user pushes for a block of code. They see every op that reaches their layer, below autograd and
-// functionalize and above wrapper tensors: also factories, and the ops of a backward pass that runs in the block.
+// Modes: handlers that a user pushes for a block of code. They see every op that reaches their
+// layer, below autograd and functionalize and above wrapper tensors: also factories, and the ops of
+// a backward pass that runs in the block.
 #pragma once
 #include <vector>
 
@@ -10,8 +11,9 @@ namespace ingot {
 class Mode {
  public:
   virtual ~Mode() = default;
-  // Runs one op. The mode is off while it does: ops that it calls, through `below` or in any other way, go to the mode around it, or to
-  // the layers below. They are not recorded for gradients; autograd has seen the call already.
+  // Runs one op. The mode is off while it does: ops that it calls, through `below` or in any other
+  // way, go to the mode around it, or to the layers below. They are not recorded for gradients;
+  // autograd has seen the call already.
   virtual Value call(const Op& op, Args args) = 0;
 
  protected:

@@ -32,8 +32,8 @@ Tensor wrapped(Tensor p, const std::vector<int>& levels) {
   return p;
 }
 
-// The leading dims of p, which are those of `have`, in the order of `want`; a level that p does not have gets a dim of its size
-// from `sizes`.
+// The leading dims of p, which are those of `have`, in the order of `want`; a level that p does not
+// have gets a dim of its size from `sizes`.
 Tensor rearranged(Tensor p, std::vector<int> have, const std::vector<int>& want, const std::vector<Int>& sizes) {
   Shape order, expanded;
   for (std::size_t k = 0; k < want.size(); k++) {

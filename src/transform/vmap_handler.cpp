@@ -14,14 +14,16 @@ namespace {
 
 const Op& functional_of(const Op& op) { return op.functional ? *op.functional : op; }
 
-// Whether the op's functions run by its batching rule. Lists that mix tensors with other values are left to its program.
+// Whether the op's functions run by its batching rule. Lists that mix tensors with other values are
+// left to its program.
 bool batches_functions(const Op& op, Args args) {
   return op.form() == Form::higher_order && op.def->batch &&
          std::none_of(args.begin(), args.end(), [](const Value& v) { return v.is_values(); });
 }
 
-// The vmap that acts on the call: the innermost that an argument belongs to. A random op is every running vmap's business, and so
-// is a function, which may bring tensors of any of them along. Null: none.
+// The vmap that acts on the call: the innermost that an argument belongs to. A random op is every
+// running vmap's business, and so is a function, which may bring tensors of any of them along.
+// Null: none.
 const VmapLevel* acting_level(const Op& op, Args args) {
   const std::vector<VmapLevel>& levels = vmap_levels();
   int highest = 0;
@@ -46,8 +48,8 @@ bool belongs_to(const Tensor& t, int level) {
   return s && s->level == level;
 }
 
-// A function of members as a function of batches: every tensor it takes and returns has the batch in dim 0. It may run after the vmap,
-// in a backward.
+// A function of members as a function of batches: every tensor it takes and returns has the batch
+// in dim 0. It may run after the vmap, in a backward.
 Value on_batches(const Value& f, const VmapLevel& level) {
   return make_function([f, level, levels = vmap_levels()](Args args) {
     ThreadState& ts = thread_state();
@@ -111,8 +113,9 @@ void check_written(const Op& op, Args args, const VmapLevel& level) {
   }
 }
 
-// An op that is a program of other ops runs as that program, on the batched tensors. Autocast's policy for the whole op
-// holds for its parts no more, as when autocast itself takes a composite apart.
+// An op that is a program of other ops runs as that program, on the batched tensors. Autocast's
+// policy for the whole op holds for its parts no more, as when autocast itself takes a composite
+// apart.
 Value take_apart(const Op& op, Args args) {
   ThreadState& ts = thread_state();
   const bool autocast = op.def->autocast != Autocast::none && (ts.active & layer_bit(Layer::autocast));
@@ -125,7 +128,8 @@ Value take_apart(const Op& op, Args args) {
 
 Tensor tensor_at(const Value& r, std::size_t k) { return r.is_tensor() ? r.tensor() : r.tensors().at(k); }
 
-// An in-place or out= form whose functional op is no formula: its results, copied into what it writes.
+// An in-place or out= form whose functional op is no formula: its results, copied into what it
+// writes.
 Value write(const Op& op, Args args) {
   Values given;
   TensorList written;

@@ -1,4 +1,5 @@
-// Custom functions, hooks and questions for gradients of batched tensors, as those of the physical tensors behind them.
+// Custom functions, hooks and questions for gradients of batched tensors, as those of the physical
+// tensors behind them.
 #include <algorithm>
 #include <memory>
 
@@ -11,8 +12,8 @@
 namespace ingot {
 namespace {
 
-// Runs a program's function on members: the vmaps that its tensors belong to act again, also if they have returned since, beside those
-// that run now (over gradients).
+// Runs a program's function on members: the vmaps that its tensors belong to act again, also if
+// they have returned since, beside those that run now (over gradients).
 class MembersScope {
  public:
   MembersScope(const std::vector<VmapLevel>& then, const BatchDims& own)
@@ -35,7 +36,8 @@ class MembersScope {
   Scoped<Layer> layer_;
 };
 
-// A gradient that differs by member, of something that has one gradient for all of them, would be a wrong one.
+// A gradient that differs by member, of something that has one gradient for all of them, would be a
+// wrong one.
 void refuse_foreign(const Tensor& gradient, const BatchDims& own, const std::vector<VmapLevel>& then, const std::string& who) {
   for (const BatchDim& d : batch_dims(gradient))
     INGOT_REQUIRE(
@@ -83,7 +85,8 @@ std::size_t place_of(const TensorList& l, const Tensor& t) {
   return static_cast<std::size_t>(std::find_if(l.begin(), l.end(), [&](const Tensor& x) { return x.is_same(t); }) - l.begin());
 }
 
-// Each member has a result of its own, also of those that are the same for all of them: only then has it a gradient of its own.
+// Each member has a result of its own, also of those that are the same for all of them: only then
+// has it a gradient of its own.
 void give_every_member_results(MappedFunction& f, const FunctionContext& c, TensorList& outs) {
   for (Tensor& o : outs) {
     if (!o.defined() || batch_dims(o).size() == f.own.size()) continue;

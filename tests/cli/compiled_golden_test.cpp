@@ -1,5 +1,5 @@
-// Every golden case compiled: what PyTorch computed is what the library computes, on this machine and on the other
-// architecture under qemu.
+// Every golden case compiled: what PyTorch computed is what the library computes, on this machine
+// and on the other architecture under qemu.
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -50,7 +50,8 @@ TEST_F(CompiledGolden, Zoo) {
 }
 
 TEST_F(CompiledGolden, Ops) {
-  // A sanitizer watches the compiler, which does the same for all cases of an op: one of each will do.
+  // A sanitizer watches the compiler, which does the same for all cases of an op: one of each will
+  // do.
   expect_all_well(check("ops", kSanitized ? "--filter '*/f32_0'" : ""),
                   kSanitized ? "449 passed, 0 failed, 0 skipped" : "2976 passed, 0 failed, 2 skipped");
 }

@@ -401,7 +401,8 @@ TEST_F(CompiledCli, FilesThatAreNoProgramsAreNamed) {
   }
 }
 
-// valgrind takes writable mappings of a library for its segments: nothing maps one so before it is loaded.
+// valgrind takes writable mappings of a library for its segments: nothing maps one so before it is
+// loaded.
 TEST_F(CompiledCli, ModelsRunUnderValgrind) {
 #if defined(__x86_64__)
   const std::string any_processor = "--target x86_64 ";  // valgrind's has less than the machine's

@@ -68,7 +68,8 @@ std::vector<bool> known_to_be_dense(const Program& p) {
   }
   return dense;
 }
-// What is known to have no gaps keeps its order of dims; any other result, whatever its sizes now, is row-major.
+// What is known to have no gaps keeps its order of dims; any other result, whatever its sizes now,
+// is row-major.
 Tensor as_a_library_returns_it(const Tensor& t, bool was_dense) {
   if (t.numel().value() == 0 || !was_dense || !is_dense(t)) return t.contiguous().clone();
   return aten<"clone">(t);

@@ -1,5 +1,5 @@
-// Compiled sums, products, norms and variances are as accurate as eager ones, whatever their length and the order of their elements
-// in memory. Truth is the same function in double.
+// Compiled sums, products, norms and variances are as accurate as eager ones, whatever their length
+// and the order of their elements in memory. Truth is the same function in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@
 namespace ingot {
 namespace {
 
-// A function whose result is made of sums, with the sizes of its inputs for a length, and where the length stands.
+// A function whose result is made of sums, with the sizes of its inputs for a length, and where the
+// length stands.
 enum class Kind : uint8_t {
   sum,  // carried in double and rounded once: every element is as near as eager's. May cancel
   spread,  // the same, of what does not cancel
@@ -31,7 +32,8 @@ struct LongSum {
   TensorFunction f;
   std::vector<std::vector<int64_t>> sizes;  // -1: the length
   Kind kind = Kind::sum;
-  // Of small floats: it is several ops, or (log softmax) one that rounds a logarithm by itself, in PyTorch too.
+  // Of small floats: it is several ops, or (log softmax) one that rounds a logarithm by itself, in
+  // PyTorch too.
   bool rounds_between = false;
 };
 
@@ -177,11 +179,12 @@ class CompiledAccuracy : public ::testing::TestWithParam<std::size_t> {};
 
 const double kLongestExponent = std::log(kSanitized ? 2e6 : 1e7);  // the longest are in TensOfMillionsOfElements
 
-// How large the mean error may be, as a part of eager's, over all data or one kind of it. Sums are eager's, to the bit but for
-// ties. Of products the order of the terms differs: 0.74 (dot) to 0.99 was measured over 1200 lengths, but the noise of a hundred
-// lengths of one kind of data is several percent. Of softmax the exponentials differ, each rounded its own way (inline code of 1.1
-// units of the last place at the most, against the C library's 1): 0.996 (softmax), 1.002 (of columns), 1.003 (log softmax) and 1.009
-// (logsumexp) over 1200 lengths, 0.95 to 1.05 over 100 of one kind.
+// How large the mean error may be, as a part of eager's, over all data or one kind of it. Sums are
+// eager's, to the bit but for ties. Of products the order of the terms differs: 0.74 (dot) to 0.99
+// was measured over 1200 lengths, but the noise of a hundred lengths of one kind of data is several
+// percent. Of softmax the exponentials differ, each rounded its own way (inline code of 1.1 units
+// of the last place at the most, against the C library's 1): 0.996 (softmax), 1.002 (of columns),
+// 1.003 (log softmax) and 1.009 (logsumexp) over 1200 lengths, 0.95 to 1.05 over 100 of one kind.
 double most_of_eagers(Kind kind, bool all_data) {
   if (kind == Kind::sum || kind == Kind::spread) return 1.0001;
   return !all_data ? 1.1 : kind == Kind::product ? 1 : 1.05;
@@ -235,7 +238,8 @@ double rounded(double x, DType t) {
   return std::abs(r) >= (half ? 0x1p16 : 0x1p128) ? std::copysign(HUGE_VAL, r) : r;
 }
 
-// Sums are the truth rounded once; products and softmax so, or the other neighbour where the truth is as good as between two.
+// Sums are the truth rounded once; products and softmax so, or the other neighbour where the truth
+// is as good as between two.
 void compare_small(const LongSum& s, DType t, const TensorList& in, const Tensor& by_compiler) {
   const std::vector<double> truth = only(s.f(in_double(in))).to_vector<double>(), scale = scale_of(s, in, truth),
                             c = by_compiler.to_vector<double>(), e = only(s.f(in)).to_vector<double>();
@@ -250,7 +254,8 @@ void compare_small(const LongSum& s, DType t, const TensorList& in, const Tensor
   }
 }
 
-// Nothing is rounded to the type of the elements but the result, and what rounds between is eager's to the bit.
+// Nothing is rounded to the type of the elements but the result, and what rounds between is eager's
+// to the bit.
 TEST_P(CompiledAccuracy, RoundsSmallFloatsOnce) {
   const LongSum& s = long_sums()[GetParam()];
   std::mt19937 random(static_cast<unsigned>(GetParam()));
@@ -317,7 +322,8 @@ TEST(CompiledAccuracy, GradientOfALinearLayerOverMillionsOfRows) {
   EXPECT_LE(errors(c, truth, truth).largest, errors(e, truth, truth).largest);
 }
 
-// One of each kind at the long end. Nothing cancels, and of so many terms the result's own rounding is all that is left.
+// One of each kind at the long end. Nothing cancels, and of so many terms the result's own rounding
+// is all that is left.
 TEST(CompiledAccuracy, TensOfMillionsOfElements) {
   constexpr int64_t kMost = kSanitized ? 4'000'000 : 100'000'000;
   std::mt19937 random(3);

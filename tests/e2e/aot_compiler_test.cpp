@@ -1,4 +1,5 @@
-// Functions compiled with their gradients by Ingot's own code generation: what callers see is what eager gives them.
+// Functions compiled with their gradients by Ingot's own code generation: what callers see is what
+// eager gives them.
 #include <gtest/gtest.h>
 
 #include "aot/capture.hpp"
@@ -62,8 +63,9 @@ TensorList differentiate(const TensorFunction& f, const TensorList& leaves, DTyp
   return all;
 }
 
-// The function equals its compiled form. A sum that cancels is as wrong as its terms are large, so float32 is held to the
-// largest element; that every element is right, the small ones too, is seen in float64, where rounding hides nothing.
+// The function equals its compiled form. A sum that cancels is as wrong as its terms are large, so
+// float32 is held to the largest element; that every element is right, the small ones too, is seen
+// in float64, where rounding hides nothing.
 void expect_as_eager(const TensorFunction& f, const TensorList& leaves) {
   for (const DType dtype : {float32, float64}) {
     const TensorList want = differentiate(f, leaves, dtype),
@@ -128,7 +130,8 @@ TEST_F(AotCompiler, R007_MemoryEfficientFusionOfAModule) {
   for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(want[k], found[k], 1e-5, 1e-6)) << "value " << k;
 }
 
-// Small functions by the compiler itself: a tensor, one without dims, containers, a kernel, and what is passed through.
+// Small functions by the compiler itself: a tensor, one without dims, containers, a kernel, and
+// what is passed through.
 TEST_F(AotCompiler, A009_A010_A011_A012_A013_SmallFunctions) {
   const AotOptions both{.forward = ingot_compiler(), .backward = ingot_compiler()};
   const auto at = [](const Tree& in, std::size_t k) { return in[k].leaf().tensor(); };
@@ -160,7 +163,8 @@ TEST_F(AotCompiler, A009_A010_A011_A012_A013_SmallFunctions) {
   EXPECT_EQ(x.to_vector<double>(), before) << "the tensor under the key is as it was";
 }
 
-// Through the front end and the whole back end, with open sizes: a view by numbers of the call has no steps to take again.
+// Through the front end and the whole back end, with open sizes: a view by numbers of the call has
+// no steps to take again.
 TEST_F(AotCompiler, A137_R159_AViewByNumbersOfTheCall) {
   const FlatFunction f = [](const Values& in) {
     const Tensor& x = in[0].tensor();
@@ -184,7 +188,8 @@ TEST_F(AotCompiler, A137_R159_AViewByNumbersOfTheCall) {
   EXPECT_TRUE(equal(arguments[0].tensor().grad(), full({2, 2}, 3)));
 }
 
-// The second piece has n - (n + 1) / 2 elements, which nobody passes by themselves: four of nine, one of three and of two.
+// The second piece has n - (n + 1) / 2 elements, which nobody passes by themselves: four of nine,
+// one of three and of two.
 TEST_F(AotCompiler, ASizeMadeOfOpenOnesMayBeOne) {
   const TensorFunction f = [](const TensorList& in) { return TensorList{atens<"chunk">(in[0], 2, 1)[1].exp()}; };
   const AotFunction compiled = aot_function(f, {.forward = ingot_compiler(), .backward = ingot_compiler(), .dynamic = true});
@@ -196,7 +201,8 @@ TEST_F(AotCompiler, ASizeMadeOfOpenOnesMayBeOne) {
   }
 }
 
-// What the forward keeps for the backward may be a number for all sizes that it is for: the one row of a piece of two.
+// What the forward keeps for the backward may be a number for all sizes that it is for: the one row
+// of a piece of two.
 TEST_F(AotCompiler, ASavedSizeThatIsAlwaysOne) {
   const Tensor index = tensor({1, 0, 1}, int64);
   const TensorFunction f = [&](const TensorList& in) {
@@ -214,7 +220,8 @@ TEST_F(AotCompiler, ASavedSizeThatIsAlwaysOne) {
   }
 }
 
-// The backward takes rows of n - 1 of n elements, as they lie in the input: at another n they lie otherwise.
+// The backward takes rows of n - 1 of n elements, as they lie in the input: at another n they lie
+// otherwise.
 TEST_F(AotCompiler, ASavedViewLiesOtherwiseAtOtherSizes) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor cut = aten<"slice.Tensor">(in[0], 1, 1, Value(), 1);
@@ -278,7 +285,8 @@ TEST_F(AotCompiler, FloatsAsIntegers) {
         << text(in[k / std::size(kIntegers)].dtype(), " as ", kIntegers[k % std::size(kIntegers)]);
 }
 
-// Outputs: an input, views of inputs and of what is computed, the same value twice, a constant, nothing.
+// Outputs: an input, views of inputs and of what is computed, the same value twice, a constant,
+// nothing.
 TEST_F(AotCompiler, OutputsAreWhatTheGraphSays) {
   const Tensor x = arange(6).to(float32).view({2, 3});
   const Values out = run(R"(def forward(self, arg0_1):
@@ -304,7 +312,8 @@ TEST_F(AotCompiler, OutputsAreWhatTheGraphSays) {
   EXPECT_TRUE(out[7].is_none());
 }
 
-// A result that keeps the gaps of its argument has them when it is compiled, and views of it are views of it.
+// A result that keeps the gaps of its argument has them when it is compiled, and views of it are
+// views of it.
 TEST_F(AotCompiler, ResultsWithGaps) {
   const Tensor x = randn({2, 6});
   const Values out = run(R"(
@@ -345,7 +354,8 @@ TEST_F(AotCompiler, ViewsOfResultsWithOpenSizes) {
   }
 }
 
-// A view of a result whose own strides are spelled by a size that is one: it lies as eager's does, at every size.
+// A view of a result whose own strides are spelled by a size that is one: it lies as eager's does,
+// at every size.
 TEST_F(AotCompiler, WrittenRealPartsKeepTheirGaps) {
   AotOptions options;
   options.forward = ingot_compiler();
@@ -408,7 +418,8 @@ TEST_F(AotCompiler, OtherWritesAreRefused) {
   EXPECT_NE(error.find("no compiled form"), std::string::npos) << error;
 }
 
-// The function and its compiled form on rows of several numbers: results, numbers among them, and gradients.
+// The function and its compiled form on rows of several numbers: results, numbers among them, and
+// gradients.
 void expect_as_eager_for_every_size(const TreeFunction& f, const std::function<TensorList(int64_t)>& inputs_for) {
   const AotFunction compiled = aot_function(f, {.forward = ingot_compiler(), .dynamic = true});
   manual_seed(1);
@@ -435,7 +446,8 @@ TEST_F(AotCompiler, OpenSizes) {
     return Tree::list({Tree(x.matmul(w).tanh().view({-1})), Tree(Value(x.size(0) * 2))});
   };
   expect_as_eager_for_every_size(product, [](int64_t n) { return TensorList{tracked(randn({n, 3})), tracked(randn({3, 4}))}; });
-  // What is kept is twice as long as the argument, whose own size the backward is given as a number.
+  // What is kept is twice as long as the argument, whose own size the backward is given as a
+  // number.
   const auto twice = [](const Tree& a) {
     const Tensor x = a[0].leaf().tensor();
     return Tree::list({Tree(cat({x, x}).sin()), Tree(Value(x.size(0) + 1))});
@@ -552,7 +564,8 @@ TEST(AotCompilerRandom, ProgramsEqualEager) {
             (ingot::testing::Found{ingot::testing::counts(64, 7, 5, 3, 21, 0), ingot::testing::gradients(178, 100, 6, 0, 0, 0)}));
 }
 
-// A function that brings a module along, as code: what the module is at the call, forward and backward.
+// A function that brings a module along, as code: what the module is at the call, forward and
+// backward.
 TEST_F(AotCompiler, ACapturedModuleIsWhatItIsAtTheCall) {
   nn::Dropout dropout(0.5);
   const AotFunction f = memory_efficient_fusion([&](const TensorList& in) { return TensorList{dropout(in[0] * 2).sum()}; });

@@ -73,7 +73,8 @@ TEST_F(AotPair, EachIsReadFromTheFolderOfBoth) {
   EXPECT_THROW(saved("cosine"), UserError);
 }
 
-// Whether the backward is needed is not known when the forward runs: one without a compiled form is refused when it is asked for.
+// Whether the backward is needed is not known when the forward runs: one without a compiled form is
+// refused when it is asked for.
 TEST_F(AotPair, WhereTheyCannotBeCompiledTogetherEachHasItsTurn) {
   std::vector<std::string> seen;
   AotOptions options;
@@ -99,7 +100,8 @@ TEST_F(AotPair, WhereTheyCannotBeCompiledTogetherEachHasItsTurn) {
   EXPECT_EQ(seen.back(), "backward");
 }
 
-// What was compiled of the forward before the backward was found to have no compiled form is not compiled again.
+// What was compiled of the forward before the backward was found to have no compiled form is not
+// compiled again.
 TEST_F(AotPair, AForwardWhoseBackwardHasNoCompiledFormIsCompiledOnce) {
   const Graph sine = parse_graph(
                   "def forward(self, x: \"f32[3]\"):\n"
@@ -120,7 +122,8 @@ TEST_F(AotPair, AForwardWhoseBackwardHasNoCompiledFormIsCompiledOnce) {
   Values given{ones({3})};
   EXPECT_TRUE(allclose(made.forward(given)[0].tensor(), ones({3}).sin()));
 
-  // The AOT layer takes the forward, says why, and gives the backward to its own compiler when it is needed.
+  // The AOT layer takes the forward, says why, and gives the backward to its own compiler when it
+  // is needed.
   int forwards = 0, backwards = 0;
   AotOptions options;
   options.together = [](const GraphPair& g) -> BoxedPair { return {nop(g.forward, g.forward_examples), {}, "it is odd"}; };
@@ -138,7 +141,8 @@ TEST_F(AotPair, AForwardWhoseBackwardHasNoCompiledFormIsCompiledOnce) {
   EXPECT_TRUE(allclose(x.grad(), x.detach().cos()));
 }
 
-// R195: contexts are entered in the same order. Without gradients there is one graph, which has its own compiler.
+// R195: contexts are entered in the same order. Without gradients there is one graph, which has its
+// own compiler.
 TEST_F(AotPair, R195_ThePairIsCompiledOnceAndInferenceByItsOwnCompiler) {
   int pairs = 0, alone = 0;
   AotOptions options;

@@ -1,4 +1,5 @@
-// Random numbers that a compiled backward draws again (R127): libraries save and set the state of the stream.
+// Random numbers that a compiled backward draws again (R127): libraries save and set the state of
+// the stream.
 #include <gtest/gtest.h>
 
 #include "compiler/aot_compiler.hpp"

@@ -69,8 +69,8 @@ TEST(Backend, WithoutAMicrokernelLoopsMakeTheSums) {
   }
 }
 
-// A kernel as for another machine: blocks in any order, what they share in scratch memory, threads side by side.
-// It is a loop program as any other, so that it runs here.
+// A kernel as for another machine: blocks in any order, what they share in scratch memory, threads
+// side by side. It is a loop program as any other, so that it runs here.
 constexpr std::string_view kTransposed = R"loop(program main(s0 >= 1)
   input x: f32[s0, 32]
   output t: f32[32, s0]

@@ -5,7 +5,8 @@
 namespace ingot {
 namespace {
 
-// The last piece has n - 6 elements, which is one at n = 7: it is broadcast, and the program is for that size alone.
+// The last piece has n - 6 elements, which is one at n = 7: it is broadcast, and the program is for
+// that size alone.
 TEST(CompiledBroadcast, AnOpenSizeThatIsOne) {
   const TensorFunction f = [](const TensorList& in) {
     const TensorList pieces = atens<"split.Tensor">(in[0], 2, 0);
@@ -14,7 +15,8 @@ TEST(CompiledBroadcast, AnOpenSizeThatIsOne) {
   const TensorList in{arange(1, 8).to(float32)};
   expect_close(f(in), aot_run("cpu", f, in, {}, kOpen));
 }
-// Copied, it was read beyond its end: the rule asked whether the size is written as one, not whether it is known to be.
+// Copied, it was read beyond its end: the rule asked whether the size is written as one, not
+// whether it is known to be.
 TEST(CompiledBroadcast, ACopyOfAnOpenSizeThatIsOne) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor r = zeros({2, 3, 4});
@@ -35,7 +37,8 @@ TEST(CompiledBroadcast, AViewOfASizeThatIsOne) {
   const TensorList in{arange(1, 8).to(float32)};
   expect_close(f(in), aot_run("cpu", f, in, {}, kOpen));
 }
-// as_strided counts elements of the storage: the parts of a complex number stand two apart, and the first imaginary one is at 1.
+// as_strided counts elements of the storage: the parts of a complex number stand two apart, and the
+// first imaginary one is at 1.
 TEST(CompiledBroadcast, StridedViewsOfPartsOfComplexNumbers) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor z = aten<"complex">(in[0], in[0] * 10), imaginary = aten<"imag">(z);
@@ -46,7 +49,8 @@ TEST(CompiledBroadcast, StridedViewsOfPartsOfComplexNumbers) {
   const TensorList in{arange(1, 5).to(float32)};
   expect_close(f(in), aot_run("cpu", f, in));
   EXPECT_EQ(f(in)[0].to_vector<double>(), (std::vector<double>{10, 20}));
-  // Between the imaginary parts stand the real ones, which the program with the view alone does not have.
+  // Between the imaginary parts stand the real ones, which the program with the view alone does not
+  // have.
   const TensorFunction between = [](const TensorList& in) {
     const Tensor part = aten<"imag">(aten<"complex">(in[0], in[0] * 10));
     return TensorList{aten<"as_strided">(part, Shape{4}, Shape{1}, 1) + 0};
@@ -57,7 +61,8 @@ TEST(CompiledBroadcast, StridedViewsOfPartsOfComplexNumbers) {
     EXPECT_NE(std::string(e.what()).find("elements of others around or between its own"), std::string::npos) << e.what();
   }
 }
-// What lies in another order than row by row is looked at, and written, in the order in which it lies.
+// What lies in another order than row by row is looked at, and written, in the order in which it
+// lies.
 TEST(CompiledBroadcast, StridedViewsOfWhatLiesInAnotherOrder) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor turned = (in[0] + 1).t().clone(), part = aten<"as_strided">(turned, Shape{4}, Shape{1}, 1);

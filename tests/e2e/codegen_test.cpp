@@ -1,4 +1,5 @@
-// LLVM IR to a library that runs: targets, object code, the link, and what a finished library may need.
+// LLVM IR to a library that runs: targets, object code, the link, and what a finished library may
+// need.
 #include <dlfcn.h>
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -50,7 +51,8 @@ using Add = void (*)(float*, const float*, const float*, int64_t);
 
 constexpr const char* kTargets[] = {"x86_64-linux-gnu", "aarch64-linux-gnu"};
 
-// An empty folder that goes with the test. Every library needs a path of its own: dlopen knows libraries by their name.
+// An empty folder that goes with the test. Every library needs a path of its own: dlopen knows
+// libraries by their name.
 class CodegenTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return folder_.file(name); }
@@ -256,7 +258,8 @@ TEST_F(CodegenLink, GarbageIsAUserErrorAndTheNextLinkWorks) {
   link_library({&good, 1}, target, path("good.so"));
 }
 
-// lld gives up on a damaged file in a way it does not recover from. The process lives on and says so.
+// lld gives up on a damaged file in a way it does not recover from. The process lives on and says
+// so.
 TEST_F(CodegenLink, DamagedObjectIsAUserErrorAndEndsLinkingInThisProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Target target = native_target();

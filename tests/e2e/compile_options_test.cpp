@@ -46,7 +46,8 @@ TEST_F(CompileOptionsTest, ThreadsDoNotChangeTheBytes) {
   EXPECT_TRUE(made[0] == made[1] && made[0] == made[2]);
 }
 
-// x < y and x > y under one mask, of halves: they are compared as floats, in vectors, whatever a processor has for halves.
+// x < y and x > y under one mask, of halves: they are compared as floats, in vectors, whatever a
+// processor has for halves.
 TEST_F(CompileOptionsTest, HalvesAreComparedAsFloats) {
   const auto f = [](const TensorList& in) -> TensorList {
     const Tensor inside = aten<"logical_and">(aten<"ge.Scalar">(in[0], -1), aten<"le.Scalar">(in[1], 1));
@@ -67,7 +68,8 @@ TEST_F(CompileOptionsTest, HalvesAreComparedAsFloats) {
   }
 }
 
-// What a loop does alike each time is computed before it, also where it has nothing to do. x86_64 ends a process that divides by 0.
+// What a loop does alike each time is computed before it, also where it has nothing to do. x86_64
+// ends a process that divides by 0.
 TEST_F(CompileOptionsTest, SizesOfNothingDivideNothing) {
   const auto f = [](const TensorList& in) -> TensorList {
     const Tensor last = aten<"gt.Scalar">(aten<"select.int">(in[0], 0, -1), 0.25);
@@ -83,8 +85,8 @@ TEST_F(CompileOptionsTest, SizesOfNothingDivideNothing) {
       EXPECT_FALSE(llvm.substr(at, llvm.find('\n', at) - at).ends_with(", 0")) << llvm.substr(at, 60);
 }
 
-// Single elements are left where an extent is no multiple of what is done at a time, and nowhere else; also where one code does
-// several sizes.
+// Single elements are left where an extent is no multiple of what is done at a time, and nowhere
+// else; also where one code does several sizes.
 TEST_F(CompileOptionsTest, WholeVectorsLeaveNoSingleElements) {
   const auto f = [](const TensorList& in) {
     TensorList out;
@@ -119,7 +121,8 @@ TEST_F(CompileOptionsTest, AlikeKernelsShareTheirCode) {
   const TensorList in = layer_inputs();
   const std::string library =
       aot_compile(layers, in, path("f.so"), {.code = [&](const std::string&, const CodeText& t) { assembly += t.assembly; }});
-  // Of eight layers: the packing of a weight and the product; then those of the last product, and the softmax.
+  // Of eight layers: the packing of a weight and the product; then those of the last product, and
+  // the softmax.
   const int kernels = count(assembly, "\nkernel.0.") - count(assembly, ".body:");
   EXPECT_GE(kernels, 4) << assembly;
   EXPECT_LE(kernels, 8) << assembly;
@@ -191,7 +194,8 @@ TEST_F(CompileOptionsTest, KernelsOfOtherSizesShareTheirCode) {
   EXPECT_LE(kernels[0], 6);
 }
 
-// Weights that several products use: how these are laid out depends on the level, how many constants there are does not.
+// Weights that several products use: how these are laid out depends on the level, how many
+// constants there are does not.
 TEST_F(CompileOptionsTest, LevelsHaveTheSameConstants) {
   manual_seed(4);
   const Tensor w = randn({40, 40}) * 0.2;

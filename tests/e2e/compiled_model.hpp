@@ -1,4 +1,5 @@
-// A small model of every form of op, compiled into a folder of the test's own, and run in this process or by a plain C program.
+// A small model of every form of op, compiled into a folder of the test's own, and run in this
+// process or by a plain C program.
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -30,7 +31,8 @@ inline const std::vector<OpenSize> kOpen = {{.input = 0, .dim = 0}};
 inline constexpr int64_t kTracedSize = 5;
 inline constexpr int64_t kSizes[] = {2, 7, 100};
 
-// A matrix product, a view of a view, a pointwise op, a reduction, an external kernel; a view is returned.
+// A matrix product, a view of a view, a pointwise op, a reduction, an external kernel; a view is
+// returned.
 inline TensorList all_forms(const TensorList& in) {
   const Tensor y = in[0].mm(in[1]);
   const Tensor z = y + y.t().t();
@@ -51,7 +53,8 @@ inline void expect_close(const TensorList& expected, const TensorList& found, do
     EXPECT_EQ(found[k].dtype(), expected[k].dtype()) << "output " << k;
     const std::vector<double> e = expected[k].to_vector<double>(), f = found[k].to_vector<double>();
     ASSERT_EQ(e.size(), f.size());
-    // Sums that cancel are as wrong as their terms are large, so the bound is of the largest result.
+    // Sums that cancel are as wrong as their terms are large, so the bound is of the largest
+    // result.
     double largest = 1;
     for (const double x : e) largest = std::max(largest, std::abs(x));
     const double tolerance = is_floating(expected[k].dtype()) ? relative * largest : 0;

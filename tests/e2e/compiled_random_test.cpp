@@ -1,4 +1,5 @@
-// Random programs as machine code, for open sizes and with gradients, against eager. `ingot_program_fuzz` runs as many as one likes.
+// Random programs as machine code, for open sizes and with gradients, against eager.
+// `ingot_program_fuzz` runs as many as one likes.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -87,8 +88,8 @@ TEST(CompiledRandom, OpenProgramsWithGradientsEqualEager) {
   EXPECT_EQ(sum_of(settings), all_settings);
 }
 
-// Programs of views and writes. A library is one function of inputs that lie apart and look as they did afterwards, so that it takes fewer
-// of them than what has gradients does.
+// Programs of views and writes. A library is one function of inputs that lie apart and look as they
+// did afterwards, so that it takes fewer of them than what has gradients does.
 TEST(CompiledRandom, ProgramsOfAliasesEqualEager) {
   Counts found;
   for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -144,8 +145,8 @@ TEST(CompiledRandom, OpenProgramsOfAliasesEqualEager) {
   EXPECT_EQ(compared, 127);
 }
 
-// Found by ingot_program_fuzz: a compiled function has the elements of its arguments, lying as they like, and an as_strided by places of
-// their storage was taken of those.
+// Found by ingot_program_fuzz: a compiled function has the elements of its arguments, lying as they
+// like, and an as_strided by places of their storage was taken of those.
 TEST(CompiledRandom, ViewsOfStoragesThatAreNotThereAreRefused) {
   const Tensor base = aten<"arange">(6, DType::f32);
   const auto message = [](const Tensor& x, const TensorFunction& f) -> std::string {
@@ -170,7 +171,8 @@ TEST(CompiledRandom, ViewsOfStoragesThatAreNotThereAreRefused) {
   EXPECT_EQ(message(base.view({2, 3}), row), "");
 }
 
-// Found by ingot_program_fuzz: a library lays an input out as its example lay, and took such a view of the copy.
+// Found by ingot_program_fuzz: a library lays an input out as its example lay, and took such a view
+// of the copy.
 TEST(CompiledRandom, ViewsByPlacesAreOfInputsThatLieAsTheExample) {
   const TestFolder folder;
   const TensorFunction diagonal = [](const TensorList& in) {
@@ -232,15 +234,16 @@ TEST(CompiledRandom, LayersEqualEager) {
                           {name_of(Agreement::refused_looks), 1}}));
 }
 
-// Differences that rounding explains: before digamma near a pole, in what was written in place before a sine, and in what is divided by
-// a sum that cancels, to nothing or nearly.
+// Differences that rounding explains: before digamma near a pole, in what was written in place
+// before a sine, and in what is divided by a sum that cancels, to nothing or nearly.
 TEST(CompiledRandom, RoundingIsMeasuredNotGuessed) {
   EXPECT_EQ(compare_compiled(wide_program(900200, {.open = true})).what, "");
   EXPECT_EQ(compare_compiled_with_gradients(wide_program(4201008)).what, "");
   EXPECT_EQ(compare_open_with_gradients(wide_program(1635000923, {.open = true, .writes = false})).what, "");
 }
 
-// Found by ingot_program_fuzz: the strides of what a backward is given have an open size that its sizes do not have.
+// Found by ingot_program_fuzz: the strides of what a backward is given have an open size that its
+// sizes do not have.
 TEST(CompiledRandom, OpenSizesOfStridesAloneAreKnown) {
   EXPECT_EQ(compare_open_with_gradients(wide_program(1635002234, {.open = true})).what, "");
 }

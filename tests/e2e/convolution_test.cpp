@@ -1,4 +1,5 @@
-// Convolutions that are large enough to be products, compiled against eager: every way to slide a window, and open sizes.
+// Convolutions that are large enough to be products, compiled against eager: every way to slide a
+// window, and open sizes.
 #include <sys/mman.h>
 
 #include "e2e/compiled_model.hpp"
@@ -64,7 +65,8 @@ class CompiledConvolution : public CompiledModel {
     for (const OpenSize& o : c.open) sizes[o.dim] = sizes[o.dim] + more;
     return {randn(sizes).to(c.dtype), (randn(c.weight) * 0.2).to(c.dtype), randn({c.weight[0]}).to(c.dtype)};
   }
-  // With what follows it in a network: batch norm's scale, the sum with another image, an activation.
+  // With what follows it in a network: batch norm's scale, the sum with another image, an
+  // activation.
   static TensorList network(const Case& c, const TensorList& in) {
     const Tensor y = aten<"convolution">(in[0], in[1], in[2], c.stride, c.padding, c.dilation, false, Shape{0}, c.groups);
     return {y, aten<"relu">(y * 0.5 + 1.0) + aten<"sigmoid">(y)};
@@ -85,7 +87,8 @@ TEST_F(CompiledConvolution, IsWhatEagerComputes) {
   }
 }
 
-// An image that is read where it lies ends where its memory does: a page that may not be read follows.
+// An image that is read where it lies ends where its memory does: a page that may not be read
+// follows.
 TEST_F(CompiledConvolution, ReadsNothingOutsideItsImage) {
   const Case c{"", {1, 3, 11, 11}, {8, 3, 1, 1}};
   const auto f = [&](const TensorList& in) { return network(c, in); };

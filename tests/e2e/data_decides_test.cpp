@@ -1,5 +1,5 @@
-// What data decides in a compiled program: where a tensor is split or sliced, numbers in formulas, whether two sizes are equal
-// and whether an assertion holds.
+// What data decides in a compiled program: where a tensor is split or sliced, numbers in formulas,
+// whether two sizes are equal and whether an assertion holds.
 #include "compiler/aot_compiler.hpp"
 #include "e2e/compiled_model.hpp"
 #include "graph/shape_env.hpp"
@@ -39,7 +39,8 @@ TEST_F(DataDecides, TensorSplitCompilesForOpenSizes) {
   }
 }
 
-// A piece between others of its row has gaps around it that data decides: of such a one no shortcut is taken.
+// A piece between others of its row has gaps around it that data decides: of such a one no shortcut
+// is taken.
 TEST_F(DataDecides, TensorSplitCompilesAlongAnyDim) {
   const auto split_rows = [](const TensorList& in) {
     TensorList r;
@@ -87,7 +88,8 @@ TEST_F(DataDecides, SlicesByNumbersCompile) {
     }
 }
 
-// A real number goes where an integer goes: into formulas, factories, conditions, and, rounded, into sizes.
+// A real number goes where an integer goes: into formulas, factories, conditions, and, rounded,
+// into sizes.
 TEST_F(DataDecides, FloatsAreNumbersOfTheProgram) {
   const auto f = [](const TensorList& in) -> TensorList {
     const Scalar k = in[1].sum().item(), m = in[1].max().item();
@@ -124,7 +126,8 @@ TEST_F(DataDecides, SizesThatAnOpNeedsToBeEqualAreChecked) {
   const std::string message = error_of([&] { model.run({x, -x}); });
   EXPECT_NE(message.find("Runtime assertion failed for expression u0 == u1"), std::string::npos) << message;
   EXPECT_NE(message.find("aten::add.Tensor"), std::string::npos) << message;
-  // Of two elements at most two are selected, and rules of ops take sizes to be two at least: that makes nothing equal.
+  // Of two elements at most two are selected, and rules of ops take sizes to be two at least: that
+  // makes nothing equal.
   const Tensor two = tensor({1, 2}, float32), one = tensor({1, -2}, float32);
   ModelContainerRunner small(aot_compile(f, {two, two.clone()}, path("g.so")));
   for (const Tensor& t : {two, one, -two}) expect_close(f({t, t.clone()}), small.run({t, t.clone()}));
@@ -132,8 +135,9 @@ TEST_F(DataDecides, SizesThatAnOpNeedsToBeEqualAreChecked) {
   EXPECT_NE(refused.find("Runtime assertion failed for expression u0 == u1"), std::string::npos) << refused;
 }
 
-// Rows that a mask picks, computed with and written back where they were: the gradient takes them out once more, and has to find as
-// many. Of two rows at most two are picked: that does not make them two.
+// Rows that a mask picks, computed with and written back where they were: the gradient takes them
+// out once more, and has to find as many. Of two rows at most two are picked: that does not make
+// them two.
 TEST_F(DataDecides, WritesAtAMaskHaveGradients) {
   const TensorFunction f = [](const TensorList& in) -> TensorList {
     const Tensor &x = in[0], &w = in[1], mask = aten<"gt.Scalar">(in[2], 0);
@@ -159,7 +163,8 @@ TEST_F(DataDecides, WritesAtAMaskHaveGradients) {
   }
 }
 
-// What a program asserts of its numbers is checked, though from there on it is known and nothing asks for it.
+// What a program asserts of its numbers is checked, though from there on it is known and nothing
+// asks for it.
 TEST_F(DataDecides, AssertionsOfNumbersAreChecked) {
   const auto f = [](const TensorList& in) -> TensorList {
     const Int a = number_of(in[1]), b = number_of(in[2]), c = number_of(in[3]);
@@ -188,7 +193,8 @@ TensorList asserted(const TensorList& in) {
   return {in[0] * 2};
 }
 
-// The runner's error is what the user is told: it begins with the program's words, and nobody prints it as well.
+// The runner's error is what the user is told: it begins with the program's words, and nobody
+// prints it as well.
 TEST_F(DataDecides, AFailedAssertionIsSaidOnceAsAUserError) {
   ModelContainerRunner model(aot_compile(asserted, {ones({3})}, path("f.so")));
   expect_close({full({3}, 2)}, model.run({ones({3})}));

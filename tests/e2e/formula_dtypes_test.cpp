@@ -1,4 +1,5 @@
-// Every formula on every type that eager takes it on: compiled it takes the same, and says the same.
+// Every formula on every type that eager takes it on: compiled it takes the same, and says the
+// same.
 #include <algorithm>
 
 #include "e2e/compiled_model.hpp"

@@ -1,4 +1,5 @@
-// Functions compiled by Ingot and kept on disk: found again by other processes, whatever happens to them meanwhile.
+// Functions compiled by Ingot and kept on disk: found again by other processes, whatever happens to
+// them meanwhile.
 #include "compiler/graph_store.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ struct Process {
   std::shared_ptr<GraphStore> store;
   AotOptions options;
 
-  // A function of x with a view of a result, a write, and a gradient; of another factor, another function.
+  // A function of x with a view of a result, a write, and a gradient; of another factor, another
+  // function.
   void check(double factor = 2) const {
     const auto f = [&](const Values& in) {
       Tensor w = in[1].tensor();
@@ -105,7 +107,8 @@ TEST(GraphStore, DamagedFilesAreCompiledAgain) {
   }
 }
 
-// AotOptions::together: one library, one key, found when the function is compiled and not when its gradients are first asked for.
+// AotOptions::together: one library, one key, found when the function is compiled and not when its
+// gradients are first asked for.
 struct PairProcess : Process {
   explicit PairProcess(const std::string& folder, int64_t most_bytes = int64_t{1} << 30)
       : Process(folder, most_bytes, Libraries::one) {}
@@ -211,7 +214,8 @@ TEST(GraphStore, TheFolderKeepsItsSize) {
   }
 }
 
-// What a process of the tests below does. Disabled because it is no test: they start it, each in a folder of its own.
+// What a process of the tests below does. Disabled because it is no test: they start it, each in a
+// folder of its own.
 TEST(GraphStore, DISABLED_Work) {
   const char* folder = std::getenv("INGOT_TEST_CACHE");
   ASSERT_TRUE(folder);

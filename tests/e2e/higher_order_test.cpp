@@ -1,4 +1,5 @@
-// Exported programs with operators that write and with flex_attention, compiled: PyTorch's numbers, with gradients where it has them.
+// Exported programs with operators that write and with flex_attention, compiled: PyTorch's numbers,
+// with gradients where it has them.
 #include <gtest/gtest.h>
 
 #include "check/case_inputs.hpp"
@@ -16,7 +17,8 @@
 namespace ingot {
 namespace {
 
-// The program of an operator that writes comes apart into ops: nothing is left of the operator, which the library has no code for.
+// The program of an operator that writes comes apart into ops: nothing is left of the operator,
+// which the library has no code for.
 TEST(CompiledHigherOrder, P172_OperatorsThatWriteComeApart) {
   testing::register_writing_ops();
   int count = 0;

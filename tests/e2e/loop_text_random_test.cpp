@@ -1,4 +1,5 @@
-// parse(print(p)) == p, for loop programs nobody thought of: what random programs are after every stage that makes one.
+// parse(print(p)) == p, for loop programs nobody thought of: what random programs are after every
+// stage that makes one.
 #include <gtest/gtest.h>
 
 #include <map>

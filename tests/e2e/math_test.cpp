@@ -1,6 +1,7 @@
-// The error of every function of one number that compiled code computes, in units of the last place, against the C library's
-// for the next wider type: a million float patterns over the whole range, and a hundred thousand doubles. Every float pattern, which
-// takes minutes of one core for a function (CONTRIBUTING.md):
+// The error of every function of one number that compiled code computes, in units of the last
+// place, against the C library's for the next wider type: a million float patterns over the whole
+// range, and a hundred thousand doubles. Every float pattern, which takes minutes of one core for a
+// function (CONTRIBUTING.md):
 //   ingot_e2e_tests --gtest_also_run_disabled_tests --gtest_filter='*EveryFloat/lgamma'
 #include <gtest/gtest.h>
 
@@ -32,11 +33,13 @@ struct MathFunction {
   double (*exact)(double);  // of a float's value, to well under a unit of float
   Wide (*exact_wide)(Wide);  // of a double's
   double float_ulps, double_ulps;  // the greatest errors allowed: those beside the code in codegen/math.cpp, or the C library's
-  // Errors of smaller doubles count in last places of this: the function is zero where no formula in double comes near.
+  // Errors of smaller doubles count in last places of this: the function is zero where no formula
+  // in double comes near.
   double least_double = 0;
 };
 
-// The derivative of lgamma, which the C library does not have: up by the recurrence to where the asymptotic series has all digits.
+// The derivative of lgamma, which the C library does not have: up by the recurrence to where the
+// asymptotic series has all digits.
 Wide digamma(Wide x) {
   if (x == 0) return std::copysign(std::numeric_limits<Wide>::infinity(), -x);
   if (x < 0) {
@@ -59,9 +62,10 @@ Tensor op_of(const Tensor& x) {
   return aten<Name>(x);
 }
 
-// The C library's are glibc's own bounds where it says one, and what was measured where it does not (lgamma near its zeros
-// below 0 is the only one past a few). glibc counts from the rounded result: its 1 for tan of float is up to 1.5 from the exact one,
-// and over every float 1.48 was measured; of acosh 2.0002.
+// The C library's are glibc's own bounds where it says one, and what was measured where it does not
+// (lgamma near its zeros below 0 is the only one past a few). glibc counts from the rounded result:
+// its 1 for tan of float is up to 1.5 from the exact one, and over every float 1.48 was measured;
+// of acosh 2.0002.
 const MathFunction kFunctions[] = {
     {"exp", op_of<"exp">, std::exp, std::exp, 1.1, 1.1},
     {"exp2", op_of<"exp2">, std::exp2, std::exp2, 1.2, 1},
@@ -96,8 +100,9 @@ Exact last_place(Exact x) {
   return std::ldexp(Exact(1), e - Limits::digits);
 }
 
-// |got - exact| in last places. An overflow counts as the first number that T does not have, so that it is right where rounding
-// gives it, and wrong by its distance elsewhere. Infinite for what no distance says: NaN, or a zero of the wrong sign.
+// |got - exact| in last places. An overflow counts as the first number that T does not have, so
+// that it is right where rounding gives it, and wrong by its distance elsewhere. Infinite for what
+// no distance says: NaN, or a zero of the wrong sign.
 template <class T, class Exact>
 double ulps(T got, Exact exact, double least = 0) {
   constexpr double kWrong = std::numeric_limits<double>::infinity();
@@ -178,7 +183,8 @@ std::vector<const MathFunction*> all_functions() {
   return l;
 }
 
-// Every `step`-th pattern, NaN and infinities among them, in runs of patterns that the threads take in turns.
+// Every `step`-th pattern, NaN and infinities among them, in runs of patterns that the threads take
+// in turns.
 void measure_floats(const std::vector<const MathFunction*>& functions, uint64_t step, unsigned threads) {
   constexpr uint64_t kAtOnce = 1 << 16;
   std::vector<std::unique_ptr<Measured<float>>> parts;
@@ -227,8 +233,8 @@ TEST(CompiledMath, Doubles) {
   measured.expect_within_bounds();
 }
 
-// Functions of two numbers at the ends of their types, where squares, exponentials and quotients of them are no numbers any more: what eager
-// computes, to a few units of the last place.
+// Functions of two numbers at the ends of their types, where squares, exponentials and quotients of
+// them are no numbers any more: what eager computes, to a few units of the last place.
 TEST(CompiledMath, TwoNumbersAtTheEndsOfTheirTypes) {
   const std::vector<std::pair<const char*, Tensor (*)(const Tensor&, const Tensor&)>> functions = {
       {"hypot", [](const Tensor& a, const Tensor& b) { return aten<"hypot">(a, b); }},

@@ -1,5 +1,6 @@
-// One op of each form goes the whole way, call → trace → loop program → LLVM → lld → library → results, with one open size:
-// in this process, by a plain C program, and on the other architecture under qemu.
+// One op of each form goes the whole way, call → trace → loop program → LLVM → lld → library →
+// results, with one open size: in this process, by a plain C program, and on the other architecture
+// under qemu.
 #include "e2e/compiled_model.hpp"
 #include "graph/interpret.hpp"
 #include "support/error_text.hpp"
@@ -7,7 +8,8 @@
 namespace ingot {
 namespace {
 
-// Index maps of every kind: a symbolic argument, an offset, a transposed pointwise result, a broadcast, a storage view.
+// Index maps of every kind: a symbolic argument, an offset, a transposed pointwise result, a
+// broadcast, a storage view.
 TensorList views(const TensorList& in) {
   const Tensor& x = in[0];
   const Int n = x.size(0);
@@ -82,7 +84,8 @@ TEST_F(CompiledModel, ViewsAreIndexMaps) {
   for (std::size_t k = 0; k < lists.size(); k++) expect_close(views(lists[k]), found[k]);
 }
 
-// Nothing but what lies so itself: rows of the example are one row, and several cannot be put there.
+// Nothing but what lies so itself: rows of the example are one row, and several cannot be put
+// there.
 TEST_F(CompiledModel, ElementsThatShareTheirPlaces) {
   const TensorFunction f = [](const TensorList& in) { return TensorList{in[0] * 2}; };
   const Tensor row = randn({1, 4}), expanded = row.expand({3, 4});

@@ -1,5 +1,6 @@
-// Ops that a user of the C++ API defines outside the tree, with a schema, a shape rule and a kernel but no lowering: a compiled
-// program calls them in the process it is loaded into, by the kernel that the process registered.
+// Ops that a user of the C++ API defines outside the tree, with a schema, a shape rule and a kernel
+// but no lowering: a compiled program calls them in the process it is loaded into, by the kernel
+// that the process registered.
 #include <atomic>
 #include <thread>
 
@@ -134,7 +135,8 @@ TEST_F(OutsideOp, RefusalIsTheRunsError) {
   EXPECT_NE(message.find("the first element must not be negative"), std::string::npos) << message;
 }
 
-// A process without the op, which plain C is, is told so when it loads the library, not when it runs it.
+// A process without the op, which plain C is, is told so when it loads the library, not when it
+// runs it.
 TEST_F(OutsideOp, AProcessWithoutItIsToldWhenItLoadsTheLibrary) {
   aot_compile(blended, {randn({5, 4}), randn({4, 3})}, path("f.so"), {}, kOpen);
   write(0, randn({5, 4}));

@@ -77,8 +77,8 @@ class CompiledRecurrence : public CompiledModel {
     return assembly;
   }
 
-  // As close to the network in double as eager is, but for a few roundings: a network carries these on from step to step, so that how
-  // far two orders of the same sums come apart says little.
+  // As close to the network in double as eager is, but for a few roundings: a network carries these
+  // on from step to step, so that how far two orders of the same sums come apart says little.
   static void expect_accurate(const Network& n, const TensorList& in, const TensorList& found) {
     TensorList wide;
     for (const Tensor& t : in) wide.push_back(t.to(float64));
@@ -180,7 +180,8 @@ TEST_F(CompiledRecurrence, GradientsEqualEager) {
   }
 }
 
-// Both states are elements of the one and the other from before: neither may be overwritten before both were computed.
+// Both states are elements of the one and the other from before: neither may be overwritten before
+// both were computed.
 TEST_F(CompiledRecurrence, StatesAreHandedOnAllAtOnce) {
   const TensorFunction f = [](const TensorList& in) {
     const Scanned r = scan([](const TensorList& s) { return TensorList{s[1] * 0.5 + s[2], s[0] - s[2], s[0] * s[1]}; },

@@ -9,7 +9,8 @@ namespace {
 
 using Rounding = CompiledModel;
 
-// Next to 1 the rounding of x*x is what is left of 1 - x*x: an instruction that multiplies and adds at once gives another number.
+// Next to 1 the rounding of x*x is what is left of 1 - x*x: an instruction that multiplies and adds
+// at once gives another number.
 Tensor next_to_one() {
   std::vector<double> near;
   for (int k = 1; k <= 40; k++) near.push_back((k % 2 ? 1 : -1) * (1 - k * 1.1e-5));

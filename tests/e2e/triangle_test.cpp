@@ -4,7 +4,8 @@
 namespace ingot {
 namespace {
 
-// Every diagonal, of matrices that are no squares, of batches and of every kind of element; sizes are open.
+// Every diagonal, of matrices that are no squares, of batches and of every kind of element; sizes
+// are open.
 TEST(CompiledTriangles, EqualEager) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i64, DType::u8, DType::b8}) {
     const TensorFunction f = [](const TensorList& in) {
@@ -23,7 +24,8 @@ TEST(CompiledTriangles, EqualEager) {
   }
 }
 
-// They are loops, and what reads them may compute them: nothing is called that the library would have to bring along.
+// They are loops, and what reads them may compute them: nothing is called that the library would
+// have to bring along.
 TEST(CompiledTriangles, AreLoops) {
   const auto lowered = [](const TensorFunction& f) {
     std::string found;

@@ -1,4 +1,5 @@
-// The eager archive as a linker sees it: every op is there, for both targets; a library gets what its calls need and no more.
+// The eager archive as a linker sees it: every op is there, for both targets; a library gets what
+// its calls need and no more.
 #include <array>
 #include <cstdio>
 

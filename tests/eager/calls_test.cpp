@@ -1,4 +1,5 @@
-// Calls of ingot_eager_call, over the families of ops, against this process's own eager library: the same bits.
+// Calls of ingot_eager_call, over the families of ops, against this process's own eager library:
+// the same bits.
 #include <atomic>
 #include <cmath>
 #include <thread>

@@ -1,5 +1,6 @@
-// Every operator call that the golden cases make, forward and backward, made once more as compiled code would make it: as
-// text, in a library that has every op. The bits are those of this process's eager library.
+// Every operator call that the golden cases make, forward and backward, made once more as compiled
+// code would make it: as text, in a library that has every op. The bits are those of this process's
+// eager library.
 #include <map>
 
 #include "check/run_case.hpp"

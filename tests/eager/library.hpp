@@ -1,4 +1,5 @@
-// A library with eager calls, as a compiler would make it: harness.c, the table of ops, the eager archive. Made and run here.
+// A library with eager calls, as a compiler would make it: harness.c, the table of ops, the eager
+// archive. Made and run here.
 #pragma once
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -162,8 +163,8 @@ class EagerLibrary {
   }
 };
 
-// Every bit. Only a sanitizer's build of this process has kernels that were optimised in another way, and round otherwise: there two
-// roundings to the type, or an error in float32.
+// Every bit. Only a sanitizer's build of this process has kernels that were optimised in another
+// way, and round otherwise: there two roundings to the type, or an error in float32.
 inline bool same_elements(const Tensor& a, const Tensor& b) {
   if (!a.sizes().same(b.sizes()) || a.dtype() != b.dtype()) return false;
   const Tensor x = a.contiguous(), y = b.contiguous();
@@ -192,8 +193,8 @@ inline Tensor odd_place(const Tensor& t) {
   return make_tensor(std::move(g));
 }
 
-// Runs the case three ways (results where eager would lay them out, in another layout, and left to the op) and compares
-// every bit with this process's eager library.
+// Runs the case three ways (results where eager would lay them out, in another layout, and left to
+// the op) and compares every bit with this process's eager library.
 inline void expect_same_as_host(const EagerLibrary& library, const EagerCase& c) {
   SCOPED_TRACE(c.text);
   const TensorList host = host_results(c);

@@ -1,5 +1,5 @@
-// Bad calls end in an error that names the op, what was expected and what was found, and leave nothing behind. The op calls
-// are in bad_calls.txt, those that need a program are below.
+// Bad calls end in an error that names the op, what was expected and what was found, and leave
+// nothing behind. The op calls are in bad_calls.txt, those that need a program are below.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Ops that somebody defines outside the tree (register_ops): what their definitions lack is said to whoever wrote them, as a
-// user error that names what to add.
+// Ops that somebody defines outside the tree (register_ops): what their definitions lack is said to
+// whoever wrote them, as a user error that names what to add.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"

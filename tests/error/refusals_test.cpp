@@ -1,4 +1,5 @@
-// What PyTorch does not differentiate we do not either, and refuse in the same words. The table is refusals.txt.
+// What PyTorch does not differentiate we do not either, and refuse in the same words. The table is
+// refusals.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,8 @@ constexpr const char* kNoGradient = "no gradient";
 constexpr const char* kIntegers = "takes integers";
 constexpr const char* kMayNot = "may not require grad";
 
-// One line of the table: a call, and the words for some of its arguments (or results), or for every argument.
+// One line of the table: a call, and the words for some of its arguments (or results), or for every
+// argument.
 struct Refusal {
   Sample call;
   std::string words;  // of every argument; empty: only those named
@@ -191,7 +193,8 @@ TEST(Refusals, Words) {
   }
 }
 
-// The functional forms of these are in the table; in place PyTorch differentiates them, or does not look at the history.
+// The functional forms of these are in the table; in place PyTorch differentiates them, or does not
+// look at the history.
 TEST(Refusals, InPlaceFormsDiffer) {
   const Tensor x = ones({3}).requires_grad_();
   Tensor copied = zeros({3});
@@ -210,7 +213,8 @@ bool has_tensor(const std::vector<SchemaArg>& l) {
   return std::ranges::any_of(l, [](const SchemaArg& a) { return a.type.kind == Kind::tensor; });
 }
 
-// Nobody may forget an op: one that takes and makes tensors has a gradient rule or a line in the table.
+// Nobody may forget an op: one that takes and makes tensors has a gradient rule or a line in the
+// table.
 TEST(Refusals, TableIsComplete) {
   std::set<std::string> listed;
   for (const Refusal& r : read_table()) listed.insert(r.call.op_name);

@@ -1,5 +1,6 @@
-// What the exhaustive suites of the dispatch specification ask of each sample (X02 to X05): a function and its compiled form agree in
-// results and gradients, on the data that it is compiled with and, the same compiled function, on other data.
+// What the exhaustive suites of the dispatch specification ask of each sample (X02 to X05): a
+// function and its compiled form agree in results and gradients, on the data that it is compiled
+// with and, the same compiled function, on other data.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -37,8 +38,8 @@ class ExhaustiveCheck {
   ExhaustiveCheck(const ExhaustiveSample& sample, const AotOptions& options)
       : sample_(sample), compiled_(aot_function(sample.f, options)) {}
 
-  // Failed: `message` is what is wrong. Skipped: there is nothing to compare (X06), and `message` says why. `partly`: why gradients, or
-  // other data, could not be compared.
+  // Failed: `message` is what is wrong. Skipped: there is nothing to compare (X06), and `message`
+  // says why. `partly`: why gradients, or other data, could not be compared.
   CheckResult run() {
     try {
       const std::optional<Side> eager = eagerly(sample_.arguments);
@@ -63,7 +64,8 @@ class ExhaustiveCheck {
   CheckResult result_;
   std::string refusal_;  // eager's
 
-  // X02: gradients of the sum of |sum of an output| with respect to the arguments that require grad.
+  // X02: gradients of the sum of |sum of an output| with respect to the arguments that require
+  // grad.
   static Side differentiate(const TensorFunction& f, const Arguments& make) {
     Side s;
     s.arguments = make();

@@ -1,4 +1,5 @@
-// The check of the exhaustive suites finds what it is there for: functions that do something else when they are traced.
+// The check of the exhaustive suites finds what it is there for: functions that do something else
+// when they are traced.
 #include <gtest/gtest.h>
 
 #include "exhaustive/exhaustive_check.hpp"

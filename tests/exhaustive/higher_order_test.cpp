@@ -1,5 +1,6 @@
-// A193, A194 on operators that take functions: the reference's samples of map, simple, nested and nested twice, and of cond, which has
-// gradients here, and scan; PyTorch's programs with flex_attention. while_loop has none, and says so (X06).
+// A193, A194 on operators that take functions: the reference's samples of map, simple, nested and
+// nested twice, and of cond, which has gradients here, and scan; PyTorch's programs with
+// flex_attention. while_loop has none, and says so (X06).
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -15,7 +16,8 @@ namespace {
 TensorList over_row(const TensorList& in) {
   return {in[0].cos().add_(1.0) * in[2], aten<"cos_">(in[1] + in[3].sin()).view(in[1].sizes())};
 }
-// A map over the rows of rows, `depth` deep. Arguments: two tensors to map over and two that every call gets.
+// A map over the rows of rows, `depth` deep. Arguments: two tensors to map over and two that every
+// call gets.
 TensorFunction nested_map(int depth) {
   return
       [depth](const TensorList& in) { return map(depth > 1 ? nested_map(depth - 1) : over_row, {in[0], in[1]}, {in[2], in[3]}); };
@@ -96,8 +98,8 @@ void check_flex_attention(const AotOptions& options) {
 TEST(ExhaustiveHigherOrder, A193_X01_X06_FlexAttentionStatic) { check_flex_attention(static_min_cut()); }
 TEST(ExhaustiveHigherOrder, A194_X01_X06_FlexAttentionDynamic) { check_flex_attention(dynamic_min_cut()); }
 
-// With open sizes one compilation is for all lengths and batches. Those of the first call differ from each other: of equal ones the
-// compilation assumes that they stay equal.
+// With open sizes one compilation is for all lengths and batches. Those of the first call differ
+// from each other: of equal ones the compilation assumes that they stay equal.
 TEST(ExhaustiveHigherOrder, A194_X01_FlexAttentionOfOtherSizes) {
   AotOptions options = dynamic_min_cut();
   options.debug_assert = false;  // which is in the place of guards

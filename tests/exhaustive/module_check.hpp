@@ -1,5 +1,5 @@
-// The M-check of the dispatch specification: a module as a function of its parameters, buffers and arguments, in training and in
-// evaluation, agrees with itself compiled (M01 to M03).
+// The M-check of the dispatch specification: a module as a function of its parameters, buffers and
+// arguments, in training and in evaluation, agrees with itself compiled (M01 to M03).
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// A195, A196 on the modules of the reference's database that nn.hpp does not have: each is written here as the reference defines it, as
-// a formula of operators over parameters and buffers.
+// A195, A196 on the modules of the reference's database that nn.hpp does not have: each is written
+// here as the reference defines it, as a formula of operators over parameters and buffers.
 #include <gtest/gtest.h>
 
 #include <deque>

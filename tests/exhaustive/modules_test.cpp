@@ -1,5 +1,6 @@
-// A195, A196: every module of nn.hpp, in training and in evaluation, as a function of its parameters, buffers and arguments (M01, M02),
-// agrees with itself compiled (M03). Losses, which are functions in nn.hpp, are modules without state here.
+// A195, A196: every module of nn.hpp, in training and in evaluation, as a function of its
+// parameters, buffers and arguments (M01, M02), agrees with itself compiled (M03). Losses, which
+// are functions in nn.hpp, are modules without state here.
 #include <gtest/gtest.h>
 
 #include "exhaustive/module_check.hpp"

@@ -1,5 +1,6 @@
-// A193, A194 on every golden op case that has gradients: the case's program, as a function of its tensor arguments compiled with the
-// min-cut partitioner, agrees with itself run eagerly (X01 to X06).
+// A193, A194 on every golden op case that has gradients: the case's program, as a function of its
+// tensor arguments compiled with the min-cut partitioner, agrees with itself run eagerly (X01 to
+// X06).
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,5 +1,5 @@
-// A193, A194 on the project's own samples (tests/samples): operators that no golden case has gradients of, other dtypes, in-place and out=
-// forms, strided and expanded arguments.
+// A193, A194 on the project's own samples (tests/samples): operators that no golden case has
+// gradients of, other dtypes, in-place and out= forms, strided and expanded arguments.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -77,7 +77,8 @@ CheckResult check_sample(const Sample& s, Tracked tracked, const AotOptions& opt
             return out;
           },
       .arguments = [&] { return arguments_of(s, tracked); },
-      // Of cumprod_backward one argument is the result for another one, by which the gradient of zeros is told.
+      // Of cumprod_backward one argument is the result for another one, by which the gradient of
+      // zeros is told.
       .other_data = !s.op_name.starts_with("max_unpool") && s.op_name != "cumprod_backward",
   };
   return ExhaustiveCheck(sample, options).run();
@@ -118,8 +119,9 @@ class ExhaustiveSamples : public NoLeaks {
         EXPECT_TRUE(is_without_gradient(skipped[o->name])) << "no sample of " << o->name << " was compared: " << skipped[o->name];
       }
   }
-  // Every operator that the project differentiates by a rule of its own is among the samples that were compared, but for rules that
-  // refuse, or that are for results without a gradient, and for what no graph is made of (X06).
+  // Every operator that the project differentiates by a rule of its own is among the samples that
+  // were compared, but for rules that refuse, or that are for results without a gradient, and for
+  // what no graph is made of (X06).
   static bool has_gradient_rule(const OpDef& d) { return d.vjp || (d.form == Form::view && d.view.inverse); }
   static bool is_without_gradient(const std::string& why) {
     for (const char* words :

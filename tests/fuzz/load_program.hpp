@@ -1,4 +1,5 @@
-// What every byte string must stand: a program loads, and is written again, or a user is told why not.
+// What every byte string must stand: a program loads, and is written again, or a user is told why
+// not.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace ingot {
 
-// A user error is what a user is told; any other exception is a defect, and ends the run. Each stage stands alone.
+// A user error is what a user is told; any other exception is a defect, and ends the run. Each
+// stage stands alone.
 template <class F>
 void allow_user_errors(const F& stage) {
   try {

@@ -1,6 +1,6 @@
-// Any bytes as the text of a loop program: a user error, or a program that prints and reads back as itself. One that keeps the
-// rules (loop/verify.hpp) goes on its way up to code: it is scheduled, its constants are folded, its memory is planned. What comes
-// of that is a program as well.
+// Any bytes as the text of a loop program: a user error, or a program that prints and reads back as
+// itself. One that keeps the rules (loop/verify.hpp) goes on its way up to code: it is scheduled,
+// its constants are folded, its memory is planned. What comes of that is a program as well.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

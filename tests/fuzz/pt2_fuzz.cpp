@@ -1,5 +1,5 @@
-// Any bytes as an exported program: it loads, or ends in a user error. Checksums keep most changes from getting far; what
-// lies behind them is for pt2_parts_fuzz.
+// Any bytes as an exported program: it loads, or ends in a user error. Checksums keep most changes
+// from getting far; what lies behind them is for pt2_parts_fuzz.
 #include "fuzz/load_program.hpp"
 #include "fuzz/memory_file.hpp"
 

@@ -1,5 +1,5 @@
-// The contents of an exported program inside a zip that is always right: the program, both configs, a payload and pickles.
-// The input has them one after the other, with the line "====" between.
+// The contents of an exported program inside a zip that is always right: the program, both configs,
+// a payload and pickles. The input has them one after the other, with the line "====" between.
 #include <zlib.h>
 
 #include "fuzz/load_program.hpp"

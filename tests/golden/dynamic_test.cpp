@@ -1,5 +1,5 @@
-// Every golden model that was exported with open sizes keeps them when it is traced again: no size is specialised, and the
-// traced graph is right at the sizes of every stored case.
+// Every golden model that was exported with open sizes keeps them when it is traced again: no size
+// is specialised, and the traced graph is right at the sizes of every stored case.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -132,8 +132,8 @@ TEST(GoldenDynamic, EveryModelKeepsItsOpenSizes) {
   EXPECT_EQ(models, 26);
 }
 
-// Programs of single operators, with what the data decides left open. Only those refuse that take a number of their data for
-// the number of results, and one whose own assertion its data breaks.
+// Programs of single operators, with what the data decides left open. Only those refuse that take a
+// number of their data for the number of results, and one whose own assertion its data breaks.
 TEST(GoldenDynamic, EveryOperatorIsItsTrace) {
   int programs = 0;
   std::string refused;

@@ -92,7 +92,8 @@ TEST(Modules, LeNet) {
 
 nn::ConvOptions conv3x3(int64_t stride) { return {.stride = {stride}, .padding = {1}, .bias = false}; }
 
-// Two 3x3 convolutions beside the identity, or beside a 1x1 convolution where size or channels change.
+// Two 3x3 convolutions beside the identity, or beside a 1x1 convolution where size or channels
+// change.
 struct Residual : nn::Layer {
   nn::Conv2d c1, c2;
   nn::BatchNorm2d b1, b2;

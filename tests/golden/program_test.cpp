@@ -1,4 +1,5 @@
-// The programs of the golden cases as programs: every graph verifies and is its text, and a large one is read fast.
+// The programs of the golden cases as programs: every graph verifies and is its text, and a large
+// one is read fast.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -74,7 +75,8 @@ int64_t anonymous_bytes() {
   return 0;
 }
 
-// 100 MB of weights: at most 0.2 s with a warm file, and 60 MB besides the weights, which stay in the file.
+// 100 MB of weights: at most 0.2 s with a warm file, and 60 MB besides the weights, which stay in
+// the file.
 TEST(GoldenPrograms, ResNet50IsReadFast) {
   const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/zoo/resnet50";
   const fs::path path = fs::path(::testing::TempDir()) / text("resnet50_", getpid(), ".pt2");

@@ -1,6 +1,6 @@
-// Every golden case against PyTorch's numbers: op cases with gradients and strides, models at every size, losses and
-// gradients of training programs, published architectures. known_failures.txt lists what does not agree yet; a case that
-// starts to agree must leave the list.
+// Every golden case against PyTorch's numbers: op cases with gradients and strides, models at every
+// size, losses and gradients of training programs, published architectures. known_failures.txt
+// lists what does not agree yet; a case that starts to agree must leave the list.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -27,7 +27,8 @@ std::set<std::string> known_failures(const std::string& set) {
   return names;
 }
 
-// How many cases a set has, and of how many only a part, or nothing, could be compared: none may drop out unseen.
+// How many cases a set has, and of how many only a part, or nothing, could be compared: none may
+// drop out unseen.
 struct Expected {
   std::size_t cases, skipped, partly;
 };
@@ -51,8 +52,8 @@ void check_set(const std::string& set, const Expected& expected, const CheckOpti
 }
 
 TEST(GoldenOps, AgreeWithPyTorch) { check_set("ops", {2978, 2, 98}, {.gradients = true, .strides = true}); }
-// Held to half the usual bounds, a product of float32 is accepted where it is the float64 one rounded, and not where one element is further from
-// that than PyTorch's.
+// Held to half the usual bounds, a product of float32 is accepted where it is the float64 one
+// rounded, and not where one element is further from that than PyTorch's.
 TEST(GoldenOps, ResultsBeyondTheBoundsAreHeldToFloat64) {
   std::vector<Case> cases = find_cases(folder("ops"));
   std::erase_if(cases, [](const Case& c) { return c.name != "matmul/f32_12"; });
@@ -75,11 +76,11 @@ TEST(GoldenOps, ResultsBeyondTheBoundsAreHeldToFloat64) {
   EXPECT_EQ(outcome(0), "passed");
   EXPECT_NE(outcome(1e-3).find("elements differ"), std::string::npos);
 }
-// Made by PyTorch 2.14, in the same layout: what was wrong once (orders of rounding in bfloat16, sums kept in it, sizes that data decides),
-// and operators of other libraries.
+// Made by PyTorch 2.14, in the same layout: what was wrong once (orders of rounding in bfloat16,
+// sums kept in it, sizes that data decides), and operators of other libraries.
 TEST(GoldenMoreOps, AgreeWithPyTorch) { check_set("more_ops", {142, 0, 0}, {.gradients = true, .strides = true}); }
-// Made by PyTorch 2.14: small programs, each with something that exported programs of published architectures do; open sizes at
-// two settings.
+// Made by PyTorch 2.14: small programs, each with something that exported programs of published
+// architectures do; open sizes at two settings.
 TEST(GoldenWide, AgreesWithPyTorch) { check_set("wide", {60, 0, 0}, {}); }
 TEST(GoldenModels, AgreeWithPyTorch) { check_set("models", {21, 0, 0}, {}); }
 TEST(GoldenTrain, AgreeWithPyTorch) { check_set("train", {5, 0, 0}, {.gradients = true}); }

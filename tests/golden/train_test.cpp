@@ -1,5 +1,6 @@
-// Training as PyTorch does it: the five `train` goldens, run through the ops under autograd. Loss, gradients, loss curves and
-// the parameters after all steps of SGD, SGD with momentum and weight decay, and AdamW agree within 1e-4.
+// Training as PyTorch does it: the five `train` goldens, run through the ops under autograd. Loss,
+// gradients, loss curves and the parameters after all steps of SGD, SGD with momentum and weight
+// decay, and AdamW agree within 1e-4.
 #include <gtest/gtest.h>
 
 #include <cmath>

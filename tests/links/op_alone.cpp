@@ -1,4 +1,5 @@
-// A program of op and what op uses, without the layers above: it has the ops that it registers, and no tape.
+// A program of op and what op uses, without the layers above: it has the ops that it registers, and
+// no tape.
 #include <cstdio>
 #include <span>
 #include <string>

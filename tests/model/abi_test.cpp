@@ -467,7 +467,8 @@ TEST_F(Abi, I027_I028_I029_I030_BareModel) {
             "constant 'p_layer_weight': sizes: expected [8, 16], found [128]");
   ASSERT_EQ(library_call(library, AOTInductorModelDelete)(model), 0);
 
-  // With a map nothing is loaded, and a weight that lies otherwise is brought into the form the code knows.
+  // With a map nothing is loaded, and a weight that lies otherwise is brought into the form the
+  // code knows.
   map = full();
   Floats transposed(128);
   for (int j = 0; j < 8; j++) {

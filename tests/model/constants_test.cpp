@@ -58,7 +58,8 @@ TEST_F(Constants, I057_SourcesOfAnyLayoutAreCopiedFromTheBeginningOfTheirStorage
   const Container container(library);
   const Calls calls(library);
   AffineWeights weights = AffineWeights::times(3);
-  // The weight transposed; the bias every other element behind an offset, in a storage that just fits its place of 64 bytes.
+  // The weight transposed; the bias every other element behind an offset, in a storage that just
+  // fits its place of 64 bytes.
   Floats transposed(128), spread(16, -7);
   for (int j = 0; j < 8; j++) {
     for (int k = 0; k < 16; k++) transposed[k * 8 + j] = weights.w[j * 16 + k];
@@ -301,7 +302,8 @@ TEST_F(Constants, I023_I062_I063_FoldingOfEitherBuffer) {
   EXPECT_EQ(run_affine(container, x).y, weights.affine(x));
 }
 
-// Each buffer is folded once after it was filled, by whatever comes first: a run, or the call that asks for it.
+// Each buffer is folded once after it was filled, by whatever comes first: a run, or the call that
+// asks for it.
 TEST_F(Constants, I037_I041_I059_I062_I063_ABufferIsFoldedOnceForEachFilling) {
   const Library library(library_path("affine_pure"));
   const Calls calls(library);
@@ -469,7 +471,8 @@ TEST_F(Constants, I003_I025_I047_I050_I051_ExtractedConstants) {
   EXPECT_EQ(run_affine(container, x).y[0], AffineWeights().affine(x)[0] + 100);
   static_cast<float*>(tensor_of(map.at("layer.bias"))->data())[0] -= 100;
 
-  // The inactive buffer has none, until it is updated; then each begins at a multiple of 64 bytes, in the order of the table.
+  // The inactive buffer has none, until it is updated; then each begins at a multiple of 64 bytes,
+  // in the order of the table.
   map.clear();
   ASSERT_EQ(calls.extract(container, handle_of(map), true), 0);
   EXPECT_TRUE(map.empty());
@@ -489,8 +492,9 @@ TEST_F(Constants, I003_I025_I047_I050_I051_ExtractedConstants) {
               }).starts_with("aoti_torch_create_tensor_from_blob API call failed at constants.cpp, line "));
 }
 
-// The library adds to the caller's map without the C++ library: around every size at which the map grows, and to names of
-// every length, the caller must find all entries again and be able to go on with it.
+// The library adds to the caller's map without the C++ library: around every size at which the map
+// grows, and to names of every length, the caller must find all entries again and be able to go on
+// with it.
 TEST_F(Constants, I003_TheCallersMapStaysAMap) {
   const Library library(library_path("affine"));
   const Calls calls(library);

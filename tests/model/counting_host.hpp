@@ -1,5 +1,5 @@
-// The host that this test program is to the models it loads: plain CPU tensors that are counted, with codes of its own, so that a
-// library which guesses a code instead of asking is found out.
+// The host that this test program is to the models it loads: plain CPU tensors that are counted,
+// with codes of its own, so that a library which guesses a code instead of asking is found out.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -33,7 +33,8 @@ AtenTensorHandle new_handle(HostTensor tensor);
 
 int64_t live_handles();
 bool grad_mode_of_last_output();  // when the host was last asked for a new tensor
-// Called whenever the host is asked for a new tensor, which a run does for its outputs; null for nothing.
+// Called whenever the host is asked for a new tensor, which a run does for its outputs; null for
+// nothing.
 void on_new_tensor(void (*action)());
 // The function of that name fails from its `after`-th next call on; "" for none.
 void fail_in(const char* function, int after = 0);

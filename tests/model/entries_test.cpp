@@ -1,4 +1,5 @@
-// A library with several entry points (programs/entries.c): one set of constants, described and run by name and place.
+// A library with several entry points (programs/entries.c): one set of constants, described and run
+// by name and place.
 #include <atomic>
 #include <thread>
 

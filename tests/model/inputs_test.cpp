@@ -1,4 +1,5 @@
-// What a run says to inputs that are not what the program was compiled for, and what it does with those that only lie otherwise.
+// What a run says to inputs that are not what the program was compiled for, and what it does with
+// those that only lie otherwise.
 #include <functional>
 
 #include "model_fixture.hpp"
@@ -173,7 +174,8 @@ TEST_F(Inputs, OtherStridesAndAddressesAreCopiedAndWrittenBack) {
   EXPECT_EQ(sparse[0], 0);
   EXPECT_EQ(sparse[6], 0);
 
-  // Bytes that begin anywhere: of the tensor that is written, of one that is read and of the number.
+  // Bytes that begin anywhere: of the tensor that is written, of one that is read and of the
+  // number.
   std::vector<char> bytes(200);
   memcpy(bytes.data() + 1, before.data(), 48);
   memcpy(bytes.data() + 101, many.b.data(), 32);
@@ -231,7 +233,8 @@ TEST_F(Inputs, FailuresOfTheProgramItself) {
   EXPECT_EQ(message(95), "no failure");
 }
 
-// A failure says `Error: ` and why; an exception that is no standard one says nothing, and so it is printed.
+// A failure says `Error: ` and why; an exception that is no standard one says nothing, and so it is
+// printed.
 TEST_F(Inputs, I004_FailuresAreWrittenToStandardError) {
   const Library library(library_path("many"));
   const Container container(library);

@@ -1,4 +1,5 @@
-// A loaded model library with its functions by name, and containers and tensors that go with the test.
+// A loaded model library with its functions by name, and containers and tensors that go with the
+// test.
 #pragma once
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -99,7 +100,8 @@ class Container {
   AOTInductorModelContainerHandle handle_ = nullptr;
 };
 
-// What a call that fails says: `Error: …` on standard error, and the same as the thread's last error.
+// What a call that fails says: `Error: …` on standard error, and the same as the thread's last
+// error.
 template <class Call>
 std::string message_of(const Library& library, Call call) {
   ::testing::internal::CaptureStderr();

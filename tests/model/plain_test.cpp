@@ -1,4 +1,5 @@
-// Model libraries in a program that is plain C, here and on the other architecture, and what a library needs and weighs.
+// Model libraries in a program that is plain C, here and on the other architecture, and what a
+// library needs and weighs.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -64,7 +65,8 @@ TEST(ModelLibrary, NeedsLibcAloneAndIsSmall) {
     const std::string needed = output_of("readelf -d " + path + " | grep NEEDED");
     EXPECT_EQ(needed.find("NEEDED"), needed.rfind("NEEDED")) << needed;
     EXPECT_NE(needed.find("[libc.so.6]"), std::string::npos) << needed;
-    // What is loaded; the file may have gaps between its segments, as large as the target's largest page.
+    // What is loaded; the file may have gaps between its segments, as large as the target's largest
+    // page.
     const int bytes = std::atoi(output_of("readelf -W -l " + path +
                                           " | awk '$1 == \"LOAD\" {print $5}' | while read x; do echo $(($x)); done"
                                           " | awk '{sum += $1} END {print sum}'")

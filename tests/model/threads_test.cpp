@@ -28,8 +28,8 @@ class ThreadsTest : public ModelTest {
 using Concurrency = ThreadsTest;
 using Pool = ThreadsTest;
 
-// Eight callers run while another thread updates, folds and swaps 500 times: every result is that of the old or of the new
-// weights, and everybody gets to the end.
+// Eight callers run while another thread updates, folds and swaps 500 times: every result is that
+// of the old or of the new weights, and everybody gets to the end.
 void run_during_updates(size_t models) {
   const Library library(library_path("affine_pure"));
   const Container container(library, models);
@@ -111,7 +111,8 @@ TEST_F(Concurrency, I060_I061_UpdatesOfTheActiveBufferAreNotSeenByHalf) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Runs that write a buffer come one at a time, whatever the number of models: none is lost, and copies of it are whole.
+// Runs that write a buffer come one at a time, whatever the number of models: none is lost, and
+// copies of it are whole.
 TEST_F(Concurrency, I050_I058_EveryRunThatWritesABufferCounts) {
   const Library library(library_path("affine"));
   const Container container(library, 4);

@@ -1,4 +1,5 @@
-// Where the weights of a library are: in it, in a file beside it, behind it in its own file, or nowhere.
+// Where the weights of a library are: in it, in a file beside it, behind it in its own file, or
+// nowhere.
 #include <filesystem>
 #include <fstream>
 
@@ -21,7 +22,8 @@ TEST_F(EmbeddedWeights, I049_I050_EmbeddedWeightsAreEachContainersOwnWhereRunsWr
   EXPECT_EQ(run_affine(first, rows(1)).steps, 3);
 }
 
-// The elements of the constants that affine.c is made with, in the order of its table, without gaps.
+// The elements of the constants that affine.c is made with, in the order of its table, without
+// gaps.
 std::string affine_elements() {
   const AffineWeights weights;
   Floats all = weights.w;

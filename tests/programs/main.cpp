@@ -4,14 +4,18 @@
 //   ingot_program_fuzz WAY cpp SEED...   the C++ alone, of each in a namespace (tests/data/printed_programs.inc is made of it)
 //   ingot_program_fuzz WAY record COUNT FIRST_SEED   prints programs for scripts/torch_programs.py, which asks PyTorch about them
 //   ingot_program_fuzz refusals record COUNT FIRST_SEED   the same for calls that were left out of programs: eager refuses them
-// functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op; aot-keep: with writes to inputs
-// in the graph where they can be; aot-min-cut: with the other partitioner; aot-budget: with as little memory for activations as it can do
-// with. These run programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine code for open
-// sizes, at several of them; compiled-grad: forward and backward as machine code; compiled-open-grad: at several sizes. aliases-compiled, aliases-open,
-// aliases-compiled-grad and aliases-open-grad: the same of programs of views and writes. long, long-grad and long-open-grad: of few calls over long rows.
-// layers- before a way: of networks' layers, with weights and buffers that are updated. Programs that differ are printed as small as they get,
-// in words, as C++ and as a graph, and the exit status is 1. At the end stands how many programs of each class there were.
-// With INGOT_REFUSED in the environment every refusal is printed, a line each. INGOT_SHOWN: how many programs that differ are made small.
+// functionalize: as a functional program, and as its graph; aot: compiled ahead of time, op by op;
+// aot-keep: with writes to inputs in the graph where they can be; aot-min-cut: with the other
+// partitioner; aot-budget: with as little memory for activations as it can do with. These run
+// programs of views and writes; with `wide-` before it, of every family of ops. compiled: machine
+// code for open sizes, at several of them; compiled-grad: forward and backward as machine code;
+// compiled-open-grad: at several sizes. aliases-compiled, aliases-open, aliases-compiled-grad and
+// aliases-open-grad: the same of programs of views and writes. long, long-grad and long-open-grad:
+// of few calls over long rows. layers- before a way: of networks' layers, with weights and buffers
+// that are updated. Programs that differ are printed as small as they get, in words, as C++ and as
+// a graph, and the exit status is 1. At the end stands how many programs of each class there were.
+// With INGOT_REFUSED in the environment every refusal is printed, a line each. INGOT_SHOWN: how
+// many programs that differ are made small.
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -112,7 +116,8 @@ const std::map<std::string, Way> kWays = {
     {"compiled-open-grad", {wide_open, compiled<compare_open_with_gradients>}},
 };
 
-// What went wrong, without which tensor it was and by how much, so that what is made smaller stays the same fault.
+// What went wrong, without which tensor it was and by how much, so that what is made smaller stays
+// the same fault.
 std::string kind_of(const std::string& what) {
   if (what.find("strides") != std::string::npos) return "facts";
   const bool numbers = what.find("off by") != std::string::npos;

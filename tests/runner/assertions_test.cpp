@@ -36,7 +36,8 @@ bool has_check(const ProgramJson& json) {
   return found;
 }
 
-// The message is the library's error. The runner says behind it which of its calls failed, and where (I007), and nothing else.
+// The message is the library's error. The runner says behind it which of its calls failed, and
+// where (I007), and nothing else.
 void expect_exactly(const std::string& message, const std::string& refusal) {
   std::string unnumbered = refusal;
   if (const std::size_t line = refusal.rfind(" line "); line != refusal.npos) {
@@ -70,7 +71,8 @@ TEST(CompiledAssertions, P121_AScalarThatIsFalseStopsTheRunWithExactlyItsMessage
   EXPECT_EQ(compiled_refusal(open, {ones({3, 2})}), "no error");
   expect_exactly(message, compiled_refusal(open, {ones({8, 2})}));
 
-  // One that holds for the size it was compiled with is a guard of the library, which is tested before anything runs.
+  // One that holds for the size it was compiled with is a guard of the library, which is tested
+  // before anything runs.
   const ProgramJson guarded = program(sym_bool("holds"), "_operator.ge");
   EXPECT_EQ(compiled_refusal(guarded, {ones({5, 2})}), "no error");
   expect_exactly(message, compiled_refusal(guarded, {ones({3, 2})}));
@@ -103,7 +105,8 @@ TEST(CompiledAssertions, P122_TensorMetadata) {
     return p;
   };
   const Values three{ones({3, 2})}, four{ones({4, 2})};
-  // What the exporter saw of dtype, device and layout: the dtype is right, the rest is not looked at.
+  // What the exporter saw of dtype, device and layout: the dtype is right, the rest is not looked
+  // at.
   EXPECT_EQ(compiled_refusal(program({arg("dtype", as("as_scalar_type", "7")),
                                       arg("device", as("as_device", R"({"type": "cuda", "index": 3})"), 2),
                                       arg("layout", as("as_layout", "7"), 2)}),

@@ -1,4 +1,5 @@
-// What the tables of bad input share: a run that is right in everything until a row spoils it, and processes that may die.
+// What the tables of bad input share: a run that is right in everything until a row spoils it, and
+// processes that may die.
 #pragma once
 #include <linux/capability.h>
 #include <sys/resource.h>
@@ -58,7 +59,8 @@ inline std::string in_child(const std::function<void()>& f) {
   return WIFSIGNALED(status) ? text("killed by signal ", WTERMSIG(status)) : found.substr(0, length);
 }
 
-// Files may have so many bytes from now on; `on_more` is what becomes of the process that writes more (SIG_DFL kills it).
+// Files may have so many bytes from now on; `on_more` is what becomes of the process that writes
+// more (SIG_DFL kills it).
 inline void limit_files(std::uintmax_t bytes, sighandler_t on_more) {
   const rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_FSIZE, &limit);

@@ -1,5 +1,6 @@
-// Bad input of every kind ends in a clear error: no crash, no wrong result, no partial file. One table an area; a row says what
-// is done and which words its error must have. A row without words must work, exactly.
+// Bad input of every kind ends in a clear error: no crash, no wrong result, no partial file. One
+// table an area; a row says what is done and which words its error must have. A row without words
+// must work, exactly.
 #include "bad_input_fixture.hpp"
 #include "io/zip.hpp"
 #include "io/zip_writer.hpp"

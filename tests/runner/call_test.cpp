@@ -29,7 +29,8 @@ TEST_F(CallSpec, I068_I069_TheTextOfATree) {
   EXPECT_EQ(call(Tree::tuple({Tensor(zeros({2}))}))[0].leaf().tensor().to_vector<double>(), (std::vector<double>{1, 1}));
 }
 
-// The golden program of nested arguments: f(a, {"k": …, "l": (…,)}, *, scale, flag), where flag is no tensor.
+// The golden program of nested arguments: f(a, {"k": …, "l": (…,)}, *, scale, flag), where flag is
+// no tensor.
 struct Nested {
   explicit Nested(const SafeTensors& data) {
     for (int k = 0; k < 4; k++) in.push_back(data.get(text("in.", k)));
@@ -143,8 +144,8 @@ TEST_F(Harness, I117_RunAndRunMultiple) {
   expect_close(aot_run("cpu", program, Tree::tuple({mlp_input()})).leaf().tensor(), mlp_output());
 }
 
-// A function, its examples, what is open in them and the options; the library's path is the answer. The program is traced without
-// gradients, and the sizes that are open are the library's to take.
+// A function, its examples, what is open in them and the options; the library's path is the answer.
+// The program is traced without gradients, and the sizes that are open are the library's to take.
 TEST_F(Harness, I114_CompileTakesAFunctionOptionsAndOpenSizes) {
   bool grad_mode = true;
   const TensorFunction f = [&](const TensorList& in) {

@@ -1,4 +1,5 @@
-// Libraries with several entry points, compiled from several programs (tests/golden/entries.tar.xz: a language model with caches).
+// Libraries with several entry points, compiled from several programs (tests/golden/entries.tar.xz:
+// a language model with caches).
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -195,7 +196,8 @@ TEST_F(EntriesTest, MustAgreeAboutTheirState) {
   expect_in("two entry points are called 'a'", error_of([&] { compile({{"a", &prefill}, {"a", &prefill}}, path("other.so")); }));
 }
 
-// The entry that reads knows two buffers as constants of their own, the one that writes as parts of one storage.
+// The entry that reads knows two buffers as constants of their own, the one that writes as parts of
+// one storage.
 TEST_F(EntriesTest, SeeWhatIsWrittenToPartsOfOneStorage) {
   for (const bool reader_first : {true, false}) {
     Program read = load_pt2(file("read.pt2")), write = load_pt2(file("write.pt2"));

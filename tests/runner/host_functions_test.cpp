@@ -486,7 +486,8 @@ TEST(HostFunctions, I085_ValuesInBoxesAndRecordedFunctions) {
   EXPECT_EQ(TensorImpl::live(), before);
 }
 
-// Functions of devices and streams wait for the code generator of the GPU: a library that needs one is refused when it is loaded.
+// Functions of devices and streams wait for the code generator of the GPU: a library that needs one
+// is refused when it is loaded.
 TEST(HostFunctions, I086_I087_FunctionsOfTheGpuAreNotThereYet) {
   for (const char* name : {"aoti_torch_create_cuda_guard", "aoti_torch_delete_cuda_guard", "aoti_torch_cuda_guard_set_index",
                            "aoti_torch_create_cuda_stream_guard", "aoti_torch_delete_cuda_stream_guard",

@@ -1,6 +1,7 @@
-// No function of the host goes away or changes (I090): libraries were compiled for them and linked against them. The record of those
-// that host_ops.list makes is tests/data/host_functions.txt, with the letters of their arguments; of the others it has the names,
-// and their types are here. A changed function is a new one beside the old, and a new row.
+// No function of the host goes away or changes (I090): libraries were compiled for them and linked
+// against them. The record of those that host_ops.list makes is tests/data/host_functions.txt, with
+// the letters of their arguments; of the others it has the names, and their types are here. A
+// changed function is a new one beside the old, and a new row.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

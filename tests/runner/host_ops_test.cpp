@@ -1,4 +1,5 @@
-// The generated functions of the host: one an op, by one convention (I081, I082); and operators of a library's own (I088).
+// The generated functions of the host: one an op, by one convention (I081, I082); and operators of
+// a library's own (I088).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -44,8 +45,9 @@ class Handle {
   AtenTensorHandle handle_ = nullptr;
 };
 
-// The process's function of that name, called with the types that PyTorch's header gives its arguments. Those of host_ops.list are
-// defined for pointers to anything: the same to a C caller, but not to a sanitizer that sees both sides.
+// The process's function of that name, called with the types that PyTorch's header gives its
+// arguments. Those of host_ops.list are defined for pointers to anything: the same to a C caller,
+// but not to a sanitizer that sees both sides.
 template <class T>
 auto passed(T value) {
   if constexpr (std::is_pointer_v<T>) return const_cast<void*>(static_cast<const void*>(value));
@@ -80,8 +82,8 @@ TEST(HostOps, I081_I082_EveryRowIsAFunctionThatFitsItsOp) {
   }
 }
 
-// What the specification lists for the CPU, but for what Ingot has no op of: those are the second list, and are not there, so that
-// a library which needs one is refused when it is loaded.
+// What the specification lists for the CPU, but for what Ingot has no op of: those are the second
+// list, and are not there, so that a library which needs one is refused when it is loaded.
 TEST(HostOps, I081_TheFunctionsOfTheCpu) {
   std::istringstream present(R"(
       _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _adaptive_avg_pool3d_backward _cdist_forward
@@ -115,7 +117,8 @@ TEST(HostOps, I081_TheFunctionsOfTheCpu) {
   for (std::string name; absent >> name;) EXPECT_EQ(dlsym(RTLD_DEFAULT, ("aoti_torch_cpu_" + name).c_str()), nullptr) << name;
 }
 
-// What a library reads of the result is laid out as PyTorch (2.6, 2.14) lays it out: as the query, the sums with their heads inside.
+// What a library reads of the result is laid out as PyTorch (2.6, 2.14) lays it out: as the query,
+// the sums with their heads inside.
 TEST(HostOps, I081_AttentionIsLaidOutAsItsQuery) {
   const Tensor k = counting({2, 3, 5, 8}) * 0.01, plain = k.clone(), inside = counting({2, 5, 3, 8}).transpose(1, 2);
   const Tensor first_half = counting({2, 3, 5, 16}).narrow(3, 0, 8), spread = counting({1, 3, 5, 8}).expand({2, 3, 5, 8});
@@ -128,7 +131,8 @@ TEST(HostOps, I081_AttentionIsLaidOutAsItsQuery) {
   }
 }
 
-// One layer of an LSTM: what lstm.input computes of it, forwards and backwards, with biases and without.
+// One layer of an LSTM: what lstm.input computes of it, forwards and backwards, with biases and
+// without.
 TEST(HostOps, I081_ALayerOfALstm) {
   using H = AtenTensorHandle;
   const auto part = [](Shape sizes) { return Handle(aten<"sin">(counting(sizes))); };

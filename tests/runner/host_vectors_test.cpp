@@ -1,4 +1,5 @@
-// Mathematics over vectors under SLEEF's names, as the code of AOTInductor calls it: found by name, called with vectors in registers.
+// Mathematics over vectors under SLEEF's names, as the code of AOTInductor calls it: found by name,
+// called with vectors in registers.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +7,8 @@
 #include <limits>
 #include <string>
 
-// The types have the names that they have in the host: sanitizers hold the type of a function against that of its pointer.
+// The types have the names that they have in the host: sanitizers hold the type of a function
+// against that of its pointer.
 #define INGOT_VECTOR(NAME, T, N)                                \
   typedef T NAME __attribute__((vector_size((N) * sizeof(T)))); \
   struct NAME##_pair {                                          \
@@ -62,7 +64,8 @@ double ulps(T got, double exact) {
          (std::nextafter(std::abs(near), std::numeric_limits<T>::infinity()) - std::abs(near));
 }
 
-// What is called has vectors of a target's own, so the body stands in a function of that target: a macro, not a template.
+// What is called has vectors of a target's own, so the body stands in a function of that target: a
+// macro, not a template.
 #define INGOT_CHECK_VECTORS(NAME, V, T, TARGET)                                                                  \
   TARGET void check_##NAME() {                                                                                   \
     constexpr int n = sizeof(V) / sizeof(T);                                                                     \

@@ -150,8 +150,8 @@ TEST_F(Package, I108_TheFolderIsThereAsLongAsTheLoader) {
   expect_close(single.run({mlp_input()})[0], mlp_output());
 }
 
-// What the loader hands on: the device of the metadata with the index, the folder with the model's files and the constants flat
-// among them, the numbers of runners.
+// What the loader hands on: the device of the metadata with the index, the folder with the model's
+// files and the constants flat among them, the numbers of runners.
 TEST_F(Package, I108_TheRunnerIsMadeAsTheMetadataSays) {
   const std::string so = bytes_of(mlp()), folder = "a/data/aotinductor/model/";
   const std::string file = archive({{"a/archive_format", "pt2"},
@@ -205,7 +205,8 @@ TEST_F(Package, I106_I108_ABlobGivesTheConstants) {
   expect_close(loader.run({mlp_input()})[0], zeros(mlp_output().sizes()));
 }
 
-// The same package through the interface for C: what lies beside the library is the model's there, too.
+// The same package through the interface for C: what lies beside the library is the model's there,
+// too.
 class PackageSession : public Package {
  protected:
   Tensor run(const std::string& file) {

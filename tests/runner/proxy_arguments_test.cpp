@@ -1,4 +1,5 @@
-// Every kind of argument and result that an operator left to the host may have (I092, I093), and the null executor (I089).
+// Every kind of argument and result that an operator left to the host may have (I092, I093), and
+// the null executor (I089).
 #include "op/call.hpp"
 #include "host/torch/proxy_executor.hpp"
 #include "owned_handles.hpp"

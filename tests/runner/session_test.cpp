@@ -59,7 +59,8 @@ TEST_F(SessionTest, DescribesTheModel) {
   EXPECT_STRNE(ingot_version(), "");
 }
 
-// A library of AOTInductor's kind, which says of its inputs and outputs what they are called, and returns one handle twice.
+// A library of AOTInductor's kind, which says of its inputs and outputs what they are called, and
+// returns one handle twice.
 TEST_F(SessionTest, I098_AModelOfAnotherCompiler) {
   ingot_session* s = open(std::string(INGOT_STUB_DIR) + "/stub_torch.so");
   ASSERT_EQ(ingot_session_inputs(s), 1u);
@@ -220,7 +221,8 @@ TEST_F(SessionTest, ConstantsAreReadUpdatedAndSwapped) {
   expect_in("the model has no constant 'c.bias'", ingot_error());
 }
 
-// Names of one storage: a run writes through one, a caller through the other, and both see it, wherever the weights lie.
+// Names of one storage: a run writes through one, a caller through the other, and both see it,
+// wherever the weights lie.
 TEST_F(SessionTest, P025_P143_NamesThatShareAStorageStayOne) {
   const std::string folder = std::string(INGOT_GOLDEN_DIR) + "/wide/shared_state.static/";
   const SafeTensors data = SafeTensors::open(folder + "case0.safetensors");

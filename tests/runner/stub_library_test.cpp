@@ -1,4 +1,5 @@
-// The runner with a library that is not Ingot's: what it passes on, and what it does with functions that fail or are not there.
+// The runner with a library that is not Ingot's: what it passes on, and what it does with functions
+// that fail or are not there.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -216,7 +217,8 @@ TEST_F(StubLibrary, I083_AMissingHostFunctionIsAnErrorOfThatLibrary) {
   EXPECT_NO_THROW(ModelContainerRunner runner(stub_path("stub"))) << "the host is as good as before";
 }
 
-// As AOTInductor's libraries do: the loader gets an empty library of that name, and the functions are this process's.
+// As AOTInductor's libraries do: the loader gets an empty library of that name, and the functions
+// are this process's.
 TEST_F(StubLibrary, I083_ALibraryThatNeedsLibtorchByItsNameIsLoadedWithout) {
   const ElfNeeds needs = elf_needs(stub_path("stub_torch"));
   EXPECT_NE(std::find(needs.libraries.begin(), needs.libraries.end(), "libtorch_cpu.so.9.99"), needs.libraries.end());

@@ -1,4 +1,5 @@
-// How many random programs are of each class, and how many gradients: exact counts, for the tests that hold them.
+// How many random programs are of each class, and how many gradients: exact counts, for the tests
+// that hold them.
 #pragma once
 #include <map>
 #include <ostream>
@@ -23,8 +24,9 @@ inline Counts counts(int agree, int in_values, int as_strided, int storage, int 
   add(Agreement::refused_histories, histories);
   return c;
 }
-// Of results and inputs of programs that ran both ways: how many require no grad, have gradients that agree, that agree and lie
-// otherwise, have some that both, eager alone, and the other way alone refuse.
+// Of results and inputs of programs that ran both ways: how many require no grad, have gradients
+// that agree, that agree and lie otherwise, have some that both, eager alone, and the other way
+// alone refuse.
 inline GradientCounts gradients(int no_history, int agree, int in_values, int both_refuse, int refused_by_eager, int refused) {
   GradientCounts c;
   const auto add = [&](GradientAgreement a, int n) {

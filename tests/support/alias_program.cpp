@@ -50,7 +50,8 @@ class Generator {
       pool_ = {make_inputs(program_).bases[static_cast<std::size_t>(input.base)]};
       for (int views = pick(3); views > 0; views--) {
         Step s = random_view(size() - 1);
-        // Views that overlap, that come in lists or that cut the history are taken inside the program only.
+        // Views that overlap, that come in lists or that cut the history are taken inside the
+        // program only.
         if (s.op == "unbind.int" || s.op == "split.Tensor" || s.op == "expand" || s.op == "detach" || s.op == "as_strided")
           continue;
         if (runs(s)) input.views.push_back(std::move(s));
@@ -62,8 +63,8 @@ class Generator {
       if (!has_same_inputs(k)) program_.settings.erase(program_.settings.begin() + static_cast<std::ptrdiff_t>(k));
   }
 
-  // Two sizes of three are open, and open sizes that are equal often stand for one. Half of the programs are compiled for sizes of two and
-  // more, the others for every size.
+  // Two sizes of three are open, and open sizes that are equal often stand for one. Half of the
+  // programs are compiled for sizes of two and more, the others for every size.
   void open_sizes() {
     program_.least = program_.seed % 2 == 0 ? 2 : 0;
     std::vector<int64_t> first;
@@ -120,7 +121,8 @@ class Generator {
     const int kind = pick(20);
     if (kind < 8) {
       Step view = random_view(self);
-      // At other sizes the elements of an input lie elsewhere in its storage, and a library has no storage of its inputs.
+      // At other sizes the elements of an input lie elsewhere in its storage, and a library has no
+      // storage of its inputs.
       if (open_ && view.op == "as_strided") return std::nullopt;
       return view;
     }
@@ -197,7 +199,8 @@ class Generator {
     }
   }
   Step random_out(int self) {
-    // At other sizes another tensor may have another one, and an out= that gives its tensor a size is deprecated.
+    // At other sizes another tensor may have another one, and an out= that gives its tensor a size
+    // is deprecated.
     const int out = open_ ? self : partner(self);
     Step s = pick(2) == 0 ? Step::of("sin.out", {self}, {}) : Step::of("add.out", {self, partner(self)}, {});
     s.out = out;

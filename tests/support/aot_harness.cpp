@@ -212,7 +212,8 @@ struct WithState {
   TreeFunction f;
 };
 
-// Compiled by the simplified entry at the first call, for that call's arguments; with `front_end`, from what that captures.
+// Compiled by the simplified entry at the first call, for that call's arguments; with `front_end`,
+// from what that captures.
 TreeFunction simplified(WithState of, const AotOptions& options, bool front_end) {
   struct State {
     FlatCallable compiled;
@@ -260,7 +261,8 @@ std::vector<uint32_t> versions(const Values& arguments) {
   return l;
 }
 
-// Section 4. `verify_form` compiles in the form that it is given, or plainly, compares, and returns the forward graph.
+// Section 4. `verify_form` compiles in the form that it is given, or plainly, compares, and returns
+// the forward graph.
 using Form = std::function<TreeFunction(WithState, const AotOptions&)>;
 std::string in_every_form(bool keep, const V& flags, const std::function<std::string(const Form&, bool)>& verify_form) {
   const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name(),
@@ -293,8 +295,8 @@ std::string in_every_form(bool keep, const V& flags, const std::function<std::st
   verify_form(cached, false);  // H12
   if (!flags.error.empty()) return graph;
   const CacheCounters found = cache->counters();
-  // A function whose backward nobody asked for is not kept (R190): what is tracked are views that are made outside the graph, or
-  // arguments that were written, which nobody differentiates here.
+  // A function whose backward nobody asked for is not kept (R190): what is tracked are views that
+  // are made outside the graph, or arguments that were written, which nobody differentiates here.
   const bool unasked = is_tracked && found.bypass == 0 && found.saved == 0 && !store->compiled_backward;
   EXPECT_TRUE(unasked || (found.bypass == 0 && found.hit == 1 && found.saved == 1))
       << "hit " << found.hit << ", miss " << found.miss << ", bypass " << found.bypass << ", saved " << found.saved

@@ -1,6 +1,6 @@
-// The harness V of the dispatch specification (H01 to H13): a function and its compiled form run on copies of the same inputs,
-// and everything a caller could see of them is compared. So are the forms of the derived suites, which traces name A022.F and A022.C
-// (section 4).
+// The harness V of the dispatch specification (H01 to H13): a function and its compiled form run on
+// copies of the same inputs, and everything a caller could see of them is compared. So are the
+// forms of the derived suites, which traces name A022.F and A022.C (section 4).
 #pragma once
 #include <gtest/gtest.h>
 
@@ -45,8 +45,9 @@ class AotHarness : public NoLeaks {
   std::string verify_tree(const TreeFunction& f, const Tree& arguments, V flags = {});
   std::string verify(const Function& f, const Factory& factory, V flags = {});
 
-  // The same of a module, made anew for each side from one seed: its parameters and buffers are leaves, too. `make` returns a
-  // pointer to it, `forward` says what it does with a tuple of arguments.
+  // The same of a module, made anew for each side from one seed: its parameters and buffers are
+  // leaves, too. `make` returns a pointer to it, `forward` says what it does with a tuple of
+  // arguments.
   template <class Make, class Forward>
   std::string verify_module(const Make& make, const Forward& forward, const TensorList& inputs, V flags = {}) {
     return verify_made(

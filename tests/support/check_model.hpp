@@ -1,5 +1,5 @@
-// A compiled function against itself run eagerly (I118): both without gradients, from the same seed, each on copies of its own of
-// the inputs, which must end up equal as well.
+// A compiled function against itself run eagerly (I118): both without gradients, from the same
+// seed, each on copies of its own of the inputs, which must end up equal as well.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ inline TensorList deep_copy(const TensorList& tensors) {
 // Elements within these bounds, integers exactly.
 inline constexpr Tolerance kCheckTolerance = {.absolute = 1e-5, .relative = 1.3e-6};
 
-// The differences as text; empty: there are none. Compiled from the first of the lists alone, loaded once, called on each.
+// The differences as text; empty: there are none. Compiled from the first of the lists alone,
+// loaded once, called on each.
 inline std::string differences_with_multiple_inputs(const std::string& device, const TensorFunction& model,
                                                     const std::vector<TensorList>& list_of_inputs,
                                                     const CompileOptions& options = {},

@@ -16,8 +16,9 @@
 namespace ingot::testing {
 namespace {
 
-// What a refusal says after it names ops ("narrow: slice: ") and before it names tensors, versions, nodes of a graph, what called it and
-// sizes, which are symbols where they are open. Which index is out of bounds compiled code does not say.
+// What a refusal says after it names ops ("narrow: slice: ") and before it names tensors, versions,
+// nodes of a graph, what called it and sizes, which are symbols where they are open. Which index is
+// out of bounds compiled code does not say.
 std::string gist(std::string message) {
   for (std::size_t colon; (colon = message.find(": ")) < message.find(' ');) message.erase(0, colon + 2);
   if (message.starts_with("index "))
@@ -82,7 +83,8 @@ std::optional<std::string> difference(const Outcome& want, const Outcome& got, A
   return std::nullopt;
 }
 
-// Whether the gradients of something that the program made or wrote are refused for the reason that `refusal` gives.
+// Whether the gradients of something that the program made or wrote are refused for the reason that
+// `refusal` gives.
 bool refuses_backward(const Outcome& o, const std::string& refusal) { return has_gist_of(seen_gradients(o).refusals, refusal); }
 
 constexpr const char* kWrittenSince =
@@ -103,8 +105,9 @@ Program without_writes(Program p, std::size_t setting) {
   return p;
 }
 
-// Whether eager refuses the backward in the words of `refusal`, or would if it came to them: that a saved tensor was written is found
-// before the formula of a gradient runs, and the same program without its writes shows what the formula says.
+// Whether eager refuses the backward in the words of `refusal`, or would if it came to them: that a
+// saved tensor was written is found before the formula of a gradient runs, and the same program
+// without its writes shows what the formula says.
 bool eager_refuses_too(const Program& p, const Outcome& eager, const std::string& refusal, std::size_t setting) {
   if (refuses_backward(eager, refusal)) return true;
   if (!refuses_backward(eager, kWrittenSince)) return false;
@@ -136,8 +139,8 @@ struct Operand {
   }
 };
 
-// Whether the refusal is of a saved tensor that was written, and that is an operand of control flow: eagerly that is the program it stands
-// for, which may not save it.
+// Whether the refusal is of a saved tensor that was written, and that is an operand of control
+// flow: eagerly that is the program it stands for, which may not save it.
 bool refuses_operand(const Program& p, const std::string& refusal, std::size_t setting) {
   if (!refusal.starts_with(kWrittenSince)) return false;
   TensorList pool = make_inputs(p, {.setting = setting}).inputs;

@@ -45,15 +45,18 @@ using GradientCounts = std::map<GradientAgreement, int>;
 struct Comparison {
   Agreement agreement = Agreement::agrees;
   std::string what;  // the refusal, or the first difference
-  GradientCounts gradients = {};  // of how many results and inputs they were compared; none where the program did not run both ways
+  GradientCounts gradients =
+      {};  // of how many results and inputs they were compared; none where the program did not run both ways
 };
 
-// Runs the program eagerly, functionalized, and as the graph of the functionalized program, each on inputs of its own, and
-// compares everything that a caller sees (seen.hpp), gradients (not of the graph, which has no grad modes), how far the random stream went, and then
-// what happens to everything when each result is written.
+// Runs the program eagerly, functionalized, and as the graph of the functionalized program, each on
+// inputs of its own, and compares everything that a caller sees (seen.hpp), gradients (not of the
+// graph, which has no grad modes), how far the random stream went, and then what happens to
+// everything when each result is written.
 Comparison compare_functionalized(const Program& p);
 
-// The same for what `transform` makes of the program, on tensors alone, at one setting of its open sizes.
+// The same for what `transform` makes of the program, on tensors alone, at one setting of its open
+// sizes.
 Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform,
                                std::size_t setting = 0);
 

@@ -1,5 +1,6 @@
-// Programs with flex_attention as PyTorch exports and prints them (it has no file format for them), with its numbers for inputs, results
-// and gradients: tests/data/flex_attention, and flex_attention_backward, which has backward graphs.
+// Programs with flex_attention as PyTorch exports and prints them (it has no file format for them),
+// with its numbers for inputs, results and gradients: tests/data/flex_attention, and
+// flex_attention_backward, which has backward graphs.
 #pragma once
 #include <algorithm>
 #include <filesystem>
@@ -60,8 +61,9 @@ inline double largest_difference(const Tensor& a, const Tensor& b) {
   return (a.detach().to(DType::f64) - b.to(DType::f64)).abs().max().item_double();
 }
 
-// What `f` makes of the inputs, and its gradients for the tangents, are PyTorch's; the empty text, or what differs. Gradients of half types
-// are sums of rounded terms that cancel: they are as close to the exact ones as PyTorch's are.
+// What `f` makes of the inputs, and its gradients for the tangents, are PyTorch's; the empty text,
+// or what differs. Gradients of half types are sums of rounded terms that cancel: they are as close
+// to the exact ones as PyTorch's are.
 inline std::string difference_from_pytorch(const FlexCase& c, const TensorFunction& f) {
   TensorList in;
   for (std::size_t i = 0; i < c.inputs.size(); i++) {

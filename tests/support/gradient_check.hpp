@@ -32,7 +32,8 @@ inline Tensor weighted_gradient(const CheckedFunction& f, const Tensor& leaf, bo
   return g.defined() ? g : zeros(leaf.sizes(), {.dtype = float64});
 }
 
-// Fails the test where the gradient of f at x is not what differences say; `orders`: how often to differentiate.
+// Fails the test where the gradient of f at x is not what differences say; `orders`: how often to
+// differentiate.
 inline void check_gradient(const CheckedFunction& f, const Tensor& x, int orders = 2) {
   auto leaf = [](const Tensor& t) { return t.detach().clone().requires_grad_(); };
   const std::vector<double> found = weighted_gradient(f, leaf(x), false).to_vector<double>();

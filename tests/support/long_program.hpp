@@ -5,7 +5,8 @@
 
 namespace ingot::testing {
 
-// Ten calls a round that reach a graph, on tensors of one size: products, broadcasts, views and reductions.
+// Ten calls a round that reach a graph, on tensors of one size: products, broadcasts, views and
+// reductions.
 inline TensorList hundred_rounds(const TensorList& in) {
   Tensor x = in[0];
   const Tensor w = in[1], b = in[2];

@@ -43,7 +43,8 @@ class LongRows {
   int size() const { return static_cast<int>(pool_.size()); }
   const Tensor& at(int k) const { return pool_[static_cast<std::size_t>(k)]; }
 
-  // Of every order of magnitude as often, and hardly ever a multiple of what a vector or a block holds.
+  // Of every order of magnitude as often, and hardly ever a multiple of what a vector or a block
+  // holds.
   int64_t length() {
     const double digits = pick(128) == 0 ? 7 : 3 + pick(301) / 100.0;
     return static_cast<int64_t>(std::pow(10.0, digits)) + pick(16);

@@ -1,4 +1,5 @@
-// A back end with a graph cache in memory (section 4.2 of the dispatch specification): what it compiled is found again by key.
+// A back end with a graph cache in memory (section 4.2 of the dispatch specification): what it
+// compiled is found again by key.
 #pragma once
 #include <map>
 

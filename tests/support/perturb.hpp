@@ -11,9 +11,11 @@ DType widened(DType t);
 // The distance from one to the next number of the type.
 double unit_of(DType t);
 
-// While it is on, whatever a call computes is off by up to one unit of its last place, each element by chance; what is written in
-// place, too. A call that adds up (a reduction, a product, any op that is no formula) reads operands that are off by as much: another order of
-// its sums is off as if they were, however much they cancel. What is in a backward that runs meanwhile is off likewise.
+// While it is on, whatever a call computes is off by up to one unit of its last place, each element
+// by chance; what is written in place, too. A call that adds up (a reduction, a product, any op
+// that is no formula) reads operands that are off by as much: another order of its sums is off as
+// if they were, however much they cancel. What is in a backward that runs meanwhile is off
+// likewise.
 class Perturbing final : public Mode {
  public:
   enum Operands : uint8_t { also_of_sums, as_they_are };

@@ -1,4 +1,5 @@
-// Programs as records that scripts/torch_programs.py runs in PyTorch, with what eager showed of them here.
+// Programs as records that scripts/torch_programs.py runs in PyTorch, with what eager showed of
+// them here.
 #pragma once
 #include <string>
 
@@ -7,7 +8,8 @@
 
 namespace ingot::testing {
 
-// One line of JSON: the program, how it was judged, and of every setting what a caller sees of an eager run.
+// One line of JSON: the program, how it was judged, and of every setting what a caller sees of an
+// eager run.
 std::string program_record(const Program& p, const Comparison& judged, bool gradients);
 // A program whose last call eager refuses with these words.
 std::string refusal_record(const Program& p, const std::string& refusal);

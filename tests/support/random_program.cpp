@@ -185,8 +185,9 @@ std::optional<Program> without(const Program& p, std::size_t i) {
   return needed ? std::nullopt : std::optional<Program>(std::move(q));
 }
 
-// Whether each call is needed for a result, or writes something; with `seen_writes`, something that a result or an input shows, and
-// it may also draw: the random stream goes on by what nobody reads. Without `sizes`, needed for its values: not what an out= replaces.
+// Whether each call is needed for a result, or writes something; with `seen_writes`, something that
+// a result or an input shows, and it may also draw: the random stream goes on by what nobody reads.
+// Without `sizes`, needed for its values: not what an out= replaces.
 std::vector<bool> needed(const Program& p, bool seen_writes = false, bool sizes = true) {
   TensorList pool = make_inputs(p).inputs;
   const std::size_t inputs = pool.size();

@@ -1,4 +1,5 @@
-// Random programs for comparing two ways to run them. A program is a value: it can be run on tensors, printed, and made smaller.
+// Random programs for comparing two ways to run them. A program is a value: it can be run on
+// tensors, printed, and made smaller.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,7 +19,8 @@ struct SizeArg {
   int tensor = -1;  // -1: the number
   int dim = 0;
 };
-// An argument of a call. Tensors are named by their place in a pool that starts with the inputs and grows by every result.
+// An argument of a call. Tensors are named by their place in a pool that starts with the inputs and
+// grows by every result.
 struct StepArg {
   enum class Kind : uint8_t { value, tensor, tensors, size, sizes };
   template <class V>
@@ -86,28 +88,31 @@ struct ProgramInputs {
   TensorList inputs;
 };
 
-// Programs of views, writes and arithmetic over inputs that alias each other: 3 to 30 calls, each of which runs eagerly, and at least one
-// result. The same on every machine.
+// Programs of views, writes and arithmetic over inputs that alias each other: 3 to 30 calls, each
+// of which runs eagerly, and at least one result. The same on every machine.
 Program random_program(uint64_t seed);
 Program open_random_program(uint64_t seed);  // sizes of bases stay open, with further settings
-// Programs of every family of ops that users write, over every kind of dtype, sizes 0 and 1 among them. `open`: sizes stay
-// open, with further settings; otherwise they are numbers.
+// Programs of every family of ops that users write, over every kind of dtype, sizes 0 and 1 among
+// them. `open`: sizes stay open, with further settings; otherwise they are numbers.
 struct WideOptions {
   bool open = false;
   bool writes = true;  // in place, out=, and views in place
   bool random = true;  // ops that draw numbers
   bool layers = false;  // of networks: weights and buffers among the inputs, and more convolutions and normalizations
-  // Sees every call that was tried and that eager refuses, as the last one of the program so far, and why.
+  // Sees every call that was tried and that eager refuses, as the last one of the program so far,
+  // and why.
   std::function<void(const Program&, const std::string&)> refused = {};
 };
 Program wide_program(uint64_t seed, WideOptions options = {});
 
-// Programs of few calls over rows of up to 1e6 elements, rarely 1e7, of one sign and of both, where what is computed is a question of
-// how it is summed: sums, means, variances, norms, softmax, products over the long dim, running sums, and elementwise ops around them.
+// Programs of few calls over rows of up to 1e6 elements, rarely 1e7, of one sign and of both, where
+// what is computed is a question of how it is summed: sums, means, variances, norms, softmax,
+// products over the long dim, running sums, and elementwise ops around them.
 Program long_rows_program(uint64_t seed);
 Program open_long_rows_program(uint64_t seed);  // for open lengths, with shorter and longer ones
 
-// Fresh inputs, the same values each time. `gradients`: bases require grad where the program says so.
+// Fresh inputs, the same values each time. `gradients`: bases require grad where the program says
+// so.
 struct RunOptions {
   bool wide = false;  // float64 in the place of every floating type, complex128 of every complex one
   uint64_t perturb = 0;  // not 0: whatever is rounded is off by up to one unit of its last place, as this seed says
@@ -118,7 +123,8 @@ struct InputOptions {
   RunOptions run = {};
 };
 ProgramInputs make_inputs(const Program& p, const InputOptions& options = {});
-// The sizes of a base, and what it holds where its values are drawn: in float64 or complex128, whatever its dtype rounds them to.
+// The sizes of a base, and what it holds where its values are drawn: in float64 or complex128,
+// whatever its dtype rounds them to.
 Shape sizes_of(const Program& p, std::size_t base, std::size_t setting);
 struct DrawnBase {
   uint64_t seed = 0;  // of the program
@@ -134,8 +140,9 @@ TensorList run_all(const Program& p, const TensorList& inputs, const RunOptions&
 // Adds what the call makes to the pool.
 void execute(const Step& s, TensorList& pool, const RunOptions& options = {});
 
-// As a person reads it; as C++ that can be compiled in a test, two functions that make the inputs at the first sizes and run; as a function over torch.ops.aten; as the graph that make_fx
-// records, or why there is none.
+// As a person reads it; as C++ that can be compiled in a test, two functions that make the inputs
+// at the first sizes and run; as a function over torch.ops.aten; as the graph that make_fx records,
+// or why there is none.
 std::string to_text(const Program& p);
 std::string to_cpp(const Program& p);
 std::string to_cpp(const Program& p, const std::string& name);  // in a namespace
@@ -143,18 +150,21 @@ std::string to_python(const Program& p, bool last_is_refused = false);  // the l
 std::string to_python(const Step& s, int first, int made);  // which makes t{first} …
 std::string to_fx(const Program& p);
 
-// The program without calls that draw numbers nobody uses: a graph leaves them out, and the random stream would be elsewhere afterwards.
+// The program without calls that draw numbers nobody uses: a graph leaves them out, and the random
+// stream would be elsewhere afterwards.
 Program without_unused_draws(const Program& p);
-// The program without calls that neither a result nor an input shows anything of: a compiled program does not make them, so that it
-// does not refuse what they would refuse.
+// The program without calls that neither a result nor an input shows anything of: a compiled
+// program does not make them, so that it does not refuse what they would refuse.
 Program without_dead_calls(const Program& p);
-// Whether a call makes another number of values than at the sizes that the program was made for (a split has fewer pieces): numbers of
-// values mean others after it, and which calls are dead is not known.
+// Whether a call makes another number of values than at the sizes that the program was made for (a
+// split has fewer pieces): numbers of values mean others after it, and which calls are dead is not
+// known.
 bool makes_other_values(const Program& p, const InputOptions& options);
-// Whether the call that eager refuses is one of which nobody reads more than a size: compiled it is not made.
+// Whether the call that eager refuses is one of which nobody reads more than a size: compiled it is
+// not made.
 bool refuses_unread(const Program& p, const InputOptions& options);
-// The smallest program found by leaving out calls, results, inputs and settings, and by making sizes and dtypes simpler, for which
-// `fails` holds still.
+// The smallest program found by leaving out calls, results, inputs and settings, and by making
+// sizes and dtypes simpler, for which `fails` holds still.
 Program shrink(Program p, const std::function<bool(const Program&)>& fails);
 
 }  // namespace ingot::testing

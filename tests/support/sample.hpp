@@ -1,7 +1,7 @@
 // Declarative op samples (tests/samples/*.txt): one op call a line.
 //   add.Tensor(f64[A=2|4,3], f64[3]:t, alpha=2)   # nogradgrad
-// A tensor is dtype[sizes] with modifiers; `A=2|4` names an open size with the two values it is tried at. The format is
-// described in tests/samples/README.md.
+// A tensor is dtype[sizes] with modifiers; `A=2|4` names an open size with the two values it is
+// tried at. The format is described in tests/samples/README.md.
 #pragma once
 #include <map>
 #include <set>
@@ -34,7 +34,8 @@ struct SampleCall {
   Values args;
 };
 
-// setting 0 or 1: which value the named sizes take (the hint, when symbolic). User error for text that does not parse.
+// setting 0 or 1: which value the named sizes take (the hint, when symbolic). User error for text
+// that does not parse.
 SampleCall make_call(const Sample& s, Make make, int setting);
 // Values of the named sizes at a setting.
 std::map<std::string, int64_t, std::less<>> dims_of(const Sample& s, int setting);

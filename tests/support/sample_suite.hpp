@@ -33,7 +33,8 @@ class SampleTest : public ::testing::Test {
   SampleCheck check_;
 };
 
-// Registers the suites `prefix`_<family>, one for each file of the folder. Returns true, for a constant that runs it.
+// Registers the suites `prefix`_<family>, one for each file of the folder. Returns true, for a
+// constant that runs it.
 inline bool register_sample_suites(const std::string& prefix, const std::string& folder,
                                    const std::vector<std::pair<const char*, SampleCheck>>& checks) {
   for (const std::string& path : sample_files(folder)) {

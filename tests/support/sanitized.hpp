@@ -13,7 +13,8 @@ inline constexpr bool kAddressSanitized = false, kThreadSanitized = true;
 inline constexpr bool kAddressSanitized = false, kThreadSanitized = false;
 #endif
 
-// Whether this is a build whose time and memory say nothing about Ingot's: with a sanitizer, or for debugging.
+// Whether this is a build whose time and memory say nothing about Ingot's: with a sanitizer, or for
+// debugging.
 #ifdef NDEBUG
 inline constexpr bool kSanitized = kAddressSanitized || kThreadSanitized;
 #else

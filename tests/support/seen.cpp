@@ -26,7 +26,8 @@ void for_each_part(const std::string& name, const Tensor& t, const F& f) {
   for_each_part(name + ".b", b(t), f);
 }
 
-// The strides that an element's place depends on: those of dims with more than one index, of a tensor with elements.
+// The strides that an element's place depends on: those of dims with more than one index, of a
+// tensor with elements.
 std::string lies(const Tensor& t) {
   std::string s;
   for (int64_t d = 0; d < t.dim(); d++)
@@ -80,7 +81,8 @@ std::vector<std::vector<bool>> changed(const std::vector<Seen>& before, const st
   return l;
 }
 
-// Runs the program once more, call by call, for what a comparison leaves out: Outcome::only_viewed and Outcome::free_strides.
+// Runs the program once more, call by call, for what a comparison leaves out: Outcome::only_viewed
+// and Outcome::free_strides.
 void look_at_calls(const Program& p, const InputOptions& options, Outcome& o) {
   const auto is_view = [](const Step& s) {
     const Op* op = find_op(s.op);

@@ -195,7 +195,8 @@ void expect_same_in_random_nestings(const std::vector<SameFunction>& functions, 
     const SameFunction &a = functions[pick(functions.size())], &b = functions[pick(functions.size())],
                        &c = functions[pick(functions.size())];
     SCOPED_TRACE(std::string(n.name) + " of " + a.name + ", " + b.name + ", " + c.name);
-    // The second function has the first one's result for its weight, so that every argument of it differs by member.
+    // The second function has the first one's result for its weight, so that every argument of it
+    // differs by member.
     const auto composed = [](const Member& f, const Member& g, const Member& h) -> Member {
       return [=](const Tensor& x, const Tensor& w) {
         const Tensor y = f(x, w);

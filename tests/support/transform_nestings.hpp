@@ -1,5 +1,5 @@
-// Transforms nested in every way that matters, over functions that should be the same: one that does something special (a custom function, a
-// hook, a write, …), and its formula of ops alone.
+// Transforms nested in every way that matters, over functions that should be the same: one that
+// does something special (a custom function, a hook, a write, …), and its formula of ops alone.
 #pragma once
 #include <functional>
 #include <string>
@@ -25,7 +25,8 @@ const std::vector<Nesting>& nestings();
 
 Tensor counted(const Shape& sizes);  // different numbers of either sign, in double
 void expect_near(const Tensor& got, const Tensor& want, double tolerance = 1e-12);
-// Fails the test where a nesting makes different values of the two, or an error of the special one. `but`: nestings left out, by name.
+// Fails the test where a nesting makes different values of the two, or an error of the special one.
+// `but`: nestings left out, by name.
 void expect_same_in_every_nesting(const std::vector<SameFunction>& functions, const std::vector<std::string>& but = {});
 
 // The same of `count` random compositions of three of them, each in a random nesting.

@@ -1,4 +1,5 @@
-// Part of every test program: tests verify every graph and every loop program (pass/pass.hpp), whoever starts them and how.
+// Part of every test program: tests verify every graph and every loop program (pass/pass.hpp),
+// whoever starts them and how.
 #include <cstdlib>
 
 namespace {

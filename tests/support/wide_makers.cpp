@@ -119,8 +119,8 @@ Made binary_kinked(Draft& d) {
   }
 }
 
-// Whether some of the elements, multiplied first, are more than a double holds: a zero among the others then makes the product a
-// NaN or not, by the order in which it is taken.
+// Whether some of the elements, multiplied first, are more than a double holds: a zero among the
+// others then makes the product a NaN or not, by the order in which it is taken.
 bool may_overflow(const Tensor& t) {
   if (is_complex(t.dtype()) || !t.numel().is_number()) return false;
   const NoGrad no_grad;

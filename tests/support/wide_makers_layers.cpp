@@ -1,5 +1,6 @@
-// Families of layers: convolutions of one to three dims with groups and a bias, batch normalization, buffers that are updated, scatters of a source,
-// control flow on every floating type.
+// Families of layers: convolutions of one to three dims with groups and a bias, batch
+// normalization, buffers that are updated, scatters of a source, control flow on every floating
+// type.
 #include <algorithm>
 
 #include "base/dtype.hpp"
@@ -49,7 +50,8 @@ Made convolved_in_groups(Draft& d) {
   return Step{kOps[rank - 3], {tensor_arg(x), tensor_arg(w), bias(d.at(w).size(0)), stride, pad, dilation, groups}};
 }
 
-// What is around a number above zero can stand for a variance: those are the inputs that nothing but a normalization writes.
+// What is around a number above zero can stand for a variance: those are the inputs that nothing
+// but a normalization writes.
 Made batch_normalized(Draft& d) {
   const int x = d.any([](const Tensor& t, int) { return t.dim() >= 2 && t.dim() <= 5 && is_floating(t.dtype()); });
   if (x < 0 || d.buffers < 0) return none();
@@ -70,7 +72,8 @@ Made batch_normalized(Draft& d) {
                false}};
 }
 
-// A place that is written twice holds either number: only along dims of one index each place is written once, whatever the indices.
+// A place that is written twice holds either number: only along dims of one index each place is
+// written once, whatever the indices.
 Made scattered(Draft& d) {
   const int x = d.any_of_rank(1);
   if (x < 0) return none();

@@ -1,4 +1,5 @@
-// Programs of every family of ops, by makers: one function a family, which picks an op of it and arguments from the pool.
+// Programs of every family of ops, by makers: one function a family, which picks an op of it and
+// arguments from the pool.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -21,7 +22,8 @@ class WideGenerator {
     if (options.open) open_sizes();
   }
 
-  // Nothing where the calls that are left when unused draws are gone draw numbers that one of them refuses, as an index.
+  // Nothing where the calls that are left when unused draws are gone draw numbers that one of them
+  // refuses, as an index.
   std::optional<Program> program() {
     draft_.options.layers ? make_layers() : make_signature();
     manual_seed(p_.seed);
@@ -47,8 +49,8 @@ class WideGenerator {
   Program p_;
   bool overflowed_ = false, draws_ = false;
 
-  // Half of the programs are compiled for sizes of two and more, which is what export assumes; the others for every size, and some of
-  // these for an example that has a size of one.
+  // Half of the programs are compiled for sizes of two and more, which is what export assumes; the
+  // others for every size, and some of these for an example that has a size of one.
   void open_sizes() {
     p_.least = p_.seed / 2 % 2 == 0 ? 2 : 0;
     if (p_.least == 2) p_.settings = {{7, 11}, {13, 5}, {2, 30}};
@@ -152,7 +154,8 @@ class WideGenerator {
     p_.inputs.push_back(std::move(second));
   }
 
-  // What a step may not make: numbers that another order of rounding takes to infinity, or tensors that take long.
+  // What a step may not make: numbers that another order of rounding takes to infinity, or tensors
+  // that take long.
   static bool is_tame(const Tensor& t) {
     const Tensor x = is_two_tensor(t) ? a(t) : t;
     if (x.numel().value() > 60000) return false;

@@ -1,4 +1,5 @@
-// Operators of a user that write their arguments: those of the programs in tests/data/higher_order, which PyTorch exported.
+// Operators of a user that write their arguments: those of the programs in tests/data/higher_order,
+// which PyTorch exported.
 #pragma once
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"

@@ -1,4 +1,5 @@
-// Outputs that are views, and inputs that share memory: the dispatch specification from A062 on, with the graphs it lists.
+// Outputs that are views, and inputs that share memory: the dispatch specification from A062 on,
+// with the graphs it lists.
 #include "pass/decompose.hpp"
 #include "support/aot_harness.hpp"
 
@@ -87,7 +88,8 @@ TEST_F(AotAliases, A064_SeveralViewsOfAnIntermediate) {
   }
 }
 
-// The table of the code generator makes a view of _unsafe_view, whose result the function returns: it can be written all the same.
+// The table of the code generator makes a view of _unsafe_view, whose result the function returns:
+// it can be written all the same.
 TEST_F(AotAliases, A065_AViewOfAnIntermediateCanBeWritten) {
   const auto expect_writable = [](const TensorFunction& f, const std::string& want_graph) {
     std::string graph;

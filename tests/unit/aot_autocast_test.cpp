@@ -1,4 +1,5 @@
-// Grad modes, inference mode and autocast around compiled functions (section 16, and the entries A122 to A124, A174 to A177).
+// Grad modes, inference mode and autocast around compiled functions (section 16, and the entries
+// A122 to A124, A174 to A177).
 #include "ingot/state.hpp"
 #include "pass/decompose.hpp"
 #include "aot/min_cut.hpp"

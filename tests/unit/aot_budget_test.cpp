@@ -1,4 +1,5 @@
-// Budgets for what is kept between forward and backward (R125): a ratio of what the rules would keep, or bytes.
+// Budgets for what is kept between forward and backward (R125): a ratio of what the rules would
+// keep, or bytes.
 #include <chrono>
 
 #include "aot/budget.hpp"
@@ -115,7 +116,8 @@ TEST_F(AotBudget, R125_NothingAndEverything) {
 }
 
 TEST_F(AotBudget, R125_TheRulesGiveWayOneAfterTheOther) {
-  // Only the rule about values that the backward needs in memory keeps the tanh beside the product it is made of.
+  // Only the rule about values that the backward needs in memory keeps the tanh beside the product
+  // it is made of.
   JointBuilder b({{64, 64}}, {{64, 64}});
   Node *m = b.mm(b.primals[0], b.primals[0]), *wide = b.call("tanh", {m}, {64, 64}), *out = b.mm(wide, b.primals[0]);
   Node *g = b.mm(b.tangents[0], wide), *h = b.mul(g, m);

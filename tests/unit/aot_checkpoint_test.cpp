@@ -1,4 +1,5 @@
-// Regions that the author marks (graph/save_policy.hpp), and the order of a backward (R126, R128, R129).
+// Regions that the author marks (graph/save_policy.hpp), and the order of a backward (R126, R128,
+// R129).
 #include "aot/reorder.hpp"
 #include "graph/interpret.hpp"
 #include "graph/trace.hpp"
@@ -159,7 +160,8 @@ TEST_F(AotCheckpoint, R129_ABackwardIsInThatOrder) {
   std::string backward;
   const AotFunction compiled = aot_function(TensorFunction(f), {.backward = capture(backward), .partition = min_cut_partition()});
   compiled(TensorList{randn({3}).requires_grad_()})[0].sum().backward();
-  // sin and exp, of the forward, before the first gradient that needs them; cos, of sin's gradient, after it.
+  // sin and exp, of the forward, before the first gradient that needs them; cos, of sin's gradient,
+  // after it.
   const auto place = [&](const char* what) { return backward.find(what); };
   EXPECT_LT(place("aten.exp"), place("aten.mul")) << backward;
   EXPECT_LT(place("aten.mul"), place("aten.cos")) << backward;

@@ -7,7 +7,8 @@ namespace {
 
 using AotDataSizes = AotHarness;
 
-// The metadata pass, and every pass after it, means the same by such a size: the gradient of a result has the size of the result.
+// The metadata pass, and every pass after it, means the same by such a size: the gradient of a
+// result has the size of the result.
 TEST_F(AotDataSizes, R020_TangentsHaveTheSizeOfTheResult) {
   const auto f = [](const TensorList& in) {
     const Tensor picked = aten<"masked_select">(in[0], in[0] > 0);

@@ -1,4 +1,5 @@
-// Functions compiled with gradients: the first part of the dispatch specification, with the graphs it lists.
+// Functions compiled with gradients: the first part of the dispatch specification, with the graphs
+// it lists.
 #include "support/aot_harness.hpp"
 #include "support/tracked.hpp"
 

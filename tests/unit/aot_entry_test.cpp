@@ -1,4 +1,5 @@
-// The entry point for functions: when it compiles, what goes in and out, in which order things happen (sections 1, 2, 4, 6 and 10).
+// The entry point for functions: when it compiles, what goes in and out, in which order things
+// happen (sections 1, 2, 4, 6 and 10).
 #include "aot/dedupe.hpp"
 #include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
@@ -203,7 +204,8 @@ TEST_F(AotEntry, R040_R044_R045_RecordsAreValues) {
   EXPECT_THROW(runtime_record(ready), InternalError) << "once only";
 }
 
-// R045: of tangents what a run needs is how they are made of plain tensors: the names of the inner ones, and their class's metadata.
+// R045: of tangents what a run needs is how they are made of plain tensors: the names of the inner
+// ones, and their class's metadata.
 TEST_F(AotEntry, R045_WhatIsLeftOfTangents) {
   using testing::metadata_tensor;
   using testing::two_tensor;
@@ -392,7 +394,8 @@ TEST_F(AotEntry, R130_R134_R155_WhatACompilerReturns) {
               }).starts_with("a compiled graph should return 1 values, found 0"));
 }
 
-// R155: so are inputs that are written back and bases of views, with debug_assert as without. A base is a tensor of the graph.
+// R155: so are inputs that are written back and bases of views, with debug_assert as without. A
+// base is a tensor of the graph.
 TEST_F(AotEntry, R155_WrittenInputsAndBasesAreCounted) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor(in[0]).mul_(2);

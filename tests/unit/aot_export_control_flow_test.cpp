@@ -1,5 +1,6 @@
-// Programs with cond and map, exported: both branches are kept, whatever is known of the predicate. What an expression reads first
-// has a name of its own: C++ leaves the order of operands open, and listings do not.
+// Programs with cond and map, exported: both branches are kept, whatever is known of the predicate.
+// What an expression reads first has a name of its own: C++ leaves the order of operands open, and
+// listings do not.
 #include "ingot/control_flow.hpp"
 #include "unit/aot_export_harness.hpp"
 

@@ -83,7 +83,8 @@ class AotExport : public NoLeaks {
     }
   }
 
-  // The message of each of the three ways to export f over (p, in…): the simple one without and with gradients, and the module.
+  // The message of each of the three ways to export f over (p, in…): the simple one without and
+  // with gradients, and the module.
   static std::vector<std::string> three_errors(const Function& f, const std::function<TensorList()>& inputs,
                                                bool functionalize_rng_ops = false) {
     std::vector<std::string> errors;

@@ -21,8 +21,9 @@ struct ConvBn : nn::Module {
   }
 };
 
-// The reference's tape detaches a result that it saves (relu's, of A154), once when it packs it, which nothing reads, and once when it
-// unpacks it. The tape here saves values as they are: without such detaches. `count` is how many there were.
+// The reference's tape detaches a result that it saves (relu's, of A154), once when it packs it,
+// which nothing reads, and once when it unpacks it. The tape here saves values as they are: without
+// such detaches. `count` is how many there were.
 Graph without_detaches_of_saved(const Graph& g, int& count) {
   std::vector<bool> returned(g.nodes().size());
   for_each_node(g.outputs, [&](const Node* n) { returned[static_cast<std::size_t>(n->id)] = true; });
@@ -44,7 +45,8 @@ Graph without_detaches_of_saved(const Graph& g, int& count) {
   copier.copy_outputs();
   return to;
 }
-// G10: chains of detach nodes come from the reference's own layering, so that a test may collapse each, and renumber. This one does.
+// G10: chains of detach nodes come from the reference's own layering, so that a test may collapse
+// each, and renumber. This one does.
 std::string comparable(const std::string& listing, int detaches_of_saved) {
   int count = 0;
   const Graph g = without_detaches_of_saved(with_short_detach_chains(parse_graph(listing)), count);

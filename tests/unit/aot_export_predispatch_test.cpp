@@ -1,5 +1,5 @@
-// Export above autograd: composites whole, switches of the grad mode as nodes. What an expression reads first has a name of its own:
-// C++ leaves the order of operands open, and listings do not.
+// Export above autograd: composites whole, switches of the grad mode as nodes. What an expression
+// reads first has a name of its own: C++ leaves the order of operands open, and listings do not.
 #include "aot/aot.hpp"
 #include "graph/dead_code.hpp"
 #include "graph/same.hpp"

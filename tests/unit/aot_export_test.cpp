@@ -1,5 +1,5 @@
-// Export without pre-dispatch: graphs, signatures, and what is refused (sections 3.3 of the dispatch specification and 13 of the
-// requirements).
+// Export without pre-dispatch: graphs, signatures, and what is refused (sections 3.3 of the
+// dispatch specification and 13 of the requirements).
 #include "aot/partition.hpp"
 #include "unit/aot_export_harness.hpp"
 #include "support/wrappers.hpp"

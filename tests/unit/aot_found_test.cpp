@@ -29,7 +29,8 @@ TEST_F(AotFound, AWriteInTheGraphIsAWriteOfTheWrapper) {
   }
 }
 
-// Both results are views of clones that are equal, which no schema says of _unsafe_view: merged, a write to one would be seen in the other.
+// Both results are views of clones that are equal, which no schema says of _unsafe_view: merged, a
+// write to one would be seen in the other.
 TEST_F(AotFound, ResultsOnEqualClonesStayApart) {
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) {
                                        const Tensor x = in[0].transpose(0, 1);
@@ -43,7 +44,8 @@ TEST_F(AotFound, ResultsOnEqualClonesStayApart) {
   EXPECT_EQ(r[1].to_vector<double>(), (std::vector<double>{0, 2, 1, 3}));
 }
 
-// … so do a view of one and what stands in for a lazy conj of the other: a write to the view would make that out of date.
+// … so do a view of one and what stands in for a lazy conj of the other: a write to the view would
+// make that out of date.
 TEST_F(AotFound, AResultOnOneOfTwoEqualsAndAConjOfTheOtherStayApart) {
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) {
                                        const Tensor one = in[0] * 2, other = in[0] * 2;
@@ -56,7 +58,8 @@ TEST_F(AotFound, AResultOnOneOfTwoEqualsAndAConjOfTheOtherStayApart) {
   EXPECT_EQ(aten<"real">(r[1].detach()).to_vector<double>(), (std::vector<double>{2, 2}));
 }
 
-// A result lies as it does in the program as written: what was written through an expanded view comes back in another order.
+// A result lies as it does in the program as written: what was written through an expanded view
+// comes back in another order.
 TEST_F(AotFound, AViewOfWhatWasReadAfterAWriteLiesAsItWasWritten) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor s = in[0].expand({2, 3, 3}).select(0, 0);
@@ -86,7 +89,8 @@ TEST_F(AotFound, AWrittenResultWithGapsHasThemStill) {
   EXPECT_EQ(seen(functionalize(f)), seen(f));
 }
 
-// An op that returns row-major results lays what it writes as it was; so lies what is computed of it, and what views show of it.
+// An op that returns row-major results lays what it writes as it was; so lies what is computed of
+// it, and what views show of it.
 TEST_F(AotFound, WhatIsWrittenThroughATransposedViewLiesAsItDid) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor turned = in[0].t().clone(), flat = in[0].clone(), index = aten<"arange">(3);
@@ -104,7 +108,8 @@ TEST_F(AotFound, WhatIsWrittenThroughATransposedViewLiesAsItDid) {
   EXPECT_EQ(seen(functionalize(f)), seen(f));
 }
 
-// An item of unbind is a view as any other: of an input that is written afterwards it is not kept for the backward.
+// An item of unbind is a view as any other: of an input that is written afterwards it is not kept
+// for the backward.
 TEST_F(AotFound, AnItemOfAWrittenInputIsNotKept) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor item = in[0].unbind(0)[1], y = in[1].clone();
@@ -200,7 +205,8 @@ TEST_F(AotFound, PlainValuesWrittenToAWrapper) {
   EXPECT_EQ(testing::b(w).to_vector<int64_t>(), (std::vector<int64_t>{0, 2, 4}));
 }
 
-// A scatter into a view returns a copy of what lies before the view as well; of windows of an open number it returns them apart.
+// A scatter into a view returns a copy of what lies before the view as well; of windows of an open
+// number it returns them apart.
 TEST_F(AotFound, CopiesOfViewsHaveTheGapsOfTheStorage) {
   const Tensor x = aten<"arange">(8, DType::i64), part = x.slice(0, 4, 6);
   const Tensor copy = aten<"slice_scatter">(part, part + 10, 0, 0, Value(), 1);
@@ -231,8 +237,9 @@ class GradientsOfStaleViews : public AotFound {
     EXPECT_EQ(of(f), gradient) << "eager";
     EXPECT_EQ(of(aot_function(f, {.dynamic = open})), gradient) << "compiled";
   }
-  // The column is as_strided of the row: while that is the column's history, gradients come to the element alone that the row has,
-  // too; once the column is stale, to both. PyTorch's eager says the same.
+  // The column is as_strided of the row: while that is the column's history, gradients come to the
+  // element alone that the row has, too; once the column is stale, to both. PyTorch's eager says
+  // the same.
   static Tensor bottom_row(const Tensor& square) { return aten<"diagonal">(square, 1); }
   static Tensor right_column(const Tensor& t) { return aten<"as_strided">(t, Shape{2}, Shape{2}, 1); }
 };
@@ -269,7 +276,8 @@ TEST_F(GradientsOfStaleViews, OfWhatWasTakenOfAStaleViewOfAnotherResult) {
   }
 }
 
-// The way to the view has sizes of the example, so that it is taken by its geometry: refused, where that has other gradients.
+// The way to the view has sizes of the example, so that it is taken by its geometry: refused, where
+// that has other gradients.
 TEST_F(GradientsOfStaleViews, OfOpenSizesTheyAreRightOrRefused) {
   const auto f = [](int64_t first) {
     return [=](const TensorList& in) {

@@ -1,4 +1,5 @@
-// What a front end captures, knows and is told: R046, R079, R137, R156, R167, and the graph that the derived suites compile.
+// What a front end captures, knows and is told: R046, R079, R137, R156, R167, and the graph that
+// the derived suites compile.
 #include "aot/capture.hpp"
 #include "aot/compile_report.hpp"
 #include "aot/tracing_context.hpp"
@@ -79,8 +80,8 @@ TEST_F(AotFrontEnd, GradientsInsideAreItsOwnCalls) {
   }
 }
 
-// A custom function of tensors that do not require grad is the ops of its forward, but for one that returns its argument as another
-// tensor, which no node says.
+// A custom function of tensors that do not require grad is the ops of its forward, but for one that
+// returns its argument as another tensor, which no node says.
 TEST_F(AotFrontEnd, ACustomFunctionWithoutGradients) {
   const auto f = [](bool as_it_came) {
     return [as_it_came](const Values& in) {
@@ -266,7 +267,8 @@ TEST_F(AotFrontEnd, R156_TheFirstCallReturnsFakes) {
   EXPECT_EQ(runs, 1);
 }
 
-// With gradients: what the first call returns and saves are fakes, the second has values and gradients.
+// With gradients: what the first call returns and saves are fakes, the second has values and
+// gradients.
 TEST_F(AotFrontEnd, R156_TheFirstCallReturnsFakesAlsoWithGradients) {
   AotOptions o = with_context();
   o.context->fakify_first_call = true;

@@ -105,7 +105,8 @@ class AotGuards : public AotHarness {
     AotOptions options = {};
   };
 
-  // The second call breaks what the first one made the compilation assume, and is compiled for. Neither of them is again.
+  // The second call breaks what the first one made the compilation assume, and is compiled for.
+  // Neither of them is again.
   static void expect_recompiled(const Row& row) {
     SCOPED_TRACE(row.name);
     int forwards = 0;

@@ -1,4 +1,5 @@
-// What a call of a compiled function can break, and that it then gets what eager would give it: each row is compiled for again.
+// What a call of a compiled function can break, and that it then gets what eager would give it:
+// each row is compiled for again.
 #include "unit/aot_guards_harness.hpp"
 #include "ingot/state.hpp"
 

@@ -1,4 +1,5 @@
-// Writes that autograd does not hear of (R027, R057, R094), beside those under no_grad and the others.
+// Writes that autograd does not hear of (R027, R057, R094), beside those under no_grad and the
+// others.
 #include "aot/capture.hpp"
 #include "aot/inputs.hpp"
 #include "aot/metadata.hpp"
@@ -143,8 +144,8 @@ TEST_F(AotHiddenWrites, R094_OfTwoInputsOnlyTheHiddenOneHasNoVersion) {
   EXPECT_EQ(y.to_vector<double>(), std::vector<double>({2, 2}));
 }
 
-// In the graph, in the order of inputs, whatever the program's: set_, nothing for what was resized alone, whose value is as it was, and
-// for what has no bytes left, and copies.
+// In the graph, in the order of inputs, whatever the program's: set_, nothing for what was resized
+// alone, whose value is as it was, and for what has no bytes left, and copies.
 TEST_F(AotHiddenWrites, R094_EffectsInTheOrderOfInputs) {
   std::string graph;
   const TensorFunction f = [](const TensorList& in) {

@@ -1,4 +1,5 @@
-// What is done to the arguments of a function before it becomes a graph, and undone around it: order, repeats, overlaps (R047, R064,
+// What is done to the arguments of a function before it becomes a graph, and undone around it:
+// order, repeats, overlaps (R047, R064,
 // R075, R076, R078, R089, R091, R092).
 #include "aot/dedupe.hpp"
 #include "aot/metadata_record.hpp"
@@ -40,8 +41,8 @@ std::string broken(int id, const std::string& assumption) {
 
 // ---- order
 
-// Of four arguments two are one tensor and two overlap: the graph has one input for each pair, and a call that breaks both assumptions
-// hears of the outer one.
+// Of four arguments two are one tensor and two overlap: the graph has one input for each pair, and
+// a call that breaks both assumptions hears of the outer one.
 TEST_F(AotInputWrappers, R047_R064_RepeatsThenOverlapsThenGradients) {
   std::string joint;
   const TensorFunction f = [](const TensorList& in) {

@@ -67,8 +67,8 @@ inline std::vector<std::string> saved_by_min_cut(const Joint& joint, const MinCu
   return names_of(min_cut(joint.graph, cut_problem(JointInfo(joint), options)));
 }
 
-// A joint graph of pointwise ops and products: the forward over primals, the backward over all of it. `live`: each node is made of the
-// one before it, so that none is dead code.
+// A joint graph of pointwise ops and products: the forward over primals, the backward over all of
+// it. `live`: each node is made of the one before it, so that none is dead code.
 inline Graph random_joint(std::mt19937& random, int forward_nodes, int backward_nodes, bool live = false) {
   Graph g;
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };

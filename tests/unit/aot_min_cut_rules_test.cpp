@@ -1,4 +1,5 @@
-// The rules of the min-cut partitioner (R117 to R124), on joint graphs made by hand and, for what ops are, on traced ones.
+// The rules of the min-cut partitioner (R117 to R124), on joint graphs made by hand and, for what
+// ops are, on traced ones.
 #include <cmath>
 
 #include "aot/loop_form.hpp"
@@ -166,7 +167,8 @@ TEST_F(AotMinCutRules, R120_Weights) {
   EXPECT_EQ(p.weight[at(b.primals[0])], expected(40, 1));                // the size is read in the backward
 }
 
-// The size of what is joined is a sum of three, and the sum of two on the way to it is as good a value to keep or to make again.
+// The size of what is joined is a sum of three, and the sum of two on the way to it is as good a
+// value to keep or to make again.
 TEST_F(AotMinCutRules, R120_PartsOfASizeAreNumbersToo) {
   const auto second_differences = [](const TensorList& in) { return TensorList{aten<"diff">(in[0], 2, 0, in[1], in[2])}; };
   verify(second_differences, {randn({3, 3}).requires_grad_(), randn({1, 3}).requires_grad_(), randn({4, 3}).requires_grad_()},

@@ -1,4 +1,5 @@
-// Modules compiled with their gradients: entries of the dispatch specification that are about parameters and buffers.
+// Modules compiled with their gradients: entries of the dispatch specification that are about
+// parameters and buffers.
 #include "base/dtype.hpp"
 #include "ingot/nn.hpp"
 #include "ingot/sparse.hpp"
@@ -64,7 +65,8 @@ TEST_F(AotModules, A021_EmbeddingBagWithASparseGradient) {
   };
   for (const bool dynamic : {false, true}) verify_module(make, forward, {arange(3), arange(3)}, {.dynamic = dynamic});
 }
-// What V compares is sparse on both sides, and what the compiled module leaves adds up as any gradient does.
+// What V compares is sparse on both sides, and what the compiled module leaves adds up as any
+// gradient does.
 TEST_F(AotModules, A021_TheGradientOfTheWeightIsSparse) {
   nn::EmbeddingBag eager(100, 8, "sum", true), module(100, 8, "sum", true);
   module.load_state(eager.state());

@@ -9,7 +9,8 @@ using AotOverlap = AotHarness;
 
 Tensor ones_of(const Shape& sizes, bool rg) { return rg ? ones(sizes).requires_grad_() : ones(sizes); }
 
-// A function that writes both, and the two as views of one tensor: apart they are inputs of their own, else one base.
+// A function that writes both, and the two as views of one tensor: apart they are inputs of their
+// own, else one base.
 TensorList scale_both(const TensorList& in) {
   Tensor(in[0]).mul_(3);
   Tensor(in[1]).mul_(2);

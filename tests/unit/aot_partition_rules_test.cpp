@@ -86,7 +86,8 @@ TEST_F(AotPartitionRules, R111_EverySymbolOfTheBackwardIsBound) {
   twice->meta = s2 * 2;
   Node* repeated = b.call("expand", {gradient, Argument::list({twice, Value(-1), Value(-1)})}, {s2 * 2, s1, s0});
   const Joint joint = b.joint({sin, repeated}, 1);
-  // The derived number is saved, so its symbol is bound; then the symbols of the tensor, by name; each once.
+  // The derived number is saved, so its symbol is bound; then the symbols of the tensor, by name;
+  // each once.
   const Parts p = split(joint, {sin}, {twice});
   EXPECT_EQ(names_of(p.backward.inputs()), Names({"primals_3", "primals_2", "primals_1", twice->name, "sin", "tangents_1"}));
   EXPECT_EQ(names_of(p.forward.outputs), Names({"sin", "sin", "primals_3", "primals_2", "primals_1", twice->name}));
@@ -200,7 +201,8 @@ TEST_F(AotPartitionRules, R114_ResultsOfTheCallerStayDifferentTensors) {
   JointBuilder b({{4, 4}}, {});
   Node *first = b.sin(b.primals[0]), *second = b.sin(b.primals[0]), *third = b.sin(b.primals[0]),
        *view = b.call("t", {third}, {4, 4}), *own = b.sin(third);
-  // Two are results, one is what a result is a view of; only the last, which nobody gets, is made of another.
+  // Two are results, one is what a result is a view of; only the last, which nobody gets, is made
+  // of another.
   const Graph merged = merge_equal_calls(b.joint({first, second, view, own}, 4).graph, 4);
   EXPECT_EQ(calls_of(merged), std::set<std::string>({"sin", "sin_1", "sin_2", "t", "sin_3"}));
   EXPECT_EQ(calls_of(merge_equal_calls(b.joint({first, own, second, view}, 2).graph, 2)),

@@ -1,4 +1,5 @@
-// The partitioning tests of the dispatch specification (A125, A167 to A173): how much a forward takes and returns, and a backward.
+// The partitioning tests of the dispatch specification (A125, A167 to A173): how much a forward
+// takes and returns, and a backward.
 #include <algorithm>
 
 #include "aot/default_decompositions.hpp"

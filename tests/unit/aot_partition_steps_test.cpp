@@ -1,4 +1,5 @@
-// What happens around the partitioner: what it is told, and how forward and backward are compiled (R069 to R074).
+// What happens around the partitioner: what it is told, and how forward and backward are compiled
+// (R069 to R074).
 #include "aot/min_cut.hpp"
 #include "aot/compile_report.hpp"
 #include "autograd/node.hpp"
@@ -163,7 +164,8 @@ TEST_F(AotPartitionSteps, R074_ABackwardOfOpenSizesIsCompiledAtOnce) {
   }
 }
 
-// No size is saved, but the backward's compiler asks about one: the answer is a guard of the function.
+// No size is saved, but the backward's compiler asks about one: the answer is a guard of the
+// function.
 TEST_F(AotPartitionSteps, WhatTheBackwardNeedsOfOpenSizesIsAGuard) {
   std::vector<bool> are_many;
   const AotFunction f = aot_function(TensorFunction([](const TensorList& in) { return TensorList{in[0].exp()}; }),

@@ -19,7 +19,8 @@ using Names = std::vector<std::string>;
 
 class AotPasses : public AotHarness {
  protected:
-  // Comes by every pass: calls that nobody needs, equal ones, random ones that are made again, an ordered effect.
+  // Comes by every pass: calls that nobody needs, equal ones, random ones that are made again, an
+  // ordered effect.
   static TensorList function(const TensorList& in) {
     aten_value<"_print">("called");
     const CheckpointScope region;

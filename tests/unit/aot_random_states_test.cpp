@@ -74,7 +74,8 @@ TEST_F(AotRandomStates, R127_StatesComeBeforeSavedSizes) {
   EXPECT_NE(forward.find(", rng_state_output_0, sym_size"), std::string::npos) << "the state, then sizes:\n" << forward;
 }
 
-// Nothing is done again that the author did not mark, and a call that names a generator has numbers of its own.
+// Nothing is done again that the author did not mark, and a call that names a generator has numbers
+// of its own.
 TEST_F(AotRandomStates, R127_OtherRandomNumbersAreKept) {
   const auto generator = make_ref<Generator>(7);
   const TensorFunction f = [&](const TensorList& in) {

@@ -1,4 +1,5 @@
-// Programs of fixed seeds, eager against compiled. ingot_program_fuzz aot runs as many as one likes.
+// Programs of fixed seeds, eager against compiled. ingot_program_fuzz aot runs as many as one
+// likes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -51,13 +52,15 @@ TEST_F(AotRandom, ProgramsCutForMemory) {
   EXPECT_EQ(compare(random_program, AotWay::budget, 4001, 700),
             (Found{counts(445, 54, 57, 13, 131, 0), gradients(1378, 570, 22, 0, 0, 0)}));
 }
-// An out= into a transposed clone changes its strides; the views of it that are results are taken again of a base that lies as they need it.
+// An out= into a transposed clone changes its strides; the views of it that are results are taken
+// again of a base that lies as they need it.
 TEST_F(AotRandom, ABaseThatOutWroteLiesAsItsViewsNeedIt) {
   for (const AotWay way : {AotWay::plain, AotWay::keep, AotWay::min_cut, AotWay::budget})
     EXPECT_EQ(compare(random_program, way, 777006951, 1), (Found{counts(1, 0, 0, 0, 0, 0), gradients(0, 5, 0, 0, 0, 0)}));
 }
 
-// Recorded, control flow saves all its operands; eagerly the branch that runs may save others than the one that is written later.
+// Recorded, control flow saves all its operands; eagerly the branch that runs may save others than
+// the one that is written later.
 TEST_F(AotRandom, OperandsOfControlFlowThatWereWritten) {
   const auto of_written = [](int written) {
     Program p;

@@ -1,5 +1,5 @@
-// What the metadata pass must notice beside what aot_metadata_test asks (R021, R037, R042, R086), costs of further ops (R124), and
-// tangents of wrappers (R148).
+// What the metadata pass must notice beside what aot_metadata_test asks (R021, R037, R042, R086),
+// costs of further ops (R124), and tangents of wrappers (R148).
 #include "aot/graphs.hpp"
 #include "aot/inputs.hpp"
 #include "aot/joint_info.hpp"
@@ -153,7 +153,8 @@ TEST_F(AotRecord, R086_TheBaseOfArgumentsThatOverlap) {
   EXPECT_EQ(error, "aot_autograd() does not yet handle non-differentiable view input mutations.");
 }
 
-// An input that looks at a part of itself afterwards comes back as that part. PyTorch loses what was written beside it.
+// An input that looks at a part of itself afterwards comes back as that part. PyTorch loses what
+// was written beside it.
 TEST_F(AotRecord, R135_ElementsThatAnInputLeavesBehindAreNotLost) {
   const std::vector<TensorFunction> lose{[](const TensorList& in) {
                                            Tensor(in[0]).mul_(2);

@@ -1,4 +1,5 @@
-// Words of refusals, whole: R032, R172, R186; and composites of every kind in a pre-dispatch trace (R058).
+// Words of refusals, whole: R032, R172, R186; and composites of every kind in a pre-dispatch trace
+// (R058).
 #include <cstdio>
 
 #include "aot/cache.hpp"

@@ -1,4 +1,5 @@
-// Outputs that are views, taken again of their bases, and what the tape takes them for (R143, R157 to R159).
+// Outputs that are views, taken again of their bases, and what the tape takes them for (R143, R157
+// to R159).
 #include <cmath>
 #include <cstring>
 
@@ -10,7 +11,8 @@ namespace {
 
 using AotRegeneration = AotHarness;
 
-// (3) of R157: where steps depend on sizes of the call, the geometry of the example has to do, in elements of its own type.
+// (3) of R157: where steps depend on sizes of the call, the geometry of the example has to do, in
+// elements of its own type.
 class AotByGeometry : public AotHarness {
  protected:
   // The function of x and an open size n, eager and compiled; the output is a view of x's memory.
@@ -104,7 +106,8 @@ TEST_F(AotRegeneration, R157_TheSizeOfWhatTheGraphReturned) {
             std::string::npos);
 }
 
-// What has gradients of the compiled function itself, and what is taken again of something that has.
+// What has gradients of the compiled function itself, and what is taken again of something that
+// has.
 TEST_F(AotRegeneration, R143_WhatTheTapeTakesForResultsOfTheFunction) {
   const TensorFunction f = [](const TensorList& in) {
     aten_value<"t_">(in[1]);  // looks alone

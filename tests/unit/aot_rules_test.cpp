@@ -1,4 +1,5 @@
-// Rules of the AOT layer that no entry of the dispatch specification is about alone, and entries that need a test of their own kind.
+// Rules of the AOT layer that no entry of the dispatch specification is about alone, and entries
+// that need a test of their own kind.
 #include <cmath>
 
 #include "aot/graphs.hpp"

@@ -1,4 +1,5 @@
-// What is known of a compilation: leaves, settings and their defaults, decompositions, the state around a trace, boxed functions (R004,
+// What is known of a compilation: leaves, settings and their defaults, decompositions, the state
+// around a trace, boxed functions (R004,
 // R010 to R012, R015, R084, R130).
 #include <random>
 #include <thread>
@@ -83,8 +84,8 @@ TEST_F(AotSettings, R004_OtherLeavesAreErrors) {
 template <class T>
 concept HasPreDispatch = requires(T options) { options.pre_dispatch; };
 
-// The fields of the reference's record, by where they are here. What only an export has is a setting of exports, so that one that is for
-// exports alone cannot be asked of a compilation.
+// The fields of the reference's record, by where they are here. What only an export has is a
+// setting of exports, so that one that is for exports alone cannot be asked of a compilation.
 TEST_F(AotSettings, R010_WhatACompilationIsTold) {
   const AotOptions o;
   EXPECT_TRUE(o.forward && o.partition);
@@ -123,7 +124,8 @@ TEST_F(AotSettings, R011_WhatHoldsWhereNobodySaysOtherwise) {
 }
 
 TEST_F(AotSettings, R011_R125_SolversAndEstimators) {
-  // By worth for a byte the first is best, and leaves no room; the other two together are worth more.
+  // By worth for a byte the first is best, and leaves no room; the other two together are worth
+  // more.
   const std::vector<int64_t> sizes{4, 3, 3};
   const std::vector<double> worth{5, 3, 3};
   EXPECT_EQ(greedy_knapsack(sizes, worth, 6), (std::vector<bool>{true, false, false}));

@@ -1,4 +1,5 @@
-// The entry that compiles at once, from arguments or from fakes of them: A116 to A120 and A186 to A192 of the dispatch specification.
+// The entry that compiles at once, from arguments or from fakes of them: A116 to A120 and A186 to
+// A192 of the dispatch specification.
 #include "aot/context.hpp"
 #include "aot/inputs.hpp"
 #include "graph/interpret.hpp"

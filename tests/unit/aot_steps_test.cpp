@@ -1,4 +1,5 @@
-// What happens in which order when a function is compiled, and what goes into the compiled graphs (R067, R068, R100, R103, R106, R145).
+// What happens in which order when a function is compiled, and what goes into the compiled graphs
+// (R067, R068, R100, R103, R106, R145).
 #include "aot/context.hpp"
 #include "aot/inputs.hpp"
 #include "aot/tracing_context.hpp"
@@ -162,7 +163,8 @@ TEST_F(AotSteps, R103_ATangentIsNotWritten) {
               }).starts_with("Found an input to the backward that was mutated during the backward pass. This is not supported"));
 }
 
-// (c): the copy is recorded, once, for the input that was written, and looks that the forward changed are no news.
+// (c): the copy is recorded, once, for the input that was written, and looks that the forward
+// changed are no news.
 TEST_F(AotSteps, R103_ElementsAreCopiedAndWhatTheForwardDidIsNoNews) {
   std::string joint;
   AotOptions o;
@@ -230,7 +232,8 @@ TEST_F(AotSteps, R106_GradientsStandWhereTheirForwardDoes) {
   EXPECT_GE(found.size(), 5u);
 }
 
-// The compiled backward is the only owner of what was saved for it, and can let go of it, unless somebody wants to run it again.
+// The compiled backward is the only owner of what was saved for it, and can let go of it, unless
+// somebody wants to run it again.
 TEST_F(AotSteps, R131_SavedTensorsAreTheBackwardsOwn) {
   int64_t freed = 0;
   const Compiler emptying = [&](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
@@ -257,7 +260,8 @@ TEST_F(AotSteps, R131_SavedTensorsAreTheBackwardsOwn) {
   EXPECT_EQ(saved(false), 400 + 2 * 400) << "and the two values that the forward kept";
 }
 
-// What a backward is given: saved sizes, saved tensors, then gradients of what has any of its own: the written input, results, bases.
+// What a backward is given: saved sizes, saved tensors, then gradients of what has any of its own:
+// the written input, results, bases.
 TEST_F(AotSteps, R145_ArgumentsOfTheBackward) {
   Values given;
   std::string header;

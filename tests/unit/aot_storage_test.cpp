@@ -1,4 +1,5 @@
-// Inputs whose storage is exchanged or resized: A023 to A028 and A043 to A046 of the dispatch specification.
+// Inputs whose storage is exchanged or resized: A023 to A028 and A043 to A046 of the dispatch
+// specification.
 #include "ingot/transforms.hpp"
 #include "support/aot_harness.hpp"
 #include "support/tracked.hpp"

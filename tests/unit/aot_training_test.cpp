@@ -1,5 +1,6 @@
-// What callers rely on around gradients: when backwards are compiled, outputs of every kind, repeated inputs (A100 to A136 of the
-// dispatch specification, as far as they need no modules and no wrapper tensors).
+// What callers rely on around gradients: when backwards are compiled, outputs of every kind,
+// repeated inputs (A100 to A136 of the dispatch specification, as far as they need no modules and
+// no wrapper tensors).
 #include "support/aot_harness.hpp"
 #include "support/tracked.hpp"
 
@@ -185,7 +186,8 @@ TEST_F(AotTraining, A127_SizesAreKeptAndNotTheWrittenInput) {
   found.sum().backward();
   EXPECT_EQ(detached(found).to_vector<double>(), detached(want).to_vector<double>());
   EXPECT_EQ(y.grad().to_vector<double>(), x.grad().to_vector<double>());
-  // PyTorch's graphs, but that equal sizes are one symbol, and are kept once. What is kept is the mask and sizes.
+  // PyTorch's graphs, but that equal sizes are one symbol, and are kept once. What is kept is the
+  // mask and sizes.
   EXPECT_EQ(forward, R"(def forward(self, primals_1):
     clone = torch.ops.aten.clone.default(primals_1)
     select = torch.ops.aten.select.int(clone, 0, 0)
@@ -218,7 +220,8 @@ TEST_F(AotTraining, A131_AnInputThatStartsToRequireGrad) {
   EXPECT_EQ(backward, "def forward(self, tangents_1):\n    return [None, tangents_1]\n");
 }
 
-// Section 7: runs the graph, and these of its results come back as tensors of which autograd knows no base and no view.
+// Section 7: runs the graph, and these of its results come back as tensors of which autograd knows
+// no base and no view.
 Compiler stripping(const std::vector<std::size_t>& results) {
   return [results](std::shared_ptr<const Graph> g, const Values& examples) -> Boxed {
     return [results, run = nop(std::move(g), examples)](Values& arguments) {

@@ -1,5 +1,5 @@
-// Variants of a compiled function: modules, what breaks nothing, how many there are, threads, traces and maps around a call, and the
-// entry that compiles at once.
+// Variants of a compiled function: modules, what breaks nothing, how many there are, threads,
+// traces and maps around a call, and the entry that compiles at once.
 #include <atomic>
 #include <thread>
 
@@ -92,7 +92,8 @@ struct Doubles : nn::Layer {
 
 std::vector<double> called(const AotFunction& f) { return f(Tree::tuple({ones({3})})).leaf().tensor().to_vector<double>(); }
 
-// Nobody names the modules: the function brings them along, and the trace sees which flags are read.
+// Nobody names the modules: the function brings them along, and the trace sees which flags are
+// read.
 TEST_F(AotVariants, AModuleThatAFunctionBringsAlongIsWhatItIsAtTheCall) {
   Doubles module;
   const AotFunction f = aot_function([&](const Tree& a) { return Tree(module(at(a, 0))); });
@@ -133,7 +134,8 @@ TEST_F(AotVariants, ModulesOfFunctionsThatAFunctionCalls) {
   nn::Dropout dropout(0.5);
   const AotFunction inner = aot_function([&](const Tree& a) { return Tree(dropout(at(a, 0))); });
   const AotFunction taken_in = aot_function([&](const Tree& a) { return Tree(inner(a).leaf().tensor() + 1); });
-  // What the inner one is called with is no argument of the outer one: it is run where the outer one is traced, compiled or not.
+  // What the inner one is called with is no argument of the outer one: it is run where the outer
+  // one is traced, compiled or not.
   const Tensor fixed = ones({3});
   const AotFunction beside =
       aot_function([&](const Tree& a) { return Tree(at(a, 0) + inner(Tree::tuple({fixed})).leaf().tensor()); });
@@ -148,7 +150,8 @@ TEST_F(AotVariants, ModulesOfFunctionsThatAFunctionCalls) {
   }
 }
 
-// A module that lives in the function is of nobody's concern; one that lived outside is not read, nor is the function run that would.
+// A module that lives in the function is of nobody's concern; one that lived outside is not read,
+// nor is the function run that would.
 TEST_F(AotVariants, AModuleThatIsGone) {
   const AotFunction own = aot_function([](const Tree& a) {
     nn::Dropout dropout(0.5);

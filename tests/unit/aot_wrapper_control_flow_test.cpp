@@ -1,4 +1,5 @@
-// Control flow over wrapper tensors, compiled: its functions run ops on wrappers, and its graphs are of the inner tensors.
+// Control flow over wrapper tensors, compiled: its functions run ops on wrappers, and its graphs
+// are of the inner tensors.
 #include "ingot/control_flow.hpp"
 #include "support/aot_harness.hpp"
 
@@ -76,7 +77,8 @@ TEST_F(AotWrapperControlFlow, RowsOfWrappersWithGradients) {
   });
 }
 
-// The class would answer for one of its tensors, or for none: PyTorch has no control flow of subclasses at all.
+// The class would answer for one of its tensors, or for none: PyTorch has no control flow of
+// subclasses at all.
 TEST_F(AotWrapperControlFlow, AConditionIsAPlainTensor) {
   const std::string words = " and subclass TwoTensor: its condition is one";
   expect_refused(

@@ -1,4 +1,5 @@
-// Wrapper tensors: when a function is one of them, gradients whose metadata the class fits, and the record over their tensors (R028,
+// Wrapper tensors: when a function is one of them, gradients whose metadata the class fits, and the
+// record over their tensors (R028,
 // R041, R067, R069, R160, R166).
 #include "aot/metadata_record.hpp"
 #include "aot/tracing_context.hpp"
@@ -12,7 +13,8 @@ namespace {
 
 using testing::two_tensor;
 
-// A tensor with a number beside it, which ops hand on. `fits`: gradients with another number are fitted; `says`: what a gradient's is.
+// A tensor with a number beside it, which ops hand on. `fits`: gradients with another number are
+// fitted; `says`: what a gradient's is.
 class Labelled final : public WrapperClass {
  public:
   Labelled(bool fits, std::optional<int64_t> says) : fits_(fits), says_(says) {}

@@ -1,4 +1,5 @@
-// Compiled functions of wrapper tensors: A178 to A185 of the dispatch specification, and the entries that run on wrappers as well.
+// Compiled functions of wrapper tensors: A178 to A185 of the dispatch specification, and the
+// entries that run on wrappers as well.
 #include "aot/capture.hpp"
 #include "aot/min_cut.hpp"
 #include "support/tracked.hpp"
@@ -39,8 +40,8 @@ class AotWrappers : public AotHarness {
     for (std::size_t k = 0; k < want.size(); k++) expect_same(want[k], found[k], text("tensor ", k));
   }
 
-  // What the front end captured, compiled by the simplified entry for the arguments of the first call, as the back end aot_eager has it
-  // (2.1). `captured` is the graph's text.
+  // What the front end captured, compiled by the simplified entry for the arguments of the first
+  // call, as the back end aot_eager has it (2.1). `captured` is the graph's text.
   std::string captured;
   TensorFunction through_front_end(const TensorFunction& f) {
     const auto made = std::make_shared<FlatCallable>();
@@ -113,7 +114,8 @@ TEST_F(AotWrappers, R164_TheFunctionSeesWhatRequiresGrad) {
   EXPECT_EQ(seen, (std::vector<bool>{true, false}));
 }
 
-// Of each value: where its plain tensors begin, how many they are, how they nest, and what the outer tensor looks like.
+// Of each value: where its plain tensors begin, how many they are, how they nest, and what the
+// outer tensor looks like.
 TEST_F(AotWrappers, R161_HowValuesAreMadeOfPlainOnes) {
   const Tensor two = two_tensor(ones({2, 3}), ones({2, 3})), deep = two_tensor(two, two_tensor(ones({2, 3}), ones({2, 3}))),
                extra = testing::metadata_tensor(ones({4}), 7), plain = ones({5});
@@ -227,7 +229,8 @@ TEST_F(AotWrappers, A183_A184_R029_LooksOfWrappersDoNotChange) {
                  "Metadata mutations are currently not allowed on tensor subclasses");
 }
 
-// The write is counted before the view is made, or the view would be of something that was written since.
+// The write is counted before the view is made, or the view would be of something that was written
+// since.
 TEST_F(AotWrappers, AViewOfManyOfAWrittenInput) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor x = in[0];

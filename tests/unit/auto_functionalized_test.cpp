@@ -1,4 +1,5 @@
-// Operators that write, called in their functional form: auto_functionalized_v2 of exported programs, and of functionalize.
+// Operators that write, called in their functional form: auto_functionalized_v2 of exported
+// programs, and of functionalize.
 #include <gtest/gtest.h>
 
 #include "aot/aot.hpp"
@@ -104,7 +105,8 @@ std::string listing(const TensorFunction& f, const TensorList& in) {
   return print(without_dead_code(trace(functionalize(f), in).graph));
 }
 
-// Every way a view is described, as PyTorch describes it; what functionalized programs compute is what the program does.
+// Every way a view is described, as PyTorch describes it; what functionalized programs compute is
+// what the program does.
 TEST_F(AutoFunctionalized, R060_WrittenViewsAreViewsOfTheirBases) {
   struct Written {
     const char* call;
@@ -170,7 +172,8 @@ TEST_F(AutoFunctionalized, R060_WrittenViewsAreViewsOfTheirBases) {
   }
 }
 
-// A value that lies otherwise than the program says is laid out first: the views refer to the program.
+// A value that lies otherwise than the program says is laid out first: the views refer to the
+// program.
 TEST_F(AutoFunctionalized, R060_ValuesThatLieOtherwise) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor y = in[0] + 1, t = y.t();
@@ -182,7 +185,8 @@ TEST_F(AutoFunctionalized, R060_ValuesThatLieOtherwise) {
   EXPECT_EQ(functionalize(f)(in)[0].to_vector<double>(), f(in)[0].to_vector<double>());
 }
 
-// PyTorch's rule: the tape sees no write of an op without a gradient, and refuses gradients of its results.
+// PyTorch's rule: the tape sees no write of an op without a gradient, and refuses gradients of its
+// results.
 TEST_F(AutoFunctionalized, GradientsAreThoseOfTheCopies) {
   const Program bump = load_pt2(std::string(INGOT_TEST_DATA) + "/higher_order/auto_functionalized/bump_clone.pt2");
   const TensorList in{randn({3, 2}), randn({3, 2})};
@@ -216,7 +220,8 @@ TEST_F(AutoFunctionalized, GradientsAreThoseOfTheCopies) {
             std::string::npos);
 }
 
-// A function that calls operators which write, compiled with its gradients: results, what is left in the arguments, and gradients.
+// A function that calls operators which write, compiled with its gradients: results, what is left
+// in the arguments, and gradients.
 TEST_F(AutoFunctionalized, R060_FunctionsCompiledAheadOfTime) {
   const TensorFunction f = [](const TensorList& in) {
     Tensor y = in[0] * 2, state = in[1];

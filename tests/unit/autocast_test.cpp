@@ -1,4 +1,5 @@
-// Autocast: matmuls and convolutions in the lower precision, losses in float32, everything else as it comes.
+// Autocast: matmuls and convolutions in the lower precision, losses in float32, everything else as
+// it comes.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"

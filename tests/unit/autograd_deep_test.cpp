@@ -1,4 +1,5 @@
-// Graphs as deep as programs are long: neither running nor freeing one may use the stack for its depth.
+// Graphs as deep as programs are long: neither running nor freeing one may use the stack for its
+// depth.
 #include "autograd/engine.hpp"
 #include "autograd/node.hpp"
 #include "ingot/ingot.hpp"

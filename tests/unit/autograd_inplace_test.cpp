@@ -1,4 +1,5 @@
-// In-place writes under autograd: what is refused, version counters, gradients through views and bases.
+// In-place writes under autograd: what is refused, version counters, gradients through views and
+// bases.
 #include <functional>
 #include <random>
 
@@ -86,7 +87,8 @@ TEST_F(AutogradInplace, MultiOutputViews) {
   }
 }
 
-// An op that changes how a tensor lies, and none of its elements, is refused where a write of one of several views is.
+// An op that changes how a tensor lies, and none of its elements, is refused where a write of one
+// of several views is.
 TEST_F(AutogradInplace, InPlaceViewsAreRefusedAsWritesAre) {
   const Tensor x = leaf({1, 2, 3, 4}).view({2, 2});
   const std::function<void(Tensor)> changes[] = {
@@ -468,7 +470,8 @@ TEST_P(AutogradViews, RandomPrograms) {
   }
 }
 
-// A view with elements of another type is no strided part of its base: after a write to either, it is made again by the way it was made.
+// A view with elements of another type is no strided part of its base: after a write to either, it
+// is made again by the way it was made.
 TEST_F(AutogradInplace, ViewsOfAnotherTypeFollowWritesToTheirBase) {
   const auto complex_leaf = [] { return aten<"complex">(full({2}, 1.0), full({2}, 2.0)).requires_grad_(); };
   const auto parts = [](const Tensor& g) { return aten<"view_as_real">(aten<"resolve_conj">(g)).to_vector<double>(); };
@@ -491,7 +494,8 @@ TEST_F(AutogradInplace, ViewsOfAnotherTypeFollowWritesToTheirBase) {
   }
 }
 
-// PyTorch's eager gradient comes in the order from before, or does not fit; its compiled functions have this one.
+// PyTorch's eager gradient comes in the order from before, or does not fit; its compiled functions
+// have this one.
 TEST_F(AutogradInplace, AnInPlaceViewUnderNoGradIsInTheHistory) {
   const Tensor leaf = ones({2, 3}).requires_grad_();
   Tensor x = leaf * 1;

@@ -70,7 +70,8 @@ TEST_F(AutogradThreads, AGraphMayRunAndDieElsewhere) {
 }
 
 TEST_F(AutogradThreads, AccumulatorsComeAndGo) {
-  // The node of a leaf lives only while a graph points to it: making and dropping graphs races for it.
+  // The node of a leaf lives only while a graph points to it: making and dropping graphs races for
+  // it.
   const Tensor w = tensor({3}, float64).requires_grad_();
   in_threads(4, [&](int) {
     for (int round = 0; round < 500; round++) {

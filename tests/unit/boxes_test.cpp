@@ -1,5 +1,5 @@
-// What golden cases cannot say of torchvision's operators: boxes and offsets that are no numbers, sizes that only data decides. The numbers
-// are PyTorch's.
+// What golden cases cannot say of torchvision's operators: boxes and offsets that are no numbers,
+// sizes that only data decides. The numbers are PyTorch's.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -101,7 +101,8 @@ TEST(CacheFolder, WhatAKilledProcessLeftGoesWithTime) {
   EXPECT_FALSE(fs::exists(at + "/pending/1-2-3"));
 }
 
-// Puts and reads at random until it is killed, or for so many rounds. False where something was half there.
+// Puts and reads at random until it is killed, or for so many rounds. False where something was
+// half there.
 bool work(const CacheFolder& cache, unsigned seed, int rounds) {
   std::mt19937 rng(seed);
   for (int k = 0; k < rounds; k++) {

@@ -29,7 +29,8 @@ TEST(Compare, SeesWhatDiffers) {
   EXPECT_NE(fault(Tensor(), tensor({1.0})), "");
 }
 
-// What is no further from the exact result than PyTorch's is PyTorch's: element by element, of whole programs also as a whole.
+// What is no further from the exact result than PyTorch's is PyTorch's: element by element, of
+// whole programs also as a whole.
 TEST(Compare, RoundingIsPyTorchsWhereItIsNoWorse) {
   const Tensor exact = tensor({1.0, 2.0, 3.0, 4.0}).to(float64), want = tensor({1.0, 2.0, 3.0, 4.4});
   const auto judged = [&](std::initializer_list<double> got, bool whole) {

@@ -1,5 +1,5 @@
-// The core op set of the ATen table is complete: every op has rules and samples, and no definition's schema differs from
-// the table's.
+// The core op set of the ATen table is complete: every op has rules and samples, and no
+// definition's schema differs from the table's.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -65,7 +65,8 @@ TEST_F(Decompose, AGraphComesApartAsATraceDoes) {
   for (std::size_t k = 0; k < want.size(); k++) EXPECT_TRUE(allclose(found[k].tensor(), want[k].tensor())) << k;
 }
 
-// What is made "like" an operand whose elements share places lies as it does when the function is run.
+// What is made "like" an operand whose elements share places lies as it does when the function is
+// run.
 TEST_F(Decompose, OperandsLieInTheProgramAsTheyDoInTheGraph) {
   const TensorFunction f = [](const TensorList& in) {
     return TensorList{atens<"native_dropout">(in[0].t().expand({2, -1, -1}), 0.5, true)[0]};

@@ -1,4 +1,5 @@
-// What a device can do, and that storages, copies, fills and kernels ask it: over the CPU's driver and that of a fake device.
+// What a device can do, and that storages, copies, fills and kernels ask it: over the CPU's driver
+// and that of a fake device.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -153,7 +154,8 @@ TEST_F(FakeDeviceTest, CopiesGoThroughTheDriver) {
   EXPECT_EQ(next.device(), kSecond);
   device.log.clear();
 
-  // Views are geometry, and cost nothing; what lies otherwise, or is of another type, is laid out by the CPU.
+  // Views are geometry, and cost nothing; what lies otherwise, or is of another type, is laid out
+  // by the CPU.
   const Tensor turned = there.t();
   EXPECT_TRUE(device.log.empty());
   EXPECT_EQ(floats(turned.contiguous()), (Floats{1, 4, 2, 5, 3, 6}));

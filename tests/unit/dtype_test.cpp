@@ -154,8 +154,9 @@ class SmallFloat : public ::testing::Test {
   static T at(uint32_t bits) { return T{static_cast<Bits>(bits)}; }
   static uint32_t bits_of(float f) { return F::from_float(f).bits; }
 
-  // The value of a pattern without sign by the definition of a binary float. Also of the first pattern past the largest
-  // finite one, as if exponents went on: where rounding to the largest ends.
+  // The value of a pattern without sign by the definition of a binary float. Also of the first
+  // pattern past the largest finite one, as if exponents went on: where rounding to the largest
+  // ends.
   static double value(uint32_t bits) {
     const auto e = static_cast<int>(bits / kMantissas);
     const uint32_t m = bits % kMantissas;

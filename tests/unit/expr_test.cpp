@@ -1,4 +1,5 @@
-// Expr, Int, Shape and guards. Simplification is tested against a naive evaluator over the same random tree.
+// Expr, Int, Shape and guards. Simplification is tested against a naive evaluator over the same
+// random tree.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// A device that is not there: two of the kind `cuda`, for tests of what goes through a driver. The CPU cannot touch its memory (an
-// address of it is one of pages without any right), its streams do nothing until somebody waits for them, and what it did is
-// known.
+// A device that is not there: two of the kind `cuda`, for tests of what goes through a driver. The
+// CPU cannot touch its memory (an address of it is one of pages without any right), its streams do
+// nothing until somebody waits for them, and what it did is known.
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
-// Several threads use transforms for the first time in the process. ctest runs a suite in a process of its own, so nothing
-// before this test has installed a handler; the thread sanitizer says whether installing and calling may meet.
+// Several threads use transforms for the first time in the process. ctest runs a suite in a process
+// of its own, so nothing before this test has installed a handler; the thread sanitizer says
+// whether installing and calling may meet.
 #include <gtest/gtest.h>
 
 #include <atomic>

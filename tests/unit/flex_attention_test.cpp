@@ -96,7 +96,8 @@ TEST(FlexAttention, X04_BackwardGraphsOfPyTorch) {
   }
 }
 
-// In C++: a window of two keys, heads of the query sharing those of the key, a bias that a function brings along.
+// In C++: a window of two keys, heads of the query sharing those of the key, a bias that a function
+// brings along.
 TEST(FlexAttention, InCxx) {
   const Tensor q = randn({2, 4, 5, 3}), k = randn({1, 2, 5, 3}), v = randn({1, 2, 5, 3});
   Tensor bias = randn({4}).requires_grad_();

@@ -1,5 +1,6 @@
-// out= of a tensor that has another size than the result gives it that size. A tensor that is a view, or has views, must not grow (R056): these
-// would look at what it was. PyTorch's functionalization refuses such views when they are used, ours refuses the call.
+// out= of a tensor that has another size than the result gives it that size. A tensor that is a
+// view, or has views, must not grow (R056): these would look at what it was. PyTorch's
+// functionalization refuses such views when they are used, ours refuses the call.
 #include <gtest/gtest.h>
 
 #include "aot/aot.hpp"
@@ -86,7 +87,8 @@ TEST_F(GrowingOut, R056_ATensorWithViewsDoesNot) {
       four, kAsStrided);
 }
 
-// As in PyTorch: what a formula reads and writes keeps its size. A reduction's does not, nor does what the formula reads a view of.
+// As in PyTorch: what a formula reads and writes keeps its size. A reduction's does not, nor does
+// what the formula reads a view of.
 TEST_F(GrowingOut, AnOperandOfAFormulaDoesNot) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor out = in[0] + 1;
@@ -123,7 +125,8 @@ TEST_F(GrowingOut, ATensorWithViewsShrinks) {
       four);
 }
 
-// An input is the caller's, whose storage a compiled function does not replace: PyTorch's refuses as well, when it writes it back.
+// An input is the caller's, whose storage a compiled function does not replace: PyTorch's refuses
+// as well, when it writes it back.
 TEST_F(GrowingOut, AnInputGrowsWhereNothingIsCompiled) {
   const TensorFunction f = [](const TensorList& in) {
     sin_into(in[0], in[1]);

@@ -1,4 +1,5 @@
-// Views in a functional program: how a write comes back through each, in-place views, and storages that grow (R051, R053, R056).
+// Views in a functional program: how a write comes back through each, in-place views, and storages
+// that grow (R051, R053, R056).
 #include <gtest/gtest.h>
 
 #include "graph/dead_code.hpp"
@@ -69,7 +70,8 @@ TEST_F(FunctionalViews, R051_WhatAWriteThroughEachViewBecomes) {
   EXPECT_NE(graph.find("view_as_complex.default(mul)"), std::string::npos) << graph;
 }
 
-// An expand that repeats nothing is a view like any other; one that does takes no writes, as it takes none without functionalization.
+// An expand that repeats nothing is a view like any other; one that does takes no writes, as it
+// takes none without functionalization.
 TEST_F(FunctionalViews, R051_WritesThroughExpand) {
   const auto through = [](const Shape& sizes) {
     return TensorFunction([sizes](const TensorList& in) {

@@ -1,4 +1,5 @@
-// What tests of functionalize have in common: what it makes of a program, as text, and that this computes the same.
+// What tests of functionalize have in common: what it makes of a program, as text, and that this
+// computes the same.
 #pragma once
 #include <gtest/gtest.h>
 

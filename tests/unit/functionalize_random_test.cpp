@@ -1,4 +1,5 @@
-// Programs of fixed seeds, eager against functionalized. ingot_program_fuzz runs as many as one likes.
+// Programs of fixed seeds, eager against functionalized. ingot_program_fuzz runs as many as one
+// likes.
 #include <gtest/gtest.h>
 
 #include <map>

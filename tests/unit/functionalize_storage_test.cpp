@@ -1,4 +1,5 @@
-// Functional tensors that are views of a storage by its places (as_strided), and which gradients they have.
+// Functional tensors that are views of a storage by its places (as_strided), and which gradients
+// they have.
 #include "ingot/autograd.hpp"
 #include "op/call.hpp"
 #include "unit/functionalize_harness.hpp"
@@ -155,7 +156,8 @@ TEST_F(Functionalize, GradientsReachArgumentsThatShareAStorage) {
   };
   EXPECT_EQ(gradient(functionalize(f)), gradient(f));
 }
-// A view has the gradients of what it was taken of until something on its storage is written; then it has those of the base.
+// A view has the gradients of what it was taken of until something on its storage is written; then
+// it has those of the base.
 TEST_F(Functionalize, GradientsOfAsStridedReachWhatEagerOnesReach) {
   const auto gradients = [](const TensorFunction& f) {
     const Tensor leaf = count({2, 3}).requires_grad_();

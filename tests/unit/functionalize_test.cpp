@@ -10,7 +10,8 @@
 namespace ingot::testing {
 namespace {
 
-// Windows of an unfold that overlap show elements more than once; one place of each window is written.
+// Windows of an unfold that overlap show elements more than once; one place of each window is
+// written.
 TEST_F(Functionalize, WritesThroughWindowsThatOverlap) {
   const TensorFunction f = [](const TensorList& in) {
     const Tensor windows = aten<"unfold">(in[0], 1, 3, 1);
@@ -85,7 +86,8 @@ TEST_F(Functionalize, R051_InversesOfEveryView) {
   expect_same(through([](const Tensor& t) { return aten<"unfold">(t, 0, 2, 2); }), {count({6})});
 }
 
-// Found by ingot_program_fuzz: one row is contiguous whatever its stride, and types of other sizes ask for an even one.
+// Found by ingot_program_fuzz: one row is contiguous whatever its stride, and types of other sizes
+// ask for an even one.
 TEST_F(Functionalize, R051_OneRowIsReadAsAnotherTypeWhereverItLies) {
   const TensorFunction complex_numbers = [](const TensorList& in) {
     const Tensor x = aten<"complex">(in[0], in[0] + 1);
@@ -414,7 +416,8 @@ TEST_F(Functionalize, AWriteThroughPartOfAnExpandedTensor) {
       },
       {count({2, 2})});
 }
-// as_strided counts the elements of the view that it is taken of, whose type may be another than that of the storage's base.
+// as_strided counts the elements of the view that it is taken of, whose type may be another than
+// that of the storage's base.
 TEST_F(Functionalize, ATensorBroughtAlongTakesNoWrites) {
   Tensor outside = count({3});
   expect_error(

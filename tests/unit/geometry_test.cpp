@@ -35,7 +35,8 @@ std::vector<int64_t> addresses(const Geometry& g) {
   return a;
 }
 
-// Geometries of small tensors of all kinds: dense, permuted, sliced, expanded, with dims of one element and of none.
+// Geometries of small tensors of all kinds: dense, permuted, sliced, expanded, with dims of one
+// element and of none.
 std::vector<Geometry> small_geometries() {
   std::vector<Geometry> all;
   for (const Shape& sizes : {Shape{}, Shape{1}, Shape{6}, Shape{2, 3}, Shape{2, 1, 3}, Shape{2, 2, 3}, Shape{4, 3}, Shape{0, 3},
@@ -313,7 +314,8 @@ TEST(Geometry, SliceIsPythons) {
   EXPECT_THROW(slice_geometry(g, 2, 0, 5, 1), IndexError);
 }
 
-// ---- symbolic sizes: a rule run once on symbols gives, wherever its guards hold, what it gives on numbers.
+// ---- symbolic sizes: a rule run once on symbols gives, wherever its guards hold, what it gives on
+// numbers.
 using Rule = std::function<Geometry(const Geometry&, Int s, Int t)>;
 
 Geometry evaluated(const Geometry& g, const std::map<std::string, int64_t, std::less<>>& at) {
@@ -325,7 +327,8 @@ Geometry evaluated(const Geometry& g, const std::map<std::string, int64_t, std::
   return geometry(numbers(g.sizes), numbers(g.strides), evaluate(g.offset.expr(), at));
 }
 
-// Runs the rule with s, t as symbols (hints 4 and 6), then compares at other values; returns the guards it took.
+// Runs the rule with s, t as symbols (hints 4 and 6), then compares at other values; returns the
+// guards it took.
 std::size_t check_symbolic(const Rule& rule, const std::function<Geometry(Int s, Int t)>& input) {
   ShapeEnv env;
   Geometry symbolic;

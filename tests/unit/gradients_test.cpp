@@ -1,4 +1,5 @@
-// grad, vjp, jvp, jacrev, jacfwd and hessian, nested with each other, vmap, functionalize and trace.
+// grad, vjp, jvp, jacrev, jacfwd and hessian, nested with each other, vmap, functionalize and
+// trace.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -80,7 +80,8 @@ TEST(GraphDeadCode, G09_SideEffectsAreAFactOfTheOp) {
     EXPECT_FALSE(has_side_effect(op(name))) << name;
 }
 
-// A branch that writes keeps its call alive; one that does not, does not. The branches themselves stay as they are.
+// A branch that writes keeps its call alive; one that does not, does not. The branches themselves
+// stay as they are.
 TEST(GraphDeadCode, G09_SubgraphsWithEffects) {
   const auto calling = [](std::string_view branch) {
     return parse_graph(

@@ -124,7 +124,8 @@ TEST(GraphInterpret, RunsVmapsInThePlaceTheyStand) {
                 "r = !_remove_batch_dim(s, 1, 2, 0)\n"
                 "d = !_vmap_decrement_nesting()\n"),
             (std::vector<float>{321, 654}));
-  // The inner one maps over columns of x and its results lie along the last dim; what it uses of the outer one is a member.
+  // The inner one maps over columns of x and its results lie along the last dim; what it uses of
+  // the outer one is a member.
   EXPECT_EQ(run("i = !_vmap_increment_nesting(3, 'error')\n"
                 "b = !_add_batch_dim(y, 0, 1)\n"
                 "j = !_vmap_increment_nesting(3, 'error')\n"

@@ -17,7 +17,8 @@ namespace {
 std::string fault(const std::string& text) {
   return error_of([&] { (void)parse_graph(text, {.file = "g.txt"}); });
 }
-// The fault of one statement in the middle of a graph with the inputs x and y, without the lines around.
+// The fault of one statement in the middle of a graph with the inputs x and y, without the lines
+// around.
 std::string statement_fault(const std::string& statement) {
   const std::string message = fault("def forward(self, x, y):\n    " + statement + "\n    return ()\n");
   return message.substr(0, message.find('\n'));
@@ -182,8 +183,8 @@ TEST(GraphParse, KeepsSourceLines) {
   EXPECT_EQ(provenance(*g.nodes()[1]), " (node y, at a b:c.py:12)");
 }
 
-// An attribute may be given, be a class of the text, or both: then the class says what it does, and what is given what
-// its own attributes are.
+// An attribute may be given, be a class of the text, or both: then the class says what it does, and
+// what is given what its own attributes are.
 TEST(GraphParse, FindsAttributes) {
   Graph inner;
   inner.attributes.emplace_back("w", fake({2}));
@@ -253,7 +254,8 @@ TEST(GraphParse, LimitsSizes) {
   EXPECT_NE(fault("def forward(self, x: \"f32[" + many + "]\"):\n    return ()\n").find("more than 64 dims"), std::string::npos);
 }
 
-// Ten times the text takes ten times as long, not a hundred (processor time: other work does not count).
+// Ten times the text takes ten times as long, not a hundred (processor time: other work does not
+// count).
 TEST(GraphParse, IsLinear) {
   const auto seconds = [](int nodes) {
     std::string text = "def forward(self, x):\n    # File: model.py:12 in forward, code: y = x + 1\n";

@@ -247,7 +247,8 @@ TEST(GraphPrint, G05_Names) {
             "self_1 inf_1 nan_1 torch_1 device_1 ");
 }
 
-// FX's counters, by its own rule one by one, and a program that uses one name a hundred thousand times.
+// FX's counters, by its own rule one by one, and a program that uses one name a hundred thousand
+// times.
 TEST(GraphPrint, G05_TakenNamesOneByOne) {
   std::set<std::string> used;
   std::map<std::string, int64_t> counts;
@@ -470,7 +471,8 @@ TEST(GraphPrint, G10_ChainsOfDetach) {
 )");
 }
 
-// Every listing of the spec is a graph of ours, and prints as it stands there: G01 to G08, with the chains of detach.
+// Every listing of the spec is a graph of ours, and prints as it stands there: G01 to G08, with the
+// chains of detach.
 TEST(GraphPrint, EveryListingOfTheSpec) {
   int count = 0;
   for (const Listing& l : listings()) {

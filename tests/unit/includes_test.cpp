@@ -1,5 +1,6 @@
-// Sources include the standard headers that they use. Newer standard libraries bring fewer along by themselves, so a source that
-// forgets one compiles here and not on the next system: libstdc++ 14 and 16 found those that the table asks about.
+// Sources include the standard headers that they use. Newer standard libraries bring fewer along by
+// themselves, so a source that forgets one compiles here and not on the next system: libstdc++ 14
+// and 16 found those that the table asks about.
 #include <gtest/gtest.h>
 
 #include <algorithm>

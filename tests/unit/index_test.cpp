@@ -1,4 +1,5 @@
-// What sample lines cannot say: errors, sizes that only data decides, writes in place, packed sequences, order of NaN.
+// What sample lines cannot say: errors, sizes that only data decides, writes in place, packed
+// sequences, order of NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -118,7 +119,8 @@ TEST(Rnn, PackedEqualsSeparate) {
   }
 }
 
-// The fused node and the program of products and a softmax agree; a row in which nothing takes part is zero.
+// The fused node and the program of products and a softmax agree; a row in which nothing takes part
+// is zero.
 TEST(Attention, FusedEqualsMath) {
   manual_seed(2);
   const Tensor q = randn({2, 2, 3, 4}), k = randn({2, 2, 5, 4}), v = randn({2, 2, 5, 4});

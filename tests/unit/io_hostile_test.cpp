@@ -1,4 +1,5 @@
-// Files that lie: each one ends in a user error that names the file, never in a crash or a wrong tensor.
+// Files that lie: each one ends in a user error that names the file, never in a crash or a wrong
+// tensor.
 #include "io/npy.hpp"
 #include "io/safetensors.hpp"
 #include "unit/io_fixture.hpp"
@@ -233,7 +234,8 @@ TEST_F(HonestNpz, IsRead) {
 
 class Damaged : public IoTest {
  protected:
-  // Flips each bit of the file, which may read or be refused, and cuts it at every length, which must be refused.
+  // Flips each bit of the file, which may read or be refused, and cuts it at every length, which
+  // must be refused.
   template <class Read>
   void damage(const std::string& file, Read read) {
     const std::string good = bytes_of(file);

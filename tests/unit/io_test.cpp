@@ -1,4 +1,5 @@
-// Files of tensors: what is written reads back, whatever the dtype and the strides, and nothing half-written stays.
+// Files of tensors: what is written reads back, whatever the dtype and the strides, and nothing
+// half-written stays.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

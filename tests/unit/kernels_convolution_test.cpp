@@ -103,7 +103,8 @@ class KernelsConvolution : public ::testing::Test {
     const double tolerance = (sizeof(T) == 4 ? 1e-6 : 1e-14) * (4 + std::sqrt(double(terms)));
     for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(double(got[i]), want[i], tolerance) << i;
   }
-  // Runs f(begin, end, scratch) whole and then in single tasks, in reverse; both must leave the same bits in out.
+  // Runs f(begin, end, scratch) whole and then in single tasks, in reverse; both must leave the
+  // same bits in out.
   template <class F>
   void run(std::vector<T>& out, int64_t tasks, int64_t bytes, F f) {
     std::unique_ptr<void, Free> scratch(std::aligned_alloc(64, static_cast<size_t>((bytes + 127) / 64 * 64)));
@@ -163,8 +164,9 @@ TYPED_TEST(KernelsConvolution, ForwardAndGradientsMatchTheDefinition) {
   }
 }
 
-// Padding is zeros that are multiplied: an infinite weight over them is NaN (as PyTorch computes), whether a
-// convolution goes through columns or directly. The gradient of the input has no padding to multiply.
+// Padding is zeros that are multiplied: an infinite weight over them is NaN (as PyTorch computes),
+// whether a convolution goes through columns or directly. The gradient of the input has no padding
+// to multiply.
 TYPED_TEST(KernelsConvolution, InfinitiesMeetThePadding) {
   using T = TypeParam;
   for (const Case& t : kCases) {

@@ -1,4 +1,5 @@
-// gemm against three plain loops: every type, level and stride pattern; any split gives the same bits.
+// gemm against three plain loops: every type, level and stride pattern; any split gives the same
+// bits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -152,8 +153,8 @@ TYPED_TEST(KernelsGemm, AnySplitGivesTheSameBits) {
   }
 }
 
-// Every operand is one number, read again and again: all blocks of 256 have one sum, and the product is so many times this sum,
-// rounded once. Added up in float they are off by 1.4e-4.
+// Every operand is one number, read again and again: all blocks of 256 have one sum, and the
+// product is so many times this sum, rounded once. Added up in float they are off by 1.4e-4.
 template <class T, class Wide>
 void check_long_product(T x) {
   const int64_t blocks = 20000;

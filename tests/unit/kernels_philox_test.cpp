@@ -1,4 +1,5 @@
-// Philox: the known answers of Random123, the documented mapping, and the shape of the distributions.
+// Philox: the known answers of Random123, the documented mapping, and the shape of the
+// distributions.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Resampling against plain formulas in double and numbers from PyTorch's documentation; gradients as transposes of the
-// forward, and by finite differences for the grid.
+// Resampling against plain formulas in double and numbers from PyTorch's documentation; gradients
+// as transposes of the forward, and by finite differences for the grid.
 #include <gtest/gtest.h>
 
 #include <algorithm>

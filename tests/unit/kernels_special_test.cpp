@@ -1,4 +1,5 @@
-// Special functions against the standard library's, against identities, and at the edges of their domains.
+// Special functions against the standard library's, against identities, and at the edges of their
+// domains.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Loop programs as text, and back. What compiled programs have is read back wherever everything is verified (compiler/pipeline.cpp):
-// here is what a text may say, and what it may not.
+// Loop programs as text, and back. What compiled programs have is read back wherever everything is
+// verified (compiler/pipeline.cpp): here is what a text may say, and what it may not.
 #include "loop/text.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,8 @@ TEST(LoopText, SaysEverything) {
   EXPECT_EQ(std::get<EagerCall>(p.steps[7]).text, "aten.topk.default(%0, \"a) -> (b\", 3)");
 }
 
-// The types of a product are its own: a byte may hold two elements, and sums are wider than what is multiplied.
+// The types of a product are its own: a byte may hold two elements, and sums are wider than what is
+// multiplied.
 TEST(LoopText, ProductsSayTheirTypes) {
   const Program p = parse_program(kEverything);
   const ProductTypes all[] = {{DType::f32, DType::f32, DType::f32},

@@ -1,4 +1,5 @@
-// Modules whose state is converted, loaded and dropped: parameters stay the tensors they are. Facts are PyTorch's.
+// Modules whose state is converted, loaded and dropped: parameters stay the tensors they are. Facts
+// are PyTorch's.
 #include <gtest/gtest.h>
 
 #include "ingot/nn.hpp"

@@ -1,4 +1,5 @@
-// Modules: parameter names, shapes, modes, state files, and results against the same computation written with ops.
+// Modules: parameter names, shapes, modes, state files, and results against the same computation
+// written with ops.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"

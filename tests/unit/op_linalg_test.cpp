@@ -1,4 +1,5 @@
-// Decompositions against what they decompose: every factorisation multiplied back, every equation solved put in again.
+// Decompositions against what they decompose: every factorisation multiplied back, every equation
+// solved put in again.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -85,8 +86,8 @@ TEST(Linalg, EigenvectorsSatisfyTheirEquation) {
   EXPECT_EQ(rotation[0][0].item().to_complex(), std::complex<double>(0, 1)) << "the eigenvalue above the axis comes first";
 }
 
-// Values, ascending, and orthonormal vectors of the Hermitian a, computed from either triangle: what is in the other one does
-// not matter.
+// Values, ascending, and orthonormal vectors of the Hermitian a, computed from either triangle:
+// what is in the other one does not matter.
 void expect_hermitian_eigen(const Tensor& a, const std::string& what) {
   const int64_t n = a.size(-1).value();
   const double size = largest(a), bound = 1e-13 * static_cast<double>(n);

@@ -1,4 +1,5 @@
-// Single operators against numbers of PyTorch, where the way there decides them: what is rounded when, and in which dtype.
+// Single operators against numbers of PyTorch, where the way there decides them: what is rounded
+// when, and in which dtype.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// Runs every sample of tests/samples: eager against the shape rule on fakes, open sizes at two settings, first and second
-// gradients against finite differences in double. One suite a sample file.
+// Runs every sample of tests/samples: eager against the shape rule on fakes, open sizes at two
+// settings, first and second gradients against finite differences in double. One suite a sample
+// file.
 #include <gtest/gtest.h>
 
 #include <cmath>

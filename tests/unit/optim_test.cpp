@@ -1,4 +1,5 @@
-// Optimizers: each option and its default, in PyTorch's numbers; what they refuse; parameters that change under them.
+// Optimizers: each option and its default, in PyTorch's numbers; what they refuse; parameters that
+// change under them.
 #include "ingot/optim.hpp"
 
 #include <gtest/gtest.h>

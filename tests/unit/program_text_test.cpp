@@ -1,4 +1,5 @@
-// What the fuzzer prints of a program is that program: its C++ compiles and computes the same, its FX text reads back.
+// What the fuzzer prints of a program is that program: its C++ compiles and computes the same, its
+// FX text reads back.
 #include <gtest/gtest.h>
 
 #include <fstream>

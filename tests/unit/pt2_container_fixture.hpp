@@ -1,4 +1,5 @@
-// Exported-program archives and files of torch.save, put together from text, for tests of the container.
+// Exported-program archives and files of torch.save, put together from text, for tests of the
+// container.
 #pragma once
 #include <map>
 #include <string>
@@ -51,8 +52,8 @@ inline std::string config(const std::vector<Payload>& payloads) {
   return text(R"({"config": {)", out, "}}");
 }
 
-// A program that takes x, and state under the graph's names p_0, p_1, …; it returns x + x. A spec is the text of one
-// input spec, in which ARG stands for the graph's name.
+// A program that takes x, and state under the graph's names p_0, p_1, …; it returns x + x. A spec
+// is the text of one input spec, in which ARG stands for the graph's name.
 inline std::string parameter(std::string_view name) {
   return text(R"({"parameter": {"arg": {"name": "ARG"}, "parameter_name": ")", name, R"("}})");
 }

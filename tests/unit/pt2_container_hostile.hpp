@@ -1,5 +1,6 @@
-// What becomes of an archive that was damaged or made to do harm: a small one with a bit of everything, and a child process that
-// loads and runs what a test made of it, its time and memory watched.
+// What becomes of an archive that was damaged or made to do harm: a small one with a bit of
+// everything, and a child process that loads and runs what a test made of it, its time and memory
+// watched.
 #pragma once
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// Archives damaged in every byte, or made to do harm: each ends in a clear error or, where the damage does not matter, in a
-// program (P200, P202 of the pt2 format's description).
+// Archives damaged in every byte, or made to do harm: each ends in a clear error or, where the
+// damage does not matter, in a program (P200, P202 of the pt2 format's description).
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -23,8 +23,8 @@ TEST_F(Pt2Hostile, P202_TruncatedAtEveryByte) {
   }
 }
 
-// A bit of every byte of the archive flipped. What a byte means decides what must follow: this walks the archive by its
-// layout and knows for each byte whether it can matter.
+// A bit of every byte of the archive flipped. What a byte means decides what must follow: this
+// walks the archive by its layout and knows for each byte whether it can matter.
 TEST_F(Pt2Hostile, P202_ABitFlippedInEveryByte) {
   const Pt2Entries entries = base();
   const std::string whole = entries.bytes();
@@ -82,7 +82,8 @@ TEST_F(Pt2Hostile, P202_ABitFlippedInEveryByte) {
   }
 }
 
-// Bytes of the program's JSON replaced, with checksums that fit: whatever it means, nothing worse than an error.
+// Bytes of the program's JSON replaced, with checksums that fit: whatever it means, nothing worse
+// than an error.
 TEST_F(Pt2Hostile, P202_BytesOfTheJsonReplaced) {
   for (const std::string entry : {"models/model.json", "data/weights/model_weights_config.json"}) {
     Pt2Entries e = base();
@@ -103,7 +104,8 @@ TEST_F(Pt2Hostile, P202_BytesOfTheJsonReplaced) {
   }
 }
 
-// P200: names in the file are names in the archive. A pipe in the place of a payload would hang whoever opened it.
+// P200: names in the file are names in the archive. A pipe in the place of a payload would hang
+// whoever opened it.
 TEST_F(Pt2Hostile, P200_OpensNoPathNamedInTheFile) {
   ASSERT_EQ(::mkfifo(path("weight_9").c_str(), 0600), 0);
   for (const std::string& named : {path("weight_9"), "weight_9"s, "../weight_9"s}) {

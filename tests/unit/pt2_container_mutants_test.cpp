@@ -1,5 +1,5 @@
-// Archives that were damaged in known places: what must become of each is known, within two seconds and a gigabyte (P200, P202
-// of the pt2 format's description).
+// Archives that were damaged in known places: what must become of each is known, within two seconds
+// and a gigabyte (P200, P202 of the pt2 format's description).
 #include <filesystem>
 #include <limits>
 
@@ -231,7 +231,8 @@ void add_config_values(std::vector<Mutant>& out) {
       if (value == values[i]) continue;
       std::string changed = whole;
       changed.replace(changed.find(key) + key.size(), value.size(), values[i]);
-      // Devices are not looked at; a name that is not in the archive is a weight that was left out; null is no pickle.
+      // Devices are not looked at; a name that is not in the archive is a weight that was left out;
+      // null is no pickle.
       const bool other_name = field == "path_name" && values[i] == R"("x")"s,
                  no_pickle = field == "use_pickle" && values[i] == "null"s;
       const bool harmless = field == "device" || other_name || no_pickle;

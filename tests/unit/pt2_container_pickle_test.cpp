@@ -1,4 +1,5 @@
-// The restricted unpickler: what torch.save writes for tensors is read, everything else is refused and never run.
+// The restricted unpickler: what torch.save writes for tensors is read, everything else is refused
+// and never run.
 #include "format/pt2/pickle.hpp"
 #include "ingot/ingot.hpp"
 #include "unit/pt2_container_fixture.hpp"

@@ -1,5 +1,6 @@
-// The weights and constants of exported programs: which payloads they are, what they share, how they lie in memory. Each test
-// carries the number of the requirement in the pt2 format's description.
+// The weights and constants of exported programs: which payloads they are, what they share, how
+// they lie in memory. Each test carries the number of the requirement in the pt2 format's
+// description.
 #include <filesystem>
 
 #include "check/zoo_weights.hpp"
@@ -160,7 +161,8 @@ TEST_F(Container, P025_P200_APickleOfSeveralNamesIsReadOnce) {
   EXPECT_EQ(s.at("v").tensor->storage.get(), s.at("w").tensor->storage.get());
 }
 
-// Tied weights have one gradient, whichever name the graph uses; other elements of the storage are another parameter.
+// Tied weights have one gradient, whichever name the graph uses; other elements of the storage are
+// another parameter.
 TEST_F(Container, ParametersThatAreTheSameElementsAreOneTensor) {
   const std::vector<Payload> weights = {{.name = "a"}, {.name = "b"}, {.name = "later", .meta = {.offset = 1}}};
   const auto s = state(weights, {{w0, raw<float>({1, 2, 3})}});
@@ -169,7 +171,8 @@ TEST_F(Container, ParametersThatAreTheSameElementsAreOneTensor) {
   EXPECT_EQ(floats(s.at("later").tensor), (V{2, 3}));
 }
 
-// What an archive without its weights says about them is written again: who shares what, and how it lies there.
+// What an archive without its weights says about them is written again: who shares what, and how it
+// lies there.
 TEST_F(Container, P025_P204_StrippedArchivesStayWhatTheyAre) {
   const Meta turned{.sizes = {2, 3}, .strides = {1, 2}, .offset = 4};
   const Program p =
@@ -207,7 +210,8 @@ TEST_F(Container, P033_ElementEncodings) {
   EXPECT_EQ(one(28, raw<uint16_t>({65535})).to_vector<int64_t>()[0], 65535);
 }
 
-// A bool that is right is not written to: many names of one payload do not cost a copy of its pages each.
+// A bool that is right is not written to: many names of one payload do not cost a copy of its pages
+// each.
 TEST_F(Container, P033_BoolsAreNormalizedOnce) {
   std::vector<Payload> many;
   for (int i = 0; i < 2000; i++) many.push_back({.name = text("b", i), .meta = {.sizes = {2}, .dtype = 12}});

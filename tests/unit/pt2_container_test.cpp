@@ -1,5 +1,5 @@
-// The container of exported programs: which files are read, in which layouts, and what is written. Each test carries the number
-// of the requirement in the pt2 format's description.
+// The container of exported programs: which files are read, in which layouts, and what is written.
+// Each test carries the number of the requirement in the pt2 format's description.
 #include <cmath>
 #include <filesystem>
 
@@ -37,7 +37,8 @@ TEST_F(Container, P009_OrderIsFreeAndFoldersAreIgnored) {
 }
 
 TEST_F(Container, P011_ProgramsHaveALimitBeforeMemoryIsReserved) {
-  // Claims of sizes cost nothing: a stored entry must be as large as it says, a deflated one possible.
+  // Claims of sizes cost nothing: a stored entry must be as large as it says, a deflated one
+  // possible.
   ZipEntry bomb = deflated_entry("archive/models/model.json", program_text());
   bomb.size = 0xFFFFFFF0;
   Pt2Entries e = Pt2Entries::plain().remove("models/model.json");
@@ -142,7 +143,8 @@ TEST_F(Container, P019_KindsOfFiles) {
 }
 
 TEST_F(Container, P020_PackagesAreNamedAndTheirWeightsLeftAlone) {
-  // The weights of a package are files of torch.save, and its config maps names to lists: neither is read as a program's.
+  // The weights of a package are files of torch.save, and its config maps names to lists: neither
+  // is read as a program's.
   Pt2Entries e;
   e.set("archive_format", "pt2").set("data/aotinductor/net/x.wrapper.so", "").set("data/weights/weight_0", "not raw");
   e.set("data/aotinductor/net/weights_config.json", R"({"w": ["weight_0", [2], [1], 0]})");

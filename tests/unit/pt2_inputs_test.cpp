@@ -1,4 +1,5 @@
-// What an exported program demands of its inputs, and what its signature does with results (sections 9.3, 9.4 and 11).
+// What an exported program demands of its inputs, and what its signature does with results
+// (sections 9.3, 9.4 and 11).
 #include <limits>
 
 #include "unit/pt2_fixture.hpp"
@@ -328,7 +329,8 @@ TEST(Pt2Inputs, P131_SpecsMustFitTheGraph) {
 }
 
 TEST(Pt2Inputs, P140_P143_StateByTagAndKept) {
-  // User inputs first, then a buffer the program counts in: order is free, and calls see each other's writes.
+  // User inputs first, then a buffer the program counts in: order is free, and calls see each
+  // other's writes.
   ProgramJson p;
   p.input("x").state("buffer", "b_odd_name", "block.n", R"(, "persistent": false)").state("tensor_constant", "c", "lifted");
   p.then(op_node("add_.Tensor", {arg("self", val("b_odd_name")), arg("other", val("c"))}, "add_"));
@@ -345,7 +347,8 @@ TEST(Pt2Inputs, P140_P143_StateByTagAndKept) {
 }
 
 TEST(Pt2Inputs, P144_P145_P146_MutationsAreWrittenAfterAllOutputs) {
-  // A functional program: tokens, mutations, user outputs, gradients. Two buffers swap their values.
+  // A functional program: tokens, mutations, user outputs, gradients. Two buffers swap their
+  // values.
   ProgramJson p;
   p.graph.inputs.push_back(val("token"));
   p.input_specs.push_back(text(R"({"token": {"arg": )", name_json("token"), "}}"));

@@ -1,4 +1,5 @@
-// Targets, assertions, provenance and higher-order operators of exported programs (sections 10, 12.2 and 13).
+// Targets, assertions, provenance and higher-order operators of exported programs (sections 10,
+// 12.2 and 13).
 #include "graph/interpret.hpp"
 #include "graph/text.hpp"
 #include "format/pt2/graph.hpp"
@@ -478,7 +479,8 @@ TEST(Pt2Nodes, P172_OperatorsAsArguments) {
   EXPECT_EQ(product.dtype(), DType::i32);
   EXPECT_EQ(product.to(DType::i64).to_vector<int64_t>(), std::vector<int64_t>(4, 20000));
 
-  // The operator's arguments are checked as its own; one that Ingot does not have makes the node unsupported.
+  // The operator's arguments are checked as its own; one that Ingot does not have makes the node
+  // unsupported.
   o.graph.nodes = {
       hop("out_dtype", {arg("", op("mm.default")), arg("", as("as_scalar_type", "4")), arg("", val("x"))}, {val("y")})};
   expect_in("argument mat2 is missing", error_of(o));
@@ -512,7 +514,8 @@ TEST(Pt2Nodes, P174_SubgraphsMayWriteTheirOperands) {
   inlined.then(hop("strict_mode", {arg("", g.as_argument("g")), arg("", vals({"x"}))}, {val("y")}));
   EXPECT_EQ(floats(run(inlined, {x})[0]), Floats{3});
   EXPECT_EQ(floats(x), Floats{3});
-  // A loop, each time that it goes round: v is doubled as long as it is below the limit, which comes down by one.
+  // A loop, each time that it goes round: v is doubled as long as it is below the limit, which
+  // comes down by one.
   GraphJson condition, body;
   condition.inputs = body.inputs = {val("v"), val("limit")};
   condition.nodes = {op_node("lt.Tensor", {arg("self", val("v")), arg("other", val("limit"))}, "go")};

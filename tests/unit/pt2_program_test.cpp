@@ -1,4 +1,4 @@
-// Exported programs: JSON, graphs, arguments, values and enums (sections 4 to 8 of the format's description).
+// Exported programs: JSON, graphs, arguments, values and enums (sections 4 to 8 of the format).
 #include <limits>
 
 #include "expr/evaluate.hpp"
@@ -307,7 +307,7 @@ TEST(Pt2Program, P054_OmittedArguments) {
 }
 
 TEST(Pt2Program, P055_NumbersForTensors) {
-  // A number takes part in promotion as a number: f16 + 1.5 stays f16, i64 + True stays i64, f32 + 1j is complex.
+  // A number promotes as a number: f16 + 1.5 stays f16, i64 + True stays i64, f32 + 1j is complex.
   const auto add = [](std::string_view v, const Tensor& x) {
     return result(calling("add.Tensor", {arg("other", v)}), {x}).tensor();
   };

@@ -1,4 +1,5 @@
-// Versions of exported programs, and programs written back (sections 14 and 15 of the format's description).
+// Versions of exported programs, and programs written back (sections 14 and 15 of the format's
+// description).
 #include <filesystem>
 
 #include "format/pt2/write.hpp"
@@ -32,7 +33,8 @@ TEST(Pt2Write, P180_Versions) {
   expect_in("schema version 0.1 is not supported", error_of(p));
 }
 
-// An older file: no names, kinds, guards, verifiers, torch version or newer maps; a dialect instead of verifiers.
+// An older file: no names, kinds, guards, verifiers, torch version or newer maps; a dialect instead
+// of verifiers.
 TEST(Pt2Write, P181_OlderMinors) {
   const auto older = [](std::string_view more) {
     return text(R"({"graph_module": {"graph": {"inputs": [)", val("x"), R"(], "outputs": [)", val("y"),
@@ -70,7 +72,8 @@ TEST(Pt2Write, P183_AWarningDoesNotStopTheChecks) {
 
 // ---- 15
 
-// Every kind of argument, value, spec and container in one program; much of it nothing that can run.
+// Every kind of argument, value, spec and container in one program; much of it nothing that can
+// run.
 std::string everything() {
   const std::string s0(kS0);
   GraphJson inner;
@@ -189,7 +192,8 @@ TEST(Pt2Write, P204_AFileOfTorch) {
   EXPECT_GT(seen, 0);
 }
 
-// A program that was never in a file is written in the usual form, and reads back to one that does the same.
+// A program that was never in a file is written in the usual form, and reads back to one that does
+// the same.
 TEST(Pt2Write, P204_ProgramsWithoutASpelling) {
   Pt2Program made;
   made.program.name = "made";
@@ -259,8 +263,8 @@ TEST(Pt2Write, P052_UnusedResultsWithoutASpelling) {
   EXPECT_EQ(program_json(back).size(), json.size());  // the same metas, in the order of the file's values
 }
 
-// The document with its value number `at` (counted in order of the text) replaced by other JSON; `count` gets how many
-// there are.
+// The document with its value number `at` (counted in order of the text) replaced by other JSON;
+// `count` gets how many there are.
 void write_with(const Json& j, int at, std::string_view other, int& count, JsonWriter& out) {
   if (count++ == at) {
     out.raw(other);

@@ -1,5 +1,5 @@
-// Random ops: one seed gives the same numbers whatever the number of threads, fakes never consume numbers, and the
-// distributions have their moments.
+// Random ops: one seed gives the same numbers whatever the number of threads, fakes never consume
+// numbers, and the distributions have their moments.
 #include "tensor/random.hpp"
 
 #include <gtest/gtest.h>
@@ -215,7 +215,8 @@ TEST(Random, Multinomial) {
   EXPECT_EQ(count[0] + count[3], 0);
   EXPECT_NEAR(count[1] / 1e5, 0.1, 0.005);
   EXPECT_NEAR(count[4] / 1e5, 0.6, 0.01);
-  // Without replacement: the first choice has the given probabilities, and no row repeats a category.
+  // Without replacement: the first choice has the given probabilities, and no row repeats a
+  // category.
   const Tensor many = aten<"multinomial">(aten<"expand">(w, Shape{20000, 5}), 3);
   const auto x = many.to_vector<int64_t>();
   double first = 0;

@@ -1,5 +1,5 @@
-// What samples and golden cases do not see: results do not depend on the number of threads or on the layout, sums keep their
-// digits, batch norm's running statistics.
+// What samples and golden cases do not see: results do not depend on the number of threads or on
+// the layout, sums keep their digits, batch norm's running statistics.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// ATen's schemas: the whole table reads and prints back, defaults are values, faults have positions.
+// ATen's schemas: the whole table reads and prints back, defaults are values, faults have
+// positions.
 #include "op/schema.hpp"
 
 #include <gtest/gtest.h>

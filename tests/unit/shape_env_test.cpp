@@ -151,7 +151,8 @@ TEST(ShapeEnvData, ComputedSizesAreManyAndNumbersAreNot) {
   EXPECT_EQ(to_text((part * 2 + part).sizes()), to_text(part.sizes()));
   EXPECT_EQ(to_text(aten<"amax">(rest, Shape{0}).sizes()), "[4]");
   EXPECT_TRUE(env.deferred().empty() && env.guards().empty());
-  // Without its first few such a size is many too, in any order of dimensions, and that it has these few a run checks.
+  // Without its first few such a size is many too, in any order of dimensions, and that it has
+  // these few a run checks.
   const Tensor later = aten<"reshape">(part.slice(0, 2, std::nullopt), Shape{part.size(0) - 2, 2, 2});
   EXPECT_EQ(later.dim(), 3);
   const Tensor columns = aten<"reshape">(later.transpose(0, 2).contiguous().unsqueeze(3), Shape{2, 2, part.size(0) - 2});

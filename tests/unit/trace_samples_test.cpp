@@ -1,5 +1,5 @@
-// Every sample of tests/samples as a graph: traced, run again and compared with eager; at other sizes where some are open;
-// gradients computed inside the trace. One suite a sample file.
+// Every sample of tests/samples as a graph: traced, run again and compared with eager; at other
+// sizes where some are open; gradients computed inside the trace. One suite a sample file.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -224,7 +224,8 @@ Tensor weights_like(const Tensor& t, int seed) {
   return r;
 }
 
-// The gradients of the results that have some, weighted with the tensors after the first `n`; undefined ones left out.
+// The gradients of the results that have some, weighted with the tensors after the first `n`;
+// undefined ones left out.
 TensorList gradients_of(const SampleCall& c, const TensorList& in, std::size_t n, std::vector<bool>* defined) {
   const TensorList weights(in.begin() + static_cast<std::ptrdiff_t>(n), in.end());
   TensorList xs;
@@ -265,8 +266,9 @@ void check_gradients(const Sample& s) {
               text(s.where(), "\n", print(traced->graph)));
 }
 
-// The same with open sizes: traced at one setting, run at both. Rules order their divisions otherwise where a size is open, so
-// the last digits may differ. The formula that `looks` stands for is one for one length.
+// The same with open sizes: traced at one setting, run at both. Rules order their divisions
+// otherwise where a size is open, so the last digits may differ. The formula that `looks` stands
+// for is one for one length.
 void check_open_gradients(const Sample& s) {
   if (s.has("nograd") || s.has("nofake") || s.has("nosym") || dims_of(s, 0).empty()) return;
   const OpenSample o = open_sample(s);

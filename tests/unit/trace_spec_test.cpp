@@ -1,5 +1,5 @@
-// The tracing tests of the A-specification that need containers, modules or writes. The others are in gradients_test.cpp,
-// vmap_test.cpp (A004) and functionalize_test.cpp (A007).
+// The tracing tests of the A-specification that need containers, modules or writes. The others are
+// in gradients_test.cpp, vmap_test.cpp (A004) and functionalize_test.cpp (A007).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What tracing may cost: 1000 ops in 50 ms, and with open sizes three times that. Generous for a busy machine; the numbers of
-// a quiet one come from bench/trace_bench.cpp.
+// What tracing may cost: 1000 ops in 50 ms, and with open sizes three times that. Generous for a
+// busy machine; the numbers of a quiet one come from bench/trace_bench.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The listings of docs/ir.md that programs make: the programs are here, the page has what they become.
+// The listings of docs/ir.md that programs make: the programs are here, the page has what they
+// become.
 #include <gtest/gtest.h>
 
 #include <filesystem>

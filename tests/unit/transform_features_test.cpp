@@ -1,4 +1,5 @@
-// What a function may do beside calling ops, in every nesting of transforms: nothing of it is lost without a word.
+// What a function may do beside calling ops, in every nesting of transforms: nothing of it is lost
+// without a word.
 #include <gtest/gtest.h>
 
 #include "aot/aot.hpp"

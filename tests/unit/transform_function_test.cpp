@@ -1,4 +1,5 @@
-// Custom functions under transforms in any nesting: the same numbers as their formula written with ops, whose rules know vmap.
+// Custom functions under transforms in any nesting: the same numbers as their formula written with
+// ops, whose rules know vmap.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -324,7 +325,8 @@ TEST_F(TransformedFunction, RandomnessIsTheVmaps) {
 
 TEST_F(TransformedFunction, RefusesAGradientItCannotKnow) {
   const Tensor x = counted({3, 2}), w = tensor({0.7, -1.3}, float64);
-  // The function and its gradient have nothing to do with the batch, but for what its backward brings along.
+  // The function and its gradient have nothing to do with the batch, but for what its backward
+  // brings along.
   const TensorFunction f = [](const TensorList& in) {
     const Tensor y = custom_function(
         "Hidden", {in[1]}, [](FunctionContext&, const TensorList& t) { return TensorList{t[0] * 2}; },

@@ -1,4 +1,5 @@
-// Hooks and other things said to the tape from inside a transformed function: they hold for every member, or are refused.
+// Hooks and other things said to the tape from inside a transformed function: they hold for every
+// member, or are refused.
 #include <gtest/gtest.h>
 
 #include "ingot/autograd.hpp"
@@ -198,7 +199,8 @@ TEST_F(TransformedHooks, GradientsAskedForInside) {
                                    if (!x.requires_grad()) return ((x * x * w).sin() + x * 0).cos() * x * w * 2;
                                    return (x * x * w).cos() * 2 * x * w;
                                  }}},
-                               // With respect to something that only some members' outputs are batched over, see below.
+                               // With respect to something that only some members' outputs are
+                               // batched over, see below.
                                {"grad_vmap_over_the_weight", "grad_vmap_vmap_over_other_arguments"});
 }
 

@@ -1,4 +1,5 @@
-// vmap equals the loop over slices, for every sample of tests/samples: each tensor argument mapped alone, then all together.
+// vmap equals the loop over slices, for every sample of tests/samples: each tensor argument mapped
+// alone, then all together.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -108,14 +109,16 @@ std::string text_of(const Sample& s, const Mapping& m) {
   return t + " dim " + std::to_string(m.dim);
 }
 
-// Places in a storage count from a member's own first element: as_strided sees it as a storage of its own.
+// Places in a storage count from a member's own first element: as_strided sees it as a storage of
+// its own.
 bool looks_at_storage(const SampleCall& c) { return c.op->schema.index_of("storage_offset") >= 0; }
 Tensor member_of(const SampleCall& c, const Tensor& batch, int64_t dim, int64_t b) {
   const Tensor member = batch.select(dim, b);
   return looks_at_storage(c) ? member.clone() : member;
 }
 
-// A tensor that all members share cannot be written, and set_ or resize_ of a member is refused (vmap_test.cpp).
+// A tensor that all members share cannot be written, and set_ or resize_ of a member is refused
+// (vmap_test.cpp).
 bool is_refused(const SampleCall& c, const Mapping& m) {
   if (c.op->def->effects.rewires != Rewires::nothing) return true;
   bool refused = false;
@@ -170,7 +173,8 @@ void check_mapping(const Sample& s, const std::vector<SampleCall>& calls, const 
   }
 }
 
-// A vmap in a vmap: two batches, the second in the other order, equal the two mapped one after the other.
+// A vmap in a vmap: two batches, the second in the other order, equal the two mapped one after the
+// other.
 void check_nested(const Sample& s, const std::vector<SampleCall>& calls) {
   if (calls[0].op->mutates() || calls[0].op->def->result.uninitialised) return;
   TensorList batches, turned, both;
@@ -196,7 +200,8 @@ void check_nested(const Sample& s, const std::vector<SampleCall>& calls) {
     expect_equal(got[r], aten<"stack">(TensorList{first[r], second[r]}, 0), s.where() + " nested");
 }
 
-// The gradient of a weighted sum of the results: through vmap, and through the loop. All tensors are mapped.
+// The gradient of a weighted sum of the results: through vmap, and through the loop. All tensors
+// are mapped.
 void check_gradients(const Sample& s, const std::vector<SampleCall>& calls) {
   const auto differentiable = [](const Tensor& t) { return t.dtype() == DType::f64 || t.dtype() == DType::c128; };
   TensorList batches, leaves;
@@ -301,7 +306,8 @@ class VmapSampleTest : public ::testing::Test {
   std::string path_;
 };
 
-// Ops that loop are right but slow. Their number may only fall: a new op gets a rule, or its form says how it is batched.
+// Ops that loop are right but slow. Their number may only fall: a new op gets a rule, or its form
+// says how it is batched.
 class FewLoops : public ::testing::Test {
  public:
   void TestBody() override {

@@ -401,7 +401,8 @@ TEST_F(Vmap, GradientsFlowThroughWritesAndViews) {
   expect_same(got, want);
 }
 
-// Row r of a Jacobian is the gradient for the r-th unit vector: the backward runs on a batch of cotangents.
+// Row r of a Jacobian is the gradient for the r-th unit vector: the backward runs on a batch of
+// cotangents.
 TEST_F(Vmap, BackwardRunsOnBatchedCotangents) {
   const Tensor x = counting({4}).cos().requires_grad_(), w = counting({3, 4}).sin();
   const Tensor y = aten<"tanh">(aten<"mv">(w, x.exp()));

@@ -1,4 +1,5 @@
-// Every sample of tests/samples on TwoTensors: each part is what the op makes of it alone, and so are gradients.
+// Every sample of tests/samples on TwoTensors: each part is what the op makes of it alone, and so
+// are gradients.
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -79,7 +80,8 @@ void check(const Sample& s) {
   for (const Tensor& t : gots) EXPECT_TRUE(t->storage == args[0].tensor()->storage) << "a view has another outer storage";
 }
 
-// The gradients of the double-precision arguments for gradients of ones; nothing where there is nothing to differentiate.
+// The gradients of the double-precision arguments for gradients of ones; nothing where there is
+// nothing to differentiate.
 TensorList gradients(const Op& op, const Values& args) {
   TensorList inputs, outputs, seeds;
   for (Tensor t : tensors_in(args))
@@ -111,7 +113,8 @@ void check_gradients(const Sample& s) {
   for (std::size_t k = 0; k < want.size(); k++) {
     ASSERT_EQ(got[k].defined(), want[k].defined()) << "gradient " << k;
     if (!want[k].defined()) continue;
-    // Rules that look at elements to choose a cheaper form (prod) cannot look at a wrapper: the last digits may differ.
+    // Rules that look at elements to choose a cheaper form (prod) cannot look at a wrapper: the
+    // last digits may differ.
     EXPECT_TRUE(same_elements(wrapper_state(got[k]) ? inner_tensor(got[k], "a") : got[k], want[k], 1e-12)) << "gradient " << k;
   }
 }
@@ -124,7 +127,8 @@ TEST_F(WrapperSamples, EveryOpRunsOnBothParts) {
   int ran = 0;
   for (const std::string& file : sample_files(folder))
     for (const Sample& s : read_samples(file)) {
-      // It chooses between two formulas by the elements of a tensor, and the sample's arguments are not consistent.
+      // It chooses between two formulas by the elements of a tensor, and the sample's arguments are
+      // not consistent.
       if (s.op_name == "cumprod_backward") continue;
       try {
         SCOPED_TRACE(s.where());

@@ -1,4 +1,5 @@
-// Wrapper tensors with the transforms: flattened and rebuilt, functionalized, traced. A wrapper never reaches a graph.
+// Wrapper tensors with the transforms: flattened and rebuilt, functionalized, traced. A wrapper
+// never reaches a graph.
 #include <optional>
 
 #include "graph/dead_code.hpp"
@@ -240,7 +241,8 @@ struct Outcome {
   std::string refusal;  // of the backward
 };
 Outcome outcome(const testing::Program& p, Mode* mode, bool as_functional) {
-  // Wrappers make stale views again by taking them again, not by their place in a storage: so shall the tensors they are compared with.
+  // Wrappers make stale views again by taking them again, not by their place in a storage: so shall
+  // the tensors they are compared with.
   const Scoped<bool> replay(thread_state().view_replay, true);
   std::optional<ModeScope> scope;
   if (mode) scope.emplace(*mode);

@@ -1,4 +1,5 @@
-// The zip container: read in place, and refused where it lies (P001 to P012 of the pt2 format's description).
+// The zip container: read in place, and refused where it lies (P001 to P012 of the pt2 format's
+// description).
 #include <filesystem>
 
 #include "io/crc32.hpp"
@@ -50,7 +51,8 @@ TEST_F(Zip, P001_IsReadFromItsEndWithAComment) {
     EXPECT_EQ(z.names(), std::vector<std::string>{"a"});
     EXPECT_EQ(z.read_text("a"), "hello");
   }
-  // A comment that itself looks like an end does not reach the end of the file, so the true one is found.
+  // A comment that itself looks like an end does not reach the end of the file, so the true one is
+  // found.
   EXPECT_EQ(open(zip({{"a", "hello"}}, {.comment = "PK\5\6" + std::string(40, '\0') + "x"})).read_text("a"), "hello");
   // Local headers that the directory does not name are not entries.
   const std::string hidden = "PK\3\4" + ZipEntry("b", "other").fields("", false) + "bother";

@@ -1,4 +1,5 @@
-// Long loops over sums, cut into blocks: what a block adds up is then poured into wider sums. This backend's own.
+// Long loops over sums, cut into blocks: what a block adds up is then poured into wider sums. This
+// backend's own.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -14,8 +15,9 @@ struct Blocks {
   int64_t size;
 };
 
-// The cut that leaves at most `most` iterations to a block; nothing where there are no more than that altogether. An extent that is
-// not known yet is taken for a long one. An iteration takes `step` values of the last variable.
+// The cut that leaves at most `most` iterations to a block; nothing where there are no more than
+// that altogether. An extent that is not known yet is taken for a long one. An iteration takes
+// `step` values of the last variable.
 inline std::optional<Blocks> blocks_of(std::span<const Expr> vars, int64_t most, int64_t step = 1) {
   int64_t within = 1;
   for (std::size_t level = vars.size(); level-- > 0;) {

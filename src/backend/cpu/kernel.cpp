@@ -204,7 +204,8 @@ class KernelEmitter {
     });
   }
 
-  // body(copies) for [lo, hi), whose length is a multiple of `multiple`: several vectors at a time, then one, then single elements.
+  // body(copies) for [lo, hi), whose length is a multiple of `multiple`: several vectors at a time,
+  // then one, then single elements.
   template <class F>
   void vector_loop(const Expr& variable, Value lo, Value hi, int64_t multiple, const F& body) {
     Value start = lo;
@@ -298,7 +299,7 @@ class KernelEmitter {
     }
   }
 
-  // A block's rows times all panels, each block of sums in registers from its first product to its last.
+  // A block's rows times all panels, each block of sums in registers from first to last product.
   void emit_product(const loop::Product& x) {
     INGOT_ENSURE(x.types.rows == x.types.sums && x.types.columns == x.types.sums, "no microkernel adds to sums of another type");
     const auto height = static_cast<std::size_t>(x.block.rows), vectors = static_cast<std::size_t>(x.block.columns / lanes_);
@@ -411,7 +412,8 @@ class KernelEmitter {
 
   // ---- folds
 
-  // What a fold is carried in: `sum` alone, or the sum of one block, which is then poured into the wider `total`.
+  // What a fold is carried in: `sum` alone, or the sum of one block, which is then poured into the
+  // wider `total`.
   struct Accumulator {
     llvm::AllocaInst* sum;
     llvm::AllocaInst* total = nullptr;
@@ -455,7 +457,7 @@ class KernelEmitter {
     llvm::Type* type = register_type(context_, f.body.dtype());
     return carried->getType()->isFPOrFPVectorTy() ? b_.CreateFPCast(carried, shaped_as(type, carried->getType())) : carried;
   }
-  // All parts as one number; lanes are joined in halves, so the order is the same whatever the extent.
+  // All parts as one number; lanes are joined in halves: one order, whatever the extent.
   Value total(const Fold& f, std::vector<Value> parts, Value scalar) {
     const ExprOp op = operation_of(f.how);
     const DType t = parts[0]->getType()->getScalarType()->isDoubleTy() ? DType::f64 : f.body.dtype();
@@ -533,7 +535,7 @@ class KernelEmitter {
     return expressions_.from_memory(vector, t);
   }
 
-  // The value as it is in memory. A cast to a small float is its rounding, which need not be widened again.
+  // The value as it is in memory. A cast to a small float is its rounding: it stays narrow.
   Value stored_value(const Expr& e) {
     const DType t = e.dtype();
     if (!is_reduced_floating(t) || e.op() != ExprOp::Cast) return expressions_.to_memory(expressions_.emit(e), t);

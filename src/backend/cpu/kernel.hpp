@@ -24,7 +24,8 @@ Tasks tasks_of(const loop::Program& program, const loop::Kernel& kernel, const T
 // The buffers whose addresses a kernel's function is given, in order.
 std::vector<int> arguments_of(const loop::Program& program, const loop::Kernel& kernel);
 
-// A kernel that stands for several: it is given the numbers by which these differ, and decides as `example`, one of them.
+// A kernel that stands for several: it is given the numbers by which these differ, and decides as
+// `example`, one of them.
 struct KernelCode {
   const loop::Program& program;
   const loop::Kernel& kernel;
@@ -32,7 +33,8 @@ struct KernelCode {
   const loop::Kernel& example;
   const std::vector<int64_t>& multiples;  // kernel_decisions.hpp, of all of them
 };
-// Its function under this name, of the type `ingot_kernel` of src/model/program.h; the parameters come after the buffers.
+// Its function under this name, of the type `ingot_kernel` of src/model/program.h; the parameters
+// come after the buffers.
 llvm::Function* emit_kernel(llvm::Module& module, const KernelCode& code, const Target& target, const std::string& name);
 
 }  // namespace ingot::cpu

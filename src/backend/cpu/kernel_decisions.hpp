@@ -10,24 +10,27 @@
 
 namespace ingot::cpu {
 
-// Whether the length of a fold costs digits in the type of its body: a sum of floats, but for one of narrower numbers.
+// Whether the length of a fold costs digits in the type of its body: a sum of floats, but for one
+// of narrower numbers.
 bool is_summed_in_blocks(const loop::Fold& f);
 
-// How the loops of a nest are cut if one of its folds is summed in blocks; `step` values of the last variable are one iteration.
+// How the loops of a nest are cut if one of its folds is summed in blocks; `step` values of the
+// last variable are one iteration.
 std::optional<Blocks> blocks_for(const loop::Nest& n, int step);
 
 // Several vectors at once hide latencies, as many as there are registers for.
 int copies_of(const Target& target);
-// The same of a kernel: where a single vector keeps the processor busy, more are only more code. Sums stay in as many parts
-// as ever, which their rounding depends on.
+// The same of a kernel: where a single vector keeps the processor busy, more are only more code.
+// Sums stay in as many parts as ever, which their rounding depends on.
 int copies_of(const loop::Kernel& kernel, const Target& target);
 
-// Of the variable that is done in vectors, a number that its extent is a multiple of: of the last outer one of a kernel
-// across, else of the last one of each nest, in order. 1 where nothing is known.
+// Of the variable that is done in vectors, a number that its extent is a multiple of: of the last
+// outer one of a kernel across, else of the last one of each nest, in order. 1 where nothing is
+// known.
 std::vector<int64_t> multiples_of(const loop::Kernel& kernel);
 
-// How sums are cut into blocks: what code does with numbers depends on this, so that kernels whose decisions differ have no code in
-// common.
+// How sums are cut into blocks: what code does with numbers depends on this, so that kernels whose
+// decisions differ have no code in common.
 std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kernel& kernel, const Target& target);
 
 }  // namespace ingot::cpu

@@ -14,7 +14,8 @@ namespace {
 
 using loop::at;
 
-// What is worth a module of its own, in nodes of expressions: several milliseconds of work, where a module costs half of one.
+// What is worth a module of its own, in nodes of expressions: several milliseconds of work, where a
+// module costs half of one.
 constexpr int64_t kGroup = 300, kKernel = 40;
 
 // What holds of all of the kernels, which have one form.

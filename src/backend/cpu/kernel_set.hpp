@@ -11,8 +11,8 @@ namespace ingot::cpu {
 
 class KernelSet {
  public:
-  // Of a model's programs and those that run once for each set of weights, all of which outlive the set. `prefix` begins the
-  // symbols.
+  // Of a model's programs and those that run once for each set of weights, all of which outlive the
+  // set. `prefix` begins the symbols.
   KernelSet(const std::vector<const loop::Program*>& runs, const std::vector<const loop::Program*>& folds, const Target& target,
             const std::string& prefix);
 

@@ -4,7 +4,8 @@
 
 namespace ingot::cpu {
 
-// The target's level without its programs. A library has several, and picks one when it is loaded (src/model/cpu.h).
+// The target's level without its programs. A library has several, and picks one when it is loaded
+// (src/model/cpu.h).
 Model::Level level_for(const Target& target);
 
 }  // namespace ingot::cpu

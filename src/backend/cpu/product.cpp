@@ -28,8 +28,8 @@ constexpr int64_t kAlignment = 64;
 // Below these a block is mostly padding, or its loop too short to pay for the packing.
 constexpr int64_t kFewestRows = 4, kFewestColumns = 8, kShortestSum = 8;
 
-// Of one task: columns, whose sums stay in the cache next to the processor, and bytes of their factor, which the tasks after
-// it, over the rows below, find in the one behind.
+// Of one task: columns, whose sums stay in the cache next to the processor, and bytes of their
+// factor, which the tasks after it, over the rows below, find in the one behind.
 constexpr int64_t kMostColumns = 512, kMostBytes = 256 << 10;
 
 // Blocks of a long sum (kTermsOfOneSum) that are added up in float; more are in double.
@@ -60,8 +60,8 @@ Expr flattened_index(const std::vector<Expr>& vars) {
   return e;
 }
 
-// Columns as they lie in memory: those variables whose elements follow each other, the first of them cut into blocks, and the
-// ones before, for each of whose values the block is another.
+// Columns as they lie in memory: those variables whose elements follow each other, the first of
+// them cut into blocks, and the ones before, for each of whose values the block is another.
 struct Run {
   std::vector<Expr> apart, vars;
   std::vector<int64_t> strides;  // of vars, in the factor's memory; the last is 1
@@ -76,8 +76,8 @@ int64_t most_columns(int64_t bytes, int64_t width) {
   return std::clamp<int64_t>(kMostBytes / std::max<int64_t>(1, bytes), 2 * width, kMostColumns);
 }
 
-// How many values of the first variable make a block: the fewest panels, and some for each task's own cost. A block is never
-// smaller than a panel.
+// How many values of the first variable make a block: the fewest panels, and some for each task's
+// own cost. A block is never smaller than a panel.
 int64_t choose_block(const Run& r, int64_t bytes, int64_t width) {
   const int64_t all = r.vars[0].arg(0)->i, most = std::min(all, std::max<int64_t>(1, most_columns(bytes, width) / r.strides[0]));
   auto panels = [&](int64_t values) { return (r.span(values) + width - 1) / width; };
@@ -128,7 +128,8 @@ bool reads_constants(const Program& p, const Expr& e) {
   return all;
 }
 
-// The one with which the fewest sums are computed that nobody looks at, as far as the sizes are known.
+// The one with which the fewest sums are computed that nobody looks at, as far as the sizes are
+// known.
 Product::Block choose_microkernel(const std::vector<Product::Block>& all, const Expr& rows, const Expr& columns) {
   auto padded = [](const Expr& n, int64_t unit) { return n.is_const() ? (n->i + unit - 1) / unit * unit : 1; };
   auto work = [&](const Product::Block& b) { return padded(rows, b.rows) * padded(columns, b.columns); };
@@ -158,7 +159,8 @@ class ProductBuilder {
     Expr sum_column;
     if (run) columns_in_place(*run, columns_here, sum_column);
     else columns_packed(columns_here, sum_column);
-    // Rows that only one task reads are its own; others, and what is constant, are laid out by a step before.
+    // Rows that only one task reads are its own; others, and what is constant, are laid out by a
+    // step before.
     const bool is_shared = kernel.outer.size() > f_.batch.size() || reads_constants(program_, f_.a);
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
@@ -205,8 +207,8 @@ class ProductBuilder {
     steps_.kernel.scratch_bytes = steps_.kernel.scratch_bytes + aligned(bytes_of(b));
     return id;
   }
-  // buffer[batch…, group, k, within] = factor at member `size*group + within` of `vars`, zero past the last. Returns where
-  // group `group` begins for the kernel's batch.
+  // buffer[batch…, group, k, within] = factor at member `size*group + within` of `vars`, zero past
+  // the last. Returns where group `group` begins for the kernel's batch.
   Expr pack(const std::string& suffix, const Expr& factor, const std::vector<Expr>& vars, int64_t size, const Expr& group,
             int& buffer) {
     const Expr count = count_of(vars);
@@ -232,7 +234,8 @@ class ProductBuilder {
     return offset;
   }
 
-  // How many values of the first variable of the columns make a block: whole panels. 0: they are not cut.
+  // How many values of the first variable of the columns make a block: whole panels. 0: they are
+  // not cut.
   int64_t choose_packed_block() const {
     const Expr& all = f_.columns[0].arg(0);
     if (!columns_.is_const() || !length_.is_const()) return 0;
@@ -332,7 +335,8 @@ class ProductBuilder {
     unflatten(f_.rows, first_row + local, from_, to_);
     std::vector<Expr> index = c_.leading;
     for (const Expr& v : c_.vars) index.push_back(substitute(v, from_, to_));
-    // The sum is an element of the strip, which has its offset already: only the other loads get theirs.
+    // The sum is an element of the strip, which has its offset already: only the other loads get
+    // theirs.
     const Expr tmp = Expr::tmp(-1, f_.types.sums);
     const Buffer& strip = program_.buffers[at(x_.strip)];
     const Expr sum = cast(f_.types.sums, Expr::load(x_.strip, strip.dtype, {local * x_.strip_width + sum_column}, strip.name));

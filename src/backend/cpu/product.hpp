@@ -7,14 +7,15 @@
 
 namespace ingot::cpu {
 
-// Nothing where the computation is no contraction, one too small for blocks, or one of types that there is no
-// microkernel for. Adds the buffers that the steps need.
+// Nothing where the computation is no contraction, one too small for blocks, or one of types that
+// there is no microkernel for. Adds the buffers that the steps need.
 //
-// The columns' factor is read where it lies if the elements of a row of columns follow each other there and it is no
-// constant; else it is laid out in panels of a block's width. Columns of several variables (the pixels of an image) are then
-// taken as one run of memory, with the few elements between one row and the next: they are computed, and nobody looks at them.
-// The rows' factor is laid out in blocks, by the task itself where it is the only one to read them. What is constant of all that
-// is done once for each set of weights (loop/fold.hpp).
+// The columns' factor is read where it lies if the elements of a row of columns follow each other
+// there and it is no constant; else it is laid out in panels of a block's width. Columns of several
+// variables (the pixels of an image) are then taken as one run of memory, with the few elements
+// between one row and the next: they are computed, and nobody looks at them. The rows' factor is
+// laid out in blocks, by the task itself where it is the only one to read them. What is constant of
+// all that is done once for each set of weights (loop/fold.hpp).
 std::optional<loop::ProductSteps> as_product(loop::Program& p, const loop::Computation& c, const Target& target);
 
 }  // namespace ingot::cpu

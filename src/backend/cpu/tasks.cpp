@@ -11,7 +11,8 @@ using loop::Fold;
 using loop::Nest;
 using loop::Store;
 
-// Elements of the vectorised outer variable in one task: long enough to amortise the call, short enough to share.
+// Elements of the vectorised outer variable in one task: long enough to amortise the call, short
+// enough to share.
 constexpr int64_t kPointwiseChunk = 2048, kNestedChunk = 64;
 // Issue slots that are worth handing to another thread, about 20 microseconds.
 constexpr int64_t kWorthwhile = 50000;

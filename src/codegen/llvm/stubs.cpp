@@ -1,5 +1,6 @@
-// What lld's link-time optimiser asks of LLVM and Ingot never runs: lld registers every target LLVM was built with, and the
-// optimiser loads Polly. Empty bodies in their place keep the targets we do not compile for out of the executable.
+// What lld's link-time optimiser asks of LLVM and Ingot never runs: lld registers every target LLVM
+// was built with, and the optimiser loads Polly. Empty bodies in their place keep the targets we do
+// not compile for out of the executable.
 #include <llvm/Passes/PassPlugin.h>
 
 #define INGOT_STUB(function)                  \

@@ -1,5 +1,5 @@
-// The container of exported programs: which kind of file it is and where its parts lie (sections 1 and 14 of the
-// format's description).
+// The container of exported programs: which kind of file it is and where its parts lie (sections 1
+// and 14 of the format's description).
 #pragma once
 #include <string>
 #include <string_view>
@@ -30,9 +30,11 @@ struct Pt2Archive {
   }
 };
 
-// User error for a file that holds neither exported programs nor compiled models, naming what it is where that is known.
+// User error for a file that holds neither exported programs nor compiled models, naming what it is
+// where that is known.
 Pt2Archive open_pt2_archive(const std::string& path);
-// The program called `wanted`; without a name "model", else the only one. User error listing the names.
+// The program called `wanted`; without a name "model", else the only one. User error listing the
+// names.
 std::string choose_model(const Pt2Archive& a, const std::string& wanted);
 
 }  // namespace ingot

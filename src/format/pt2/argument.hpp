@@ -17,16 +17,19 @@ class ArgumentScope {
   ~ArgumentScope() = default;
 };
 
-// The argument, in the form the parameter's type wants: ints for a float list become floats, an empty list is a list of
-// the right kind. Without a type it stays as written. An operator is its name ("aten::add.Tensor"), a map the list of
-// what its keys stand for. User error for a tag the format does not have.
+// The argument, in the form the parameter's type wants: ints for a float list become floats, an
+// empty list is a list of the right kind. Without a type it stays as written. An operator is its
+// name ("aten::add.Tensor"), a map the list of what its keys stand for. User error for a tag the
+// format does not have.
 Argument read_argument(const Json& j, const SchemaType* type, ArgumentScope& scope, SpelledArgument& spelled);
 
-// Whether a parameter of this type may be written as this tag. The tag comes from the exporter's value and not from the
-// schema, so numbers stand for tensors, ints for floats, and an empty list for any list.
+// Whether a parameter of this type may be written as this tag. The tag comes from the exporter's
+// value and not from the schema, so numbers stand for tensors, ints for floats, and an empty list
+// for any list.
 bool tag_fits(const SpelledArgument& spelled, const Argument& argument, const SchemaType& type);
 
-// The name a value-defining argument (graph input or node output) defines; empty for a constant or None.
+// The name a value-defining argument (graph input or node output) defines; empty for a constant or
+// None.
 std::string defined_name(const Json& j);
 
 }  // namespace ingot

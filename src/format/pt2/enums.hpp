@@ -10,8 +10,9 @@ DType dtype_of(const Json& j);
 MemoryFormat memory_format_of(const Json& j);
 // User error for another layout than strided.
 Layout layout_of(const Json& j);
-// Where the program will run, whatever machine the exporter had: its `cpu` and `cuda` (of any index) both mean the
-// target, which the graph calls the default device. User error for another type.
+// Where the program will run, whatever machine the exporter had: its `cpu` and `cuda` (of any
+// index) both mean the target, which the graph calls the default device. User error for another
+// type.
 Device device_of(const Json& j);
 // What the exporter had: "cpu", "cuda:1".
 std::string device_text(const Json& j);

@@ -16,7 +16,8 @@ namespace ingot {
 
 namespace {
 
-// Where an entry "key,path,class" of a module stack has its commas: those inside brackets belong to a part.
+// Where an entry "key,path,class" of a module stack has its commas: those inside brackets belong to
+// a part.
 std::vector<std::string_view> split_parts(std::string_view entry) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -33,7 +34,8 @@ std::vector<std::string_view> split_parts(std::string_view entry) {
   return parts;
 }
 
-// The innermost module as messages show it, "path (class)": entries are joined by ';', outermost first.
+// The innermost module as messages show it, "path (class)": entries are joined by ';', outermost
+// first.
 std::string innermost_module(std::string_view stack) {
   const auto parts = split_parts(stack.substr(stack.rfind(';') + 1));
   if (parts.size() != 3) return {};
@@ -130,7 +132,8 @@ class GraphReader final : ArgumentScope {
         j.fail(text("an input of a graph cannot have kind ", shown_name(tag), " without a name"));
       value = read_argument(j, nullptr, *this, argument);
       out_.inputs.push_back(value);
-      // Operands are matched by position, also those whose value the exporter wrote into the subgraph.
+      // Operands are matched by position, also those whose value the exporter wrote into the
+      // subgraph.
       if (is_subgraph_) graph().placeholder("literal");
       return;
     }
@@ -256,8 +259,8 @@ class GraphReader final : ArgumentScope {
     return argument;
   }
 
-  // Of a higher-order op: first those without a name, then keywords. Options that only tell how to run a region are kept
-  // beside the call.
+  // Of a higher-order op: first those without a name, then keywords. Options that only tell how to
+  // run a region are kept beside the call.
   std::vector<Argument> ordered_args(const Json& j, const Op& op, const std::string& target, const std::string& name,
                                      SpelledNode& s) {
     const auto& params = op.schema.args;
@@ -290,7 +293,8 @@ class GraphReader final : ArgumentScope {
     }
     return nullptr;
   }
-  // Arguments of an op that applies `inner` and takes what it hands on by name: (operator, keywords, values…).
+  // Arguments of an op that applies `inner` and takes what it hands on by name: (operator,
+  // keywords, values…).
   std::vector<Argument> keyword_args(const Json& j, const Op& op, const Op& inner, const std::string& target,
                                      const std::string& name, SpelledNode& s) {
     std::vector<Argument> args(op.schema.args.size());
@@ -321,7 +325,8 @@ class GraphReader final : ArgumentScope {
         j.fail(text(name, ": ", target, ": argument ", param.name, " is missing"));
     return args;
   }
-  // Arguments of an op that applies `inner`: its own, then all of the inner one's in the order of its schema.
+  // Arguments of an op that applies `inner`: its own, then all of the inner one's in the order of
+  // its schema.
   std::vector<Argument> applied_args(const Json& j, const Op& op, const Op& inner, const std::string& target,
                                      const std::string& name, SpelledNode& s) {
     const auto &own = op.schema.args, &params = inner.schema.args;
@@ -379,7 +384,8 @@ class GraphReader final : ArgumentScope {
 
   // ---- outputs
 
-  // One output is the node's value itself, several are its elements; an output that is a list has elements again.
+  // One output is the node's value itself, several are its elements; an output that is a list has
+  // elements again.
   void bind_outputs(Node* n, const Json& j, const std::vector<Json>& outputs, SpelledNode& s) {
     const bool flat_list = n->op != nullptr && n->op->form() == Form::higher_order;
     if (n->op != nullptr && !flat_list && outputs.size() != n->op->schema.results.size())
@@ -421,8 +427,8 @@ class GraphReader final : ArgumentScope {
 
   // ---- what the file says about the values
 
-  // Calls f(entry, node, spelling) for every entry of a map that describes a value of the graph. Entries of other names
-  // say nothing about it.
+  // Calls f(entry, node, spelling) for every entry of a map that describes a value of the graph.
+  // Entries of other names say nothing about it.
   template <class F>
   void for_each_entry(const Json& graph, std::string_view map, F&& f) {
     const auto entries = graph.optional(map);

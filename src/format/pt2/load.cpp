@@ -36,7 +36,8 @@ std::vector<std::string> strings(const Json& list) {
   return list.map([](const Json& s) { return s.string(); });
 }
 
-// Older files have one dialect instead of a list of verifiers. No dialect is refused: all nodes are checked anyway.
+// Older files have one dialect instead of a list of verifiers. No dialect is refused: all nodes are
+// checked anyway.
 void read_dialects(const Json& program, Pt2Program& p) {
   if (const auto verifiers = program.optional("verifiers")) p.facts.verifiers = strings(*verifiers);
   else if (const auto dialect = program.optional("dialect")) p.facts.verifiers = {dialect->string()};

@@ -17,8 +17,9 @@ namespace ingot {
 namespace {
 
 constexpr std::string_view kPickle = "data.pkl";
-// Every instruction may make an object, so the length bounds the memory that a pickle can take. What is remembered and
-// used again costs a few bytes a time whatever its size, so whatever is copied has a limit of its own.
+// Every instruction may make an object, so the length bounds the memory that a pickle can take.
+// What is remembered and used again costs a few bytes a time whatever its size, so whatever is
+// copied has a limit of its own.
 constexpr uint64_t kLongestPickle = 8 << 20;
 constexpr std::size_t kDeepest = 1000, kMostValues = 2'000'000, kMostArguments = 8, kLongestKey = 256;
 
@@ -37,8 +38,9 @@ constexpr StorageClass kStorageClasses[] = {
     // clang-format on
 };
 
-// What stands on the machine's stack: sixteen bytes, with the rest in tables of the machine. Containers are known by
-// their place in such a table, so that one that is on the stack and in the memo stays one.
+// What stands on the machine's stack: sixteen bytes, with the rest in tables of the machine.
+// Containers are known by their place in such a table, so that one that is on the stack and in the
+// memo stays one.
 struct Object {
   enum class Kind : uint8_t {
     // clang-format off
@@ -149,7 +151,8 @@ class Machine {
     while (n-- > 0) out[n] = pop();
     return out;
   }
-  // A pickle has at least a byte for each item of a container; that an OrderedDict is made of pairs is the exception.
+  // A pickle has at least a byte for each item of a container; that an OrderedDict is made of pairs
+  // is the exception.
   void count_items(std::size_t n) {
     items_ += n;
     if (items_ / 4 > code_.size()) code_.fail("its containers have more items than its length allows");
@@ -311,7 +314,8 @@ class Machine {
     return l.storage;
   }
   Ref<Storage> read_storage(const StorageRecord& r) {
-    // Asking the archive for it is safe whatever the key is: a name that is not in its directory is not found.
+    // Asking the archive for it is safe whatever the key is: a name that is not in its directory is
+    // not found.
     const std::string entry = text(top_of(file_), "data/", r.key);
     if (!file_.contains(entry)) code_.fail(text("the storage ", shown_name(entry), " is not in the file"));
     return file_.read_storage(entry);
@@ -361,7 +365,8 @@ class Machine {
 
   // ---- the result
 
-  // A container may be met many times, even inside itself: both the depth and the number of values are limited.
+  // A container may be met many times, even inside itself: both the depth and the number of values
+  // are limited.
   PythonValue tree(const Object& o, std::size_t depth) {
     if (depth > kDeepest) code_.fail(text("its values nest deeper than ", kDeepest));
     if (++values_ > std::min(kMostValues, code_.size())) code_.fail("it has more values than its length allows");

@@ -1,6 +1,6 @@
-// Reads what torch.save wrote, without running anything: a machine that knows the few instructions of Python's pickle
-// protocol 2 and the few classes that tensors, parameters and plain containers of them need (section 3 of the pt2
-// format's description). Everything else is refused by name.
+// Reads what torch.save wrote, without running anything: a machine that knows the few instructions
+// of Python's pickle protocol 2 and the few classes that tensors, parameters and plain containers
+// of them need (section 3 of the pt2 format's description). Everything else is refused by name.
 #pragma once
 #include <string>
 #include <string_view>
@@ -28,12 +28,14 @@ struct PythonValue {
   const PythonValue* find(std::string_view key) const;
 };
 
-// The object in a file of torch.save, a zip of `data.pkl` and storages. Tensors share bytes as the file says, and are views
-// of the archive's own bytes where those are aligned. User error naming the entry and the reason.
+// The object in a file of torch.save, a zip of `data.pkl` and storages. Tensors share bytes as the
+// file says, and are views of the archive's own bytes where those are aligned. User error naming
+// the entry and the reason.
 PythonValue read_torch_save(const ZipReader& file);
 
-// The class of the object in such a file, for a message about an object that read_torch_save refuses: the first class or
-// function named in it that is none of those it knows. Empty if there is none.
+// The class of the object in such a file, for a message about an object that read_torch_save
+// refuses: the first class or function named in it that is none of those it knows. Empty if there
+// is none.
 std::string foreign_class(const ZipReader& file);
 
 }  // namespace ingot

@@ -26,8 +26,8 @@ struct PickleStep {
   std::string_view name;  // of GLOBAL
 };
 
-// Takes a pickle apart. User error, starting with `what`, for an instruction that is not in the list above, for one that
-// reaches behind the end, and for an integer beyond 64 bits.
+// Takes a pickle apart. User error, starting with `what`, for an instruction that is not in the
+// list above, for one that reaches behind the end, and for an integer beyond 64 bits.
 class PickleCode {
  public:
   PickleCode(std::string_view code, std::string what) : code_(code), what_(std::move(what)) {}

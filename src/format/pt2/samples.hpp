@@ -1,4 +1,5 @@
-// The example inputs that an exporter keeps beside a program (section 3 of the format's description).
+// The example inputs that an exporter keeps beside a program (section 3 of the format's
+// description).
 #pragma once
 #include <optional>
 #include <string>
@@ -17,8 +18,8 @@ struct SampleInputsResult {
   std::string warning;                 // why those it has cannot be read; empty otherwise
 };
 
-// Nothing needs them, so what is wrong with them is no more than a warning. User error as for load_pt2 for a file that is
-// no exported program.
+// Nothing needs them, so what is wrong with them is no more than a warning. User error as for
+// load_pt2 for a file that is no exported program.
 SampleInputsResult read_sample_inputs(const std::string& path, const std::string& model = {});
 
 }  // namespace ingot

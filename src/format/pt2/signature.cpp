@@ -92,7 +92,8 @@ OutputSpec read_output_spec(const Json& j, const Argument& output, const std::st
   j.fail(text("OutputSpec: unknown tag ", shown_name(tag)));
 }
 
-// What outputs may be written to: parameters, buffers and user inputs of the signature, by kind and name.
+// What outputs may be written to: parameters, buffers and user inputs of the signature, by kind and
+// name.
 using Targets = std::map<std::pair<InputSpec::Kind, std::string_view>, const InputSpec*>;
 
 Targets targets_of(const EntryPoint& e) {

@@ -1,4 +1,5 @@
-// What the inputs and outputs of an exported program stand for (section 11 of the format's description).
+// What the inputs and outputs of an exported program stand for (section 11 of the format's
+// description).
 #pragma once
 #include "format/pt2/graph.hpp"
 #include "format/pt2/program.hpp"

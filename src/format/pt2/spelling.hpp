@@ -1,6 +1,7 @@
-// How a file spells what a graph holds in another form: which of an operator's arguments were written and under which
-// tag, the texts of expressions, metadata nobody computes with. Only the writer (write.hpp) reads it, so that a
-// program is written as it was read. It never holds a value that the graph holds.
+// How a file spells what a graph holds in another form: which of an operator's arguments were
+// written and under which tag, the texts of expressions, metadata nobody computes with. Only the
+// writer (write.hpp) reads it, so that a program is written as it was read. It never holds a value
+// that the graph holds.
 #pragma once
 #include <map>
 #include <optional>
@@ -55,7 +56,8 @@ struct SpelledValue {
   std::string note;     // tensor: its device, "cuda:0"; object: its class
   bool requires_grad = false;
   Value plain;  // real, boolean: the value, where it is no expression
-  // integer, real, boolean: one; tensor: sizes, strides and the offset, or nothing where all are plain numbers.
+  // integer, real, boolean: one; tensor: sizes, strides and the offset, or nothing where all are
+  // plain numbers.
   std::vector<SpelledNumber> numbers;
 };
 

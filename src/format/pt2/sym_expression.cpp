@@ -130,7 +130,8 @@ class Parser {
     if (is_digit(peek())) return power(true);
     return sym_multiply(Expr(-1), unary());
   }
-  // The sign belongs to a number, so that the smallest integer can be read, and to the power, as in Python.
+  // The sign belongs to a number, so that the smallest integer can be read, and to the power, as in
+  // Python.
   SymNumber power(bool negative = false) {
     const SymNumber base = negative ? number(true) : primary();
     if (!take("**")) return base;

@@ -33,8 +33,9 @@ Extent extent(const Expr& e) {
   return x;
 }
 
-// Expressions wrap as machine arithmetic does and write out products of sums, so whoever reads numbers from a file has to
-// make sure that none wraps, and that a short text does not become a long expression. Sizes of programs have a few terms.
+// Expressions wrap as machine arithmetic does and write out products of sums, so whoever reads
+// numbers from a file has to make sure that none wraps, and that a short text does not become a
+// long expression. Sizes of programs have a few terms.
 void require_fits(const Extent& result) {
   constexpr double kLargest = 0x1p63;
   constexpr std::size_t kMostTerms = 256, kMostAtoms = 2048;
@@ -89,8 +90,9 @@ Expr raised(const SymNumber& n) { return minus(floored(minus(n.top), n.bottom));
 
 bool either_real(const SymNumber& a, const SymNumber& b) { return a.is_real() || b.is_real(); }
 
-// The double nearest to top/bottom, bottom > 0, as Python divides integers. The quotient is taken to more bits than a
-// double has, the last of them set where something is left over, so that the conversion is the one rounding.
+// The double nearest to top/bottom, bottom > 0, as Python divides integers. The quotient is taken
+// to more bits than a double has, the last of them set where something is left over, so that the
+// conversion is the one rounding.
 double nearest_quotient(int64_t top, int64_t bottom) {
   const bool negative = top < 0;
   unsigned __int128 n = negative ? -static_cast<unsigned __int128>(top) : static_cast<unsigned __int128>(top);
@@ -132,8 +134,8 @@ SymNumber chosen(const SymNumber& condition, const SymNumber& a, const SymNumber
   return fraction(select(c, times(whole(a), b.bottom), times(whole(b), a.bottom)), times(a.bottom, b.bottom));
 }
 
-// Whether sizes and strides describe a dense tensor without overlap: in some order of the dims, each stride is the
-// number of elements inside it. Dims of size 1 may have any stride.
+// Whether sizes and strides describe a dense tensor without overlap: in some order of the dims,
+// each stride is the number of elements inside it. Dims of size 1 may have any stride.
 SymNumber dense_indicator(std::span<const SymNumber> args) {
   constexpr std::size_t kMostDims = 5;  // all orders are written out
   const std::size_t n = args.size() / 2;
@@ -382,7 +384,8 @@ SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNu
     x = times(whole(a), b.bottom);
     y = times(whole(b), a.bottom);
   } else {
-    // Multiplied by the squares of the divisors, which leaves the relation as it is whatever their signs.
+    // Multiplied by the squares of the divisors, which leaves the relation as it is whatever their
+    // signs.
     x = times(whole(a), times(a.bottom, times(b.bottom, b.bottom)));
     y = times(whole(b), times(b.bottom, times(a.bottom, a.bottom)));
   }

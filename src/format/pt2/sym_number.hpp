@@ -1,4 +1,5 @@
-// Arithmetic of the texts in sym_expression.hpp: expressions of which quotients of integers are exact.
+// Arithmetic of the texts in sym_expression.hpp: expressions of which quotients of integers are
+// exact.
 #pragma once
 #include <span>
 #include <string_view>
@@ -19,7 +20,8 @@ struct SymNumber {
   bool is_whole() const { return top.dtype() == DType::i64 && bottom.is_const(1); }
 };
 
-// The value as an integer: a quotient is known to divide, a bool counts as 0 or 1. User error for a double.
+// The value as an integer: a quotient is known to divide, a bool counts as 0 or 1. User error for a
+// double.
 Expr sym_integer(const SymNumber& n);
 Expr sym_real(const SymNumber& n);
 Expr sym_bool(const SymNumber& n);
@@ -34,8 +36,8 @@ SymNumber sym_power(const SymNumber& a, const SymNumber& b);
 // "Lt", "Le", "Eq", "Ne", "Gt", "Ge"
 SymNumber sym_compare(std::string_view relation, const SymNumber& a, const SymNumber& b);
 
-// A function of section 9.2 by name (without Symbol, Integer and the other leaves, which only the parser can read).
-// User error for a wrong number of arguments; throws UnknownSymFunction.
+// A function of section 9.2 by name (without Symbol, Integer and the other leaves, which only the
+// parser can read). User error for a wrong number of arguments; throws UnknownSymFunction.
 SymNumber sym_call(std::string_view name, std::span<const SymNumber> args);
 
 }  // namespace ingot

@@ -1,4 +1,5 @@
-// The symbols of an exported program (sizes that its inputs, or its data, decide) and the texts of numbers over them.
+// The symbols of an exported program (sizes that its inputs, or its data, decide) and the texts of
+// numbers over them.
 #pragma once
 #include <map>
 #include <optional>
@@ -27,14 +28,16 @@ class Pt2Symbols final : public SymScope {
   // Reads range_constraints.
   void read_ranges(const Json& constraints);
 
-  // The i64 symbol s77 or u0 in its range, or the f64 one zf1, zuf0. A smallest size of 2 says only that the exporter
-  // did not look at 0 and 1: such a symbol starts at 0. User error for other names.
+  // The i64 symbol s77 or u0 in its range, or the f64 one zf1, zuf0. A smallest size of 2 says only
+  // that the exporter did not look at 0 and 1: such a symbol starts at 0. User error for other
+  // names.
   Expr symbol(std::string_view name) override;
 
-  // A SymInt of the value `name`: as_int or as_expr. `spelled` gets the text. User error for an expression that cannot be
-  // read; where it is `only_descriptive`, nothing, and a warning.
+  // A SymInt of the value `name`: as_int or as_expr. `spelled` gets the text. User error for an
+  // expression that cannot be read; where it is `only_descriptive`, nothing, and a warning.
   std::optional<Int> read_int(const Json& sym_int, std::string_view name, bool only_descriptive, SpelledNumber& spelled);
-  // The same for a SymFloat or SymBool. They are never needed: their nodes compute them. A plain one is a value.
+  // The same for a SymFloat or SymBool. They are never needed: their nodes compute them. A plain
+  // one is a value.
   Value read_scalar(const Json& scalar, std::string_view name, SpelledNumber& spelled);
 
   // What the reader could not make use of.

@@ -24,8 +24,8 @@ std::string numbers(const Shape& shape) {
   return out;
 }
 
-// Weights are parameters and the buffers a state dict has; lifted constants and other buffers are constants. What no input
-// stands for goes where it came from.
+// Weights are parameters and the buffers a state dict has; lifted constants and other buffers are
+// constants. What no input stands for goes where it came from.
 std::set<std::string> constants_of(const Program& p) {
   std::set<std::string> out, inputs;
   using Kind = InputSpec::Kind;
@@ -77,12 +77,13 @@ class FolderWriter {
   const std::string& what_;
   std::string config_;
   int64_t next_ = 0;
-  // By storage and dtype: a payload has one dtype. The tensors of the program keep the storages alive.
+  // By storage and dtype: a payload has one dtype. The tensors of the program keep the storages
+  // alive.
   std::map<std::tuple<const Storage*, DType>, std::string> written_;
   std::map<std::string, std::string> absent_;  // by entry: names of payloads that are left out
 
-  // The name of the payload that has the tensor's whole storage, or had it where it was left out: tensors that shared one
-  // share it still.
+  // The name of the payload that has the tensor's whole storage, or had it where it was left out:
+  // tensors that shared one share it still.
   std::string payload(const StateEntry& e) {
     const Tensor& t = e.tensor;
     if (!t.defined()) {

@@ -1,5 +1,5 @@
-// Writes exported programs in the layout of torch.export.save (P203, P204 of the format's description): PyTorch and Ingot
-// read them.
+// Writes exported programs in the layout of torch.export.save (P203, P204 of the format's
+// description): PyTorch and Ingot read them.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,10 +16,11 @@ namespace ingot {
 // place for.
 std::string program_json(const Pt2Program& p);
 
-// Writes the program with its weights and constants: stored entries at multiples of 64 bytes, which readers can map in
-// place. Names that share a storage share its payload; a name without a tensor is written without a payload, as in
-// archives whose weights were left out. The same program gives the same bytes, and the file appears whole or not at all.
-// User error for a tensor that has no bytes here or a dtype the format does not have.
+// Writes the program with its weights and constants: stored entries at multiples of 64 bytes, which
+// readers can map in place. Names that share a storage share its payload; a name without a tensor
+// is written without a payload, as in archives whose weights were left out. The same program gives
+// the same bytes, and the file appears whole or not at all. User error for a tensor that has no
+// bytes here or a dtype the format does not have.
 void save_pt2(const std::string& path, const Pt2Program& program);
 // The same with JSON that somebody else wrote.
 void save_pt2(const std::string& path, const Program& program, std::string_view json);

@@ -15,7 +15,8 @@ namespace {
 
 using Map = SpelledValue::Map;
 
-// An operator given as an argument: its name where Ingot knows it, else the target as the file had it.
+// An operator given as an argument: its name where Ingot knows it, else the target as the file had
+// it.
 std::string operator_target(const std::string& name) {
   const Op* op = find_op(name);
   return op ? target_of(*op) : name;

@@ -25,8 +25,8 @@ class GraphWriter {
   const Graph& graph_;
   const SpelledGraph& spelled_;
   JsonWriter& out_;
-  // Results of nodes that no file spelled: the items by node and index, items that repeat one of these, and the names of
-  // results that nothing uses, which have no node.
+  // Results of nodes that no file spelled: the items by node and index, items that repeat one of
+  // these, and the names of results that nothing uses, which have no node.
   std::unordered_map<const Node*, std::map<std::size_t, const Node*>> items_;
   std::unordered_map<const Node*, const Node*> repeated_;
   std::vector<std::pair<std::string, Tensor>> unused_;

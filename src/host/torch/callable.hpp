@@ -12,9 +12,10 @@ class CallableModel {
  public:
   explicit CallableModel(std::shared_ptr<ModelContainerRunner> runner);
 
-  // Positional arguments as a tuple, keyword arguments as a dict in any order. A model without a call specification takes
-  // tensors and returns a tuple of them. User error for other keywords or another nesting than the model's, and for another value of an
-  // argument that it was compiled for one value of.
+  // Positional arguments as a tuple, keyword arguments as a dict in any order. A model without a
+  // call specification takes tensors and returns a tuple of them. User error for other keywords or
+  // another nesting than the model's, and for another value of an argument that it was compiled for
+  // one value of.
   Tree operator()(const Tree& args, const Tree& kwargs = Tree::dict({})) const;
 
   // Gives constants to the active buffer; keys are original names.

@@ -1,5 +1,6 @@
-// Results of a program that are no values of its graph: a number, a text or None that it returns whatever its inputs are. A library
-// returns tensors alone, so its metadata says what these are and where they stand among the results.
+// Results of a program that are no values of its graph: a number, a text or None that it returns
+// whatever its inputs are. A library returns tensors alone, so its metadata says what these are and
+// where they stand among the results.
 #pragma once
 #include <map>
 #include <string>

@@ -4,8 +4,9 @@
 #include "ingot/tensor.hpp"
 #include "tensor/random.hpp"
 
-// The sizes and strides stand beside the tensor because a library borrows them as plain arrays. What a handle of another host
-// (libtorch, in the same process) points to begins with another word than the mark.
+// The sizes and strides stand beside the tensor because a library borrows them as plain arrays.
+// What a handle of another host (libtorch, in the same process) points to begins with another word
+// than the mark.
 struct AtenTensorOpaque {
   static constexpr uint64_t kMark = 0x6c646e6168746749;
   ~AtenTensorOpaque() { mark = 0; }
@@ -53,7 +54,8 @@ AOTITorchError as_status(const F& f) noexcept {
   }
 }
 
-// The process exports the functions of ingot/aoti_host.h. What refers to it brings them into the program.
+// The process exports the functions of ingot/aoti_host.h. What refers to it brings them into the
+// program.
 void require_host_functions();
 void require_vector_functions();  // the same for those of host_vectors.cpp, whose C++ types are nobody's business
 

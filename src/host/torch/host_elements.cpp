@@ -80,10 +80,11 @@ AOTITorchError aoti_torch_index_put_out(AtenTensorHandle out, AtenTensorHandle s
   });
 }
 
-// ---- ops that only libraries of other compilers call: programs of Ingot's ops, which have no op of their own
+// ---- ops that only libraries of other compilers call: programs of Ingot's ops, which have no op
+// of their own
 
-// Products of float8 matrices, with a scale for each matrix or for each of its rows and columns. The scale of the result is for a
-// float8 type that is asked for.
+// Products of float8 matrices, with a scale for each matrix or for each of its rows and columns.
+// The scale of the result is for a float8 type that is asked for.
 static Tensor scaled_mm(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b, const Tensor& bias,
                         const Tensor& scale_result, const int32_t* out_dtype) {
   const auto is_float8 = [](DType t) { return t == DType::f8e4m3fn || t == DType::f8e5m2; };

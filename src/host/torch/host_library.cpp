@@ -27,7 +27,8 @@ std::map<std::string, Implementation>& implementations() {
   return all;
 }
 
-// What every op that a library defined does: it calls the function that a library implemented it with.
+// What every op that a library defined does: it calls the function that a library implemented it
+// with.
 Value call_implementation(const Call& c) {
   const Schema& schema = c.op.schema;
   Implementation function = nullptr;

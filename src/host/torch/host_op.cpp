@@ -14,7 +14,8 @@
 namespace ingot {
 namespace {
 
-// By the text, not its address: libraries come and go. The number of texts is that of the calls in compiled programs.
+// By the text, not its address: libraries come and go. The number of texts is that of the calls in
+// compiled programs.
 const ParsedCall& parsed(const char* text) {
   static std::shared_mutex mutex;
   static std::map<std::string, std::unique_ptr<ParsedCall>, std::less<>> calls;

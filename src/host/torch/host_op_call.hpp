@@ -1,6 +1,8 @@
-// Calls of an op with plain C arguments, as the functions aoti_torch_cpu_NAME and aoti_torch_aten_NAME take them (I081, I082).
+// Calls of an op with plain C arguments, as the functions aoti_torch_cpu_NAME and
+// aoti_torch_aten_NAME take them (I081, I082).
 //
-// What the arguments mean follows from the op's schema, in its order; an out= op has its results before them.
+// What the arguments mean follows from the op's schema, in its order; an out= op has its results
+// before them.
 //   Tensor                      a handle; Tensor?: the address of one, or null
 //   Scalar, float               a double; optional: its address, or null; int and SymInt: an int64_t in the same way
 //   bool, dtype, layout, memory format   an int32_t; optional: its address, or null
@@ -9,7 +11,8 @@
 //   Generator?                  the address of a generator's handle; null: the default one
 //   a list                      the address of the first element and the number of them as an int64_t; optional: the address of
 //                               that address, or null. Tensors: an array of handles, Tensor?[]: of addresses of handles
-// Each result is written through a pointer of its own: a new handle, or an int64_t. What an op writes in place is no result.
+// Each result is written through a pointer of its own: a new handle, or an int64_t. What an op
+// writes in place is no result.
 #pragma once
 #include <initializer_list>
 #include <span>
@@ -39,10 +42,12 @@ struct HostArgument {
 // The C arguments of an op as letters: "PIPP".
 std::string host_signature(const Op& op);
 
-// Calls the op of that name without gradients. A failure is logged and returned (I006), and has set no result.
+// Calls the op of that name without gradients. A failure is logged and returned (I006), and has set
+// no result.
 AOTITorchError call_host_op(const char* name, std::initializer_list<HostArgument> arguments) noexcept;
 
-// A row of host_ops.list, which is a function of this process: its name, its op, its letters ("P, I").
+// A row of host_ops.list, which is a function of this process: its name, its op, its letters ("P,
+// I").
 struct HostOpRow {
   std::string_view function, op, arguments;
 };

@@ -1,4 +1,5 @@
-// Host functions for people who look into a run: tensors in files (I084), and what a library tells a profiler (I085).
+// Host functions for people who look into a run: tensors in files (I084), and what a library tells
+// a profiler (I085).
 #include <chrono>
 #include <cstdio>
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Host functions of PyTorch's stable interface that came with 2.10 and later: libraries of operators call them (I088).
+// Host functions of PyTorch's stable interface that came with 2.10 and later: libraries of
+// operators call them (I088).
 #include <cstring>
 
 #include "base/error.hpp"
@@ -8,7 +9,8 @@
 
 using namespace ingot;
 
-// The version of the interface that the caller was built with says how values stand on the stack, which has not changed since.
+// The version of the interface that the caller was built with says how values stand on the stack,
+// which has not changed since.
 AOTITorchError torch_call_dispatcher(const char* op_name, const char* overload_name, StableIValue* stack, uint64_t) {
   return aoti_torch_call_dispatcher(op_name, overload_name, stack);
 }

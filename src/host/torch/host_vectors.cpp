@@ -1,11 +1,13 @@
-// Host functions: mathematics over vectors. libtorch brings those of SLEEF with it, and the code of AOTInductor calls them by SLEEF's
-// names: the function, the type and number of elements, and its bound in tenths of an ulp (Sleef_expf16_u10). Here each element goes
-// to the C library, which keeps these bounds. Not there: those of SVE, whose vectors have no length that is known here.
+// Host functions: mathematics over vectors. libtorch brings those of SLEEF with it, and the code of
+// AOTInductor calls them by SLEEF's names: the function, the type and number of elements, and its
+// bound in tenths of an ulp (Sleef_expf16_u10). Here each element goes to the C library, which
+// keeps these bounds. Not there: those of SVE, whose vectors have no length that is known here.
 #include <cmath>
 
 #include "host/torch/handle.hpp"
 
-// Vectors are handed over in registers that a plain x86_64 does not have: the functions are for those that have them.
+// Vectors are handed over in registers that a plain x86_64 does not have: the functions are for
+// those that have them.
 #if defined(__x86_64__)
 #define INGOT_FOR_EACH_VECTOR(F)                        \
   F(f8, float, 8, __attribute__((target("avx"))))       \

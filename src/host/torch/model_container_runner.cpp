@@ -44,7 +44,8 @@ std::shared_ptr<ModelContainer> open_container(std::shared_ptr<const ModelLibrar
   return std::make_shared<ModelContainer>(std::move(library), of_container, kWords, CallSite::current());
 }
 
-// Handles that look at tensors, as pairs of the C ABI with the names of constants, which stay the map's.
+// Handles that look at tensors, as pairs of the C ABI with the names of constants, which stay the
+// map's.
 struct GivenConstants {
   GivenConstants(const ModelLibrary& library, const ConstantMap& constants) : handles(library, constants.size()) {
     for (const auto& [name, t] : constants) {

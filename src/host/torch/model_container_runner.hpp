@@ -25,26 +25,30 @@ struct RunnerOptions {
   std::string entry = {};  // which of the library's functions; empty: the first
 };
 
-// A session of the host over our tensors. Every failure is a user error with the library's text. Operators without code in the
-// library run by the file of its name with the ending .json, where there is one.
+// A session of the host over our tensors. Every failure is a user error with the library's text.
+// Operators without code in the library run by the file of its name with the ending .json, where
+// there is one.
 class ModelContainerRunner {
  public:
   explicit ModelContainerRunner(const std::string& path, const RunnerOptions& options = {});
   // One more container of a library that is loaded.
   explicit ModelContainerRunner(std::shared_ptr<const ModelLibrary> library, const RunnerOptions& options = {});
-  // Another function of the library over the same container: its constants, threads and random numbers.
+  // Another function of the library over the same container: its constants, threads and random
+  // numbers.
   ModelContainerRunner(const ModelContainerRunner& other, const std::string& entry);
   ModelContainerRunner(const ModelContainerRunner&) = delete;
   ModelContainerRunner& operator=(const ModelContainerRunner&) = delete;
 
-  // The outputs may be undefined where the model returns none. Inputs that the model writes have their new values.
+  // The outputs may be undefined where the model returns none. Inputs that the model writes have
+  // their new values.
   TensorList run(const TensorList& inputs, AOTInductorStreamHandle stream = nullptr);
   // The same; the list is emptied first, so that inputs can be freed during the run.
   TensorList boxed_run(TensorList&& inputs, AOTInductorStreamHandle stream = nullptr);
 
   std::map<std::string, std::string> constant_names_to_fqns() const;
   std::map<std::string, int32_t> constant_names_to_dtypes() const;
-  // Keys are internal names. `user_managed`: the tensors themselves are used, and stay the caller's to keep alive.
+  // Keys are internal names. `user_managed`: the tensors themselves are used, and stay the caller's
+  // to keep alive.
   void update_constant_buffer(const ConstantMap& constants, bool use_inactive, bool check_full_update, bool user_managed = false);
   // The same by original names; user error for one that the model does not have.
   void load_constants(const ConstantMap& by_fqn, bool use_inactive, bool check_full_update, bool user_managed = false);
@@ -64,7 +68,8 @@ class ModelContainerRunner {
   void set_threads(int count);
   const Session& session() const { return session_; }
   const ModelLibrary& library() const { return session_.library(); }
-  // What the library says about the function. User error for one that is not Ingot's: `what` names what asked for it.
+  // What the library says about the function. User error for one that is not Ingot's: `what` names
+  // what asked for it.
   LibraryEntry description(const char* what) const { return session_.description(what); }
   std::string entry_name() const { return session_.name(); }  // "": the library's first
   AOTInductorModelContainerHandle container() const { return session_.container().handle(); }

@@ -28,7 +28,8 @@ const std::string& device_key(const PackageMetadata& metadata, const std::string
   return device->second;
 }
 
-// What differs between the machine that wrote the package and this one need not matter, so it is said and no more.
+// What differs between the machine that wrote the package and this one need not matter, so it is
+// said and no more.
 void warn_of_differences(const PackageMetadata& saved) {
   utsname machine{};
   uname(&machine);

@@ -11,8 +11,8 @@ struct LoaderOptions {
   bool run_single_threaded = false;
   std::size_t num_runners = 1;
   int device_index = -1;  // -1: the device's default
-  // A loader of another model of the same package: storages that both models have weights in are read once, and the models look at the
-  // same bytes, also after the other loader is gone.
+  // A loader of another model of the same package: storages that both models have weights in are
+  // read once, and the models look at the same bytes, also after the other loader is gone.
   const class ModelPackageLoader* share_weights_with = nullptr;
 };
 
@@ -53,8 +53,9 @@ class ModelPackageLoader {
   void load_listed_weights();
 };
 
-// What PyTorch writes into packages about the machine they are for: platform, machine, instructions ("ASIMD", "AVX2"; those of
-// this machine, left out for another one), compute capability (of a GPU), device.
+// What PyTorch writes into packages about the machine they are for: platform, machine, instructions
+// ("ASIMD", "AVX2"; those of this machine, left out for another one), compute capability (of a
+// GPU), device.
 PackageMetadata machine_metadata(const std::string& device, const std::string& machine);
 
 }  // namespace ingot

@@ -1,5 +1,5 @@
-// Runs operators that a library has no code for, as a JSON file beside it describes them (I091 to I094). The operators are
-// those of the process: Ingot's own and the ones its user registered.
+// Runs operators that a library has no code for, as a JSON file beside it describes them (I091 to
+// I094). The operators are those of the process: Ingot's own and the ones its user registered.
 #pragma once
 #include <memory>
 #include <span>
@@ -13,13 +13,15 @@ namespace ingot {
 
 class ProxyExecutor {
  public:
-  // `json`: {"nodes": [{"name", "node": {"target", "inputs", "outputs"}}…]}; `what` starts every message about it. User error for
-  // a file that is none, an operator the process does not have, or an argument of a kind that its schema does not take.
+  // `json`: {"nodes": [{"name", "node": {"target", "inputs", "outputs"}}…]}; `what` starts every
+  // message about it. User error for a file that is none, an operator the process does not have, or
+  // an argument of a kind that its schema does not take.
   ProxyExecutor(std::string_view json, const std::string& what);
   // The file's executor; null where there is no such file.
   static std::unique_ptr<ProxyExecutor> open(const std::string& path);
 
-  // Calls node `index`. Tensors: the arguments' in schema order, then one for each result, which is set. User error as in I093.
+  // Calls node `index`. Tensors: the arguments' in schema order, then one for each result, which is
+  // set. User error as in I093.
   void call(int index, std::span<const int64_t> ints, std::span<const AtenTensorHandle> tensors) const;
 
   AOTIProxyExecutorHandle handle() { return reinterpret_cast<AOTIProxyExecutorHandle>(this); }

@@ -29,7 +29,8 @@ int first_rank(const Batching& b) {
   return 0;
 }
 
-// A 0-dim member may be asked for dim 0 or -1: it is given one dim of size 1, and the results get their own sizes back.
+// A 0-dim member may be asked for dim 0 or -1: it is given one dim of size 1, and the results get
+// their own sizes back.
 Value call_raised(const Batching& b, Values args, int rank) {
   for (Value& v : args)
     if (v.is_tensor() && v.tensor().dim() == 1) v = aten<"unsqueeze">(v.tensor(), 1);
@@ -46,8 +47,8 @@ Value call_with_dims(const Batching& b, Values args, int rank) {
   return rank > 0 ? call(b.op, with_dims_shifted(b.op, std::move(args), rank)) : call_raised(b, std::move(args), rank);
 }
 
-// Type promotion tells 0-dim tensors from others, and a 0-dim member has a batch dim here: it is given the type that it
-// would be computed in.
+// Type promotion tells 0-dim tensors from others, and a 0-dim member has a batch dim here: it is
+// given the type that it would be computed in.
 void promote_members(const Batching& b, Values& args) {
   const Op& f = b.op.functional ? *b.op.functional : b.op;
   if (!f.def->formula) return;
@@ -74,7 +75,8 @@ void promote_members(const Batching& b, Values& args) {
   }
 }
 
-// The place of a channels-last memory format among the arguments, or -1: such a format counts the member's dims, not the batch's.
+// The place of a channels-last memory format among the arguments, or -1: such a format counts the
+// member's dims, not the batch's.
 int channels_last_argument(const Batching& b) {
   for (std::size_t i = 0; i < b.args.size(); i++)
     if (b.args[i].is_memory_format() &&
@@ -93,7 +95,8 @@ Value call_in_channels_last(const Batching& b, int format) {
   return move_dim(call(b.op, args).tensor(), rank, 2);
 }
 
-// A factory that is given a tensor: …_like makes a tensor for every member, new_… too (its sizes get the batch in front).
+// A factory that is given a tensor: …_like makes a tensor for every member, new_… too (its sizes
+// get the batch in front).
 Value batch_factory(const Batching& b) {
   if (const int format = channels_last_argument(b); format >= 0) return call_in_channels_last(b, format);
   if (!b[0].is_tensor()) return batch_loop(b);
@@ -186,7 +189,8 @@ Value batch_into_sizes(const Batching& b) {
 
 namespace {
 
-// A result that was not asked for (the vectors of an SVD that wants values alone) is an empty list, with no batch dim.
+// A result that was not asked for (the vectors of an SVD that wants values alone) is an empty list,
+// with no batch dim.
 Value with_empty_results(const Batching& b, const Value& r) {
   if (!r.is_tensors() || b.size == 0) return r;
   TensorList l = r.tensors();

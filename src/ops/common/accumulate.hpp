@@ -4,7 +4,8 @@
 
 namespace ingot {
 
-// dst[...] += src[...], of one shape and dtype. No two elements of dst may share an address; dst and src must not overlap.
+// dst[...] += src[...], of one shape and dtype. No two elements of dst may share an address; dst
+// and src must not overlap.
 void add_elements(const Tensor& dst, const Tensor& src);
 
 }  // namespace ingot

@@ -1,5 +1,6 @@
-// Autocast policies are PyTorch's for CPU tensors; tests/data/autocast_cpu.txt has every op that has one. A program of other ops may have
-// one: its arguments are cast before it comes apart, and the ops inside take what they get.
+// Autocast policies are PyTorch's for CPU tensors; tests/data/autocast_cpu.txt has every op that
+// has one. A program of other ops may have one: its arguments are cast before it comes apart, and
+// the ops inside take what they get.
 #pragma once
 #include "op/op.hpp"
 

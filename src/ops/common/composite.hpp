@@ -7,7 +7,8 @@ namespace ingot {
 constexpr OpDef composite(std::string_view schema, Value (*body)(const Call&)) {
   return {.schema = schema, .form = Form::composite, .body = body};
 }
-// Whether its result is an argument, or an argument is written, depends on the arguments: it is never kept whole.
+// Whether its result is an argument, or an argument is written, depends on the arguments: it is
+// never kept whole.
 constexpr OpDef aliasing_composite(std::string_view schema, Value (*body)(const Call&)) {
   return {.schema = schema, .form = Form::composite, .body = body, .result = {.may_alias = true}};
 }

@@ -1,5 +1,6 @@
-// Contiguous buffers for the kernels of src/kernels, which know raw memory only. A buffer is a Tensor of the dtype the
-// kernel computes in. Everything here is for eager kernels: tensors have bytes and plain sizes.
+// Contiguous buffers for the kernels of src/kernels, which know raw memory only. A buffer is a
+// Tensor of the dtype the kernel computes in. Everything here is for eager kernels: tensors have
+// bytes and plain sizes.
 #pragma once
 #include <cstdlib>
 #include <memory>
@@ -13,7 +14,8 @@
 
 namespace ingot {
 
-// The dtype raw kernels compute in: float for everything smaller, int64 for integers and bool, others as they are.
+// The dtype raw kernels compute in: float for everything smaller, int64 for integers and bool,
+// others as they are.
 constexpr DType kernel_dtype(DType t) {
   if (is_reduced_floating(t)) return DType::f32;
   return is_floating(t) || is_complex(t) ? t : DType::i64;
@@ -27,8 +29,8 @@ Tensor dense(const Tensor& t, DType dtype, const Shape& sizes);
 // The real (0) or imaginary (1) parts of a complex tensor, as a view.
 Tensor component(const Tensor& t, int k);
 
-// Where a kernel writes a result: the result itself if it is contiguous and of `dtype`, else a buffer that `finish`
-// converts into it.
+// Where a kernel writes a result: the result itself if it is contiguous and of `dtype`, else a
+// buffer that `finish` converts into it.
 class DenseResult {
  public:
   DenseResult(const Tensor& result, DType dtype);

@@ -11,7 +11,8 @@ inline double rounded_number(double v, DType t) {
   return t == DType::f16 ? to_float(to_half(static_cast<float>(v))) : v;
 }
 
-// Calls f with a value of memory's type and one of the type that is computed in: half types stay half all the way.
+// Calls f with a value of memory's type and one of the type that is computed in: half types stay
+// half all the way.
 template <class F>
 void on_kept_small(DType t, std::string_view op, const F& f) {
   if (t == DType::bf16) return f(float{}, kernels::Rounded<BFloat16>{});

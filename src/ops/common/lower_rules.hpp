@@ -20,7 +20,8 @@ inline std::vector<Expr> broadcast_index(std::span<const Expr> index, const Shap
   return own;
 }
 
-// The element of an argument, a tensor that is broadcast or a number, that belongs to an element of the result.
+// The element of an argument, a tensor that is broadcast or a number, that belongs to an element of
+// the result.
 inline Expr load_broadcast(Lowering& l, int argument, std::span<const Expr> index) {
   return l.call[argument].is_tensor() ? l.load(argument, broadcast_index(index, l.call.tensor(argument).sizes()))
                                       : l.load(argument, {});
@@ -38,7 +39,8 @@ inline void fill_lower(Lowering& l, const Expr& value) { l.define(0, variables_o
 // The type elements of a result are computed in.
 inline DType compute_dtype(const Lowering& l, int k = 0) { return dtype_of(compute_type(l.result(k).dtype)); }
 
-// Makes the run fail unless every index of the tensor (argument, item of a list) lies in [low, size), or `unread` holds.
+// Makes the run fail unless every index of the tensor (argument, item of a list) lies in [low,
+// size), or `unread` holds.
 void check_indices_in_range(Lowering& l, int argument, int item, const Expr& low, const Expr& size, const std::string& message,
                             const Expr& unread = Expr::constant(DType::b8, 0));
 // An index that counts from the end where it is negative.

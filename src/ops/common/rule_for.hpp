@@ -1,4 +1,5 @@
-// Rules that several ops share and that are told which of these it is: one function, not one for each op.
+// Rules that several ops share and that are told which of these it is: one function, not one for
+// each op.
 //
 //   .kernel = rule_for<max_pool_kernel, 2>    where    void max_pool_kernel(int space, const Call&, std::span<const Tensor>)
 #pragma once

@@ -1,4 +1,5 @@
-// The convolutions users call, as programs of aten::convolution; and unfold / fold (im2col, col2im), its gathering alone.
+// The convolutions users call, as programs of aten::convolution; and unfold / fold (im2col,
+// col2im), its gathering alone.
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "ingot/ingot.hpp"

@@ -1,5 +1,5 @@
-// Convolution and its gradients. Everything else of the family (conv1d … conv_transpose3d, string padding) is a program of
-// these two ops: composite.cpp.
+// Convolution and its gradients. Everything else of the family (conv1d … conv_transpose3d, string
+// padding) is a program of these two ops: composite.cpp.
 #include <functional>
 #include <numeric>
 
@@ -84,7 +84,8 @@ Shape output_sizes(const ConvolutionParams& p, const Tensor& input, const Tensor
   return sizes;
 }
 
-// ATen's rule: channels last if the input or the weight says so (not for double in three dimensions).
+// ATen's rule: channels last if the input or the weight says so (not for double in three
+// dimensions).
 MemoryFormat format_of(const Tensor& input, const Tensor& weight) {
   const MemoryFormat last = weight.dim() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
   if (weight.dim() == 3 || (weight.dim() == 5 && input.dtype() == DType::f64)) return MemoryFormat::contiguous;
@@ -140,8 +141,9 @@ void convolve(Part part, const kernels::Convolution& c, const Tensor& out, const
     }
     return;
   }
-  // Integers through double: exact up to 2^53. Float too where it costs next to nothing: sums of hundreds of products that
-  // cancel keep their digits, and no order of summation has to be agreed on.
+  // Integers through double: exact up to 2^53. Float too where it costs next to nothing: sums of
+  // hundreds of products that cancel keep their digits, and no order of summation has to be agreed
+  // on.
   constexpr int64_t kCheap = 1 << 16;
   const bool cheap = out.dtype() == DType::f32 && (a.numel() + b.numel() + out.numel()).value() <= kCheap;
   const DType t = is_integral(out.dtype()) || cheap ? DType::f64 : kernel_dtype(out.dtype());
@@ -182,8 +184,9 @@ kernels::Convolution describe(const ConvolutionParams& p, const Shape& x, const 
   return c;
 }
 
-// PyTorch has another kernel for transposed convolutions whose output padding reaches a stride, which keeps half types half: columns, the
-// sums of columns, and the weight's gradient from one sample to the next.
+// PyTorch has another kernel for transposed convolutions whose output padding reaches a stride,
+// which keeps half types half: columns, the sums of columns, and the weight's gradient from one
+// sample to the next.
 bool rounds_every_step(const ConvolutionParams& p, DType t) {
   bool reaches = false;
   for (int i = 0; i < p.space; i++) reaches = reaches || p.output_padding[i] >= p.stride[i];
@@ -316,7 +319,8 @@ void convolution_backward_vjp(Vjp& v) {
     if (v.need(i)) v.set(i, g[static_cast<std::size_t>(i)]);
 }
 
-// <gO, conv(x, w) + b> is linear in each of gO, x and w: every second derivative is a convolution of the other two.
+// <gO, conv(x, w) + b> is linear in each of gO, x and w: every second derivative is a convolution
+// of the other two.
 Value double_backward_body(const Call& c) {
   const Tensor ggx = c[0].tensor_or_none(), ggw = c[1].tensor_or_none(), ggb = c[2].tensor_or_none();
   const Tensor &grad = c.tensor(3), &weight = c.tensor(4), &input = c.tensor(5);
@@ -344,9 +348,9 @@ Value double_backward_body(const Call& c) {
   return out;
 }
 
-// ---- batching: (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-// The batch joins the samples where members share the weight, else the channels: as groups where each member has an input
-// of its own, as more output channels where all see one input.
+// ---- batching: (input, weight, bias, stride, padding, dilation, transposed, output_padding,
+// groups) The batch joins the samples where members share the weight, else the channels: as groups
+// where each member has an input of its own, as more output channels where all see one input.
 
 Value batch_convolution(const Batching& b) {
   (void)b.member_results();
@@ -387,7 +391,8 @@ Value batch_convolution(const Batching& b) {
   return r + aten<"reshape">(b.tensor(2), column);
 }
 
-// (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+// (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
+// groups, output_mask)
 Value batch_convolution_backward(const Batching& b) {
   (void)b.member_results();
   const std::vector<bool>& mask = b[10].bools();

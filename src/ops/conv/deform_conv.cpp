@@ -1,5 +1,6 @@
-// torchvision's deformable convolution: a convolution whose every weight reads the image at a place of its own. Both ways are products
-// of the weights with columns, which are what the weights read; the columns are kernels, the products matrix products.
+// torchvision's deformable convolution: a convolution whose every weight reads the image at a place
+// of its own. Both ways are products of the weights with columns, which are what the weights read;
+// the columns are kernels, the products matrix products.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +29,8 @@ struct Columns {
   int64_t channels_of_group() const { return channels / groups; }
 };
 
-// Where the weight (i, j) reads for the place (y, x) of the result, by the offsets that lie at `offset`, `places` apart.
+// Where the weight (i, j) reads for the place (y, x) of the result, by the offsets that lie at
+// `offset`, `places` apart.
 template <class A, class T>
 struct Point {
   A y, x;
@@ -67,7 +69,8 @@ struct Corners {
   A slope_y() const { return above_x * (value[3] - value[1]) + (A(1) - above_x) * (value[2] - value[0]); }
   A slope_x() const { return above_y * (value[3] - value[2]) + (A(1) - above_y) * (value[1] - value[0]); }
 };
-// A point on the edge, one pixel before the image, reads nothing; its slopes are those of the pixels beside it.
+// A point on the edge, one pixel before the image, reads nothing; its slopes are those of the
+// pixels beside it.
 template <class A, class T>
 bool reads(const Corners<A, T>& c, const Point<A, T>& p) {
   return c.near && p.y > A(-1) && p.x > A(-1);
@@ -134,8 +137,8 @@ void columns_backward(const Columns& d, const T* g, const T* x, const T* offset,
   });
 }
 
-// input, offset, mask stand at `at`; kernel_h … use_mask at `options`: two numbers each of the kernel, stride, padding, dilation, then
-// offset_groups and use_mask.
+// input, offset, mask stand at `at`; kernel_h … use_mask at `options`: two numbers each of the
+// kernel, stride, padding, dilation, then offset_groups and use_mask.
 Columns columns_of(const Call& c, int at, int options) {
   const Tensor &x = c.tensor(at), &offset = c.tensor(at + 1);
   const auto n = [&](int k) { return c[options + k].to_int64(); };
@@ -202,7 +205,8 @@ void columns_backward_kernel(const Call& c, std::span<const Tensor> r) {
 
 // ---- the convolution
 
-// input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask at `at`.
+// input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+// groups, offset_groups, use_mask at `at`.
 struct Convolution {
   Tensor x, weight, offset, mask, bias;
   Int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups;

@@ -1,10 +1,11 @@
 // Convolution as loops: a product of the weights with the pixels under each of their taps.
 //
-// The input is copied once into an image with its padding, the pixels that one tap sees for a stride of s next to each other:
+// The input is copied once into an image with its padding, the pixels that one tap sees for a
+// stride of s next to each other:
 //   image[n, c, phase, y] = x[n, c, s*y + phase - padding]          (for each dim of space)
 //   out[n, o, y] = Σ over c, tap of w[o, c, tap] * image[n, c, (d*tap) % s, y + (d*tap) // s]
-// so every tap reads pixels one after the other, without a question, and the product needs no columns gathered
-// (backend/cpu/product.hpp).
+// so every tap reads pixels one after the other, without a question, and the product needs no
+// columns gathered (backend/cpu/product.hpp).
 #include "ops/conv/conv.hpp"
 #include "ops/common/lower_rules.hpp"
 

@@ -1,4 +1,5 @@
-// Factories of number sequences: arange, linspace, eye, index triangles, and the windows of signal processing.
+// Factories of number sequences: arange, linspace, eye, index triangles, and the windows of signal
+// processing.
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -59,7 +60,8 @@ void check_span(double start, double end, double step) {
   INGOT_REQUIRE(step != 0, "arange: step must be nonzero");
   INGOT_REQUIRE(step > 0 ? end >= start : end <= start, span_problem(start, end, step));
 }
-// Of a step that only data decides it is taken for granted that it goes up, and of ends that they are in order: a run checks both.
+// Of a step that only data decides it is taken for granted that it goes up, and of ends that they
+// are in order: a run checks both.
 void check_span(Int start, Int end, Int step) {
   INGOT_REQUIRE(!step.same(0), "arange: step must be nonzero");
   const auto up = less_if_known(0, step);
@@ -127,7 +129,8 @@ void linspace_meta(const Call& c, Outputs& o) {
                 " can't be safely cast to passed dtype ", dtype);
   o.add({steps}, dtype);
 }
-// Calls make(k-th point) so that both ends are hit exactly: the first half counts from the start, the second from the end.
+// Calls make(k-th point) so that both ends are hit exactly: the first half counts from the start,
+// the second from the end.
 template <class T, class F>
 void evenly_spaced(const Tensor& r, T start, T end, const F& make) {
   const int64_t n = r.numel().number();

@@ -1,4 +1,5 @@
-// Discrete Fourier transforms: the three core ops. The functions users call are programs of them: composite.cpp.
+// Discrete Fourier transforms: the three core ops. The functions users call are programs of them:
+// composite.cpp.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -40,7 +41,8 @@ void check_dtype(const Call& c, bool complex) {
                 complex ? "complex" : "float32 or float64", " tensor, found ", t);
 }
 
-// ATen's layout (that of its MKL path): batch dims first in the order of their strides, then the transformed ones in theirs;
+// ATen's layout (that of its MKL path): batch dims first in the order of their strides, then the
+// transformed ones in theirs;
 // `keep_last`: the last transformed dim stays last.
 Geometry transformed_layout(const Tensor& x, const Shape& sizes, std::vector<int> dims, DType dtype, bool keep_last) {
   const Shape& strides = x.strides();
@@ -77,7 +79,8 @@ struct Lines {
     for (int64_t i = dim + 1; i < t.dim(); i++) inner *= t.size(i).value();
   }
 };
-// Eager transforms run in double whatever the dtype: the results of float tensors are then rounded once.
+// Eager transforms run in double whatever the dtype: the results of float tensors are then rounded
+// once.
 constexpr DType kReal = DType::f64, kComplex = DType::c128;
 using Real = double;
 using Complex = std::complex<double>;
@@ -159,7 +162,8 @@ void r2c_kernel(const Call& c, std::span<const Tensor> r) {
   copy_elements(r[0], y);
 }
 void r2c_vjp(Vjp& v) {
-  // The half that was dropped had no gradient: put zeros there, transform back, the imaginary part is not the input's.
+  // The half that was dropped had no gradient: put zeros there, transform back, the imaginary part
+  // is not the input's.
   const Shape& sizes = v.sizes(0);
   const int rank = sizes.dim(), last = wrap_dim(v.arg(1).ints().back().value(), rank);
   Tensor g = v.grad();

@@ -60,7 +60,8 @@ Value copied(const Value& v) {
   return map_tensors(v, [](const Tensor& t) { return aten<"clone">(t); });
 }
 
-// A copy that lies in a storage of its own as the tensor lies in its: views of one are views of the other.
+// A copy that lies in a storage of its own as the tensor lies in its: views of one are views of the
+// other.
 Tensor copied_in_place(const Tensor& t) {
   if (t.storage_offset().same(0) && is_non_overlapping_and_dense(t.sizes(), t.strides())) return aten<"clone">(t);
   const Int elements = floor_div(required_bytes(t->geom), t.itemsize());
@@ -112,7 +113,8 @@ Value auto_functionalized(const Call& c) {
   return with_written(applied, call(applied, args), written);
 }
 
-// The same, but what the op writes are views of some tensors, which may overlap: those are copied, and their copies returned.
+// The same, but what the op writes are views of some tensors, which may overlap: those are copied,
+// and their copies returned.
 Value auto_functionalized_v2(const Call& c) {
   const Op& applied = op(c[0].string());
   const Keywords k(applied, c);

@@ -17,8 +17,8 @@ namespace {
 constexpr double kInfinity = HUGE_VAL, kLog2 = 0.693147180559945309417;
 constexpr DType kIndex = DType::i32;
 
-// Which of its operands a function has one of for each batch, head, query and key: an index each, and what is there for all of them, which is
-// `before` and `after` the indices.
+// Which of its operands a function has one of for each batch, head, query and key: an index each,
+// and what is there for all of them, which is `before` and `after` the indices.
 std::vector<std::vector<bool>> levels(std::size_t before, std::size_t after, std::size_t others) {
   std::vector<std::vector<bool>> all(4, std::vector<bool>(before + 4 + after + others));
   for (std::size_t level = 0; level < 4; level++) {
@@ -87,8 +87,9 @@ class Flex {
     return results[0].tensor();
   }
 
-  // The gradient of the scores as the functions leave them, from those of the weights and of the logsumexp: each may be none. `of_rows`: for
-  // each row the sum of the weights, each with its gradient.
+  // The gradient of the scores as the functions leave them, from those of the weights and of the
+  // logsumexp: each may be none. `of_rows`: for each row the sum of the weights, each with its
+  // gradient.
   Tensor through_softmax(const Tensor& weights, const Tensor& of_weights, const Tensor& of_rows, const Tensor& of_lse) const {
     Tensor g;
     if (of_weights.defined()) g = weights * (of_weights - of_rows);
@@ -102,7 +103,8 @@ class Flex {
     return aten<"where.ScalarOther">(mask, modified_scores.to(work), -kInfinity);
   }
 
-  // The gradient of one head for each of the query's, and of one batch for each, summed to what `like` has.
+  // The gradient of one head for each of the query's, and of one batch for each, summed to what
+  // `like` has.
   Tensor summed(Tensor g, const Geometry& like) const {
     if (!group.same(1)) g = aten<"sum.dim_IntList">(aten<"unflatten.int">(g, 1, Shape{like.sizes[1], group}), Shape{2});
     if (!(like.sizes[0] == g.size(0))) g = aten<"sum.dim_IntList">(g, Shape{0}, true);
@@ -199,8 +201,8 @@ void flex_attention_vjp(Vjp& v) {
     if (wanted[5 + i]) v.set(7, static_cast<int>(i), g[next++].tensor());
 }
 
-// (query, key, value, out, logsumexp, grad_out, grad_logsumexp, fw_graph, joint_graph, block_mask, scale, kernel_options,
-// score_mod_other_buffers, mask_mod_other_buffers)
+// (query, key, value, out, logsumexp, grad_out, grad_logsumexp, fw_graph, joint_graph, block_mask,
+// scale, kernel_options, score_mod_other_buffers, mask_mod_other_buffers)
 Value flex_attention_backward(const Call& c) {
   const Flex f(c.op, c.tensor(0), c.tensor(1), c.tensor(2), c[7], c[9], c[10].to_double(), list_elements(c[12]),
                list_elements(c[13]));

@@ -68,8 +68,8 @@ void map_vjp(Vjp& v) {
     if (v.need(2, static_cast<int>(k))) v.set(2, static_cast<int>(k), aten<"sum.dim_IntList">(g.at(next++), Shape{0}));
 }
 
-// Forward once more, keeping what was carried into each step; then the steps backwards, carrying the gradient of what is
-// carried and the sum of the gradients of what all steps share.
+// Forward once more, keeping what was carried into each step; then the steps backwards, carrying
+// the gradient of what is carried and the sum of the gradients of what all steps share.
 void scan_vjp(Vjp& v) {
   const TensorList init = list_arg(v, 1), xs = list_arg(v, 2), others = list_arg(v, 3);
   const std::size_t n_init = init.size(), n_xs = xs.size(), n_others = others.size(), n_ys = v.grads.size() - n_init;

@@ -1,5 +1,6 @@
-// Ops that call functions: control flow, and regions that run under other settings. Eagerly each is the program it
-// stands for, so gradients flow through whatever ran. Their schemas are ours: PyTorch has none for them.
+// Ops that call functions: control flow, and regions that run under other settings. Eagerly each is
+// the program it stands for, so gradients flow through whatever ran. Their schemas are ours:
+// PyTorch has none for them.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
@@ -92,8 +93,8 @@ Value while_loop_stack_output(const Call& c) {
   return list_value(std::move(none));
 }
 
-// The rows of some tensors along dim 0, one after the other. Without rows the functions still have to be asked what
-// they would return: they see a row of zeros, and the results are cut to no rows.
+// The rows of some tensors along dim 0, one after the other. Without rows the functions still have
+// to be asked what they would return: they see a row of zeros, and the results are cut to no rows.
 class Rows {
  public:
   Rows(const Op& op, const Value& list) : tensors_(list_elements(list)) {
@@ -320,7 +321,8 @@ const CallingConvention& flex_backward_convention() {
 // ---- by member of a vmap
 // Functions take, and return, every tensor with the batch in front.
 
-// One predicate for all members: the same cond over batches. Predicates that differ: both functions, and each member takes its result.
+// One predicate for all members: the same cond over batches. Predicates that differ: both
+// functions, and each member takes its result.
 Value batch_cond(const Batching& b) {
   const TensorList operands = b.fronts(3);
   if (!b.batched(0)) return call(b.op, {b[0], b[1], b[2], operands});

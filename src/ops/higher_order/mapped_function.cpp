@@ -10,8 +10,8 @@
 namespace ingot {
 namespace {
 
-// The layers above the running one have had their turn: of them vmap, which is asked for here, and the tape, which knows what
-// functions bring along, act again.
+// The layers above the running one have had their turn: of them vmap, which is asked for here, and
+// the tape, which knows what functions bring along, act again.
 class VmapLayer {
  public:
   VmapLayer()

@@ -179,7 +179,8 @@ void fractional_kernel(int space, const Call& c, std::span<const Tensor> r) {
     const Tensor x = dense(c.tensor(0), t), samples = dense(c.tensor(3), t);
     const kernels::Pool p = pool_sizes(x, r[0], space);
     const Shape kernel = per_space(c[1], space, "", "");
-    // Dims padded to three in front. PyTorch takes the samples of two dims as (width, height), of three as (time, height, width).
+    // Dims padded to three in front. PyTorch takes the samples of two dims as (width, height), of
+    // three as (time, height, width).
     int64_t in[3] = {1, 1, 1}, n[3] = {1, 1, 1}, k[3] = {1, 1, 1};
     for (int i = 0; i < space; i++)
       in[3 - space + i] = p.in[i], n[3 - space + i] = p.out[i], k[3 - space + i] = kernel[i].value();

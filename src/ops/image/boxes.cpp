@@ -1,5 +1,6 @@
-// What detectors do with boxes, as operators of torchvision: which of overlapping boxes stay (nms), and pooling over boxes of images
-// (roi_align, roi_pool), where each bin may have channels of its own (ps_).
+// What detectors do with boxes, as operators of torchvision: which of overlapping boxes stay (nms),
+// and pooling over boxes of images (roi_align, roi_pool), where each bin may have channels of its
+// own (ps_).
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -184,7 +185,8 @@ void align_forward(const Pooling& p, const AlignOptions& o, const T* x, const T*
     for (int64_t k = begin; k < end; k++) {
       const int64_t image = image_of(p, boxes + 5 * k, op);
       const Points<A> b = points_of<A>(p, o, boxes + 5 * k, op);
-      // A bin without points is zero, but in the op whose bins have channels of their own, where it is 0 / 0.
+      // A bin without points is zero, but in the op whose bins have channels of their own, where it
+      // is 0 / 0.
       const A points = !p.own_channels && count_of(b) < A(1) ? A(1) : count_of(b);
       for_each_bin(p, k, [&](int64_t h, int64_t w, int64_t at) {
         samples_of_bin(p, b, h, w, samples);
@@ -225,7 +227,8 @@ void align_backward(const Pooling& p, const AlignOptions& o, const T* g, const T
   });
 }
 
-// The pixels [low, high) of a bin along one side of a box from `start` with `size` pixels, within [0, limit].
+// The pixels [low, high) of a bin along one side of a box from `start` with `size` pixels, within
+// [0, limit].
 struct Pixels {
   int64_t low, high;
 };
@@ -235,8 +238,8 @@ Pixels pixels_of(int64_t bin, int64_t bins, int64_t start, int64_t size, int64_t
   const auto whole = [&](T v) { return std::clamp<int64_t>(float_to_int<int32_t>(v) + start, 0, std::max<int64_t>(limit, 0)); };
   return {whole(std::floor(static_cast<T>(A(bin) * step))), whole(std::ceil(static_cast<T>(A(bin + 1) * step)))};
 }
-// Calls f(image, h, w, at, rows, columns) for each bin of box k. `extra` pixels belong to a box beyond its last corner, the last `margin`
-// ones of an image to none.
+// Calls f(image, h, w, at, rows, columns) for each bin of box k. `extra` pixels belong to a box
+// beyond its last corner, the last `margin` ones of an image to none.
 template <class T, class A, class F>
 void for_each_area(const Pooling& p, double scale, const T* boxes, int64_t k, int64_t extra, int64_t margin, std::string_view op,
                    const F& f) {
@@ -459,7 +462,8 @@ void ps_roi_pool_backward_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 
-// A batch of images is images more, one of boxes boxes more. The image of a box is a number in its type: half has 2048 of them.
+// A batch of images is images more, one of boxes boxes more. The image of a box is a number in its
+// type: half has 2048 of them.
 Value batch_boxes(const Batching& b) {
   (void)b.member_results();
   if (b.batched(0) && is_reduced_floating(b.tensor(1).dtype()) && b.size * b.sizes(0)[0] > 2048) return batch_loop(b);

@@ -84,7 +84,8 @@ void sampler_vjp(Vjp& v) {
   if (v.need(0)) v.set(0, g[0]);
   if (v.need(1)) v.set(1, g[1]);
 }
-// grad_output, input, grid, modes…, output_mask. The gradient of the grid is always there, as in PyTorch.
+// grad_output, input, grid, modes…, output_mask. The gradient of the grid is always there, as in
+// PyTorch.
 template <int Space>
 Value sampler_backward_body(const Call& c) {
   check_grid(c, 1, Space);
@@ -131,7 +132,8 @@ Value sampler_body(const Call& c) {
 
 // ---- affine grids
 
-// n points of [-1, 1]: with align_corners the first and last are the ends, else all are centres of n equal cells.
+// n points of [-1, 1]: with align_corners the first and last are the ends, else all are centres of
+// n equal cells.
 Tensor axis_points(Int n, bool align_corners, const Tensor& like) {
   const Tensor i = aten<"arange">(n, like.dtype(), Value(), like.device());
   const Tensor centred = aten<"add.Scalar">(aten<"mul.Scalar">(i, 2), Int(1) - n);

@@ -1,4 +1,5 @@
-// Padding. Constant padding is a copy into the middle; reflection and replication read each dim through a map of indices.
+// Padding. Constant padding is a copy into the middle; reflection and replication read each dim
+// through a map of indices.
 #include <complex>
 
 #include "base/dtype.hpp"
@@ -113,7 +114,8 @@ Shape padded_sizes(Padding p, const Tensor& self, const Shape& pad, std::string_
   }
   return sizes;
 }
-// A batch keeps the input's memory format; PyTorch's 1-dim kernels and unbatched inputs give a contiguous result.
+// A batch keeps the input's memory format; PyTorch's 1-dim kernels and unbatched inputs give a
+// contiguous result.
 MemoryFormat format_of(int n, const Tensor& self) {
   return n == 1 || rank(self) == n + 1 ? MemoryFormat::contiguous : suggest_memory_format(self.sizes(), self.strides());
 }
@@ -155,7 +157,8 @@ Maps index_maps(Padding p, const Shape& padded, const Shape& input, const Shape&
   }
   return maps;
 }
-// Calls row(offset in padded, offset in input), in elements, for every row of the last dim of the padded tensor.
+// Calls row(offset in padded, offset in input), in elements, for every row of the last dim of the
+// padded tensor.
 template <class F>
 void each_row(const Geometry& padded, const Geometry& input, const Maps& maps, bool parallel, const F& row) {
   const int last = padded.dim() - 1;
@@ -199,8 +202,8 @@ void pad_kernel(Padding padding, const Call& c, std::span<const Tensor> r) {
     default: return copy_rows(std::complex<double>{});
   }
 }
-// Several places of the padded gradient fall on one of the input: they are summed in double and rounded once, those of half types
-// after every one, as PyTorch's are.
+// Several places of the padded gradient fall on one of the input: they are summed in double and
+// rounded once, those of half types after every one, as PyTorch's are.
 void pad_backward_kernel(Padding padding, const Call& c, std::span<const Tensor> r) {
   const bool complex = is_complex(r[0].dtype());
   const Tensor sum = make_tensor(Geometry::contiguous(r[0].sizes(), complex ? DType::c128 : DType::f64));

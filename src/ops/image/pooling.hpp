@@ -19,7 +19,8 @@ inline Shape per_space(const Value& v, int space, std::string_view op, std::stri
   return s.dim() == space ? s : Shape::filled(static_cast<std::size_t>(space), s[0]);
 }
 
-// The input of a pooling over `space` dims: those, channels, and maybe a batch; only the batch may be empty.
+// The input of a pooling over `space` dims: those, channels, and maybe a batch; only the batch may
+// be empty.
 inline void check_pool_input(const Call& c, const Tensor& x, int space) {
   INGOT_REQUIRE(x.dim() == space + 1 || x.dim() == space + 2, c.op.schema.name, ": Expected ", space + 1, "D or ", space + 2,
                 "D (batch mode) tensor with optional 0 dim batch size for input, but got: ", x.sizes());
@@ -66,7 +67,8 @@ void for_planes(const kernels::Pool& p, int64_t planes, const F& f) {
   parallel_for(0, planes, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, size)), f);
 }
 
-// y[i] = x[indices[i]] within each plane of `space` dims: the gradient of putting values at indices.
+// y[i] = x[indices[i]] within each plane of `space` dims: the gradient of putting values at
+// indices.
 inline Tensor gather_in_planes(const Tensor& x, const Tensor& indices, int space) {
   if (indices.numel() == 0) return aten<"zeros">(indices.sizes(), x.dtype(), Value(), x.device());
   Shape flat = indices.sizes().sub(0, indices.sizes().size() - static_cast<std::size_t>(space));

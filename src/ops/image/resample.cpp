@@ -1,5 +1,5 @@
-// Interpolation to a new size: nearest, linear, cubic in one to three dims, with gradients. The .vec overloads take a size
-// or factors and come apart into the plain ones.
+// Interpolation to a new size: nearest, linear, cubic in one to three dims, with gradients. The
+// .vec overloads take a size or factors and come apart into the plain ones.
 #include <cmath>
 #include <iterator>
 
@@ -84,7 +84,8 @@ void upsample_meta(Way way, const Call& c, Outputs& o) {
   for (Int n : out) sizes.push_back(n);
   o.add(layout(std::move(sizes), x, false));
 }
-// Where PyTorch keeps the weights in the type of the tensor: not in the kernels that it has for planes and for channels last.
+// Where PyTorch keeps the weights in the type of the tensor: not in the kernels that it has for
+// planes and for channels last.
 bool rounds_weights(Way way, const Tensor& x) {
   if (way.mode != Interpolation::linear) return way.mode == Interpolation::cubic;
   return way.space == 1 || (way.space == 3 && suggest_memory_format(x.sizes(), x.strides()) == MemoryFormat::contiguous);

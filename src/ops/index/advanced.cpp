@@ -235,7 +235,8 @@ IndexLayout index_layout(const Batching& b) {
   }
   return l;
 }
-// The indices with the batch in front of what they have together; with `own` the batch is one more index, of the first dim.
+// The indices with the batch in front of what they have together; with `own` the batch is one more
+// index, of the first dim.
 TensorList batched_indices(const Batching& b, const IndexLayout& l, bool own) {
   TensorList r;
   if (own)
@@ -357,7 +358,8 @@ constexpr OpDef kOps[] = {
            if (v.need(3)) v.set(3, aten<"_unsafe_masked_index">(v.grad(), v.saved(1), saved_indices(v, 2), 0));
          },
      .saves = {{1, 3}, {2, 3}}},
-    // What the joint graph of a score function of flex_attention has for the gradient of what it indexes.
+    // What the joint graph of a score function of flex_attention has for the gradient of what it
+    // indexes.
     {.schema = "flex_lib::zeros_and_scatter(SymInt[] shape, Tensor[] indices, Tensor vals) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value {

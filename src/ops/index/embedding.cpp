@@ -110,7 +110,8 @@ void dense_backward_vjp(Vjp& v) {
   v.set(0, g);
 }
 
-// (self, indices, max_norm, norm_type): rows that are named and longer than max_norm are shortened to it.
+// (self, indices, max_norm, norm_type): rows that are named and longer than max_norm are shortened
+// to it.
 void renorm_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor indices = dense(c.tensor(1), DType::i64);
   const double max_norm = c[2].to_double(), p = c[3].to_double();
@@ -145,7 +146,8 @@ void renorm_kernel(const Call& c, std::span<const Tensor> r) {
 
 Value batch_embedding(const Batching& b) {
   if (!b.batched(0)) return call(b.op, b.args);
-  // The rows of a padding index get no gradient, and a gradient that is scaled counts rows: neither is said by an index.
+  // The rows of a padding index get no gradient, and a gradient that is scaled counts rows: neither
+  // is said by an index.
   if (!(b[2].to_int() < 0) || b[3].to_bool()) return batch_loop(b);
   (void)b.member_results();
   const Tensor members = b.batched(1) ? aten<"reshape">(aten<"arange">(b.size, DType::i64, Value(), b.tensor(0).device()),

@@ -129,7 +129,8 @@ void bag_kernel(const Call& c, std::span<const Tensor> r) {
   store_integers(mode == kMax ? winners : sizes, r[3]);
 }
 
-// (grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+// (grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode,
+// per_sample_weights, padding_idx)
 void dense_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const DType compute = compute_dtype(r[0].dtype());
   const Tensor grad = dense(c.tensor(0), compute), indices = dense(c.tensor(1), DType::i64), bag = dense(c.tensor(2), DType::i64);
@@ -186,13 +187,15 @@ Tensor offset2bag_of(const Tensor& offset2bag, const Tensor& indices, const Tens
 
 namespace {
 
-// (grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+// (grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq,
+// mode, sparse, per_sample_weights, padding_idx)
 Value bag_backward(const Call& c) {
   if (c[9].to_bool()) return aten<"_embedding_bag_sparse_backward">(c[0], c[1], c[2], c[3], c[4], c[6], c[7], c[8], c[10], c[11]);
   return aten<"_embedding_bag_dense_backward">(c[0], c[1], offset2bag_of(c.tensor(3), c.tensor(1), c.tensor(2)), c[4], c[5], c[6],
                                                c[7], c[8], c[10], c[11]);
 }
-// (grad, weight, indices, offsets, offset2bag, mode, padding_idx): the products of each row with its bag's gradient.
+// (grad, weight, indices, offsets, offset2bag, mode, padding_idx): the products of each row with
+// its bag's gradient.
 Value sample_weights_backward(const Call& c) {
   INGOT_REQUIRE(c[5].to_int64() == kSum, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
   const Tensor& indices = c.tensor(2);
@@ -218,7 +221,8 @@ void bag_vjp(Vjp& v) {
                                                                              v.result(1), v.arg(kMode), v.arg(kPadding)));
 }
 
-// (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset[, padding_idx])
+// (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+// include_last_offset[, padding_idx])
 Value embedding_bag(const Call& c) {
   const Tensor& weight = c.tensor(kWeight);
   int64_t padding = -1;

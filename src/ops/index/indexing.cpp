@@ -30,8 +30,9 @@ std::vector<Walked> with_parts(std::vector<Walked> operands, const Indexing& ix)
 }
 Walked base_walk(const Indexing& ix, const Tensor& base) { return {base->bytes(), ix.base_strides, base->element_size()}; }
 
-// What the index tensors add to the places of n points of a row from `begin` on. `data` and `stride` are those of the parts.
-// Returns 0 if one offset holds for all of them, else the distance of their offsets, 1.
+// What the index tensors add to the places of n points of a row from `begin` on. `data` and
+// `stride` are those of the parts. Returns 0 if one offset holds for all of them, else the distance
+// of their offsets, 1.
 int64_t row_offsets(const Indexing& ix, char* const* data, const int64_t* stride, int64_t begin, int64_t n, int64_t* offsets) {
   bool uniform = true;
   for (std::size_t k = 0; k < ix.parts.size(); k++) uniform &= stride[k] == 0;
@@ -46,8 +47,9 @@ int64_t row_offsets(const Indexing& ix, char* const* data, const int64_t* stride
 
 template <class T, class F>
 void write_points(const Indexing& ix, const Tensor& base, const Tensor& source, const F& combine) {
-  // Points are visited in row-major order whatever the layouts: where several write one element the last one wins, and sums
-  // of floats are always taken in the same order. The first operand is that order; it has no bytes.
+  // Points are visited in row-major order whatever the layouts: where several write one element the
+  // last one wins, and sums of floats are always taken in the same order. The first operand is that
+  // order; it has no bytes.
   Walked order{base->bytes(), std::vector<int64_t>(ix.sizes.size()), 0};
   int64_t next = 1;
   for (std::size_t d = ix.sizes.size(); d-- > 0; next *= ix.sizes[d]) order.strides[d] = next;

@@ -1,5 +1,5 @@
-// Reads and writes of elements whose place is in index tensors: the one pair of loops under index, gather, scatter,
-// index_add, take, embedding and their kin.
+// Reads and writes of elements whose place is in index tensors: the one pair of loops under index,
+// gather, scatter, index_add, take, embedding and their kin.
 #pragma once
 #include <complex>
 #include <functional>
@@ -28,22 +28,27 @@ struct Indexing {
   bool wraps = false;                 // -1 means the last element
 };
 
-// The iteration space is `index`, point for point (gather, scatter). A 0-dim base counts as one with one element.
+// The iteration space is `index`, point for point (gather, scatter). A 0-dim base counts as one
+// with one element.
 Indexing index_elements(const Tensor& base, int64_t dim, const Tensor& index);
-// The iteration space is base with `dim` replaced by the elements of `index` (index_select, index_add).
+// The iteration space is base with `dim` replaced by the elements of `index` (index_select,
+// index_add).
 Indexing index_slices(const Tensor& base, int64_t dim, const Tensor& index);
-// The iteration space is `index`, into the elements of a contiguous base in row-major order (take, put).
+// The iteration space is `index`, into the elements of a contiguous base in row-major order (take,
+// put).
 Indexing index_flat(const Tensor& base, const Tensor& index);
 
-// out[point] = base[point's element]; out has the sizes of the iteration space. An index outside its dim is an IndexError.
+// out[point] = base[point's element]; out has the sizes of the iteration space. An index outside
+// its dim is an IndexError.
 void read_indexed(const Indexing& ix, const Tensor& base, const Tensor& out);
 
 enum class Combine : uint8_t { assign, add, multiply, maximum, minimum };
 Combine combine_of(std::string_view reduce,
                    std::string_view op);  // "sum", "add", "prod", "multiply", "amax", "amin", "mean" (adds)
 
-// base[point's element] = combine(itself, source[point]), in row-major order of points. source broadcasts to the iteration
-// space and has base's dtype; other than `assign` needs a dtype that is computed in (compute_dtype).
+// base[point's element] = combine(itself, source[point]), in row-major order of points. source
+// broadcasts to the iteration space and has base's dtype; other than `assign` needs a dtype that is
+// computed in (compute_dtype).
 void write_indexed(const Indexing& ix, const Tensor& base, const Tensor& source, Combine combine);
 
 // The error of an index that is out of bounds, also where no element is read by it.
@@ -52,14 +57,16 @@ void require_in_bounds(const Indexing& ix);
 // The dtype of a compute type: what elements are combined in.
 DType compute_dtype(DType t);
 
-// result = self with source (a tensor or a number) combined into the elements that index(buffer) names; the buffer is a
-// contiguous copy of self.
-// PyTorch keeps the sums of some of these ops in the result's dtype, so that every one of them is rounded (index_put, put, the
-// gradient of embedding), and those of others in a wider one (scatter): in bfloat16 that is a difference.
+// result = self with source (a tensor or a number) combined into the elements that index(buffer)
+// names; the buffer is a contiguous copy of self.
+// PyTorch keeps the sums of some of these ops in the result's dtype, so that every one of them is
+// rounded (index_put, put, the gradient of embedding), and those of others in a wider one
+// (scatter): in bfloat16 that is a difference.
 enum class SumsAre : uint8_t { wide, rounded };
 void combine_indexed(const Tensor& result, const Tensor& self, const Value& source, Combine combine,
                      const std::function<Indexing(const Tensor&)>& index, SumsAre sums = SumsAre::wide);
-// The same for a reduction by name; without include_self an element that is written at all forgets its own value.
+// The same for a reduction by name; without include_self an element that is written at all forgets
+// its own value.
 void reduce_indexed(const Tensor& result, const Tensor& self, const Tensor& source, std::string_view reduce, bool include_self,
                     const std::function<Indexing(const Tensor&)>& index);
 

@@ -91,7 +91,8 @@ void require_mask(std::string_view op, const Tensor& mask) {
                 mask.dtype());
 }
 
-// The number of selected elements once the mask is broadcast: each of its elements counts as often as it is repeated.
+// The number of selected elements once the mask is broadcast: each of its elements counts as often
+// as it is repeated.
 Int selected_count(const Tensor& mask, const Shape& sizes, std::string_view op) {
   if (mask->is_fake()) return data_dependent_size(op, sizes.product());
   const Int n = nonzero_count(mask, op);

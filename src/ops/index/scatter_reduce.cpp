@@ -1,5 +1,5 @@
-// Reductions into the places an index names: scatter_reduce (an index an element) and index_reduce (an index a slice). They
-// differ only in how places are named, so their gradients are one rule.
+// Reductions into the places an index names: scatter_reduce (an index an element) and index_reduce
+// (an index a slice). They differ only in how places are named, so their gradients are one rule.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
@@ -82,8 +82,8 @@ struct BySlice {
 
 Tensor flag(const Tensor& condition, const Tensor& like) { return aten<"to.dtype">(condition, like.dtype()); }
 
-// d(product of self and its sources). A factor's gradient is the product of the others: the result divided by the factor,
-// but where the factor is zero, the product computed with 1 in its place.
+// d(product of self and its sources). A factor's gradient is the product of the others: the result
+// divided by the factor, but where the factor is zero, the product computed with 1 in its place.
 template <class Places>
 std::pair<Tensor, Tensor> product_gradients(const Vjp& v, const Places& at) {
   const Tensor grad = v.grad(), self = v.saved(0), src = v.saved(3), result = v.result();

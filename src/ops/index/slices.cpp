@@ -1,4 +1,5 @@
-// Slices along one dim chosen by a vector of indices (index_select, index_add …), and elements by their flat place (take, put).
+// Slices along one dim chosen by a vector of indices (index_select, index_add …), and elements by
+// their flat place (take, put).
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
@@ -91,7 +92,8 @@ void index_add_kernel(const Call& c, std::span<const Tensor> r) {
   combine_indexed(r[0], c.tensor(0), source, Combine::add, slices(c), r[0].dim() <= 1 ? SumsAre::rounded : SumsAre::wide);
 }
 
-// The gradient's slices for the source of index_add and index_copy. A 0-dim source gets its one element.
+// The gradient's slices for the source of index_add and index_copy. A 0-dim source gets its one
+// element.
 Tensor source_gradient(const Vjp& v) { return aten<"index_select">(v.grad(), v.arg(1), v.saved(2)); }
 
 void index_fill_meta(const Call& c, Outputs& o) {
@@ -170,7 +172,8 @@ Value take_along_dim(const Call& c) {
 
 // ---- batching
 
-// Indices [batch, n] along dim `dim` of `self`, whose dim 0 is the batch, as gather and scatter take them.
+// Indices [batch, n] along dim `dim` of `self`, whose dim 0 is the batch, as gather and scatter
+// take them.
 Tensor spread_index(const Tensor& index, const Tensor& self, int dim) {
   Shape ones = Shape::filled(self.sizes().size(), 1), sizes = self.sizes();
   const Tensor rows = index.dim() == 1 ? index.unsqueeze(1) : index;
@@ -186,8 +189,8 @@ Value batch_index_select(const Batching& b) {
   const Tensor all = aten<"index_select">(b.tensor(0), dim, aten<"reshape">(b.tensor(2), Shape{-1}));
   return move_dim(split_dim(all, dim, b.size, b.sizes(2).product()), dim, 0);
 }
-// index_add, index_copy, index_fill: (self, dim, index, source or value, …). With an index of its own for each member the
-// same is a scatter.
+// index_add, index_copy, index_fill: (self, dim, index, source or value, …). With an index of its
+// own for each member the same is a scatter.
 template <OpName Scatter>
 Value batch_index_write(const Batching& b) {
   const bool source = b.op.schema.args[3].name == "source";

@@ -1,4 +1,5 @@
-// Linear algebra that is made of the factorisations: solvers with checks, norms, ranks, powers, reflector products.
+// Linear algebra that is made of the factorisations: solvers with checks, norms, ranks, powers,
+// reflector products.
 #include <cmath>
 #include <limits>
 
@@ -275,7 +276,8 @@ Value matrix_power_body(const Call& c) {
   return r;
 }
 
-// Reflector i of `a`: zeros, a one at place i, then the column below the diagonal. As [batch..., m, 1].
+// Reflector i of `a`: zeros, a one at place i, then the column below the diagonal. As [batch..., m,
+// 1].
 Tensor reflector(const Tensor& a, int64_t i) {
   const Int m = a.size(-2);
   const Tensor below = a.narrow(-1, i, 1).narrow(-2, i + 1, m - i - 1);

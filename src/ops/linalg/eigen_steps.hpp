@@ -1,4 +1,5 @@
-// What the spectral decompositions (eigen.hpp) are made of: plane rotations and products of reflectors.
+// What the spectral decompositions (eigen.hpp) are made of: plane rotations and products of
+// reflectors.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Factorisations and what is solved with them: Cholesky, LU, triangular systems, inverses, determinants.
+// Factorisations and what they solve: Cholesky, LU, triangular systems, inverses, determinants.
 #include "ops/batch/rules.hpp"
 #include "ops/family.hpp"
 #include "ops/linalg/linalg.hpp"

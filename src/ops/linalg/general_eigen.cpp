@@ -1,6 +1,7 @@
-// Eigenvalues and vectors of general matrices by the steps of LAPACK's xGEEV: balance, reduce to Hessenberg form, shifted QR
-// iteration, back substitution. Eigenvalues have no natural order; they come out in the one that LAPACK users know, because
-// shifts and deflations are chosen as LAPACK chooses them.
+// Eigenvalues and vectors of general matrices by the steps of LAPACK's xGEEV: balance, reduce to
+// Hessenberg form, shifted QR iteration, back substitution. Eigenvalues have no natural order; they
+// come out in the one that LAPACK users know, because shifts and deflations are chosen as LAPACK
+// chooses them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +19,8 @@ constexpr double kUlp = std::numeric_limits<double>::epsilon(), kTiny = std::num
 
 // ---- balancing
 
-// Similarity transform that isolates eigenvalues by permutation and makes rows and columns of the rest alike in norm.
+// Similarity transform that isolates eigenvalues by permutation and makes rows and columns of the
+// rest alike in norm.
 struct Balance {
   int64_t low = 0, high = 0;     // the part that is not triangular already: [low, high)
   std::vector<double> scale;     // of rows in that part
@@ -36,7 +38,8 @@ Balance balanced(View<S> a) {
   const int64_t n = a.n;
   Balance b{0, n, std::vector<double>(static_cast<std::size_t>(n), 1.0), std::vector<int64_t>(static_cast<std::size_t>(n))};
   std::iota(b.swapped.begin(), b.swapped.end(), 0);
-  // A row with nothing off the diagonal goes to the bottom, a column with nothing off it to the left.
+  // A row with nothing off the diagonal goes to the bottom, a column with nothing off it to the
+  // left.
   for (bool found = true; found && b.high > 0;) {
     found = false;
     for (int64_t i = b.high; i-- > 0 && b.high > 0;) {
@@ -141,7 +144,8 @@ void hessenberg(View<S> a, View<S> q, int64_t low, int64_t high) {
 double size_of(double x) { return pivot_size(x); }
 double size_of(Complex x) { return pivot_size(x); }
 
-// The first row of the active block that ends in row i: the subdiagonal element before it is negligible.
+// The first row of the active block that ends in row i: the subdiagonal element before it is
+// negligible.
 template <class S>
 int64_t block_start(View<S> h, int64_t i, int64_t low, int64_t high, double negligible) {
   int64_t k = i;
@@ -164,7 +168,8 @@ int64_t block_start(View<S> h, int64_t i, int64_t low, int64_t high, double negl
 }
 constexpr int kIterations = 30, kExceptional = 10;
 
-// The rotation that makes [[a, b], [c, d]] upper triangular, or standard (a = d, b c < 0) if its eigenvalues are complex.
+// The rotation that makes [[a, b], [c, d]] upper triangular, or standard (a = d, b c < 0) if its
+// eigenvalues are complex.
 Rotation standardise(double& a, double& b, double& c, double& d) {
   const auto sign = [](double x) { return std::copysign(1.0, x); };
   if (c == 0) return {1, 0};
@@ -401,7 +406,8 @@ bool schur(View<Complex> h, View<Complex> z, int64_t low, int64_t high, Complex*
 
 // ---- vectors
 
-// x with T x = λ x for eigenvalue k of the Schur form; two columns of a real form share a complex pair.
+// x with T x = λ x for eigenvalue k of the Schur form; two columns of a real form share a complex
+// pair.
 template <class S>
 std::vector<Complex> triangular_vector(View<S> t, int64_t k, Complex lambda) {
   std::vector<Complex> x(static_cast<std::size_t>(t.n));
@@ -441,7 +447,8 @@ std::vector<Complex> triangular_vector(View<S> t, int64_t k, Complex lambda) {
   return x;
 }
 
-// A vector of norm one, turned until its largest component is real and positive: no sign that rounding decides.
+// A vector of norm one, turned until its largest component is real and positive: no sign that
+// rounding decides.
 void normalise(View<Complex> v, int64_t j) {
   double norm = 0;
   for (int64_t i = 0; i < v.n; i++) norm += std::norm(v(i, j));

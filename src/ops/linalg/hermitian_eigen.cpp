@@ -1,6 +1,7 @@
-// Eigenvalues and vectors of Hermitian matrices by the steps of LAPACK's xSYEVD and xHEEVD for matrices of moderate size:
-// Householder reduction to tridiagonal form, implicit QL or QR iteration on that, eigenvalues sorted at the end. The signs and
-// phases of the vectors follow from these steps.
+// Eigenvalues and vectors of Hermitian matrices by the steps of LAPACK's xSYEVD and xHEEVD for
+// matrices of moderate size: Householder reduction to tridiagonal form, implicit QL or QR iteration
+// on that, eigenvalues sorted at the end. The signs and phases of the vectors follow from these
+// steps.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +16,8 @@ namespace {
 
 constexpr double kUlp = std::numeric_limits<double>::epsilon(), kTiny = std::numeric_limits<double>::min();
 
-// What a matrix whose largest element is this is multiplied by, so that its squares neither overflow nor vanish.
+// What a matrix whose largest element is this is multiplied by, so that its squares neither
+// overflow nor vanish.
 double scale_into(double low, double high, double largest) {
   if (largest == 0) return 1;
   return largest < low ? low / largest : largest > high ? high / largest : 1;
@@ -30,7 +32,8 @@ struct Tridiagonal {
   Reflectors<S> q;
 };
 
-// H^H a H for the lower triangle of a from row and column h.first on: a - v w^H - w v^H with w = x - tau/2 (x^H v) v, x = tau a v.
+// H^H a H for the lower triangle of a from row and column h.first on: a - v w^H - w v^H with w = x
+// - tau/2 (x^H v) v, x = tau a v.
 template <class S>
 void reflect_both_sides(View<S> a, const typename Reflectors<S>::One& h) {
   const auto m = static_cast<int64_t>(h.v.size());
@@ -80,7 +83,8 @@ Tridiagonal<S> tridiagonal(View<S> a) {
 
 // ---- the iteration on a tridiagonal matrix
 
-// Eigenvalues of [[a, b], [b, c]], the one that is larger in size first, and the rotation whose (c, s) is its vector.
+// Eigenvalues of [[a, b], [b, c]], the one that is larger in size first, and the rotation whose (c,
+// s) is its vector.
 struct TwoByTwo {
   double larger, lesser;
   Rotation vector;
@@ -109,18 +113,20 @@ TwoByTwo eigen_2x2(double a, double b, double c) {
   return {larger, lesser, other ? Rotation{-sn, cs} : Rotation{cs, sn}};
 }
 
-// As Givens, but r > 0 where f < 0 and |f| <= |g|: LAPACK's choice before version 3.10, and still that of the libraries that
-// PyTorch is built with.
+// As Givens, but r > 0 where f < 0 and |f| <= |g|: LAPACK's choice before version 3.10, and still
+// that of the libraries that PyTorch is built with.
 Givens older_givens(double f, double g) {
   Givens r(f, g);
   if (std::abs(f) <= std::abs(g) && (f < 0 || (f == 0 && g < 0))) r.c = -r.c, r.s = -r.s, r.r = -r.r;
   return r;
 }
 
-// Turns the tridiagonal matrix (d, e) into a diagonal one and collects the rotations in z (n x n, or null).
+// Turns the tridiagonal matrix (d, e) into a diagonal one and collects the rotations in z (n x n,
+// or null).
 class Iteration {
  public:
-  // `negligible`: an element is, if it is smaller than this relative to its neighbours on the diagonal.
+  // `negligible`: an element is, if it is smaller than this relative to its neighbours on the
+  // diagonal.
   Iteration(std::vector<double>& d, std::vector<double>& e, double* z, double negligible)
       : d_(d), e_(e), z_{z, static_cast<int64_t>(d.size())}, negligible_(negligible) {}
 
@@ -235,8 +241,8 @@ class Iteration {
 
 // ---- the whole
 
-// The lower triangle of a, or of a with rows and columns in reverse: the upper triangle becomes the lower one, and what
-// LAPACK does to an upper triangle is what it does to a lower one in reverse.
+// The lower triangle of a, or of a with rows and columns in reverse: the upper triangle becomes the
+// lower one, and what LAPACK does to an upper triangle is what it does to a lower one in reverse.
 template <class S>
 std::vector<S> lower_triangle(int64_t n, const S* a, bool reversed) {
   std::vector<S> r(static_cast<std::size_t>(n * n));
@@ -248,7 +254,8 @@ std::vector<S> lower_triangle(int64_t n, const S* a, bool reversed) {
   return r;
 }
 
-// The order in which selection puts values ascending: equal ones may change places, as they do in LAPACK.
+// The order in which selection puts values ascending: equal ones may change places, as they do in
+// LAPACK.
 std::vector<int64_t> sort_by_selection(std::vector<double>& values) {
   std::vector<int64_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);

@@ -1,6 +1,7 @@
-// A = P L D L^T P^T (or L^H) of symmetric matrices that need not be definite: Bunch and Kaufman's diagonal pivoting, one or
-// two columns a step, in LAPACK's packing. D's 1x1 and 2x2 blocks stand on the diagonal, L's columns below them; a pivot
-// p > 0 exchanged a row with row p - 1, a pair of equal p < 0 marks a 2x2 block whose second row was exchanged with -p - 1.
+// A = P L D L^T P^T (or L^H) of symmetric matrices that need not be definite: Bunch and Kaufman's
+// diagonal pivoting, one or two columns a step, in LAPACK's packing. D's 1x1 and 2x2 blocks stand
+// on the diagonal, L's columns below them; a pivot p > 0 exchanged a row with row p - 1, a pair of
+// equal p < 0 marks a 2x2 block whose second row was exchanged with -p - 1.
 #include <cmath>
 
 #include "ops/batch/rules.hpp"
@@ -34,8 +35,9 @@ void exchange(int64_t n, S* m, int64_t a, int64_t b, const Mirror<S>& mirror) {
   at(b, b) = t;
 }
 
-// The lower triangle of m (n x n) in place; the upper one is neither read nor written. S: the precision of the tensor, as
-// the small pivots that are left of large numbers have no digits beyond it.
+// The lower triangle of m (n x n) in place; the upper one is neither read nor written. S: the
+// precision of the tensor, as the small pivots that are left of large numbers have no digits beyond
+// it.
 template <class S>
 int32_t ldl_factor(int64_t n, S* m, int32_t* pivots, bool hermitian) {
   const Mirror<S> mirror{hermitian};

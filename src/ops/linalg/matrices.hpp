@@ -1,6 +1,7 @@
-// Dense matrix algorithms over a batch of column-major matrices, in double or complex double whatever the tensors' dtype:
-// LU, Cholesky, triangular solves, Householder QR. Plain textbook loops in LAPACK's conventions (1-based pivots, the
-// diagonal of R real, reflectors with a leading one that is not stored); `info` is 0 or the 1-based place of the failure.
+// Dense matrix algorithms over a batch of column-major matrices, in double or complex double
+// whatever the tensors' dtype: LU, Cholesky, triangular solves, Householder QR. Plain textbook
+// loops in LAPACK's conventions (1-based pivots, the diagonal of R real, reflectors with a leading
+// one that is not stored); `info` is 0 or the 1-based place of the failure.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -52,7 +53,8 @@ class Matrices : public MatrixMemory {
   S* operator[](int64_t i) const { return memory_.data<S>() + i * rows * cols; }
 };
 
-// a b + c, rounded once in each component's sum: what numerical libraries make of a product that is added.
+// a b + c, rounded once in each component's sum: what numerical libraries make of a product that is
+// added.
 template <class T>
 T multiply_add(T a, T b, T c) {
   return std::fma(a, b, c);
@@ -67,7 +69,8 @@ std::complex<T> multiply_add(std::complex<T> a, std::complex<T> b, std::complex<
 inline double pivot_size(double x) { return std::abs(x); }
 inline double pivot_size(std::complex<double> x) { return std::abs(x.real()) + std::abs(x.imag()); }
 
-// a (m x n) = P L U in place; pivots[i]: row i was exchanged with row pivots[i] - 1. Without pivoting they are i + 1.
+// a (m x n) = P L U in place; pivots[i]: row i was exchanged with row pivots[i] - 1. Without
+// pivoting they are i + 1.
 template <class S>
 int32_t lu_factor(int64_t m, int64_t n, S* a, int32_t* pivots, bool pivot) {
   int32_t info = 0;
@@ -94,7 +97,8 @@ int32_t lu_factor(int64_t m, int64_t n, S* a, int32_t* pivots, bool pivot) {
   return info;
 }
 
-// How a triangular matrix is used: its upper or lower part, as it is, transposed or conjugate-transposed.
+// How a triangular matrix is used: its upper or lower part, as it is, transposed or
+// conjugate-transposed.
 enum class Use : uint8_t { plain, transpose, adjoint };
 // x (n x cols) = op(a)^-1 x in place, a (n x n with leading dim lda) triangular.
 template <class S>
@@ -136,7 +140,8 @@ void lu_solve(int64_t n, int64_t cols, const S* lu, const int32_t* pivots, Use u
   }
 }
 
-// The lower triangle of a becomes L with A = L L^H, the upper one zero. Reads the lower triangle only.
+// The lower triangle of a becomes L with A = L L^H, the upper one zero. Reads the lower triangle
+// only.
 template <class S>
 int32_t cholesky(int64_t n, S* a) {
   for (int64_t j = 0; j < n; j++) {
@@ -163,14 +168,15 @@ double largest_component(int64_t m, const S* x) {
   return largest;
 }
 
-// I - tau v v^H with v[0] = 1 whose adjoint maps x (m long) to (beta, 0, …): x becomes v but for x[0], which becomes beta
-// (real).
+// I - tau v v^H with v[0] = 1 whose adjoint maps x (m long) to (beta, 0, …): x becomes v but for
+// x[0], which becomes beta (real).
 template <class S>
 S reflector(int64_t m, S* x) {
   double below = 0;
   for (int64_t i = 1; i < m; i++) below += std::norm(x[i]);
   const double squared = std::norm(x[0]) + below;
-  // Squares near the ends of the range lose digits, and the reflector would not be unitary: a multiple of x has the same one.
+  // Squares near the ends of the range lose digits, and the reflector would not be unitary: a
+  // multiple of x has the same one.
   if (constexpr double kLeast = 1e-270, kMost = 1e300; squared < kLeast || squared > kMost)
     if (const double largest = largest_component(m, x); largest > 0 && std::isfinite(largest)) {
       for (int64_t i = 0; i < m; i++) x[i] /= largest;
@@ -186,7 +192,8 @@ S reflector(int64_t m, S* x) {
   return tau;
 }
 
-// a (m x n) becomes R above and the reflectors below the diagonal: Q = H_0 … H_{k-1}, H_i = I - tau_i v v^H.
+// a (m x n) becomes R above and the reflectors below the diagonal: Q = H_0 … H_{k-1}, H_i = I -
+// tau_i v v^H.
 template <class S>
 void householder_qr(int64_t m, int64_t n, S* a, S* tau) {
   for (int64_t k = 0; k < std::min(m, n); k++) {

@@ -1,8 +1,9 @@
-// The matrix exponential by Taylor polynomials of degree 1, 2, 4, 8, 12 or 18 with few products (Bader, Blanes and Casas,
-// "Computing the Matrix Exponential with an Optimized Taylor Polynomial Approximation", 2019). The degree follows from the
-// norm; a matrix past the last bound is scaled by a power of two, and its exponential squared as often. Squaring amplifies
-// rounding: what PyTorch shows of complex64 depends on this very algorithm in that precision; its float32 is up to 34 times the
-// usual bound from the truth, and is computed in double here.
+// The matrix exponential by Taylor polynomials of degree 1, 2, 4, 8, 12 or 18 with few products
+// (Bader, Blanes and Casas, "Computing the Matrix Exponential with an Optimized Taylor Polynomial
+// Approximation", 2019). The degree follows from the norm; a matrix past the last bound is scaled
+// by a power of two, and its exponential squared as often. Squaring amplifies rounding: what
+// PyTorch shows of complex64 depends on this very algorithm in that precision; its float32 is up to
+// 34 times the usual bound from the truth, and is computed in double here.
 #include <array>
 #include <cmath>
 
@@ -29,7 +30,8 @@ class Algebra {
     for (int64_t i = 0; i < n_; i++) r[static_cast<std::size_t>(i * (n_ + 1))] = S(1);
     return r;
   }
-  // PyTorch's loop for small matrices rounds products and sums, its library for larger ones fuses them.
+  // PyTorch's loop for small matrices rounds products and sums, its library for larger ones fuses
+  // them.
   Matrix product(const Matrix& a, const Matrix& b) const {
     const bool fused = n_ * n_ * n_ >= 400;
     Matrix r(a.size());

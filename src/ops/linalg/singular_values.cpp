@@ -1,6 +1,7 @@
-// Singular values and vectors by the steps of LAPACK's xGESDD for matrices of moderate size: a QR or LQ factorisation first
-// if the matrix is much longer than wide, Householder reduction to bidiagonal form, implicit QR iteration on that, with and
-// without shift (Demmel and Kahan). The signs of the vectors follow from these steps.
+// Singular values and vectors by the steps of LAPACK's xGESDD for matrices of moderate size: a QR
+// or LQ factorisation first if the matrix is much longer than wide, Householder reduction to
+// bidiagonal form, implicit QR iteration on that, with and without shift (Demmel and Kahan). The
+// signs of the vectors follow from these steps.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +17,8 @@ constexpr double kEps = std::numeric_limits<double>::epsilon() / 2, kTiny = std:
 
 // ---- the iteration on a bidiagonal matrix
 
-// Vectors that rotations are collected in: u (columns) and v (columns, V itself and not its transpose). Null: not wanted.
+// Vectors that rotations are collected in: u (columns) and v (columns, V itself and not its
+// transpose). Null: not wanted.
 struct Vectors {
   std::vector<double> u, v;
   int64_t n = 0;
@@ -28,7 +30,8 @@ struct Vectors {
   }
 };
 
-// Singular values of [[f, g], [0, h]] with their signs, and the rotations: (largest, least) and (cl, sl), (cr, sr).
+// Singular values of [[f, g], [0, h]] with their signs, and the rotations: (largest, least) and
+// (cl, sl), (cr, sr).
 struct TwoByTwo {
   double largest, least, cl, sl, cr, sr;
 };
@@ -318,7 +321,8 @@ void embed(const std::vector<double>& from, int64_t n, S* to, int64_t rows, int6
     for (int64_t i = 0; i < n; i++) to[i + j * rows] = S(from[static_cast<std::size_t>(i + j * n)]);
 }
 
-// a (m x n) = u diag(s) v^H: u is m x u_cols, v is n x v_cols, each at least min(m, n). Null: values only.
+// a (m x n) = u diag(s) v^H: u is m x u_cols, v is n x v_cols, each at least min(m, n). Null:
+// values only.
 template <class S>
 bool decompose(int64_t m, int64_t n, std::vector<S> a, double* s, S* u, int64_t u_cols, S* v, int64_t v_cols) {
   const int64_t k = std::min(m, n);
@@ -357,8 +361,9 @@ bool decompose(int64_t m, int64_t n, std::vector<S> a, double* s, S* u, int64_t 
   return true;
 }
 
-// As decompose, for a matrix so long that a factorisation comes first: `tall` (m x n) is the matrix, or its adjoint where
-// `wide`. The long vectors (m x cols) are those on the left of a tall matrix and on the right of a wide one.
+// As decompose, for a matrix so long that a factorisation comes first: `tall` (m x n) is the
+// matrix, or its adjoint where `wide`. The long vectors (m x cols) are those on the left of a tall
+// matrix and on the right of a wide one.
 template <class S>
 bool decompose_long(int64_t m, int64_t n, std::vector<S> tall, bool wide, double* s, S* long_vectors, int64_t cols,
                     S* short_vectors) {

@@ -1,5 +1,6 @@
-// Connectionist temporal classification: the probability of a label sequence under per-step class probabilities, summed over
-// all alignments (Graves et al. 2006). Everything is computed in log space and double.
+// Connectionist temporal classification: the probability of a label sequence under per-step class
+// probabilities, summed over all alignments (Graves et al. 2006). Everything is computed in log
+// space and double.
 #include <cmath>
 #include <limits>
 
@@ -86,7 +87,8 @@ void ctc_meta(const Call& c, const Tensor& log_probs, Int states, Outputs& o) {
   o.add(Shape{log_probs.size(1)}, log_probs.dtype());
   o.add(Shape{log_probs.size(1), log_probs.size(0), states}, log_probs.dtype());
 }
-// log_probs, targets, input_lengths, target_lengths, blank, zero_infinity. The size of log_alpha depends on the lengths.
+// log_probs, targets, input_lengths, target_lengths, blank, zero_infinity. The size of log_alpha
+// depends on the lengths.
 void ctc_loss_meta(const Call& c, Outputs& o) {
   INGOT_REQUIRE(c[3].is_ints() || !c.tensor(3)->is_fake(), c.op.schema.name,
                 ": the size of a result depends on data; it cannot be traced");
@@ -123,7 +125,8 @@ void ctc_loss_kernel(const Call& c, std::span<const Tensor> r) {
   store_row(Compute::f64, alpha.data(), static_cast<int64_t>(alpha.size()), r[1].dtype(), r[1].data_ptr(), 1);
 }
 
-// grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity
+// grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank,
+// zero_infinity
 void ctc_backward_meta(const Call& c, Outputs& o) { o.add(c.tensor(1).sizes(), c.tensor(1).dtype()); }
 void ctc_backward_kernel(const Call& c, std::span<const Tensor> r) {
   const Problem p(c, c.tensor(1), c.tensor(2), c[3], c[4], c[7]);

@@ -14,7 +14,8 @@ namespace {
 Tensor scaled(const Tensor& t, double by) { return aten<"mul.Scalar">(t, by); }
 Tensor zeros_where(const Tensor& mask, const Tensor& other) { return aten<"where.ScalarSelf">(mask, 0, other); }
 
-// Gradients of a symmetric loss of self - target through its backward op: (grad, self, target, reduction[, parameter]).
+// Gradients of a symmetric loss of self - target through its backward op: (grad, self, target,
+// reduction[, parameter]).
 template <OpName Backward, bool Parameter>
 void difference_vjp(Vjp& v) {
   auto through = [&](const Tensor& a, const Tensor& b) {
@@ -67,7 +68,8 @@ Value huber_loss_backward(const Call& c) {
   const Tensor d = c.tensor(1) - c.tensor(2);
   return per_element(aten<"clamp">(d, -delta, delta), d.numel(), c[3]) * c.tensor(0);
 }
-// Both backward ops are linear in grad_output; their slope changes only inside the quadratic part, by 1 / width there.
+// Both backward ops are linear in grad_output; their slope changes only inside the quadratic part,
+// by 1 / width there.
 template <bool Smooth>
 void quadratic_part_vjp(Vjp& v) {
   const Tensor grad = v.saved(0), self = v.saved(1), target = v.saved(2);

@@ -21,7 +21,8 @@ inline Tensor reduce_loss(const Tensor& t, const Value& reduction) {
     default: return t;
   }
 }
-// The gradient of each element's loss from that of the reduced one: `t` divided by the number of elements for a mean.
+// The gradient of each element's loss from that of the reduced one: `t` divided by the number of
+// elements for a mean.
 inline Tensor per_element(const Tensor& t, Int count, const Value& reduction) {
   return loss_reduction(reduction) == LossReduction::mean ? aten<"div.Scalar">(t, count) : t;
 }

@@ -1,4 +1,5 @@
-// Products made of other products: matmul with ATen's folding rules, linear, tensordot, kron, chains.
+// Products made of other products: matmul with ATen's folding rules, linear, tensordot, kron,
+// chains.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -153,7 +154,8 @@ Value inner_body(const Call& c) {
   return aten<"tensordot">(a, b, Shape{-1}, Shape{-1});
 }
 
-// The cheapest order to multiply a chain of matrices (dynamic programming over its intervals), then that order.
+// The cheapest order to multiply a chain of matrices (dynamic programming over its intervals), then
+// that order.
 Tensor chain_product(const TensorList& m, std::size_t from, std::size_t to, const std::vector<std::vector<std::size_t>>& cut) {
   if (from == to) return m[from];
   const std::size_t k = cut[from][to];
@@ -193,8 +195,9 @@ Value multi_dot_body(const Call& c) {
   return row || col ? r.view(sizes) : r;
 }
 
-// sum over `sumdim` of i1 * i2 * i3, each with dims of size one inserted at its `expand` places. The first two are multiplied and summed
-// over what i3 does not have, then i3 comes in, as in PyTorch: half types are rounded in between.
+// sum over `sumdim` of i1 * i2 * i3, each with dims of size one inserted at its `expand` places.
+// The first two are multiplied and summed over what i3 does not have, then i3 comes in, as in
+// PyTorch: half types are rounded in between.
 Value trilinear_body(const Call& c) {
   Tensor t[3];
   for (int k = 0; k < 3; k++) {
@@ -208,7 +211,8 @@ Value trilinear_body(const Call& c) {
   const auto product_of = [&](const Tensor& a, const Tensor& b, const Tensor& third) {
     return contract_pair(contract_pair(a, b, before), third, with_third);
   };
-  // PyTorch goes along one dim step by step. Where that one is summed, every sum of a half type is rounded.
+  // PyTorch goes along one dim step by step. Where that one is summed, every sum of a half type is
+  // rounded.
   const int64_t steps_along = c[7].to_int64();
   const Int steps = max(max(t[0].size(steps_along), t[1].size(steps_along)), t[2].size(steps_along));
   Tensor product;

@@ -1,5 +1,5 @@
-// einsum: operands are permuted to one common order of labels (the output's first), then contracted pair by pair, each pair
-// as one batched matrix product.
+// einsum: operands are permuted to one common order of labels (the output's first), then contracted
+// pair by pair, each pair as one batched matrix product.
 #include <algorithm>
 #include <array>
 
@@ -199,7 +199,8 @@ Value einsum_body(const Call& c) {
   for (std::size_t k = 0; k < ops.size(); k++) {
     Tensor& t = ops[k];
     std::vector<int> dim_at(static_cast<std::size_t>(places), -1);
-    // Walk labels; `j` is the dim of t that the label names. A repeated label removes one dim by taking the diagonal.
+    // Walk labels; `j` is the dim of t that the label names. A repeated label removes one dim by
+    // taking the diagonal.
     int j = 0;
     int64_t dims_left = ops[k].dim();
     int64_t labels_left = static_cast<int64_t>(e.inputs[k].size());

@@ -1,5 +1,5 @@
-// Matrix products that are kernels of their own: mm, bmm, the add… family, groups, vectors. What is made of them is in
-// composite.cpp and einsum.cpp.
+// Matrix products that are kernels of their own: mm, bmm, the add… family, groups, vectors. What is
+// made of them is in composite.cpp and einsum.cpp.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -35,7 +35,8 @@ void check_dtypes(const Call& c, const Tensor& a, const Tensor& b) {
   INGOT_REQUIRE(a.dtype() != DType::b8 && !is_float8(a.dtype()), "\"", c.op.schema.name, "\" not implemented for '",
                 scalar_type_name(a.dtype()), "'");
 }
-// Of an integer product a real factor counts as far as it is whole (0.6 as 0), as in PyTorch; addr alone refuses it.
+// Of an integer product a real factor counts as far as it is whole (0.6 as 0), as in PyTorch; addr
+// alone refuses it.
 void check_factors(const Call& c, DType t, int beta, int alpha) {
   for (int i : {beta, alpha})
     INGOT_REQUIRE(is_complex(t) || !c[i].is_complex(), "For non-complex input tensors, argument ",
@@ -112,7 +113,8 @@ Tensor addend(const Tensor& self, const Value& beta) { return beta.to_scalar().t
 
 bool column_major(const Geometry& g) { return statically_equal(g.strides[0], 1) && statically_equal(g.strides[1], g.sizes[0]); }
 
-// The gradients of alpha * a @ b for matrices; the layout of the gradient follows that of its matrix.
+// The gradients of alpha * a @ b for matrices; the layout of the gradient follows that of its
+// matrix.
 Tensor left_gradient(const Tensor& grad, const Tensor& b, const Geometry& a, const Value& alpha) {
   if (column_major(a)) return times_conjugate(conjugate(b).mm(grad.t()).t(), alpha);
   return times_conjugate(grad.mm(conjugate(b.t())), alpha);
@@ -170,8 +172,9 @@ void vector_product(const Tensor& result, const Tensor& a, const Tensor& b) {
 }
 
 // ---- grouped: a product for each part of a dim, which the offsets cut where the parts end
-// [S, K] [G, K, N] -> [S, N], cut along S; [G, M, K] [K, N] -> [M, N], along N; [M, K] [K, N] -> [G, M, N], along K; batches have
-// no offsets. What lies behind the last offset belongs to no group and is zero.
+// [S, K] [G, K, N] -> [S, N], cut along S; [G, M, K] [K, N] -> [M, N], along N; [M, K] [K, N] ->
+// [G, M, N], along K; batches have no offsets. What lies behind the last offset belongs to no group
+// and is zero.
 
 void grouped_meta(const Call& c, Outputs& o) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);
@@ -232,7 +235,8 @@ void grouped_vjp(Vjp& v) {
 
 // ---- compiled: a sum of products in the compute type, so that small floats round once
 
-// What the factors, arguments a and b, make at an element of the result: matrices, a batch of them, or vectors.
+// What the factors, arguments a and b, make at an element of the result: matrices, a batch of them,
+// or vectors.
 Expr product_at(Lowering& l, int a, int b, std::span<const Expr> at) {
   const DType type = compute_dtype(l);
   const auto rank_a = static_cast<int>(l.call.tensor(a).dim());
@@ -251,7 +255,8 @@ void product_lower(Lowering& l) {
   const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
   l.define(0, at, product_at(l, 0, 1, at));
 }
-// beta * self + alpha * product: (self, a, b, beta, alpha). Where beta is zero self is not looked at.
+// beta * self + alpha * product: (self, a, b, beta, alpha). Where beta is zero self is not looked
+// at.
 void scaled_sum_lower(Lowering& l) {
   const DType type = compute_dtype(l);
   const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
@@ -262,7 +267,8 @@ void scaled_sum_lower(Lowering& l) {
 }
 
 // ---- batching: the product with one batch dim more
-// The shape rule of the member's own op is asked first, for its refusals: matmul takes more than mm does.
+// The shape rule of the member's own op is asked first, for its refusals: matmul takes more than mm
+// does.
 
 Value batch_product(const Batching& b) {
   (void)b.member_results();
@@ -279,7 +285,8 @@ Value batch_dot(const Batching& b) {
   (void)b.member_results();
   return aten<"sum.dim_IntList">(aten<"mul.Tensor">(b.tensor(0), b.tensor(1)), Shape{-1}, false, b.tensor(0).dtype());
 }
-// beta * self + alpha * product: (self, a, b, beta, alpha). `product` is what the two factors make, for every member.
+// beta * self + alpha * product: (self, a, b, beta, alpha). `product` is what the two factors make,
+// for every member.
 Value scaled_sum(const Batching& b, Tensor product, int rank) {
   const auto one = [](const Value& v) { return v.is_int() && v.to_int().same(1); };
   const auto factor = [&](int i) { return is_integral(product.dtype()) ? Value(b[i].to_scalar().to_int()) : b[i]; };
@@ -305,7 +312,8 @@ Value batch_addmv(const Batching& b) {
   return scaled_sum(b, in_front(b, vector_product(b.tensor(1), b.tensor(2), b.batched(2))), 1);
 }
 
-// All groups' products at once, and of each what belongs to its group: offsets, too, may differ by member.
+// All groups' products at once, and of each what belongs to its group: offsets, too, may differ by
+// member.
 Value batch_grouped(const Batching& b) {
   (void)b.member_results();
   if (b[2].is_none()) return aten<"matmul">(b.tensor(0), b.tensor(1));
@@ -313,7 +321,8 @@ Value batch_grouped(const Batching& b) {
   const Tensor left = cuts_columns ? b.tensor(0) : b.tensor(0).unsqueeze(-3);
   const Tensor right = cuts_rows ? b.tensor(1) : b.tensor(1).unsqueeze(-3), &ends = b.tensor(2);
   const Int extent = cuts_rows ? left.size(-2) : cuts_columns ? right.size(-1) : left.size(-1);
-  // By group and place along the dim that is cut: is it this group's? As many groups come before a place as end there or earlier.
+  // By group and place along the dim that is cut: is it this group's? As many groups come before a
+  // place as end there or earlier.
   const Tensor place = aten<"arange">(extent);
   const Tensor group = aten<"sum.dim_IntList">(aten<"ge.Tensor">(place, ends.unsqueeze(-1)), Shape{-2}, false);
   const Tensor own = aten<"eq.Tensor">(group.unsqueeze(-2), aten<"arange">(ends.size(-1)).unsqueeze(-1));
@@ -428,7 +437,8 @@ constexpr OpDef kOps[] = {
      .vjp = grouped_vjp,
      .saves = {{0, 1}, {1, 0}, {2}},
      .batch = batch_grouped},
-    // An operator of the transformers library: its experts, where PyTorch's own does not take the dtype.
+    // An operator of the transformers library: its experts, where PyTorch's own does not take the
+    // dtype.
     {.schema = "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
      .form = Form::composite,
      .body = [](const Call& c) -> Value { return aten<"_grouped_mm">(c.tensor(0), c.tensor(1), c[2]); }},
@@ -486,8 +496,9 @@ constexpr OpDef kOps[] = {
                      b.dim(), "-D");
        expand_geometry(self->geom, {a.size(0), b.size(0)});
        check_whole_factors(c, result_type(c.args.first(3)), 3, 4);
-       // alpha goes into the column, not into the product: where every step is rounded, that is another number.
-       // The factors are numbers of the tensors' dtype, as PyTorch's are here: 0.6 of a bfloat16 is 0.6016.
+       // alpha goes into the column, not into the product: where every step is rounded, that is
+       // another number. The factors are numbers of the tensors' dtype, as PyTorch's are here: 0.6
+       // of a bfloat16 is 0.6016.
        const auto times = [&](const Tensor& t, const Value& factor) {
          if (factor.is_int() && factor.to_int().same(1)) return t;
          const Value own = is_reduced_floating(t.dtype()) ? Value(aten<"scalar_tensor">(factor, t.dtype())) : factor;

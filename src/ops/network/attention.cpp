@@ -44,7 +44,8 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Tenso
                 " and query.dtype: ", q.dtype(), " instead.");
 }
 
-// Where PyTorch's CPU backend takes the one-node kernel instead of coming apart into products and a softmax.
+// Where PyTorch's CPU backend takes the one-node kernel instead of coming apart into products and a
+// softmax.
 bool fits_fused(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout) {
   if (dropout != 0 || q.dim() != 4 || k.dim() != 4 || v.dim() != 4 || !q.is_floating_point() || is_float8(q.dtype()))
     return false;
@@ -79,7 +80,8 @@ Tensor repeat_heads(const Tensor& t, const Tensor& q) {
   return aten<"repeat_interleave.self_int">(t, floor_div(want, have), -3);
 }
 
-// (query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale, enable_gqa) -> (output, attention weights)
+// (query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale, enable_gqa) -> (output,
+// attention weights)
 Value attention_math(const Call& c) {
   const DType dtype = c.tensor(0).dtype(), high = is_reduced_floating(dtype) ? DType::f32 : dtype;
   const Tensor q = c.tensor(0).to(high);
@@ -154,9 +156,10 @@ Value fused(const Call& c) {
   const Tensor lse = aten<"logsumexp">(f.scores(), Shape{-1}).to(sums);
   return TensorList{laid_out_as(c.tensor(0), matmul(f.weights(), f.v).to(dtype)), heads_inside(lse)};
 }
-// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale) -> gradients of query, key, value.
-// Output and logsumexp are rounded: the weights are computed anew from the inputs instead. In double: where gradients cancel
-// (a bias of the keys has none) float would leave noise that an optimizer which divides by the gradient's size makes visible.
+// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale) ->
+// gradients of query, key, value. Output and logsumexp are rounded: the weights are computed anew
+// from the inputs instead. In double: where gradients cancel (a bias of the keys has none) float
+// would leave noise that an optimizer which divides by the gradient's size makes visible.
 Value fused_backward(const Call& c) {
   const Fused f = fused_inputs(DType::f64, c.tensor(1), c.tensor(2), c.tensor(3), c[7], c[8], c[9]);
   const DType dtype = c.tensor(1).dtype();

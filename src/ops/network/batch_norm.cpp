@@ -118,7 +118,8 @@ Value legit_no_training(const Call& c) {
   return TensorList{r.y, r.mean, r.rstd};
 }
 
-// ---- backward: grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask
+// ---- backward: grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train,
+// eps, output_mask
 
 // mean and rstd that the forward normalised with, broadcastable to the input.
 std::pair<Tensor, Tensor> used_statistics(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
@@ -180,7 +181,8 @@ void reserving_backward_vjp(Vjp& v) {
   batch_norm_backward_vjp(v);
 }
 
-// Arguments of the forward: input, weight, bias, then running statistics at 3 and 4 (or none), then training, momentum, eps.
+// Arguments of the forward: input, weight, bias, then running statistics at 3 and 4 (or none), then
+// training, momentum, eps.
 void set_gradients(Vjp& v, const Tensor& mean, const Tensor& var, const Value& train, const Value& eps, bool saved) {
   if (!v.grad(0).defined()) return;
   const TensorList g = atens<"native_batch_norm_backward">(
@@ -193,7 +195,8 @@ void legit_vjp(Vjp& v) { set_gradients(v, v.saved(3), v.saved(4), v.arg(5), v.ar
 void no_stats_vjp(Vjp& v) { set_gradients(v, {}, {}, v.arg(3), v.arg(5), true); }
 void no_training_vjp(Vjp& v) { set_gradients(v, v.saved(3), v.saved(4), false, v.arg(6), false); }
 
-// ---- the forms that name what happens to the running statistics: results as above, and an empty reserve
+// ---- the forms that name what happens to the running statistics: results as above, and an empty
+// reserve
 Value with_reserve(TensorList r) {
   r.insert(r.begin() + 3, aten<"new_zeros">(r[0], Shape{0}, DType::u8));
   return r;
@@ -216,7 +219,8 @@ Value no_update(const Call& c) {
                                 c[4].tensor_or_none(), !given, c[5].to_double(), c[6].to_double());
   return with_reserve({r.y, r.mean, r.rstd});
 }
-// grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps, output_mask, reserve
+// grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps,
+// output_mask, reserve
 template <bool Update>
 void update_vjp(Vjp& v) {
   if (!v.grad(0).defined()) return;

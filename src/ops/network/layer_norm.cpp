@@ -179,8 +179,8 @@ Tensor gradient_through_statistics(const Groups& g, const Tensor& input, const T
   return as_type(aten<"reshape">(total, input.sizes()), input.dtype());
 }
 
-// native_group_norm_backward has no derivative of its own: where one may be asked for, its program is recorded instead, over
-// the mean and rstd that the forward returned with their own history.
+// native_group_norm_backward has no derivative of its own: where one may be asked for, its program
+// is recorded instead, over the mean and rstd that the forward returned with their own history.
 void group_norm_vjp(Vjp& v) {
   const Tensor input = v.saved(0), weight = v.saved(1);
   const std::vector<bool> mask = wanted(v, {0, 1, 2});
@@ -249,9 +249,11 @@ Tensor norm_except(const Tensor& v, const Value& p, int64_t dim) {
   return aten<"transpose.int">(norm_except(aten<"transpose.int">(v, 0, d), p, 0), 0, d);
 }
 
-// ---- batching: the same norm of more rows. Parameters of a member's own come after a norm without any, in the type it computes in.
+// ---- batching: the same norm of more rows. Parameters of a member's own come after a norm without
+// any, in the type it computes in.
 
-// Results of a norm without parameters, computed in its wide type: with the parameters, in the types the norm itself gives.
+// Results of a norm without parameters, computed in its wide type: with the parameters, in the
+// types the norm itself gives.
 template <class Fit>
 Value with_parameters(const Batching& b, TensorList r, int weight, int bias, const Fit& fit) {
   const DType given = b.tensor(0).dtype(), compute = statistics_type(given);

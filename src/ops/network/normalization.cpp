@@ -33,8 +33,9 @@ Tensor normalization_gradient(const Tensor& a, const Tensor& xhat, const Tensor&
   return rstd * projected(a, xhat, dims);
 }
 
-// With P the projection above and a = g * weight, the first order is gx = r P(a), gw = sum g xhat, gb = sum g. Their inner
-// products with u, p, q are differentiated by g, weight and x; d xhat = r P(dx) and dr = -r^2 mean(xhat dx).
+// With P the projection above and a = g * weight, the first order is gx = r P(a), gw = sum g xhat,
+// gb = sum g. Their inner products with u, p, q are differentiated by g, weight and x; d xhat = r
+// P(dx) and dr = -r^2 mean(xhat dx).
 SecondOrder normalization_second_order(const Tensor& g, const Tensor& xhat, const Tensor& r, const Tensor& weight,
                                        const Tensor& u, const Tensor& p, const Tensor& q, const Shape& dims, bool fixed) {
   SecondOrder s;

@@ -1,5 +1,6 @@
-// What batch, layer and group norm share: y = xhat * weight + bias with xhat = (x - mean) * rstd, where mean and rstd are
-// statistics of x over some dims. Statistics and parameters are given in a shape that broadcasts to x.
+// What batch, layer and group norm share: y = xhat * weight + bias with xhat = (x - mean) * rstd,
+// where mean and rstd are statistics of x over some dims. Statistics and parameters are given in a
+// shape that broadcasts to x.
 #pragma once
 
 #include "op/call.hpp"
@@ -19,11 +20,13 @@ Statistics statistics(const Tensor& x, const Shape& dims, double eps);
 // xhat * weight + bias; weight and bias may be undefined.
 Tensor normalized(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight, const Tensor& bias);
 
-// The gradient of x: rstd * (a - mean(a) - xhat * mean(a * xhat)), means over `dims` (n elements), a = grad * weight.
+// The gradient of x: rstd * (a - mean(a) - xhat * mean(a * xhat)), means over `dims` (n elements),
+// a = grad * weight.
 Tensor normalization_gradient(const Tensor& a, const Tensor& xhat, const Tensor& rstd, const Shape& dims);
 
-// The gradient of those gradients. `u`, `p`, `q`: gradients of the x, weight and bias gradients, broadcastable to x or
-// undefined; `weight` broadcastable or undefined. `fixed`: mean and rstd are given numbers, not statistics of x.
+// The gradient of those gradients. `u`, `p`, `q`: gradients of the x, weight and bias gradients,
+// broadcastable to x or undefined; `weight` broadcastable or undefined. `fixed`: mean and rstd are
+// given numbers, not statistics of x.
 struct SecondOrder {
   Tensor grad_out, x, weight;  // weight in x's shape: sum it back. Undefined where nothing flows
 };

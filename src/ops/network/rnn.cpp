@@ -31,7 +31,8 @@ struct Weights {
   }
 };
 
-// One step of a cell from the input's part of its gates, which a layer computes for all steps at once.
+// One step of a cell from the input's part of its gates, which a layer computes for all steps at
+// once.
 using Cell = TensorList (*)(const Tensor& gates, const TensorList& state, const Weights&);
 
 TensorList lstm_step(const Tensor& gates, const TensorList& state, const Weights& w) {
@@ -59,7 +60,8 @@ TensorList each(const TensorList& l, auto f) {
   return r;
 }
 
-// A sequence: [time, batch, features], or, packed, the steps' batches one after the other with sizes that never grow.
+// A sequence: [time, batch, features], or, packed, the steps' batches one after the other with
+// sizes that never grow.
 struct Sequence {
   Tensor data;
   std::vector<int64_t> batch_sizes;
@@ -145,7 +147,8 @@ struct Network {
     return all;
   }
 
-  // `start`: for each part of the state [layers * directions, batch, hidden]. Results: the output, then the final states.
+  // `start`: for each part of the state [layers * directions, batch, hidden]. Results: the output,
+  // then the final states.
   TensorList run(Sequence x, const TensorList& start, Cell cell) const {
     const bool projected = start.size() == 2 && !(start[0].size(2) == start[1].size(2));
     const std::vector<Weights> all = weights(projected);
@@ -218,9 +221,10 @@ Value cell(const Call& c) {
   return kStates == 1 ? Value(r[0]) : Value(std::move(r));
 }
 
-// (input, w_ih, w_hh, b_ih, b_hh, hx, cx, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, bidirectional, batch_first,
-// train): one layer in one direction, over [time, batch, features] whatever `batch_first` says. What it keeps for its backward is
-// oneDNN's own, and nothing here.
+// (input, w_ih, w_hh, b_ih, b_hh, hx, cx, reverse, batch_sizes, mode, hidden_size, num_layers,
+// has_biases, bidirectional, batch_first, train): one layer in one direction, over [time, batch,
+// features] whatever `batch_first` says. What it keeps for its backward is oneDNN's own, and
+// nothing here.
 Value mkldnn_layer(const Call& c) {
   constexpr int64_t kLstm = 2;
   INGOT_REQUIRE(c[9].to_int64() == kLstm, c.op.schema.name, ": mode: expected 2 (LSTM), found ", c[9].to_int64());

@@ -1,4 +1,5 @@
-// Activations. Each vjp is a call of the activation's own backward op (activation_backward.cpp), as in PyTorch.
+// Activations. Each vjp is a call of the activation's own backward op (activation_backward.cpp), as
+// in PyTorch.
 #include "base/error.hpp"
 #include "ops/pointwise/activation_formulas.hpp"
 #include "ops/common/autocast_policy.hpp"
@@ -83,7 +84,8 @@ Value prelu(const Call& c) {
 
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
 
-// logit_backward has no derivative of its own: where one may be asked for, the same as a program that has.
+// logit_backward has no derivative of its own: where one may be asked for, the same as a program
+// that has.
 void logit_vjp(Vjp& v) {
   const Tensor x = v.saved(0);
   if (!thread_state().grad_mode) return v.set(0, aten<"logit_backward">(v.grad(), x, v.arg(1)));

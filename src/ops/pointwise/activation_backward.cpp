@@ -1,5 +1,5 @@
-// The backward ops of activations. They are linear in the gradient, so the vjp for it is the op itself; the vjp for the
-// activation's input is written with its second derivative.
+// The backward ops of activations. They are linear in the gradient, so the vjp for it is the op
+// itself; the vjp for the activation's input is written with its second derivative.
 #include "ops/pointwise/activation_formulas.hpp"
 #include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"

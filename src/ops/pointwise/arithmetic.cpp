@@ -30,7 +30,8 @@ constexpr auto div_formula = []<Inexact T>(T a, T b) { return a / b; };
 
 DType promoted(const Call& c, std::size_t operands) { return result_type(c.args.first(operands)); }
 
-// A factor must not have a higher category than the operands: 2.5 times an int tensor has no int result.
+// A factor must not have a higher category than the operands: 2.5 times an int tensor has no int
+// result.
 void check_factor(std::string_view name, const Value& factor, DType t) {
   INGOT_REQUIRE(is_floating(t) || is_complex(t) || !factor.is_float(), "For integral input tensors, argument ", name,
                 " must not be a floating point number.");
@@ -183,8 +184,9 @@ void logaddexp_vjp(Vjp& v) {
   if (v.need(1)) v.set(1, v.grad() / conjugate(aten<Exp>(aten<"sub.Tensor">(a, b)) + 1));
 }
 
-// Squares of large and small numbers are no numbers of the type any more: float64 has room for those of others, and its own are taken
-// of the quotient of the two. An infinity stays one, also beside NaN.
+// Squares of large and small numbers are no numbers of the type any more: float64 has room for
+// those of others, and its own are taken of the quotient of the two. An infinity stays one, also
+// beside NaN.
 [[maybe_unused]] Expr hypot_formula(const Expr& a, const Expr& b) {
   const DType t = a.dtype();
   const Expr x = abs(a), y = abs(b), infinity = Expr::constant(t, HUGE_VAL);

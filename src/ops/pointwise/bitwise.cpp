@@ -11,8 +11,8 @@ constexpr auto and_formula = []<Integer T>(T a, T b) { return T(a & b); };
 constexpr auto or_formula = []<Integer T>(T a, T b) { return T(a | b); };
 constexpr auto xor_formula = []<Integer T>(T a, T b) { return T(a ^ b); };
 
-// A shift by the type's width or more moves every bit out, as does a negative one. Eager computes in 64 bits and stores
-// the low ones, which is the same.
+// A shift by the type's width or more moves every bit out, as does a negative one. Eager computes
+// in 64 bits and stores the low ones, which is the same.
 template <class T>
 int64_t width(const T& a) {
   if constexpr (std::same_as<T, Expr>) return 8 * size_of(a.dtype());

@@ -36,7 +36,8 @@ Value where_numbers(const Call& c) {
   return aten<"where.self">(c[0], converted(c[1]), converted(c[2]));
 }
 
-// ---- masked_fill: the result has self's type and, whatever the strides of its operands, is contiguous
+// ---- masked_fill: the result has self's type and, whatever the strides of its operands, is
+// contiguous
 void masked_fill_meta(const Call& c, Outputs& out) {
   INGOT_REQUIRE(c.tensor(1).dtype() == DType::b8, "masked_fill only supports boolean masks, but got mask with dtype ",
                 name_of(c.tensor(1).dtype()));

@@ -1,5 +1,6 @@
-// Comparisons, logic and tests of values. Results are bool, so they carry no gradient; the in-place comparisons of a float
-// tensor get zeros. In-place logic leaves the history of its tensor alone, as PyTorch does.
+// Comparisons, logic and tests of values. Results are bool, so they carry no gradient; the in-place
+// comparisons of a float tensor get zeros. In-place logic leaves the history of its tensor alone,
+// as PyTorch does.
 #include <algorithm>
 
 #include "base/error.hpp"

@@ -61,8 +61,9 @@ Value imag(const Call& c) {
   return part(c.tensor(0), 1);
 }
 
-// ---- conjugates are made at once: a lazy one would be a second meaning of the same bytes. The schemas of _conj and _neg_view say that
-// they are views, so that what they make stands in for one (tensor/stand_in.hpp).
+// ---- conjugates are made at once: a lazy one would be a second meaning of the same bytes. The
+// schemas of _conj and _neg_view say that they are views, so that what they make stands in for one
+// (tensor/stand_in.hpp).
 constexpr auto conj_formula = []<Number T>(T x) {
   if constexpr (Complex<T>) return std::conj(x);
   else return x;
@@ -70,7 +71,8 @@ constexpr auto conj_formula = []<Number T>(T x) {
 void conj_vjp(Vjp& v) { v.set(0, conjugate(v.grad())); }
 Value conj_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(aten<"_conj">(c[0])) : c[0]; }
 Value conj_physical_if_complex(const Call& c) { return c.tensor(0).is_complex() ? Value(aten<"_conj_physical">(c[0])) : c[0]; }
-// What stands in for a lazy view becomes a tensor of its own; any other is itself, as are the parts of a conj.
+// What stands in for a lazy view becomes a tensor of its own; any other is itself, as are the parts
+// of a conj.
 Value own_tensor_of(const Call& c, std::string_view op) {
   return is_stand_in(*c.tensor(0)->storage, op) ? Value(aten<"clone">(c[0])) : c[0];
 }

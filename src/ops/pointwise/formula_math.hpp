@@ -1,5 +1,6 @@
-// Functions of element formulas that are more than one operation. Each is written once for numbers and expressions; where
-// an expression's own type decides (integers divide otherwise than floats), the expression is asked.
+// Functions of element formulas that are more than one operation. Each is written once for numbers
+// and expressions; where an expression's own type decides (integers divide otherwise than floats),
+// the expression is asked.
 #pragma once
 #include "base/dtype.hpp"
 #include "base/half.hpp"
@@ -17,15 +18,16 @@ bool is_integer_value(const T& x) {
   else return std::integral<T>;
 }
 
-// The constant v of x's type. A literal takes the type of what it meets; two that meet each other first need this.
+// The constant v of x's type. A literal takes the type of what it meets; two that meet each other
+// first need this.
 template <class T>
 T constant_like(const T& x, double v) {
   if constexpr (std::same_as<T, Expr>) return Expr::constant(x.dtype(), v);
   else return static_cast<T>(v);
 }
 
-// x as a half type holds it: PyTorch's formulas of half types round some steps on the way. Any other `Small`, and what is not computed in
-// float: x.
+// x as a half type holds it: PyTorch's formulas of half types round some steps on the way. Any
+// other `Small`, and what is not computed in float: x.
 template <DType Small, class T>
 T as_small(const T& x) {
   if constexpr (Small != DType::bf16 && Small != DType::f16) return x;
@@ -114,8 +116,9 @@ T truncated_remainder(T a, T b) {
   else return fmod(a, b);
 }
 
-// Integers: 1/a^-b rounded towards zero for a negative exponent. Small exponents cost no call of pow where the exponent is one number, as
-// PyTorch has it: the square root of -inf is none, and pow(-inf, 0.5) is inf.
+// Integers: 1/a^-b rounded towards zero for a negative exponent. Small exponents cost no call of
+// pow where the exponent is one number, as PyTorch has it: the square root of -inf is none, and
+// pow(-inf, 0.5) is inf.
 template <bool OneExponent = true, class T>
 T power(T a, T b) {
   if constexpr (std::same_as<T, int64_t>) {

@@ -1,4 +1,5 @@
-// Elementary functions: exponentials, logarithms, trigonometric and hyperbolic functions, roots, rounding.
+// Elementary functions: exponentials, logarithms, trigonometric and hyperbolic functions, roots,
+// rounding.
 #include "base/error.hpp"
 #include "ops/family.hpp"
 #include "ops/pointwise/formula_math.hpp"
@@ -191,7 +192,8 @@ constexpr OpDef kOps[] = {
         "aten::acosh(Tensor self) -> Tensor", []<Inexact T>(T x) { return acosh(x); },
         [](Vjp& v) {
           const Tensor x = v.saved(0);
-                            // sqrt(x² - 1) is on the wrong branch for complex x in the left half plane.
+                            // sqrt(x² - 1) is on the wrong branch for complex x in the left half
+                            // plane.
           v.set(0, v.grad() * conjugate(x.is_complex() ? rsqrt(x - 1) * rsqrt(x + 1) : rsqrt(square(x) - 1)));
         },
         {{0}})),

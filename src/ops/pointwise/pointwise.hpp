@@ -1,11 +1,13 @@
-// Builders for pointwise ops. The formula is a generic lambda written once; its template constraint is its domain:
+// Builders for pointwise ops. The formula is a generic lambda written once; its template constraint
+// is its domain:
 //
 //   unary<int_to_float>("aten::sigmoid(Tensor self) -> Tensor",
 //                       []<Inexact T>(T x) { return T(1) / (T(1) + exp(-x)); },
 //                       [](Vjp& v) { v.set(0, v.grad() * (v.result() * (1 - v.result()))); }, {{kResult}})
 //
-// With float, double, int64_t, bool and complex<double> it is the eager kernel, with Expr the compiled one. Write T(1),
-// not 1.0, or a float kernel computes in double while the compiled loop does not.
+// With float, double, int64_t, bool and complex<double> it is the eager kernel, with Expr the
+// compiled one. Write T(1), not 1.0, or a float kernel computes in double while the compiled loop
+// does not.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -137,8 +139,8 @@ template <Traits Tr = common, class F>
 constexpr OpDef binary(std::string_view schema, F f, VjpRule vjp = nullptr, Saves saves = {}) {
   return pointwise<2, Tr>(schema, f, vjp, saves);
 }
-// An op whose formula depends on an argument that is no operand (gelu's approximate, div's rounding mode, clamp's bounds):
-// `choose` returns one of formula_of<…>.
+// An op whose formula depends on an argument that is no operand (gelu's approximate, div's rounding
+// mode, clamp's bounds): `choose` returns one of formula_of<…>.
 constexpr OpDef pointwise_choice(std::string_view schema, const Formula* (*choose)(const Call&), VjpRule vjp = nullptr,
                                  Saves saves = {}) {
   OpDef d;

@@ -59,12 +59,13 @@ Value float_power(const Call& c) {
   return aten<Pow>(as_double(c[0], complex), as_double(c[1], complex));
 }
 
-// self * 2^other. By a whole number only the exponent changes: no power overflows on the way, and the dtype is self's.
+// self * 2^other. By a whole number only the exponent changes: no power overflows on the way, and
+// the dtype is self's.
 Value ldexp_body(const Call& c) {
   const Tensor &self = c.tensor(0), &other = c.tensor(1);
   if (!is_integral(other.dtype()) || self.is_complex()) return aten<"mul.Tensor">(self, aten<"pow.Scalar">(2.0, other));
-  // Any number of double becomes any other, or infinity or zero, by three factors that are numbers of double. PyTorch takes 32 bits
-  // of the exponent.
+  // Any number of double becomes any other, or infinity or zero, by three factors that are numbers
+  // of double. PyTorch takes 32 bits of the exponent.
   const Tensor exponent = aten<"clamp">(aten<"to.dtype">(aten<"to.dtype">(other, DType::i32), DType::f64), -2400, 2400);
   const Tensor third = aten<"trunc">(exponent / 3), factor = aten<"exp2">(third);
   const Tensor result = aten<"to.dtype">(self, DType::f64) * factor * factor * aten<"exp2">(exponent - third - third);

@@ -6,7 +6,8 @@
 
 namespace ingot {
 
-// Strides of a fresh result of `sizes` computed from these operands (each broadcastable to `sizes`).
+// Strides of a fresh result of `sizes` computed from these operands (each broadcastable to
+// `sizes`).
 Shape elementwise_strides(const Shape& sizes, const std::vector<Tensor>& tensors);
 
 }  // namespace ingot

@@ -1,4 +1,5 @@
-// What the pointwise families share: gradients that are conjugated, masked or zero, and names that stand for another op.
+// What the pointwise families share: gradients that are conjugated, masked or zero, and names that
+// stand for another op.
 #pragma once
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"

@@ -1,5 +1,6 @@
-// Special functions: error functions, gamma functions, Bessel functions, orthogonal polynomials. What an expression has no
-// operation for is computed by src/kernels/special.hpp and has no compiled formula.
+// Special functions: error functions, gamma functions, Bessel functions, orthogonal polynomials.
+// What an expression has no operation for is computed by src/kernels/special.hpp and has no
+// compiled formula.
 #include "base/error.hpp"
 #include "kernels/polynomials.hpp"
 #include "kernels/special.hpp"

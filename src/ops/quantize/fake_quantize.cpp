@@ -1,5 +1,6 @@
-// Fake quantisation: numbers rounded to what a quantised tensor would hold, still as floats. Gradients go through where nothing was cut
-// off; in the learnable ops scale and zero point have gradients, too.
+// Fake quantisation: numbers rounded to what a quantised tensor would hold, still as floats.
+// Gradients go through where nothing was cut off; in the learnable ops scale and zero point have
+// gradients, too.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
@@ -35,7 +36,8 @@ Tensor cut_off(const Tensor& q, Range r) {
   return aten<"clamp_max">(aten<"where.ScalarOther">(aten<"ge.Scalar">(q, r.low), q, r.low), r.high);
 }
 
-// scale and zero_point are numbers, or float tensors that broadcast. A zero point that is no integer is added before rounding.
+// scale and zero_point are numbers, or float tensors that broadcast. A zero point that is no
+// integer is added before rounding.
 TensorList quantized(const Tensor& x, const Tensor& q, const Value& scale, const Value& zero_point, Range r) {
   const Tensor whole = cut_off(q, r);
   const Tensor y = zero_point.is_tensor() ? (whole - zero_point.tensor()) * scale.tensor()
@@ -113,7 +115,8 @@ Value masked(const Call& c) {
 
 // ---- with gradients of scale and zero point
 
-// self, scale, zero_point and the range of one of the ops, all tensors beside self's dims; `scale` is what is multiplied with.
+// self, scale, zero_point and the range of one of the ops, all tensors beside self's dims; `scale`
+// is what is multiplied with.
 Value learnable_per_tensor(const Call& c) {
   const Range r = range_at(c, 3);
   const Tensor zero_point = clamp(round(parameter(c.tensor(2).select(0, 0))), r.low, r.high);
@@ -166,8 +169,8 @@ Value learnable_per_channel_backward(const Call& c) {
 struct Parameters {
   Tensor scale, zero_point;  // in double
 };
-// The scale and zero point for numbers in [low, high], which is made to have 0 in it. `symmetric`: 0 is in the middle, where it is
-// within. Float and double where PyTorch has them.
+// The scale and zero point for numbers in [low, high], which is made to have 0 in it. `symmetric`:
+// 0 is in the middle, where it is within. Float and double where PyTorch has them.
 Parameters parameters_of(const Tensor& low, const Tensor& high, Range r, bool symmetric) {
   const auto least = static_cast<double>(r.low), most = static_cast<double>(r.high);
   const auto scaled = [](const Tensor& t, double by) { return aten<"mul.Scalar">(t, by); };
@@ -197,8 +200,8 @@ Parameters parameters_of(const Tensor& low, const Tensor& high, Range r, bool sy
   if (symmetric) zero_point = masked_fill(zero_point, middle, (least + most) / 2);
   return {scale, round(clamp(zero_point, least, most))};
 }
-// self, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min, quant_max, ch_axis,
-// per_row_fake_quant, symmetric_quant
+// self, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const,
+// quant_min, quant_max, ch_axis, per_row_fake_quant, symmetric_quant
 Value observed(const Call& c) {
   const Tensor &x = c.tensor(0), &scale = c.tensor(5), &zero_point = c.tensor(6);
   const Range r = range_at(c, 8);

@@ -1,4 +1,5 @@
-// Products with weights of 8 and 4 bits, which stay so in memory: a row of weights is made numbers while it is used.
+// Products with weights of 8 and 4 bits, which stay so in memory: a row of weights is made numbers
+// while it is used.
 #include <algorithm>
 
 #include "base/dtype.hpp"
@@ -19,7 +20,8 @@ void check_scalar_type(DType want, DType found) {
   INGOT_REQUIRE(want == found, "expected scalar type ", scalar_type_name(want), " but found ", scalar_type_name(found));
 }
 
-// out[m, n] = sum over k of a[m, k] * row(n)[k], times what row(n) returns, in float, rounded once to the result's type.
+// out[m, n] = sum over k of a[m, k] * row(n)[k], times what row(n) returns, in float, rounded once
+// to the result's type.
 template <class Row>
 void product_of_rows(const Tensor& out, const Tensor& a, const Row& row) {
   const DenseResult result(out, DType::f32);
@@ -71,8 +73,8 @@ void int8_kernel(const Call& c, std::span<const Tensor> r) {
 
 // ---- 4 bits
 
-// Blocks of 16 rows of weights; in a block, the 16 weights of each column one after the other, two in a byte, the first in its low
-// bits. So PyTorch packs them on processors without AVX.
+// Blocks of 16 rows of weights; in a block, the 16 weights of each column one after the other, two
+// in a byte, the first in its low bits. So PyTorch packs them on processors without AVX.
 constexpr int64_t kBlock = 16;
 int64_t byte_of(int64_t row, int64_t column, int64_t columns) {
   return (row / kBlock * columns + column) * (kBlock / 2) + row % kBlock / 2;
@@ -98,7 +100,8 @@ void pack_kernel(const Call& c, std::span<const Tensor> r) {
   packed.finish();
 }
 
-// self [M, K], mat2 [N, K / 2] packed, groups of qGroupSize weights of a row with a scale and a zero each: [K / qGroupSize, N, 2].
+// self [M, K], mat2 [N, K / 2] packed, groups of qGroupSize weights of a row with a scale and a
+// zero each: [K / qGroupSize, N, 2].
 void int4_meta(const Call& c, Outputs& o) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1), &groups = c.tensor(3);
   constexpr std::string_view name = "_weight_int4pack_mm_cpu : ";
@@ -132,8 +135,9 @@ void int4_kernel(const Call& c, std::span<const Tensor> r) {
   });
 }
 
-// A batch of self is rows more, one of weights and their numbers (which lie along `dim` of argument `numbers`) results more. Where both
-// are batches, the weights are made floats, as the op's products with the unit matrix.
+// A batch of self is rows more, one of weights and their numbers (which lie along `dim` of argument
+// `numbers`) results more. Where both are batches, the weights are made floats, as the op's
+// products with the unit matrix.
 Value batch_rows(const Batching& b, int numbers, int dim) {
   (void)b.member_results();
   Values args = b.args;

@@ -1,5 +1,6 @@
-// The operators that exported quantised models have: numbers rounded to integers by a scale and a zero point, and back. All are programs
-// of pointwise ops and folds, so that they fuse with what is around them. Types are those that PyTorch's promotion gives its formulas.
+// The operators that exported quantised models have: numbers rounded to integers by a scale and a
+// zero point, and back. All are programs of pointwise ops and folds, so that they fuse with what is
+// around them. Types are those that PyTorch's promotion gives its formulas.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
@@ -118,7 +119,8 @@ Value dequantize_per_channel(const Call& c) {
   const Tensor shifted = c[2].is_none() ? x : x - beside(c.tensor(2), x, axis);
   return (shifted * beside(c.tensor(1), x, axis)).to(c[7].dtype_or(DType::f32));
 }
-// Rounded and back again, in float: what fake_quantize_per_channel_affine does, in this library's order.
+// Rounded and back again, in float: what fake_quantize_per_channel_affine does, in this library's
+// order.
 struct FakeQuantized {
   Tensor q, scale, zero_point;
   explicit FakeQuantized(const Tensor& x, const Tensor& scales, const Tensor& zero_points, int axis)

@@ -28,11 +28,13 @@ Value native_dropout(const Call& c) {
   return TensorList{aten<"mul.Tensor">(aten<"mul.Tensor">(input, mask), keep_scale(p)), mask};
 }
 
-// Nothing is drawn for no elements, but the random stream goes on by the draw that a program for open sizes takes.
+// Nothing is drawn for no elements, but the random stream goes on by the draw that a program for
+// open sizes takes.
 void take_a_draw() { aten<"rand">(Shape{0}); }
 
-// Run as it is, a program gets its argument back where nothing is dropped. A functional program gets a copy, as PyTorch's tracers have it: what a
-// write to the result does shall not depend on a flag.
+// Run as it is, a program gets its argument back where nothing is dropped. A functional program
+// gets a copy, as PyTorch's tracers have it: what a write to the result does shall not depend on a
+// flag.
 Value dropout(const Call& c) {
   const double p = c[1].to_double();
   check_probability(p);
@@ -75,7 +77,8 @@ Value dropout_by_noise(const Call& c) {
   return aten<"mul.Tensor">(input, aten<"div.Tensor">(noise, 1 - p));
 }
 
-// (self, noise, lower, upper, training, generator) -> (result, noise_out): slopes drawn where self <= 0 while training.
+// (self, noise, lower, upper, training, generator) -> (result, noise_out): slopes drawn where self
+// <= 0 while training.
 Value rrelu_functional(const Call& c) {
   const Tensor &self = c.tensor(0), &noise = c.tensor(1);
   const double lower = c[2].to_double(), upper = c[3].to_double();
@@ -88,7 +91,8 @@ Value rrelu_functional(const Call& c) {
   return TensorList{aten<"mul.Tensor">(self, slope), slope};
 }
 
-// (grad_output, self, noise, lower, upper, training, self_is_result): the noise is the slope while training.
+// (grad_output, self, noise, lower, upper, training, self_is_result): the noise is the slope while
+// training.
 bool noise_is_slope(const Value& lower, const Value& upper, const Value& training) {
   return training.to_bool() && upper.to_double() - lower.to_double() > 1e-6;
 }

@@ -1,5 +1,5 @@
-// Random tensors. One op call is one draw of its generator; the mapping from a draw to numbers is that of
-// kernels/philox.hpp, and each distribution below says how a number becomes an element.
+// Random tensors. One op call is one draw of its generator; the mapping from a draw to numbers is
+// that of kernels/philox.hpp, and each distribution below says how a number becomes an element.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -27,7 +27,8 @@ const Value& named(const Call& c, std::string_view name) {
 }
 Draw next_draw_of(const Call& c) { return next_draw(named(c, "generator")); }
 
-// Every op that makes a tensor of a `size`, or one like `self`: dtype, device and memory format where the schema has them.
+// Every op that makes a tensor of a `size`, or one like `self`: dtype, device and memory format
+// where the schema has them.
 void shaped_meta(const Call& c, Outputs& o) {
   if (const Value& d = named(c, "device"); d.is_device()) o.device = d.device();
   if (const Value& size = named(c, "size"); size.is_ints()) {
@@ -154,7 +155,8 @@ void fill_integers(const Call& c, const Tensor& out, int64_t from, int64_t last)
     kernels::fill_integers(x, from, range, d.seed, d.offset, begin, end);
   });
 }
-// randint's bounds are its integer arguments `low` (0) and `high`; randint_like.Tensor's high is a 0-dim tensor.
+// randint's bounds are its integer arguments `low` (0) and `high`; randint_like.Tensor's high is a
+// 0-dim tensor.
 void randint_kernel(const Call& c, std::span<const Tensor> r) {
   const Value &low = named(c, "low"), &high = named(c, "high");
   if (high.is_tensor())
@@ -286,7 +288,8 @@ void bernoulli_meta(const Call& c, Outputs& o) {
   o.add(self.sizes(), self.dtype());
 }
 
-// ---- the stream itself, for who has to draw the same numbers again (higher_order::run_with_rng_state)
+// ---- the stream itself, for who has to draw the same numbers again
+// (higher_order::run_with_rng_state)
 
 void stream_meta(const Call&, Outputs& o) { o.add(Shape{static_cast<int64_t>(sizeof(Draw))}, DType::u8); }
 void stream_kernel(const Call&, std::span<const Tensor> r) {

@@ -1,4 +1,5 @@
-// How random kernels fill a result: element i, in row-major order, from numbers that depend on (seed, offset, i) alone.
+// How random kernels fill a result: element i, in row-major order, from numbers that depend on
+// (seed, offset, i) alone.
 #pragma once
 #include <algorithm>
 
@@ -9,14 +10,15 @@
 
 namespace ingot {
 
-// The next draw of the generator an op was given, or of the default one. Kernels take it: a fake call never advances one.
+// The next draw of the generator an op was given, or of the default one. Kernels take it: a fake
+// call never advances one.
 inline Draw next_draw(const Value& generator) {
   const Ref<Generator> g = generator.is_none() ? default_generator() : generator.generator();
   return g->next();
 }
 
-// Calls rows(T* numbers, begin, end) for pieces of [0, numel) on any number of threads and stores what it wrote, rounded to
-// out's dtype. A complex element counts as two numbers, real part first.
+// Calls rows(T* numbers, begin, end) for pieces of [0, numel) on any number of threads and stores
+// what it wrote, rounded to out's dtype. A complex element counts as two numbers, real part first.
 template <class T, class F>
 void fill_numbers(const Tensor& out, Compute compute, const F& rows) {
   constexpr int64_t kChunk = 512, kNumbersPerThread = 1 << 13;

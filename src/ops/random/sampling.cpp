@@ -32,7 +32,8 @@ class ElementStream {
   uint64_t next_;
 };
 
-// Hörmann's transformed rejection (PTRS) where the mean is large, else counts uniform factors of exp(-rate).
+// Hörmann's transformed rejection (PTRS) where the mean is large, else counts uniform factors of
+// exp(-rate).
 double poisson_sample(double rate, ElementStream s) {
   if (rate == 0) return 0;
   if (rate < 10) {
@@ -53,7 +54,8 @@ double poisson_sample(double rate, ElementStream s) {
   }
 }
 
-// Hörmann's BTRS where count * p is large, else sums geometric waiting times. Requires 0 < p <= 0.5.
+// Hörmann's BTRS where count * p is large, else sums geometric waiting times. Requires 0 < p <=
+// 0.5.
 double binomial_sample(double count, double p, ElementStream s) {
   if (count * p < 10) {
     const double log_fail = std::log1p(-p);
@@ -116,8 +118,9 @@ void multinomial_meta(const Call& c, Outputs& o) {
   sizes.back() = samples;
   o.add(std::move(sizes), DType::i64);
 }
-// With replacement each sample inverts the row's cumulative sum. Without, categories race: the k smallest exponential
-// arrival times, with the probabilities as rates, are a sample in order of choice.
+// With replacement each sample inverts the row's cumulative sum. Without, categories race: the k
+// smallest exponential arrival times, with the probabilities as rates, are a sample in order of
+// choice.
 void multinomial_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor weights = dense(c.tensor(0), DType::f64, c.tensor(0).sizes());
   const int64_t categories = weights.size(-1).number(), samples = c[1].to_int64(),

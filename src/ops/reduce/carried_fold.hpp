@@ -1,5 +1,6 @@
-// Sums and products of many elements in compiled code, carried so that their length costs no digits: floats in double, as the eager
-// folds do (ops/reduce/fold.hpp). They are of the carried type; who uses one converts it once.
+// Sums and products of many elements in compiled code, carried so that their length costs no
+// digits: floats in double, as the eager folds do (ops/reduce/fold.hpp). They are of the carried
+// type; who uses one converts it once.
 #pragma once
 #include <utility>
 #include <vector>

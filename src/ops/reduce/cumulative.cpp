@@ -53,8 +53,8 @@ void cumsum_vjp(Vjp& v) {
   v.set(0, flipped(aten<"cumsum">(flipped(grad, dim), dim), dim));
 }
 
-// d/dx_k of sum_j grad_j prod_{i<=j} x_i: for every k, the products that leave x_k out. Right where elements are zero, but
-// quadratic in the length of the dim.
+// d/dx_k of sum_j grad_j prod_{i<=j} x_i: for every k, the products that leave x_k out. Right where
+// elements are zero, but quadratic in the length of the dim.
 Tensor cumprod_gradient(const Tensor& grad, const Tensor& input, int64_t dim) {
   const int64_t n = input.size(dim).value();
   Shape one = input.sizes();
@@ -72,8 +72,9 @@ Tensor cumprod_gradient(const Tensor& grad, const Tensor& input, int64_t dim) {
   }
   return aten<"stack">(parts, dim);
 }
-// The same in a few passes, but no function to differentiate: what is zero decides it. Before the first zero of a row it is the usual
-// quotient, behind it nothing; at the zero, the products that leave it out.
+// The same in a few passes, but no function to differentiate: what is zero decides it. Before the
+// first zero of a row it is the usual quotient, behind it nothing; at the zero, the products that
+// leave it out.
 Tensor cumprod_gradient_by_zeros(const Tensor& grad, const Tensor& input, const Tensor& output, int64_t dim) {
   const Tensor zero = aten<"eq.Scalar">(input, 0), zeros = aten<"cumsum">(zero, dim);
   const Tensor before = aten<"eq.Scalar">(zeros, 0), behind_one = aten<"eq.Scalar">(zeros, 1);
@@ -174,7 +175,8 @@ void logcumsumexp_kernel(const Call& c, std::span<const Tensor> r) {
       });
   });
 }
-// In log space too: sums of exponentials may overflow where the gradient does not. Positive and negative parts apart.
+// In log space too: sums of exponentials may overflow where the gradient does not. Positive and
+// negative parts apart.
 void logcumsumexp_vjp(Vjp& v) {
   const Tensor grad = v.grad(), self = v.saved(0), result = v.result();
   if (grad.dim() == 0 || grad.numel() == 0) return v.set(0, grad);

@@ -145,7 +145,8 @@ Values scalar_list(const Value& v) {
   else r = v.values();
   return r;
 }
-// gradient(self, [spacing,] dim, edge_order): `spacing` a number, one a dim, or coordinates; `dim` one, several or all.
+// gradient(self, [spacing,] dim, edge_order): `spacing` a number, one a dim, or coordinates; `dim`
+// one, several or all.
 Value gradient(const Call& c) {
   const Tensor& self = c.tensor(0);
   const int rank = static_cast<int>(self.dim());

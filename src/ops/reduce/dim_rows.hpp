@@ -1,5 +1,5 @@
-// Runs a function along one dim of some tensors of equal sizes: softmax, scans, selections. Rows are independent and run in
-// parallel.
+// Runs a function along one dim of some tensors of equal sizes: softmax, scans, selections. Rows
+// are independent and run in parallel.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -18,8 +18,9 @@ struct DimRow {
   const int64_t* strides;
 };
 
-// Sizes along `dim` may differ between the tensors; all others are those of tensors[0]. A 0-dim tensor is one row of one
-// element. f(DimRow) is called for every row; `length` is only for cutting work.
+// Sizes along `dim` may differ between the tensors; all others are those of tensors[0]. A 0-dim
+// tensor is one row of one element. f(DimRow) is called for every row; `length` is only for cutting
+// work.
 template <class F>
 void for_each_row(std::span<const Tensor> tensors, int dim, int64_t length, const F& f) {
   const std::size_t count = tensors.size();

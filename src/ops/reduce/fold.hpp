@@ -1,4 +1,5 @@
-// Folds a strided tensor over some of its dims: the one loop every eager reduction runs. What is folded is a small value F:
+// Folds a strided tensor over some of its dims: the one loop every eager reduction runs. What is
+// folded is a small value F:
 //
 //   using In = float;                            element as it is loaded (a compute type)
 //   using Acc = double;                          what is carried along
@@ -7,8 +8,8 @@
 //   void row(Acc&, const In*, int64_t n) const;  optional: n elements at once
 //   void merge(Acc&, const Acc& later) const;
 //
-// The work is cut into outputs and, along long reductions, into pieces of fixed length that are merged in order, so a
-// result does not depend on the number of threads.
+// The work is cut into outputs and, along long reductions, into pieces of fixed length that are
+// merged in order, so a result does not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,8 +24,9 @@
 
 namespace ingot {
 
-// The index space of one fold: dims of the input, kept or reduced, size-1 dims dropped and neighbours merged where strides
-// allow. Positions of reduced elements are logical (row-major) ones if a single dim is reduced.
+// The index space of one fold: dims of the input, kept or reduced, size-1 dims dropped and
+// neighbours merged where strides allow. Positions of reduced elements are logical (row-major) ones
+// if a single dim is reduced.
 struct FoldSpace {
   static constexpr int kOutputs = 2;
   struct Axis {
@@ -41,7 +43,8 @@ struct FoldSpace {
   std::array<int64_t, kOutputs> out_itemsize{};
 };
 
-// Requires real tensors; each of `outs` has the input's rank less the reduced dims, or all of it with size 1 there.
+// Requires real tensors; each of `outs` has the input's rank less the reduced dims, or all of it
+// with size 1 there.
 FoldSpace fold_space(const Tensor& in, const std::vector<bool>& reduced, std::span<const Tensor> outs);
 
 namespace detail {
@@ -173,7 +176,8 @@ void fold_all(const FoldSpace& s, const F& f, Finished<typename F::Acc> finished
 
 }  // namespace detail
 
-// Calls finish(accumulators, n, addresses of the n outputs' first elements, their strides) for every run of outputs.
+// Calls finish(accumulators, n, addresses of the n outputs' first elements, their strides) for
+// every run of outputs.
 template <class F, class Finish>
 void fold(const FoldSpace& s, const F& f, const Finish& finish) {
   using Acc = typename F::Acc;

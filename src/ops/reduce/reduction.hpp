@@ -1,5 +1,5 @@
-// What a reduction op is, said once: which fold, over which of its arguments' dims, to which dtype. Eager rules come from
-// this descriptor, and so does the compiled form.
+// What a reduction op is, said once: which fold, over which of its arguments' dims, to which dtype.
+// Eager rules come from this descriptor, and so does the compiled form.
 #pragma once
 #include "op/call.hpp"
 #include "op/op.hpp"
@@ -28,7 +28,8 @@ struct Reduction {
 
 // ---- shape rules, for every op that reduces
 
-// Which dims of a rank-`rank` tensor a `dim` argument names: None all, an int that one, a list those (none of them: all).
+// Which dims of a rank-`rank` tensor a `dim` argument names: None all, an int that one, a list
+// those (none of them: all).
 std::vector<bool> reduced_dims(const Value& dim, int rank, bool empty_means_all = true);
 Shape reduced_sizes(const Shape& sizes, const std::vector<bool>& reduced, bool keepdim);
 // Number of elements each result stands for.
@@ -38,7 +39,8 @@ void require_nonempty(const Call& c, const Tensor& self, const std::vector<bool>
 
 // ---- gradients of reductions
 
-// `t`, a result of reducing a rank-`rank` tensor, with the dims that went put back as size 1. A full reduction stays 0-dim.
+// `t`, a result of reducing a rank-`rank` tensor, with the dims that went put back as size 1. A
+// full reduction stays 0-dim.
 Tensor restore_dims(const Tensor& t, const Value& dim, int rank, bool keepdim);
 // The list form of a `dim` argument (None: all dims).
 Shape dim_list(const Value& dim, int rank);

@@ -104,7 +104,8 @@ void backward_kernel(const Call& c, std::span<const Tensor> r) {
       T *g = row_buffer<T>(n, 0), *y = row_buffer<T>(n, 1);
       load_row(grad.dtype(), row.data[0], row.strides[0], n, detail::compute_of<T>(), g);
       load_row(output.dtype(), row.data[1], row.strides[1], n, detail::compute_of<T>(), y);
-      // A short row is summed as PyTorch does, in T and in order: near a one-hot row the gradient is what this rounding leaves.
+      // A short row is summed as PyTorch does, in T and in order: near a one-hot row the gradient
+      // is what this rounding leaves.
       T sum = 0;
       RowSum total;
       for (int64_t i = 0; i < n; i++) {

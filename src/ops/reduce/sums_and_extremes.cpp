@@ -61,7 +61,8 @@ Value sum_to_size(const Call& c) {
 
 // ---- products
 
-// d prod / d x_i is the product of the others: result / x_i, or, where elements may be zero, of those before times those after.
+// d prod / d x_i is the product of the others: result / x_i, or, where elements may be zero, of
+// those before times those after.
 Tensor prod_gradient(const Tensor& grad, const Tensor& x, const Tensor& result, int64_t dim) {
   if (may_look_at(x) && !aten<"any">(aten<"eq.Scalar">(aten<"detach">(x), 0)).item().to_bool())
     return aten<"mul.Tensor">(grad, conjugate(aten<"div.Tensor">(result, x)));
@@ -190,7 +191,8 @@ Value logsumexp(const Call& c) {
   const bool keepdim = c[2].to_bool();
   const auto reduced = reduced_dims(dim, static_cast<int>(self.dim()));
   if (self.numel() == 0) return aten<"log">(aten<"sum.dim_IntList">(aten<"exp">(self), dim, keepdim));
-  // An infinite maximum would give inf - inf: it is not subtracted. Of complex numbers the real part says how large exp is.
+  // An infinite maximum would give inf - inf: it is not subtracted. Of complex numbers the real
+  // part says how large exp is.
   const Tensor top = aten<"amax">(self.is_complex() ? aten<"real">(self) : self, dim, true);
   const Tensor shift = aten<"masked_fill.Scalar">(top, aten<"isinf">(top), 0);
   const Tensor total = aten<"log">(aten<"sum.dim_IntList">(aten<"exp">(self - shift), dim, keepdim));

@@ -1,5 +1,6 @@
-// Variance and standard deviation: a mean and a sum of squared distances from it, gathered in one pass block by block
-// (two passes over a block in cache, blocks merged by Chan's formula), so a large mean costs no digits.
+// Variance and standard deviation: a mean and a sum of squared distances from it, gathered in one
+// pass block by block (two passes over a block in cache, blocks merged by Chan's formula), so a
+// large mean costs no digits.
 #include <cmath>
 
 #include "base/dtype.hpp"
@@ -148,7 +149,8 @@ Value unbiased_dims(const Call& c) {
   return aten_value<Name>(c[0], c[1], c[2].to_bool() ? 1 : 0, c[3]);
 }
 
-// ---- covariance of the rows of a matrix (a vector is one row): self, correction, fweights, aweights
+// ---- covariance of the rows of a matrix (a vector is one row): self, correction, fweights,
+// aweights
 
 Tensor covariance(const Tensor& self, int64_t correction, const Tensor& frequencies, const Tensor& importances) {
   INGOT_REQUIRE(self.dim() <= 2, "cov(): expected input to have two or fewer dimensions but got an input with ", self.dim(),
@@ -190,7 +192,8 @@ Value corrcoef_body(const Call& c) {
   return v.is_complex() ? aten<"complex">(clipped(aten<"real">(r)), clipped(aten<"imag">(r))) : clipped(r);
 }
 
-// The mean first, then the squares of what is left: as fast as one pass, and a large mean costs no digits.
+// The mean first, then the squares of what is left: as fast as one pass, and a large mean costs no
+// digits.
 template <bool Root>
 void moment_lower(Lowering& l) {
   const Tensor& self = l.call.tensor(0);

@@ -13,7 +13,8 @@
 namespace ingot {
 namespace {
 
-// Geometry of a copy of t: `preserve` keeps dense strides, or lays a non-dense input out as TensorIterator would.
+// Geometry of a copy of t: `preserve` keeps dense strides, or lays a non-dense input out as
+// TensorIterator would.
 Geometry copy_geometry(const Tensor& t, const Value& format, DType dtype) {
   const MemoryFormat f = format.is_none() ? MemoryFormat::preserve : format.memory_format();
   Geometry g;

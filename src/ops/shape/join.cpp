@@ -28,7 +28,8 @@ int rank(const Tensor& t) { return static_cast<int>(t.dim()); }
 
 // ---- cat
 
-// The rank of the result. An empty vector fits tensors of any rank: old programs start a loop of cats with it.
+// The rank of the result. An empty vector fits tensors of any rank: old programs start a loop of
+// cats with it.
 int cat_rank(std::span<const Geometry* const> l) {
   for (const Geometry* g : l)
     if (g->dim() != 1) return g->dim();
@@ -211,7 +212,8 @@ Value combinations_body(const Call& c) {
   if (r == 0) return aten<"new_empty">(self, Shape{0});
   const Tensor at = aten<"arange">(self.numel(), DType::i64, Value(), self.device());
   const TensorList index = meshgrid(TensorList(static_cast<std::size_t>(r), at), false);
-  // Indices in (strictly) rising order name each combination once. How many there are is known without looking.
+  // Indices in (strictly) rising order name each combination once. How many there are is known
+  // without looking.
   const bool again = c[2].to_bool();
   Int count = 1;
   for (int64_t k = 0; k < r; k++) count = floor_div(count * (again ? self.numel() + k : self.numel() - k), k + 1);
@@ -269,11 +271,12 @@ Value batch_cat(const Batching& b) {
   return aten<"cat">(l.empty() ? fronts : l, wrap_dim(b[1].to_int64(), most) + 1);
 }
 
-// An element is chosen from at most so many tensors: that is a masked load of each, and of thousands takes LLVM minutes. More are
-// copied one by one, by the eager kernel.
+// An element is chosen from at most so many tensors: that is a masked load of each, and of
+// thousands takes LLVM minutes. More are copied one by one, by the eager kernel.
 constexpr std::size_t kMostChosen = 64;
 
-// Each element comes from the tensor whose part of the dim it lies in; a tensor of size [0] has none.
+// Each element comes from the tensor whose part of the dim it lies in; a tensor of size [0] has
+// none.
 void cat_lower(Lowering& l) {
   const std::vector<Expr> at = variables_over(l, l.result(0).sizes);
   const auto dim = static_cast<std::size_t>(wrap_dim(l.call[1].to_int64(), static_cast<int>(at.size())));
@@ -290,7 +293,8 @@ void cat_lower(Lowering& l) {
     end = end + tensors[k].sizes()[dim].expr();
   }
   if (pieces.size() > kMostChosen) return;  // to the eager library
-  // Halves of halves: as deep as the logarithm of how many there are, and as many comparisons an element.
+  // Halves of halves: as deep as the logarithm of how many there are, and as many comparisons an
+  // element.
   const auto joined = [&](const auto& self, std::size_t first, std::size_t last) -> Expr {
     if (last - first > 1) {
       const std::size_t middle = first + (last - first) / 2;
@@ -331,7 +335,8 @@ constexpr OpDef kOps[] = {
                 for (const Tensor& t : tensors_of(c, "column_stack")) l.push_back(t.dim() <= 1 ? t.reshape({t.numel(), 1}) : t);
                 return hstack(l);
               }),
-    // Each tensor cut into `num_chunks` along dim (zeros fill the last one), the pieces of all tensors side by side.
+    // Each tensor cut into `num_chunks` along dim (zeros fill the last one), the pieces of all
+    // tensors side by side.
     {.schema = "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
      .form = Form::external,
      .body = [](const Call& c) -> Value {

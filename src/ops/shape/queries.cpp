@@ -1,5 +1,5 @@
-// Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are composites: the answer
-// is an Int, which stays symbolic where sizes are open.
+// Questions about tensors whose answer is no tensor, and assertions. Questions about geometry are
+// composites: the answer is an Int, which stays symbolic where sizes are open.
 #include <cstdio>
 
 #include "base/dtype.hpp"
@@ -39,7 +39,8 @@ Value contiguous_in_format(const Call& c) {
 Value never(const Call&) { return false; }
 Value promoted(const Call& c) { return result_type(c.args); }
 
-// Only real bytes can be read. A number of a fake becomes a symbol, as a size that data decides does; a bool one that is 0 or 1.
+// Only real bytes can be read. A number of a fake becomes a symbol, as a size that data decides
+// does; a bool one that is 0 or 1.
 Value read_element(const Call& c) {
   const Tensor& t = c.tensor(0);
   INGOT_REQUIRE(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
@@ -58,7 +59,8 @@ Value read_element(const Call& c) {
   e.names_op = true;
   throw e;
 }
-// What the program asserts of open sizes is known from there on; of what data decides, the assertion stays in the graph.
+// What the program asserts of open sizes is known from there on; of what data decides, the
+// assertion stays in the graph.
 void check_scalar(const Value& condition, const std::string& message) {
   const bool ok = condition.is_int()     ? assume_nonzero(condition.to_int(), message)
                   : condition.is_float() ? assume_nonzero(condition.to_float(), message)
@@ -150,8 +152,9 @@ void lower_range(Lowering& l) {
 std::string mismatch(std::string_view what, const auto& expected, const auto& found) {
   return text("Tensor ", what, " mismatch!\nExpected: ", expected, "\nGot: ", found);
 }
-// The dtype is the program's: it is checked wherever the op is seen. Sizes and strides are those of a run: a trace leaves them to one, and
-// a compiled program is told of them as of any condition over sizes, so that nothing is computed for it.
+// The dtype is the program's: it is checked wherever the op is seen. Sizes and strides are those of
+// a run: a trace leaves them to one, and a compiled program is told of them as of any condition
+// over sizes, so that nothing is computed for it.
 Value check_metadata(const Call& c) {
   const Tensor& t = c.tensor(0);
   if (c[3].is_dtype() && t.dtype() != c[3].dtype())  // of the op, wherever it is seen: who runs a program adds where it stands

@@ -1,4 +1,5 @@
-// Rearrangements of one tensor that are no views: repeat, flip, roll, triangles, and the ops that resize in place.
+// Rearrangements of one tensor that are no views: repeat, flip, roll, triangles, and the ops that
+// resize in place.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "expr/guards.hpp"
@@ -286,7 +287,8 @@ Value set_in_place(const Tensor& self, const Tensor& source, Geometry g) {
   self->geom = std::move(g);
   return Value(self);
 }
-// The diagonal from the first element on; `wrap`: of a tall matrix, it starts again after each full block.
+// The diagonal from the first element on; `wrap`: of a tall matrix, it starts again after each full
+// block.
 Value fill_diagonal_body(const Call& c) {
   const Tensor& self = c.tensor(0);
   INGOT_REQUIRE(rank(self) >= 2, "fill_diagonal_: dimensions must larger than 1, found ", rank(self));

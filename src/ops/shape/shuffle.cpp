@@ -1,4 +1,5 @@
-// Shuffles of channels, and between channels and pixels: both sides with their dims split, one copy between them.
+// Shuffles of channels, and between channels and pixels: both sides with their dims split, one copy
+// between them.
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"

@@ -1,4 +1,5 @@
-// Views. Each declares its geometry and its inverse; write-back, vjp, replay and compiled index maps are derived from these.
+// Views. Each declares its geometry and its inverse; write-back, vjp, replay and compiled index
+// maps are derived from these.
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
@@ -78,7 +79,8 @@ void as_strided_geometry(const Call& c, Outputs& o) {
                 " are out of bounds for storage of size ", have);
   o.add(std::move(g));
 }
-// The base may be any view of the storage: put the gradient into the whole span, then look at it as the base does.
+// The base may be any view of the storage: put the gradient into the whole span, then look at it as
+// the base does.
 void as_strided_vjp(Vjp& v) {
   const Geometry& base = v.geom(0);
   Geometry view = base;  // from the arguments, not from the result: as_strided_copy has the same gradient
@@ -151,7 +153,8 @@ Geometry squeezed(const Geometry& g, const std::vector<bool>& take) {
     }
   return r;
 }
-// Which dims squeeze looks at: all without a dim, else those named. `dims` is None, an int or a list.
+// Which dims squeeze looks at: all without a dim, else those named. `dims` is None, an int or a
+// list.
 std::vector<bool> squeeze_candidates(int rank, const Value& dims) {
   if (dims.is_none()) return std::vector<bool>(static_cast<std::size_t>(rank), true);
   std::vector<bool> take(static_cast<std::size_t>(rank));
@@ -239,7 +242,8 @@ Tensor split_inverse(const Call& c, const Tensor& base, const Tensor& updated, i
   return aten<"slice_scatter">(base, updated, c[2], at, at + sizes[out], 1);
 }
 
-// Overlapping windows that were written hold the same value wherever they meet: writing them one after the other is enough.
+// Overlapping windows that were written hold the same value wherever they meet: writing them one
+// after the other is enough.
 Tensor unfold_inverse(const Call& c, const Tensor& base, const Tensor& updated, int) {
   const int64_t dim = wrap_dim(c[1].to_int64(), static_cast<int>(base.dim()));
   const Int size = c[2].to_int(), step = c[3].to_int();
@@ -253,8 +257,8 @@ Tensor unfold_inverse(const Call& c, const Tensor& base, const Tensor& updated, 
   return r;
 }
 
-// The base plus what its copies changed by (R051). A write cannot see two copies of one element, so at most one of them
-// differs: picking that one is the same sum without rounding.
+// The base plus what its copies changed by (R051). A write cannot see two copies of one element, so
+// at most one of them differs: picking that one is the same sum without rounding.
 Tensor expand_inverse(const Call&, const Tensor& base, const Tensor& updated, int) {
   const int lead = static_cast<int>(updated.dim() - base.dim());
   Shape copied;
@@ -267,7 +271,8 @@ Tensor expand_inverse(const Call&, const Tensor& base, const Tensor& updated, in
   };
   const Tensor value = collected(aten<"where.ScalarOther">(changed, updated, 0), base.dtype());
   const Tensor picked = aten<"where.self">(aten<"gt.Scalar">(collected(changed, DType::i64), 0), value, base);
-  // It lies as the sums do; what is computed of the base shall lie as if the base had been written where it is.
+  // It lies as the sums do; what is computed of the base shall lie as if the base had been written
+  // where it is.
   if (picked.strides().same(base.strides()) || !is_non_overlapping_and_dense(base.sizes(), base.strides())) return picked;
   return aten<"copy">(aten<"new_empty_strided">(base, base.sizes(), base.strides()), picked);
 }

@@ -140,8 +140,9 @@ Int place_in_data(const Tensor& place, Int most) {
   aten_value<"_assert_scalar">(truth_of_at_most(i, most), "tensor_split: a piece ends beyond the tensor");
   return i;
 }
-// The same where a program is traced, whose data is not there: each piece begins at a number that the data will say, and is as
-// long as another. The numbers are brought into the tensor by the program itself, as slice brings known ones.
+// The same where a program is traced, whose data is not there: each piece begins at a number that
+// the data will say, and is as long as another. The numbers are brought into the tensor by the
+// program itself, as slice brings known ones.
 TensorList split_by_data(const Tensor& self, const Tensor& indices, int64_t dim) {
   const Int size = self.size(dim);
   const Tensor ends =
@@ -172,7 +173,8 @@ TensorList split_sections(const Tensor& self, int64_t sections, int64_t dim) {
 void check_splittable(const Tensor& self) {
   INGOT_REQUIRE(rank(self) > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
 }
-// hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. `at` is a number of sections or a list of indices.
+// hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. `at` is a number of sections or a list
+// of indices.
 Value axis_split(const Call& c, std::string_view name, int least_rank, int64_t dim) {
   const Tensor& self = c.tensor(0);
   INGOT_REQUIRE(rank(self) >= least_rank, "torch.", name, " requires a tensor with at least ", least_rank, " dimension",

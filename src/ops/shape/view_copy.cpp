@@ -1,4 +1,5 @@
-// The `_copy` twins of views: the same elements in a fresh contiguous tensor, with the view's gradient.
+// The `_copy` twins of views: the same elements in a fresh contiguous tensor, with the view's
+// gradient.
 #include "op/call.hpp"
 #include "op/vjp.hpp"
 #include "ops/family.hpp"
@@ -22,7 +23,8 @@ constexpr OpDef copy_of(std::string_view schema, uint8_t backward_index = 0) {
           .vjp = [](Vjp& v) { op_ref<View>().def->vjp(v); },
           .grad = {.node_number = backward_index}};
 }
-// PyTorch has no derivative for detach_copy, and the bits of a float are no function of it that has one.
+// PyTorch has no derivative for detach_copy, and the bits of a float are no function of it that has
+// one.
 constexpr OpDef detach_copy() {
   OpDef d = copy_of<"detach">("aten::detach_copy(Tensor self) -> Tensor");
   d.vjp = nullptr;

@@ -1,5 +1,5 @@
-// Ops that write through a view: the `_scatter` ops (base with one view replaced) and the `_backward` ops of views (zeros
-// with one view replaced).
+// Ops that write through a view: the `_scatter` ops (base with one view replaced) and the
+// `_backward` ops of views (zeros with one view replaced).
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -17,7 +17,8 @@
 namespace ingot {
 namespace {
 
-// Geometry of a copy of t that can be written and keeps t's strides, which later as_strided views rely on.
+// Geometry of a copy of t that can be written and keeps t's strides, which later as_strided views
+// rely on.
 Geometry writable_copy(const Tensor& t) {
   Geometry g = t->geom;
   bool overlap = false;
@@ -33,7 +34,8 @@ Geometry writable_copy(const Tensor& t) {
   return g;
 }
 
-// What lies between the elements as well, where the copy keeps t's strides: later as_strided views show it.
+// What lies between the elements as well, where the copy keeps t's strides: later as_strided views
+// show it.
 void copy_with_gaps(const Tensor& copy, const Tensor& t) {
   if (!copy->geom.same(t->geom)) return copy_elements(copy, t);
   Geometry all = t->geom;
@@ -69,7 +71,8 @@ void scatter_kernel(const Call& c, std::span<const Tensor> r) {
   copy_with_gaps(r[0], c.tensor(0));
   copy_elements(make_alias(r[0], part(r[0]->geom, c.args, 2)), c.tensor(1));
 }
-// `_scatter` with arguments (self, src, rest…): self's gradient is the gradient with the view zeroed, src's is the view.
+// `_scatter` with arguments (self, src, rest…): self's gradient is the gradient with the view
+// zeroed, src's is the view.
 template <OpName Scatter, OpName View>
 void scatter_vjp(Vjp& v) {
   if (v.need(0)) {
@@ -144,8 +147,8 @@ void as_strided_scatter_meta(const Call& c, Outputs& o) {
                 ", storage offset ", p.offset, " need a storage of ", need, " bytes, found ", have);
   o.add(writable_copy(c.tensor(0)));
 }
-// The view may reach elements of the storage that self does not show, or show them in another order: write into a copy of
-// the whole storage, then look at that as self does.
+// The view may reach elements of the storage that self does not show, or show them in another
+// order: write into a copy of the whole storage, then look at that as self does.
 void as_strided_scatter_kernel(const Call& c, std::span<const Tensor> r) {
   const Tensor& self = c.tensor(0);
   Geometry whole = self->geom;
@@ -176,7 +179,8 @@ void unfold_backward_meta(const Call& c, Outputs& o) {
 }
 void unfold_backward_kernel(const Call& c, std::span<const Tensor> r) {
   fill_elements(r[0], 0);
-  // One position of the window at a time: those of different windows never meet. An element gets its windows' in their order.
+  // One position of the window at a time: those of different windows never meet. An element gets
+  // its windows' in their order.
   const Geometry windows = unfold_geometry(r[0]->geom, c[2].to_int64(), c[3].to_int(), c[4].to_int());
   for (int64_t j = c[3].to_int64(); j-- > 0;)
     add_elements(make_alias(r[0], select_geometry(windows, -1, j)),

@@ -27,7 +27,8 @@ void require_bins(const Call& c, int64_t bins) {
 struct Range {
   double lo = 0, hi = 0;
 };
-// As given, or that of the data where both ends are equal; widened on both sides if it is one value.
+// As given, or that of the data where both ends are equal; widened on both sides if it is one
+// value.
 Range value_range(const Call& c, const std::vector<double>& values, Range r, double widen) {
   if (r.lo == r.hi && !values.empty()) {
     const auto [a, b] = std::minmax_element(values.begin(), values.end());
@@ -40,8 +41,9 @@ Range value_range(const Call& c, const std::vector<double>& values, Range r, dou
   return r;
 }
 
-// ---- one dim: places are numbers of the input's dtype, so that what lies on an edge falls where PyTorch has it. Counts are not, which
-// there depend on the number of threads once they pass what a half type can count.
+// ---- one dim: places are numbers of the input's dtype, so that what lies on an edge falls where
+// PyTorch has it. Counts are not, which there depend on the number of threads once they pass what a
+// half type can count.
 void histc_kernel(const Call& c, std::span<const Tensor> r) {
   const std::vector<double> x = c.tensor(0).to_vector<double>();
   const int64_t bins = c[1].to_int64();

@@ -73,7 +73,8 @@ void mode_kernel(const Call& c, std::span<const Tensor> r) {
     std::vector<char> sorted(static_cast<std::size_t>(n * bytes)), wide(static_cast<std::size_t>(n * 8));
     const kernels::Rows one{1, 0, 0, 1};
     for (int64_t row = b; row < e; row++) {
-      // The kernel writes row `row` of its outputs: a layout without row strides puts it at the start.
+      // The kernel writes row `row` of its outputs: a layout without row strides puts it at the
+      // start.
       kernels::sort_rows(dtype, s.data.data_ptr(), s.layout, n, false, sorted.data(), one, order.data(), one, row, row + 1,
                          scratch.data());
       load_row(dtype, sorted.data(), 1, n, compute, wide.data());

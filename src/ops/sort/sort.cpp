@@ -1,4 +1,5 @@
-// Sorting, selection and search. The order is PyTorch's: NaN is the largest number, ties go by index.
+// Sorting, selection and search. The order is PyTorch's: NaN is the largest number, ties go by
+// index.
 #include <cmath>
 
 #include "base/dtype.hpp"
@@ -254,7 +255,8 @@ constexpr OpDef places(std::string_view schema, MetaRule meta, KernelRule kernel
 }
 
 // ---- batching of searches
-// (sorted_sequence, self, …, sorter): each member searches its own row of a sequence, or all search one.
+// (sorted_sequence, self, …, sorter): each member searches its own row of a sequence, or all search
+// one.
 Value batch_searchsorted(const Batching& b) {
   const bool own = b.batched(0) || b.batched(5), number = !b[1].is_tensor();
   if (!own && b.rank(0) == 1) return call(b.op, b.args);

@@ -1,4 +1,5 @@
-// Distinct values of a tensor, or distinct slices along a dim. How many there are only the data decides.
+// Distinct values of a tensor, or distinct slices along a dim. How many there are only the data
+// decides.
 #include <cmath>
 #include <numeric>
 

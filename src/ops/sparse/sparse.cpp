@@ -1,5 +1,5 @@
-// Sparse tensors in coordinate form, and gradients that are. What the ops do with one its class says (sparse_tensor.cpp): here they
-// meet dense tensors.
+// Sparse tensors in coordinate form, and gradients that are. What the ops do with one its class
+// says (sparse_tensor.cpp): here they meet dense tensors.
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "ingot/ingot.hpp"
@@ -50,7 +50,8 @@ Value refuse_dense(const Call& c) {
   throw_user_error(text(c.op.schema.name, ": expected a sparse tensor (sparse_coo), found a dense one"));
 }
 
-// (grad, indices, num_weights, padding_idx, scale_grad_by_freq): row k of the gradient at the place indices[k].
+// (grad, indices, num_weights, padding_idx, scale_grad_by_freq): row k of the gradient at the place
+// indices[k].
 Value embedding_backward(const Call& c) {
   Tensor grad = c.tensor(0), indices = c.tensor(1);
   INGOT_REQUIRE(!c[4].to_bool(), "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
@@ -63,7 +64,8 @@ Value embedding_backward(const Call& c) {
   return aten<"_sparse_coo_tensor_unsafe">(indices.reshape({1, -1}), grad.reshape({-1, width}), Shape{c[2].to_int(), width});
 }
 
-// (grad, indices, offsets, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+// (grad, indices, offsets, offset2bag, bag_size, num_weights, scale_grad_by_freq, mode,
+// per_sample_weights, padding_idx)
 Value bag_backward(const Call& c) {
   const auto mode = static_cast<BagMode>(c[7].to_int64());
   INGOT_REQUIRE(mode != BagMode::max, "max mode does not support sparse weights");
