@@ -2,6 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "op/applied.hpp"
 #include "op/call_text.hpp"
 #include "op/current_op.hpp"
 #include "op/setup.hpp"
@@ -61,11 +62,11 @@ std::vector<Use> uses_of(const Graph& graph) {
   for_each_node(graph.outputs, [&](const Node* n) { all[at(n->id)] = {1, false, false, true}; });
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& user = *graph.nodes()[i];
-    // A write; an op that has no result and does something: an assertion, or somebody's own; a
-    // draw, which takes the random stream further.
-    const bool acts =
-        user.kind == NodeKind::call && (user.op->mutates() || user.op->form() == Form::random ||
-                                        (user.op->schema.results.empty() && (user.op->def->lower || is_from_outside(*user.op))));
+    // A write, also in its functional form; an op that has no result and does something: an
+    // assertion, or somebody's own; a draw, which takes the random stream further.
+    const bool acts = user.kind == NodeKind::call &&
+                      (user.op->mutates() || keywords_argument(*user.op) >= 0 || user.op->form() == Form::random ||
+                       (user.op->schema.results.empty() && (user.op->def->lower || is_from_outside(*user.op))));
     if (acts) all[i].users = std::max(all[i].users, 1);
     if (all[i].users == 0) continue;
     const bool passes_through = user.kind != NodeKind::call || user.op->is_view();
@@ -264,28 +265,34 @@ void Lowerer::require_own_elements(const Node& n, const Geometry& actual) {
 // For ops that refer to places in the storage: the elements in the order in which eager has them.
 Elements Lowerer::stored_in_order(const Node& n, const std::string& name, const Elements& e, const Geometry& actual) {
   require_own_elements(n, actual);
-  bool lies_so = e.buffer >= 0;
-  for (std::size_t d = 0; d < actual.sizes.size() && lies_so; d++)
-    lies_so = actual.sizes[d].same(1) || same(program_.buffers[at(e.buffer)].strides[d], actual.strides[d].expr());
-  return lies_so ? e : store(name, e, dense_geometry(actual), Place::arena);
+  return lies_so(e, actual) ? e : store(name, e, dense_geometry(actual), Place::arena);
+}
+
+bool Lowerer::lies_so(const Elements& e, const Geometry& g) const {
+  if (e.buffer < 0) return false;
+  const std::vector<Expr>& strides = program_.buffers[at(e.buffer)].strides;
+  for (std::size_t d = 0; d < g.sizes.size(); d++)
+    if (!g.sizes[d].same(1) && !same(strides[d], g.strides[d].expr())) return false;
+  return true;
 }
 
 // A call of the eager library: tensors in memory go in and come out.
 std::vector<Elements> Lowerer::lower_eager(const Node& n, const Call& call) {
   const CallText text_of_call = text_of(call);
+  const int operator_at = operator_argument(call.op);
+  const Op& runs = operator_at < 0 ? *text_of_call.op : op(call[operator_at].string());
   EagerCall step;
-  step.op = text_of_call.op->name;
-  step.by_host = is_from_outside(*text_of_call.op);
+  step.op = runs.name;
+  step.by_host = is_from_outside(runs);
   step.draws = call.op.form() == Form::random;
   step.text = text_of_call.text;
   for (std::size_t k = 0; k < text_of_call.tensors.size(); k++) {
     const auto found = by_meta_.find(text_of_call.tensors[k].impl());
     INGOT_ENSURE(found != by_meta_.end(), n.name, ": a tensor of the call is no value of the graph");
     const std::string name = text(n.name, ".arg", k);
-    step.tensors.push_back((call.op.def->view.from_storage && k == 0
-                                ? stored_in_order(n, name, found->second, text_of_call.tensors[k]->geom)
-                                : stored(name, found->second))
-                               .buffer);
+    const Tensor& t = text_of_call.tensors[k];
+    const bool in_order = call.op.def->view.from_storage && k == 0;
+    step.tensors.push_back((in_order ? stored_in_order(n, name, found->second, t->geom) : stored(name, found->second)).buffer);
   }
   for (const Value& v : text_of_call.integers) step.integers.push_back(v.is_float() ? v.to_float().expr() : v.to_int().expr());
   const TensorList metas = metas_of(n);

@@ -157,11 +157,30 @@ void Lowerer::each_row(const Node& n, std::size_t carried_at, std::size_t rows_a
   steps_->emplace_back(std::move(loop));
 }
 
+// An operator of a user's that writes and is no program of other ops: its process makes the
+// functional call, as a whole, since only the copies that this makes are the operator's to write.
+void Lowerer::apply(const Node& n) {
+  Values args;
+  for (const Argument& a : n.args) args.push_back(resolve(a));
+  const Op& applied = op(args[at(operator_argument(*n.op))].string());
+  INGOT_REQUIRE(keywords_argument(*n.op) >= 0 && is_kernel_alone(applied), n.op->qualified(), " of ", applied.qualified(),
+                " has no compiled form");
+  INGOT_REQUIRE(n.meta.is_tensors(), n.op->qualified(), " of ", applied.qualified(),
+                " has no compiled form: expected an operator whose results are tensors, found ", to_text(applied.schema));
+  // The process knows a base from its first element on.
+  for (const ViewByPlace& v : views_by_place(applied, {*n.op, args})) {
+    Geometry base = v.base->geom;
+    args[v.offset] = args[v.offset].to_int() - base.offset;
+    base.offset = 0;
+    Elements& elements = by_meta_.at(v.base.impl());
+    if (!lies_so(elements, base)) elements = stored_in_order(n, n.name + ".base", elements, base);
+  }
+  set_values(n, lower_eager(n, {*n.op, args}));
+}
+
 void Lowerer::lower_functions(const Node& n) {
+  if (applies_another(*n.op)) return apply(n);
   const CallingConvention* convention = calling_convention(*n.op);
-  if (const int applied = operator_argument(*n.op); applied >= 0)
-    throw_user_error(text(n.op->qualified(), " of ", resolve(n.args[at(applied)]).string(),
-                          " has no compiled form: the operator has a kernel of its own, and no program of other ops"));
   INGOT_REQUIRE(convention, n.op->qualified(), " has no compiled form");
   const std::size_t none = n.args.size();
   switch (convention->control) {

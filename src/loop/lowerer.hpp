@@ -276,6 +276,7 @@ class Lowerer {
   std::vector<Elements> lower_function(const Argument& function, Steps& steps, const std::vector<Elements>& arguments,
                                        const Node& caller);
   void lower_functions(const Node& n);
+  void apply(const Node& n);
   void choose(const Node& n);
   void repeat(const Node& n);
   void each_row(const Node& n, std::size_t carried_at, std::size_t rows_at, std::size_t others_at);
@@ -289,6 +290,8 @@ class Lowerer {
   void lower_call(const Node& n, const Call& call, const std::vector<Elements>& arguments);
   void lower_write(const Node& n, const Call& call, const std::vector<Elements>& arguments);
   static void require_own_elements(const Node& n, const Geometry& actual);
+  // Whether they are in memory, one beside the other as the strides say.
+  bool lies_so(const Elements& e, const Geometry& g) const;
   Elements stored_in_order(const Node& n, const std::string& name, const Elements& e, const Geometry& actual);
   std::vector<Elements> lower_eager(const Node& n, const Call& call);
   std::vector<Elements> lower_results(const Node& n, const Call& call, const std::vector<Elements>& arguments);

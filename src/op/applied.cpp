@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "op/setup.hpp"
 
 namespace ingot {
 namespace {
@@ -43,6 +44,27 @@ bool is_view_keyword(const Op& applied, std::string_view name) {
     return is_of_it && is_encoding(name.substr(1 + a.name.size()), a.type.is_list());
   });
 }
+
+std::vector<ViewByPlace> views_by_place(const Op& applied, const Call& c) {
+  constexpr std::string_view kPlace = "_storage_offset";
+  const Values names = list_elements(c[keywords_argument(c.op)]);
+  const std::size_t first = c.op.schema.args.size();
+  const auto value_of = [&](std::string_view name) -> const Value& {
+    for (std::size_t i = 0; i < names.size(); i++)
+      if (names[i].string() == name) return c.args[first + i];
+    throw_user_error(text("argument ", name, " of a functional call of ", applied.qualified(), " is missing"));
+  };
+  std::vector<ViewByPlace> found;
+  for (std::size_t i = 0; i < names.size(); i++) {
+    const std::string_view name = names[i].string();
+    if (!name.ends_with(kPlace) || !is_view_keyword(applied, name)) continue;
+    const Value& base = value_of(text(name.substr(0, name.size() - kPlace.size()), "_base_index"));
+    found.push_back({first + i, list_elements(value_of(kAllBases)).at(static_cast<std::size_t>(base.to_int64())).tensor()});
+  }
+  return found;
+}
+
+bool is_kernel_alone(const Op& applied) { return is_from_outside(applied) && !applied.functional && !applied.def->body; }
 
 void refuse_gradient(const Op& op) {
   const Schema& s = op.schema;

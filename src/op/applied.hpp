@@ -26,6 +26,15 @@ const SchemaArg* applied_parameter(const Op& applied, std::string_view name);
 // `_x_storage_offset`; of a list `_x_length` and the same for each element: `_x_0_base_index`.
 inline constexpr std::string_view kAllBases = "_all_bases";
 bool is_view_keyword(const Op& applied, std::string_view name);
+// A written argument that such a call says to be a view by places in the base's storage.
+struct ViewByPlace {
+  std::size_t offset;  // which argument of the call says where it begins
+  Tensor base;
+};
+std::vector<ViewByPlace> views_by_place(const Op& applied, const Call& c);
+
+// Whether nothing but a kernel of somebody's own says what the op, which writes, does.
+bool is_kernel_alone(const Op& applied);
 
 // A gradient is asked for that the op has no rule for.
 [[noreturn]] void refuse_gradient(const Op& op);

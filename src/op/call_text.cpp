@@ -50,9 +50,14 @@ class ParsedCall::Reader {
     while (!in_.accept(")")) {
       const std::size_t at = (in_.peek(), in_.position());
       const std::size_t i = in_.at_keyword_argument() ? keyword() : positional++;
-      if (i >= params.size() || given[i]) in_.fail(at, text("an argument too many for ", to_text(call_.op_->schema)));
-      given[i] = true;
-      call_.args_[i] = argument(&params[i].type, 0);
+      if (i < params.size() ? given[i] : !call_.op_->schema.variadic_args)
+        in_.fail(at, text("an argument too many for ", to_text(call_.op_->schema)));
+      if (i < params.size()) {
+        given[i] = true;
+        call_.args_[i] = argument(&params[i].type, 0);
+      } else {
+        call_.args_.push_back(argument(nullptr, 0));
+      }
       if (!in_.accept(",") && in_.peek() != ')') in_.expected("',' or ')'");
     }
     for (std::size_t i = 0; i < params.size(); i++) {
@@ -187,6 +192,7 @@ CallText text_of(const Call& call) {
   for (std::size_t i = 0; i < call.args.size(); i++)
     if (call.op.variant != Variant::out || !call.op.schema.args[i].type.writes()) args.push_back(call.args[i]);
   const auto is_default = [&](std::size_t i) {
+    if (i >= op.schema.args.size()) return false;
     const SchemaArg& a = op.schema.args[i];
     return a.has_default && args[i].same(a.default_value);
   };

@@ -42,7 +42,7 @@ class ParsedCall {
   int tensors() const { return tensors_; }    // one more than the largest k of a %k
   int integers() const { return integers_; }  // … of a #k or ~k
 
-  // One value for each argument of the schema.
+  // One value for each argument of the schema, then what was given for its "...".
   Values arguments(std::span<const Tensor> tensors, std::span<const int64_t> integers) const;
 
  private:

@@ -312,7 +312,8 @@ class WrittenViews {
   std::size_t place_of(const Ref<FunctionalStorage>& storage) {
     const auto found = std::find(storages_.begin(), storages_.end(), storage);
     if (found != storages_.end()) return static_cast<std::size_t>(found - storages_.begin());
-    storage->restore_layout();
+    storage->apply_updates();
+    if (!storage->base->geom.same(storage->layout)) storage->restore_layout();
     storages_.push_back(storage);
     return storages_.size() - 1;
   }

@@ -10,7 +10,6 @@
 #include "graph/text.hpp"
 #include "format/pt2/load.hpp"
 #include "ingot/autograd.hpp"
-#include "support/error_text.hpp"
 #include "support/flex_cases.hpp"
 #include "support/writing_ops.hpp"
 
@@ -40,24 +39,6 @@ TEST(CompiledHigherOrder, P172_OperatorsThatWriteComeApart) {
     count++;
   }
   EXPECT_EQ(count, 20);
-}
-
-constexpr OpDef kOpaque[] = {{.schema = "hops::opaque(Tensor(a!) x) -> Tensor",
-                              .meta = [](const Call& c, Outputs& out) { out.add(c.tensor(0).sizes(), c.tensor(0).dtype()); },
-                              .kernel = [](const Call&, std::span<const Tensor>) {}}};
-
-TEST(CompiledHigherOrder, AnOperatorWithoutAProgramHasNoCode) {
-  register_ops(kOpaque);
-  const std::string message = error_of([] {
-    (void)aot_compile(
-        [](const TensorList& in) {
-          Tensor y = in[0] + 1;
-          call(op("hops::opaque"), {y});
-          return TensorList{y};
-        },
-        {ones({2})}, ::testing::TempDir() + "opaque.so");
-  });
-  EXPECT_NE(message.find("auto_functionalized_v2 of hops::opaque has no compiled form"), std::string::npos) << message;
 }
 
 TEST(CompiledHigherOrder, P172_FlexAttentionWithItsGradients) {

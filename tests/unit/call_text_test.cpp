@@ -77,6 +77,23 @@ TEST(CallText, EveryKindOfConstantReadsBack) {
   }
 }
 
+TEST(CallText, WhatFollowsTheArgumentsOfTheSchema) {
+  const Int s0(Expr::symbol("s0", 2, 1000));
+  const Tensor x = fake({s0, 4}), y = fake({2});
+  const CallText t = written("higher_order::auto_functionalized_v2",
+                             {"mine::bump", Values{"by", "_x_base_index", "_all_bases"}, s0, Value(), TensorList{x, y}});
+  EXPECT_EQ(
+      t.text,
+      "higher_order.auto_functionalized_v2.default('mine::bump', ['by', '_x_base_index', '_all_bases'], #0, None, [%0, %1])");
+  const Values args = read_back(t, {17});
+  ASSERT_EQ(args.size(), 5u);
+  EXPECT_EQ(args[0].string(), "mine::bump");
+  EXPECT_EQ(list_elements(args[1]).at(2).string(), "_all_bases");
+  EXPECT_EQ(args[2].to_int64(), 17);
+  EXPECT_TRUE(args[3].is_none());
+  EXPECT_TRUE(args[4].tensors().at(1).is_same(y));
+}
+
 TEST(CallText, WritesAreCallsOfTheFunctionalOp) {
   const Tensor x = fake({2}), y = fake({2});
   EXPECT_EQ(written("add_.Tensor", {x, y, 2}).text, "aten.add.Tensor(%0, %1, alpha = 2)");

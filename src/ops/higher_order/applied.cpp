@@ -60,10 +60,10 @@ Value copied(const Value& v) {
   return map_tensors(v, [](const Tensor& t) { return aten<"clone">(t); });
 }
 
-// A copy that lies in a storage of its own as the tensor lies in its: views of one are views of the
-// other.
-Tensor copied_in_place(const Tensor& t) {
-  if (t.storage_offset().same(0) && is_non_overlapping_and_dense(t.sizes(), t.strides())) return aten<"clone">(t);
+// A copy that lies in a storage of its own as the tensor lies in its, where views say their places
+// there.
+Tensor copied_in_place(const Tensor& t, bool by_place) {
+  if (!by_place || (t.storage_offset().same(0) && is_non_overlapping_and_dense(t.sizes(), t.strides()))) return aten<"clone">(t);
   const Int elements = floor_div(required_bytes(t->geom), t.itemsize());
   return aten<"as_strided">(aten<"clone">(aten<"as_strided">(t, Shape{elements}, Shape{1}, 0)), t.sizes(), t.strides(),
                             t.storage_offset());
@@ -119,7 +119,10 @@ Value auto_functionalized_v2(const Call& c) {
   const Op& applied = op(c[0].string());
   const Keywords k(applied, c);
   Values copies, args;
-  for (const Value& base : list_elements(k.at(kAllBases))) copies.emplace_back(copied_in_place(base.tensor()));
+  const std::vector<ViewByPlace> by_place = views_by_place(applied, c);
+  for (const Value& base : list_elements(k.at(kAllBases)))
+    copies.emplace_back(copied_in_place(
+        base.tensor(), std::ranges::any_of(by_place, [&](const ViewByPlace& v) { return v.base.is_same(base.tensor()); })));
   for (const SchemaArg& a : applied.schema.args) args.push_back(a.type.writes() ? written_argument(k, a, copies) : k.argument(a));
   return with_written(applied, call(applied, args), copies);
 }
