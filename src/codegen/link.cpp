@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -117,7 +118,10 @@ std::string run_lld(const std::vector<std::string>& arguments) {
   static bool usable = true;  // guarded by `alone`
   if (!usable) return "the linker gave up on a damaged file earlier and cannot run again here; start a new process";
   forget_last_link();
-  const lld::Result result = lld::lldMain(argv, out, err, {{lld::Gnu, &lld::elf::link}});
+  // On a thread of its own: what lld keeps of a link's sections is the thread's, and ends with it.
+  // A process that compiles for days would grow by a megabyte with each link.
+  lld::Result result{};
+  std::thread([&] { result = lld::lldMain(argv, out, err, {{lld::Gnu, &lld::elf::link}}); }).join();
   usable = result.canRunAgain;
   if (result.retCode == 0) return {};
   while (!errors.empty() && errors.back() == '\n') errors.pop_back();
