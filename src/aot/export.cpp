@@ -165,6 +165,100 @@ Tree call_watched(nn::Module& module, const TreeFunction& forward, const Tree& a
   return out;
 }
 
+struct ModuleExport {
+  EntryPoint entry;
+  ModuleNames names;
+  TensorList state;  // the parameters, then the buffers
+  TreeSpec in_spec;  // a tuple of the arguments, and of the dict of keyword arguments where there is one
+  TreeSpec out_spec;
+};
+
+ModuleExport export_module(nn::Module& module, const TreeFunction& forward, const Tree& arguments, const ExportOptions& options) {
+  INGOT_REQUIRE(!options.pre_dispatch || !options.trace_joint, "pre_dispatch is not supported when trace_joint is True.");
+  const ModuleFunction m = as_function(module, [&](const Tree& given) { return call_watched(module, forward, given); });
+  std::vector<Tree> given = arguments.children();
+  if (options.kwargs) given.push_back(*options.kwargs);
+  const FlatTree flat = flatten(Tree::tuple(std::move(given)));
+  Values all(m.state.begin(), m.state.end());
+  all.insert(all.end(), flat.leaves.begin(), flat.leaves.end());
+
+  TreeSpec out_spec;
+  const FlatFunction f = [&](const Values& leaves) {
+    std::vector<Tree> trees;
+    for (std::size_t k = 0; k < m.state.size(); k++) trees.emplace_back(leaves[k]);
+    const Tree user = unflatten(Args(leaves).subspan(m.state.size()), flat.spec);
+    trees.insert(trees.end(), user.children().begin(), user.children().end());
+    Tree out = m.f(Tree::tuple(std::move(trees)));
+    FlatTree results = flatten(options.trace_joint ? with_loss(out, options.output_loss_index) : out);
+    out_spec = std::move(results.spec);
+    return std::move(results.leaves);
+  };
+  FlatExport e = export_flat(f, all, options, true);
+  INGOT_REQUIRE(!options.trace_joint || e.meta.intermediate_bases == 0,
+                "the loss and another output are views of one tensor, which is no output itself, so that its "
+                "gradient would have to come from outside of the graph; return a clone() of one of them");
+  ModuleNames names{m.parameters, m.buffers, {}, {}};
+  if (options.trace_joint) {
+    names.output_loss_index = options.output_loss_index;
+    for (const Value& v : e.fakes) names.gradients.push_back(v.is_tensor() && requires_grad(v.tensor()));
+  }
+  EntryPoint entry = exported_entry(std::move(e.graph), e.meta, names);
+  return {std::move(entry), std::move(names), m.state, flat.spec, std::move(out_spec)};
+}
+
+// How a program is called: with a tuple of positional and a dict of keyword arguments.
+CallSpec call_spec_of(TreeSpec arguments, TreeSpec results, bool has_keywords) {
+  TreeSpec keywords = flatten(Tree::dict({})).spec;
+  if (has_keywords) {
+    keywords = std::move(arguments.children.back());
+    arguments.children.pop_back();
+  }
+  TreeSpec call = flatten(Tree::tuple({})).spec;
+  call.children = {std::move(arguments), std::move(keywords)};
+  return {std::move(call), std::move(results), {}};
+}
+
+// Which number of the caller's inputs a symbol is.
+std::map<std::string, InputFact> where_given(const EntryPoint& entry) {
+  std::map<std::string, InputFact> found;
+  const auto add = [&](const Int& n, const InputFact& fact) {
+    if (!n.is_number() && n.expr().op() == ExprOp::Sym) found.emplace(n.expr()->name, fact);
+  };
+  const std::vector<const InputSpec*> inputs = entry.user_inputs();
+  for (std::size_t i = 0; i < inputs.size(); i++) {
+    const Value& meta = inputs[i]->node->meta;
+    if (meta.is_int()) add(meta.to_int(), {i, InputFact::Kind::value, 0});
+    if (!meta.is_tensor()) continue;
+    for (int d = 0; d < meta.tensor().dim(); d++) add(meta.tensor().size(d), {i, InputFact::Kind::size, d});
+  }
+  return found;
+}
+
+void add_open_sizes(const ShapeEnv& sizes, EntryPoint& entry) {
+  const std::map<std::string, InputFact> facts = where_given(entry);
+  for (const auto& [name, fact] : facts) {
+    const ShapeEnv::Symbol* symbol = sizes.find(name);
+    INGOT_ENSURE(symbol, "the symbol ", name, " is not of the export's environment");
+    const Range r = sizes.range(symbol->expr);
+    SymbolRange& range = entry.symbol_ranges[name];
+    range.min = r.lo;
+    if (r.hi != kUnbounded) range.max = r.hi;
+    if (symbol->hint) entry.symbol_hints[name] = *symbol->hint;
+  }
+  for (const Guard& g : sizes.guards()) {
+    const Expr holds = g.answer ? g.condition : logical_not(g.condition);
+    std::map<std::string, InputFact> asked;
+    visit(holds, [&](const Expr& e) {
+      if (e.op() != ExprOp::Sym) return;
+      const auto it = facts.find(std::string(e->name));
+      INGOT_REQUIRE(it != facts.end(), "the export needs ", readable(holds), ", and no input has ", e->name,
+                    " for a size of its own, so that no call can be checked; give one a dim of this size alone");
+      asked.insert(*it);
+    });
+    entry.conditions.push_back({readable(holds), holds, std::move(asked)});
+  }
+}
+
 // ---- functions
 
 // How containers nest, in the reference's words: TreeSpec(list, None, [*, *]).
@@ -198,36 +292,36 @@ void require_simple(const Metadata& m, const TreeSpec& in, const TreeSpec& out) 
 }  // namespace
 
 Exported aot_export_module(nn::Module& module, TreeFunction forward, const Tree& arguments, const ExportOptions& options) {
-  INGOT_REQUIRE(!options.pre_dispatch || !options.trace_joint, "pre_dispatch is not supported when trace_joint is True.");
-  const ModuleFunction m = as_function(module, [&](const Tree& given) { return call_watched(module, forward, given); });
-  std::vector<Tree> given = arguments.children();
-  if (options.kwargs) given.push_back(*options.kwargs);
-  const FlatTree flat = flatten(Tree::tuple(std::move(given)));
-  Values all(m.state.begin(), m.state.end());
-  all.insert(all.end(), flat.leaves.begin(), flat.leaves.end());
+  ModuleExport m = export_module(module, forward, arguments, options);
+  GraphSignature signature = make_signature(m.entry, m.names, std::move(m.in_spec), std::move(m.out_spec));
+  return {std::move(m.entry.graph), std::move(signature)};
+}
 
-  TreeSpec out_spec;
-  const FlatFunction f = [&](const Values& leaves) {
-    std::vector<Tree> trees;
-    for (std::size_t k = 0; k < m.state.size(); k++) trees.emplace_back(leaves[k]);
-    const Tree user = unflatten(Args(leaves).subspan(m.state.size()), flat.spec);
-    trees.insert(trees.end(), user.children().begin(), user.children().end());
-    Tree out = m.f(Tree::tuple(std::move(trees)));
-    FlatTree results = flatten(options.trace_joint ? with_loss(out, options.output_loss_index) : out);
-    out_spec = std::move(results.spec);
-    return std::move(results.leaves);
+Program aot_export_program(nn::Module& module, TreeFunction forward, const Tree& arguments, const ExportOptions& options) {
+  ModuleExport m = export_module(module, forward, arguments, options);
+  m.entry.call_spec = call_spec_of(std::move(m.in_spec), std::move(m.out_spec), options.kwargs.has_value());
+  if (options.sizes) add_open_sizes(*options.sizes, m.entry);
+  Program p;
+  p.name = "the exported module";
+  p.producer = "ingot";
+  p.entries[0] = std::move(m.entry);
+  const auto add = [&](const std::vector<std::string>& names, bool are_parameters, std::size_t first) {
+    for (std::size_t k = 0; k < names.size(); k++) {
+      const Tensor& t = m.state[first + k];
+      StateEntry& e = p.state[names[k]];
+      e.tensor = t;
+      e.sizes = t.sizes();
+      e.strides = t.strides();
+      e.offset = t.storage_offset();
+      e.dtype = t.dtype();
+      e.is_parameter = are_parameters;
+      e.requires_grad = t.requires_grad();
+    }
   };
-  FlatExport e = export_flat(f, all, options, true);
-  INGOT_REQUIRE(!options.trace_joint || e.meta.intermediate_bases == 0,
-                "the loss and another output are views of one tensor, which is no output itself, so that its "
-                "gradient would have to come from outside of the graph; return a clone() of one of them");
-  SignatureNames names{m.parameters, m.buffers, {}, {}};
-  if (options.trace_joint) {
-    names.output_loss_index = options.output_loss_index;
-    for (const Value& v : e.fakes) names.gradients.push_back(v.is_tensor() && requires_grad(v.tensor()));
-  }
-  GraphSignature signature = make_signature(e.graph, e.meta, names, flat.spec, std::move(out_spec));
-  return {std::move(e.graph), std::move(signature)};
+  add(m.names.parameters, true, 0);
+  add(m.names.buffers, false, m.names.parameters.size());
+  p.prepare();
+  return p;
 }
 
 Graph aot_export_joint_simple(const TreeFunction& f, const Tree& arguments, const ExportOptions& options) {

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "aot/metadata.hpp"
-#include "graph/graph.hpp"
+#include "aot/exported_entry.hpp"
 #include "graph/tree.hpp"
 
 namespace ingot::aot {
@@ -43,15 +42,7 @@ struct GraphSignature {
   std::vector<std::string> input_tokens, output_tokens;  // of ordered effects
 };
 
-// The module's side of a signature.
-struct SignatureNames {
-  std::vector<std::string> parameters, buffers;
-  std::vector<bool> gradients;  // of a joint graph: which inputs have one, parameters, buffers and the user's; else empty
-  std::optional<int> output_loss_index;  // of a joint graph
-};
-
-// User error for a parameter that is written. Internal error where an input or output is left over.
-GraphSignature make_signature(const Graph& g, const Metadata& meta, const SignatureNames& names, TreeSpec in_spec,
-                              TreeSpec out_spec);
+// Of an entry point that a module was exported to.
+GraphSignature make_signature(const EntryPoint& entry, const ModuleNames& names, TreeSpec in_spec, TreeSpec out_spec);
 
 }  // namespace ingot::aot

@@ -13,8 +13,9 @@ Tensor number_tensor(const Value& v);
 TensorList library_inputs(const Program& program, Args given);
 
 // What the program's caller gets: numbers come back as tensors of one element; None and texts,
-// which the program fixes, do not come back at all.
-Values caller_results(const Program& program, const TensorList& outputs);
+// which the program fixes, do not come back at all. Gradients, which a library returns after the
+// results, are the program's, as after a run.
+Values caller_results(Program& program, const TensorList& outputs);
 
 // A buffer of the program after the library's run; other constants are left alone.
 void take_back_buffer(Program& program, const std::string& fqn, const Tensor& value);

@@ -136,6 +136,9 @@ ProgramNames names_of(const Program& p, const EntryPoint& entry, const SharedSta
     if (c.shares) c.shares = constant_of[*c.shares];
   for (const Leaf& leaf : entry.result_leaves())
     if (!leaf.is_constant) names.outputs.push_back(leaf.name);
+  for (std::size_t i = 0; i < entry.outputs.size(); i++)
+    if (const OutputSpec& o = entry.outputs[i]; o.is_gradient() && !entry.graph.outputs[i].is_value())
+      names.outputs.push_back("gradient of " + o.target);
   std::size_t position = 0;
   for (std::size_t i = 0; i < entry.outputs.size(); i++) {
     if (!entry.outputs[i].is_result()) continue;

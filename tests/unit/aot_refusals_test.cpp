@@ -78,7 +78,7 @@ TEST_F(AotRefusals, R032_ASetOrAResizeThatIsNotInTheGraph) {
 TEST_F(AotRefusals, R172_ASignatureIsOfPlainTensors) {
   Metadata m;
   m.has_wrappers = true;
-  EXPECT_EQ(error_of([&] { make_signature(Graph(), m, {}, {}, {}); }),
+  EXPECT_EQ(error_of([&] { exported_entry(Graph(), m, {}); }),
             "aot_export_module does not support tensor subclass inputs for now.");
 }
 
