@@ -12,6 +12,7 @@
 #include "expr/guards.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
+#include "graph/same.hpp"
 #include "graph/shape_env.hpp"
 
 namespace ingot::aot {
@@ -213,9 +214,9 @@ Parts partition_default(const Joint& whole) {
       if (!only_sizes) add(saved, n.get());
       else
         for (Node* u : outside) add(integers, u);
-    } else if (n->kind == NodeKind::call) {  // a list is kept by its elements
+    } else if (n->kind == NodeKind::call || n->kind == NodeKind::item) {  // a list is kept by its elements
       for (Node* u : info.users[i])
-        if (u->kind == NodeKind::item && !info.backward[at(u)]) add(u->meta.is_int() ? integers : saved, u);
+        if (u->kind == NodeKind::item && !info.backward[at(u)] && !is_list(u->meta)) add(u->meta.is_int() ? integers : saved, u);
     }
   }
   return split(whole, saved, integers);

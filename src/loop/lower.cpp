@@ -51,10 +51,26 @@ Geometry dense_geometry(const Geometry& g) {
   return r;
 }
 
-TensorList metas_of(const Node& n) {
-  if (n.meta.is_tensor()) return {n.meta.tensor()};
-  return n.meta.is_tensors() ? n.meta.tensors() : TensorList{};
+std::optional<TensorList> tensors_of(const Value& meta) {
+  if (meta.is_tensor() || meta.is_none()) return TensorList{meta.tensor_or_none()};
+  if (meta.is_tensors()) return meta.tensors();
+  if (!meta.is_values()) return std::nullopt;
+  TensorList all;
+  for (const Value& v : meta.values()) {
+    const std::optional<TensorList> of_element = tensors_of(v);
+    if (!of_element) return std::nullopt;
+    all.insert(all.end(), of_element->begin(), of_element->end());
+  }
+  return all;
 }
+Value meta_of(const Argument& a) {
+  if (a.is_value()) return a.value();
+  if (a.is_node()) return a.node()->meta;
+  Values elements;
+  for (const Argument& e : a.elements()) elements.push_back(meta_of(e));
+  return list_value(std::move(elements));
+}
+TensorList metas_of(const Node& n) { return n.meta.is_none() ? TensorList{} : tensors_of(n.meta).value_or(TensorList{}); }
 
 // A node comes before its users, so one walk from the end finds it.
 std::vector<Use> uses_of(const Graph& graph) {

@@ -69,7 +69,7 @@ void Lowerer::choose(const Node& n) {
     const Elements p = stored(n.name + ".predicate", values_[at(predicate.node()->id)][0]);
     condition = cast(DType::b8, p.at(std::vector<Expr>(p.sizes.size(), Expr(0))));
   } else {
-    const Value v = resolve(predicate);
+    const Value v = meta_of(predicate);
     INGOT_REQUIRE(v.is_bool() || v.is_int(), n.name, ": a predicate that is no tensor should be a bool, found ", v);
     // What open sizes decide, or data has decided, is an expression.
     condition = v.is_bool() ? Expr::boolean(v.to_bool()) : ne(v.to_int().expr(), Expr(0));
@@ -161,12 +161,11 @@ void Lowerer::each_row(const Node& n, std::size_t carried_at, std::size_t rows_a
 // functional call, as a whole, since only the copies that this makes are the operator's to write.
 void Lowerer::apply(const Node& n) {
   Values args;
-  for (const Argument& a : n.args) args.push_back(resolve(a));
+  for (const Argument& a : n.args) args.push_back(meta_of(a));
   const Op& applied = op(args[at(operator_argument(*n.op))].string());
   INGOT_REQUIRE(keywords_argument(*n.op) >= 0 && is_kernel_alone(applied), n.op->qualified(), " of ", applied.qualified(),
                 " has no compiled form");
-  INGOT_REQUIRE(n.meta.is_tensors(), n.op->qualified(), " of ", applied.qualified(),
-                " has no compiled form: expected an operator whose results are tensors, found ", to_text(applied.schema));
+  INGOT_ENSURE(tensors_of(n.meta), n.name, ": the kernel of ", applied.qualified(), " makes ", n.meta.kind_name());
   // The process knows a base from its first element on.
   for (const ViewByPlace& v : views_by_place(applied, {*n.op, args})) {
     Geometry base = v.base->geom;

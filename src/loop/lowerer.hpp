@@ -1,6 +1,7 @@
 // The state of one lowering, which lower.cpp and lower_functions.cpp share. This folder's own.
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -14,7 +15,12 @@ namespace ingot::loop {
 std::vector<Expr> exprs(const Shape& s);
 // How a stored value lies in memory: as its meta says where that leaves no gaps, else row-major.
 Geometry dense_geometry(const Geometry& g);
-TensorList metas_of(const Node& n);
+// The tensors that a result is made of, those in lists among results one after the other; an
+// undefined one stands for None. Nothing where it is made of anything else.
+std::optional<TensorList> tensors_of(const Value& meta);
+// An argument as rules see it: tensors are fake, numbers may be symbolic.
+Value meta_of(const Argument& a);
+TensorList metas_of(const Node& n);  // none, where there is anything else
 
 // What is known of a node's users, seen through views and item nodes.
 struct Use {
@@ -203,21 +209,8 @@ class Lowerer {
 
   // ---- nodes
 
-  // An argument as rules see it: tensors are fake, numbers may be symbolic.
-  static Value resolve(const Argument& a) {
-    if (a.is_value()) return a.value();
-    if (a.is_node()) return a.node()->meta;
-    Values elements;
-    for (const Argument& e : a.elements()) elements.push_back(resolve(e));
-    return list_value(std::move(elements));
-  }
-
   void lower_node(const Node& n) {
-    if (n.kind == NodeKind::item) {
-      const auto& list = values_[at(n.args[0].node()->id)];
-      if (at(n.index) < list.size()) set_values(n, {list[at(n.index)]});
-      return;
-    }
+    if (n.kind == NodeKind::item) return lower_item(n);
     if (n.kind == NodeKind::scalar || n.kind == NodeKind::grad_mode)
       return;  // an expression: it stands in the metas of its users
     if (n.kind == NodeKind::attribute) return add_attribute(n);
@@ -225,7 +218,7 @@ class Lowerer {
     Values args;
     std::vector<Elements> elements;
     for (const Argument& a : n.args) {
-      args.push_back(resolve(a));
+      args.push_back(meta_of(a));
       const bool is_tensor = a.is_node() && a.node()->meta.is_tensor();
       elements.push_back(is_tensor ? values_[at(a.node()->id)][0] : Elements{});
     }
@@ -241,6 +234,22 @@ class Lowerer {
     if (deferred.size() == asked) return;
     lowered_.unchecked.insert(lowered_.unchecked.end(), deferred.begin() + static_cast<std::ptrdiff_t>(asked), deferred.end());
     check_deferred(place);
+  }
+
+  // A result, or a list among them, of those that the node has one after the other.
+  void lower_item(const Node& n) {
+    const Node& list = *n.args[0].node();
+    const auto& all = values_[at(list.id)];
+    std::size_t first = at(n.index), count = 1;
+    if (list.meta.is_values()) {
+      const auto size = [&](std::size_t k) { return tensors_of(list.meta.values().at(k)).value_or(TensorList{}).size(); };
+      first = 0;
+      for (std::size_t k = 0; k < at(n.index); k++) first += size(k);
+      count = size(at(n.index));
+    }
+    if (first + count > all.size()) return;
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    set_values(n, {begin, begin + static_cast<std::ptrdiff_t>(count)});
   }
 
   void add_attribute(const Node& n) {

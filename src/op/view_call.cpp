@@ -40,9 +40,11 @@ class Results {
   }
 
   void store(const Value& result) const {
-    if (result.is_tensors()) {
-      require_count(result.tensors().size());
-      for (std::size_t k = 0; k < views_.size(); k++) store(k, result.tensors()[k]);
+    if (result.is_tensors() || result.is_values()) {
+      TensorList all;
+      add(result, all);
+      require_count(all.size());
+      for (std::size_t k = 0; k < views_.size(); k++) store(k, all[k]);
     } else if (!op_.schema.results.empty()) {
       require_count(1);
       store(0, result.is_number() ? number(result.to_scalar()) : result.tensor_or_none());
@@ -54,6 +56,12 @@ class Results {
   std::span<ingot_view> views_;
   const Allocate& allocate_;
 
+  // Lists among results stand for their elements.
+  static void add(const Value& result, TensorList& all) {
+    if (result.is_tensor() || result.is_none()) all.push_back(result.tensor_or_none());
+    else
+      for (const Value& v : list_elements(result)) add(v, all);
+  }
   void require_count(std::size_t count) const {
     INGOT_ENSURE(count == views_.size(), op_.name, " has ", count, " results, the caller wants ", views_.size());
   }

@@ -59,14 +59,20 @@ void many_kernel(const Call& c, std::span<const Tensor> r) {
   each(r[0], [&](float& x, int64_t) { x = times; });
 }
 void many_meta(const Call& c, Outputs& o) { o.add(c.tensor(2).sizes(), c.tensor(2).dtype()); }
+void lists_kernel(const Call& c, std::span<const Tensor> r) {
+  each(c.tensor(0), [](float& x, int64_t) { x += 10; });
+  for (std::size_t k = 0; k < r.size(); k++)
+    each(c.tensor(0), [&](float& x, int64_t i) { r[k].data<float>()[i] = x * static_cast<float>(k + 1); });
+}
+void lists_meta(const Call& c, Outputs& o) {
+  for (int64_t k = 0; k < c[1].to_int64(); k++) like_first(c, o);
+}
 void refuse_kernel(const Call& c, std::span<const Tensor>) {
   each(c.tensor(0), [](float& x, int64_t) { INGOT_REQUIRE(x >= 0, "no element may be negative"); });
 }
 
 constinit const OpDef kWriting[] = {
-    {.schema = "outwrites::lists(Tensor(a!) x) -> Tensor[]",
-     .meta = like_first,
-     .kernel = [](const Call&, std::span<const Tensor>) {}},
+    {.schema = "outwrites::lists(Tensor(a!) x, int count) -> Tensor[]", .meta = lists_meta, .kernel = lists_kernel},
     {.schema = "outwrites::bump(Tensor(a!) x, Tensor by, SymInt times=1) -> ()", .meta = no_results, .kernel = bump_kernel},
     {.schema = "outwrites::chain(Tensor(a!) x, Tensor(b!) y) -> ()", .meta = no_results, .kernel = chain_kernel},
     {.schema = "outwrites::count(Tensor(a!) x) -> (Tensor, Tensor)", .meta = count_meta, .kernel = count_kernel},
@@ -282,21 +288,43 @@ TEST_F(OutsideWrite, RefusalIsTheRunsError) {
   EXPECT_NE(message.find("no element may be negative"), std::string::npos) << message;
 }
 
-TEST_F(OutsideWrite, ResultsInAListHaveNoCode) {
-  const std::string message = error_of([&] {
-    aot_compile(
-        [](const TensorList& in) {
+TEST_F(OutsideWrite, ResultsInAList) {
+  const auto inputs = [] { return TensorList{numbers({3, 4})}; };
+  for (const int count : {0, 1, 3})
+    expect_compiles(
+        [count](const TensorList& in) {
           const Tensor y = in[0] + 1;
-          call(op("outwrites::lists"), Values{y});
-          return TensorList{y};
+          TensorList r = call(op("outwrites::lists"), Values{y.t(), count}).tensors();
+          r.push_back(y * 2);
+          return r;
         },
-        {ones({2})}, path("f.so"));
-  });
-  EXPECT_NE(
-      message.find("auto_functionalized_v2 of outwrites::lists has no compiled form: expected an operator whose results are "
-                   "tensors, found outwrites::lists(Tensor(a!) x) -> Tensor[]"),
-      std::string::npos)
-      << message;
+        inputs);
+  expect_compiles(  // one of them, and the caller's own
+      [](const TensorList& in) {
+        const TensorList r = call(op("outwrites::lists"), Values{in[0].select(0, 1), 2}).tensors();
+        return TensorList{r[1] + in[0]};
+      },
+      inputs);
+  expect_compiles(  // nobody asks for the results
+      [](const TensorList& in) {
+        call(op("outwrites::lists"), Values{in[0], 2});
+        return TensorList{};
+      },
+      inputs);
+}
+
+// The backward reads an element of the list.
+TEST_F(OutsideWrite, ResultsInAListThatTheBackwardReads) {
+  const TensorFunction f = [](const TensorList& in) {
+    const Tensor y = in[1] + 1;
+    const TensorList r = call(op("outwrites::lists"), Values{y, 2}).tensors();
+    return TensorList{(in[0] * r[1]).sum()};
+  };
+  for (const aot::AotFunction& compiled : {aot::memory_efficient_fusion(f), aot::aot_function(f)}) {
+    const Tensor x = numbers({4}).requires_grad_();
+    compiled(TensorList{x, numbers({4})})[0].backward();
+    expect_close({(numbers({4}) + 11) * 2}, {x.grad()});
+  }
 }
 
 // A process without the op is told so when it loads the library, not when it runs it.
