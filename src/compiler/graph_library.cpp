@@ -8,6 +8,7 @@
 #include "compiler/functional_graph.hpp"
 #include "compiler/program_calls.hpp"
 #include "expr/evaluate.hpp"
+#include "graph/copy.hpp"
 #include "graph/interpret.hpp"
 #include "graph/node_table.hpp"
 #include "graph/source.hpp"
@@ -15,7 +16,8 @@
 #include "io/file.hpp"
 #include "io/json.hpp"
 #include "io/json_writer.hpp"
-#include "loop/lower.hpp"
+#include "loop/lowerer.hpp"
+#include "op/applied.hpp"
 #include "pass/functional_trace.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
@@ -90,10 +92,22 @@ std::vector<bool> used_inputs(const Graph& graph) {
   return used;
 }
 
+std::vector<ViewByPlace> written_by_place(const Node& n) {
+  if (n.kind != NodeKind::call || keywords_argument(*n.op) < 0) return {};
+  Values args;
+  for (const Argument& a : n.args) args.push_back(loop::meta_of(a));
+  return views_by_place(op(args[static_cast<std::size_t>(operator_argument(*n.op))].string()), {*n.op, args});
+}
+
 // A library has the elements of an argument, not its storage: views of that by their places
 // (as_strided) are of those elements, lying as they do in the example.
 void require_own_elements(const Graph& graph, const std::vector<std::size_t>& taken, const Examples& examples) {
   for (const auto& n : graph.nodes()) {
+    for (const ViewByPlace& v : written_by_place(*n))
+      for (std::size_t k = 0; k < taken.size(); k++) {
+        const Value& input = graph.inputs()[taken[k]]->meta;
+        if (examples.lies_otherwise[k] && input.is_tensor() && input.tensor().is_same(v.base)) loop::refuse_other_elements(*n);
+      }
     if (n->kind != NodeKind::call || !n->op->is_view() || !n->op->def->view.from_storage || !n->meta.is_tensor()) continue;
     const Node* base = storage_of(n.get());
     for (std::size_t k = 0; k < taken.size(); k++) {
@@ -104,6 +118,35 @@ void require_own_elements(const Graph& graph, const std::vector<std::size_t>& ta
       if (examples.lies_otherwise[k] || !own.offset.same(0) || is_outside) loop::refuse_other_elements(*n);
     }
   }
+}
+
+// The graph over tensors that begin where their storages do, as those of the examples: where ops
+// write views that are said by their places in a storage, these are counted from the base's first
+// element.
+Graph with_places_from_first(const Graph& graph) {
+  Graph to;
+  GraphCopier copier(graph, to);
+  for (const auto& n : graph.nodes()) {
+    std::vector<std::pair<std::size_t, Argument>> places;
+    for (const ViewByPlace& v : written_by_place(*n)) {
+      const Int first = v.base.storage_offset();
+      if (first.same(0)) continue;
+      const Argument& place = n->args[v.offset];
+      const Value from_first = loop::meta_of(place).to_int() - first;
+      if (place.is_value()) {
+        places.emplace_back(v.offset, Argument(from_first));
+        continue;
+      }
+      if (!first.is_number()) loop::refuse_other_elements(*n);
+      Node* difference = to.scalar(ScalarFunction::sub, {copier(place), Argument(Value(first))});
+      difference->meta = from_first;
+      places.emplace_back(v.offset, Argument(difference));
+    }
+    Node* copy = copier.copy(*n);
+    for (auto& [at, place] : places) copy->args[at] = place;
+  }
+  copier.copy_outputs();
+  return to;
 }
 
 // The arguments that the graph writes.
@@ -189,7 +232,8 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
   if (std::optional<Graph> functional = as_functional(graph, part.plan.taken, examples, taken.values)) {
     part.traced.graph = *std::move(functional);
   } else {
-    const Interpreter interpreter(graph);
+    const Graph over_examples = with_places_from_first(graph);
+    const Interpreter interpreter(over_examples);
     part.traced = trace_functional(
         [&](const Values& given) {
           for (std::size_t k = 0; k < given.size(); k++) all[part.plan.taken[k]] = given[k];

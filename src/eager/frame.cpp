@@ -81,7 +81,7 @@ const Ref<Generator>& default_generator() {
 // ---- no op here takes functions
 
 const CallingConvention* calling_convention(const Op&) { return nullptr; }
-bool taken_apart(const Op&) { return false; }
+bool taken_apart(const Op&, Args) { return false; }
 std::optional<Scanned> recorded_scan(const TensorFunction&, const TensorList&, const TensorList&, const TensorList&, bool) {
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "expr/guards.hpp"
 #include "graph/save_policy.hpp"
+#include "op/applied.hpp"
 #include "op/call.hpp"
 #include "op/function.hpp"
 #include "op/kernel.hpp"
@@ -186,7 +187,9 @@ void Tracer::side_effect(std::string_view what) {
   INGOT_REQUIRE(!options_.faithful, "a graph has no node for ", what, ", which the function has");
 }
 
-bool Tracer::takes_apart(const Op& op) const { return options_.decompositions && options_.decompositions->contains(&op); }
+bool Tracer::takes_apart(const Op& op, Args args) const {
+  return options_.decompositions && options_.decompositions->contains(&op) && !is_call_of_kernel(op, args);
+}
 
 void Tracer::note_source(Node& n) {
   if (const Ref<SourceNote>& source = current_source()) {

@@ -59,7 +59,7 @@ class Tracer final : private ProgramListener {
   bool records_functions() const override { return options_.faithful; }
   std::string record_function(std::string_view name, const Values& inputs, const std::function<Values()>& f) override;
   void called(const Op& op, const std::vector<std::string>& functions, Args args, const Value& results) override;
-  bool takes_apart(const Op& op) const override;
+  bool takes_apart(const Op& op, Args args) const override;
   bool keeps_loops() const override { return options_.keep_loops; }
 
   static void note_source(Node& n);

@@ -65,6 +65,9 @@ std::vector<ViewByPlace> views_by_place(const Op& applied, const Call& c) {
 }
 
 bool is_kernel_alone(const Op& applied) { return is_from_outside(applied) && !applied.functional && !applied.def->body; }
+bool is_call_of_kernel(const Op& op, Args args) {
+  return keywords_argument(op) >= 0 && is_kernel_alone(ingot::op(args[static_cast<std::size_t>(operator_argument(op))].string()));
+}
 
 void refuse_gradient(const Op& op) {
   const Schema& s = op.schema;

@@ -33,8 +33,10 @@ struct ViewByPlace {
 };
 std::vector<ViewByPlace> views_by_place(const Op& applied, const Call& c);
 
-// Whether nothing but a kernel of somebody's own says what the op, which writes, does.
+// Whether nothing but a kernel of somebody's own says what the op, which writes, does; and whether
+// the call is of such an op by its name, so that no program can stand for it but the call again.
 bool is_kernel_alone(const Op& applied);
+bool is_call_of_kernel(const Op& op, Args args);
 
 // A gradient is asked for that the op has no rule for.
 [[noreturn]] void refuse_gradient(const Op& op);

@@ -102,7 +102,7 @@ bool stays_whole(const Op& op, Args args, const ThreadState& ts) {
     if (convention && convention->control == Control::element &&
         ((ts.active | layers_of(args)) & (layer_bit(Layer::kernel) - 1u)) == layer_bit(Layer::autograd))
       return true;
-    if (!(ts.active & layer_bit(Layer::trace)) || (ts.layer <= Layer::functionalize && taken_apart(op))) return false;
+    if (!(ts.active & layer_bit(Layer::trace)) || (ts.layer <= Layer::functionalize && taken_apart(op, args))) return false;
     const auto takes_function = [](const SchemaArg& a) { return a.type.kind == Kind::function; };
     return std::none_of(op.schema.args.begin(), op.schema.args.end(), takes_function) || convention;
   }

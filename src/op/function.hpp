@@ -46,8 +46,8 @@ struct CallingConvention {
 // when it is traced.
 const CallingConvention* calling_convention(const Op& op);
 
-// Whether whoever records this thread's calls wants the op's program in the place of the op.
-bool taken_apart(const Op& op);
+// Whether whoever records this thread's calls wants the op's program in the place of this call.
+bool taken_apart(const Op& op, Args args);
 // Whether it wants a program that repeats itself row by row as a call of scan.
 bool loops_are_kept();
 

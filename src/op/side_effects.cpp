@@ -15,9 +15,9 @@ void tell_side_effect(std::string_view what) {
   if (ProgramListener* l = program_listener()) l->side_effect(what);
 }
 
-bool taken_apart(const Op& op) {
+bool taken_apart(const Op& op, Args args) {
   const ProgramListener* l = program_listener();
-  return l && l->takes_apart(op);
+  return l && l->takes_apart(op, args);
 }
 
 bool loops_are_kept() {

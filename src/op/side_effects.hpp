@@ -18,9 +18,9 @@ class ProgramListener {
   virtual void called(const Op& op, Args args) = 0;
   // One that graphs have no node for: "a hook".
   virtual void side_effect(std::string_view what) = 0;
-  // Whether calls of the op, which goes through the layers whole where it is recorded, are recorded
+  // Whether this call of an op that goes through the layers whole where it is recorded is recorded
   // as the calls of its program.
-  virtual bool takes_apart(const Op& op) const = 0;
+  virtual bool takes_apart(const Op& op, Args args) const = 0;
   // Whether what a program of an op repeats is to be one call of scan, and not as many calls as
   // there are rows.
   virtual bool keeps_loops() const { return false; }

@@ -59,16 +59,17 @@ class Decomposing {
   std::map<const Node*, std::vector<Argument>> lists_;  // what calls of several results made, which came apart
 
   void add(const Node& n) {
-    if (n.kind == NodeKind::call && core_decompositions().contains(n.op) && !applies_kernel(n)) return add_program(n);
+    if (n.kind == NodeKind::call && core_decompositions().contains(n.op) && !is_of_kernel(n)) return add_program(n);
     const auto parts = n.kind == NodeKind::item ? lists_.find(n.args[0].node()) : lists_.end();
     if (parts != lists_.end()) return copier_.replace(n, parts->second[static_cast<std::size_t>(n.index)]);
     copier_.copy(n);
   }
 
-  // There is no program to stand for it but the call again.
-  static bool applies_kernel(const Node& n) {
-    return keywords_argument(*n.op) >= 0 &&
-           is_kernel_alone(op(n.args[static_cast<std::size_t>(operator_argument(*n.op))].value().string()));
+  static bool is_of_kernel(const Node& n) {
+    if (!applies_another(*n.op)) return false;
+    Values args;
+    for (const Argument& a : n.args) args.push_back(a.is_value() ? a.value() : Value());
+    return is_call_of_kernel(*n.op, args);
   }
 
   void add_program(const Node& n) {

@@ -130,11 +130,15 @@ void FunctionalStorage::require_own_region() const {
                 "a function of a higher-order op might be modifying a tensor that it brings along; return the new value instead");
 }
 
-void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
+void FunctionalStorage::require_own_elements(const Geometry& view) const {
   INGOT_REQUIRE(
-      chain.empty() || !chain[0].op->def->view.from_storage || whole || looks_within(geometry_of(chain[0], first), layout),
+      whole || looks_within(view, layout),
       "as_strided() refers to a storage of which the functional program has a part: a write "
       "through it would reach elements that the tensor it is taken of does not have. Take the view of the whole tensor");
+}
+
+void FunctionalStorage::add_update(Tensor value, std::vector<ViewStep> chain) {
+  if (!chain.empty() && chain[0].op->def->view.from_storage && !whole) require_own_elements(geometry_of(chain[0], first));
   INGOT_REQUIRE(!frozen, "cannot mutate tensors with frozen storage");
   require_own_region();
   for (std::size_t i = 1; i < chain.size(); i++)

@@ -52,6 +52,9 @@ struct FunctionalStorage final : Counted {
   // User error in a function of a higher-order op that brought the storage along: it may not change
   // what stands on it.
   void require_own_region() const;
+  // User error for a write through this view by places in the storage where it may reach other
+  // elements than the base's.
+  void require_own_elements(const Geometry& view) const;
   void add_update(Tensor value, std::vector<ViewStep> chain);
   void apply_updates();
   // Gives the base the strides it had at first, and makes every alias stale: views that needed a

@@ -281,6 +281,32 @@ class WrittenViews {
  public:
   explicit WrittenViews(const Op& op) : op_(op) {}
 
+  // For all that are added then.
+  void prepare(const Tensor& t) {
+    if (!t.defined()) return;
+    const FunctionalState& f = written_state(op_, t);
+    check_no_overlap(op_, t);
+    sync(t);
+    FunctionalStorage& s = *f.storage;
+    if (std::ranges::any_of(f.chain, [](const ViewStep& v) { return v.op->def->view.from_storage; }))
+      s.require_own_elements(t->geom);
+    s.apply_updates();
+    if (s.whole) {
+      if (!s.base->geom.same(s.layout)) s.restore_layout();
+      return;
+    }
+    // A part of a storage: the elements around it are none of the op's. The tensor that the program
+    // was given has them all the same; nobody else does.
+    if (s.base->geom.same(s.layout) && !s.base.is_same(s.first) &&
+        !is_non_overlapping_and_dense(s.layout.sizes, s.layout.strides)) {
+      const Value copied[] = {s.base};
+      s.base = below(op_ref<"clone">(), copied).tensor();
+      s.generation++;
+      sync(t);
+    }
+    if (!s.base->geom.same(s.layout) && f.value->storage != s.base->storage) s.restore_layout();
+  }
+
   void add(const SchemaArg& a, const Value& v, Keywords& k) {
     const std::string prefix = "_" + a.name;
     if (!v.is_tensors()) return add(prefix, v.tensor_or_none(), k);
@@ -288,8 +314,8 @@ class WrittenViews {
     for (std::size_t i = 0; i < v.tensors().size(); i++) add(text(prefix, "_", i), v.tensors()[i], k);
   }
 
-  // Every storage as one tensor that lies as it does in the program as written, which the views
-  // refer to.
+  // Every storage as one tensor, which the views refer to; it lies as in the program as written
+  // where that is all of the storage.
   TensorList bases() const {
     TensorList l;
     for (const auto& s : storages_) l.push_back(s->base);
@@ -312,8 +338,6 @@ class WrittenViews {
   std::size_t place_of(const Ref<FunctionalStorage>& storage) {
     const auto found = std::find(storages_.begin(), storages_.end(), storage);
     if (found != storages_.end()) return static_cast<std::size_t>(found - storages_.begin());
-    storage->apply_updates();
-    if (!storage->base->geom.same(storage->layout)) storage->restore_layout();
     storages_.push_back(storage);
     return storages_.size() - 1;
   }
@@ -321,11 +345,13 @@ class WrittenViews {
   void add(const std::string& prefix, const Tensor& t, Keywords& k) {
     if (!t.defined()) return k.add(prefix + "_base_index", Value());
     const FunctionalState& f = written_state(op_, t);
-    check_no_overlap(op_, t);
     written_.push_back(t);
     k.add(prefix + "_base_index", static_cast<int64_t>(place_of(f.storage)));
     if (f.chain.empty()) return;
-    const Geometry &view = t->geom, &base = f.storage->layout;
+    const Geometry& base = f.storage->base->geom;
+    const bool as_written = base.same(f.storage->layout);
+    if (!as_written) sync(t);
+    const Geometry& view = as_written ? t->geom : f.value->geom;
     if (view.same(base)) return k.add(prefix + "_alias", true);
     if (const auto slice = slice_of(view, base)) {
       k.add(prefix + "_slice_dim", static_cast<int64_t>(slice->first));
@@ -335,6 +361,7 @@ class WrittenViews {
       k.add(prefix + "_size", view.sizes);
       k.add(prefix + "_stride", view.strides);
       k.add(prefix + "_storage_offset", view.offset);
+      f.storage->referred_to = f.storage->referred_to || as_written;
     }
   }
 };
@@ -353,7 +380,8 @@ Value write_besides(const Op& op, Args args, const Values& values) {
     }
   } else {
     const Op& applies = op_ref<"higher_order::auto_functionalized_v2">();
-    if (op.def->body && taken_apart(applies)) {
+    const Value name[] = {op.qualified()};
+    if (op.def->body && taken_apart(applies, name)) {
       const Scoped<Layer> layer(thread_state().layer, Layer::functionalize);
       return op.def->body({op, args});
     }
@@ -361,6 +389,8 @@ Value write_besides(const Op& op, Args args, const Values& values) {
     WrittenViews views(op);
     for (std::size_t i = 0; i < values.size(); i++)
       if (!op.schema.args[i].type.writes()) k.add(op.schema.args[i].name, values[i]);
+    for (const int8_t w : op.written)
+      for_each_tensor(args[static_cast<std::size_t>(w)], [&](const Tensor& t) { views.prepare(t); });
     for (const int8_t w : op.written)
       views.add(op.schema.args[static_cast<std::size_t>(w)], args[static_cast<std::size_t>(w)], k);
     k.add(std::string(kAllBases), views.bases());

@@ -89,12 +89,18 @@ class OutsideWrite : public CompiledModel {
     (void)registered;
   }
 
-  // Results, and the inputs after the run, are those of the program as written.
+  // All elements of the storage, those around the tensor among them.
+  static Tensor whole(const Tensor& t) {
+    return aten<"as_strided">(t, Shape{t->storage->nbytes().value() / t.itemsize()}, Shape{1}, 0);
+  }
+  // Results, and the inputs after the run with what lies around them, are those of the program as
+  // written.
   static void expect_same(const TensorFunction& f, const TensorFunction& compiled, const std::function<TensorList()>& inputs) {
     const TensorList given = inputs(), taken = inputs();
     const TensorList want = f(given), found = compiled(taken);
     expect_close(want, found);
     expect_close(given, taken);
+    for (std::size_t k = 0; k < given.size(); k++) expect_close({whole(given[k])}, {whole(taken[k])});
   }
   void expect_compiles(const TensorFunction& f, const std::function<TensorList()>& inputs) const {
     ModelContainerRunner library(aot_compile(f, inputs(), path("f.so")));
@@ -151,17 +157,15 @@ TEST_F(OutsideWrite, AViewOfWhatIsWritten) {
         },
         [] { return TensorList{numbers({3, 4}), ones({1})}; });
     // Of the caller's tensor, however that lies.
-    for (const auto& lies :
-         std::initializer_list<Tensor (*)()>{[] { return numbers({3, 4}); }, [] { return numbers({5, 4}).slice(0, 1, 4); },
-                                             [] { return numbers({3, 7}).slice(1, 2, 6); }}) {
-      const TensorFunction f = [&](const TensorList& in) {
-        bump(view(in[0]), in[1]);
-        return TensorList{in[0] + 1};
-      };
-      const auto inputs = [&] { return TensorList{lies(), ones({1})}; };
-      ModelContainerRunner library(aot_compile(f, inputs(), path("f.so")));
-      expect_same(f, [&](const TensorList& in) { return library.run(in); }, inputs);
-    }
+    for (const auto& lies : std::initializer_list<Tensor (*)()>{
+             [] { return numbers({3, 4}); }, [] { return numbers({5, 4}).slice(0, 1, 4); },
+             [] { return numbers({3, 7}).slice(1, 2, 6); }, [] { return numbers({5, 6}).t().slice(0, 1, 4).slice(1, 1, 5); }})
+      expect_compiles(
+          [&](const TensorList& in) {
+            bump(view(in[0]), in[1]);
+            return TensorList{in[0] + 1};
+          },
+          [&] { return TensorList{lies(), ones({1})}; });
   }
 }
 
@@ -177,6 +181,71 @@ TEST_F(OutsideWrite, APartOfTheCallersTensor) {
             return TensorList{in[0] + 1};
           },
           [&] { return TensorList{lies(), ones({1})}; });
+}
+
+// Views of it by their places, between other writes.
+TEST_F(OutsideWrite, APartOfTheCallersTensorThatOthersWrite) {
+  const auto add = [](const Tensor& x) { Tensor(x).add_(1); };
+  for (const bool before : {false, true})
+    for (const bool after : {false, true})
+      expect_compiles(
+          [&](const TensorList& in) {
+            if (before) add(in[0]);
+            bump(in[0].t(), in[1]);
+            if (after) add(in[0].select(0, 1));
+            bump(in[0].t(), in[1], 3);
+            call(op("outwrites::chain"), Values{in[0].t(), in[0].select(0, 1)});
+            return TensorList{in[0] * 2};
+          },
+          [] { return TensorList{numbers({5, 7}).slice(0, 1, 4).slice(1, 2, 6), ones({1})}; });
+}
+
+// What is compiled of one holds for another only where that lies in the same place.
+TEST_F(OutsideWrite, PartsInOtherPlaces) {
+  const TensorFunction f = [](const TensorList& in) {
+    bump(in[0].t(), in[1]);
+    return TensorList{in[0] + 1};
+  };
+  for (const aot::AotFunction& compiled : {aot::memory_efficient_fusion(f), aot::aot_function(f)})
+    for (const int64_t first : {0, 2, 1})
+      for (const int64_t rows : {3, 5})
+        if (first + 3 <= rows)
+          expect_same(
+              f, [&](const TensorList& in) { return compiled(in); },
+              [&] { return TensorList{numbers({rows, 4}).slice(0, first, first + 3), ones({1})}; });
+}
+
+// Its places may be sums of sizes.
+TEST_F(OutsideWrite, APartOfTheCallersTensorOfOpenSizes) {
+  const TensorFunction f = [](const TensorList& in) {
+    bump(in[0].t(), in[1]);
+    bump(in[0].select(0, -1), in[1], 2);
+    return TensorList{in[0] + 1};
+  };
+  for (const aot::Compiler& forward : {aot::ingot_compiler(), aot::Compiler(aot::nop)}) {
+    const aot::AotFunction compiled = aot::aot_function(f, {.forward = forward, .dynamic = true});
+    for (const int64_t n : {5, 3, 7})
+      expect_same(
+          f, [&](const TensorList& in) { return compiled(in); },
+          [n] { return TensorList{numbers({9, 4}).slice(0, 1, 1 + n), ones({1})}; });
+    EXPECT_EQ(compiled.variants(), 1);
+  }
+}
+
+// Elements around it that the op would write are nobody's to give back.
+TEST_F(OutsideWrite, ElementsAroundAPartAreRefused) {
+  const TensorFunction f = [](const TensorList& in) {
+    bump(aten<"as_strided">(in[0], Shape{2}, Shape{1}, 5), in[1]);
+    return TensorList{in[0] + 1};
+  };
+  const auto inputs = [] { return TensorList{numbers({3, 7}).slice(1, 2, 6), ones({1})}; };
+  for (const aot::AotFunction& compiled : {aot::memory_efficient_fusion(f), aot::aot_function(f)}) {
+    const std::string message = error_of([&] { compiled(inputs()); });
+    EXPECT_NE(message.find("a write through it would reach elements that the tensor it is taken of does not have. Take the "
+                           "view of the whole tensor"),
+              std::string::npos)
+        << message;
+  }
 }
 
 TEST_F(OutsideWrite, TwoViewsOfOneTensor) {
