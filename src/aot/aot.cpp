@@ -140,7 +140,7 @@ struct AotFunction::State {
   }
 
   // To compile for a call that nothing but the end of a module keeps from a variant is to run the
-  // function, which read the module.
+  // function, which read the module, and may find no other in its place.
   void require_modules(const Variant& v, const Call& call) const {
     if (!is_guarded() || !call.is_nested_as(v.inputs)) return;
     const Guards::Broken b = v.guards.check(call.leaves);

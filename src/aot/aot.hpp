@@ -11,10 +11,7 @@
 
 #include "aot/partition.hpp"
 #include "graph/trace.hpp"
-
-namespace ingot::nn {
-class Module;
-}
+#include "nn/training_flag.hpp"
 
 namespace ingot::aot {
 
@@ -80,8 +77,9 @@ struct AotOptions {
   bool guards = true;
   int most_variants = 8;  // that one function is compiled for; where more are asked for, it is run as it is
   // Whose training flags are guards, also where the function does not read them while it is traced;
-  // those that it reads are in any case, without being named. aot_module adds its own.
-  std::vector<const nn::Module*> modules = {};
+  // those that it reads are in any case, without being named. aot_module adds its own. From a list
+  // of modules (Module::modules), which are not looked at again.
+  nn::TrainingFlags modules = {};
 };
 
 // R001. Compiles at the first call, of that call's arguments, and again for a call that breaks a
@@ -91,8 +89,10 @@ struct AotOptions {
 // expected and what was found. Any number of threads may call; one at a time compiles, and the
 // others do not wait for it where they have a variant that fits.
 //
-// Modules that the function brings along must be there as long as it is called: a call of which
-// only a variant knows whose module is gone is refused.
+// Modules that the function brings along must be there when it is called. One that is gone since
+// has been replaced by another, which the function is compiled again for; a call is refused where
+// nothing but the end of a module keeps it from a variant, and there is no other module that the
+// function could read.
 class AotFunction {
  public:
   AotFunction(TreeFunction f, AotOptions options);

@@ -140,7 +140,7 @@ Compiled AotCache::compiled(const FlatFunction& f, const Values& arguments, cons
   FlatFunction captured_function = f;
   const nn::TrainingReads reads;  // of capturing: what is compiled then, or found, is a graph
   const auto guarded = [&](Compiled c) {
-    c.guards.add_modules(reads.flags());
+    c.guards.add_modules(reads.reads());
     return c;
   };
   const std::size_t asked = options.sizes ? options.sizes->guards().size() : 0;  // capturing asks, too

@@ -344,7 +344,7 @@ Compiled compile(const FlatFunction& f, const Values& arguments, const AotOption
   FlatCallable run = (p.meta.is_train ? compile_training : compile_inference)(p, a, options, *sizes, compiler_run, tell);
   Compiled c{[sizes, run = std::move(run)](Values args) { return run(std::move(args)); },
              guards_of(arguments, fakes, *sizes, a, options, std::move(around))};
-  c.guards.add_modules(reads.flags());
+  c.guards.add_modules(reads.reads());
   return c;
 }
 

@@ -100,7 +100,8 @@ Guards::Guards(const Values& arguments, const Values& fakes, const ShapeEnv& siz
                Surroundings around)
     : any_(true), count_(static_cast<uint32_t>(arguments.size())), params_and_buffers_(options.params_and_buffers),
       around_(std::move(around)) {
-  for (const nn::Module* m : options.modules) modules_.push_back({m->training_flag(), m->training_flag()->state()});
+  for (const Ref<nn::TrainingFlag>& f : options.modules)
+    if (f->state() != nn::TrainingFlag::State::gone) modules_.push_back({f, f->state()});
   // The symbols of a base are not those of its members: then the function holds for the sizes of
   // the example.
   const bool is_fixed = a.bases.changes_arguments();
@@ -122,13 +123,16 @@ Guards::Guards(const Values& arguments, const Values& fakes, const ShapeEnv& siz
   add_relations(arguments, a);
 }
 
-void Guards::add_modules(const std::vector<Ref<nn::TrainingFlag>>& flags) {
+void Guards::add_modules(const std::vector<nn::TrainingRead>& reads) {
   if (!any_) return;
-  for (const Ref<nn::TrainingFlag>& f : flags)
-    if (std::ranges::find(modules_, f, &ModuleGuard::flag) == modules_.end()) modules_.push_back({f, f->state()});
+  for (const nn::TrainingRead& r : reads) {
+    const auto known = std::ranges::find(modules_, r.flag, &nn::TrainingRead::flag);
+    if (known == modules_.end()) modules_.push_back(r);
+    else known->state = r.state;
+  }
 }
 void Guards::note_modules() const {
-  for (const ModuleGuard& m : modules_) nn::TrainingReads::note(m.flag);
+  for (const nn::TrainingRead& m : modules_) nn::TrainingReads::note(m.flag, m.state);
 }
 
 void Guards::add_tensor(uint32_t k, const Tensor& t, const Tensor& fake, const ShapeEnv& sizes, bool is_fixed) {
@@ -229,7 +233,10 @@ Guards::Broken Guards::check_modules() const {
   return b;
 }
 bool Guards::lacks_module(Broken b) const {
-  return b.kind == Kind::training && modules_[b.detail].flag->state() == nn::TrainingFlag::State::gone;
+  const auto is_gone = [](const nn::TrainingRead& m) { return m.flag->state() == nn::TrainingFlag::State::gone; };
+  if (b.kind != Kind::training || !is_gone(modules_[b.detail])) return false;
+  return nn::TrainingFlag::modules_there() <=
+         modules_.size() - static_cast<std::size_t>(std::ranges::count_if(modules_, is_gone));
 }
 
 Guards::Broken Guards::check_tensor(const TensorGuard& g, const Tensor& t) const {
@@ -431,7 +438,7 @@ std::string Guards::to_text(Broken b, const Values& arguments) const {
     case Kind::training: {
       constexpr std::string_view kShown[] = {"evaluating", "training", "a module that is gone"};
       const auto shown = [&](nn::TrainingFlag::State s) { return kShown[static_cast<std::size_t>(s)]; };
-      const ModuleGuard& m = modules_[b.detail];
+      const nn::TrainingRead& m = modules_[b.detail];
       return text(aot::to_text(b.kind), " of module ", b.detail, ": expected ", shown(m.state), ", found ",
                   shown(m.flag->state()));
     }

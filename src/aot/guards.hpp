@@ -13,7 +13,8 @@
 // autocast and its type, deterministic mode, the default type, the modes that a user pushed. Of
 // modules, whoever brought them: the training flags that the function read while it was traced
 // (Module::is_training), and those of AotOptions::modules, read or not. A module that is gone since
-// breaks its guard, and is not looked at.
+// breaks its guard, and is not looked at; one that takes its place while it is still there is not
+// seen.
 //
 // Not seen: what else a C++ function brings along by itself. A number or a flag that a lambda
 // captured is what it was when the function was compiled; give it as an argument. Of tensors that
@@ -89,9 +90,9 @@ class Guards {
   Guards(const Values& arguments, const Values& fakes, const ShapeEnv& sizes, const Assembly& assembly, const AotOptions& options,
          Surroundings around);
 
-  // Guards these flags as well, as they are now: of a call of is_training() while the function was
-  // traced. Nothing without guards.
-  void add_modules(const std::vector<Ref<nn::TrainingFlag>>& flags);
+  // Guards these flags as well: of calls of is_training() while the function was traced. Nothing
+  // without guards.
+  void add_modules(const std::vector<nn::TrainingRead>& reads);
   // What was traced around this call depends on them, too.
   void note_modules() const;
 
@@ -100,7 +101,8 @@ class Guards {
   // "input 1: dtype: expected float32, found float64". For what `check` said of these arguments, at
   // the same place.
   std::string to_text(Broken b, const Values& arguments) const;
-  // Nothing is broken but that a module is gone, which the function may be about to read.
+  // Nothing is broken but that a module is gone, and there is none that the function could read in
+  // its place.
   bool lacks_module(Broken b) const;
   // Memory is shared with an argument that is written in a way that no graph has a form for (two
   // storages over the same bytes): the function is to be run as it is.
@@ -146,10 +148,6 @@ class Guards {
     Geometry geometry;  // of what they are views of for autograd
     bool requires_grad = false;
   };
-  struct ModuleGuard {
-    Ref<nn::TrainingFlag> flag;
-    nn::TrainingFlag::State state;
-  };
 
   bool any_ = false;
   bool is_beyond_graphs_ = false;
@@ -158,7 +156,7 @@ class Guards {
   uint32_t count_ = 0;
   int params_and_buffers_ = 0;
   Surroundings around_;
-  std::vector<ModuleGuard> modules_;
+  std::vector<nn::TrainingRead> modules_;
   std::vector<TensorGuard> tensors_;
   std::vector<Int> numbers_;
   std::vector<ValueGuard> values_;

@@ -27,7 +27,7 @@ AotOptions with_state(AotOptions options, std::size_t tensors) {
   return options;
 }
 AotOptions with_modules(AotOptions options, const std::vector<const nn::Module*>& modules) {
-  options.modules.insert(options.modules.end(), modules.begin(), modules.end());
+  options.modules.add(modules);
   return options;
 }
 

@@ -14,7 +14,7 @@
 namespace ingot::nn {
 
 Module::Module() : training_(make_ref<TrainingFlag>()) {}
-Module::~Module() { training_->set(TrainingFlag::State::gone); }
+Module::~Module() { training_->end(); }
 
 // f(prefix, module) for this module and all below, parents first.
 template <class F>
@@ -119,12 +119,12 @@ std::vector<std::string> AttributeScope::assigned() const {
 }
 
 void Module::train(bool on) {
-  const auto state = on ? TrainingFlag::State::training : TrainingFlag::State::evaluating;
-  visit("", [&](const std::string&, const Module& m) { m.training_->set(state); });
+  visit("", [&](const std::string&, const Module& m) { m.training_->set(on); });
 }
 bool Module::is_training() const {
-  TrainingReads::note(training_);
-  return training_->state() == TrainingFlag::State::training;
+  const TrainingFlag::State state = training_->state();
+  TrainingReads::note(training_, state);
+  return state == TrainingFlag::State::training;
 }
 void Module::zero_grad(bool set_to_none) { drop_gradients(parameters(), set_to_none); }
 

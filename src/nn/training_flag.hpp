@@ -3,20 +3,46 @@
 // a program reads.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <vector>
 
 #include "ingot/ref.hpp"
 
 namespace ingot::nn {
 
+class Module;
+
 class TrainingFlag final : public Counted {
  public:
   enum class State : uint8_t { evaluating, training, gone };
+  TrainingFlag();  // a module is made
   State state() const { return state_.load(std::memory_order_relaxed); }
-  void set(State s) { state_.store(s, std::memory_order_relaxed); }
+  void set(bool is_training);
+  void end();  // of the module
+
+  static std::size_t modules_there();  // in this process, now
 
  private:
   std::atomic<State> state_ = State::training;
+};
+
+// The flags of modules, of which only the flags are looked at from then on.
+class TrainingFlags {
+ public:
+  TrainingFlags() = default;
+  TrainingFlags(const std::vector<const Module*>& modules) { add(modules); }
+  void add(const std::vector<const Module*>& modules);
+  auto begin() const { return flags_.begin(); }
+  auto end() const { return flags_.end(); }
+
+ private:
+  std::vector<Ref<TrainingFlag>> flags_;
+};
+
+// What a program took a flag to be.
+struct TrainingRead {
+  Ref<TrainingFlag> flag;
+  TrainingFlag::State state;
 };
 
 // While it lives, is_training() of any module, asked on this thread, notes the module's flag. Of
@@ -28,16 +54,19 @@ class TrainingReads {
   TrainingReads(const TrainingReads&) = delete;
   TrainingReads& operator=(const TrainingReads&) = delete;
 
-  // Each once, in the order of the first reads; of modules that are there now, which leaves out
-  // those that lived inside of the program.
-  std::vector<Ref<TrainingFlag>> flags() const;
+  // Each flag once, in the order of the first reads; of modules that are there now, which leaves
+  // out those that lived inside of the program. What it was when it was read last; of one that this
+  // thread set since the scope began, as the program may do itself, what it is now.
+  std::vector<TrainingRead> reads() const;
 
   static bool any();  // scopes on this thread
-  static void note(const Ref<TrainingFlag>& flag);
+  static void note(const Ref<TrainingFlag>& flag, TrainingFlag::State state);
 
  private:
+  friend class TrainingFlag;
   TrainingReads* outer_;
-  std::vector<Ref<TrainingFlag>> flags_;
+  std::vector<TrainingRead> reads_;
+  std::vector<const TrainingFlag*> set_;  // to be compared with flags that are there
 };
 
 }  // namespace ingot::nn

@@ -1,6 +1,11 @@
 // What a call of a compiled function can break, and that it then gets what eager would give it:
 // each row is compiled for again.
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "unit/aot_guards_harness.hpp"
+#include "ingot/nn.hpp"
 #include "ingot/state.hpp"
 
 namespace ingot::aot {
@@ -336,6 +341,44 @@ TEST_F(AotGuards, ModesThatDifferAreCompiledFor) {
                      {"modes: expected those of the compilation, found others"},
                      in_mode(mode),
                      in_mode(other)});
+}
+
+// A module that the function finds through a pointer, and that is there when it is called.
+TEST_F(AotGuards, ModulesThatTakeThePlaceOfOthersAreCompiledFor) {
+  struct Scales : nn::Layer {
+    Tensor by;
+    explicit Scales(double b) { add_buffer("by", by, full({3}, b)); }
+    Tensor forward(const Tensor& x) override { return x * by * (is_training() ? 1 : 2); }
+  };
+  struct Negates : nn::Layer {  // whose flag nothing reads
+    Tensor forward(const Tensor& x) override { return -x; }
+  };
+  const auto one = tensors([] { return TensorList{counted({3})}; });
+  const auto once = [](const std::function<void()>& change) -> Around {
+    return [change, is_done = std::make_shared<bool>(false)](const auto& f) {
+      if (!std::exchange(*is_done, true)) change();
+      f();
+    };
+  };
+  std::shared_ptr<nn::Layer> layer;
+  std::optional<Scales> held;
+  const auto calls = [&](const Tree& a) { return Tree((*layer)(at(a, 0))); };
+  const char* gone = "training flag of module 0: expected training, found a module that is gone";
+
+  layer = std::make_shared<Scales>(2);
+  expect_recompiled({"another", calls, one, one, {gone}, {}, once([&] { layer = std::make_shared<Scales>(3); })});
+  layer = std::make_shared<Scales>(2);
+  expect_recompiled({"one of another class", calls, one, one, {gone}, {}, once([&] { layer = std::make_shared<Negates>(); })});
+  auto earlier = std::make_shared<Scales>(3);
+  layer = std::make_shared<Scales>(2);
+  expect_recompiled({"one that was there before", calls, one, one, {gone}, {}, once([&] { layer = earlier; })});
+  earlier.reset();
+  layer.reset();
+  held.emplace(2);
+  expect_recompiled(
+      {"one in the same memory", [&](const Tree& a) { return Tree((*held)(at(a, 0))); }, one, one, {gone}, {}, once([&] {
+         held.emplace(3);
+       })});
 }
 
 TEST_F(AotGuards, WrappersThatDifferAreCompiledFor) {

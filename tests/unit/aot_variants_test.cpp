@@ -1,7 +1,11 @@
 // Variants of a compiled function: modules, what breaks nothing, how many there are, threads,
 // traces and maps around a call, and the entry that compiles at once.
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <new>
 #include <thread>
+#include <utility>
 
 #include "unit/aot_guards_harness.hpp"
 #include "ingot/transforms.hpp"
@@ -176,6 +180,34 @@ TEST_F(AotVariants, AModuleThatIsGone) {
   EXPECT_NE(message.find("Keep the modules that a function reads as long as the function"), std::string::npos) << message;
   EXPECT_EQ(runs, before);
   EXPECT_EQ(f.variants(), 1);
+}
+
+// The code is for what the function read, whatever another thread makes of it meanwhile.
+TEST_F(AotVariants, AFlagThatChangesWhileTheFunctionIsCompiled) {
+  Doubles module;
+  module.dropout.eval();
+  bool changes = true;
+  const Compiler slow = [&](std::shared_ptr<const Graph> g, const Values& examples) {
+    if (std::exchange(changes, false)) std::thread([&] { module.eval(); }).join();
+    return nop(std::move(g), examples);
+  };
+  const AotFunction f = aot_function([&](const Tree& a) { return Tree(module(at(a, 0))); }, {.forward = slow});
+  EXPECT_EQ(called(f), std::vector<double>(3, 2.0));
+  EXPECT_EQ(called(f), std::vector<double>(3, 1.0));
+  EXPECT_EQ(f.variants(), 2);
+}
+
+// Nor are those looked at that somebody named, and that are gone when the function is compiled
+// again.
+TEST_F(AotVariants, ANamedModuleThatIsGone) {
+  alignas(nn::Linear) std::byte memory[sizeof(nn::Linear)];
+  auto* linear = new (memory) nn::Linear(3, 3);
+  const AotFunction f = aot_function(twice(), {.modules = linear->modules()});
+  called(f);
+  linear->~Linear();
+  std::ranges::fill(memory, std::byte{0xff});
+  EXPECT_EQ(f(Tree::tuple({ones({2})})).leaf().tensor().to_vector<double>(), std::vector<double>(2, 2.0));
+  EXPECT_EQ(f.variants(), 2);
 }
 
 TEST_F(AotVariants, AFunctionMaySayWhichModulesItRuns) {
