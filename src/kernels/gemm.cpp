@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "base/long_sum.hpp"
 #include "kernels/gemm_tile.hpp"
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -23,7 +24,6 @@ constexpr int64_t kMaxTileN = 384;
 constexpr int64_t kGroupN = 768;     // columns of B packed at a time
 constexpr int64_t kPackedElements = kBlockK * (kGroupN + kMaxTileM);
 constexpr int64_t kTileElements = kMaxTileM * kGroupN;
-constexpr int64_t kLongK = 16 * kBlockK;  // more than this is added up in Total
 
 constexpr int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -36,7 +36,7 @@ using Total = std::conditional_t<std::is_same_v<T, float>, double,
 
 template <class T>
 constexpr bool is_long(int64_t k) {
-  return !std::is_same_v<T, Total<T>> && k > kLongK;
+  return !std::is_same_v<T, Total<T>> && k > kTermsInFloat;
 }
 
 struct Tiling {
@@ -56,29 +56,30 @@ Tiling tiling(int64_t m, int64_t n) {
 
 // ---- register tiles by type and level ----
 
-template <class T>
-using MultiplyBlock = void (*)(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c, int64_t c_row,
+template <class T, class C>
+using MultiplyBlock = void (*)(int64_t m, int64_t n, int64_t k, const T* a, const T* b, C alpha, C beta, C* c, int64_t c_row,
                                int64_t c_col);
 template <class T>
 struct Level {
   int mr, nr;
-  MultiplyBlock<T> multiply;
+  MultiplyBlock<T, T> multiply;
+  MultiplyBlock<T, Total<T>> multiply_into_total;
 };
 
-template <class Tile, class T>
-void multiply_baseline(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c, int64_t c_row,
+template <class Tile, class T, class C>
+void multiply_baseline(int64_t m, int64_t n, int64_t k, const T* a, const T* b, C alpha, C beta, C* c, int64_t c_row,
                        int64_t c_col) {
   detail::multiply_block<Tile>(m, n, k, a, b, alpha, beta, c, c_row, c_col);
 }
 #if defined(__x86_64__)
-template <class Tile, class T>
-__attribute__((target("avx2,fma"))) void multiply_avx2(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta,
-                                                       T* c, int64_t c_row, int64_t c_col) {
+template <class Tile, class T, class C>
+__attribute__((target("avx2,fma"))) void multiply_avx2(int64_t m, int64_t n, int64_t k, const T* a, const T* b, C alpha, C beta,
+                                                       C* c, int64_t c_row, int64_t c_col) {
   detail::multiply_block<Tile>(m, n, k, a, b, alpha, beta, c, c_row, c_col);
 }
-template <class Tile, class T>
+template <class Tile, class T, class C>
 __attribute__((target("avx512f,avx512vl,avx2,fma"))) void multiply_avx512(int64_t m, int64_t n, int64_t k, const T* a, const T* b,
-                                                                          T alpha, T beta, T* c, int64_t c_row, int64_t c_col) {
+                                                                          C alpha, C beta, C* c, int64_t c_row, int64_t c_col) {
   detail::multiply_block<Tile>(m, n, k, a, b, alpha, beta, c, c_row, c_col);
 }
 #endif
@@ -95,22 +96,22 @@ Level<T> level_of(int level) {
 #if defined(__x86_64__)
     if (level >= 2) {
       using Tile = VectorTile<T, 64, 12, 2>;
-      return {Tile::kMR, Tile::kNR, multiply_avx512<Tile, T>};
+      return {Tile::kMR, Tile::kNR, multiply_avx512<Tile, T, T>, multiply_avx512<Tile, T, Total<T>>};
     }
     if (level == 1) {
       using Tile = VectorTile<T, 32, 6, 2>;
-      return {Tile::kMR, Tile::kNR, multiply_avx2<Tile, T>};
+      return {Tile::kMR, Tile::kNR, multiply_avx2<Tile, T, T>, multiply_avx2<Tile, T, Total<T>>};
     }
 #endif
     using Tile = VectorTile<T, 16, kBaseRows, kBaseVectors>;
-    return {Tile::kMR, Tile::kNR, multiply_baseline<Tile, T>};
+    return {Tile::kMR, Tile::kNR, multiply_baseline<Tile, T, T>, multiply_baseline<Tile, T, Total<T>>};
   } else {
     using Tile = ScalarTile<T, 4, 4>;
 #if defined(__x86_64__)
-    if (level >= 1) return {Tile::kMR, Tile::kNR, multiply_avx2<Tile, T>};
+    if (level >= 1) return {Tile::kMR, Tile::kNR, multiply_avx2<Tile, T, T>, multiply_avx2<Tile, T, Total<T>>};
 #endif
     (void)level;
-    return {Tile::kMR, Tile::kNR, multiply_baseline<Tile, T>};
+    return {Tile::kMR, Tile::kNR, multiply_baseline<Tile, T, T>, multiply_baseline<Tile, T, Total<T>>};
   }
 }
 
@@ -159,34 +160,21 @@ void multiply_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, in
   }
 }
 
-// The same for a k that is long: every block of k goes to a tile of its own, which is added to the
-// totals.
+// The same for a k that is long: what the blocks of k give is added to the totals of a row tile.
 template <class T>
 void multiply_long_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& t, int64_t row0, int64_t row1, int64_t col0,
                          int64_t col1, T* scratch) {
   const int64_t j0 = col0 * t.n, n = min(g.n, col1 * t.n) - j0;
-  T* const block = scratch + kPackedElements;
-  Total<T>* const total = reinterpret_cast<Total<T>*>(block + kTileElements);
+  T* const packed_b = scratch;
+  T* const packed_a = scratch + kBlockK * kGroupN;
+  Total<T>* const total = reinterpret_cast<Total<T>*>(scratch + kPackedElements);
   for (int64_t row = row0; row < row1; ++row) {
     const int64_t i0 = row * t.m, m = min(t.m, g.m - i0);
-    for (int64_t i = 0; i < m * n; ++i) total[i] = {};
     for (int64_t p0 = 0; p0 < g.k; p0 += kBlockK) {
-      const Gemm<T> part{m,
-                         n,
-                         min(kBlockK, g.k - p0),
-                         T(1),
-                         g.a + i0 * g.a_row + p0 * g.a_col,
-                         g.a_row,
-                         g.a_col,
-                         g.b + p0 * g.b_row + j0 * g.b_col,
-                         g.b_row,
-                         g.b_col,
-                         T{},
-                         block,
-                         n,
-                         1};
-      multiply_tiles(part, level, Tiling{m, n, 1, 1}, 0, 1, 0, 1, scratch);
-      for (int64_t i = 0; i < m * n; ++i) detail::multiply_add(total[i], Total<T>(1), Total<T>(block[i]));
+      const int64_t k = min(kBlockK, g.k - p0);
+      pack(g.b + p0 * g.b_row + j0 * g.b_col, n, g.b_col, k, g.b_row, level.nr, packed_b);
+      pack(g.a + i0 * g.a_row + p0 * g.a_col, m, g.a_row, k, g.a_col, level.mr, packed_a);
+      level.multiply_into_total(m, n, k, packed_a, packed_b, 1, p0 == 0 ? 0 : 1, total, n, 1);
     }
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j)
@@ -197,9 +185,10 @@ void multiply_long_tiles(const Gemm<T>& g, const Level<T>& level, const Tiling& 
 // ---- a matrix times a vector: y[m] = alpha A x + beta y for rows [begin, end), without packing
 // ----
 
+constexpr int kLanes = 16;
+
 template <class T>
 T dot_block(const T* a, const T* x, int64_t k) {
-  constexpr int kLanes = 16;
   T lanes[kLanes] = {};
   int64_t p = 0;
   for (; p + kLanes <= k; p += kLanes)
@@ -211,10 +200,11 @@ T dot_block(const T* a, const T* x, int64_t k) {
 }
 template <class T>
 T dot(const T* a, const T* x, int64_t k) {
-  if (k <= kLongK) return dot_block(a, x, k);  // kBlockK for each lane
+  constexpr int64_t kBlock = kLanes * kTermsOfOneSum;
+  if (k <= kBlock) return dot_block(a, x, k);
   Total<T> total{};
-  for (int64_t p = 0; p < k; p += kLongK)
-    detail::multiply_add(total, Total<T>(1), Total<T>(dot_block(a + p, x + p, min(kLongK, k - p))));
+  for (int64_t p = 0; p < k; p += kBlock)
+    detail::multiply_add(total, Total<T>(1), Total<T>(dot_block(a + p, x + p, min(kBlock, k - p))));
   return static_cast<T>(total);
 }
 
@@ -233,9 +223,9 @@ void multiply_vector(const Gemm<T>& g, int64_t begin, int64_t end, T* scratch) {
   for (int64_t i0 = begin; i0 < end; i0 += kRows) {
     Total<T> total[kRows] = {};
     const int64_t rows = min(kRows, end - i0);
-    for (int64_t p0 = 0; p0 < g.k; p0 += kBlockK) {
+    for (int64_t p0 = 0; p0 < g.k; p0 += kTermsOfOneSum) {
       T sum[kRows] = {};
-      for (int64_t p = p0; p < min(g.k, p0 + kBlockK); ++p) {
+      for (int64_t p = p0; p < min(g.k, p0 + kTermsOfOneSum); ++p) {
         const T x = g.b[p * g.b_row];
         const T* a = g.a + i0 * g.a_row + p * g.a_col;
         if (g.a_row == 1) {
@@ -260,7 +250,7 @@ int64_t gemm_tasks(int64_t m, int64_t n, int64_t) {
 template <class T>
 int64_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k) {
   if (m == 1 || n == 1) return round_up(k * static_cast<int64_t>(sizeof(T)), 64);
-  const int64_t totals = is_long<T>(k) ? kTileElements * static_cast<int64_t>(sizeof(T) + sizeof(Total<T>)) : 0;
+  const int64_t totals = is_long<T>(k) ? kTileElements * static_cast<int64_t>(sizeof(Total<T>)) : 0;
   return round_up(kPackedElements * static_cast<int64_t>(sizeof(T)) + totals, 64);
 }
 

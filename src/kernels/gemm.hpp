@@ -5,8 +5,8 @@
 //
 // Work is cut into gemm_tasks(m, n, k) independent tiles of C; a call does tiles [begin, end).
 // Every element of C is summed in an order fixed by the sizes, the strides and the CPU, so any
-// split over threads gives the same bits. Float is summed in float, in blocks of 256 along k; the
-// blocks of a k over 4096 are added up in double.
+// split over threads gives the same bits. Float is summed in float, in blocks along k; those of a
+// long k are added up in double (base/long_sum.hpp).
 //
 // Requires: m, n, k >= 0; C does not overlap A or B, and no two elements of C share an address;
 // scratch of at least

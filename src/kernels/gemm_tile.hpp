@@ -10,6 +10,8 @@
 #include <complex>
 #include <cstdint>
 
+#include "base/long_sum.hpp"
+
 namespace ingot::kernels::detail {
 
 #define INGOT_INLINE inline __attribute__((always_inline))
@@ -27,17 +29,22 @@ INGOT_INLINE void multiply_add(std::complex<R>& sum, std::complex<R> a, std::com
   sum = {sum.real() + (a.real() * b.real() - a.imag() * b.imag()), sum.imag() + (a.real() * b.imag() + a.imag() * b.real())};
 }
 
+// A tile's run: out = sum of k products, or out += it.
+
 // One tile of scalars, for types without vector arithmetic.
 template <class T, int MR, int NR>
 struct ScalarTile {
   static constexpr int kMR = MR, kNR = NR;
-  static INGOT_INLINE void run(int64_t k, const T* a, const T* b, T* out) {
+  static INGOT_INLINE void run(int64_t k, const T* a, const T* b, bool adds, T* out) {
     T sum[MR][NR] = {};
     for (int64_t p = 0; p < k; ++p, a += MR, b += NR)
       for (int i = 0; i < MR; ++i)
         for (int j = 0; j < NR; ++j) multiply_add(sum[i][j], a[i], b[j]);
     for (int i = 0; i < MR; ++i)
-      for (int j = 0; j < NR; ++j) out[i * NR + j] = sum[i][j];
+      for (int j = 0; j < NR; ++j) {
+        if (adds) multiply_add(sum[i][j], T(1), out[i * NR + j]);
+        out[i * NR + j] = sum[i][j];
+      }
   }
 };
 
@@ -47,7 +54,7 @@ struct VectorTile {
   static constexpr int kLanes = Bytes / static_cast<int>(sizeof(T));
   static constexpr int kMR = MR, kNR = NV * kLanes;
   typedef T V __attribute__((vector_size(Bytes), aligned(sizeof(T))));  // loads need no more than T's alignment
-  static INGOT_INLINE void run(int64_t k, const T* a, const T* b, T* out) {
+  static INGOT_INLINE void run(int64_t k, const T* a, const T* b, bool adds, T* out) {
     V sum[MR][NV] = {};
     for (int64_t p = 0; p < k; ++p, a += MR, b += kNR) {
       V row[NV];
@@ -61,33 +68,41 @@ struct VectorTile {
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) *reinterpret_cast<V*>(out + i * kNR + v * kLanes) = sum[i][v];
+      for (int v = 0; v < NV; ++v) {
+        V& to = *reinterpret_cast<V*>(out + i * kNR + v * kLanes);
+        to = adds ? to + sum[i][v] : sum[i][v];
+      }
   }
 };
 
 // c = alpha * sum + beta * c; c is not read when beta is zero.
-template <class T>
-INGOT_INLINE void store(T& c, T sum, T alpha, T beta) {
-  T r{};
-  multiply_add(r, alpha, sum);
-  if (beta != T{}) multiply_add(r, beta, T(c));
+template <class C, class T>
+INGOT_INLINE void store(C& c, T sum, C alpha, C beta) {
+  C r{};
+  multiply_add(r, alpha, C(sum));
+  if (beta != C{}) multiply_add(r, beta, C(c));
   c = r;
 }
 
-// C[m, n] = alpha A B + beta C from packed panels of depth k.
-template <class Tile, class T>
-INGOT_INLINE void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T alpha, T beta, T* c, int64_t c_row,
+// C[m, n] = alpha A B + beta C from packed panels of depth k. C may be of a wider type.
+template <class Tile, class T, class C>
+INGOT_INLINE void multiply_block(int64_t m, int64_t n, int64_t k, const T* a, const T* b, C alpha, C beta, C* c, int64_t c_row,
                                  int64_t c_col) {
   constexpr int MR = Tile::kMR, NR = Tile::kNR;
   alignas(64) T sum[MR * NR];
   for (int64_t j0 = 0; j0 < n; j0 += NR) {
     for (int64_t i0 = 0; i0 < m; i0 += MR) {
-      Tile::run(k, a + i0 * k, b + j0 * k, sum);
+      for (int64_t p = 0; p < k; p += kTermsOfOneSum) {
+        const int64_t terms = k - p < kTermsOfOneSum ? k - p : kTermsOfOneSum;
+        Tile::run(terms, a + i0 * k + p * MR, b + j0 * k + p * NR, p > 0, sum);
+      }
       const int64_t rows = m - i0 < MR ? m - i0 : MR, cols = n - j0 < NR ? n - j0 : NR;
       for (int64_t i = 0; i < rows; ++i) {
-        T* to = c + (i0 + i) * c_row + j0 * c_col;
+        C* to = c + (i0 + i) * c_row + j0 * c_col;
         const T* from = sum + i * NR;
-        if (c_col == 1) {
+        if (c_col == 1 && cols == NR) {  // a length that compilers know: vectors
+          for (int64_t j = 0; j < NR; ++j) store(to[j], from[j], alpha, beta);
+        } else if (c_col == 1) {
           for (int64_t j = 0; j < cols; ++j) store(to[j], from[j], alpha, beta);
         } else {
           for (int64_t j = 0; j < cols; ++j) store(to[j * c_col], from[j], alpha, beta);

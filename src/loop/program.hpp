@@ -45,11 +45,6 @@ struct Buffer {
 
 Expr bytes_of(const Buffer& b);
 
-// A sum of floats in float loses digits with its length. So a long one is a sum of sums of at most
-// this many terms, which are added in double (or, few of them in a product's strip, in float). What
-// reduces a tensor is in double altogether: carried_fold, ops/reduce/carried_fold.hpp.
-constexpr int64_t kTermsOfOneSum = 256;
-
 // `tmp` is `body` accumulated over all values of `vars`, in the dtype of both.
 struct Fold {
   Expr tmp;
@@ -116,7 +111,7 @@ struct Product {
   Expr panel;  // the variable of the panels
   Expr columns_offset;  // of a panel's first element, for k
   Expr first_column;  // of a panel; panels may overlap
-  int strip = -1;  // of the type of the sums, or of a wider one where each is a sum of many (kTermsOfOneSum)
+  int strip = -1;  // of the type of the sums, or of a wider one where each is a sum of many (kTermsInFloat)
   Expr strip_width;
   std::size_t place = 0;  // how many of the kernel's nests come before it
 };

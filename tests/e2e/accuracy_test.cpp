@@ -367,6 +367,22 @@ TEST(CompiledAccuracy, ProductsOfTenMillionTerms) {
   EXPECT_LE(errors(only(product(in)).to_vector<double>(), truth, truth).largest, 1e-7);
 }
 
+// All terms are positive, where rounding has the most to say, and no more than a few times as many
+// as are added up in one go (kTermsOfOneSum), so that little of it averages out.
+TEST(CompiledAccuracy, ProductsOfHundredsOfPositiveTerms) {
+  const auto product = one([](const TensorList& l) { return l[0].mm(l[1]); });
+  for (const int64_t terms : {128, 160, 192, 256, 384}) {
+    for (uint64_t seed = 0; seed < 8; seed++) {
+      SCOPED_TRACE(text(terms, " terms, seed ", seed));
+      manual_seed(seed);
+      const TensorList in{randn({100, terms}).mul_(0.5).add_(3), randn({terms, 100}).mul_(0.5).add_(3)};
+      const std::vector<double> truth = only(product(in_double(in))).to_vector<double>();
+      EXPECT_LE(errors(compiled(product, in).to_vector<double>(), truth, truth).largest, 1e-6);
+      EXPECT_LE(errors(only(product(in)).to_vector<double>(), truth, truth).largest, 1e-6);
+    }
+  }
+}
+
 // No sum is cut by threads.
 TEST(CompiledAccuracy, DoesNotDependOnTheNumberOfThreads) {
   manual_seed(4);

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "base/long_sum.hpp"
 #include "kernels/gemm.hpp"
 
 namespace ingot::kernels {
@@ -153,15 +154,15 @@ TYPED_TEST(KernelsGemm, AnySplitGivesTheSameBits) {
   }
 }
 
-// Every operand is one number, read again and again: all blocks of 256 have one sum, and the
-// product is so many times this sum, rounded once. Added up in float they are off by 1.4e-4.
+// Every operand is one number, read again and again: all blocks have one sum, and the product is so
+// many times this sum, rounded once. Added up in float they are off by 1.4e-4.
 template <class T, class Wide>
 void check_long_product(T x) {
-  const int64_t blocks = 20000;
+  const int64_t blocks = 40000, k = kTermsOfOneSum * blocks;
   std::vector<T> one(6), all(6);
-  auto memory = scratch(gemm_scratch_bytes<T>(2, 3, 256 * blocks));
-  gemm(Gemm<T>{2, 3, 256, 1, &x, 0, 0, &x, 0, 0, 0, one.data(), 3, 1}, memory.get());
-  gemm(Gemm<T>{2, 3, 256 * blocks, 1, &x, 0, 0, &x, 0, 0, 0, all.data(), 3, 1}, memory.get());
+  auto memory = scratch(gemm_scratch_bytes<T>(2, 3, k));
+  gemm(Gemm<T>{2, 3, kTermsOfOneSum, 1, &x, 0, 0, &x, 0, 0, 0, one.data(), 3, 1}, memory.get());
+  gemm(Gemm<T>{2, 3, k, 1, &x, 0, 0, &x, 0, 0, 0, all.data(), 3, 1}, memory.get());
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], T(Wide(one[i]) * double(blocks)));
 }
 TEST(KernelsGemmFloat, TheLengthOfAProductCostsNoDigits) {

@@ -10,6 +10,7 @@
 #include "backend/cpu/kernel_decisions.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/long_sum.hpp"
 #include "codegen/expression.hpp"
 
 namespace ingot::cpu {
@@ -306,27 +307,21 @@ class KernelEmitter {
     llvm::Type* element_type = register_type(context_, x.types.sums);
     llvm::Type* vector = llvm::FixedVectorType::get(element_type, static_cast<unsigned>(lanes_));
     const llvm::Align align(static_cast<uint64_t>(size_of(x.types.sums)));
-    const Buffer& strip_buffer = program_.buffers[at(x.strip)];
     Value strip = pointers_[at(x.strip)], strip_width = expressions_.emit(x.strip_width);
-    llvm::Type* sum_type = memory_type(context_, strip_buffer.dtype);  // float, or double for many blocks
+    llvm::Type* sum_type = memory_type(context_, program_.buffers[at(x.strip)].dtype);  // float, or double for many blocks
     llvm::Type* sum_vector = llvm::FixedVectorType::get(sum_type, static_cast<unsigned>(lanes_));
-    std::vector<llvm::AllocaInst*> sums;
+    const std::optional<Blocks> blocks = blocks_of(example_.product->k, kTermsOfOneSum);
+    std::vector<llvm::AllocaInst*> sums, totals;  // of a block of k; of all of them, where there are several
     for (std::size_t k = 0; k < height * vectors; k++) sums.push_back(local(vector));
+    for (std::size_t k = 0; blocks && k < sums.size(); k++) totals.push_back(local(sum_vector));
+    // The totals do not fit beside the sums: they are on the stack, and should not straddle lines.
+    if (blocks) function_->addFnAttr("stackrealign");
     auto vector_at = [&](llvm::Type* type, Value first_element, std::size_t v) {
       return element(type, first_element, b_.getInt64(v * static_cast<uint64_t>(lanes_)));
     };
-    // f(where the sums of a row of the panel are, which of the block's sums)
-    auto each_sum = [&](const auto& f) {
-      Value column = expressions_.emit(x.first_column);
-      for (std::size_t r = 0; r < height; r++) {
-        Value row = element(sum_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(r), strip_width), column));
-        for (std::size_t v = 0; v < vectors; v++) f(vector_at(sum_type, row, v), sums[r * vectors + v]);
-      }
-    };
-    const std::optional<Blocks> blocks = blocks_of(example_.product->k, loop::kTermsOfOneSum);
     scalar_loops(std::span(&x.panel, 1), [&] {
       for (llvm::AllocaInst* s : sums) b_.CreateStore(llvm::Constant::getNullValue(vector), s);
-      if (blocks) each_sum([&](Value to, Value) { b_.CreateAlignedStore(llvm::Constant::getNullValue(sum_vector), to, align); });
+      for (llvm::AllocaInst* t : totals) b_.CreateStore(llvm::Constant::getNullValue(sum_vector), t);
       auto multiply = [&] {
         std::vector<Value> b;
         Value rows = element(element_type, pointers_[at(x.rows)], expressions_.emit(x.rows_offset));
@@ -343,13 +338,18 @@ class KernelEmitter {
         }
       };
       loops_in_blocks(x.k, blocks, multiply, [&] {
-        each_sum([&](Value to, llvm::AllocaInst* s) {
-          Value sum = b_.CreateFPCast(b_.CreateLoad(vector, s), sum_vector);
-          b_.CreateAlignedStore(b_.CreateFAdd(b_.CreateAlignedLoad(sum_vector, to, align), sum), to, align);
-          b_.CreateStore(llvm::Constant::getNullValue(vector), s);
-        });
+        for (std::size_t k = 0; k < sums.size(); k++) {
+          Value sum = b_.CreateFPCast(b_.CreateLoad(vector, sums[k]), sum_vector);
+          b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(sum_vector, totals[k]), sum), totals[k]);
+          b_.CreateStore(llvm::Constant::getNullValue(vector), sums[k]);
+        }
       });
-      if (!blocks) each_sum([&](Value to, llvm::AllocaInst* s) { b_.CreateAlignedStore(b_.CreateLoad(vector, s), to, align); });
+      Value column = expressions_.emit(x.first_column);
+      for (std::size_t k = 0; k < sums.size(); k++) {
+        Value row = element(sum_type, strip, b_.CreateAdd(b_.CreateMul(b_.getInt64(k / vectors), strip_width), column));
+        Value total = blocks ? b_.CreateLoad(sum_vector, totals[k]) : b_.CreateLoad(vector, sums[k]);
+        b_.CreateAlignedStore(total, vector_at(sum_type, row, k % vectors), align);
+      }
     });
   }
 

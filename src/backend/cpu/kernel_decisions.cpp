@@ -4,6 +4,7 @@
 
 #include "backend/cpu/kernel.hpp"
 #include "base/dtype.hpp"
+#include "base/long_sum.hpp"
 
 namespace ingot::cpu {
 
@@ -24,7 +25,7 @@ bool is_summed_in_blocks(const Fold& f) {
 
 std::optional<Blocks> blocks_for(const Nest& n, int step) {
   if (std::none_of(n.folds.begin(), n.folds.end(), is_summed_in_blocks)) return std::nullopt;
-  return blocks_of(n.vars, loop::kTermsOfOneSum, step);
+  return blocks_of(n.vars, kTermsOfOneSum, step);
 }
 
 int copies_of(const Target& target) { return arch_of(target) == Arch::aarch64 || vector_bits(target) >= 512 ? 4 : 2; }
@@ -56,7 +57,7 @@ std::vector<int64_t> decisions_of(const loop::Program& program, const loop::Kern
     all.push_back(b ? static_cast<int64_t>(b->level) : -1);
     all.push_back(b ? b->size : -1);
   };
-  if (kernel.product) add(blocks_of(kernel.product->k, loop::kTermsOfOneSum));
+  if (kernel.product) add(blocks_of(kernel.product->k, kTermsOfOneSum));
   const int step = kernel.across ? 1 : copies_of(target) * lanes_of(program, kernel, target);
   for (const Nest& n : kernel.nests) add(blocks_for(n, step));
   return all;

@@ -5,6 +5,7 @@
 #include "backend/cpu/microkernel.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/long_sum.hpp"
 #include "loop/contraction.hpp"
 #include "loop/offset.hpp"
 
@@ -17,7 +18,6 @@ using loop::Computation;
 using loop::Contraction;
 using loop::Fold;
 using loop::Kernel;
-using loop::kTermsOfOneSum;
 using loop::Nest;
 using loop::Place;
 using loop::Product;
@@ -31,9 +31,6 @@ constexpr int64_t kFewestRows = 4, kFewestColumns = 8, kShortestSum = 8;
 // Of one task: columns, whose sums stay in the cache next to the processor, and bytes of their
 // factor, which the tasks after it, over the rows below, find in the one behind.
 constexpr int64_t kMostColumns = 512, kMostBytes = 256 << 10;
-
-// Blocks of a long sum (kTermsOfOneSum) that are added up in float; more are in double.
-constexpr int64_t kMostSumsInFloat = 16;
 
 Expr ceil_div(const Expr& a, int64_t b) { return floor_div(a + (b - 1), b); }
 Expr aligned(const Expr& bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
@@ -164,7 +161,7 @@ class ProductBuilder {
     const bool is_shared = kernel.outer.size() > f_.batch.size() || reads_constants(program_, f_.a);
     const Expr block = variable(ceil_div(rows_, height_));
     kernel.outer.push_back(block);
-    const bool is_short = length_.is_const() && length_->i <= kMostSumsInFloat * kTermsOfOneSum;
+    const bool is_short = length_.is_const() && length_->i <= kTermsInFloat;
     x_.strip = add_scratch(".strip", is_short ? f_.types.sums : DType::f64, {Expr(height_), x_.strip_width});
     if (is_shared) x_.rows_offset = pack(".rows", f_.a, f_.rows, height_, block, x_.rows) + flattened_index(x_.k) * height_;
     else own_rows(height_ * block);
