@@ -278,14 +278,16 @@ void Allowance::measure() {
   bool draws = false;
   std::map<std::string, Tensor> plain;
   for (const Seen& s : all_of({}, &draws)) plain[s.what] = s.values;
-  std::map<std::string, double> off;
+  std::map<std::string, std::vector<double>> off;
   const auto add_variant = [&](const RunOptions& o) {
     for (const Seen& s : all_of(o, nullptr)) {
       const auto other = plain.find(s.what);
       if (other == plain.end() || !is_differentiable(s.values.dtype())) continue;
       const std::vector<double> x = numbers(s.values), y = numbers(other->second);
+      std::vector<double>& most = off[s.what];
+      most.resize(y.size());
       for (std::size_t i = 0; i < std::min(x.size(), y.size()); i++)
-        if (std::isfinite(x[i]) && std::isfinite(y[i])) off[s.what] = std::max(off[s.what], std::abs(x[i] - y[i]));
+        if (std::isfinite(x[i]) && std::isfinite(y[i])) most[i] = std::max(most[i], std::abs(x[i] - y[i]));
         else if (std::isfinite(x[i]) != std::isfinite(y[i])) finite_by_chance_.insert({s.what, i});
     }
   };
@@ -293,23 +295,24 @@ void Allowance::measure() {
   for (uint64_t seed = 1; seed <= variants_; seed++) add_variant({.perturb = seed});
   for (const auto& [what, t] : plain) {
     if (!is_differentiable(t.dtype())) continue;
-    double most = 0;
-    for (const double x : numbers(t))
-      if (std::isfinite(x)) most = std::max(most, std::abs(x));
-    (*allowed_)[what] = 8 * off[what] + 8 * unit_of(t.dtype()) * most;
+    std::vector<double> all = numbers(t), most = off[what];
+    most.resize(all.size());
+    for (std::size_t i = 0; i < all.size(); i++)
+      all[i] = 8 * most[i] + (std::isfinite(all[i]) ? 8 * unit_of(t.dtype()) * std::abs(all[i]) : 0);
+    (*allowed_)[what] = std::move(all);
   }
 }
 
-double Allowance::allowed(const Seen& s) {
+double Allowance::allowed(const Seen& s, std::size_t i) {
   if (!is_differentiable(s.values.dtype())) return 0;
   if (!allowed_) measure();
   const auto at = allowed_->find(s.what);
-  return at == allowed_->end() ? 0 : at->second;
+  return at == allowed_->end() || i >= at->second.size() ? 0 : at->second[i];
 }
 
 bool Allowance::is_allowed(double off, const Seen& s, std::size_t i) {
   constexpr uint64_t kMostVariants = 24;
-  const auto fits = [&] { return off <= allowed(s) || (!std::isfinite(off) && finite_by_chance_.contains({s.what, i})); };
+  const auto fits = [&] { return off <= allowed(s, i) || (!std::isfinite(off) && finite_by_chance_.contains({s.what, i})); };
   if (fits()) return true;
   if (variants_ == kMostVariants) return false;
   variants_ = kMostVariants;
@@ -326,7 +329,7 @@ std::optional<std::string> Allowance::difference(const std::vector<Seen>& want, 
     if (!w.values.defined()) continue;  // nobody may read it
     const auto both = [&](double off, std::size_t i) {
       return text(w.what, ": eager ", values_text(w.values), ", got ", values_text(g.values), ", element ", i, " off by ", off,
-                  " of ", allowed(w));
+                  " of ", allowed(w, i));
     };
     if (!is_differentiable(w.values.dtype())) {
       const std::vector<int64_t> x = w.values.to_vector<int64_t>(), y = g.values.to_vector<int64_t>();

@@ -64,8 +64,8 @@ std::vector<Seen> seen_gradients_among_zeros(const Outcome& o, std::size_t root)
 // How far a number may be off: nothing for integers. Floating numbers that are within two units of
 // the last place are the same; of others the program itself is asked how far rounding takes them:
 // run in float64, and run with every rounding off by up to a unit, by chance, also in the backward
-// (perturb.hpp). Another way to compute may be 8 times as far off as that, and 8 units of the
-// largest number of the tensor. Where one of two is infinite or NaN, so must these runs be, some
+// (perturb.hpp). Another way to compute may be 8 times as far off as that, and 8 units of the last
+// place, each number by itself. Where one of two is infinite or NaN, so must these runs be, some
 // and not others.
 class Allowance {
  public:
@@ -77,13 +77,13 @@ class Allowance {
   const Program& p_;
   std::size_t setting_;
   bool gradients_;
-  std::optional<std::map<std::string, double>> allowed_;  // by what was seen
+  std::optional<std::map<std::string, std::vector<double>>> allowed_;  // by what was seen, each element
   // Elements that are infinite or NaN in some of these runs and numbers in others: a sum that
   // cancels to nothing, or nearly, was divided by.
   std::set<std::pair<std::string, std::size_t>> finite_by_chance_;
   uint64_t variants_ = 3;  // runs with other rounding that it was measured by
 
-  double allowed(const Seen& s);
+  double allowed(const Seen& s, std::size_t i);
   // Few runs may miss what rounding does to a single number: before it is said to differ, more are
   // made.
   bool is_allowed(double off, const Seen& s, std::size_t i);
