@@ -9,6 +9,7 @@
 #include "compiler/program_calls.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/copy.hpp"
+#include "expr/if_known.hpp"
 #include "graph/interpret.hpp"
 #include "graph/node_table.hpp"
 #include "graph/source.hpp"
@@ -18,6 +19,7 @@
 #include "io/json_writer.hpp"
 #include "loop/lowerer.hpp"
 #include "op/applied.hpp"
+#include "op/call.hpp"
 #include "pass/functional_trace.hpp"
 #include "tensor/geometry.hpp"
 #include "tensor/impl.hpp"
@@ -113,8 +115,7 @@ void require_own_elements(const Graph& graph, const std::vector<std::size_t>& ta
     for (std::size_t k = 0; k < taken.size(); k++) {
       if (graph.inputs()[taken[k]] != base) continue;
       const Geometry& own = base->meta.tensor()->geom;
-      const Int need = required_bytes(n->meta.tensor()->geom), have = required_bytes(own);
-      const bool is_outside = need.is_number() && have.is_number() && need.value() > have.value();
+      const bool is_outside = less_if_known(required_bytes(own), required_bytes(n->meta.tensor()->geom)).value_or(false);
       if (examples.lies_otherwise[k] || !own.offset.same(0) || is_outside) loop::refuse_other_elements(*n);
     }
   }
@@ -147,6 +148,30 @@ Graph with_places_from_first(const Graph& graph) {
   }
   copier.copy_outputs();
   return to;
+}
+
+// A result of the trace as the graph says that it lies: whoever calls the library goes by that, and
+// a trace over examples that lie otherwise has another order of dims. Where the graph says that
+// there are gaps, the library's tensor is dense, and is laid out after the run.
+Value lying_as(const Value& found, const Value& meta) {
+  if (!found.is_tensor() || !meta.is_tensor()) return found;
+  const std::optional<std::vector<std::size_t>> inner_first = loop::dense_order(meta.tensor()->geom);
+  if (!inner_first) return found;
+  const Tensor& t = found.tensor();
+  Int stride = 1;
+  bool lies_so = true;
+  for (const std::size_t d : *inner_first) {
+    lies_so = lies_so && (t.sizes()[d].same(1) || t.strides()[d].same(stride));
+    stride = stride * t.sizes()[d];
+  }
+  if (lies_so) return found;
+  Shape outer_first, back = Shape::filled(inner_first->size(), 0);
+  for (std::size_t k = inner_first->size(); k-- > 0;) {
+    back[(*inner_first)[k]] = outer_first.dim();
+    outer_first.push_back(static_cast<int64_t>((*inner_first)[k]));
+  }
+  const Tensor row_major = aten<"clone">(aten<"permute">(t, outer_first), MemoryFormat::contiguous);
+  return aten<"permute">(row_major, back);
 }
 
 // The arguments that the graph writes.
@@ -237,7 +262,9 @@ GraphPart part_of(const Graph& graph, const Values& inputs) {
     part.traced = trace_functional(
         [&](const Values& given) {
           for (std::size_t k = 0; k < given.size(); k++) all[part.plan.taken[k]] = given[k];
-          return interpreter.run(all);
+          Values results = interpreter.run(all);
+          for (std::size_t k = 0; k < results.size(); k++) results[k] = lying_as(results[k], graph.outputs[k].node()->meta);
+          return results;
         },
         std::move(taken));
   }

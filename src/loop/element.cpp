@@ -51,7 +51,9 @@ std::optional<Geometry> among_elements(const Call& call, const Elements& base) {
   for (std::size_t d = 0; d < base.sizes.size(); d++)
     if (!statically_equal(base.sizes[d], 1) && !statically_equal(actual.strides[d], dense.strides[d] * distance))
       return std::nullopt;
-  Geometry view = geometries(call, actual)[0];
+  Outputs out;
+  call.op.def->view.geometry(call, out);
+  Geometry view = out.geoms[0];
   view.offset = view.offset - actual.offset;
   Int last = view.offset;
   for (std::size_t d = 0; d < view.sizes.size(); d++) {

@@ -2,6 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "op/applied.hpp"
 #include "op/call_text.hpp"
 #include "op/current_op.hpp"
@@ -16,22 +17,24 @@ std::vector<Expr> exprs(const Shape& s) {
   return v;
 }
 
-namespace {
-
-// Whether the elements fill memory without gaps or overlap, as far as that is known without a
-// guard.
-bool is_dense(const Geometry& g) {
+std::optional<std::vector<std::size_t>> dense_order(const Geometry& g) {
   std::vector<bool> seen(g.sizes.size());
+  std::vector<std::size_t> inner_first;
   Int stride = 1;
   for (std::size_t k = 0; k < seen.size(); k++) {
     std::size_t d = 0;
     while (d < seen.size() && (seen[d] || !(g.sizes[d].same(1) || g.strides[d].same(stride)))) d++;
-    if (d == seen.size()) return false;
+    if (d == seen.size()) return std::nullopt;
     seen[d] = true;
+    inner_first.push_back(d);
     stride = stride * g.sizes[d];
   }
-  return true;
+  return inner_first;
 }
+
+namespace {
+
+bool is_dense(const Geometry& g) { return dense_order(g).has_value(); }
 
 bool any_complex_result(const Node& n) {
   const TensorList metas = metas_of(n);
@@ -259,8 +262,7 @@ namespace {
 // its storage.
 bool looks_past(const Node& n, const Geometry& actual) {
   if (!n.op->is_view() || !n.meta.is_tensor()) return false;
-  const Int need = required_bytes(n.meta.tensor()->geom), have = required_bytes(actual);
-  return need.is_number() && have.is_number() && need.value() > have.value();
+  return less_if_known(required_bytes(actual), required_bytes(n.meta.tensor()->geom)).value_or(false);
 }
 
 }  // namespace
