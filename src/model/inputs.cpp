@@ -194,8 +194,9 @@ bool Inputs::lay_out(Run& run) {
     if (!is_aligned || !lies_so) {
       if (!device_.is_cpu()) return fail_for_strides(k, strides, "copy it so that it lies like this");
       if (!lies_apart({.data = nullptr, .sizes = sizes, .strides = strides, .rank = view.rank, .dtype = view.dtype}))
-        return fail_for_strides(
-            k, strides, "the program was compiled for elements that share their places: compile it for a contiguous example");
+        return fail_for_strides(k, strides,
+                                "lying so, elements share their places at these sizes, and no copy can be made: "
+                                "compile the program for a contiguous example");
       elements_[k] = run.allocate_until_end(static_cast<uint64_t>(extent(view.rank, sizes, strides) * size));
       if (!elements_[k]) return false;
       copy_elements(view.rank, sizes, elements_[k], strides, view.data, view.strides, size);

@@ -26,7 +26,7 @@ Comparison refused_by_compiler(const std::string& message) {
     return {Agreement::refused_data, message};
   if (says("Found an input that received a metadata mutation")) return {Agreement::refused_looks, message};
   if (says("expected memory apart from all other inputs, since the run writes it")) return {Agreement::refused_aliases, message};
-  if (says("the program was compiled for elements that share their places") ||
+  if (says("lying so, elements share their places at these sizes, and no copy can be made") ||
       says("the program takes views of it by places of its storage"))
     return {Agreement::refused_strides, message};
   if (says("sizes of the inputs: expected ") || says("): size of dim ")) return {Agreement::refused_sizes, message};

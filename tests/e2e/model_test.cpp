@@ -94,8 +94,22 @@ TEST_F(CompiledModel, ElementsThatShareTheirPlaces) {
   expect_close({expanded * 2}, runner.run({row.expand({3, 4})}));
   const std::string message = error_of([&] { runner.run({randn({3, 4})}); });
   EXPECT_TRUE(
-      message.starts_with("input 0 (arg0_1): strides: expected [0, 1], found [4, 1]; the program was compiled for elements that "
-                          "share their places: compile it for a contiguous example"))
+      message.starts_with("input 0 (arg0_1): strides: expected [0, 1], found [4, 1]; lying so, elements share their places at "
+                          "these sizes, and no copy can be made: compile the program for a contiguous example"))
+      << message;
+}
+// Found by ingot_program_fuzz: the same of a stride that says nothing for other sizes.
+TEST_F(CompiledModel, StridesThatAreTooShortForOtherSizes) {
+  const TensorFunction f = [](const TensorList& in) { return TensorList{in[0] * 2}; };
+  const auto diagonal = [](int64_t n) { return randn({2, n, n}).diagonal(0); };
+  compile(f, {diagonal(2)}, {{0, 0, "n"}}, path("f.so"));
+  ModelContainerRunner runner(path("f.so"));
+  const Tensor x = diagonal(5);
+  expect_close(f({x}), runner.run({x}));
+  const std::string message = error_of([&] { runner.run({diagonal(7)}); });
+  EXPECT_TRUE(
+      message.starts_with("input 0 (arg0_1): strides: expected [1, 6], found [1, 56]; lying so, elements share their places at "
+                          "these sizes, and no copy can be made: compile the program for a contiguous example"))
       << message;
 }
 
