@@ -107,6 +107,8 @@ class Collector {
   }
 
   Metadata collect(const FlatFunction& f) {
+    // Also after the run: what looks at a result lays it out as it was written.
+    const Scoped<bool> fakes(thread_state().fake_factories, true);
     run(f);
     for (const Value& v : inputs_) meta_.inputs.push_back(v.is_tensor() ? info_of(*find(v.tensor())) : InputInfo{});
     meta_.has_wrappers = std::any_of(inputs_.begin(), inputs_.end(), is_wrapper) ||
@@ -145,7 +147,7 @@ class Collector {
     ThreadState& state = thread_state();
     const bool autocast = state.active & layer_bit(Layer::autocast), grad_mode = state.grad_mode;
     const DType autocast_dtype = state.autocast_dtype;
-    const Scoped<bool> replay(state.view_replay, true), fakes(state.fake_factories, true);
+    const Scoped<bool> replay(state.view_replay, true);
     const FunctionalizeScope scope;
     // A trace that nobody reads: calls whose functions run depending on data stay whole, as they do
     // when the graph is recorded.
@@ -191,7 +193,7 @@ class Collector {
     // What comes back of an input is what it looks at in the end.
     INGOT_REQUIRE(
         !i.mutates_data || !f.left_elements,
-        "Found an input that looks at fewer elements after as_strided_() or resize_() than before, while others of it were "
+        "Found an input that looks at fewer elements after out=, as_strided_() or resize_() than before, while others of it were "
         "written, or another view of it could write them: they would not come back. Write a clone() of the input, or take the "
         "part with a view that is a tensor of its own");
     INGOT_REQUIRE(

@@ -118,10 +118,39 @@ Shape open_strides(const Tensor& example, const Shape& sizes) {
   return strides;
 }
 
+namespace {
+
+// Bytes of the storage of example number `first`, and of those after it that share it. Where sizes are
+// open, what it has at all sizes is the elements of the tensors: those of the one that reaches
+// furthest in the examples.
+template <class G>
+Int storage_bytes(const Values& examples, const std::vector<Shape>& numbers, std::size_t first, const G& geometry) {
+  const Storage* storage = examples[first].tensor()->storage.get();
+  Int bytes = storage->nbytes();
+  int64_t furthest = -1;
+  bool any_open = false;
+  for (std::size_t i = first; i < examples.size(); i++) {
+    if (!examples[i].is_tensor() || examples[i].tensor()->storage.get() != storage) continue;
+    if (is_open(examples[i].tensor())) return storage->nbytes();  // a fake that has open sizes already
+    any_open = any_open || numbers[i].is_symbolic();
+    const int64_t reached = required_bytes(examples[i].tensor()->geom).value();
+    if (reached <= furthest) continue;
+    furthest = reached;
+    bytes = required_bytes(geometry(i));
+  }
+  return any_open ? bytes : storage->nbytes();
+}
+
+}  // namespace
+
 Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, ShapeEnv& env) {
   const std::vector<Shape> numbers = OpenNumbers(examples, open, env).numbers;
   std::unordered_map<const TensorImpl*, Tensor> made;
   std::unordered_map<const Storage*, Ref<Storage>> storages;
+  const auto geometry = [&](std::size_t i) {
+    const Tensor& t = examples[i].tensor();
+    return Geometry{numbers[i], open_strides(t, numbers[i]), t.storage_offset(), t.dtype()};
+  };
   Values fakes;
   for (std::size_t i = 0; i < examples.size(); i++) {
     if (examples[i].is_int()) fakes.push_back(numbers[i][0]);
@@ -130,12 +159,9 @@ Values make_fakes(const Values& examples, const std::vector<OpenSize>& open, Sha
     const Tensor& example = examples[i].tensor();
     Tensor& fake = made[example.impl()];
     if (!fake.defined()) {
-      Geometry g{numbers[i], open_strides(example, numbers[i]), example.storage_offset(), example.dtype()};
       Ref<Storage>& storage = storages[example->storage.get()];
-      if (!storage)
-        storage = Storage::fake(numbers[i].is_symbolic() && !is_open(example) ? required_bytes(g) : example->storage->nbytes(),
-                                example.device());
-      fake = Tensor(make_ref<TensorImpl>(storage, std::move(g)));
+      if (!storage) storage = Storage::fake(storage_bytes(examples, numbers, i, geometry), example.device());
+      fake = Tensor(make_ref<TensorImpl>(storage, geometry(i)));
     }
     fakes.push_back(fake);
   }

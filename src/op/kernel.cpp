@@ -1,7 +1,10 @@
 #include "op/kernel.hpp"
 
+#include <algorithm>
+
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/if_known.hpp"
 #include "op/device_kernels.hpp"
 #include "op/promotion.hpp"
 #include "op/tensors.hpp"
@@ -183,9 +186,23 @@ void check_written_type(const Op& op, const Tensor& self, DType result) {
   INGOT_REQUIRE(can_cast(result, self.dtype()), op.schema.name, ": result type ", scalar_type_name(result),
                 " can't be cast to the desired output type ", scalar_type_name(self.dtype()));
 }
+namespace {
+
+// Of open sizes what is seen at once: a dim along which there is one element only, and more than one
+// index.
+bool repeats_elements(const Geometry& g) {
+  bool repeats = false;
+  for (std::size_t d = 0; d < g.sizes.size(); d++)
+    repeats = repeats || (g.strides[d].same(0) && less_if_known(1, g.sizes[d]).value_or(false));
+  return repeats && std::ranges::none_of(g.sizes, [](Int n) { return equal_if_known(n, 0).value_or(false); });
+}
+
+}  // namespace
+
 void check_no_overlap(const Op& op, const Tensor& self) {
-  if (self->geom.sizes.is_symbolic() || self->geom.strides.is_symbolic()) return;
-  INGOT_REQUIRE(!may_overlap(self->geom), op.schema.name,
+  const Geometry& g = self->geom;
+  const bool is_open = g.sizes.is_symbolic() || g.strides.is_symbolic();
+  INGOT_REQUIRE(!(is_open ? repeats_elements(g) : may_overlap(g)), op.schema.name,
                 ": unsupported operation: more than one element of the written-to tensor refers "
                 "to a single memory location. Please clone() the tensor before performing the operation.");
 }

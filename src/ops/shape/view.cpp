@@ -74,8 +74,15 @@ void as_strided_geometry(const Call& c, Outputs& o) {
     INGOT_REQUIRE(!(s < 0), "as_strided: Negative strides are not supported at the moment, got strides: ", g.strides);
   g.offset = c[3].int_or(self.storage_offset());
   const Int need = required_bytes(g), have = self->storage->nbytes();
-  INGOT_REQUIRE(statically_equal(need, have) || need <= have, "setStorage: sizes ", g.sizes, ", strides ", g.strides,
-                ", storage offset ", g.offset, ", and itemsize ", self.itemsize(), " requiring a storage size of ", need,
+  const bool is_there = statically_equal(need, have) || need <= have;
+  // With open sizes a storage is known by the tensors that are given, and may have more elements.
+  INGOT_REQUIRE(
+      is_there || have.is_number(), "as_strided() with sizes ", g.sizes, ", strides ", g.strides, ", storage offset ", g.offset,
+      " and itemsize ", self.itemsize(), " needs ", need, " bytes of a storage of which the program has ", have,
+      ", those of the elements of an input. Give it the whole tensor, or take the view with select, slice or another op "
+      "that says which part of the tensor it means");
+  INGOT_REQUIRE(is_there, "setStorage: sizes ", g.sizes, ", strides ", g.strides, ", storage offset ", g.offset,
+                ", and itemsize ", self.itemsize(), " requiring a storage size of ", need,
                 " are out of bounds for storage of size ", have);
   o.add(std::move(g));
 }
