@@ -20,7 +20,7 @@
 namespace ingot::testing {
 namespace {
 
-Comparison refused_by_compiler(const std::string& message) {
+Comparison refused_by_compiler(const Program& p, const std::string& message, std::size_t setting = 0) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
   if (says("Could not extract specialized integer") || says("Could not guard on data-dependent expression"))
     return {Agreement::refused_data, message};
@@ -30,7 +30,7 @@ Comparison refused_by_compiler(const std::string& message) {
       says("the program takes views of it by places of its storage"))
     return {Agreement::refused_strides, message};
   if (says("sizes of the inputs: expected ") || says("): size of dim ")) return {Agreement::refused_sizes, message};
-  return refused(message);
+  return refused(p, message, setting, true);
 }
 
 // The library's random stream starts where the thread's is, and the thread's goes on where it ends.
@@ -56,23 +56,26 @@ std::optional<Outcome> eager_run(const Program& p, const InputOptions& options, 
   }
 }
 
-bool is_dense(const Tensor& t) { return is_non_overlapping_and_dense(t.sizes(), t.strides()); }
-// By result, whether it is recorded as one without gaps at all sizes.
-std::vector<bool> known_to_be_dense(const Program& p) {
+// By result, its dims, innermost first, if it is recorded as one without gaps at all sizes.
+using DenseOrder = std::optional<std::vector<std::size_t>>;
+std::vector<DenseOrder> dense_orders(const Program& p) {
   const auto body = [&p](const TensorList& in) { return run(p, in); };
   const Traced traced = trace(body, make_inputs(p, {.gradients = false}).inputs, {.open = open_sizes(p)});
-  std::vector<bool> dense;
-  for (const Argument& a : traced.graph.outputs) {
-    const Tensor& t = a.node()->meta.tensor();
-    dense.push_back(loop::dense_geometry(t->geom).strides.same(t.strides()));
-  }
-  return dense;
+  std::vector<DenseOrder> orders;
+  for (const Argument& a : traced.graph.outputs) orders.push_back(loop::dense_order(a.node()->meta.tensor()->geom));
+  return orders;
 }
-// What is known to have no gaps keeps its order of dims; any other result, whatever its sizes now,
-// is row-major.
-Tensor as_a_library_returns_it(const Tensor& t, bool was_dense) {
-  if (t.numel().value() == 0 || !was_dense || !is_dense(t)) return t.contiguous().clone();
-  return aten<"clone">(t);
+// What is known to have no gaps keeps its order of dims, also at sizes at which eager has gaps: an
+// argument is copied to lie as it was recorded. Any other result, whatever its sizes now, is
+// row-major.
+Tensor as_a_library_returns_it(const Tensor& t, const DenseOrder& inner_first) {
+  if (t.numel().value() == 0 || !inner_first) return t.contiguous().clone();
+  Shape outer_first, back = Shape::filled(inner_first->size(), 0);
+  for (std::size_t k = inner_first->size(); k-- > 0;) {
+    back[(*inner_first)[k]] = outer_first.dim();
+    outer_first.push_back(static_cast<int64_t>((*inner_first)[k]));
+  }
+  return aten<"permute">(aten<"permute">(t, outer_first).contiguous().clone(), back);
 }
 
 // Of the program a module whose parameters are its weights.
@@ -128,13 +131,13 @@ CompiledComparison compare_compiled(const Program& p) {
     model.emplace(aot_load(
         "cpu", aot_compile(body, make_inputs(p, {.gradients = false}).inputs, folder.file("program.so"), {}, open_sizes(p))));
   } catch (const UserError& e) {
-    static_cast<Comparison&>(c) = refused_by_compiler(e.what());
+    static_cast<Comparison&>(c) = refused_by_compiler(p, e.what());
     c.settings[SettingAgreement::refused] = static_cast<int>(p.settings.size());
     return c;
   } catch (const std::exception& e) {
     return differs(text("threw ", e.what()));
   }
-  std::vector<bool> were_dense;
+  std::vector<DenseOrder> orders;
   for (std::size_t setting = 0; setting < p.settings.size(); setting++) {
     const InputOptions options{.gradients = false, .setting = setting};
     std::string eager_says;
@@ -149,7 +152,7 @@ CompiledComparison compare_compiled(const Program& p) {
         c.settings[unread ? SettingAgreement::unread_refused : SettingAgreement::both_refuse]++;
         continue;
       }
-      const Comparison r = refused_by_compiler(e.what());
+      const Comparison r = refused_by_compiler(p, e.what(), setting);
       if (r.agreement == Agreement::refused_sizes && setting > 0) {
         c.settings[SettingAgreement::other_sizes]++;
         continue;
@@ -168,9 +171,9 @@ CompiledComparison compare_compiled(const Program& p) {
     }
     if (!eager) return differs(text("setting ", setting, " is refused by eager alone: ", eager_says));
     if (eager->results.size() != compiled->results.size()) return differs("another number of results");
-    if (setting == 0) were_dense = known_to_be_dense(p);
+    if (setting == 0) orders = dense_orders(p);
     for (std::size_t k = 0; k < eager->results.size(); k++)
-      eager->results[k] = as_a_library_returns_it(eager->results[k], k >= were_dense.size() || were_dense[k]);
+      eager->results[k] = as_a_library_returns_it(eager->results[k], orders.at(k));
     eager->counts_writes = compiled->counts_writes = false;  // a library counts nothing
     eager->free_strides = compiled->free_strides;            // by the program as written
     Allowance allowance(ran, setting, false);

@@ -119,13 +119,7 @@ class Generator {
     const int self = pick(size());
     if (tensor(self).dim() > 5) return std::nullopt;
     const int kind = pick(20);
-    if (kind < 8) {
-      Step view = random_view(self);
-      // At other sizes the elements of an input lie elsewhere in its storage, and a library has no
-      // storage of its inputs.
-      if (open_ && view.op == "as_strided") return std::nullopt;
-      return view;
-    }
+    if (kind < 8) return random_view(self);
     if (kind < 14) return random_write(self);
     if (kind < 17) return random_value(self);
     if (kind < 18) return random_out(self);
@@ -199,9 +193,7 @@ class Generator {
     }
   }
   Step random_out(int self) {
-    // At other sizes another tensor may have another one, and an out= that gives its tensor a size
-    // is deprecated.
-    const int out = open_ ? self : partner(self);
+    const int out = partner(self);
     Step s = pick(2) == 0 ? Step::of("sin.out", {self}, {}) : Step::of("add.out", {self, partner(self)}, {});
     s.out = out;
     s.no_grad = true;  // out= takes no part in gradients

@@ -12,6 +12,8 @@
 #include "ingot/ingot.hpp"
 #include "op/call.hpp"
 #include "support/seen.hpp"
+#include "tensor/geometry.hpp"
+#include "tensor/impl.hpp"
 
 namespace ingot::testing {
 namespace {
@@ -165,7 +167,7 @@ Comparison compare_values(const Program& p, const TensorFunction& body, const Te
   try {
     other = outcome_of(p, {.gradients = false, .setting = setting}, transformed);
   } catch (const UserError& e) {
-    return refused(e.what());
+    return refused(p, e.what(), setting);
   }
   Allowance allowance(p, setting, false);
   std::optional<std::string> d = difference(eager, other, allowance);
@@ -189,7 +191,8 @@ Comparison compare_with_gradients(const Program& p, const TensorFunction& body, 
     other = outcome_of(p, {.setting = setting}, transformed);
   } catch (const UserError& e) {
     if (eager_refuses_too(p, eager, e.what(), setting)) return {Agreement::refused_backward, e.what()};
-    return refuses_operand(p, e.what(), setting) ? Comparison{Agreement::refused_operand, e.what()} : refused(e.what());
+    return refuses_operand(p, e.what(), setting) ? Comparison{Agreement::refused_operand, e.what()}
+                                                 : refused(p, e.what(), setting);
   }
   Comparison c;
   Allowance allowance(p, setting, true);
@@ -211,7 +214,7 @@ Comparison compare_as_graph(const Program& p, const TensorFunction& body) {
   try {
     traced.emplace(trace(functionalize(body), make_inputs(p, {.gradients = false}).inputs));
   } catch (const UserError& e) {
-    return refused(e.what());
+    return refused(p, e.what());
   }
   verify(traced->graph);
   const Comparison c = compare_values(p, body, [&](const TensorList& inputs) {
@@ -222,17 +225,72 @@ Comparison compare_as_graph(const Program& p, const TensorFunction& body) {
   return c.agreement == Agreement::differs ? Comparison{Agreement::differs, "as a graph, " + c.what} : c;
 }
 
+// Whether a call looks past the elements of the input that it is a view of, at others of its
+// storage; where inputs are not apart, past those of all inputs that share it.
+bool looks_past_inputs(const Program& p, std::size_t setting, bool apart) {
+  TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
+  std::vector<std::optional<int64_t>> reached;  // by value, the bytes that its input or inputs have
+  for (const Tensor& t : pool) {
+    int64_t furthest = 0;
+    for (const Tensor& other : pool)
+      if (apart ? other.is_same(t) : other->storage == t->storage)
+        furthest = std::max(furthest, required_bytes(other->geom).value());
+    reached.emplace_back(furthest);
+  }
+  manual_seed(p.seed);
+  for (const Step& s : p.body) {
+    execute(s, pool);
+    if (pool.size() == reached.size()) continue;
+    const auto base = static_cast<std::size_t>(s.args[0].tensors.at(0));
+    const bool is_view = pool.back()->storage == pool[base]->storage;
+    reached.resize(pool.size(), is_view ? reached[base] : std::nullopt);
+    const Op* op = find_op(s.op);
+    if (op && op->def->view.from_storage && reached.back() && required_bytes(pool.back()->geom).value() > *reached.back())
+      return true;
+  }
+  return false;
+}
+
+// Whether a call gives an input a larger storage; whether one leaves it fewer elements.
+struct ResizedInputs {
+  bool larger = false, smaller = false;
+};
+ResizedInputs resized_inputs(const Program& p, std::size_t setting) {
+  TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
+  const TensorList inputs = pool;
+  ResizedInputs r;
+  manual_seed(p.seed);
+  for (const Step& s : p.body) {
+    std::vector<std::pair<int64_t, int64_t>> before;
+    for (const Tensor& t : inputs) before.emplace_back(t->storage->nbytes().value(), t.numel().value());
+    execute(s, pool);
+    for (std::size_t i = 0; i < inputs.size() && s.out >= 0; i++) {
+      r.larger = r.larger || inputs[i]->storage->nbytes().value() > before[i].first;
+      r.smaller = r.smaller || inputs[i].numel().value() < before[i].second;
+    }
+  }
+  return r;
+}
+
 }  // namespace
 
-Comparison refused(const std::string& message) {
+Comparison refused(const Program& p, const std::string& message, std::size_t setting, bool apart) {
   const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
   if (says("as_strided() is non-compositional")) return {Agreement::refused_as_strided, message};
   if (says("as_strided() refers to a storage of which the functional program has a part"))
+    return {Agreement::refused_storage, message};
+  if (says("bytes of a storage of which the program has") && looks_past_inputs(p, setting, apart))
     return {Agreement::refused_storage, message};
   if (says("refers to the storage of a tensor with elements of others around or between its own"))
     return {Agreement::refused_gaps, message};
   if (says("Attempted to resize a view tensor to a larger size. This is not allowed in the functionalization pass"))
     return {Agreement::refused_growing, message};
+  if (says("Found an input that out= or resize_() made larger than its storage, which stays the caller's") &&
+      resized_inputs(p, setting).larger)
+    return {Agreement::refused_larger_input, message};
+  if (says("Found an input that looks at fewer elements after out=, as_strided_() or resize_() than before") &&
+      resized_inputs(p, setting).smaller)
+    return {Agreement::refused_smaller_input, message};
   if (says("no views of one tensor as the tape sees it") || says("a history of its own") ||
       says("non-differentiable view input mutations"))
     return {Agreement::refused_histories, message};
@@ -263,6 +321,8 @@ const char* name_of(Agreement a) {
     case Agreement::refused_looks: return "refused: an in-place view of an input";
     case Agreement::refused_gaps: return "refused: elements of others around those of a written copy";
     case Agreement::refused_growing: return "refused: a view that out= would make larger";
+    case Agreement::refused_larger_input: return "refused: an input whose storage out= would make larger";
+    case Agreement::refused_smaller_input: return "refused: an input that out= makes smaller while its elements may be written";
     case Agreement::refused_aliases: return "refused: an input that is written shares memory with another one";
     case Agreement::refused_strides: return "refused: strides that the recording fixed";
     case Agreement::refused_data: return "refused: a decision by data";

@@ -26,6 +26,8 @@ enum class Agreement {
   refused_looks,  // compiled alone: an in-place view of an input, in PyTorch's words for export
   refused_gaps,  // compiled alone: a written copy of a part of a storage (select_scatter of a column), with what lies around its elements
   refused_growing,  // a view that is too small for an out=, which eager makes larger and PyTorch's functionalization refuses in these words
+  refused_larger_input,  // the same of an input, whose storage is the caller's and would have to grow
+  refused_smaller_input,  // an input that out= makes smaller, while something else may write the elements that it leaves
   refused_aliases,  // compiled alone: an input that is written shares memory with another one, which PyTorch's export refuses, too
   refused_strides,  // compiled alone: strides with gaps or in an order that the recording fixed
   refused_data,  // a decision by data that no graph can take
@@ -60,8 +62,9 @@ Comparison compare_functionalized(const Program& p);
 Comparison compare_transformed(const Program& p, const std::function<TensorFunction(const TensorFunction&)>& transform,
                                std::size_t setting = 0);
 
-// Which rule refused, by its words; `differs` for words that are none of them.
-Comparison refused(const std::string& message);
+// Which rule refused the program at a setting at which eager runs it, by its words; `differs` for
+// words that are none of them. `apart`: by what takes inputs that share a storage for apart.
+Comparison refused(const Program& p, const std::string& message, std::size_t setting = 0, bool apart = false);
 
 // "agree", "refused: …"
 const char* name_of(Agreement a);
