@@ -196,10 +196,11 @@ class Collector {
         "Found an input that looks at fewer elements after out=, as_strided_() or resize_() than before, while others of it were "
         "written, or another view of it could write them: they would not come back. Write a clone() of the input, or take the "
         "part with a view that is a tensor of its own");
-    INGOT_REQUIRE(
-        i.mutates_storage_metadata || f.storage == w.storage,
-        "Found an input that out= or resize_() made larger than its storage, which stays the caller's: ", w.fake.sizes(),
-        " before, ", w.tensor.sizes(), " after. Give it the size that it will have, or write a tensor of the function");
+    INGOT_REQUIRE(i.mutates_storage_metadata || f.storage == w.storage,
+                  "Found an input that out= or resize_() made larger than its storage, which stays the caller's: ",
+                  w.fake.sizes(), " before, ", w.tensor.sizes(), " after",
+                  w.fake->storage->nbytes().is_symbolic() ? " (at open sizes a storage has what the inputs have of it)" : "",
+                  ". Give it the size that it will have, or write a tensor of the function");
     if (wrapper_state(w.fake)) require_simple(i, w.fake);
     if (i.mutation() == Mutation::out_of_graph) require_no_set(i);
     if (i.resizes_storage && !i.mutates_storage_metadata) require_empty_once(w, *now.bytes);

@@ -257,6 +257,11 @@ INSTANTIATE_TEST_SUITE_P(
             written_program({{-1, -2, -3}}, {{1, 3, 2}, {5, 9, 7}}, {{0, {Step::of("slice.Tensor", {0}, {0, 0, 1})}}, {0, {}}},
                             {without_gradients(Step::of("add.out", {1, 1}), 0), Step::of("neg", {1})}, 2),
             Agreement::refused_aliases, Agreement::refused_storage},
+        WrittenProgram{
+            "an out= that fits into the storage around an argument was said not to",
+            written_program({{-1}, {-2, -2}}, {{4, 3}, {11, 9}}, {{1, {kFirst}}, {0, {Step::of("slice.Tensor", {0}, {0, 0, 3})}}},
+                            {without_gradients(Step::of("sin.out", {0}), 1), Step::of("neg", {0})}, 2),
+            Agreement::refused_sizes, Agreement::refused_larger_input},
         WrittenProgram{"what looks at a result after the metadata pass made tensors with bytes of open strides",
                        written_program({{-1, -2}}, {{2, 3}, {4, 1}}, {{0, {}}, {0, {}}},
                                        {Step::of("unbind.int", {1}, {0}), Step::of("as_strided", {3}, {Shape{2}, Shape{1}, 0}),

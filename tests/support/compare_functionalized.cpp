@@ -251,21 +251,28 @@ bool looks_past_inputs(const Program& p, std::size_t setting, bool apart) {
   return false;
 }
 
-// Whether a call gives an input a larger storage; whether one leaves it fewer elements.
+// Whether an out= gives an input a larger storage, or at open sizes lets it look past what the inputs
+// have of it; whether one leaves it fewer elements.
 struct ResizedInputs {
   bool larger = false, smaller = false;
 };
 ResizedInputs resized_inputs(const Program& p, std::size_t setting) {
   TensorList pool = make_inputs(p, {.gradients = false, .setting = setting}).inputs;
   const TensorList inputs = pool;
+  const bool is_open = !p.settings[0].empty();
   ResizedInputs r;
   manual_seed(p.seed);
   for (const Step& s : p.body) {
-    std::vector<std::pair<int64_t, int64_t>> before;
-    for (const Tensor& t : inputs) before.emplace_back(t->storage->nbytes().value(), t.numel().value());
+    std::vector<std::pair<int64_t, int64_t>> before;  // the bytes that are there, and the elements
+    for (const Tensor& t : inputs) {
+      int64_t bytes = is_open ? 0 : t->storage->nbytes().value();
+      for (const Tensor& other : inputs)
+        if (other->storage == t->storage) bytes = std::max(bytes, required_bytes(other->geom).value());
+      before.emplace_back(bytes, t.numel().value());
+    }
     execute(s, pool);
     for (std::size_t i = 0; i < inputs.size() && s.out >= 0; i++) {
-      r.larger = r.larger || inputs[i]->storage->nbytes().value() > before[i].first;
+      r.larger = r.larger || required_bytes(inputs[i]->geom).value() > before[i].first;
       r.smaller = r.smaller || inputs[i].numel().value() < before[i].second;
     }
   }
