@@ -120,8 +120,8 @@ Shape open_strides(const Tensor& example, const Shape& sizes) {
 
 namespace {
 
-// Bytes of the storage of example number `first`, and of those after it that share it. Where sizes are
-// open, what it has at all sizes is the elements of the tensors: those of the one that reaches
+// Bytes of the storage of example number `first`, and of those after it that share it. Where sizes
+// are open, what it has at all sizes is the elements of the tensors: those of the one that reaches
 // furthest in the examples.
 template <class G>
 Int storage_bytes(const Values& examples, const std::vector<Shape>& numbers, std::size_t first, const G& geometry) {

@@ -14,8 +14,8 @@
 namespace ingot::loop {
 
 std::vector<Expr> exprs(const Shape& s);
-// The dims, innermost first, of elements that fill memory without gaps or overlap; none where they do
-// not, as far as that is known without a guard.
+// The dims, innermost first, of elements that fill memory without gaps or overlap; none where they
+// do not, as far as that is known without a guard.
 std::optional<std::vector<std::size_t>> dense_order(const Geometry& g);
 // How a stored value lies in memory: as its meta says where that leaves no gaps, else row-major.
 Geometry dense_geometry(const Geometry& g);

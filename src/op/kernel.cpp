@@ -188,8 +188,8 @@ void check_written_type(const Op& op, const Tensor& self, DType result) {
 }
 namespace {
 
-// Of open sizes what is seen at once: a dim along which there is one element only, and more than one
-// index.
+// Of open sizes what is seen at once: a dim along which there is one element only, and more than
+// one index.
 bool repeats_elements(const Geometry& g) {
   bool repeats = false;
   for (std::size_t d = 0; d < g.sizes.size(); d++)

@@ -251,8 +251,8 @@ bool looks_past_inputs(const Program& p, std::size_t setting, bool apart) {
   return false;
 }
 
-// Whether an out= gives an input a larger storage, or at open sizes lets it look past what the inputs
-// have of it; whether one leaves it fewer elements.
+// Whether an out= gives an input a larger storage, or at open sizes lets it look past what the
+// inputs have of it; whether one leaves it fewer elements.
 struct ResizedInputs {
   bool larger = false, smaller = false;
 };
