@@ -36,6 +36,21 @@ Tensor Perturbing::off(const Tensor& t) {
   return (t.to(widened(t.dtype())) * tensor(f, t.sizes(), DType::f64)).to(t.dtype());
 }
 
+Tensor Perturbing::off_as_summed(const Tensor& t) {
+  const Tensor each = off(t);
+  if (!t.defined() || widened(t.dtype()) != t.dtype() || !is_differentiable(t.dtype()) || t.dim() == 0) return each;
+  int longest = 0;
+  for (int d = 1; d < t.dim(); d++)
+    if (t.size(d).value() > t.size(longest).value()) longest = d;
+  std::vector<double> f(static_cast<std::size_t>(t.size(longest).value()));
+  seed_++;
+  double after = 0;  // the roundings of the partial sums that an element is in
+  for (std::size_t i = f.size(); i-- > 0;) f[i] = 1 + unit_of(t.dtype()) * (after += drawn(seed_, i) - 0.5);
+  std::vector<int64_t> along(static_cast<std::size_t>(t.dim()), 1);
+  along[static_cast<std::size_t>(longest)] = -1;
+  return each * tensor(f, DType::f64).view(Shape(along));
+}
+
 Value Perturbing::call(const Op& op, Args args) {
   const Form form = op.form();
   if (form == Form::view || form == Form::factory || (op.aliases() && !op.mutates())) return below(op, args);
@@ -43,7 +58,7 @@ Value Perturbing::call(const Op& op, Args args) {
   const auto is_written = [&](std::size_t k) { return std::find(op.written.begin(), op.written.end(), k) != op.written.end(); };
   const bool sums = form != Form::pointwise && form != Form::random && operands_ == also_of_sums;
   for (std::size_t k = 0; k < given.size() && sums; k++)
-    if (given[k].is_tensor() && !is_written(k)) given[k] = off(given[k].tensor());
+    if (given[k].is_tensor() && !is_written(k)) given[k] = off_as_summed(given[k].tensor());
   const Value r = below(op, given);
   if (op.mutates()) {
     for (std::size_t k = 0; k < given.size(); k++)

@@ -297,8 +297,12 @@ void Allowance::measure() {
     if (!is_differentiable(t.dtype())) continue;
     std::vector<double> all = numbers(t), most = off[what];
     most.resize(all.size());
+    double least = 0;
+    if (widened(t.dtype()) == t.dtype())
+      for (const double x : all)
+        if (std::isfinite(x)) least = std::max(least, std::abs(x));
     for (std::size_t i = 0; i < all.size(); i++)
-      all[i] = 8 * most[i] + (std::isfinite(all[i]) ? 8 * unit_of(t.dtype()) * std::abs(all[i]) : 0);
+      all[i] = 8 * most[i] + 8 * unit_of(t.dtype()) * std::max(least, std::isfinite(all[i]) ? std::abs(all[i]) : 0);
     (*allowed_)[what] = std::move(all);
   }
 }

@@ -65,8 +65,9 @@ std::vector<Seen> seen_gradients_among_zeros(const Outcome& o, std::size_t root)
 // the last place are the same; of others the program itself is asked how far rounding takes them:
 // run in float64, and run with every rounding off by up to a unit, by chance, also in the backward
 // (perturb.hpp). Another way to compute may be 8 times as far off as that, and 8 units of the last
-// place, each number by itself. Where one of two is infinite or NaN, so must these runs be, some
-// and not others.
+// place, each number by itself; of doubles, of which no wider run says what rounding does inside a
+// call (the logarithm of nearly one in log_softmax), 8 units of the largest number of the tensor.
+// Where one of two is infinite or NaN, so must these runs be, some and not others.
 class Allowance {
  public:
   Allowance(const Program& p, std::size_t setting, bool gradients);

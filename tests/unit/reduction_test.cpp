@@ -72,6 +72,17 @@ TEST(Reduction, KeepsDigits) {
   EXPECT_NEAR(var(t + 1e6, {0}).item_double(), var(t, {0}).item_double(), 1e-9);
 }
 
+// Nothing wider carries doubles, and terms with the same last bits are rounded the same way again
+// and again.
+TEST(Reduction, KeepsDigitsOfDoublesInColumns) {
+  const Tensor t = aten<"round">(noise({16000, 2}, float64) * 8) / 8 - 14.7;
+  const std::vector<double> values = t.to_vector<double>();
+  long double exact[2] = {};
+  for (std::size_t i = 0; i < values.size(); i++) exact[i % 2] += values[i];
+  const std::vector<double> found = t.sum({0}).to_vector<double>();
+  for (std::size_t k = 0; k < 2; k++) EXPECT_LE(std::abs((found[k] - exact[k]) / exact[k]), 1e-14L);
+}
+
 TEST(Reduction, FirstExtremeAndNan) {
   EXPECT_EQ(tensor({1, 3, 2, 3}).argmax().item_int(), 1);
   const double nan = std::nan("");

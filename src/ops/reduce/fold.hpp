@@ -79,6 +79,10 @@ const In* dense_row(const FoldSpace& s, const char* from, int64_t stride, int64_
   return buffer;
 }
 
+// Outputs that are folded side by side, and so many rows of them before they are merged into what
+// came before: doubles, which nothing wider carries, would lose digits with the length of a column.
+constexpr int64_t kTile = 128, kRowsOfBlock = 256;
+
 // Reduced elements [begin, end) of n outputs that start at `from`.
 template <class F>
 void fold_piece(const FoldSpace& s, const F& f, const char* from, int64_t n, int64_t begin, int64_t end, typename F::Acc* acc) {
@@ -87,9 +91,15 @@ void fold_piece(const FoldSpace& s, const F& f, const char* from, int64_t n, int
   const int64_t itemsize = size_of(s.dtype);
   typename F::In buffer[kChunk];
   if (s.by_columns) {
-    for (int64_t r = begin; r < end; r++) {
-      const auto* x = dense_row(s, from + in_offset(reduced, r) * itemsize, s.kept.back().in, n, buffer);
-      for (int64_t i = 0; i < n; i++) f.add(acc[i], x[i], r);
+    typename F::Acc block[kTile];
+    while (begin < end) {
+      const int64_t stop = std::min(end, begin + kRowsOfBlock);
+      std::fill_n(block, n, f.start());
+      for (; begin < stop; begin++) {
+        const auto* x = dense_row(s, from + in_offset(reduced, begin) * itemsize, s.kept.back().in, n, buffer);
+        for (int64_t i = 0; i < n; i++) f.add(block[i], x[i], begin);
+      }
+      for (int64_t i = 0; i < n; i++) f.merge(acc[i], block[i]);
     }
     return;
   }
@@ -117,7 +127,7 @@ struct Finished {
 template <class F>
 void fold_all(const FoldSpace& s, const F& f, Finished<typename F::Acc> finished) {
   using Acc = typename F::Acc;
-  constexpr int64_t kPiece = 1 << 15, kTile = 128;
+  constexpr int64_t kPiece = 1 << 15;
   if (s.outputs == 0) return;
   const std::span<const FoldSpace::Axis> kept(s.kept);
   const int64_t columns = s.by_columns ? kept.back().size : 1, width = std::min(columns, kTile);
