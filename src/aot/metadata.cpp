@@ -22,7 +22,9 @@ bool same_step(const ViewStep& a, const ViewStep& b) {
                     [](const Value& x, const Value& y) { return to_text(x) == to_text(y); });
 }
 
+Values geometry_arguments(const Geometry& g) { return {Value(), g.sizes, g.strides, g.offset}; }
 bool is_symbolic(const Value& v) { return v.is_ints() ? v.ints().is_symbolic() : v.is_int() && v.to_int().is_symbolic(); }
+bool has_symbols(const ViewStep& s) { return std::any_of(s.args.begin(), s.args.end(), is_symbolic); }
 
 // What the first `steps` of the output's views look at.
 Geometry geometry_after(const Tensor& output, std::size_t steps) {
@@ -63,13 +65,11 @@ void set_way(OutputInfo& o, const std::vector<ViewStep>& from, const Tensor& out
   const auto first = begin + static_cast<std::ptrdiff_t>(leads_on ? common : older);
   const bool of_storage =
       o.requires_grad && std::any_of(begin + static_cast<std::ptrdiff_t>(older), to.chain.end(), refers_to_storage);
-  o.can_replay = (leads_on || of_storage) && std::none_of(first, to.chain.end(), [](const ViewStep& s) {
-                   return std::any_of(s.args.begin(), s.args.end(), is_symbolic);
-                 });
+  o.can_replay = (leads_on || of_storage) && std::none_of(first, to.chain.end(), has_symbols);
   if (!leads_on && o.can_replay) {
     const Geometry g = geometry_after(output, older);
     o.can_replay = g.dtype == to.storage->layout.dtype && !g.sizes.is_symbolic() && !g.strides.is_symbolic();
-    o.steps.push_back({&op_ref<"as_strided">(), {Value(), g.sizes, g.strides, g.offset}, 0});
+    o.steps.push_back({&op_ref<"as_strided">(), geometry_arguments(g), 0});
   }
   if (!o.can_replay) {
     o.steps.clear();
@@ -190,6 +190,9 @@ class Collector {
     i.keep_mutations = meta_.keep_mutations;
     i.refers_to_storage = now.referred_to || w.storage->referred_to || i.resizes_storage || i.mutates_storage_metadata;
     i.steps = f.chain;
+    // Numbers that the sizes of a call decide: one view says how it looks in the end.
+    if (std::any_of(i.steps.begin(), i.steps.end(), has_symbols))
+      i.steps = {{&op_ref<"as_strided">(), geometry_arguments(w.tensor->geom), 0, &op_ref<"as_strided_">()}};
     // What comes back of an input is what it looks at in the end.
     INGOT_REQUIRE(
         !i.mutates_data || !f.left_elements,

@@ -7,6 +7,7 @@
 #include "autograd/unseen_writes.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "expr/evaluate.hpp"
 #include "ingot/autograd.hpp"
 #include "op/tensors.hpp"
 #include "tensor/stand_in.hpp"
@@ -64,6 +65,27 @@ Tensor on_memory_of(const Tensor& input, const Tensor& value, const OutputInfo& 
   return value;
 }
 
+// The in-place views that the input went through, at the sizes of this call, which `value`, the
+// input's in the end, has. Where they depend on them there is one view (Metadata), by geometry.
+std::vector<ViewStep> steps_of(const InputInfo& info, const Tensor& value) {
+  std::vector<ViewStep> steps = info.steps;
+  if (steps.size() != 1 || !steps[0].op->def->view.from_storage) return steps;
+  Values& args = steps[0].args;
+  const Shape sizes = args[1].ints(), strides = args[2].ints();
+  const Int offset = args[3].to_int();
+  if (!sizes.is_symbolic() && !strides.is_symbolic() && !offset.is_symbolic()) return steps;
+  SymbolValues symbols;
+  for (std::size_t d = 0; d < sizes.size(); d++)
+    if (const Expr e = sizes[d].expr(); e.op() == ExprOp::Sym) symbols.emplace(e->name, value.sizes()[d].value());
+  const auto number = [&](Int n) { return n.is_number() ? n : Int(evaluate(n.expr(), symbols)); };
+  Shape now;
+  for (const Int n : strides) now.push_back(number(n));
+  args[1] = value.sizes();
+  args[2] = now;
+  args[3] = number(offset);
+  return steps;
+}
+
 // How the input looks after the call: by the in-place views it went through, since a value of the
 // graph has strides of its own.
 void change_looks(const InputInfo& info, const Tensor& input, const Tensor& value) {
@@ -71,7 +93,7 @@ void change_looks(const InputInfo& info, const Tensor& input, const Tensor& valu
     if (!same_geometry(input, value)) aten_value<"as_strided_">(input, value.sizes(), value.strides(), value.storage_offset());
     return;
   }
-  for (const ViewStep& s : info.steps) {
+  for (const ViewStep& s : steps_of(info, value)) {
     Values args = s.args;
     args[0] = input;
     call(*s.in_place, args);
@@ -147,7 +169,7 @@ class Finish {
   }
   static void write_through_steps(const InputInfo& info, const Tensor& target, const Tensor& value) {
     aten_value<"copy_">(info.steps.empty() ? aten<"as_strided">(target, value.sizes(), value.strides(), value.storage_offset())
-                                           : take_again(target, info.steps),
+                                           : take_again(target, steps_of(info, value)),
                         value);
   }
 

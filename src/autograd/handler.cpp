@@ -171,8 +171,14 @@ Value record_mutation(const Op& op, Args args, bool any) {
     INGOT_REQUIRE(!any, op.schema.name,
                   "(): functions with out=... arguments don't support automatic differentiation, but one of the "
                   "arguments requires grad.");
+    std::vector<Geometry> before;
+    each_written(op, args, [&](const Tensor& t) { before.push_back(t->geom); });
     Value r = call_below(Layer::autograd, op, args);
     bump_versions(op, args);
+    std::size_t k = 0;
+    each_written(op, args, [&](const Tensor& t) {
+      if (AutogradMeta* m = autograd_meta(t); !before[k++].same(t->geom) && m) m->resized = true;
+    });
     return r;
   }
   const Tensor self = args[0].tensor();

@@ -217,6 +217,13 @@ Tensor without_root_steps(const Tensor& t) {
   return m ? undo_root_steps(t, m->root_steps, 0) : t;
 }
 
+// Whether the view is taken of the base again by its steps. Those of a base that out= gave another
+// size are not of what it is now: such a view is a part of its storage.
+static bool replays(const ViewInfo& v) {
+  const AutogradMeta* base = autograd_meta(v.base);
+  return v.replay && !(base && base->resized);
+}
+
 Ref<GradNode> grad_fn(const Tensor& t) {
   AutogradMeta* m = autograd_meta(t);
   if (!m) return nullptr;
@@ -232,7 +239,7 @@ Ref<GradNode> grad_fn(const Tensor& t) {
   refuse_inplace_view(v, t, true);
   Scoped<bool> grad(thread_state().grad_mode, true);
   Scoped<Layer> layer(thread_state().layer, Layer::transform);
-  if (v.replay) {
+  if (replays(v)) {
     const Tensor x = take_again(v.base, ensure_autograd_meta(v.base).root_steps, v.root_steps, v.chain, 0);
     m->set_node(autograd_meta(x)->node, autograd_meta(x)->result_nr);
   } else {
@@ -253,7 +260,7 @@ void rebase_history(const Tensor& self, const Ref<GradNode>& node, int result_nr
   c->base = v.base->geom;
   c->view = self->geom;
   c->chain = v.chain;
-  c->replay = v.replay;
+  c->replay = replays(v);
   c->root_steps = ensure_autograd_meta(v.base).root_steps;
   c->from = v.root_steps;
   c->writer = node;

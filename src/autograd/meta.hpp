@@ -48,6 +48,7 @@ struct AutogradMeta final : LayerState {
   GradNode* accumulate = nullptr;  // weak: the node owns the leaf
   std::unique_ptr<ViewInfo> view;
   std::vector<RootStep> root_steps;
+  bool resized = false;  // by out=
   std::vector<GradHook> leaf_hooks;
   std::vector<std::function<void(Tensor&)>> post_accumulate_hooks;
   bool retains_grad = false;

@@ -57,7 +57,7 @@ Made batch_normalized(Draft& d) {
   if (x < 0 || d.buffers < 0) return none();
   const int mean = d.buffers, var = mean + 1;
   const Int channels = d.at(x).size(1);
-  if (!(d.at(mean).size(0) == channels)) return none();
+  if (d.at(mean).dim() != 1 || !(d.at(mean).size(0) == channels)) return none();
   const DType of_state = d.at(mean).dtype();
   const bool has_state = d.pick(5), trains = !has_state || d.pick(3), is_affine = d.pick(3);
   const auto state = [&](int k) { return tensor_arg(has_state ? k : -1); };
@@ -90,6 +90,7 @@ Made scattered(Draft& d) {
 Made buffer_updated(Draft& d) {
   if (!d.options.writes || d.buffers < 0) return none();
   const int mean = d.buffers, count = mean + 2;
+  if (d.at(mean).dim() != 1) return none();  // an in-place view changed its looks
   Step s;
   switch (d.pick(4)) {
     case 0: s = Step::of("add_.Tensor", {count, count}); break;
