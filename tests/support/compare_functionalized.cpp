@@ -126,11 +126,12 @@ struct Operand {
   Tensor tensor;
   uint32_t version;
   std::string named;  // "[torch.FloatTensor [2]]"
-  std::string history;  // "MulBackward0"; empty without one. Of an input that is written a copy is recorded
+  std::string history;  // "MulBackward0"; empty without one
 
-  Operand(const Tensor& t, bool is_input)
+  // `recorded_as`: what its history is called where that is another than eagerly, or nothing.
+  Operand(const Tensor& t, const std::string& recorded_as)
       : tensor(t), version(t.version()), named(text("[torch.", scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "]")) {
-    if (t.requires_grad()) history = is_input ? "CloneBackward0" : t.grad_fn_name();
+    if (t.requires_grad()) history = recorded_as.empty() ? t.grad_fn_name() : recorded_as;
   }
   // Whether it is what the refusal names, with the version that it had and the one that it has now.
   bool is_named_by(const std::string& refusal) const {
@@ -147,6 +148,8 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
   if (!refusal.starts_with(kWrittenSince)) return false;
   TensorList pool = make_inputs(p, {.setting = setting}).inputs;
   std::vector<Operand> operands;
+  // Of an input that is written a copy is recorded, and control flow as one call.
+  std::vector<std::string> recorded_as(pool.size(), "CloneBackward0");
   manual_seed(p.seed);
   for (const Step& s : p.body) {
     const bool calls_functions = std::any_of(program_functions().begin(), program_functions().end(),
@@ -154,8 +157,9 @@ bool refuses_operand(const Program& p, const std::string& refusal, std::size_t s
     if (calls_functions)
       for (const StepArg& a : s.args)
         for (const int k : a.tensors)
-          operands.emplace_back(pool[static_cast<std::size_t>(k)], static_cast<std::size_t>(k) < p.inputs.size());
+          operands.emplace_back(pool[static_cast<std::size_t>(k)], recorded_as[static_cast<std::size_t>(k)]);
     execute(s, pool);
+    recorded_as.resize(pool.size(), calls_functions ? op("higher_order::" + (s.op == "map" ? "map_impl" : s.op)).node_name : "");
   }
   return std::ranges::any_of(operands, [&](const Operand& o) { return o.is_named_by(refusal); });
 }
