@@ -2,6 +2,7 @@
 // with gradients where it has them.
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "check/case_inputs.hpp"
 #include "check/run_case.hpp"
 #include "compiler/aot_compiler.hpp"
