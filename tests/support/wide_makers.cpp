@@ -320,10 +320,17 @@ Made factory(Draft& d) {
 }
 
 Made control(Draft& d) {
-  const int x = d.any([](const Tensor& t, int) { return t.dtype() == DType::f32 || t.dtype() == DType::f64; });
+  return control_flow(d, [](DType t) { return t == DType::f32 || t == DType::f64; }, 64);
+}
+
+}  // namespace
+
+Made control_flow(Draft& d, bool (*is_type)(DType), int64_t most_rows) {
+  const int x = d.any([&](const Tensor& t, int) { return is_type(t.dtype()); });
   if (x < 0) return none();
   const int y = d.any([&](const Tensor& t, int) { return t.dtype() == d.at(x).dtype() && t.sizes().same(d.at(x).sizes()); });
   if (y < 0) return none();
+  const bool has_rows = d.at(x).dim() > 0 && d.at(x).size(0) > 0 && d.at(x).size(0) <= most_rows;
   switch (d.pick(4)) {
     case 0: {
       const int c = d.any([&](const Tensor&, int k) { return d.exact[static_cast<std::size_t>(k)]; });
@@ -331,16 +338,12 @@ Made control(Draft& d) {
     }
     case 1: {
       const int row = d.any([&](const Tensor& t, int) { return t.dtype() == d.at(x).dtype() && t.dim() + 1 <= d.at(x).dim(); });
-      return row < 0 || d.at(x).size(0) == 0 || d.at(x).size(0) > 64 ? none() : Step::of("map", {x, row});
+      return row < 0 || !has_rows ? none() : Step::of("map", {x, row});
     }
-    case 2:
-      return d.at(x).dim() > 0 && d.at(x).size(0) > 0 && d.at(x).size(0) <= 64 ? std::optional<Step>(Step::of("scan", {x}))
-                                                                               : none();
+    case 2: return has_rows ? Step::of("scan", {x}) : none();
     default: return Step::of("while_loop", {x, y});
   }
 }
-
-}  // namespace
 
 const std::vector<Family>& families() {
   static const std::vector<Family> kAll = {

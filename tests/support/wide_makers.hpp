@@ -69,5 +69,7 @@ Made write_rounding(Draft& d);
 Made write_moving(Draft& d);
 Made write_kinked(Draft& d);
 Made view_in_place(Draft& d);
+// cond, map, scan or while_loop over numbers of these types; of rows no more than so many.
+Made control_flow(Draft& d, bool (*is_type)(DType), int64_t most_rows);
 
 }  // namespace ingot::testing

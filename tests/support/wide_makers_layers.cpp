@@ -109,26 +109,7 @@ Made buffer_updated(Draft& d) {
   return s;
 }
 
-Made control_on_any(Draft& d) {
-  const int x = d.any([](const Tensor& t, int) { return is_floating(t.dtype()); });
-  if (x < 0) return none();
-  const auto like = [&](const Tensor& t, int) { return t.dtype() == d.at(x).dtype() && t.sizes().same(d.at(x).sizes()); };
-  const int y = d.any(like);
-  if (y < 0) return none();
-  const bool has_rows = d.at(x).dim() > 0 && d.at(x).size(0) > 0 && d.at(x).size(0) <= 16;
-  switch (d.pick(4)) {
-    case 0: {
-      const int c = d.any([&](const Tensor&, int k) { return d.exact[static_cast<std::size_t>(k)]; });
-      return c < 0 ? none() : Step::of("cond", {c, x, y});
-    }
-    case 1: {
-      const int row = d.any([&](const Tensor& t, int) { return t.dtype() == d.at(x).dtype() && t.dim() + 1 <= d.at(x).dim(); });
-      return row < 0 || !has_rows ? none() : Step::of("map", {x, row});
-    }
-    case 2: return has_rows ? Step::of("scan", {x}) : none();
-    default: return Step::of("while_loop", {x, y});
-  }
-}
+Made control_on_any(Draft& d) { return control_flow(d, is_floating, 16); }
 
 }  // namespace
 
