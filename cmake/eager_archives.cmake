@@ -27,13 +27,6 @@ list(APPEND eager_without
   op/source_note.cpp op/upper_layers.cpp op/vjp.cpp op/wrapper.cpp op/wrapper_functions.cpp op/wrapper_handler.cpp op/wrapper_layout.cpp
   ops/common/lower_rules.cpp ops/conv/lower.cpp ops/reduce/reduction_lower.cpp)
 
-# Hidden, and each function a section: a model gets what its calls reach, and exports its C interface only.
-set(eager_flags
-  ${INGOT_NO_PATHS} -std=c++20 -DNDEBUG ${INGOT_WARNINGS} -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
-  -ffunction-sections -fdata-sections -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
-set(eager_flags_x86_64 "")
-set(eager_flags_aarch64 -mno-outline-atomics)
-
 # ingot_eager_sources(VAR PATTERN...): the sources of the archive that match, relative to src/.
 function(ingot_eager_sources result)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE patterns)
@@ -60,38 +53,13 @@ function(ingot_element_part name)
   target_sources(ingot_${name} PRIVATE $<TARGET_OBJECTS:${target}>)
 endfunction()
 
-# ingot_eager_objects(VAR ARCH KIND FLAGS SOURCE...): compiles them for a target; VAR becomes their objects. KIND names the headers
-# that are precompiled with these flags.
-function(ingot_eager_objects result arch kind flags)
-  set(folder ${PROJECT_BINARY_DIR}/eager/${arch})
-  set(command ${INGOT_CCACHE} ${compiler_${arch}} ${eager_flags} ${eager_flags_${arch}} ${flags})
-
-  # What makes it an archive of ops for models, and what nearly every source includes, read once.
-  set(header ${folder}/${kind}.hpp)
-  file(CONFIGURE OUTPUT ${header} CONTENT "#include \"eager/archive.hpp\"\n#include \"ingot/ingot.hpp\"\n#include \"op/kernel.hpp\"\n" @ONLY)
-  add_custom_command(
-    OUTPUT ${header}.gch
-    COMMAND ${command} -MD -MF ${header}.d -x c++-header -c ${header} -o ${header}.gch
-    DEPENDS ${header}
-    DEPFILE ${header}.d
-    COMMENT "Precompiling headers for models of ${arch}"
-    VERBATIM)
-
-  set(objects "")
-  foreach(source IN LISTS ARGN)
-    string(REGEX REPLACE "\\.cpp$" ".o" object ${folder}/${source})
-    get_filename_component(object_folder ${object} DIRECTORY)
-    file(MAKE_DIRECTORY ${object_folder})
-    add_custom_command(
-      OUTPUT ${object}
-      COMMAND ${command} -include ${header} -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/src/${source} -o ${object}
-      DEPENDS ${PROJECT_SOURCE_DIR}/src/${source} ${header}.gch
-      DEPFILE ${object}.d
-      COMMENT "Compiling ${source} for models of ${arch}"
-      VERBATIM)
-    list(APPEND objects ${object})
-  endforeach()
-  set(${result} ${objects} PARENT_SCOPE)
+# ingot_eager_objects(NAME FLAGS SOURCE...): the object library NAME of the sources, relative to src/.
+function(ingot_eager_objects name flags)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE sources)
+  add_library(${name} OBJECT ${sources})
+  target_compile_options(${name} PRIVATE ${flags})
+  # What makes it an archive of ops for models, first and in every preset, and what nearly every source includes.
+  target_precompile_headers(${name} PRIVATE <eager/archive.hpp> <ingot/ingot.hpp> <op/kernel.hpp>)
 endfunction()
 
 # The target ingot_eager_ARCH: the archive.
@@ -101,14 +69,14 @@ function(ingot_eager_archive arch)
     set(flags ${INGOT_CLANG_FLAGS})
     set(small -Oz)  # what -Os is to g++
   else()
-    set(flags -fno-gnu-unique --param=ggc-min-heapsize=524288)
+    set(flags -fno-gnu-unique ${INGOT_GNU_FLAGS})
   endif()
   ingot_eager_sources(fast_sources ${eager_fast})
   list(REMOVE_ITEM fast_sources ${eager_small})
   ingot_eager_sources(small_sources ${eager_sources})
   list(REMOVE_ITEM small_sources ${fast_sources})
-  ingot_eager_objects(fast_objects ${arch} fast "${flags};-O2" ${fast_sources})
-  ingot_eager_objects(small_objects ${arch} small "${flags};${small}" ${small_sources})
+  ingot_eager_objects(ingot_eager_fast_${arch} "${flags};-O2" ${fast_sources})
+  ingot_eager_objects(ingot_eager_small_${arch} "${flags};${small}" ${small_sources})
 
   set(archive ${INGOT_KERNEL_DIR}/libingot_eager_${arch}.a)
   set(script "CREATE ${archive}\n")
@@ -117,30 +85,20 @@ function(ingot_eager_archive arch)
     string(APPEND script "ADDLIB ${file}\n")
   endforeach()
   string(APPEND script "DELETE eh_term_handler.o\n")  # cxx_runtime.cpp defines it; which ar put first in the archive would win
-  foreach(object IN LISTS fast_objects small_objects)
-    string(APPEND script "ADDMOD ${object}\n")
-  endforeach()
-  set(script_file ${PROJECT_BINARY_DIR}/eager/${arch}/archive.mri)
-  file(CONFIGURE OUTPUT ${script_file} CONTENT "${script}SAVE\nEND\n" @ONLY)  # touched only if it changes
+  set(objects $<TARGET_OBJECTS:ingot_eager_fast_${arch}> $<TARGET_OBJECTS:ingot_eager_small_${arch}>)
+  # CMake counts precompiled headers among the objects of a target.
+  string(APPEND script "ADDMOD $<JOIN:$<FILTER:${objects},INCLUDE,\\.o$>,\nADDMOD >\nSAVE\nEND\n")
+  set(script_file ${CMAKE_CURRENT_BINARY_DIR}/eager_archive.mri)
+  file(GENERATE OUTPUT ${script_file} CONTENT "${script}")
   add_custom_command(
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${ar_${arch}} -M < ${script_file}
-    DEPENDS ${fast_objects} ${small_objects} ${script_file}
+    DEPENDS ${objects} ${script_file}
     COMMENT "Archiving the eager library for models of ${arch}"
     VERBATIM)
   add_custom_target(ingot_eager_${arch} DEPENDS ${archive})
   install(FILES ${archive} DESTINATION lib/ingot)
-endfunction()
-
-# The target ingot_eager_archives: for both targets.
-function(ingot_eager_archives)
-  add_custom_target(ingot_eager_archives ALL)
-  foreach(arch IN ITEMS x86_64 aarch64)
-    ingot_find_compiler(${arch})
-    ingot_eager_archive(${arch})
-    add_dependencies(ingot_eager_archives ingot_eager_${arch})
-  endforeach()
 endfunction()
 
 # ingot_eager_harness(TARGET): tests/eager/harness.c for both targets; the tests of TARGET find it as INGOT_EAGER_HARNESS, to

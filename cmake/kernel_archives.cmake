@@ -5,14 +5,6 @@
 
 set(INGOT_KERNEL_DIR ${PROJECT_BINARY_DIR}/lib)
 
-# No exceptions, no run-time types, no guards: a model needs nothing but libc. Hidden: a model exports its C interface only.
-set(kernel_flags
-  -std=c++20 -DNDEBUG ${INGOT_WARNINGS} -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
-  ${INGOT_NO_PATHS} -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables
-  -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include)
-set(kernel_flags_x86_64 "")
-set(kernel_flags_aarch64 -mno-outline-atomics)  # the outlined ones are in libgcc
-
 # Sets compiler_ARCH and ar_ARCH: this build's own for its own architecture, Debian's cross tools for the other.
 macro(ingot_find_compiler arch)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL ${arch})
@@ -32,31 +24,13 @@ endmacro()
 
 # ingot_target_archive(NAME ARCH FLAG...): makes lib/libingot_NAME_ARCH.a of src/NAME/*.cpp.
 function(ingot_target_archive library arch)
-  set(archive ${INGOT_KERNEL_DIR}/libingot_${library}_${arch}.a)
-  set(folder ${PROJECT_BINARY_DIR}/${library}/${arch})
-  file(MAKE_DIRECTORY ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${library}/*.cpp)
-  set(objects "")
-  foreach(source IN LISTS sources)
-    get_filename_component(name ${source} NAME_WE)
-    set(object ${folder}/${name}.o)
-    add_custom_command(
-      OUTPUT ${object}
-      COMMAND ${INGOT_CCACHE} ${compiler_${arch}} ${kernel_flags} ${kernel_flags_${arch}} ${ARGN}
-              -MD -MF ${object}.d -c ${source} -o ${object}
-      DEPENDS ${source}
-      DEPFILE ${object}.d
-      COMMENT "Compiling ${library}/${name}.cpp for ${arch}"
-      VERBATIM)
-    list(APPEND objects ${object})
-  endforeach()
-  add_custom_command(
-    OUTPUT ${archive}
-    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}  # `ar` would keep the members of files that are gone
-    COMMAND ${ar_${arch}} rcsD ${archive} ${objects}
-    DEPENDS ${objects}
-    COMMENT "Archiving src/${library} for ${arch}"
-    VERBATIM)
+  set(target ingot_${library}_archive_${arch})
+  add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ingot_${library}_${arch})
+  # No exceptions, no run-time types, no guards: a model needs nothing but libc.
+  target_compile_options(${target} PRIVATE
+    -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables ${ARGN})
 endfunction()
 
 # Makes lib/libc_ARCH.so and lib/libm_ARCH.so.
@@ -72,24 +46,17 @@ function(ingot_libc_stubs arch)
   endforeach()
 endfunction()
 
-# The target ingot_kernels_ARCH: all of it for a target. ingot_kernel_archives: for both; and a test that no kernel needs more than
-# libc.
-function(ingot_kernel_archives)
-  file(MAKE_DIRECTORY ${INGOT_KERNEL_DIR})
-  add_custom_target(ingot_kernel_archives ALL)
-  foreach(arch IN ITEMS x86_64 aarch64)
-    ingot_find_compiler(${arch})
-    ingot_target_archive(kernels ${arch} -O3)
-    ingot_target_archive(model ${arch} -O2)
-    ingot_libc_stubs(${arch})
-    set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
-    set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)
-    set(files ${archive} ${INGOT_KERNEL_DIR}/libingot_model_${arch}.a ${stubs})
-    add_custom_target(ingot_kernels_${arch} DEPENDS ${files})
-    add_dependencies(ingot_kernel_archives ingot_kernels_${arch})
-    install(FILES ${files} DESTINATION lib/ingot)
-    add_test(NAME kernels/need_libc_only_${arch}
-      COMMAND ${compiler_${arch}} -shared -nostdlib -Wl,-z,defs -Wl,--whole-archive ${archive} -Wl,--no-whole-archive
-              ${stubs} -o ${PROJECT_BINARY_DIR}/kernels/${arch}/all.so)
-  endforeach()
+# The target ingot_kernels_ARCH: all of it for a target; and a test that no kernel needs more than libc.
+function(ingot_kernel_archives arch)
+  ingot_target_archive(kernels ${arch} -O3)
+  ingot_target_archive(model ${arch} -O2)
+  ingot_libc_stubs(${arch})
+  set(archive ${INGOT_KERNEL_DIR}/libingot_kernels_${arch}.a)
+  set(stubs ${INGOT_KERNEL_DIR}/libm_${arch}.so ${INGOT_KERNEL_DIR}/libc_${arch}.so)
+  add_custom_target(ingot_kernels_${arch} DEPENDS ${stubs})
+  add_dependencies(ingot_kernels_${arch} ingot_kernels_archive_${arch} ingot_model_archive_${arch})
+  install(FILES ${archive} ${INGOT_KERNEL_DIR}/libingot_model_${arch}.a ${stubs} DESTINATION lib/ingot)
+  add_test(NAME kernels/need_libc_only_${arch}
+    COMMAND ${compiler_${arch}} -shared -nostdlib -Wl,-z,defs -Wl,--whole-archive ${archive} -Wl,--no-whole-archive
+            ${stubs} -o ${CMAKE_CURRENT_BINARY_DIR}/all_kernels.so)
 endfunction()

@@ -68,7 +68,7 @@ function(ingot_test_models target)
                 -shared -nostdlib -Wl,-z,defs -Wl,--gc-sections -Wl,-soname,${name}_${arch}.so ${programs}/${source}
                 -Wl,--whole-archive ${archive} -Wl,--no-whole-archive -Wl,--as-needed ${stubs} -o ${library}
         DEPENDS ${programs}/${source} ${programs}/fake_device.h ${programs}/fake_device_record.h
-                ${PROJECT_SOURCE_DIR}/src/model/program.h ${archive} ${stubs}
+                ${PROJECT_SOURCE_DIR}/src/model/program.h ingot_model_archive_${arch} ${stubs}
         COMMENT "Linking the test model ${name} for ${arch}"
         VERBATIM)
       list(APPEND files ${library})
