@@ -28,9 +28,10 @@ function(ingot_target_archive library arch)
   set(target ingot_${library}_archive_${arch})
   add_library(${target} STATIC ${sources})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ingot_${library}_${arch})
-  # No exceptions, no run-time types, no guards: a model needs nothing but libc.
+  # No exceptions, no run-time types, no locks around statics: a model needs nothing but libc.
   target_compile_options(${target} PRIVATE
-    -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables ${ARGN})
+    -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -fno-asynchronous-unwind-tables ${guards}
+    ${ARGN})
 endfunction()
 
 # Makes lib/libc_ARCH.so and lib/libm_ARCH.so.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What is handed on says nothing about the machine that built it, and cannot be patched once it is loaded.
+# What is handed on says nothing about the machine that built it, cannot be patched once it is loaded, and tells processor and loader
+# what of its control flow they may guard.
 #   scripts/test_binaries.sh BUILD_DIR
 set -eu
 build=$1
@@ -25,4 +26,32 @@ done
 for file in "$build"/lib/libingot_io.a "$build"/lib/libingot_format.a "$build"/lib/libingot_runtime.a; do
   nm -u "$file" 2>/dev/null | grep -q __stack_chk_ || fail "$file: its stack is not guarded"
 done
+
+# Returns are guarded by a shadow stack (SHSTK) or signatures (PAC), calls through pointers by marks where they may go (IBT, BTI).
+guarded() {
+  readelf -nW "$1" | grep -Eq "feature: $2(,|\$)" ||
+    fail "$1: not marked $2, but '$(readelf -nW "$1" | sed -n 's/.*feature: //p')'"
+}
+all_guarded() {  # of an archive, what is compiled here
+  readelf -nW "$1" | awk -v marks="feature: ($2)(,|\$)" '
+    /^File: / { ours = /\.cpp\.o\)$/; members += ours }
+    ours && $0 ~ marks { marked++ }
+    END { if (!members || marked != members) { print marked + 0 " of " members + 0; exit 1 } }' >"$work/marked" ||
+    fail "$1: $(cat "$work/marked") members are marked $2"
+}
+all_guarded "$build/lib/libingot_eager_x86_64.a" 'SHSTK|IBT, SHSTK'
+all_guarded "$build/lib/libingot_eager_aarch64.a" 'PAC|BTI, PAC'
+for target in x86_64:'IBT, SHSTK' aarch64:'BTI, PAC'; do
+  arch=${target%%:*}
+  marks=${target#*:}
+  all_guarded "$build/lib/libingot_model_$arch.a" "$marks"
+  all_guarded "$build/lib/libingot_kernels_$arch.a" "$marks"
+  "$build/ingot" compile "$build/golden/models/mlp/model.pt2" --target "$arch-linux-gnu" -o "$work/$arch.so" >/dev/null
+  guarded "$work/$arch.so" "$marks"
+done
+if [ "$(uname -m)" = x86_64 ]; then  # of aarch64 the C++ runtime decides
+  for file in "$build"/ingot "$build"/lib/libingot_runtime.so "$build"/lib/libingot_host.so "$work/model.so"; do
+    guarded "$file" SHSTK
+  done
+fi
 exit $failed

@@ -25,11 +25,31 @@ struct Names {
   }
 };
 
+// The note that code has its guards (codegen/emit.cpp): a library has it if everything in it does,
+// data too.
+struct GuardNote {
+  Elf64_Nhdr header{4, 16, NT_GNU_PROPERTY_TYPE_0};
+  char owner[4] = {'G', 'N', 'U', '\0'};
+  uint32_t property, size = 4, guards, padding = 0;
+};
+
+GuardNote guard_note(Arch arch) {
+  GuardNote note{};
+  if (arch == Arch::x86_64) {
+    note.property = GNU_PROPERTY_X86_FEATURE_1_AND;
+    note.guards = GNU_PROPERTY_X86_FEATURE_1_IBT | GNU_PROPERTY_X86_FEATURE_1_SHSTK;
+  } else {
+    note.property = GNU_PROPERTY_AARCH64_FEATURE_1_AND;
+    note.guards = GNU_PROPERTY_AARCH64_FEATURE_1_BTI | GNU_PROPERTY_AARCH64_FEATURE_1_PAC;
+  }
+  return note;
+}
+
 }  // namespace
 
 Object data_object(const std::string& name, const std::string& symbol, const std::vector<DataPart>& parts, uint64_t size,
                    Arch arch) {
-  enum Section : uint16_t { kNone, kData, kSymbols, kStrings, kSectionNames, kSections };
+  enum Section : uint16_t { kNone, kData, kNote, kSymbols, kStrings, kSectionNames, kSections };
   Names strings, section_names;
   std::string symbols;
   append(symbols, Elf64_Sym{});
@@ -48,11 +68,14 @@ Object data_object(const std::string& name, const std::string& symbol, const std
     headers[k] = {section_names.add(section_name), type, flags, 0, at, bytes, 0, 0, align, 0};
   };
   section(kData, ".data.ingot_weights", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, data_at, size, kPage);
-  auto add = [&](Section k, const char* section_name, uint32_t type, const std::string& bytes) {
+  auto add = [&](Section k, const char* section_name, uint32_t type, const std::string& bytes, uint64_t flags = 0) {
     out.resize((out.size() + 7) / 8 * 8);
-    section(k, section_name, type, 0, out.size(), bytes.size(), 8);
+    section(k, section_name, type, flags, out.size(), bytes.size(), 8);
     out += bytes;
   };
+  std::string note;
+  append(note, guard_note(arch));
+  add(kNote, ".note.gnu.property", SHT_NOTE, note, SHF_ALLOC);
   add(kSymbols, ".symtab", SHT_SYMTAB, symbols);
   headers[kSymbols].sh_link = kStrings;
   headers[kSymbols].sh_info = 1;  // the first global one

@@ -79,6 +79,28 @@ void set_function_attributes(llvm::Module& module, const Target& target) {
   }
 }
 
+// Return addresses are guarded, and functions that may be called through a pointer begin with a
+// mark (CET; PAC and BTI). The object has a note that says so, and a library if all that is linked
+// into it has.
+void guard_control_flow(llvm::Module& module, Arch arch) {
+  const auto flag = [&](const char* name) {
+    if (!module.getModuleFlag(name)) module.addModuleFlag(llvm::Module::Min, name, 1);
+  };
+  if (arch == Arch::x86_64) {
+    flag("cf-protection-return");
+    flag("cf-protection-branch");
+    return;
+  }
+  flag("sign-return-address");
+  flag("branch-target-enforcement");
+  for (llvm::Function& f : module) {  // the flags make the note alone
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("sign-return-address", "non-leaf");
+    f.addFnAttr("sign-return-address-key", "a_key");
+    f.addFnAttr("branch-target-enforcement");
+  }
+}
+
 void verify(const llvm::Module& module) {
   std::string errors;
   llvm::raw_string_ostream out(errors);
@@ -157,6 +179,7 @@ void set_target(llvm::Module& module, const Target& target) {
 
 Object emit(llvm::Module& module, const Target& target, CodeText* text, Effort effort) {
   set_function_attributes(module, target);
+  guard_control_flow(module, arch_of(target));
   const LlvmUse use;
   llvm::TargetMachine& machine = target_machine(target, effort);
   set_target(module, machine);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "codegen/data_object.hpp"
 #include "codegen/emit.hpp"
 #include "codegen/link.hpp"
 #include "codegen/target.hpp"
@@ -229,6 +230,29 @@ TEST_F(CodegenLink, LibrariesNameTheLibcTheyNeed) {
   }
   const std::string native(to_text(arch_of(native_target())));
   EXPECT_FLOAT_EQ(load<float (*)(float)>(path(native + "-linux-gnu"), "f")(1), std::exp(1.0f));
+}
+
+// What is made of code, of a kernel and of data says that its returns are guarded and its places to
+// jump to marked; and they are.
+TEST_F(CodegenLink, LibrariesGuardTheirControlFlow) {
+  const std::string ir =
+      "declare i64 @ingot_k_gemm_tasks(i64, i64, i64)\n@weights = external hidden global [4 x i8]\n"
+      "define i64 @tasks() {\n  %w = load i8, ptr @weights\n  %m = zext i8 %w to i64\n"
+      "  %n = call i64 @ingot_k_gemm_tasks(i64 64, i64 64, i64 %m)\n  %s = add i64 %n, %m\n  ret i64 %s\n}\n";
+  const std::string bytes = "data";
+  for (const char* name : kTargets) {
+    const Target target = parse_target(name);
+    const bool x86 = arch_of(target) == Arch::x86_64;
+    const std::vector<Object> objects{
+        emit_text("tasks.ll", ir, target),
+        data_object("weights", "weights", {{bytes.data(), bytes.size(), 0}}, bytes.size(), arch_of(target))};
+    link_library(objects, target, path(name));
+    const std::string notes = output_of("readelf -nW " + path(name));
+    EXPECT_NE(notes.find(x86 ? "x86 feature: IBT, SHSTK" : "AArch64 feature: BTI, PAC"), std::string::npos) << name << notes;
+    // endbr64; paciasp, which is a place to jump to as well
+    const std::string_view mark = x86 ? "\xf3\x0f\x1e\xfa" : "\x3f\x23\x03\xd5";
+    EXPECT_NE(objects[0].bytes.find(mark), std::string::npos) << name;
+  }
 }
 
 TEST_F(CodegenLink, MissingSymbolIsAUserErrorAndLeavesNoFile) {
