@@ -7,12 +7,12 @@
 #include "base/dtype.hpp"
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "codegen/expression.hpp"
 
 namespace ingot {
 namespace {
 
-using loop::at;
 using loop::Buffer;
 using loop::Place;
 using Value = llvm::Value*;

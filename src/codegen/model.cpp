@@ -8,6 +8,7 @@
 
 #include "base/dtype_code.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "codegen/expression.hpp"
 #include "codegen/llvm_state.hpp"
 #include "codegen/main_function.hpp"
@@ -18,7 +19,6 @@ namespace ingot {
 namespace {
 
 using llvm::Constant;
-using loop::at;
 using loop::Buffer;
 using Value = llvm::Value*;
 

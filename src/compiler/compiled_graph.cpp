@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "expr/evaluate.hpp"
 #include "graph/copy.hpp"
 #include "graph/dead_code.hpp"
@@ -186,8 +187,7 @@ std::vector<std::shared_ptr<const CompiledGraph>> CompiledGraph::read(const std:
 void CompiledGraph::lay_out(const Values& arguments, Values& computed) const {
   if (with_gaps_.empty()) return;
   SymbolValues values;
-  for (const auto& [name, place] : sizes_)
-    values[name] = arguments[static_cast<std::size_t>(place.input)].tensor().size(place.dim).value();
+  for (const auto& [name, place] : sizes_) values[name] = arguments[at(place.input)].tensor().size(place.dim).value();
   for (const auto& [k, strides] : with_gaps_) {
     Shape now;
     for (const Int& s : strides) now.push_back(evaluate(s.expr(), values));

@@ -7,6 +7,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "base/library_metadata.hpp"
 #include "graph/storage_of.hpp"
 #include "loop/equal_folds.hpp"
@@ -62,7 +63,7 @@ class Constants {
     std::vector<std::size_t> places;
     for (std::size_t k = 0; k < e.lowered.constants.size(); k++) {
       const Node& n = *e.lowered.constants[k];
-      Model::Constant c = constant_of(program.buffers[static_cast<std::size_t>(program.constants[k])]);
+      Model::Constant c = constant_of(program.buffers[at(program.constants[k])]);
       c.bytes = bytes_of(c);
       c.is_written = writes(e.lowered, &n);
       const bool is_literal = n.kind == NodeKind::attribute || k >= e.names.constants.size();
@@ -221,10 +222,10 @@ class FoldedConstants {
 bool uses_written(const Model& model, const Model::Entry& entry, const loop::Program& run) {
   std::vector<bool> is_written(run.buffers.size());
   for (std::size_t k = 0; k < run.constants.size(); k++)
-    is_written[static_cast<std::size_t>(run.constants[k])] = model.constants[entry.constants[k]].is_written;
+    is_written[at(run.constants[k])] = model.constants[entry.constants[k]].is_written;
   bool any = false;
   loop::each_step(run.steps, [&](const loop::Step& s) {
-    for (const int b : loop::buffers_of(s)) any = any || is_written[static_cast<std::size_t>(b)];
+    for (const int b : loop::buffers_of(s)) any = any || is_written[at(b)];
   });
   return any;
 }
@@ -295,7 +296,7 @@ std::vector<Tensor> describe(Model& model, const std::vector<LoweredEntry>& entr
     entry.first_folded = model.constants.size() - stored;
     const std::vector<std::optional<std::size_t>> known = folded.add(i, p.constants.size() - entry.constants.size());
     for (std::size_t k = 0; k < known.size(); k++) {
-      const loop::Buffer& b = p.buffers[static_cast<std::size_t>(p.constants[entry.constants.size()])];
+      const loop::Buffer& b = p.buffers[at(p.constants[entry.constants.size()])];
       Model::Constant c = constant_of(b);
       c.fqn = i == 0 ? "folded." + b.name : text("folded.", entry.name, ".", b.name);
       c.kind = 4;

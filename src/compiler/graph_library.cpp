@@ -4,6 +4,7 @@
 
 #include "autograd/unseen_writes.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "compiler/functional_graph.hpp"
 #include "compiler/program_calls.hpp"
@@ -98,7 +99,7 @@ std::vector<ViewByPlace> written_by_place(const Node& n) {
   if (n.kind != NodeKind::call || keywords_argument(*n.op) < 0) return {};
   Values args;
   for (const Argument& a : n.args) args.push_back(loop::meta_of(a));
-  return views_by_place(op(args[static_cast<std::size_t>(operator_argument(*n.op))].string()), {*n.op, args});
+  return views_by_place(op(args[at(operator_argument(*n.op))].string()), {*n.op, args});
 }
 
 // A library has the elements of an argument, not its storage: views of that by their places

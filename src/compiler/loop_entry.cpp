@@ -6,12 +6,13 @@
 #include "backend/backend.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "tensor/impl.hpp"
 
 namespace ingot {
 namespace {
 
-const loop::Buffer& buffer(const loop::Program& p, int b) { return p.buffers[static_cast<std::size_t>(b)]; }
+const loop::Buffer& buffer(const loop::Program& p, int b) { return p.buffers[at(b)]; }
 
 std::set<int> written_buffers(const loop::Program& p) {
   std::set<int> written;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "expr/text.hpp"
 #include "tensor/geometry.hpp"
 
@@ -45,14 +46,12 @@ class OpenNumbers {
   SizeSource source_of(const OpenSize& o) const {
     INGOT_REQUIRE(o.input >= 0 && o.input < static_cast<int>(examples_.size()), "trace: open size '", o.name, "' names input ",
                   o.input, " of ", examples_.size());
-    const Value& v = examples_[static_cast<std::size_t>(o.input)];
+    const Value& v = examples_[at(o.input)];
     INGOT_REQUIRE(v.is_tensor() || v.is_int(), "trace: open size '", o.name, "' names input ", o.input, ", which is a ",
                   v.kind_name(), "; tensors have sizes, and integers can be open");
     return {o.input, v.is_tensor() ? wrap_dim(o.dim, static_cast<int>(v.tensor().dim())) : -1};
   }
-  Int& number_at(SizeSource s) {
-    return numbers[static_cast<std::size_t>(s.input)][static_cast<std::size_t>(std::max(s.dim, 0))];
-  }
+  Int& number_at(SizeSource s) { return numbers[at(s.input)][at(std::max(s.dim, 0))]; }
 
   void add_symbol(const OpenSize& o) {
     const SizeSource source = source_of(o);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "graph/node_table.hpp"
 #include "graph/save_policy.hpp"
 #include "graph/trace.hpp"
@@ -53,7 +54,7 @@ class Run {
 
   Value resolve(const Argument& a) const {
     if (a.is_value()) return a.value();
-    if (a.is_node()) return values_[static_cast<std::size_t>(a.node()->id)];
+    if (a.is_node()) return values_[at(a.node())];
     Values elements;
     for (const Argument& e : a.elements()) elements.push_back(resolve(e));
     return list_value(std::move(elements));
@@ -73,14 +74,14 @@ class Run {
     for (int id = begin; id < end; id++) {
       const auto region = regions_.find(id);
       const int last = region == regions_.end() ? id : region->second.end;
-      const Node& n = *graph_.nodes()[static_cast<std::size_t>(id)];
+      const Node& n = *graph_.nodes()[at(id)];
       const SourceScope source(tracing_ && !n.stack_trace.empty() ? make_ref<SourceNote>(n.stack_trace, n.module_path)
                                                                   : Ref<SourceNote>());
       const SavePolicyScope saving(tracing_ ? n.saving : nullptr);
       if (region != regions_.end()) map_members(n, region->second);
       else execute(n);
       for (; lets_go && id <= last; id++)
-        for (const int dead : dead_after_[static_cast<std::size_t>(id)]) values_[static_cast<std::size_t>(dead)] = Value();
+        for (const int dead : dead_after_[at(id)]) values_[at(dead)] = Value();
       id = last;
     }
   }
@@ -181,7 +182,7 @@ Interpreter::Interpreter(const Graph& graph) : graph_(graph), dead_after_(graph.
   }
   for_each_node(graph.outputs, [&](const Node* used) { last_use[at(used)] = -1; });
   for (const auto& n : nodes)
-    if (const int last = last_use[at(n.get())]; last >= 0) dead_after_[static_cast<std::size_t>(last)].push_back(n->id);
+    if (const int last = last_use[at(n.get())]; last >= 0) dead_after_[at(last)].push_back(n->id);
 }
 
 Values Interpreter::run(Args inputs) const {

@@ -2,11 +2,12 @@
 #pragma once
 #include <cstddef>
 
+#include "base/index.hpp"
 #include "graph/graph.hpp"
 
 namespace ingot {
 
 // Where such a table has the node: ids are positions.
-inline std::size_t at(const Node* n) { return static_cast<std::size_t>(n->id); }
+inline std::size_t at(const Node* n) { return at(n->id); }
 
 }  // namespace ingot

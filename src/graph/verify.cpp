@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "op/excerpt.hpp"
 #include "graph/node_table.hpp"
 #include "graph/same.hpp"
@@ -154,8 +155,7 @@ class Verifier {
 
   // Of an op that hands arguments on by name to the one it applies.
   std::string keywords_fault(const Node& n) const {
-    const Argument &name = n.args[static_cast<std::size_t>(operator_argument(*n.op))],
-                   &keywords = n.args[static_cast<std::size_t>(keywords_argument(*n.op))];
+    const Argument &name = n.args[at(operator_argument(*n.op))], &keywords = n.args[at(keywords_argument(*n.op))];
     const Op* applied = name.is_value() && name.value().is_string() ? find_op(name.value().string()) : nullptr;
     if (!applied) return text("applies ", print(name), ", which is no operator that Ingot knows");
     if (!keywords.is_value()) return "the names of its arguments must be strings";

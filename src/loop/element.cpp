@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/dtype.hpp"
+#include "base/index.hpp"
 #include "expr/guards.hpp"
 #include "op/lowering.hpp"
 #include "op/operands.hpp"
@@ -157,7 +158,7 @@ Elements formula_elements(const Call& call, const Geometry& result, const std::v
   for (std::size_t k = 0; k < operands.size(); k++) {
     const DType type = (f.bool_operands >> k) & 1 ? DType::b8 : dtype_of(compute_type(common));
     const Value& v = *operands[k];
-    if (v.is_tensor()) in.push_back({arguments[static_cast<std::size_t>(&v - call.args.data())], {}, type});
+    if (v.is_tensor()) in.push_back({arguments[at(&v - call.args.data())], {}, type});
     else in.push_back({{}, number(type, v), type});
   }
   auto at = [in, lower = f.lower, dtype = result.dtype](Index index) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/index.hpp"
 #include "loop/offset.hpp"
 
 namespace ingot::loop {
@@ -93,12 +94,10 @@ void fuse_epilogues(const Program& p, std::vector<Computation>& run, const std::
     });
     for (int b : read) {
       const auto made = made_by.find(b);
-      if (made == made_by.end() || gone[made->second] || run[made->second].folds.empty() ||
-          readers[static_cast<std::size_t>(b)] != 1)
-        continue;
+      if (made == made_by.end() || gone[made->second] || run[made->second].folds.empty() || readers[at(b)] != 1) continue;
       if (!run[made->second].leading.empty() || !can_move(run, made->second, i)) continue;
       const std::vector<Expr> index = only_index(run[i], b);
-      if (index.empty() || !is_one_to_one(index, p.buffers[static_cast<std::size_t>(b)], run[i].vars)) continue;
+      if (index.empty() || !is_one_to_one(index, p.buffers[at(b)], run[i].vars)) continue;
       run[i] = joined(run[made->second], run[i], index);
       gone[made->second] = true;
       break;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "loop/offset.hpp"
 
 namespace ingot::loop {
@@ -227,8 +228,7 @@ class Grouping {
         const Expr renamed = substitute(e, from, to);
         return with_loads(renamed, [&](const Expr& load, const std::vector<Expr>& args) {
           if (const auto value = row_values.find(static_cast<int>(load->i)); value != row_values.end()) return value->second;
-          return Expr::load(load->i, load.dtype(), {offset_of(program_.buffers[at(static_cast<int>(load->i))], args)},
-                            load->name);
+          return Expr::load(load->i, load.dtype(), {offset_of(program_.buffers[at(load->i)], args)}, load->name);
         });
       };
       for (const Fold& f : c.folds) {

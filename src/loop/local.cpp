@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 
 namespace ingot::loop {
 namespace {

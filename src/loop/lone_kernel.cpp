@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "loop/offset.hpp"
 
 namespace ingot::loop {

@@ -1,3 +1,4 @@
+#include "base/index.hpp"
 #include "loop/lowerer.hpp"
 
 #include "base/dtype.hpp"

@@ -1,4 +1,5 @@
 // Ops that call functions: their graphs become steps inside a branch or a loop.
+#include "base/index.hpp"
 #include "loop/lowerer.hpp"
 #include "op/applied.hpp"
 #include "op/function.hpp"

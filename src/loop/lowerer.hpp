@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "graph/interpret.hpp"
 #include "loop/element.hpp"
 #include "loop/lower.hpp"

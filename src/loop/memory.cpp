@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/dtype.hpp"
+#include "base/index.hpp"
 
 namespace ingot::loop {
 namespace {
@@ -24,7 +25,7 @@ std::vector<Lifetime> lifetimes(const Program& p) {
   std::vector<Lifetime> all(p.buffers.size());
   for (std::size_t step = 0; step < p.steps.size(); step++)
     for (int b : buffers_of(p.steps[step])) {
-      Lifetime& l = all[static_cast<std::size_t>(b)];
+      Lifetime& l = all[at(b)];
       if (l.first < 0) l.first = static_cast<int>(step);
       l.last = static_cast<int>(step);
     }
@@ -61,14 +62,12 @@ void plan_memory(Program& p) {
     if (buffer.place == Place::arena && depends_on_data(p, buffer)) buffer.place = Place::lent;
     if (buffer.place == Place::arena && lives[b].first >= 0) order.push_back(static_cast<int>(b));
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return lives[static_cast<std::size_t>(a)].first < lives[static_cast<std::size_t>(b)].first;
-  });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return lives[at(a)].first < lives[at(b)].first; });
 
   std::vector<Slot> slots;
   for (int b : order) {
-    const Lifetime& life = lives[static_cast<std::size_t>(b)];
-    const Expr bytes = rounded_up(bytes_of(p.buffers[static_cast<std::size_t>(b)]));
+    const Lifetime& life = lives[at(b)];
+    const Expr bytes = rounded_up(bytes_of(p.buffers[at(b)]));
     Slot* slot = choose(slots, bytes, life.first);
     if (!slot) slot = &slots.emplace_back(Slot{bytes, 0, {}});
     if (!prove_ge(slot->bytes, bytes)) slot->bytes = prove_ge(bytes, slot->bytes) ? bytes : max(slot->bytes, bytes);
@@ -77,7 +76,7 @@ void plan_memory(Program& p) {
   }
   p.arena_bytes = 0;
   for (const Slot& s : slots) {
-    for (int b : s.buffers) p.buffers[static_cast<std::size_t>(b)].offset = p.arena_bytes;
+    for (int b : s.buffers) p.buffers[at(b)].offset = p.arena_bytes;
     p.arena_bytes = p.arena_bytes + s.bytes;
   }
 }

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "base/index.hpp"
+
 namespace ingot::loop {
 
 Expr offset_of(const Buffer& b, std::span<const Expr> index) {
@@ -27,7 +29,7 @@ Expr with_loads(const Expr& e, const std::function<Expr(const Expr& load, const 
 
 Expr with_offsets(const Program& p, const Expr& e) {
   return with_loads(e, [&](const Expr& load, const std::vector<Expr>& index) {
-    return Expr::load(load->i, load.dtype(), {offset_of(p.buffers[static_cast<std::size_t>(load->i)], index)}, load->name);
+    return Expr::load(load->i, load.dtype(), {offset_of(p.buffers[at(load->i)], index)}, load->name);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "expr/range.hpp"
 #include "expr/text.hpp"
 #include "loop/spelling.hpp"
@@ -82,7 +83,7 @@ class Printer {
     f();
     indent_.resize(indent_.size() - 2);
   }
-  const std::string& name(int buffer) const { return p_.buffers[static_cast<std::size_t>(buffer)].name; }
+  const std::string& name(int buffer) const { return p_.buffers[at(buffer)].name; }
   std::string names(const std::vector<int>& buffers) const {
     std::string s;
     for (const int b : buffers) s += (s.empty() ? "" : ", ") + name(b);
@@ -90,7 +91,7 @@ class Printer {
   }
 
   void buffer(int id) {
-    const Buffer& b = p_.buffers[static_cast<std::size_t>(id)];
+    const Buffer& b = p_.buffers[at(id)];
     std::string number;
     for (std::size_t k = 0; k < p_.inputs.size() && k < p_.numbers.size(); k++)
       if (p_.inputs[k] == id && p_.numbers[k].valid()) number = text(" is ", p_.numbers[k]);

@@ -18,9 +18,6 @@
 
 namespace ingot::loop {
 
-// Where a table of a program has what it calls by number: buffers, results of calls, dims.
-inline std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
 // Buffers in the arena and in scratch memory begin at multiples of so many bytes.
 constexpr int64_t kAlignment = 64;
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "loop/epilogue.hpp"
 #include "loop/group.hpp"
 #include "loop/hoist.hpp"
@@ -19,7 +20,7 @@ std::vector<int> count_readers(const Program& p) {
   std::vector<int> readers(p.buffers.size());
   auto add = [&](const Expr& condition) {
     visit(condition, [&](const Expr& x) {
-      if (x.op() == ExprOp::Load) readers[static_cast<std::size_t>(x->i)]++;
+      if (x.op() == ExprOp::Load) readers[at(x->i)]++;
     });
   };
   each_step(p.steps, [&](const Step& s) {
@@ -27,8 +28,7 @@ std::vector<int> count_readers(const Program& p) {
     if (const auto* r = std::get_if<Repeat>(&s)) return add(r->condition);
     if (std::holds_alternative<Times>(s)) return;
     const std::vector<int> written = written_by(s);
-    for (int b : buffers_of(s))
-      readers[static_cast<std::size_t>(b)] += std::find(written.begin(), written.end(), b) == written.end();
+    for (int b : buffers_of(s)) readers[at(b)] += std::find(written.begin(), written.end(), b) == written.end();
   });
   for (std::size_t b = 0; b < p.buffers.size(); b++) readers[b] += p.buffers[b].place != Place::arena;
   return readers;
@@ -51,9 +51,8 @@ std::vector<std::vector<int>> own_buffers(const std::vector<Kernel>& kernels, co
         for (std::size_t n : found->second) reads[n][b] += b != c.out;
   // Buffers that scheduling itself has added are read by the step after.
   for (std::size_t n = 0; n < kernels.size(); n++)
-    std::erase_if(written[n], [&](int b) {
-      return static_cast<std::size_t>(b) >= readers.size() || readers[static_cast<std::size_t>(b)] > reads[n][b];
-    });
+    std::erase_if(written[n],
+                  [&](int b) { return static_cast<std::size_t>(b) >= readers.size() || readers[at(b)] > reads[n][b]; });
   return written;
 }
 
@@ -73,9 +72,9 @@ void add_kernels(Program& p, const std::vector<Computation>& run, const std::vec
 class Layouts {
  public:
   explicit Layouts(const Program& p) : is_constant_(p.buffers.size()) {
-    for (int b : p.constants) is_constant_[static_cast<std::size_t>(b)] = true;
+    for (int b : p.constants) is_constant_[at(b)] = true;
     each_step(p.steps, [&](const Step& s) {
-      for (int b : written_by(s)) is_constant_[static_cast<std::size_t>(b)] = false;
+      for (int b : written_by(s)) is_constant_[at(b)] = false;
     });
   }
 
@@ -87,7 +86,7 @@ class Layouts {
     std::erase_if(product.packs, [&](const Computation& pack) {
       bool is_constant = true;
       visit(pack.value, [&](const Expr& x) {
-        if (x.op() == ExprOp::Load) is_constant = is_constant && is_constant_[static_cast<std::size_t>(x->i)];
+        if (x.op() == ExprOp::Load) is_constant = is_constant && is_constant_[at(x->i)];
       });
       if (!is_constant) return false;
       std::vector<Expr> key = pack.vars;

@@ -6,6 +6,7 @@
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "expr/text.hpp"
 #include "loop/reach.hpp"
 #include "loop/spelling.hpp"
@@ -43,13 +44,13 @@ class Verifier {
   void check(const Steps& steps) {
     for (const Step& s : steps) {
       std::visit([&](const auto& step) { check(step); }, s);
-      for (const int b : written_by(s)) is_there_[static_cast<std::size_t>(b)] = true;
+      for (const int b : written_by(s)) is_there_[at(b)] = true;
     }
   }
 
   void check_outputs() const {
     for (const int b : p_.outputs)
-      INGOT_REQUIRE(is_there_[static_cast<std::size_t>(b)], "the loop program never writes its output '", buffer(b).name, "'");
+      INGOT_REQUIRE(is_there_[at(b)], "the loop program never writes its output '", buffer(b).name, "'");
   }
 
  private:
@@ -60,7 +61,7 @@ class Verifier {
   bool is_guarded_ = false;  // a check or a condition comes before: the step may never run
   std::string where_;  // for messages
 
-  const Buffer& buffer(int b) const { return p_.buffers[static_cast<std::size_t>(b)]; }
+  const Buffer& buffer(int b) const { return p_.buffers[at(b)]; }
 
   void check(const Computation& c) {
     where_ = "the computation of " + buffer(c.out).name;
@@ -155,7 +156,7 @@ class Verifier {
     for (const EagerCall::Size& s : c.decides) {
       const bool is_result = s.result >= 0 && static_cast<std::size_t>(s.result) < c.results.size();
       INGOT_REQUIRE(is_result, where_, ": expected one of ", c.results.size(), " results, found 'of ", s.result, "'");
-      const Buffer& b = buffer(c.results[static_cast<std::size_t>(s.result)]);
+      const Buffer& b = buffer(c.results[at(s.result)]);
       INGOT_REQUIRE(s.dim >= 0 && static_cast<std::size_t>(s.dim) < b.sizes.size(), where_, ": expected a dim of '", b.name,
                     "', which has ", b.sizes.size(), ", found ", s.dim);
       decide(s.symbol);
@@ -212,8 +213,8 @@ class Verifier {
     for (const int b : buffers_of(s)) {
       INGOT_REQUIRE(buffer(b).place != Place::scratch || std::holds_alternative<Kernel>(s), where_, " uses '", buffer(b).name,
                     "', which is scratch: only kernels have such memory");
-      INGOT_REQUIRE(is_there_[static_cast<std::size_t>(b)] || std::ranges::find(written, b) != written.end(), where_, " reads '",
-                    buffer(b).name, "' before a step writes it");
+      INGOT_REQUIRE(is_there_[at(b)] || std::ranges::find(written, b) != written.end(), where_, " reads '", buffer(b).name,
+                    "' before a step writes it");
     }
   }
 

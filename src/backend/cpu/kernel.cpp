@@ -10,13 +10,13 @@
 #include "backend/cpu/kernel_decisions.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "base/long_sum.hpp"
 #include "codegen/expression.hpp"
 
 namespace ingot::cpu {
 namespace {
 
-using loop::at;
 using loop::Buffer;
 using loop::Fold;
 using loop::Nest;
@@ -491,7 +491,7 @@ class KernelEmitter {
   Value load(const Expr& e) {
     const DType t = e.dtype();
     llvm::Type* type = memory_type(context_, t);
-    Value pointer = pointers_[at(static_cast<int>(e->i))];
+    Value pointer = pointers_[at(e->i)];
     INGOT_ENSURE(pointer, "kernel ", kernel_.name, " has no address for ", e);
     const Expr& offset = e.arg(0);
     const llvm::Align align(static_cast<uint64_t>(size_of(t)));

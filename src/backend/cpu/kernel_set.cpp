@@ -8,11 +8,10 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/kernel_decisions.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 
 namespace ingot::cpu {
 namespace {
-
-using loop::at;
 
 // What is worth a module of its own, in nodes of expressions: several milliseconds of work, where a
 // module costs half of one.

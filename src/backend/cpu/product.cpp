@@ -5,6 +5,7 @@
 #include "backend/cpu/microkernel.hpp"
 #include "base/dtype.hpp"
 #include "base/error.hpp"
+#include "base/index.hpp"
 #include "base/long_sum.hpp"
 #include "loop/contraction.hpp"
 #include "loop/offset.hpp"
@@ -12,7 +13,6 @@
 namespace ingot::cpu {
 namespace {
 
-using loop::at;
 using loop::Buffer;
 using loop::Computation;
 using loop::Contraction;
@@ -91,7 +91,7 @@ int64_t choose_block(const Run& r, int64_t bytes, int64_t width) {
 // Nothing where the factor `b` has to be laid out anew.
 std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Expr>& columns, const std::vector<Expr>& k,
                           int64_t width) {
-  if (b.op() != ExprOp::Load || p.buffers[at(static_cast<int>(b->i))].place == Place::constant) return std::nullopt;
+  if (b.op() != ExprOp::Load || p.buffers[at(b->i)].place == Place::constant) return std::nullopt;
   Run r;
   int64_t span = 1;
   std::size_t first = columns.size();
@@ -119,9 +119,7 @@ std::optional<Run> run_of(const Program& p, const Expr& b, const std::vector<Exp
 
 bool reads_constants(const Program& p, const Expr& e) {
   bool all = true;
-  visit(e, [&](const Expr& x) {
-    all = all && (x.op() != ExprOp::Load || p.buffers[at(static_cast<int>(x->i))].place == Place::constant);
-  });
+  visit(e, [&](const Expr& x) { all = all && (x.op() != ExprOp::Load || p.buffers[at(x->i)].place == Place::constant); });
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include "backend/cpu/kernel.hpp"
 #include "base/dtype.hpp"
+#include "base/index.hpp"
 
 namespace ingot::cpu {
 namespace {
@@ -30,7 +31,7 @@ int64_t slots_of(const Nest& n) {
 
 bool only_wide_types(const loop::Program& program, const loop::Kernel& kernel) {
   bool narrow = kernel.product.has_value();
-  for (int b : buffers_of(loop::Step(kernel))) narrow = narrow || size_of(program.buffers[static_cast<std::size_t>(b)].dtype) < 8;
+  for (int b : buffers_of(loop::Step(kernel))) narrow = narrow || size_of(program.buffers[at(b)].dtype) < 8;
   return !narrow;
 }
 
